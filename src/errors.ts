@@ -1,0 +1,292 @@
+/**
+ * The catalogue: every failure a caller can meet, in one table, and the one class that carries it.
+ * Texts, statuses and stages are the service's contract; clients match on `code`.
+ */
+
+/** Where in the request's way it failed (closed list). */
+export type Stage = 'auth' | 'rate_limit' | 'validation' | 'quota' | 'upstream' | 'internal' | 'membership'
+
+/** What the reader can do next (closed list). */
+export type Action =
+  | 'retry_later'
+  | 'switch_model'
+  | 'sign_in'
+  | 'device_login'
+  | 'upgrade_plan'
+  | 'use_boost'
+  | 'shorten_prompt'
+  | 'fix_request'
+  | 'contact_operator'
+
+interface Entry {
+  readonly status: number
+  readonly stage: Stage
+  /** The coarse kind, in OpenAI's own vocabulary. */
+  readonly type: string
+  readonly actions: readonly Action[]
+  /** `{name}` is filled from the failure's `params`. */
+  readonly en: string
+  readonly zh: string
+}
+
+export const catalogue = {
+  sign_in_required: {
+    status: 401,
+    stage: 'auth',
+    type: 'authentication_error',
+    actions: ['sign_in', 'device_login'],
+    en: 'You are not signed in, or your session or key is no longer valid.',
+    zh: '你尚未登录,或登录状态、密钥已失效。',
+  },
+  rate_limited: {
+    status: 429,
+    stage: 'rate_limit',
+    type: 'rate_limit_error',
+    actions: ['retry_later', 'upgrade_plan'],
+    en: 'Too many requests. Please wait a moment and try again.',
+    zh: '请求过于频繁,请稍后再试。',
+  },
+  quota_exceeded: {
+    status: 402,
+    stage: 'quota',
+    type: 'insufficient_quota',
+    actions: ['use_boost', 'upgrade_plan', 'retry_later'],
+    en: 'Your included usage for this period is used up.',
+    zh: '本周期的可用额度已用完。',
+  },
+  official_models_only: {
+    status: 400,
+    stage: 'validation',
+    type: 'invalid_request_error',
+    actions: ['switch_model'],
+    en: 'This model id is not offered here. Available ids: {ids}.',
+    zh: '此处不提供该模型。可用模型:{ids}。',
+  },
+  upstream_error: {
+    status: 502,
+    stage: 'upstream',
+    type: 'server_error',
+    actions: ['retry_later', 'switch_model'],
+    en: 'The model service failed to answer. This turn was not counted.',
+    zh: '模型服务暂时出错,本次不计入用量。',
+  },
+  upstream_rate_limited: {
+    status: 429,
+    stage: 'upstream',
+    type: 'rate_limit_error',
+    actions: ['retry_later', 'switch_model'],
+    en: 'The model service is busy. This turn was not counted; try again shortly.',
+    zh: '模型服务繁忙,本次不计入用量,请稍后重试。',
+  },
+  upstream_not_configured: {
+    status: 503,
+    stage: 'upstream',
+    type: 'service_unavailable_error',
+    actions: ['contact_operator'],
+    en: 'The service is not set up correctly on our side. This turn was not counted.',
+    zh: '服务端配置有误,本次不计入用量,请联系管理员。',
+  },
+  upstream_model_unavailable: {
+    status: 502,
+    stage: 'upstream',
+    type: 'server_error',
+    actions: ['switch_model', 'contact_operator'],
+    en: 'This model is unavailable right now. Please choose another one.',
+    zh: '该模型当前不可用,请换用其他模型。',
+  },
+  context_length_exceeded: {
+    status: 400,
+    stage: 'validation',
+    type: 'invalid_request_error',
+    actions: ['shorten_prompt', 'switch_model'],
+    en: "The conversation is longer than this model's maximum context length.",
+    zh: '对话内容超出该模型的最大上下文长度。',
+  },
+  internal_error: {
+    status: 500,
+    stage: 'internal',
+    type: 'server_error',
+    actions: ['retry_later', 'contact_operator'],
+    en: 'Something went wrong on our side.',
+    zh: '服务器内部错误。',
+  },
+  invalid_request: {
+    status: 400,
+    stage: 'validation',
+    type: 'invalid_request_error',
+    actions: ['fix_request'],
+    en: 'The request is not valid: {detail}',
+    zh: '请求无效:{detail}',
+  },
+  content_filter: {
+    status: 400,
+    stage: 'validation',
+    type: 'invalid_request_error',
+    actions: ['fix_request'],
+    en: 'The request was refused by the content policy.',
+    zh: '请求因内容政策被拒绝。',
+  },
+  not_found: {
+    status: 404,
+    stage: 'validation',
+    type: 'not_found_error',
+    actions: ['fix_request'],
+    en: 'No such resource.',
+    zh: '未找到该资源。',
+  },
+  method_not_allowed: {
+    status: 405,
+    stage: 'validation',
+    type: 'invalid_request_error',
+    actions: ['fix_request'],
+    en: 'This method is not supported here.',
+    zh: '不支持该请求方法。',
+  },
+  not_acceptable: {
+    status: 406,
+    stage: 'validation',
+    type: 'invalid_request_error',
+    actions: ['fix_request'],
+    en: 'None of the requested formats can be produced.',
+    zh: '无法返回所请求的格式。',
+  },
+  payload_too_large: {
+    status: 413,
+    stage: 'validation',
+    type: 'invalid_request_error',
+    actions: ['shorten_prompt'],
+    en: 'The request body is too large.',
+    zh: '请求内容过大。',
+  },
+  unsupported_media_type: {
+    status: 415,
+    stage: 'validation',
+    type: 'invalid_request_error',
+    actions: ['fix_request'],
+    en: 'Send the body as application/json.',
+    zh: '请以 application/json 发送请求。',
+  },
+  forbidden_origin: {
+    status: 403,
+    stage: 'auth',
+    type: 'permission_error',
+    actions: ['fix_request'],
+    en: 'This request came from a page that is not allowed.',
+    zh: '请求来源不被允许。',
+  },
+  access_denied: {
+    status: 400,
+    stage: 'auth',
+    type: 'permission_error',
+    actions: ['device_login'],
+    en: 'The sign-in request was declined.',
+    zh: '登录请求已被拒绝。',
+  },
+  expired_token: {
+    status: 400,
+    stage: 'auth',
+    type: 'invalid_request_error',
+    actions: ['device_login'],
+    en: 'The device code has expired. Start again.',
+    zh: '设备码已过期,请重新开始。',
+  },
+  invalid_grant: {
+    status: 400,
+    stage: 'auth',
+    type: 'invalid_request_error',
+    actions: ['device_login'],
+    en: 'The device code is unknown or already used.',
+    zh: '设备码无效或已被使用。',
+  },
+  invalid_credentials: {
+    status: 401,
+    stage: 'auth',
+    type: 'authentication_error',
+    actions: ['sign_in'],
+    en: 'The email, password or code is not correct.',
+    zh: '邮箱、密码或验证码不正确。',
+  },
+  conflict: {
+    status: 409,
+    stage: 'membership',
+    type: 'invalid_request_error',
+    actions: ['fix_request'],
+    en: 'That has already been done.',
+    zh: '操作已完成,请勿重复。',
+  },
+  boost_unavailable: {
+    status: 409,
+    stage: 'membership',
+    type: 'invalid_request_error',
+    actions: ['retry_later'],
+    en: 'This boost is not available right now.',
+    zh: '当前无法领取该加油包。',
+  },
+} as const satisfies Record<string, Entry>
+
+export type Code = keyof typeof catalogue
+
+/** What a failure may tell besides its code; everything here is safe to show to the caller. */
+export interface FailureDetails {
+  /** Fills `{name}` in the catalogue's text, e.g. `{ detail: "'messages' must be an array" }`. */
+  readonly params?: Readonly<Record<string, string>>
+  /** The request field at fault, e.g. `messages[0].role`; OpenAI's `error.param`. */
+  readonly param?: string
+  /** Replaces the text where the catalogue's is not enough (both languages). */
+  readonly message?: { readonly en: string; readonly zh: string }
+  readonly actions?: readonly Action[]
+  readonly stage?: Stage
+  /** Seconds after which trying again can succeed; becomes `Retry-After`. */
+  readonly retryAfter?: number
+  /** `false` when an SDK's own retries are pointless; becomes `x-should-retry`. */
+  readonly shouldRetry?: boolean
+  /** More headers for this answer alone, e.g. `allow`. */
+  readonly headers?: Readonly<Record<string, string>>
+  /** The upstream's raw status, where it is known. */
+  readonly upstreamStatus?: number
+  /** Kept for the log, never shown. */
+  readonly cause?: unknown
+}
+
+/** The only error that reaches a caller with its own words; anything else thrown becomes `internal_error`. */
+export class GatewayError extends Error {
+  readonly code: Code
+  readonly details: FailureDetails
+
+  constructor(code: Code, details: FailureDetails = {}) {
+    super(fill(details.message?.en ?? catalogue[code].en, details.params), { cause: details.cause })
+    this.name = 'GatewayError'
+    this.code = code
+    this.details = details
+  }
+
+  get status(): number {
+    return catalogue[this.code].status
+  }
+
+  get stage(): Stage {
+    return this.details.stage ?? catalogue[this.code].stage
+  }
+
+  get type(): string {
+    return catalogue[this.code].type
+  }
+
+  get actions(): readonly Action[] {
+    return this.details.actions ?? catalogue[this.code].actions
+  }
+
+  /** The same sentence in Chinese. */
+  get messageZh(): string {
+    return fill(this.details.message?.zh ?? catalogue[this.code].zh, this.details.params)
+  }
+}
+
+/** A request that names its own fault: `invalidRequest("'model' must be a string", 'model')`. */
+export function invalidRequest(detail: string, param?: string): GatewayError {
+  return new GatewayError('invalid_request', { params: { detail }, ...(param === undefined ? {} : { param }) })
+}
+
+function fill(text: string, params: Readonly<Record<string, string>> = {}): string {
+  return text.replaceAll(/\{(\w+)\}/g, (whole, name: string) => params[name] ?? whole)
+}

@@ -1,0 +1,28 @@
+#!/usr/bin/env bash
+# Brings the real programs that some tests drive (a browser, a terminal multiplexer, an ssh server …) on Debian, as root.
+# Elsewhere it changes nothing: those tests then skip with a reason, or fail where CI=true.
+set -u
+declare -A package_of=(
+  [chromium]=chromium [tmux]=tmux [/usr/sbin/sshd]=openssh-server [ssh]=openssh-client [Xvfb]=xvfb [xdotool]=xdotool
+  [promtool]=prometheus [notify-send]=libnotify-bin [sqlite3]=sqlite3
+)
+missing=()
+for program in "${!package_of[@]}"; do
+  command -v "$program" >/dev/null 2>&1 || missing+=("${package_of[$program]}")
+done
+[ ${#missing[@]} -eq 0 ] && exit 0
+if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null 2>&1; then
+  echo "not installed: ${missing[*]} (the tests that need them will skip)" >&2
+  exit 0
+fi
+echo "installing for the tests: ${missing[*]}"
+export DEBIAN_FRONTEND=noninteractive
+# The services these packages bring are for others: nothing may start by itself on this machine.
+policy=/usr/sbin/policy-rc.d
+if [ ! -e "$policy" ]; then printf '#!/bin/sh\nexit 101\n' >"$policy" && chmod +x "$policy" && trap 'rm -f "$policy"' EXIT; fi
+log=$(mktemp)
+{ apt-get update -q && apt-get install -qy --no-install-recommends "${missing[@]}"; } >"$log" 2>&1 || {
+  tail -n 20 "$log" >&2
+  echo "could not install them (the tests that need them will skip, or fail where CI=true)" >&2
+}
+exit 0

@@ -1,0 +1,75 @@
+/**
+ * Personal API keys: `svc_live_` + 32 base62 characters (190 bits) + 6 base62 characters of CRC-32 over them.
+ * The checksum turns away typing errors and scanners' noise before any look-up; only the SHA-256 of a key is kept.
+ */
+import { createHash } from 'node:crypto'
+import { crc32 } from 'node:zlib'
+import type { Account } from './account.ts'
+
+export interface ApiKey {
+  /** `key_` + 26 characters. */
+  readonly id: string
+  readonly account: string
+  readonly name: string
+  /** The first characters, enough to recognise it by. */
+  readonly prefix: string
+  readonly last4: string
+  readonly createdAt: number
+  readonly lastUsedAt: number | null
+  readonly expiresAt: number | null
+  readonly revokedAt: number | null
+}
+
+export interface NewApiKey extends Omit<ApiKey, 'lastUsedAt' | 'revokedAt'> {
+  readonly hash: Uint8Array
+}
+
+export interface ApiKeys {
+  /** `undefined` when the account has `limit` live keys already: counted and inserted in one step. */
+  create(key: NewApiKey, limit: number): Promise<ApiKey | undefined>
+  list(account: string): Promise<readonly ApiKey[]>
+  /** Idempotent; false when the account has no such key. */
+  revoke(account: string | undefined, id: string, at: number): Promise<boolean>
+  /** The key with its owner, whatever their state; the caller judges. */
+  findByHash(hash: Uint8Array): Promise<{ readonly key: ApiKey; readonly account: Account } | undefined>
+  /** Records when keys were last used; many at once, because it is written behind. */
+  touch(uses: ReadonlyMap<string, number>): Promise<void>
+}
+
+const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
+const randomLength = 32
+const checksumLength = 6
+
+/** A new key. `random` must be a cryptographic source of the given number of bytes. */
+export function mintApiKey(prefix: string, random: (size: number) => Uint8Array): string {
+  let body = ''
+  while (body.length < randomLength) {
+    for (const byte of random(randomLength)) {
+      // 248 = 4 × 62: bytes above would favour the first letters.
+      if (byte < 248 && body.length < randomLength) body += alphabet[byte % 62] ?? ''
+    }
+  }
+  return prefix + body + checksum(body)
+}
+
+/** Whether this could be one of our keys: prefix, length, letters and checksum; needs no store. */
+export function looksLikeApiKey(token: string, prefix: string): boolean {
+  if (token.length !== prefix.length + randomLength + checksumLength || !token.startsWith(prefix)) return false
+  const body = token.slice(prefix.length, prefix.length + randomLength)
+  return token.slice(prefix.length + randomLength) === checksum(body) && /^[0-9A-Za-z]+$/.test(body)
+}
+
+/** SHA-256. A fast hash is right for secrets of 190 bits: nobody can guess them anyway. */
+export function hashToken(token: string): Buffer {
+  return createHash('sha256').update(token).digest()
+}
+
+function checksum(body: string): string {
+  let value = crc32(body)
+  let text = ''
+  for (let i = 0; i < checksumLength; i++) {
+    text = (alphabet[value % 62] ?? '') + text
+    value = Math.floor(value / 62)
+  }
+  return text
+}

@@ -1,0 +1,212 @@
+/**
+ * The ledger's words: a *hold* is reserved before the upstream's first byte and has exactly one ending — settled, refunded or expired.
+ * The store implements `Ledger`; nothing above it knows how.
+ *
+ * All amounts are credits (integers), all instants milliseconds since the epoch.
+ */
+import type { PoolLimits, Window } from './plan.ts'
+import type { Periods } from './period.ts'
+import type { Pool } from './product.ts'
+import type { Price, Tokens } from './price.ts'
+
+export interface ReserveOrder {
+  readonly account: string
+  /** The exchange's request id, for the turn log; a client may repeat it, so it identifies nothing. */
+  readonly requestId: string
+  /** Product id. */
+  readonly model: string
+  readonly pool: Pool
+  /** The one clock reading of this operation. */
+  readonly at: number
+  readonly periods: Periods
+  /** What the account's plan includes of this pool. */
+  readonly limits: PoolLimits
+  /** Credits wanted: the price of the whole turn at its upper bound. */
+  readonly want: number
+  /** Fewer credits than this are no use: refuse instead. `floor <= want`. */
+  readonly floor: number
+  /** Kept on the turn, so that a later change of price rewrites nothing. */
+  readonly price: Price
+  /** When the hold expires if nobody ends it. */
+  readonly until: number
+  /** At most one charge for the same key of the same account. */
+  readonly idempotency: { readonly key: string; readonly bodyHash: string } | null
+}
+
+export interface Hold {
+  readonly id: number
+  /** What was reserved: `want`, or less when less was left. */
+  readonly credits: number
+}
+
+export type Reservation =
+  | { readonly kind: 'held'; readonly hold: Hold }
+  /** The pools and boosts are used up; `resetsAt` is the earliest instant at which a full pool comes back. */
+  | { readonly kind: 'empty'; readonly resetsAt: number }
+  /** Only holds of running turns are in the way: worth trying again shortly. */
+  | { readonly kind: 'busy' }
+  /** This idempotency key has been used: by a turn that still runs, was charged, or had another body. */
+  | { readonly kind: 'duplicate'; readonly state: 'held' | 'settled'; readonly sameBody: boolean; readonly requestId: string }
+
+/** What was used, for the ledger and the turn log. */
+export interface SettleOrder {
+  readonly hold: number
+  readonly at: number
+  readonly credits: number
+  readonly tokens: Tokens
+  /** The upstream reported no usage: the tokens are our own count. */
+  readonly estimated: boolean
+  readonly outcome: 'completed' | 'aborted'
+  /** The upstream's model target, `upstream/model`, for the operator's log. */
+  readonly target: string | null
+  readonly upstreamStatus: number | null
+}
+
+export interface RefundOrder {
+  readonly hold: number
+  readonly at: number
+  /** The failure's catalogue code. */
+  readonly code: string
+  readonly target: string | null
+  readonly upstreamStatus: number | null
+}
+
+/** `done` is false when the hold had its ending already: then nothing changed. */
+export interface Ending {
+  readonly done: boolean
+  readonly state: TurnState
+  /** Credits finally charged. */
+  readonly credits: number
+  /** Of them, what neither pools nor boosts could cover. */
+  readonly debt: number
+}
+
+export type TurnState = 'held' | 'settled' | 'refunded' | 'expired'
+
+export interface Turn {
+  readonly id: number
+  readonly requestId: string
+  readonly account: string
+  readonly model: string
+  readonly pool: Pool
+  readonly state: TurnState
+  readonly credits: number
+  readonly reserved: number
+  readonly inputTokens: number
+  readonly outputTokens: number
+  readonly estimated: boolean
+  readonly code: string | null
+  readonly upstreamStatus: number | null
+  readonly target: string | null
+  readonly startedAt: number
+  readonly endedAt: number | null
+}
+
+export interface TurnQuery {
+  readonly account?: string
+  readonly state?: TurnState
+  readonly model?: string
+  /** Only turns that started at or after this instant. */
+  readonly since?: number
+  /** Only turns older than this id: the page after it. Newest first. */
+  readonly before?: number
+  readonly limit: number
+}
+
+export type PackKind = 'checkin' | 'invite' | 'rush' | 'grant'
+
+/** A boost pack: credits of one pool with an expiry. */
+export interface Pack {
+  readonly id: string
+  readonly account: string
+  readonly kind: PackKind
+  readonly pool: Pool
+  readonly granted: number
+  readonly reserved: number
+  readonly settled: number
+  readonly expiresAt: number
+  readonly createdAt: number
+}
+
+export interface GrantOrder {
+  readonly id: string
+  readonly account: string
+  readonly kind: PackKind
+  readonly pool: Pool
+  readonly credits: number
+  readonly at: number
+  readonly expiresAt: number
+}
+
+/** One plan pool of an account in the period at hand. `used` counts settled credits. */
+export interface PoolBalance {
+  readonly pool: Pool
+  readonly window: Window
+  readonly limit: number
+  readonly used: number
+  readonly reserved: number
+  readonly remaining: number
+  readonly debt: number
+  readonly resetsAt: number
+}
+
+export interface Balance {
+  readonly pools: readonly PoolBalance[]
+  /** Unexpired packs with something left or held, earliest expiry first. */
+  readonly packs: readonly Pack[]
+}
+
+export interface BalanceQuery {
+  readonly account: string
+  readonly at: number
+  readonly periods: Periods
+  readonly limits: Readonly<Record<Pool, PoolLimits>>
+}
+
+/** One broken promise found by `verify`. */
+export interface Mismatch {
+  readonly rule: string
+  readonly account: string
+  readonly detail: string
+}
+
+export interface Verification {
+  readonly ok: boolean
+  readonly accounts: number
+  readonly turns: number
+  readonly holdsOpen: number
+  readonly mismatches: readonly Mismatch[]
+}
+
+/** Figures for `/metrics` and `/readyz`. */
+export interface LedgerVitals {
+  readonly holdsOpen: number
+  /** Operations waiting for the writer. */
+  readonly queue: number
+  readonly commits: number
+  readonly operations: number
+  /** Commits that waited for the disk. */
+  readonly syncs: number
+  /** Seconds of each commit since the last look. */
+  readonly commitSeconds: readonly number[]
+  readonly writable: boolean
+}
+
+export interface Ledger {
+  /** One conditional step over day, week, month and packs. Resolves when the hold is committed (it survives the process). */
+  reserve(order: ReserveOrder): Promise<Reservation>
+  /** Never fails for lack of credits: what exceeds the hold comes from the same pools, then packs, then is debt. Durable. */
+  settle(order: SettleOrder): Promise<Ending>
+  /** Gives everything back to the periods and packs it came from. Durable. */
+  refund(order: RefundOrder): Promise<Ending>
+  /** Adds a pack; the same id twice adds one. Durable. */
+  grant(order: GrantOrder): Promise<Pack>
+  /** Gives back the holds that are overdue at `at`, and those of processes that died. Returns how many. */
+  expire(at: number): Promise<number>
+  balance(query: BalanceQuery): Promise<Balance>
+  turns(query: TurnQuery): Promise<readonly Turn[]>
+  /** Deletes ended turns older than `before` from the log, at most `limit` a call; entries stay. Returns how many. */
+  forgetTurns(before: number, limit: number): Promise<number>
+  verify(): Promise<Verification>
+  vitals(): LedgerVitals
+}

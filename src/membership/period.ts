@@ -1,0 +1,100 @@
+/** Calendar periods: the day, the ISO week and the month that an instant falls in, in one time zone. */
+import type { Window } from './plan.ts'
+
+/** Half-open: an instant `t` is inside when `start <= t < end`. Milliseconds since the epoch. */
+export interface Period {
+  readonly start: number
+  readonly end: number
+}
+
+export type Periods = Readonly<Record<Window, Period>>
+
+const dayMs = 86_400_000
+
+/** A calendar for one zone. UTC is plain arithmetic; any other zone asks the runtime's own tables. */
+export interface Calendar {
+  /** All three periods of one clock reading; the same object as long as the day lasts. */
+  at(now: number): Periods
+}
+
+export function calendarOf(timeZone: string): Calendar {
+  const startOfDay = timeZone === 'UTC' ? utcStart : zoneStart(timeZone)
+  // Every turn asks; the answer changes once a day. The memo is the calendar's own, so two calendars never mix.
+  let today: Periods | undefined
+  return {
+    at(now) {
+      if (today !== undefined && now >= today.day.start && now < today.day.end) return today
+      today = periodsOf(now, timeZone, startOfDay)
+      return today
+    },
+  }
+}
+
+/** Milliseconds of midnight at the beginning of a civil date; month 0-11, any overflow is normalised. */
+type StartOfDay = (year: number, month: number, day: number) => number
+
+const utcStart: StartOfDay = (year, month, day) => Date.UTC(year, month, day)
+
+function periodsOf(now: number, timeZone: string, startOfDay: StartOfDay): Periods {
+  const { year, month, day } = civilDate(now, timeZone)
+  // Monday is the first day of an ISO week; 0 = Monday.
+  const weekday = (new Date(Date.UTC(year, month, day)).getUTCDay() + 6) % 7
+  return {
+    day: { start: startOfDay(year, month, day), end: startOfDay(year, month, day + 1) },
+    week: { start: startOfDay(year, month, day - weekday), end: startOfDay(year, month, day - weekday + 7) },
+    month: { start: startOfDay(year, month, 1), end: startOfDay(year, month + 1, 1) },
+  }
+}
+
+interface CivilDate {
+  readonly year: number
+  readonly month: number
+  readonly day: number
+}
+
+function civilDate(now: number, timeZone: string): CivilDate {
+  const shifted = new Date(now + offsetAt(now, timeZone))
+  return { year: shifted.getUTCFullYear(), month: shifted.getUTCMonth(), day: shifted.getUTCDate() }
+}
+
+/**
+ * Midnight in a zone with shifting offsets. The guess is midnight as UTC would have it; corrected once by the offset there and once
+ * more by the offset at the corrected instant, which settles it on both sides of a change. Where a change skips midnight itself, the
+ * first instant of that day is meant.
+ */
+function zoneStart(timeZone: string): StartOfDay {
+  return (year, month, day) => {
+    const asUtc = Date.UTC(year, month, day)
+    const wanted = new Date(asUtc)
+    let instant = asUtc - offsetAt(asUtc, timeZone)
+    instant = asUtc - offsetAt(instant, timeZone)
+    const found = civilDate(instant, timeZone)
+    if (found.day === wanted.getUTCDate()) return instant
+    // The hour before was still yesterday: midnight does not exist here, so the day begins where the clocks jumped to.
+    let low = instant
+    let high = instant + dayMs / 2
+    while (high - low > 1) {
+      const middle = Math.floor((low + high) / 2)
+      if (civilDate(middle, timeZone).day === wanted.getUTCDate()) high = middle
+      else low = middle
+    }
+    return high
+  }
+}
+
+function offsetAt(instant: number, timeZone: string): number {
+  if (timeZone === 'UTC') return 0
+  const parts = new Intl.DateTimeFormat('en-US', {
+    timeZone,
+    hourCycle: 'h23',
+    year: 'numeric',
+    month: 'numeric',
+    day: 'numeric',
+    hour: 'numeric',
+    minute: 'numeric',
+    second: 'numeric',
+  }).formatToParts(instant)
+  const read = (type: Intl.DateTimeFormatPartTypes): number => Number(parts.find((part) => part.type === type)?.value ?? 0)
+  const shown = Date.UTC(read('year'), read('month') - 1, read('day'), read('hour'), read('minute'), read('second'))
+  return shown - Math.floor(instant / 1000) * 1000
+}

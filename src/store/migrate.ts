@@ -1,0 +1,58 @@
+/**
+ * Brings a database to this version's schema: numbered steps, each in a transaction of its own, so that a start that was interrupted is
+ * taken up by the next one, and two processes that start together share the work.
+ */
+import type { Kysely, RawBuilder } from 'kysely'
+import { migrations } from './migrations/all.ts'
+import type { Schema } from './schema.ts'
+
+/** What the databases call the same thing. */
+export interface Dialect {
+  /** A whole number of 64 bits: amounts, instants, ids. */
+  readonly whole: 'integer' | 'bigint'
+  readonly bytes: 'blob' | 'bytea'
+  /** How an ever-growing id that is never used twice is declared. */
+  readonly serial: RawBuilder<unknown>
+  /** What stands after a table's closing bracket; `clustered` where rows are always sought by their primary key. */
+  readonly tableEnd: RawBuilder<unknown>
+  readonly clusteredTableEnd: RawBuilder<unknown>
+  /** Statements that make every update and delete of a table's rows fail. */
+  sealed(table: string): readonly RawBuilder<unknown>[]
+}
+
+export interface Migration {
+  /** Sorts in the order of its number: `0001-accounts`. Never changed once released. */
+  readonly name: string
+  up(db: Kysely<Schema>, dialect: Dialect): Promise<void>
+}
+
+/** Throws when the database was made by a newer version: writing to it could break promises that this version does not know. */
+export async function migrate(db: Kysely<Schema>, dialect: Dialect, now: () => number, list = migrations): Promise<void> {
+  await db.schema
+    .createTable('migration')
+    .ifNotExists()
+    .addColumn('name', 'text', (column) => column.primaryKey().notNull())
+    .addColumn('applied_at', dialect.whole, (column) => column.notNull())
+    .modifyEnd(dialect.tableEnd)
+    .execute()
+  const known = new Set(list.map((migration) => migration.name))
+  const foreign = (await appliedIn(db)).find((name) => !known.has(name))
+  if (foreign !== undefined) {
+    throw new Error(
+      `This database was made by a newer version of svc-gateway (it has the schema change "${foreign}"). Start that version, or restore a backup.`,
+    )
+  }
+  for (const migration of list) {
+    await db.transaction().execute(async (transaction) => {
+      // Asked inside the transaction: another process may have done this step a moment ago.
+      if ((await appliedIn(transaction)).includes(migration.name)) return
+      await migration.up(transaction, dialect)
+      await transaction.insertInto('migration').values({ name: migration.name, applied_at: now() }).execute()
+    })
+  }
+}
+
+async function appliedIn(db: Kysely<Schema>): Promise<readonly string[]> {
+  const rows = await db.selectFrom('migration').select('name').execute()
+  return rows.map((row) => row.name)
+}

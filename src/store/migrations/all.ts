@@ -1,0 +1,6 @@
+/** Every schema change there ever was, in order. New ones are added at the end; released ones never change. */
+import type { Migration } from '../migrate.ts'
+import { accounts } from './0001-accounts.ts'
+import { ledger } from './0002-ledger.ts'
+
+export const migrations: readonly Migration[] = [accounts, ledger]

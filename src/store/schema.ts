@@ -1,0 +1,135 @@
+/**
+ * The tables, as kysely sees them. Instants are milliseconds since the epoch, amounts whole credits, flags 0 or 1.
+ * The columns themselves are made in `migrations/`; both must say the same.
+ */
+import type { Generated } from 'kysely'
+import type { AccountStatus } from '../membership/account.ts'
+import type { PackKind, TurnState } from '../membership/ledger.ts'
+import type { Window } from '../membership/plan.ts'
+import type { Pool } from '../membership/product.ts'
+
+export interface Schema {
+  readonly account: AccountTable
+  readonly api_key: ApiKeyTable
+  readonly bucket: BucketTable
+  readonly pack: PackTable
+  readonly turn: TurnTable
+  readonly entry: EntryTable
+  readonly process: ProcessTable
+  readonly migration: MigrationTable
+}
+
+export interface AccountTable {
+  id: string
+  email: string | null
+  plan: string
+  status: AccountStatus
+  password_hash: string | null
+  email_verified: number
+  created_at: number
+}
+
+export interface ApiKeyTable {
+  id: string
+  account: string
+  name: string
+  prefix: string
+  last4: string
+  hash: Uint8Array
+  created_at: number
+  last_used_at: number | null
+  expires_at: number | null
+  revoked_at: number | null
+}
+
+/** One plan pool of one account in one period. `settled` includes `debt`; granted = remaining + reserved + settled − debt. */
+export interface BucketTable {
+  id: Generated<number>
+  account: string
+  pool: Pool
+  window: Window
+  starts_at: number
+  ends_at: number
+  granted: number
+  reserved: number
+  settled: number
+  debt: number
+}
+
+export interface PackTable {
+  id: string
+  account: string
+  kind: PackKind
+  pool: Pool
+  granted: number
+  reserved: number
+  settled: number
+  expires_at: number
+  created_at: number
+}
+
+/** The turn log; a turn in state `held` is an open hold. */
+export interface TurnTable {
+  id: Generated<number>
+  request_id: string
+  account: string
+  model: string
+  pool: Pool
+  state: TurnState
+  /** The process that holds it. */
+  owner: number
+  until: number
+  started_at: number
+  ended_at: number | null
+  /** Credits held in all, and how many of them by the plan's pools (from each of the three windows). */
+  reserved: number
+  reserved_plan: number
+  /** JSON `[[pack, credits], …]` of what packs hold, or null. */
+  reserved_packs: string | null
+  day_bucket: number
+  week_bucket: number
+  month_bucket: number
+  credits: number
+  debt: number
+  price_input: number
+  price_output: number
+  discount_percent: number
+  input_tokens: number
+  output_tokens: number
+  estimated: number
+  code: string | null
+  upstream_status: number | null
+  target: string | null
+  idempotency_key: string | null
+  body_hash: string | null
+}
+
+export type EntryKind = 'open' | 'limit' | 'grant' | 'hold' | 'settle' | 'refund' | 'expire'
+
+/** The record of truth: entries are only ever added. */
+export interface EntryTable {
+  account: string
+  seq: number
+  kind: EntryKind
+  at: number
+  turn: number | null
+  /** Credits of the plan's pools: held by a hold, used by a settlement, zero otherwise. */
+  plan: number
+  debt: number
+  /** JSON, its shape depending on `kind`; null where there is nothing more to say. */
+  detail: string | null
+  /** Of everything above and the hash of the entry before, so that no byte changes unseen. */
+  hash: Uint8Array
+}
+
+export interface ProcessTable {
+  id: Generated<number>
+  name: string
+  pid: number
+  started_at: number
+}
+
+export interface MigrationTable {
+  name: string
+  applied_at: number
+}

@@ -1,0 +1,45 @@
+/**
+ * A copy of the database while it is in use: one snapshot, read by a connection of its own so that the writer never waits, put in place
+ * only when it is whole, verified and on the disk.
+ */
+import { chmodSync, closeSync, fsyncSync, linkSync, openSync, rmSync } from 'node:fs'
+import { dirname } from 'node:path'
+import type { Verification } from '../../membership/ledger.ts'
+import { defaultBusyTimeoutMs, openForReading } from './connection.ts'
+import { verifyFile } from './verify-file.ts'
+
+/** Throws when `to` exists, or when the copy does not verify; then nothing is left behind. */
+export function backUp(file: string, to: string): Verification {
+  const part = `${to}.part`
+  rmSync(part, { force: true })
+  try {
+    // Made before it is filled, so that nobody else can read it even for a moment.
+    closeSync(openSync(part, 'wx', 0o600))
+    const db = openForReading(file, defaultBusyTimeoutMs)
+    try {
+      db.prepare('vacuum into ?').run(part)
+    } finally {
+      db.close()
+    }
+    chmodSync(part, 0o600)
+    const verification = verifyFile(part)
+    if (!verification.ok) throw new Error(`the copy does not verify: ${verification.mismatches[0]?.detail ?? ''}`)
+    sync(part)
+    // Unlike a rename, a link never replaces a file that is there.
+    linkSync(part, to)
+    rmSync(part)
+    sync(dirname(to))
+    return verification
+  } finally {
+    rmSync(part, { force: true })
+  }
+}
+
+function sync(path: string): void {
+  const descriptor = openSync(path, 'r')
+  try {
+    fsyncSync(descriptor)
+  } finally {
+    closeSync(descriptor)
+  }
+}

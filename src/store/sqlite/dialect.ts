@@ -1,0 +1,144 @@
+/** kysely on our two connections: reads on the main thread's read-only one, writes through the writer's thread. */
+import {
+  type CompiledQuery,
+  type DatabaseConnection,
+  type Driver,
+  type Dialect as KyselyDialect,
+  Kysely,
+  type QueryResult,
+  SqliteAdapter,
+  SqliteIntrospector,
+  SqliteQueryCompiler,
+  sql,
+} from 'kysely'
+import type { Database } from '../database.ts'
+import type { Dialect } from '../migrate.ts'
+import type { Schema } from '../schema.ts'
+import type { Connection } from './connection.ts'
+import type { RowsResult } from './protocol.ts'
+import { Statements } from './statements.ts'
+import type { Transaction, Writer } from './writer.ts'
+
+export const sqliteDialect: Dialect = {
+  whole: 'integer',
+  bytes: 'blob',
+  serial: sql`integer primary key autoincrement not null`,
+  tableEnd: sql`strict`,
+  clusteredTableEnd: sql`strict, without rowid`,
+  sealed: (table) =>
+    (['update', 'delete'] as const).map(
+      (change) => sql`
+        create trigger ${sql.id(`${table}_no_${change}`)} before ${sql.raw(change)} on ${sql.table(table)}
+        begin select raise(abort, ${sql.lit(`rows of ${table} are final`)}); end`,
+    ),
+}
+
+export function databaseOn(reader: Connection, writer: Writer): Database {
+  return {
+    read: new Kysely<Schema>({ dialect: dialectWith(() => new ReadDriver(reader)) }),
+    write: new Kysely<Schema>({ dialect: dialectWith(() => new WriteDriver(writer)) }),
+  }
+}
+
+function dialectWith(createDriver: () => Driver): KyselyDialect {
+  return {
+    createAdapter: () => new Adapter(),
+    createDriver,
+    createIntrospector: (db) => new SqliteIntrospector(db),
+    createQueryCompiler: () => new SqliteQueryCompiler(),
+  }
+}
+
+/** SQLite's, but for the queue: the writer keeps order itself, and lets single statements share a commit. */
+class Adapter extends SqliteAdapter {
+  override get supportsMultipleConnections(): boolean {
+    return true
+  }
+}
+
+class ReadDriver implements Driver {
+  readonly #connection: DatabaseConnection
+
+  constructor(reader: Connection) {
+    const statements = new Statements(reader)
+    this.#connection = {
+      async executeQuery<R>(query: CompiledQuery) {
+        return toQueryResult<R>(statements.run(query.sql, query.parameters))
+      },
+      streamQuery: noStreaming,
+    }
+  }
+
+  async init(): Promise<void> {}
+  async acquireConnection(): Promise<DatabaseConnection> {
+    return this.#connection
+  }
+  async beginTransaction(): Promise<void> {
+    throw new Error('transactions belong to `write`')
+  }
+  async commitTransaction(): Promise<void> {}
+  async rollbackTransaction(): Promise<void> {}
+  async releaseConnection(): Promise<void> {}
+  async destroy(): Promise<void> {}
+}
+
+class WriteConnection implements DatabaseConnection {
+  readonly #writer: Writer
+  transaction: Transaction | undefined
+  readonly streamQuery = noStreaming
+
+  constructor(writer: Writer) {
+    this.#writer = writer
+  }
+
+  async executeQuery<R>(query: CompiledQuery): Promise<QueryResult<R>> {
+    const op = ['sql', query.sql, query.parameters] as const
+    if (this.transaction !== undefined) return toQueryResult(await this.transaction.query(op))
+    const result = await this.#writer.submit(op, true)
+    if (result[0] !== 'rows') throw new Error('the writer gave no answer')
+    return toQueryResult(result)
+  }
+
+  async begin(): Promise<void> {
+    this.transaction = await this.#writer.begin()
+  }
+
+  /** Ends the transaction whatever comes of it. */
+  async end(how: 'commit' | 'rollback'): Promise<void> {
+    const { transaction } = this
+    this.transaction = undefined
+    await transaction?.[how]()
+  }
+}
+
+class WriteDriver implements Driver {
+  readonly #writer: Writer
+
+  constructor(writer: Writer) {
+    this.#writer = writer
+  }
+
+  async init(): Promise<void> {}
+  async acquireConnection(): Promise<WriteConnection> {
+    return new WriteConnection(this.#writer)
+  }
+  async beginTransaction(connection: WriteConnection): Promise<void> {
+    await connection.begin()
+  }
+  async commitTransaction(connection: WriteConnection): Promise<void> {
+    await connection.end('commit')
+  }
+  async rollbackTransaction(connection: WriteConnection): Promise<void> {
+    await connection.end('rollback')
+  }
+  async releaseConnection(): Promise<void> {}
+  async destroy(): Promise<void> {}
+}
+
+function toQueryResult<R>([, rows, changes, lastId]: RowsResult): QueryResult<R> {
+  return { rows: rows as R[], numAffectedRows: BigInt(changes), insertId: BigInt(lastId) }
+}
+
+function noStreaming(): never {
+  throw new Error('streaming of rows is not offered; ask for pages')
+}

@@ -1,0 +1,65 @@
+/** Opens the store on one SQLite file, making and migrating it as needed. */
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Store } from '../../membership/store.ts'
+import { accountsIn } from '../accounts.ts'
+import { apiKeysIn } from '../api-keys.ts'
+import type { Database } from '../database.ts'
+import { migrate } from '../migrate.ts'
+import { defaultBusyTimeoutMs, openForReading, prepareFile } from './connection.ts'
+import { databaseOn, sqliteDialect } from './dialect.ts'
+import { ledgerOn } from './ledger.ts'
+import { runTask } from './reader.ts'
+import { Writer } from './writer.ts'
+
+export interface SqliteOptions {
+  /** A path, or `:memory:` for a store that is gone when it is closed (kept in a temporary folder: threads share files, not memory). */
+  readonly file: string
+  /** Names the owner of holds. `id` must be new for every start. */
+  readonly process: { readonly id: string; readonly pid: number }
+  readonly clock: { now(): number }
+  /** How long to wait for another process's lock; default 5 s. */
+  readonly busyTimeoutMs?: number
+}
+
+export interface SqliteStore extends Store {
+  /** For the repositories and for tests; the service itself speaks to the port. */
+  readonly db: Database
+}
+
+/** Throws a sentence when the file is of a newer version or cannot be used. Holds of dead processes have been given back when it resolves. */
+export async function openSqliteStore(options: SqliteOptions): Promise<SqliteStore> {
+  const { clock, busyTimeoutMs = defaultBusyTimeoutMs } = options
+  const temporary = options.file === ':memory:' ? mkdtempSync(join(tmpdir(), 'svc-gateway-')) : undefined
+  const file = temporary === undefined ? options.file : join(temporary, 'store.sqlite')
+  prepareFile(file)
+  const writer = new Writer({ file, busyTimeoutMs })
+  try {
+    await writer.ready()
+    const reader = openForReading(file, busyTimeoutMs)
+    const db = databaseOn(reader, writer)
+    const store: SqliteStore = {
+      db,
+      accounts: accountsIn(db),
+      keys: apiKeysIn(db),
+      ledger: ledgerOn(writer, db, file),
+      async backup(to) {
+        await runTask({ kind: 'backup', file, to })
+      },
+      async close() {
+        await writer.close()
+        reader.close()
+        if (temporary !== undefined) rmSync(temporary, { recursive: true, force: true })
+      },
+    }
+    await migrate(db.write, sqliteDialect, () => clock.now())
+    await writer.enrol(options.process.id, options.process.pid, clock.now())
+    await store.ledger.expire(clock.now())
+    return store
+  } catch (error) {
+    await writer.close()
+    if (temporary !== undefined) rmSync(temporary, { recursive: true, force: true })
+    throw error
+  }
+}

@@ -1,0 +1,72 @@
+/**
+ * Which processes are alive. Each one keeps the lock of a small file of its own next to the database for as long as it runs; the
+ * operating system lets go of it when the process ends, however it ends. That tells the truth where process ids, which are reused and
+ * differ between containers, and clocks, which jump, do not.
+ */
+import Sqlite from 'better-sqlite3'
+import { existsSync, rmSync } from 'node:fs'
+import type { Statement } from 'better-sqlite3'
+import type { Connection } from './connection.ts'
+
+export class Presence {
+  readonly #name: string
+  readonly #file: (name: string) => string
+  readonly #lock: Connection
+  readonly #others: Statement<unknown[], { id: number; name: string }>
+  readonly #enrol: Statement<unknown[], { id: number }>
+  readonly #forget: Statement<unknown[]>
+  readonly #nameOf: Statement<unknown[], { name: string }>
+
+  constructor(db: Connection, name: string) {
+    this.#name = name
+    this.#file = (other) => `${db.name}.process-${other}`
+    // Locked before it is known to others: whoever finds the row finds the lock.
+    this.#lock = new Sqlite(this.#file(name), { timeout: 0 })
+    this.#lock.exec('begin exclusive')
+    this.#others = db.prepare('select id, name from process where name <> ?')
+    this.#enrol = db.prepare('insert into process (name, pid, started_at) values (?, ?, ?) returning id')
+    this.#forget = db.prepare('delete from process where id = ?')
+    this.#nameOf = db.prepare('select name from process where id = ?')
+  }
+
+  /** Returns the number by which holds name this process. */
+  enrol(pid: number, at: number): number {
+    const row = this.#enrol.get(this.#name, pid, at)
+    if (row === undefined) throw new Error('the process could not be enrolled')
+    return row.id
+  }
+
+  /** The numbers of processes that ended without giving their holds back. */
+  dead(): readonly number[] {
+    return this.#others
+      .all(this.#name)
+      .filter(({ name }) => this.#isDead(name))
+      .map(({ id }) => id)
+  }
+
+  forget(id: number): void {
+    const row = this.#nameOf.get(id)
+    this.#forget.run(id)
+    if (row !== undefined) rmSync(this.#file(row.name), { force: true })
+  }
+
+  /** Lets go of the lock; what this process still holds is given back by the next sweep of another one. */
+  leave(): void {
+    this.#lock.close()
+    rmSync(this.#file(this.#name), { force: true })
+  }
+
+  #isDead(name: string): boolean {
+    const file = this.#file(name)
+    if (!existsSync(file)) return true
+    const probe = new Sqlite(file, { timeout: 0 })
+    try {
+      probe.exec('begin immediate')
+      return true
+    } catch {
+      return false
+    } finally {
+      probe.close()
+    }
+  }
+}

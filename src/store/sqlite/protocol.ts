@@ -1,0 +1,116 @@
+/**
+ * What the main thread and the writer's thread say to each other: one request, one reply, never two requests at once.
+ * Operations are flat tuples of plain values: structured cloning of objects would cost more than the ledger's own statements.
+ */
+import type { PackKind, TurnState } from '../../membership/ledger.ts'
+import type { Pool } from '../../membership/product.ts'
+
+/** What the thread is started with. */
+export interface WriterOptions {
+  readonly file: string
+  /** Milliseconds to wait for a lock that another process holds. */
+  readonly busyTimeoutMs: number
+}
+
+export type ReserveOp = readonly [
+  kind: 'reserve',
+  account: string,
+  requestId: string,
+  model: string,
+  pool: Pool,
+  at: number,
+  dayStart: number,
+  dayEnd: number,
+  weekStart: number,
+  weekEnd: number,
+  monthStart: number,
+  monthEnd: number,
+  dayLimit: number,
+  weekLimit: number,
+  monthLimit: number,
+  want: number,
+  floor: number,
+  priceInput: number,
+  priceOutput: number,
+  discountPercent: number,
+  until: number,
+  idempotencyKey: string | null,
+  bodyHash: string | null,
+]
+
+export type SettleOp = readonly [
+  kind: 'settle',
+  hold: number,
+  at: number,
+  credits: number,
+  inputTokens: number,
+  outputTokens: number,
+  estimated: 0 | 1,
+  code: string | null,
+  target: string | null,
+  upstreamStatus: number | null,
+]
+
+export type RefundOp = readonly [
+  kind: 'refund',
+  hold: number,
+  at: number,
+  code: string,
+  target: string | null,
+  upstreamStatus: number | null,
+]
+
+export type GrantOp = readonly [
+  kind: 'grant',
+  id: string,
+  account: string,
+  packKind: PackKind,
+  pool: Pool,
+  credits: number,
+  at: number,
+  expiresAt: number,
+]
+
+export type ExpireOp = readonly [kind: 'expire', at: number]
+
+/** Any statement of the repositories. `rows` says whether it returns some. */
+export type SqlOp = readonly [kind: 'sql', text: string, parameters: readonly unknown[]]
+
+export type Op = ReserveOp | SettleOp | RefundOp | GrantOp | ExpireOp | SqlOp
+
+/** `batch`: all in one commit, waiting for the disk when `durable`. The others steer a transaction that spans several requests. */
+export type Request =
+  | readonly [kind: 'open']
+  | readonly [kind: 'batch', durable: boolean, ops: readonly Op[]]
+  | readonly [kind: 'begin']
+  | readonly [kind: 'query', op: SqlOp]
+  | readonly [kind: 'commit']
+  | readonly [kind: 'rollback']
+  | readonly [kind: 'enrol', name: string, pid: number, at: number]
+  | readonly [kind: 'close']
+
+export type ReserveResult =
+  | readonly [kind: 'held', id: number, credits: number]
+  | readonly [kind: 'empty', resetsAt: number]
+  | readonly [kind: 'busy']
+  | readonly [kind: 'duplicate', state: 'held' | 'settled', sameBody: boolean, requestId: string]
+export type EndingResult = readonly [kind: 'ended', done: boolean, state: TurnState, credits: number, debt: number]
+export type PackResult = readonly [
+  kind: 'pack',
+  account: string,
+  packKind: PackKind,
+  pool: Pool,
+  granted: number,
+  reserved: number,
+  settled: number,
+  expiresAt: number,
+  createdAt: number,
+]
+export type CountResult = readonly [kind: 'count', count: number]
+export type RowsResult = readonly [kind: 'rows', rows: readonly unknown[], changes: number, lastId: number | bigint]
+export type FaultResult = readonly [kind: 'fault', code: string, message: string]
+
+export type Result = ReserveResult | EndingResult | PackResult | CountResult | RowsResult | FaultResult
+
+/** `synced`: the commit waited for the disk. `holdsOpen`: of the whole database, as far as this thread knows. */
+export type Reply = readonly [results: readonly Result[], seconds: number, synced: boolean, holdsOpen: number]

@@ -1,0 +1,141 @@
+/** The writer's thread: owns the only connection that writes, and turns each batch into one transaction. */
+import { parentPort, workerData } from 'node:worker_threads'
+import Sqlite from 'better-sqlite3'
+import { type Connection, openForWriting } from './connection.ts'
+import { LedgerStatements } from './ledger-statements.ts'
+import type { Op, Reply, Request, Result, WriterOptions } from './protocol.ts'
+import { Statements } from './statements.ts'
+
+class WriterThread {
+  readonly #db: Connection
+  readonly #statements: Statements
+  /** Made when the process enrols: before that the ledger's tables may not exist. */
+  #ledger: LedgerStatements | undefined
+  #synchronous = true
+
+  constructor(options: WriterOptions) {
+    this.#db = openForWriting(options.file, options.busyTimeoutMs)
+    this.#statements = new Statements(this.#db)
+  }
+
+  answer(request: Request): Reply {
+    const started = performance.now()
+    const results = this.#perform(request)
+    const wrote = request[0] === 'batch' || request[0] === 'commit' || request[0] === 'enrol'
+    return [results, wrote ? (performance.now() - started) / 1000 : 0, wrote && this.#synchronous, this.#ledger?.holdsOpen ?? 0]
+  }
+
+  #perform(request: Request): readonly Result[] {
+    try {
+      switch (request[0]) {
+        case 'open':
+          // Opened by the constructor; this only asks whether that went well.
+          return []
+        case 'batch':
+          return this.#batch(request[1], request[2])
+        case 'query':
+          return [this.#statements.run(request[1][1], request[1][2])]
+        case 'begin':
+          this.#waitForDisk(true)
+          this.#db.exec('begin immediate')
+          return []
+        case 'commit':
+          this.#commit()
+          return []
+        case 'rollback':
+          if (this.#db.inTransaction) this.#db.exec('rollback')
+          return []
+        case 'enrol':
+          this.#ledger = new LedgerStatements(this.#db, request[1], request[2], request[3])
+          return []
+        case 'close':
+          this.#ledger?.leave()
+          this.#db.close()
+          return []
+      }
+    } catch (error) {
+      return [toFault(error)]
+    }
+  }
+
+  /** All together; where one of them breaks, each by itself, so that only that one is refused. */
+  #batch(durable: boolean, ops: readonly Op[]): readonly Result[] {
+    this.#waitForDisk(durable)
+    try {
+      return this.#together(ops)
+    } catch (error) {
+      this.#undo()
+      if (ops.length === 1 || hopeless(error)) return ops.map(() => toFault(error))
+    }
+    return ops.map((op) => {
+      try {
+        const [result] = this.#together([op])
+        return result ?? toFault(new Error('no result'))
+      } catch (error) {
+        this.#undo()
+        return toFault(error)
+      }
+    })
+  }
+
+  #together(ops: readonly Op[]): readonly Result[] {
+    this.#db.exec('begin immediate')
+    const results = ops.map((op) => this.#apply(op))
+    this.#db.exec('commit')
+    this.#ledger?.committed()
+    return results
+  }
+
+  #apply(op: Op): Result {
+    if (op[0] === 'sql') {
+      try {
+        return this.#statements.run(op[1], op[2])
+      } catch (error) {
+        // A statement that breaks a constraint undoes itself alone; what undoes the transaction concerns all.
+        if (!this.#db.inTransaction || hopeless(error)) throw error
+        return toFault(error)
+      }
+    }
+    if (this.#ledger === undefined) throw new Error('the process has not enrolled')
+    return this.#ledger.apply(op)
+  }
+
+  #commit(): void {
+    try {
+      this.#db.exec('commit')
+    } catch (error) {
+      // A commit that failed, say for want of space, may leave its transaction open.
+      this.#undo()
+      throw error
+    }
+  }
+
+  #undo(): void {
+    this.#ledger?.undone()
+    if (this.#db.inTransaction) this.#db.exec('rollback')
+  }
+
+  #waitForDisk(durable: boolean): void {
+    if (durable === this.#synchronous) return
+    this.#db.pragma(durable ? 'synchronous = full' : 'synchronous = normal')
+    this.#synchronous = durable
+  }
+}
+
+/** Trying the rest one by one would only fail, and wait, as often. */
+function hopeless(error: unknown): boolean {
+  return error instanceof Sqlite.SqliteError && !error.code.startsWith('SQLITE_CONSTRAINT') && error.code !== 'SQLITE_ERROR'
+}
+
+function toFault(error: unknown): Result {
+  const code = error instanceof Sqlite.SqliteError ? error.code : 'ERROR'
+  return ['fault', code, error instanceof Error ? error.message : String(error)]
+}
+
+if (parentPort === null) throw new Error('this file is started by the writer, as a thread')
+const port = parentPort
+const thread = new WriterThread(workerData as WriterOptions)
+port.on('message', (request: Request) => {
+  port.postMessage(thread.answer(request))
+  if (request[0] === 'close') port.close()
+})

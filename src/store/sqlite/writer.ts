@@ -1,0 +1,297 @@
+/**
+ * The writer, seen from the main thread: it gathers operations while a commit is under way and sends them together as the next one.
+ * One request is outstanding at a time, so what arrives together shares one transaction and one wait for the disk.
+ */
+import { Worker } from 'node:worker_threads'
+import { GatewayError } from '../../errors.ts'
+import type { FaultResult, Op, Reply, Request, Result, RowsResult, SqlOp, WriterOptions } from './protocol.ts'
+
+/** More than this many waiting operations are refused at once: an answer now beats a place in a queue that has no end. */
+const queueLimit = 10_000
+/** Operations of one commit: bounds how long the first of them waits for the last. */
+const batchLimit = 512
+/** Commit times kept for whoever looks; a look every few seconds empties them. */
+const keptSeconds = 4096
+/** A transaction holds everybody else up, money included; one that takes longer has lost its way. */
+const transactionLimitMs = 5000
+
+interface Waiting {
+  readonly op: Op
+  readonly durable: boolean
+  readonly resolve: (result: Result) => void
+  readonly reject: (error: unknown) => void
+}
+
+/** Somebody who wants the writer alone. */
+interface Entrant {
+  readonly enter: () => void
+  readonly reject: (error: unknown) => void
+}
+
+export interface WriterVitals {
+  readonly queue: number
+  readonly commits: number
+  readonly operations: number
+  readonly syncs: number
+  readonly commitSeconds: readonly number[]
+  readonly holdsOpen: number
+  readonly writable: boolean
+}
+
+export class Writer {
+  readonly #worker: Worker
+  readonly #queue: (Waiting | Entrant)[] = []
+  #outstanding: { readonly resolve: (reply: Reply) => void; readonly reject: (error: unknown) => void } | undefined
+  #scheduled = false
+  #busy = false
+  /** Set once and for all when the thread is gone or was told to go. */
+  #ended: Error | undefined
+  #commits = 0
+  #operations = 0
+  #syncs = 0
+  #holdsOpen = 0
+  #writable = true
+  #commitSeconds: number[] = []
+
+  constructor(options: WriterOptions) {
+    // In the checkout this file and the thread's are TypeScript, in the published package both are JavaScript.
+    const extension = import.meta.url.slice(import.meta.url.lastIndexOf('.'))
+    this.#worker = new Worker(new URL(`./writer-thread${extension}`, import.meta.url), { workerData: options })
+    this.#worker.on('message', (reply: Reply) => this.#arrived(reply))
+    this.#worker.on('error', (error: unknown) => this.#fail(error instanceof Error ? error : new Error(String(error))))
+    this.#worker.on('exit', () => this.#fail(new Error('the writer has ended')))
+  }
+
+  /** Resolves when the thread has opened the file; throws its reason when it could not. */
+  async ready(): Promise<void> {
+    answer(await this.#alone(['open']))
+  }
+
+  /** Resolves once the operation is committed, and on the disk when `durable`. Throws when it was not. */
+  submit(op: Op, durable: boolean): Promise<Result> {
+    if (this.#ended !== undefined) return Promise.reject(refused(this.#ended))
+    if (this.#queue.length >= queueLimit)
+      return Promise.reject(refused(new Error('too many operations are waiting for the writer')))
+    return new Promise((resolve, reject) => {
+      this.#queue.push({ op, durable, resolve, reject })
+      this.#schedule()
+    })
+  }
+
+  /** Waits for the writer and opens a transaction that nobody else writes in; always `commit` or `rollback` it. */
+  async begin(): Promise<Transaction> {
+    if (this.#ended !== undefined) throw refused(this.#ended)
+    await new Promise<void>((resolve, reject) => {
+      this.#queue.push({ enter: resolve, reject })
+      this.#schedule()
+    })
+    try {
+      answer(await this.#ask(['begin']))
+    } catch (error) {
+      this.#leave()
+      throw error
+    }
+    return new Transaction(
+      (request) => this.#ask(request),
+      () => this.#leave(),
+    )
+  }
+
+  /** Makes this process known as an owner of holds. */
+  async enrol(name: string, pid: number, at: number): Promise<void> {
+    answer(await this.#alone(['enrol', name, pid, at]))
+  }
+
+  vitals(): WriterVitals {
+    const commitSeconds = this.#commitSeconds
+    this.#commitSeconds = []
+    return {
+      queue: this.#queue.length,
+      commits: this.#commits,
+      operations: this.#operations,
+      syncs: this.#syncs,
+      commitSeconds,
+      holdsOpen: this.#holdsOpen,
+      writable: this.#writable && this.#ended === undefined,
+    }
+  }
+
+  /** Everything given before is written first; everything after is refused. */
+  async close(): Promise<void> {
+    if (this.#ended !== undefined) return
+    const exited = new Promise<void>((resolve) => this.#worker.once('exit', () => resolve()))
+    const last = this.#alone(['close'])
+    this.#ended = new Error('the store is closed')
+    await last
+    await exited
+  }
+
+  async #alone(request: Request): Promise<Reply> {
+    await new Promise<void>((resolve, reject) => {
+      this.#queue.push({ enter: resolve, reject })
+      this.#schedule()
+    })
+    try {
+      return await this.#ask(request)
+    } finally {
+      this.#leave()
+    }
+  }
+
+  /** At the end of this turn of the event loop: what other requests submit in the same turn goes along. */
+  #schedule(): void {
+    if (this.#busy || this.#scheduled) return
+    this.#scheduled = true
+    setImmediate(() => {
+      this.#scheduled = false
+      this.#next()
+    })
+  }
+
+  #next(): void {
+    const first = this.#queue[0]
+    if (this.#busy || first === undefined) return
+    this.#busy = true
+    if ('enter' in first) {
+      this.#queue.shift()
+      first.enter()
+      return
+    }
+    const count = this.#queue.findIndex((waiting, index) => 'enter' in waiting || index === batchLimit)
+    const batch = this.#queue.splice(0, count === -1 ? this.#queue.length : count).filter((waiting) => 'op' in waiting)
+    void this.#commit(batch)
+  }
+
+  async #commit(batch: readonly Waiting[]): Promise<void> {
+    try {
+      const [results] = await this.#ask(['batch', batch.some((waiting) => waiting.durable), batch.map((waiting) => waiting.op)])
+      this.#operations += batch.length
+      batch.forEach((waiting, index) => {
+        const result = results[index]
+        if (result === undefined) waiting.reject(refused(new Error('the writer gave no answer')))
+        else if (result[0] === 'fault') waiting.reject(toError(result))
+        else waiting.resolve(result)
+      })
+    } catch (error) {
+      for (const waiting of batch) waiting.reject(error)
+    }
+    this.#leave()
+  }
+
+  #leave(): void {
+    this.#busy = false
+    this.#next()
+  }
+
+  #ask(request: Request): Promise<Reply> {
+    return new Promise((resolve, reject) => {
+      this.#outstanding = { resolve, reject }
+      this.#worker.postMessage(request)
+    })
+  }
+
+  #arrived(reply: Reply): void {
+    const [results, seconds, synced, holdsOpen] = reply
+    if (seconds > 0) {
+      this.#commits += 1
+      if (synced) this.#syncs += 1
+      if (this.#commitSeconds.length < keptSeconds) this.#commitSeconds.push(seconds)
+    }
+    this.#holdsOpen = holdsOpen
+    this.#writable = !results.some((result) => result[0] === 'fault' && unwritable.test(result[1]))
+    const outstanding = this.#outstanding
+    this.#outstanding = undefined
+    outstanding?.resolve(reply)
+  }
+
+  #fail(error: Error): void {
+    this.#ended ??= error
+    const refusal = refused(error)
+    this.#outstanding?.reject(refusal)
+    this.#outstanding = undefined
+    for (const waiting of this.#queue.splice(0)) waiting.reject(refusal)
+  }
+}
+
+/** Codes that say the database cannot be written just now, as against a statement that was wrong. */
+const unwritable = /^SQLITE_(FULL|READONLY|IOERR|BUSY|LOCKED|CANTOPEN|CORRUPT|NOTADB)/
+
+/** Several statements that nobody else's come between. */
+export class Transaction {
+  readonly #ask: (request: Request) => Promise<Reply>
+  readonly #leave: () => void
+  readonly #timer: NodeJS.Timeout
+  #last: Promise<unknown> = Promise.resolve()
+  #over: Error | undefined
+
+  constructor(ask: (request: Request) => Promise<Reply>, leave: () => void) {
+    this.#ask = ask
+    this.#leave = leave
+    this.#timer = setTimeout(() => {
+      const why = new Error(`the transaction took longer than ${transactionLimitMs} ms and was undone`)
+      // Where even that fails the writer is gone, and whoever asks next hears of it.
+      this.#end(['rollback'], why).catch(() => undefined)
+    }, transactionLimitMs)
+  }
+
+  async query(op: SqlOp): Promise<RowsResult> {
+    const result = answer(await this.#inTurn(['query', op]))
+    if (result?.[0] !== 'rows') throw new Error('the writer gave no answer')
+    return result
+  }
+
+  async commit(): Promise<void> {
+    answer(await this.#end(['commit'], new Error('the transaction is over')))
+  }
+
+  async rollback(): Promise<void> {
+    if (this.#over !== undefined) return
+    answer(await this.#end(['rollback'], new Error('the transaction is over')))
+  }
+
+  async #end(request: Request, why: Error): Promise<Reply> {
+    const reply = this.#inTurn(request)
+    clearTimeout(this.#timer)
+    this.#over ??= why
+    try {
+      return await reply
+    } finally {
+      this.#leave()
+    }
+  }
+
+  /** The thread answers one request at a time, also where a caller starts two statements at once. */
+  #inTurn(request: Request): Promise<Reply> {
+    if (this.#over !== undefined) return Promise.reject(refused(this.#over))
+    const reply = this.#last.then(() => this.#ask(request))
+    this.#last = reply.catch(() => undefined)
+    return reply
+  }
+}
+
+function answer([results]: Reply): Result | undefined {
+  const [first] = results
+  if (first?.[0] === 'fault') throw toError(first)
+  return first
+}
+
+/** A database error as the repositories see it: `code` is SQLite's own. */
+export class DatabaseError extends Error {
+  readonly code: string
+
+  constructor(code: string, message: string) {
+    super(message)
+    this.name = 'DatabaseError'
+    this.code = code
+  }
+}
+
+function toError([, code, message]: FaultResult): Error {
+  const error = new DatabaseError(code, message)
+  return unwritable.test(code) ? refused(error) : error
+}
+
+/** The caller may try again: nothing has been written. */
+function refused(cause: Error): GatewayError {
+  return new GatewayError('internal_error', { retryAfter: 1, cause })
+}

@@ -1,10 +1,10 @@
 /** What tokens cost. One credit is a millionth of a dollar; every amount is a whole number of credits. */
 
 export interface Price {
-  /** Nano-dollars a token. */
+  /** List price in nano-dollars a token (0.14 $ a million tokens = 140). */
   readonly input: number
   readonly output: number
-  /** Whole percent off. */
+  /** Whole percent off the list price. */
   readonly discountPercent: number
 }
 

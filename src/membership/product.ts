@@ -1,5 +1,7 @@
 /** A product: a model id that members may ask for. What stands behind it upstream is its targets' business. */
 
+import type { Price } from './price.ts'
+
 /** Which family of prices and pools a product belongs to. */
 export type Tier = 'light' | 'flagship'
 
@@ -31,13 +33,12 @@ export interface Product {
   readonly maxOutputTokens: number
   /** Tokens reserved for an answer when the request names no cap. */
   readonly defaultOutputTokens: number
-  /** List price in nano-dollars a token (0.14 $ a million tokens = 140). */
-  readonly price: { readonly input: number; readonly output: number }
-  /** Whole percent off the list price. */
-  readonly discountPercent: number
+  readonly price: Price
   /** ISO date from which the product is gone, or null. */
   readonly shutdownDate: string | null
   /** Credits charged for a turn whose upstream reports no tokens at all, such as an image. */
   readonly flatCredits: number | null
   readonly targets: readonly Target[]
+  /** For `auto`: the first rule that fits a request names the product whose targets serve it. */
+  readonly rules: readonly { readonly when: 'images' | 'long'; readonly longerThanTokens?: number | undefined; readonly use: string }[]
 }

@@ -1,0 +1,146 @@
+/** Holds the most a turn can cost before the upstream hears of it, and settles what it did cost. */
+import { affordableOutput, bodyHash, creditsFor, definePlugin, GatewayError, poolOf, promptSize } from '../src/index.ts'
+import type { Exchange, HeldTurn, Outcome, Product, Services, Slots, Usage } from '../src/index.ts'
+
+/** An answer of fewer tokens is no answer; below this the turn is refused instead of clamped. */
+const leastOutput = 16
+/** A hold outlives the longest turn by this much, so that only a dead process leaves one to expire. */
+const leaseMarginMs = 60_000
+/** Bytes a token is hardly ever shorter than. */
+const leastBytesPerToken = 2
+
+export const quotaReserve = definePlugin({
+  name: 'quota-reserve',
+  needs: ['caller', 'chat', 'product'],
+  gives: ['hold'],
+  on: 'turn',
+  async onRequest(x, services) {
+    x.hold = await reserve(x, services)
+  },
+  async onSettle(x, outcome, services) {
+    if (outcome.kind !== 'failed') await settle(x, outcome, services)
+  },
+})
+
+type Asked = Exchange & Pick<Slots, 'caller' | 'chat' | 'product'>
+
+async function reserve(x: Asked, { ledger, clock, calendar, config }: Services): Promise<HeldTurn> {
+  const { chat, product, caller } = x
+  const { tokens: input, textBytes } = promptSize(chat, config.limits.imageTokens)
+  // Only what cannot fit by any count is refused here; the upstream decides the rest.
+  if (textBytes / leastBytesPerToken > product.contextLength) throw tooLong(product)
+  const cap = Math.min(chat.maxTokens ?? product.defaultOutputTokens, product.maxOutputTokens)
+  const least = Math.min(cap, leastOutput)
+  const at = clock.now()
+  const pool = poolOf[product.tier]
+  const reservation = await ledger.reserve({
+    account: caller.account.id,
+    requestId: x.id,
+    model: product.id,
+    pool,
+    at,
+    periods: calendar.at(at),
+    limits: caller.plan.pools[pool],
+    want: priceOf(product, input, cap * chat.choices),
+    floor: priceOf(product, input, least * chat.choices),
+    price: product.price,
+    until: at + config.timeouts.totalMs + leaseMarginMs,
+    idempotency: idempotencyOf(x),
+  })
+  switch (reservation.kind) {
+    case 'held': {
+      const { hold } = reservation
+      const affordable = Math.floor(affordableOutput(hold.credits, input, product.price) / chat.choices)
+      const outputCap = Math.max(least, Math.min(cap, affordable))
+      if (outputCap < cap) x.headers[x.names.quotaClampedHeader] = String(outputCap)
+      return { ...hold, inputEstimate: input, outputCap }
+    }
+    case 'empty':
+      throw emptyPools(x, reservation.resetsAt)
+    case 'busy':
+      throw new GatewayError('quota_exceeded', {
+        retryAfter: 2,
+        actions: ['retry_later', 'use_boost', 'upgrade_plan'],
+        message: {
+          en: 'Your requests that are still running hold the rest of your included usage. Try again when one has finished.',
+          zh: '正在进行的请求占用了剩余额度,请在其中一个完成后重试。',
+        },
+      })
+    case 'duplicate':
+      throw duplicate(reservation)
+  }
+}
+
+/** Free of charge is still a turn; a product of a fixed price costs at least that. */
+function priceOf(product: Product, input: number, output: number): number {
+  const tokens = creditsFor({ input, output }, product.price)
+  return Math.max(tokens, product.flatCredits ?? 0)
+}
+
+function tooLong({ contextLength }: Product): GatewayError {
+  return new GatewayError('context_length_exceeded', {
+    param: 'messages',
+    message: {
+      en: `The conversation is longer than this model's maximum context length of ${contextLength} tokens.`,
+      zh: `对话内容超出该模型的最大上下文长度(${contextLength} 个 token)。`,
+    },
+  })
+}
+
+function emptyPools(x: Asked, resetsAt: number): GatewayError {
+  return new GatewayError('quota_exceeded', { headers: { [x.names.quotaResetHeader]: String(Math.ceil(resetsAt / 1000)) } })
+}
+
+function idempotencyOf(x: Asked): { key: string; bodyHash: string } | null {
+  const key = x.inbound.headers['idempotency-key']
+  if (key === undefined) return null
+  if (typeof key !== 'string' || key.length === 0 || key.length > 255) {
+    throw new GatewayError('invalid_request', { params: { detail: "the header 'Idempotency-Key' must have 1 to 255 characters." } })
+  }
+  return { key, bodyHash: bodyHash(x.chat) }
+}
+
+function duplicate({ state, sameBody, requestId }: { state: 'held' | 'settled'; sameBody: boolean; requestId: string }): GatewayError {
+  if (!sameBody) {
+    return new GatewayError('invalid_request', {
+      params: { detail: "this 'Idempotency-Key' was used with another body; use a new key for a new request." },
+    })
+  }
+  return new GatewayError('conflict', {
+    shouldRetry: false,
+    stage: 'quota',
+    message:
+      state === 'held'
+        ? { en: `The request with this Idempotency-Key is still running (${requestId}).`, zh: `该 Idempotency-Key 的请求仍在进行(${requestId})。` }
+        : {
+            en: `The request with this Idempotency-Key has been answered and charged once (${requestId}).`,
+            zh: `该 Idempotency-Key 的请求已完成并计费一次(${requestId})。`,
+          },
+  })
+}
+
+async function settle(
+  x: Asked & Pick<Slots, 'hold'>,
+  outcome: Extract<Outcome, { usage: Usage }>,
+  { ledger, clock }: Services,
+): Promise<void> {
+  const { usage, kind } = outcome
+  const tokens = { input: usage.inputTokens, output: usage.outputTokens }
+  await ledger.settle({
+    hold: x.hold.id,
+    at: clock.now(),
+    // A caller who left before the upstream was asked has used nothing, not even a fixed price.
+    credits: tokens.input + tokens.output === 0 && kind === 'aborted' ? 0 : finalPrice(x.product, usage),
+    tokens,
+    estimated: usage.estimated,
+    outcome: kind,
+    target: x.attempted.target,
+    upstreamStatus: x.attempted.status,
+  })
+}
+
+function finalPrice(product: Product, { inputTokens, outputTokens, estimated }: Usage): number {
+  const byTokens = creditsFor({ input: inputTokens, output: outputTokens }, product.price)
+  // A fixed price stands for an upstream that reports nothing; one that reports is charged by its report.
+  return estimated && product.flatCredits !== null ? product.flatCredits : byTokens
+}

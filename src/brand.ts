@@ -1,0 +1,36 @@
+/** Every name that carries the maker's, from one setting. */
+
+export interface Names {
+  readonly slug: string
+  /** Header by which a caller traces a request, both ways. */
+  readonly requestIdHeader: string
+  readonly errorCodeHeader: string
+  readonly errorStageHeader: string
+  readonly quotaClampedHeader: string
+  readonly quotaResetHeader: string
+  readonly keyPrefix: string
+  readonly sessionPrefix: string
+  readonly cookie: string
+  readonly cliClient: string
+  readonly mcpServer: string
+  readonly searchSchema: string
+  readonly searchModel: string
+}
+
+export function namesOf(slug: string): Names {
+  return {
+    slug,
+    requestIdHeader: `x-${slug}-request-id`,
+    errorCodeHeader: `x-${slug}-error-code`,
+    errorStageHeader: `x-${slug}-error-stage`,
+    quotaClampedHeader: `x-${slug}-quota-clamped`,
+    quotaResetHeader: `x-${slug}-quota-reset`,
+    keyPrefix: `${slug}_live_`,
+    sessionPrefix: `${slug}_sess_`,
+    cookie: `${slug}_membership_session`,
+    cliClient: `${slug}-cli`,
+    mcpServer: slug,
+    searchSchema: `${slug}.search.v1`,
+    searchModel: `${slug}-2.1-search`,
+  }
+}

@@ -1,0 +1,123 @@
+/** A chat completion request: checked where we rely on it, passed on untouched where we do not. */
+import { createHash } from 'node:crypto'
+import { invalidRequest } from '../errors.ts'
+
+/** The fields that the gateway itself reads; every other field is the upstream's business. */
+export interface ChatRequest {
+  readonly model: string
+  readonly messages: readonly unknown[]
+  readonly stream: boolean
+  readonly includeUsage: boolean
+  /** The caller's cap on the answer, from `max_completion_tokens` or `max_tokens`; null when neither was sent. */
+  readonly maxTokens: number | null
+  /** Alternatives asked for (`n`), each of which costs. */
+  readonly choices: number
+  /** Bytes of the body as it was received. */
+  readonly bytes: number
+  /** The whole body as it was sent. Read-only: a changed copy goes upstream. */
+  readonly body: Readonly<Record<string, unknown>>
+}
+
+/** Deeper than any real request; a parser or printer that recurses must not be led further. */
+const maxDepth = 128
+const maxChoices = 8
+
+/** @throws GatewayError `invalid_request`, naming the field */
+export function parseChatRequest(raw: Buffer): ChatRequest {
+  const body = parseObject(raw)
+  const { model, messages, stream, n } = body
+  if (typeof model !== 'string' || model === '') throw invalidRequest("'model' must be a model id (a string).", 'model')
+  if (!Array.isArray(messages)) throw invalidRequest("'messages' must be an array of messages.", 'messages')
+  if (messages.length === 0) throw invalidRequest("'messages' must hold at least one message.", 'messages')
+  for (let i = 0; i < messages.length; i++) checkMessage(messages[i], `messages[${i}]`)
+  if (stream !== undefined && stream !== null && typeof stream !== 'boolean') throw invalidRequest("'stream' must be true or false.", 'stream')
+  return {
+    model,
+    messages,
+    stream: stream === true,
+    includeUsage: wantsUsage(body['stream_options']),
+    maxTokens: positiveInteger(body, 'max_completion_tokens') ?? positiveInteger(body, 'max_tokens'),
+    choices: n === undefined || n === null ? 1 : choiceCount(n),
+    bytes: raw.length,
+    body,
+  }
+}
+
+function parseObject(raw: Buffer): Record<string, unknown> {
+  if (raw.length === 0) throw invalidRequest('the body is empty; send a JSON object.')
+  checkDepth(raw)
+  let body: unknown
+  try {
+    body = JSON.parse(raw.toString('utf8'))
+  } catch (cause) {
+    throw invalidRequest(`the body is not JSON (${placeOf(cause)}).`)
+  }
+  if (!isRecord(body)) throw invalidRequest('the body must be a JSON object.')
+  return body
+}
+
+/** The parser's own words quote the body, which may be private; only the place is told. */
+function placeOf(cause: unknown): string {
+  const place = cause instanceof Error ? /position (\d+)/.exec(cause.message)?.[1] : undefined
+  return place === undefined ? 'it ends too early or is malformed' : `at byte ${place}`
+}
+
+const quote = 0x22
+const backslash = 0x5c
+
+/** Brackets are counted outside strings, before anything recursive sees the text. */
+function checkDepth(raw: Buffer): void {
+  let depth = 0
+  for (let i = 0; i < raw.length; i++) {
+    const byte = raw[i]
+    if (byte === quote) {
+      for (i++; i < raw.length && raw[i] !== quote; i++) if (raw[i] === backslash) i++
+    } else if (byte === 0x5b || byte === 0x7b) {
+      if (++depth > maxDepth) throw invalidRequest(`the body is nested deeper than ${maxDepth} levels.`)
+    } else if (byte === 0x5d || byte === 0x7d) depth--
+  }
+}
+
+function checkMessage(message: unknown, at: string): void {
+  if (!isRecord(message)) throw invalidRequest(`'${at}' must be an object.`, at)
+  const { role, content } = message
+  if (typeof role !== 'string' || role === '') throw invalidRequest(`'${at}.role' must be a string.`, `${at}.role`)
+  const known = content === undefined || content === null || typeof content === 'string' || Array.isArray(content)
+  if (!known) throw invalidRequest(`'${at}.content' must be a string, an array of parts, or null.`, `${at}.content`)
+  if (!Array.isArray(content)) return
+  for (let i = 0; i < content.length; i++) {
+    const part: unknown = content[i]
+    if (!isRecord(part) || typeof part['type'] !== 'string') {
+      throw invalidRequest(`'${at}.content[${i}]' must be an object with a 'type'.`, `${at}.content[${i}]`)
+    }
+  }
+}
+
+function positiveInteger(body: Record<string, unknown>, field: string): number | null {
+  const value = body[field]
+  if (value === undefined || value === null) return null
+  if (typeof value !== 'number' || !Number.isSafeInteger(value) || value < 1) {
+    throw invalidRequest(`'${field}' must be a whole number of at least 1.`, field)
+  }
+  return value
+}
+
+function choiceCount(n: unknown): number {
+  if (typeof n !== 'number' || !Number.isInteger(n) || n < 1 || n > maxChoices) {
+    throw invalidRequest(`'n' must be a whole number from 1 to ${maxChoices}.`, 'n')
+  }
+  return n
+}
+
+function wantsUsage(options: unknown): boolean {
+  return isRecord(options) && options['include_usage'] === true
+}
+
+/** What two requests with the same idempotency key must share. */
+export function bodyHash(chat: ChatRequest): string {
+  return createHash('sha256').update(JSON.stringify(chat.body)).digest('base64url')
+}
+
+export function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}

@@ -1,0 +1,18 @@
+/** The client's end of the line, as the exchange needs it. The HTTP house implements it; tests script it. */
+export interface Client {
+  /** The client has gone; nothing written now is seen by anybody. */
+  readonly left: boolean
+  /** The status line is out: from here on only frames can follow. */
+  readonly opened: boolean
+  /** Called once, at once, when the client leaves before the end. */
+  onLeave(listener: () => void): void
+  open(status: number, headers: Readonly<Record<string, string>>): void
+  /** False when the client reads more slowly than we write: wait for `onDrain` before the next one. */
+  write(frames: string, encoding: 'latin1' | 'utf8'): boolean
+  /** Called once, when what was written has been taken. */
+  onDrain(listener: () => void): void
+  /** The last word. */
+  end(frames?: string): void
+  /** A whole answer at once, for a client that has seen nothing yet. */
+  reply(status: number, headers: Readonly<Record<string, string>>, body: string | Uint8Array): void
+}

@@ -1,0 +1,55 @@
+/** The Koa house: the door, then one table of routes. */
+import Koa from 'koa'
+import Router from '@koa/router'
+import { GatewayError } from '../errors.ts'
+import type { Chain } from '../exchange/run.ts'
+import type { Forwarder } from '../upstream/forward.ts'
+import type { Services } from '../services.ts'
+import { cors } from './cors.ts'
+import { door } from './door.ts'
+import { chatRoutes } from './routes/chat.ts'
+import { modelRoutes } from './routes/models.ts'
+import { operationRoutes } from './routes/operations.ts'
+import { planRoutes } from './routes/plans.ts'
+
+/** What the routes are built from. */
+export interface House {
+  readonly services: Services
+  readonly chain: Chain
+  readonly forwarder: Forwarder
+  /** Whether new turns are taken; false while draining. */
+  readonly ready: () => boolean
+}
+
+export function createApp(house: House): Koa {
+  const app = new Koa()
+  // The door answers every failure; Koa's own printing would put stack traces where only the log belongs.
+  app.silent = true
+  const router = new Router({ strict: true })
+  operationRoutes(router, house)
+  chatRoutes(router, house)
+  modelRoutes(router, house)
+  planRoutes(router, house)
+  app.use(door(house.services))
+  app.use(cors())
+  app.use(router.routes())
+  app.use(refuseUnknown(router))
+  return app
+}
+
+/** A path that is known under another method is 405; an unknown one under `/v1` is told what there is. */
+function refuseUnknown(router: Router): Koa.Middleware {
+  return (ctx) => {
+    const methods = new Set(router.stack.filter((layer) => layer.match(ctx.path)).flatMap((layer) => layer.methods))
+    if (methods.size > 0) {
+      const allow = [...methods].join(', ')
+      throw new GatewayError('method_not_allowed', { headers: { allow } })
+    }
+    if (!ctx.path.startsWith('/v1/')) throw new GatewayError('not_found')
+    const supported = router.stack.filter(({ path }) => String(path).startsWith('/v1/')).map(({ methods: [method], path }) => `${method === 'HEAD' ? 'GET' : method} ${String(path)}`)
+    const list = [...new Set(supported)].join(', ')
+    throw new GatewayError('not_found', {
+      message: { en: `${ctx.method} ${ctx.path.slice(0, 80)} is not offered here. Supported: ${list}.`, zh: `此处不提供该接口。可用接口:${list}。` },
+    })
+  }
+}

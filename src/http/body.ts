@@ -1,0 +1,63 @@
+/** A request's body: bounded, JSON, whole. */
+import type { IncomingMessage } from 'node:http'
+import type { Http2ServerRequest } from 'node:http2'
+import { GatewayError, invalidRequest } from '../errors.ts'
+import { isRecord } from '../exchange/chat-request.ts'
+
+type Request = IncomingMessage | Http2ServerRequest
+
+/** @throws GatewayError `unsupported_media_type`, `payload_too_large`, or `invalid_request` */
+export function readBody(request: Request, limit: number): Promise<Buffer> {
+  requireJson(request)
+  if (Number(request.headers['content-length'] ?? 0) > limit) return Promise.reject(tooLarge(limit))
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = []
+    let size = 0
+    const onData = (chunk: Buffer): void => {
+      size += chunk.length
+      if (size > limit) {
+        request.off('data', onData)
+        // What is still coming is let go unread; the answer closes the connection.
+        request.resume()
+        reject(tooLarge(limit))
+        return
+      }
+      chunks.push(chunk)
+    }
+    request.on('data', onData)
+    request.on('end', () => resolve(chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks)))
+    request.on('error', () => reject(invalidRequest('the body ended before it was whole.')))
+    request.on('close', () => reject(invalidRequest('the body ended before it was whole.')))
+  })
+}
+
+/** A JSON object. @throws GatewayError */
+export async function readJson(request: Request, limit: number): Promise<Record<string, unknown>> {
+  const raw = await readBody(request, limit)
+  if (raw.length === 0) throw invalidRequest('the body is empty; send a JSON object.')
+  let value: unknown
+  try {
+    value = JSON.parse(raw.toString('utf8'))
+  } catch {
+    throw invalidRequest('the body is not JSON.')
+  }
+  if (!isRecord(value)) throw invalidRequest('the body must be a JSON object.')
+  return value
+}
+
+function requireJson({ headers }: Request): void {
+  const type = (headers['content-type'] ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? ''
+  if (type !== 'application/json' && !type.endsWith('+json')) throw new GatewayError('unsupported_media_type')
+  const encoding = headers['content-encoding']
+  if (encoding !== undefined && encoding !== 'identity') {
+    throw new GatewayError('unsupported_media_type', {
+      message: { en: 'Send the body uncompressed, as application/json.', zh: '请以未压缩的 application/json 发送请求。' },
+    })
+  }
+}
+
+function tooLarge(limit: number): GatewayError {
+  return new GatewayError('payload_too_large', {
+    message: { en: `The request body is too large; ${limit} bytes are allowed.`, zh: `请求内容过大,最多允许 ${limit} 字节。` },
+  })
+}

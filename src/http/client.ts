@@ -1,0 +1,87 @@
+/** The client's end of the line over Node's own response, HTTP/1.1 and HTTP/2 alike. */
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2'
+import type { Context } from 'koa'
+import type { Client } from '../exchange/client.ts'
+
+export class NodeClient implements Client {
+  readonly #request: IncomingMessage | Http2ServerRequest
+  readonly #response: ServerResponse
+  readonly #onLeave: (() => void)[] = []
+  #left = false
+  #ended = false
+
+  constructor(request: IncomingMessage | Http2ServerRequest, response: ServerResponse | Http2ServerResponse) {
+    this.#request = request
+    // The compatibility response of node:http2 has every method used here.
+    this.#response = response as ServerResponse
+    this.#response.on('close', () => this.#closed())
+    // A socket error is followed by 'close', which says all we need; unheard it would end the process.
+    this.#response.on('error', () => undefined)
+  }
+
+  get left(): boolean {
+    return this.#left
+  }
+
+  get opened(): boolean {
+    return this.#response.headersSent
+  }
+
+  onLeave(listener: () => void): void {
+    if (this.#left) listener()
+    else this.#onLeave.push(listener)
+  }
+
+  open(status: number, headers: Readonly<Record<string, string>>): void {
+    if (this.#left) return
+    this.#response.writeHead(status, this.#withConnection(headers))
+    this.#response.flushHeaders()
+  }
+
+  write(frames: string, encoding: 'latin1' | 'utf8'): boolean {
+    return this.#left || this.#response.write(frames, encoding)
+  }
+
+  onDrain(listener: () => void): void {
+    this.#response.once('drain', listener)
+  }
+
+  end(frames?: string): void {
+    this.#ended = true
+    if (!this.#left) this.#response.end(frames)
+  }
+
+  reply(status: number, headers: Readonly<Record<string, string>>, body: string | Uint8Array): void {
+    if (this.#left || this.opened) return
+    this.#ended = true
+    const length = typeof body === 'string' ? Buffer.byteLength(body) : body.byteLength
+    this.#response.writeHead(status, this.#withConnection({ ...headers, 'content-length': String(length) }))
+    this.#response.end(this.#request.method === 'HEAD' ? undefined : body)
+  }
+
+  /** A request refused before its body was read: rather than take in megabytes nobody wants, the connection ends with the answer. */
+  #withConnection(headers: Readonly<Record<string, string>>): Record<string, string> {
+    const unread = this.#request.httpVersionMajor === 1 && !this.#request.complete && Number(this.#request.headers['content-length'] ?? 65_537) > 65_536
+    return unread && hasBody(this.#request) ? { ...headers, connection: 'close' } : headers
+  }
+
+  #closed(): void {
+    if (this.#ended || this.#left) return
+    this.#left = true
+    for (const listener of this.#onLeave) listener()
+  }
+}
+
+function hasBody(request: IncomingMessage | Http2ServerRequest): boolean {
+  return request.headers['transfer-encoding'] !== undefined || request.headers['content-length'] !== undefined
+}
+
+/**
+ * Takes a response out of Koa's hands. Koa would append its own body to one that is unfinished when its middleware returns; documented
+ * as unsupported, this switch is nevertheless what a proxy needs, and it is thrown here alone.
+ */
+export function takeOver(ctx: Context): NodeClient {
+  ctx.respond = false
+  return new NodeClient(ctx.req, ctx.res)
+}

@@ -1,0 +1,36 @@
+/** Cross-origin use of the API from web pages: open, because it works by Bearer alone, and never with credentials. */
+import type { Middleware } from 'koa'
+
+const exposed = [
+  'x-request-id',
+  'x-svc-request-id',
+  'x-svc-error-code',
+  'x-svc-error-stage',
+  'x-svc-quota-clamped',
+  'x-svc-quota-reset',
+  'retry-after',
+  'x-should-retry',
+  'x-ratelimit-limit-requests',
+  'x-ratelimit-remaining-requests',
+  'x-ratelimit-reset-requests',
+  'ratelimit',
+  'ratelimit-policy',
+].join(', ')
+
+/** On `/v1` but not on the tool server, whose protocol demands that foreign pages be refused. */
+export function cors(): Middleware {
+  return (ctx, next) => {
+    if (!ctx.path.startsWith('/v1/') || ctx.path === '/v1/mcp' || ctx.path.startsWith('/v1/mcp/')) return next()
+    if (ctx.headers.origin === undefined) return next()
+    // Set on the raw response as well, because a streamed answer is written past Koa.
+    ctx.set('access-control-allow-origin', '*')
+    ctx.set('access-control-expose-headers', exposed)
+    if (ctx.method !== 'OPTIONS' || ctx.headers['access-control-request-method'] === undefined) return next()
+    ctx.set('access-control-allow-methods', 'GET, POST, OPTIONS')
+    ctx.set('access-control-allow-headers', ctx.get('access-control-request-headers') || '*')
+    ctx.set('access-control-max-age', '600')
+    ctx.vary('access-control-request-headers')
+    ctx.status = 204
+    return undefined
+  }
+}

@@ -1,0 +1,133 @@
+/**
+ * The door: every request passes it first and every answer last. It gives the exchange its id, counts the address, and renders whatever
+ * was thrown as the envelope. Rules that hold for all routes are enforced here and nowhere else.
+ */
+import type { Context, Middleware, Next } from 'koa'
+import type { BlockList } from 'node:net'
+import { networks } from '../config.ts'
+import { GatewayError } from '../errors.ts'
+import { parseChatRequest } from '../exchange/chat-request.ts'
+import type { ChatRequest } from '../exchange/chat-request.ts'
+import { envelopeReply, traceHeaders } from '../exchange/envelope.ts'
+import type { Exchange, ExchangeKind, Inbound } from '../exchange/exchange.ts'
+import { toFailure } from '../exchange/outcome.ts'
+import { rateHeaders } from '../limits.ts'
+import type { Services } from '../services.ts'
+import { addressPrefix, clientAddress } from './address.ts'
+import { readBody } from './body.ts'
+import { readCookie } from './cookie.ts'
+import { isSameOrigin } from './origin.ts'
+
+/** What the door leaves on Koa's state for the routes. */
+export interface DoorState {
+  readonly address: string
+  /** The exchange of this request, for errors and for routes that run no chain. */
+  readonly x: Exchange
+}
+
+const acceptableId = /^[A-Za-z0-9._-]{1,64}$/
+
+export function door(services: Services): Middleware {
+  const trusted = networks(services.config.listen.trustedProxies)
+  return async (ctx: Context, next: Next) => {
+    const x = newExchange(ctx, 'query', services, trusted)
+    const state: DoorState = { address: x.inbound.address, x }
+    ctx.state = state
+    try {
+      if (!isProbe(ctx.path)) limitAddress(x, services)
+      await next()
+      if (ctx.respond === false) return
+      if (ctx.status === 404 && ctx.body == null) throw new GatewayError('not_found')
+      ctx.set(traceHeaders(x))
+    } catch (thrown) {
+      const failure = toFailure(thrown)
+      if (failure.code === 'internal_error') services.observe.requestFailed(x, failure)
+      if (ctx.res.headersSent) {
+        ctx.res.destroy()
+        return
+      }
+      adoptId(x)
+      const reply = envelopeReply(x, failure)
+      ctx.status = reply.status
+      ctx.set(reply.headers)
+      ctx.body = reply.body
+    }
+  }
+}
+
+/** An exchange for this request. A turn's is made anew by its route, so that each has its own headers and debug. */
+export function newExchange(ctx: Context, kind: ExchangeKind, services: Services, trusted: BlockList): Exchange {
+  const { clock, ids, names } = services
+  const now = clock.now()
+  const id = ids.next('mbr_', now)
+  return {
+    id,
+    echo: id,
+    kind,
+    names,
+    startedAt: now,
+    startedTicks: clock.ticks(),
+    inbound: new HttpInbound(ctx, services, trusted),
+    headers: {},
+    debug: {},
+    attempted: { target: null, status: null },
+  }
+}
+
+/** The caller's own trace id, for answers given outside a chain (in a chain the `request-id` plugin does this). */
+export function adoptId(x: Exchange): void {
+  const sent = x.inbound.headers[x.names.requestIdHeader]
+  if (typeof sent !== 'string' || !acceptableId.test(sent)) return
+  x.echo = sent
+  x.id = sent.startsWith('mbr_') ? sent : `mbr_${sent}`
+}
+
+class HttpInbound implements Inbound {
+  readonly method: string
+  readonly path: string
+  readonly headers: Inbound['headers']
+  readonly address: string
+  readonly #ctx: Context
+  readonly #services: Services
+  #chat: Promise<ChatRequest> | undefined
+
+  constructor(ctx: Context, services: Services, trusted: BlockList) {
+    this.#ctx = ctx
+    this.#services = services
+    this.method = ctx.method
+    this.path = ctx.path
+    this.headers = ctx.req.headers
+    this.address = clientAddress(ctx.req.socket?.remoteAddress, ctx.req.headers['x-forwarded-for'], trusted)
+  }
+
+  get cookieToken(): string | null {
+    const { headers } = this.#ctx.req
+    const token = readCookie(headers.cookie, this.#services.names.cookie)
+    return token !== null && isSameOrigin(headers, this.#services.origins.site) ? token : null
+  }
+
+  chat(): Promise<ChatRequest> {
+    this.#chat ??= this.#readChat()
+    return this.#chat
+  }
+
+  async #readChat(): Promise<ChatRequest> {
+    return parseChatRequest(await readBody(this.#ctx.req, this.#services.config.limits.chatBodyBytes))
+  }
+}
+
+/** Probes are asked by the machinery that keeps us alive; a limit on them would take us down under load. */
+function isProbe(path: string): boolean {
+  return path === '/healthz' || path === '/readyz' || path === '/metrics'
+}
+
+function limitAddress(x: Exchange, { limits, clock, config }: Services): void {
+  const decision = limits.byAddress.take(addressPrefix(x.inbound.address), config.limits.addressRpm, clock.now())
+  if (decision.allowed) return
+  const seconds = decision.retryAfterMs / 1000
+  throw new GatewayError('rate_limited', {
+    retryAfter: seconds,
+    headers: rateHeaders('address', decision),
+    ...(seconds > 60 ? { shouldRetry: false } : {}),
+  })
+}

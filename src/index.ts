@@ -1,0 +1,34 @@
+/** All that a plugin author or a configuration file imports. */
+export { checkConfig, ConfigError, defineGateway, env } from './config.ts'
+export type { GatewayConfig, GatewayInput } from './config.ts'
+export { catalogue, GatewayError, invalidRequest } from './errors.ts'
+export type { Action, Code, FailureDetails, Stage } from './errors.ts'
+export { definePlugin } from './exchange/plugin.ts'
+export type { Plugin, ResponseHead } from './exchange/plugin.ts'
+export { nothingUsed } from './exchange/exchange.ts'
+export type {
+  Admission,
+  Caller,
+  Candidate,
+  Exchange,
+  HeldTurn,
+  Inbound,
+  Outcome,
+  Reply,
+  Route,
+  Slot,
+  Slots,
+  Usage,
+} from './exchange/exchange.ts'
+export { bodyHash, isRecord } from './exchange/chat-request.ts'
+export type { ChatRequest } from './exchange/chat-request.ts'
+export { promptSize } from './exchange/estimate.ts'
+export { rateHeaders } from './limits.ts'
+export { affordableOutput, creditsFor } from './membership/price.ts'
+export { planHas } from './membership/plan.ts'
+export { poolOf } from './membership/product.ts'
+export type { Plan } from './membership/plan.ts'
+export type { Product } from './membership/product.ts'
+export type { Services } from './services.ts'
+export { classify, UpstreamFailure } from './upstream/failure.ts'
+export type { LiveTarget } from './upstream/upstreams.ts'

@@ -1,0 +1,50 @@
+/** The product table of this installation, and which of it a plan may use. */
+import type { GatewayConfig } from './config.ts'
+import type { Plan } from './membership/plan.ts'
+import { planHas } from './membership/plan.ts'
+import type { Product } from './membership/product.ts'
+
+/** Dollars a million tokens are thousands of nano-dollars a token. */
+const nanoDollarsPerToken = 1000
+const noticeMs = 90 * 86_400_000
+
+export class Products {
+  readonly all: readonly Product[]
+  readonly #byId: ReadonlyMap<string, Product>
+
+  constructor(config: GatewayConfig) {
+    this.all = Object.entries(config.products).map(([id, product]) => {
+      const price = config.prices[product.tier]
+      return {
+        id,
+        ...product,
+        price: {
+          input: Math.round(price.input * nanoDollarsPerToken),
+          output: Math.round(price.output * nanoDollarsPerToken),
+          discountPercent: price.discountPercent,
+        },
+      }
+    })
+    this.#byId = new Map(this.all.map((product) => [product.id, product]))
+  }
+
+  get(id: string): Product | undefined {
+    return this.#byId.get(id)
+  }
+
+  /** In the configuration's order. */
+  availableTo(plan: Plan, now: number): Product[] {
+    return this.all.filter((product) => planHas(plan, product.id) && !this.isGone(product, now))
+  }
+
+  isGone(product: Product, now: number): boolean {
+    return product.shutdownDate !== null && now >= Date.parse(product.shutdownDate)
+  }
+
+  /** `Deprecation` (RFC 9745) and `Sunset` (RFC 8594) of a product that will go; deprecated ninety days before. */
+  deprecationHeaders({ shutdownDate }: Product): Record<string, string> {
+    if (shutdownDate === null) return {}
+    const gone = Date.parse(shutdownDate)
+    return { deprecation: `@${Math.floor((gone - noticeMs) / 1000)}`, sunset: new Date(gone).toUTCString() }
+  }
+}

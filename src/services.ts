@@ -1,0 +1,43 @@
+/** What plugins and routes are handed: everything that has state, time or chance in it. Made once, in `main.ts`. */
+import type { Logger } from 'pino'
+import type { Names } from './brand.ts'
+import type { GatewayConfig } from './config.ts'
+import type { Ids } from './ids.ts'
+import type { Limits } from './limits.ts'
+import type { Credentials } from './credentials.ts'
+import type { Ledger } from './membership/ledger.ts'
+import type { Calendar } from './membership/period.ts'
+import type { Store } from './membership/store.ts'
+import type { Observe } from './observe/observe.ts'
+import type { Products } from './products.ts'
+import type { TrustedIssuers } from './trusted-issuers.ts'
+import type { Upstreams } from './upstream/upstreams.ts'
+
+export interface Clock {
+  /** Milliseconds since the epoch. One reading an operation. */
+  now(): number
+  /** Milliseconds that never go back, for durations and deadlines. */
+  ticks(): number
+}
+
+export interface Services {
+  readonly config: GatewayConfig
+  readonly names: Names
+  readonly clock: Clock
+  readonly ids: Ids
+  readonly log: Logger
+  readonly observe: Observe
+  readonly store: Store
+  readonly ledger: Ledger
+  readonly calendar: Calendar
+  /** Whose token this is, from a short memory in front of the store. */
+  readonly credentials: Credentials
+  /** Whose token this is, where an operator's own identity provider signed it. */
+  readonly jwt: TrustedIssuers
+  readonly limits: Limits
+  readonly products: Products
+  /** This installation's own secret (32 bytes), from which every keyed hash is derived. */
+  readonly secret: Buffer
+  /** The targets behind the products, with their health. */
+  readonly upstreams: Upstreams
+}

@@ -1,0 +1,336 @@
+/** One call to one target, from the first byte of the request to the last of the answer, with every way it can be cut short. */
+import type { Dispatcher } from 'undici'
+import type { GatewayConfig } from '../config.ts'
+import type { Answer, Candidate, Exchange, Route, Slots } from '../exchange/exchange.ts'
+import { ClientLeft } from '../exchange/outcome.ts'
+import type { Wire } from '../exchange/run.ts'
+import type { Clock } from '../services.ts'
+import { completionOf } from './completion.ts'
+import { UpstreamFailure } from './failure.ts'
+import type { UpstreamFacts } from './failure.ts'
+import { StreamReader } from './stream-reader.ts'
+import type { Upstream } from './upstreams.ts'
+
+export interface AttemptOptions {
+  readonly x: Exchange & Partial<Slots>
+  readonly candidate: Candidate
+  readonly upstream: Upstream
+  readonly route: Route
+  readonly wire: Wire
+  readonly clock: Clock
+  readonly config: GatewayConfig
+}
+
+/** As much of a refusal's body as is kept to classify it. */
+const refusalBytes = 64 * 1024
+/** An upstream that has said `[DONE]` may take this long to close before its connection is dropped instead of kept. */
+const lingerMs = 5_000
+
+/** Where the call stands. `over` is final: whatever comes after it is ignored. */
+type Phase = 'sending' | 'refused' | 'collecting' | 'streaming' | 'over'
+
+export class Attempt implements Dispatcher.DispatchHandler {
+  /** Resolves with the answer, or rejects with `UpstreamFailure` or `ClientLeft`. */
+  readonly answer: Promise<Answer>
+  readonly #options: AttemptOptions
+  readonly #startedAt: number
+  #resolve!: (answer: Answer) => void
+  #reject!: (error: unknown) => void
+  #phase: Phase = 'sending'
+  #controller: Dispatcher.DispatchController | null = null
+  #refusal: { readonly status: number; readonly contentType: string; readonly retryAfter: string | null } | null = null
+  #reader: StreamReader | null = null
+  #chunks: Buffer[] = []
+  #bytes = 0
+  /** When the upstream last sent an event, and when the client was last sent anything. */
+  #eventAt: number
+  #sentAt: number
+  /** When the client stopped taking; null while it takes. */
+  #blockedAt: number | null = null
+  #firstByte = false
+  #accepted = false
+  /** Frames that wait for a plugin's asynchronous look at the head. */
+  #held: string | null = null
+  #endsAt: number | null = null
+
+  constructor(options: AttemptOptions) {
+    this.#options = options
+    this.#startedAt = options.clock.ticks()
+    this.#eventAt = this.#startedAt
+    this.#sentAt = this.#startedAt
+    this.answer = new Promise((resolve, reject) => {
+      this.#resolve = resolve
+      this.#reject = reject
+    })
+    options.wire.client.onLeave(() => this.#clientLeft())
+  }
+
+  /** The proxy's `fetch`: sends the request; what comes back is read by this handler, so the response it returns is empty. */
+  readonly fetch = (): Promise<Response> => {
+    const { x, candidate, upstream } = this.#options
+    if (this.#phase !== 'over') {
+      upstream.dispatcher.dispatch(
+        {
+          origin: upstream.origin,
+          path: upstream.basePath + candidate.path,
+          method: 'POST',
+          headers: { ...upstream.headers, 'x-request-id': x.id },
+          body: candidate.body(),
+        },
+        this,
+      )
+    }
+    return emptyResponse
+  }
+
+  /** The proxy is done when the answer is, whichever way. */
+  readonly settled = (): Promise<void> =>
+    this.answer.then(
+      () => undefined,
+      () => undefined,
+    )
+
+  /** Ends the call with this failure unless it has ended. */
+  readonly fail = (error: Error): void => {
+    if (this.#phase === 'over') return
+    this.#phase = 'over'
+    this.#controller?.abort(error)
+    this.#reject(error)
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.#controller = controller
+    if (this.#phase === 'over') controller.abort(new Error('ended before it was sent'))
+  }
+
+  onResponseStart(_: Dispatcher.DispatchController, status: number, headers: Record<string, string | string[] | undefined>): void {
+    if (status < 200 || this.#phase === 'over') return
+    const { x, route, upstream, wire } = this.#options
+    this.#eventAt = this.#options.clock.ticks()
+    this.#firstByte = true
+    x.attempted.status = status
+    x.debug.upstreamStatus = status
+    const contentType = one(headers['content-type']) ?? ''
+    if (status !== 200) {
+      this.#refusal = { status, contentType, retryAfter: one(headers['retry-after']) }
+      this.#phase = 'refused'
+      return
+    }
+    if (one(headers['content-encoding']) !== null && one(headers['content-encoding']) !== 'identity') {
+      this.#failWith({ kind: 'in_band', status, reason: route.stream ? 'not_sse' : 'not_json' })
+      return
+    }
+    if (route.stream && contentType.includes('text/event-stream')) {
+      this.#phase = 'streaming'
+      this.#reader = new StreamReader({
+        productId: route.productId,
+        includeUsage: route.includeUsage,
+        inputEstimate: route.inputEstimate,
+        upstreamHost: upstream.host,
+        onEvent: wire.event,
+      })
+      return
+    }
+    this.#phase = 'collecting'
+  }
+
+  onResponseData(_: Dispatcher.DispatchController, chunk: Buffer): void {
+    switch (this.#phase) {
+      case 'streaming':
+        return this.#stream(chunk)
+      case 'refused':
+        if (this.#bytes < refusalBytes) this.#keep(chunk.subarray(0, refusalBytes - this.#bytes))
+        return
+      case 'collecting':
+        this.#eventAt = this.#options.clock.ticks()
+        this.#keep(chunk)
+        if (this.#bytes > this.#options.config.limits.answerBytes) this.#failWith({ kind: 'in_band', status: 200, reason: 'too_large' })
+    }
+  }
+
+  onResponseEnd(): void {
+    switch (this.#phase) {
+      case 'streaming':
+        return this.#endStream()
+      case 'refused':
+        if (this.#refusal !== null) this.#failWith({ kind: 'status', ...this.#refusal, body: this.#body() })
+        return
+      case 'collecting':
+        return this.#endWhole()
+    }
+  }
+
+  onResponseError(_: Dispatcher.DispatchController, error: Error & { code?: string; cause?: { code?: string } }): void {
+    if (this.#phase === 'refused' && this.#refusal !== null) {
+      // The status has been said; the rest of its explanation is all that was lost.
+      this.#failWith({ kind: 'status', ...this.#refusal, body: this.#body() })
+      return
+    }
+    const code = error.code ?? error.cause?.code ?? error.name
+    this.#failWith(code === 'UND_ERR_CONNECT_TIMEOUT' ? { kind: 'timeout', phase: 'connect' } : { kind: 'network', code })
+  }
+
+  /** Looks at the deadlines; called several times a second while the call runs. */
+  tick(now: number): void {
+    const { timeouts } = this.#options.config
+    if (this.#phase === 'over') {
+      if (this.#endsAt !== null && now >= this.#endsAt) this.#controller?.abort(new Error('the upstream did not close after its last event'))
+      return
+    }
+    if (now - this.#startedAt >= timeouts.totalMs) return this.#failWith({ kind: 'timeout', phase: 'total' })
+    if (!this.#firstByte) {
+      if (now - this.#startedAt >= timeouts.firstByteMs) return this.#failWith({ kind: 'timeout', phase: 'first_byte' })
+    } else if (this.#blockedAt !== null) {
+      // The client is the slow one: the upstream is paused, so its silence says nothing.
+      if (now - this.#blockedAt >= timeouts.slowReaderMs) return this.#clientLeft()
+      return
+    } else if (now - this.#eventAt >= timeouts.idleMs) return this.#failWith({ kind: 'timeout', phase: 'idle' })
+    this.#heartbeat(now)
+  }
+
+  /** Proxies between us and the client drop a silent stream; a comment keeps it, and is nothing to the client's parser. */
+  #heartbeat(now: number): void {
+    const { route, wire, config } = this.#options
+    if (!route.stream || this.#held !== null) return
+    const { client } = wire
+    const wait = client.opened ? config.timeouts.heartbeatEveryMs : config.timeouts.heartbeatAfterMs
+    if (now - this.#sentAt < wait || client.left) return
+    if (!client.opened) client.open(200, { ...wire.headers(), ...streamHeaders })
+    this.#send(': keep-alive\n\n')
+  }
+
+  #stream(chunk: Buffer): void {
+    const reader = this.#reader
+    if (reader === null) return
+    const before = reader.events
+    let frames: string
+    try {
+      frames = reader.push(chunk)
+    } catch (error) {
+      return this.fail(error instanceof Error ? error : new Error(String(error)))
+    }
+    // Comments do not count: an upstream that only keeps its connection warm is not answering.
+    if (reader.events > before) this.#eventAt = this.#options.clock.ticks()
+    if (frames !== '') this.#deliver(frames)
+    if (reader.done) this.#complete()
+  }
+
+  #endStream(): void {
+    const reader = this.#reader
+    if (reader === null) return
+    try {
+      const frames = reader.end()
+      if (frames !== '') this.#deliver(frames)
+    } catch (error) {
+      return this.fail(error instanceof Error ? error : new Error(String(error)))
+    }
+    this.#complete()
+  }
+
+  /** The first frames open the stream, after the plugins have seen the head; the rest just pass. */
+  #deliver(frames: string): void {
+    if (this.#held !== null) {
+      this.#held += frames
+      return
+    }
+    if (this.#accepted) return this.#send(frames)
+    this.#accepted = true
+    const looking = this.#options.wire.accepted({ status: 200, stream: true })
+    if (!(looking instanceof Promise)) return this.#open(frames)
+    this.#held = frames
+    this.#controller?.pause()
+    looking.then(
+      () => {
+        const held = this.#held ?? ''
+        this.#held = null
+        if (this.#phase === 'over' && this.#endsAt === null) return
+        this.#open(held)
+        this.#controller?.resume()
+        if (this.#endsAt !== null) this.#finish()
+      },
+      (error: unknown) => this.fail(error instanceof Error ? error : new Error(String(error))),
+    )
+  }
+
+  #open(frames: string): void {
+    const { wire, x, clock } = this.#options
+    if (!wire.client.opened) wire.client.open(200, { ...wire.headers(), ...streamHeaders })
+    x.firstTokenTicks ??= clock.ticks()
+    this.#send(frames)
+  }
+
+  #send(frames: string): void {
+    const { client } = this.#options.wire
+    this.#sentAt = this.#options.clock.ticks()
+    if (client.left || client.write(frames, 'latin1') || this.#blockedAt !== null) return
+    this.#blockedAt = this.#sentAt
+    this.#controller?.pause()
+    client.onDrain(() => {
+      this.#blockedAt = null
+      this.#eventAt = this.#options.clock.ticks()
+      this.#controller?.resume()
+    })
+  }
+
+  #complete(): void {
+    this.#phase = 'over'
+    this.#endsAt = this.#options.clock.ticks() + lingerMs
+    if (this.#held === null) this.#finish()
+  }
+
+  #finish(): void {
+    const reader = this.#reader
+    if (reader !== null) this.#resolve({ usage: reader.usage(), last: { kind: 'tail', frames: reader.tail() } })
+  }
+
+  #endWhole(): void {
+    const { route, upstream, wire, clock, x } = this.#options
+    this.#phase = 'over'
+    try {
+      if (route.stream) {
+        // Asked for a stream and got a document: an error in it is worth more than the wrong type.
+        completionOf(this.#body(), route, upstream.host)
+        throw new UpstreamFailure({ kind: 'in_band', status: 200, reason: 'not_sse' }, upstream.host)
+      }
+      const answer = completionOf(this.#body(), route, upstream.host)
+      x.firstTokenTicks ??= clock.ticks()
+      const looking = wire.accepted({ status: 200, stream: false })
+      if (looking instanceof Promise) looking.then(() => this.#resolve(answer), this.#reject)
+      else this.#resolve(answer)
+    } catch (error) {
+      this.#reject(error)
+    }
+  }
+
+  #clientLeft(): void {
+    if (this.#phase === 'over') return
+    const { route } = this.#options
+    const usage = this.#reader?.usage() ?? { inputTokens: route.inputEstimate, outputTokens: 0, estimated: true }
+    this.fail(new ClientLeft(usage))
+  }
+
+  #failWith(facts: UpstreamFacts): void {
+    this.fail(new UpstreamFailure(facts, this.#options.upstream.host))
+  }
+
+  #keep(chunk: Buffer): void {
+    this.#chunks.push(chunk)
+    this.#bytes += chunk.length
+  }
+
+  #body(): string {
+    return (this.#chunks.length === 1 ? this.#chunks[0] : Buffer.concat(this.#chunks))?.toString('utf8') ?? ''
+  }
+}
+
+const streamHeaders = {
+  'content-type': 'text/event-stream; charset=utf-8',
+  'cache-control': 'no-cache, no-transform',
+  'x-accel-buffering': 'no',
+}
+
+const emptyResponse = Promise.resolve({ status: 200, statusText: '', headers: new Headers(), body: null } as Response)
+
+function one(value: string | string[] | undefined): string | null {
+  return (Array.isArray(value) ? value[0] : value) ?? null
+}

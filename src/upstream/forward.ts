@@ -1,0 +1,144 @@
+/**
+ * The call to an upstream: the only file that knows http-proxy-3.
+ *
+ * The proxy is driven through its `fetch` option, with a `fetch` of ours over undici's dispatcher, and its own reader is kept out of the
+ * way; what it would leave open is closed here: no header of the client's goes up and none of the upstream's comes down, a reset in
+ * mid-stream is a failure and not a silence, a client that leaves takes the upstream call with it, and connect, first byte, idle and
+ * total each have a deadline.
+ */
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { createProxyServer } from 'http-proxy-3'
+import type { ProxyServer } from 'http-proxy-3'
+import type { GatewayConfig } from '../config.ts'
+import type { Answer, Candidate, Exchange, Slots } from '../exchange/exchange.ts'
+import { nothingUsed } from '../exchange/exchange.ts'
+import { ClientLeft } from '../exchange/outcome.ts'
+import type { Wire } from '../exchange/run.ts'
+import type { Clock } from '../services.ts'
+import { Attempt } from './attempt.ts'
+import { countsAgainstBreaker, isRefusedWhole, UpstreamFailure } from './failure.ts'
+import type { Upstreams } from './upstreams.ts'
+
+export interface ForwardOptions {
+  readonly config: GatewayConfig
+  readonly upstreams: Upstreams
+  readonly clock: Clock
+  /** Told of each attempt and how it went, for the metrics. */
+  readonly onAttempt: (target: string, outcome: string) => void
+}
+
+/** How often the deadlines of running calls are looked at. */
+const sweepEveryMs = 100
+
+export class Forwarder {
+  readonly #options: ForwardOptions
+  readonly #proxy: ProxyServer
+  readonly #running = new Set<Attempt>()
+  #sweep: NodeJS.Timeout | undefined
+
+  constructor(options: ForwardOptions) {
+    this.#options = options
+    this.#proxy = createProxyServer({ ignorePath: true, selfHandleResponse: true })
+    // Every call brings its own callback; this one only keeps an error without one from ending the process.
+    this.#proxy.on('error', () => undefined)
+  }
+
+  /** Turns whose upstream is being called. */
+  get running(): number {
+    return this.#running.size
+  }
+
+  /** The call of a turn: each candidate once at most, the next only where the last cannot have acted on anything. */
+  readonly call = async (x: Exchange & Partial<Slots>, wire: Wire): Promise<Answer> => {
+    const { route } = x
+    if (route === undefined) throw new UpstreamFailure({ kind: 'unconfigured', reason: 'no plugin maps products to upstreams' }, null)
+    const { upstreams, clock } = this.#options
+    upstreams.budget.earn()
+    for (let i = 0; ; i++) {
+      const candidate = route.candidates[i]
+      if (candidate === undefined) throw new UpstreamFailure({ kind: 'unconfigured', reason: 'no target can be called' }, null)
+      if (wire.client.left) throw new ClientLeft(nothingUsed)
+      upstreams.breaker(candidate.name).allows(clock.ticks())
+      try {
+        const answer = await this.#attempt(x, candidate, wire)
+        this.#record(candidate, 'ok', true)
+        return answer
+      } catch (error) {
+        const failure = error instanceof UpstreamFailure ? error : null
+        this.#record(candidate, failure === null ? 'left' : failure.facts.kind, failure === null ? null : !countsAgainstBreaker(failure.facts))
+        const again = failure !== null && isRefusedWhole(failure.facts) && !wire.client.opened && i + 1 < route.candidates.length
+        if (!again || !upstreams.budget.spend(clock.ticks())) throw error
+      }
+    }
+  }
+
+  /** Ends every running call with this failure, at once: the drain time is over. */
+  abortAll(reason: Error): void {
+    for (const attempt of this.#running) attempt.fail(reason)
+  }
+
+  close(): void {
+    clearInterval(this.#sweep)
+    this.#proxy.close()
+  }
+
+  #record(candidate: Candidate, outcome: string, ok: boolean | null): void {
+    const { upstreams, clock, onAttempt } = this.#options
+    onAttempt(candidate.name, outcome)
+    if (ok !== null) upstreams.breaker(candidate.name).record(ok, clock.ticks())
+  }
+
+  async #attempt(x: Exchange & Partial<Slots>, candidate: Candidate, wire: Wire): Promise<Answer> {
+    const { upstreams, config, clock } = this.#options
+    const upstream = upstreams.get(candidate.upstream)
+    const { route } = x
+    if (upstream === undefined || route === undefined) throw new UpstreamFailure({ kind: 'unconfigured', reason: 'unknown upstream' }, null)
+    x.attempted.target = candidate.name
+    x.attempted.status = null
+    const attempt = new Attempt({ x, candidate, upstream, route, wire, clock, config })
+    this.#running.add(attempt)
+    this.#sweep ??= setInterval(() => this.#lookAtDeadlines(), sweepEveryMs).unref()
+    try {
+      this.#proxy.web(
+        closedRequest,
+        closedResponse,
+        {
+          target: upstream.origin + upstream.basePath + candidate.path,
+          fetch: attempt.fetch,
+          fetchOptions: { requestOptions: noClientHeaders, onAfterResponse: attempt.settled },
+        },
+        attempt.fail,
+      )
+      return await attempt.answer
+    } finally {
+      this.#running.delete(attempt)
+      if (this.#running.size === 0) {
+        clearInterval(this.#sweep)
+        this.#sweep = undefined
+      }
+    }
+  }
+
+  #lookAtDeadlines(): void {
+    const now = this.#options.clock.ticks()
+    for (const attempt of this.#running) attempt.tick(now)
+  }
+}
+
+/** With headers given here the proxy copies none of the request's; ours are set by the attempt itself. */
+const noClientHeaders = { method: 'POST', headers: { accept: '*/*' } }
+
+/**
+ * What the proxy is given for a request and a response. The client's own never go in: it could only copy from them, listen to them or
+ * write to them, and each of those is ours to do.
+ */
+const closedRequest = {
+  method: 'POST',
+  url: '/',
+  headers: {},
+  httpVersionMajor: 1,
+  socket: { destroyed: false },
+  on: () => closedRequest,
+} as unknown as IncomingMessage
+
+const closedResponse = { headersSent: true, writableEnded: true, finished: true, on: () => closedResponse } as unknown as ServerResponse

@@ -1,0 +1,63 @@
+/**
+ * Server-sent events, split out of a byte stream (WHATWG HTML, 9.2). Text is held as Latin-1, one character a byte, so that whatever
+ * is passed on leaves as the bytes that came in.
+ */
+
+/** Larger than any real event; a peer that never ends one must not fill the memory. */
+const maxEventBytes = 32 * 1024 * 1024
+
+export class EventTooLarge extends Error {}
+
+/** `push` bytes, take events. An event is handed over without its blank line; comments and empty lines are left out. */
+export class EventSplitter {
+  #rest = ''
+  /** A carriage return at the end of a chunk may be half of a CRLF. */
+  #heldReturn = false
+
+  /** The `data` of each event completed by this chunk; comment-only events are not reported. @throws EventTooLarge */
+  push(chunk: Buffer): string[] {
+    let text = chunk.latin1Slice()
+    if (this.#heldReturn || text.includes('\r')) text = this.#withoutReturns(text)
+    text = this.#rest + text
+    const events: string[] = []
+    let from = 0
+    for (let to = text.indexOf('\n\n'); to !== -1; to = text.indexOf('\n\n', from)) {
+      const data = dataOf(text.slice(from, to))
+      if (data !== null) events.push(data)
+      from = to + 2
+    }
+    this.#rest = from === 0 ? text : text.slice(from)
+    if (this.#rest.length > maxEventBytes) throw new EventTooLarge()
+    return events
+  }
+
+  /** What stood unended at the end of the stream; null when that was nothing. */
+  end(): string | null {
+    const rest = this.#rest
+    this.#rest = ''
+    return rest.trim() === '' ? null : dataOf(rest)
+  }
+
+  #withoutReturns(text: string): string {
+    const whole = this.#heldReturn ? `\r${text}` : text
+    this.#heldReturn = whole.endsWith('\r')
+    return (this.#heldReturn ? whole.slice(0, -1) : whole).replaceAll(/\r\n?/g, '\n')
+  }
+}
+
+function dataOf(event: string): string | null {
+  // Nearly every event of nearly every upstream is this one line.
+  if (event.startsWith('data: ') && !event.includes('\n')) return event.slice(6)
+  let data: string | null = null
+  for (const line of event.split('\n')) {
+    if (!line.startsWith('data:')) continue
+    const value = line.charCodeAt(5) === 0x20 ? line.slice(6) : line.slice(5)
+    data = data === null ? value : `${data}\n${value}`
+  }
+  return data
+}
+
+/** Bytes held as Latin-1 → text. */
+export function utf8Of(latin1: string): string {
+  return Buffer.from(latin1, 'latin1').toString('utf8')
+}

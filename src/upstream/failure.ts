@@ -1,0 +1,392 @@
+import { type Code, type FailureDetails, GatewayError } from '../errors.ts'
+import { type ErrorBody, readErrorBody, readErrorValue } from './error-body.ts'
+import { safeText } from './safe-text.ts'
+
+/** What was observed when a call to the upstream failed, before anyone judged it. */
+export type UpstreamFacts =
+  /** There is no target, address, key or model to call. `reason` is for the log. */
+  | { readonly kind: 'unconfigured'; readonly reason: string }
+  /** No answer, or a broken one: the code of the Node or undici error, e.g. `ECONNREFUSED`. */
+  | { readonly kind: 'network'; readonly code: string }
+  /** One of the gateway's own limits ran out. */
+  | { readonly kind: 'timeout'; readonly phase: 'connect' | 'first_byte' | 'idle' | 'total' }
+  /** A whole answer with a status that is no success; `body` is at most its first 64 KiB. */
+  | {
+      readonly kind: 'status'
+      readonly status: number
+      readonly contentType: string
+      readonly retryAfter: string | null
+      readonly body: string
+    }
+  /** A success that was none. `error` is the error object found inside, if there was one. */
+  | {
+      readonly kind: 'in_band'
+      readonly status: number
+      readonly reason: 'error_object' | 'bad_finish' | 'no_finish' | 'empty' | 'not_json' | 'not_sse' | 'too_large'
+      readonly error?: unknown
+    }
+
+/** Thrown by whatever calls the upstream. Its message is for the log and carries nothing the upstream wrote. */
+export class UpstreamFailure extends Error {
+  readonly facts: UpstreamFacts
+  /** Host name of the target, null where none was chosen. */
+  readonly upstreamHost: string | null
+
+  constructor(facts: UpstreamFacts, upstreamHost: string | null = null, options?: ErrorOptions) {
+    super(summary(facts), options)
+    this.name = 'UpstreamFailure'
+    this.facts = facts
+    this.upstreamHost = upstreamHost
+  }
+}
+
+export interface ClassifyOptions {
+  /** Milliseconds since 1970, for a `Retry-After` that is a date; without it such a date is not passed on. */
+  readonly now?: number
+  /** Words that must not be seen in a message that is passed on: the target's model id, host and key. */
+  readonly hide?: readonly string[]
+}
+
+/**
+ * Says what a failed call means for the caller: the first row of the table that fits. It never says that the caller is
+ * not signed in, and it never throws. Upstream words are shown in one class alone (`invalid_request`), made safe first.
+ */
+export function classify(facts: UpstreamFacts, options: ClassifyOptions = {}): GatewayError {
+  const seen = observe(facts, options)
+  const row = table.find((row) => row.when(seen)) ?? otherwise
+  return new GatewayError(row.code, { ...known(seen), ...row.tells?.(seen, options) })
+}
+
+/**
+ * True where nothing of the request can have been acted on, so that another target may be tried: the connection was never
+ * made, or the whole of it was turned away with 429 or 503.
+ */
+export function isRefusedWhole(facts: UpstreamFacts): boolean {
+  if (facts.kind === 'unconfigured') return true
+  if (facts.kind === 'network') return neverConnected.test(facts.code)
+  if (facts.kind === 'timeout') return facts.phase === 'connect'
+  return facts.kind === 'status' && [429, 503].includes(facts.status)
+}
+
+/**
+ * True where the failure speaks against the target and not against the request. What a caller can provoke at will (a
+ * validation, a page of a web firewall, an unknown model) must not close a target to everyone else, and a target that
+ * asks for patience is in good health.
+ */
+export function countsAgainstBreaker(facts: UpstreamFacts): boolean {
+  if (facts.kind === 'unconfigured') return false
+  const code = classify(facts).code
+  if (facts.kind === 'status' && !(facts.status >= 500 || facts.status < 400 || [401, 402, 407, 408].includes(facts.status)))
+    return false
+  return code === 'upstream_error' || code === 'upstream_not_configured' || code === 'upstream_model_unavailable'
+}
+
+/** The facts, brought to the few questions that the table asks. */
+interface Observed extends ErrorBody {
+  readonly facts: UpstreamFacts
+  /** The status that was meant: the one stated inside a 200 where there is one; 0 where there was no answer. */
+  readonly meant: number
+  /** A 200 whose error states no status: only its codes and its words can tell. */
+  readonly unstated: boolean
+  /** Whole seconds the upstream asked to wait, at most `longestWaitSeconds`. */
+  readonly wait: number | null
+}
+
+interface Row {
+  /** Number of the rule in the classification this table states, for the tests and for talking about it. */
+  readonly rule: number
+  readonly when: (seen: Observed) => boolean
+  readonly code: Code
+  readonly tells?: (seen: Observed, options: ClassifyOptions) => FailureDetails
+}
+
+/** Read top to bottom; the first row that fits decides. The order is the meaning: see the comments where it matters. */
+const table: readonly Row[] = [
+  {
+    rule: 1,
+    when: ({ facts }) => facts.kind === 'unconfigured',
+    code: 'upstream_not_configured',
+    tells: theOperators,
+  },
+  {
+    // A name that does not resolve, a certificate that does not hold, a redirect: an address entered wrongly.
+    rule: 2,
+    when: ({ facts, meant }) => (facts.kind === 'network' && wrongAddress.test(facts.code)) || (meant >= 300 && meant < 400),
+    code: 'upstream_not_configured',
+    tells: theOperators,
+  },
+  {
+    // The wait was long already; an SDK's own two retries would make it three times as long.
+    rule: 3,
+    when: ({ facts }) => facts.kind === 'timeout',
+    code: 'upstream_error',
+    tells: () => ({ shouldRetry: false }),
+  },
+  {
+    rule: 3,
+    when: ({ facts, meant }) => facts.kind === 'network' || [408, 504].includes(meant) || (meant >= 520 && meant <= 527),
+    code: 'upstream_error',
+    tells: waitIfAsked,
+  },
+  {
+    // The operator's credential, not the caller's. Google refuses a bad key with 400.
+    rule: 4,
+    when: (seen) => [401, 407].includes(seen.meant) || (means(seen, 400, 403) && says(seen, badKey)),
+    code: 'upstream_not_configured',
+    tells: theOperators,
+  },
+  {
+    // A 402 that names a wait is a budget in flight, not an empty account.
+    rule: 5,
+    when: ({ meant, wait }) => meant === 402 && wait !== null,
+    code: 'upstream_rate_limited',
+    tells: waitAtLeast,
+  },
+  {
+    rule: 5,
+    when: (seen) => seen.meant === 402 || (means(seen, 429, 400, 403) && says(seen, noMoney)),
+    code: 'upstream_not_configured',
+    tells: theOperators,
+  },
+  {
+    // "Too many tokens" is also how throttling is put; that guard comes first.
+    rule: 6,
+    when: (seen) => seen.meant === 413 || (means(seen, 400, 413, 422, 500) && says(seen, overflow) && !says(seen, throttled)),
+    code: 'context_length_exceeded',
+    tells: () => ({ param: 'messages' }),
+  },
+  {
+    rule: 7,
+    when: (seen) => seen.meant === 451 || (seen.meant === 403 && seen.flagged) || says(seen, filtered),
+    code: 'content_filter',
+  },
+  {
+    rule: 8,
+    when: (seen) =>
+      seen.meant === 410 ||
+      (seen.meant === 404 && says(seen, missing)) ||
+      (means(seen, 400) && says(seen, unknownModel)) ||
+      (seen.meant === 403 && seen.codes.includes('model_not_found')),
+    code: 'upstream_model_unavailable',
+    tells: pointless,
+  },
+  {
+    // Nothing that serves models is there. A throttling page of an edge is still throttling: 429 is left to rule 11.
+    rule: 9,
+    when: ({ meant, html }) => [404, 405, 415, 426].includes(meant) || (html && meant >= 400 && meant < 500 && meant !== 429),
+    code: 'upstream_not_configured',
+    tells: theOperators,
+  },
+  {
+    rule: 10,
+    when: ({ meant }) => meant === 403,
+    code: 'upstream_not_configured',
+    tells: theOperators,
+  },
+  {
+    rule: 11,
+    when: (seen) => seen.meant === 429 || (means(seen, 503) && says(seen, slowDown)),
+    code: 'upstream_rate_limited',
+    tells: waitAtLeast,
+  },
+  {
+    rule: 12,
+    when: ({ meant }) => [400, 409, 422].includes(meant),
+    code: 'invalid_request',
+    tells: itsOwnWords,
+  },
+  {
+    rule: 13,
+    when: ({ meant }) => meant >= 500,
+    code: 'upstream_error',
+    tells: waitIfAsked,
+  },
+]
+
+/** Rule 14, and whatever no rule foresaw: the upstream failed, and that is all that is known. */
+const otherwise: Row = { rule: 14, when: () => true, code: 'upstream_error' }
+
+/** An SDK's own retries meet the same answer. */
+function pointless(): FailureDetails {
+  return { shouldRetry: false }
+}
+
+/** The operator's to correct, which takes minutes: a 503 names a wait also where it asks not to be tried again at once. */
+function theOperators(): FailureDetails {
+  return { shouldRetry: false, retryAfter: longestWaitSeconds }
+}
+
+function waitIfAsked({ wait }: Observed): FailureDetails {
+  return wait === null ? {} : { retryAfter: wait }
+}
+
+function waitAtLeast({ wait }: Observed): FailureDetails {
+  return { retryAfter: wait ?? usualWaitSeconds }
+}
+
+function itsOwnWords({ message, param }: Observed, { hide }: ClassifyOptions): FailureDetails {
+  const detail = safeText(message, hide) || 'the model service does not accept it.'
+  const field = param === null ? '' : safeText(param, hide)
+  return { params: { detail }, ...(field === '' ? {} : { param: field }) }
+}
+
+/** The JavaScript SDK ignores a longer wait and hammers instead; the Python one gives up. */
+const longestWaitSeconds = 60
+const usualWaitSeconds = 5
+
+interface Wording {
+  readonly codes: RegExp
+  readonly text: RegExp
+}
+
+const never = /(?!)/
+
+const badKey: Wording = {
+  codes: /^(?:invalid_api_key|api_key_invalid|authentication_error|invalid_authentication|unauthenticated|unauthorized)$/,
+  text: /\b(?:invalid|incorrect|missing|expired) api key\b|\bapi key (?:is )?(?:not valid|invalid|not found|expired|missing)\b/i,
+}
+
+const noMoney: Wording = {
+  codes:
+    /^(?:insufficient_quota|insufficient_balance|insufficient_credits|credit_balance_exhausted|billing_error|billing_not_active|billing_hard_limit_reached|payment_required|arrearage)$|(?:^|_)spend_limit(?:_|$)|(?:^|_)usage_limit(?:_|$)/,
+  text: /\binsufficient (?:account )?(?:balance|credits?|funds|quota)\b|\b(?:credit|account) balance\b|\b(?:not enough|out of|no remaining|requires more) credits?\b|\bexceeded your current quota\b|\bbilling (?:details|hard limit|account|issue|is not active)\b|\bspend(?:ing)? limit\b|\breached your (?:specified )?(?:api )?usage limits?\b|\bpayment (?:is )?required\b|\bin arrears\b|余额不足|欠费/i,
+}
+
+/** How the upstreams say that the conversation is too long; there is no common code. */
+const overflow: Wording = {
+  codes: /^(?:context_length_exceeded|request_too_large|model_context_window_exceeded|string_too_long)$/,
+  text: new RegExp(
+    [
+      'context_length_exceeded',
+      'maximum context length',
+      'maximum prompt length is',
+      'exceeds the context window',
+      'exceeds the available context size',
+      'greater than the context length',
+      "longer than the model's context length",
+      'input token count .{0,200}exceeds',
+      'maximum allowed input length',
+      'prompt is too long',
+      'prompt too long',
+      'input is too long',
+      'length of all messages is too long',
+      'reduce the length of the (?:messages|input|prompt)',
+      'too large for model with',
+      'exceeded model token limit',
+      'context window exceeds limit',
+      'exceed context limit',
+      'range of input length should be',
+      'request_too_large',
+      'model_context_window_exceeded',
+      'string_too_long',
+      String.raw`you requested \d+ tokens \(`,
+      String.raw`your request has \d+ input tokens`,
+      String.raw`prompt contains at least \d+ input tokens`,
+    ].join('|'),
+    'i',
+  ),
+}
+
+const throttled: Wording = {
+  codes: /rate_?limit|too_?many_?requests|throttl/,
+  text: /rate limit|too many requests|throttl/i,
+}
+
+const filtered: Wording = {
+  codes:
+    /^(?:content_filter|content_filtered|content_policy|content_policy_violation|image_content_policy_violation|moderation_blocked|responsibleaipolicyviolation|data_inspection_failed|sensitive_content)$/,
+  text: /\bcontent exists risk\b|\bcontent[ _]filter|\bcontent (?:management )?policy\b|\bcontent_policy_violation\b|\b(?:flagged|rejected|blocked) (?:by|as a result of) (?:our |the )?(?:moderation|safety)\b/i,
+}
+
+/** On a 404, any mention of a model tells it from a wrong address. */
+const missing: Wording = {
+  codes: /^(?:model_not_found|not_found|not_found_error|notfounderror|deploymentnotfound|modelnotfound)$/,
+  text: /\b(?:models?|deployment|no endpoints found)\b/i,
+}
+
+const unknownModel: Wording = {
+  codes: /^(?:model_not_found|deploymentnotfound|modelnotfound|model_decommissioned)$/,
+  text: /\bmodel not exists?\b|\bnot a valid model\b|\b(?:invalid|unknown) model\b|\bmodel\b.{0,150}\b(?:does not exist|not found|has been decommissioned)\b/i,
+}
+
+const slowDown: Wording = { codes: /^slow_down$/, text: never }
+
+/** Names that stand for a status where an error inside a 200 states none. What they leave out stays an upstream error. */
+const statusOfName: ReadonlyMap<string, number> = new Map([
+  ['invalid_api_key', 401],
+  ['authentication_error', 401],
+  ['unauthorized', 401],
+  ['permission_error', 403],
+  ['permission_denied', 403],
+  ['billing_error', 402],
+  ['payment_required', 402],
+  ['not_found_error', 404],
+  ['rate_limit_error', 429],
+  ['rate_limit_exceeded', 429],
+  ['too_many_requests', 429],
+  ['slow_down', 429],
+  ['timeout_error', 504],
+  ['server_is_overloaded', 503],
+  ['overloaded_error', 529],
+])
+
+const wrongAddress =
+  /^(?:ENOTFOUND|EAI_|CERT_|CRL_|ERR_TLS_|ERR_SSL_|ERR_OSSL_|EPROTO$|UNABLE_TO_|DEPTH_ZERO_SELF_SIGNED_CERT|SELF_SIGNED_CERT_IN_CHAIN|HOSTNAME_MISMATCH|INVALID_CA|INVALID_PURPOSE|PATH_LENGTH_EXCEEDED|ERR_INVALID_URL)/
+
+const neverConnected = new RegExp(
+  `${wrongAddress.source}|^(?:ECONNREFUSED|EHOSTUNREACH|EHOSTDOWN|ENETUNREACH|ENETDOWN|EADDRNOTAVAIL|UND_ERR_CONNECT_TIMEOUT)$`,
+)
+
+function observe(facts: UpstreamFacts, { now }: ClassifyOptions): Observed {
+  if (facts.kind === 'status') {
+    const wait = facts.retryAfter === null ? null : toWait(facts.retryAfter, now)
+    return { ...readErrorBody(facts.body, facts.contentType), facts, meant: facts.status, unstated: false, wait }
+  }
+  if (facts.kind === 'in_band') {
+    const body = readErrorValue(facts.error)
+    const named = body.codes.map((code) => statusOfName.get(code)).find((status) => status !== undefined)
+    return { ...body, facts, meant: body.status ?? named ?? facts.status, unstated: body.status === null, wait: null }
+  }
+  return { ...readErrorValue(null), facts, meant: 0, unstated: false, wait: null }
+}
+
+/** One of these statuses was meant, or none was stated at all. */
+function means(seen: Observed, ...statuses: readonly number[]): boolean {
+  return seen.unstated || statuses.includes(seen.meant)
+}
+
+function says({ codes, text }: Observed, wording: Wording): boolean {
+  return codes.some((code) => wording.codes.test(code)) || wording.text.test(text)
+}
+
+/** The raw status, where one is known: that of the answer, or the one stated inside it. */
+function known({ facts, status }: Observed): FailureDetails {
+  if (facts.kind === 'status') return { upstreamStatus: facts.status }
+  if (facts.kind === 'in_band') return { upstreamStatus: status ?? facts.status }
+  return {}
+}
+
+/** `Retry-After` (RFC 9110, 10.2.3) is a number of seconds or a date, which begins with the name of a day. */
+function toWait(header: string, now: number | undefined): number | null {
+  const seconds = /^\s*\d/.test(header) ? Number(header) : secondsUntil(header, now)
+  return Number.isFinite(seconds) ? Math.min(longestWaitSeconds, Math.max(1, Math.ceil(seconds))) : null
+}
+
+function secondsUntil(date: string, now: number | undefined): number {
+  return now !== undefined && /^\s*[a-z]{3}/i.test(date) ? (Date.parse(date) - now) / 1000 : Number.NaN
+}
+
+function summary(facts: UpstreamFacts): string {
+  switch (facts.kind) {
+    case 'unconfigured':
+      return `upstream not configured: ${facts.reason}`
+    case 'network':
+      return `upstream connection failed: ${facts.code}`
+    case 'timeout':
+      return `upstream timed out: ${facts.phase}`
+    case 'status':
+      return `upstream answered ${facts.status}`
+    case 'in_band':
+      return `upstream answered ${facts.status} and failed: ${facts.reason}`
+  }
+}

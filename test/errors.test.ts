@@ -1,0 +1,109 @@
+import t from 'tap'
+import { type Code, GatewayError, catalogue, invalidRequest } from '../src/errors.ts'
+
+const codes = Object.keys(catalogue) as Code[]
+
+/** OpenAI's own words for `error.type`; a client that switches on them meets no other. */
+const types = [
+  'invalid_request_error',
+  'authentication_error',
+  'permission_error',
+  'not_found_error',
+  'rate_limit_error',
+  'insufficient_quota',
+  'server_error',
+  'service_unavailable_error',
+]
+const stages = ['auth', 'rate_limit', 'validation', 'quota', 'upstream', 'internal', 'membership']
+const actions = [
+  'retry_later',
+  'switch_model',
+  'sign_in',
+  'device_login',
+  'upgrade_plan',
+  'use_boost',
+  'shorten_prompt',
+  'fix_request',
+  'contact_operator',
+]
+
+t.test('every code says what happened in both languages and what can be done', (t) => {
+  for (const code of codes) {
+    const entry = catalogue[code]
+    t.match(code, /^[a-z]+(?:_[a-z]+)*$/, code)
+    t.match(entry.en, /^[A-Z].*[.}]$/, `${code} has an English sentence`)
+    t.match(entry.zh, /\p{Script=Han}.*[。}]$/u, `${code} has a Chinese sentence`)
+    t.ok(types.includes(entry.type), `${code} has a type of OpenAI's`)
+    t.ok(stages.includes(entry.stage), `${code} has a known stage`)
+    t.ok(entry.actions.length > 0, `${code} leaves a way out`)
+    for (const action of entry.actions) t.ok(actions.includes(action), `${code}: ${action}`)
+    t.ok(entry.status >= 400 && entry.status <= 599, `${code} is a failure`)
+    t.same(new Set(entry.en.match(/\{\w+\}/g)), new Set(entry.zh.match(/\{\w+\}/g)), `${code} tells the same in both languages`)
+  }
+  t.end()
+})
+
+t.test('the ten codes of the specification keep their status and stage', (t) => {
+  const promised: Partial<Record<Code, readonly [number, string]>> = {
+    sign_in_required: [401, 'auth'],
+    rate_limited: [429, 'rate_limit'],
+    quota_exceeded: [402, 'quota'],
+    official_models_only: [400, 'validation'],
+    upstream_error: [502, 'upstream'],
+    upstream_rate_limited: [429, 'upstream'],
+    upstream_not_configured: [503, 'upstream'],
+    upstream_model_unavailable: [502, 'upstream'],
+    context_length_exceeded: [400, 'validation'],
+    internal_error: [500, 'internal'],
+  }
+  for (const [code, [status, stage]] of Object.entries(promised)) {
+    const failure = new GatewayError(code as Code)
+    t.equal(failure.status, status, code)
+    t.equal(failure.stage, stage, code)
+  }
+  t.equal(Object.keys(promised).length, 10)
+  t.end()
+})
+
+t.test('an authentication failure is never said of anything but authentication', (t) => {
+  for (const code of codes) {
+    const { status, stage, type } = new GatewayError(code)
+    if (status === 401 || type === 'authentication_error') t.equal(stage, 'auth', code)
+  }
+  t.equal(codes.filter((code) => code.startsWith('upstream_') && catalogue[code].stage !== 'upstream').length, 0)
+  t.end()
+})
+
+t.test('the texts keep the words that clients look for', (t) => {
+  t.match(catalogue.context_length_exceeded.en, 'maximum context length', 'how agents detect an overflow')
+  t.match(catalogue.official_models_only.en, '{ids}', 'the valid ids are listed')
+  t.match(catalogue.invalid_request.en, '{detail}')
+  for (const code of ['upstream_error', 'upstream_rate_limited', 'upstream_not_configured'] as const) {
+    t.match(catalogue[code].en, 'not counted', code)
+    t.match(catalogue[code].zh, '不计入用量', code)
+  }
+  t.end()
+})
+
+t.test('a failure fills its text in both languages and carries its details', (t) => {
+  const failure = new GatewayError('official_models_only', { params: { ids: 'svc, svc-2.1' }, param: 'model' })
+  t.equal(failure.message, 'This model id is not offered here. Available ids: svc, svc-2.1.')
+  t.match(failure.messageZh, '可用模型:svc, svc-2.1。')
+  t.equal(failure.details.param, 'model')
+  t.equal(failure.type, 'invalid_request_error')
+  t.same(failure.actions, ['switch_model'])
+  t.equal(
+    new GatewayError('conflict', { message: { en: 'Taken.', zh: '已占用。' }, stage: 'quota', actions: ['sign_in'] }).message,
+    'Taken.',
+  )
+  t.equal(new GatewayError('conflict', { message: { en: 'Taken.', zh: '已占用。' } }).messageZh, '已占用。')
+  t.equal(new GatewayError('conflict', { stage: 'quota' }).stage, 'quota')
+  t.equal(invalidRequest("'model' must be a string", 'model').message, "The request is not valid: 'model' must be a string")
+  t.equal(invalidRequest('x').details.param, undefined)
+  t.end()
+})
+
+t.test('a filled-in text is not filled in again', (t) => {
+  t.equal(invalidRequest('{detail} {ids} $& $1').message, 'The request is not valid: {detail} {ids} $& $1')
+  t.end()
+})

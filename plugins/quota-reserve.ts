@@ -95,12 +95,22 @@ function idempotencyOf(x: Asked): { key: string; bodyHash: string } | null {
   const key = x.inbound.headers['idempotency-key']
   if (key === undefined) return null
   if (typeof key !== 'string' || key.length === 0 || key.length > 255) {
-    throw new GatewayError('invalid_request', { params: { detail: "the header 'Idempotency-Key' must have 1 to 255 characters." } })
+    throw new GatewayError('invalid_request', {
+      params: { detail: "the header 'Idempotency-Key' must have 1 to 255 characters." },
+    })
   }
   return { key, bodyHash: bodyHash(x.chat) }
 }
 
-function duplicate({ state, sameBody, requestId }: { state: 'held' | 'settled'; sameBody: boolean; requestId: string }): GatewayError {
+function duplicate({
+  state,
+  sameBody,
+  requestId,
+}: {
+  state: 'held' | 'settled'
+  sameBody: boolean
+  requestId: string
+}): GatewayError {
   if (!sameBody) {
     return new GatewayError('invalid_request', {
       params: { detail: "this 'Idempotency-Key' was used with another body; use a new key for a new request." },
@@ -111,7 +121,10 @@ function duplicate({ state, sameBody, requestId }: { state: 'held' | 'settled'; 
     stage: 'quota',
     message:
       state === 'held'
-        ? { en: `The request with this Idempotency-Key is still running (${requestId}).`, zh: `该 Idempotency-Key 的请求仍在进行(${requestId})。` }
+        ? {
+            en: `The request with this Idempotency-Key is still running (${requestId}).`,
+            zh: `该 Idempotency-Key 的请求仍在进行(${requestId})。`,
+          }
         : {
             en: `The request with this Idempotency-Key has been answered and charged once (${requestId}).`,
             zh: `该 Idempotency-Key 的请求已完成并计费一次(${requestId})。`,
@@ -126,7 +139,7 @@ async function settle(
 ): Promise<void> {
   const { usage, kind } = outcome
   const tokens = { input: usage.inputTokens, output: usage.outputTokens }
-  await ledger.settle({
+  const { credits } = await ledger.settle({
     hold: x.hold.id,
     at: clock.now(),
     // A caller who left before the upstream was asked has used nothing, not even a fixed price.
@@ -137,6 +150,7 @@ async function settle(
     target: x.attempted.target,
     upstreamStatus: x.attempted.status,
   })
+  x.charged = credits
 }
 
 function finalPrice(product: Product, { inputTokens, outputTokens, estimated }: Usage): number {

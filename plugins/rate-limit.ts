@@ -23,7 +23,11 @@ export const rateLimit = definePlugin({
 
 const free: Admission = { release: () => undefined }
 
-function enter(account: string, limit: number, running: { enter(subject: string, limit: number): boolean; leave(subject: string): void }): Admission {
+function enter(
+  account: string,
+  limit: number,
+  running: { enter(subject: string, limit: number): boolean; leave(subject: string): void },
+): Admission {
   if (!running.enter(account, limit)) {
     throw new GatewayError('rate_limited', {
       retryAfter: 1,

@@ -10,7 +10,8 @@ export const upstreamMapping = definePlugin({
   on: 'turn',
   onRequest(x, services) {
     const live = services.upstreams.candidates(x.product.targets, fallbackModel(x.product), services.clock.now())
-    if (live.length === 0) throw new UpstreamFailure({ kind: 'unconfigured', reason: `no target of '${x.product.id}' is set up` }, null)
+    if (live.length === 0)
+      throw new UpstreamFailure({ kind: 'unconfigured', reason: `no target of '${x.product.id}' is set up` }, null)
     x.route = {
       candidates: live.map((target) => candidateFor(target, x, services)),
       productId: x.product.id,
@@ -34,12 +35,18 @@ function candidateFor(target: LiveTarget, x: Asked, { secret }: Services): Candi
     name: target.name,
     upstream: target.upstream.name,
     path: '/chat/completions',
-    body: () => (body ??= JSON.stringify(bodyFor(target, x.chat, x.hold.outputCap, () => pseudonym(x.caller.account.id, secret)))),
+    body: () =>
+      (body ??= JSON.stringify(bodyFor(target, x.chat, x.hold.outputCap, () => pseudonym(x.caller.account.id, secret)))),
   }
 }
 
 /** The member's request with what must differ: the model's name, the cap that is paid for, and nothing about who asks. */
-function bodyFor({ model, upstream }: LiveTarget, chat: ChatRequest, outputCap: number, who: () => string): Record<string, unknown> {
+function bodyFor(
+  { model, upstream }: LiveTarget,
+  chat: ChatRequest,
+  outputCap: number,
+  who: () => string,
+): Record<string, unknown> {
   const { maxTokensField, developerRole, passCostFields } = upstream.config
   const body: Record<string, unknown> = { ...chat.body, model }
   delete body['max_tokens']
@@ -50,7 +57,8 @@ function bodyFor({ model, upstream }: LiveTarget, chat: ChatRequest, outputCap: 
     delete body['store']
   }
   for (const field of ['user', 'safety_identifier']) if (body[field] !== undefined) body[field] = who()
-  if (chat.stream) body['stream_options'] = { ...(isRecord(body['stream_options']) ? body['stream_options'] : {}), include_usage: true }
+  if (chat.stream)
+    body['stream_options'] = { ...(isRecord(body['stream_options']) ? body['stream_options'] : {}), include_usage: true }
   else delete body['stream_options']
   if (developerRole !== 'developer') body['messages'] = chat.messages.map((message) => withRole(message, developerRole))
   return body

@@ -115,12 +115,17 @@ const plan = z.strictObject({
 const boost = z.strictObject({ pool: z.enum(['fast', 'premium']).default('fast'), credits, days: z.int().min(1) })
 
 const shape = z.strictObject({
-  brand: z.strictObject({ slug: z.string().regex(/^[a-z][a-z0-9]{1,15}$/), name: z.string().min(1) }).prefault({ slug: 'svc', name: 'svc' }),
+  brand: z
+    .strictObject({ slug: z.string().regex(/^[a-z][a-z0-9]{1,15}$/), name: z.string().min(1) })
+    .prefault({ slug: 'svc', name: 'svc' }),
   listen: z.strictObject({
     host,
     port: z.int().min(0).max(65_535),
     /** A certificate and its key (files) bring HTTPS with HTTP/2; null is plain HTTP/1.1, for behind a proxy of your own. */
-    tls: z.strictObject({ cert: z.string().min(1), key: z.string().min(1) }).nullable().default(null),
+    tls: z
+      .strictObject({ cert: z.string().min(1), key: z.string().min(1) })
+      .nullable()
+      .default(null),
     /** The origin members see; null: the address the server listens on. Never taken from a request. */
     siteUrl: url.nullable().default(null),
     /** The origin of the API; null: the same. */
@@ -161,11 +166,23 @@ const shape = z.strictObject({
     .strictObject({
       /** Requests a minute of one address (IPv6: one /64), before anybody is known. */
       addressRpm: z.int().min(1).default(300),
-      chatBodyBytes: z.int().min(1024).default(10 * 1024 * 1024),
-      otherBodyBytes: z.int().min(1024).default(256 * 1024),
-      mcpBodyBytes: z.int().min(1024).default(4 * 1024 * 1024),
+      chatBodyBytes: z
+        .int()
+        .min(1024)
+        .default(10 * 1024 * 1024),
+      otherBodyBytes: z
+        .int()
+        .min(1024)
+        .default(256 * 1024),
+      mcpBodyBytes: z
+        .int()
+        .min(1024)
+        .default(4 * 1024 * 1024),
       /** An upstream's whole answer at most. */
-      answerBytes: z.int().min(1024).default(64 * 1024 * 1024),
+      answerBytes: z
+        .int()
+        .min(1024)
+        .default(64 * 1024 * 1024),
       keysPerAccount: z.int().min(1).default(20),
       /** Tokens assumed for one image in a prompt. */
       imageTokens: z.int().min(0).default(1_100),
@@ -189,7 +206,9 @@ const shape = z.strictObject({
       drainMs: milliseconds.default(30_000),
     })
     .prefault({}),
-  mail: z.strictObject({ smtpUrl: secret.nullable().default(null), from: z.string().default('svc-gateway <no-reply@localhost>') }).prefault({}),
+  mail: z
+    .strictObject({ smtpUrl: secret.nullable().default(null), from: z.string().default('svc-gateway <no-reply@localhost>') })
+    .prefault({}),
   signIn: z
     .strictObject({
       /** OpenID Connect providers, by the name in their address. */
@@ -231,10 +250,16 @@ const shape = z.strictObject({
   images: z
     .strictObject({
       style: z.enum(['chat', 'generations']).default('chat'),
-      maxBytes: z.int().min(1024).default(20 * 1024 * 1024),
+      maxBytes: z
+        .int()
+        .min(1024)
+        .default(20 * 1024 * 1024),
       linkDays: z.int().min(1).default(7),
       keepForDays: z.int().min(1).default(30),
-      keepBytes: z.int().min(1024 * 1024).default(10 * 1024 ** 3),
+      keepBytes: z
+        .int()
+        .min(1024 * 1024)
+        .default(10 * 1024 ** 3),
     })
     .prefault({}),
   metrics: z
@@ -246,6 +271,8 @@ const shape = z.strictObject({
     .prefault({}),
   /** Whether an envelope names the upstream's host in `debug`. */
   exposeUpstreamHost: z.boolean().default(true),
+  /** The built-in demonstration upstream. `scripted` lets a message order failures from it, for trying things out. */
+  demo: z.strictObject({ scripted: z.boolean().default(false) }).prefault({}),
   log: z.strictObject({ level: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'silent']).default('info') }).prefault({}),
   /** The way of a request, top to bottom. */
   plugins: z.array(z.custom<AnyPlugin>((value) => typeof value === 'object' && value !== null && 'name' in value)),
@@ -267,7 +294,9 @@ export function configFile(): string {
   const chosen = env.text('GATEWAY_CONFIG')
   if (chosen !== null) return resolve(chosen)
   // Beside `src/` in a checkout, beside the compiled `src/` in the published package.
-  return fileURLToPath(new URL(import.meta.url.endsWith('.ts') ? '../gateway.config.ts' : '../gateway.config.js', import.meta.url))
+  return fileURLToPath(
+    new URL(import.meta.url.endsWith('.ts') ? '../gateway.config.ts' : '../gateway.config.js', import.meta.url),
+  )
 }
 
 /** Imports and checks a configuration file. @throws ConfigError */
@@ -279,7 +308,8 @@ export async function loadConfig(file = configFile()): Promise<GatewayConfig> {
     if (error instanceof ConfigError) throw error
     throw new ConfigError(`${file} cannot be read: ${error instanceof Error ? error.message : String(error)}`)
   }
-  if (module.default === undefined) throw new ConfigError(`${file} must have a default export: export default defineGateway({ … })`)
+  if (module.default === undefined)
+    throw new ConfigError(`${file} must have a default export: export default defineGateway({ … })`)
   return checkConfig(module.default)
 }
 
@@ -295,7 +325,8 @@ export function checkConfig(input: unknown): GatewayConfig {
 function sentenceOf(issue: z.core.$ZodIssue): string {
   const place = issue.path.length === 0 ? 'The configuration' : issue.path.join('.')
   if (issue.code === 'unrecognized_keys') return `${place}: unknown key ${issue.keys.map((key) => `'${key}'`).join(', ')}.`
-  if (issue.code === 'invalid_union') return `${place}: ${issue.errors.map((branch) => branch[0]?.message ?? issue.message).join('; or ')}.`
+  if (issue.code === 'invalid_union')
+    return `${place}: ${issue.errors.map((branch) => branch[0]?.message ?? issue.message).join('; or ')}.`
   return `${place}: ${issue.message}.`
 }
 
@@ -319,9 +350,11 @@ function productFaults({ products, upstreams }: GatewayConfig): string[] {
     }
     for (const rule of product.rules) {
       if (!(rule.use in products)) faults.push(`products.${id}.rules: there is no product '${rule.use}'.`)
-      if (rule.when === 'long' && rule.longerThanTokens === undefined) faults.push(`products.${id}.rules: 'long' needs longerThanTokens.`)
+      if (rule.when === 'long' && rule.longerThanTokens === undefined)
+        faults.push(`products.${id}.rules: 'long' needs longerThanTokens.`)
     }
-    if (product.targets.every(({ weight }) => weight === 0)) faults.push(`products.${id}.targets: all weights are 0, so none would be used.`)
+    if (product.targets.every(({ weight }) => weight === 0))
+      faults.push(`products.${id}.targets: all weights are 0, so none would be used.`)
     if (product.maxOutputTokens > product.contextLength) {
       faults.push(`products.${id}: maxOutputTokens is above contextLength and could never take effect.`)
     }
@@ -344,7 +377,8 @@ function planFaults({ plans, products, defaultPlan, signIn }: GatewayConfig): st
       if (week > month) faults.push(`plans.${id}.pools.${pool}: a week's limit above the month's could never take effect.`)
     }
     if (plan.models !== 'all') {
-      for (const model of plan.models) if (!(model in products)) faults.push(`plans.${id}.models: there is no product '${model}'.`)
+      for (const model of plan.models)
+        if (!(model in products)) faults.push(`plans.${id}.models: there is no product '${model}'.`)
     }
   }
   return faults
@@ -370,12 +404,14 @@ function limitFaults({ listen, metrics, timeouts, search }: GatewayConfig): stri
     ['listen.trustedProxies', listen.trustedProxies],
     ['metrics.allow', metrics.allow],
   ] as const) {
-    for (const entry of list) if (!isNetwork(entry)) faults.push(`${place}: '${entry}' is neither an address nor a CIDR such as 10.0.0.0/8.`)
+    for (const entry of list)
+      if (!isNetwork(entry)) faults.push(`${place}: '${entry}' is neither an address nor a CIDR such as 10.0.0.0/8.`)
   }
   for (const name of ['connectMs', 'firstByteMs', 'idleMs'] as const) {
     if (timeouts[name] > timeouts.totalMs) faults.push(`timeouts.${name} is above totalMs and could never take effect.`)
   }
-  if (search.backend === 'searxng' && search.searxngUrl === null) faults.push("search.searxngUrl is needed for the backend 'searxng'.")
+  if (search.backend === 'searxng' && search.searxngUrl === null)
+    faults.push("search.searxngUrl is needed for the backend 'searxng'.")
   if ((search.backend === 'tavily' || search.backend === 'brave') && search.apiKey === null) {
     faults.push(`search.apiKey is needed for the backend '${search.backend}'.`)
   }
@@ -418,5 +454,15 @@ function isPrivateHost(hostname: string): boolean {
 }
 
 function privateNetworks(): BlockList {
-  return networks(['127.0.0.0/8', '10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', '169.254.0.0/16', '100.64.0.0/10', '::1', 'fc00::/7', 'fe80::/10'])
+  return networks([
+    '127.0.0.0/8',
+    '10.0.0.0/8',
+    '172.16.0.0/12',
+    '192.168.0.0/16',
+    '169.254.0.0/16',
+    '100.64.0.0/10',
+    '::1',
+    'fc00::/7',
+    'fe80::/10',
+  ])
 }

@@ -15,7 +15,7 @@ export interface Ids {
 /** `source` gives cryptographically random bytes; tests may script it. */
 export function createIds(source: (size: number) => Buffer = randomBytes): Ids {
   // One call to the system for 256 ids: asking it for each costs more than all the rest of an id.
-  let pool = Buffer.alloc(0)
+  let pool: Buffer = Buffer.alloc(0)
   let used = 0
   let timeText = ''
   let timeOf = -1

@@ -35,7 +35,13 @@ export class RateLimiter {
       return { allowed: false, limit: perMinute, remaining: 0, resetMs: arrival - now, retryAfterMs: over }
     }
     this.#arrival.set(subject, next)
-    return { allowed: true, limit: perMinute, remaining: Math.floor((minuteMs - (next - now)) / interval + 1e-6), resetMs: next - now, retryAfterMs: 0 }
+    return {
+      allowed: true,
+      limit: perMinute,
+      remaining: Math.floor((minuteMs - (next - now)) / interval + 1e-6),
+      resetMs: next - now,
+      retryAfterMs: 0,
+    }
   }
 
   get size(): number {

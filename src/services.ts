@@ -23,6 +23,8 @@ export interface Clock {
 export interface Services {
   readonly config: GatewayConfig
   readonly names: Names
+  /** Absolute addresses for links, from the configuration alone. */
+  readonly origins: { readonly site: string; readonly base: string }
   readonly clock: Clock
   readonly ids: Ids
   readonly log: Logger

@@ -30,7 +30,8 @@ export function parseChatRequest(raw: Buffer): ChatRequest {
   if (!Array.isArray(messages)) throw invalidRequest("'messages' must be an array of messages.", 'messages')
   if (messages.length === 0) throw invalidRequest("'messages' must hold at least one message.", 'messages')
   for (let i = 0; i < messages.length; i++) checkMessage(messages[i], `messages[${i}]`)
-  if (stream !== undefined && stream !== null && typeof stream !== 'boolean') throw invalidRequest("'stream' must be true or false.", 'stream')
+  if (stream !== undefined && stream !== null && typeof stream !== 'boolean')
+    throw invalidRequest("'stream' must be true or false.", 'stream')
   return {
     model,
     messages,

@@ -35,6 +35,8 @@ export interface Exchange {
   /** When the call to the upstream began and ended; what lies outside is our own time. */
   callStartedTicks?: number
   callEndedTicks?: number
+  /** Credits finally charged. */
+  charged?: number
 }
 
 /** The request as it came in. Header names are lower case. */

@@ -29,6 +29,7 @@ export function orderFaults(plugins: readonly AnyPlugin[]): string[] {
 
 function missing(plugin: AnyPlugin, slot: string, plugins: readonly AnyPlugin[]): string {
   const later = plugins.find((other) => other !== plugin && (other.gives ?? []).includes(slot))
-  if (later !== undefined) return `plugin '${plugin.name}' needs '${slot}', which '${later.name}' fills; list '${later.name}' before it`
+  if (later !== undefined)
+    return `plugin '${plugin.name}' needs '${slot}', which '${later.name}' fills; list '${later.name}' before it`
   return `plugin '${plugin.name}' needs '${slot}', which no listed plugin fills`
 }

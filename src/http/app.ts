@@ -46,10 +46,15 @@ function refuseUnknown(router: Router): Koa.Middleware {
       throw new GatewayError('method_not_allowed', { headers: { allow } })
     }
     if (!ctx.path.startsWith('/v1/')) throw new GatewayError('not_found')
-    const supported = router.stack.filter(({ path }) => String(path).startsWith('/v1/')).map(({ methods: [method], path }) => `${method === 'HEAD' ? 'GET' : method} ${String(path)}`)
+    const supported = router.stack
+      .filter(({ path }) => String(path).startsWith('/v1/'))
+      .map(({ methods: [method], path }) => `${method === 'HEAD' ? 'GET' : method} ${String(path)}`)
     const list = [...new Set(supported)].join(', ')
     throw new GatewayError('not_found', {
-      message: { en: `${ctx.method} ${ctx.path.slice(0, 80)} is not offered here. Supported: ${list}.`, zh: `此处不提供该接口。可用接口:${list}。` },
+      message: {
+        en: `${ctx.method} ${ctx.path.slice(0, 80)} is not offered here. Supported: ${list}.`,
+        zh: `此处不提供该接口。可用接口:${list}。`,
+      },
     })
   }
 }

@@ -62,7 +62,10 @@ export class NodeClient implements Client {
 
   /** A request refused before its body was read: rather than take in megabytes nobody wants, the connection ends with the answer. */
   #withConnection(headers: Readonly<Record<string, string>>): Record<string, string> {
-    const unread = this.#request.httpVersionMajor === 1 && !this.#request.complete && Number(this.#request.headers['content-length'] ?? 65_537) > 65_536
+    const unread =
+      this.#request.httpVersionMajor === 1 &&
+      !this.#request.complete &&
+      Number(this.#request.headers['content-length'] ?? 65_537) > 65_536
     return unread && hasBody(this.#request) ? { ...headers, connection: 'close' } : headers
   }
 

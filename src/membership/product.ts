@@ -40,5 +40,9 @@ export interface Product {
   readonly flatCredits: number | null
   readonly targets: readonly Target[]
   /** For `auto`: the first rule that fits a request names the product whose targets serve it. */
-  readonly rules: readonly { readonly when: 'images' | 'long'; readonly longerThanTokens?: number | undefined; readonly use: string }[]
+  readonly rules: readonly {
+    readonly when: 'images' | 'long'
+    readonly longerThanTokens?: number | undefined
+    readonly use: string
+  }[]
 }

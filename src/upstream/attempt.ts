@@ -103,7 +103,11 @@ export class Attempt implements Dispatcher.DispatchHandler {
     if (this.#phase === 'over') controller.abort(new Error('ended before it was sent'))
   }
 
-  onResponseStart(_: Dispatcher.DispatchController, status: number, headers: Record<string, string | string[] | undefined>): void {
+  onResponseStart(
+    _: Dispatcher.DispatchController,
+    status: number,
+    headers: Record<string, string | string[] | undefined>,
+  ): void {
     if (status < 200 || this.#phase === 'over') return
     const { x, route, upstream, wire } = this.#options
     this.#eventAt = this.#options.clock.ticks()
@@ -144,7 +148,8 @@ export class Attempt implements Dispatcher.DispatchHandler {
       case 'collecting':
         this.#eventAt = this.#options.clock.ticks()
         this.#keep(chunk)
-        if (this.#bytes > this.#options.config.limits.answerBytes) this.#failWith({ kind: 'in_band', status: 200, reason: 'too_large' })
+        if (this.#bytes > this.#options.config.limits.answerBytes)
+          this.#failWith({ kind: 'in_band', status: 200, reason: 'too_large' })
     }
   }
 
@@ -174,7 +179,8 @@ export class Attempt implements Dispatcher.DispatchHandler {
   tick(now: number): void {
     const { timeouts } = this.#options.config
     if (this.#phase === 'over') {
-      if (this.#endsAt !== null && now >= this.#endsAt) this.#controller?.abort(new Error('the upstream did not close after its last event'))
+      if (this.#endsAt !== null && now >= this.#endsAt)
+        this.#controller?.abort(new Error('the upstream did not close after its last event'))
       return
     }
     if (now - this.#startedAt >= timeouts.totalMs) return this.#failWith({ kind: 'timeout', phase: 'total' })

@@ -7,7 +7,11 @@ import { tokensOfBytes, usageOf, withCachedTokens } from './usage.ts'
 const badFinishes = new Set(['error', 'abort', 'insufficient_system_resource'])
 
 /** @throws UpstreamFailure when the 200 is no success */
-export function completionOf(text: string, route: Pick<Route, 'productId' | 'inputEstimate'>, upstreamHost: string | null): Answer {
+export function completionOf(
+  text: string,
+  route: Pick<Route, 'productId' | 'inputEstimate'>,
+  upstreamHost: string | null,
+): Answer {
   const fail = (reason: 'not_json' | 'empty' | 'error_object' | 'bad_finish' | 'no_finish', error?: unknown): UpstreamFailure =>
     new UpstreamFailure({ kind: 'in_band', status: 200, reason, ...(error === undefined ? {} : { error }) }, upstreamHost)
   if (text.trim() === '') throw fail('empty')

@@ -51,7 +51,8 @@ export class Forwarder {
   /** The call of a turn: each candidate once at most, the next only where the last cannot have acted on anything. */
   readonly call = async (x: Exchange & Partial<Slots>, wire: Wire): Promise<Answer> => {
     const { route } = x
-    if (route === undefined) throw new UpstreamFailure({ kind: 'unconfigured', reason: 'no plugin maps products to upstreams' }, null)
+    if (route === undefined)
+      throw new UpstreamFailure({ kind: 'unconfigured', reason: 'no plugin maps products to upstreams' }, null)
     const { upstreams, clock } = this.#options
     upstreams.budget.earn()
     for (let i = 0; ; i++) {
@@ -65,7 +66,11 @@ export class Forwarder {
         return answer
       } catch (error) {
         const failure = error instanceof UpstreamFailure ? error : null
-        this.#record(candidate, failure === null ? 'left' : failure.facts.kind, failure === null ? null : !countsAgainstBreaker(failure.facts))
+        this.#record(
+          candidate,
+          failure === null ? 'left' : failure.facts.kind,
+          failure === null ? null : !countsAgainstBreaker(failure.facts),
+        )
         const again = failure !== null && isRefusedWhole(failure.facts) && !wire.client.opened && i + 1 < route.candidates.length
         if (!again || !upstreams.budget.spend(clock.ticks())) throw error
       }
@@ -92,7 +97,8 @@ export class Forwarder {
     const { upstreams, config, clock } = this.#options
     const upstream = upstreams.get(candidate.upstream)
     const { route } = x
-    if (upstream === undefined || route === undefined) throw new UpstreamFailure({ kind: 'unconfigured', reason: 'unknown upstream' }, null)
+    if (upstream === undefined || route === undefined)
+      throw new UpstreamFailure({ kind: 'unconfigured', reason: 'unknown upstream' }, null)
     x.attempted.target = candidate.name
     x.attempted.status = null
     const attempt = new Attempt({ x, candidate, upstream, route, wire, clock, config })
@@ -141,4 +147,9 @@ const closedRequest = {
   on: () => closedRequest,
 } as unknown as IncomingMessage
 
-const closedResponse = { headersSent: true, writableEnded: true, finished: true, on: () => closedResponse } as unknown as ServerResponse
+const closedResponse = {
+  headersSent: true,
+  writableEnded: true,
+  finished: true,
+  on: () => closedResponse,
+} as unknown as ServerResponse

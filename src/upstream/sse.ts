@@ -16,7 +16,7 @@ export class EventSplitter {
 
   /** The `data` of each event completed by this chunk; comment-only events are not reported. @throws EventTooLarge */
   push(chunk: Buffer): string[] {
-    let text = chunk.latin1Slice()
+    let text = chunk.toString('latin1')
     if (this.#heldReturn || text.includes('\r')) text = this.#withoutReturns(text)
     text = this.#rest + text
     const events: string[] = []

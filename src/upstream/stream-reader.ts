@@ -174,14 +174,26 @@ export class StreamReader {
     return toLatin1(JSON.stringify({ ...this.#parse(data), model: this.#options.productId }))
   }
 
-  #failure(reason: 'empty' | 'no_finish' | 'not_json' | 'too_large' | 'error_object' | 'bad_finish', error?: unknown): UpstreamFailure {
-    return new UpstreamFailure({ kind: 'in_band', status: 200, reason, ...(error === undefined ? {} : { error }) }, this.#options.upstreamHost)
+  #failure(
+    reason: 'empty' | 'no_finish' | 'not_json' | 'too_large' | 'error_object' | 'bad_finish',
+    error?: unknown,
+  ): UpstreamFailure {
+    return new UpstreamFailure(
+      { kind: 'in_band', status: 200, reason, ...(error === undefined ? {} : { error }) },
+      this.#options.upstreamHost,
+    )
   }
 }
 
 /** Whether an event holds something we must look at: an error, a finish reason, a usage report, or a line break inside its data. */
 function mustRead(data: string): boolean {
-  return data.includes('"error"') || data.includes('"finish_reason":"') || data.includes('"finish_reason": "') || hasUsage(data) || data.includes('\n')
+  return (
+    data.includes('"error"') ||
+    data.includes('"finish_reason":"') ||
+    data.includes('"finish_reason": "') ||
+    hasUsage(data) ||
+    data.includes('\n')
+  )
 }
 
 function hasUsage(data: string): boolean {
@@ -190,5 +202,5 @@ function hasUsage(data: string): boolean {
 }
 
 function toLatin1(text: string): string {
-  return Buffer.from(text, 'utf8').latin1Slice()
+  return Buffer.from(text, 'utf8').toString('latin1')
 }

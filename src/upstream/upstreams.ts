@@ -41,7 +41,10 @@ export class Upstreams {
   constructor(config: GatewayConfig, demoUrl: string | null, random: () => number) {
     this.#random = random
     this.#upstreams = new Map(
-      Object.entries(config.upstreams).map(([name, upstream]) => [name, open(name, upstream, demoUrl, config.timeouts.connectMs)]),
+      Object.entries(config.upstreams).map(([name, upstream]) => [
+        name,
+        open(name, upstream, demoUrl, config.timeouts.connectMs),
+      ]),
     )
   }
 
@@ -126,7 +129,10 @@ function drawn(usable: readonly { live: LiveTarget; weight: number }[], random: 
   const rest = usable.filter(({ weight }) => weight > 0)
   while (rest.length > 0) {
     let at = random() * rest.reduce((sum, { weight }) => sum + weight, 0)
-    const index = Math.max(0, rest.findIndex(({ weight }) => (at -= weight) < 0))
+    const index = Math.max(
+      0,
+      rest.findIndex(({ weight }) => (at -= weight) < 0),
+    )
     order.push(...rest.splice(index, 1).map(({ live }) => live))
   }
   return [...order, ...usable.filter(({ weight }) => weight <= 0).map(({ live }) => live)]

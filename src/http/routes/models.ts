@@ -65,7 +65,11 @@ function document(body: unknown): Answer {
     usage: nothingUsed,
     last: {
       kind: 'reply',
-      reply: { status: 200, headers: { 'content-type': 'application/json; charset=utf-8', 'cache-control': 'private, no-store' }, body: JSON.stringify(body) },
+      reply: {
+        status: 200,
+        headers: { 'content-type': 'application/json; charset=utf-8', 'cache-control': 'private, no-store' },
+        body: JSON.stringify(body),
+      },
     },
   }
 }

@@ -22,7 +22,11 @@ export function operationRoutes(router: Router, house: House): void {
 
   router.get('/readyz', (ctx) => {
     const { writable, queue } = services.ledger.vitals()
-    const reasons = [!house.ready() && 'draining', !writable && 'the ledger cannot be written', queue > fullQueue && 'the ledger is behind']
+    const reasons = [
+      !house.ready() && 'draining',
+      !writable && 'the ledger cannot be written',
+      queue > fullQueue && 'the ledger is behind',
+    ]
     const because = reasons.filter((reason) => reason !== false)
     ctx.status = because.length === 0 ? 200 : 503
     ctx.body = because.length === 0 ? { ok: true } : { ok: false, reasons: because }

@@ -42,7 +42,10 @@ export function planCatalogue(config: GatewayConfig): Record<string, unknown> {
   }
 }
 
-function toRecord(group: readonly { readonly id: string; readonly plan: GatewayConfig['plans'][string] }[], config: GatewayConfig): Record<string, unknown> {
+function toRecord(
+  group: readonly { readonly id: string; readonly plan: GatewayConfig['plans'][string] }[],
+  config: GatewayConfig,
+): Record<string, unknown> {
   const [first] = group
   if (first === undefined) return {}
   return {
@@ -53,7 +56,10 @@ function toRecord(group: readonly { readonly id: string; readonly plan: GatewayC
   }
 }
 
-function pointOf({ id, plan }: { readonly id: string; readonly plan: GatewayConfig['plans'][string] }, config: GatewayConfig): Record<string, unknown> {
+function pointOf(
+  { id, plan }: { readonly id: string; readonly plan: GatewayConfig['plans'][string] },
+  config: GatewayConfig,
+): Record<string, unknown> {
   const models = Object.keys(config.products).filter((product) => planHas({ id, ...plan }, product))
   return { id, name: plan.name, rpm: plan.rpm, concurrency: plan.concurrency, pools: plan.pools, models }
 }

@@ -1,0 +1,59 @@
+/** What must be done now and then, whoever asks: overdue holds go back, old turns leave the log, key uses are written down. */
+import type { Services } from './services.ts'
+
+const expireEveryMs = 5_000
+const flushEveryMs = 15_000
+const forgetEveryMs = 60_000
+const verifyEveryMs = 3_600_000
+const dayMs = 86_400_000
+/** Deleted at a time, so that nobody waits long for the writer. */
+const forgetAtOnce = 1_000
+
+export class Chores {
+  readonly #services: Services
+  readonly #timers: NodeJS.Timeout[]
+  readonly #running = new Set<Promise<void>>()
+
+  constructor(services: Services) {
+    this.#services = services
+    const { ledger, clock, credentials, config, observe } = services
+    this.#timers = [
+      this.#every(expireEveryMs, 'expire holds', async () => {
+        const expired = await ledger.expire(clock.now())
+        if (expired > 0) services.log.warn({ expired }, 'holds of dead or lost turns were given back')
+      }),
+      this.#every(flushEveryMs, 'write key uses', () => credentials.flushUses()),
+      this.#every(forgetEveryMs, 'forget old turns', async () => {
+        const before = clock.now() - config.store.keepTurnsForDays * dayMs
+        while ((await ledger.forgetTurns(before, forgetAtOnce)) === forgetAtOnce);
+      }),
+      this.#every(verifyEveryMs, 'verify the ledger', async () =>
+        observe.ledgerChecked((await ledger.verify()).mismatches.length),
+      ),
+    ]
+  }
+
+  /** Stops, and waits for what is under way. */
+  async close(): Promise<void> {
+    for (const timer of this.#timers) clearInterval(timer)
+    await Promise.all(this.#running)
+    await this.#services.credentials.flushUses().catch(() => undefined)
+  }
+
+  #every(ms: number, name: string, chore: () => Promise<void>): NodeJS.Timeout {
+    let busy = false
+    return setInterval(() => {
+      if (busy) return
+      busy = true
+      const run = chore()
+        .catch((error: unknown) =>
+          this.#services.log.error({ chore: name, err: error }, 'a chore failed; it will be tried again'),
+        )
+        .finally(() => {
+          busy = false
+          this.#running.delete(run)
+        })
+      this.#running.add(run)
+    }, ms).unref()
+  }
+}

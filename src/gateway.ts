@@ -1,0 +1,145 @@
+/**
+ * The gateway as one object: built from a checked configuration, opened, closed. `main.ts` runs it, tests and commands build it the
+ * same way, so that what is tested is what runs.
+ */
+import { performance } from 'node:perf_hooks'
+import { randomUUID } from 'node:crypto'
+import { join } from 'node:path'
+import type { GatewayConfig } from './config.ts'
+import { namesOf } from './brand.ts'
+import { Credentials } from './credentials.ts'
+import { startDemoUpstream } from './demo/upstream.ts'
+import type { DemoUpstream } from './demo/upstream.ts'
+import { GatewayError } from './errors.ts'
+import { Chain } from './exchange/run.ts'
+import { createApp } from './http/app.ts'
+import { listen } from './http/listen.ts'
+import type { Listener } from './http/listen.ts'
+import { createIds } from './ids.ts'
+import { createLimits } from './limits.ts'
+import { calendarOf } from './membership/period.ts'
+import type { Store } from './membership/store.ts'
+import { createLog } from './observe/log.ts'
+import { Observe } from './observe/observe.ts'
+import { Products } from './products.ts'
+import { Chores } from './chores.ts'
+import { openSecret } from './secret.ts'
+import type { Clock, Services } from './services.ts'
+import { openSqliteStore } from './store/sqlite/open.ts'
+import { TrustedIssuers } from './trusted-issuers.ts'
+import { Forwarder } from './upstream/forward.ts'
+import { learnModels } from './upstream/learn-models.ts'
+import { Upstreams } from './upstream/upstreams.ts'
+
+export interface GatewayOptions {
+  readonly config: GatewayConfig
+  readonly clock?: Clock
+  /** Where log lines go; standard error by default. */
+  readonly logTo?: { write(line: string): void }
+  /** 0 ≤ n < 1, for choosing among targets. */
+  readonly random?: () => number
+}
+
+export interface Gateway {
+  readonly services: Services
+  /** Where it listens, as in `http://127.0.0.1:8787`. */
+  readonly url: string
+  readonly demo: DemoUpstream | null
+  readonly forwarder: Forwarder
+  /** Not ready any more; running turns finish, within the drain time; the rest end with an error and a refund. */
+  close(options?: { readonly drainMs?: number }): Promise<void>
+}
+
+export const systemClock: Clock = { now: () => Date.now(), ticks: () => performance.now() }
+
+/** Opens the store alone, for commands that work beside a running server. */
+export function openStore(config: GatewayConfig, clock: Clock = systemClock): Promise<Store> {
+  return openSqliteStore({
+    file: join(config.store.dataDir, 'gateway.db'),
+    process: { id: randomUUID(), pid: process.pid },
+    clock,
+  })
+}
+
+export async function openGateway(options: GatewayOptions): Promise<Gateway> {
+  const { config, clock = systemClock, logTo, random = Math.random } = options
+  const log = createLog(config.log.level, logTo)
+  const secret = openSecret(config.store.dataDir)
+  const store = await openStore(config, clock)
+  const demo = usesDemo(config) ? await startDemoUpstream({ scripted: config.demo.scripted }) : null
+  const names = namesOf(config.brand.slug)
+  const ids = createIds()
+  const observe = new Observe(log)
+  const upstreams = new Upstreams(config, demo?.url ?? null, random)
+  const origins = { site: '', base: '' }
+  const services: Services = {
+    config,
+    names,
+    origins,
+    clock,
+    ids,
+    log,
+    observe,
+    store,
+    ledger: store.ledger,
+    calendar: calendarOf(config.timeZone),
+    credentials: new Credentials(store, names, clock),
+    jwt: new TrustedIssuers(config.signIn.jwtIssuers, store.accounts, ids, clock),
+    limits: createLimits(),
+    products: new Products(config),
+    secret,
+    upstreams,
+  }
+  const forwarder = new Forwarder({
+    config,
+    upstreams,
+    clock,
+    onAttempt: (target, outcome) => observe.upstreamTried(target, outcome),
+  })
+  observe.connect({ ledger: store.ledger, upstreams, running: () => forwarder.running, ticks: () => clock.ticks() })
+  let ready = true
+  const app = createApp({ services, chain: new Chain(config.plugins), forwarder, ready: () => ready })
+  const listener = await listen(app, config)
+  origins.site = config.listen.siteUrl ?? listener.url
+  origins.base = config.listen.baseUrl ?? config.listen.siteUrl ?? listener.url
+  const stopLearning = learnModels(services)
+  const chores = new Chores(services)
+  return {
+    services,
+    url: listener.url,
+    demo,
+    forwarder,
+    async close({ drainMs = config.timeouts.drainMs } = {}) {
+      ready = false
+      stopLearning()
+      await drain(listener, forwarder, drainMs)
+      await chores.close()
+      forwarder.close()
+      await upstreams.close()
+      await demo?.close()
+      await store.close()
+      observe.close()
+    },
+  }
+}
+
+function usesDemo(config: GatewayConfig): boolean {
+  return Object.values(config.upstreams).some(({ baseUrl }) => baseUrl === 'demo')
+}
+
+async function drain(listener: Listener, forwarder: Forwarder, drainMs: number): Promise<void> {
+  const closed = listener.close()
+  const late = setTimeout(() => {
+    forwarder.abortAll(
+      new GatewayError('internal_error', {
+        message: {
+          en: 'The service is restarting. This turn was not counted; please send it again.',
+          zh: '服务正在重启,本次不计入用量,请重新发送。',
+        },
+      }),
+    )
+    listener.endIdle()
+  }, drainMs)
+  await closed
+  clearTimeout(late)
+}

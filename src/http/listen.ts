@@ -1,0 +1,151 @@
+/** The sockets: HTTP/1.1, or with a certificate HTTPS that speaks HTTP/2 as well. Every limit of the wire is set here. */
+import { readFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
+import { createSecureServer } from 'node:http2'
+import type { Http2SecureServer, ServerHttp2Session } from 'node:http2'
+import type { AddressInfo, Socket } from 'node:net'
+import type Koa from 'koa'
+import { ConfigError } from '../config.ts'
+import type { GatewayConfig } from '../config.ts'
+import { catalogue } from '../errors.ts'
+
+export interface Listener {
+  readonly url: string
+  /** Takes no new connection, tells kept ones to end, and resolves when the last request has been answered. */
+  close(): Promise<void>
+  /** Ends whatever is still open, once its last word has had a moment to leave. */
+  endIdle(): void
+}
+
+const maxHeaderBytes = 16 * 1024
+/** A header section, and a whole request, must be in by then: slow senders hold nothing for long. */
+const headersTimeoutMs = 20_000
+const requestTimeoutMs = 120_000
+const keepAliveMs = 65_000
+const farewellMs = 1_000
+
+export async function listen(app: Koa, config: GatewayConfig): Promise<Listener> {
+  const { host, port, tls } = config.listen
+  const handler = app.callback()
+  const sessions = new Set<ServerHttp2Session>()
+  let closing = false
+  const onRequest = (request: IncomingMessage, response: ServerResponse): void => {
+    // While draining, each answer tells its connection to end; a reset would lose a request in flight.
+    if (closing && request.httpVersionMajor === 1) response.setHeader('connection', 'close')
+    void handler(request, response)
+  }
+  const server: Server | Http2SecureServer =
+    tls === null ? createServer(wireLimits, onRequest) : secureServer(tls, onRequest, sessions)
+  server.on('clientError', refuseMalformed)
+  if ('maxConnections' in server) server.maxConnections = config.limits.connections
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', (error: NodeJS.ErrnoException) => reject(new ConfigError(whyNot(error, host, port))))
+    server.listen({ host, port }, resolve)
+  })
+  const address = server.address() as AddressInfo
+  const shown = host.includes(':') ? `[${host}]` : host === '0.0.0.0' ? '127.0.0.1' : host
+  return {
+    url: `${tls === null ? 'http' : 'https'}://${shown}:${address.port}`,
+    async close() {
+      closing = true
+      const closed = new Promise<void>((resolve) => {
+        server.close(() => resolve())
+      })
+      if ('closeIdleConnections' in server) server.closeIdleConnections()
+      for (const session of sessions) session.close()
+      await closed
+    },
+    endIdle() {
+      setTimeout(() => {
+        if ('closeAllConnections' in server) server.closeAllConnections()
+        for (const session of sessions) session.destroy()
+      }, farewellMs)
+    },
+  }
+}
+
+const wireLimits = {
+  maxHeaderSize: maxHeaderBytes,
+  headersTimeout: headersTimeoutMs,
+  requestTimeout: requestTimeoutMs,
+  keepAliveTimeout: keepAliveMs,
+  connectionsCheckingInterval: 1_000,
+  // Duplicate or contradictory framing is refused by the parser; nothing lenient in front of money.
+  insecureHTTPParser: false,
+  requireHostHeader: true,
+  joinDuplicateHeaders: false,
+  noDelay: true,
+} as const
+
+function secureServer(
+  tls: { cert: string; key: string },
+  onRequest: (request: IncomingMessage, response: ServerResponse) => void,
+  sessions: Set<ServerHttp2Session>,
+): Http2SecureServer {
+  const server = createSecureServer(
+    {
+      cert: readPem(tls.cert),
+      key: readPem(tls.key),
+      allowHTTP1: true,
+      maxHeaderListPairs: 100,
+      maxSessionInvalidFrames: 100,
+      settings: { maxConcurrentStreams: 100, maxHeaderListSize: maxHeaderBytes, enablePush: false },
+      // Rapid resets: a client may cancel as fast as it reads, not faster.
+      streamResetBurst: 200,
+      streamResetRate: 33,
+    },
+    // The compatibility request and response have all that the house uses.
+    onRequest as unknown as Parameters<typeof createSecureServer>[1],
+  )
+  server.on('session', (session) => {
+    sessions.add(session)
+    session.on('close', () => sessions.delete(session))
+  })
+  return server
+}
+
+function readPem(file: string): Buffer {
+  try {
+    return readFileSync(file)
+  } catch (error) {
+    throw new ConfigError(`listen.tls: ${file} cannot be read (${(error as NodeJS.ErrnoException).code ?? 'unknown'}).`)
+  }
+}
+
+function whyNot(error: NodeJS.ErrnoException, host: string, port: number): string {
+  if (error.code === 'EADDRINUSE') return `${host}:${port} is in use by another program. Stop it, or choose another PORT.`
+  if (error.code === 'EACCES') return `${host}:${port} may not be opened by this user. Choose a PORT above 1023.`
+  if (error.code === 'EADDRNOTAVAIL') return `${host} is no address of this machine. Check HOST.`
+  return `${host}:${port} cannot be opened: ${error.message}`
+}
+
+/** What is not even a request still gets the envelope; it has no id, because nobody could have seen one. */
+function refuseMalformed(error: NodeJS.ErrnoException, socket: Socket): void {
+  if (error.code === 'ECONNRESET' || !socket.writable) {
+    socket.destroy()
+    return
+  }
+  const [status, reason, detail] =
+    error.code === 'HPE_HEADER_OVERFLOW'
+      ? [431, 'Request Header Fields Too Large', `the header section is larger than ${maxHeaderBytes} bytes.`]
+      : error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
+        ? [408, 'Request Timeout', 'the request did not arrive in time.']
+        : [400, 'Bad Request', 'the request is not well-formed HTTP.']
+  const { en, zh, type, stage, actions } = catalogue.invalid_request
+  const message = en.replace('{detail}', String(detail))
+  const body = JSON.stringify({
+    ok: false,
+    requestId: 'mbr_unknown',
+    error: { message, type, code: 'invalid_request', param: null },
+    message,
+    messageZh: zh.replace('{detail}', String(detail)),
+    code: 'invalid_request',
+    stage,
+    actions,
+    debug: {},
+  })
+  socket.end(
+    `HTTP/1.1 ${status} ${reason}\r\ncontent-type: application/json; charset=utf-8\r\ncontent-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`,
+  )
+}

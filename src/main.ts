@@ -1,0 +1,47 @@
+/** The server program: configuration → store → services → house → listen → drain. */
+import { ConfigError, loadConfig } from './config.ts'
+import { openGateway } from './gateway.ts'
+import type { Gateway } from './gateway.ts'
+import { welcome } from './operator/welcome.ts'
+
+/** Starts the server and stays until it is told to stop. Exits with 1 and one sentence where it cannot start. */
+export async function serve(): Promise<void> {
+  let gateway: Gateway
+  try {
+    gateway = await openGateway({ config: await loadConfig() })
+  } catch (error) {
+    if (error instanceof ConfigError) process.stderr.write(`svc-gateway cannot start:\n${error.message}\n`)
+    else
+      process.stderr.write(
+        `svc-gateway cannot start: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`,
+      )
+    process.exitCode = 1
+    return
+  }
+  const { log } = gateway.services
+  process.stdout.write(await welcome(gateway))
+  log.info({ url: gateway.url, node: process.version }, 'listening')
+  process.on('unhandledRejection', (error) => log.fatal({ err: error }, 'a promise was left to fail'))
+
+  let stopping = false
+  const stop = (signal: string): void => {
+    // Asked twice: whoever asks does not want to wait.
+    if (stopping) process.exit(1)
+    stopping = true
+    log.info({ signal }, 'stopping: running turns may finish')
+    void gateway.close().then(
+      () => {
+        log.info('stopped')
+        process.exitCode = 0
+      },
+      (error: unknown) => {
+        log.fatal({ err: error }, 'stopping failed')
+        process.exitCode = 1
+      },
+    )
+  }
+  process.on('SIGTERM', () => stop('SIGTERM'))
+  process.on('SIGINT', () => stop('SIGINT'))
+}
+
+if (import.meta.main) await serve()

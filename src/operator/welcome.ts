@@ -1,0 +1,48 @@
+/** What the server says when it starts: where it is, and on an empty database the first account with its key, shown this once. */
+import type { Gateway } from '../gateway.ts'
+import { mintApiKeyFor } from './keys.ts'
+
+const firstEmail = 'owner@localhost'
+
+export async function welcome({ services, url, demo }: Gateway): Promise<string> {
+  const lines = [`svc-gateway listens on ${url}`]
+  if (demo !== null) {
+    lines.push(
+      'No upstream is configured: a built-in demonstration answers. Set UPSTREAM_BASE_URL and UPSTREAM_API_KEY for a real one.',
+    )
+  }
+  const key = await firstKey(services)
+  if (key !== null) {
+    lines.push(
+      '',
+      `A first account (${firstEmail}, plan max) was made. Its API key is shown only now:`,
+      '',
+      `    ${key}`,
+      '',
+      'Try it:',
+      '',
+      `    curl ${url}/v1/chat/completions -H "Authorization: Bearer ${key}" -H "Content-Type: application/json" -d '{"model":"svc-2.1","messages":[{"role":"user","content":"Hello!"}]}'`,
+      '',
+    )
+  }
+  return `${lines.join('\n')}\n`
+}
+
+async function firstKey(services: Gateway['services']): Promise<string | null> {
+  const { store, ids, clock, config } = services
+  if ((await store.accounts.count()) > 0) return null
+  const at = clock.now()
+  const plan = 'max' in config.plans ? 'max' : config.defaultPlan
+  const account = await store.accounts.create({
+    id: ids.next('acc_', at),
+    email: firstEmail,
+    plan,
+    passwordHash: null,
+    emailVerified: true,
+    at,
+  })
+  // Another process on the same new database was first: its output has the key.
+  if (account === undefined) return null
+  const { token } = await mintApiKeyFor(services, account.id, 'first key', null)
+  return token
+}

@@ -1,0 +1,239 @@
+import { gzipSync } from 'node:zlib'
+import type { Answer } from './answer.ts'
+import type { Script } from './script.ts'
+
+/** A reply ready to be put on the wire, in the pieces it is written in. */
+export interface Reply {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string>>
+  readonly parts: Iterable<Part>
+}
+
+export interface Part {
+  readonly bytes: Buffer
+  /** Pause before it, in milliseconds. */
+  readonly waitMs: number
+  /** Tokens of answer in it. */
+  readonly tokens: number
+  /** It is one streamed event (comments are none). */
+  readonly event: boolean
+}
+
+export interface ReplyFrame {
+  readonly id: string
+  /** Unix seconds. */
+  readonly created: number
+  readonly model: string
+  /** Choices asked for. */
+  readonly n: number
+  readonly includeUsage: boolean
+  readonly pace: { readonly ttftMs: number; readonly betweenMs: number }
+}
+
+export function jsonReply(value: unknown, status = 200, headers: Readonly<Record<string, string>> = {}): Reply {
+  return bytesReply(Buffer.from(JSON.stringify(value)), status, { 'content-type': 'application/json', ...headers })
+}
+
+/** A whole answer, or null where the script puts something else in an answer's place. */
+export function scriptedReply(script: Script): Reply | null {
+  if (script.redirect !== undefined) return bytesReply(Buffer.alloc(0), 307, { location: script.redirect, ...script.headers })
+  if (script.html !== undefined) return bytesReply(Buffer.from(page), 200, { 'content-type': 'text/html', ...script.headers })
+  if (script.empty !== undefined)
+    return bytesReply(Buffer.alloc(0), 200, { 'content-type': 'text/event-stream', ...script.headers })
+  if (script.status === undefined && script.body === undefined) return null
+  const status = script.status ?? 200
+  if (typeof script.body === 'string')
+    return bytesReply(Buffer.from(script.body), status, { 'content-type': 'text/plain', ...script.headers })
+  return jsonReply(script.body ?? usualError(status), status, script.headers)
+}
+
+export function completionReply(answer: Answer, frame: ReplyFrame, script: Script): Reply {
+  const usage = 'usage' in script ? script.usage : toUsage(answer, frame.n)
+  const error = script.error
+  if (error !== undefined && error.at !== 'choice') return jsonReply({ error: error.value ?? inner }, 200, script.headers)
+  const choices = Array.from({ length: frame.n }, (_, index) => ({
+    index,
+    message: toMessage(answer, script),
+    logprobs: null,
+    finish_reason: script.finish === undefined ? answer.finish : script.finish,
+    ...(error === undefined || index > 0 ? {} : { finish_reason: 'error', error: error.value ?? inner }),
+  }))
+  const body = { ...head('chat.completion', frame), choices, ...(usage === null ? {} : { usage }), ...searched(answer) }
+  const reply = jsonReply(body, 200, script.headers)
+  const tokens = answer.tokens.length * frame.n
+  // A whole answer comes when all of it has been made.
+  const waitMs = (script.ttftMs ?? frame.pace.ttftMs) + (script.betweenMs ?? frame.pace.betweenMs) * answer.tokens.length
+  return { ...reply, parts: [...reply.parts].map((part) => ({ ...part, tokens, waitMs })) }
+}
+
+export function streamReply(answer: Answer, frame: ReplyFrame, script: Script): Reply {
+  if (script.error?.at === 'whole') return jsonReply({ error: script.error.value ?? inner }, 200, script.headers)
+  return {
+    status: 200,
+    headers: { 'content-type': 'text/event-stream; charset=utf-8', 'cache-control': 'no-cache', ...script.headers },
+    parts: paced(events(answer, frame, script), script, frame),
+  }
+}
+
+/** Compresses each part as a member of its own, which together are one legal gzip stream (RFC 1952, 2.2). */
+export function gzipped(reply: Reply): Reply {
+  const { 'content-length': _, ...headers } = reply.headers
+  return { ...reply, headers: { ...headers, 'content-encoding': 'gzip' }, parts: zip(reply.parts) }
+}
+
+function* zip(parts: Iterable<Part>): Generator<Part> {
+  for (const part of parts) yield { ...part, bytes: gzipSync(part.bytes) }
+}
+
+interface StreamEvent {
+  readonly data: string
+  readonly tokens: number
+}
+
+/** The events of a stream in order, its scripted error and its end included. */
+function* events(answer: Answer, frame: ReplyFrame, script: Script): Generator<StreamEvent> {
+  const error = script.error
+  let nth = 0
+  for (const { last, chunk, tokens } of chunks(answer, frame, script)) {
+    if (error !== undefined && (nth === toIndex(error.at) || (last && error.at === 'last'))) {
+      yield { data: JSON.stringify({ error: error.value ?? inner }), tokens: 0 }
+      if (script.done !== false) yield { data: '[DONE]', tokens: 0 }
+      return
+    }
+    if (error?.at === 'choice' && last) {
+      const broken = { index: 0, delta: { content: '' }, finish_reason: 'error' }
+      yield {
+        data: JSON.stringify({ ...head('chat.completion.chunk', frame), choices: [broken], error: error.value ?? inner }),
+        tokens: 0,
+      }
+      return
+    }
+    yield { data: JSON.stringify(chunk), tokens }
+    nth++
+  }
+  if (script.done ?? script.finish !== null) yield { data: '[DONE]', tokens: 0 }
+}
+
+interface Chunk {
+  readonly chunk: object
+  readonly tokens: number
+  /** It says how the answer ended. */
+  readonly last: boolean
+}
+
+function* chunks(answer: Answer, frame: ReplyFrame, script: Script): Generator<Chunk> {
+  const usage = 'usage' in script ? script.usage : toUsage(answer, frame.n)
+  const wanted = usage !== null && (frame.includeUsage || script.usageOn !== undefined)
+  const on = (place: Script['usageOn']) => (wanted && (script.usageOn === place || script.usageOn === 'every') ? { usage } : {})
+  const base = head('chat.completion.chunk', frame)
+  const choices = Array.from({ length: frame.n }, (_, index) => index)
+  const delta = (index: number, delta: object, more: object = {}) => ({
+    ...base,
+    choices: [{ index, delta, logprobs: null, finish_reason: null }],
+    ...more,
+  })
+
+  for (const index of choices) yield { chunk: delta(index, opening(answer), on('first')), tokens: 0, last: false }
+  if (script.hugeBytes !== undefined) yield { chunk: delta(0, { content: 'x'.repeat(script.hugeBytes) }), tokens: 0, last: false }
+  for (const token of answer.tokens) {
+    for (const index of choices) yield { chunk: delta(index, growing(answer, token), on('every')), tokens: 1, last: false }
+  }
+  if (answer.images.length > 0) yield { chunk: delta(0, { images: answer.images.map(toImagePart) }), tokens: 0, last: false }
+  if (script.finish !== null) {
+    const finish = script.finish ?? answer.finish
+    for (const index of choices) {
+      const chunk = {
+        ...base,
+        choices: [{ index, delta: {}, logprobs: null, finish_reason: finish }],
+        ...searched(answer),
+        ...on('finish'),
+      }
+      yield { chunk, tokens: 0, last: true }
+    }
+  }
+  if (!wanted || ['finish', 'first', 'every'].includes(script.usageOn ?? 'own')) return
+  yield { chunk: { ...base, choices: [], usage }, tokens: 0, last: false }
+  if (script.usageOn === 'twice') yield { chunk: { ...base, choices: [], usage }, tokens: 0, last: false }
+}
+
+function* paced(events: Iterable<StreamEvent>, script: Script, frame: ReplyFrame): Generator<Part> {
+  const newline = script.crlf === undefined ? '\n' : '\r\n'
+  const comment = Buffer.from(`: keep-alive${newline}${newline}`)
+  let waitMs = script.ttftMs ?? frame.pace.ttftMs
+  for (let nth = 0; nth < (script.comments ?? 0); nth++) yield { bytes: comment, waitMs: 0, tokens: 0, event: false }
+  for (const { data, tokens } of events) {
+    yield { bytes: Buffer.from(`data: ${data}${newline}${newline}`), waitMs, tokens, event: true }
+    waitMs = script.betweenMs ?? frame.pace.betweenMs
+  }
+}
+
+function head(object: string, { id, created, model }: ReplyFrame): object {
+  return { id, object, created, model, system_fingerprint: 'fp_demo' }
+}
+
+function toMessage(answer: Answer, script: Script): object {
+  const text = answer.tokens.join('') + 'x'.repeat(script.hugeBytes ?? 0)
+  if (answer.toolCall !== null)
+    return { role: 'assistant', content: null, refusal: null, tool_calls: [toToolCall(answer.toolCall, text)] }
+  const images = answer.images.length === 0 ? {} : { images: answer.images.map(toImagePart) }
+  return { role: 'assistant', content: text, refusal: null, ...images }
+}
+
+function opening({ toolCall }: Answer): object {
+  if (toolCall === null) return { role: 'assistant', content: '' }
+  return { role: 'assistant', content: null, tool_calls: [{ index: 0, ...toToolCall(toolCall, '') }] }
+}
+
+function growing({ toolCall }: Answer, token: string): object {
+  if (toolCall === null) return { content: token }
+  return { tool_calls: [{ index: 0, ...(toolCall.custom ? { custom: { input: token } } : { function: { arguments: token } }) }] }
+}
+
+function toToolCall({ name, custom }: NonNullable<Answer['toolCall']>, text: string): object {
+  const id = 'call_demo_1'
+  if (custom) return { id, type: 'custom', custom: { name, input: text } }
+  return { id, type: 'function', function: { name, arguments: text } }
+}
+
+function toImagePart(url: string, index: number): object {
+  return { index, type: 'image_url', image_url: { url } }
+}
+
+function searched({ search }: Answer): object {
+  return search === null ? {} : { citations: search.citations, search_results: search.results }
+}
+
+function toUsage({ promptTokens, tokens, search }: Answer, n: number): object {
+  const completion = tokens.length * n
+  return {
+    prompt_tokens: promptTokens,
+    completion_tokens: completion,
+    total_tokens: promptTokens + completion,
+    prompt_tokens_details: { cached_tokens: 0 },
+    completion_tokens_details: { reasoning_tokens: 0 },
+    ...(search === null ? {} : { num_search_queries: 1 }),
+  }
+}
+
+function toIndex(at: number | string): number | null {
+  return at === 'first' ? 0 : typeof at === 'number' ? at : null
+}
+
+function bytesReply(bytes: Buffer, status: number, headers: Readonly<Record<string, string>>): Reply {
+  const parts = bytes.length === 0 ? [] : [{ bytes, waitMs: 0, tokens: 0, event: false }]
+  return { status, headers: { 'content-length': String(bytes.length), ...headers }, parts }
+}
+
+function usualError(status: number): object {
+  return {
+    error: { message: `The demonstration upstream was asked to answer ${status}.`, type: 'demo_error', param: null, code: null },
+  }
+}
+
+const inner = {
+  message: 'The demonstration upstream was asked to fail.',
+  type: 'server_error',
+  param: null,
+  code: 'server_error',
+}
+const page = '<!DOCTYPE html><html><head><title>Demonstration</title></head><body>This is no API.</body></html>\n'

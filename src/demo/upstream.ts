@@ -1,0 +1,267 @@
+import { once } from 'node:events'
+import { type IncomingMessage, type ServerResponse, createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { answer, models } from './answer.ts'
+import { type BenchAnswer, benchAnswer } from './bench-answer.ts'
+import { paintPng } from './png.ts'
+import { type DemoCall, type DemoStats, Record } from './record.ts'
+import { type Reply, completionReply, gzipped, jsonReply, scriptedReply, streamReply } from './reply.ts'
+import { BadRequest, lastUserText, parseChat, parseImages } from './request.ts'
+import { type Script, parseScript } from './script.ts'
+import { toTokens } from './tokens.ts'
+import { send } from './wire.ts'
+
+export interface DemoOptions {
+  /** Default `127.0.0.1`. */
+  readonly host?: string
+  /** Default 0: any free port. */
+  readonly port?: number
+  readonly clock?: { now(): number }
+  /** Asks for this Bearer when given. */
+  readonly key?: string
+  /** Milliseconds to the first token and between tokens; default none. `pleasantPace` reads like a model at work. */
+  readonly pace?: Pace
+  /** Obeys a last user message `demo:{...}`. Off on a first run: what a user types is never a command. */
+  readonly scripted?: boolean
+  /** Obeys the header `x-demo-script`. */
+  readonly faults?: boolean
+  /** How many calls to remember; default 256. */
+  readonly keep?: number
+  /** Shape of the answers of `demo-bench`; default 20 tokens a stream, without pause. */
+  readonly bench?: { readonly tokens: number; readonly betweenMs: number }
+}
+
+export interface Pace {
+  readonly ttftMs: number
+  readonly betweenMs: number
+}
+
+export const pleasantPace: Pace = { ttftMs: 150, betweenMs: 18 }
+
+/** Decides about a call that has been read, or, with `at: 'head'`, about one of which only the head is known. */
+export type ScriptFor = (call: DemoCall) => Script | undefined
+
+export interface DemoUpstream {
+  /** Base URL for clients; ends in `/v1`. */
+  readonly url: string
+  readonly port: number
+  /** The last calls, oldest first. */
+  readonly calls: readonly DemoCall[]
+  stats(): DemoStats
+  /** Resolves with the next call whose request has been read. */
+  next(): Promise<DemoCall>
+  /** Scripts the calls from now on; without an argument, ends that. */
+  script(decide?: ScriptFor, options?: { readonly at: 'head' | 'body' }): void
+  /** Ends every connection, then the server. */
+  close(): Promise<void>
+}
+
+/**
+ * Starts the demonstration upstream: a small OpenAI-compatible server on loopback that answers helpfully on a first run,
+ * goes wrong in any way a test asks for, and counts what it did.
+ */
+export async function startDemoUpstream(options: DemoOptions = {}): Promise<DemoUpstream> {
+  const clock = options.clock ?? { now: () => Date.now() }
+  const record = new Record(options.keep ?? 256, () => clock.now())
+  const bench = benchAnswer(options.bench ?? { tokens: 20, betweenMs: 0 })
+  let decide: { readonly by: ScriptFor; readonly at: 'head' | 'body' } | undefined
+
+  const server = createServer({ keepAliveTimeout: 60_000 }, (req, res) => {
+    const call = record.begin(req)
+    const gone = new AbortController()
+    res.once('close', () => {
+      record.end(call, res.writableFinished)
+      gone.abort()
+    })
+    serve(req, res, call, gone.signal).then(
+      () => record.end(call, true),
+      () => {
+        record.end(call, false)
+        res.destroy()
+      },
+    )
+  })
+  server.on('connection', (socket) => {
+    record.sockets++
+    socket.once('close', () => record.sockets--)
+  })
+
+  async function serve(req: IncomingMessage, res: ServerResponse, call: DemoCall, signal: AbortSignal): Promise<void> {
+    const early = fromHead(call)
+    if (early instanceof BadRequest) return refuse(res, early)
+    let script = early ?? {}
+    call.script = early ?? null
+    if (script.early === undefined) {
+      const body = await readBody(req)
+      if (body === null)
+        return refuse(res, new BadRequest('The body of the request is too large.', { status: 413, code: 'too_large' }))
+      if (isBench(req, body)) return sendBench(res, body, bench, call, record)
+      call.rawBody = body.toString('utf8', 0, longestRemembered)
+      call.script = script = (decide?.at === 'body' ? decide.by(call) : undefined) ?? script
+      const reply = await replyTo(call, body.toString('utf8'), script)
+      record.read(call)
+      return send(res, call.script?.gzip === undefined ? reply : gzipped(reply), call.script ?? {}, signal, onSent)
+    }
+    record.read(call)
+    return send(res, scriptedReply(script) ?? jsonReply({}), script, signal, onSent)
+
+    function onSent(sent: { readonly tokens: number; readonly event: boolean }): void {
+      record.emit(call, sent.tokens)
+      if (sent.event) call.events++
+    }
+  }
+
+  function fromHead(call: DemoCall): Script | BadRequest | undefined {
+    const header = call.headers['x-demo-script']
+    try {
+      if (options.faults === true && typeof header === 'string') return parseScript(header)
+    } catch (error) {
+      return notAScript(error)
+    }
+    return decide?.at === 'head' ? decide.by(call) : undefined
+  }
+
+  async function replyTo(call: DemoCall, body: string, script: Script): Promise<Reply> {
+    try {
+      return route(call, body, script)
+    } catch (error) {
+      if (!(error instanceof BadRequest)) throw error
+      return jsonReply(toErrorBody(error), error.status)
+    }
+  }
+
+  function route(call: DemoCall, body: string, script: Script): Reply {
+    if (options.key !== undefined && call.headers.authorization !== `Bearer ${options.key}`) {
+      throw new BadRequest('Incorrect API key provided.', { status: 401, code: 'invalid_api_key' })
+    }
+    const path = call.path.replace(/\?.*$/, '')
+    if (call.method === 'POST' && path === '/v1/chat/completions') return chat(call, body, script)
+    const scripted = scriptedReply(script)
+    if (scripted !== null) return scripted
+    if (call.method === 'POST' && path === '/v1/images/generations') return images(call, body)
+    if (call.method === 'GET' && path === '/v1/models') return jsonReply({ object: 'list', data: models.map(toModel) })
+    const id = models.find((id) => path === `/v1/models/${id}`)
+    if (call.method === 'GET' && id !== undefined) return jsonReply(toModel(id))
+    throw new BadRequest(`Invalid URL (${call.method} ${path})`, { status: 404, code: 'unknown_url' })
+  }
+
+  function chat(call: DemoCall, body: string, given: Script): Reply {
+    // What a script puts in the place of an answer needs no valid request.
+    const inPlace = scriptedReply(given)
+    if (inPlace !== null) return inPlace
+    const request = parseChat(body)
+    call.model = request.model
+    call.stream = request.stream === true
+    const script = call.script ?? fromMessage(lastUserText(request)) ?? {}
+    call.script = script
+    const scripted = scriptedReply(script)
+    if (scripted !== null) return scripted
+    if (!models.some((id) => id === request.model)) {
+      throw new BadRequest(`The model '${request.model}' does not exist.`, {
+        status: 404,
+        code: 'model_not_found',
+        param: 'model',
+      })
+    }
+    const frame = {
+      id: `chatcmpl-demo-${record.requests}`,
+      created: Math.floor(clock.now() / 1000),
+      model: request.model,
+      n: request.n ?? 1,
+      includeUsage: request.stream_options?.include_usage === true,
+      pace: options.pace ?? { ttftMs: 0, betweenMs: 0 },
+    }
+    return (call.stream ? streamReply : completionReply)(answer(request, script), frame, script)
+  }
+
+  function images(call: DemoCall, body: string): Reply {
+    const request = parseImages(body)
+    call.model = request.model ?? null
+    const data = Array.from({ length: request.n ?? 1 }, (_, nth) => ({
+      b64_json: paintPng(`${request.prompt} ${nth}`).toString('base64'),
+      revised_prompt: request.prompt,
+    }))
+    const input = toTokens(request.prompt).length
+    const output = data.length * tokensOfPicture
+    const usage = { input_tokens: input, output_tokens: output, total_tokens: input + output }
+    return jsonReply({ created: Math.floor(clock.now() / 1000), data, output_format: 'png', usage })
+  }
+
+  function fromMessage(text: string): Script | undefined {
+    const json = options.scripted === true ? /^\s*demo:([^]*)$/.exec(text)?.[1] : undefined
+    if (json === undefined) return undefined
+    try {
+      return parseScript(json)
+    } catch (error) {
+      throw notAScript(error)
+    }
+  }
+
+  function toModel(id: string): object {
+    return { id, object: 'model', created: 1_767_225_600, owned_by: 'svc-gateway-demo' }
+  }
+
+  server.listen(options.port ?? 0, options.host ?? '127.0.0.1')
+  await once(server, 'listening')
+  const { address, port, family } = server.address() as AddressInfo
+  const host = family === 'IPv6' ? `[${address}]` : address
+
+  return {
+    url: `http://${host}:${port}/v1`,
+    port,
+    calls: record.calls,
+    stats: () => record.stats(),
+    next: () => record.next(),
+    script(by, { at } = { at: 'body' }) {
+      decide = by === undefined ? undefined : { by, at }
+    },
+    async close() {
+      server.close()
+      server.closeAllConnections()
+      if (server.listening) await once(server, 'close')
+    },
+  }
+}
+
+const longestBody = 64 * 1024 * 1024
+const longestRemembered = 1024 * 1024
+const tokensOfPicture = 196
+
+/** The whole body, null where it is longer than any test needs. */
+async function readBody(req: IncomingMessage): Promise<Buffer | null> {
+  const pieces: Buffer[] = []
+  let size = 0
+  for await (const piece of req as AsyncIterable<Buffer>) {
+    size += piece.length
+    if (size > longestBody) return null
+    pieces.push(piece)
+  }
+  return pieces.length === 1 && pieces[0] !== undefined ? pieces[0] : Buffer.concat(pieces)
+}
+
+/** A search in the bytes, because parsing the request would be most of what such a call costs. */
+function isBench(req: IncomingMessage, body: Buffer): boolean {
+  return req.method === 'POST' && body.includes('"demo-bench"')
+}
+
+async function sendBench(res: ServerResponse, body: Buffer, bench: BenchAnswer, call: DemoCall, record: Record): Promise<void> {
+  call.model = 'demo-bench'
+  call.stream = /"stream"\s*:\s*true/.test(body.toString('latin1'))
+  record.read(call)
+  if (call.stream) return bench.stream(res, (tokens) => record.emit(call, tokens))
+  record.emit(call, bench.tokens)
+  bench.whole(res)
+}
+
+function refuse(res: ServerResponse, error: BadRequest): void {
+  res.writeHead(error.status, { 'content-type': 'application/json', connection: 'close' })
+  res.end(JSON.stringify(toErrorBody(error)))
+}
+
+function toErrorBody({ message, code, param, status }: BadRequest): object {
+  return { error: { message, type: status === 401 ? 'authentication_error' : 'invalid_request_error', param, code } }
+}
+
+function notAScript(error: unknown): BadRequest {
+  return new BadRequest(`This is no script: ${error instanceof Error ? error.message : 'unreadable'}`, { code: 'invalid_script' })
+}

@@ -8,7 +8,7 @@
  * 5. An empty list works; what nobody classified is `internal_error`.
  * 6. A hook that returns no promise is not awaited.
  */
-import { GatewayError } from '../errors.ts'
+import type { GatewayError } from '../errors.ts'
 import type { Services } from '../services.ts'
 import type { Client } from './client.ts'
 import { envelopeJson, envelopeReply, traceHeaders } from './envelope.ts'

@@ -7,7 +7,7 @@ export function clientAddress(peer: string | undefined, forwardedFor: string | s
   let address = normalised(peer ?? '')
   if (!isTrusted(address, trusted) || forwardedFor === undefined) return address
   const hops = (Array.isArray(forwardedFor) ? forwardedFor.join(',') : forwardedFor).split(',')
-  for (const hop of hops.reverse()) {
+  for (const hop of hops.toReversed()) {
     const next = normalised(hop.trim())
     // A hop that is no address was made up by somebody; the last believable one stands.
     if (isIP(next) === 0) return address

@@ -1,6 +1,6 @@
 /** The Koa house: the door, then one table of routes. */
 import Koa from 'koa'
-import Router from '@koa/router'
+import { Router } from '@koa/router'
 import { GatewayError } from '../errors.ts'
 import type { Chain } from '../exchange/run.ts'
 import type { Forwarder } from '../upstream/forward.ts'

@@ -1,5 +1,5 @@
 /** `POST /v1/chat/completions`: a turn through the chain. */
-import type Router from '@koa/router'
+import type { Router } from '@koa/router'
 import { networks } from '../../config.ts'
 import type { House } from '../app.ts'
 import { takeOver } from '../client.ts'

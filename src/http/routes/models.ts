@@ -1,5 +1,5 @@
 /** `GET /v1/models` and `GET /v1/models/{id}`: the products that the caller's plan has. */
-import type Router from '@koa/router'
+import type { Router } from '@koa/router'
 import { networks } from '../../config.ts'
 import { GatewayError } from '../../errors.ts'
 import type { Answer, Exchange, Slots } from '../../exchange/exchange.ts'

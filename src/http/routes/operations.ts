@@ -1,6 +1,6 @@
 /** What keeps us alive asks here: `/healthz`, `/readyz`, `/metrics`. */
 import { createHash, timingSafeEqual } from 'node:crypto'
-import type Router from '@koa/router'
+import type { Router } from '@koa/router'
 import type { Context } from 'koa'
 import { networks } from '../../config.ts'
 import { GatewayError } from '../../errors.ts'

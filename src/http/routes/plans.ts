@@ -1,5 +1,5 @@
 /** `GET /api/membership/plans`: the public catalogue. Price points of one name are one plan, with its largest entry's ids beside. */
-import type Router from '@koa/router'
+import type { Router } from '@koa/router'
 import type { GatewayConfig } from '../../config.ts'
 import { planHas } from '../../membership/plan.ts'
 import type { House } from '../app.ts'

@@ -1,0 +1,81 @@
+/** Usage in the words members and operators read: the same in the API, the pages and the commands. */
+import type { Balance, Turn } from './ledger.ts'
+
+export interface UsagePool {
+  readonly tier: string
+  readonly window: string
+  readonly limit: number
+  readonly used: number
+  readonly reserved: number
+  readonly remaining: number
+  /** RFC 3339. */
+  readonly resets_at: string
+}
+
+export interface UsageBoost {
+  readonly id: string
+  readonly kind: string
+  readonly tier: string
+  readonly granted: number
+  readonly remaining: number
+  readonly expires_at: string
+}
+
+export interface UsageTurn {
+  readonly request_id: string
+  readonly account: string
+  readonly model: string
+  readonly tier: string
+  readonly state: string
+  readonly credits: number
+  readonly reserved: number
+  readonly input_tokens: number
+  readonly output_tokens: number
+  readonly estimated: boolean
+  readonly code: string | null
+  readonly upstream_status: number | null
+  readonly started_at: string
+  readonly ended_at: string | null
+}
+
+export function toUsagePools({ pools }: Balance): UsagePool[] {
+  return pools.map(({ pool, window, limit, used, reserved, remaining, resetsAt }) => ({
+    tier: pool,
+    window,
+    limit,
+    used,
+    reserved,
+    remaining,
+    resets_at: new Date(resetsAt).toISOString(),
+  }))
+}
+
+export function toUsageBoosts({ packs }: Balance): UsageBoost[] {
+  return packs.map(({ id, kind, pool, granted, reserved, settled, expiresAt }) => ({
+    id,
+    kind,
+    tier: pool,
+    granted,
+    remaining: granted - reserved - settled,
+    expires_at: new Date(expiresAt).toISOString(),
+  }))
+}
+
+export function toUsageTurn(turn: Turn): UsageTurn {
+  return {
+    request_id: turn.requestId,
+    account: turn.account,
+    model: turn.model,
+    tier: turn.pool,
+    state: turn.state,
+    credits: turn.credits,
+    reserved: turn.reserved,
+    input_tokens: turn.inputTokens,
+    output_tokens: turn.outputTokens,
+    estimated: turn.estimated,
+    code: turn.code,
+    upstream_status: turn.upstreamStatus,
+    started_at: new Date(turn.startedAt).toISOString(),
+    ended_at: turn.endedAt === null ? null : new Date(turn.endedAt).toISOString(),
+  }
+}

@@ -1,0 +1,137 @@
+/** `svc-gateway account …` */
+import { hashPassword } from '../membership/password.ts'
+import type { Account } from '../membership/account.ts'
+import type { Balance } from '../membership/ledger.ts'
+import { toUsageBoosts, toUsagePools } from '../membership/usage.ts'
+import { accountOf, atDesk, CommandError, planOf } from './desk.ts'
+import type { Desk } from './desk.ts'
+import { instant, show, table } from './output.ts'
+import type { Output } from './output.ts'
+
+export function createAccount(options: Output & { email: string; plan?: string; password?: string }): Promise<void> {
+  return atDesk(async (desk) => {
+    const { store, ids, clock, config } = desk
+    const email = options.email.trim().toLowerCase()
+    if (!/^[^\s@]+@[^\s@]+$/.test(email)) throw new CommandError(`'${options.email}' is not a mail address.`)
+    const at = clock.now()
+    const account = await store.accounts.create({
+      id: ids.next('acc_', at),
+      email,
+      plan: planOf(desk, options.plan ?? config.defaultPlan),
+      passwordHash: options.password === undefined ? null : await hashPassword(options.password),
+      emailVerified: true,
+      at,
+    })
+    if (account === undefined)
+      throw new CommandError(`There is an account for ${email} already. See: svc-gateway account show ${email}`)
+    show(
+      options,
+      toRecord(account),
+      () =>
+        `Account ${account.id} (${email}, plan ${account.plan}) was made.\nNext: svc-gateway key create --account ${email} --name "first key"`,
+    )
+  })
+}
+
+export function listAccounts(options: Output & { limit: string; after?: string }): Promise<void> {
+  return atDesk(async ({ store }) => {
+    const accounts = await store.accounts.list({
+      limit: Number(options.limit),
+      ...(options.after === undefined ? {} : { after: options.after }),
+    })
+    show(options, { object: 'list', data: accounts.map(toRecord) }, () =>
+      table(
+        ['id', 'email', 'plan', 'status', 'created'],
+        accounts.map(({ id, email, plan, status, createdAt }) => [id, email, plan, status, instant(createdAt)]),
+      ),
+    )
+  })
+}
+
+export function showAccount(idOrEmail: string, options: Output): Promise<void> {
+  return atDesk(async (desk) => {
+    const account = await accountOf(desk, idOrEmail)
+    const balance = await balanceOf(desk, account)
+    const pools = toUsagePools(balance)
+    const boosts = toUsageBoosts(balance)
+    show(options, { ...toRecord(account), pools, boosts }, () =>
+      [
+        table(
+          ['id', 'email', 'plan', 'status', 'created'],
+          [[account.id, account.email, account.plan, account.status, instant(account.createdAt)]],
+        ),
+        '',
+        table(
+          ['pool', 'window', 'limit', 'used', 'held', 'left', 'resets'],
+          pools.map(({ tier, window, limit, used, reserved, remaining, resets_at }) => [
+            tier,
+            window,
+            limit,
+            used,
+            reserved,
+            remaining,
+            resets_at,
+          ]),
+        ),
+        ...(boosts.length === 0
+          ? []
+          : [
+              '',
+              table(
+                ['boost', 'kind', 'pool', 'granted', 'left', 'expires'],
+                boosts.map((pack) => [pack.id, pack.kind, pack.tier, pack.granted, pack.remaining, pack.expires_at]),
+              ),
+            ]),
+      ].join('\n'),
+    )
+  })
+}
+
+export function setPlan(idOrEmail: string, options: Output & { plan: string }): Promise<void> {
+  return changeAccount(idOrEmail, options, async (desk, account) => {
+    await desk.store.accounts.setPlan(account.id, planOf(desk, options.plan))
+    return `Account ${account.id} has plan ${options.plan} now. What it has used stays used.`
+  })
+}
+
+export function setStatus(idOrEmail: string, status: 'active' | 'disabled', options: Output): Promise<void> {
+  return changeAccount(idOrEmail, options, async ({ store }, account) => {
+    if (!(await store.accounts.setStatus(account.id, status)))
+      throw new CommandError(`Account ${account.id} is deleted and stays so.`)
+    return `Account ${account.id} is ${status} now.`
+  })
+}
+
+export function deleteAccount(idOrEmail: string, options: Output & { yes?: boolean }): Promise<void> {
+  if (options.yes !== true)
+    throw new CommandError(
+      'This forgets the person and ends all their keys and sessions; the ledger stays. Say --yes if you mean it.',
+    )
+  return changeAccount(idOrEmail, options, async ({ store, clock }, account) => {
+    await store.accounts.forget(account.id, clock.now())
+    return `Account ${account.id} was deleted. Its ledger stays, without the person.`
+  })
+}
+
+function changeAccount(
+  idOrEmail: string,
+  options: Output,
+  change: (desk: Desk, account: Account) => Promise<string>,
+): Promise<void> {
+  return atDesk(async (desk) => {
+    const { id } = await accountOf(desk, idOrEmail)
+    const said = await change(desk, await accountOf(desk, id))
+    show(options, toRecord(await accountOf(desk, id)), () => said)
+  })
+}
+
+function balanceOf({ store, calendar, clock, config }: Desk, account: Account): Promise<Balance> {
+  const at = clock.now()
+  const plan = config.plans[account.plan] ?? config.plans[config.defaultPlan]
+  if (plan === undefined) throw new CommandError(`The plan '${account.plan}' of this account is not in the configuration.`)
+  return store.ledger.balance({ account: account.id, at, periods: calendar.at(at), limits: plan.pools })
+}
+
+function toRecord({ id, email, plan, status, createdAt }: Account): Record<string, unknown> {
+  return { id, email, plan, status, created_at: instant(createdAt) }
+}

@@ -1,0 +1,59 @@
+/** `svc-gateway boost grant`: credits by the operator's hand. */
+import { accountOf, atDesk, CommandError } from './desk.ts'
+import { instant, show } from './output.ts'
+import type { Output } from './output.ts'
+
+export function grantBoost(options: Output & { account: string; tier: string; credits: string; expires: string }): Promise<void> {
+  return atDesk(async (desk) => {
+    const account = await accountOf(desk, options.account)
+    const at = desk.clock.now()
+    const { tier } = options
+    if (tier !== 'fast' && tier !== 'premium') throw new CommandError(`--tier must be fast or premium, not '${tier}'.`)
+    const pack = await desk.store.ledger.grant({
+      id: desk.ids.next('pack_', at),
+      account: account.id,
+      kind: 'grant',
+      pool: tier,
+      credits: wholeNumber('--credits', options.credits),
+      at,
+      expiresAt: futureInstant('--expires', options.expires, at),
+    })
+    show(
+      options,
+      {
+        id: pack.id,
+        account: pack.account,
+        kind: pack.kind,
+        tier: pack.pool,
+        granted: pack.granted,
+        remaining: pack.granted,
+        expires_at: instant(pack.expiresAt),
+      },
+      () =>
+        `${pack.granted} credits (${pack.pool}) were granted to ${account.email ?? account.id}; they expire ${String(instant(pack.expiresAt))}.`,
+    )
+  })
+}
+
+export function wholeNumber(option: string, text: string): number {
+  const value = Number(text)
+  if (!/^\d{1,15}$/.test(text) || value < 1)
+    throw new CommandError(`${option} must be a whole number of at least 1, not '${text}'.`)
+  return value
+}
+
+/** An instant as RFC 3339, or days from now as in `30d`. */
+export function futureInstant(option: string, text: string, now: number): number {
+  const at = instantOf(option, text, now)
+  if (at <= now) throw new CommandError(`${option} lies in the past: ${text}.`)
+  return at
+}
+
+export function instantOf(option: string, text: string, now: number): number {
+  const span = /^(\d{1,5})([dhm])$/.exec(text)
+  if (span !== null) return now + Number(span[1]) * (span[2] === 'd' ? 86_400_000 : span[2] === 'h' ? 3_600_000 : 60_000)
+  const at = Date.parse(text)
+  if (Number.isNaN(at))
+    throw new CommandError(`${option} must be a date such as 2027-01-31T00:00:00Z, or a span such as 30d, not '${text}'.`)
+  return at
+}

@@ -1,0 +1,56 @@
+/** What a command of the operator works with: the configuration and the store, opened beside a server that may be running. */
+import type { Names } from '../brand.ts'
+import { namesOf } from '../brand.ts'
+import { loadConfig } from '../config.ts'
+import type { GatewayConfig } from '../config.ts'
+import { openStore, systemClock } from '../gateway.ts'
+import { createIds } from '../ids.ts'
+import type { Ids } from '../ids.ts'
+import type { Account } from '../membership/account.ts'
+import { calendarOf } from '../membership/period.ts'
+import type { Calendar } from '../membership/period.ts'
+import type { Store } from '../membership/store.ts'
+import type { Clock } from '../services.ts'
+
+export interface Desk {
+  readonly config: GatewayConfig
+  readonly names: Names
+  readonly store: Store
+  readonly ids: Ids
+  readonly clock: Clock
+  readonly calendar: Calendar
+}
+
+/** A command that cannot do what it was asked; its message is for the operator. */
+export class CommandError extends Error {}
+
+/** Opens the desk, does the work, closes it again whatever happens. */
+export async function atDesk<Result>(work: (desk: Desk) => Promise<Result>): Promise<Result> {
+  const config = await loadConfig()
+  const store = await openStore(config)
+  try {
+    return await work({
+      config,
+      names: namesOf(config.brand.slug),
+      store,
+      ids: createIds(),
+      clock: systemClock,
+      calendar: calendarOf(config.timeZone),
+    })
+  } finally {
+    await store.close()
+  }
+}
+
+/** @throws CommandError */
+export async function accountOf({ store }: Desk, idOrEmail: string): Promise<Account> {
+  const account = await store.accounts.find(idOrEmail)
+  if (account === undefined) throw new CommandError(`There is no account '${idOrEmail}'. See: svc-gateway account list`)
+  return account
+}
+
+/** @throws CommandError naming the plans there are */
+export function planOf({ config }: Desk, plan: string): string {
+  if (plan in config.plans) return plan
+  throw new CommandError(`There is no plan '${plan}'. Plans: ${Object.keys(config.plans).join(', ')}.`)
+}

@@ -1,0 +1,84 @@
+/** `svc-gateway key …` */
+import { GatewayError } from '../errors.ts'
+import { accountOf, atDesk, CommandError } from './desk.ts'
+import { mintApiKeyFor } from './keys.ts'
+import { instant, show, table } from './output.ts'
+import type { Output } from './output.ts'
+
+const dayMs = 86_400_000
+
+export function createKey(options: Output & { account: string; name: string; expiresInDays?: string }): Promise<void> {
+  return atDesk(async (desk) => {
+    const account = await accountOf(desk, options.account)
+    if (account.status !== 'active') throw new CommandError(`Account ${account.id} is ${account.status}; enable it first.`)
+    if (options.name.length < 1 || options.name.length > 64) throw new CommandError('A key needs a --name of 1 to 64 characters.')
+    const expiresAt = options.expiresInDays === undefined ? null : desk.clock.now() + daysOf(options.expiresInDays) * dayMs
+    const { key, token } = await mintApiKeyFor(desk, account.id, options.name, expiresAt).catch((error: unknown) => {
+      throw error instanceof GatewayError ? new CommandError(error.message) : error
+    })
+    show(
+      options,
+      {
+        id: key.id,
+        name: key.name,
+        prefix: key.prefix,
+        last4: key.last4,
+        created_at: instant(key.createdAt),
+        last_used_at: null,
+        expires_at: instant(key.expiresAt),
+        revoked_at: null,
+        token,
+      },
+      () => `Key ${key.id} was made for ${account.email ?? account.id}. It is shown only now:\n\n    ${token}\n`,
+    )
+  })
+}
+
+export function listKeys(options: Output & { account: string }): Promise<void> {
+  return atDesk(async (desk) => {
+    const account = await accountOf(desk, options.account)
+    const keys = await desk.store.keys.list(account.id)
+    show(
+      options,
+      {
+        object: 'list',
+        data: keys.map((key) => ({
+          id: key.id,
+          name: key.name,
+          prefix: key.prefix,
+          last4: key.last4,
+          created_at: instant(key.createdAt),
+          last_used_at: instant(key.lastUsedAt),
+          expires_at: instant(key.expiresAt),
+          revoked_at: instant(key.revokedAt),
+        })),
+      },
+      () =>
+        table(
+          ['id', 'name', 'key', 'created', 'last used', 'expires', 'revoked'],
+          keys.map((key) => [
+            key.id,
+            key.name,
+            `${key.prefix}…${key.last4}`,
+            instant(key.createdAt),
+            instant(key.lastUsedAt),
+            instant(key.expiresAt),
+            instant(key.revokedAt),
+          ]),
+        ),
+    )
+  })
+}
+
+export function revokeKey(id: string, options: Output): Promise<void> {
+  return atDesk(async ({ store, clock }) => {
+    if (!(await store.keys.revoke(undefined, id, clock.now()))) throw new CommandError(`There is no key '${id}'.`)
+    show(options, { ok: true, id, revoked: true }, () => `Key ${id} is revoked.`)
+  })
+}
+
+function daysOf(text: string): number {
+  if (!/^\d{1,4}$/.test(text) || Number(text) < 1)
+    throw new CommandError(`--expires-in-days must be a whole number of at least 1, not '${text}'.`)
+  return Number(text)
+}

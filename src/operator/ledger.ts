@@ -1,0 +1,65 @@
+/** `svc-gateway ledger verify` and `svc-gateway turns` */
+import type { TurnQuery, TurnState } from '../membership/ledger.ts'
+import { toUsageTurn } from '../membership/usage.ts'
+import { accountOf, atDesk, CommandError } from './desk.ts'
+import { instantOf, wholeNumber } from './boost.ts'
+import { show, table } from './output.ts'
+import type { Output } from './output.ts'
+
+/** Rebuilds every balance from the entries; exits with 1 where anything does not add up. */
+export function verifyLedger(options: Output): Promise<void> {
+  return atDesk(async ({ store }) => {
+    const { ok, accounts, turns, holdsOpen, mismatches } = await store.ledger.verify()
+    if (!ok) process.exitCode = 1
+    show(options, { ok, accounts, turns, holds_open: holdsOpen, mismatches }, () =>
+      [
+        ok ? 'The ledger adds up.' : 'The ledger does NOT add up:',
+        ...mismatches.map(({ rule, account, detail }) => `  ${account}: ${rule}: ${detail}`),
+        `${accounts} accounts, ${turns} turns, ${holdsOpen} holds open.`,
+      ].join('\n'),
+    )
+  })
+}
+
+const states: readonly string[] = ['held', 'settled', 'refunded', 'expired'] satisfies readonly TurnState[]
+
+export function listTurns(
+  options: Output & { account?: string; state?: string; model?: string; since?: string; limit: string },
+): Promise<void> {
+  return atDesk(async (desk) => {
+    const { state } = options
+    if (state !== undefined && !states.includes(state))
+      throw new CommandError(`--state must be one of ${states.join(', ')}, not '${state}'.`)
+    const query: TurnQuery = {
+      limit: wholeNumber('--limit', options.limit),
+      ...(options.account === undefined ? {} : { account: (await accountOf(desk, options.account)).id }),
+      ...(state === undefined ? {} : { state: state as TurnState }),
+      ...(options.model === undefined ? {} : { model: options.model }),
+      ...(options.since === undefined ? {} : { since: sinceOf(options.since, desk.clock.now()) }),
+    }
+    const turns = (await desk.store.ledger.turns(query)).map(toUsageTurn)
+    show(options, { object: 'list', data: turns }, () =>
+      table(
+        ['started', 'request id', 'account', 'model', 'state', 'credits', 'held', 'in', 'out', 'code', 'up'],
+        turns.map((turn) => [
+          turn.started_at,
+          turn.request_id,
+          turn.account,
+          turn.model,
+          turn.state,
+          turn.credits,
+          turn.reserved,
+          turn.input_tokens,
+          turn.output_tokens,
+          turn.code,
+          turn.upstream_status,
+        ]),
+      ),
+    )
+  })
+}
+
+/** A span counts backwards here: `1h` is the last hour. */
+function sinceOf(text: string, now: number): number {
+  return /^\d+[dhm]$/.test(text) ? 2 * now - instantOf('--since', text, now) : instantOf('--since', text, now)
+}

@@ -1,0 +1,111 @@
+/** `svc-gateway`: the operator's commands. Each is imported when it is asked for. */
+import { Command } from 'commander'
+import type { Output } from './output.ts'
+
+export async function main(argv: readonly string[]): Promise<void> {
+  const program = new Command('svc-gateway')
+    .description('Runs and looks after a membership and model API gateway.')
+    .showHelpAfterError('(--help shows what there is)')
+  program.exitOverride()
+
+  program
+    .command('start', { isDefault: true })
+    .description('run the server (the default)')
+    .action(async () => (await import('../main.ts')).serve())
+  json(program.command('check').description('check the configuration and say what it amounts to')).action(
+    async (options: Output) => (await import('./check.ts')).check(options),
+  )
+  json(program.command('doctor').description('look at everything a server needs here')).action(async (options: Output) =>
+    (await import('./check.ts')).doctor(options),
+  )
+
+  const account = program.command('account').description('make and change accounts')
+  json(account.command('create').description('make an account'))
+    .requiredOption('--email <address>', 'mail address')
+    .option('--plan <plan>', 'plan of the configuration (default: its defaultPlan)')
+    .option('--password <password>', 'password for the website')
+    .action(async (options: Output & { email: string }) => (await import('./account.ts')).createAccount(options))
+  json(account.command('list').description('list accounts, oldest first'))
+    .option('--limit <n>', 'how many', '50')
+    .option('--after <id>', 'only those after this id')
+    .action(async (options: Output & { limit: string }) => (await import('./account.ts')).listAccounts(options))
+  json(account.command('show <account>').description('an account with its pools and boosts')).action(
+    async (id: string, options: Output) => (await import('./account.ts')).showAccount(id, options),
+  )
+  json(account.command('set-plan <account>').description('change the plan; what was used stays used'))
+    .requiredOption('--plan <plan>', 'plan of the configuration')
+    .action(async (id: string, options: Output & { plan: string }) => (await import('./account.ts')).setPlan(id, options))
+  json(account.command('disable <account>').description('let nothing of it in until it is enabled')).action(
+    async (id: string, options: Output) => (await import('./account.ts')).setStatus(id, 'disabled', options),
+  )
+  json(account.command('enable <account>').description('let it in again')).action(async (id: string, options: Output) =>
+    (await import('./account.ts')).setStatus(id, 'active', options),
+  )
+  json(account.command('delete <account>').description('forget the person; the ledger stays'))
+    .option('--yes', 'yes, I mean it')
+    .action(async (id: string, options: Output & { yes?: boolean }) => (await import('./account.ts')).deleteAccount(id, options))
+
+  const key = program.command('key').description('make and revoke API keys')
+  json(key.command('create').description('make a key; it is shown once'))
+    .requiredOption('--account <account>', 'id or mail address')
+    .requiredOption('--name <name>', 'what it is for')
+    .option('--expires-in-days <n>', 'when it ends by itself')
+    .action(async (options: Output & { account: string; name: string }) => (await import('./key.ts')).createKey(options))
+  json(key.command('list').description("an account's keys"))
+    .requiredOption('--account <account>', 'id or mail address')
+    .action(async (options: Output & { account: string }) => (await import('./key.ts')).listKeys(options))
+  json(key.command('revoke <key>').description('end a key')).action(async (id: string, options: Output) =>
+    (await import('./key.ts')).revokeKey(id, options),
+  )
+
+  const boost = program.command('boost').description('boost packs')
+  json(boost.command('grant').description('give an account a pack of credits'))
+    .requiredOption('--account <account>', 'id or mail address')
+    .requiredOption('--tier <pool>', 'fast or premium')
+    .requiredOption('--credits <n>', 'a credit is a millionth of a dollar')
+    .requiredOption('--expires <when>', 'a date, or a span such as 30d')
+    .action(async (options: Output & { account: string; tier: string; credits: string; expires: string }) =>
+      (await import('./boost.ts')).grantBoost(options),
+    )
+
+  const ledger = program.command('ledger').description('the money')
+  json(ledger.command('verify').description('rebuild every balance from the entries; exit 1 on a mismatch')).action(
+    async (options: Output) => (await import('./ledger.ts')).verifyLedger(options),
+  )
+  json(program.command('turns').description('the log of turns, newest first'))
+    .option('--account <account>', 'id or mail address')
+    .option('--state <state>', 'held, settled, refunded or expired')
+    .option('--model <product>', 'product id')
+    .option('--since <when>', 'a date, or a span such as 1h')
+    .option('--limit <n>', 'how many', '50')
+    .action(async (options: Output & { limit: string }) => (await import('./ledger.ts')).listTurns(options))
+
+  json(program.command('backup <file>').description('write a verified copy of the database, also while the server runs')).action(
+    async (file: string, options: Output) => (await import('./backup.ts')).backup(file, options),
+  )
+  json(program.command('restore <file>').description('put a verified backup in place of the database'))
+    .option('--yes', 'yes, replace the one that is there')
+    .action(async (file: string, options: Output & { yes?: boolean }) => (await import('./backup.ts')).restore(file, options))
+
+  await program.parseAsync(argv as string[]).catch(fail)
+}
+
+function json(command: Command): Command {
+  return command.option('--json', 'print one JSON document', false)
+}
+
+/** Usage errors are commander's and have been printed; the rest is one sentence, and only a bug shows its stack. */
+async function fail(error: unknown): Promise<void> {
+  const { CommanderError } = await import('commander')
+  if (error instanceof CommanderError) {
+    process.exitCode = error.exitCode === 0 ? 0 : 2
+    return
+  }
+  const { CommandError } = await import('./desk.ts')
+  const { ConfigError } = await import('../config.ts')
+  const expected = error instanceof CommandError || error instanceof ConfigError
+  process.stderr.write(`${expected ? error.message : error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`)
+  process.exitCode = 1
+}
+
+if (import.meta.main) await main(process.argv)

@@ -1,0 +1,31 @@
+/** How commands speak: tables for people, one JSON document for programs. */
+
+export interface Output {
+  readonly json: boolean
+}
+
+/** Prints a result: as it is with `--json`, else as `text` says. */
+export function show(output: Output, result: unknown, text: () => string): void {
+  process.stdout.write(output.json ? `${JSON.stringify(result, null, 2)}\n` : `${text().trimEnd()}\n`)
+}
+
+/** Columns aligned, headings first; numbers to the right. */
+export function table(headings: readonly string[], rows: readonly (readonly (string | number | null)[])[]): string {
+  const cells = [headings, ...rows.map((row) => row.map((cell) => (cell === null ? '-' : String(cell))))]
+  const widths = headings.map((_, column) => Math.max(...cells.map((row) => row[column]?.length ?? 0)))
+  const isNumber = headings.map((_, column) => rows.length > 0 && rows.every((row) => typeof row[column] === 'number'))
+  return cells
+    .map((row) =>
+      row
+        .map((cell, column) =>
+          isNumber[column] === true ? cell.padStart(widths[column] ?? 0) : cell.padEnd(widths[column] ?? 0),
+        )
+        .join('  ')
+        .trimEnd(),
+    )
+    .join('\n')
+}
+
+export function instant(at: number | null): string | null {
+  return at === null ? null : new Date(at).toISOString()
+}

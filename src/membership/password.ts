@@ -29,7 +29,8 @@ export async function verifyPassword(password: string, phc: string): Promise<{ r
     tagLength: expected.length,
     ...parameters,
   })
-  const rehash = parameters.memory !== current.memory || parameters.passes !== current.passes || parameters.parallelism !== current.parallelism
+  const rehash =
+    parameters.memory !== current.memory || parameters.passes !== current.passes || parameters.parallelism !== current.parallelism
   return { ok: timingSafeEqual(Buffer.from(found), expected), rehash }
 }
 

@@ -15,19 +15,22 @@ export function readBody(request: Request, limit: number): Promise<Buffer> {
     let size = 0
     const onData = (chunk: Buffer): void => {
       size += chunk.length
-      if (size > limit) {
-        request.off('data', onData)
-        // What is still coming is let go unread; the answer closes the connection.
-        request.resume()
-        reject(tooLarge(limit))
+      if (size <= limit) {
+        chunks.push(chunk)
         return
       }
-      chunks.push(chunk)
+      request.off('data', onData)
+      // What is still coming is let go unread; the answer closes the connection.
+      request.resume()
+      reject(tooLarge(limit))
+    }
+    const onCut = (): void => {
+      if (!request.complete) reject(invalidRequest('the body ended before it was whole.'))
     }
     request.on('data', onData)
     request.on('end', () => resolve(chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks)))
-    request.on('error', () => reject(invalidRequest('the body ended before it was whole.')))
-    request.on('close', () => reject(invalidRequest('the body ended before it was whole.')))
+    request.on('error', onCut)
+    request.on('close', onCut)
   })
 }
 

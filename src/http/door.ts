@@ -3,7 +3,6 @@
  * was thrown as the envelope. Rules that hold for all routes are enforced here and nowhere else.
  */
 import type { Context, Middleware, Next } from 'koa'
-import type { BlockList } from 'node:net'
 import { networks } from '../config.ts'
 import { GatewayError } from '../errors.ts'
 import { parseChatRequest } from '../exchange/chat-request.ts'
@@ -21,8 +20,8 @@ import { isSameOrigin } from './origin.ts'
 /** What the door leaves on Koa's state for the routes. */
 export interface DoorState {
   readonly address: string
-  /** The exchange of this request, for errors and for routes that run no chain. */
-  readonly x: Exchange
+  /** This request's exchange, once somebody has asked for it (`exchangeOf`). */
+  x?: Exchange
 }
 
 const acceptableId = /^[A-Za-z0-9._-]{1,64}$/
@@ -30,17 +29,20 @@ const acceptableId = /^[A-Za-z0-9._-]{1,64}$/
 export function door(services: Services): Middleware {
   const trusted = networks(services.config.listen.trustedProxies)
   return async (ctx: Context, next: Next) => {
-    const x = newExchange(ctx, 'query', services, trusted)
-    const state: DoorState = { address: x.inbound.address, x }
+    const { req } = ctx
+    const state: DoorState = { address: clientAddress(req.socket?.remoteAddress, req.headers['x-forwarded-for'], trusted) }
     ctx.state = state
     try {
-      if (!isProbe(ctx.path)) limitAddress(x, services)
+      if (!isProbe(ctx.path)) limitAddress(state.address, services)
       await next()
       if (ctx.respond === false) return
       if (ctx.status === 404 && ctx.body == null) throw new GatewayError('not_found')
+      const x = exchangeOf(ctx, 'query', services)
+      adoptId(x)
       ctx.set(traceHeaders(x))
     } catch (thrown) {
       const failure = toFailure(thrown)
+      const x = exchangeOf(ctx, 'query', services)
       if (failure.code === 'internal_error') services.observe.requestFailed(x, failure)
       if (ctx.res.headersSent) {
         ctx.res.destroy()
@@ -55,8 +57,14 @@ export function door(services: Services): Middleware {
   }
 }
 
-/** An exchange for this request. A turn's is made anew by its route, so that each has its own headers and debug. */
-export function newExchange(ctx: Context, kind: ExchangeKind, services: Services, trusted: BlockList): Exchange {
+/** The exchange of this request, born at the first call; a request has one, whatever happens to it. */
+export function exchangeOf(ctx: Context, kind: ExchangeKind, services: Services): Exchange {
+  const state = ctx.state as DoorState
+  state.x ??= newExchange(ctx, state.address, kind, services)
+  return state.x
+}
+
+function newExchange(ctx: Context, address: string, kind: ExchangeKind, services: Services): Exchange {
   const { clock, ids, names } = services
   const now = clock.now()
   const id = ids.next('mbr_', now)
@@ -67,7 +75,7 @@ export function newExchange(ctx: Context, kind: ExchangeKind, services: Services
     names,
     startedAt: now,
     startedTicks: clock.ticks(),
-    inbound: new HttpInbound(ctx, services, trusted),
+    inbound: new HttpInbound(ctx, address, services),
     headers: {},
     debug: {},
     attempted: { target: null, status: null },
@@ -91,13 +99,13 @@ class HttpInbound implements Inbound {
   readonly #services: Services
   #chat: Promise<ChatRequest> | undefined
 
-  constructor(ctx: Context, services: Services, trusted: BlockList) {
+  constructor(ctx: Context, address: string, services: Services) {
     this.#ctx = ctx
     this.#services = services
     this.method = ctx.method
     this.path = ctx.path
     this.headers = ctx.req.headers
-    this.address = clientAddress(ctx.req.socket?.remoteAddress, ctx.req.headers['x-forwarded-for'], trusted)
+    this.address = address
   }
 
   get cookieToken(): string | null {
@@ -121,8 +129,8 @@ function isProbe(path: string): boolean {
   return path === '/healthz' || path === '/readyz' || path === '/metrics'
 }
 
-function limitAddress(x: Exchange, { limits, clock, config }: Services): void {
-  const decision = limits.byAddress.take(addressPrefix(x.inbound.address), config.limits.addressRpm, clock.now())
+function limitAddress(address: string, { limits, clock, config }: Services): void {
+  const decision = limits.byAddress.take(addressPrefix(address), config.limits.addressRpm, clock.now())
   if (decision.allowed) return
   const seconds = decision.retryAfterMs / 1000
   throw new GatewayError('rate_limited', {

@@ -2,7 +2,7 @@
 import { pino } from 'pino'
 import type { Logger } from 'pino'
 
-/** `destination` is where lines go; standard error by default, so that standard output stays free for people. */
+/** Lines hold chosen fields only, so there is nothing to redact. `destination` is where lines go; standard error by default, so that standard output stays free for people. */
 export function createLog(level: string, destination?: { write(line: string): void }): Logger {
   const options = {
     level,

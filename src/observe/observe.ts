@@ -1,6 +1,7 @@
 /** What the service says of itself: the metrics and the log, told once an exchange has ended. */
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import type { Logger } from 'pino'
+import type { Counter, Histogram } from 'prom-client'
 import type { GatewayError } from '../errors.ts'
 import type { Exchange, Outcome, Slots } from '../exchange/exchange.ts'
 import type { Ledger } from '../membership/ledger.ts'
@@ -17,6 +18,17 @@ export interface Sources {
   readonly ticks: () => number
 }
 
+/** Metrics with their labels already chosen. */
+interface TurnSeries {
+  readonly turns: Counter.Internal
+  readonly duration: Histogram.Internal<string>
+  readonly firstToken: Histogram.Internal<string>
+  readonly perToken: Histogram.Internal<string>
+  readonly input: Histogram.Internal<string>
+  readonly output: Histogram.Internal<string>
+  readonly credits: Counter.Internal
+}
+
 const breakerValue = { closed: 0, half_open: 1, open: 2 } as const
 const none = 'none'
 
@@ -25,6 +37,7 @@ export class Observe {
   readonly #metrics: Metrics = createMetrics()
   readonly #loop = monitorEventLoopDelay({ resolution: 20 })
   #sources: Sources | null = null
+  readonly #turnSeries = new Map<string, TurnSeries>()
   #seen = { commits: 0, operations: 0, syncs: 0, cpu: 0 }
 
   constructor(log: Logger) {
@@ -86,24 +99,44 @@ export class Observe {
     // Only product ids get here: a model nobody offers must not make a series of its own.
     const product = x.product?.id ?? none
     const now = this.#sources?.ticks() ?? x.startedTicks
-    metrics.turns.inc({ product, outcome: outcome.kind, code })
+    const of = this.#series(product, outcome.kind, code)
+    of.turns.inc()
     if (outcome.kind === 'failed' && x.debug.quotaRefunded === true) metrics.refunds.inc({ code })
     if (x.product === undefined) return
-    metrics.duration.observe({ gen_ai_request_model: product, outcome: outcome.kind }, (now - x.startedTicks) / 1000)
+    of.duration.observe((now - x.startedTicks) / 1000)
     if (x.callStartedTicks !== undefined && x.callEndedTicks !== undefined) {
       metrics.overhead.observe(Math.max(0, now - x.startedTicks - (x.callEndedTicks - x.callStartedTicks)) / 1000)
     }
-    if (x.firstTokenTicks !== undefined) {
-      metrics.firstToken.observe({ gen_ai_request_model: product }, (x.firstTokenTicks - x.startedTicks) / 1000)
-    }
+    if (x.firstTokenTicks !== undefined) of.firstToken.observe((x.firstTokenTicks - x.startedTicks) / 1000)
     if (outcome.kind === 'failed') return
     const { inputTokens, outputTokens } = outcome.usage
-    metrics.tokens.observe({ gen_ai_request_model: product, gen_ai_token_type: 'input' }, inputTokens)
-    metrics.tokens.observe({ gen_ai_request_model: product, gen_ai_token_type: 'output' }, outputTokens)
+    of.input.observe(inputTokens)
+    of.output.observe(outputTokens)
     if (x.chat?.stream === true && x.firstTokenTicks !== undefined && outputTokens > 1) {
-      metrics.perToken.observe({ gen_ai_request_model: product }, (now - x.firstTokenTicks) / 1000 / (outputTokens - 1))
+      of.perToken.observe((now - x.firstTokenTicks) / 1000 / (outputTokens - 1))
     }
-    if (x.charged !== undefined) metrics.credits.inc({ product }, x.charged)
+    if (x.charged !== undefined) of.credits.inc(x.charged)
+  }
+
+  /** The metrics of one kind of turn, their labels looked up once: they are few, and turns are many. */
+  #series(product: string, outcome: Outcome['kind'], code: string): TurnSeries {
+    const key = `${product} ${outcome} ${code}`
+    let series = this.#turnSeries.get(key)
+    if (series === undefined) {
+      const { turns, duration, firstToken, perToken, tokens, credits } = this.#metrics
+      const model = { gen_ai_request_model: product }
+      series = {
+        turns: turns.labels({ product, outcome, code }),
+        duration: duration.labels({ ...model, outcome }),
+        firstToken: firstToken.labels(model),
+        perToken: perToken.labels(model),
+        input: tokens.labels({ ...model, gen_ai_token_type: 'input' }),
+        output: tokens.labels({ ...model, gen_ai_token_type: 'output' }),
+        credits: credits.labels({ product }),
+      }
+      this.#turnSeries.set(key, series)
+    }
+    return series
   }
 
   #logEnd(x: Exchange & Partial<Slots>, outcome: Outcome, code: string): void {

@@ -1,6 +1,5 @@
 /** `GET /v1/models` and `GET /v1/models/{id}`: the products that the caller's plan has. */
 import type { Router } from '@koa/router'
-import { networks } from '../../config.ts'
 import { GatewayError } from '../../errors.ts'
 import type { Answer, Exchange, Slots } from '../../exchange/exchange.ts'
 import { nothingUsed } from '../../exchange/exchange.ts'
@@ -8,17 +7,16 @@ import type { Product } from '../../membership/product.ts'
 import type { Services } from '../../services.ts'
 import type { House } from '../app.ts'
 import { takeOver } from '../client.ts'
-import { newExchange } from '../door.ts'
+import { exchangeOf } from '../door.ts'
 
 /** When this catalogue of products was published (Unix seconds); a fixed date, so that lists compare equal. */
 const catalogueDate = 1_767_225_600
 
 export function modelRoutes(router: Router, { services, chain }: House): void {
-  const trusted = networks(services.config.listen.trustedProxies)
   router.get('/v1/models', async (ctx) => {
     const list = async (x: Exchange & Partial<Slots>): Promise<Answer> =>
       document({ object: 'list', data: available(x, services).map((product) => toItem(product, services)) })
-    await chain.run(newExchange(ctx, 'query', services, trusted), list, takeOver(ctx), services)
+    await chain.run(exchangeOf(ctx, 'query', services), list, takeOver(ctx), services)
   })
   router.get('/v1/models/:id', async (ctx) => {
     const item = async (x: Exchange & Partial<Slots>): Promise<Answer> => {
@@ -26,7 +24,7 @@ export function modelRoutes(router: Router, { services, chain }: House): void {
       if (product === undefined) throw unknownModel(available(x, services))
       return document(toItem(product, services))
     }
-    await chain.run(newExchange(ctx, 'query', services, trusted), item, takeOver(ctx), services)
+    await chain.run(exchangeOf(ctx, 'query', services), item, takeOver(ctx), services)
   })
 }
 

@@ -10,10 +10,6 @@ export function createLog(level: string, destination?: { write(line: string): vo
     timestamp: () => `,"time":"${new Date().toISOString()}"`,
     formatters: { level: (label: string) => ({ level: label }) },
     serializers: { err: toSafeError },
-    redact: {
-      paths: ['authorization', 'cookie', '*.authorization', '*.cookie', 'token', 'password', 'code'],
-      censor: '[redacted]',
-    },
   }
   return destination === undefined ? pino(options, pino.destination({ dest: 2, sync: false })) : pino(options, destination)
 }

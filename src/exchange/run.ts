@@ -8,7 +8,7 @@
  * 5. An empty list works; what nobody classified is `internal_error`.
  * 6. A hook that returns no promise is not awaited.
  */
-import type { GatewayError } from '../errors.ts'
+import { GatewayError } from '../errors.ts'
 import type { Services } from '../services.ts'
 import type { Client } from './client.ts'
 import { envelopeJson, envelopeReply, traceHeaders } from './envelope.ts'
@@ -67,7 +67,7 @@ export class Chain {
     if (x.callStartedTicks !== undefined) x.callEndedTicks = services.clock.ticks()
     x.debug.latencyMs = Math.max(0, services.clock.now() - x.startedAt)
     await settle(steps, x, outcome, services)
-    lastWord(x, outcome, last, client)
+    sayLastWord(x, outcome, last, client, services)
     services.observe.exchangeEnded(x, outcome)
     return outcome
   }
@@ -133,6 +133,19 @@ async function settle(steps: Steps, x: Exchange & Partial<Slots>, outcome: Outco
       // The answer stands; what was not settled stays held and expires.
       services.observe.hookFailed(x, plugin.name, 'onSettle', error)
     }
+  }
+}
+
+/** A plugin may have left a header that no answer can carry; the caller must still hear something. */
+function sayLastWord(x: Exchange, outcome: Outcome, last: Answer['last'] | undefined, client: Client, services: Services): void {
+  try {
+    lastWord(x, outcome, last, client)
+  } catch (thrown) {
+    const failure = new GatewayError('internal_error', { cause: thrown })
+    services.observe.requestFailed(x, failure)
+    if (client.opened) return client.end(`data: ${envelopeJson(x, failure)}\n\ndata: [DONE]\n\n`)
+    const reply = envelopeReply({ ...x, headers: {} }, failure)
+    client.reply(reply.status, reply.headers, reply.body)
   }
 }
 

@@ -1,0 +1,41 @@
+/** A wrong order of plugins stops the server with a sentence that names both. */
+import t from 'tap'
+import base from '../../gateway.config.ts'
+import { orderFaults } from '../../src/exchange/order.ts'
+import type { AnyPlugin } from '../../src/exchange/plugin.ts'
+
+const auth: AnyPlugin = { name: 'auth', gives: ['caller'] }
+const limit: AnyPlugin = { name: 'limit', needs: ['caller'], gives: ['admission'] }
+
+t.test('the shipped list, and the empty one, are in order', async (t) => {
+  t.same(orderFaults(base.plugins as AnyPlugin[]), [])
+  t.same(orderFaults([]), [])
+})
+
+t.test('each fault is one sentence that names the plugins and the mend', async (t) => {
+  for (const [plugins, sentence] of [
+    [[limit, auth], "plugin 'limit' needs 'caller', which 'auth' fills; list 'auth' before it"],
+    [[limit], "plugin 'limit' needs 'caller', which no listed plugin fills"],
+    [[auth, limit, limit], "plugin 'limit' is listed twice; list it once"],
+    [[auth, { name: 'other', gives: ['caller'] }], "plugins 'auth' and 'other' both fill 'caller'; only one can"],
+    [
+      [{ ...auth, on: 'turn' }, limit],
+      "plugin 'limit' runs on every exchange but needs 'caller', which 'auth' fills only on turns; add on: 'turn'",
+    ],
+  ] as [AnyPlugin[], string][]) {
+    t.ok(orderFaults(plugins).includes(sentence), sentence)
+  }
+})
+
+t.test('no other order of two of the shipped plugins that depend on each other passes', async (t) => {
+  const plugins = base.plugins as AnyPlugin[]
+  for (let i = 0; i < plugins.length; i++) {
+    for (let j = i + 1; j < plugins.length; j++) {
+      const [early, late] = [plugins[i], plugins[j]]
+      if (early === undefined || late === undefined) continue
+      if (!(late.needs ?? []).some((slot) => (early.gives ?? []).includes(slot))) continue
+      const swapped = plugins.with(i, late).with(j, early)
+      t.not(orderFaults(swapped).length, 0, `${late.name} before ${early.name} is refused`)
+    }
+  }
+})

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { BadRequest } from './request.ts'
 
 /**
  * How one answer of the demonstration upstream shall go wrong (or be shaped). Everything is optional; what is left out is as
@@ -6,9 +7,14 @@ import { z } from 'zod'
  */
 export type Script = z.infer<typeof scriptShape>
 
-/** Reads a script from its JSON. Throws an `Error` that names the fault; an unknown key is one, so that no typing error passes. */
+/** Reads a script from its JSON. Throws `BadRequest` naming the fault; an unknown key is one, so that no typing error passes. */
 export function parseScript(json: string): Script {
-  return scriptShape.parse(JSON.parse(json))
+  try {
+    return scriptShape.parse(JSON.parse(json))
+  } catch (error) {
+    const reason = error instanceof z.ZodError ? z.prettifyError(error) : 'it is not JSON'
+    throw new BadRequest(`The demonstration script cannot be read: ${reason}`, { code: 'invalid_script' })
+  }
 }
 
 const count = z.number().int().nonnegative()

@@ -87,57 +87,40 @@ export async function startDemoUpstream(options: DemoOptions = {}): Promise<Demo
   })
 
   async function serve(req: IncomingMessage, res: ServerResponse, call: DemoCall, signal: AbortSignal): Promise<void> {
-    const early = fromHead(call)
-    if (early instanceof BadRequest) return refuse(res, early)
-    let script = early ?? {}
-    call.script = early ?? null
-    if (script.early === undefined) {
-      const body = await readBody(req)
-      if (body === null)
-        return refuse(res, new BadRequest('The body of the request is too large.', { status: 413, code: 'too_large' }))
-      if (isBench(req, body)) return sendBench(res, body, bench, call, record)
+    try {
+      call.script = fromHead(call)
+      const early = call.script?.early === true
+      const body = early ? empty : await readBody(req)
+      if (isBench(req, body)) return await sendBench(res, body, bench, call, record)
       call.rawBody = body.toString('utf8', 0, longestRemembered)
-      call.script = script = (decide?.at === 'body' ? decide.by(call) : undefined) ?? script
-      const reply = await replyTo(call, body.toString('utf8'), script)
+      if (decide?.at === 'body') call.script = decide.by(call) ?? call.script
+      const reply = route(call, body.toString('utf8'))
       record.read(call)
-      return send(res, call.script?.gzip === undefined ? reply : gzipped(reply), call.script ?? {}, signal, onSent)
-    }
-    record.read(call)
-    return send(res, scriptedReply(script) ?? jsonReply({}), script, signal, onSent)
-
-    function onSent(sent: { readonly tokens: number; readonly event: boolean }): void {
-      record.emit(call, sent.tokens)
-      if (sent.event) call.events++
-    }
-  }
-
-  function fromHead(call: DemoCall): Script | BadRequest | undefined {
-    const header = call.headers['x-demo-script']
-    try {
-      if (options.faults === true && typeof header === 'string') return parseScript(header)
-    } catch (error) {
-      return notAScript(error)
-    }
-    return decide?.at === 'head' ? decide.by(call) : undefined
-  }
-
-  async function replyTo(call: DemoCall, body: string, script: Script): Promise<Reply> {
-    try {
-      return route(call, body, script)
+      await send(res, call.script?.gzip === undefined ? reply : gzipped(reply), call.script ?? {}, signal, (sent) => {
+        record.emit(call, sent.tokens)
+        if (sent.event) call.events++
+      })
     } catch (error) {
       if (!(error instanceof BadRequest)) throw error
-      return jsonReply(toErrorBody(error), error.status)
+      record.read(call)
+      refuse(res, error)
     }
   }
 
-  function route(call: DemoCall, body: string, script: Script): Reply {
+  function fromHead(call: DemoCall): Script | null {
+    const header = call.headers['x-demo-script']
+    if (options.faults === true && typeof header === 'string') return parseScript(header)
+    return (decide?.at === 'head' ? decide.by(call) : undefined) ?? null
+  }
+
+  function route(call: DemoCall, body: string): Reply {
     if (options.key !== undefined && call.headers.authorization !== `Bearer ${options.key}`) {
       throw new BadRequest('Incorrect API key provided.', { status: 401, code: 'invalid_api_key' })
     }
     const path = call.path.replace(/\?.*$/, '')
-    if (call.method === 'POST' && path === '/v1/chat/completions') return chat(call, body, script)
-    const scripted = scriptedReply(script)
-    if (scripted !== null) return scripted
+    if (call.method === 'POST' && path === '/v1/chat/completions') return chat(call, body)
+    const inPlace = inPlaceOfAnswer(call)
+    if (inPlace !== null) return inPlace
     if (call.method === 'POST' && path === '/v1/images/generations') return images(call, body)
     if (call.method === 'GET' && path === '/v1/models') return jsonReply({ object: 'list', data: models.map(toModel) })
     const id = models.find((id) => path === `/v1/models/${id}`)
@@ -145,17 +128,16 @@ export async function startDemoUpstream(options: DemoOptions = {}): Promise<Demo
     throw new BadRequest(`Invalid URL (${call.method} ${path})`, { status: 404, code: 'unknown_url' })
   }
 
-  function chat(call: DemoCall, body: string, given: Script): Reply {
-    // What a script puts in the place of an answer needs no valid request.
-    const inPlace = scriptedReply(given)
-    if (inPlace !== null) return inPlace
+  function chat(call: DemoCall, body: string): Reply {
+    // What a script puts in the place of an answer needs no valid request, and after an early one there is none.
+    const given = inPlaceOfAnswer(call)
+    if (given !== null) return given
     const request = parseChat(body)
     call.model = request.model
     call.stream = request.stream === true
-    const script = call.script ?? fromMessage(lastUserText(request)) ?? {}
-    call.script = script
-    const scripted = scriptedReply(script)
-    if (scripted !== null) return scripted
+    call.script ??= fromMessage(lastUserText(request))
+    const reply = inPlaceOfAnswer(call)
+    if (reply !== null) return reply
     if (!models.some((id) => id === request.model)) {
       throw new BadRequest(`The model '${request.model}' does not exist.`, {
         status: 404,
@@ -163,6 +145,7 @@ export async function startDemoUpstream(options: DemoOptions = {}): Promise<Demo
         param: 'model',
       })
     }
+    const script = call.script ?? {}
     const frame = {
       id: `chatcmpl-demo-${record.requests}`,
       created: Math.floor(clock.now() / 1000),
@@ -187,14 +170,13 @@ export async function startDemoUpstream(options: DemoOptions = {}): Promise<Demo
     return jsonReply({ created: Math.floor(clock.now() / 1000), data, output_format: 'png', usage })
   }
 
-  function fromMessage(text: string): Script | undefined {
+  function inPlaceOfAnswer({ script }: DemoCall): Reply | null {
+    return script === null ? null : scriptedReply(script)
+  }
+
+  function fromMessage(text: string): Script | null {
     const json = options.scripted === true ? /^\s*demo:([^]*)$/.exec(text)?.[1] : undefined
-    if (json === undefined) return undefined
-    try {
-      return parseScript(json)
-    } catch (error) {
-      throw notAScript(error)
-    }
+    return json === undefined ? null : parseScript(json)
   }
 
   function toModel(id: string): object {
@@ -227,13 +209,15 @@ const longestBody = 64 * 1024 * 1024
 const longestRemembered = 1024 * 1024
 const tokensOfPicture = 196
 
-/** The whole body, null where it is longer than any test needs. */
-async function readBody(req: IncomingMessage): Promise<Buffer | null> {
+const empty = Buffer.alloc(0)
+
+/** The whole body. Throws `BadRequest` where it is longer than any test needs. */
+async function readBody(req: IncomingMessage): Promise<Buffer> {
   const pieces: Buffer[] = []
   let size = 0
   for await (const piece of req as AsyncIterable<Buffer>) {
     size += piece.length
-    if (size > longestBody) return null
+    if (size > longestBody) throw new BadRequest('The body of the request is too large.', { status: 413, code: 'too_large' })
     pieces.push(piece)
   }
   return pieces.length === 1 && pieces[0] !== undefined ? pieces[0] : Buffer.concat(pieces)
@@ -254,14 +238,11 @@ async function sendBench(res: ServerResponse, body: Buffer, bench: BenchAnswer, 
 }
 
 function refuse(res: ServerResponse, error: BadRequest): void {
+  // The request may not have been read to its end.
   res.writeHead(error.status, { 'content-type': 'application/json', connection: 'close' })
   res.end(JSON.stringify(toErrorBody(error)))
 }
 
 function toErrorBody({ message, code, param, status }: BadRequest): object {
   return { error: { message, type: status === 401 ? 'authentication_error' : 'invalid_request_error', param, code } }
-}
-
-function notAScript(error: unknown): BadRequest {
-  return new BadRequest(`This is no script: ${error instanceof Error ? error.message : 'unreadable'}`, { code: 'invalid_script' })
 }

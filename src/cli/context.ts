@@ -22,8 +22,12 @@ export interface Context {
   readonly noStart: boolean
   /** Aborts on Ctrl-C; `svc` then ends with 130. */
   readonly signal: AbortSignal
+  /** While it is set Ctrl-C calls `handler` and leaves `signal` alone, for a turn of a dialogue. Returns the way back. */
+  interrupted(handler: () => void): () => void
   /** Milliseconds since 1970. */
   readonly now: () => number
+  /** Bytes that nobody can guess. */
+  readonly random: (bytes: number) => Uint8Array
 
   /**
    * The command's one result: with `--json` the document `{"ok":true,"result":…}`, otherwise the text for people

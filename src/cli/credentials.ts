@@ -2,9 +2,21 @@
  * What `svc` takes from its surroundings, and the sessions it keeps: the only file of the command line that reads the
  * environment.
  */
-import { chmodSync, closeSync, fsyncSync, mkdirSync, openSync, readFileSync, renameSync, rmSync, statSync, writeSync } from 'node:fs'
+import {
+  chmodSync,
+  closeSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeSync,
+} from 'node:fs'
 import { dirname, join } from 'node:path'
 import { Failure } from './failure.ts'
+import { isRecord } from './record.ts'
 
 export interface Environment {
   /** Every variable, for handing on to programs that `svc` starts. */
@@ -84,7 +96,11 @@ export function readPrivate(path: string): string | undefined {
     return readFileSync(path, 'utf8')
   } catch (error) {
     if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined
-    throw new Failure('file_unreadable', { en: `Cannot read ${path}: ${reason(error)}`, zh: `无法读取 ${path}:${reason(error)}` }, { cause: error })
+    throw new Failure(
+      'file_unreadable',
+      { en: `Cannot read ${path}: ${reason(error)}`, zh: `无法读取 ${path}:${reason(error)}` },
+      { cause: error },
+    )
   }
 }
 
@@ -106,16 +122,16 @@ export function writePrivate(path: string, text: string): void {
     renameSync(temporary, path)
   } catch (error) {
     rmSync(temporary, { force: true })
-    throw new Failure('file_unwritable', { en: `Cannot write ${path}: ${reason(error)}`, zh: `无法写入 ${path}:${reason(error)}` }, { cause: error })
+    throw new Failure(
+      'file_unwritable',
+      { en: `Cannot write ${path}: ${reason(error)}`, zh: `无法写入 ${path}:${reason(error)}` },
+      { cause: error },
+    )
   }
 }
 
 function isSession(value: unknown): value is StoredSession {
   return isRecord(value) && typeof value['token'] === 'string' && typeof value['apiOrigin'] === 'string'
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 function parse(text: string): unknown {

@@ -11,11 +11,12 @@ import { Failure } from './failure.ts'
 import { readLanguage } from './language.ts'
 import { toJsonLine, toSink } from './output.ts'
 import { showFailure } from './show-failure.ts'
+import type { Language } from './text.ts'
 import { version } from './version.ts'
 
 const words = process.argv.slice(2)
 const environment = readEnvironment(homedir())
-const language = readLanguage(environment)
+let language = readLanguage(environment)
 const json = words.includes('--json')
 
 if (words.length > 0 && words.every((word) => word === '--version' || word === '-V' || word === '--json')) {
@@ -30,6 +31,7 @@ async function run(): Promise<number> {
   let context: Context | undefined
   try {
     const [{ parse }, { commands }] = await Promise.all([import('./program.ts'), import('./commands.ts')])
+    language = await chosenLanguage()
     const request = parse(words, commands, language)
     if (request.kind === 'version') {
       printVersion()
@@ -47,6 +49,16 @@ async function run(): Promise<number> {
     const stderr = toSink(process.stderr, environment, words.includes('--no-color'), () => {})
     if (words.includes('--verbose') && !(error instanceof Failure) && error instanceof Error) stderr.write(`${error.stack}\n`)
     return showFailure(failure, context ?? { stdout: process.stdout, stderr, json }, language)
+  }
+}
+
+/** The environment's choice, else the one of `svc config`; a settings file that cannot be read is the command's to report. */
+async function chosenLanguage(): Promise<Language> {
+  const { Settings } = await import('./settings.ts')
+  try {
+    return readLanguage(environment, new Settings(environment).get('language').value)
+  } catch {
+    return language
   }
 }
 

@@ -6,8 +6,16 @@ import type { Text } from './text.ts'
 
 /** What `svc config` can set. The variable of the environment, where it is set, goes first. */
 export const settings = {
-  site_url: { variable: 'SVC_SITE_URL', preset: 'http://127.0.0.1:8787', summary: { en: "the service's site", zh: '服务站点地址' } },
-  base_url: { variable: 'SVC_BASE_URL', preset: undefined, summary: { en: "the API's address, where it is not the site's", zh: 'API 地址(与站点不同时)' } },
+  site_url: {
+    variable: 'SVC_SITE_URL',
+    preset: 'http://127.0.0.1:8787',
+    summary: { en: "the service's site", zh: '服务站点地址' },
+  },
+  base_url: {
+    variable: 'SVC_BASE_URL',
+    preset: undefined,
+    summary: { en: "the API's address, where it is not the site's", zh: 'API 地址(与站点不同时)' },
+  },
   model: { variable: 'SVC_MODEL', preset: 'auto', summary: { en: 'the model of svc chat', zh: 'svc chat 使用的模型' } },
   language: { variable: 'SVC_LANG', preset: undefined, summary: { en: 'en or zh', zh: 'en 或 zh' } },
 } as const satisfies Record<string, { readonly variable: string; readonly preset: string | undefined; readonly summary: Text }>
@@ -78,13 +86,18 @@ function check(name: SettingName, value: string): void {
     throw usageFailure({ en: `language is en or zh, not '${value}'.`, zh: `language 只能是 en 或 zh,而不是“${value}”。` })
   }
   if (name === 'site_url' || name === 'base_url') parseAddress(name, value)
-  if (value === '') throw usageFailure({ en: `${name} needs a value; to forget it: svc config unset ${name}`, zh: `${name} 需要一个值;清除请用:svc config unset ${name}` })
+  if (value === '')
+    throw usageFailure({
+      en: `${name} needs a value; to forget it: svc config unset ${name}`,
+      zh: `${name} 需要一个值;清除请用:svc config unset ${name}`,
+    })
 }
 
 /** An http or https address without name and password in it. */
 export function parseAddress(name: string, value: string): URL {
   const url = URL.canParse(value) ? new URL(value) : undefined
-  if (url !== undefined && (url.protocol === 'http:' || url.protocol === 'https:') && url.username === '' && url.password === '') return url
+  if (url !== undefined && (url.protocol === 'http:' || url.protocol === 'https:') && url.username === '' && url.password === '')
+    return url
   throw usageFailure({
     en: `${name} must be an http or https address such as https://example.org, not '${value}'.`,
     zh: `${name} 必须是 http 或 https 地址(例如 https://example.org),而不是“${value}”。`,

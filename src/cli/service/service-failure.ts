@@ -1,6 +1,7 @@
 import type { Action, Code } from '../../errors.ts'
 import type { ExitName } from '../exit-code.ts'
 import { Failure } from '../failure.ts'
+import { isRecord } from '../record.ts'
 import { terminalLine } from '../terminal-text.ts'
 import type { Text } from '../text.ts'
 import { signInHint } from './site.ts'
@@ -23,14 +24,21 @@ export function serviceFailure({ status, headers, body, requestId }: FailedAnswe
   const envelope = isRecord(body) ? body : {}
   const code = word(envelope['code']) ?? word(headers.get('x-svc-error-code')) ?? 'unknown'
   const stage = word(envelope['stage']) ?? word(headers.get('x-svc-error-stage')) ?? 'unknown'
-  const id = word(envelope['requestId']) ?? word(headers.get('x-request-id')) ?? word(headers.get('x-svc-request-id')) ?? requestId
+  const id =
+    word(envelope['requestId']) ?? word(headers.get('x-request-id')) ?? word(headers.get('x-svc-request-id')) ?? requestId
   const debug = isRecord(envelope['debug']) ? envelope['debug'] : {}
   const up = typeof debug['upstreamStatus'] === 'number' ? ` · up=${debug['upstreamStatus']}` : ''
   return new Failure(code, sentence(envelope, status), {
     exit: exitOf(code, status),
     hints: hints(code, envelope['actions'], headers.get('retry-after')),
     ref: `Ref: ${id} · ${code} · stage=${stage} · HTTP ${status}${up}`,
-    details: { requestId: id, stage, status, actions: words(envelope['actions']), ...(Object.keys(debug).length > 0 ? { debug } : {}) },
+    details: {
+      requestId: id,
+      stage,
+      status,
+      actions: words(envelope['actions']),
+      ...(Object.keys(debug).length > 0 ? { debug } : {}),
+    },
   })
 }
 
@@ -78,7 +86,12 @@ function hints(code: string, actions: unknown, retryAfter: string | null): reado
   })
 }
 
-const signInCodes: ReadonlySet<string> = new Set(['sign_in_required', 'access_denied', 'expired_token', 'invalid_grant'] satisfies Code[])
+const signInCodes: ReadonlySet<string> = new Set([
+  'sign_in_required',
+  'access_denied',
+  'expired_token',
+  'invalid_grant',
+] satisfies Code[])
 
 const actionHints: Readonly<Record<Action, Text | undefined>> = {
   retry_later: { en: 'try again later', zh: '请稍后重试' },
@@ -105,8 +118,4 @@ function word(value: unknown): string | undefined {
 
 function words(value: unknown): readonly string[] {
   return Array.isArray(value) ? value.filter((item) => word(item) !== undefined) : []
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

@@ -39,16 +39,24 @@ export function needCredential(context: Context, site: Site, accept: 'any' | 'se
   if (accept === 'session' && (context.environment.variables['SVC_API_KEY'] ?? '') !== '') {
     throw new Failure(
       'sign_in_required',
-      { en: 'This needs a signed-in session; the API key in SVC_API_KEY cannot open it.', zh: '此操作需要登录会话,SVC_API_KEY 中的 API 密钥无法使用。' },
+      {
+        en: 'This needs a signed-in session; the API key in SVC_API_KEY cannot open it.',
+        zh: '此操作需要登录会话,SVC_API_KEY 中的 API 密钥无法使用。',
+      },
       { exit: 'signIn', hints: [signInHint] },
     )
   }
-  throw new Failure('sign_in_required', { en: `You are not signed in at ${site.siteOrigin}.`, zh: `尚未登录 ${site.siteOrigin}。` }, { exit: 'signIn', hints: [signInHint] })
+  throw new Failure(
+    'sign_in_required',
+    { en: `You are not signed in at ${site.siteOrigin}.`, zh: `尚未登录 ${site.siteOrigin}。` },
+    { exit: 'signIn', hints: [signInHint] },
+  )
 }
 
 export function findCredential(context: Context, site: Site, accept: 'any' | 'session'): Credential | undefined {
   const { SVC_API_KEY, SVC_TOKEN } = context.environment.variables
-  if (accept === 'any' && SVC_API_KEY !== undefined && SVC_API_KEY !== '') return { kind: 'key', token: SVC_API_KEY, from: 'SVC_API_KEY' }
+  if (accept === 'any' && SVC_API_KEY !== undefined && SVC_API_KEY !== '')
+    return { kind: 'key', token: SVC_API_KEY, from: 'SVC_API_KEY' }
   if (SVC_TOKEN !== undefined && SVC_TOKEN !== '') return { kind: 'session', token: SVC_TOKEN, from: 'SVC_TOKEN' }
   const stored = new CredentialStore(context.environment).read(site.siteOrigin)
   if (stored === undefined) return undefined
@@ -59,7 +67,15 @@ export function findCredential(context: Context, site: Site, accept: 'any' | 'se
         en: `Your session belongs to ${site.siteOrigin} and ${stored.apiOrigin}; it is not sent to ${site.apiOrigin}.`,
         zh: `当前会话属于 ${site.siteOrigin} 和 ${stored.apiOrigin},不会发送到 ${site.apiOrigin}。`,
       },
-      { exit: 'signIn', hints: [{ en: 'run: svc login (with this address set), or correct base_url', zh: '请在设置该地址后运行:svc login,或修正 base_url' }] },
+      {
+        exit: 'signIn',
+        hints: [
+          {
+            en: 'run: svc login (with this address set), or correct base_url',
+            zh: '请在设置该地址后运行:svc login,或修正 base_url',
+          },
+        ],
+      },
     )
   }
   return { kind: 'session', token: stored.token, from: 'file' }

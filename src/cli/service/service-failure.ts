@@ -27,10 +27,11 @@ export function serviceFailure({ status, headers, body, requestId }: FailedAnswe
   const id =
     word(envelope['requestId']) ?? word(headers.get('x-request-id')) ?? word(headers.get('x-svc-request-id')) ?? requestId
   const debug = isRecord(envelope['debug']) ? envelope['debug'] : {}
+  const retryAfter = seconds(headers.get('retry-after'))
   const up = typeof debug['upstreamStatus'] === 'number' ? ` · up=${debug['upstreamStatus']}` : ''
   return new Failure(code, sentence(envelope, status), {
     exit: exitOf(code, status),
-    hints: hints(code, envelope['actions'], headers.get('retry-after')),
+    hints: hints(code, envelope['actions'], retryAfter),
     ref: `Ref: ${id} · ${code} · stage=${stage} · HTTP ${status}${up}`,
     details: {
       requestId: id,
@@ -73,17 +74,21 @@ function sentence(envelope: Readonly<Record<string, unknown>>, status: number): 
 }
 
 /** Sign-in is suggested only where signing in is what is missing: never for a failure of the upstream. */
-function hints(code: string, actions: unknown, retryAfter: string | null): readonly Text[] {
+function hints(code: string, actions: unknown, retryAfter: number | undefined): readonly Text[] {
   if (signInCodes.has(code)) return [signInHint]
-  const seconds = retryAfter !== null && /^\d{1,7}$/.test(retryAfter) ? Number(retryAfter) : undefined
   return words(actions).flatMap((action) => {
     if (!Object.hasOwn(actionHints, action)) return []
-    if (action === 'retry_later' && seconds !== undefined) {
-      return [{ en: `try again in ${seconds} s`, zh: `请在 ${seconds} 秒后重试` }]
+    if (action === 'retry_later' && retryAfter !== undefined) {
+      return [{ en: `try again in ${retryAfter} s`, zh: `请在 ${retryAfter} 秒后重试` }]
     }
     const hint = actionHints[action as Action]
     return hint === undefined ? [] : [hint]
   })
+}
+
+/** `Retry-After` in seconds; its other form, a date, is not one the service sends. */
+function seconds(header: string | null): number | undefined {
+  return header !== null && /^\d{1,7}$/.test(header) ? Number(header) : undefined
 }
 
 const signInCodes: ReadonlySet<string> = new Set([

@@ -5,6 +5,7 @@
 import { enableCompileCache } from 'node:module'
 import { homedir } from 'node:os'
 import type { Context } from './context.ts'
+import type { Environment } from './credentials.ts'
 import { readEnvironment } from './credentials.ts'
 import { exitCodes } from './exit-code.ts'
 import { Failure } from './failure.ts'
@@ -14,27 +15,27 @@ import { showFailure } from './show-failure.ts'
 import type { Language } from './text.ts'
 import { version } from './version.ts'
 
-const words = process.argv.slice(2)
-const environment = readEnvironment(homedir())
-let language = readLanguage(environment)
-const json = words.includes('--json')
-
-if (words.length > 0 && words.every((word) => word === '--version' || word === '-V' || word === '--json')) {
-  // The quickest of all commands needs neither the table nor the parser.
-  printVersion()
-} else {
+/** Runs one command line (without the program's own name) and ends the process with its exit code. */
+export async function main(words: readonly string[]): Promise<void> {
+  if (words.length > 0 && words.every((word) => word === '--version' || word === '-V' || word === '--json')) {
+    // The quickest of all commands needs neither the table nor the parser.
+    return printVersion(words.includes('--json'))
+  }
   enableCompileCache()
-  await leave(await run())
+  await leave(await run(words))
 }
 
-async function run(): Promise<number> {
+async function run(words: readonly string[]): Promise<number> {
+  const environment = readEnvironment(homedir())
+  const json = words.includes('--json')
+  let language = readLanguage(environment)
   let context: Context | undefined
   try {
     const [{ parse }, { commands }] = await Promise.all([import('./program.ts'), import('./commands.ts')])
-    language = await chosenLanguage()
+    language = await chosenLanguage(environment)
     const request = parse(words, commands, language)
     if (request.kind === 'version') {
-      printVersion()
+      printVersion(json)
       return exitCodes.ok.code
     }
     if (request.kind === 'help') {
@@ -53,16 +54,16 @@ async function run(): Promise<number> {
 }
 
 /** The environment's choice, else the one of `svc config`; a settings file that cannot be read is the command's to report. */
-async function chosenLanguage(): Promise<Language> {
+async function chosenLanguage(environment: Environment): Promise<Language> {
   const { Settings } = await import('./settings.ts')
   try {
     return readLanguage(environment, new Settings(environment).get('language').value)
   } catch {
-    return language
+    return readLanguage(environment)
   }
 }
 
-function printVersion(): void {
+function printVersion(json: boolean): void {
   process.stdout.write(json ? toJsonLine({ ok: true, result: { version: version() } }) : `${version()}\n`)
 }
 
@@ -85,3 +86,5 @@ function toFailure(error: unknown): Failure {
     { cause: error },
   )
 }
+
+if (import.meta.main) await main(process.argv.slice(2))

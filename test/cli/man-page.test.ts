@@ -24,7 +24,7 @@ t.test(
   { skip: spawnSync('groff', ['--version']).status === 0 ? false : 'groff is not installed' },
   async (t) => {
     for (const language of ['en', 'zh'] as const) {
-      const { stdout, stderr, status } = spawnSync('groff', ['-man', '-Tutf8', '-Kutf8', '-ww', '-P-cbu'], {
+      const { stdout, stderr, status } = spawnSync('groff', ['-man', '-mzh', '-Tutf8', '-Kutf8', '-ww', '-P-cbu'], {
         input: manPage(commands, '1.2.3', language),
         encoding: 'utf8',
       })

@@ -1,0 +1,34 @@
+/**
+ * Makes `dist/`, which is what the published package runs: the compiled sources, the files beside them that are not TypeScript
+ * (style sheets, scripts of pages), and the manual page. Run by `npm run build`.
+ */
+import { spawnSync } from 'node:child_process'
+import { cpSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+
+rmSync(`${root}dist`, { recursive: true, force: true })
+run(`${root}node_modules/typescript/bin/tsc`, ['--project', `${root}tsconfig.build.json`])
+for (const folder of ['src', 'plugins']) {
+  cpSync(`${root}${folder}`, `${root}dist/${folder}`, {
+    recursive: true,
+    filter: (path) => statSync(path).isDirectory() || !/\.(?:ts|md)$/.test(path),
+  })
+}
+writeFileSync(`${root}dist/svc.1`, run(`${root}dist/src/cli/main.js`, ['man']))
+
+/**
+ * @param {string} program
+ * @param {readonly string[]} words
+ */
+function run(program, words) {
+  const { status, stdout, stderr } = spawnSync(process.execPath, [program, ...words], {
+    cwd: root,
+    encoding: 'utf8',
+    env: { ...process.env, SVC_LANG: 'en' },
+  })
+  if (status === 0) return stdout
+  process.stderr.write(stdout + stderr)
+  process.exit(1)
+}

@@ -1,0 +1,21 @@
+import type { Text } from './text.ts'
+
+/** The variables that `svc` reads, for the man page. */
+export const environmentTable: readonly { readonly name: string; readonly summary: Text }[] = [
+  {
+    name: 'SVC_SITE_URL',
+    summary: { en: "the service's site; default http://127.0.0.1:8787", zh: '服务站点地址;默认 http://127.0.0.1:8787' },
+  },
+  { name: 'SVC_BASE_URL', summary: { en: "the API's address, where it is not the site's", zh: 'API 地址(与站点不同时)' } },
+  { name: 'SVC_API_KEY', summary: { en: 'an API key; goes before every other credential', zh: 'API 密钥;优先于其他凭据' } },
+  { name: 'SVC_TOKEN', summary: { en: 'a session token; goes before the kept session', zh: '会话令牌;优先于本机保存的会话' } },
+  { name: 'SVC_MODEL', summary: { en: 'the model of svc chat; default auto', zh: 'svc chat 使用的模型;默认 auto' } },
+  { name: 'SVC_LANG', summary: { en: "en or zh; default by the locale's variables", zh: 'en 或 zh;默认取决于系统语言环境' } },
+  { name: 'SVC_SOCKET', summary: { en: "the workbench's socket", zh: '工作台的套接字路径' } },
+  { name: 'SVC_NO_START', summary: { en: 'not empty: do not start the workbench', zh: '非空时不自动启动工作台' } },
+  { name: 'NO_COLOR', summary: { en: 'not empty: no colours and no styles', zh: '非空时不使用颜色和样式' } },
+  {
+    name: 'FORCE_COLOR',
+    summary: { en: 'not empty: styles also where the output is not a terminal', zh: '非空时即使输出不是终端也使用样式' },
+  },
+]

@@ -1,0 +1,248 @@
+import type { Context } from '../context.ts'
+import { Failure } from '../failure.ts'
+import { version } from '../version.ts'
+import { newRequestId } from './request-id.ts'
+import { serviceFailure } from './service-failure.ts'
+import type { Credential, Site } from './site.ts'
+
+export interface ServiceRequest {
+  readonly method: 'GET' | 'POST'
+  /** `/v1/…` goes to the API's address, everything else to the site. */
+  readonly path: string
+  readonly body?: unknown
+  readonly credential?: Credential
+  /** Stops this request alone; Ctrl-C on the whole command is added by itself. */
+  readonly signal?: AbortSignal
+  /** Until the whole answer is there, or for a stream between two of its pieces. `--timeout` goes first. */
+  readonly timeoutMs?: number
+}
+
+export interface Answer {
+  readonly body: unknown
+  readonly requestId: string
+}
+
+const defaultTimeoutMs = 30_000
+/** No document of the service comes near; what is longer is not ours. */
+const longestAnswer = 32 * 1024 * 1024
+
+/**
+ * One question, one JSON answer. Throws the service's failure with its Ref line, `unreachable` with the cause and the id that was
+ * sent, or `timeout`.
+ */
+export async function call(context: Context, site: Site, request: ServiceRequest): Promise<Answer> {
+  await using exchange = await open(context, site, request, 'application/json')
+  const body = parse(await exchange.text())
+  if (body === undefined) throw notTheService(exchange.url, exchange.response)
+  return { body, requestId: exchange.requestId }
+}
+
+export interface Exchange extends AsyncDisposable {
+  readonly url: URL
+  readonly response: Response
+  readonly requestId: string
+  /** The body in pieces; the time limit starts again with each. */
+  pieces(): AsyncGenerator<Uint8Array>
+  text(): Promise<string>
+}
+
+/** Sends the request and returns once a successful answer has begun; dispose it to be sure that the connection is given up. */
+export async function open(context: Context, site: Site, request: ServiceRequest, accept: string): Promise<Exchange> {
+  const url = new URL((request.path.startsWith('/v1/') ? site.apiUrl : site.siteUrl) + request.path)
+  const requestId = newRequestId(context)
+  const limit = new Deadline(context.timeoutMs ?? request.timeoutMs ?? defaultTimeoutMs)
+  const stops = [context.signal, limit.signal, ...(request.signal === undefined ? [] : [request.signal])]
+  const explain = (error: unknown) => toFailure(error, url, requestId, limit, stops)
+  context.detail(`${request.method} ${url.href} · x-svc-request-id: ${requestId}`)
+  try {
+    const response = await fetch(url, {
+      method: request.method,
+      headers: {
+        accept,
+        'x-svc-request-id': requestId,
+        'user-agent': `svc/${version()}`,
+        ...(request.body === undefined ? {} : { 'content-type': 'application/json' }),
+        ...(request.credential === undefined ? {} : { authorization: `Bearer ${request.credential.token}` }),
+      },
+      // A redirect would carry the token to an address that nobody chose.
+      redirect: 'manual',
+      signal: AbortSignal.any(stops),
+      ...(request.body === undefined ? {} : { body: JSON.stringify(request.body) }),
+    })
+    const exchange = new OpenExchange(url, response, requestId, limit, explain)
+    if (response.status >= 300) await exchange.fail()
+    return exchange
+  } catch (error) {
+    limit.clear()
+    throw explain(error)
+  }
+}
+
+class OpenExchange implements Exchange {
+  readonly url: URL
+  readonly response: Response
+  readonly requestId: string
+  readonly #limit: Deadline
+  readonly #explain: (error: unknown) => unknown
+
+  constructor(url: URL, response: Response, requestId: string, limit: Deadline, explain: (error: unknown) => unknown) {
+    this.url = url
+    this.response = response
+    this.requestId = requestId
+    this.#limit = limit
+    this.#explain = explain
+  }
+
+  async *pieces(): AsyncGenerator<Uint8Array> {
+    try {
+      for await (const piece of this.response.body ?? []) {
+        this.#limit.restart()
+        yield piece
+      }
+    } catch (error) {
+      throw this.#explain(error)
+    }
+  }
+
+  async text(): Promise<string> {
+    const decoder = new TextDecoder()
+    let text = ''
+    try {
+      for await (const piece of this.response.body ?? []) {
+        text += decoder.decode(piece, { stream: true })
+        if (text.length > longestAnswer) throw notTheService(this.url, this.response)
+      }
+    } catch (error) {
+      throw this.#explain(error)
+    }
+    return text + decoder.decode()
+  }
+
+  /** The answer is a failure: throws what it says. */
+  async fail(): Promise<never> {
+    const { status, headers } = this.response
+    if (status < 400) throw redirected(this.url, this.response)
+    const body = parse(await this.text())
+    throw serviceFailure({ status, headers, body, requestId: this.requestId })
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#limit.clear()
+    if (this.response.body?.locked === false) await this.response.body.cancel().catch(() => {})
+  }
+}
+
+/** A time limit that can start again. */
+class Deadline {
+  readonly ms: number
+  readonly #controller = new AbortController()
+  #timer: NodeJS.Timeout | undefined
+
+  constructor(ms: number) {
+    this.ms = ms
+    this.restart()
+  }
+
+  get signal(): AbortSignal {
+    return this.#controller.signal
+  }
+
+  restart(): void {
+    clearTimeout(this.#timer)
+    this.#timer = setTimeout(() => this.#controller.abort(), this.ms)
+  }
+
+  clear(): void {
+    clearTimeout(this.#timer)
+  }
+}
+
+function toFailure(error: unknown, url: URL, requestId: string, limit: Deadline, stops: readonly AbortSignal[]): unknown {
+  if (error instanceof Failure) return error
+  const sent = { en: `request id: ${requestId}`, zh: `请求 ID:${requestId}` }
+  const details = { requestId, address: url.origin }
+  if (limit.signal.aborted) {
+    const seconds = limit.ms / 1000
+    return new Failure(
+      'timeout',
+      { en: `No answer from ${url.origin} within ${seconds} s.`, zh: `${url.origin} 在 ${seconds} 秒内没有响应。` },
+      {
+        exit: 'timeout',
+        hints: [sent, { en: 'wait longer: --timeout <seconds>', zh: '延长等待:--timeout <秒>' }],
+        details,
+        cause: error,
+      },
+    )
+  }
+  if (stops.some((stop) => stop.aborted)) return error
+  const why = causeOf(error)
+  return new Failure(
+    'unreachable',
+    { en: `Could not reach ${url.origin}: ${why}.`, zh: `无法连接 ${url.origin}:${why}。` },
+    {
+      exit: 'tryAgain',
+      hints: [
+        sent,
+        { en: 'is the address right? svc config set site_url <url>', zh: '地址是否正确?svc config set site_url <url>' },
+      ],
+      details: { ...details, cause: why },
+      cause: error,
+    },
+  )
+}
+
+/** The innermost words: "fetch failed" alone helps nobody. */
+function causeOf(error: unknown): string {
+  const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error
+  const code = cause instanceof Error && 'code' in cause && typeof cause.code === 'string' ? cause.code : undefined
+  const known = code === undefined ? undefined : causes[code]
+  const message = cause instanceof Error ? cause.message : String(cause)
+  if (known !== undefined) return `${known} (${code})`
+  return code === undefined || message.includes(code) ? message : `${message} (${code})`
+}
+
+const causes: Readonly<Record<string, string>> = {
+  ECONNREFUSED: 'nothing listens there',
+  ENOTFOUND: 'there is no such host',
+  EAI_AGAIN: 'the name could not be looked up',
+  ECONNRESET: 'the connection was cut',
+  UND_ERR_SOCKET: 'the connection was cut',
+  EHOSTUNREACH: 'no way to that host',
+  ENETUNREACH: 'no network',
+}
+
+function redirected(url: URL, response: Response): Failure {
+  const target = response.headers.get('location') ?? ''
+  const to = URL.canParse(target, url) ? new URL(target, url).origin : 'elsewhere'
+  return new Failure(
+    'redirected',
+    {
+      en: `${url.origin} sends this request on to ${to}; it was not followed.`,
+      zh: `${url.origin} 将请求重定向到 ${to},未跟随。`,
+    },
+    {
+      hints: [
+        { en: `if that is the right address: svc config set site_url ${to}`, zh: `若该地址正确:svc config set site_url ${to}` },
+      ],
+    },
+  )
+}
+
+function notTheService(url: URL, response: Response): Failure {
+  return new Failure(
+    'unexpected_answer',
+    {
+      en: `${url.origin} answered HTTP ${response.status} with something that is not the service's JSON.`,
+      zh: `${url.origin} 返回 HTTP ${response.status},但内容不是本服务的 JSON。`,
+    },
+    { hints: [{ en: 'is the address right? svc config list', zh: '地址是否正确?svc config list' }] },
+  )
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}

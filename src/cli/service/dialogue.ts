@@ -1,0 +1,88 @@
+import { createInterface } from 'node:readline'
+import type { Context } from '../context.ts'
+import type { ExitCode } from '../exit-code.ts'
+import { exitCodes } from '../exit-code.ts'
+import { Failure } from '../failure.ts'
+import { showFailure } from '../show-failure.ts'
+import type { Talk } from './chat.ts'
+import { streamOnce, systemMessage } from './chat.ts'
+import type { Message } from './chat-turn.ts'
+
+/**
+ * A conversation on a terminal. The model sees every earlier turn; arrow keys bring back earlier lines. Ctrl-C during an answer
+ * stops that answer only (and the service cancels the turn), Ctrl-C or Ctrl-D at the prompt ends the dialogue. A turn that failed is
+ * shown and taken out of the conversation, so it can be asked again.
+ */
+export async function dialogue(context: Context, talk: Talk, opening: string): Promise<ExitCode | void> {
+  const messages: Message[] = [...systemMessage(talk)]
+  let history: string[] = []
+  context.note({
+    en: `${talk.model} · /clear forgets the conversation · /exit or Ctrl-D leaves`,
+    zh: `${talk.model} · /clear 清空对话 · /exit 或 Ctrl-D 退出`,
+  })
+  let pending = opening
+  for (;;) {
+    const line = pending === '' ? await ask(context, history) : { text: pending, history }
+    pending = ''
+    if (line === 'interrupted') return exitCodes.interrupted.code
+    if (line === 'end') return
+    history = line.history
+    const text = line.text.trim()
+    if (text === '/exit' || text === '/quit') return
+    if (text === '/clear') messages.splice(0, messages.length, ...systemMessage(talk))
+    if (text === '' || text === '/clear') continue
+    const answer = await turn(context, talk, [...messages, { role: 'user', content: text }])
+    if (answer !== undefined) messages.push({ role: 'user', content: text }, { role: 'assistant', content: answer })
+  }
+}
+
+/** The answer's text; undefined where it was stopped or failed, and that has been said. */
+async function turn(context: Context, talk: Talk, messages: readonly Message[]): Promise<string | undefined> {
+  const stop = new AbortController()
+  const release = context.interrupted(() => stop.abort())
+  try {
+    const { text } = await streamOnce(context, talk, messages, stop.signal)
+    return text
+  } catch (error) {
+    if (stop.signal.aborted) {
+      context.note({ en: '(stopped)', zh: '(已停止)' })
+    } else if (error instanceof Failure) {
+      showFailure(error, context, context.language)
+    } else {
+      throw error
+    }
+    return undefined
+  } finally {
+    release()
+  }
+}
+
+/**
+ * One line from the person. The line editor lives only while it is needed: during an answer the terminal is in its ordinary mode,
+ * where Ctrl-C is a signal.
+ */
+function ask(context: Context, history: readonly string[]): Promise<{ text: string; history: string[] } | 'interrupted' | 'end'> {
+  return new Promise((resolve) => {
+    const editor = createInterface({
+      input: context.stdin,
+      output: process.stderr,
+      terminal: true,
+      history: [...history],
+      historySize: 200,
+    })
+    let kept = [...history]
+    editor.on('history', (lines: string[]) => {
+      kept = lines
+    })
+    const close = (answer: { text: string; history: string[] } | 'interrupted' | 'end') => {
+      resolve(answer)
+      editor.close()
+    }
+    editor.on('SIGINT', () => {
+      context.stderr.write('\n')
+      close('interrupted')
+    })
+    editor.on('close', () => resolve('end'))
+    editor.question('> ', (text) => close({ text, history: kept }))
+  })
+}

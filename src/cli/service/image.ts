@@ -1,0 +1,86 @@
+import { closeSync, constants, existsSync, openSync, renameSync, rmSync, writeSync } from 'node:fs'
+import { extname } from 'node:path'
+import type { Run } from '../command.ts'
+import type { Context } from '../context.ts'
+import { Failure } from '../failure.ts'
+import { terminalLine, terminalText } from '../terminal-text.ts'
+import { wholeTurn } from './chat-turn.ts'
+import { fetchPicture } from './picture.ts'
+import { needCredential, readSite } from './site.ts'
+
+/** A picture from the image product, saved to a file; the answer's links are what the pictures are fetched from. */
+export const run: Run = async (context, args, options) => {
+  const site = readSite(context)
+  const credential = needCredential(context, site, 'any')
+  const model = options.text('model') ?? 'svc-img'
+  const wanted = options.text('output')
+  const force = options.flag('force')
+  // Asked before it costs anything.
+  if (wanted !== undefined && existsSync(wanted) && !force) throw exists(wanted)
+  const prompt = args.list('prompt').join(' ')
+  const done = context.progress({ en: 'Drawing …', zh: '正在生成图片 …' })
+  const turn = await wholeTurn(context, site, credential, { model, messages: [{ role: 'user', content: prompt }] }).finally(done)
+  const links = pictureLinks(turn.text)
+  if (links.length === 0) {
+    throw new Failure(
+      'no_picture',
+      {
+        en: `The answer holds no picture: ${terminalLine(turn.text).slice(0, 300)}`,
+        zh: `回答中没有图片:${terminalLine(turn.text).slice(0, 300)}`,
+      },
+      { details: { requestId: turn.request_id } },
+    )
+  }
+  const files: { readonly file: string; readonly bytes: number; readonly type: string }[] = []
+  for (const [index, link] of links.entries()) {
+    const picture = await fetchPicture(context, link)
+    const file = fileName(context, wanted, index, links.length, picture.extension)
+    save(file, picture.bytes, force)
+    files.push({ file, bytes: picture.bytes.length, type: picture.type })
+  }
+  context.result({ files, links, model: turn.model, request_id: turn.request_id }, () =>
+    files.map(({ file }) => context.say({ en: `Saved ${terminalText(file)}`, zh: `已保存 ${terminalText(file)}` })).join('\n'),
+  )
+}
+
+/** The addresses of Markdown images, in order, each once. */
+export function pictureLinks(markdown: string): readonly string[] {
+  const links = [...markdown.matchAll(/!\[[^\]]*\]\(\s*<?([^\s)>]+)>?[^)]*\)/g)].map((match) => match[1] ?? '')
+  return [...new Set(links)].filter((link) => /^https?:\/\//.test(link) && URL.canParse(link))
+}
+
+/** `sunset.png`, `sunset-2.png` …; without a wish `image-<time>.png`. */
+function fileName(context: Context, wanted: string | undefined, index: number, count: number, extension: string): string {
+  const stamp = new Date(context.now()).toISOString().slice(0, 19).replaceAll(/\D/g, '')
+  const base = wanted ?? `image-${stamp}${extension}`
+  if (count === 1 || index === 0) return base
+  const end = extname(base)
+  return `${base.slice(0, base.length - end.length)}-${index + 1}${end}`
+}
+
+/** Whole or not at all, and never over something that is there unless it was allowed. */
+function save(path: string, bytes: Uint8Array, force: boolean): void {
+  if (!force && existsSync(path)) throw exists(path)
+  const temporary = `${path}.${process.pid}.part`
+  try {
+    const file = openSync(temporary, constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL, 0o644)
+    try {
+      for (let at = 0; at < bytes.length;) at += writeSync(file, bytes, at)
+    } finally {
+      closeSync(file)
+    }
+    renameSync(temporary, path)
+  } catch (error) {
+    rmSync(temporary, { force: true })
+    const why = error instanceof Error ? error.message : String(error)
+    throw new Failure('file_unwritable', { en: `Cannot write ${path}: ${why}`, zh: `无法写入 ${path}:${why}` }, { cause: error })
+  }
+}
+
+function exists(path: string): Failure {
+  return new Failure(
+    'file_exists',
+    { en: `${path} is there already.`, zh: `${path} 已存在。` },
+    { hints: [{ en: 'another name: --output <file>; to replace it: --force', zh: '换个文件名:--output <文件>;覆盖:--force' }] },
+  )
+}

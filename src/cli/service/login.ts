@@ -1,0 +1,205 @@
+import { spawn } from 'node:child_process'
+import { hostname } from 'node:os'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Run } from '../command.ts'
+import type { Context } from '../context.ts'
+import type { StoredSession } from '../credentials.ts'
+import { CredentialStore } from '../credentials.ts'
+import { Failure } from '../failure.ts'
+import type { Fields } from '../record.ts'
+import { number, record, string } from '../record.ts'
+import { terminalLine } from '../terminal-text.ts'
+import { version } from '../version.ts'
+import { call } from './client.ts'
+import type { Site } from './site.ts'
+import { readSite, signInHint } from './site.ts'
+
+/**
+ * Device login (RFC 8628 in the service's words): shows an address and a code, waits until the request is approved in a browser,
+ * and keeps the session that comes back. The address is printed before anything else is tried: on a machine without a
+ * display it is all there is.
+ */
+export const run: Run = async (context, _args, options) => {
+  const site = readSite(context)
+  const store = new CredentialStore(context.environment)
+  if (site.siteUrl.startsWith('http:') && !isLoopback(new URL(site.siteUrl).hostname)) {
+    context.note({ en: 'warning: this address is not encrypted (http)', zh: '警告:该地址未加密(http)' })
+  }
+  const { body } = await call(context, site, {
+    method: 'POST',
+    path: '/api/membership/auth/device/start',
+    body: { client: 'svc-cli', client_version: version(), hostname: hostname() },
+  })
+  const start = readStart(record(body), site)
+  tell(context, start)
+  const stopOffering = offerBrowser(context, start.completeUri, options.flag('no-browser'))
+  try {
+    const approved = await waitForApproval(context, site, start)
+    const session = toSession(approved, site, context.now())
+    store.save(site.siteOrigin, session)
+    context.result({ site: site.siteOrigin, account: session.account ?? null, expires_at: session.expiresAt ?? null }, () =>
+      context.say({
+        en: `Signed in at ${site.siteOrigin}${asWhom(session)}.`,
+        zh: `已登录 ${site.siteOrigin}${asWhom(session)}。`,
+      }),
+    )
+  } finally {
+    stopOffering()
+  }
+}
+
+interface Start {
+  readonly deviceCode: string
+  readonly userCode: string
+  readonly uri: string
+  readonly completeUri: string
+  readonly intervalMs: number
+  readonly lifeMs: number
+}
+
+function readStart(body: Fields, site: Site): Start {
+  const deviceCode = string(body['device_code'])
+  const completeUri = string(body['verification_uri_complete'])
+  if (deviceCode === undefined || completeUri === undefined) {
+    throw new Failure('unexpected_answer', {
+      en: `${site.siteOrigin} did not start a device login.`,
+      zh: `${site.siteOrigin} 未能开始设备登录。`,
+    })
+  }
+  return {
+    deviceCode,
+    completeUri,
+    userCode: terminalLine(string(body['user_code']) ?? ''),
+    uri: string(body['verification_uri']) ?? completeUri,
+    // RFC 8628: five seconds where the server names no interval.
+    intervalMs: (number(body['interval']) ?? 5) * 1000,
+    lifeMs: (number(body['expires_in']) ?? 600) * 1000,
+  }
+}
+
+function tell(context: Context, start: Start): void {
+  if (context.json) {
+    const { userCode, uri, completeUri, lifeMs } = start
+    context.event({
+      event: 'device_code',
+      user_code: userCode,
+      verification_uri: uri,
+      verification_uri_complete: completeUri,
+      expires_in: lifeMs / 1000,
+    })
+  }
+  // Not a note: without this line nobody could sign in, so `--quiet` keeps it.
+  context.stderr.write(
+    [
+      context.say({ en: 'Open this address in a browser and approve:', zh: '请在浏览器中打开以下地址并批准:' }),
+      '',
+      `  ${terminalLine(start.completeUri)}`,
+      '',
+      context.say({ en: `The code there must be: ${start.userCode}`, zh: `页面上的代码应为:${start.userCode}` }),
+      '',
+    ].join('\n'),
+  )
+}
+
+/** Polls at the server's pace until the user has decided. A network that fails for a moment does not end the login. */
+async function waitForApproval(context: Context, site: Site, start: Start): Promise<Fields> {
+  const endsAt = context.now() + start.lifeMs
+  let intervalMs = start.intervalMs
+  while (context.now() < endsAt) {
+    await sleep(intervalMs, undefined, { signal: context.signal })
+    const answer = await poll(context, site, start.deviceCode)
+    if (answer instanceof Failure) {
+      const wait = answer.code === 'rate_limited' ? number(answer.details?.['retryAfter']) : undefined
+      intervalMs = Math.min(Math.max(intervalMs * 2, (wait ?? 0) * 1000), 60_000)
+      context.detail(answer.text)
+    } else if (string(answer['sessionToken']) !== undefined) {
+      return answer
+    } else {
+      const slower = answer['error'] === 'slow_down' ? intervalMs + 5000 : intervalMs
+      const named = number(answer['interval'])
+      intervalMs = named === undefined ? slower : named * 1000
+    }
+  }
+  throw new Failure(
+    'expired_token',
+    { en: 'The code has expired before it was approved.', zh: '代码在批准之前已过期。' },
+    { exit: 'signIn', hints: [signInHint] },
+  )
+}
+
+/** A failure that may pass is an answer too. */
+async function poll(context: Context, site: Site, deviceCode: string): Promise<Fields | Failure> {
+  try {
+    const { body } = await call(context, site, {
+      method: 'POST',
+      path: '/api/membership/auth/device/poll',
+      body: { device_code: deviceCode },
+    })
+    return record(body)
+  } catch (error) {
+    if (error instanceof Failure && passing.has(error.exit)) return error
+    throw error
+  }
+}
+
+const passing: ReadonlySet<string> = new Set(['tryAgain', 'timeout'])
+
+function toSession(answer: Fields, site: Site, now: number): StoredSession {
+  const account = record(answer['account'])
+  const [id, email, plan, expiresAt] = [account['id'], account['email_masked'], account['plan'], answer['expires_at']].map(string)
+  return {
+    token: string(answer['sessionToken']) ?? '',
+    apiOrigin: site.apiOrigin,
+    signedInAt: now,
+    ...(expiresAt === undefined ? {} : { expiresAt }),
+    account: {
+      ...(id === undefined ? {} : { id }),
+      ...(email === undefined ? {} : { email_masked: email }),
+      ...(plan === undefined ? {} : { plan }),
+    },
+  }
+}
+
+function asWhom({ account }: StoredSession): string {
+  const email = terminalLine(account?.email_masked ?? '')
+  const plan = terminalLine(account?.plan ?? '')
+  return email === '' ? '' : ` · ${email}${plan === '' ? '' : ` · ${plan}`}`
+}
+
+/**
+ * Enter opens the browser, and only Enter: a window is never opened by itself. Only where a person and a display are; over ssh the
+ * browser would open on the wrong machine.
+ */
+function offerBrowser(context: Context, address: string, refused: boolean): () => void {
+  const { stdin, stderr, environment } = context
+  const isWeb = URL.canParse(address) && /^https?:$/.test(new URL(address).protocol)
+  if (refused || !isWeb || !stdin.isTTY || !stderr.isTerminal || !hasDisplay(environment.variables, environment.platform))
+    return () => {}
+  context.note({ en: 'Press Enter to open it here, or just wait.', zh: '按回车键在本机打开,或直接等待。' })
+  const onEnter = () => openBrowser(address, environment.platform)
+  stdin.once('data', onEnter)
+  stdin.resume()
+  return () => {
+    stdin.off('data', onEnter)
+    stdin.pause()
+  }
+}
+
+function hasDisplay(variables: Readonly<Record<string, string | undefined>>, platform: NodeJS.Platform): boolean {
+  const set = (name: string) => (variables[name] ?? '') !== ''
+  if (set('SSH_CONNECTION') || set('SSH_TTY')) return false
+  return platform === 'darwin' || platform === 'win32' || set('DISPLAY') || set('WAYLAND_DISPLAY')
+}
+
+function openBrowser(address: string, platform: NodeJS.Platform): void {
+  const [program, ...words] =
+    platform === 'darwin' ? ['open', address] : platform === 'win32' ? ['explorer.exe', address] : ['xdg-open', address]
+  const opener = spawn(program ?? '', words, { stdio: 'ignore', detached: true })
+  // The address is on the screen already; a missing opener is no reason to stop waiting.
+  opener.on('error', () => {})
+  opener.unref()
+}
+
+function isLoopback(host: string): boolean {
+  return host === 'localhost' || host.endsWith('.localhost') || host === '[::1]' || host.startsWith('127.')
+}

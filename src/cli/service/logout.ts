@@ -1,0 +1,52 @@
+import type { Run } from '../command.ts'
+import { CredentialStore } from '../credentials.ts'
+import { Failure } from '../failure.ts'
+import { call } from './client.ts'
+import { readSite } from './site.ts'
+
+/** Ends the session at the service, then forgets it here. If the service cannot be reached nothing changes, so that it can be tried again. */
+export const run: Run = async (context, _args, options) => {
+  const site = readSite(context)
+  const store = new CredentialStore(context.environment)
+  const stored = store.read(site.siteOrigin)
+  if (stored === undefined) {
+    context.result({ site: site.siteOrigin, ended: false }, () =>
+      context.say({ en: `There is no session for ${site.siteOrigin} here.`, zh: `本机没有 ${site.siteOrigin} 的会话。` }),
+    )
+    return
+  }
+  const atServer = !options.flag('local')
+  if (atServer) {
+    try {
+      await call(context, site, {
+        method: 'POST',
+        path: '/api/membership/auth/sign-out',
+        body: {},
+        credential: { kind: 'session', token: stored.token, from: 'file' },
+      })
+    } catch (error) {
+      // A session that the service no longer knows has ended already.
+      if (!(error instanceof Failure)) throw error
+      if (error.code !== 'sign_in_required') {
+        const { code, text, exit, ref, details } = error
+        const hints = [
+          ...error.hints,
+          { en: 'to forget it only here: svc logout --local', zh: '仅在本机清除:svc logout --local' },
+        ]
+        throw new Failure(code, text, { exit, hints, cause: error, ...(ref && { ref }), ...(details && { details }) })
+      }
+    }
+  }
+  store.remove(site.siteOrigin)
+  for (const name of ['SVC_API_KEY', 'SVC_TOKEN']) {
+    if ((context.environment.variables[name] ?? '') !== '') {
+      context.note({
+        en: `${name} is still set in this terminal and will be used.`,
+        zh: `当前终端仍设置了 ${name},后续命令会继续使用。`,
+      })
+    }
+  }
+  context.result({ site: site.siteOrigin, ended: true, at_server: atServer }, () =>
+    context.say({ en: `Signed out of ${site.siteOrigin}.`, zh: `已退出 ${site.siteOrigin}。` }),
+  )
+}

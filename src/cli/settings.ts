@@ -1,0 +1,105 @@
+import { join } from 'node:path'
+import type { Environment } from './credentials.ts'
+import { configFolder, readPrivate, writePrivate } from './credentials.ts'
+import { Failure, usageFailure } from './failure.ts'
+import type { Text } from './text.ts'
+
+/** What `svc config` can set. The variable of the environment, where it is set, goes first. */
+export const settings = {
+  site_url: {
+    variable: 'SVC_SITE_URL',
+    preset: 'http://127.0.0.1:8787',
+    summary: { en: "the service's site", zh: '服务站点地址' },
+  },
+  base_url: {
+    variable: 'SVC_BASE_URL',
+    preset: undefined,
+    summary: { en: "the API's address, where it is not the site's", zh: 'API 地址(与站点不同时)' },
+  },
+  model: { variable: 'SVC_MODEL', preset: 'auto', summary: { en: 'the model of svc chat', zh: 'svc chat 使用的模型' } },
+  language: { variable: 'SVC_LANG', preset: undefined, summary: { en: 'en or zh', zh: 'en 或 zh' } },
+} as const satisfies Record<string, { readonly variable: string; readonly preset: string | undefined; readonly summary: Text }>
+
+export type SettingName = keyof typeof settings
+
+export function isSettingName(name: string): name is SettingName {
+  return Object.hasOwn(settings, name)
+}
+
+export interface Setting {
+  readonly value: string | undefined
+  readonly from: 'environment' | 'file' | 'default'
+}
+
+/** The settings file, `config.json` beside the sessions; it holds no secret. */
+export class Settings {
+  readonly path: string
+  readonly #environment: Environment
+
+  constructor(environment: Environment) {
+    this.#environment = environment
+    this.path = join(configFolder(environment), 'config.json')
+  }
+
+  get(name: SettingName): Setting {
+    const { variable, preset } = settings[name]
+    const set = this.#environment.variables[variable]
+    if (set !== undefined && set !== '') return { value: set, from: 'environment' }
+    const kept = this.#read()[name]
+    return typeof kept === 'string' ? { value: kept, from: 'file' } : { value: preset, from: 'default' }
+  }
+
+  /** Throws a usage failure for a value that cannot work. */
+  set(name: SettingName, value: string): void {
+    check(name, value)
+    this.#write({ ...this.#read(), [name]: value })
+  }
+
+  unset(name: SettingName): void {
+    const { [name]: _, ...rest } = this.#read()
+    this.#write(rest)
+  }
+
+  #read(): Readonly<Record<string, unknown>> {
+    const text = readPrivate(this.path)
+    if (text === undefined) return {}
+    try {
+      const read: unknown = JSON.parse(text)
+      if (typeof read === 'object' && read !== null && !Array.isArray(read)) return read as Readonly<Record<string, unknown>>
+    } catch {
+      // The sentence below says it.
+    }
+    throw new Failure(
+      'config_unreadable',
+      { en: `The settings file is not a JSON object: ${this.path}`, zh: `配置文件不是 JSON 对象:${this.path}` },
+      { hints: [{ en: 'correct it, or move it away', zh: '请修正或移走该文件' }] },
+    )
+  }
+
+  #write(values: Readonly<Record<string, unknown>>): void {
+    writePrivate(this.path, `${JSON.stringify(values, null, 2)}\n`)
+  }
+}
+
+function check(name: SettingName, value: string): void {
+  if (name === 'language' && value !== 'en' && value !== 'zh') {
+    throw usageFailure({ en: `language is en or zh, not '${value}'.`, zh: `language 只能是 en 或 zh,而不是“${value}”。` })
+  }
+  if (name === 'site_url' || name === 'base_url') parseAddress(name, value)
+  if (value === '')
+    throw usageFailure({
+      en: `${name} needs a value; to forget it: svc config unset ${name}`,
+      zh: `${name} 需要一个值;清除请用:svc config unset ${name}`,
+    })
+}
+
+/** An http or https address without name and password in it. */
+export function parseAddress(name: string, value: string): URL {
+  const url = URL.canParse(value) ? new URL(value) : undefined
+  if (url !== undefined && (url.protocol === 'http:' || url.protocol === 'https:') && url.username === '' && url.password === '')
+    return url
+  throw usageFailure({
+    en: `${name} must be an http or https address such as https://example.org, not '${value}'.`,
+    zh: `${name} 必须是 http 或 https 地址(例如 https://example.org),而不是“${value}”。`,
+  })
+}

@@ -1,0 +1,31 @@
+import { styleText } from 'node:util'
+import type { Sink } from './context.ts'
+import type { ExitCode } from './exit-code.ts'
+import { exitCodes } from './exit-code.ts'
+import type { Failure } from './failure.ts'
+import { toJsonLine } from './output.ts'
+import type { Language, Text } from './text.ts'
+import { inLanguage } from './text.ts'
+
+/**
+ * The one place where a failure is shown. Standard error gets the sentence, what to do, and last the line `Ref: …`;
+ * with `--json` standard output gets the document as well. Returns the exit code.
+ */
+export function showFailure(
+  failure: Failure,
+  output: { readonly stdout: Pick<Sink, 'write'>; readonly stderr: Pick<Sink, 'write' | 'styled'>; readonly json: boolean },
+  language: Language,
+): ExitCode {
+  const { stdout, stderr, json } = output
+  const say = (text: Text) => inLanguage(text, language)
+  const label = say({ en: 'error:', zh: '错误:' })
+  const styled = stderr.styled ? styleText(['bold', 'red'], label, { validateStream: false }) : label
+  const lines = [`${styled} ${say(failure.text)}`, ...failure.hints.map((hint) => `  ${say(hint)}`)]
+  if (failure.ref !== undefined) lines.push(failure.ref)
+  stderr.write(`${lines.join('\n')}\n`)
+  if (json) {
+    const { code, ref, details } = failure
+    stdout.write(toJsonLine({ ok: false, error: { code, message: say(failure.text), ref, details } }))
+  }
+  return exitCodes[failure.exit].code
+}

@@ -1,0 +1,18 @@
+import type { Row } from './command.ts'
+import { isGroup } from './command.ts'
+
+/** A row and the words that lead to it. */
+export interface Place {
+  readonly path: readonly string[]
+  readonly row: Row
+}
+
+/** Every row that people may see, groups before their commands. */
+export function walk(rows: readonly Row[], above: readonly string[] = []): readonly Place[] {
+  return rows
+    .filter((row) => row.hidden !== true)
+    .flatMap((row) => {
+      const path = [...above, row.name]
+      return [{ path, row }, ...(isGroup(row) ? walk(row.commands, path) : [])]
+    })
+}

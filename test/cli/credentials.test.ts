@@ -1,0 +1,64 @@
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import t from 'tap'
+import type { Test } from 'tap'
+import { CredentialStore } from '../../src/cli/credentials.ts'
+
+const session = { token: 'svc_sess_x', apiOrigin: 'https://a.example', signedInAt: 1 }
+
+function store(t: Test) {
+  const home = t.testdir()
+  return new CredentialStore({ variables: { XDG_CONFIG_HOME: home }, platform: 'linux', home })
+}
+
+t.test('a session is kept in a 0600 file in a 0700 folder, for one origin', async (t) => {
+  const sessions = store(t)
+  sessions.save('https://a.example', session)
+  t.equal(statSync(sessions.path).mode & 0o777, 0o600)
+  t.equal(statSync(dirname(sessions.path)).mode & 0o777, 0o700)
+  t.strictSame(sessions.read('https://a.example'), session)
+  t.equal(sessions.read('https://b.example'), undefined)
+  t.equal(sessions.read('http://a.example'), undefined, 'another scheme is another origin')
+})
+
+t.test('sessions of other sites stay when one is kept or removed', async (t) => {
+  const sessions = store(t)
+  sessions.save('https://a.example', session)
+  sessions.save('https://b.example', { ...session, token: 'svc_sess_y' })
+  t.equal(sessions.remove('https://a.example'), true)
+  t.equal(sessions.remove('https://a.example'), false)
+  t.equal(sessions.read('https://b.example')?.token, 'svc_sess_y')
+})
+
+t.test('the file is written whole: nothing is left beside it', async (t) => {
+  const sessions = store(t)
+  sessions.save('https://a.example', session)
+  sessions.save('https://a.example', { ...session, token: 'svc_sess_z' })
+  t.strictSame(readdirSync(dirname(sessions.path)), ['credentials.json'])
+  t.match(readFileSync(sessions.path, 'utf8'), 'svc_sess_z')
+})
+
+t.test('a file that others could read is closed to them', async (t) => {
+  const sessions = store(t)
+  sessions.save('https://a.example', session)
+  chmodSync(sessions.path, 0o644)
+  sessions.read('https://a.example')
+  t.equal(statSync(sessions.path).mode & 0o777, 0o600)
+})
+
+t.test('a file that cannot be understood is said to be, and is not overwritten', async (t) => {
+  const sessions = store(t)
+  mkdirSync(dirname(sessions.path), { recursive: true })
+  for (const text of ['{', '[]', '{"sites":7}', '']) {
+    writeFileSync(sessions.path, text, { mode: 0o600 })
+    t.throws(() => sessions.save('https://a.example', session), { code: 'credentials_unreadable' }, text)
+    t.equal(readFileSync(sessions.path, 'utf8'), text)
+  }
+})
+
+t.test('a folder that cannot be written to is a failure that names the file', async (t) => {
+  const home = t.testdir({ file: 'not a folder' })
+  const sessions = new CredentialStore({ variables: { XDG_CONFIG_HOME: join(home, 'file') }, platform: 'linux', home })
+  t.throws(() => sessions.save('https://a.example', session), { code: /^file_un/ })
+  t.notOk(existsSync(sessions.path))
+})

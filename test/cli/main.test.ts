@@ -1,0 +1,49 @@
+import { readFileSync } from 'node:fs'
+import t from 'tap'
+import { svc } from '../support/run-svc.ts'
+
+const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'))
+
+t.test('version and help: to standard output, exit 0, no network', async (t) => {
+  const home = t.testdir()
+  for (const words of [['--version'], ['-V'], ['--version', '--no-color'], ['chat', '--version']]) {
+    t.strictSame(await svc(words, { home }), { code: 0, stdout: `${version}\n`, stderr: '' }, words.join(' '))
+  }
+  t.equal((await svc(['--version', '--json'], { home })).stdout, `{"ok":true,"result":{"version":"${version}"}}\n`)
+  for (const words of [['--help'], [], ['boost', '-h']]) {
+    const ended = await svc(words, { home })
+    t.equal(ended.code, 0)
+    t.match(ended.stdout, /^Examples:\n/)
+    t.equal(ended.stderr, '')
+  }
+})
+
+t.test('a misspelt command suggests the right one and exits 2, also as JSON', async (t) => {
+  const home = t.testdir()
+  const ended = await svc(['serch', 'x'], { home })
+  t.strictSame(ended, {
+    code: 2,
+    stdout: '',
+    stderr: "error: There is no command 'serch'.\n  did you mean: search\n  help: add --help\n",
+  })
+  const json = await svc(['serch', '--json'], { home })
+  t.match(JSON.parse(json.stdout), { ok: false, error: { code: 'usage', message: "There is no command 'serch'." } })
+})
+
+t.test('styles only where they are wanted', async (t) => {
+  const home = t.testdir()
+  const label = async (env: Record<string, string>, words: string[] = []) =>
+    (await svc(['serch', ...words], { home, env })).stderr.split(' ')[0]
+  t.equal(await label({}), 'error:', 'a pipe')
+  t.match(await label({ FORCE_COLOR: '1' }), '\u001b[')
+  t.equal(await label({ FORCE_COLOR: '1', NO_COLOR: '1' }), 'error:')
+  t.equal(await label({ FORCE_COLOR: '1' }, ['--no-color']), 'error:')
+})
+
+t.test('a broken settings file is named, with exit 1, and no stack trace', async (t) => {
+  const home = t.testdir({ svc: { 'config.json': '[]' } })
+  const ended = await svc(['config'], { home })
+  t.equal(ended.code, 1)
+  t.match(ended.stderr, /is not a JSON object: .*config\.json/)
+  t.notMatch(ended.stderr, /\n\s+at /)
+})

@@ -1,0 +1,203 @@
+import t from 'tap'
+import type { Code } from '../../../src/errors.ts'
+import { catalogue } from '../../../src/errors.ts'
+import { fail, json, startContractServer } from '../../support/contract-server.ts'
+import { svc } from '../../support/run-svc.ts'
+
+const codes = Object.keys(catalogue) as Code[]
+
+/** What the man page promises; codes that are not here end with 1. */
+const exitOf: Partial<Record<Code, number>> = {
+  sign_in_required: 4,
+  access_denied: 4,
+  expired_token: 4,
+  invalid_grant: 4,
+  invalid_credentials: 4,
+  not_found: 5,
+  quota_exceeded: 6,
+  rate_limited: 7,
+  upstream_error: 7,
+  upstream_rate_limited: 7,
+  upstream_not_configured: 7,
+  upstream_model_unavailable: 7,
+  internal_error: 7,
+}
+
+t.test('every failure of the catalogue is shown with its message, its Ref line last, and its exit code', async (t) => {
+  const server = await startContractServer()
+  t.teardown(() => server.close())
+  const home = t.testdir()
+  for (const code of codes) {
+    for (const up of [undefined, 401]) {
+      server.routes['GET /api/membership/plans'] = (received, response) => fail(response, received, code, up)
+      const ended = await svc(['plans'], { home, site: server.origin })
+      const entry = catalogue[code]
+      const id = server.received.at(-1)?.headers['x-svc-request-id']
+      const ref = `Ref: ${id} · ${code} · stage=${entry.stage} · HTTP ${entry.status}${up === undefined ? '' : ` · up=${up}`}`
+      t.equal(ended.stderr.trimEnd().split('\n').at(-1), ref, ref)
+      t.match(ended.stderr.split('\n')[0], /^error: \S/, `${code}: the server's sentence comes first`)
+      t.equal(ended.code, exitOf[code] ?? 1, `${code}: exit code`)
+      t.equal(/svc login/.test(ended.stderr), suggestsLogin.has(code), `${code}: suggests svc login only where that helps`)
+      t.equal(ended.stdout, '')
+    }
+  }
+})
+
+const suggestsLogin: ReadonlySet<string> = new Set(['sign_in_required', 'access_denied', 'expired_token', 'invalid_grant'])
+
+t.test('the request id is one the service takes as its own', async (t) => {
+  const server = await startContractServer({ 'GET /api/membership/plans': (_, response) => json(response, { data: [] }) })
+  t.teardown(() => server.close())
+  const home = t.testdir()
+  await svc(['plans'], { home, site: server.origin })
+  await svc(['plans'], { home, site: server.origin })
+  const ids = server.received.map(({ headers }) => headers['x-svc-request-id'])
+  for (const id of ids) t.match(id, /^mbr_[0-9A-HJKMNP-TV-Z]{26}$/)
+  t.not(ids[0], ids[1])
+})
+
+t.test(
+  'with --json the failure is one document on standard output, and the Ref line is still the last on standard error',
+  async (t) => {
+    const server = await startContractServer({
+      'GET /api/membership/plans': (received, response) => fail(response, received, 'upstream_error', 500),
+    })
+    t.teardown(() => server.close())
+    const ended = await svc(['plans', '--json'], { home: t.testdir(), site: server.origin })
+    const document = JSON.parse(ended.stdout)
+    t.match(document, {
+      ok: false,
+      error: { code: 'upstream_error', message: catalogue.upstream_error.en, ref: /^Ref: mbr_.* · up=500$/ },
+    })
+    t.match(document.error.details, { stage: 'upstream', status: 502, actions: ['retry_later', 'switch_model'] })
+    t.equal(ended.stderr.trimEnd().split('\n').at(-1), document.error.ref)
+  },
+)
+
+t.test('in Chinese the Chinese message is shown', async (t) => {
+  const server = await startContractServer({
+    'GET /api/membership/plans': (received, response) => fail(response, received, 'quota_exceeded'),
+  })
+  t.teardown(() => server.close())
+  const home = t.testdir()
+  for (const env of [{ SVC_LANG: 'zh' }, { LANG: 'zh_CN.UTF-8' }]) {
+    const ended = await svc(['plans'], { home, site: server.origin, env })
+    t.match(ended.stderr, `错误: ${catalogue.quota_exceeded.zh}`)
+    t.match(ended.stderr, 'svc boost')
+  }
+})
+
+t.test('a waiting time that the server names is told', async (t) => {
+  const server = await startContractServer({
+    'GET /api/membership/plans': (received, response) =>
+      fail(response, received, 'rate_limited', undefined, { 'retry-after': '17' }),
+  })
+  t.teardown(() => server.close())
+  t.match((await svc(['plans'], { home: t.testdir(), site: server.origin })).stderr, 'try again in 17 s')
+})
+
+t.test("an answer that is not the service's envelope is told from its headers and its status", async (t) => {
+  const server = await startContractServer({
+    'GET /api/membership/plans': (_, response) => {
+      response.writeHead(502, {
+        'content-type': 'text/html',
+        'x-svc-error-code': 'upstream_error',
+        'x-svc-error-stage': 'upstream',
+        'x-request-id': 'mbr_proxy',
+      })
+      response.end('<html>bad gateway\u001b[2J</html>')
+    },
+  })
+  t.teardown(() => server.close())
+  const home = t.testdir()
+  const known = await svc(['plans'], { home, site: server.origin })
+  t.equal(known.stderr.trimEnd().split('\n').at(-1), 'Ref: mbr_proxy · upstream_error · stage=upstream · HTTP 502')
+  t.equal(known.code, 7)
+  server.routes['GET /api/membership/plans'] = (_, response) => void response.writeHead(503).end()
+  const unknown = await svc(['plans'], { home, site: server.origin })
+  const id = server.received.at(-1)?.headers['x-svc-request-id']
+  t.equal(unknown.stderr.trimEnd().split('\n').at(-1), `Ref: ${id} · unknown · stage=unknown · HTTP 503`)
+})
+
+t.test('a success that is not JSON is no success', async (t) => {
+  const server = await startContractServer({
+    'GET /api/membership/plans': (_, response) =>
+      void response.writeHead(200, { 'content-type': 'text/html' }).end('<h1>It works</h1>'),
+  })
+  t.teardown(() => server.close())
+  const ended = await svc(['plans'], { home: t.testdir(), site: server.origin })
+  t.equal(ended.code, 1)
+  t.match(ended.stderr, /is not the service's JSON/)
+})
+
+t.test('a server that cannot be reached: which address was tried, why, and the id that was sent; no Ref line', async (t) => {
+  const server = await startContractServer()
+  await server.close()
+  const ended = await svc(['plans'], { home: t.testdir(), site: server.origin })
+  t.equal(ended.code, 7)
+  t.match(ended.stderr, `Could not reach ${server.origin}: nothing listens there (ECONNREFUSED)`)
+  t.match(ended.stderr, /request id: mbr_[0-9A-Z]{26}/)
+  t.notMatch(ended.stderr, 'Ref:')
+  t.notMatch(ended.stderr, /\n\s+at /, 'no stack trace')
+})
+
+t.test('a server that cuts the connection, and one that never answers', async (t) => {
+  const server = await startContractServer({
+    'GET /api/membership/plans': (_, response) => void response.destroy(),
+    'GET /v1/models': () => {},
+  })
+  t.teardown(() => server.close())
+  const home = t.testdir()
+  const cut = await svc(['plans'], { home, site: server.origin })
+  t.equal(cut.code, 7)
+  t.match(cut.stderr, /Could not reach .*: the connection was cut/)
+  const silent = await svc(['models', '--timeout', '0.2'], { home, site: server.origin, env: { SVC_API_KEY: 'svc_live_x' } })
+  t.equal(silent.code, 8)
+  t.match(silent.stderr, `No answer from ${server.origin} within 0.2 s.`)
+  t.match(silent.stderr, /request id: mbr_/)
+})
+
+t.test('a redirect is not followed, and the token goes nowhere', async (t) => {
+  const other = await startContractServer({ 'GET /v1/models': (_, response) => json(response, { data: [] }) })
+  const server = await startContractServer({
+    'GET /v1/models': (_, response) => void response.writeHead(307, { location: `${other.origin}/v1/models` }).end(),
+  })
+  t.teardown(() => Promise.all([server.close(), other.close()]))
+  const ended = await svc(['models'], { home: t.testdir(), site: server.origin, env: { SVC_API_KEY: 'svc_live_x' } })
+  t.equal(ended.code, 1)
+  t.match(ended.stderr, `svc config set site_url ${other.origin}`)
+  t.strictSame(other.received, [])
+})
+
+t.test("control sequences in the server's words never reach the terminal", async (t) => {
+  const server = await startContractServer({
+    'GET /api/membership/plans': (received, response) => {
+      const message = 'evil\u001b]0;title\u0007\u001b[2J\u009b31m\rwords'
+      const requestId = `${received.headers['x-svc-request-id']}\u001b[2J`
+      json(
+        response,
+        {
+          ok: false,
+          code: 'internal_error',
+          stage: '\u001b[31minternal',
+          message,
+          messageZh: message,
+          requestId,
+          actions: ['\u001b[31m'],
+        },
+        500,
+      )
+    },
+  })
+  t.teardown(() => server.close())
+  const home = t.testdir()
+  for (const words of [['plans'], ['plans', '--json']]) {
+    const ended = await svc(words, { home, site: server.origin, env: { FORCE_COLOR: '' } })
+    t.match(ended.stderr, 'evilwords')
+    t.notOk(
+      [...(ended.stderr + ended.stdout)].some(
+        (character) => character !== '\n' && (character < ' ' || (character >= '\u007f' && character <= '\u009f')),
+      ),
+    )
+  }
+})

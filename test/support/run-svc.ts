@@ -1,0 +1,55 @@
+/** Runs the real program `svc` from source, with an environment of its own. */
+import type { ChildProcess } from 'node:child_process'
+import { spawn } from 'node:child_process'
+import { text } from 'node:stream/consumers'
+import { fileURLToPath } from 'node:url'
+
+export interface Ended {
+  readonly code: number | null
+  readonly stdout: string
+  readonly stderr: string
+}
+
+export interface SvcOptions {
+  /** Where the command keeps its files. */
+  readonly home: string
+  readonly site?: string
+  readonly env?: Record<string, string>
+  readonly input?: string | undefined
+  readonly cwd?: string
+}
+
+export const svcProgram = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url))
+
+export async function svc(words: readonly string[], options: SvcOptions): Promise<Ended> {
+  return (await startSvc(words, options)).ended
+}
+
+export async function startSvc(
+  words: readonly string[],
+  options: SvcOptions,
+): Promise<{ child: ChildProcess; ended: Promise<Ended> }> {
+  const child = spawn(process.execPath, [svcProgram, ...words], { env: svcEnvironment(options), cwd: options.cwd, stdio: 'pipe' })
+  child.stdin.on('error', () => {})
+  if (options.input !== undefined) child.stdin.end(options.input)
+  else child.stdin.end()
+  const code = new Promise<number | null>((resolve) => child.on('close', resolve))
+  const ended = Promise.all([code, text(child.stdout), text(child.stderr)]).then(([code, stdout, stderr]) => ({
+    code,
+    stdout,
+    stderr,
+  }))
+  return { child, ended }
+}
+
+export function svcEnvironment({ home, site, env }: SvcOptions): Record<string, string> {
+  return {
+    PATH: process.env['PATH'] ?? '',
+    HOME: home,
+    XDG_CONFIG_HOME: home,
+    LANG: 'C.UTF-8',
+    // An address where nothing listens: a test that forgets its server must not find another one.
+    SVC_SITE_URL: site ?? 'http://127.0.0.1:1',
+    ...env,
+  }
+}

@@ -16,7 +16,7 @@ export async function turnsIn({ read }: Database, query: TurnQuery): Promise<rea
 
 /**
  * Looks at the oldest `limit` turns only, so that a call costs the same however long the log is; ids grow with time, so the old ones
- * come first, and an open hold among them is left alone.
+ * come first, and an open hold among them is left alone. The newest turn always stays: the next id is counted from it.
  */
 export async function forgetTurnsIn({ write }: Database, before: number, limit: number): Promise<number> {
   const results = await write
@@ -25,7 +25,8 @@ export async function forgetTurnsIn({ write }: Database, before: number, limit: 
       oldest
         .selectFrom((from) => from.selectFrom('turn').select(['id', 'ended_at']).orderBy('id').limit(limit).as('oldest'))
         .select('id')
-        .where('ended_at', '<', before),
+        .where('ended_at', '<', before)
+        .where('id', '<', (newest) => newest.selectFrom('turn').select((select) => select.fn.max('id').as('newest'))),
     )
     .execute()
   return results.reduce((sum, result) => sum + Number(result.numDeletedRows), 0)

@@ -23,6 +23,7 @@ export const sqliteDialect: Dialect = {
   whole: 'integer',
   bytes: 'blob',
   serial: sql`integer primary key autoincrement not null`,
+  logSerial: sql`integer primary key not null`,
   tableEnd: sql`strict`,
   clusteredTableEnd: sql`strict, without rowid`,
   sealed: (table) =>

@@ -56,6 +56,8 @@ export type PurseTable = {
   /** Of the account's last entry. */
   seq: number
   hash: Uint8Array
+  /** The account's newest turn, 0 before the first: with `turn.previous` the way to its turns, newest first. */
+  last_turn: number
 } & Record<`${Pool}_${Window}_${BucketField}`, number>
 
 /** A bucket that has left the purse because its period is over; late endings of its holds still come back to it. */
@@ -80,6 +82,11 @@ export interface PackTable {
 /** The turn log; a turn in state `held` is an open hold. */
 export interface TurnTable {
   id: Generated<number>
+  /**
+   * The account's turn before this one. A chain instead of an index: an index by account would add a page to write, and a quarter of the
+   * cost, to every turn.
+   */
+  previous: number
   request_id: string
   account: string
   model: string

@@ -1,17 +1,43 @@
 /** The turn log: asked newest first, forgotten oldest first. */
+import type { Kysely, Selectable } from 'kysely'
 import type { Turn, TurnQuery } from '../membership/ledger.ts'
 import type { Database } from './database.ts'
 import type { Schema } from './schema.ts'
-import type { Selectable } from 'kysely'
 
-export async function turnsIn({ read }: Database, query: TurnQuery): Promise<readonly Turn[]> {
-  let page = read.selectFrom('turn').selectAll().orderBy('id', 'desc').limit(query.limit)
-  if (query.account !== undefined) page = page.where('account', '=', query.account)
-  if (query.state !== undefined) page = page.where('state', '=', query.state)
-  if (query.model !== undefined) page = page.where('model', '=', query.model)
-  if (query.since !== undefined) page = page.where('started_at', '>=', query.since)
-  if (query.before !== undefined) page = page.where('id', '<', query.before)
+/** Whether a query can be answered without looking at more turns than it returns; others belong off the event loop. */
+export function isShortQuery(query: TurnQuery): boolean {
+  return query.state === undefined && query.model === undefined && query.since === undefined && query.before === undefined
+}
+
+export async function turnsIn(read: Kysely<Schema>, query: TurnQuery): Promise<readonly Turn[]> {
+  const { account } = query
+  const from = account === undefined ? read.selectFrom('turn').orderBy('turn.id', 'desc') : turnsOf(read, account)
+  let page = from.selectAll('turn').limit(query.limit)
+  if (query.state !== undefined) page = page.where('turn.state', '=', query.state)
+  if (query.model !== undefined) page = page.where('turn.model', '=', query.model)
+  if (query.since !== undefined) page = page.where('turn.started_at', '>=', query.since)
+  if (query.before !== undefined) page = page.where('turn.id', '<', query.before)
   return (await page.execute()).map(toTurn)
+}
+
+/**
+ * One account's turns, newest first: its chain is followed from the purse on, only as far as the page needs. No `order by`: it would make
+ * the database follow the chain to its end first. Where the log was forgotten the chain simply ends.
+ */
+function turnsOf(read: Kysely<Schema>, account: string) {
+  return read
+    .withRecursive('chain(id, previous)', (db) =>
+      db
+        .selectFrom('purse')
+        .innerJoin('turn as newest', 'newest.id', 'purse.last_turn')
+        .select(['newest.id', 'newest.previous'])
+        .where('purse.account', '=', account)
+        .unionAll(
+          db.selectFrom('chain').innerJoin('turn as older', 'older.id', 'chain.previous').select(['older.id', 'older.previous']),
+        ),
+    )
+    .selectFrom('chain')
+    .innerJoin('turn', 'turn.id', 'chain.id')
 }
 
 /**

@@ -25,19 +25,16 @@ export const ledger: Migration = {
       .addColumn('account', 'text', (column) => column.primaryKey().notNull().references('account.id'))
       .addColumn('seq', whole, (column) => column.notNull().check(amount('seq')))
       .addColumn('hash', bytes, (column) => column.notNull())
+      .addColumn('last_turn', whole, (column) => column.notNull())
     for (const name of ['fast_day', 'fast_week', 'fast_month', 'premium_day', 'premium_week', 'premium_month']) {
       for (const field of ['id', 'starts_at', 'ends_at', 'granted', 'reserved', 'settled', 'debt']) {
-        purse = purse.addColumn(`${name}_${field}`, whole, (column) =>
-          column
-            .notNull()
-            .defaultTo(0)
-            .check(amount(`${name}_${field}`)),
-        )
+        purse = purse.addColumn(`${name}_${field}`, whole, (column) => column.notNull().defaultTo(0))
       }
       const part = (field: string) => sql.ref(`${name}_${field}`)
       purse = purse.addCheckConstraint(
         `${name}_not_overdrawn`,
-        sql`${part('debt')} <= ${part('settled')} and ${part('reserved')} + ${part('settled')} - ${part('debt')} <= ${part('granted')}`,
+        sql`${part('reserved')} >= 0 and ${part('debt')} between 0 and ${part('settled')}
+          and ${part('reserved')} + ${part('settled')} - ${part('debt')} <= ${part('granted')}`,
       )
     }
     await purse.modifyEnd(clusteredTableEnd).execute()
@@ -85,6 +82,7 @@ export const ledger: Migration = {
     await db.schema
       .createTable('turn')
       .addColumn('id', logSerial)
+      .addColumn('previous', whole, (column) => column.notNull())
       .addColumn('request_id', 'text', (column) => column.notNull())
       .addColumn('account', 'text', (column) => column.notNull())
       .addColumn('model', 'text', (column) => column.notNull())
@@ -117,7 +115,6 @@ export const ledger: Migration = {
       .addCheckConstraint('turn_charged_only_when_settled', sql`state = 'settled' or (credits = 0 and debt = 0)`)
       .modifyEnd(tableEnd)
       .execute()
-    await db.schema.createIndex('turn_account').on('turn').columns(['account', 'id']).execute()
     await db.schema
       .createIndex('turn_held')
       .on('turn')

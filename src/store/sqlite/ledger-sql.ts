@@ -62,10 +62,10 @@ export function prepareLedgerSql(db: Connection) {
       select id, account, pool, state, reserved_plan, reserved_packs, day_bucket, week_bucket, month_bucket, credits, debt
       from turn where id = ?`),
     insertTurn: all(`
-      insert into turn (request_id, account, model, pool, state, owner, until, started_at, reserved, reserved_plan, reserved_packs,
+      insert into turn (previous, request_id, account, model, pool, state, owner, until, started_at, reserved, reserved_plan, reserved_packs,
         day_bucket, week_bucket, month_bucket, price_input, price_output, discount_percent, idempotency_key, body_hash,
         credits, debt, input_tokens, output_tokens, estimated)
-      values (?, ?, ?, ?, 'held', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, 0, 0, 0, 0)`),
+      values (?, ?, ?, ?, ?, 'held', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, 0, 0, 0, 0)`),
     endTurn: all(`
       update turn set state = ?, ended_at = ?, credits = ?, debt = ?, input_tokens = ?, output_tokens = ?, estimated = ?,
         code = ?, target = ?, upstream_status = ?

@@ -3,7 +3,6 @@
  * written; after that only a broken promise or a broken disk can throw, and then the transaction is undone.
  */
 import { type Window, windows } from '../../membership/plan.ts'
-import type { Pool } from '../../membership/product.ts'
 import { entryHash } from '../entry-hash.ts'
 import type { EntryKind } from '../schema.ts'
 import type { Connection } from './connection.ts'
@@ -84,11 +83,11 @@ export class LedgerStatements {
       if (earlier !== undefined) return ['duplicate', earlier.state, earlier.body_hash === bodyHash, earlier.request_id]
     }
 
-    const purse = this.#purses.open(account)
+    const purse = this.#purses.open(account, pool)
     const seqBefore = purse.seq
-    const day = this.#turnTo(purse, pool, 'day', dayStart, dayEnd, dayLimit, at)
-    const week = this.#turnTo(purse, pool, 'week', weekStart, weekEnd, weekLimit, at)
-    const month = this.#turnTo(purse, pool, 'month', monthStart, monthEnd, monthLimit, at)
+    const day = this.#turnTo(purse, 'day', dayStart, dayEnd, dayLimit, at)
+    const week = this.#turnTo(purse, 'week', weekStart, weekEnd, weekLimit, at)
+    const month = this.#turnTo(purse, 'month', monthStart, monthEnd, monthLimit, at)
     const buckets = [day, week, month]
     const fromPlan = Math.min(want, day.room, week.room, month.room)
     const packs = fromPlan < want ? this.#sql.openPacks.all(account, pool, at) : []
@@ -107,6 +106,7 @@ export class LedgerStatements {
     for (const [pack, credits] of shares) this.#sql.holdPack.run(credits, pack)
     const [dayId, weekId, monthId] = [day.get('id'), week.get('id'), month.get('id')]
     const { lastInsertRowid } = this.#sql.insertTurn.run(
+      purse.lastTurn,
       requestId,
       account,
       model,
@@ -127,6 +127,7 @@ export class LedgerStatements {
       bodyHash,
     )
     const turn = Number(lastInsertRowid)
+    purse.lastTurn = turn
     this.#enter(purse, 'hold', at, turn, fromPlan, 0, JSON.stringify([dayId, weekId, monthId, ...shares]))
     this.#purses.save(purse)
     this.#holdsMoved += 1
@@ -137,7 +138,7 @@ export class LedgerStatements {
     const [, hold, at, credits, inputTokens, outputTokens, estimated, code, target, upstreamStatus] = op
     const turn = this.#turn(hold)
     if (turn.state !== 'held') return alreadyEnded(turn)
-    const purse = this.#purses.open(turn.account)
+    const purse = this.#purses.open(turn.account, turn.pool)
     const buckets = this.#bucketsOf(turn, purse)
     const heldShares = toShares(turn.reserved_packs)
 
@@ -190,7 +191,7 @@ export class LedgerStatements {
     target: string | null,
     upstreamStatus: number | null,
   ): void {
-    const purse = this.#purses.open(turn.account)
+    const purse = this.#purses.open(turn.account, turn.pool)
     const buckets = this.#bucketsOf(turn, purse)
     for (const bucket of buckets) bucket.add('reserved', -turn.reserved_plan)
     for (const [pack, share] of toShares(turn.reserved_packs)) this.#sql.settlePack.run(share, 0, pack)
@@ -220,7 +221,7 @@ export class LedgerStatements {
   #grant([, id, account, kind, pool, credits, at, expiresAt]: GrantOp): PackResult {
     const { changes } = this.#sql.insertPack.run(id, account, kind, pool, credits, expiresAt, at)
     if (changes > 0) {
-      const purse = this.#purses.open(account)
+      const purse = this.#purses.open(account, pool)
       this.#enter(purse, 'grant', at, null, 0, 0, JSON.stringify([id, kind, pool, credits, expiresAt]))
       this.#purses.save(purse)
     }
@@ -241,10 +242,9 @@ export class LedgerStatements {
   }
 
   /** The purse's bucket of one window, turned to the period at hand and to what the plan now includes. */
-  #turnTo(purse: Purse, pool: Pool, window: Window, start: number, end: number, limit: number, at: number): Bucket {
-    const bucket = bucketIn(purse, pool, window)
-    if (bucket.get('startsAt') !== start || bucket.get('id') === 0)
-      this.#change(purse, bucket, pool, window, start, end, limit, at)
+  #turnTo(purse: Purse, window: Window, start: number, end: number, limit: number, at: number): Bucket {
+    const bucket = bucketIn(purse, window)
+    if (bucket.get('startsAt') !== start || bucket.get('id') === 0) this.#change(purse, bucket, window, start, end, limit, at)
     // A plan change keeps what was used: a smaller plan grants at least what is gone already.
     const granted = Math.max(limit, bucket.get('reserved') + bucket.covered)
     if (granted !== bucket.get('granted')) {
@@ -255,13 +255,13 @@ export class LedgerStatements {
   }
 
   /** Puts the bucket at hand away, and in its place the one of another period: a new one, or after a step back in time one put away. */
-  #change(purse: Purse, bucket: Bucket, pool: Pool, window: Window, start: number, end: number, limit: number, at: number): void {
-    if (bucket.get('id') !== 0) this.#sql.putAway.run(purse.account, pool, window, ...bucket.figures())
-    const earlier = this.#sql.bucketOfPeriod.get(purse.account, pool, window, start)
+  #change(purse: Purse, bucket: Bucket, window: Window, start: number, end: number, limit: number, at: number): void {
+    if (bucket.get('id') !== 0) this.#sql.putAway.run(purse.account, purse.pool, window, ...bucket.figures())
+    const earlier = this.#sql.bucketOfPeriod.get(purse.account, purse.pool, window, start)
     if (earlier === undefined) {
       // A bucket is numbered by the entry that opens it.
       const id = purse.seq + 1
-      this.#enter(purse, 'open', at, null, 0, 0, JSON.stringify([id, pool, window, start, end, limit]))
+      this.#enter(purse, 'open', at, null, 0, 0, JSON.stringify([id, purse.pool, window, start, end, limit]))
       bucket.become([id, start, end, limit, 0, 0, 0])
       return
     }
@@ -273,7 +273,7 @@ export class LedgerStatements {
   #bucketsOf(turn: TurnRow, purse: Purse): readonly Bucket[] {
     const ids = [turn.day_bucket, turn.week_bucket, turn.month_bucket]
     return windows.map((window, index) => {
-      const bucket = bucketIn(purse, turn.pool, window)
+      const bucket = bucketIn(purse, window)
       const id = ids[index]
       if (bucket.get('id') === id) return bucket
       const away = this.#sql.bucket.get(turn.account, id)

@@ -1,4 +1,4 @@
-/** One account's purse in memory, as its row: plain numbers in the order of the columns, because every turn reads and writes all of it. */
+/** One pool of an account's purse in memory: plain numbers in the order of the columns, because every turn reads and writes all of them. */
 import type { Statement } from 'better-sqlite3'
 import { type Window, windows } from '../../membership/plan.ts'
 import type { Pool } from '../../membership/product.ts'
@@ -9,17 +9,19 @@ import type { Connection } from './connection.ts'
 /** Where each figure of a bucket stands, counted from the bucket's first. */
 export const field = { id: 0, startsAt: 1, endsAt: 2, granted: 3, reserved: 4, settled: 5, debt: 6 } as const
 
-const pools = ['fast', 'premium'] as const satisfies readonly Pool[]
 const size = bucketFields.length
-const columns = pools.flatMap((pool) => windows.flatMap((window) => bucketFields.map((name) => `${pool}_${window}_${name}`)))
+const columnsOf = (pool: Pool): readonly string[] =>
+  windows.flatMap((window) => bucketFields.map((name) => `${pool}_${window}_${name}`))
 
 export interface Purse {
   readonly account: string
+  readonly pool: Pool
   /** Not in the table yet. */
   readonly isNew: boolean
   seq: number
   hash: Uint8Array
-  /** All figures of all buckets. */
+  lastTurn: number
+  /** All figures of the pool's three buckets. */
   readonly cells: number[]
 }
 
@@ -63,41 +65,59 @@ export class Bucket {
   }
 }
 
-export function bucketIn(purse: Purse, pool: Pool, window: Window): Bucket {
-  return new Bucket(purse.cells, (pools.indexOf(pool) * windows.length + windows.indexOf(window)) * size)
+export function bucketIn(purse: Purse, window: Window): Bucket {
+  return new Bucket(purse.cells, windows.indexOf(window) * size)
 }
 
 /** Reading and writing purses. */
 export class Purses {
-  readonly #select: Statement<unknown[], [number, Uint8Array, ...number[]]>
-  readonly #insert: Statement<unknown[]>
-  readonly #update: Statement<unknown[]>
+  readonly #of: Readonly<Record<Pool, PurseSql>>
 
   constructor(db: Connection) {
-    this.#select = db
-      .prepare<unknown[], [number, Uint8Array, ...number[]]>(
-        `select seq, hash, ${columns.join(', ')} from purse where account = ?`,
-      )
-      .raw()
-    this.#insert = db.prepare(
-      `insert into purse (seq, hash, ${columns.join(', ')}, account) values (${Array(columns.length + 3)
-        .fill('?')
-        .join(', ')})`,
-    )
-    this.#update = db.prepare(
-      `update purse set seq = ?, hash = ?, ${columns.map((name) => `${name} = ?`).join(', ')} where account = ?`,
-    )
+    this.#of = { fast: prepare(db, 'fast'), premium: prepare(db, 'premium') }
   }
 
-  open(account: string): Purse {
-    const row = this.#select.get(account)
-    if (row === undefined) return { account, isNew: true, seq: 0, hash: chainStart, cells: columns.map(() => 0) }
-    const [seq, hash, ...cells] = row
-    return { account, isNew: false, seq, hash, cells }
+  open(account: string, pool: Pool): Purse {
+    const row = this.#of[pool].select.get(account)
+    if (row === undefined)
+      return {
+        account,
+        pool,
+        isNew: true,
+        seq: 0,
+        hash: chainStart,
+        lastTurn: 0,
+        cells: Array<number>(size * windows.length).fill(0),
+      }
+    const [seq, hash, lastTurn, ...cells] = row
+    return { account, pool, isNew: false, seq, hash, lastTurn, cells }
   }
 
   save(purse: Purse): void {
-    const statement = purse.isNew ? this.#insert : this.#update
-    statement.run(purse.seq, purse.hash, ...purse.cells, purse.account)
+    const { insert, update } = this.#of[purse.pool]
+    const statement = purse.isNew ? insert : update
+    statement.run(purse.seq, purse.hash, purse.lastTurn, ...purse.cells, purse.account)
+  }
+}
+
+interface PurseSql {
+  readonly select: Statement<unknown[], [number, Uint8Array, number, ...number[]]>
+  readonly insert: Statement<unknown[]>
+  readonly update: Statement<unknown[]>
+}
+
+function prepare(db: Connection, pool: Pool): PurseSql {
+  const columns = columnsOf(pool)
+  const places = Array(columns.length + 4).fill('?')
+  return {
+    select: db
+      .prepare<unknown[], [number, Uint8Array, number, ...number[]]>(
+        `select seq, hash, last_turn, ${columns.join(', ')} from purse where account = ?`,
+      )
+      .raw(),
+    insert: db.prepare(`insert into purse (seq, hash, last_turn, ${columns.join(', ')}, account) values (${places.join(', ')})`),
+    update: db.prepare(
+      `update purse set seq = ?, hash = ?, last_turn = ?, ${columns.map((name) => `${name} = ?`).join(', ')} where account = ?`,
+    ),
   }
 }

@@ -22,7 +22,7 @@ export async function turnsIn(read: Kysely<Schema>, query: TurnQuery): Promise<r
 
 /**
  * One account's turns, newest first: its chain is followed from the purse on, only as far as the page needs. No `order by`: it would make
- * the database follow the chain to its end first. Where the log was forgotten the chain simply ends.
+ * the database follow the chain to its end first; and a cross join, because that keeps the chain's order in front. Where the log was forgotten the chain simply ends.
  */
 function turnsOf(read: Kysely<Schema>, account: string) {
   return read
@@ -37,7 +37,8 @@ function turnsOf(read: Kysely<Schema>, account: string) {
         ),
     )
     .selectFrom('chain')
-    .innerJoin('turn', 'turn.id', 'chain.id')
+    .crossJoin('turn')
+    .whereRef('turn.id', '=', 'chain.id')
 }
 
 /**

@@ -3,7 +3,7 @@ import { hash } from 'node:crypto'
 import type { EntryTable } from './schema.ts'
 
 /** What a hash covers besides its predecessor. */
-export type HashedEntry = Omit<EntryTable, 'hash'>
+export type HashedEntry = Omit<EntryTable, 'id' | 'hash'>
 
 /** Half of SHA-256: enough against accidents and blind edits, and half the space on a row that is kept for ever. */
 const hashBytes = 16

@@ -11,8 +11,9 @@ export interface Dialect {
   /** A whole number of 64 bits: amounts, instants, ids. */
   readonly whole: 'integer' | 'bigint'
   readonly bytes: 'blob' | 'bytea'
-  /** How an ever-growing id that is never used twice is declared. */
+  /** How an ever-growing id that is never used twice is declared; `log` where the newest row is never deleted, which may be cheaper. */
   readonly serial: RawBuilder<unknown>
+  readonly logSerial: RawBuilder<unknown>
   /** What stands after a table's closing bracket; `clustered` where rows are always sought by their primary key. */
   readonly tableEnd: RawBuilder<unknown>
   readonly clusteredTableEnd: RawBuilder<unknown>
@@ -36,13 +37,15 @@ export async function migrate(db: Kysely<Schema>, dialect: Dialect, now: () => n
     .modifyEnd(dialect.tableEnd)
     .execute()
   const known = new Set(list.map((migration) => migration.name))
-  const foreign = (await appliedIn(db)).find((name) => !known.has(name))
+  const applied = new Set(await appliedIn(db))
+  const foreign = [...applied].find((name) => !known.has(name))
   if (foreign !== undefined) {
     throw new Error(
       `This database was made by a newer version of svc-gateway (it has the schema change "${foreign}"). Start that version, or restore a backup.`,
     )
   }
   for (const migration of list) {
+    if (applied.has(migration.name)) continue
     await db.transaction().execute(async (transaction) => {
       // Asked inside the transaction: another process may have done this step a moment ago.
       if ((await appliedIn(transaction)).includes(migration.name)) return

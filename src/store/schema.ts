@@ -11,6 +11,7 @@ import type { Pool } from '../membership/product.ts'
 export interface Schema {
   readonly account: AccountTable
   readonly api_key: ApiKeyTable
+  readonly purse: PurseTable
   readonly bucket: BucketTable
   readonly pack: PackTable
   readonly turn: TurnTable
@@ -42,18 +43,28 @@ export interface ApiKeyTable {
   revoked_at: number | null
 }
 
-/** One plan pool of one account in one period. `settled` includes `debt`; granted = remaining + reserved + settled − debt. */
-export interface BucketTable {
-  id: Generated<number>
+/** What a bucket is made of, in the order of the purse's columns. `settled` includes `debt`; granted = remaining + reserved + settled − debt. */
+export const bucketFields = ['id', 'starts_at', 'ends_at', 'granted', 'reserved', 'settled', 'debt'] as const
+export type BucketField = (typeof bucketFields)[number]
+
+/**
+ * What one account's turns touch, all in one row: the buckets of the periods at hand, and the end of its chain of entries. A bucket whose
+ * `id` is 0 has not been opened. One row is one page to write, which is most of what a turn costs.
+ */
+export type PurseTable = {
+  account: string
+  /** Of the account's last entry. */
+  seq: number
+  hash: Uint8Array
+  /** The account's newest turn, 0 before the first: with `turn.previous` the way to its turns, newest first. */
+  last_turn: number
+} & Record<`${Pool}_${Window}_${BucketField}`, number>
+
+/** A bucket that has left the purse because its period is over; late endings of its holds still come back to it. */
+export interface BucketTable extends Record<BucketField, number> {
   account: string
   pool: Pool
   window: Window
-  starts_at: number
-  ends_at: number
-  granted: number
-  reserved: number
-  settled: number
-  debt: number
 }
 
 export interface PackTable {
@@ -71,6 +82,11 @@ export interface PackTable {
 /** The turn log; a turn in state `held` is an open hold. */
 export interface TurnTable {
   id: Generated<number>
+  /**
+   * The account's turn before this one. A chain instead of an index: an index by account would add a page to write, and a quarter of the
+   * cost, to every turn.
+   */
+  previous: number
   request_id: string
   account: string
   model: string
@@ -86,6 +102,7 @@ export interface TurnTable {
   reserved_plan: number
   /** JSON `[[pack, credits], …]` of what packs hold, or null. */
   reserved_packs: string | null
+  /** The buckets it draws on, by their ids within the account. */
   day_bucket: number
   week_bucket: number
   month_bucket: number
@@ -108,6 +125,7 @@ export type EntryKind = 'open' | 'limit' | 'grant' | 'hold' | 'settle' | 'refund
 
 /** The record of truth: entries are only ever added. */
 export interface EntryTable {
+  id: Generated<number>
   account: string
   seq: number
   kind: EntryKind

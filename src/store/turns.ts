@@ -1,22 +1,49 @@
 /** The turn log: asked newest first, forgotten oldest first. */
+import type { Kysely, Selectable } from 'kysely'
 import type { Turn, TurnQuery } from '../membership/ledger.ts'
 import type { Database } from './database.ts'
 import type { Schema } from './schema.ts'
-import type { Selectable } from 'kysely'
 
-export async function turnsIn({ read }: Database, query: TurnQuery): Promise<readonly Turn[]> {
-  let page = read.selectFrom('turn').selectAll().orderBy('id', 'desc').limit(query.limit)
-  if (query.account !== undefined) page = page.where('account', '=', query.account)
-  if (query.state !== undefined) page = page.where('state', '=', query.state)
-  if (query.model !== undefined) page = page.where('model', '=', query.model)
-  if (query.since !== undefined) page = page.where('started_at', '>=', query.since)
-  if (query.before !== undefined) page = page.where('id', '<', query.before)
+/** Whether a query can be answered without looking at more turns than it returns; others belong off the event loop. */
+export function isShortQuery(query: TurnQuery): boolean {
+  return query.state === undefined && query.model === undefined && query.since === undefined && query.before === undefined
+}
+
+export async function turnsIn(read: Kysely<Schema>, query: TurnQuery): Promise<readonly Turn[]> {
+  const { account } = query
+  const from = account === undefined ? read.selectFrom('turn').orderBy('turn.id', 'desc') : turnsOf(read, account)
+  let page = from.selectAll('turn').limit(query.limit)
+  if (query.state !== undefined) page = page.where('turn.state', '=', query.state)
+  if (query.model !== undefined) page = page.where('turn.model', '=', query.model)
+  if (query.since !== undefined) page = page.where('turn.started_at', '>=', query.since)
+  if (query.before !== undefined) page = page.where('turn.id', '<', query.before)
   return (await page.execute()).map(toTurn)
 }
 
 /**
+ * One account's turns, newest first: its chain is followed from the purse on, only as far as the page needs. No `order by`: it would make
+ * the database follow the chain to its end first; and a cross join, because that keeps the chain's order in front. Where the log was forgotten the chain simply ends.
+ */
+function turnsOf(read: Kysely<Schema>, account: string) {
+  return read
+    .withRecursive('chain(id, previous)', (db) =>
+      db
+        .selectFrom('purse')
+        .innerJoin('turn as newest', 'newest.id', 'purse.last_turn')
+        .select(['newest.id', 'newest.previous'])
+        .where('purse.account', '=', account)
+        .unionAll(
+          db.selectFrom('chain').innerJoin('turn as older', 'older.id', 'chain.previous').select(['older.id', 'older.previous']),
+        ),
+    )
+    .selectFrom('chain')
+    .crossJoin('turn')
+    .whereRef('turn.id', '=', 'chain.id')
+}
+
+/**
  * Looks at the oldest `limit` turns only, so that a call costs the same however long the log is; ids grow with time, so the old ones
- * come first, and an open hold among them is left alone.
+ * come first, and an open hold among them is left alone. The newest turn always stays: the next id is counted from it.
  */
 export async function forgetTurnsIn({ write }: Database, before: number, limit: number): Promise<number> {
   const results = await write
@@ -25,7 +52,8 @@ export async function forgetTurnsIn({ write }: Database, before: number, limit: 
       oldest
         .selectFrom((from) => from.selectFrom('turn').select(['id', 'ended_at']).orderBy('id').limit(limit).as('oldest'))
         .select('id')
-        .where('ended_at', '<', before),
+        .where('ended_at', '<', before)
+        .where('id', '<', (newest) => newest.selectFrom('turn').select((select) => select.fn.max('id').as('newest'))),
     )
     .execute()
   return results.reduce((sum, result) => sum + Number(result.numDeletedRows), 0)

@@ -3,26 +3,31 @@
  * Runs on one snapshot, account by account, so its memory does not grow with the ledger.
  */
 import type { Mismatch, Verification } from '../membership/ledger.ts'
-import { chainStart, entryHash } from './entry-hash.ts'
-import type { BucketTable, EntryTable, PackTable } from './schema.ts'
+import { windows } from '../membership/plan.ts'
+import type { Pool } from '../membership/product.ts'
+import { chainStart, entryHash, type HashedEntry } from './entry-hash.ts'
+import type { BucketTable, PackTable, PurseTable } from './schema.ts'
 
 /** What verification reads; each database gives it its own way. All of one snapshot. */
 export interface LedgerRows {
   /** Every entry, by account and sequence. */
-  entries(): Iterable<EntryTable>
-  buckets(account: string): readonly StoredBucket[]
+  entries(): Iterable<StoredEntry>
+  purse(account: string): PurseTable | undefined
+  /** Those that have left the purse. */
+  buckets(account: string): readonly BucketTable[]
   packs(account: string): readonly PackTable[]
   turn(id: number): StoredTurn | undefined
   counts(): {
     readonly accounts: number
     readonly turns: number
     readonly held: number
+    readonly purses: number
     readonly buckets: number
     readonly packs: number
   }
 }
 
-export type StoredBucket = Omit<BucketTable, 'id'> & { readonly id: number }
+export type StoredEntry = HashedEntry & { readonly hash: Uint8Array }
 
 export interface StoredTurn {
   readonly account: string
@@ -34,6 +39,8 @@ export interface StoredTurn {
   readonly credits: number
   readonly debt: number
 }
+
+const pools = ['fast', 'premium'] as const satisfies readonly Pool[]
 
 type Share = readonly [pack: string, credits: number]
 
@@ -50,6 +57,15 @@ interface Sums {
   debt: number
 }
 
+/** What one account's entries and rows add up to. */
+interface AccountSums {
+  readonly held: number
+  readonly logged: number
+  readonly purses: number
+  readonly buckets: number
+  readonly packs: number
+}
+
 /** How an ending entry's turn must look in the log. */
 const stateAfter = { settle: 'settled', refund: 'refunded', expire: 'expired' } as const
 
@@ -61,7 +77,7 @@ export function verifyLedger(rows: LedgerRows): Verification {
   const report = (rule: string, account: string, detail: string): void => {
     if (mismatches.length < reportLimit) mismatches.push({ rule, account, detail })
   }
-  const seen = { held: 0, logged: 0, buckets: 0, packs: 0 }
+  const seen = { held: 0, logged: 0, purses: 0, buckets: 0, packs: 0 }
 
   let current: AccountBooks | undefined
   const close = (): void => {
@@ -69,6 +85,7 @@ export function verifyLedger(rows: LedgerRows): Verification {
     const sums = current.close()
     seen.held += sums.held
     seen.logged += sums.logged
+    seen.purses += sums.purses
     seen.buckets += sums.buckets
     seen.packs += sums.packs
   }
@@ -81,7 +98,8 @@ export function verifyLedger(rows: LedgerRows): Verification {
   }
   close()
 
-  const { accounts, turns, held, buckets, packs } = rows.counts()
+  const { accounts, turns, held, purses, buckets, packs } = rows.counts()
+  if (purses !== seen.purses) report('every purse has entries', '', `${purses} purses stored, ${seen.purses} in the entries`)
   if (buckets !== seen.buckets)
     report('every bucket has entries', '', `${buckets} buckets stored, ${seen.buckets} in the entries`)
   if (packs !== seen.packs) report('every pack has an entry', '', `${packs} packs stored, ${seen.packs} in the entries`)
@@ -110,11 +128,11 @@ class AccountBooks {
     this.#report = report
   }
 
-  add(entry: EntryTable): void {
-    const { seq, hash, ...rest } = entry
+  add(entry: StoredEntry): void {
+    const { seq, hash } = entry
     if (seq !== this.#seq + 1) this.#broken('the sequence of entries has no holes', `entry ${seq} follows ${this.#seq}`)
     this.#seq = seq
-    const expected = entryHash(this.#hash, { ...rest, seq })
+    const expected = entryHash(this.#hash, entry)
     if (!Buffer.from(expected).equals(hash)) {
       this.#broken('entries never change', `entry ${seq} (${entry.kind}) or the one before it is not what was written`)
     }
@@ -130,9 +148,18 @@ class AccountBooks {
     }
   }
 
-  close(): { readonly held: number; readonly logged: number; readonly buckets: number; readonly packs: number } {
+  close(): AccountSums {
     for (const [id, hold] of this.#holds) this.#checkTurn(id, 'held', hold, 0, 0)
-    const buckets = this.#rows.buckets(this.account)
+    const purse = this.#rows.purse(this.account)
+    if (purse === undefined) this.#broken('every balance is stored', 'the purse is gone')
+    else if (purse.seq !== this.#seq || !Buffer.from(purse.hash).equals(this.#hash)) {
+      this.#broken(
+        'the sequence of entries has no holes',
+        `the purse stands at entry ${purse.seq}, the entries end at ${this.#seq}`,
+      )
+    }
+    const away = this.#rows.buckets(this.account)
+    const buckets = [...away, ...(purse === undefined ? [] : bucketsIn(purse))]
     for (const row of buckets) {
       const identity = [row.pool, row.window, row.starts_at, row.ends_at].join(' ')
       this.#compare(`bucket ${row.id}`, identity, row, this.#buckets.get(row.id))
@@ -146,13 +173,20 @@ class AccountBooks {
     for (const id of [...this.#buckets.keys(), ...this.#packs.keys()]) {
       if (!stored.has(id)) this.#broken('every balance is stored', `${id} is in the entries only`)
     }
-    return { held: this.#holds.size, logged: this.#logged, buckets: buckets.length, packs: packs.length }
+    return {
+      held: this.#holds.size,
+      logged: this.#logged,
+      purses: purse === undefined ? 0 : 1,
+      buckets: away.length,
+      packs: packs.length,
+    }
   }
 
-  #apply(entry: EntryTable): void {
+  #apply(entry: StoredEntry): void {
     switch (entry.kind) {
       case 'open': {
         const [id, pool, window, start, end, granted] = detailOf<[number, string, string, number, number, number]>(entry)
+        if (id !== entry.seq) throw new Error(`it opens bucket ${id}`)
         this.#buckets.set(id, { identity: [pool, window, start, end].join(' '), granted, reserved: 0, settled: 0, debt: 0 })
         return
       }
@@ -167,7 +201,7 @@ class AccountBooks {
         return
       }
       case 'hold': {
-        const [day, week, month, packs] = detailOf<[number, number, number, Share[]]>(entry)
+        const [day, week, month, ...packs] = detailOf<[number, number, number, ...Share[]]>(entry)
         const turn = turnOf(entry)
         const hold = { plan: entry.plan, buckets: [day, week, month], packs }
         for (const id of hold.buckets) this.#move(this.#bucket(id), entry.plan, 0, 0, `bucket ${id}`)
@@ -186,7 +220,7 @@ class AccountBooks {
     }
   }
 
-  #end(entry: EntryTable, state: 'settled' | 'refunded' | 'expired'): void {
+  #end(entry: StoredEntry, state: 'settled' | 'refunded' | 'expired'): void {
     const turn = turnOf(entry)
     const hold = this.#holds.get(turn)
     if (hold === undefined) {
@@ -260,12 +294,31 @@ class AccountBooks {
   }
 }
 
-function detailOf<Shape>(entry: EntryTable): Shape {
+function bucketsIn(purse: PurseTable): readonly BucketTable[] {
+  return pools
+    .flatMap((pool) =>
+      windows.map((window) => ({
+        account: purse.account,
+        pool,
+        window,
+        id: purse[`${pool}_${window}_id`],
+        starts_at: purse[`${pool}_${window}_starts_at`],
+        ends_at: purse[`${pool}_${window}_ends_at`],
+        granted: purse[`${pool}_${window}_granted`],
+        reserved: purse[`${pool}_${window}_reserved`],
+        settled: purse[`${pool}_${window}_settled`],
+        debt: purse[`${pool}_${window}_debt`],
+      })),
+    )
+    .filter((bucket) => bucket.id !== 0)
+}
+
+function detailOf<Shape>(entry: StoredEntry): Shape {
   if (entry.detail === null) throw new Error('it has no detail')
   return JSON.parse(entry.detail) as Shape
 }
 
-function turnOf(entry: EntryTable): number {
+function turnOf(entry: StoredEntry): number {
   if (entry.turn === null) throw new Error('it names no turn')
   return entry.turn
 }

@@ -8,7 +8,7 @@ import type { Migration } from '../migrate.ts'
 
 export const ledger: Migration = {
   name: '0002-ledger',
-  async up(db, { whole, bytes, serial, tableEnd, clusteredTableEnd, sealed }) {
+  async up(db, { whole, bytes, serial, logSerial, tableEnd, clusteredTableEnd, sealed }) {
     const amount = (name: string) => sql`${sql.ref(name)} >= 0`
 
     await db.schema
@@ -20,10 +20,29 @@ export const ledger: Migration = {
       .modifyEnd(tableEnd)
       .execute()
 
+    let purse = db.schema
+      .createTable('purse')
+      .addColumn('account', 'text', (column) => column.primaryKey().notNull().references('account.id'))
+      .addColumn('seq', whole, (column) => column.notNull().check(amount('seq')))
+      .addColumn('hash', bytes, (column) => column.notNull())
+      .addColumn('last_turn', whole, (column) => column.notNull())
+    for (const name of ['fast_day', 'fast_week', 'fast_month', 'premium_day', 'premium_week', 'premium_month']) {
+      for (const field of ['id', 'starts_at', 'ends_at', 'granted', 'reserved', 'settled', 'debt']) {
+        purse = purse.addColumn(`${name}_${field}`, whole, (column) => column.notNull().defaultTo(0))
+      }
+      const part = (field: string) => sql.ref(`${name}_${field}`)
+      purse = purse.addCheckConstraint(
+        `${name}_not_overdrawn`,
+        sql`${part('reserved')} >= 0 and ${part('debt')} between 0 and ${part('settled')}
+          and ${part('reserved')} + ${part('settled')} - ${part('debt')} <= ${part('granted')}`,
+      )
+    }
+    await purse.modifyEnd(clusteredTableEnd).execute()
+
     await db.schema
       .createTable('bucket')
-      .addColumn('id', serial)
       .addColumn('account', 'text', (column) => column.notNull().references('account.id'))
+      .addColumn('id', whole, (column) => column.notNull())
       .addColumn('pool', 'text', (column) => column.notNull().check(sql`pool in ('fast', 'premium')`))
       .addColumn('window', 'text', (column) => column.notNull().check(sql`"window" in ('day', 'week', 'month')`))
       .addColumn('starts_at', whole, (column) => column.notNull())
@@ -32,10 +51,11 @@ export const ledger: Migration = {
       .addColumn('reserved', whole, (column) => column.notNull().check(amount('reserved')))
       .addColumn('settled', whole, (column) => column.notNull().check(amount('settled')))
       .addColumn('debt', whole, (column) => column.notNull().check(amount('debt')))
+      .addPrimaryKeyConstraint('bucket_key', ['account', 'id'])
+      .addUniqueConstraint('bucket_once', ['account', 'pool', 'window', 'starts_at'])
       .addCheckConstraint('bucket_period', sql`ends_at > starts_at`)
       .addCheckConstraint('bucket_not_overdrawn', sql`debt <= settled and reserved + settled - debt <= granted`)
-      .addUniqueConstraint('bucket_once', ['account', 'pool', 'window', 'starts_at'])
-      .modifyEnd(tableEnd)
+      .modifyEnd(clusteredTableEnd)
       .execute()
 
     await db.schema
@@ -61,7 +81,8 @@ export const ledger: Migration = {
 
     await db.schema
       .createTable('turn')
-      .addColumn('id', serial)
+      .addColumn('id', logSerial)
+      .addColumn('previous', whole, (column) => column.notNull())
       .addColumn('request_id', 'text', (column) => column.notNull())
       .addColumn('account', 'text', (column) => column.notNull())
       .addColumn('model', 'text', (column) => column.notNull())
@@ -94,7 +115,6 @@ export const ledger: Migration = {
       .addCheckConstraint('turn_charged_only_when_settled', sql`state = 'settled' or (credits = 0 and debt = 0)`)
       .modifyEnd(tableEnd)
       .execute()
-    await db.schema.createIndex('turn_account').on('turn').columns(['account', 'id']).execute()
     await db.schema
       .createIndex('turn_held')
       .on('turn')
@@ -110,8 +130,10 @@ export const ledger: Migration = {
       .where(sql<boolean>`idempotency_key is not null and state in ('held', 'settled')`)
       .execute()
 
+    // In the order they were made, with no index: written at the end only, and read as a whole only.
     await db.schema
       .createTable('entry')
+      .addColumn('id', logSerial)
       .addColumn('account', 'text', (column) => column.notNull())
       .addColumn('seq', whole, (column) => column.notNull().check(sql`seq > 0`))
       .addColumn('kind', 'text', (column) => column.notNull())
@@ -121,8 +143,7 @@ export const ledger: Migration = {
       .addColumn('debt', whole, (column) => column.notNull().check(amount('debt')))
       .addColumn('detail', 'text')
       .addColumn('hash', bytes, (column) => column.notNull())
-      .addPrimaryKeyConstraint('entry_sequence', ['account', 'seq'])
-      .modifyEnd(clusteredTableEnd)
+      .modifyEnd(tableEnd)
       .execute()
     for (const statement of sealed('entry')) await statement.execute(db)
   },

@@ -20,6 +20,9 @@ export function openForWriting(file: string, busyTimeoutMs: number): Connection 
   db.pragma('journal_mode = wal')
   db.pragma('synchronous = full')
   db.pragma('foreign_keys = on')
+  db.pragma('cache_size = -65536')
+  // A page that many commits change is copied into the database once for all of them; 8000 pages are 32 MiB of log.
+  db.pragma('wal_autocheckpoint = 8000')
   // A long reader lets the log grow; give the space back once it is gone.
   db.pragma('journal_size_limit = 67108864')
   return db

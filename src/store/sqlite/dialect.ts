@@ -23,6 +23,7 @@ export const sqliteDialect: Dialect = {
   whole: 'integer',
   bytes: 'blob',
   serial: sql`integer primary key autoincrement not null`,
+  logSerial: sql`integer primary key not null`,
   tableEnd: sql`strict`,
   clusteredTableEnd: sql`strict, without rowid`,
   sealed: (table) =>
@@ -35,9 +36,14 @@ export const sqliteDialect: Dialect = {
 
 export function databaseOn(reader: Connection, writer: Writer): Database {
   return {
-    read: new Kysely<Schema>({ dialect: dialectWith(() => new ReadDriver(reader)) }),
+    read: readingFrom(reader),
     write: new Kysely<Schema>({ dialect: dialectWith(() => new WriteDriver(writer)) }),
   }
+}
+
+/** Sees what was committed; refuses to write. */
+export function readingFrom(reader: Connection): Kysely<Schema> {
+  return new Kysely<Schema>({ dialect: dialectWith(() => new ReadDriver(reader)) })
 }
 
 function dialectWith(createDriver: () => Driver): KyselyDialect {

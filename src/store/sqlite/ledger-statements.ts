@@ -2,13 +2,11 @@
  * The ledger's operations on the writer's connection, each called inside a transaction. What can be refused is refused before anything is
  * written; after that only a broken promise or a broken disk can throw, and then the transaction is undone.
  */
-import type { Statement } from 'better-sqlite3'
-import type { TurnState } from '../../membership/ledger.ts'
-import type { Window } from '../../membership/plan.ts'
-import type { Pool } from '../../membership/product.ts'
-import { chainStart, entryHash } from '../entry-hash.ts'
-import type { EntryKind, PackTable } from '../schema.ts'
+import { type Window, windows } from '../../membership/plan.ts'
+import { entryHash } from '../entry-hash.ts'
+import type { EntryKind } from '../schema.ts'
 import type { Connection } from './connection.ts'
+import { type LedgerSql, type OpenPack, prepareLedgerSql, type TurnRow } from './ledger-sql.ts'
 import { Presence } from './presence.ts'
 import type {
   CountResult,
@@ -24,40 +22,11 @@ import type {
   SettleOp,
   SqlOp,
 } from './protocol.ts'
-
-/** `covered` is what was settled without debt. */
-interface Bucket {
-  readonly id: number
-  readonly granted: number
-  readonly reserved: number
-  readonly covered: number
-}
-
-/** `[pack, credits]` */
-type PackShare = readonly [pack: string, credits: number]
-
-interface OpenPack {
-  readonly id: string
-  readonly left: number
-  readonly reserved: number
-}
-
-interface TurnRow {
-  readonly id: number
-  readonly account: string
-  readonly pool: Pool
-  readonly state: TurnState
-  readonly reserved_plan: number
-  readonly reserved_packs: string | null
-  readonly day_bucket: number
-  readonly week_bucket: number
-  readonly month_bucket: number
-  readonly credits: number
-  readonly debt: number
-}
+import { Bucket, bucketIn, type Purse, Purses } from './purse.ts'
 
 export class LedgerStatements {
-  readonly #sql: ReturnType<typeof prepare>
+  readonly #sql: LedgerSql
+  readonly #purses: Purses
   readonly #presence: Presence
   readonly #owner: number
   /** Of the whole database: moved with each operation here, and read anew at each sweep for what other processes did. */
@@ -65,7 +34,8 @@ export class LedgerStatements {
   #holdsMoved = 0
 
   constructor(db: Connection, name: string, pid: number, at: number) {
-    this.#sql = prepare(db)
+    this.#sql = prepareLedgerSql(db)
+    this.#purses = new Purses(db)
     this.#presence = new Presence(db, name)
     this.#owner = this.#presence.enrol(pid, at)
     this.#holdsOpen = this.#countHolds()
@@ -113,28 +83,30 @@ export class LedgerStatements {
       if (earlier !== undefined) return ['duplicate', earlier.state, earlier.body_hash === bodyHash, earlier.request_id]
     }
 
-    const day = this.#bucket(account, pool, 'day', dayStart, dayEnd, dayLimit, at)
-    const week = this.#bucket(account, pool, 'week', weekStart, weekEnd, weekLimit, at)
-    const month = this.#bucket(account, pool, 'month', monthStart, monthEnd, monthLimit, at)
-    const fromPlan = Math.min(want, room(day), room(week), room(month))
+    const purse = this.#purses.open(account, pool)
+    const seqBefore = purse.seq
+    const day = this.#turnTo(purse, 'day', dayStart, dayEnd, dayLimit, at)
+    const week = this.#turnTo(purse, 'week', weekStart, weekEnd, weekLimit, at)
+    const month = this.#turnTo(purse, 'month', monthStart, monthEnd, monthLimit, at)
+    const buckets = [day, week, month]
+    const fromPlan = Math.min(want, day.room, week.room, month.room)
     const packs = fromPlan < want ? this.#sql.openPacks.all(account, pool, at) : []
     const shares = takeFromPacks(packs, want - fromPlan)
     const held = fromPlan + total(shares)
-    if (held < want && held < floor) {
+    if (held < floor) {
+      // A bucket was opened or got another limit: that stays true though the turn was refused.
+      if (purse.seq !== seqBefore) this.#purses.save(purse)
       const inPacks = packs.reduce((sum, pack) => sum + pack.left + pack.reserved, 0)
-      const lacking = [
-        { bucket: day, end: dayEnd },
-        { bucket: week, end: weekEnd },
-        { bucket: month, end: monthEnd },
-      ].filter(({ bucket }) => bucket.granted - bucket.covered + inPacks < floor)
+      const lacking = buckets.filter((bucket) => bucket.get('granted') - bucket.covered + inPacks < floor)
       // Every window that lacks room has to begin anew before a turn like this one fits again.
-      return lacking.length === 0 ? ['busy'] : ['empty', Math.max(...lacking.map(({ end }) => end))]
+      return lacking.length === 0 ? ['busy'] : ['empty', Math.max(...lacking.map((bucket) => bucket.get('endsAt')))]
     }
 
-    this.#sql.holdBuckets.run(fromPlan, day.id, week.id, month.id)
+    for (const bucket of buckets) bucket.add('reserved', fromPlan)
     for (const [pack, credits] of shares) this.#sql.holdPack.run(credits, pack)
-    const packsJson = shares.length === 0 ? null : JSON.stringify(shares)
+    const [dayId, weekId, monthId] = [day.get('id'), week.get('id'), month.get('id')]
     const { lastInsertRowid } = this.#sql.insertTurn.run(
+      purse.lastTurn,
       requestId,
       account,
       model,
@@ -144,10 +116,10 @@ export class LedgerStatements {
       at,
       held,
       fromPlan,
-      packsJson,
-      day.id,
-      week.id,
-      month.id,
+      shares.length === 0 ? null : JSON.stringify(shares),
+      dayId,
+      weekId,
+      monthId,
       priceInput,
       priceOutput,
       discountPercent,
@@ -155,7 +127,9 @@ export class LedgerStatements {
       bodyHash,
     )
     const turn = Number(lastInsertRowid)
-    this.#enter(account, 'hold', at, turn, fromPlan, 0, JSON.stringify([day.id, week.id, month.id, shares]))
+    purse.lastTurn = turn
+    this.#enter(purse, 'hold', at, turn, fromPlan, 0, JSON.stringify([dayId, weekId, monthId, ...shares]))
+    this.#purses.save(purse)
     this.#holdsMoved += 1
     return ['held', turn, held]
   }
@@ -164,32 +138,39 @@ export class LedgerStatements {
     const [, hold, at, credits, inputTokens, outputTokens, estimated, code, target, upstreamStatus] = op
     const turn = this.#turn(hold)
     if (turn.state !== 'held') return alreadyEnded(turn)
-    const { account, pool, day_bucket: day, week_bucket: week, month_bucket: month, reserved_plan: heldPlan } = turn
+    const purse = this.#purses.open(turn.account, turn.pool)
+    const buckets = this.#bucketsOf(turn, purse)
     const heldShares = toShares(turn.reserved_packs)
 
     // First what was held, in the order it was taken.
-    let fromPlan = Math.min(credits, heldPlan)
+    let fromPlan = Math.min(credits, turn.reserved_plan)
     const used = new Map<string, number>()
     let left = credits - fromPlan
     for (const [pack, share] of heldShares) left -= use(used, pack, Math.min(left, share))
 
     // Then what has room just now: the same periods, then packs. Whatever is still missing is debt.
     if (left > 0) {
-      const rooms = this.#sql.buckets.all(day, week, month).map(room)
-      const more = Math.min(left, ...rooms)
+      const more = Math.min(left, ...buckets.map((bucket) => bucket.room))
       fromPlan += more
       left -= more
     }
-    if (left > 0)
-      for (const pack of this.#sql.openPacks.all(account, pool, at)) left -= use(used, pack.id, Math.min(left, pack.left))
+    if (left > 0) {
+      for (const pack of this.#sql.openPacks.all(turn.account, turn.pool, at))
+        left -= use(used, pack.id, Math.min(left, pack.left))
+    }
     const debt = left
 
+    for (const bucket of buckets) {
+      bucket.add('reserved', -turn.reserved_plan)
+      bucket.add('settled', fromPlan + debt)
+      bucket.add('debt', debt)
+    }
     const shares = [...used].filter(([, share]) => share > 0)
-    this.#sql.settleBuckets.run(heldPlan, fromPlan + debt, debt, day, week, month)
     for (const [pack, share] of heldShares) this.#sql.settlePack.run(share, 0, pack)
     for (const [pack, share] of shares) this.#sql.settlePack.run(0, share, pack)
     this.#sql.endTurn.run('settled', at, credits, debt, inputTokens, outputTokens, estimated, code, target, upstreamStatus, hold)
-    this.#enter(account, 'settle', at, hold, fromPlan, debt, shares.length === 0 ? null : JSON.stringify(shares))
+    this.#enter(purse, 'settle', at, hold, fromPlan, debt, shares.length === 0 ? null : JSON.stringify(shares))
+    this.#save(purse, buckets)
     this.#holdsMoved -= 1
     return ['ended', true, 'settled', credits, debt]
   }
@@ -210,10 +191,13 @@ export class LedgerStatements {
     target: string | null,
     upstreamStatus: number | null,
   ): void {
-    this.#sql.settleBuckets.run(turn.reserved_plan, 0, 0, turn.day_bucket, turn.week_bucket, turn.month_bucket)
+    const purse = this.#purses.open(turn.account, turn.pool)
+    const buckets = this.#bucketsOf(turn, purse)
+    for (const bucket of buckets) bucket.add('reserved', -turn.reserved_plan)
     for (const [pack, share] of toShares(turn.reserved_packs)) this.#sql.settlePack.run(share, 0, pack)
     this.#sql.endTurn.run(state, at, 0, 0, 0, 0, 0, code, target, upstreamStatus, turn.id)
-    this.#enter(turn.account, state === 'refunded' ? 'refund' : 'expire', at, turn.id, 0, 0, null)
+    this.#enter(purse, state === 'refunded' ? 'refund' : 'expire', at, turn.id, 0, 0, null)
+    this.#save(purse, buckets)
     this.#holdsMoved -= 1
   }
 
@@ -236,7 +220,11 @@ export class LedgerStatements {
 
   #grant([, id, account, kind, pool, credits, at, expiresAt]: GrantOp): PackResult {
     const { changes } = this.#sql.insertPack.run(id, account, kind, pool, credits, expiresAt, at)
-    if (changes > 0) this.#enter(account, 'grant', at, null, 0, 0, JSON.stringify([id, kind, pool, credits, expiresAt]))
+    if (changes > 0) {
+      const purse = this.#purses.open(account, pool)
+      this.#enter(purse, 'grant', at, null, 0, 0, JSON.stringify([id, kind, pool, credits, expiresAt]))
+      this.#purses.save(purse)
+    }
     const pack = this.#sql.pack.get(id)
     if (pack === undefined) throw new Error(`pack ${id} is gone`)
     if (pack.account !== account) throw new Error(`pack ${id} belongs to another account`)
@@ -253,20 +241,53 @@ export class LedgerStatements {
     ]
   }
 
-  /** The bucket of one window, opened if this is its first turn, and with what the plan now includes. */
-  #bucket(account: string, pool: Pool, window: Window, start: number, end: number, limit: number, at: number): Bucket {
-    const known = this.#sql.bucket.get(account, pool, window, start)
-    if (known === undefined) {
-      const id = Number(this.#sql.openBucket.run(account, pool, window, start, end, limit).lastInsertRowid)
-      this.#enter(account, 'open', at, null, 0, 0, JSON.stringify([id, pool, window, start, end, limit]))
-      return { id, granted: limit, reserved: 0, covered: 0 }
-    }
+  /** The purse's bucket of one window, turned to the period at hand and to what the plan now includes. */
+  #turnTo(purse: Purse, window: Window, start: number, end: number, limit: number, at: number): Bucket {
+    const bucket = bucketIn(purse, window)
+    if (bucket.get('startsAt') !== start || bucket.get('id') === 0) this.#change(purse, bucket, window, start, end, limit, at)
     // A plan change keeps what was used: a smaller plan grants at least what is gone already.
-    const granted = Math.max(limit, known.reserved + known.covered)
-    if (granted === known.granted) return known
-    this.#sql.limitBucket.run(granted, known.id)
-    this.#enter(account, 'limit', at, null, 0, 0, JSON.stringify([known.id, granted]))
-    return { ...known, granted }
+    const granted = Math.max(limit, bucket.get('reserved') + bucket.covered)
+    if (granted !== bucket.get('granted')) {
+      bucket.set('granted', granted)
+      this.#enter(purse, 'limit', at, null, 0, 0, JSON.stringify([bucket.get('id'), granted]))
+    }
+    return bucket
+  }
+
+  /** Puts the bucket at hand away, and in its place the one of another period: a new one, or after a step back in time one put away. */
+  #change(purse: Purse, bucket: Bucket, window: Window, start: number, end: number, limit: number, at: number): void {
+    if (bucket.get('id') !== 0) this.#sql.putAway.run(purse.account, purse.pool, window, ...bucket.figures())
+    const earlier = this.#sql.bucketOfPeriod.get(purse.account, purse.pool, window, start)
+    if (earlier === undefined) {
+      // A bucket is numbered by the entry that opens it.
+      const id = purse.seq + 1
+      this.#enter(purse, 'open', at, null, 0, 0, JSON.stringify([id, purse.pool, window, start, end, limit]))
+      bucket.become([id, start, end, limit, 0, 0, 0])
+      return
+    }
+    bucket.become(earlier)
+    this.#sql.takeOut.run(purse.account, bucket.get('id'))
+  }
+
+  /** The three buckets a turn was held from, wherever they are by now. */
+  #bucketsOf(turn: TurnRow, purse: Purse): readonly Bucket[] {
+    const ids = [turn.day_bucket, turn.week_bucket, turn.month_bucket]
+    return windows.map((window, index) => {
+      const bucket = bucketIn(purse, window)
+      const id = ids[index]
+      if (bucket.get('id') === id) return bucket
+      const away = this.#sql.bucket.get(turn.account, id)
+      if (away === undefined) throw new Error(`bucket ${id} of ${turn.account} is gone`)
+      return new Bucket(away, 0)
+    })
+  }
+
+  #save(purse: Purse, buckets: readonly Bucket[]): void {
+    this.#purses.save(purse)
+    for (const bucket of buckets) {
+      if (bucket.cells === purse.cells) continue
+      this.#sql.saveBucket.run(bucket.get('reserved'), bucket.get('settled'), bucket.get('debt'), purse.account, bucket.get('id'))
+    }
   }
 
   #turn(id: number): TurnRow {
@@ -275,8 +296,9 @@ export class LedgerStatements {
     return turn
   }
 
+  /** Adds to the account's chain. The purse must be saved in the same transaction: it carries the chain's end. */
   #enter(
-    account: string,
+    purse: Purse,
     kind: EntryKind,
     at: number,
     turn: number | null,
@@ -284,10 +306,10 @@ export class LedgerStatements {
     debt: number,
     detail: string | null,
   ): void {
-    const last = this.#sql.lastEntry.get(account)
-    const seq = (last?.seq ?? 0) + 1
-    const hash = entryHash(last?.hash ?? chainStart, { account, seq, kind, at, turn, plan, debt, detail })
-    this.#sql.insertEntry.run(account, seq, kind, at, turn, plan, debt, detail, hash)
+    const { account } = purse
+    purse.seq += 1
+    purse.hash = entryHash(purse.hash, { account, seq: purse.seq, kind, at, turn, plan, debt, detail })
+    this.#sql.insertEntry.run(account, purse.seq, kind, at, turn, plan, debt, detail, purse.hash)
   }
 
   #countHolds(): number {
@@ -295,10 +317,10 @@ export class LedgerStatements {
   }
 }
 
-function room({ granted, reserved, covered }: Bucket): number {
-  return granted - reserved - covered
-}
+/** What a pack gives or has given. */
+type PackShare = readonly [pack: string, credits: number]
 
+/** In the order of the packs. */
 function takeFromPacks(packs: readonly OpenPack[], want: number): readonly PackShare[] {
   const shares: PackShare[] = []
   let missing = want
@@ -326,54 +348,4 @@ function toShares(json: string | null): readonly PackShare[] {
 
 function alreadyEnded(turn: TurnRow): EndingResult {
   return ['ended', false, turn.state, turn.credits, turn.debt]
-}
-
-/** Every statement, prepared once. */
-function prepare(db: Connection) {
-  const all = <Row>(text: string): Statement<unknown[], Row> => db.prepare<unknown[], Row>(text)
-  return {
-    byKey: all<{ state: 'held' | 'settled'; body_hash: string | null; request_id: string }>(`
-      select state, body_hash, request_id from turn
-      where account = ? and idempotency_key = ? and idempotency_key is not null and state in ('held', 'settled')`),
-    bucket: all<Bucket>(`
-      select id, granted, reserved, settled - debt as covered from bucket
-      where account = ? and pool = ? and "window" = ? and starts_at = ?`),
-    buckets: all<Bucket>('select id, granted, reserved, settled - debt as covered from bucket where id in (?, ?, ?)'),
-    openBucket: all(`
-      insert into bucket (account, pool, "window", starts_at, ends_at, granted, reserved, settled, debt)
-      values (?, ?, ?, ?, ?, ?, 0, 0, 0)`),
-    limitBucket: all('update bucket set granted = ? where id = ?'),
-    holdBuckets: all('update bucket set reserved = reserved + ? where id in (?, ?, ?)'),
-    settleBuckets: all('update bucket set reserved = reserved - ?, settled = settled + ?, debt = debt + ? where id in (?, ?, ?)'),
-    openPacks: all<OpenPack>(`
-      select id, granted - reserved - settled as left, reserved from pack
-      where account = ? and pool = ? and expires_at > ? and settled < granted
-      order by expires_at, id`),
-    holdPack: all('update pack set reserved = reserved + ? where id = ?'),
-    settlePack: all('update pack set reserved = reserved - ?, settled = settled + ? where id = ?'),
-    pack: all<PackTable>('select * from pack where id = ?'),
-    insertPack: all(`
-      insert into pack (id, account, kind, pool, granted, reserved, settled, expires_at, created_at)
-      values (?, ?, ?, ?, ?, 0, 0, ?, ?)
-      on conflict (id) do nothing`),
-    turn: all<TurnRow>(`
-      select id, account, pool, state, reserved_plan, reserved_packs, day_bucket, week_bucket, month_bucket, credits, debt
-      from turn where id = ?`),
-    insertTurn: all(`
-      insert into turn (request_id, account, model, pool, state, owner, until, started_at, reserved, reserved_plan, reserved_packs,
-        day_bucket, week_bucket, month_bucket, price_input, price_output, discount_percent, idempotency_key, body_hash,
-        credits, debt, input_tokens, output_tokens, estimated)
-      values (?, ?, ?, ?, 'held', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, 0, 0, 0, 0)`),
-    endTurn: all(`
-      update turn set state = ?, ended_at = ?, credits = ?, debt = ?, input_tokens = ?, output_tokens = ?, estimated = ?,
-        code = ?, target = ?, upstream_status = ?
-      where id = ? and state = 'held'`),
-    overdue: all<{ id: number }>(`select id from turn where state = 'held' and until <= ?`),
-    heldBy: all<{ id: number }>(`select id from turn where state = 'held' and owner = ?`),
-    holds: all<{ held: number }>(`select count(*) as held from turn where state = 'held'`),
-    lastEntry: all<{ seq: number; hash: Uint8Array }>('select seq, hash from entry where account = ? order by seq desc limit 1'),
-    insertEntry: all(
-      'insert into entry (account, seq, kind, at, turn, plan, debt, detail, hash) values (?, ?, ?, ?, ?, ?, ?, ?, ?)',
-    ),
-  }
 }

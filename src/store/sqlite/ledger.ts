@@ -2,7 +2,7 @@
 import type { Ending, Ledger, Pack, Reservation } from '../../membership/ledger.ts'
 import { balanceIn } from '../balance.ts'
 import type { Database } from '../database.ts'
-import { forgetTurnsIn, turnsIn } from '../turns.ts'
+import { forgetTurnsIn, isShortQuery, turnsIn } from '../turns.ts'
 import type { PackResult, ReserveResult, Result } from './protocol.ts'
 import { runTask } from './reader.ts'
 import type { Writer } from './writer.ts'
@@ -88,9 +88,9 @@ export function ledgerOn(writer: Writer, db: Database, file: string): Ledger {
     },
 
     balance: (query) => balanceIn(db, query),
-    turns: (query) => turnsIn(db, query),
+    turns: (query) => (isShortQuery(query) ? turnsIn(db.read, query) : runTask('turns', { file, query })),
     forgetTurns: (before, limit) => forgetTurnsIn(db, before, limit),
-    verify: () => runTask({ kind: 'verify', file }),
+    verify: () => runTask('verify', { file }),
     vitals: () => writer.vitals(),
   }
 }

@@ -45,7 +45,7 @@ export async function openSqliteStore(options: SqliteOptions): Promise<SqliteSto
       keys: apiKeysIn(db),
       ledger: ledgerOn(writer, db, file),
       async backup(to) {
-        await runTask({ kind: 'backup', file, to })
+        await runTask('backup', { file, to })
       },
       async close() {
         await writer.close()

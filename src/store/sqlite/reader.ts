@@ -1,25 +1,30 @@
-/** Long reads of the whole database, each in a thread of its own: neither the event loop nor the writer waits for them. */
+/** Long reads, each in a thread of its own: neither the event loop nor the writer waits for them. */
 import { Worker } from 'node:worker_threads'
-import type { Verification } from '../../membership/ledger.ts'
+import type { Turn, TurnQuery, Verification } from '../../membership/ledger.ts'
 
-export type Task =
-  | { readonly kind: 'verify'; readonly file: string }
-  | { readonly kind: 'backup'; readonly file: string; readonly to: string }
+export interface Tasks {
+  readonly verify: { readonly asks: { readonly file: string }; readonly gives: Verification }
+  /** Gives what verifying the copy found. */
+  readonly backup: { readonly asks: { readonly file: string; readonly to: string }; readonly gives: Verification }
+  readonly turns: { readonly asks: { readonly file: string; readonly query: TurnQuery }; readonly gives: readonly Turn[] }
+}
+
+export type Task = { [Kind in keyof Tasks]: { readonly kind: Kind } & Tasks[Kind]['asks'] }[keyof Tasks]
 
 export type TaskReply =
-  | { readonly kind: 'done'; readonly verification: Verification }
+  | { readonly kind: 'done'; readonly value: Tasks[keyof Tasks]['gives'] }
   | { readonly kind: 'failed'; readonly message: string }
 
-/** For `backup`, the verification is the copy's. Throws when the task could not be done. */
-export function runTask(task: Task): Promise<Verification> {
+/** Throws when the task could not be done. */
+export function runTask<Kind extends keyof Tasks>(kind: Kind, asks: Tasks[Kind]['asks']): Promise<Tasks[Kind]['gives']> {
   const extension = import.meta.url.slice(import.meta.url.lastIndexOf('.'))
-  const worker = new Worker(new URL(`./reader-thread${extension}`, import.meta.url), { workerData: task })
+  const worker = new Worker(new URL(`./reader-thread${extension}`, import.meta.url), { workerData: { kind, ...asks } })
   return new Promise((resolve, reject) => {
     worker.once('message', (reply: TaskReply) => {
-      if (reply.kind === 'done') resolve(reply.verification)
+      if (reply.kind === 'done') resolve(reply.value)
       else reject(new Error(reply.message))
     })
     worker.once('error', reject)
-    worker.once('exit', () => reject(new Error(`the thread for "${task.kind}" ended without an answer`)))
+    worker.once('exit', () => reject(new Error(`the thread for "${kind}" ended without an answer`)))
   })
 }

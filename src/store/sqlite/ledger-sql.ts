@@ -1,0 +1,81 @@
+/** The ledger's statements in SQLite's words, each prepared once. */
+import type { Statement } from 'better-sqlite3'
+import type { TurnState } from '../../membership/ledger.ts'
+import type { Pool } from '../../membership/product.ts'
+import type { PackTable } from '../schema.ts'
+import type { Connection } from './connection.ts'
+
+export interface OpenPack {
+  readonly id: string
+  readonly left: number
+  readonly reserved: number
+}
+
+export interface TurnRow {
+  readonly id: number
+  readonly account: string
+  readonly pool: Pool
+  readonly state: TurnState
+  readonly reserved_plan: number
+  readonly reserved_packs: string | null
+  readonly day_bucket: number
+  readonly week_bucket: number
+  readonly month_bucket: number
+  readonly credits: number
+  readonly debt: number
+}
+
+export type LedgerSql = ReturnType<typeof prepareLedgerSql>
+
+export function prepareLedgerSql(db: Connection) {
+  const all = <Row>(text: string): Statement<unknown[], Row> => db.prepare<unknown[], Row>(text)
+  return {
+    byKey: all<{ state: 'held' | 'settled'; body_hash: string | null; request_id: string }>(`
+      select state, body_hash, request_id from turn
+      where account = ? and idempotency_key = ? and idempotency_key is not null and state in ('held', 'settled')`),
+
+    putAway: all(`
+      insert into bucket (account, pool, "window", id, starts_at, ends_at, granted, reserved, settled, debt)
+      values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`),
+    takeOut: all('delete from bucket where account = ? and id = ?'),
+    bucketOfPeriod: all<number[]>(`
+      select id, starts_at, ends_at, granted, reserved, settled, debt from bucket
+      where account = ? and pool = ? and "window" = ? and starts_at = ?`).raw(),
+    bucket: all<number[]>(`
+      select id, starts_at, ends_at, granted, reserved, settled, debt from bucket
+      where account = ? and id = ?`).raw(),
+    saveBucket: all('update bucket set reserved = ?, settled = ?, debt = ? where account = ? and id = ?'),
+
+    openPacks: all<OpenPack>(`
+      select id, granted - reserved - settled as left, reserved from pack
+      where account = ? and pool = ? and expires_at > ? and settled < granted
+      order by expires_at, id`),
+    holdPack: all('update pack set reserved = reserved + ? where id = ?'),
+    settlePack: all('update pack set reserved = reserved - ?, settled = settled + ? where id = ?'),
+    pack: all<PackTable>('select * from pack where id = ?'),
+    insertPack: all(`
+      insert into pack (id, account, kind, pool, granted, reserved, settled, expires_at, created_at)
+      values (?, ?, ?, ?, ?, 0, 0, ?, ?)
+      on conflict (id) do nothing`),
+
+    turn: all<TurnRow>(`
+      select id, account, pool, state, reserved_plan, reserved_packs, day_bucket, week_bucket, month_bucket, credits, debt
+      from turn where id = ?`),
+    insertTurn: all(`
+      insert into turn (previous, request_id, account, model, pool, state, owner, until, started_at, reserved, reserved_plan, reserved_packs,
+        day_bucket, week_bucket, month_bucket, price_input, price_output, discount_percent, idempotency_key, body_hash,
+        credits, debt, input_tokens, output_tokens, estimated)
+      values (?, ?, ?, ?, ?, 'held', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, 0, 0, 0, 0)`),
+    endTurn: all(`
+      update turn set state = ?, ended_at = ?, credits = ?, debt = ?, input_tokens = ?, output_tokens = ?, estimated = ?,
+        code = ?, target = ?, upstream_status = ?
+      where id = ? and state = 'held'`),
+    overdue: all<{ id: number }>(`select id from turn where state = 'held' and until <= ?`),
+    heldBy: all<{ id: number }>(`select id from turn where state = 'held' and owner = ?`),
+    holds: all<{ held: number }>(`select count(*) as held from turn where state = 'held'`),
+
+    insertEntry: all(
+      'insert into entry (account, seq, kind, at, turn, plan, debt, detail, hash) values (?, ?, ?, ?, ?, ?, ?, ?, ?)',
+    ),
+  }
+}

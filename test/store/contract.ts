@@ -1,0 +1,516 @@
+/** What every store promises, whatever stands behind it. Each store's own test runs this with its way of opening one. */
+import type { Test } from 'tap'
+import type { ReserveOrder, SettleOrder } from '../../src/membership/ledger.ts'
+import { type Calendar, calendarOf } from '../../src/membership/period.ts'
+import type { Pool } from '../../src/membership/product.ts'
+import type { Store } from '../../src/membership/store.ts'
+
+const hour = 3_600_000
+const day = 24 * hour
+/** A Wednesday in the middle of a month. */
+export const noon = Date.UTC(2026, 4, 13, 12)
+const calendar: Calendar = calendarOf('UTC')
+export const price = { input: 435, output: 870, discountPercent: 75 }
+export const limits = { day: 1000, week: 3000, month: 8000 }
+
+export function accountId(index: number): string {
+  return `acc_${String(index).padStart(26, '0')}`
+}
+
+export function orderOf(change: Partial<ReserveOrder> = {}): ReserveOrder {
+  const at = change.at ?? noon
+  return {
+    account: accountId(1),
+    requestId: 'mbr_1',
+    model: 'svc-2.1',
+    pool: 'premium',
+    at,
+    periods: calendar.at(at),
+    limits,
+    want: 100,
+    floor: 1,
+    price,
+    until: at + hour,
+    idempotency: null,
+    ...change,
+  }
+}
+
+export function endOf(hold: number, credits: number, at = noon): SettleOrder {
+  return {
+    hold,
+    at,
+    credits,
+    tokens: { input: 10, output: 20 },
+    estimated: false,
+    outcome: 'completed',
+    target: 'main/model',
+    upstreamStatus: 200,
+  }
+}
+
+export function refundOf(hold: number, at = noon) {
+  return { hold, at, code: 'upstream_error', target: null, upstreamStatus: 500 }
+}
+
+export async function addAccount(store: Store, index = 1): Promise<string> {
+  const account = {
+    id: accountId(index),
+    email: `member${index}@example.org`,
+    plan: 'free',
+    passwordHash: null,
+    emailVerified: true,
+    at: noon,
+  }
+  await store.accounts.create(account)
+  return account.id
+}
+
+/** Reserves and expects to be given a hold. */
+export async function holdOf(store: Store, change: Partial<ReserveOrder> = {}): Promise<{ id: number; credits: number }> {
+  const reservation = await store.ledger.reserve(orderOf(change))
+  if (reservation.kind !== 'held') throw new Error(`expected a hold, got ${JSON.stringify(reservation)}`)
+  return reservation.hold
+}
+
+/** The balance of one pool by window, and of the packs by id. */
+export async function balanceOf(
+  store: Store,
+  { at = noon, pool = 'premium' as Pool, account = accountId(1), plan = limits } = {},
+) {
+  const { pools, packs } = await store.ledger.balance({
+    account,
+    at,
+    periods: calendar.at(at),
+    limits: { fast: plan, premium: plan },
+  })
+  const mine = pools.filter((balance) => balance.pool === pool)
+  return {
+    remaining: mine.map((balance) => balance.remaining),
+    used: mine.map((balance) => balance.used),
+    reserved: mine.map((balance) => balance.reserved),
+    debt: mine.map((balance) => balance.debt),
+    resetsAt: mine.map((balance) => balance.resetsAt),
+    packs: Object.fromEntries(packs.map((pack) => [pack.id, pack.granted - pack.reserved - pack.settled])),
+  }
+}
+
+export function grantOf(id: string, credits: number, change: { expiresAt?: number; account?: string; pool?: Pool } = {}) {
+  return {
+    id,
+    account: accountId(1),
+    kind: 'grant' as const,
+    pool: 'premium' as Pool,
+    credits,
+    at: noon,
+    expiresAt: noon + 7 * day,
+    ...change,
+  }
+}
+
+/** `openStore` gives an empty store and closes it at the end of the test. */
+export function storeContract(t: Test, openStore: (t: Test) => Promise<Store>): void {
+  /** A promise about a store with one account, whose books must be in order afterwards. */
+  const promise = (name: string, keep: (t: Test, store: Store) => Promise<void>): void => {
+    void t.test(name, async (t) => {
+      const store = await openStore(t)
+      await addAccount(store)
+      await keep(t, store)
+      t.same((await store.ledger.verify()).mismatches, [], 'the books are in order')
+    })
+  }
+
+  promise('an account is found by id and by address in any case, and its address is taken', async (t, store) => {
+    const account = { id: accountId(1), email: 'member1@example.org', plan: 'free', status: 'active', createdAt: noon }
+    t.same(await store.accounts.find(accountId(1)), account)
+    t.same(await store.accounts.find('Member1@Example.org'), account)
+    t.equal(await store.accounts.find('nobody@example.org'), undefined)
+    const twin = {
+      id: accountId(2),
+      email: 'MEMBER1@example.org',
+      plan: 'pro',
+      passwordHash: null,
+      emailVerified: false,
+      at: noon,
+    }
+    t.equal(await store.accounts.create(twin), undefined)
+    t.equal(await store.accounts.count(), 1)
+  })
+
+  promise('accounts are listed in pages', async (t, store) => {
+    for (const index of [2, 3, 4, 5]) await addAccount(store, index)
+    const first = await store.accounts.list({ limit: 3 })
+    const second = await store.accounts.list({ limit: 3, after: first[2]?.id ?? '' })
+    t.same(
+      [...first, ...second].map((account) => account.id),
+      [1, 2, 3, 4, 5].map(accountId),
+    )
+    t.equal(await store.accounts.count(), 5)
+  })
+
+  promise('plan and status change, and say so when there is no such account', async (t, store) => {
+    t.equal(await store.accounts.setPlan(accountId(1), 'pro'), true)
+    t.equal(await store.accounts.setStatus(accountId(1), 'disabled'), true)
+    t.match(await store.accounts.find(accountId(1)), { plan: 'pro', status: 'disabled' })
+    t.equal(await store.accounts.setPlan(accountId(9), 'pro'), false)
+    t.equal(await store.accounts.setStatus(accountId(9), 'disabled'), false)
+  })
+
+  promise('a forgotten account loses address and keys, keeps its books, and frees its address', async (t, store) => {
+    await store.keys.create(keyOf(1), 5)
+    const hold = await holdOf(store)
+    t.equal(await store.accounts.forget(accountId(1), noon), true)
+    t.equal(await store.accounts.forget(accountId(1), noon), false)
+    t.match(await store.accounts.find(accountId(1)), { email: null, status: 'deleted' })
+    t.equal(await store.accounts.find('member1@example.org'), undefined)
+    t.equal((await store.keys.findByHash(keyOf(1).hash))?.key.revokedAt, noon)
+    t.equal(await store.keys.create(keyOf(2), 5), undefined, 'no new key for a deleted account')
+    t.equal(await store.accounts.setStatus(accountId(1), 'active'), false)
+    t.equal((await store.ledger.settle(endOf(hold.id, 40))).credits, 40)
+    const heir = {
+      id: accountId(2),
+      email: 'member1@example.org',
+      plan: 'pro',
+      passwordHash: null,
+      emailVerified: false,
+      at: noon,
+    }
+    t.ok(await store.accounts.create(heir))
+  })
+
+  promise('a key is found by its hash with its owner, and is revoked once and for all', async (t, store) => {
+    t.match(await store.keys.create(keyOf(1), 5), { id: 'key_1', lastUsedAt: null, revokedAt: null })
+    t.match(await store.keys.findByHash(keyOf(1).hash), {
+      key: { id: 'key_1', account: accountId(1) },
+      account: { id: accountId(1), plan: 'free' },
+    })
+    t.equal(await store.keys.findByHash(keyOf(2).hash), undefined)
+    t.equal(await store.keys.revoke(accountId(2), 'key_1', noon), false, 'not for another account')
+    t.equal(await store.keys.revoke(accountId(1), 'key_1', noon), true)
+    t.equal(await store.keys.revoke(undefined, 'key_1', noon + 5), true)
+    t.equal((await store.keys.findByHash(keyOf(1).hash))?.key.revokedAt, noon, 'the first instant stays')
+    t.equal(await store.keys.revoke(accountId(1), 'key_9', noon), false)
+  })
+
+  promise('an account never has more live keys than allowed, however many ask at once', async (t, store) => {
+    const created = await Promise.all(Array.from({ length: 30 }, (_, index) => store.keys.create(keyOf(index), 20)))
+    t.equal(created.filter((key) => key !== undefined).length, 20)
+    const [first] = await store.keys.list(accountId(1))
+    await store.keys.revoke(accountId(1), first?.id ?? '', noon)
+    t.ok(await store.keys.create(keyOf(40), 20), 'a revoked key makes room')
+  })
+
+  promise('the last use of many keys is recorded, and never goes backwards', async (t, store) => {
+    for (const index of [1, 2, 3]) await store.keys.create(keyOf(index), 5)
+    await store.keys.touch(
+      new Map([
+        ['key_1', noon + 5],
+        ['key_2', noon + 6],
+        ['key_9', noon],
+      ]),
+    )
+    await store.keys.touch(new Map([['key_1', noon + 1]]))
+    await store.keys.touch(new Map())
+    t.same(
+      (await store.keys.list(accountId(1))).map((key) => key.lastUsedAt),
+      [noon + 5, noon + 6, null],
+    )
+  })
+
+  promise('a hold is taken from day, week and month at once, and settled for what was used', async (t, store) => {
+    const hold = await holdOf(store, { want: 100 })
+    t.same((await balanceOf(store)).reserved, [100, 100, 100])
+    t.same(await store.ledger.settle(endOf(hold.id, 30)), { done: true, state: 'settled', credits: 30, debt: 0 })
+    const after = await balanceOf(store)
+    t.match(after, { used: [30, 30, 30], reserved: [0, 0, 0], remaining: [970, 2970, 7970] })
+    t.same(after.resetsAt, [Date.UTC(2026, 4, 14), Date.UTC(2026, 4, 18), Date.UTC(2026, 5, 1)])
+    t.same((await balanceOf(store, { pool: 'fast' })).used, [0, 0, 0], 'the other pool is untouched')
+  })
+
+  promise('a refund gives everything back', async (t, store) => {
+    const hold = await holdOf(store)
+    t.same(await store.ledger.refund(refundOf(hold.id)), { done: true, state: 'refunded', credits: 0, debt: 0 })
+    t.match(await balanceOf(store), { used: [0, 0, 0], reserved: [0, 0, 0], remaining: [1000, 3000, 8000] })
+  })
+
+  promise('a hold has one ending: a second one changes nothing and says so', async (t, store) => {
+    const settled = await holdOf(store)
+    const refunded = await holdOf(store)
+    await store.ledger.settle(endOf(settled.id, 30))
+    await store.ledger.refund(refundOf(refunded.id))
+    const before = await balanceOf(store)
+    t.same(await store.ledger.settle(endOf(settled.id, 99)), { done: false, state: 'settled', credits: 30, debt: 0 })
+    t.same(await store.ledger.refund(refundOf(settled.id)), { done: false, state: 'settled', credits: 30, debt: 0 })
+    t.same(await store.ledger.settle(endOf(refunded.id, 10)), { done: false, state: 'refunded', credits: 0, debt: 0 })
+    t.same(await balanceOf(store), before)
+    await t.rejects(store.ledger.settle(endOf(4711, 1)), 'a hold that never was is an error')
+  })
+
+  promise('of many endings at once exactly one is done', async (t, store) => {
+    const hold = await holdOf(store)
+    const endings = await Promise.all(
+      Array.from({ length: 20 }, (_, index) =>
+        index % 2 === 0 ? store.ledger.settle(endOf(hold.id, 10)) : store.ledger.refund(refundOf(hold.id)),
+      ),
+    )
+    t.equal(endings.filter((ending) => ending.done).length, 1)
+  })
+
+  promise('a hold is clamped to what is left, but never under its floor', async (t, store) => {
+    t.equal((await holdOf(store, { want: 950 })).credits, 950)
+    t.equal((await store.ledger.reserve(orderOf({ want: 100, floor: 51 }))).kind, 'busy', 'a running turn is in the way')
+    t.equal((await holdOf(store, { want: 100, floor: 50 })).credits, 50)
+    t.same((await balanceOf(store)).remaining, [0, 2000, 7000])
+  })
+
+  promise('the smallest window decides, and the refusal says when there is room again', async (t, store) => {
+    const spend = async (credits: number, plan: typeof limits) => {
+      const hold = await holdOf(store, { want: credits, limits: plan })
+      await store.ledger.settle(endOf(hold.id, credits))
+    }
+    await spend(100, { day: 100, week: 3000, month: 8000 })
+    const emptyDay = orderOf({ limits: { day: 100, week: 3000, month: 8000 } })
+    t.same(await store.ledger.reserve(emptyDay), { kind: 'empty', resetsAt: Date.UTC(2026, 4, 14) })
+    const emptyWeek = orderOf({ limits: { day: 500, week: 100, month: 8000 } })
+    t.same(await store.ledger.reserve(emptyWeek), { kind: 'empty', resetsAt: Date.UTC(2026, 4, 18) })
+    const emptyDayAndMonth = orderOf({ limits: { day: 100, week: 3000, month: 100 } })
+    t.same(await store.ledger.reserve(emptyDayAndMonth), { kind: 'empty', resetsAt: Date.UTC(2026, 5, 1) })
+  })
+
+  promise('packs are drawn on after the plan, the one that expires first before the others', async (t, store) => {
+    await store.ledger.grant(grantOf('late', 500, { expiresAt: noon + 3 * day }))
+    await store.ledger.grant(grantOf('soon', 50, { expiresAt: noon + day }))
+    await store.ledger.grant(grantOf('gone', 500, { expiresAt: noon - 1 }))
+    await store.ledger.grant(grantOf('other', 500, { pool: 'fast' }))
+    const hold = await holdOf(store, { want: 1100 })
+    t.equal(hold.credits, 1100)
+    t.same(await balanceOf(store), {
+      ...(await balanceOf(store)),
+      reserved: [1000, 1000, 1000],
+      packs: { soon: 0, late: 450, other: 500 },
+    })
+    await store.ledger.settle(endOf(hold.id, 1020))
+    t.match(await balanceOf(store), { used: [1000, 1000, 1000], packs: { soon: 30, late: 500 } })
+    const more = await holdOf(store, { want: 100 })
+    t.equal(more.credits, 100)
+    await store.ledger.refund(refundOf(more.id))
+    t.match((await balanceOf(store)).packs, { soon: 30, late: 500 })
+  })
+
+  promise('a settlement above the hold takes from the same pools, then from packs, then is debt', async (t, store) => {
+    await store.ledger.grant(grantOf('pack', 50))
+    const hold = await holdOf(store, { want: 100 })
+    t.same(await store.ledger.settle(endOf(hold.id, 1200)), { done: true, state: 'settled', credits: 1200, debt: 150 })
+    t.match(await balanceOf(store), { used: [1150, 1150, 1150], debt: [150, 150, 150], remaining: [0, 2000, 7000], packs: {} })
+    t.equal((await store.ledger.reserve(orderOf())).kind, 'empty')
+  })
+
+  promise('what other turns hold is not taken by a settlement above its hold', async (t, store) => {
+    const other = await holdOf(store, { want: 900 })
+    const hold = await holdOf(store, { want: 50 })
+    t.match(await store.ledger.settle(endOf(hold.id, 200)), { credits: 200, debt: 100 })
+    t.match(await store.ledger.settle(endOf(other.id, 900)), { credits: 900, debt: 0 })
+  })
+
+  promise('a free turn is held and settled at zero', async (t, store) => {
+    const hold = await holdOf(store, { want: 0, floor: 0 })
+    t.equal(hold.credits, 0)
+    t.match(await store.ledger.settle(endOf(hold.id, 0)), { done: true, credits: 0 })
+  })
+
+  promise('a hold returns to the periods it came from, also after they are over', async (t, store) => {
+    const lateSunday = Date.UTC(2026, 4, 31, 23, 59)
+    const monday = Date.UTC(2026, 5, 1, 0, 1)
+    const [first, second, third] = [
+      await holdOf(store, { at: lateSunday, want: 100 }),
+      await holdOf(store, { at: lateSunday, want: 200 }),
+      await holdOf(store, { at: lateSunday, want: 300, until: lateSunday + 1000 }),
+    ]
+    const next = await holdOf(store, { at: monday, want: 7 })
+    await store.ledger.settle(endOf(first.id, 60, monday))
+    await store.ledger.refund(refundOf(second.id, monday))
+    t.match(await balanceOf(store, { at: lateSunday }), { used: [60, 60, 60], reserved: [300, 300, 300] })
+    t.match(
+      await balanceOf(store, { at: monday }),
+      { used: [0, 0, 0], reserved: [7, 7, 7] },
+      'the new periods start with nothing used',
+    )
+    t.equal(await store.ledger.expire(monday), 1)
+    t.same((await balanceOf(store, { at: lateSunday })).reserved, [0, 0, 0])
+    t.equal((await store.ledger.settle(endOf(third.id, 1, monday))).done, false)
+    await store.ledger.settle(endOf(next.id, 7, monday))
+    t.same((await balanceOf(store, { at: monday })).used, [7, 7, 7])
+  })
+
+  promise('a clock that steps back finds the periods as they were', async (t, store) => {
+    const midnight = Date.UTC(2026, 4, 14)
+    const before = await holdOf(store, { at: midnight - 10 })
+    const after = await holdOf(store, { at: midnight + 10 })
+    const again = await holdOf(store, { at: midnight - 5 })
+    t.same((await balanceOf(store, { at: midnight - 10 })).reserved, [200, 300, 300])
+    t.same((await balanceOf(store, { at: midnight + 10 })).reserved, [100, 300, 300])
+    for (const hold of [before, after, again]) await store.ledger.settle(endOf(hold.id, 100, midnight + 20))
+    t.same((await balanceOf(store, { at: midnight + 10 })).used, [100, 300, 300])
+  })
+
+  promise('a plan change keeps what was used', async (t, store) => {
+    const hold = await holdOf(store, { want: 800 })
+    await store.ledger.settle(endOf(hold.id, 800))
+    const smaller = { day: 500, week: 3000, month: 8000 }
+    t.match(await balanceOf(store, { plan: smaller }), { used: [800, 800, 800], remaining: [0, 2200, 7200] })
+    t.equal((await store.ledger.reserve(orderOf({ limits: smaller }))).kind, 'empty')
+    const larger = { day: 900, week: 3000, month: 8000 }
+    t.equal((await holdOf(store, { limits: larger, want: 500 })).credits, 100)
+    await store.accounts.setPlan(accountId(1), 'max')
+    t.same((await balanceOf(store, { plan: larger })).used, [800, 800, 800], 'unrelated writes move no money')
+  })
+
+  promise('overdue holds are given back, the others stay', async (t, store) => {
+    const overdue = await holdOf(store, { until: noon + 10 })
+    await holdOf(store, { until: noon + 1000 })
+    t.equal(await store.ledger.expire(noon + 9), 0)
+    t.equal(await store.ledger.expire(noon + 10), 1)
+    t.same((await balanceOf(store)).reserved, [100, 100, 100])
+    t.same(await store.ledger.settle(endOf(overdue.id, 5)), { done: false, state: 'expired', credits: 0, debt: 0 })
+    t.equal(store.ledger.vitals().holdsOpen, 1)
+  })
+
+  promise('the same pack is granted once', async (t, store) => {
+    const grants = await Promise.all(Array.from({ length: 10 }, () => store.ledger.grant(grantOf('pack', 50))))
+    t.ok(grants.every((pack) => pack.granted === 50 && pack.id === 'pack'))
+    t.same((await balanceOf(store)).packs, { pack: 50 })
+    await addAccount(store, 2)
+    await t.rejects(store.ledger.grant(grantOf('pack', 50, { account: accountId(2) })), 'an id belongs to one account')
+  })
+
+  promise('an idempotency key is charged once, and runs again when its turn was given back', async (t, store) => {
+    const keyed = (bodyHash: string, requestId: string, account = accountId(1)) =>
+      store.ledger.reserve(orderOf({ account, requestId, idempotency: { key: 'k', bodyHash } }))
+    const answers = await Promise.all(Array.from({ length: 50 }, (_, index) => keyed('a', `mbr_${index}`)))
+    const held = answers.filter((answer) => answer.kind === 'held')
+    t.equal(held.length, 1)
+    t.same(answers[10], { kind: 'duplicate', state: 'held', sameBody: true, requestId: 'mbr_0' })
+    t.match(await keyed('b', 'mbr_x'), { kind: 'duplicate', sameBody: false })
+    await addAccount(store, 2)
+    t.equal((await keyed('a', 'mbr_y', accountId(2))).kind, 'held', 'another account is independent')
+
+    const [first] = held
+    if (first?.kind !== 'held') throw new Error('no hold')
+    await store.ledger.refund(refundOf(first.hold.id))
+    const again = await keyed('b', 'mbr_z')
+    if (again.kind !== 'held') throw new Error('the key did not run again')
+    await store.ledger.settle(endOf(again.hold.id, 10))
+    t.same(await keyed('b', 'mbr_q'), { kind: 'duplicate', state: 'settled', sameBody: true, requestId: 'mbr_z' })
+  })
+
+  promise('200 turns at once on quota for 20 admit exactly 20', async (t, store) => {
+    const answers = await Promise.all(Array.from({ length: 200 }, () => store.ledger.reserve(orderOf({ want: 50, floor: 50 }))))
+    t.equal(answers.filter((answer) => answer.kind === 'held').length, 20)
+    t.ok(answers.every((answer) => answer.kind === 'held' || answer.kind === 'busy'))
+    t.same((await balanceOf(store)).remaining, [0, 2000, 7000])
+  })
+
+  promise('an amount that is no whole number of credits is refused and moves nothing', async (t, store) => {
+    for (const want of [-1, 1.5, Number.NaN, Number.POSITIVE_INFINITY, 1e308]) {
+      await t.rejects(store.ledger.reserve(orderOf({ want })), RangeError)
+    }
+    await t.rejects(store.ledger.reserve(orderOf({ want: 5, floor: 6 })), RangeError)
+    const hold = await holdOf(store)
+    for (const credits of [-1, 0.1, Number.NaN, 1e308]) await t.rejects(store.ledger.settle(endOf(hold.id, credits)), RangeError)
+    t.same((await balanceOf(store)).reserved, [100, 100, 100])
+  })
+
+  promise('an unknown account cannot hold anything', async (t, store) => {
+    await t.rejects(store.ledger.reserve(orderOf({ account: accountId(9) })))
+    t.equal((await store.ledger.verify()).turns, 0)
+  })
+
+  promise('an operation that fails takes none of its neighbours with it', async (t, store) => {
+    const answers = await Promise.allSettled([
+      store.ledger.reserve(orderOf()),
+      store.ledger.reserve(orderOf({ account: accountId(9) })),
+      store.ledger.settle(endOf(4711, 1)),
+      store.ledger.reserve(orderOf()),
+    ])
+    t.same(
+      answers.map((answer) => answer.status),
+      ['fulfilled', 'rejected', 'rejected', 'fulfilled'],
+    )
+    t.same((await balanceOf(store)).reserved, [200, 200, 200])
+  })
+
+  promise('the turn log tells each turn, newest first, by account, state, model, time and page', async (t, store) => {
+    await addAccount(store, 2)
+    for (let index = 1; index <= 6; index++) {
+      const at = noon + index
+      const hold = await holdOf(store, {
+        requestId: `mbr_${index}`,
+        account: accountId((index % 2) + 1),
+        model: index > 3 ? 'auto' : 'svc-2.1',
+        at,
+      })
+      if (index === 5) await store.ledger.refund(refundOf(hold.id, at))
+      else if (index !== 6) await store.ledger.settle({ ...endOf(hold.id, index, at), estimated: index === 2 })
+    }
+    const ask = async (query: Omit<Parameters<typeof store.ledger.turns>[0], 'limit'>, limit = 10) =>
+      (await store.ledger.turns({ ...query, limit })).map((turn) => turn.requestId.slice(4)).join('')
+    t.equal(await ask({}), '654321')
+    t.equal(await ask({}, 2), '65')
+    t.equal(await ask({ account: accountId(1) }), '642')
+    t.equal(await ask({ account: accountId(2) }, 2), '53')
+    t.equal(await ask({ account: accountId(3) }), '')
+    t.equal(await ask({ state: 'settled' }), '4321')
+    t.equal(await ask({ state: 'held' }), '6')
+    t.equal(await ask({ model: 'auto' }), '654')
+    t.equal(await ask({ since: noon + 3 }), '6543')
+    const [newest] = await store.ledger.turns({ account: accountId(2), limit: 1 })
+    t.match(newest, {
+      state: 'refunded',
+      code: 'upstream_error',
+      credits: 0,
+      reserved: 100,
+      upstreamStatus: 500,
+      endedAt: noon + 5,
+    })
+    t.equal(await ask({ account: accountId(2), before: newest?.id ?? 0 }), '31')
+    const [second] = (await store.ledger.turns({ limit: 10 })).filter((turn) => turn.requestId === 'mbr_2')
+    t.match(second, { inputTokens: 10, outputTokens: 20, estimated: true, target: 'main/model', credits: 2, startedAt: noon + 2 })
+  })
+
+  promise('old turns are forgotten a few at a time, open ones and the books stay', async (t, store) => {
+    await holdOf(store)
+    for (let index = 0; index < 5; index++) await store.ledger.settle(endOf((await holdOf(store)).id, 10))
+    t.equal(await store.ledger.forgetTurns(noon, 100), 0, 'not older')
+    t.equal(await store.ledger.forgetTurns(noon + 1, 3), 2, 'the open one is among the oldest three')
+    t.equal(await store.ledger.forgetTurns(noon + 1, 100), 2, 'the newest always stays')
+    t.equal((await store.ledger.turns({ account: accountId(1), limit: 10 })).length > 0, true)
+    t.same((await balanceOf(store)).used, [50, 50, 50])
+    const next = await holdOf(store)
+    t.ok(next.id > 6, 'an id is never used twice')
+  })
+
+  promise('vitals count operations, commits and waits for the disk', async (t, store) => {
+    const before = store.ledger.vitals()
+    const holds = await Promise.all(Array.from({ length: 8 }, () => holdOf(store, { want: 10 })))
+    await Promise.all(holds.map((hold) => store.ledger.settle(endOf(hold.id, 10))))
+    const after = store.ledger.vitals()
+    t.equal(after.operations - before.operations, 16)
+    t.ok(after.commits - before.commits <= 4, 'operations that arrive together share a commit')
+    t.ok(after.syncs > before.syncs)
+    t.equal(after.commitSeconds.length, after.commits - before.commits)
+    t.match(after, { holdsOpen: 0, queue: 0, writable: true })
+  })
+}
+
+function keyOf(index: number) {
+  return {
+    id: `key_${index}`,
+    account: accountId(1),
+    name: `key ${index}`,
+    prefix: 'svc_live_abcd',
+    last4: 'wxyz',
+    hash: new Uint8Array(32).fill(index + 1),
+    createdAt: noon,
+    expiresAt: null,
+  }
+}

@@ -37,7 +37,7 @@ export default defineGateway({
     workers: env.integer('WORKERS', 1),
   },
 
-  store: { dataDir: env.text('DATA_DIR', './data'), url: env.secret('STORE_URL'), keepTurnsForDays: 90 },
+  store: { dataDir: env.text('DATA_DIR', './data'), url: env.text('STORE_URL') as null, keepTurnsForDays: 90 },
   timeZone: 'UTC',
   log: { level: env.text('LOG_LEVEL', 'info') as 'info' },
   mail: { smtpUrl: env.secret('SMTP_URL'), from: env.text('MAIL_FROM', 'svc <no-reply@localhost>') },

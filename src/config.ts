@@ -132,14 +132,14 @@ const shape = z.strictObject({
     baseUrl: url.nullable().default(null),
     /** Addresses and CIDRs whose X-Forwarded-For is believed. */
     trustedProxies: z.array(z.string()).default([]),
-    /** Server processes sharing the port. */
-    workers: z.int().min(1).max(64).default(1),
+    /** Server processes sharing the port. Limits are kept in one process's memory, so there is one. */
+    workers: z.int().min(1).max(1, 'must be 1: one process serves, and limits are exact because of it').default(1),
   }),
   store: z.strictObject({
     /** A directory that is ours alone: database, images, outgoing mail. */
     dataDir: z.string().min(1),
-    /** Another database; null is SQLite in `dataDir`. */
-    url: z.string().min(1).nullable().default(null),
+    /** Another database than SQLite in `dataDir`: none is supported, and a wish for one must not be ignored. */
+    url: z.null('another database than SQLite is not supported; unset STORE_URL').default(null),
     /** Ended turns are kept in the log this long. Their ledger entries stay for ever. */
     keepTurnsForDays: z.int().min(1).default(90),
   }),

@@ -2,7 +2,7 @@
  * Personal API keys: `svc_live_` + 32 base62 characters (190 bits) + 6 base62 characters of CRC-32 over them.
  * The checksum turns away typing errors and scanners' noise before any look-up; only the SHA-256 of a key is kept.
  */
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { crc32 } from 'node:zlib'
 import type { Account } from './account.ts'
 
@@ -61,7 +61,7 @@ export function looksLikeApiKey(token: string, prefix: string): boolean {
 
 /** SHA-256. A fast hash is right for secrets of 190 bits: nobody can guess them anyway. */
 export function hashToken(token: string): Buffer {
-  return createHash('sha256').update(token).digest()
+  return hash('sha256', token, 'buffer')
 }
 
 function checksum(body: string): string {

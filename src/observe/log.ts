@@ -1,8 +1,15 @@
 /** The log: one JSON line an event, the request id in each; never a secret, never a word of a prompt. */
 import { pino } from 'pino'
-import type { Logger } from 'pino'
+import type { Logger, LoggerOptions } from 'pino'
 
-/** Lines hold chosen fields only, so there is nothing to redact. `destination` is where lines go; standard error by default, so that standard output stays free for people. */
+/** Lines are written together: a write for each would cost more than the line. Trouble does not wait. */
+const gatherBytes = 4096
+const flushEveryMs = 250
+
+/**
+ * Lines hold chosen fields only, so there is nothing to redact. `destination` is where they go; standard error by default, so that
+ * standard output stays free for people.
+ */
 export function createLog(level: string, destination?: { write(line: string): void }): Logger {
   const options = {
     level,
@@ -11,7 +18,20 @@ export function createLog(level: string, destination?: { write(line: string): vo
     formatters: { level: (label: string) => ({ level: label }) },
     serializers: { err: toSafeError },
   }
-  return destination === undefined ? pino(options, pino.destination({ dest: 2, sync: false })) : pino(options, destination)
+  return destination === undefined ? gathered(options) : pino(options, destination)
+}
+
+function gathered(options: LoggerOptions): Logger {
+  const stream = pino.destination({ dest: 2, sync: false, minLength: gatherBytes })
+  setInterval(() => stream.flush(), flushEveryMs).unref()
+  process.on('exit', () => {
+    try {
+      stream.flushSync()
+    } catch {
+      // Nobody reads standard error any more; there is nowhere left to say so.
+    }
+  })
+  return pino(options, stream)
 }
 
 /** An error's name, message and place, its causes too; nothing else that somebody hung on it. */

@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import type { GatewayConfig } from './config.ts'
 import { namesOf } from './brand.ts'
 import { Credentials } from './credentials.ts'
-import { startDemoUpstream } from './demo/upstream.ts'
+import { pleasantPace, startDemoUpstream } from './demo/upstream.ts'
 import type { DemoUpstream } from './demo/upstream.ts'
 import { GatewayError } from './errors.ts'
 import { Chain } from './exchange/run.ts'
@@ -61,12 +61,17 @@ export function openStore(config: GatewayConfig, clock: Clock = systemClock): Pr
   })
 }
 
+/** Whoever scripts it wants it fast; whoever meets it on a first run shall see that it streams. */
+function openDemo(scripted: boolean): Promise<DemoUpstream> {
+  return startDemoUpstream({ scripted, ...(scripted ? {} : { pace: pleasantPace }) })
+}
+
 export async function openGateway(options: GatewayOptions): Promise<Gateway> {
   const { config, clock = systemClock, logTo, random = Math.random } = options
   const log = createLog(config.log.level, logTo)
   const secret = openSecret(config.store.dataDir)
   const store = await openStore(config, clock)
-  const demo = usesDemo(config) ? await startDemoUpstream({ scripted: config.demo.scripted }) : null
+  const demo = usesDemo(config) ? await openDemo(config.demo.scripted) : null
   const names = namesOf(config.brand.slug)
   const ids = createIds()
   const observe = new Observe(log)

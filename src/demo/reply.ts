@@ -61,8 +61,8 @@ export function completionReply(answer: Answer, frame: ReplyFrame, script: Scrip
   const body = { ...head('chat.completion', frame), choices, ...(usage === null ? {} : { usage }), ...searched(answer) }
   const reply = jsonReply(body, 200, script.headers)
   const tokens = answer.tokens.length * frame.n
-  // A whole answer comes when all of it has been made.
-  const waitMs = (script.ttftMs ?? frame.pace.ttftMs) + (script.betweenMs ?? frame.pace.betweenMs) * answer.tokens.length
+  // A whole answer comes when all of it has been made, if a script wants to see that; to a first user it comes at once.
+  const waitMs = (script.ttftMs ?? frame.pace.ttftMs) + (script.betweenMs ?? 0) * answer.tokens.length
   return { ...reply, parts: [...reply.parts].map((part) => ({ ...part, tokens, waitMs })) }
 }
 

@@ -72,7 +72,7 @@ const scriptShape = z
     hang: z.union([z.enum(['before_headers', 'after_headers']), z.strictObject({ afterEvents: count })]),
 
     // The bytes.
-    /** The connection is reset (RST) there; bytes are counted from the status line on. */
+    /** The connection is reset (RST) there; bytes are counted from the status line on. An answer without events has only bytes. */
     reset: place,
     /** The connection is closed (FIN) there, in the middle of whatever it was. */
     cut: place,

@@ -1,122 +1,118 @@
-/** Circuit breaker on a failure rate, and the retry budget: both keep one bad target from becoming everybody's trouble. */
+/**
+ * Keeps calls away from a target that fails: closed while it works, open once the *rate* of failures says it does not, then
+ * one probe a second until it works again. A rate, because one failure says nothing about a busy target. Times are
+ * milliseconds, given by the caller; nothing here looks at a clock.
+ */
+export class Breaker {
+  private readonly options: BreakerOptions
+  private readonly slots: Slot[]
+  /** When it opened; null while closed. */
+  private openedAt: number | null = null
+  private lastProbeAt = 0
+  private goodProbes = 0
+
+  constructor(options: Partial<BreakerOptions> = {}) {
+    this.options = { ...usual, ...options }
+    this.slots = Array.from({ length: slotCount }, () => ({ turn: -1, calls: 0, failures: 0 }))
+  }
+
+  /** Asked before each call. While open, true once per `probeEveryMs`: that call is the probe. */
+  allows(now: number): boolean {
+    if (this.openedAt === null) return true
+    if (!this.wouldAllow(now)) return false
+    this.lastProbeAt = now
+    return true
+  }
+
+  /** Whether the next call would be let through, without taking the probe: for choosing between targets. */
+  wouldAllow(now: number): boolean {
+    return this.openedAt === null || now - this.lastProbeAt >= this.options.probeEveryMs
+  }
+
+  /**
+   * Told how a call ended. `startedAt` keeps a call from before the opening from being taken for a probe; a call whose end
+   * says nothing about the target (the client left, the request was invalid) is not told at all, or as a success.
+   */
+  record(ok: boolean, now: number, startedAt = now): void {
+    if (this.openedAt !== null) {
+      if (startedAt >= this.openedAt) this.judgeProbe(ok)
+      return
+    }
+    const slot = this.slotOf(now)
+    slot.calls++
+    if (!ok) slot.failures++
+    if (!ok && this.isFailing(now)) this.open(now)
+  }
+
+  /** For the metric; `half_open` means that the next call would be let through as a probe, or that probes have gone well. */
+  state(now: number): BreakerState {
+    if (this.openedAt === null) return 'closed'
+    return this.goodProbes > 0 || this.wouldAllow(now) ? 'half_open' : 'open'
+  }
+
+  private judgeProbe(ok: boolean): void {
+    this.goodProbes = ok ? this.goodProbes + 1 : 0
+    if (this.goodProbes >= this.options.probesToClose) this.close()
+  }
+
+  private open(now: number): void {
+    this.openedAt = now
+    this.lastProbeAt = now
+    this.goodProbes = 0
+  }
+
+  /** What was counted before the opening says nothing about the target that came back. */
+  private close(): void {
+    this.openedAt = null
+    for (const slot of this.slots) slot.turn = -1
+  }
+
+  private isFailing(now: number): boolean {
+    const turn = this.turnOf(now)
+    let calls = 0
+    let failures = 0
+    for (const slot of this.slots) {
+      if (slot.turn <= turn - slotCount || slot.turn < 0) continue
+      calls += slot.calls
+      failures += slot.failures
+    }
+    return calls >= this.options.minimumCalls && failures / calls >= this.options.failureRate
+  }
+
+  private slotOf(now: number): Slot {
+    const turn = this.turnOf(now)
+    const slot = this.slots[turn % slotCount] ?? { turn, calls: 0, failures: 0 }
+    if (slot.turn !== turn) Object.assign(slot, { turn, calls: 0, failures: 0 })
+    return slot
+  }
+
+  private turnOf(now: number): number {
+    return Math.max(0, Math.floor((now * slotCount) / this.options.windowMs))
+  }
+}
 
 export type BreakerState = 'closed' | 'open' | 'half_open'
 
 export interface BreakerOptions {
-  /** The window in which calls are counted. */
+  /** How far back calls count. */
   readonly windowMs: number
-  /** Fewer calls than this in the window say nothing. */
+  /** Fewer calls in the window never open it. */
   readonly minimumCalls: number
-  /** Share of failures at which it opens. */
+  /** Share of failures at which it opens, 0 to 1. */
   readonly failureRate: number
-  /** How long it stays open before one call may try, and between such tries. */
   readonly probeEveryMs: number
+  /** Good probes in a row that close it. */
+  readonly probesToClose: number
 }
 
-export const breakerDefaults: BreakerOptions = { windowMs: 10_000, minimumCalls: 10, failureRate: 0.5, probeEveryMs: 1_000 }
+/** Half of three seconds is how long a busy target that fails altogether goes unnoticed. */
+const usual: BreakerOptions = { windowMs: 3_000, minimumCalls: 10, failureRate: 0.5, probeEveryMs: 1_000, probesToClose: 2 }
 
-/** Time is whole: the window is cut into ten slices that are forgotten one at a time. */
-const slices = 10
+/** The window moves in this many steps, so that it needs no list of calls. */
+const slotCount = 10
 
-export class Breaker {
-  readonly #options: BreakerOptions
-  readonly #succeeded = new Array<number>(slices).fill(0)
-  readonly #failed = new Array<number>(slices).fill(0)
-  #slice = 0
-  /** When it opened or last let a probe through; null while closed. */
-  #openedAt: number | null = null
-  #probing = false
-
-  constructor(options: BreakerOptions = breakerDefaults) {
-    this.#options = options
-  }
-
-  /** Whether a call may go now. Once a second an open breaker lets one through to see. */
-  allows(now: number): boolean {
-    if (this.#openedAt === null) return true
-    if (now - this.#openedAt < this.#options.probeEveryMs) return false
-    this.#openedAt = now
-    this.#probing = true
-    return true
-  }
-
-  /** Whether a call would be let through, without claiming the probe. */
-  wouldAllow(now: number): boolean {
-    return this.#openedAt === null || now - this.#openedAt >= this.#options.probeEveryMs
-  }
-
-  record(ok: boolean, now: number): void {
-    if (this.#openedAt !== null) {
-      // Calls from before it opened say nothing new; the probe decides.
-      if (!this.#probing) return
-      this.#probing = false
-      if (ok) this.#close()
-      else this.#openedAt = now
-      return
-    }
-    this.#advance(now)
-    const at = this.#slice % slices
-    if (ok) this.#succeeded[at] = (this.#succeeded[at] ?? 0) + 1
-    else this.#failed[at] = (this.#failed[at] ?? 0) + 1
-    if (!ok && this.#shouldOpen()) this.#openedAt = now
-  }
-
-  state(now: number): BreakerState {
-    if (this.#openedAt === null) return 'closed'
-    return this.#probing || now - this.#openedAt >= this.#options.probeEveryMs ? 'half_open' : 'open'
-  }
-
-  #shouldOpen(): boolean {
-    const failed = this.#failed.reduce((sum, count) => sum + count, 0)
-    const calls = failed + this.#succeeded.reduce((sum, count) => sum + count, 0)
-    return calls >= this.#options.minimumCalls && failed / calls >= this.#options.failureRate
-  }
-
-  #close(): void {
-    this.#openedAt = null
-    this.#succeeded.fill(0)
-    this.#failed.fill(0)
-  }
-
-  #advance(now: number): void {
-    const slice = Math.floor(now / (this.#options.windowMs / slices))
-    const passed = Math.min(slice - this.#slice, slices)
-    for (let i = 1; i <= passed; i++) {
-      this.#succeeded[(this.#slice + i) % slices] = 0
-      this.#failed[(this.#slice + i) % slices] = 0
-    }
-    this.#slice = slice
-  }
-}
-
-/** Retries are paid from a share of ordinary calls, so that an outage is never answered with a storm of its own making. */
-export class RetryBudget {
-  readonly #share: number
-  readonly #perSecond: number
-  readonly #most: number
-  #tokens: number
-  #refilledAt: number | null = null
-
-  /** `share` of calls may be retried, and `perSecond` in any case. */
-  constructor(share = 0.2, perSecond = 3) {
-    this.#share = share
-    this.#perSecond = perSecond
-    this.#most = perSecond * 10
-    this.#tokens = this.#most
-  }
-
-  /** A first attempt: it earns a share of a retry. */
-  earn(): void {
-    this.#tokens = Math.min(this.#most, this.#tokens + this.#share)
-  }
-
-  /** True when a retry may be made now; it is then spent. */
-  spend(now: number): boolean {
-    const since = this.#refilledAt === null ? 0 : now - this.#refilledAt
-    this.#refilledAt = now
-    this.#tokens = Math.min(this.#most, this.#tokens + (Math.max(0, since) / 1000) * this.#perSecond)
-    if (this.#tokens < 1) return false
-    this.#tokens -= 1
-    return true
-  }
+interface Slot {
+  turn: number
+  calls: number
+  failures: number
 }

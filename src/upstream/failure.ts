@@ -1,6 +1,7 @@
 import { type Code, type FailureDetails, GatewayError } from '../errors.ts'
 import { type ErrorBody, readErrorBody, readErrorValue } from './error-body.ts'
 import { safeText } from './safe-text.ts'
+import { badKey, filtered, missing, noMoney, overflow, says, slowDown, statusOfName, throttled, unknownModel } from './wording.ts'
 
 /** What was observed when a call to the upstream failed, before anyone judged it. */
 export type UpstreamFacts =
@@ -234,102 +235,6 @@ function itsOwnWords({ message, param }: Observed, { hide }: ClassifyOptions): F
 const longestWaitSeconds = 60
 const usualWaitSeconds = 5
 
-interface Wording {
-  readonly codes: RegExp
-  readonly text: RegExp
-}
-
-const never = /(?!)/
-
-const badKey: Wording = {
-  codes: /^(?:invalid_api_key|api_key_invalid|authentication_error|invalid_authentication|unauthenticated|unauthorized)$/,
-  text: /\b(?:invalid|incorrect|missing|expired) api key\b|\bapi key (?:is )?(?:not valid|invalid|not found|expired|missing)\b/i,
-}
-
-const noMoney: Wording = {
-  codes:
-    /^(?:insufficient_quota|insufficient_balance|insufficient_credits|credit_balance_exhausted|billing_error|billing_not_active|billing_hard_limit_reached|payment_required|arrearage)$|(?:^|_)spend_limit(?:_|$)|(?:^|_)usage_limit(?:_|$)/,
-  text: /\binsufficient (?:account )?(?:balance|credits?|funds|quota)\b|\b(?:credit|account) balance\b|\b(?:not enough|out of|no remaining|requires more) credits?\b|\bexceeded your current quota\b|\bbilling (?:details|hard limit|account|issue|is not active)\b|\bspend(?:ing)? limit\b|\breached your (?:specified )?(?:api )?usage limits?\b|\bpayment (?:is )?required\b|\bin arrears\b|余额不足|欠费/i,
-}
-
-/** How the upstreams say that the conversation is too long; there is no common code. */
-const overflow: Wording = {
-  codes: /^(?:context_length_exceeded|request_too_large|model_context_window_exceeded|string_too_long)$/,
-  text: new RegExp(
-    [
-      'context_length_exceeded',
-      'maximum context length',
-      'maximum prompt length is',
-      'exceeds the context window',
-      'exceeds the available context size',
-      'greater than the context length',
-      "longer than the model's context length",
-      'input token count .{0,200}exceeds',
-      'maximum allowed input length',
-      'prompt is too long',
-      'prompt too long',
-      'input is too long',
-      'length of all messages is too long',
-      'reduce the length of the (?:messages|input|prompt)',
-      'too large for model with',
-      'exceeded model token limit',
-      'context window exceeds limit',
-      'exceed context limit',
-      'range of input length should be',
-      'request_too_large',
-      'model_context_window_exceeded',
-      'string_too_long',
-      String.raw`you requested \d+ tokens \(`,
-      String.raw`your request has \d+ input tokens`,
-      String.raw`prompt contains at least \d+ input tokens`,
-    ].join('|'),
-    'i',
-  ),
-}
-
-const throttled: Wording = {
-  codes: /rate_?limit|too_?many_?requests|throttl/,
-  text: /rate limit|too many requests|throttl/i,
-}
-
-const filtered: Wording = {
-  codes:
-    /^(?:content_filter|content_filtered|content_policy|content_policy_violation|image_content_policy_violation|moderation_blocked|responsibleaipolicyviolation|data_inspection_failed|sensitive_content)$/,
-  text: /\bcontent exists risk\b|\bcontent[ _]filter|\bcontent (?:management )?policy\b|\bcontent_policy_violation\b|\b(?:flagged|rejected|blocked) (?:by|as a result of) (?:our |the )?(?:moderation|safety)\b/i,
-}
-
-/** On a 404, any mention of a model tells it from a wrong address. */
-const missing: Wording = {
-  codes: /^(?:model_not_found|not_found|not_found_error|notfounderror|deploymentnotfound|modelnotfound)$/,
-  text: /\b(?:models?|deployment|no endpoints found)\b/i,
-}
-
-const unknownModel: Wording = {
-  codes: /^(?:model_not_found|deploymentnotfound|modelnotfound|model_decommissioned)$/,
-  text: /\bmodel not exists?\b|\bnot a valid model\b|\b(?:invalid|unknown) model\b|\bmodel\b.{0,150}\b(?:does not exist|not found|has been decommissioned)\b/i,
-}
-
-const slowDown: Wording = { codes: /^slow_down$/, text: never }
-
-/** Names that stand for a status where an error inside a 200 states none. What they leave out stays an upstream error. */
-const statusOfName: ReadonlyMap<string, number> = new Map([
-  ['invalid_api_key', 401],
-  ['authentication_error', 401],
-  ['unauthorized', 401],
-  ['permission_error', 403],
-  ['permission_denied', 403],
-  ['billing_error', 402],
-  ['payment_required', 402],
-  ['not_found_error', 404],
-  ['rate_limit_error', 429],
-  ['rate_limit_exceeded', 429],
-  ['too_many_requests', 429],
-  ['slow_down', 429],
-  ['timeout_error', 504],
-  ['server_is_overloaded', 503],
-  ['overloaded_error', 529],
-])
-
 const wrongAddress =
   /^(?:ENOTFOUND|EAI_|CERT_|CRL_|ERR_TLS_|ERR_SSL_|ERR_OSSL_|EPROTO$|UNABLE_TO_|DEPTH_ZERO_SELF_SIGNED_CERT|SELF_SIGNED_CERT_IN_CHAIN|HOSTNAME_MISMATCH|INVALID_CA|INVALID_PURPOSE|PATH_LENGTH_EXCEEDED|ERR_INVALID_URL)/
 
@@ -353,10 +258,6 @@ function observe(facts: UpstreamFacts, { now }: ClassifyOptions): Observed {
 /** One of these statuses was meant, or none was stated at all. */
 function means(seen: Observed, ...statuses: readonly number[]): boolean {
   return seen.unstated || statuses.includes(seen.meant)
-}
-
-function says({ codes, text }: Observed, wording: Wording): boolean {
-  return codes.some((code) => wording.codes.test(code)) || wording.text.test(text)
 }
 
 /** The raw status, where one is known: that of the answer, or the one stated inside it. */

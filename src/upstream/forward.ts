@@ -59,15 +59,17 @@ export class Forwarder {
       const candidate = route.candidates[i]
       if (candidate === undefined) throw new UpstreamFailure({ kind: 'unconfigured', reason: 'no target can be called' }, null)
       if (wire.client.left) throw new ClientLeft(nothingUsed)
-      upstreams.breaker(candidate.name).allows(clock.ticks())
+      const startedAt = clock.ticks()
+      upstreams.breaker(candidate.name).allows(startedAt)
       try {
         const answer = await this.#attempt(x, candidate, wire)
-        this.#record(candidate, 'ok', true)
+        this.#record(candidate, startedAt, 'ok', true)
         return answer
       } catch (error) {
         const failure = error instanceof UpstreamFailure ? error : null
         this.#record(
           candidate,
+          startedAt,
           failure === null ? 'left' : failure.facts.kind,
           failure === null ? null : !countsAgainstBreaker(failure.facts),
         )
@@ -87,10 +89,10 @@ export class Forwarder {
     this.#proxy.close()
   }
 
-  #record(candidate: Candidate, outcome: string, ok: boolean | null): void {
+  #record(candidate: Candidate, startedAt: number, outcome: string, ok: boolean | null): void {
     const { upstreams, clock, onAttempt } = this.#options
     onAttempt(candidate.name, outcome)
-    if (ok !== null) upstreams.breaker(candidate.name).record(ok, clock.ticks())
+    if (ok !== null) upstreams.breaker(candidate.name).record(ok, clock.ticks(), startedAt)
   }
 
   async #attempt(x: Exchange & Partial<Slots>, candidate: Candidate, wire: Wire): Promise<Answer> {

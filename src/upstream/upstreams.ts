@@ -3,8 +3,9 @@ import { Agent } from 'undici'
 import type { Dispatcher } from 'undici'
 import type { GatewayConfig } from '../config.ts'
 import type { Target } from '../membership/product.ts'
-import { Breaker, RetryBudget } from './breaker.ts'
+import { Breaker } from './breaker.ts'
 import type { BreakerState } from './breaker.ts'
+import { RetryBudget } from './retry-budget.ts'
 
 type UpstreamConfig = GatewayConfig['upstreams'][string]
 

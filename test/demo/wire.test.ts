@@ -301,6 +301,8 @@ t.test('a peer that leaves stops the count where it stood', async (t) => {
   await call.ended
   const { tokens } = call
   t.ok(tokens < 1_000)
+  await (await ask({ tokens: 10, betweenMs: 2 })).text()
+  t.equal(call.tokens, tokens, 'nothing is made for nobody')
   t.equal(demo.stats().open, 0)
   t.ok(demo.stats().aborted > 0)
 })

@@ -33,11 +33,16 @@ export async function listen(app: Koa, config: GatewayConfig): Promise<Listener>
   const onRequest = (request: IncomingMessage, response: ServerResponse): void => {
     // While draining, each answer tells its connection to end; a reset would lose a request in flight.
     if (closing && request.httpVersionMajor === 1) response.setHeader('connection', 'close')
-    void handler(request, response)
+    const fault = faultOf(request)
+    if (fault === null) void handler(request, response)
+    else refuse(response, 400, fault)
   }
   const server: Server | Http2SecureServer =
     tls === null ? createServer(wireLimits, onRequest) : secureServer(tls, onRequest, sessions)
   server.on('clientError', refuseMalformed)
+  server.on('checkExpectation', (_: IncomingMessage, response: ServerResponse) =>
+    refuse(response, 417, 'this Expect is not known.'),
+  )
   if ('maxConnections' in server) server.maxConnections = config.limits.connections
   await new Promise<void>((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) => reject(new ConfigError(whyNot(error, host, port))))
@@ -73,7 +78,8 @@ const wireLimits = {
   connectionsCheckingInterval: 1_000,
   // Duplicate or contradictory framing is refused by the parser; nothing lenient in front of money.
   insecureHTTPParser: false,
-  requireHostHeader: true,
+  // Looked at by ourselves, because the parser's own refusal is no envelope.
+  requireHostHeader: false,
   joinDuplicateHeaders: false,
   noDelay: true,
 } as const
@@ -120,7 +126,24 @@ function whyNot(error: NodeJS.ErrnoException, host: string, port: number): strin
   return `${host}:${port} cannot be opened: ${error.message}`
 }
 
-/** What is not even a request still gets the envelope; it has no id, because nobody could have seen one. */
+/** What the parser lets pass although no two readers of it would agree; null where there is nothing of the kind. */
+function faultOf({ httpVersionMajor, httpVersionMinor, rawHeaders, url = '' }: IncomingMessage): string | null {
+  if (httpVersionMajor >= 2) return null
+  if (httpVersionMajor === 0) return 'the version of HTTP is missing.'
+  let hosts = 0
+  for (let i = 0; i < rawHeaders.length; i += 2) if (rawHeaders[i]?.toLowerCase() === 'host') hosts++
+  if (hosts > 1) return "the header 'Host' was sent more than once."
+  if (hosts === 0 && httpVersionMinor > 0) return "the header 'Host' is missing."
+  return /^(?:\/|\*$|https?:\/\/[^/?#])/i.test(url) ? null : 'the target is neither a path nor an address.'
+}
+
+/** Answers with the envelope and ends the connection: what follows on it cannot be trusted to be a request. */
+function refuse(response: ServerResponse, status: number, detail: string): void {
+  response.writeHead(status, { 'content-type': 'application/json; charset=utf-8', connection: 'close' })
+  response.end(malformed(detail))
+}
+
+/** What is not even a request still gets the envelope. */
 function refuseMalformed(error: NodeJS.ErrnoException, socket: Socket): void {
   if (error.code === 'ECONNRESET' || !socket.writable) {
     socket.destroy()
@@ -132,20 +155,25 @@ function refuseMalformed(error: NodeJS.ErrnoException, socket: Socket): void {
       : error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
         ? [408, 'Request Timeout', 'the request did not arrive in time.']
         : [400, 'Bad Request', 'the request is not well-formed HTTP.']
+  const body = malformed(String(detail))
+  socket.end(
+    `HTTP/1.1 ${status} ${reason}\r\ncontent-type: application/json; charset=utf-8\r\ncontent-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`,
+  )
+}
+
+/** The envelope of something that never became a request; it has no id, because nothing is known of it. */
+function malformed(detail: string): string {
   const { en, zh, type, stage, actions } = catalogue.invalid_request
-  const message = en.replace('{detail}', String(detail))
-  const body = JSON.stringify({
+  const message = en.replace('{detail}', detail)
+  return JSON.stringify({
     ok: false,
     requestId: 'mbr_unknown',
     error: { message, type, code: 'invalid_request', param: null },
     message,
-    messageZh: zh.replace('{detail}', String(detail)),
+    messageZh: zh.replace('{detail}', detail),
     code: 'invalid_request',
     stage,
     actions,
     debug: {},
   })
-  socket.end(
-    `HTTP/1.1 ${status} ${reason}\r\ncontent-type: application/json; charset=utf-8\r\ncontent-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`,
-  )
 }

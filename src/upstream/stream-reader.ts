@@ -106,7 +106,7 @@ export class StreamReader {
       return ''
     }
     if (data === '') return ''
-    const json = this.#events === 0 || mustRead(data) ? this.#read(data) : this.#renamed(data)
+    const json = this.#frame === null || mustRead(data) ? this.#read(data) : this.#renamed(data)
     this.#events++
     if (json === null) return ''
     this.#output.add(json)
@@ -118,11 +118,13 @@ export class StreamReader {
   #read(data: string): string | null {
     const chunk = this.#parse(data)
     this.#refuseErrors(chunk)
-    if (this.#events === 0) this.#learn(chunk, data)
     const { usage, choices } = chunk
+    if (isRecord(usage)) this.#lastUsage = usage
+    // A ping, a note, an error that does not call itself one: whatever it is, it is no part of the answer and nobody's but ours to see.
+    if (!Array.isArray(choices)) return null
+    if (this.#frame === null) this.#learn(chunk, data)
     if (isRecord(usage)) {
-      this.#lastUsage = usage
-      if (Array.isArray(choices) && choices.length === 0) return null
+      if (choices.length === 0) return null
       return toLatin1(JSON.stringify({ ...chunk, model: this.#options.productId, usage: undefined }))
     }
     if (data.includes('\n')) return toLatin1(JSON.stringify({ ...chunk, model: this.#options.productId }))
@@ -185,9 +187,10 @@ export class StreamReader {
   }
 }
 
-/** Whether an event holds something we must look at: an error, a finish reason, a usage report, or a line break inside its data. */
+/** Whether an event holds something we must look at: an error, a finish reason, a usage report, a line break inside its data; or no answer. */
 function mustRead(data: string): boolean {
   return (
+    !data.includes('"choices"') ||
     data.includes('"error"') ||
     data.includes('"finish_reason":"') ||
     data.includes('"finish_reason": "') ||

@@ -1,0 +1,45 @@
+/** Who is calling: nobody can say it of himself but a proxy we trust. */
+import t from 'tap'
+import { networks } from '../../src/config.ts'
+import { addressPrefix, clientAddress } from '../../src/http/address.ts'
+
+const trusted = networks(['127.0.0.1', '10.0.0.0/8', 'fd00::/8'])
+
+t.test('the socket’s address, unless it is a trusted proxy’s', async (t) => {
+  for (const [peer, header, expected] of [
+    ['203.0.113.9', undefined, '203.0.113.9'],
+    ['203.0.113.9', '198.51.100.1', '203.0.113.9'],
+    ['127.0.0.1', undefined, '127.0.0.1'],
+    ['127.0.0.1', '198.51.100.1', '198.51.100.1'],
+    ['::ffff:127.0.0.1', '198.51.100.1', '198.51.100.1'],
+    ['127.0.0.1', '1.1.1.1, 198.51.100.1', '198.51.100.1'],
+    ['127.0.0.1', '1.1.1.1, 198.51.100.1, 10.0.0.7', '198.51.100.1'],
+    ['127.0.0.1', ' 198.51.100.1 ,10.1.1.1,10.2.2.2', '198.51.100.1'],
+    ['127.0.0.1', ['1.1.1.1', '198.51.100.1'], '198.51.100.1'],
+    ['127.0.0.1', '10.0.0.1, 10.0.0.2', '10.0.0.1'],
+    ['127.0.0.1', '198.51.100.1:4711', '198.51.100.1'],
+    ['127.0.0.1', '[2001:db8::1]:4711', '2001:db8::1'],
+    ['127.0.0.1', '2001:DB8::1', '2001:db8::1'],
+    ['127.0.0.1', 'fe80::1%eth0', 'fe80::1'],
+    ['127.0.0.1', '::ffff:198.51.100.1', '198.51.100.1'],
+    ['fd00::1', '198.51.100.1', '198.51.100.1'],
+    ['127.0.0.1', 'unknown', '127.0.0.1'],
+    ['127.0.0.1', '198.51.100.1, nonsense, 10.0.0.1', '10.0.0.1'],
+    ['127.0.0.1', '', '127.0.0.1'],
+    ['127.0.0.1', ',,,', '127.0.0.1'],
+    ['127.0.0.1', "1.1.1.1' or 1=1", '127.0.0.1'],
+    [undefined, '198.51.100.1', ''],
+  ] as const) {
+    t.equal(clientAddress(peer, header as string | string[] | undefined, trusted), expected, `${peer} ← ${String(header)}`)
+  }
+})
+
+t.test('limits count an IPv4 address, and an IPv6 /64', async (t) => {
+  t.equal(addressPrefix('203.0.113.9'), '203.0.113.9')
+  const same = ['2001:db8:1:2::1', '2001:db8:1:2:ffff:ffff:ffff:ffff', '2001:0db8:0001:0002:0:0:0:9']
+  t.equal(new Set(same.map(addressPrefix)).size, 1)
+  t.not(addressPrefix('2001:db8:1:3::1'), addressPrefix('2001:db8:1:2::1'))
+  t.equal(addressPrefix('::1'), '0:0:0:0::/64')
+  t.equal(addressPrefix('2001:db8::'), '2001:db8:0:0::/64')
+  t.equal(addressPrefix(''), '')
+})

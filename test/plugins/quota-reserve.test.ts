@@ -1,0 +1,185 @@
+/** The most a turn can cost is held before the upstream hears of it; what it did cost is settled. On the real ledger. */
+import t from 'tap'
+import { quotaReserve } from '../../plugins/quota-reserve.ts'
+import { refund } from '../../plugins/refund.ts'
+import { GatewayError } from '../../src/errors.ts'
+import type { Exchange, Slots, Usage } from '../../src/exchange/exchange.ts'
+import { parseChatRequest } from '../../src/exchange/chat-request.ts'
+import { anExchange } from '../support/exchange.ts'
+import { startGateway } from '../support/gateway.ts'
+import type { TestGateway } from '../support/gateway.ts'
+
+type Turn = Exchange & Pick<Slots, 'caller' | 'chat' | 'product' | 'hold'>
+
+/** A turn of this member on this product, ready to be reserved. */
+async function turnOf(
+  { services }: TestGateway,
+  member: { id: string },
+  body: Record<string, unknown> = {},
+  sent: Record<string, string> = {},
+): Promise<Turn> {
+  const raw = { model: 'svc-2.1', messages: [{ role: 'user', content: 'Hello!' }], ...body }
+  const chat = parseChatRequest(Buffer.from(JSON.stringify(raw)))
+  const product = services.products.get(chat.model)
+  const account = await services.store.accounts.find(member.id)
+  const plan = account && services.config.plans[account.plan]
+  if (product === undefined || account === undefined || plan === undefined) throw new Error('no such product, account or plan')
+  const at = services.clock.now()
+  const caller = { account, plan: { id: account.plan, ...plan }, credential: 'key' } as const
+  return Object.assign(anExchange({ id: services.ids.next('mbr_', at), sent }), { caller, chat, product }) as Turn
+}
+
+const used = (inputTokens: number, outputTokens: number): Usage => ({ inputTokens, outputTokens, estimated: false })
+const completed = (usage: Usage) => ({ kind: 'completed', usage }) as const
+
+async function refused(run: Promise<unknown>): Promise<GatewayError> {
+  try {
+    await run
+  } catch (error) {
+    if (error instanceof GatewayError) return error
+    throw error
+  }
+  throw new Error('it was let in')
+}
+
+t.test('a hold covers prompt and cap at the effective price; the settlement is what was used', async (t) => {
+  const g = await startGateway(t)
+  const x = await turnOf(g, await g.account(), { max_tokens: 1_000 })
+  await quotaReserve.onRequest?.(x, g.services)
+  // 0.435 and 0.87 dollars a million tokens, less 75 %.
+  const upper = Math.ceil((x.hold.inputEstimate * 0.435 + 1_000 * 0.87) * 0.25)
+  t.equal(x.hold.credits, upper)
+  t.equal(x.hold.outputCap, 1_000)
+  await quotaReserve.onSettle?.(x, completed(used(100, 200)), g.services)
+  t.equal(x.charged, Math.ceil((100 * 0.435 + 200 * 0.87) * 0.25))
+  t.match(await g.turns(), [{ state: 'settled', inputTokens: 100, outputTokens: 200, credits: x.charged }])
+})
+
+t.test('the cap is the caller’s, else the product’s default, never above its maximum; each choice costs', async (t) => {
+  const g = await startGateway(t)
+  const member = await g.account()
+  for (const [body, cap] of [
+    [{}, 8_192],
+    [{ max_tokens: 10 }, 10],
+    [{ max_completion_tokens: 20, max_tokens: 10 }, 20],
+    [{ max_tokens: 1_000_000 }, 32_768],
+  ] as const) {
+    const x = await turnOf(g, member, body)
+    await quotaReserve.onRequest?.(x, g.services)
+    t.equal(x.hold.outputCap, cap, JSON.stringify(body))
+    await quotaReserve.onSettle?.(x, completed(used(1, 1)), g.services)
+  }
+  const one = await turnOf(g, member, { max_tokens: 1_000 })
+  const four = await turnOf(g, member, { max_tokens: 1_000, n: 4 })
+  await quotaReserve.onRequest?.(one, g.services)
+  await quotaReserve.onRequest?.(four, g.services)
+  t.ok(four.hold.credits > 3 * one.hold.credits)
+  t.equal(four.hold.outputCap, 1_000, 'the cap is each choice’s own')
+  for (const x of [one, four]) await quotaReserve.onSettle?.(x, completed(used(0, 0)), g.services)
+})
+
+t.test('what is left limits the answer, and says so; with next to nothing left it is refused', async (t) => {
+  const pools = { day: 100, week: 100, month: 100 }
+  const g = await startGateway(t, { plans: { free: { pools: { premium: pools } } } })
+  const member = await g.account('free')
+  const x = await turnOf(g, member)
+  await quotaReserve.onRequest?.(x, g.services)
+  t.equal(x.hold.credits, 100, 'all that is left is held')
+  t.ok(x.hold.outputCap < 8_192 && x.hold.outputCap >= 16)
+  t.equal(x.headers['x-svc-quota-clamped'], String(x.hold.outputCap))
+
+  const meanwhile = await refused(Promise.resolve(quotaReserve.onRequest?.(await turnOf(g, member), g.services)))
+  t.match(meanwhile, { code: 'quota_exceeded', details: { retryAfter: 2 } }, 'only a running turn is in the way')
+
+  await quotaReserve.onSettle?.(x, completed(used(200, 400)), g.services)
+  const after = await refused(Promise.resolve(quotaReserve.onRequest?.(await turnOf(g, member), g.services)))
+  t.equal(after.code, 'quota_exceeded')
+  t.equal(after.details.retryAfter, undefined)
+  t.match(after.details.headers, { 'x-svc-quota-reset': /^\d{10}$/ })
+})
+
+t.test('an upstream that used more than was held is settled in full all the same', async (t) => {
+  const g = await startGateway(t)
+  const x = await turnOf(g, await g.account(), { max_tokens: 16 })
+  await quotaReserve.onRequest?.(x, g.services)
+  await quotaReserve.onSettle?.(x, completed(used(5_000, 5_000)), g.services)
+  t.ok((x.charged ?? 0) > x.hold.credits)
+})
+
+t.test('a caller who left before anything happened pays nothing; later, what was produced', async (t) => {
+  const g = await startGateway(t)
+  const member = await g.account()
+  const early = await turnOf(g, member)
+  await quotaReserve.onRequest?.(early, g.services)
+  await quotaReserve.onSettle?.(early, { kind: 'aborted', usage: used(0, 0) }, g.services)
+  t.equal(early.charged, 0)
+  const later = await turnOf(g, member)
+  await quotaReserve.onRequest?.(later, g.services)
+  await quotaReserve.onSettle?.(
+    later,
+    { kind: 'aborted', usage: { inputTokens: 10, outputTokens: 5, estimated: true } },
+    g.services,
+  )
+  t.ok((later.charged ?? 0) > 0)
+})
+
+t.test('a fixed price stands for an upstream that reports nothing', async (t) => {
+  const g = await startGateway(t)
+  const member = await g.account()
+  const silent = await turnOf(g, member, { model: 'svc-img' })
+  await quotaReserve.onRequest?.(silent, g.services)
+  t.ok(silent.hold.credits >= 2_000)
+  await quotaReserve.onSettle?.(silent, completed({ inputTokens: 10, outputTokens: 1, estimated: true }), g.services)
+  t.equal(silent.charged, 2_000)
+  const reported = await turnOf(g, member, { model: 'svc-img' })
+  await quotaReserve.onRequest?.(reported, g.services)
+  await quotaReserve.onSettle?.(reported, completed(used(10, 100)), g.services)
+  t.equal(reported.charged, Math.ceil((10 * 0.435 + 100 * 0.87) * 0.25))
+})
+
+t.test('a prompt that cannot fit by any count is refused here; nothing is held', async (t) => {
+  const g = await startGateway(t)
+  const x = await turnOf(g, await g.account(), { messages: [{ role: 'user', content: 'x'.repeat(260_000) }] })
+  const failure = await refused(Promise.resolve(quotaReserve.onRequest?.(x, g.services)))
+  t.match(failure, { code: 'context_length_exceeded', details: { param: 'messages' } })
+  t.match(failure.message, /maximum context length/)
+  t.same(await g.turns(), [])
+})
+
+t.test('one idempotency key, one charge', async (t) => {
+  const g = await startGateway(t)
+  const member = await g.account()
+  const sent = { 'idempotency-key': 'order-1' }
+  const ask = async (body: Record<string, unknown> = {}, headers: Record<string, string> = sent, who = member) => {
+    const x = await turnOf(g, who, body, headers)
+    await quotaReserve.onRequest?.(x, g.services)
+    return x
+  }
+  const first = await ask()
+  const running = await refused(ask())
+  t.match(running, { code: 'conflict', details: { shouldRetry: false } })
+  t.match(running.message, /still running/)
+  t.match(await refused(ask({ temperature: 1 })), { code: 'invalid_request' }, 'another body under the same key')
+  await quotaReserve.onSettle?.(first, completed(used(10, 10)), g.services)
+  t.match((await refused(ask())).message, /charged once/)
+  const other = await ask({}, sent, await g.account())
+  t.ok(other.hold, 'another account’s key is another key')
+  await quotaReserve.onSettle?.(other, completed(used(0, 0)), g.services)
+  for (const bad of ['', 'x'.repeat(256)])
+    t.match(await refused(ask({}, { 'idempotency-key': bad })), { code: 'invalid_request' })
+
+  const failed = await ask({}, { 'idempotency-key': 'order-2' })
+  await refund.onSettle?.(failed, { kind: 'failed', failure: new GatewayError('upstream_error'), streamed: false }, g.services)
+  const again = await ask({}, { 'idempotency-key': 'order-2' })
+  t.ok(again.hold, 'a turn that was given back may be tried again')
+  await quotaReserve.onSettle?.(again, completed(used(0, 0)), g.services)
+})
+
+t.test('a failed turn is not settled here: that is for the refund', async (t) => {
+  const g = await startGateway(t)
+  const x = await turnOf(g, await g.account())
+  await quotaReserve.onRequest?.(x, g.services)
+  await quotaReserve.onSettle?.(x, { kind: 'failed', failure: new GatewayError('upstream_error'), streamed: false }, g.services)
+  t.match(await g.turns(), [{ state: 'held' }])
+  await refund.onSettle?.(x, { kind: 'failed', failure: new GatewayError('upstream_error'), streamed: false }, g.services)
+})

@@ -1,0 +1,52 @@
+/** Events out of bytes, wherever the network cuts them. */
+import t from 'tap'
+import { EventSplitter, EventTooLarge, utf8Of } from '../../src/upstream/sse.ts'
+
+/** All data fields that come out when `bytes` arrive in the given pieces. */
+function events(pieces: readonly Buffer[]): string[] {
+  const splitter = new EventSplitter()
+  const out = pieces.flatMap((piece) => splitter.push(piece))
+  const rest = splitter.end()
+  return [...out, ...(rest === null ? [] : [rest])].map(utf8Of)
+}
+
+const table = [
+  ['one event', 'data: a\n\n', ['a']],
+  ['without a space', 'data:a\n\n', ['a']],
+  ['only the first space goes', 'data:  a\n\n', [' a']],
+  ['CR LF', 'data: a\r\n\r\ndata: b\r\n\r\n', ['a', 'b']],
+  ['bare CR', 'data: a\r\rdata: b\r\r', ['a', 'b']],
+  ['comments are nothing', ': keep-alive\n\n: x\n\ndata: a\n\n', ['a']],
+  ['a comment inside an event', ': x\ndata: a\n\n', ['a']],
+  ['several data lines are one text', 'data: a\ndata: b\n\n', ['a\nb']],
+  ['other fields are passed over', 'event: x\nid: 1\nretry: 5\ndata: a\n\n', ['a']],
+  ['blank lines between events', '\n\n\n\ndata: a\n\n\n\n\ndata: b\n\n', ['a', 'b']],
+  ['the last event without its blank line', 'data: a\n\ndata: b', ['a', 'b']],
+  ['the last event with half of it', 'data: a\n\ndata: b\n', ['a', 'b']],
+  ['characters of several bytes', 'data: 额度 🎉 é\n\n', ['额度 🎉 é']],
+  ['an empty data line', 'data: \n\n', ['']],
+  ['nothing at all', '', []],
+  ['a field of another name', 'datax: a\n\n', []],
+] as const
+
+t.test('however the bytes are cut, the events are the same', async (t) => {
+  for (const [name, text, expected] of table) {
+    const bytes = Buffer.from(text)
+    t.same(events([bytes]), expected, name)
+    t.same(events([...bytes].map((byte) => Buffer.from([byte]))), expected, `${name}, byte by byte`)
+    for (let at = 1; at < bytes.length; at++)
+      t.same(events([bytes.subarray(0, at), bytes.subarray(at)]), expected, `${name}, cut at ${at}`)
+  }
+})
+
+t.test('an event that never ends does not fill the memory', async (t) => {
+  const splitter = new EventSplitter()
+  const piece = Buffer.alloc(1024 * 1024, 'x')
+  let thrown: unknown
+  try {
+    for (let i = 0; i < 64; i++) splitter.push(piece)
+  } catch (error) {
+    thrown = error
+  }
+  t.ok(thrown instanceof EventTooLarge)
+})

@@ -353,6 +353,16 @@ export function storeContract(t: Test, openStore: (t: Test) => Promise<Store>): 
     t.same((await balanceOf(store, { at: midnight + 10 })).used, [100, 300, 300])
   })
 
+  promise('a turn refused for a period that came back leaves the period as it was', async (t, store) => {
+    const midnight = Date.UTC(2026, 4, 14)
+    await holdOf(store, { at: midnight - 10, want: 1000 })
+    await holdOf(store, { at: midnight + 10 })
+    t.equal((await store.ledger.reserve(orderOf({ at: midnight - 5 }))).kind, 'busy')
+    await holdOf(store, { at: midnight + 10 })
+    t.equal((await store.ledger.reserve(orderOf({ at: midnight - 5 }))).kind, 'busy')
+    t.same((await balanceOf(store, { at: midnight - 10 })).reserved, [1000, 1200, 1200])
+  })
+
   promise('a plan change keeps what was used', async (t, store) => {
     const hold = await holdOf(store, { want: 800 })
     await store.ledger.settle(endOf(hold.id, 800))

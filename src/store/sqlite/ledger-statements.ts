@@ -84,7 +84,6 @@ export class LedgerStatements {
     }
 
     const purse = this.#purses.open(account, pool)
-    const seqBefore = purse.seq
     const day = this.#turnTo(purse, 'day', dayStart, dayEnd, dayLimit, at)
     const week = this.#turnTo(purse, 'week', weekStart, weekEnd, weekLimit, at)
     const month = this.#turnTo(purse, 'month', monthStart, monthEnd, monthLimit, at)
@@ -94,8 +93,8 @@ export class LedgerStatements {
     const shares = takeFromPacks(packs, want - fromPlan)
     const held = fromPlan + total(shares)
     if (held < floor) {
-      // A bucket was opened or got another limit: that stays true though the turn was refused.
-      if (purse.seq !== seqBefore) this.#purses.save(purse)
+      // A period has begun or the plan has changed: that stays true though the turn was refused.
+      if (purse.changed) this.#purses.save(purse)
       const inPacks = packs.reduce((sum, pack) => sum + pack.left + pack.reserved, 0)
       const lacking = buckets.filter((bucket) => bucket.get('granted') - bucket.covered + inPacks < floor)
       // Every window that lacks room has to begin anew before a turn like this one fits again.
@@ -256,6 +255,7 @@ export class LedgerStatements {
 
   /** Puts the bucket at hand away, and in its place the one of another period: a new one, or after a step back in time one put away. */
   #change(purse: Purse, bucket: Bucket, window: Window, start: number, end: number, limit: number, at: number): void {
+    purse.changed = true
     if (bucket.get('id') !== 0) this.#sql.putAway.run(purse.account, purse.pool, window, ...bucket.figures())
     const earlier = this.#sql.bucketOfPeriod.get(purse.account, purse.pool, window, start)
     if (earlier === undefined) {
@@ -307,6 +307,7 @@ export class LedgerStatements {
     detail: string | null,
   ): void {
     const { account } = purse
+    purse.changed = true
     purse.seq += 1
     purse.hash = entryHash(purse.hash, { account, seq: purse.seq, kind, at, turn, plan, debt, detail })
     this.#sql.insertEntry.run(account, purse.seq, kind, at, turn, plan, debt, detail, purse.hash)

@@ -2,6 +2,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { GatewayError } from '../../errors.ts'
 import type { Store } from '../../membership/store.ts'
 import { accountsIn } from '../accounts.ts'
 import { apiKeysIn } from '../api-keys.ts'
@@ -60,6 +61,8 @@ export async function openSqliteStore(options: SqliteOptions): Promise<SqliteSto
   } catch (error) {
     await writer.close()
     if (temporary !== undefined) rmSync(temporary, { recursive: true, force: true })
-    throw error
+    // At a start nobody is there to try again later: the reason is what the operator needs.
+    if (!(error instanceof GatewayError) || !(error.cause instanceof Error)) throw error
+    throw new Error(`The database ${file} cannot be used: ${error.cause.message}`, { cause: error })
   }
 }

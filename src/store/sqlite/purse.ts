@@ -18,6 +18,8 @@ export interface Purse {
   readonly pool: Pool
   /** Not in the table yet. */
   readonly isNew: boolean
+  /** Differs from its row. */
+  changed: boolean
   seq: number
   hash: Uint8Array
   lastTurn: number
@@ -84,13 +86,14 @@ export class Purses {
         account,
         pool,
         isNew: true,
+        changed: false,
         seq: 0,
         hash: chainStart,
         lastTurn: 0,
         cells: Array<number>(size * windows.length).fill(0),
       }
     const [seq, hash, lastTurn, ...cells] = row
-    return { account, pool, isNew: false, seq, hash, lastTurn, cells }
+    return { account, pool, isNew: false, changed: false, seq, hash, lastTurn, cells }
   }
 
   save(purse: Purse): void {

@@ -1,10 +1,8 @@
 /** One long read, then the end of the thread. */
 import { parentPort, workerData } from 'node:worker_threads'
-import { turnsIn } from '../turns.ts'
 import { backUp } from './backup.ts'
 import { defaultBusyTimeoutMs, openForReading } from './connection.ts'
-import { readingFrom } from './dialect.ts'
-import type { Task, TaskReply } from './reader.ts'
+import type { Task, TaskReply, Tasks } from './reader.ts'
 import { verifyFile } from './verify-file.ts'
 
 if (parentPort === null) throw new Error('this file is started by the reader, as a thread')
@@ -19,13 +17,16 @@ async function answer(task: Task): Promise<TaskReply> {
   }
 }
 
-function perform(task: Task) {
+async function perform(task: Task): Promise<Tasks[keyof Tasks]['gives']> {
   switch (task.kind) {
     case 'verify':
       return verifyFile(task.file)
     case 'backup':
       return backUp(task.file, task.to)
-    case 'turns':
+    case 'turns': {
+      // Only this task needs the query builder, which takes longer to load than a small ledger to verify.
+      const [{ turnsIn }, { readingFrom }] = await Promise.all([import('../turns.ts'), import('./dialect.ts')])
       return turnsIn(readingFrom(openForReading(task.file, defaultBusyTimeoutMs)), task.query)
+    }
   }
 }

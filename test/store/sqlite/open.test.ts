@@ -1,0 +1,109 @@
+import { existsSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { sql } from 'kysely'
+import { openSqliteStore } from '../../../src/store/sqlite/open.ts'
+import { addAccount, balanceOf, endOf, grantOf, holdOf, noon, orderOf } from '../contract.ts'
+import { folderOf, openAt, Other, raw } from './support.ts'
+
+void t.test('what was written is there after closing and opening again', async (t) => {
+  const file = join(folderOf(t), 'store.db')
+  const first = await openAt(t, file)
+  await addAccount(first)
+  await first.ledger.settle(endOf((await holdOf(first)).id, 30))
+  await first.close()
+  await first.close()
+  const second = await openAt(t, file)
+  t.equal(await second.accounts.count(), 1)
+  t.same((await balanceOf(second)).used, [30, 30, 30])
+  t.ok((await second.ledger.verify()).ok)
+})
+
+void t.test('the database belongs to its user alone, and so does a folder made for it', async (t) => {
+  const folder = join(folderOf(t), 'data', 'deep')
+  const store = await openAt(t, join(folder, 'store.db'))
+  await addAccount(store)
+  t.equal(statSync(folder).mode & 0o777, 0o700)
+  for (const name of readdirSync(folder)) {
+    if (!name.includes('process')) t.equal(statSync(join(folder, name)).mode & 0o777, 0o600, name)
+  }
+})
+
+void t.test('a database of a newer version is refused with a sentence', async (t) => {
+  const file = join(folderOf(t), 'store.db')
+  await (await openAt(t, file)).close()
+  raw(file, (db) => db.prepare('insert into migration (name, applied_at) values (?, 1)').run('9999-from-the-future'))
+  await t.rejects(openAt(t, file), { message: /newer version of svc-gateway .*9999-from-the-future/ })
+})
+
+void t.test('a file that is no database is refused and left as it is', async (t) => {
+  const file = join(folderOf(t), 'store.db')
+  writeFileSync(file, 'this is a letter, not a database'.repeat(100))
+  await t.rejects(openAt(t, file), { message: /not a database/ })
+  t.equal(statSync(file).size, 3200)
+})
+
+void t.test('a place where no file can be made is refused with a sentence', async (t) => {
+  const folder = folderOf(t)
+  mkdirSync(join(folder, 'store.db'))
+  await t.rejects(openAt(t, join(folder, 'store.db')), { code: 'EISDIR' })
+})
+
+void t.test('migrations are done once, and an interrupted start is taken up by the next', async (t) => {
+  const file = join(folderOf(t), 'store.db')
+  const names = (): unknown[] => raw(file, (db) => db.prepare('select name, applied_at from migration order by name').all())
+  await (await openAt(t, file)).close()
+  const first = names()
+  await (await openAt(t, file, { clock: { now: () => noon + 5 } })).close()
+  t.same(names(), first)
+  raw(file, (db) => {
+    db.exec('drop table entry; drop table turn; drop table pack; drop table bucket; drop table purse; drop table process')
+    db.prepare("delete from migration where name = '0002-ledger'").run()
+  })
+  const store = await openAt(t, file)
+  await addAccount(store)
+  t.equal((await store.ledger.reserve(orderOf())).kind, 'held')
+})
+
+void t.test('processes that open the same new file at once all come up', async (t) => {
+  const file = join(folderOf(t), 'store.db')
+  const others = [1, 2, 3].map(() => new Other(t, 'open', file))
+  await Promise.all(others.map((other) => other.line('closed')))
+  t.same(await Promise.all(others.map((other) => other.ended())), [0, 0, 0])
+})
+
+void t.test('a store in memory leaves nothing behind', async (t) => {
+  const store = await openSqliteStore({ file: ':memory:', process: { id: 'test', pid: process.pid }, clock: { now: () => noon } })
+  const [{ file } = { file: '' }] = (await sql<{ file: string }>`pragma database_list`.execute(store.db.read)).rows
+  t.ok(existsSync(file))
+  await store.close()
+  t.notOk(existsSync(file))
+})
+
+void t.test('after closing, operations are refused and nothing hangs', async (t) => {
+  const store = await openAt(t, join(folderOf(t), 'store.db'))
+  await addAccount(store)
+  const last = holdOf(store)
+  await store.close()
+  t.ok((await last).id, 'what was given before is done')
+  await t.rejects(store.ledger.reserve(orderOf()), { code: 'internal_error' })
+  t.equal(store.ledger.vitals().writable, false)
+})
+
+void t.test('a backup is whole, verified, readable by its user alone, and never replaces a file', async (t) => {
+  const folder = folderOf(t)
+  const store = await openAt(t, join(folder, 'store.db'))
+  await addAccount(store)
+  await store.ledger.grant(grantOf('pack', 50))
+  const turns = Array.from({ length: 50 }, async () => store.ledger.settle(endOf((await holdOf(store, { want: 10 })).id, 10)))
+  const copy = join(folder, 'copy.db')
+  await Promise.all([store.backup(copy), ...turns])
+  t.equal(statSync(copy).mode & 0o777, 0o600)
+  t.notOk(existsSync(`${copy}.part`))
+  await t.rejects(store.backup(copy), { message: /EEXIST/ })
+  const restored = await openAt(t, copy)
+  t.ok((await restored.ledger.verify()).ok)
+  t.same((await balanceOf(restored)).packs, { pack: 50 })
+  await restored.ledger.settle(endOf((await holdOf(restored)).id, 10))
+  t.ok((await restored.ledger.verify()).ok)
+})

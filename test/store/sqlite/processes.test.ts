@@ -1,0 +1,93 @@
+import { copyFileSync, mkdirSync, statSync, truncateSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { accountId, addAccount, balanceOf, endOf, holdOf, noon } from '../contract.ts'
+import { folderOf, openAt, Other, raw } from './support.ts'
+
+void t.test('200 turns at once from two processes on quota for 20 admit exactly 20', async (t) => {
+  const file = join(folderOf(t), 'store.db')
+  const store = await openAt(t, file)
+  await addAccount(store)
+  const others = [new Other(t, 'race', file), new Other(t, 'race', file)]
+  await Promise.all(others.map((other) => other.line('open')))
+  for (const other of others) other.tell('go')
+  const held = await Promise.all(others.map(async (other) => Number((await other.line('held')).split(' ')[1])))
+  t.equal(
+    held.reduce((sum, count) => sum + count, 0),
+    20,
+  )
+  t.same((await balanceOf(store)).remaining, [0, 2000, 7000])
+  t.ok((await store.ledger.verify()).ok)
+})
+
+void t.test('holds of a process that died are given back, those of one that lives are not', async (t) => {
+  const file = join(folderOf(t), 'store.db')
+  const store = await openAt(t, file)
+  await addAccount(store)
+  const [dying, living] = [new Other(t, 'hold', file), new Other(t, 'hold', file)]
+  await Promise.all([dying.line('hold'), living.line('hold')])
+  t.equal(await store.ledger.expire(noon), 0)
+  t.equal(store.ledger.vitals().holdsOpen, 2)
+  await dying.kill()
+  t.equal(await store.ledger.expire(noon), 1)
+  t.same((await balanceOf(store)).reserved, [70, 70, 70])
+  await living.kill()
+  const next = await openAt(t, file)
+  t.same((await balanceOf(next)).reserved, [0, 0, 0], 'also by a start')
+  t.equal((await next.ledger.verify()).holdsOpen, 0)
+})
+
+void t.test(
+  'killed 20 times in the midst of 64 members’ turns, the books are in order and nothing acknowledged is lost',
+  async (t) => {
+    const file = join(folderOf(t), 'store.db')
+    const first = await openAt(t, file)
+    for (let index = 1; index <= 8; index++) await addAccount(first, index)
+    await first.close()
+    for (let kill = 1; kill <= 20; kill++) {
+      const other = new Other(t, 'turns', file)
+      // A different moment each time: after so many acknowledged endings, right in the middle of the next commit.
+      await other.said(20 + kill * 17)
+      await other.kill()
+      const store = await openAt(t, file)
+      const verification = await store.ledger.verify()
+      if (!verification.ok || verification.holdsOpen > 0) t.same(verification, {}, `in order after kill ${kill}`)
+      const lost = raw(file, (db) => {
+        const turn = db.prepare<[number], { state: string; credits: number }>('select state, credits from turn where id = ?')
+        return other.lines.filter((line) => {
+          const [said, id, credits] = line.split(' ')
+          if (said === 'open') return false
+          const row = turn.get(Number(id))
+          return row === undefined || row.state !== said || (said === 'settled' && row.credits !== Number(credits))
+        })
+      })
+      t.same(lost, [], `nothing acknowledged is lost in kill ${kill}`)
+      await store.close()
+    }
+  },
+)
+
+void t.test('a settlement survives the power: what a cut may lose comes after it', async (t) => {
+  const folder = folderOf(t)
+  const file = join(folder, 'store.db')
+  const store = await openAt(t, file)
+  await addAccount(store)
+  const hold = await holdOf(store)
+  const before = store.ledger.vitals().syncs
+  await store.ledger.settle(endOf(hold.id, 30))
+  t.equal(store.ledger.vitals().syncs, before + 1, 'a settlement waits for the disk')
+  const synced = statSync(`${file}-wal`).size
+  for (let index = 0; index < 5; index++) await holdOf(store)
+  t.equal(store.ledger.vitals().syncs, before + 1, 'holds alone do not')
+  t.ok(statSync(`${file}-wal`).size > synced)
+
+  // The power goes: of the log, only what was synchronised is left.
+  const cut = join(folder, 'cut')
+  mkdirSync(cut)
+  copyFileSync(file, join(cut, 'store.db'))
+  copyFileSync(`${file}-wal`, join(cut, 'store.db-wal'))
+  truncateSync(join(cut, 'store.db-wal'), synced)
+  const after = await openAt(t, join(cut, 'store.db'))
+  t.match(await balanceOf(after, { account: accountId(1) }), { used: [30, 30, 30], reserved: [0, 0, 0] })
+  t.ok((await after.ledger.verify()).ok)
+})

@@ -1,0 +1,92 @@
+/** Files, stores and other processes for the tests of this folder. */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import Sqlite from 'better-sqlite3'
+import type { Test } from 'tap'
+import { openSqliteStore, type SqliteOptions, type SqliteStore } from '../../../src/store/sqlite/open.ts'
+import { noon } from '../contract.ts'
+
+export function folderOf(t: Test): string {
+  const folder = mkdtempSync(join(tmpdir(), 'svc-gateway-test-'))
+  t.teardown(() => rmSync(folder, { recursive: true, force: true }))
+  return folder
+}
+
+export async function openAt(t: Test, file: string, change: Partial<SqliteOptions> = {}): Promise<SqliteStore> {
+  const process_ = { id: `test-${Math.random().toString(36).slice(2)}`, pid: process.pid }
+  const store = await openSqliteStore({ file, process: process_, clock: { now: () => noon }, ...change })
+  t.teardown(() => store.close())
+  return store
+}
+
+/** The file as it is, past all of our code. */
+export function raw<Result>(file: string, work: (db: Sqlite.Database) => Result): Result {
+  const db = new Sqlite(file)
+  try {
+    return work(db)
+  } finally {
+    db.close()
+  }
+}
+
+/** Another process working on the same file; see `worker-process.ts` for what it can do. */
+export class Other {
+  readonly child: ChildProcess
+  readonly lines: string[] = []
+  #ended = false
+  #wake: () => void = () => undefined
+
+  constructor(t: Test, ...args: readonly string[]) {
+    const child = spawn(process.execPath, [join(import.meta.dirname, 'worker-process.ts'), ...args], {
+      stdio: ['pipe', 'pipe', 'inherit'],
+    })
+    this.child = child
+    createInterface({ input: child.stdout }).on('line', (line) => {
+      this.lines.push(line)
+      this.#wake()
+    })
+    child.once('close', () => {
+      this.#ended = true
+      this.#wake()
+    })
+    t.teardown(() => this.kill())
+  }
+
+  /** Resolves with the first line, from the given one on, that begins so. */
+  async line(start: string, from = 0): Promise<string> {
+    for (;;) {
+      const found = this.lines.slice(from).find((line) => line.startsWith(start))
+      if (found !== undefined) return found
+      if (this.#ended) throw new Error(`the process ended without saying "${start}": ${this.lines.join(' | ')}`)
+      await new Promise<void>((resolve) => (this.#wake = resolve))
+    }
+  }
+
+  /** Resolves when it has said so many lines. */
+  async said(count: number): Promise<void> {
+    while (this.lines.length < count) {
+      if (this.#ended) throw new Error(`the process ended after ${this.lines.length} lines`)
+      await new Promise<void>((resolve) => (this.#wake = resolve))
+    }
+  }
+
+  tell(line: string): void {
+    this.child.stdin?.write(`${line}\n`)
+  }
+
+  async ended(): Promise<number | null> {
+    while (!this.#ended) await new Promise<void>((resolve) => (this.#wake = resolve))
+    return this.child.exitCode
+  }
+
+  async kill(): Promise<void> {
+    if (this.#ended) return
+    const closed = once(this.child, 'close')
+    this.child.kill('SIGKILL')
+    await closed
+  }
+}

@@ -1,0 +1,57 @@
+/** Another process on the same database, for tests: `node worker-process.ts <what> <file>`. Says what it did line by line. */
+import { writeSync } from 'node:fs'
+import { createInterface } from 'node:readline'
+import { openSqliteStore } from '../../../src/store/sqlite/open.ts'
+import { accountId, endOf, holdOf, noon, orderOf, refundOf } from '../contract.ts'
+
+const [what, file] = process.argv.slice(2)
+if (what === undefined || file === undefined) throw new Error('say what to do on which file')
+
+// Synchronous, so that what was said is what had happened when the process is killed.
+const say = (line: string): void => void writeSync(1, `${line}\n`)
+const told = createInterface({ input: process.stdin })[Symbol.asyncIterator]()
+
+const store = await openSqliteStore({
+  file,
+  process: { id: `other-${process.pid}`, pid: process.pid },
+  clock: { now: () => noon },
+})
+say('open')
+
+if (what === 'race') {
+  await told.next()
+  const answers = await Promise.all(Array.from({ length: 100 }, () => store.ledger.reserve(orderOf({ want: 50, floor: 50 }))))
+  say(`held ${answers.filter((answer) => answer.kind === 'held').length}`)
+  await told.next()
+} else if (what === 'hold') {
+  const hold = await holdOf(store, { want: 70 })
+  say(`hold ${hold.id}`)
+  await told.next()
+} else if (what === 'turns') {
+  // 64 members at once, each over and over, until somebody kills us.
+  await Promise.all(Array.from({ length: 64 }, (_, index) => turns(index)))
+} else if (what !== 'open') {
+  throw new Error(`what is "${what}"?`)
+}
+
+await store.close()
+say('closed')
+process.exit(0)
+
+async function turns(index: number): Promise<never> {
+  const account = accountId((index % 8) + 1)
+  for (let round = 0; ; round++) {
+    const answer = await store.ledger.reserve(
+      orderOf({ account, want: 40 + index, at: noon + round * 3_600_000, until: noon + 1e12 }),
+    )
+    if (answer.kind !== 'held') continue
+    const { id } = answer.hold
+    if ((index + round) % 5 === 0) {
+      await store.ledger.refund(refundOf(id))
+      say(`refunded ${id}`)
+    } else {
+      const { credits } = await store.ledger.settle(endOf(id, 20 + ((index * 7 + round) % 60)))
+      say(`settled ${id} ${credits}`)
+    }
+  }
+}

@@ -1,5 +1,4 @@
 /** The program `svc`. `svc --version` is answered from here alone, so it costs little more than the start of Node. */
-import { enableCompileCache } from 'node:module'
 
 /** Runs one command line (without the program's own name) and ends the process with its exit code. */
 export async function main(words: readonly string[]): Promise<void> {
@@ -7,7 +6,6 @@ export async function main(words: readonly string[]): Promise<void> {
     const { printVersion } = await import('./print-version.ts')
     return printVersion(words.includes('--json'))
   }
-  enableCompileCache()
   const { runAndLeave } = await import('./run.ts')
   await runAndLeave(words)
 }

@@ -1,90 +1,13 @@
-/**
- * The program `svc`: reads the command line against the table, loads the one command it names, runs it, and ends with an exit
- * code of the table. Nothing but this file ends the process.
- */
-import { enableCompileCache } from 'node:module'
-import { homedir } from 'node:os'
-import type { Context } from './context.ts'
-import type { Environment } from './credentials.ts'
-import { readEnvironment } from './credentials.ts'
-import { exitCodes } from './exit-code.ts'
-import { Failure } from './failure.ts'
-import { readLanguage } from './language.ts'
-import { toJsonLine, toSink } from './output.ts'
-import { showFailure } from './show-failure.ts'
-import type { Language } from './text.ts'
-import { version } from './version.ts'
+/** The program `svc`. `svc --version` is answered from here alone, so it costs little more than the start of Node. */
 
 /** Runs one command line (without the program's own name) and ends the process with its exit code. */
 export async function main(words: readonly string[]): Promise<void> {
   if (words.length > 0 && words.every((word) => word === '--version' || word === '-V' || word === '--json')) {
-    // The quickest of all commands needs neither the table nor the parser.
+    const { printVersion } = await import('./print-version.ts')
     return printVersion(words.includes('--json'))
   }
-  enableCompileCache()
-  await leave(await run(words))
-}
-
-async function run(words: readonly string[]): Promise<number> {
-  const environment = readEnvironment(homedir())
-  const json = words.includes('--json')
-  let language = readLanguage(environment)
-  let context: Context | undefined
-  try {
-    const [{ parse }, { commands }] = await Promise.all([import('./program.ts'), import('./commands.ts')])
-    language = await chosenLanguage(environment)
-    const request = parse(words, commands, language)
-    if (request.kind === 'version') {
-      printVersion(json)
-      return exitCodes.ok.code
-    }
-    if (request.kind === 'help') {
-      process.stdout.write(request.text)
-      return exitCodes.ok.code
-    }
-    const [{ createContext }, { run }] = await Promise.all([import('./create-context.ts'), request.command.load()])
-    context = createContext(request.globals, environment, language, (code) => process.exit(code))
-    return (await run(context, request.args, request.options)) ?? exitCodes.ok.code
-  } catch (error) {
-    const failure = context?.signal.aborted === true ? interrupted(error) : toFailure(error)
-    const stderr = toSink(process.stderr, environment, words.includes('--no-color'), () => {})
-    if (words.includes('--verbose') && !(error instanceof Failure) && error instanceof Error) stderr.write(`${error.stack}\n`)
-    return showFailure(failure, context ?? { stdout: process.stdout, stderr, json }, language)
-  }
-}
-
-/** The environment's choice, else the one of `svc config`; a settings file that cannot be read is the command's to report. */
-async function chosenLanguage(environment: Environment): Promise<Language> {
-  const { Settings } = await import('./settings.ts')
-  try {
-    return readLanguage(environment, new Settings(environment).get('language').value)
-  } catch {
-    return readLanguage(environment)
-  }
-}
-
-function printVersion(json: boolean): void {
-  process.stdout.write(json ? toJsonLine({ ok: true, result: { version: version() } }) : `${version()}\n`)
-}
-
-/** Open connections and a terminal's input would keep the process alive: it ends here, once everything is written. */
-async function leave(code: number): Promise<void> {
-  await Promise.all([process.stdout, process.stderr].map((stream) => new Promise((resolve) => stream.write('', resolve))))
-  process.exit(code)
-}
-
-function interrupted(cause: unknown): Failure {
-  return new Failure('interrupted', { en: 'Interrupted.', zh: '已中断。' }, { exit: 'interrupted', cause })
-}
-
-function toFailure(error: unknown): Failure {
-  if (error instanceof Failure) return error
-  const message = error instanceof Error ? error.message : String(error)
-  return new Failure(
-    'internal_error',
-    { en: `Something unexpected went wrong in svc itself: ${message}`, zh: `svc 自身出现意外错误:${message}` },
-    { cause: error },
-  )
+  const { runAndLeave } = await import('./run.ts')
+  await runAndLeave(words)
 }
 
 if (import.meta.main) await main(process.argv.slice(2))

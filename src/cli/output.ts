@@ -26,8 +26,10 @@ export function toJsonLine(value: unknown): string {
   return `${JSON.stringify(value).replaceAll(/[\u007f-\u009f\u2028-\u202e\u2066-\u2069]/g, escape)}\n`
 }
 
+/** `--no-color` first, then FORCE_COLOR before NO_COLOR, which is the order Node itself has. */
 function isStyled(isTerminal: boolean, variables: Environment['variables'], noColor: boolean): boolean {
-  if (noColor || (variables['NO_COLOR'] ?? '') !== '') return false
-  if ((variables['FORCE_COLOR'] ?? '') !== '') return variables['FORCE_COLOR'] !== '0'
-  return isTerminal && variables['TERM'] !== 'dumb'
+  const force = variables['FORCE_COLOR'] ?? ''
+  if (noColor) return false
+  if (force !== '') return force !== '0'
+  return isTerminal && (variables['NO_COLOR'] ?? '') === '' && variables['TERM'] !== 'dumb'
 }

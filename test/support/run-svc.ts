@@ -3,6 +3,7 @@ import type { ChildProcess } from 'node:child_process'
 import { spawn } from 'node:child_process'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
+import { bareProgram } from './bare-program.ts'
 
 export interface Ended {
   readonly code: number | null
@@ -29,7 +30,8 @@ export async function startSvc(
   words: readonly string[],
   options: SvcOptions,
 ): Promise<{ child: ChildProcess; ended: Promise<Ended> }> {
-  const child = spawn(process.execPath, [svcProgram, ...words], { env: svcEnvironment(options), cwd: options.cwd, stdio: 'pipe' })
+  const [program, all] = bareProgram(process.execPath, [svcProgram, ...words])
+  const child = spawn(program, all, { env: svcEnvironment(options), cwd: options.cwd, stdio: 'pipe' })
   child.stdin.on('error', () => {})
   if (options.input !== undefined) child.stdin.end(options.input)
   else child.stdin.end()

@@ -3,7 +3,7 @@ import { readSite } from './site.ts'
 
 /** Keys are made and revoked on the web only; this says where. Nothing is sent. */
 export const run: Run = async (context) => {
-  const url = `${readSite(context).siteUrl}/account/keys`
+  const url = `${readSite(context).siteUrl}/keys`
   context.result({ url }, () => url)
   if (!context.json)
     context.note({

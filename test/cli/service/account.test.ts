@@ -113,10 +113,10 @@ t.test('boost: status, check-in and rush; done already says so', async (t) => {
 
 t.test('keys prints the address of the page and sends nothing', async (t) => {
   const ended = await svc(['keys'], { home: t.testdir(), site: 'https://example.org/' })
-  t.equal(ended.stdout, 'https://example.org/account/keys\n')
+  t.equal(ended.stdout, 'https://example.org/keys\n')
   t.match(JSON.parse((await svc(['keys', '--json'], { home: t.testdir(), site: 'https://example.org' })).stdout), {
     ok: true,
-    result: { url: 'https://example.org/account/keys' },
+    result: { url: 'https://example.org/keys' },
   })
 })
 

@@ -213,14 +213,13 @@ t.test("control sequences in a model's words are taken out, also when cut in two
   )
 })
 
-t.test('Markdown is rendered where there are styles, and left alone with --raw or NO_COLOR', async (t) => {
+t.test('Markdown is rendered where there are styles, and left alone with --raw or --no-color', async (t) => {
   const server = await chatServer(t, streamOf('# Ti', 'tle\nwith **bold**'))
   const home = t.testdir()
   const shown = async (words: string[], more: Record<string, string>) =>
     (await svc(['chat', 'x', ...words], { home, site: server.origin, env: { ...env, ...more } })).stdout
   t.equal(await shown([], { FORCE_COLOR: '1' }), '\u001b[1mTitle\u001b[22m\nwith \u001b[1mbold\u001b[22m\n')
   t.equal(await shown(['--raw'], { FORCE_COLOR: '1' }), '# Title\nwith **bold**\n')
-  t.equal(await shown([], { FORCE_COLOR: '1', NO_COLOR: '1' }), '# Title\nwith **bold**\n')
   t.equal(await shown(['--no-color'], { FORCE_COLOR: '1' }), '# Title\nwith **bold**\n')
   t.equal(await shown([], {}), '# Title\nwith **bold**\n', 'a pipe')
 })

@@ -1,0 +1,6 @@
+import { version } from './version.ts'
+
+export function printVersion(json: boolean): void {
+  const text = version()
+  process.stdout.write(json ? `${JSON.stringify({ ok: true, result: { version: text } })}\n` : `${text}\n`)
+}

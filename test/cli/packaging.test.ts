@@ -1,0 +1,93 @@
+import { execFile } from 'node:child_process'
+import { existsSync, readdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import t from 'tap'
+import { bareProgram } from '../support/bare-program.ts'
+import { startGatewayProcess } from '../support/gateway-process.ts'
+
+const root = fileURLToPath(new URL('../..', import.meta.url))
+const execute = promisify(execFile)
+
+function run(
+  program: string,
+  words: readonly string[],
+  options: { cwd?: string; env?: Record<string, string> },
+  nodeOptions?: string,
+) {
+  const [bare, all] = bareProgram(program, words, nodeOptions)
+  return execute(bare, all, options)
+}
+
+t.test(
+  'the tarball, installed into an empty folder, runs there compiled: svc, svc-gateway, and a chat between them',
+  async (t) => {
+    const folder = t.testdir({ packed: {}, app: {}, home: {} })
+    const app = join(folder, 'app')
+    const home = join(folder, 'home')
+    const quiet = ['--no-audit', '--no-fund', '--loglevel=error']
+    const { stdout: packed } = await run('npm', ['pack', '--json', '--pack-destination', join(folder, 'packed'), ...quiet], {
+      cwd: root,
+    })
+    const [{ filename, files }] = JSON.parse(packed.slice(packed.indexOf('['))) as [
+      { filename: string; files: { path: string }[] },
+    ]
+    const paths = files.map((file) => file.path)
+    t.ok(paths.includes('dist/svc.1'), 'the manual page is in it')
+    t.strictSame(
+      paths.filter((path) => /(?<!\.d)\.ts$|^(?:src|test|bench|node_modules)\//.test(path)),
+      [],
+      'no source and no tests are in it',
+    )
+
+    writeFileSync(join(app, 'package.json'), '{"private":true}')
+    await run('npm', ['install', '--prefer-offline', ...quiet, join(folder, 'packed', filename)], { cwd: app })
+    const bin = (name: string) => join(app, 'node_modules', '.bin', name)
+    t.ok(existsSync(bin('svc')) && existsSync(bin('svc-gateway')))
+    t.ok(readdirSync(join(app, 'node_modules', 'svc-gateway')).includes('dist'))
+
+    // The installed programs run on the Node that is named here, and may not strip types.
+    const env = {
+      PATH: process.env['PATH'] ?? '',
+      HOME: home,
+      XDG_CONFIG_HOME: home,
+      LANG: 'C.UTF-8',
+      DATA_DIR: join(home, 'data'),
+    }
+    const installed = async (name: string, words: readonly string[], more: Record<string, string> = {}) =>
+      (await run(process.execPath, [bin(name), ...words], { cwd: app, env: { ...env, ...more } }, '--no-strip-types')).stdout
+    t.match(await installed('svc', ['--version']), /^\d+\.\d+\.\d+\n$/)
+    t.match(await installed('svc', ['--help']), /^Examples:\n/)
+    t.match(JSON.parse(await installed('svc-gateway', ['check', '--json'])), { ok: true })
+
+    const gateway = await startGatewayProcess({
+      command: [process.execPath, bin('svc-gateway'), 'start'],
+      dataDir: join(home, 'gateway'),
+      cwd: app,
+      nodeOptions: '--no-strip-types',
+    })
+    t.teardown(() => gateway.stop())
+    const answer = await installed('svc', ['chat', 'Hello!', '--json'], {
+      SVC_SITE_URL: gateway.origin,
+      SVC_API_KEY: gateway.key,
+    })
+    const result = JSON.parse(answer.trimEnd().split('\n').at(-1) ?? '')
+    t.match(result, { ok: true, result: { finish_reason: 'stop' } })
+    t.ok(result.result.text.length > 0)
+  },
+)
+
+t.test('in a checkout the launchers run the source, under the pinned Node where this one is too old', async (t) => {
+  const home = t.testdir()
+  const env = { PATH: process.env['PATH'] ?? '', HOME: home, XDG_CONFIG_HOME: home, LANG: 'C.UTF-8', DATA_DIR: home }
+  const launcher = join(root, 'bin', 'svc.js')
+  t.match((await run(process.execPath, [launcher, '--version'], { env })).stdout, /^\d+\.\d+\.\d+\n$/)
+  const failed = await run(process.execPath, [launcher, 'nonsense'], { env }).catch((error: unknown) => error)
+  t.match(failed, { code: 2, stderr: /no command 'nonsense'/ })
+  const old = ['/usr/bin/node', '/usr/local/bin/node'].find((path) => existsSync(path))
+  if (old === undefined) return
+  t.match((await run(old, [launcher, '--version'], { env })).stdout, /^\d+\.\d+\.\d+\n$/)
+  const failedThere = await run(old, [launcher, 'nonsense'], { env }).catch((error: unknown) => error)
+  t.match(failedThere, { code: 2, stderr: /no command 'nonsense'/ }, 'its exit code is handed back')
+})

@@ -1,0 +1,105 @@
+/** The real command in a real terminal against the real gateway: how each failure of the service looks to a person. */
+import t from 'tap'
+import { startGateway } from '../support/gateway.ts'
+import { openTerminal } from '../support/terminal.ts'
+
+const spent = { day: 1, week: 1, month: 1 }
+
+t.test('each failure is told with its sentence, what to do, and the Ref line as the last line', async (t) => {
+  const { url, member } = await startGateway(t, {
+    plans: { free: { rpm: 1 }, pro: { pools: { fast: spent, premium: spent } } },
+  })
+  const terminal = await openTerminal(t, { SVC_SITE_URL: url })
+  if (terminal === undefined) return
+  const max = (await member()).token
+  const poor = (await member('pro')).token
+  const slow = (await member('free')).token
+  const demo = (script: unknown) => `demo:${JSON.stringify(script)}`
+  const error = (code: string, message: string) => ({ error: { code, message, type: 'invalid_request_error', param: null } })
+
+  const cases: readonly Case[] = [
+    { code: 'sign_in_required', key: 'svc_live_nonsense', says: 'auth · HTTP 401', does: 'run: svc login', exit: 4 },
+    { code: 'official_models_only', words: '-m gpt-4', says: 'validation · HTTP 400', does: 'svc models', exit: 1 },
+    { code: 'quota_exceeded', key: poor, says: 'quota · HTTP 402', does: 'svc boost', exit: 6 },
+    { code: 'upstream_error', ask: demo({ status: 500 }), says: 'upstream · HTTP 502 · up=500', does: 'try again', exit: 7 },
+    {
+      code: 'upstream_rate_limited',
+      ask: demo({ status: 429 }),
+      says: 'upstream · HTTP 429 · up=429',
+      does: 'try again',
+      exit: 7,
+    },
+    {
+      code: 'upstream_not_configured',
+      ask: demo({ status: 401 }),
+      says: 'upstream · HTTP 503 · up=401',
+      does: "service's operator",
+      exit: 7,
+    },
+    {
+      code: 'upstream_model_unavailable',
+      ask: demo({ status: 404, body: error('model_not_found', 'The model does not exist') }),
+      says: 'upstream · HTTP 502 · up=404',
+      does: 'another model',
+      exit: 7,
+    },
+    {
+      code: 'context_length_exceeded',
+      ask: demo({ status: 400, body: error('context_length_exceeded', "This model's maximum context length is 8192 tokens.") }),
+      says: 'validation · HTTP 400 · up=400',
+      does: 'send less text',
+      exit: 1,
+    },
+    {
+      code: 'rate_limited',
+      key: slow,
+      before: 'svc models >/dev/null;',
+      says: 'rate_limit · HTTP 429',
+      does: 'try again',
+      exit: 7,
+    },
+  ]
+  for (const { code, key = max, ask = 'hello', words = '-m svc-2.1', before = '', says, does, exit } of cases) {
+    await terminal.type(
+      `clear; export SVC_API_KEY=${key}; ${before} svc chat ${words} '${ask.replaceAll("'", `'\\''`)}'; echo "exit=$?"`,
+    )
+    const shown = await terminal.until(/^exit=\d+$/m)
+    const lines = shown.trimEnd().split('\n').slice(0, -1)
+    const end = lines.indexOf(`exit=${exit}`)
+    t.match(lines[end - 1], new RegExp(`^Ref: mbr_[0-9A-Z]{26} · ${code} · stage=${says}$`), code)
+    t.match(
+      lines.find((line) => line.startsWith('error: ')),
+      /^error: \S.*/,
+      `${code}: a sentence`,
+    )
+    t.match(shown, does, `${code}: what to do`)
+    t.equal(shown.includes('svc login'), code === 'sign_in_required', `${code}: login is suggested only where it helps`)
+  }
+})
+
+t.test('a stream that dies keeps its words, tells the failure, and costs nothing', async (t) => {
+  const { url, member, turns } = await startGateway(t)
+  const terminal = await openTerminal(t, { SVC_SITE_URL: url })
+  if (terminal === undefined) return
+  const { id, token } = await member()
+  await terminal.type(
+    `SVC_API_KEY=${token} svc chat --raw 'demo:{"text":"these words came","reset":{"afterEvents":4}}'; echo "exit=$?"`,
+  )
+  const shown = await terminal.until(/^exit=7$/m)
+  t.match(shown, /^these/m)
+  t.match(shown, /^Ref: mbr_[0-9A-Z]{26} · upstream_error · stage=upstream · HTTP 200/m)
+  t.match(await turns(id), [{ state: 'refunded', credits: 0 }])
+})
+
+interface Case {
+  readonly code: string
+  readonly key?: string
+  readonly ask?: string
+  readonly words?: string
+  readonly before?: string
+  /** The end of the Ref line. */
+  readonly says: string
+  /** Part of a hint. */
+  readonly does: string
+  readonly exit: number
+}

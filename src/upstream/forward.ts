@@ -34,6 +34,7 @@ export class Forwarder {
   readonly #options: ForwardOptions
   readonly #proxy: ProxyServer
   readonly #running = new Set<Attempt>()
+  readonly #addresses = new Map<string, URL>()
   #sweep: NodeJS.Timeout | undefined
 
   constructor(options: ForwardOptions) {
@@ -111,7 +112,7 @@ export class Forwarder {
         closedRequest,
         closedResponse,
         {
-          target: upstream.origin + upstream.basePath + candidate.path,
+          target: this.#address(upstream.origin + upstream.basePath + candidate.path),
           fetch: attempt.fetch,
           fetchOptions: { requestOptions: noClientHeaders, onAfterResponse: attempt.settled },
         },
@@ -127,6 +128,16 @@ export class Forwarder {
     }
   }
 
+  /** Targets are few; an address parsed once is not parsed again for each turn. */
+  #address(text: string): URL {
+    let url = this.#addresses.get(text)
+    if (url === undefined) {
+      url = new URL(text)
+      this.#addresses.set(text, url)
+    }
+    return url
+  }
+
   #lookAtDeadlines(): void {
     const now = this.#options.clock.ticks()
     for (const attempt of this.#running) attempt.tick(now)
@@ -134,7 +145,7 @@ export class Forwarder {
 }
 
 /** With headers given here the proxy copies none of the request's; ours are set by the attempt itself. */
-const noClientHeaders = { method: 'POST', headers: { accept: '*/*' } }
+const noClientHeaders = { method: 'POST', headers: {} }
 
 /**
  * What the proxy is given for a request and a response. The client's own never go in: it could only copy from them, listen to them or

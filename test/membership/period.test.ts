@@ -136,11 +136,11 @@ for (const zone of [
   'Pacific/Apia',
   'Africa/Casablanca',
 ]) {
-  void t.test(`in ${zone} every hour of ten years is inside its periods, and they follow each other without gaps`, async (t) => {
+  void t.test(`in ${zone} every hour of four years is inside its periods, and they follow each other without gaps`, async (t) => {
     const calendar = calendarOf(zone)
-    let last = calendar.at(Date.UTC(2020, 0, 1))
+    let last = calendar.at(Date.UTC(2025, 0, 1))
     const wrong: string[] = []
-    for (let now = Date.UTC(2020, 0, 1); now < Date.UTC(2030, 0, 1); now += 7 * hour) {
+    for (let now = Date.UTC(2025, 0, 1); now < Date.UTC(2029, 0, 1); now += 7 * hour) {
       const periods = calendar.at(now)
       for (const window of ['day', 'week', 'month'] as const) {
         const { start, end } = periods[window]

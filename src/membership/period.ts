@@ -18,13 +18,14 @@ export interface Calendar {
 }
 
 export function calendarOf(timeZone: string): Calendar {
-  const startOfDay = timeZone === 'UTC' ? utcStart : zoneStart(timeZone)
+  const offsetAt = timeZone === 'UTC' ? () => 0 : offsetIn(timeZone)
+  const startOfDay = timeZone === 'UTC' ? utcStart : zoneStart(offsetAt)
   // Every turn asks; the answer changes once a day. The memo is the calendar's own, so two calendars never mix.
   let today: Periods | undefined
   return {
     at(now) {
       if (today !== undefined && now >= today.day.start && now < today.day.end) return today
-      today = periodsOf(now, timeZone, startOfDay)
+      today = periodsOf(now, offsetAt, startOfDay)
       return today
     },
   }
@@ -35,8 +36,11 @@ type StartOfDay = (year: number, month: number, day: number) => number
 
 const utcStart: StartOfDay = (year, month, day) => Date.UTC(year, month, day)
 
-function periodsOf(now: number, timeZone: string, startOfDay: StartOfDay): Periods {
-  const { year, month, day } = civilDate(now, timeZone)
+/** How far a zone's clocks are ahead of UTC at an instant, in milliseconds. */
+type OffsetAt = (instant: number) => number
+
+function periodsOf(now: number, offsetAt: OffsetAt, startOfDay: StartOfDay): Periods {
+  const { year, month, day } = civilDate(now, offsetAt)
   // Monday is the first day of an ISO week; 0 = Monday.
   const weekday = (new Date(Date.UTC(year, month, day)).getUTCDay() + 6) % 7
   return {
@@ -52,8 +56,8 @@ interface CivilDate {
   readonly day: number
 }
 
-function civilDate(now: number, timeZone: string): CivilDate {
-  const shifted = new Date(now + offsetAt(now, timeZone))
+function civilDate(now: number, offsetAt: OffsetAt): CivilDate {
+  const shifted = new Date(now + offsetAt(now))
   return { year: shifted.getUTCFullYear(), month: shifted.getUTCMonth(), day: shifted.getUTCDate() }
 }
 
@@ -62,29 +66,29 @@ function civilDate(now: number, timeZone: string): CivilDate {
  * more by the offset at the corrected instant, which settles it on both sides of a change. Where a change skips midnight itself, the
  * first instant of that day is meant.
  */
-function zoneStart(timeZone: string): StartOfDay {
+function zoneStart(offsetAt: OffsetAt): StartOfDay {
   return (year, month, day) => {
     const asUtc = Date.UTC(year, month, day)
     const wanted = new Date(asUtc)
-    let instant = asUtc - offsetAt(asUtc, timeZone)
-    instant = asUtc - offsetAt(instant, timeZone)
-    const found = civilDate(instant, timeZone)
+    let instant = asUtc - offsetAt(asUtc)
+    instant = asUtc - offsetAt(instant)
+    const found = civilDate(instant, offsetAt)
     if (found.day === wanted.getUTCDate()) return instant
     // The hour before was still yesterday: midnight does not exist here, so the day begins where the clocks jumped to.
     let low = instant
     let high = instant + dayMs / 2
     while (high - low > 1) {
       const middle = Math.floor((low + high) / 2)
-      if (civilDate(middle, timeZone).day === wanted.getUTCDate()) high = middle
+      if (civilDate(middle, offsetAt).day === wanted.getUTCDate()) high = middle
       else low = middle
     }
     return high
   }
 }
 
-function offsetAt(instant: number, timeZone: string): number {
-  if (timeZone === 'UTC') return 0
-  const parts = new Intl.DateTimeFormat('en-US', {
+function offsetIn(timeZone: string): OffsetAt {
+  // Making a formatter costs a hundred times as much as using it.
+  const formatter = new Intl.DateTimeFormat('en-US', {
     timeZone,
     hourCycle: 'h23',
     year: 'numeric',
@@ -93,8 +97,11 @@ function offsetAt(instant: number, timeZone: string): number {
     hour: 'numeric',
     minute: 'numeric',
     second: 'numeric',
-  }).formatToParts(instant)
-  const read = (type: Intl.DateTimeFormatPartTypes): number => Number(parts.find((part) => part.type === type)?.value ?? 0)
-  const shown = Date.UTC(read('year'), read('month') - 1, read('day'), read('hour'), read('minute'), read('second'))
-  return shown - Math.floor(instant / 1000) * 1000
+  })
+  return (instant) => {
+    const parts = formatter.formatToParts(instant)
+    const read = (type: Intl.DateTimeFormatPartTypes): number => Number(parts.find((part) => part.type === type)?.value ?? 0)
+    const shown = Date.UTC(read('year'), read('month') - 1, read('day'), read('hour'), read('minute'), read('second'))
+    return shown - Math.floor(instant / 1000) * 1000
+  }
 }

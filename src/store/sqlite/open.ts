@@ -22,6 +22,8 @@ export interface SqliteOptions {
   readonly clock: { now(): number }
   /** How long to wait for another process's lock; default 5 s. */
   readonly busyTimeoutMs?: number
+  /** After how long a transaction of a repository is undone, because everybody waits for it; default 5 s. */
+  readonly transactionLimitMs?: number
 }
 
 export interface SqliteStore extends Store {
@@ -35,7 +37,7 @@ export async function openSqliteStore(options: SqliteOptions): Promise<SqliteSto
   const temporary = options.file === ':memory:' ? mkdtempSync(join(tmpdir(), 'svc-gateway-')) : undefined
   const file = temporary === undefined ? options.file : join(temporary, 'store.sqlite')
   prepareFile(file)
-  const writer = new Writer({ file, busyTimeoutMs })
+  const writer = new Writer({ file, busyTimeoutMs }, options.transactionLimitMs)
   try {
     await writer.ready()
     const reader = openForReading(file, busyTimeoutMs)

@@ -13,7 +13,7 @@ const batchLimit = 512
 /** Commit times kept for whoever looks; a look every few seconds empties them. */
 const keptSeconds = 4096
 /** A transaction holds everybody else up, money included; one that takes longer has lost its way. */
-const transactionLimitMs = 5000
+export const defaultTransactionLimitMs = 5000
 
 interface Waiting {
   readonly op: Op
@@ -40,6 +40,7 @@ export interface WriterVitals {
 
 export class Writer {
   readonly #worker: Worker
+  readonly #transactionLimitMs: number
   readonly #queue: (Waiting | Entrant)[] = []
   #outstanding: { readonly resolve: (reply: Reply) => void; readonly reject: (error: unknown) => void } | undefined
   #scheduled = false
@@ -53,7 +54,8 @@ export class Writer {
   #writable = true
   #commitSeconds: number[] = []
 
-  constructor(options: WriterOptions) {
+  constructor(options: WriterOptions, transactionLimitMs = defaultTransactionLimitMs) {
+    this.#transactionLimitMs = transactionLimitMs
     // In the checkout this file and the thread's are TypeScript, in the published package both are JavaScript.
     const extension = import.meta.url.slice(import.meta.url.lastIndexOf('.'))
     this.#worker = new Worker(new URL(`./writer-thread${extension}`, import.meta.url), { workerData: options })
@@ -94,6 +96,7 @@ export class Writer {
     return new Transaction(
       (request) => this.#ask(request),
       () => this.#leave(),
+      this.#transactionLimitMs,
     )
   }
 
@@ -224,14 +227,14 @@ export class Transaction {
   #last: Promise<unknown> = Promise.resolve()
   #over: Error | undefined
 
-  constructor(ask: (request: Request) => Promise<Reply>, leave: () => void) {
+  constructor(ask: (request: Request) => Promise<Reply>, leave: () => void, limitMs: number) {
     this.#ask = ask
     this.#leave = leave
     this.#timer = setTimeout(() => {
-      const why = new Error(`the transaction took longer than ${transactionLimitMs} ms and was undone`)
+      const why = new Error(`the transaction took longer than ${limitMs} ms and was undone`)
       // Where even that fails the writer is gone, and whoever asks next hears of it.
       this.#end(['rollback'], why).catch(() => undefined)
-    }, transactionLimitMs)
+    }, limitMs)
   }
 
   async query(op: SqlOp): Promise<RowsResult> {

@@ -1,0 +1,75 @@
+import t from 'tap'
+import { affordableOutput, creditsFor, type Price } from '../../src/membership/price.ts'
+
+const fast: Price = { input: 140, output: 280, discountPercent: 70 }
+const premium: Price = { input: 435, output: 870, discountPercent: 75 }
+
+/** The same price in whole numbers without end; the unit is a hundredth of a nano-dollar. */
+function exactly(input: number, output: number, price: Price): bigint {
+  const exact =
+    (BigInt(input) * BigInt(price.input) + BigInt(output) * BigInt(price.output)) * BigInt(100 - price.discountPercent)
+  return (exact + 99_999n) / 100_000n
+}
+
+void t.test('a turn costs tokens times list price less discount, rounded up to a whole credit', async (t) => {
+  const rows: readonly (readonly [input: number, output: number, price: Price, credits: number])[] = [
+    // A million tokens of each at 0.14 and 0.28 dollars, 70 % off: 42 000 and 84 000 millionths of a dollar.
+    [1_000_000, 0, fast, 42_000],
+    [0, 1_000_000, fast, 84_000],
+    [1_000_000, 1_000_000, premium, 326_250],
+    [0, 0, premium, 0],
+    [1, 0, premium, 1],
+    [1, 1, fast, 1],
+    [1000, 1000, fast, 126],
+    [1001, 1000, fast, 127],
+    [10, 10, { ...premium, discountPercent: 100 }, 0],
+    [1000, 0, { ...premium, discountPercent: 0 }, 435],
+  ]
+  for (const [input, output, price, credits] of rows)
+    t.equal(creditsFor({ input, output }, price), credits, `${input} and ${output}`)
+})
+
+void t.test('over 100 000 random turns rounding never adds a whole credit and never loses one', async (t) => {
+  const random = seeded(20_260_513)
+  let wrong = 0
+  let charged = 0n
+  let exact = 0n
+  for (let turn = 0; turn < 100_000; turn++) {
+    const price: Price = { input: random(5000), output: random(20_000), discountPercent: random(101) }
+    const [input, output] = [random(2_000_000), random(200_000)]
+    const credits = creditsFor({ input, output }, price)
+    if (BigInt(credits) !== exactly(input, output, price)) wrong += 1
+    charged += BigInt(credits) * 100_000n
+    exact += (BigInt(input) * BigInt(price.input) + BigInt(output) * BigInt(price.output)) * BigInt(100 - price.discountPercent)
+  }
+  t.equal(wrong, 0)
+  t.ok(charged >= exact && charged - exact < 100_000n * 100_000n, 'less than a credit a turn in all')
+})
+
+void t.test('what is affordable is affordable, and one token more is not', async (t) => {
+  const random = seeded(7)
+  let wrong = 0
+  for (let turn = 0; turn < 20_000; turn++) {
+    const price: Price = { input: random(3000), output: 1 + random(9000), discountPercent: random(100) }
+    const [credits, input] = [random(100_000), random(100_000)]
+    const output = affordableOutput(credits, input, price)
+    if (output > 0 && creditsFor({ input, output }, price) > credits) wrong += 1
+    if (creditsFor({ input, output: output + 1 }, price) <= credits) wrong += 1
+  }
+  t.equal(wrong, 0)
+})
+
+void t.test('where the answer is free any number of tokens is affordable', async (t) => {
+  t.equal(affordableOutput(0, 0, { input: 1, output: 0, discountPercent: 0 }), Number.MAX_SAFE_INTEGER)
+  t.equal(affordableOutput(0, 10, { input: 1, output: 5, discountPercent: 100 }), Number.MAX_SAFE_INTEGER)
+  t.equal(affordableOutput(0, 1_000_000, premium), 0)
+})
+
+/** Whole numbers below `limit`, the same ones every time. */
+function seeded(seed: number): (limit: number) => number {
+  let state = seed
+  return (limit) => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0
+    return Math.floor((state / 2 ** 32) * limit)
+  }
+}

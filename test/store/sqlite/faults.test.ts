@@ -1,0 +1,63 @@
+import { join } from 'node:path'
+import { sql } from 'kysely'
+import t from 'tap'
+import Sqlite from 'better-sqlite3'
+import { addAccount, balanceOf, endOf, grantOf, holdOf, orderOf } from '../contract.ts'
+import { folderOf, openAt } from './support.ts'
+
+void t.test(
+  'on a full disk operations are refused, nothing is half done, and it goes on by itself once there is room',
+  async (t) => {
+    const store = await openAt(t, join(folderOf(t), 'store.db'))
+    await addAccount(store)
+    const open = await holdOf(store, { want: 10 })
+    await sql`pragma max_page_count = 1`.execute(store.db.write)
+    // SQLite never goes below what is in use, so the first few rows may still fit.
+    const grants = await Promise.allSettled(
+      Array.from({ length: 2000 }, (_, index) => store.ledger.grant(grantOf(`pack${index}`, 1))),
+    )
+    t.match(grants.find((grant) => grant.status === 'rejected')?.reason, {
+      code: 'internal_error',
+      details: { cause: { code: 'SQLITE_FULL' } },
+    })
+    t.equal(store.ledger.vitals().writable, false)
+    t.same((await balanceOf(store)).reserved, [10, 10, 10], 'reading still works')
+
+    await sql`pragma max_page_count = 1000000`.execute(store.db.write)
+    t.match(await store.ledger.settle(endOf(open.id, 10)), { done: true, credits: 10 })
+    t.equal(store.ledger.vitals().writable, true)
+    t.same((await store.ledger.verify()).mismatches, [])
+  },
+)
+
+void t.test('while another process keeps the lock operations wait, then are refused; the event loop goes on', async (t) => {
+  const file = join(folderOf(t), 'store.db')
+  const store = await openAt(t, file, { busyTimeoutMs: 300 })
+  await addAccount(store)
+  const hog = new Sqlite(file)
+  t.teardown(() => hog.close())
+  hog.exec('begin immediate')
+  let ticks = 0
+  const timer = setInterval(() => (ticks += 1), 5)
+  t.teardown(() => clearInterval(timer))
+  const refusals = await Promise.allSettled(Array.from({ length: 10 }, () => store.ledger.reserve(orderOf())))
+  t.ok(refusals.every((refusal) => refusal.status === 'rejected'))
+  t.ok(ticks > 5, `the event loop turned ${ticks} times meanwhile`)
+  t.equal(store.ledger.vitals().writable, false)
+  t.same((await balanceOf(store)).reserved, [0, 0, 0])
+
+  const patient = store.ledger.reserve(orderOf())
+  hog.exec('rollback')
+  t.equal((await patient).kind, 'held')
+  t.ok((await store.ledger.verify()).ok)
+})
+
+void t.test('more operations than the queue holds are refused at once, and none of them half done', async (t) => {
+  const store = await openAt(t, join(folderOf(t), 'store.db'))
+  await addAccount(store)
+  const answers = await Promise.allSettled(
+    Array.from({ length: 12_000 }, () => store.ledger.reserve(orderOf({ want: 50, floor: 50 }))),
+  )
+  t.equal(answers.filter((answer) => answer.status === 'rejected').length, 2000)
+  t.equal(answers.filter((answer) => answer.status === 'fulfilled' && answer.value.kind === 'held').length, 20)
+})

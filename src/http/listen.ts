@@ -35,7 +35,7 @@ export async function listen(app: Koa, config: GatewayConfig): Promise<Listener>
     if (closing && request.httpVersionMajor === 1) response.setHeader('connection', 'close')
     const fault = faultOf(request)
     if (fault === null) void handler(request, response)
-    else refuse(response, 400, fault)
+    else refuse(request, response, fault)
   }
   const server: Server | Http2SecureServer =
     tls === null ? createServer(wireLimits, onRequest) : secureServer(tls, onRequest, sessions)
@@ -126,20 +126,34 @@ function whyNot(error: NodeJS.ErrnoException, host: string, port: number): strin
   return `${host}:${port} cannot be opened: ${error.message}`
 }
 
-/** What the parser lets pass although no two readers of it would agree; null where there is nothing of the kind. */
-function faultOf({ httpVersionMajor, httpVersionMinor, rawHeaders, url = '' }: IncomingMessage): string | null {
-  if (httpVersionMajor >= 2) return null
-  if (httpVersionMajor === 0) return 'the version of HTTP is missing.'
-  let hosts = 0
-  for (let i = 0; i < rawHeaders.length; i += 2) if (rawHeaders[i]?.toLowerCase() === 'host') hosts++
-  if (hosts > 1) return "the header 'Host' was sent more than once."
-  if (hosts === 0 && httpVersionMinor > 0) return "the header 'Host' is missing."
-  return /^(?:\/|\*$|https?:\/\/[^/?#])/i.test(url) ? null : 'the target is neither a path nor an address.'
+interface Fault {
+  readonly status: number
+  readonly detail: string
 }
 
-/** Answers with the envelope and ends the connection: what follows on it cannot be trusted to be a request. */
-function refuse(response: ServerResponse, status: number, detail: string): void {
-  response.writeHead(status, { 'content-type': 'application/json; charset=utf-8', connection: 'close' })
+/** What the parser lets pass although no two readers of it would agree; null where there is nothing of the kind. */
+function faultOf({ httpVersionMajor, httpVersionMinor, rawHeaders, url = '' }: IncomingMessage): Fault | null {
+  if (httpVersionMajor >= 2) return oversized(rawHeaders)
+  if (httpVersionMajor === 0) return { status: 400, detail: 'the version of HTTP is missing.' }
+  let hosts = 0
+  for (let i = 0; i < rawHeaders.length; i += 2) if (rawHeaders[i]?.toLowerCase() === 'host') hosts++
+  if (hosts > 1) return { status: 400, detail: "the header 'Host' was sent more than once." }
+  if (hosts === 0 && httpVersionMinor > 0) return { status: 400, detail: "the header 'Host' is missing." }
+  const wellFormed = /^(?:\/|\*$|https?:\/\/[^/?#])/i.test(url)
+  return wellFormed ? null : { status: 400, detail: 'the target is neither a path nor an address.' }
+}
+
+/** The limit that HTTP/2 lets a server announce is a wish; a peer that does not keep it is refused here. */
+function oversized(rawHeaders: readonly string[]): Fault | null {
+  let size = 0
+  for (const text of rawHeaders) size += text.length
+  return size > maxHeaderBytes ? { status: 431, detail: `the header section is larger than ${maxHeaderBytes} bytes.` } : null
+}
+
+/** Answers with the envelope; on HTTP/1 the connection ends, because what follows on it cannot be trusted to be a request. */
+function refuse({ httpVersionMajor }: IncomingMessage, response: ServerResponse, { status, detail }: Fault): void {
+  const type = { 'content-type': 'application/json; charset=utf-8' }
+  response.writeHead(status, httpVersionMajor < 2 ? { ...type, connection: 'close' } : type)
   response.end(malformed(detail))
 }
 

@@ -1,0 +1,113 @@
+/** HTTP/2 over TLS: the same house, and a client that cancels as fast as it asks costs nothing. */
+import { once } from 'node:events'
+import http2 from 'node:http2'
+import https from 'node:https'
+import t from 'tap'
+import { startGateway, temporaryFolder, until } from '../support/gateway.ts'
+import { selfSigned } from '../support/certificate.ts'
+
+const { cert, key, ca } = selfSigned(temporaryFolder(t))
+const g = await startGateway(t, { listen: { tls: { cert, key } } })
+const { token } = await g.member()
+const good = { model: 'svc-2.1', messages: [{ role: 'user', content: 'Hello!' }] }
+
+async function session(): Promise<http2.ClientHttp2Session> {
+  const session = http2.connect(g.url, { ca })
+  session.on('error', () => undefined)
+  t.teardown(() => session.destroy())
+  await once(session, 'connect')
+  return session
+}
+
+function ask(on: http2.ClientHttp2Session, body: unknown, headers: Record<string, string> = {}): http2.ClientHttp2Stream {
+  const stream = on.request({
+    ':method': 'POST',
+    ':path': '/v1/chat/completions',
+    authorization: `Bearer ${token}`,
+    'content-type': 'application/json',
+    ...headers,
+  })
+  stream.on('error', () => undefined)
+  stream.end(JSON.stringify(body))
+  return stream
+}
+
+async function read(
+  stream: http2.ClientHttp2Stream,
+): Promise<{ status: number; headers: http2.IncomingHttpHeaders; text: string }> {
+  const [headers] = (await once(stream, 'response')) as [http2.IncomingHttpHeaders & { ':status': number }]
+  let text = ''
+  for await (const chunk of stream as AsyncIterable<Buffer>) text += chunk.toString()
+  return { status: headers[':status'], headers, text }
+}
+
+t.test('answers, streams and failures are those of HTTP/1.1', async (t) => {
+  const on = await session()
+  t.equal(on.alpnProtocol, 'h2')
+  const whole = await read(ask(on, good))
+  t.equal(whole.status, 200)
+  t.match(JSON.parse(whole.text), { model: 'svc-2.1' })
+  t.match(whole.headers['x-request-id'], /^mbr_/)
+  const streamed = await read(ask(on, { ...good, stream: true }))
+  t.equal(streamed.headers['content-type'], 'text/event-stream; charset=utf-8')
+  t.match(streamed.text, /data: \[DONE\]\n\n$/)
+  const refused = await read(ask(on, good, { authorization: 'Bearer nonsense' }))
+  t.equal(refused.status, 401)
+  t.match(JSON.parse(refused.text), { ok: false, code: 'sign_in_required' })
+  const broken = await read(
+    ask(on, { ...good, stream: true, messages: [{ role: 'user', content: 'demo:{"reset":{"afterEvents":3}}' }] }),
+  )
+  t.equal(broken.status, 200)
+  t.match(broken.text, /"code":"upstream_error".*data: \[DONE\]/s)
+  const many = await Promise.all(Array.from({ length: 50 }, () => read(ask(on, { ...good, stream: true }))))
+  t.ok(
+    many.every(({ status, text }) => status === 200 && text.endsWith('[DONE]\n\n')),
+    'fifty at once over one connection',
+  )
+})
+
+t.test('HTTP/1.1 is served on the same port', async (t) => {
+  const status = await new Promise((resolve, reject) => {
+    https.get(`${g.url}/healthz`, { ca }, (response) => resolve(response.resume().statusCode)).on('error', reject)
+  })
+  t.equal(status, 200)
+})
+
+t.test('a stream that is reset is a client that left: the upstream is closed and the turn settled', async (t) => {
+  const on = await session()
+  const slow = { ...good, stream: true, messages: [{ role: 'user', content: 'demo:{"tokens":1000,"betweenMs":10}' }] }
+  const stream = ask(on, slow)
+  await once(stream, 'data')
+  const call = g.demo.calls.at(-1)
+  const left = Date.now()
+  stream.close(http2.constants.NGHTTP2_CANCEL)
+  await call?.ended
+  t.ok((call?.abortedAt ?? 0) - left <= 250, `closed after ${(call?.abortedAt ?? 0) - left} ms`)
+  await g.settled()
+  const [turn] = await g.turns()
+  t.match(turn, { state: 'settled', estimated: true })
+})
+
+t.test('rapid resets exhaust nobody but their own connection', async (t) => {
+  const bad = await session()
+  const before = g.demo.stats().requests
+  for (let i = 0; i < 1_000 && !bad.destroyed && !bad.closed; i++) {
+    const stream = ask(bad, good)
+    stream.close(http2.constants.NGHTTP2_CANCEL)
+    if (i % 50 === 49) await new Promise((resolve) => setImmediate(resolve))
+  }
+  await until(() => bad.destroyed || bad.closed, 'the server to end the connection')
+  await until(() => g.services.limits.running.size === 0, 'all turns to be over')
+  const good0 = await session()
+  t.equal((await read(ask(good0, good))).status, 200, 'others are served')
+  t.ok(g.demo.stats().requests - before < 1_000, `${g.demo.stats().requests - before} reached the upstream`)
+  await g.settled()
+})
+
+t.test('a header list beyond the limit is refused', async (t) => {
+  const on = await session()
+  const stream = ask(on, good, { 'x-big': 'x'.repeat(40_000) })
+  const { status, text } = await read(stream)
+  t.equal(status, 431)
+  t.match(JSON.parse(text), { ok: false, code: 'invalid_request' })
+})

@@ -61,7 +61,8 @@ export class Forwarder {
       if (candidate === undefined) throw new UpstreamFailure({ kind: 'unconfigured', reason: 'no target can be called' }, null)
       if (wire.client.left) throw new ClientLeft(nothingUsed)
       const startedAt = clock.ticks()
-      upstreams.breaker(candidate.name).allows(startedAt)
+      // One turn a second may try a target that is down; where another target is left, the others go there.
+      if (!upstreams.breaker(candidate.name).allows(startedAt) && i + 1 < route.candidates.length) continue
       try {
         const answer = await this.#attempt(x, candidate, wire)
         this.#record(candidate, startedAt, 'ok', true)

@@ -34,6 +34,7 @@ function candidateFor(target: LiveTarget, x: Asked, { secret }: Services): Candi
   return {
     name: target.name,
     upstream: target.upstream.name,
+    model: target.model,
     path: '/chat/completions',
     body: () =>
       (body ??= JSON.stringify(bodyFor(target, x.chat, x.hold.outputCap, () => pseudonym(x.caller.account.id, secret)))),

@@ -118,6 +118,8 @@ export interface Candidate {
   readonly name: string
   /** The configured upstream that serves it. */
   readonly upstream: string
+  /** That upstream's own model id; never shown to a member. */
+  readonly model: string
   /** Appended to the upstream's base URL, as in `/chat/completions`. */
   readonly path: string
   /** The request's body. A function, because a fallback's body is seldom needed. */

@@ -7,6 +7,7 @@ import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
 import type { GatewayConfig } from './config.ts'
 import { namesOf } from './brand.ts'
+import { Calls } from './calls.ts'
 import { Credentials } from './credentials.ts'
 import { startDemoUpstream } from './demo/upstream.ts'
 import type { DemoUpstream } from './demo/upstream.ts'
@@ -97,8 +98,9 @@ export async function openGateway(options: GatewayOptions): Promise<Gateway> {
     onAttempt: (target, outcome) => observe.upstreamTried(target, outcome),
   })
   observe.connect({ ledger: store.ledger, upstreams, running: () => forwarder.running, ticks: () => clock.ticks() })
+  const calls = new Calls(services, forwarder)
   let ready = true
-  const app = createApp({ services, chain: new Chain(config.plugins), forwarder, ready: () => ready })
+  const app = createApp({ services, chain: new Chain(config.plugins), calls, ready: () => ready })
   const listener = await listen(app, config)
   origins.site = config.listen.siteUrl ?? listener.url
   origins.base = config.listen.baseUrl ?? config.listen.siteUrl ?? listener.url
@@ -115,6 +117,7 @@ export async function openGateway(options: GatewayOptions): Promise<Gateway> {
       await drain(listener, forwarder, drainMs)
       await chores.close()
       forwarder.close()
+      await calls.close()
       await upstreams.close()
       await demo?.close()
       await store.close()

@@ -35,6 +35,8 @@ export interface Exchange {
   /** When the call to the upstream began and ended; what lies outside is our own time. */
   callStartedTicks?: number
   callEndedTicks?: number
+  /** The exchange that this one is a part of: who asks, and how fast they may, was settled there. */
+  readonly within?: Exchange & Partial<Slots>
   /** Credits finally charged. */
   charged?: number
 }

@@ -16,6 +16,7 @@ import { Chain } from './exchange/run.ts'
 import { createApp } from './http/app.ts'
 import { listen } from './http/listen.ts'
 import type { Listener } from './http/listen.ts'
+import { ImageStore } from './images/image-store.ts'
 import { createIds } from './ids.ts'
 import { createLimits } from './limits.ts'
 import { calendarOf } from './membership/period.ts'
@@ -87,6 +88,12 @@ export async function openGateway(options: GatewayOptions): Promise<Gateway> {
     credentials: new Credentials(store, names, clock),
     jwt: new TrustedIssuers(config.signIn.jwtIssuers, store.accounts, ids, clock),
     limits: createLimits(),
+    images: new ImageStore({
+      directory: join(config.store.dataDir, 'images'),
+      records: store.images,
+      limits: config.images,
+      clock,
+    }),
     products: new Products(config),
     secret,
     upstreams,

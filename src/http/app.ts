@@ -8,6 +8,7 @@ import type { Services } from '../services.ts'
 import { cors } from './cors.ts'
 import { door } from './door.ts'
 import { chatRoutes } from './routes/chat.ts'
+import { imageRoutes } from './routes/images.ts'
 import { mcpRoutes } from './routes/mcp.ts'
 import { modelRoutes } from './routes/models.ts'
 import { operationRoutes } from './routes/operations.ts'
@@ -31,6 +32,7 @@ export function createApp(house: House): Koa {
   chatRoutes(router, house)
   modelRoutes(router, house)
   mcpRoutes(router, house)
+  imageRoutes(router, house)
   planRoutes(router, house)
   app.use(door(house.services))
   app.use(cors())

@@ -7,6 +7,7 @@ import { isRecord } from '../exchange/chat-request.ts'
 import { nothingUsed } from '../exchange/exchange.ts'
 import { ClientLeft } from '../exchange/outcome.ts'
 import type { Services } from '../services.ts'
+import { readBounded } from '../upstream/bounded-body.ts'
 import { countsAgainstBreaker, UpstreamFailure } from '../upstream/failure.ts'
 import type { UpstreamFacts } from '../upstream/failure.ts'
 import type { Question } from './backend.ts'
@@ -81,8 +82,8 @@ export class Engine {
     x.attempted.status = status
     x.debug.upstreamStatus = status
     if (status !== 200) {
-      const text = await textOf(answer.body, refusalBytes)
-      const name = refusals?.get(status) ?? refusalName(status, text ?? '')
+      const text = (await readBounded(answer.body, refusalBytes))?.toString('utf8') ?? ''
+      const name = refusals?.get(status) ?? refusalName(status, text)
       if (name !== null) throw fail({ kind: 'in_band', status, reason: 'error_object', error: { code: name } })
       const one = (value: string | string[] | undefined): string | null => (Array.isArray(value) ? value[0] : value) ?? null
       throw fail({
@@ -90,14 +91,14 @@ export class Engine {
         status,
         contentType: one(answer.headers['content-type']) ?? '',
         retryAfter: one(answer.headers['retry-after']),
-        body: text ?? '',
+        body: text,
       })
     }
-    const text = await textOf(answer.body, answerBytes)
-    if (text === null) throw fail({ kind: 'in_band', status, reason: 'too_large' })
+    const bytes = await readBounded(answer.body, answerBytes)
+    if (bytes === null) throw fail({ kind: 'in_band', status, reason: 'too_large' })
     let document: unknown
     try {
-      document = JSON.parse(text)
+      document = JSON.parse(bytes.toString('utf8'))
     } catch {
       throw fail({ kind: 'in_band', status, reason: 'not_json' })
     }
@@ -113,21 +114,6 @@ export class Engine {
 function refusalName(status: number, body: string): string | null {
   if (/\b(?:token|key)[_ ](?:is[_ ])?invalid\b|\binvalid[_ ](?:api[_ ])?(?:token|key)\b/i.test(body)) return 'invalid_api_key'
   return [400, 409, 413, 422].includes(status) ? 'permission_denied' : null
-}
-
-/** Null where it is longer than that. */
-async function textOf(body: AsyncIterable<Buffer> & { destroy(): unknown }, longest: number): Promise<string | null> {
-  const chunks: Buffer[] = []
-  let size = 0
-  for await (const chunk of body) {
-    size += chunk.length
-    if (size > longest) {
-      body.destroy()
-      return null
-    }
-    chunks.push(chunk)
-  }
-  return Buffer.concat(chunks).toString('utf8')
 }
 
 function factsOf(error: unknown): UpstreamFacts {

@@ -114,6 +114,8 @@ export default defineGateway({
       capabilities: ['image'],
       contextLength: 32_768,
       maxOutputTokens: 8_192,
+      // A picture is thousands of tokens; a smaller cap would cut it off.
+      defaultOutputTokens: 8_192,
       flatCredits: 2_000,
       targets: image,
     },

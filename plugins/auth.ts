@@ -6,7 +6,7 @@ export const auth = definePlugin({
   name: 'auth',
   gives: ['caller'],
   async onRequest(x, services) {
-    x.caller = await identify(x, services)
+    x.caller = x.within?.caller ?? (await identify(x, services))
   },
 })
 

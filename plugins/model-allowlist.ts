@@ -1,5 +1,5 @@
 /** Product ids only, and only those the plan has. */
-import { definePlugin, GatewayError, planHas } from '../src/index.ts'
+import { definePlugin, GatewayError, planHas, questionOf } from '../src/index.ts'
 import type { Caller, Services } from '../src/index.ts'
 
 export const modelAllowlist = definePlugin({
@@ -14,7 +14,8 @@ export const modelAllowlist = definePlugin({
       throw new GatewayError('official_models_only', { param: 'model', params: { ids: idsFor(x.caller, services) } })
     }
     x.debug.productModel = product.id
-    x.chat = chat
+    // Of a search only the question counts, for what it does and for what it costs.
+    x.chat = product.capabilities.includes('search') ? questionOf(chat, services.config) : chat
     x.product = product
     Object.assign(x.headers, services.products.deprecationHeaders(product))
   },

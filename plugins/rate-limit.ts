@@ -8,11 +8,13 @@ export const rateLimit = definePlugin({
   gives: ['admission'],
   onRequest(x, { limits, clock }) {
     const { account, plan } = x.caller
-    const decision = limits.byAccount.take(account.id, plan.rpm, clock.now())
-    Object.assign(x.headers, rateHeaders('rpm', decision))
-    if (!decision.allowed) {
-      const seconds = decision.retryAfterMs / 1000
-      throw new GatewayError('rate_limited', { retryAfter: seconds, ...(seconds > 60 ? { shouldRetry: false } : {}) })
+    if (x.within === undefined) {
+      const decision = limits.byAccount.take(account.id, plan.rpm, clock.now())
+      Object.assign(x.headers, rateHeaders('rpm', decision))
+      if (!decision.allowed) {
+        const seconds = decision.retryAfterMs / 1000
+        throw new GatewayError('rate_limited', { retryAfter: seconds, ...(seconds > 60 ? { shouldRetry: false } : {}) })
+      }
     }
     x.admission = x.kind === 'turn' ? enter(account.id, plan.concurrency, limits.running) : free
   },

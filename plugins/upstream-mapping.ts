@@ -10,7 +10,9 @@ export const upstreamMapping = definePlugin({
   on: 'turn',
   onRequest(x, services) {
     const live = services.upstreams.candidates(x.product.targets, fallbackModel(x.product), services.clock.now())
-    if (live.length === 0)
+    // A search engine finds without a model; only the reading of what it found needs one.
+    const engine = x.product.capabilities.includes('search') && services.config.search.backend !== 'upstream'
+    if (live.length === 0 && !engine)
       throw new UpstreamFailure({ kind: 'unconfigured', reason: `no target of '${x.product.id}' is set up` }, null)
     x.route = {
       candidates: live.map((target) => candidateFor(target, x, services)),
@@ -34,6 +36,7 @@ function candidateFor(target: LiveTarget, x: Asked, { secret }: Services): Candi
   return {
     name: target.name,
     upstream: target.upstream.name,
+    model: target.model,
     path: '/chat/completions',
     body: () =>
       (body ??= JSON.stringify(bodyFor(target, x.chat, x.hold.outputCap, () => pseudonym(x.caller.account.id, secret)))),

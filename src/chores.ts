@@ -4,6 +4,7 @@ import type { Services } from './services.ts'
 const expireEveryMs = 5_000
 const flushEveryMs = 15_000
 const forgetEveryMs = 60_000
+const cleanUpEveryMs = 600_000
 const verifyEveryMs = 3_600_000
 const dayMs = 86_400_000
 /** Deleted at a time, so that nobody waits long for the writer. */
@@ -27,6 +28,7 @@ export class Chores {
         const before = clock.now() - config.store.keepTurnsForDays * dayMs
         while ((await ledger.forgetTurns(before, forgetAtOnce)) === forgetAtOnce);
       }),
+      this.#every(cleanUpEveryMs, 'clean up images', () => services.images.cleanUp()),
       this.#every(verifyEveryMs, 'verify the ledger', async () =>
         observe.ledgerChecked((await ledger.verify()).mismatches.length),
       ),

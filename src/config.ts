@@ -242,7 +242,10 @@ const shape = z.strictObject({
       apiKey: secret.nullable().default(null),
       /** The address of the backend's API, where it is not the vendor's own. */
       endpoint: url.nullable().default(null),
+      /** Asked of a search engine; a model that searches by itself decides alone. */
       maxResults: z.int().min(1).max(20).default(10),
+      /** Within which a search engine must have answered. */
+      timeoutMs: milliseconds.default(15_000),
       /** Origins of web pages that may call the tool server, besides our own. */
       allowedOrigins: z.array(url).default([]),
     })

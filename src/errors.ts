@@ -174,6 +174,22 @@ export const catalogue = {
     en: 'This request came from a page that is not allowed.',
     zh: '请求来源不被允许。',
   },
+  link_invalid: {
+    status: 403,
+    stage: 'auth',
+    type: 'permission_error',
+    actions: ['fix_request'],
+    en: 'This link is not valid. Use it exactly as it was given.',
+    zh: '链接无效,请使用原始链接。',
+  },
+  link_expired: {
+    status: 410,
+    stage: 'auth',
+    type: 'invalid_request_error',
+    actions: ['fix_request'],
+    en: 'This link has expired. Ask for the image again.',
+    zh: '链接已过期,请重新生成图片。',
+  },
   access_denied: {
     status: 400,
     stage: 'auth',

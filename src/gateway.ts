@@ -7,6 +7,7 @@ import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
 import type { GatewayConfig } from './config.ts'
 import { namesOf } from './brand.ts'
+import { Calls } from './calls.ts'
 import { Credentials } from './credentials.ts'
 import { pleasantPace, startDemoUpstream } from './demo/upstream.ts'
 import type { DemoUpstream } from './demo/upstream.ts'
@@ -15,6 +16,7 @@ import { Chain } from './exchange/run.ts'
 import { createApp } from './http/app.ts'
 import { listen } from './http/listen.ts'
 import type { Listener } from './http/listen.ts'
+import { ImageStore } from './images/image-store.ts'
 import { createIds } from './ids.ts'
 import { createLimits } from './limits.ts'
 import { calendarOf } from './membership/period.ts'
@@ -91,6 +93,12 @@ export async function openGateway(options: GatewayOptions): Promise<Gateway> {
     credentials: new Credentials(store, names, clock),
     jwt: new TrustedIssuers(config.signIn.jwtIssuers, store.accounts, ids, clock),
     limits: createLimits(),
+    images: new ImageStore({
+      directory: join(config.store.dataDir, 'images'),
+      records: store.images,
+      limits: config.images,
+      clock,
+    }),
     products: new Products(config),
     secret,
     upstreams,
@@ -102,8 +110,9 @@ export async function openGateway(options: GatewayOptions): Promise<Gateway> {
     onAttempt: (target, outcome) => observe.upstreamTried(target, outcome),
   })
   observe.connect({ ledger: store.ledger, upstreams, running: () => forwarder.running, ticks: () => clock.ticks() })
+  const calls = new Calls(services, forwarder)
   let ready = true
-  const app = createApp({ services, chain: new Chain(config.plugins), forwarder, ready: () => ready })
+  const app = createApp({ services, chain: new Chain(config.plugins), calls, ready: () => ready })
   const listener = await listen(app, config)
   origins.site = config.listen.siteUrl ?? listener.url
   origins.base = config.listen.baseUrl ?? config.listen.siteUrl ?? listener.url
@@ -120,6 +129,7 @@ export async function openGateway(options: GatewayOptions): Promise<Gateway> {
       await drain(listener, forwarder, drainMs)
       await chores.close()
       forwarder.close()
+      await calls.close()
       await upstreams.close()
       await demo?.close()
       await store.close()

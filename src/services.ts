@@ -2,6 +2,7 @@
 import type { Logger } from 'pino'
 import type { Names } from './brand.ts'
 import type { GatewayConfig } from './config.ts'
+import type { ImageStore } from './images/image-store.ts'
 import type { Ids } from './ids.ts'
 import type { Limits } from './limits.ts'
 import type { Credentials } from './credentials.ts'
@@ -37,6 +38,8 @@ export interface Services {
   /** Whose token this is, where an operator's own identity provider signed it. */
   readonly jwt: TrustedIssuers
   readonly limits: Limits
+  /** Images painted for members. */
+  readonly images: ImageStore
   readonly products: Products
   /** This installation's own secret (32 bytes), from which every keyed hash is derived. */
   readonly secret: Buffer

@@ -35,6 +35,8 @@ export interface Exchange {
   /** When the call to the upstream began and ended; what lies outside is our own time. */
   callStartedTicks?: number
   callEndedTicks?: number
+  /** The exchange that this one is a part of: who asks, and how fast they may, was settled there. */
+  readonly within?: Exchange & Partial<Slots>
   /** Credits finally charged. */
   charged?: number
 }
@@ -118,6 +120,8 @@ export interface Candidate {
   readonly name: string
   /** The configured upstream that serves it. */
   readonly upstream: string
+  /** That upstream's own model id; never shown to a member. */
+  readonly model: string
   /** Appended to the upstream's base URL, as in `/chat/completions`. */
   readonly path: string
   /** The request's body. A function, because a fallback's body is seldom needed. */

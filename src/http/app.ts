@@ -3,11 +3,13 @@ import Koa from 'koa'
 import { Router } from '@koa/router'
 import { GatewayError } from '../errors.ts'
 import type { Chain } from '../exchange/run.ts'
-import type { Forwarder } from '../upstream/forward.ts'
+import type { Calls } from '../calls.ts'
 import type { Services } from '../services.ts'
 import { cors } from './cors.ts'
 import { door } from './door.ts'
 import { chatRoutes } from './routes/chat.ts'
+import { imageRoutes } from './routes/images.ts'
+import { mcpRoutes } from './routes/mcp.ts'
 import { modelRoutes } from './routes/models.ts'
 import { operationRoutes } from './routes/operations.ts'
 import { planRoutes } from './routes/plans.ts'
@@ -16,7 +18,7 @@ import { planRoutes } from './routes/plans.ts'
 export interface House {
   readonly services: Services
   readonly chain: Chain
-  readonly forwarder: Forwarder
+  readonly calls: Calls
   /** Whether new turns are taken; false while draining. */
   readonly ready: () => boolean
 }
@@ -29,6 +31,8 @@ export function createApp(house: House): Koa {
   operationRoutes(router, house)
   chatRoutes(router, house)
   modelRoutes(router, house)
+  mcpRoutes(router, house)
+  imageRoutes(router, house)
   planRoutes(router, house)
   app.use(door(house.services))
   app.use(cors())

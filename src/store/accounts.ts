@@ -66,6 +66,7 @@ export function accountsIn({ read, write }: Database): Accounts {
           .where('status', '!=', 'deleted')
           .execute()
         if (!changed(gone)) return false
+        await transaction.deleteFrom('image_owner').where('account', '=', id).execute()
         // The rows stay, so that the turn log's keys can still be told apart; what a person typed does not.
         await transaction
           .updateTable('api_key')

@@ -4,6 +4,7 @@
  */
 import type { Generated } from 'kysely'
 import type { AccountStatus } from '../membership/account.ts'
+import type { ImageKind } from '../membership/image.ts'
 import type { PackKind, TurnState } from '../membership/ledger.ts'
 import type { Window } from '../membership/plan.ts'
 import type { Pool } from '../membership/product.ts'
@@ -16,6 +17,8 @@ export interface Schema {
   readonly pack: PackTable
   readonly turn: TurnTable
   readonly entry: EntryTable
+  readonly image: ImageTable
+  readonly image_owner: ImageOwnerTable
   readonly process: ProcessTable
   readonly migration: MigrationTable
 }
@@ -138,6 +141,20 @@ export interface EntryTable {
   detail: string | null
   /** Of everything above and the hash of the entry before, so that no byte changes unseen. */
   hash: Uint8Array
+}
+
+export interface ImageTable {
+  hash: string
+  kind: ImageKind
+  bytes: number
+  created_at: number
+  accessed_at: number
+}
+
+export interface ImageOwnerTable {
+  hash: string
+  account: string
+  created_at: number
 }
 
 export interface ProcessTable {

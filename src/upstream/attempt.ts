@@ -11,14 +11,34 @@ import type { UpstreamFacts } from './failure.ts'
 import { StreamReader } from './stream-reader.ts'
 import type { Upstream } from './upstreams.ts'
 
-export interface AttemptOptions {
+export interface AttemptOptions<Result> {
   readonly x: Exchange & Partial<Slots>
   readonly candidate: Candidate
   readonly upstream: Upstream
   readonly route: Route
+  readonly reading: Reading<Result>
   readonly wire: Wire
   readonly clock: Clock
   readonly config: GatewayConfig
+}
+
+/** What is made of a 200. */
+export interface Reading<Result> {
+  /** A whole document. @throws UpstreamFailure when it is no success */
+  whole(text: string, route: Route, upstreamHost: string): Result
+  /** The end of a stream that has been passed on. Null: nothing is passed on, the document is wanted whole. */
+  readonly streamed: ((answer: Answer) => Result) | null
+}
+
+/** The member's own chat: a stream goes straight through. */
+export const chatReading: Reading<Answer> = {
+  whole(text, route, upstreamHost) {
+    const answer = completionOf(text, route, upstreamHost)
+    // Asked for a stream and got a document: an error in it is worth more than the wrong type.
+    if (route.stream) throw new UpstreamFailure({ kind: 'in_band', status: 200, reason: 'not_sse' }, upstreamHost)
+    return answer
+  },
+  streamed: (answer) => answer,
 }
 
 /** As much of a refusal's body as is kept to classify it. */
@@ -29,12 +49,12 @@ const lingerMs = 5_000
 /** Where the call stands. `over` is final: whatever comes after it is ignored. */
 type Phase = 'sending' | 'refused' | 'collecting' | 'streaming' | 'over'
 
-export class Attempt implements Dispatcher.DispatchHandler {
+export class Attempt<Result> implements Dispatcher.DispatchHandler {
   /** Resolves with the answer, or rejects with `UpstreamFailure` or `ClientLeft`. */
-  readonly answer: Promise<Answer>
-  readonly #options: AttemptOptions
+  readonly answer: Promise<Result>
+  readonly #options: AttemptOptions<Result>
   readonly #startedAt: number
-  #resolve!: (answer: Answer) => void
+  #resolve!: (result: Result) => void
   #reject!: (error: unknown) => void
   #phase: Phase = 'sending'
   #controller: Dispatcher.DispatchController | null = null
@@ -53,7 +73,7 @@ export class Attempt implements Dispatcher.DispatchHandler {
   #held: string | null = null
   #endsAt: number | null = null
 
-  constructor(options: AttemptOptions) {
+  constructor(options: AttemptOptions<Result>) {
     this.#options = options
     this.#startedAt = options.clock.ticks()
     this.#eventAt = this.#startedAt
@@ -109,7 +129,7 @@ export class Attempt implements Dispatcher.DispatchHandler {
     headers: Record<string, string | string[] | undefined>,
   ): void {
     if (status < 200 || this.#phase === 'over') return
-    const { x, route, upstream, wire } = this.#options
+    const { x, route, upstream, wire, reading } = this.#options
     this.#eventAt = this.#options.clock.ticks()
     this.#firstByte = true
     x.attempted.status = status
@@ -124,7 +144,7 @@ export class Attempt implements Dispatcher.DispatchHandler {
       this.#failWith({ kind: 'in_band', status, reason: route.stream ? 'not_sse' : 'not_json' })
       return
     }
-    if (route.stream && contentType.includes('text/event-stream')) {
+    if (route.stream && reading.streamed !== null && contentType.includes('text/event-stream')) {
       this.#phase = 'streaming'
       this.#reader = new StreamReader({
         productId: route.productId,
@@ -286,23 +306,20 @@ export class Attempt implements Dispatcher.DispatchHandler {
 
   #finish(): void {
     const reader = this.#reader
-    if (reader !== null) this.#resolve({ usage: reader.usage(), last: { kind: 'tail', frames: reader.tail() } })
+    const { streamed } = this.#options.reading
+    if (reader !== null && streamed !== null)
+      this.#resolve(streamed({ usage: reader.usage(), last: { kind: 'tail', frames: reader.tail() } }))
   }
 
   #endWhole(): void {
-    const { route, upstream, wire, clock, x } = this.#options
+    const { route, upstream, wire, clock, x, reading } = this.#options
     this.#phase = 'over'
     try {
-      if (route.stream) {
-        // Asked for a stream and got a document: an error in it is worth more than the wrong type.
-        completionOf(this.#body(), route, upstream.host)
-        throw new UpstreamFailure({ kind: 'in_band', status: 200, reason: 'not_sse' }, upstream.host)
-      }
-      const answer = completionOf(this.#body(), route, upstream.host)
+      const result = reading.whole(this.#body(), route, upstream.host)
       x.firstTokenTicks ??= clock.ticks()
       const looking = wire.accepted({ status: 200, stream: false })
-      if (looking instanceof Promise) looking.then(() => this.#resolve(answer), this.#reject)
-      else this.#resolve(answer)
+      if (looking instanceof Promise) looking.then(() => this.#resolve(result), this.#reject)
+      else this.#resolve(result)
     } catch (error) {
       this.#reject(error)
     }
@@ -329,7 +346,8 @@ export class Attempt implements Dispatcher.DispatchHandler {
   }
 }
 
-const streamHeaders = {
+/** Of a stream of events. */
+export const streamHeaders = {
   'content-type': 'text/event-stream; charset=utf-8',
   'cache-control': 'no-cache, no-transform',
   'x-accel-buffering': 'no',

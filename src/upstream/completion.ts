@@ -12,29 +12,10 @@ export function completionOf(
   route: Pick<Route, 'productId' | 'inputEstimate'>,
   upstreamHost: string | null,
 ): Answer {
-  const fail = (reason: 'not_json' | 'empty' | 'error_object' | 'bad_finish' | 'no_finish', error?: unknown): UpstreamFailure =>
-    new UpstreamFailure({ kind: 'in_band', status: 200, reason, ...(error === undefined ? {} : { error }) }, upstreamHost)
-  if (text.trim() === '') throw fail('empty')
-  let document: unknown
-  try {
-    document = JSON.parse(text)
-  } catch {
-    throw fail('not_json')
-  }
-  if (!isRecord(document)) throw fail('not_json')
-  const { error, choices, usage } = document
-  if (error !== undefined && error !== null) throw fail('error_object', error)
-  if (document['object'] === 'error' || document['type'] === 'error') throw fail('error_object', document)
-  if (!Array.isArray(choices) || choices.length === 0) throw fail('empty')
+  const document = documentOf(text, upstreamHost)
   let outputBytes = 0
-  for (const choice of choices as unknown[]) {
-    if (!isRecord(choice)) throw fail('empty')
-    if (choice['error'] !== undefined && choice['error'] !== null) throw fail('error_object', choice['error'])
-    const finish = choice['finish_reason']
-    if (typeof finish !== 'string') throw fail('no_finish')
-    if (badFinishes.has(finish)) throw fail('bad_finish')
-    outputBytes += producedBytes(choice['message'])
-  }
+  for (const { message } of choicesOf(document, upstreamHost)) outputBytes += producedBytes(message)
+  const { usage } = document
   const body = { ...document, model: route.productId, ...(isRecord(usage) ? { usage: withCachedTokens(usage) } : {}) }
   const reported = usageOf(usage)
   return {
@@ -44,6 +25,43 @@ export function completionOf(
         : { ...reported, estimated: false },
     last: { kind: 'reply', reply: { status: 200, headers: jsonHeaders, body: JSON.stringify(body) } },
   }
+}
+
+/** A JSON object that does not say that it is an error. @throws UpstreamFailure */
+export function documentOf(text: string, upstreamHost: string | null): Record<string, unknown> {
+  if (text.trim() === '') throw failed('empty', upstreamHost)
+  let document: unknown
+  try {
+    document = JSON.parse(text)
+  } catch {
+    throw failed('not_json', upstreamHost)
+  }
+  if (!isRecord(document)) throw failed('not_json', upstreamHost)
+  const { error } = document
+  if (error !== undefined && error !== null) throw failed('error_object', upstreamHost, error)
+  if (document['object'] === 'error' || document['type'] === 'error') throw failed('error_object', upstreamHost, document)
+  return document
+}
+
+/** The choices of a completion, each of which has come to a good end. @throws UpstreamFailure */
+export function choicesOf({ choices }: Record<string, unknown>, upstreamHost: string | null): Record<string, unknown>[] {
+  if (!Array.isArray(choices) || choices.length === 0) throw failed('empty', upstreamHost)
+  return choices.map((choice: unknown) => {
+    if (!isRecord(choice)) throw failed('empty', upstreamHost)
+    if (choice['error'] !== undefined && choice['error'] !== null) throw failed('error_object', upstreamHost, choice['error'])
+    const finish = choice['finish_reason']
+    if (typeof finish !== 'string') throw failed('no_finish', upstreamHost)
+    if (badFinishes.has(finish)) throw failed('bad_finish', upstreamHost)
+    return choice
+  })
+}
+
+function failed(
+  reason: 'not_json' | 'empty' | 'error_object' | 'bad_finish' | 'no_finish',
+  upstreamHost: string | null,
+  error?: unknown,
+): UpstreamFailure {
+  return new UpstreamFailure({ kind: 'in_band', status: 200, reason, ...(error === undefined ? {} : { error }) }, upstreamHost)
 }
 
 const jsonHeaders = { 'content-type': 'application/json; charset=utf-8' }

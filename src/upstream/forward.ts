@@ -10,12 +10,14 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { createProxyServer } from 'http-proxy-3'
 import type { ProxyServer } from 'http-proxy-3'
 import type { GatewayConfig } from '../config.ts'
-import type { Answer, Candidate, Exchange, Slots } from '../exchange/exchange.ts'
+import type { Answer, Candidate, Exchange, Route, Slots } from '../exchange/exchange.ts'
 import { nothingUsed } from '../exchange/exchange.ts'
 import { ClientLeft } from '../exchange/outcome.ts'
 import type { Wire } from '../exchange/run.ts'
 import type { Clock } from '../services.ts'
-import { Attempt } from './attempt.ts'
+import { Attempt, chatReading } from './attempt.ts'
+import type { Reading } from './attempt.ts'
+import { documentOf } from './completion.ts'
 import { countsAgainstBreaker, isRefusedWhole, UpstreamFailure } from './failure.ts'
 import type { Upstreams } from './upstreams.ts'
 
@@ -33,7 +35,7 @@ const sweepEveryMs = 100
 export class Forwarder {
   readonly #options: ForwardOptions
   readonly #proxy: ProxyServer
-  readonly #running = new Set<Attempt>()
+  readonly #running = new Set<Pick<Attempt<unknown>, 'fail' | 'tick'>>()
   readonly #addresses = new Map<string, URL>()
   #sweep: NodeJS.Timeout | undefined
 
@@ -49,9 +51,26 @@ export class Forwarder {
     return this.#running.size
   }
 
-  /** The call of a turn: each candidate once at most, the next only where the last cannot have acted on anything. */
-  readonly call = async (x: Exchange & Partial<Slots>, wire: Wire): Promise<Answer> => {
-    const { route } = x
+  /** The call of a turn: the answer on its way to the client. */
+  readonly call = (x: Exchange & Partial<Slots>, wire: Wire): Promise<Answer> => this.#tryEach(x, x.route, wire, chatReading)
+
+  /**
+   * The upstream's whole JSON document, for products that make something of it first. Nothing of it reaches the client, who is only kept
+   * with comments while a stream is awaited. `candidates` say what is sent instead of the member's request.
+   */
+  document(x: Exchange & Partial<Slots>, candidates: readonly Candidate[], wire: Wire): Promise<UpstreamDocument> {
+    const route = x.route === undefined ? undefined : { ...x.route, candidates }
+    const quiet: Wire = { client: wire.client, headers: () => wire.headers(), accepted: () => undefined, event: null }
+    return this.#tryEach(x, route, quiet, documentReading)
+  }
+
+  /** Each candidate once at most, the next only where the last cannot have acted on anything. */
+  async #tryEach<Result>(
+    x: Exchange & Partial<Slots>,
+    route: Route | undefined,
+    wire: Wire,
+    reading: Reading<Result>,
+  ): Promise<Result> {
     if (route === undefined)
       throw new UpstreamFailure({ kind: 'unconfigured', reason: 'no plugin maps products to upstreams' }, null)
     const { upstreams, clock } = this.#options
@@ -64,7 +83,7 @@ export class Forwarder {
       // One turn a second may try a target that is down; where another target is left, the others go there.
       if (!upstreams.breaker(candidate.name).allows(startedAt) && i + 1 < route.candidates.length) continue
       try {
-        const answer = await this.#attempt(x, candidate, wire)
+        const answer = await this.#attempt(x, route, candidate, wire, reading)
         this.#record(candidate, startedAt, 'ok', true)
         return answer
       } catch (error) {
@@ -97,15 +116,19 @@ export class Forwarder {
     if (ok !== null) upstreams.breaker(candidate.name).record(ok, clock.ticks(), startedAt)
   }
 
-  async #attempt(x: Exchange & Partial<Slots>, candidate: Candidate, wire: Wire): Promise<Answer> {
+  async #attempt<Result>(
+    x: Exchange & Partial<Slots>,
+    route: Route,
+    candidate: Candidate,
+    wire: Wire,
+    reading: Reading<Result>,
+  ): Promise<Result> {
     const { upstreams, config, clock } = this.#options
     const upstream = upstreams.get(candidate.upstream)
-    const { route } = x
-    if (upstream === undefined || route === undefined)
-      throw new UpstreamFailure({ kind: 'unconfigured', reason: 'unknown upstream' }, null)
+    if (upstream === undefined) throw new UpstreamFailure({ kind: 'unconfigured', reason: 'unknown upstream' }, null)
     x.attempted.target = candidate.name
     x.attempted.status = null
-    const attempt = new Attempt({ x, candidate, upstream, route, wire, clock, config })
+    const attempt = new Attempt({ x, candidate, upstream, route, reading, wire, clock, config })
     this.#running.add(attempt)
     this.#sweep ??= setInterval(() => this.#lookAtDeadlines(), sweepEveryMs).unref()
     try {
@@ -143,6 +166,17 @@ export class Forwarder {
     const now = this.#options.clock.ticks()
     for (const attempt of this.#running) attempt.tick(now)
   }
+}
+
+/** What a document-seeking call brings back. */
+export interface UpstreamDocument {
+  readonly document: Record<string, unknown>
+  readonly upstreamHost: string
+}
+
+const documentReading: Reading<UpstreamDocument> = {
+  whole: (text, _, upstreamHost) => ({ document: documentOf(text, upstreamHost), upstreamHost }),
+  streamed: null,
 }
 
 /** With headers given here the proxy copies none of the request's; ours are set by the attempt itself. */

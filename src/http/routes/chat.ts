@@ -4,8 +4,8 @@ import type { House } from '../app.ts'
 import { takeOver } from '../client.ts'
 import { exchangeOf } from '../door.ts'
 
-export function chatRoutes(router: Router, { services, chain, forwarder }: House): void {
+export function chatRoutes(router: Router, { services, chain, calls }: House): void {
   router.post('/v1/chat/completions', async (ctx) => {
-    await chain.run(exchangeOf(ctx, 'turn', services), forwarder.call, takeOver(ctx), services)
+    await chain.run(exchangeOf(ctx, 'turn', services), calls.chat, takeOver(ctx), services)
   })
 }

@@ -7,6 +7,7 @@ import type { Store } from '../../membership/store.ts'
 import { accountsIn } from '../accounts.ts'
 import { apiKeysIn } from '../api-keys.ts'
 import type { Database } from '../database.ts'
+import { imagesIn } from '../images.ts'
 import { migrate } from '../migrate.ts'
 import { defaultBusyTimeoutMs, openForReading, prepareFile } from './connection.ts'
 import { databaseOn, sqliteDialect } from './dialect.ts'
@@ -46,6 +47,7 @@ export async function openSqliteStore(options: SqliteOptions): Promise<SqliteSto
       db,
       accounts: accountsIn(db),
       keys: apiKeysIn(db),
+      images: imagesIn(db),
       ledger: ledgerOn(writer, db, file),
       async backup(to) {
         await runTask('backup', { file, to })

@@ -1,0 +1,48 @@
+/** `GET /v1/images/{id}.{ext}`: a painted image, for whoever holds a link that was signed for it and has not expired. */
+import type { Router } from '@koa/router'
+import { GatewayError } from '../../errors.ts'
+import { contentTypes, endings } from '../../images/sniff.ts'
+import type { House } from '../app.ts'
+
+export function imageRoutes(router: Router, { services, calls }: House): void {
+  router.get('/v1/images/:name', async (ctx) => {
+    const name = String(ctx.params['name'])
+    const { exp, sig } = ctx.query
+    calls.painter.checkLink(name, { exp, sig })
+    const [hash = '', ending] = name.split('.', 2)
+    const found = await services.images.open(hash)
+    if (found === null) throw new GatewayError('not_found')
+    const { image, stream } = found
+    if (endings[image.kind] !== ending) {
+      stream.destroy()
+      throw new GatewayError('not_found')
+    }
+    ctx.set({
+      'content-type': contentTypes[image.kind],
+      'content-length': String(image.bytes),
+      // The bytes behind a name never change; how long it may be shown is what the link says.
+      'cache-control': `private, max-age=${maxAge(Number(exp), services.clock.now())}, immutable`,
+      etag: `"${image.hash}"`,
+      // Whatever the bytes are taken for, they stay a picture and can load or run nothing.
+      'x-content-type-options': 'nosniff',
+      'content-security-policy': "default-src 'none'; sandbox",
+      'content-disposition': 'inline',
+      'cross-origin-resource-policy': 'cross-origin',
+    })
+    ctx.status = 200
+    if (ctx.fresh) {
+      stream.destroy()
+      ctx.status = 304
+      return
+    }
+    ctx.body = stream
+    ctx.type = contentTypes[image.kind]
+    ctx.length = image.bytes
+  })
+}
+
+const longestAge = 86_400
+
+function maxAge(exp: number, now: number): number {
+  return Math.max(0, Math.min(longestAge, Math.floor(exp - now / 1000)))
+}

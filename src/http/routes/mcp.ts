@@ -1,0 +1,179 @@
+/** `/v1/mcp`: the tools, discovered by GET, called as plain REST, and spoken to in the Model Context Protocol. */
+import type { Router } from '@koa/router'
+import type { Context } from 'koa'
+import type { CallToolResult } from '@modelcontextprotocol/server'
+import { GatewayError, invalidRequest } from '../../errors.ts'
+import { isRecord } from '../../exchange/chat-request.ts'
+import type { ChatRequest } from '../../exchange/chat-request.ts'
+import type { Client } from '../../exchange/client.ts'
+import type { Answer, Exchange, Inbound, Slots } from '../../exchange/exchange.ts'
+import { nothingUsed } from '../../exchange/exchange.ts'
+import type { Wire } from '../../exchange/run.ts'
+import { CapturedClient } from '../../mcp/captured-client.ts'
+import { checkOrigin } from '../../mcp/guard.ts'
+import { serve } from '../../mcp/serve.ts'
+import { discoveryOf, queryOfCall, serverInfo, toolsFor } from '../../mcp/tool.ts'
+import { documentResult, failureResult } from '../../mcp/tool-result.ts'
+import { documentAnswer } from '../../search/completion.ts'
+import { askFor } from '../../search/query.ts'
+import type { House } from '../app.ts'
+import { readBody, readJson } from '../body.ts'
+import { takeOver } from '../client.ts'
+import { exchangeOf } from '../door.ts'
+
+export function mcpRoutes(router: Router, house: House): void {
+  const { services, chain, calls } = house
+  const { limits } = services.config
+
+  router.get('/v1/mcp', async (ctx) => {
+    checkOrigin(ctx.req.headers, services)
+    // Clients of the older protocol try for a stream of notifications; there are none to be had.
+    if (ctx.get('accept').includes('text/event-stream')) throw methodNotAllowed()
+    const discover = async ({ caller }: Partial<Slots>): Promise<Answer> => {
+      const body = JSON.stringify(discoveryOf(toolsFor(caller, calls.search, services), calls.search, services))
+      const headers = { 'content-type': 'application/json; charset=utf-8', 'cache-control': 'private, no-store' }
+      return { usage: nothingUsed, last: { kind: 'reply', reply: { status: 200, headers, body } } }
+    }
+    await chain.run(exchangeOf(ctx, 'query', services), discover, takeOver(ctx), services)
+  })
+
+  router.post('/v1/mcp/tools/call', async (ctx) => {
+    checkOrigin(ctx.req.headers, services)
+    const x = exchangeOf(ctx, 'turn', services)
+    const chat = async (): Promise<ChatRequest> => {
+      const { name, arguments: args } = await readJson(ctx.req, limits.otherBodyBytes)
+      return askFor(queryOfCall(name, args), calls.search.schema.properties.model.const)
+    }
+    const find = async (x: Exchange & Partial<Slots>, wire: Wire): Promise<Answer> =>
+      documentAnswer(await calls.search.find(x, wire))
+    await chain.run({ ...x, inbound: asking(x.inbound, chat) }, find, takeOver(ctx), services)
+  })
+
+  router.post('/v1/mcp', async (ctx) => {
+    checkOrigin(ctx.req.headers, services)
+    const speak = (x: Exchange & Partial<Slots>, wire: Wire): Promise<Answer> => answerMessage(ctx, x, wire, house)
+    await chain.run(exchangeOf(ctx, 'query', services), speak, takeOver(ctx), services)
+  })
+}
+
+async function answerMessage(ctx: Context, x: Exchange & Partial<Slots>, wire: Wire, house: House): Promise<Answer> {
+  const { services, calls } = house
+  const raw = await readBody(ctx.req, services.config.limits.mcpBodyBytes)
+  const message = parse(raw)
+  if (message['method'] === 'subscriptions/listen') return noSuchMethod(message, x)
+  const gone = new AbortController()
+  wire.client.onLeave(() => gone.abort())
+  const request = new Request(`${services.origins.base}/v1/mcp`, {
+    method: 'POST',
+    headers: protocolHeaders(ctx),
+    body: new Uint8Array(raw),
+    signal: gone.signal,
+  })
+  const response = await serve(request, message, {
+    x,
+    names: services.names,
+    info: serverInfo(services),
+    tools: toolsFor(x.caller, calls.search, services),
+    check: queryOfCall,
+    call: (query) => callTool(query, x, wire, house),
+  })
+  return passOn(response, wire.client, wire.headers())
+}
+
+/** A turn within the request that carried it: who asks, and how fast they may, has been settled there. */
+async function callTool(
+  query: string,
+  outer: Exchange & Partial<Slots>,
+  wire: Wire,
+  { services, chain, calls }: House,
+): Promise<CallToolResult> {
+  const chat = async (): Promise<ChatRequest> => askFor(query, calls.search.schema.properties.model.const)
+  const { id, echo, names } = outer
+  const turn: Exchange & Partial<Slots> = {
+    id,
+    echo,
+    kind: 'turn',
+    names,
+    startedAt: services.clock.now(),
+    startedTicks: services.clock.ticks(),
+    inbound: asking(outer.inbound, chat),
+    headers: {},
+    debug: {},
+    attempted: { target: null, status: null },
+    within: outer,
+  }
+  const client = new CapturedClient(wire.client)
+  const find = async (x: Exchange & Partial<Slots>, wire: Wire): Promise<Answer> =>
+    documentAnswer(await calls.search.find(x, wire))
+  const outcome = await chain.run(turn, find, client, services)
+  if (outcome.kind === 'failed') return failureResult(turn, outcome.failure)
+  return documentResult(client.body ?? '{}')
+}
+
+function parse(raw: Buffer): Record<string, unknown> {
+  let message: unknown
+  try {
+    message = JSON.parse(raw.toString('utf8'))
+  } catch {
+    throw invalidRequest('the body is not JSON.')
+  }
+  // A batch would be many calls for the price of one request.
+  if (!isRecord(message)) throw invalidRequest('the body must be one JSON-RPC message; batches are not taken.')
+  return message
+}
+
+/** Such a stream would be held open for changes that never come. */
+function noSuchMethod({ id }: Record<string, unknown>, x: Exchange): Answer {
+  const data = { requestId: x.id, code: 'not_found', stage: 'validation' }
+  const error = { code: -32_601, message: 'Method not found', data }
+  const known = typeof id === 'string' || typeof id === 'number' ? id : null
+  const body = JSON.stringify({ jsonrpc: '2.0', id: known, error })
+  return { usage: nothingUsed, last: { kind: 'reply', reply: { status: 404, headers: jsonHeaders, body } } }
+}
+
+/** Of the client's headers only those that the protocol reads. */
+function protocolHeaders({ req }: Context): Headers {
+  const headers = new Headers({ 'content-type': 'application/json' })
+  for (const [name, value] of Object.entries(req.headers)) {
+    if (typeof value === 'string' && (name === 'accept' || name.startsWith('mcp-'))) headers.set(name, value)
+  }
+  return headers
+}
+
+/** A stream is passed on as it comes, so that its comments keep the connection; anything else whole. */
+async function passOn(response: Response, client: Client, headers: Readonly<Record<string, string>>): Promise<Answer> {
+  const own: Record<string, string> = {}
+  for (const name of ['content-type', 'allow']) {
+    const value = response.headers.get(name)
+    if (value !== null) own[name] = value
+  }
+  if (response.body === null || !(own['content-type'] ?? '').startsWith('text/event-stream')) {
+    const body = await response.text()
+    return { usage: nothingUsed, last: { kind: 'reply', reply: { status: response.status, headers: own, body } } }
+  }
+  client.open(response.status, { ...headers, ...own, 'cache-control': 'no-cache, no-transform', 'x-accel-buffering': 'no' })
+  const text = new TextDecoder()
+  for await (const chunk of response.body) client.write(text.decode(chunk, { stream: true }), 'utf8')
+  return { usage: nothingUsed, last: { kind: 'tail', frames: text.decode() } }
+}
+
+/** The same request, whose chat is what the tool call comes to. */
+function asking(inbound: Inbound, chat: () => Promise<ChatRequest>): Inbound {
+  let asked: Promise<ChatRequest> | undefined
+  return {
+    method: inbound.method,
+    path: inbound.path,
+    headers: inbound.headers,
+    address: inbound.address,
+    get cookieToken() {
+      return inbound.cookieToken
+    },
+    chat: () => (asked ??= chat()),
+  }
+}
+
+function methodNotAllowed(): GatewayError {
+  return new GatewayError('method_not_allowed', { headers: { allow: 'GET, POST' } })
+}
+
+const jsonHeaders = { 'content-type': 'application/json; charset=utf-8' }

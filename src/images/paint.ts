@@ -1,0 +1,149 @@
+/** The image product: an upstream paints, the bytes are kept here, and the chat answers with links to them. */
+import { invalidRequest } from '../errors.ts'
+import { completionAnswer } from '../exchange/completion-answer.ts'
+import { isRecord } from '../exchange/chat-request.ts'
+import type { ChatRequest } from '../exchange/chat-request.ts'
+import type { Answer, Exchange, Slots, Usage } from '../exchange/exchange.ts'
+import { ClientLeft } from '../exchange/outcome.ts'
+import type { Wire } from '../exchange/run.ts'
+import type { ImageRecord } from '../membership/image.ts'
+import type { Services } from '../services.ts'
+import { askInstead } from '../upstream/ask-instead.ts'
+import { UpstreamFailure } from '../upstream/failure.ts'
+import type { Forwarder, UpstreamDocument } from '../upstream/forward.ts'
+import { imagesInChat, imagesInGenerations } from '../upstream/images.ts'
+import type { PaintedImage } from '../upstream/images.ts'
+import { usageOf } from '../upstream/usage.ts'
+import { ImageLinks } from './link.ts'
+import { RemoteImages } from './remote.ts'
+
+const dayMs = 86_400_000
+/** Of one answer; a model that names more is not painting but listing. */
+const mostImages = 8
+const longestAlt = 80
+
+export class Painter {
+  readonly #services: Services
+  readonly #forwarder: Forwarder
+  readonly #links: ImageLinks
+  readonly #remote: RemoteImages
+
+  constructor(services: Services, forwarder: Forwarder) {
+    this.#services = services
+    this.#forwarder = forwarder
+    this.#links = new ImageLinks(services.secret)
+    this.#remote = new RemoteImages({ maxBytes: services.config.images.maxBytes })
+  }
+
+  /** The call of a chat with the image product. */
+  async chat(x: Exchange & Partial<Slots>, wire: Wire): Promise<Answer> {
+    const { chat, caller, hold } = x
+    if (chat === undefined || caller === undefined)
+      throw new UpstreamFailure({ kind: 'unconfigured', reason: 'no plugin fills chat and caller' }, null)
+    const { config, clock, origins } = this.#services
+    const asked = promptOf(chat)
+    const { document, upstreamHost } = await this.#ask(x, wire, asked)
+    const { text, images } =
+      config.images.style === 'generations' ? imagesInGenerations(document) : imagesInChat(document, upstreamHost)
+    const reported = usageOf(document['usage'])
+    const usage: Usage =
+      reported === null
+        ? { inputTokens: hold?.inputEstimate ?? 0, outputTokens: 0, estimated: true }
+        : { ...reported, estimated: false }
+    const kept = await this.#keep(images.slice(0, mostImages), caller.account.id, wire)
+    // Painted it has been, and is paid for; there is only nobody to show it to.
+    if (kept.length === 0 && wire.client.left) throw new ClientLeft(usage)
+    // Words alone are an answer too (a question back, a refusal); images that cannot be shown are none.
+    if (kept.length === 0 && (images.length > 0 || text === ''))
+      throw new UpstreamFailure({ kind: 'in_band', status: 200, reason: 'empty' }, upstreamHost)
+    const expires = clock.now() + config.images.linkDays * dayMs
+    const alt = altOf(asked.prompt)
+    const lines = kept.map((image) => `![${alt}](${origins.base}${this.#links.to(image, expires)})`)
+    await wire.accepted({ status: 200, stream: chat.stream })
+    return completionAnswer({ content: [text, ...lines].filter((line) => line !== '').join('\n') }, { x, wire, usage })
+  }
+
+  /** @throws GatewayError `link_invalid`, or `link_expired` */
+  checkLink(name: string, query: { readonly exp: unknown; readonly sig: unknown }): void {
+    this.#links.check(name, query, this.#services.clock.now())
+  }
+
+  close(): Promise<void> {
+    return this.#remote.close()
+  }
+
+  #ask(x: Exchange & Partial<Slots>, wire: Wire, { prompt, chat, hasImages }: Asked): Promise<UpstreamDocument> {
+    const { upstreams, config } = this.#services
+    if (config.images.style === 'chat') {
+      const body = { ...ownFields(chat), messages: chat.messages, modalities: ['image', 'text'] }
+      return this.#forwarder.document(x, askInstead(x, upstreams, '/chat/completions', body), wire)
+    }
+    if (prompt === '') throw invalidRequest("the last message of the role 'user' must say what to paint.", 'messages')
+    if (hasImages) throw invalidRequest('this model paints from words alone; leave images out of the message.', 'messages')
+    const body = { prompt, n: chat.choices, ...ownFields(chat) }
+    return this.#forwarder.document(x, askInstead(x, upstreams, '/images/generations', body), wire)
+  }
+
+  async #keep(images: readonly PaintedImage[], account: string, { client }: Wire): Promise<ImageRecord[]> {
+    const gone = new AbortController()
+    client.onLeave(() => gone.abort())
+    const kept: ImageRecord[] = []
+    for (const image of images) {
+      const bytes = image.kind === 'base64' ? this.#decoded(image.data) : await this.#remote.fetch(image.url, gone.signal)
+      const record = bytes === null ? null : await this.#services.images.put(bytes, account)
+      if (record !== null && !kept.some(({ hash }) => hash === record.hash)) kept.push(record)
+    }
+    return kept
+  }
+
+  #decoded(base64: string): Buffer | null {
+    return base64.length / 4 > this.#services.config.images.maxBytes / 3 + 1 ? null : Buffer.from(base64, 'base64')
+  }
+}
+
+interface Asked {
+  readonly chat: ChatRequest
+  /** The text of the last user message. */
+  readonly prompt: string
+  readonly hasImages: boolean
+}
+
+function promptOf(chat: ChatRequest): Asked {
+  const last = chat.messages.findLast((message) => isRecord(message) && message['role'] === 'user')
+  const content = isRecord(last) ? last['content'] : undefined
+  if (typeof content === 'string') return { chat, prompt: content.trim(), hasImages: false }
+  const parts = Array.isArray(content) ? content.filter(isRecord) : []
+  const texts = parts.map(({ text }) => (typeof text === 'string' ? text : ''))
+  return { chat, prompt: texts.join('\n').trim(), hasImages: parts.some(({ type }) => type === 'image_url') }
+}
+
+/** What the member set besides the conversation, such as a size; not what is ours to say. */
+function ownFields({ body }: ChatRequest): Record<string, unknown> {
+  const fields = { ...body }
+  for (const name of notTheirs) delete fields[name]
+  return fields
+}
+
+const notTheirs = [
+  'model',
+  'messages',
+  'prompt',
+  'n',
+  'stream',
+  'stream_options',
+  'max_tokens',
+  'max_completion_tokens',
+  'user',
+  'safety_identifier',
+  'service_tier',
+  'store',
+  'tools',
+  'tool_choice',
+  'response_format',
+] as const
+
+/** The prompt as the words that stand for the image: short, on one line, and no Markdown. */
+function altOf(prompt: string): string {
+  const line = [...prompt.replaceAll(/[\p{Cc}\p{Cf}\s]+/gu, ' ').trim()].slice(0, longestAlt).join('')
+  return line.replaceAll(/[\\[\]()<>!`*_]/g, String.raw`\$&`) || 'image'
+}

@@ -1,0 +1,127 @@
+/**
+ * Makes what strangers wrote fit to be handed on. Titles, snippets and answers are made of web pages, whose authors know that a model will
+ * read them: what a reader cannot see, what a page could run and what a client would fetch by itself do not get through.
+ */
+
+/** One line (title, snippet) or several (an answer). At most `longest` characters, none of them half. */
+export function cleanText(value: unknown, longest: number, shape: 'line' | 'lines' = 'line'): string {
+  if (typeof value !== 'string') return ''
+  // Markup takes room, so more is read than is kept; but the work stays bounded whatever is sent.
+  let text = value.slice(0, longest * 4 + 1_000).toWellFormed()
+  text = withoutMarkup(decoded(text))
+  text = withoutBeacons(text)
+  text = text.replaceAll(shape === 'line' ? unseen : unseenButLines, shape === 'line' ? ' ' : '')
+  text = shape === 'line' ? text.replaceAll(/\s+/g, ' ') : text.replaceAll(/[^\S\n]+/g, ' ').replaceAll(/\n{3,}/g, '\n\n')
+  return cut(text.trim(), longest)
+}
+
+/** An address on the web that a client may show, or null. Written so that every reader of URIs agrees on it (RFC 3986). */
+export function cleanUrl(value: unknown, longest: number): string | null {
+  if (typeof value !== 'string' || value.length > longest) return null
+  let url: URL
+  try {
+    url = new URL(value)
+  } catch {
+    return null
+  }
+  if (url.protocol !== 'https:' && url.protocol !== 'http:') return null
+  // `https://bank.example@evil.example/` reads as one place and leads to another.
+  if (url.username !== '' || url.password !== '') return null
+  const hash = url.hash === '' ? '' : `#${url.hash.slice(1).replaceAll('#', '%23')}`
+  const rest = (url.pathname + url.search + hash)
+    .replaceAll(/%(?![0-9a-f]{2})/gi, '%25')
+    .replaceAll(notInUris, encodeURIComponent)
+  const clean = url.origin + rest
+  return clean.length > longest ? null : clean
+}
+
+/** The host an address leads to, as readers know it. */
+export function sourceOf(url: string): string {
+  return new URL(url).hostname.replace(/^www\./, '')
+}
+
+/** A date or date-time of RFC 3339, or null. What names no zone is taken as UTC. */
+export function cleanDate(value: unknown): string | null {
+  if (typeof value !== 'string' || value.length > 64) return null
+  const text = value.trim()
+  if (/^\d{4}-\d{2}-\d{2}$/.test(text)) return Number.isNaN(Date.parse(text)) ? null : text
+  const zoned = /^\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?$/.test(text) ? `${text.replace(' ', 'T')}Z` : text
+  const at = /\d{4}/.test(zoned) ? Date.parse(zoned) : Number.NaN
+  if (Number.isNaN(at) || at < 0 || at >= endOfYears) return null
+  return new Date(at).toISOString()
+}
+
+/** From 0 to 1, or null. */
+export function cleanScore(value: unknown): number | null {
+  return typeof value === 'number' && value >= 0 && value <= 1 ? value : null
+}
+
+const endOfYears = Date.UTC(9999, 11, 31)
+
+/** What RFC 3986 has no place for behind the host. */
+const notInUris = /[^A-Za-z0-9\-._~:/?#@!$&'()*+,;=%]/gu
+
+/** Controls, and characters without a shape: marks that turn the reading direction, joiners, tags, variation selectors beyond emoji's. */
+const unseen = /[\p{Cc}\p{Cf}\p{Co}\p{Cn}\p{Zl}\p{Zp}\u{E0100}-\u{E01EF}\u{115F}\u{1160}\u{3164}\u{FFA0}]/gu
+const unseenButLines = /(?!\n)[\p{Cc}\p{Cf}\p{Co}\p{Cn}\p{Zl}\p{Zp}\u{E0100}-\u{E01EF}\u{115F}\u{1160}\u{3164}\u{FFA0}]/gu
+
+const named: Readonly<Record<string, string>> = { lt: '<', gt: '>', amp: '&', quot: '"', apos: "'", nbsp: ' ', hellip: '…' }
+
+/** Entities first: what they spell is markup too. */
+function decoded(text: string): string {
+  return text.replaceAll(
+    /&(?:#(\d{1,7})|#x([0-9a-f]{1,6})|([a-z]{2,8}));/gi,
+    (whole, decimal?: string, hex?: string, name?: string) => {
+      if (name !== undefined) return named[name.toLowerCase()] ?? whole
+      const point = decimal === undefined ? Number.parseInt(hex ?? '', 16) : Number(decimal)
+      return point <= 0x10_ff_ff && (point < 0xd8_00 || point > 0xdf_ff) ? String.fromCodePoint(point) : ''
+    },
+  )
+}
+
+function withoutMarkup(text: string): string {
+  let rest = withoutElements(text.replaceAll(/<!--|-->/g, ' '))
+  // Taking a tag out can put another together from its neighbours.
+  for (let round = 0; round < 4; round++) {
+    const fewer = rest.replaceAll(/<\/?[a-z!?][^<>]{0,2000}>/gi, ' ')
+    if (fewer === rest) break
+    rest = fewer
+  }
+  return rest.replaceAll(/<(?=[/a-z!?])/gi, '')
+}
+
+/** Elements whose content is no text. Searched by hand: a pattern would start over at every opening tag. */
+function withoutElements(text: string): string {
+  const lower = text.toLowerCase()
+  let kept = ''
+  let from = 0
+  for (;;) {
+    const opening = /<(script|style|template|iframe)\b/g
+    opening.lastIndex = from
+    const found = opening.exec(lower)
+    if (found === null || lower.length !== text.length) return kept + text.slice(from)
+    kept += `${text.slice(from, found.index)} `
+    const end = lower.indexOf(`</${found[1]}`, found.index)
+    if (end === -1) return kept
+    const close = lower.indexOf('>', end)
+    if (close === -1) return kept
+    from = close + 1
+  }
+}
+
+/** Images of Markdown are fetched by whoever shows them, and tell their server so; links may lead to the web and nowhere else. */
+function withoutBeacons(text: string): string {
+  return text
+    .replaceAll(/!\[([^[\]]{0,500})\]\([^()]{0,2000}\)/g, '$1')
+    .replaceAll(/!(?=\[)/g, '')
+    .replaceAll(/\[([^[\]]{0,500})\]\((?!\s*https?:\/\/)[^()]{0,2000}\)/gi, '$1')
+    .replaceAll(/^[^\S\n]*\[[^[\]\n]{1,200}\]:[^\S\n]*(?!https?:\/\/)\S.*$/gim, '')
+    .replaceAll(/\b(javascript|vbscript)\s*:(?=\S)/gi, '$1 ')
+    .replaceAll(/\bdata:(?=[a-z]+\/)/gi, 'data ')
+}
+
+function cut(text: string, longest: number): string {
+  if (text.length <= longest) return text
+  const last = text.charCodeAt(longest - 1)
+  return text.slice(0, last >= 0xd8_00 && last <= 0xdb_ff ? longest - 1 : longest)
+}

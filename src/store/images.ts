@@ -1,0 +1,101 @@
+/** Images on SQL. */
+import { sql } from 'kysely'
+import type { ImageRecord, Images } from '../membership/image.ts'
+import type { Database } from './database.ts'
+
+export function imagesIn({ read, write }: Database): Images {
+  return {
+    own({ hash, kind, bytes }, account, at) {
+      return write.transaction().execute(async (transaction) => {
+        await transaction
+          .insertInto('image')
+          .values({ hash, kind, bytes, created_at: at, accessed_at: at })
+          .onConflict((conflict) => conflict.column('hash').doUpdateSet({ accessed_at: at }))
+          .execute()
+        await transaction
+          .insertInto('image_owner')
+          .values({ hash, account, created_at: at })
+          .onConflict((conflict) => conflict.columns(['hash', 'account']).doUpdateSet({ created_at: at }))
+          .execute()
+      })
+    },
+
+    async find(hash) {
+      const row = await read
+        .selectFrom('image')
+        .select(['hash', 'kind', 'bytes', 'accessed_at'])
+        .where('hash', '=', hash)
+        .executeTakeFirst()
+      if (row === undefined) return undefined
+      return { hash: row.hash, kind: row.kind, bytes: Number(row.bytes), accessedAt: Number(row.accessed_at) }
+    },
+
+    async touch(hash, at) {
+      await write.updateTable('image').set({ accessed_at: at }).where('hash', '=', hash).execute()
+    },
+
+    async disown(before, limit) {
+      const rows = await write
+        .deleteFrom('image_owner')
+        .where(
+          sql<boolean>`(hash, account) in (select hash, account from image_owner where created_at < ${before} limit ${limit})`,
+        )
+        .returning('hash')
+        .execute()
+      return rows.length
+    },
+
+    shrink(toBytes, limit) {
+      return write.transaction().execute(async (transaction) => {
+        const { total } = await transaction
+          .selectFrom('image')
+          .select((select) => select.fn.sum<number | null>('bytes').as('total'))
+          .where((where) =>
+            where.exists(where.selectFrom('image_owner').select('account').whereRef('image_owner.hash', '=', 'image.hash')),
+          )
+          .executeTakeFirstOrThrow()
+        let over = Number(total ?? 0) - toBytes
+        if (over <= 0) return 0
+        const oldest = await transaction
+          .selectFrom('image')
+          .select(['hash', 'bytes'])
+          .where((where) =>
+            where.exists(where.selectFrom('image_owner').select('account').whereRef('image_owner.hash', '=', 'image.hash')),
+          )
+          .orderBy('accessed_at')
+          .orderBy('hash')
+          .limit(limit)
+          .execute()
+        const leaving: string[] = []
+        for (const { hash, bytes } of oldest) {
+          if (over <= 0) break
+          over -= Number(bytes)
+          leaving.push(hash)
+        }
+        await transaction.deleteFrom('image_owner').where('hash', 'in', leaving).execute()
+        return leaving.length
+      })
+    },
+
+    drop(limit, remove) {
+      return write.transaction().execute(async (transaction) => {
+        const rows = await transaction
+          .selectFrom('image')
+          .select(['hash', 'kind', 'bytes'])
+          .where((where) =>
+            where.not(
+              where.exists(where.selectFrom('image_owner').select('account').whereRef('image_owner.hash', '=', 'image.hash')),
+            ),
+          )
+          .limit(limit)
+          .execute()
+        for (const { hash, kind, bytes } of rows) {
+          await transaction.deleteFrom('image').where('hash', '=', hash).execute()
+          const image: ImageRecord = { hash, kind, bytes: Number(bytes) }
+          remove(image)
+        }
+        return rows.length
+      })
+    },
+  }
+}

@@ -51,20 +51,20 @@ function bodyFor(
   who: () => string,
 ): Record<string, unknown> {
   const { maxTokensField, developerRole, passCostFields } = upstream.config
-  const body: Record<string, unknown> = { ...chat.body, model }
-  delete body['max_tokens']
-  delete body['max_completion_tokens']
-  body[maxTokensField] = outputCap
-  if (!passCostFields) {
-    delete body['service_tier']
-    delete body['store']
+  const { user, safety_identifier: safetyIdentifier, stream_options: streamOptions } = chat.body
+  // A field that is undefined is not written at all.
+  return {
+    ...chat.body,
+    model,
+    messages: developerRole === 'developer' ? chat.messages : chat.messages.map((message) => withRole(message, developerRole)),
+    max_tokens: undefined,
+    max_completion_tokens: undefined,
+    [maxTokensField]: outputCap,
+    user: user === undefined ? undefined : who(),
+    safety_identifier: safetyIdentifier === undefined ? undefined : who(),
+    stream_options: chat.stream ? { ...(isRecord(streamOptions) ? streamOptions : {}), include_usage: true } : undefined,
+    ...(passCostFields ? {} : { service_tier: undefined, store: undefined }),
   }
-  for (const field of ['user', 'safety_identifier']) if (body[field] !== undefined) body[field] = who()
-  if (chat.stream)
-    body['stream_options'] = { ...(isRecord(body['stream_options']) ? body['stream_options'] : {}), include_usage: true }
-  else delete body['stream_options']
-  if (developerRole !== 'developer') body['messages'] = chat.messages.map((message) => withRole(message, developerRole))
-  return body
 }
 
 function withRole(message: unknown, role: string): unknown {

@@ -5,7 +5,7 @@ import { isIP } from 'node:net'
 /** @param forwardedFor the X-Forwarded-For header as it came */
 export function clientAddress(peer: string | undefined, forwardedFor: string | string[] | undefined, trusted: BlockList): string {
   let address = normalised(peer ?? '')
-  if (!isTrusted(address, trusted) || forwardedFor === undefined) return address
+  if (forwardedFor === undefined || !isTrusted(address, trusted)) return address
   const hops = (Array.isArray(forwardedFor) ? forwardedFor.join(',') : forwardedFor).split(',')
   for (const hop of hops.toReversed()) {
     const next = normalised(hop.trim())

@@ -4,6 +4,9 @@ import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2'
 import type { Context } from 'koa'
 import type { Client } from '../exchange/client.ts'
 
+/** As much of an unread body as is let run out, to keep the connection. */
+const unreadBytes = 65_536
+
 export class NodeClient implements Client {
   readonly #request: IncomingMessage | Http2ServerRequest
   readonly #response: ServerResponse
@@ -35,7 +38,7 @@ export class NodeClient implements Client {
 
   open(status: number, headers: Readonly<Record<string, string>>): void {
     if (this.#left) return
-    this.#response.writeHead(status, this.#withConnection(headers))
+    this.#response.writeHead(status, this.#withConnection({ ...headers }))
     this.#response.flushHeaders()
   }
 
@@ -55,18 +58,19 @@ export class NodeClient implements Client {
   reply(status: number, headers: Readonly<Record<string, string>>, body: string | Uint8Array): void {
     if (this.#left || this.opened) return
     this.#ended = true
-    const length = typeof body === 'string' ? Buffer.byteLength(body) : body.byteLength
-    this.#response.writeHead(status, this.#withConnection({ ...headers, 'content-length': String(length) }))
+    const all = this.#withConnection({ ...headers })
+    all['content-length'] = String(typeof body === 'string' ? Buffer.byteLength(body) : body.byteLength)
+    this.#response.writeHead(status, all)
     this.#response.end(this.#request.method === 'HEAD' ? undefined : body)
   }
 
   /** A request refused before its body was read: rather than take in megabytes nobody wants, the connection ends with the answer. */
-  #withConnection(headers: Readonly<Record<string, string>>): Record<string, string> {
-    const unread =
-      this.#request.httpVersionMajor === 1 &&
-      !this.#request.complete &&
-      Number(this.#request.headers['content-length'] ?? 65_537) > 65_536
-    return unread && hasBody(this.#request) ? { ...headers, connection: 'close' } : headers
+  #withConnection(headers: Record<string, string>): Record<string, string> {
+    const { httpVersionMajor, complete, headers: sent } = this.#request
+    if (complete || httpVersionMajor !== 1) return headers
+    const announced = sent['transfer-encoding'] === undefined ? Number(sent['content-length'] ?? 0) : Number.POSITIVE_INFINITY
+    if (announced > unreadBytes) headers['connection'] = 'close'
+    return headers
   }
 
   #closed(): void {
@@ -74,10 +78,6 @@ export class NodeClient implements Client {
     this.#left = true
     for (const listener of this.#onLeave) listener()
   }
-}
-
-function hasBody(request: IncomingMessage | Http2ServerRequest): boolean {
-  return request.headers['transfer-encoding'] !== undefined || request.headers['content-length'] !== undefined
 }
 
 /**

@@ -58,7 +58,11 @@ export class Writer {
     this.#transactionLimitMs = transactionLimitMs
     // In the checkout this file and the thread's are TypeScript, in the published package both are JavaScript.
     const extension = import.meta.url.slice(import.meta.url.lastIndexOf('.'))
-    this.#worker = new Worker(new URL(`./writer-thread${extension}`, import.meta.url), { workerData: options })
+    this.#worker = new Worker(new URL(`./writer-thread${extension}`, import.meta.url), {
+      workerData: options,
+      // Most of what a batch makes is garbage a moment later; with room it dies young.
+      resourceLimits: { maxYoungGenerationSizeMb: 64 },
+    })
     this.#worker.on('message', (reply: Reply) => this.#arrived(reply))
     this.#worker.on('error', (error: unknown) => this.#fail(error instanceof Error ? error : new Error(String(error))))
     this.#worker.on('exit', () => this.#fail(new Error('the writer has ended')))

@@ -24,12 +24,14 @@ export class Presence {
     this.#lock = new Sqlite(this.#file(name), { timeout: 0 })
     this.#lock.exec('begin exclusive')
     this.#others = db.prepare('select id, name from process where name <> ?')
-    this.#enrol = db.prepare('insert into process (name, pid, started_at) values (?, ?, ?) returning id')
+    this.#enrol = db.prepare(`
+      insert into process (name, pid, started_at) values (?, ?, ?)
+      on conflict (name) do update set pid = excluded.pid returning id`)
     this.#forget = db.prepare('delete from process where id = ?')
     this.#nameOf = db.prepare('select name from process where id = ?')
   }
 
-  /** Returns the number by which holds name this process. */
+  /** Returns the number by which holds name this process: the same one where only the thread is new. */
   enrol(pid: number, at: number): number {
     const row = this.#enrol.get(this.#name, pid, at)
     if (row === undefined) throw new Error('the process could not be enrolled')

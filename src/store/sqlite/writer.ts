@@ -15,6 +15,9 @@ const keptSeconds = 4096
 /** A transaction holds everybody else up, money included; one that takes longer has lost its way. */
 export const defaultTransactionLimitMs = 5000
 
+/** Bounds what one absurd statement can take; it then dies alone, and the service goes on with a new thread. */
+const heapLimitMb = 512
+
 interface Waiting {
   readonly op: Op
   readonly durable: boolean
@@ -39,7 +42,13 @@ export interface WriterVitals {
 }
 
 export class Writer {
-  readonly #worker: Worker
+  readonly #options: WriterOptions
+  /** Undefined after it has died; the next operation starts another one. */
+  #worker: Worker | undefined
+  /** As whom the next thread has to enrol. */
+  #enrolment: readonly [name: string, pid: number, at: number] | undefined
+  /** Counts the threads there were: whoever had the last one to himself has nothing to give back to the next. */
+  #generation = 0
   readonly #transactionLimitMs: number
   readonly #queue: (Waiting | Entrant)[] = []
   #outstanding: { readonly resolve: (reply: Reply) => void; readonly reject: (error: unknown) => void } | undefined
@@ -55,17 +64,8 @@ export class Writer {
   #commitSeconds: number[] = []
 
   constructor(options: WriterOptions, transactionLimitMs = defaultTransactionLimitMs) {
+    this.#options = options
     this.#transactionLimitMs = transactionLimitMs
-    // In the checkout this file and the thread's are TypeScript, in the published package both are JavaScript.
-    const extension = import.meta.url.slice(import.meta.url.lastIndexOf('.'))
-    this.#worker = new Worker(new URL(`./writer-thread${extension}`, import.meta.url), {
-      workerData: options,
-      // Most of what a batch makes is garbage a moment later; with room it dies young.
-      resourceLimits: { maxYoungGenerationSizeMb: 64 },
-    })
-    this.#worker.on('message', (reply: Reply) => this.#arrived(reply))
-    this.#worker.on('error', (error: unknown) => this.#fail(error instanceof Error ? error : new Error(String(error))))
-    this.#worker.on('exit', () => this.#fail(new Error('the writer has ended')))
   }
 
   /** Resolves when the thread has opened the file; throws its reason when it could not. */
@@ -87,19 +87,18 @@ export class Writer {
   /** Waits for the writer and opens a transaction that nobody else writes in; always `commit` or `rollback` it. */
   async begin(): Promise<Transaction> {
     if (this.#ended !== undefined) throw refused(this.#ended)
-    await new Promise<void>((resolve, reject) => {
-      this.#queue.push({ enter: resolve, reject })
-      this.#schedule()
-    })
+    await this.#enter()
     try {
       answer(await this.#ask(['begin']))
     } catch (error) {
       this.#leave()
       throw error
     }
+    const generation = this.#generation
     return new Transaction(
-      (request) => this.#ask(request),
-      () => this.#leave(),
+      (request) =>
+        generation === this.#generation ? this.#ask(request) : Promise.reject(refused(new Error('the writer died meanwhile'))),
+      () => this.#leave(generation),
       this.#transactionLimitMs,
     )
   }
@@ -107,6 +106,7 @@ export class Writer {
   /** Makes this process known as an owner of holds. */
   async enrol(name: string, pid: number, at: number): Promise<void> {
     answer(await this.#alone(['enrol', name, pid, at]))
+    this.#enrolment = [name, pid, at]
   }
 
   vitals(): WriterVitals {
@@ -126,23 +126,33 @@ export class Writer {
   /** Everything given before is written first; everything after is refused. */
   async close(): Promise<void> {
     if (this.#ended !== undefined) return
-    const exited = new Promise<void>((resolve) => this.#worker.once('exit', () => resolve()))
+    if (this.#worker === undefined && this.#queue.length === 0) {
+      this.#ended = new Error('the store is closed')
+      return
+    }
     const last = this.#alone(['close'])
     this.#ended = new Error('the store is closed')
     await last
-    await exited
+    const worker = this.#worker
+    if (worker !== undefined) await new Promise<void>((resolve) => worker.once('exit', () => resolve()))
   }
 
   async #alone(request: Request): Promise<Reply> {
-    await new Promise<void>((resolve, reject) => {
-      this.#queue.push({ enter: resolve, reject })
-      this.#schedule()
-    })
+    await this.#enter()
+    const generation = this.#generation
     try {
       return await this.#ask(request)
     } finally {
-      this.#leave()
+      this.#leave(generation)
     }
+  }
+
+  /** Resolves when the writer is ours alone, until `#leave`. */
+  #enter(): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#queue.push({ enter: resolve, reject })
+      this.#schedule()
+    })
   }
 
   /** At the end of this turn of the event loop: what other requests submit in the same turn goes along. */
@@ -159,6 +169,10 @@ export class Writer {
     const first = this.#queue[0]
     if (this.#busy || first === undefined) return
     this.#busy = true
+    if (this.#worker === undefined) {
+      void this.#start()
+      return
+    }
     if ('enter' in first) {
       this.#queue.shift()
       first.enter()
@@ -170,6 +184,7 @@ export class Writer {
   }
 
   async #commit(batch: readonly Waiting[]): Promise<void> {
+    const generation = this.#generation
     try {
       const [results] = await this.#ask(['batch', batch.some((waiting) => waiting.durable), batch.map((waiting) => waiting.op)])
       this.#operations += batch.length
@@ -182,10 +197,11 @@ export class Writer {
     } catch (error) {
       for (const waiting of batch) waiting.reject(error)
     }
-    this.#leave()
+    this.#leave(generation)
   }
 
-  #leave(): void {
+  #leave(generation = this.#generation): void {
+    if (generation !== this.#generation) return
     this.#busy = false
     this.#next()
   }
@@ -193,8 +209,32 @@ export class Writer {
   #ask(request: Request): Promise<Reply> {
     return new Promise((resolve, reject) => {
       this.#outstanding = { resolve, reject }
-      this.#worker.postMessage(request)
+      this.#worker?.postMessage(request)
     })
+  }
+
+  /** A thread of the writer's own; not the first one where an earlier one has died. */
+  async #start(): Promise<void> {
+    // In the checkout this file and the thread's are TypeScript, in the published package both are JavaScript.
+    const extension = import.meta.url.slice(import.meta.url.lastIndexOf('.'))
+    const worker = new Worker(new URL(`./writer-thread${extension}`, import.meta.url), {
+      workerData: this.#options,
+      resourceLimits: { maxOldGenerationSizeMb: heapLimitMb },
+    })
+    worker.on('message', (reply: Reply) => this.#arrived(reply))
+    worker.on('error', (error: unknown) => this.#died(worker, error instanceof Error ? error : new Error(String(error))))
+    worker.on('exit', () => this.#died(worker, new Error('the writer has ended')))
+    this.#worker = worker
+    const generation = this.#generation
+    try {
+      if (this.#enrolment !== undefined) answer(await this.#ask(['enrol', ...this.#enrolment]))
+      this.#leave(generation)
+    } catch (error) {
+      // A thread that cannot enrol is of no use; where it died of that, the queue has heard of it already.
+      if (generation !== this.#generation) return
+      this.#died(worker, error instanceof Error ? error : new Error(String(error)))
+      await worker.terminate()
+    }
   }
 
   #arrived(reply: Reply): void {
@@ -211,8 +251,13 @@ export class Writer {
     outstanding?.resolve(reply)
   }
 
-  #fail(error: Error): void {
-    this.#ended ??= error
+  /** What was sent may or may not be committed, which only its sender can judge; what waits is refused; the next one starts anew. */
+  #died(worker: Worker, error: Error): void {
+    if (worker !== this.#worker) return
+    this.#worker = undefined
+    this.#generation += 1
+    this.#busy = false
+    this.#writable = false
     const refusal = refused(error)
     this.#outstanding?.reject(refusal)
     this.#outstanding = undefined
@@ -248,6 +293,7 @@ export class Transaction {
   }
 
   async commit(): Promise<void> {
+    if (this.#over !== undefined) throw refused(this.#over)
     answer(await this.#end(['commit'], new Error('the transaction is over')))
   }
 

@@ -68,6 +68,13 @@ void t.test('a transaction that loses its way is undone and lets the others on',
   t.equal((await store.ledger.reserve(orderOf())).kind, 'held', 'the others wait no longer than the limit')
   letGo()
   await t.rejects(lost, { code: 'internal_error', details: { cause: { message: /took longer/ } } })
+  const late = store.db.write.transaction().execute(async (transaction) => {
+    await transaction.updateTable('account').set({ plan: 'late' }).execute()
+    await store.ledger.reserve(orderOf())
+  })
+  await t.rejects(late, { code: 'internal_error' }, 'one that waits for another writer can never be committed')
+  const answers = await Promise.all(Array.from({ length: 5 }, () => store.ledger.reserve(orderOf())))
+  t.ok(answers.every((answer) => answer.kind === 'held'))
   t.match(await store.accounts.find(accountId(1)), { plan: 'free' })
 })
 

@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { sql } from 'kysely'
 import t from 'tap'
 import Sqlite from 'better-sqlite3'
-import { addAccount, balanceOf, endOf, grantOf, holdOf, orderOf } from '../contract.ts'
+import { addAccount, balanceOf, endOf, grantOf, holdOf, noon, orderOf } from '../contract.ts'
 import { folderOf, openAt } from './support.ts'
 
 void t.test(
@@ -61,3 +61,26 @@ void t.test('more operations than the queue holds are refused at once, and none 
   t.equal(answers.filter((answer) => answer.status === 'rejected').length, 2000)
   t.equal(answers.filter((answer) => answer.status === 'fulfilled' && answer.value.kind === 'held').length, 20)
 })
+
+void t.test(
+  'when the writer’s thread dies its operations are refused, and the next ones go on with another, holds and all',
+  async (t) => {
+    const store = await openAt(t, join(folderOf(t), 'store.db'))
+    await addAccount(store)
+    const open = await holdOf(store)
+    const tooMuch = sql`
+    with recursive counted(n) as (select 1 union all select n + 1 from counted limit 700)
+    select printf('%.*c', 1000000, 'x') || n as megabyte from counted`
+    const together = await Promise.allSettled([tooMuch.execute(store.db.write), store.ledger.reserve(orderOf())])
+    t.same(
+      together.map((answer) => answer.status),
+      ['rejected', 'rejected'],
+    )
+    t.equal(store.ledger.vitals().writable, false)
+    t.equal((await store.ledger.reserve(orderOf())).kind, 'held')
+    t.equal(await store.ledger.expire(noon), 0, 'the hold is still this process’s own')
+    t.match(await store.ledger.settle(endOf(open.id, 10)), { done: true })
+    t.match(store.ledger.vitals(), { writable: true, holdsOpen: 1 })
+    t.same((await store.ledger.verify()).mismatches, [])
+  },
+)

@@ -19,8 +19,8 @@ t.test(
     if (terminal === undefined || page === undefined) return
 
     await t.test('login', async (t) => {
-      await terminal.type('clear; svc login; echo "exit=$?"')
-      const shown = await terminal.until(/\/device\?user_code=\S+/)
+      const ended = terminal.run('svc login', 60_000)
+      const shown = await terminal.until(/^The code there must be: \S+$/m)
       const address = /http\S+\/device\?user_code=\S+/.exec(shown)?.[0] ?? ''
       const code = /user_code=(\S+)/.exec(address)?.[1] ?? ''
       await page.goto(address)
@@ -30,47 +30,40 @@ t.test(
       t.match(await page.locator('main').innerText(), /svc-cli/, 'the page says which program asks')
       await page.getByRole('button', { name: 'Approve' }).click()
       await page.getByText('Connected').waitFor()
-      t.match(await terminal.until(/exit=\d/), /^Signed in at http\S+ · \S+ · free\.\nexit=0$/m)
+      t.match(await ended, { exit: 0, shown: /^Signed in at http\S+ · \S+ · free\.$/m })
     })
 
     await t.test('whoami, models, plans', async (t) => {
-      await terminal.type('clear; svc whoami')
-      t.match(await terminal.until(/session from svc login/), /· free · http/)
-      await terminal.type('clear; svc models')
-      await terminal.until(/^svc-2\.1 /m)
-      await terminal.type('clear; svc plans')
-      await terminal.until(/^Max /m)
-      t.pass('both tables were shown')
+      t.match(await terminal.run('svc whoami'), { exit: 0, shown: /· free · http\S+ \(session from svc login\)/ })
+      t.match(await terminal.run('svc models'), { exit: 0, shown: /^svc-2\.1 /m })
+      t.match(await terminal.run('svc plans'), { exit: 0, shown: /^Max /m })
     })
 
     await t.test('a streamed chat, rendered on the terminal', async (t) => {
-      await terminal.type(`clear; svc chat 'demo:{"text":"# Heading\\nwith **bold** words"}'; echo "exit=$?"`)
-      await terminal.until(/^Heading\nwith bold words\nexit=0$/m)
+      const { shown, exit } = await terminal.run(`svc chat 'demo:{"text":"# Heading\\nwith **bold** words"}'`)
+      t.match(shown, /^Heading\nwith bold words$/m)
+      t.equal(exit, 0)
       t.match(await terminal.styledScreen(), '\u001b[1mHeading')
     })
 
     await t.test('a search with its sources', async (t) => {
-      await terminal.type('clear; svc search "what is a gateway"; echo "exit=$?"')
-      t.match(await terminal.until(/exit=\d/), /^\[1\] \S.*\n {4}http\S+$[^]*exit=0/m)
+      t.match(await terminal.run('svc search "what is a gateway"'), { exit: 0, shown: /^\[1\] \S.*\n {4}http\S+$/m })
     })
 
     await t.test('a picture, saved as a file', async (t) => {
-      await terminal.type(`clear; svc image "a lighthouse" -o ${home}/lighthouse.png; echo "exit=$?"`)
-      await terminal.until(/exit=0/)
+      t.match(await terminal.run(`svc image "a lighthouse" -o ${home}/lighthouse.png`), { exit: 0 })
       t.equal(readFileSync(join(home, 'lighthouse.png')).subarray(1, 4).toString('latin1'), 'PNG')
     })
 
     await t.test('a check-in, once a day', async (t) => {
-      await terminal.type('clear; svc boost checkin; svc boost checkin; echo "exit=$?"')
-      const shown = await terminal.until(/exit=\d/)
-      t.match(shown, /^Checked in\. \+\S+$/m)
-      t.match(shown, /^Ref: mbr_\w+ · boost_unavailable · stage=membership · HTTP 409\nexit=1$/m)
-      await terminal.type('clear; svc boost; svc usage; svc usage --turns; echo "exit=$?"')
-      const status = await terminal.until(/exit=\d/)
-      t.match(status, /^Check-in: done, next at \d{4}-/m)
-      t.match(status, /^Plan: free$/m)
-      t.match(status, / svc-img +settled /, 'the picture is among the turns')
-      t.match(status, /exit=0/)
+      t.match(await terminal.run('svc boost checkin'), { exit: 0, shown: /^Checked in\. \+\S+$/m })
+      t.match(await terminal.run('svc boost checkin'), {
+        exit: 1,
+        shown: /^Ref: mbr_\w+ · boost_unavailable · stage=membership · HTTP 409$/m,
+      })
+      t.match(await terminal.run('svc boost'), { exit: 0, shown: /^Check-in: done, next at \d{4}-/m })
+      t.match(await terminal.run('svc usage'), { exit: 0, shown: /^Plan: Free$[^]*^Boost packs:$/m })
+      t.match(await terminal.run('svc usage --turns'), { exit: 0, shown: / svc-img +settled / }, 'the picture is among the turns')
     })
 
     await t.test('logout ends the session at the service, not only here', async (t) => {
@@ -78,20 +71,17 @@ t.test(
       const authorization = `Bearer ${sites[new URL(url).origin].token}`
       const status = async () => (await fetch(`${url}/v1/models`, { headers: { authorization } })).status
       t.equal(await status(), 200)
-      await terminal.type('clear; svc logout; svc whoami; echo "exit=$?"')
-      t.match(
-        await terminal.until(/exit=\d/),
-        /^Signed out of http\S+\.\nerror: You are not signed in at .*\n {2}run: svc login\nexit=4$/m,
-      )
+      t.match(await terminal.run('svc logout'), { exit: 0, shown: /^Signed out of http/m })
+      t.match(await terminal.run('svc whoami'), { exit: 4, shown: /^error: You are not signed in at .*\n {2}run: svc login$/m })
       t.equal(await status(), 401)
     })
 
     await t.test('a denied login is told as one', async (t) => {
-      await terminal.type('clear; svc login; echo "exit=$?"')
-      const address = /http\S+\/device\?user_code=\S+/.exec(await terminal.until(/user_code=\S+/))?.[0] ?? ''
-      await page.goto(address)
+      const ended = terminal.run('svc login', 60_000)
+      const shown = await terminal.until(/^The code there must be: \S+$/m)
+      await page.goto(/http\S+\/device\?user_code=\S+/.exec(shown)?.[0] ?? '')
       await page.getByRole('button', { name: 'Deny' }).click()
-      t.match(await terminal.until(/exit=\d/), /^Ref: mbr_\w+ · access_denied · stage=auth · HTTP 400\nexit=4$/m)
+      t.match(await ended, { exit: 4, shown: /^Ref: mbr_\w+ · access_denied · stage=auth · HTTP 400$/m })
     })
   },
 )

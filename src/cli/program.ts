@@ -25,6 +25,8 @@ export type Request =
  * word at fault and, where one is near, the word that was probably meant.
  */
 export function parse(words: readonly string[], rows: readonly Row[], language: Language): Request {
+  // `svc help chat` is what some hands type for `svc chat --help`.
+  if (words[0] === 'help') return parse([...words.slice(1), '--help'], rows, language)
   try {
     return parseWith(words, rows, language, true)
   } catch (error) {

@@ -1,5 +1,8 @@
 import { readFileSync } from 'node:fs'
 import t from 'tap'
+import { isGroup } from '../../src/cli/command.ts'
+import { serviceCommands } from '../../src/cli/service/index.ts'
+import { walk } from '../../src/cli/walk.ts'
 import { svc } from '../support/run-svc.ts'
 
 const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'))
@@ -28,6 +31,28 @@ t.test('a misspelt command suggests the right one and exits 2, also as JSON', as
   })
   const json = await svc(['serch', '--json'], { home })
   t.match(JSON.parse(json.stdout), { ok: false, error: { code: 'usage', message: "There is no command 'serch'." } })
+})
+
+t.test('--json prints one document for every command of the service, whatever happens', async (t) => {
+  const home = t.testdir()
+  const words: Readonly<Record<string, readonly string[]>> = {
+    chat: ['hi'],
+    search: ['hi'],
+    image: ['hi'],
+    'config get': ['model'],
+    'config set': ['model', 'svc'],
+    'config unset': ['model'],
+    completion: ['bash'],
+  }
+  for (const { path, row } of walk(serviceCommands)) {
+    if (isGroup(row)) continue
+    const line = [...path, ...(words[path.join(' ')] ?? []), '--json']
+    const { stdout, stderr, code } = await svc(line, { home, env: { SVC_API_KEY: 'svc_live_x' } })
+    const document = JSON.parse(stdout)
+    t.equal(document.ok, code === 0, `svc ${line.join(' ')}: ${code}`)
+    t.type(document.ok ? document.result : document.error.code, document.ok ? 'object' : 'string')
+    t.notMatch(stderr, /\n\s+at /)
+  }
 })
 
 t.test('styles only where they are wanted', async (t) => {

@@ -104,7 +104,16 @@ t.test('a group with a default command runs it; without one it says what is miss
 })
 
 t.test('help and version are asked for, not printed, at every level', async (t) => {
-  for (const line of ['--help', '-h', 'workspace --help', 'workspace new --help', 'workspace new -h', 'boost --help']) {
+  for (const line of [
+    '--help',
+    '-h',
+    'help',
+    'help workspace new',
+    'workspace --help',
+    'workspace new --help',
+    'workspace new -h',
+    'boost --help',
+  ]) {
     const request = parse(line.split(' '), rows, 'en')
     t.equal(request.kind === 'help' && request.text.startsWith('Examples:\n'), true, line)
   }

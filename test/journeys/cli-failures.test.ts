@@ -60,13 +60,11 @@ t.test('each failure is told with its sentence, what to do, and the Ref line as 
     },
   ]
   for (const { code, key = max, ask = 'hello', words = '-m svc-2.1', before = '', says, does, exit } of cases) {
-    await terminal.type(
-      `clear; export SVC_API_KEY=${key}; ${before} svc chat ${words} '${ask.replaceAll("'", `'\\''`)}'; echo "exit=$?"`,
-    )
-    const shown = await terminal.until(/^exit=\d+$/m)
-    const lines = shown.trimEnd().split('\n').slice(0, -1)
-    const end = lines.indexOf(`exit=${exit}`)
-    t.match(lines[end - 1], new RegExp(`^Ref: mbr_[0-9A-Z]{26} · ${code} · stage=${says}$`), code)
+    await terminal.run(`export SVC_API_KEY=${key}; ${before} true`)
+    const { shown, exit: ended } = await terminal.run(`svc chat ${words} '${ask.replaceAll("'", `'\\''`)}'`)
+    const lines = shown.trimEnd().split('\n')
+    t.equal(ended, exit, `${code}: exit code`)
+    t.match(lines.at(-1), new RegExp(`^Ref: mbr_[0-9A-Z]{26} · ${code} · stage=${says}$`), code)
     t.match(
       lines.find((line) => line.startsWith('error: ')),
       /^error: \S.*/,
@@ -82,10 +80,10 @@ t.test('a stream that dies keeps its words, tells the failure, and costs nothing
   const terminal = await openTerminal(t, { SVC_SITE_URL: url })
   if (terminal === undefined) return
   const { id, token } = await member()
-  await terminal.type(
-    `SVC_API_KEY=${token} svc chat --raw 'demo:{"text":"these words came","reset":{"afterEvents":4}}'; echo "exit=$?"`,
+  const { shown, exit } = await terminal.run(
+    `SVC_API_KEY=${token} svc chat --raw 'demo:{"text":"these words came","reset":{"afterEvents":4}}'`,
   )
-  const shown = await terminal.until(/^exit=7$/m)
+  t.equal(exit, 7)
   t.match(shown, /^these/m)
   t.match(shown, /^Ref: mbr_[0-9A-Z]{26} · upstream_error · stage=upstream · HTTP 200/m)
   t.match(await turns(id), [{ state: 'refunded', credits: 0 }])

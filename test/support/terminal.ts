@@ -15,6 +15,8 @@ const run = promisify(execFile)
 export interface Terminal {
   /** Types the line and presses Enter. */
   type(line: string): Promise<void>
+  /** Types the line on a cleared screen and waits for its end. `shown` is what it printed. */
+  run(line: string, withinMs?: number): Promise<{ readonly shown: string; readonly exit: number }>
   /** Presses keys by tmux's names: `C-c`, `Up`, `Enter`. */
   press(...keys: string[]): Promise<void>
   /** What is on the screen and above it, without styles. */
@@ -46,7 +48,16 @@ export async function openTerminal(t: Test, env: Readonly<Record<string, string>
   })
   await ask('new-session', '-d', '-x', '120', '-y', '50', 'sh')
   const screen = () => ask('capture-pane', '-p', '-J', '-S', '-500')
+  let lines = 0
   const terminal: Terminal = {
+    async run(line, withinMs) {
+      const end = `end of ${(lines += 1)}`
+      await terminal.type(`clear; ${line}; echo "${end}: $?"`)
+      const ended = new RegExp(`^([^]*?)^${end}: (\\d+)$`, 'm').exec(
+        await terminal.until(new RegExp(`^${end}: \\d+$`, 'm'), withinMs),
+      )
+      return { shown: ended?.[1] ?? '', exit: Number(ended?.[2]) }
+    },
     type: async (line) => {
       await ask('send-keys', '-l', line)
       await ask('send-keys', 'Enter')

@@ -70,6 +70,9 @@ function toText(context: Context, boost: Fields): string {
 }
 
 function rushText(context: Context, rush: Fields): string {
+  if (rush['active'] === true && rush['taken'] === true) {
+    return context.say({ en: 'Rush: open, and you have your pack', zh: '抢购:进行中,您已领取' })
+  }
   if (rush['active'] === true) {
     const left = number(rush['remaining'])
     return context.say({

@@ -58,7 +58,11 @@ const plans: Command = {
 const usage: Command = {
   name: 'usage',
   summary: { en: 'show what is used and what is left', zh: '查看用量与剩余额度' },
-  examples: [{ line: 'svc usage', text: { en: 'pools of day, week and month', zh: '日、周、月额度' } }],
+  examples: [
+    { line: 'svc usage', text: { en: 'pools of day, week and month', zh: '日、周、月额度' } },
+    { line: 'svc usage --turns', text: { en: 'the latest turns and what each cost', zh: '最近的请求及其用量' } },
+  ],
+  options: [{ name: 'turns', kind: 'flag', summary: { en: 'the latest turns instead', zh: '改为显示最近的请求' } }],
   load: () => import('./usage.ts'),
 }
 

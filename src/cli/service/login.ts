@@ -36,7 +36,9 @@ export const run: Run = async (context, _args, options) => {
   try {
     const approved = await waitForApproval(context, site, start)
     const session = toSession(approved, site, context.now())
+    const before = store.read(site.siteOrigin)
     store.save(site.siteOrigin, session)
+    if (before !== undefined) await endEarlier(context, site, before.token)
     context.result({ site: site.siteOrigin, account: session.account ?? null, expires_at: session.expiresAt ?? null }, () =>
       context.say({
         en: `Signed in at ${site.siteOrigin}${asWhom(session)}.`,
@@ -45,6 +47,22 @@ export const run: Run = async (context, _args, options) => {
     )
   } finally {
     stopOffering()
+  }
+}
+
+/** Signing in again leaves no forgotten session open at the service. That it could not be ended is no reason to fail: it ends by itself. */
+async function endEarlier(context: Context, site: Site, token: string): Promise<void> {
+  try {
+    await call(context, site, {
+      method: 'POST',
+      path: '/api/membership/auth/sign-out',
+      body: {},
+      credential: { kind: 'session', token, from: 'file' },
+      timeoutMs: 5000,
+    })
+  } catch (error) {
+    if (!(error instanceof Failure)) throw error
+    context.detail({ en: 'The earlier session could not be ended.', zh: '未能结束之前的会话。' })
   }
 }
 

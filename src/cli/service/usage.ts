@@ -9,12 +9,13 @@ import { call } from './client.ts'
 import { needCredential, readSite } from './site.ts'
 
 /** `GET usage`: the pools of day, week and month, and the packs that come after them. */
-export const run: Run = async (context) => {
+export const run: Run = async (context, _args, options) => {
   const site = readSite(context)
   const credential = needCredential(context, site, 'session')
   const { body } = await call(context, site, { method: 'GET', path: '/api/membership/usage', credential })
   const usage = record(body)
-  context.result(body, () => toText(context, usage))
+  const turns = options.flag('turns')
+  context.result(body, () => (turns ? turnsText(context, usage) : toText(context, usage)))
 }
 
 function toText(context: Context, usage: Fields): string {
@@ -46,6 +47,23 @@ function toText(context: Context, usage: Fields): string {
     table,
     ...(packs.length === 0 ? [] : ['', context.say({ en: 'Boost packs:', zh: '加油包:' }), ...packs]),
   ].join('\n')
+}
+
+/** The latest turns, newest first, each with its request id: what support asks for. */
+function turnsText(context: Context, usage: Fields): string {
+  const turns = list(usage['turns']).map(record)
+  if (turns.length === 0) return context.say({ en: 'No turns yet.', zh: '暂无记录。' })
+  const text = (name: string) => (turn: Fields) => terminalLine(string(turn[name]) ?? '')
+  return toTable(turns, [
+    { heading: context.say({ en: 'WHEN', zh: '时间' }), cell: (turn) => moment(turn['started_at']) },
+    { heading: context.say({ en: 'MODEL', zh: '模型' }), cell: text('model') },
+    { heading: context.say({ en: 'STATE', zh: '状态' }), cell: text('state') },
+    { heading: context.say({ en: 'IN', zh: '输入' }), align: 'right', cell: (turn) => credits(turn['input_tokens']) },
+    { heading: context.say({ en: 'OUT', zh: '输出' }), align: 'right', cell: (turn) => credits(turn['output_tokens']) },
+    { heading: context.say({ en: 'CREDITS', zh: '额度' }), align: 'right', cell: (turn) => credits(turn['credits']) },
+    { heading: context.say({ en: 'CODE', zh: '错误码' }), cell: text('code') },
+    { heading: context.say({ en: 'REQUEST', zh: '请求 ID' }), cell: text('request_id') },
+  ])
 }
 
 function bar(pool: Fields): string {

@@ -64,6 +64,18 @@ t.test('usage shows the pools and the packs; a key is not sent where no key open
   const usage = {
     plan: 'free',
     pools: [{ tier: 'fast', window: 'day', limit: 100, used: 50, reserved: 0, remaining: 50, resets_at: '2027-01-01T00:00:00Z' }],
+    turns: [
+      {
+        request_id: 'mbr_1',
+        model: 'svc-2.1',
+        state: 'refunded',
+        credits: 0,
+        input_tokens: 12,
+        output_tokens: 0,
+        code: 'upstream_error',
+        started_at: '2027-01-01T00:00:00Z',
+      },
+    ],
     boosts: [{ kind: 'checkin', tier: 'fast', granted: 20, remaining: 12.5, expires_at: '2027-01-02T00:00:00Z' }],
   }
   const server = await startContractServer({ 'GET /api/membership/usage': (_, response) => json(response, usage) })
@@ -74,10 +86,12 @@ t.test('usage shows the pools and the packs; a key is not sent where no key open
   t.match(stdout, /fast day +\[##########\.{10}\] +50 +100 +50 +2027-01-01 00:00/)
   t.match(stdout, 'checkin fast: 12.5 of 20, until 2027-01-02 00:00')
   t.match((await svc(['usage'], { home, site: server.origin, env: { ...token, TZ: 'UTC', SVC_LANG: 'zh' } })).stdout, '套餐:free')
+  const turns = await svc(['usage', '--turns'], { home, site: server.origin, env: { ...token, TZ: 'UTC' } })
+  t.match(turns.stdout, /^2027-01-01 00:00 +svc-2\.1 +refunded +12 +0 +0 +upstream_error +mbr_1$/m)
   const refused = await svc(['usage'], { home, site: server.origin, env: key })
   t.equal(refused.code, 4)
   t.match(refused.stderr, /the API key in SVC_API_KEY cannot open it.\n {2}run: svc login/)
-  t.equal(server.received.length, 2, 'nothing was sent for the key')
+  t.equal(server.received.length, 3, 'nothing was sent for the key')
   await svc(['usage'], { home, site: server.origin, env: { ...key, ...token } })
   t.equal(server.received.at(-1)?.headers.authorization, 'Bearer svc_sess_x')
 })

@@ -91,6 +91,20 @@ t.test('slow_down is obeyed: the next poll comes after the longer interval', asy
   t.ok((times[1] ?? 0) - (times[0] ?? 0) >= 395)
 })
 
+t.test('signing in again ends the earlier session at the service', async (t) => {
+  const home = t.testdir()
+  let count = 0
+  const server = await loginServer(t, [
+    (_, response) => json(response, { ...approved, sessionToken: `svc_sess_${(count += 1)}` }),
+  ])
+  server.routes['POST /api/membership/auth/sign-out'] = (_, response) => json(response, { ok: true })
+  await svc(['login'], { home, site: server.origin })
+  await svc(['login'], { home, site: server.origin })
+  const ended = server.received.filter(({ path }) => path.endsWith('/sign-out')).map(({ headers }) => headers.authorization)
+  t.strictSame(ended, ['Bearer svc_sess_1'])
+  t.match(readFileSync(join(home, 'svc', 'credentials.json'), 'utf8'), 'svc_sess_2')
+})
+
 t.test('a denied, an expired and a used code end the login with exit 4 and the Ref line', async (t) => {
   for (const code of ['access_denied', 'expired_token', 'invalid_grant'] as const) {
     const server = await loginServer(t, [pending, (received, response) => fail(response, received, code)])

@@ -4,10 +4,16 @@ import { classify, definePlugin, UpstreamFailure } from '../src/index.ts'
 export const errorEnvelope = definePlugin({
   name: 'error-envelope',
   on: 'turn',
-  onFailure(x, failure, { config }) {
+  onFailure(x, failure, { config, clock }) {
     const { cause } = failure
     if (!(cause instanceof UpstreamFailure)) return
     if (config.exposeUpstreamHost && cause.upstreamHost !== null) x.debug.upstreamHost = cause.upstreamHost
-    return classify(cause.facts)
+    return classify(cause.facts, { now: clock.now(), hide: hiddenWords(x.attempted.target, cause.upstreamHost) })
   },
 })
+
+/** What an upstream's own sentence about a request may mention and no member needs to know: the model behind the product, and its host. */
+function hiddenWords(target: string | null, host: string | null): string[] {
+  const model = target?.slice(target.indexOf('/') + 1)
+  return [model, host].filter((word) => typeof word === 'string')
+}

@@ -40,8 +40,8 @@ export async function listen(app: Koa, config: GatewayConfig): Promise<Listener>
   const server: Server | Http2SecureServer =
     tls === null ? createServer(wireLimits, onRequest) : secureServer(tls, onRequest, sessions)
   server.on('clientError', refuseMalformed)
-  server.on('checkExpectation', (_: IncomingMessage, response: ServerResponse) =>
-    refuse(response, 417, 'this Expect is not known.'),
+  server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) =>
+    refuse(request, response, { status: 417, detail: 'this Expect is not known.' }),
   )
   if ('maxConnections' in server) server.maxConnections = config.limits.connections
   await new Promise<void>((resolve, reject) => {

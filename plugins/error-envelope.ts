@@ -8,8 +8,12 @@ export const errorEnvelope = definePlugin({
     const { cause } = failure
     if (!(cause instanceof UpstreamFailure)) return
     if (config.exposeUpstreamHost && cause.upstreamHost !== null) x.debug.upstreamHost = cause.upstreamHost
-    // A validation that is passed on may name the model behind the product; a target's name is `upstream/model`.
-    const model = x.attempted.target?.replace(/^[^/]*\//, '') ?? ''
-    return classify(cause.facts, { now: clock.now(), hide: [model, cause.upstreamHost ?? ''] })
+    return classify(cause.facts, { now: clock.now(), hide: hiddenWords(x.attempted.target, cause.upstreamHost) })
   },
 })
+
+/** What an upstream's own sentence about a request may mention and no member needs to know: the model behind the product, and its host. */
+function hiddenWords(target: string | null, host: string | null): string[] {
+  const model = target?.slice(target.indexOf('/') + 1)
+  return [model, host].filter((word) => typeof word === 'string')
+}

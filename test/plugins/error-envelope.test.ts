@@ -40,3 +40,22 @@ t.test('a failure of another kind keeps its name', async (t) => {
     t.equal(errorEnvelope.onFailure?.(anExchange(), toFailure(thrown), services), undefined)
   }
 })
+
+t.test('an upstream’s own words about a request name neither the model behind the product nor its host', async (t) => {
+  const { services } = fewServices({ config: { exposeUpstreamHost: true } })
+  const x = anExchange({ attempted: { target: 'main/vendor/secret-7b', status: 400 } })
+  const body = JSON.stringify({ error: { message: 'vendor/secret-7b at api.example.test does not take temperature 9' } })
+  const facts = { kind: 'status', status: 400, contentType: 'application/json', retryAfter: null, body } as const
+  const failure = errorEnvelope.onFailure?.(x, toFailure(new UpstreamFailure(facts, 'api.example.test')), services)
+  t.match(failure, { code: 'invalid_request', message: /does not take temperature 9/ })
+  t.notMatch((failure as GatewayError).message, /secret-7b|api\.example/)
+})
+
+t.test('a wait that is a date becomes seconds', async (t) => {
+  const { services, clock } = fewServices({ config: { exposeUpstreamHost: false } })
+  const retryAfter = new Date(clock.time + 20_000).toUTCString()
+  const facts = { kind: 'status', status: 429, contentType: '', retryAfter, body: '' } as const
+  t.match(errorEnvelope.onFailure?.(anExchange(), toFailure(new UpstreamFailure(facts)), services), {
+    details: { retryAfter: 20 },
+  })
+})

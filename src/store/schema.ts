@@ -7,8 +7,9 @@ import type { AccountStatus } from '../membership/account.ts'
 import type { PackKind, TurnState } from '../membership/ledger.ts'
 import type { Window } from '../membership/plan.ts'
 import type { Pool } from '../membership/product.ts'
+import type { MembershipSchema } from './membership-schema.ts'
 
-export interface Schema {
+export interface Schema extends MembershipSchema {
   readonly account: AccountTable
   readonly api_key: ApiKeyTable
   readonly purse: PurseTable

@@ -2,5 +2,6 @@
 import type { Migration } from '../migrate.ts'
 import { accounts } from './0001-accounts.ts'
 import { ledger } from './0002-ledger.ts'
+import { membership } from './0003-membership.ts'
 
-export const migrations: readonly Migration[] = [accounts, ledger]
+export const migrations: readonly Migration[] = [accounts, ledger, membership]

@@ -8,6 +8,7 @@ import type { Services } from '../services.ts'
 import { cors } from './cors.ts'
 import { door } from './door.ts'
 import { chatRoutes } from './routes/chat.ts'
+import { membershipRoutes } from './routes/membership/routes.ts'
 import { modelRoutes } from './routes/models.ts'
 import { operationRoutes } from './routes/operations.ts'
 import { planRoutes } from './routes/plans.ts'
@@ -30,6 +31,7 @@ export function createApp(house: House): Koa {
   chatRoutes(router, house)
   modelRoutes(router, house)
   planRoutes(router, house)
+  membershipRoutes(router, house)
   app.use(door(house.services))
   app.use(cors())
   app.use(router.routes())

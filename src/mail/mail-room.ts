@@ -48,6 +48,7 @@ export class MailRoom {
     const way = smtpUrl === null ? toFolder(options) : toServer(smtpUrl, options.from)
     this.#send = way.send
     this.#closeTransport = way.close
+    if (smtpUrl === null) options.log.info({ outbox: options.outbox }, 'no SMTP server is configured: mail goes to files')
   }
 
   /** Returns at once. */
@@ -124,7 +125,14 @@ function toServer(url: string, from: string): { readonly send: Send; readonly cl
   return {
     async send({ to, subject, text }) {
       // An object, so that no comma or bracket in an address is taken for a list of them.
-      await transport.sendMail({ from, to: { name: '', address: to }, subject, text, disableFileAccess: true, disableUrlAccess: true })
+      await transport.sendMail({
+        from,
+        to: { name: '', address: to },
+        subject,
+        text,
+        disableFileAccess: true,
+        disableUrlAccess: true,
+      })
     },
     close: () => transport.close(),
   }

@@ -6,24 +6,26 @@ const minuteMs = 60_000
 const hourMs = 60 * minuteMs
 
 /** What is counted. `network` is an address prefix, `address` a mail address. */
-export type AllowanceName =
-  | 'code-by-network'
-  | 'code-by-address'
-  | 'code-resend'
-  | 'verify-by-network'
-  | 'password-by-network'
-  | 'password-by-address'
-  | 'device-start'
-  | 'device-poll'
-  | 'user-code-by-network'
-  | 'user-code-by-account'
-  | 'key-by-account'
-  | 'provider-by-network'
-  | 'boost-by-account'
+export const allowanceNames = [
+  'code-by-network',
+  'code-by-address',
+  'code-resend',
+  'verify-by-network',
+  'password-by-network',
+  'password-by-address',
+  'device-start',
+  'device-poll',
+  'user-code-by-network',
+  'user-code-by-account',
+  'key-by-account',
+  'provider-by-network',
+  'boost-by-account',
+] as const
+export type AllowanceName = (typeof allowanceNames)[number]
 
 export type AllowanceTable = Readonly<Record<AllowanceName, Allowance>>
 
-export const defaultAllowances: AllowanceTable = {
+const defaultAllowances: AllowanceTable = {
   'code-by-network': { times: 20, withinMs: hourMs },
   'code-by-address': { times: 5, withinMs: hourMs },
   'code-resend': { times: 1, withinMs: minuteMs },
@@ -37,6 +39,12 @@ export const defaultAllowances: AllowanceTable = {
   'key-by-account': { times: 60, withinMs: hourMs },
   'provider-by-network': { times: 60, withinMs: 10 * minuteMs },
   'boost-by-account': { times: 60, withinMs: minuteMs },
+}
+
+/** The defaults, but for what an operator has set. */
+export function allowancesWith(changes: Readonly<Partial<Record<AllowanceName, Allowance | undefined>>>): AllowanceTable {
+  const set = Object.entries(changes).filter(([, allowance]) => allowance !== undefined)
+  return { ...defaultAllowances, ...Object.fromEntries(set) }
 }
 
 export class Allowances {

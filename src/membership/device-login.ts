@@ -47,7 +47,12 @@ export interface DeviceLogins {
   redeem(
     codeHash: Uint8Array,
     now: number,
-    toSession: (login: { readonly client: string; readonly hostname: string | null; readonly address: string; readonly account: string }) => NewSession,
+    toSession: (login: {
+      readonly client: string
+      readonly hostname: string | null
+      readonly address: string
+      readonly account: string
+    }) => NewSession,
   ): Promise<NewSession | undefined>
   /** Makes a live code the viewer's; undefined when there is none or it is another's. */
   claim(userCode: string, account: string, now: number): Promise<DeviceLogin | undefined>

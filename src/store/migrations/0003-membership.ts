@@ -15,9 +15,7 @@ export const membership: Migration = {
       .addColumn('id', 'text', (column) => column.primaryKey().notNull())
       .addColumn('account', 'text', (column) => column.notNull().references('account.id'))
       .addColumn('kind', 'text', (column) => column.notNull().check(sql`kind in ('web', 'cli')`))
-      .addColumn('method', 'text', (column) =>
-        column.notNull().check(sql`method in ('code', 'password', 'provider', 'device')`),
-      )
+      .addColumn('method', 'text', (column) => column.notNull().check(sql`method in ('code', 'password', 'provider', 'device')`))
       .addColumn('hash', bytes, (column) =>
         column
           .notNull()

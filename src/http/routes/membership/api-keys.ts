@@ -30,7 +30,7 @@ export function apiKeyRoutes(router: Router, { services }: House): void {
     const now = clock.now()
     await membership.allowances.take('key-by-account', account.id, now)
     const { key, token } = await mintApiKeyFor(services, account.id, name, days === null ? null : now + days * dayMs)
-    await membership.note('key_made', account.id, visitorOf(ctx), { key: key.id, prefix: key.prefix })
+    await membership.note('key_made', account.id, visitorOf(ctx, services), { key: key.id, prefix: key.prefix })
     ctx.status = 201
     return { ...toKeyRecord(key), token }
   })
@@ -40,7 +40,7 @@ export function apiKeyRoutes(router: Router, { services }: House): void {
     const id = idOf(ctx)
     if (!(await store.keys.revoke(account.id, id, clock.now()))) throw new GatewayError('not_found')
     credentials.forgetAccount(account.id)
-    await membership.note('key_revoked', account.id, visitorOf(ctx), { key: id })
+    await membership.note('key_revoked', account.id, visitorOf(ctx, services), { key: id })
     return { ok: true, id, revoked: true }
   })
 }

@@ -22,7 +22,7 @@ export function deviceRoutes(router: Router, { services }: House): void {
     if (client !== names.cliClient) throw invalidRequest(`'client' must be '${names.cliClient}'.`, 'client')
     const version = optionalTextField(sent, 'client_version', { max: 64 })
     const hostname = optionalTextField(sent, 'hostname', { max: 64 })
-    const visitor = visitorOf(ctx)
+    const visitor = visitorOf(ctx, services)
     const started = await devices.start({ client, version, hostname }, visitor)
     const page = `${origins.site}/device`
     return {
@@ -39,13 +39,13 @@ export function deviceRoutes(router: Router, { services }: House): void {
   mount(router, 'post', '/auth/device/poll', async (ctx) => {
     refuseForeignPages(ctx, services)
     const deviceCode = textField(await body(ctx), 'device_code', { max: 256 })
-    const visitor = visitorOf(ctx)
+    const visitor = visitorOf(ctx, services)
     return toPollRecord(await devices.poll(deviceCode, visitor), visitor.requestId, clock.now())
   })
 
   mount(router, 'post', '/auth/device/lookup', async (ctx) => {
     const { account } = await requireCookie(ctx, services)
-    const seen = await devices.look(textField(await body(ctx), 'user_code', { max: 64 }), account, visitorOf(ctx))
+    const seen = await devices.look(textField(await body(ctx), 'user_code', { max: 64 }), account, visitorOf(ctx, services))
     if (seen === undefined) throw unknownCode()
     return { device: toDeviceRecord(seen, clock.now()) }
   })
@@ -57,7 +57,7 @@ export function deviceRoutes(router: Router, { services }: House): void {
     mount(router, 'post', `/auth/device/${path}`, async (ctx) => {
       const { account } = await requireCookie(ctx, services)
       const code = textField(await body(ctx), 'user_code', { max: 64 })
-      if ((await devices.decide(code, decision, account, visitorOf(ctx))) === undefined) throw unknownCode()
+      if ((await devices.decide(code, decision, account, visitorOf(ctx, services))) === undefined) throw unknownCode()
       return { ok: true, status: decision }
     })
   }

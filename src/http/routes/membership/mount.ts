@@ -3,8 +3,6 @@ import type { Router } from '@koa/router'
 import type { Context } from 'koa'
 import { GatewayError } from '../../../errors.ts'
 import { Busy } from '../../../membership/refusal.ts'
-import { adoptId } from '../../door.ts'
-import type { DoorState } from '../../door.ts'
 
 export const membershipPrefixes = ['/api/membership', '/api/membership/v1'] as const
 
@@ -14,7 +12,6 @@ type Method = 'get' | 'post' | 'delete'
 export function mount(router: Router, method: Method, path: string, handler: (ctx: Context) => Promise<unknown>): void {
   for (const prefix of membershipPrefixes) {
     router[method](prefix + path, async (ctx) => {
-      adoptId((ctx.state as DoorState).x)
       ctx.set('cache-control', 'no-store')
       const body = await handler(ctx).catch((error: unknown) => {
         throw error instanceof Busy ? tooMany(error) : error

@@ -10,7 +10,6 @@ import type { ProviderClaims } from '../../../membership/sign-in-desk.ts'
 import type { Services } from '../../../services.ts'
 import type { House } from '../../app.ts'
 import { isLoopbackName, ownPath } from '../../origin.ts'
-import type { DoorState } from '../../door.ts'
 import { giveWord, takeWord, wordOf } from './cookies.ts'
 import { mount } from './mount.ts'
 import { admit } from './sign-in.ts'
@@ -40,7 +39,7 @@ export function providerRoutes(router: Router, { services }: House): void {
 
   mount(router, 'get', '/auth/oauth/:provider/start', async (ctx) => {
     const { id, provider } = providerOf(ctx, known)
-    await membership.allowances.take('provider-by-network', visitorOf(ctx).network, clock.now())
+    await membership.allowances.take('provider-by-network', visitorOf(ctx, services).network, clock.now())
     const next = typeof ctx.query['next'] === 'string' ? ownPath(ctx.query['next']) : null
     const invite = typeof ctx.query['invite'] === 'string' ? ctx.query['invite'].slice(0, 64) : null
     let client: oidc.Configuration
@@ -76,7 +75,7 @@ export function providerRoutes(router: Router, { services }: House): void {
 
   mount(router, 'get', '/auth/oauth/:provider/callback', async (ctx) => {
     const { id } = providerOf(ctx, known)
-    await membership.allowances.take('provider-by-network', visitorOf(ctx).network, clock.now())
+    await membership.allowances.take('provider-by-network', visitorOf(ctx, services).network, clock.now())
     const word = wordOf(ctx, services, 'provider')
     takeWord(ctx, services, 'provider')
     if (word === null || ctx.query['state'] !== word) return redirect(ctx, failed('provider_failed'))
@@ -89,10 +88,10 @@ export function providerRoutes(router: Router, { services }: House): void {
       const url = new URL(`${callbackOf(id, services)}${ctx.search}`)
       claims = await claimsOf(id, await discovered.of(id), url, { ...login, state: word })
     } catch (error) {
-      log.warn({ requestId: (ctx.state as DoorState).x.id, provider: id, err: error }, 'a sign-in by provider failed')
+      log.warn({ requestId: visitorOf(ctx, services).requestId, provider: id, err: error }, 'a sign-in by provider failed')
       return redirect(ctx, failed('provider_failed'))
     }
-    const entered = await membership.signIn.enterByProvider(claims, visitorOf(ctx), login.invite)
+    const entered = await membership.signIn.enterByProvider(claims, visitorOf(ctx, services), login.invite)
     if (entered.kind !== 'signed-in') return redirect(ctx, failed(entered.kind))
     await admit(ctx, services, entered)
     return redirect(ctx, login.next)

@@ -25,7 +25,7 @@ export function sessionRoutes(router: Router, { services }: House): void {
     const id = idOf(ctx)
     if (!(await store.sessions.end(account.id, id))) throw new GatewayError('not_found')
     credentials.forgetAccount(account.id)
-    await membership.note('session_ended', account.id, visitorOf(ctx), { session: id })
+    await membership.note('session_ended', account.id, visitorOf(ctx, services), { session: id })
     return { ok: true, id, ended: true }
   })
 
@@ -33,7 +33,7 @@ export function sessionRoutes(router: Router, { services }: House): void {
     const { account, credential } = await requireCookie(ctx, services)
     const ended = await store.sessions.endOthers(account.id, credential.id)
     credentials.forgetAccount(account.id)
-    await membership.note('session_ended', account.id, visitorOf(ctx), { ended_sessions: ended })
+    await membership.note('session_ended', account.id, visitorOf(ctx, services), { ended_sessions: ended })
     return { ok: true, ended_sessions: ended }
   })
 

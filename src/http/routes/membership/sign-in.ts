@@ -33,7 +33,7 @@ export function signInRoutes(router: Router, { services }: House): void {
     const email = textField(await body(ctx), 'email', { max: emailChars })
     // The browser keeps its word, so that a second code replaces the first.
     const browser = wordOf(ctx, services, 'browser') ?? giveWord(ctx, services, 'browser')
-    return toSent(await signIn.askForCode(email, browser, visitorOf(ctx)))
+    return toSent(await signIn.askForCode(email, browser, visitorOf(ctx, services)))
   })
 
   mount(router, 'post', '/auth/sign-up', async (ctx) => {
@@ -42,7 +42,7 @@ export function signInRoutes(router: Router, { services }: House): void {
     const email = textField(sent, 'email', { max: emailChars })
     const password = passwordField(sent, 'password')
     const browser = wordOf(ctx, services, 'browser') ?? giveWord(ctx, services, 'browser')
-    return toSent(await signIn.askForCode(email, browser, visitorOf(ctx), password))
+    return toSent(await signIn.askForCode(email, browser, visitorOf(ctx, services), password))
   })
 
   mount(router, 'post', '/auth/otp/verify', async (ctx) => {
@@ -53,7 +53,7 @@ export function signInRoutes(router: Router, { services }: House): void {
     const invite = optionalTextField(sent, 'invite', { max: 64 })
     // Without the browser's word no code can be right; a made-up one keeps the way, and its time, the same.
     const browser = wordOf(ctx, services, 'browser') ?? ''
-    const tried = await signIn.enterCode(email, code, browser, visitorOf(ctx), invite)
+    const tried = await signIn.enterCode(email, code, browser, visitorOf(ctx, services), invite)
     const { account, created, invited } = await admit(ctx, services, tried)
     takeWord(ctx, services, 'browser')
     return { ok: true, account, created, invited }
@@ -64,7 +64,7 @@ export function signInRoutes(router: Router, { services }: House): void {
     const sent = await body(ctx)
     const email = textField(sent, 'email', { max: emailChars })
     const password = passwordField(sent, 'password')
-    const { account } = await admit(ctx, services, await signIn.enterPassword(email, password, visitorOf(ctx)))
+    const { account } = await admit(ctx, services, await signIn.enterPassword(email, password, visitorOf(ctx, services)))
     return { ok: true, account }
   })
 
@@ -72,7 +72,7 @@ export function signInRoutes(router: Router, { services }: House): void {
     const member = await requireSession(ctx, services)
     await store.sessions.end(member.account.id, member.credential.id)
     credentials.forgetAccount(member.account.id)
-    await membership.note('signed_out', member.account.id, visitorOf(ctx), { session: member.credential.id })
+    await membership.note('signed_out', member.account.id, visitorOf(ctx, services), { session: member.credential.id })
     if (member.credential.kind === 'cookie') takeSession(ctx, services)
     return { ok: true }
   })
@@ -93,7 +93,7 @@ export function signInRoutes(router: Router, { services }: House): void {
     const password = passwordField(sent, 'password')
     const current = sent['current'] === undefined || sent['current'] === null ? null : passwordField(sent, 'current')
     const session = await sessionOf(member, services)
-    const changed = await signIn.changePassword(session, current, password, visitorOf(ctx))
+    const changed = await signIn.changePassword(session, current, password, visitorOf(ctx, services))
     if (changed.kind === 'wrong') throw new GatewayError('invalid_credentials')
     if (changed.kind === 'password') throw badPassword(changed.why)
     giveSession(ctx, services, changed.word)
@@ -107,7 +107,7 @@ export function signInRoutes(router: Router, { services }: House): void {
     if (confirm.trim().toLowerCase() !== member.account.email)
       throw invalidRequest("'confirm' must be the account's own mail address.", 'confirm')
     const current = sent['current'] === undefined || sent['current'] === null ? null : passwordField(sent, 'current')
-    const result = await signIn.deleteAccount(await sessionOf(member, services), current, visitorOf(ctx))
+    const result = await signIn.deleteAccount(await sessionOf(member, services), current, visitorOf(ctx, services))
     if (result === 'wrong') throw new GatewayError('invalid_credentials')
     takeSession(ctx, services)
     return { ok: true, deleted: true }

@@ -28,7 +28,7 @@ export function usageRoutes(router: Router, { services }: House): void {
       plan: { id: account.plan, name: config.plans[account.plan]?.name ?? account.plan },
       pools: toUsagePools(balance),
       boosts: toUsageBoosts(balance),
-      turns: turns.map(toUsageTurn).map(({ account: _, ...turn }) => turn),
+      turns: turns.map((turn) => ({ ...toUsageTurn(turn), account: undefined })),
       days: days.map((startsAt) => toDayRecord(startsAt, past, balance, services)),
     }
   })

@@ -9,12 +9,16 @@ import type { Visitor } from '../../../membership/visitor.ts'
 import type { Services } from '../../../services.ts'
 import { addressPrefix } from '../../address.ts'
 import { readCookie } from '../../cookie.ts'
+import { adoptId, exchangeOf } from '../../door.ts'
 import type { DoorState } from '../../door.ts'
 import { isForeign, isOwnPage } from '../../origin.ts'
 import { clientName } from './client-name.ts'
 
-export function visitorOf(ctx: Context): Visitor {
-  const { address, x } = ctx.state as DoorState
+export function visitorOf(ctx: Context, services: Services): Visitor {
+  const { address } = ctx.state as DoorState
+  const x = exchangeOf(ctx, 'query', services)
+  // The caller's own id first: what is written down carries the one that the answer will have.
+  adoptId(x)
   return { address, network: addressPrefix(address), requestId: x.id, client: clientName(ctx.get('user-agent')) }
 }
 

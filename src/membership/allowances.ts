@@ -26,15 +26,15 @@ export type AllowanceName = (typeof allowanceNames)[number]
 export type AllowanceTable = Readonly<Record<AllowanceName, Allowance>>
 
 const defaultAllowances: AllowanceTable = {
-  'code-by-network': { times: 20, withinMs: hourMs },
+  'code-by-network': { times: 100, withinMs: hourMs },
   'code-by-address': { times: 5, withinMs: hourMs },
   'code-resend': { times: 1, withinMs: minuteMs },
   'verify-by-network': { times: 60, withinMs: 10 * minuteMs },
   'password-by-network': { times: 30, withinMs: 10 * minuteMs },
   'password-by-address': { times: 10, withinMs: 15 * minuteMs },
-  'device-start': { times: 10, withinMs: 10 * minuteMs },
+  'device-start': { times: 30, withinMs: 10 * minuteMs },
   'device-poll': { times: 120, withinMs: minuteMs },
-  'user-code-by-network': { times: 5, withinMs: 10 * minuteMs },
+  'user-code-by-network': { times: 20, withinMs: 10 * minuteMs },
   'user-code-by-account': { times: 5, withinMs: 10 * minuteMs },
   'key-by-account': { times: 60, withinMs: hourMs },
   'provider-by-network': { times: 60, withinMs: 10 * minuteMs },

@@ -10,6 +10,7 @@ import { door } from './door.ts'
 import { chatRoutes } from './routes/chat.ts'
 import { imageRoutes } from './routes/images.ts'
 import { mcpRoutes } from './routes/mcp.ts'
+import { membershipRoutes } from './routes/membership/routes.ts'
 import { modelRoutes } from './routes/models.ts'
 import { operationRoutes } from './routes/operations.ts'
 import { planRoutes } from './routes/plans.ts'
@@ -34,6 +35,7 @@ export function createApp(house: House): Koa {
   mcpRoutes(router, house)
   imageRoutes(router, house)
   planRoutes(router, house)
+  membershipRoutes(router, house)
   app.use(door(house.services))
   app.use(cors())
   app.use(router.routes())

@@ -1,0 +1,34 @@
+/** The package ships no types; these are the parts that the tests use. */
+declare module 'oidc-provider' {
+  import type { RequestListener } from 'node:http'
+
+  export default class Provider {
+    constructor(issuer: string, configuration: Readonly<Record<string, unknown>>)
+    callback(): RequestListener
+  }
+}
+
+declare module 'smtp-server' {
+  import type { AddressInfo } from 'node:net'
+  import type { Readable } from 'node:stream'
+
+  export interface Session {
+    readonly envelope: {
+      readonly mailFrom: { readonly address: string }
+      readonly rcptTo: readonly { readonly address: string }[]
+    }
+  }
+
+  export class SMTPServer {
+    readonly server: { address(): AddressInfo }
+    constructor(options: {
+      readonly authOptional?: boolean
+      readonly disabledCommands?: readonly string[]
+      readonly logger?: boolean
+      onData(stream: Readable, session: Session, done: (error?: Error | null) => void): void
+    })
+    listen(port: number, host: string, done: () => void): void
+    on(event: 'error', listener: (error: Error) => void): void
+    close(done: () => void): void
+  }
+}

@@ -55,6 +55,8 @@ export default defineGateway({
       maxOutputTokens: 16_384,
       defaultOutputTokens: 4_096,
       targets: light,
+      // Who serves in its place, at its price: [{ when: 'images', use: 'svc' }, { when: 'long', longerThanTokens: 60_000, use: 'svc' }].
+      rules: [],
     },
     svc: {
       name: 'Svc',

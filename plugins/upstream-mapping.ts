@@ -1,6 +1,6 @@
 /** Product → the targets that can serve it now, and the body each of them is sent. */
 import { createHmac } from 'node:crypto'
-import { definePlugin, isRecord, UpstreamFailure } from '../src/index.ts'
+import { definePlugin, isRecord, promptSize, UpstreamFailure } from '../src/index.ts'
 import type { Candidate, ChatRequest, Exchange, LiveTarget, Product, Services, Slots } from '../src/index.ts'
 
 export const upstreamMapping = definePlugin({
@@ -9,7 +9,8 @@ export const upstreamMapping = definePlugin({
   gives: ['route'],
   on: 'turn',
   onRequest(x, services) {
-    const live = services.upstreams.candidates(x.product.targets, fallbackModel(x.product), services.clock.now())
+    const serving = servingProduct(x, services)
+    const live = services.upstreams.candidates(serving.targets, fallbackModel(serving), services.clock.now())
     // A search engine finds without a model; only the reading of what it found needs one.
     const engine = x.product.capabilities.includes('search') && services.config.search.backend !== 'upstream'
     if (live.length === 0 && !engine)
@@ -23,6 +24,16 @@ export const upstreamMapping = definePlugin({
     }
   },
 })
+
+/** Whose targets serve it: the product's own, or for `auto` those of the first rule that fits. Id and price stay those of what was asked for. */
+function servingProduct({ product, chat }: Pick<Slots, 'product' | 'chat'>, { products, config }: Services): Product {
+  if (product.rules.length === 0) return product
+  const { images, tokens } = promptSize(chat, config.limits.imageTokens)
+  const fitting = product.rules.find(({ when, longerThanTokens = 0 }) =>
+    when === 'images' ? images > 0 : tokens > longerThanTokens,
+  )
+  return (fitting === undefined ? undefined : products.get(fitting.use)) ?? product
+}
 
 /** An ordinary model may go by the product's own id; one that searches or paints must be named by the operator. */
 function fallbackModel(product: Product): string | null {

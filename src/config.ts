@@ -359,6 +359,8 @@ function productFaults({ products, upstreams }: GatewayConfig): string[] {
     }
     for (const rule of product.rules) {
       if (!(rule.use in products)) faults.push(`products.${id}.rules: there is no product '${rule.use}'.`)
+      else if (products[rule.use]?.capabilities.includes('chat') !== true)
+        faults.push(`products.${id}.rules: '${rule.use}' is no chat product and could not answer in its place.`)
       if (rule.when === 'long' && rule.longerThanTokens === undefined)
         faults.push(`products.${id}.rules: 'long' needs longerThanTokens.`)
     }

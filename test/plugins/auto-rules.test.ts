@@ -1,0 +1,49 @@
+import t from 'tap'
+import type { Test } from 'tap'
+import { ConfigError } from '../../src/config.ts'
+import { startGateway, testConfig } from '../support/gateway.ts'
+import type { TestGateway } from '../support/gateway.ts'
+
+const rules = [
+  { when: 'images' as const, use: 'svc-2.1-pro' },
+  { when: 'long' as const, longerThanTokens: 1_000, use: 'svc-2.1-pro' },
+]
+
+async function servedBy(t: Test, gateway: TestGateway, token: string, content: unknown): Promise<string | null | undefined> {
+  const response = await gateway.chat(token, { model: 'auto', messages: [{ role: 'user', content }] })
+  t.equal(response.status, 200)
+  t.equal(((await response.json()) as { model: string }).model, 'auto', 'the caller sees the product asked for')
+  return gateway.demo.calls.at(-1)?.model
+}
+
+const picture = { type: 'image_url', image_url: { url: 'data:image/png;base64,iVBORw0KGgo=' } }
+
+t.test('auto is served by the light model unless a rule fits', async (t) => {
+  const plain = await startGateway(t)
+  const member = await plain.member()
+  t.equal(await servedBy(t, plain, member.token, [{ type: 'text', text: 'What is this?' }, picture]), 'demo-light', 'no rules')
+
+  const gateway = await startGateway(t, { products: { auto: { rules } } })
+  const { token, id } = await gateway.member()
+  t.equal(await servedBy(t, gateway, token, 'Hello!'), 'demo-light')
+  t.equal(await servedBy(t, gateway, token, [{ type: 'text', text: 'What is this?' }, picture]), 'demo-flagship', 'an image')
+  t.equal(await servedBy(t, gateway, token, 'word '.repeat(1_000)), 'demo-flagship', 'a long conversation')
+
+  await gateway.settled()
+  const turns = await gateway.turns(id)
+  t.ok(
+    turns.every(({ model, pool }) => model === 'auto' && pool === 'fast'),
+    'the price and the pool stay those of auto',
+  )
+})
+
+t.test('a rule that could not work stops the start with a sentence', async (t) => {
+  const faulty: readonly [object, RegExp][] = [
+    [{ when: 'images', use: 'svc-3' }, /there is no product 'svc-3'/],
+    [{ when: 'long', use: 'svc' }, /'long' needs longerThanTokens/],
+    [{ when: 'images', use: 'svc-img' }, /'svc-img' is no chat product/],
+  ]
+  for (const [rule, sentence] of faulty)
+    t.throws(() => testConfig(t, { products: { auto: { rules: [rule as never] } } }), sentence, String(sentence))
+  t.throws(() => testConfig(t, { products: { auto: { rules: [faulty[0]![0] as never] } } }), ConfigError)
+})

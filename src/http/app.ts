@@ -12,6 +12,10 @@ import { imageRoutes } from './routes/images.ts'
 import { mcpRoutes } from './routes/mcp.ts'
 import { modelRoutes } from './routes/models.ts'
 import { operationRoutes } from './routes/operations.ts'
+import { loadAssets } from '../pages/assets.ts'
+import { commonHeaders } from './page-headers.ts'
+import { assetRoutes } from './routes/assets.ts'
+import { missingPage, pageRoutes } from './routes/pages.ts'
 import { planRoutes } from './routes/plans.ts'
 
 /** What the routes are built from. */
@@ -34,9 +38,14 @@ export function createApp(house: House): Koa {
   mcpRoutes(router, house)
   imageRoutes(router, house)
   planRoutes(router, house)
+  const assets = loadAssets()
+  assetRoutes(router, assets)
+  pageRoutes(router, house, assets)
+  app.use(commonHeaders(house.services))
   app.use(door(house.services))
   app.use(cors())
   app.use(router.routes())
+  app.use(missingPage(house, assets))
   app.use(refuseUnknown(router))
   return app
 }

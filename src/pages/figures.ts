@@ -8,8 +8,8 @@ export function figure(value: number, language: Language): string {
 }
 
 /** `380K`, `38万`. */
-export function roughFigure(value: number, language: Language): string {
-  return new Intl.NumberFormat(locales[language], { notation: 'compact', maximumSignificantDigits: 2 }).format(value)
+export function roughFigure(value: number, language: Language, digits = 2): string {
+  return new Intl.NumberFormat(locales[language], { notation: 'compact', maximumSignificantDigits: digits }).format(value)
 }
 
 /** A price with as many decimals as it has: `$9`, `$0.435`. */

@@ -15,7 +15,7 @@ import { failureView } from '../../pages/views/failure.ts'
 import type { Services } from '../../services.ts'
 import type { House } from '../app.ts'
 import { readCookie } from '../cookie.ts'
-import type { DoorState } from '../door.ts'
+import { exchangeOf } from '../door.ts'
 import { toFailure } from '../../exchange/outcome.ts'
 import { pageHeaders } from '../page-headers.ts'
 
@@ -36,7 +36,7 @@ export function missingPage({ services }: House, assets: Assets): Middleware {
     const wantsPage = (ctx.method === 'GET' || ctx.method === 'HEAD') && ctx.get('accept').includes('text/html')
     if (!wantsPage || /^\/(v1|api|assets)(\/|$)/.test(ctx.path)) return next()
     const scene = sceneOf(ctx, await viewerOf(ctx, services).catch(() => null), services, assets)
-    show(ctx, scene, failureView(scene, new GatewayError('not_found'), (ctx.state as DoorState).x.id))
+    show(ctx, scene, failureView(scene, new GatewayError('not_found'), exchangeOf(ctx, 'query', services).id))
   }
 }
 
@@ -49,7 +49,7 @@ async function answer(ctx: Context, page: Page, services: Services, assets: Asse
     show(ctx, scene, page.view(scene))
   } catch (thrown) {
     const failure = toFailure(thrown)
-    const { x } = ctx.state as DoorState
+    const x = exchangeOf(ctx, 'query', services)
     if (failure.code === 'internal_error') services.observe.requestFailed(x, failure)
     show(ctx, scene, failureView(scene, failure, x.id))
   }

@@ -91,9 +91,9 @@ function planCard({ name, offers }: OfferedPlan, favourite: boolean, scene: Scen
   const { t, viewer } = scene
   const theirs = viewer !== null && offers.some(({ id }) => id === viewer.plan)
   const [first] = offers
-  return html`<article class="card plan${favourite && ' favourite'}">
+  return html`<article class="card plan${favourite && ' favourite'}${offers.length > 1 && ' several'}">
     <h3>${name}${theirs && html` <span class="badge">${t.home.yours}</span>`}</h3>
-    ${offers.map((offer) => offerBlock(offer, scene))}
+    <div class="offers">${offers.map((offer) => offerBlock(offer, scene))}</div>
     ${
       first !== undefined &&
       html`<ul class="ticks">
@@ -112,8 +112,8 @@ function offerBlock({ price, plan }: Offer, scene: Scene): Html {
   const every = price.interval === 'month' ? t.home.perMonth : t.home.perYear
   return html`<div class="offer">
     <p class="price">
-      <strong>${price.amount === 0 ? t.home.free : money(price.amount, price.currency, language)}</strong>
-      ${price.amount > 0 && html`<span>${every}</span>`}
+      <strong>${money(price.amount, price.currency, language)}</strong>
+      <span>${every}</span>
       ${price.multiplier !== null && price.multiplier > 1 && html`<em>${fill(t.home.times, { count: price.multiplier })}</em>`}
     </p>
     <dl class="pairs">
@@ -158,7 +158,7 @@ function models({ t, services, language }: Scene): Html {
     return html`<tr>
       <th scope="row"><code>${id}</code><span class="sub">${name}</span></th>
       <td><span class="badge ${tier}">${t.home[tier]}</span></td>
-      <td class="number">${roughFigure(contextLength, language)}</td>
+      <td class="number">${roughFigure(contextLength, language, 3)}</td>
       <td class="number">${amounts(price.input, price.effectiveInput)}</td>
       <td class="number">${amounts(price.output, price.effectiveOutput)}</td>
     </tr>`

@@ -25,9 +25,13 @@ const usage = call('GET', '/api/membership/usage')
 const boost = call('GET', '/api/membership/boost')
 
 show('pools', async () => pools((await usage).pools))
-show('chart', async () => usageChart((await usage).days ?? []))
+show('chart', async () => usageChart((await usage).days, chartWidth()))
 show('turns', async () => turns((await usage).turns))
 show('boosts', async () => boosts(await boost))
+
+function chartWidth() {
+  return Math.min(720, Math.max(260, find('[data-live=chart] [data-content]').clientWidth))
+}
 
 function pools(list) {
   return element(
@@ -80,8 +84,7 @@ function pool({ window, limit, used, reserved, remaining, resets_at: resetsAt })
     element(
       'p',
       { class: 'meter-foot' },
-      element('span', {}, told),
-      reserved > 0 && element('span', {}, fill(words.heldNow, { held: figure(reserved) })),
+      element('span', {}, reserved > 0 ? `${told} · ${fill(words.heldNow, { held: figure(reserved) })}` : told),
       element('span', { title: resetsAt }, fill(words.resets, { when: fromNow(resetsAt) })),
     ),
   )

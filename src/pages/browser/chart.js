@@ -1,14 +1,13 @@
 /** Bars by day, drawn as SVG: fast below, premium on top. The same numbers stand in a table for those who do not see the drawing. */
 import { drawing, element, figure, table, texts } from './page.js'
 
-const width = 640
-const height = 200
-const floor = 176
+const height = 260
+const floor = 236
 const top = 12
 const locale = document.documentElement.lang
 
-/** `days`: `{day, fast, premium}`, oldest first. */
-export function usageChart(days) {
+/** `days`: `{day, fast, premium}`, oldest first; `width` in pixels, so that letters keep their size on a phone. */
+export function usageChart(days, width) {
   const words = texts.account
   const most = Math.max(...days.map(({ fast, premium }) => fast + premium))
   if (days.length === 0 || most === 0) return element('p', { class: 'sub empty' }, words.chartEmpty)

@@ -124,8 +124,8 @@ async function stream({ id, capabilities }, signal, take) {
   }
   const finish = { reason: null, usage: null }
   for await (const event of eventsOf(response)) {
-    // After the first byte a failure can only come as an event, and its status with it is the one the catalogue gives its stage.
-    if (isEnvelope(event)) throw new Failure(event.debug?.status ?? response.status, event, null)
+    // After the first byte a failure can only come as an event; its status is the one its code has in the catalogue.
+    if (isEnvelope(event)) throw new Failure(page.statuses[event.code] ?? response.status, event, null)
     const choice = event.choices?.[0]
     finish.usage = event.usage ?? finish.usage
     finish.reason = choice?.finish_reason ?? finish.reason

@@ -187,39 +187,47 @@ export function fromNow(value) {
   return relative.format(Math.round(seconds / 86_400), 'day')
 }
 
-/** A table; each cell is text, an element, or `{ content, class }`. */
+/**
+ * A table; each cell is text, an element, or `{ content, class }`. On a phone each row becomes a card of labelled lines; the roles are
+ * written out because browsers forget them where a table is not laid out as one.
+ */
 export function table(label, head, rows) {
-  const cell = (name, content) => {
-    const rich = typeof content === 'object' && content !== null && 'content' in content && !(content instanceof Node)
-    return element(name, { class: rich ? content.class : null }, rich ? content.content : content)
-  }
+  const titles = head.map((title) => (typeof title === 'string' ? { content: title } : title))
   return element(
     'div',
     { class: 'table-box', tabindex: '0', role: 'region', 'aria-label': label },
     element(
       'table',
-      {},
-      element('thead', {}, element('tr', {}, ...head.map((title) => headCell(title)))),
+      { class: 'stacking', role: 'table' },
+      element('thead', { role: 'rowgroup' }, element('tr', { role: 'row' }, ...titles.map(headCell))),
       element(
         'tbody',
-        {},
-        ...rows.map(([first, ...rest]) => {
-          const lead = cell('th', first)
-          lead.setAttribute('scope', 'row')
-          return element('tr', {}, lead, ...rest.map((content) => cell('td', content)))
-        }),
+        { role: 'rowgroup' },
+        ...rows.map((cells) =>
+          element('tr', { role: 'row' }, ...cells.map((content, column) => cell(content, column, titles[column]))),
+        ),
       ),
     ),
   )
 }
 
-function headCell(title) {
-  if (typeof title === 'string') return element('th', { scope: 'col' }, title)
+function headCell({ content, class: look, hidden = false }) {
   return element(
     'th',
-    { scope: 'col', class: title.class },
-    element('span', { class: title.hidden ? 'unseen' : null }, title.content),
+    { scope: 'col', role: 'columnheader', class: look },
+    element('span', { class: hidden ? 'unseen' : null }, content),
   )
+}
+
+function cell(given, column, title) {
+  const rich = typeof given === 'object' && given !== null && 'content' in given && !(given instanceof Node)
+  const { content, class: look } = rich ? given : { content: given, class: null }
+  const label = title.hidden === true ? null : title.content
+  // The content is one box, so that on a phone a line has two sides: its label and this.
+  const box = element('span', { class: 'cell' }, content)
+  return column === 0
+    ? element('th', { scope: 'row', role: 'rowheader', class: look }, box)
+    : element('td', { role: 'cell', class: look, 'data-label': label }, box)
 }
 
 /** Code that can be copied, as the server's pages have it. */

@@ -120,7 +120,7 @@ export const zh: Texts = {
     used: '已用',
     held: '预留',
     usedOf: '已用 {used} / {limit} 点',
-    heldNow: '进行中的请求预留 {held}',
+    heldNow: '预留 {held}',
     resets: '{when}重置',
     chartTitle: '每日点数',
     chartLead: '最近 30 天',

@@ -49,13 +49,15 @@ function live(name: string, title: string, lead: string, loading: string): Html 
   </section>`
 }
 
-function passwordCard({ t }: Scene): Html {
+function passwordCard(scene: Scene): Html {
+  const { t } = scene
   return html`<section class="card pad" aria-labelledby="title-password">
     <div class="card-head">
       <h2 id="title-password">${t.account.passwordTitle}</h2>
       <p>${t.account.passwordLead}</p>
     </div>
     <form data-form="password" novalidate>
+      <input type="text" name="username" autocomplete="username" value="${memberOf(scene).email ?? ''}" hidden />
       <div class="field">
         <label for="current">${t.account.current}</label>
         <input id="current" name="current" type="password" autocomplete="current-password" />

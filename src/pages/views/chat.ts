@@ -1,4 +1,5 @@
 /** `/chat`: a real chat over `/v1` with the cookie. The list of models is the plan's. */
+import { catalogue } from '../../errors.ts'
 import { poolOf } from '../../membership/product.ts'
 import { html } from '../html.ts'
 import { memberOf } from '../page.ts'
@@ -66,8 +67,8 @@ export function chatView(scene: Scene): View {
         account: viewer.id,
         origins: [...new Set([services.origins.site, services.origins.base])],
         models: models.map(({ id, name, tier, capabilities }) => ({ id, name, pool: poolOf[tier], capabilities })),
+        statuses: Object.fromEntries(Object.entries(catalogue).map(([code, { status }]) => [code, status])),
         searchSchema: services.names.searchSchema,
-        requestIdHeader: services.names.requestIdHeader,
       },
     },
   }

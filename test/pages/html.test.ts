@@ -11,13 +11,9 @@ t.test('text in a template stays text', async (t) => {
 })
 
 t.test('what a template made is put into another as it is, lists too', async (t) => {
-  const item = (text: string) => html`<li>${text}</li>`
-  t.equal(
-    html`<ul>
-      ${[item('a'), item('<b>')]}
-    </ul>`.toString(),
-    '<ul><li>a</li><li>&lt;b&gt;</li></ul>',
-  )
+  const item = (text: string) => html`<i>${text}</i>`
+  const items = [item('a'), item('<b>')]
+  t.equal(html`<p>${items}</p>`.toString(), '<p><i>a</i><i>&lt;b&gt;</i></p>')
 })
 
 t.test('nothing is left by null, undefined and false, and a zero is shown', async (t) => {

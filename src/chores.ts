@@ -1,8 +1,10 @@
-/** What must be done now and then, whoever asks: overdue holds go back, old turns leave the log, key uses are written down. */
+/** What must be done now and then, whoever asks: overdue holds go back, old turns leave the log, uses are written down, boosts are paid. */
 import type { Services } from './services.ts'
 
 const expireEveryMs = 5_000
 const flushEveryMs = 15_000
+const followEveryMs = 2_000
+const payEveryMs = 2_000
 const forgetEveryMs = 60_000
 const cleanUpEveryMs = 600_000
 const verifyEveryMs = 3_600_000
@@ -17,13 +19,20 @@ export class Chores {
 
   constructor(services: Services) {
     this.#services = services
-    const { ledger, clock, credentials, config, observe } = services
+    const { ledger, clock, credentials, config, observe, membership } = services
     this.#timers = [
       this.#every(expireEveryMs, 'expire holds', async () => {
         const expired = await ledger.expire(clock.now())
         if (expired > 0) services.log.warn({ expired }, 'holds of dead or lost turns were given back')
       }),
       this.#every(flushEveryMs, 'write key uses', () => credentials.flushUses()),
+      // Within these seconds a key revoked by another process is worth nothing here.
+      this.#every(followEveryMs, 'follow changes', () => credentials.followChanges()),
+      this.#every(payEveryMs, 'pay boosts', async () => {
+        await membership.boosts.payInvites()
+        await membership.boosts.deliverLost()
+      }),
+      this.#every(forgetEveryMs, 'tidy membership', () => membership.tidy()),
       this.#every(forgetEveryMs, 'forget old turns', async () => {
         const before = clock.now() - config.store.keepTurnsForDays * dayMs
         while ((await ledger.forgetTurns(before, forgetAtOnce)) === forgetAtOnce);

@@ -10,6 +10,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url'
 import { z } from 'zod'
 import { orderFaults } from './exchange/order.ts'
 import type { AnyPlugin } from './exchange/plugin.ts'
+import { allowanceNames } from './membership/allowances.ts'
 
 /** A configuration that cannot work. The message is for the operator and never quotes a secret. */
 export class ConfigError extends Error {
@@ -184,6 +185,10 @@ const shape = z.strictObject({
         .min(1024)
         .default(64 * 1024 * 1024),
       keysPerAccount: z.int().min(1).default(20),
+      /** How often members and strangers may try what could be guessed or flooded; unnamed ones keep their defaults (`membership/allowances.ts`). */
+      attempts: z
+        .partialRecord(z.enum(allowanceNames), z.strictObject({ times: z.int().min(1), withinMs: milliseconds }))
+        .default({}),
       /** Tokens assumed for one image in a prompt. */
       imageTokens: z.int().min(0).default(1_100),
       /** Live connections at most; more are refused. */
@@ -341,6 +346,7 @@ function crossFaults(config: GatewayConfig): string[] {
     ...planFaults(config),
     ...upstreamFaults(config),
     ...limitFaults(config),
+    ...signInFaults(config),
   ]
 }
 
@@ -418,6 +424,18 @@ function limitFaults({ listen, metrics, timeouts, search }: GatewayConfig): stri
   if ((search.backend === 'tavily' || search.backend === 'brave') && search.apiKey === null) {
     faults.push(`search.apiKey is needed for the backend '${search.backend}'.`)
   }
+  return faults
+}
+
+function signInFaults({ signIn, mail }: GatewayConfig): string[] {
+  const faults: string[] = []
+  for (const [name, { issuer }] of Object.entries(signIn.providers)) {
+    const { protocol, hostname } = new URL(issuer)
+    if (protocol !== 'https:' && hostname !== 'localhost' && hostname !== '[::1]' && !hostname.startsWith('127.'))
+      faults.push(`signIn.providers.${name}.issuer: plain http is for a provider on this machine only; use https.`)
+  }
+  if (mail.smtpUrl !== null && !/^smtps?:\/\/[^/]/.test(mail.smtpUrl))
+    faults.push('mail.smtpUrl must look like smtp://user:password@host:587 or smtps://host.')
   return faults
 }
 

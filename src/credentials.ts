@@ -6,6 +6,7 @@ import { LRUCache } from 'lru-cache'
 import type { Names } from './brand.ts'
 import type { Account } from './membership/account.ts'
 import { hashToken, looksLikeApiKey } from './membership/api-key.ts'
+import { endOf, looksLikeSecretWord } from './membership/session.ts'
 import type { Store } from './membership/store.ts'
 import type { Clock } from './services.ts'
 
@@ -19,10 +20,14 @@ export interface Credential {
 }
 
 type Known = Credential | null
+type Kind = 'key' | 'session' | 'cookie'
 
 const positiveMs = 30_000
 const negativeMs = 5_000
 const touchEveryMs = 60_000
+const changesAtOnce = 1_000
+/** Looking for one account among the remembered costs as much as forgetting all of them a few times. */
+const fewAccounts = 20
 
 export class Credentials {
   readonly #store: Store
@@ -32,8 +37,11 @@ export class Credentials {
   /** Apart, so that a flood of wrong tokens pushes no right one out. */
   readonly #unknown = new LRUCache<string, true>({ max: 10_000, ttl: negativeMs })
   readonly #asking = new Map<string, Promise<Known>>()
-  /** When each key was last used, written behind; and when it was last written. */
-  readonly #uses = new Map<string, number>()
+  /** When each key and session was last used, written behind. */
+  readonly #keyUses = new Map<string, number>()
+  readonly #sessionUses = new Map<string, number>()
+  /** How far the book of changes has been read; null before the first look. */
+  #seenChange: number | null = null
 
   constructor(store: Store, names: Names, clock: Clock) {
     this.#store = store
@@ -74,31 +82,61 @@ export class Credentials {
     this.#unknown.clear()
   }
 
-  /** Writes down when keys were last used. Called now and then, and at the end. */
+  /** Learns what other processes changed since the last look, and forgets those accounts. Called every few seconds. */
+  async followChanges(): Promise<void> {
+    const { changes } = this.#store
+    if (this.#seenChange === null) {
+      // What was remembered before the first look may be older than a change that the look has passed over.
+      this.#seenChange = await changes.latest()
+      this.forgetAll()
+      return
+    }
+    const { seq, accounts } = await changes.since(this.#seenChange, changesAtOnce)
+    this.#seenChange = seq
+    if (accounts.length > fewAccounts) this.forgetAll()
+    else for (const account of accounts) this.forgetAccount(account)
+  }
+
+  /** Writes down when keys and sessions were last used. Called now and then, and at the end. */
   async flushUses(): Promise<void> {
-    if (this.#uses.size === 0) return
-    const uses = new Map(this.#uses)
-    this.#uses.clear()
-    await this.#store.keys.touch(uses)
+    const keys = new Map(this.#keyUses)
+    const sessions = new Map(this.#sessionUses)
+    this.#keyUses.clear()
+    this.#sessionUses.clear()
+    if (keys.size > 0) await this.#store.keys.touch(keys)
+    if (sessions.size > 0) await this.#store.sessions.touch(sessions)
   }
 
-  #kindOf(token: string): 'key' | 'session' | null {
+  #kindOf(token: string): Kind | null {
     if (looksLikeApiKey(token, this.#names.keyPrefix)) return 'key'
-    const session = token.startsWith(this.#names.sessionPrefix) && token.length === this.#names.sessionPrefix.length + 43
-    return session ? 'session' : null
+    if (looksLikeSecretWord(token)) return 'cookie'
+    const { sessionPrefix } = this.#names
+    return token.startsWith(sessionPrefix) && looksLikeSecretWord(token.slice(sessionPrefix.length)) ? 'session' : null
   }
 
-  async #look(kind: 'key' | 'session', hash: Buffer, now: number): Promise<Known> {
-    if (kind === 'session') return null
+  async #look(kind: Kind, hash: Buffer, now: number): Promise<Known> {
+    return kind === 'key' ? this.#lookForKey(hash, now) : this.#lookForSession(kind, hash, now)
+  }
+
+  async #lookForSession(kind: 'session' | 'cookie', hash: Buffer, now: number): Promise<Known> {
+    const found = await this.#store.sessions.findByHash(hash)
+    if (found === undefined || found.account.status !== 'active') return null
+    if ((found.session.kind === 'web') !== (kind === 'cookie')) return null
+    const expiresAt = endOf(found.session)
+    return expiresAt <= now ? null : { kind, id: found.session.id, account: found.account, expiresAt }
+  }
+
+  async #lookForKey(hash: Buffer, now: number): Promise<Known> {
     const found = await this.#store.keys.findByHash(hash)
     if (found === undefined || found.key.revokedAt !== null || found.account.status !== 'active') return null
     if (found.key.expiresAt !== null && found.key.expiresAt <= now) return null
-    return { kind, id: found.key.id, account: found.account, expiresAt: found.key.expiresAt }
+    return { kind: 'key', id: found.key.id, account: found.account, expiresAt: found.key.expiresAt }
   }
 
   #live(found: Known, now: number): Credential | null {
     if (found === null || (found.expiresAt !== null && found.expiresAt <= now)) return null
-    if (found.kind === 'key' && now - (this.#uses.get(found.id) ?? 0) > touchEveryMs) this.#uses.set(found.id, now)
+    const uses = found.kind === 'key' ? this.#keyUses : this.#sessionUses
+    if (now - (uses.get(found.id) ?? 0) > touchEveryMs) uses.set(found.id, now)
     return found
   }
 }

@@ -19,6 +19,10 @@ import type { Listener } from './http/listen.ts'
 import { ImageStore } from './images/image-store.ts'
 import { createIds } from './ids.ts'
 import { createLimits } from './limits.ts'
+import { MailRoom } from './mail/mail-room.ts'
+import { memberMail } from './mail/member-mail.ts'
+import { allowancesWith } from './membership/allowances.ts'
+import { createMembership } from './membership/membership.ts'
 import { calendarOf } from './membership/period.ts'
 import type { Store } from './membership/store.ts'
 import { createLog } from './observe/log.ts'
@@ -79,6 +83,30 @@ export async function openGateway(options: GatewayOptions): Promise<Gateway> {
   const observe = new Observe(log)
   const upstreams = new Upstreams(config, demo?.url ?? null, random)
   const origins = { site: '', base: '' }
+  const calendar = calendarOf(config.timeZone)
+  const credentials = new Credentials(store, names, clock)
+  const mailRoom = new MailRoom({
+    smtpUrl: config.mail.smtpUrl,
+    from: config.mail.from,
+    outbox: join(config.store.dataDir, 'outbox'),
+    log,
+    ids,
+    clock,
+  })
+  const membership = createMembership({
+    store,
+    mail: memberMail(mailRoom, { brand: config.brand.name, origins }),
+    calendar,
+    clock,
+    ids,
+    secret,
+    sessionPrefix: names.sessionPrefix,
+    rules: config.signIn,
+    allowances: allowancesWith(config.limits.attempts),
+    boosts: config.boosts,
+    defaultPlan: config.defaultPlan,
+    forget: (account) => credentials.forgetAccount(account),
+  })
   const services: Services = {
     config,
     names,
@@ -89,8 +117,9 @@ export async function openGateway(options: GatewayOptions): Promise<Gateway> {
     observe,
     store,
     ledger: store.ledger,
-    calendar: calendarOf(config.timeZone),
-    credentials: new Credentials(store, names, clock),
+    calendar,
+    credentials,
+    membership,
     jwt: new TrustedIssuers(config.signIn.jwtIssuers, store.accounts, ids, clock),
     limits: createLimits(),
     images: new ImageStore({
@@ -128,6 +157,7 @@ export async function openGateway(options: GatewayOptions): Promise<Gateway> {
       stopLearning()
       await drain(listener, forwarder, drainMs)
       await chores.close()
+      await mailRoom.close()
       forwarder.close()
       await calls.close()
       await upstreams.close()

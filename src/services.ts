@@ -7,6 +7,7 @@ import type { Ids } from './ids.ts'
 import type { Limits } from './limits.ts'
 import type { Credentials } from './credentials.ts'
 import type { Ledger } from './membership/ledger.ts'
+import type { Membership } from './membership/membership.ts'
 import type { Calendar } from './membership/period.ts'
 import type { Store } from './membership/store.ts'
 import type { Observe } from './observe/observe.ts'
@@ -40,6 +41,8 @@ export interface Services {
   readonly limits: Limits
   /** Images painted for members. */
   readonly images: ImageStore
+  /** The desks where members sign in, approve devices and take boosts. */
+  readonly membership: Membership
   readonly products: Products
   /** This installation's own secret (32 bytes), from which every keyed hash is derived. */
   readonly secret: Buffer

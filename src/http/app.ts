@@ -10,6 +10,7 @@ import { door } from './door.ts'
 import { chatRoutes } from './routes/chat.ts'
 import { imageRoutes } from './routes/images.ts'
 import { mcpRoutes } from './routes/mcp.ts'
+import { membershipRoutes } from './routes/membership/routes.ts'
 import { modelRoutes } from './routes/models.ts'
 import { operationRoutes } from './routes/operations.ts'
 import { loadAssets } from '../pages/assets.ts'
@@ -42,6 +43,7 @@ export function createApp(house: House): Koa {
   assetRoutes(router, assets)
   pageRoutes(router, house, assets)
   app.use(commonHeaders(house.services))
+  membershipRoutes(router, house)
   app.use(door(house.services))
   app.use(cors())
   app.use(router.routes())

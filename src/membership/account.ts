@@ -24,16 +24,28 @@ export interface NewAccount {
   readonly at: number
 }
 
+/** What signing in needs to know; never leaves the membership rooms. */
+export interface SignInRecord {
+  readonly account: Account
+  readonly passwordHash: string | null
+  readonly emailVerified: boolean
+}
+
 export interface Accounts {
   /** `undefined` when the address is taken. */
   create(account: NewAccount): Promise<Account | undefined>
   /** By id or address; deleted accounts are found by id only. */
   find(idOrEmail: string): Promise<Account | undefined>
+  /** As `find`, with the secrets. */
+  findForSignIn(idOrEmail: string): Promise<SignInRecord | undefined>
+  setPasswordHash(id: string, hash: string): Promise<boolean>
+  /** The address was proven: an unproven account's password may be somebody else's, so it goes. True when it was unproven. */
+  confirmAddress(id: string): Promise<boolean>
   list(page: { readonly after?: string; readonly limit: number }): Promise<readonly Account[]>
   count(): Promise<number>
   /** All of these: false when there is no such account. */
   setPlan(id: string, plan: string): Promise<boolean>
   setStatus(id: string, status: 'active' | 'disabled'): Promise<boolean>
-  /** Forgets the person: address, password, sessions and keys go; the ledger stays. */
+  /** Forgets the person: address, password, sessions, keys and links go; the ledger stays. */
   forget(id: string, at: number): Promise<boolean>
 }

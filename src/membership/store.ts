@@ -2,12 +2,31 @@
 import type { Accounts } from './account.ts'
 import type { ApiKeys } from './api-key.ts'
 import type { Images } from './image.ts'
+import type { Audit } from './audit.ts'
+import type { Boosts } from './boost.ts'
+import type { Changes } from './changes.ts'
+import type { Counters } from './counters.ts'
+import type { DeviceLogins } from './device-login.ts'
+import type { Identities, ProviderLogins } from './identity.ts'
 import type { Ledger } from './ledger.ts'
+import type { MailCodes } from './mail-code.ts'
+import type { Sessions } from './session.ts'
+import type { UsedDays } from './usage.ts'
 
 export interface Store {
   readonly accounts: Accounts
   readonly keys: ApiKeys
   readonly images: Images
+  readonly sessions: Sessions
+  readonly mailCodes: MailCodes
+  readonly identities: Identities
+  readonly providerLogins: ProviderLogins
+  readonly devices: DeviceLogins
+  readonly boosts: Boosts
+  readonly counters: Counters
+  readonly audit: Audit
+  readonly changes: Changes
+  readonly days: UsedDays
   readonly ledger: Ledger
   /** A consistent copy of everything into a new file, while the service runs. */
   backup(file: string): Promise<void>

@@ -1,5 +1,6 @@
 /** Usage in the words members and operators read: the same in the API, the pages and the commands. */
 import type { Balance, Turn } from './ledger.ts'
+import type { Pool } from './product.ts'
 
 export interface UsagePool {
   readonly tier: string
@@ -36,6 +37,19 @@ export interface UsageTurn {
   readonly upstream_status: number | null
   readonly started_at: string
   readonly ended_at: string | null
+}
+
+/** Credits that one day's pools were charged. */
+export interface UsedDay {
+  /** The day's first instant. */
+  readonly startsAt: number
+  readonly pool: Pool
+  readonly used: number
+}
+
+export interface UsedDays {
+  /** Days that are over and began at or after `since`; the day at hand is in the balance. */
+  before(account: string, since: number, today: number): Promise<readonly UsedDay[]>
 }
 
 export function toUsagePools({ pools }: Balance): UsagePool[] {

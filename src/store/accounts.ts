@@ -31,6 +31,38 @@ export function accountsIn({ read, write }: Database): Accounts {
       return row && toAccount(row)
     },
 
+    async findForSignIn(idOrEmail) {
+      const row = await read
+        .selectFrom('account')
+        .select([...accountColumns, 'password_hash', 'email_verified'])
+        .where((where) => where.or([where('id', '=', idOrEmail), where('email', '=', idOrEmail.toLowerCase())]))
+        .executeTakeFirst()
+      return row && { account: toAccount(row), passwordHash: row.password_hash, emailVerified: row.email_verified === 1 }
+    },
+
+    async setPasswordHash(id, hash) {
+      return changed(
+        await write
+          .updateTable('account')
+          .set({ password_hash: hash })
+          .where('id', '=', id)
+          .where('status', '!=', 'deleted')
+          .execute(),
+      )
+    },
+
+    async confirmAddress(id) {
+      return changed(
+        await write
+          .updateTable('account')
+          .set({ email_verified: 1, password_hash: null })
+          .where('id', '=', id)
+          .where('email_verified', '=', 0)
+          .where('status', '!=', 'deleted')
+          .execute(),
+      )
+    },
+
     async list({ after, limit }) {
       const page = read.selectFrom('account').select(accountColumns).orderBy('id').limit(limit)
       const rows = await (after === undefined ? page : page.where('id', '>', after)).execute()
@@ -67,6 +99,14 @@ export function accountsIn({ read, write }: Database): Accounts {
           .execute()
         if (!changed(gone)) return false
         await transaction.deleteFrom('image_owner').where('account', '=', id).execute()
+        await transaction.deleteFrom('session').where('account', '=', id).execute()
+        await transaction.deleteFrom('identity').where('account', '=', id).execute()
+        await transaction.deleteFrom('invite_code').where('account', '=', id).execute()
+        await transaction
+          .updateTable('device_login')
+          .set({ state: 'redeemed', hostname: null })
+          .where('account', '=', id)
+          .execute()
         // The rows stay, so that the turn log's keys can still be told apart; what a person typed does not.
         await transaction
           .updateTable('api_key')

@@ -19,6 +19,14 @@ export interface Dialect {
   readonly clusteredTableEnd: RawBuilder<unknown>
   /** Statements that make every update and delete of a table's rows fail. */
   sealed(table: string): readonly RawBuilder<unknown>[]
+  /** A trigger: after each changed row that `when` holds of, `statement` is run in the same transaction. */
+  after(
+    name: string,
+    table: string,
+    change: 'delete' | { readonly update: readonly string[] },
+    when: RawBuilder<unknown> | null,
+    statement: RawBuilder<unknown>,
+  ): RawBuilder<unknown>
 }
 
 export interface Migration {

@@ -8,8 +8,9 @@ import type { ImageKind } from '../membership/image.ts'
 import type { PackKind, TurnState } from '../membership/ledger.ts'
 import type { Window } from '../membership/plan.ts'
 import type { Pool } from '../membership/product.ts'
+import type { MembershipSchema } from './membership-schema.ts'
 
-export interface Schema {
+export interface Schema extends MembershipSchema {
   readonly account: AccountTable
   readonly api_key: ApiKeyTable
   readonly purse: PurseTable

@@ -2,6 +2,7 @@
 import type { Migration } from '../migrate.ts'
 import { accounts } from './0001-accounts.ts'
 import { ledger } from './0002-ledger.ts'
+import { membership } from './0003-membership.ts'
 import { images } from './0004-images.ts'
 
-export const migrations: readonly Migration[] = [accounts, ledger, images]
+export const migrations: readonly Migration[] = [accounts, ledger, membership, images]

@@ -32,6 +32,13 @@ export const sqliteDialect: Dialect = {
         create trigger ${sql.id(`${table}_no_${change}`)} before ${sql.raw(change)} on ${sql.table(table)}
         begin select raise(abort, ${sql.lit(`rows of ${table} are final`)}); end`,
     ),
+  after: (name, table, change, when, statement) => {
+    const columns = change === 'delete' ? sql`delete` : sql`update of ${sql.join(change.update.map((column) => sql.ref(column)))}`
+    return sql`
+      create trigger ${sql.id(name)} after ${columns} on ${sql.table(table)}
+      for each row ${when === null ? sql`` : sql`when ${when}`}
+      begin ${statement}; end`
+  },
 }
 
 export function databaseOn(reader: Connection, writer: Writer): Database {

@@ -6,9 +6,18 @@ import { GatewayError } from '../../errors.ts'
 import type { Store } from '../../membership/store.ts'
 import { accountsIn } from '../accounts.ts'
 import { apiKeysIn } from '../api-keys.ts'
+import { auditIn } from '../audit.ts'
+import { boostsIn } from '../boosts.ts'
+import { changesIn } from '../changes.ts'
+import { countersIn } from '../counters.ts'
 import type { Database } from '../database.ts'
 import { imagesIn } from '../images.ts'
+import { deviceLoginsIn } from '../device-logins.ts'
+import { identitiesIn, providerLoginsIn } from '../identities.ts'
+import { mailCodesIn } from '../mail-codes.ts'
 import { migrate } from '../migrate.ts'
+import { sessionsIn } from '../sessions.ts'
+import { usedDaysIn } from '../used-days.ts'
 import { defaultBusyTimeoutMs, openForReading, prepareFile } from './connection.ts'
 import { databaseOn, sqliteDialect } from './dialect.ts'
 import { ledgerOn } from './ledger.ts'
@@ -48,6 +57,16 @@ export async function openSqliteStore(options: SqliteOptions): Promise<SqliteSto
       accounts: accountsIn(db),
       keys: apiKeysIn(db),
       images: imagesIn(db),
+      sessions: sessionsIn(db),
+      mailCodes: mailCodesIn(db),
+      identities: identitiesIn(db),
+      providerLogins: providerLoginsIn(db),
+      devices: deviceLoginsIn(db),
+      boosts: boostsIn(db),
+      counters: countersIn(db),
+      audit: auditIn(db),
+      changes: changesIn(db),
+      days: usedDaysIn(db),
       ledger: ledgerOn(writer, db, file),
       async backup(to) {
         await runTask('backup', { file, to })

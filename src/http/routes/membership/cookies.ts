@@ -1,0 +1,38 @@
+/** The cookies that membership sets: the session's, and short-lived words that bind a code or a provider's answer to one browser. */
+import type { Context } from 'koa'
+import { lifetimes, looksLikeSecretWord, mintSecretWord } from '../../../membership/session.ts'
+import type { Services } from '../../../services.ts'
+import { isLoopbackHttp } from '../../origin.ts'
+import { readCookie, sessionCookie } from '../../cookie.ts'
+
+const browserLifeSeconds = 3600
+
+export function giveSession(ctx: Context, { names, origins }: Services, word: string): void {
+  const seconds = lifetimes.web.absoluteMs / 1000
+  ctx.append('set-cookie', sessionCookie(names.cookie, word, seconds, !isLoopbackHttp(origins.site)))
+}
+
+export function takeSession(ctx: Context, { names, origins }: Services): void {
+  ctx.append('set-cookie', sessionCookie(names.cookie, '', 0, !isLoopbackHttp(origins.site)))
+}
+
+/** A purpose of a browser's word. */
+export type Purpose = 'browser' | 'provider'
+
+/** The word this browser keeps, or null. */
+export function wordOf(ctx: Context, { names }: Services, purpose: Purpose): string | null {
+  const word = readCookie(ctx.req.headers.cookie, `${names.slug}_membership_${purpose}`)
+  return word !== null && looksLikeSecretWord(word) ? word : null
+}
+
+/** A fresh word for this browser. */
+export function giveWord(ctx: Context, { names, origins, ids }: Services, purpose: Purpose): string {
+  const word = mintSecretWord((size) => ids.bytes(size))
+  const secure = !isLoopbackHttp(origins.site)
+  ctx.append('set-cookie', sessionCookie(`${names.slug}_membership_${purpose}`, word, browserLifeSeconds, secure))
+  return word
+}
+
+export function takeWord(ctx: Context, { names, origins }: Services, purpose: Purpose): void {
+  ctx.append('set-cookie', sessionCookie(`${names.slug}_membership_${purpose}`, '', 0, !isLoopbackHttp(origins.site)))
+}

@@ -1,0 +1,40 @@
+/** Every membership route stands at two places and speaks JSON that nobody may keep. */
+import type { Router } from '@koa/router'
+import type { Context } from 'koa'
+import { GatewayError } from '../../../errors.ts'
+import { Busy } from '../../../membership/refusal.ts'
+
+export const membershipPrefixes = ['/api/membership', '/api/membership/v1'] as const
+
+type Method = 'get' | 'post' | 'delete'
+
+/** The handler's value is the answer's body; `undefined` means that it has answered itself. */
+export function mount(router: Router, method: Method, path: string, handler: (ctx: Context) => Promise<unknown>): void {
+  for (const prefix of membershipPrefixes) {
+    router[method](prefix + path, async (ctx) => {
+      ctx.set('cache-control', 'no-store')
+      const body = await handler(ctx).catch((error: unknown) => {
+        throw error instanceof Busy ? tooMany(error) : error
+      })
+      if (body !== undefined) ctx.body = body
+    })
+  }
+}
+
+/** An id in the path. */
+export function idOf(ctx: Context): string {
+  return String((ctx as Context & { params: Record<string, string> }).params['id'] ?? '')
+}
+
+function tooMany({ retryAfterMs }: Busy): GatewayError {
+  const retryAfter = Math.ceil(retryAfterMs / 1000)
+  return new GatewayError('rate_limited', {
+    retryAfter,
+    shouldRetry: false,
+    actions: ['retry_later'],
+    message: {
+      en: `Too many attempts. Please try again in ${retryAfter} seconds.`,
+      zh: `尝试次数过多,请在 ${retryAfter} 秒后重试。`,
+    },
+  })
+}

@@ -1,0 +1,179 @@
+/** Sign-in with a third party: OpenID Connect, authorization code with PKCE, by openid-client. */
+import type { Router } from '@koa/router'
+import type { Context } from 'koa'
+import * as oidc from 'openid-client'
+import type { GatewayConfig } from '../../../config.ts'
+import { GatewayError } from '../../../errors.ts'
+import { hashToken } from '../../../membership/api-key.ts'
+import { providerLoginLifeMs } from '../../../membership/identity.ts'
+import type { ProviderClaims } from '../../../membership/sign-in-desk.ts'
+import type { Services } from '../../../services.ts'
+import type { House } from '../../app.ts'
+import { isLoopbackName, ownPath } from '../../origin.ts'
+import { giveWord, takeWord, wordOf } from './cookies.ts'
+import { mount } from './mount.ts'
+import { admit } from './sign-in.ts'
+import { visitorOf } from './visitor.ts'
+
+type ProviderConfig = GatewayConfig['signIn']['providers'][string]
+
+/** Why a sign-in failed, for the page it ends on. */
+type Trouble = 'provider_failed' | 'email_unverified' | 'link_refused' | 'access_denied' | 'account_unavailable'
+
+const afterwards = '/account'
+const timeoutSeconds = 10
+
+export function providerRoutes(router: Router, { services }: House): void {
+  const { config, membership, origins, store, clock, log } = services
+  const known = config.signIn.providers
+  const discovered = new Discovery(known)
+
+  mount(router, 'get', '/auth/providers', async () => ({
+    object: 'list',
+    data: Object.entries(known).map(([id, { name }]) => ({
+      id,
+      name,
+      start_url: `${origins.site}/api/membership/auth/oauth/${id}/start`,
+    })),
+  }))
+
+  mount(router, 'get', '/auth/oauth/:provider/start', async (ctx) => {
+    const { id, provider } = providerOf(ctx, known)
+    await membership.allowances.take('provider-by-network', visitorOf(ctx, services).network, clock.now())
+    const next = typeof ctx.query['next'] === 'string' ? ownPath(ctx.query['next']) : null
+    const invite = typeof ctx.query['invite'] === 'string' ? ctx.query['invite'].slice(0, 64) : null
+    let client: oidc.Configuration
+    try {
+      client = await discovered.of(id)
+    } catch (error) {
+      log.warn({ provider: id, err: error }, 'a sign-in provider cannot be reached')
+      return redirect(ctx, failed('provider_failed'))
+    }
+    // The word is the protocol's state and the browser's cookie at once: an answer is good only where it was asked for.
+    const word = giveWord(ctx, services, 'provider')
+    const nonce = oidc.randomNonce()
+    const verifier = oidc.randomPKCECodeVerifier()
+    await store.providerLogins.put({
+      state: hashToken(word),
+      provider: id,
+      nonce,
+      verifier,
+      next: next ?? afterwards,
+      invite,
+      expiresAt: clock.now() + providerLoginLifeMs,
+    })
+    const url = oidc.buildAuthorizationUrl(client, {
+      redirect_uri: callbackOf(id, services),
+      scope: provider.scopes.join(' '),
+      state: word,
+      nonce,
+      code_challenge: await oidc.calculatePKCECodeChallenge(verifier),
+      code_challenge_method: 'S256',
+    })
+    return redirect(ctx, url.href)
+  })
+
+  mount(router, 'get', '/auth/oauth/:provider/callback', async (ctx) => {
+    const { id } = providerOf(ctx, known)
+    await membership.allowances.take('provider-by-network', visitorOf(ctx, services).network, clock.now())
+    const word = wordOf(ctx, services, 'provider')
+    takeWord(ctx, services, 'provider')
+    if (word === null || ctx.query['state'] !== word) return redirect(ctx, failed('provider_failed'))
+    const login = await store.providerLogins.take(hashToken(word), clock.now())
+    if (login === undefined || login.provider !== id) return redirect(ctx, failed('provider_failed'))
+    if (ctx.query['error'] === 'access_denied') return redirect(ctx, failed('access_denied'))
+    let claims: ProviderClaims
+    try {
+      // From the configured origin, never from the Host header.
+      const url = new URL(`${callbackOf(id, services)}${ctx.search}`)
+      claims = await claimsOf(id, await discovered.of(id), url, { ...login, state: word })
+    } catch (error) {
+      log.warn({ requestId: visitorOf(ctx, services).requestId, provider: id, err: error }, 'a sign-in by provider failed')
+      return redirect(ctx, failed('provider_failed'))
+    }
+    const entered = await membership.signIn.enterByProvider(claims, visitorOf(ctx, services), login.invite)
+    if (entered.kind !== 'signed-in') return redirect(ctx, failed(entered.kind))
+    await admit(ctx, services, entered)
+    return redirect(ctx, login.next)
+  })
+}
+
+/** What each provider says of itself, asked for once; a failure is not remembered. */
+class Discovery {
+  readonly #known: Readonly<Record<string, ProviderConfig>>
+  readonly #found = new Map<string, Promise<oidc.Configuration>>()
+
+  constructor(known: Readonly<Record<string, ProviderConfig>>) {
+    this.#known = known
+  }
+
+  of(id: string): Promise<oidc.Configuration> {
+    const found = this.#found.get(id) ?? this.#ask(id)
+    this.#found.set(id, found)
+    found.catch(() => this.#found.delete(id))
+    return found
+  }
+
+  async #ask(id: string): Promise<oidc.Configuration> {
+    const provider = this.#known[id]
+    if (provider === undefined) throw new GatewayError('not_found')
+    const issuer = new URL(provider.issuer)
+    // Plain http is for a provider on this machine alone; the configuration's check says so too.
+    const plain = issuer.protocol === 'http:' && isLoopbackName(issuer.hostname)
+    return oidc.discovery(
+      issuer,
+      provider.clientId,
+      undefined,
+      provider.clientSecret === null ? oidc.None() : oidc.ClientSecretBasic(provider.clientSecret),
+      { timeout: timeoutSeconds, ...(plain ? { execute: [oidc.allowInsecureRequests] } : {}) },
+    )
+  }
+}
+
+async function claimsOf(
+  provider: string,
+  client: oidc.Configuration,
+  url: URL,
+  login: { readonly verifier: string; readonly nonce: string; readonly state: string },
+): Promise<ProviderClaims> {
+  const tokens = await oidc.authorizationCodeGrant(client, url, {
+    pkceCodeVerifier: login.verifier,
+    expectedNonce: login.nonce,
+    expectedState: login.state,
+    idTokenExpected: true,
+  })
+  const claims = tokens.claims()
+  if (claims === undefined) throw new Error('the provider sent no id token')
+  // Some providers tell the address only when asked for it.
+  const told = typeof claims['email'] === 'string' ? claims : await oidc.fetchUserInfo(client, tokens.access_token, claims.sub)
+  return {
+    provider,
+    subject: claims.sub,
+    email: typeof told['email'] === 'string' ? told['email'] : null,
+    emailVerified: told['email_verified'] === true,
+  }
+}
+
+function providerOf(
+  ctx: Context,
+  known: Readonly<Record<string, ProviderConfig>>,
+): { readonly id: string; readonly provider: ProviderConfig } {
+  const { provider: id = '' } = (ctx as Context & { params: Record<string, string> }).params
+  const provider = Object.hasOwn(known, id) ? known[id] : undefined
+  if (provider === undefined) throw new GatewayError('not_found')
+  return { id, provider }
+}
+
+function callbackOf(id: string, { origins }: Services): string {
+  return `${origins.site}/api/membership/auth/oauth/${id}/callback`
+}
+
+function failed(trouble: Trouble): string {
+  return `/sign-in?error=${trouble}`
+}
+
+function redirect(ctx: Context, to: string): void {
+  ctx.status = 302
+  ctx.set('location', to)
+  ctx.body = ''
+}

@@ -1,0 +1,186 @@
+/** Signing in and out, by mail code and password; changing the password; leaving. */
+import type { Router } from '@koa/router'
+import type { Context } from 'koa'
+import { GatewayError, invalidRequest } from '../../../errors.ts'
+import type { Account } from '../../../membership/account.ts'
+import { hashToken } from '../../../membership/api-key.ts'
+import { maskEmail } from '../../../membership/audit.ts'
+import { codeLifeMs, resendAfterMs } from '../../../membership/mail-code.ts'
+import { passwordLength } from '../../../membership/password-rules.ts'
+import type { AskForCode, SignedIn, TrySignIn } from '../../../membership/sign-in-desk.ts'
+import type { Services } from '../../../services.ts'
+import type { House } from '../../app.ts'
+import { readJson } from '../../body.ts'
+import { readCookie } from '../../cookie.ts'
+import { giveSession, giveWord, takeSession, takeWord, wordOf } from './cookies.ts'
+import { optionalTextField, passwordField, textField } from './fields.ts'
+import { mount } from './mount.ts'
+import { toSessionRecord } from './sessions.ts'
+import { refuseForeignPages, requireCookie, requireSession, sessionOf, visitorOf } from './visitor.ts'
+
+/** Longer than any code and any address. */
+const codeChars = 64
+const emailChars = 320
+
+export function signInRoutes(router: Router, { services }: House): void {
+  const { membership, config, credentials, store } = services
+  const { signIn } = membership
+
+  const body = (ctx: Context): Promise<Record<string, unknown>> => readJson(ctx.req, config.limits.otherBodyBytes)
+
+  mount(router, 'post', '/auth/otp/start', async (ctx) => {
+    refuseForeignPages(ctx, services)
+    const email = textField(await body(ctx), 'email', { max: emailChars })
+    // The browser keeps its word, so that a second code replaces the first.
+    const browser = wordOf(ctx, services, 'browser') ?? giveWord(ctx, services, 'browser')
+    return toSent(await signIn.askForCode(email, browser, visitorOf(ctx, services)))
+  })
+
+  mount(router, 'post', '/auth/sign-up', async (ctx) => {
+    refuseForeignPages(ctx, services)
+    const sent = await body(ctx)
+    const email = textField(sent, 'email', { max: emailChars })
+    const password = passwordField(sent, 'password')
+    const browser = wordOf(ctx, services, 'browser') ?? giveWord(ctx, services, 'browser')
+    return toSent(await signIn.askForCode(email, browser, visitorOf(ctx, services), password))
+  })
+
+  mount(router, 'post', '/auth/otp/verify', async (ctx) => {
+    refuseForeignPages(ctx, services)
+    const sent = await body(ctx)
+    const email = textField(sent, 'email', { max: emailChars })
+    const code = textField(sent, 'code', { max: codeChars }).replaceAll(/[\s-]/g, '')
+    const invite = optionalTextField(sent, 'invite', { max: 64 })
+    // Without the browser's word no code can be right; a made-up one keeps the way, and its time, the same.
+    const browser = wordOf(ctx, services, 'browser') ?? ''
+    const tried = await signIn.enterCode(email, code, browser, visitorOf(ctx, services), invite)
+    const { account, created, invited } = await admit(ctx, services, tried)
+    takeWord(ctx, services, 'browser')
+    return { ok: true, account, created, invited }
+  })
+
+  mount(router, 'post', '/auth/sign-in', async (ctx) => {
+    refuseForeignPages(ctx, services)
+    const sent = await body(ctx)
+    const email = textField(sent, 'email', { max: emailChars })
+    const password = passwordField(sent, 'password')
+    const { account } = await admit(ctx, services, await signIn.enterPassword(email, password, visitorOf(ctx, services)))
+    return { ok: true, account }
+  })
+
+  mount(router, 'post', '/auth/sign-out', async (ctx) => {
+    const member = await requireSession(ctx, services)
+    await store.sessions.end(member.account.id, member.credential.id)
+    credentials.forgetAccount(member.account.id)
+    await membership.note('signed_out', member.account.id, visitorOf(ctx, services), { session: member.credential.id })
+    if (member.credential.kind === 'cookie') takeSession(ctx, services)
+    return { ok: true }
+  })
+
+  mount(router, 'get', '/auth/session', async (ctx) => {
+    const member = await requireSession(ctx, services)
+    const session = await sessionOf(member, services)
+    const record = await store.accounts.findForSignIn(member.account.id)
+    return {
+      account: toAccountRecord(member.account, record?.passwordHash != null),
+      session: toSessionRecord(session, session.id),
+    }
+  })
+
+  mount(router, 'post', '/auth/password', async (ctx) => {
+    const member = await requireCookie(ctx, services)
+    const sent = await body(ctx)
+    const password = passwordField(sent, 'password')
+    const current = sent['current'] === undefined || sent['current'] === null ? null : passwordField(sent, 'current')
+    const session = await sessionOf(member, services)
+    const changed = await signIn.changePassword(session, current, password, visitorOf(ctx, services))
+    if (changed.kind === 'wrong') throw new GatewayError('invalid_credentials')
+    if (changed.kind === 'password') throw badPassword(changed.why)
+    giveSession(ctx, services, changed.word)
+    return { ok: true, ended_sessions: changed.endedSessions }
+  })
+
+  mount(router, 'post', '/auth/delete-account', async (ctx) => {
+    const member = await requireCookie(ctx, services)
+    const sent = await body(ctx)
+    const confirm = textField(sent, 'confirm', { max: emailChars })
+    if (confirm.trim().toLowerCase() !== member.account.email)
+      throw invalidRequest("'confirm' must be the account's own mail address.", 'confirm')
+    const current = sent['current'] === undefined || sent['current'] === null ? null : passwordField(sent, 'current')
+    const result = await signIn.deleteAccount(await sessionOf(member, services), current, visitorOf(ctx, services))
+    if (result === 'wrong') throw new GatewayError('invalid_credentials')
+    takeSession(ctx, services)
+    return { ok: true, deleted: true }
+  })
+}
+
+/** Sets the session's cookie, and ends the session that the browser had before: a sign-in never goes on with an old value. */
+export async function admit(ctx: Context, services: Services, tried: TrySignIn): Promise<AccountNews> {
+  if (tried.kind !== 'signed-in') throw new GatewayError('invalid_credentials')
+  await endFormer(ctx, services)
+  giveSession(ctx, services, tried.word)
+  return newsOf(tried)
+}
+
+async function endFormer(ctx: Context, { names, store, credentials }: Services): Promise<void> {
+  const former = readCookie(ctx.req.headers.cookie, names.cookie)
+  const found = former === null ? undefined : await store.sessions.findByHash(hashToken(former))
+  if (found === undefined) return
+  await store.sessions.end(found.account.id, found.session.id)
+  credentials.forgetAccount(found.account.id)
+}
+
+export interface AccountNews {
+  readonly account: Record<string, unknown>
+  readonly created: boolean
+  readonly invited: boolean
+}
+
+function newsOf({ account, hasPassword, created, invited }: SignedIn): AccountNews {
+  return { account: toAccountRecord(account, hasPassword), created, invited }
+}
+
+export function toAccountRecord(account: Account, hasPassword: boolean): Record<string, unknown> {
+  return {
+    id: account.id,
+    email: account.email,
+    email_masked: maskEmail(account.email),
+    plan: account.plan,
+    has_password: hasPassword,
+    created_at: new Date(account.createdAt).toISOString(),
+  }
+}
+
+function toSent(asked: AskForCode): Record<string, unknown> {
+  if (asked.kind === 'address') throw badAddress(asked.why)
+  if (asked.kind === 'password') throw badPassword(asked.why)
+  return { ok: true, sent: true, expires_in: codeLifeMs / 1000, resend_after: resendAfterMs / 1000 }
+}
+
+function badAddress(why: 'malformed' | 'blocked'): GatewayError {
+  return why === 'malformed'
+    ? invalidRequest("'email' is not a mail address.", 'email')
+    : new GatewayError('invalid_request', {
+        param: 'email',
+        message: {
+          en: 'Addresses of this mail provider cannot sign up here. Please use another one.',
+          zh: '此邮箱服务商的地址无法在此注册,请换用其他邮箱。',
+        },
+      })
+}
+
+function badPassword(why: 'short' | 'long' | 'common'): GatewayError {
+  const { min, max } = passwordLength
+  const message = {
+    short: {
+      en: `The password is too short: at least ${min} characters, better 15.`,
+      zh: `密码太短:至少 ${min} 个字符,建议 15 个以上。`,
+    },
+    long: { en: `The password is too long: at most ${max} characters.`, zh: `密码太长:最多 ${max} 个字符。` },
+    common: {
+      en: 'This password is one of those tried first. Please choose another one.',
+      zh: '此密码过于常见,请换一个。',
+    },
+  }[why]
+  return new GatewayError('invalid_request', { param: 'password', message })
+}

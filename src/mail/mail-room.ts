@@ -1,0 +1,154 @@
+/**
+ * The mail room: a bounded queue in front of an SMTP server, or of a folder of `.eml` files where none is configured. Nobody waits for it:
+ * whether a message was sent, and how long that took, is for the log alone. The log has neither addresses nor texts.
+ */
+import { mkdirSync } from 'node:fs'
+import { rename, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { createTransport } from 'nodemailer'
+import type { Logger } from 'pino'
+import type { Message } from './messages.ts'
+
+export interface MailRoomOptions {
+  /** `smtp://user:password@host:port` or `smtps://…`; null writes files. */
+  readonly smtpUrl: string | null
+  readonly from: string
+  /** Where files go. */
+  readonly outbox: string
+  readonly log: Logger
+  readonly ids: { next(prefix: string, now: number): string }
+  readonly clock: { now(): number }
+}
+
+export interface Letter extends Message {
+  readonly to: string
+}
+
+/** More than this many waiting letters are dropped, with a line in the log: the way out is blocked. */
+const queueLimit = 1_000
+const atOnce = 2
+const tries = 3
+const pauseMs = 1_000
+const timeoutMs = 15_000
+
+type Send = (letter: Letter, id: string) => Promise<void>
+
+export class MailRoom {
+  readonly #options: MailRoomOptions
+  readonly #send: Send
+  readonly #closeTransport: () => void
+  readonly #queue: Letter[] = []
+  readonly #running = new Set<Promise<void>>()
+  readonly #idle: (() => void)[] = []
+  #closing = false
+
+  constructor(options: MailRoomOptions) {
+    this.#options = options
+    const { smtpUrl } = options
+    const way = smtpUrl === null ? toFolder(options) : toServer(smtpUrl, options.from)
+    this.#send = way.send
+    this.#closeTransport = way.close
+    if (smtpUrl === null) options.log.info({ outbox: options.outbox }, 'no SMTP server is configured: mail goes to files')
+  }
+
+  /** Returns at once. */
+  post(letter: Letter): void {
+    const { log } = this.#options
+    if (this.#closing || this.#queue.length >= queueLimit) {
+      log.error({ subject: letter.kind }, 'a mail was dropped: too many are waiting')
+      return
+    }
+    this.#queue.push(letter)
+    this.#next()
+  }
+
+  /** Resolves when nothing is waiting or under way. */
+  async settled(): Promise<void> {
+    if (this.#queue.length === 0 && this.#running.size === 0) return
+    await new Promise<void>((resolve) => this.#idle.push(resolve))
+  }
+
+  /** Sends what is waiting, for a while at most. */
+  async close(waitMs = 5_000): Promise<void> {
+    this.#closing = true
+    let timer: NodeJS.Timeout | undefined
+    const patience = new Promise<void>((resolve) => {
+      timer = setTimeout(resolve, waitMs)
+    })
+    await Promise.race([this.settled(), patience])
+    clearTimeout(timer)
+    this.#closeTransport()
+  }
+
+  #next(): void {
+    while (this.#running.size < atOnce) {
+      const letter = this.#queue.shift()
+      if (letter === undefined) break
+      const run = this.#deliver(letter).finally(() => {
+        this.#running.delete(run)
+        this.#next()
+      })
+      this.#running.add(run)
+    }
+    if (this.#queue.length === 0 && this.#running.size === 0) for (const resolve of this.#idle.splice(0)) resolve()
+  }
+
+  async #deliver(letter: Letter): Promise<void> {
+    const { log, ids, clock } = this.#options
+    const id = ids.next('mail_', clock.now())
+    for (let attempt = 1; ; attempt++) {
+      try {
+        await this.#send(letter, id)
+        log.info({ mail: id, subject: letter.kind }, 'a mail was sent')
+        return
+      } catch (error) {
+        // An SMTP error quotes addresses: only its code is for the log.
+        const reason = (error as { code?: unknown; responseCode?: unknown }).responseCode ?? (error as { code?: unknown }).code
+        if (attempt === tries || this.#closing) {
+          log.error({ mail: id, subject: letter.kind, reason: String(reason ?? 'unknown') }, 'a mail could not be sent')
+          return
+        }
+        await new Promise<void>((resolve) => setTimeout(resolve, pauseMs * attempt).unref())
+      }
+    }
+  }
+}
+
+function toServer(url: string, from: string): { readonly send: Send; readonly close: () => void } {
+  const transport = createTransport(url, {
+    from,
+    pool: true,
+    connectionTimeout: timeoutMs,
+    greetingTimeout: timeoutMs,
+    socketTimeout: timeoutMs,
+  } as Parameters<typeof createTransport>[1])
+  return {
+    async send({ to, subject, text }) {
+      // An object, so that no comma or bracket in an address is taken for a list of them.
+      await transport.sendMail({
+        from,
+        to: { name: '', address: to },
+        subject,
+        text,
+        disableFileAccess: true,
+        disableUrlAccess: true,
+      })
+    },
+    close: () => transport.close(),
+  }
+}
+
+function toFolder({ from, outbox }: MailRoomOptions): { readonly send: Send; readonly close: () => void } {
+  const transport = createTransport({ streamTransport: true, buffer: true, newline: 'unix' })
+  return {
+    async send({ to, subject, text }, id) {
+      mkdirSync(outbox, { recursive: true, mode: 0o700 })
+      const { message } = await transport.sendMail({ from, to: { name: '', address: to }, subject, text })
+      const file = join(outbox, `${id}.eml`)
+      // Whoever watches the folder sees whole files only.
+      await writeFile(`${file}.part`, message as Buffer, { mode: 0o600 })
+      await rename(`${file}.part`, file)
+    },
+    close: () => undefined,
+  }
+}

@@ -1,0 +1,66 @@
+/** The audit log: one record for each thing that matters to an account's security. No secrets, no whole addresses. */
+
+export type AuditEvent =
+  | 'account_created'
+  | 'signed_in'
+  | 'sign_in_failed'
+  | 'signed_out'
+  | 'session_ended'
+  | 'password_changed'
+  | 'provider_linked'
+  | 'key_made'
+  | 'key_revoked'
+  | 'device_approved'
+  | 'device_denied'
+  | 'device_signed_in'
+  | 'plan_changed'
+  | 'account_disabled'
+  | 'account_enabled'
+  | 'account_deleted'
+
+export interface AuditRecord {
+  /** `aud_` + 26 characters, time-sortable. */
+  readonly id: string
+  /** Null where nobody knows whose account was meant. */
+  readonly account: string | null
+  readonly event: AuditEvent
+  readonly at: number
+  /** The caller's address, masked; null for what the operator did. */
+  readonly address: string | null
+  readonly requestId: string | null
+  /** Small and harmless: the method, a key's id and name, a plan. */
+  readonly detail: Readonly<Record<string, string | number | boolean | null>> | null
+}
+
+export interface AuditQuery {
+  readonly account?: string
+  readonly event?: AuditEvent
+  /** Only records older than this id. Newest first. */
+  readonly before?: string
+  readonly since?: number
+  readonly limit: number
+}
+
+export interface Audit {
+  record(record: AuditRecord): Promise<void>
+  list(query: AuditQuery): Promise<readonly AuditRecord[]>
+  /** Deletes records from before `at`, at most `limit`; returns how many. */
+  sweep(at: number, limit: number): Promise<number>
+}
+
+/** An address as a log may keep it: enough to recognise a network by, not a person. */
+export function maskAddress(address: string): string {
+  if (address.includes(':')) {
+    const groups = address.split('::')[0]?.split(':').slice(0, 3) ?? []
+    return `${groups.join(':')}::x`
+  }
+  const cut = address.lastIndexOf('.')
+  return cut === -1 ? address : `${address.slice(0, cut)}.x`
+}
+
+/** `a***@example.com`: enough for its owner. */
+export function maskEmail(email: string | null): string | null {
+  if (email === null) return null
+  const at = email.lastIndexOf('@')
+  return `${email.slice(0, 1)}***${email.slice(at)}`
+}

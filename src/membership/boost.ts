@@ -1,0 +1,78 @@
+/**
+ * Boosts: credits beside the plan. A member checks in once a day, is paid for invitations, and takes part in rushes; an operator may grant.
+ *
+ * Each boost is decided by one conditional statement that writes a *claim*, and delivered by the ledger under the claim's own id, which
+ * may be repeated: whatever dies between the two, the next sweep delivers, and nothing is delivered twice.
+ */
+import type { PackKind } from './ledger.ts'
+import type { Pool } from './product.ts'
+
+export interface Claim {
+  /** Also the pack's id; made of what it is for, so that a second claim is the same claim. */
+  readonly id: string
+  readonly account: string
+  readonly kind: PackKind
+  readonly pool: Pool
+  readonly credits: number
+  readonly at: number
+  readonly expiresAt: number
+}
+
+export interface Rush {
+  /** `rush_` + 26 characters. */
+  readonly id: string
+  readonly packs: number
+  readonly pool: Pool
+  /** Of each pack. */
+  readonly credits: number
+  /** How long a pack lasts once it is taken. */
+  readonly packMs: number
+  readonly startsAt: number
+  readonly endsAt: number
+}
+
+export interface RushState extends Rush {
+  readonly remaining: number
+}
+
+export interface NewInvite {
+  readonly invited: string
+  readonly inviter: string
+  /** Keyed hashes of the two persons. */
+  readonly person: Uint8Array
+  readonly inviterPerson: Uint8Array
+  readonly at: number
+}
+
+export interface PayableInvite {
+  readonly invited: string
+  readonly inviter: string
+  readonly decidedAt: number
+}
+
+export interface Boosts {
+  /** False when there is such a claim already. */
+  claim(claim: Claim): Promise<boolean>
+  hasClaim(id: string): Promise<boolean>
+  /** Takes one pack of a rush: false when it is not open, has none left, or the claim exists. One step. */
+  grab(claim: Claim, rush: string): Promise<boolean>
+  /** Claims made before `before` of which the ledger may not have been told. */
+  undelivered(before: number, limit: number): Promise<readonly Claim[]>
+  delivered(id: string): Promise<void>
+
+  openRush(rush: Rush, at: number): Promise<void>
+  /** The one that is open, else the next one. */
+  currentRush(now: number): Promise<RushState | undefined>
+
+  /** The account's code; `fresh` becomes it where it has none. Undefined where `fresh` is taken: mint another. */
+  inviteCode(account: string, fresh: string): Promise<string | undefined>
+  inviterOf(code: string): Promise<{ readonly account: string; readonly email: string | null } | undefined>
+  /** False when this person was invited before, is the inviter, or stands above the inviter in the chain of invitations. */
+  recordInvite(invite: NewInvite): Promise<boolean>
+  /** Decides on invites whose invited account has had its first charged turn: payable, or above the inviter's monthly number. */
+  decideInvites(now: number, monthStart: number, perMonth: number): Promise<void>
+  payableInvites(limit: number): Promise<readonly PayableInvite[]>
+  invitePaid(invited: string): Promise<void>
+  /** How many invitations were paid to this account since. */
+  credited(inviter: string, since: number): Promise<number>
+}

@@ -1,0 +1,71 @@
+/** Mail addresses: what we take for one, and which of them are one person's. */
+import { createHmac } from 'node:crypto'
+import { disposableDomains } from './disposable-domains.ts'
+
+export interface AddressRules {
+  /** `a+b@x` and `a@x`, and at Gmail any dots, are one person. */
+  readonly mergeAliases: boolean
+  readonly blockedDomains: readonly string[]
+  readonly blockDisposable: boolean
+}
+
+export type AddressVerdict =
+  | { readonly kind: 'good'; readonly address: string }
+  | { readonly kind: 'malformed' }
+  /** Its domain may not sign up here. */
+  | { readonly kind: 'blocked' }
+
+const localPart = /^[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+(\.[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+)*$/
+const label = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/
+
+/**
+ * Normalised: composed (NFKC), lower case, trimmed. Only plain ASCII addresses are taken: a look-alike letter could make one person's
+ * address look like another's.
+ */
+export function judgeAddress(text: string, rules: AddressRules): AddressVerdict {
+  if (text.length > 320) return { kind: 'malformed' }
+  // A sign that only becomes an `@` by normalising is somebody trying.
+  if (text.split('@').length !== 2) return { kind: 'malformed' }
+  const address = text.trim().normalize('NFKC').toLowerCase()
+  const [local = '', domain = '', ...more] = address.split('@')
+  const labels = domain.split('.')
+  const plain =
+    more.length === 0 &&
+    address.length <= 254 &&
+    local.length <= 64 &&
+    localPart.test(local) &&
+    // The first account of a fresh installation lives at this machine.
+    (labels.length >= 2 || domain === 'localhost') &&
+    labels.every((part) => label.test(part)) &&
+    /[a-z]/.test(labels.at(-1) ?? '')
+  if (!plain) return { kind: 'malformed' }
+  return isBlocked(domain, rules) ? { kind: 'blocked' } : { kind: 'good', address }
+}
+
+function isBlocked(domain: string, { blockedDomains, blockDisposable }: AddressRules): boolean {
+  const within = (list: Iterable<string>): boolean => {
+    for (const blocked of list) if (domain === blocked || domain.endsWith(`.${blocked}`)) return true
+    return false
+  }
+  return within(blockedDomains.map((name) => name.toLowerCase())) || (blockDisposable && within(disposableDomains))
+}
+
+/** Whose dots mean nothing. */
+const dotless = new Set(['gmail.com', 'googlemail.com'])
+
+/** One person's addresses come out the same. */
+export function canonicalAddress(address: string, mergeAliases: boolean): string {
+  if (!mergeAliases) return address
+  const at = address.lastIndexOf('@')
+  const domain = address.slice(at + 1)
+  const [base = ''] = address.slice(0, at).split('+')
+  if (dotless.has(domain)) return `${base.replaceAll('.', '')}@gmail.com`
+  return `${base}@${domain}`
+}
+
+/** A keyed hash that stands for a person wherever boosts are counted; it tells nothing without the installation's secret. */
+export function personOf(secret: Uint8Array, address: string, mergeAliases: boolean): Buffer {
+  return createHmac('sha256', secret)
+    .update(`person\0${canonicalAddress(address, mergeAliases)}`)
+    .digest()
+}

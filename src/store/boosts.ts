@@ -1,0 +1,195 @@
+/** Boost claims, rushes and invitations on SQL. */
+import { sql } from 'kysely'
+import type { Selectable } from 'kysely'
+import type { Boosts, Claim } from '../membership/boost.ts'
+import type { Database } from './database.ts'
+import type { BoostClaimTable } from './membership-schema.ts'
+
+export function boostsIn({ read, write }: Database): Boosts {
+  return {
+    async claim(claim) {
+      const row = await write
+        .insertInto('boost_claim')
+        .values({ ...toRow(claim), rush: null, granted: 0 })
+        .onConflict((conflict) => conflict.column('id').doNothing())
+        .returning('id')
+        .executeTakeFirst()
+      return row !== undefined
+    },
+
+    async hasClaim(id) {
+      return (await read.selectFrom('boost_claim').select('id').where('id', '=', id).executeTakeFirst()) !== undefined
+    },
+
+    async grab(claim, rush) {
+      // The rush's state, its number and the claim's being new are one statement's business: nothing can come between.
+      const { rows } = await sql<{ id: string }>`
+        insert into boost_claim (id, account, kind, pool, credits, rush, at, expires_at, granted)
+        select ${claim.id}, ${claim.account}, ${claim.kind}, ${claim.pool}, ${claim.credits}, rush.id, ${claim.at}, ${claim.expiresAt}, 0
+        from rush
+        where rush.id = ${rush} and rush.starts_at <= ${claim.at} and rush.ends_at > ${claim.at}
+          and (select count(*) from boost_claim as taken where taken.rush = rush.id) < rush.packs
+        on conflict (id) do nothing
+        returning id
+      `.execute(write)
+      return rows.length > 0
+    },
+
+    async undelivered(before, limit) {
+      const rows = await read
+        .selectFrom('boost_claim')
+        .selectAll()
+        .where('granted', '=', 0)
+        .where('at', '<', before)
+        .orderBy('at')
+        .limit(limit)
+        .execute()
+      return rows.map(toClaim)
+    },
+
+    async delivered(id) {
+      await write.updateTable('boost_claim').set({ granted: 1 }).where('id', '=', id).execute()
+    },
+
+    async openRush(rush, at) {
+      await write
+        .insertInto('rush')
+        .values({
+          id: rush.id,
+          packs: rush.packs,
+          pool: rush.pool,
+          credits: rush.credits,
+          pack_ms: rush.packMs,
+          starts_at: rush.startsAt,
+          ends_at: rush.endsAt,
+          opened_at: at,
+        })
+        .execute()
+    },
+
+    async currentRush(now) {
+      const row = await read
+        .selectFrom('rush')
+        .selectAll()
+        .select((select) =>
+          select
+            .selectFrom('boost_claim')
+            .select((count) => count.fn.countAll<number>().as('taken'))
+            .whereRef('boost_claim.rush', '=', 'rush.id')
+            .as('taken'),
+        )
+        .where('ends_at', '>', now)
+        .orderBy('starts_at')
+        .orderBy('id')
+        .limit(1)
+        .executeTakeFirst()
+      if (row === undefined) return undefined
+      return {
+        id: row.id,
+        packs: row.packs,
+        pool: row.pool,
+        credits: row.credits,
+        packMs: row.pack_ms,
+        startsAt: row.starts_at,
+        endsAt: row.ends_at,
+        remaining: Math.max(0, row.packs - Number(row.taken ?? 0)),
+      }
+    },
+
+    async inviteCode(account, fresh) {
+      const known = await read.selectFrom('invite_code').select('code').where('account', '=', account).executeTakeFirst()
+      if (known !== undefined) return known.code
+      await write
+        .insertInto('invite_code')
+        .values({ account, code: fresh })
+        .onConflict((conflict) => conflict.doNothing())
+        .execute()
+      const made = await read.selectFrom('invite_code').select('code').where('account', '=', account).executeTakeFirst()
+      return made?.code
+    },
+
+    async inviterOf(code) {
+      return read
+        .selectFrom('invite_code')
+        .innerJoin('account', 'account.id', 'invite_code.account')
+        .select(['invite_code.account', 'account.email'])
+        .where('code', '=', code)
+        .where('account.status', '=', 'active')
+        .executeTakeFirst()
+    },
+
+    async recordInvite({ invited, inviter, person, inviterPerson, at }) {
+      if (invited === inviter) return false
+      // The chain upwards: who invited the inviter, who invited them, and so on. Whoever stands in it cannot come in again below.
+      const { rows } = await sql<{ invited: string }>`
+        insert into invite (invited, inviter, person, inviter_person, state, created_at)
+        select ${invited}, ${inviter}, ${person}, ${inviterPerson}, 'pending', ${at}
+        where ${person} <> ${inviterPerson}
+          and not exists (
+            with recursive above (person) as (
+              select inviter_person from invite where person = ${inviterPerson}
+              union
+              select invite.inviter_person from invite join above on invite.person = above.person
+            )
+            select 1 from above where above.person = ${person}
+          )
+        on conflict do nothing
+        returning invited
+      `.execute(write)
+      return rows.length > 0
+    },
+
+    async decideInvites(now, monthStart, perMonth) {
+      const due = await read.selectFrom('invite').select('invited').where('state', '=', 'due').limit(100).execute()
+      for (const { invited } of due) {
+        await sql`
+          update invite set decided_at = ${now}, state = case
+            when (
+              select count(*) from invite as earlier
+              where earlier.inviter = invite.inviter and earlier.decided_at >= ${monthStart} and earlier.state in ('payable', 'paid')
+            ) < ${perMonth} then 'payable' else 'capped' end
+          where invited = ${invited} and state = 'due'
+        `.execute(write)
+      }
+    },
+
+    async payableInvites(limit) {
+      const rows = await read
+        .selectFrom('invite')
+        .select(['invited', 'inviter', 'decided_at'])
+        .where('state', '=', 'payable')
+        .limit(limit)
+        .execute()
+      return rows.map(({ invited, inviter, decided_at: decidedAt }) => ({ invited, inviter, decidedAt: decidedAt ?? 0 }))
+    },
+
+    async invitePaid(invited) {
+      await write
+        .updateTable('invite')
+        .set({ state: 'paid' })
+        .where('invited', '=', invited)
+        .where('state', '=', 'payable')
+        .execute()
+    },
+
+    async credited(inviter, since) {
+      const row = await read
+        .selectFrom('invite')
+        .select((select) => select.fn.countAll<number>().as('credited'))
+        .where('inviter', '=', inviter)
+        .where('decided_at', '>=', since)
+        .where('state', 'in', ['payable', 'paid'])
+        .executeTakeFirst()
+      return Number(row?.credited ?? 0)
+    },
+  }
+}
+
+function toRow({ id, account, kind, pool, credits, at, expiresAt }: Claim) {
+  return { id, account, kind, pool, credits, at, expires_at: expiresAt }
+}
+
+function toClaim(row: Selectable<BoostClaimTable>): Claim {
+  const { id, account, kind, pool, credits, at, expires_at: expiresAt } = row
+  return { id, account, kind, pool, credits, at, expiresAt }
+}

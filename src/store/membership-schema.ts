@@ -1,0 +1,147 @@
+/** The tables of sign-in, devices, boosts and the audit log, as kysely sees them. Instants are milliseconds, flags 0 or 1, hashes bytes. */
+import type { Generated } from 'kysely'
+import type { AuditEvent } from '../membership/audit.ts'
+import type { DeviceState } from '../membership/device-login.ts'
+import type { PackKind } from '../membership/ledger.ts'
+import type { Pool } from '../membership/product.ts'
+import type { SessionKind, SessionMethod } from '../membership/session.ts'
+
+export interface MembershipSchema {
+  readonly session: SessionTable
+  readonly account_change: AccountChangeTable
+  readonly mail_code: MailCodeTable
+  readonly identity: IdentityTable
+  readonly provider_login: ProviderLoginTable
+  readonly device_login: DeviceLoginTable
+  readonly invite_code: InviteCodeTable
+  readonly invite: InviteTable
+  readonly rush: RushTable
+  readonly boost_claim: BoostClaimTable
+  readonly counter: CounterTable
+  readonly audit: AuditTable
+}
+
+export interface SessionTable {
+  id: string
+  account: string
+  kind: SessionKind
+  method: SessionMethod
+  hash: Uint8Array
+  client: string | null
+  address: string | null
+  created_at: number
+  last_used_at: number
+  /** The end whatever happens; the idle end is reckoned from `last_used_at`. */
+  expires_at: number
+}
+
+/** Which accounts' credentials changed, in order: how other processes learn what to forget. */
+export interface AccountChangeTable {
+  seq: Generated<number>
+  account: string
+}
+
+export interface MailCodeTable {
+  browser: Uint8Array
+  address: string
+  code_hash: Uint8Array
+  /** A password to be the account's once the code is entered. */
+  password_hash: string | null
+  attempts: number
+  created_at: number
+  expires_at: number
+}
+
+export interface IdentityTable {
+  provider: string
+  subject: string
+  account: string
+  created_at: number
+}
+
+export interface ProviderLoginTable {
+  state: Uint8Array
+  provider: string
+  nonce: string
+  verifier: string
+  next: string
+  invite: string | null
+  expires_at: number
+}
+
+export interface DeviceLoginTable {
+  code_hash: Uint8Array
+  user_code: string
+  client: string
+  client_version: string | null
+  hostname: string | null
+  address: string
+  network: string
+  state: DeviceState
+  account: string | null
+  interval_seconds: number
+  polled_at: number | null
+  /** Whether the last poll came too early. */
+  hurried: number
+  started_at: number
+  expires_at: number
+}
+
+export interface InviteCodeTable {
+  account: string
+  code: string
+}
+
+export interface InviteTable {
+  invited: string
+  inviter: string
+  /** Keyed hashes of the persons, so that aliases of one address count once and outlive a deleted account. */
+  person: Uint8Array
+  inviter_person: Uint8Array
+  /** `due` from the invited account's first charged turn; then `payable` or `capped`, and `paid` once both packs are granted. */
+  state: 'pending' | 'due' | 'payable' | 'capped' | 'paid'
+  created_at: number
+  decided_at: number | null
+}
+
+export interface RushTable {
+  id: string
+  packs: number
+  pool: Pool
+  credits: number
+  /** How long a pack lasts from the moment it is taken. */
+  pack_ms: number
+  starts_at: number
+  ends_at: number
+  opened_at: number
+}
+
+/** A decision to grant a pack; the ledger is told after it, under the same id, as often as needed. */
+export interface BoostClaimTable {
+  id: string
+  account: string
+  kind: PackKind
+  pool: Pool
+  credits: number
+  rush: string | null
+  at: number
+  expires_at: number
+  granted: number
+}
+
+export interface CounterTable {
+  subject: string
+  count: number
+  resets_at: number
+}
+
+export interface AuditTable {
+  id: string
+  account: string | null
+  event: AuditEvent
+  at: number
+  address: string | null
+  request_id: string | null
+  /** JSON, or null. */
+  detail: string | null
+}

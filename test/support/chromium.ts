@@ -1,46 +1,65 @@
-/** Chromium for tests of the website: the system's own, without a sandbox where it runs as root, and without calls to anywhere. */
-import { accessSync, constants } from 'node:fs'
+/** A real browser for tests of the website: the system's Chromium, watched for everything a page must not do. */
+import axe from 'axe-core'
+import type { AxeResults } from 'axe-core'
 import { chromium } from 'playwright-core'
-import type { Browser } from 'playwright-core'
+import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core'
+import type { Test } from 'tap'
+import { requireProgram } from './real-parts.ts'
 
-const places = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome']
+const flags = [
+  '--no-sandbox', // tests may run as root, where Chromium has none
+  '--disable-quic',
+  '--no-first-run',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
+  '--disable-dev-shm-usage',
+]
 
-/** The browser's path, or null where there is none. */
-export function browserPath(): string | null {
-  return places.find(isRunnable) ?? null
+/** Undefined where there is no Chromium: then the test is skipped with the reason, and fails on CI. */
+export async function openChromium(t: Test): Promise<Browser | undefined> {
+  const executablePath = requireProgram(t, 'chromium', 'chromium-browser', 'google-chrome')
+  if (executablePath === undefined) return undefined
+  const browser = await launch(executablePath)
+  t.teardown(() => browser.close())
+  return browser
 }
 
-/**
- * Why browser tests cannot run here, or false. A developer without Chromium skips them and reads why; in CI nothing is skipped:
- * there the launch fails and says what is missing.
- */
-export function noBrowser(): string | false {
-  if (browserPath() !== null || process.env['CI'] === 'true') return false
-  return `no Chromium at ${places.join(', ')}`
+export function launch(executablePath: string): Promise<Browser> {
+  return chromium.launch({ executablePath, args: flags })
 }
 
-export async function openBrowser(): Promise<Browser> {
-  const executablePath = browserPath()
-  if (executablePath === null) throw new Error(`Chromium is needed at one of ${places.join(', ')}; apt-get install chromium.`)
-  return chromium.launch({
-    executablePath,
-    args: [
-      '--no-sandbox',
-      '--disable-quic',
-      '--no-first-run',
-      '--disable-background-networking',
-      '--disable-component-update',
-      '--disable-sync',
-      '--disable-dev-shm-usage',
-    ],
+export interface Visitor {
+  readonly context: BrowserContext
+  readonly page: Page
+  /** What went wrong in the browser so far: errors of scripts, refusals of the content policy, requests to other sites. */
+  readonly problems: readonly string[]
+}
+
+/** Somebody with a browser of their own: no cookies but theirs. */
+export async function visitor(browser: Browser, site: string, options: BrowserContextOptions = {}): Promise<Visitor> {
+  const context = await browser.newContext({ baseURL: site, locale: 'en-GB', viewport: { width: 1280, height: 800 }, ...options })
+  context.setDefaultTimeout(15_000)
+  const page = await context.newPage()
+  const problems: string[] = []
+  page.on('pageerror', (error) => problems.push(`script: ${error.message}`))
+  page.on('console', (message) => {
+    // A refused call is told by the browser as an error too; those are answers, and the page shows them.
+    if (message.type() === 'error' && !message.text().startsWith('Failed to load resource')) problems.push(message.text())
+    if (/Content Security Policy|Trusted ?Type/i.test(message.text())) problems.push(message.text())
   })
+  context.on('request', (request) => {
+    if (!request.url().startsWith(`${site}/`) && !request.url().startsWith('data:'))
+      problems.push(`left the site: ${request.url()}`)
+  })
+  return { context, page, problems }
 }
 
-function isRunnable(path: string): boolean {
-  try {
-    accessSync(path, constants.X_OK)
-    return true
-  } catch {
-    return false
-  }
+/** What axe finds that keeps somebody from using the page: its serious and critical rules, one line each. */
+export async function barriers(page: Page): Promise<string[]> {
+  await page.evaluate(axe.source)
+  const results = (await page.evaluate('axe.run()')) as AxeResults
+  return results.violations
+    .filter(({ impact }) => impact === 'serious' || impact === 'critical')
+    .map(({ id, nodes }) => `${id}: ${nodes.map(({ html, failureSummary }) => `${html} ${failureSummary ?? ''}`).join(' | ')}`)
 }

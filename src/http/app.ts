@@ -13,6 +13,10 @@ import { mcpRoutes } from './routes/mcp.ts'
 import { membershipRoutes } from './routes/membership/routes.ts'
 import { modelRoutes } from './routes/models.ts'
 import { operationRoutes } from './routes/operations.ts'
+import { loadAssets } from '../pages/assets.ts'
+import { commonHeaders } from './page-headers.ts'
+import { assetRoutes } from './routes/assets.ts'
+import { missingPage, pageRoutes } from './routes/pages.ts'
 import { planRoutes } from './routes/plans.ts'
 
 /** What the routes are built from. */
@@ -35,10 +39,15 @@ export function createApp(house: House): Koa {
   mcpRoutes(router, house)
   imageRoutes(router, house)
   planRoutes(router, house)
+  const assets = loadAssets()
+  assetRoutes(router, assets)
+  pageRoutes(router, house, assets)
+  app.use(commonHeaders(house.services))
   membershipRoutes(router, house)
   app.use(door(house.services))
   app.use(cors())
   app.use(router.routes())
+  app.use(missingPage(house, assets))
   app.use(refuseUnknown(router))
   return app
 }

@@ -1,0 +1,55 @@
+/** What a browser is told about our pages: what they may load and run, and who may frame, open or watch them. */
+import type { Middleware } from 'koa'
+import type { Services } from '../services.ts'
+
+const powers = [
+  'accelerometer',
+  'camera',
+  'display-capture',
+  'geolocation',
+  'gyroscope',
+  'hid',
+  'magnetometer',
+  'microphone',
+  'midi',
+  'payment',
+  'serial',
+  'usb',
+  'xr-spatial-tracking',
+]
+
+/** The headers of a page. Scripts and styles come from our files alone, and no script may turn text into markup. */
+export function pageHeaders({ origins }: Services): Record<string, string> {
+  // Pictures the models draw are served from the API's origin, which may be another than the site's.
+  const pictures = origins.base === origins.site ? "'self'" : `'self' ${origins.base}`
+  return {
+    'content-security-policy': [
+      "default-src 'none'",
+      "script-src 'self'",
+      "style-src 'self'",
+      `img-src ${pictures}`,
+      "connect-src 'self'",
+      "form-action 'self'",
+      "frame-ancestors 'none'",
+      "base-uri 'none'",
+      "require-trusted-types-for 'script'",
+      "trusted-types 'none'",
+    ].join('; '),
+    'cross-origin-opener-policy': 'same-origin',
+    'cross-origin-resource-policy': 'same-origin',
+    'permissions-policy': powers.map((power) => `${power}=()`).join(', '),
+    'x-frame-options': 'DENY',
+  }
+}
+
+/** The headers of every answer, page or not. */
+export function commonHeaders({ origins }: Services): Middleware {
+  return (ctx, next) => {
+    // On the raw response, because a streamed answer is written past Koa.
+    ctx.res.setHeader('x-content-type-options', 'nosniff')
+    ctx.res.setHeader('referrer-policy', 'same-origin')
+    // Known only once the server listens, and the same ever after.
+    if (origins.site.startsWith('https:')) ctx.res.setHeader('strict-transport-security', 'max-age=31536000')
+    return next()
+  }
+}

@@ -1,0 +1,108 @@
+/** The website: each page by its path, in the reader's language, for those it is for; failures as pages, not as envelopes. */
+import type { Router } from '@koa/router'
+import type { Context, Middleware } from 'koa'
+import { GatewayError } from '../../errors.ts'
+import type { Account } from '../../membership/account.ts'
+import type { Assets } from '../../pages/assets.ts'
+import { isLanguage, preferredLanguage } from '../../pages/language.ts'
+import type { Language } from '../../pages/language.ts'
+import { drawPage } from '../../pages/layout.ts'
+import type { Page, Scene, View } from '../../pages/page.ts'
+import { pages } from '../../pages/pages.ts'
+import { returnPath } from '../../pages/return-path.ts'
+import { texts } from '../../pages/texts/texts.ts'
+import { failureView } from '../../pages/views/failure.ts'
+import type { Services } from '../../services.ts'
+import type { House } from '../app.ts'
+import { readCookie } from '../cookie.ts'
+import { exchangeOf } from '../door.ts'
+import { toFailure } from '../../exchange/outcome.ts'
+import { pageHeaders } from '../page-headers.ts'
+
+const aYear = 31_536_000
+
+export function pageRoutes(router: Router, { services }: House, assets: Assets): void {
+  for (const page of pages) {
+    router.get(page.path, async (ctx) => {
+      if (isLanguage(ctx.query['lang'])) return remember(ctx, ctx.query['lang'], services)
+      await answer(ctx, page, services, assets)
+    })
+  }
+}
+
+/** Whoever asks for a page that is not there, with a browser, gets a page that says so. */
+export function missingPage({ services }: House, assets: Assets): Middleware {
+  return async (ctx, next) => {
+    const wantsPage = (ctx.method === 'GET' || ctx.method === 'HEAD') && ctx.get('accept').includes('text/html')
+    if (!wantsPage || /^\/(v1|api|assets)(\/|$)/.test(ctx.path)) return next()
+    const scene = sceneOf(ctx, await viewerOf(ctx, services).catch(() => null), services, assets)
+    show(ctx, scene, failureView(scene, new GatewayError('not_found'), exchangeOf(ctx, 'query', services).id))
+  }
+}
+
+async function answer(ctx: Context, page: Page, services: Services, assets: Assets): Promise<void> {
+  let scene = sceneOf(ctx, null, services, assets)
+  try {
+    scene = { ...scene, viewer: await viewerOf(ctx, services) }
+    if (page.for === 'members' && scene.viewer === null) return goTo(ctx, signInFirst(ctx))
+    if (page.for === 'guests' && scene.viewer !== null) return goTo(ctx, returnPath(ctx.query['next']))
+    show(ctx, scene, page.view(scene))
+  } catch (thrown) {
+    const failure = toFailure(thrown)
+    const x = exchangeOf(ctx, 'query', services)
+    if (failure.code === 'internal_error') services.observe.requestFailed(x, failure)
+    show(ctx, scene, failureView(scene, failure, x.id))
+  }
+}
+
+function show(ctx: Context, scene: Scene, view: View): void {
+  ctx.status = view.status ?? 200
+  ctx.type = 'text/html; charset=utf-8'
+  ctx.set(pageHeaders(scene.services))
+  // Every page says who is signed in, so none may be kept for another reader, or for this one after signing out.
+  ctx.set('cache-control', 'private, no-store')
+  ctx.set('content-language', scene.language === 'zh' ? 'zh-CN' : 'en')
+  ctx.vary('accept-language, cookie')
+  ctx.body = drawPage(scene, view)
+}
+
+function sceneOf(ctx: Context, viewer: Account | null, services: Services, assets: Assets): Scene {
+  const language = languageOf(ctx, services)
+  const { path } = ctx
+  const query = new URLSearchParams(ctx.querystring)
+  return { services, t: texts[language], language, viewer, path, query, asset: assets.url }
+}
+
+/** The account whose cookie came along. Reading pages needs no proof of origin: another site can link here, but cannot read the answer. */
+async function viewerOf(ctx: Context, { names, credentials }: Services): Promise<Account | null> {
+  const token = readCookie(ctx.headers.cookie, names.cookie)
+  const found = token === null ? null : await credentials.resolve(token)
+  return found?.kind === 'cookie' ? found.account : null
+}
+
+function languageOf(ctx: Context, { names }: Services): Language {
+  // The choice of a language is no secret and no credential: of two cookies either will do.
+  const chosen = new RegExp(`(?:^|;\\s*)${names.slug}_language=(\\w+)`).exec(ctx.headers.cookie ?? '')?.[1]
+  return isLanguage(chosen) ? chosen : preferredLanguage(ctx.headers['accept-language'])
+}
+
+/** `?lang=zh` is kept in a cookie and taken out of the address, so that the address can be passed on to readers of either language. */
+function remember(ctx: Context, language: Language, { names, origins }: Services): void {
+  const secure = origins.site.startsWith('https:') ? '; Secure' : ''
+  ctx.append('set-cookie', `${names.slug}_language=${language}; Max-Age=${aYear}; Path=/; SameSite=Lax; HttpOnly${secure}`)
+  const query = new URLSearchParams(ctx.querystring)
+  query.delete('lang')
+  goTo(ctx, ctx.path + (query.size > 0 ? `?${query}` : ''))
+}
+
+function signInFirst(ctx: Context): string {
+  const here = ctx.path + (ctx.querystring === '' ? '' : `?${ctx.querystring}`)
+  return `/sign-in?${new URLSearchParams({ next: returnPath(here) })}`
+}
+
+function goTo(ctx: Context, path: string): void {
+  ctx.status = 303
+  ctx.set('location', path)
+  ctx.set('cache-control', 'no-store')
+  ctx.body = ''
+}

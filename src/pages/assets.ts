@@ -1,0 +1,53 @@
+/**
+ * The site's own files: stylesheet, scripts, icon. Read once, at start. All of them live under one content hash, so that modules import
+ * each other by plain relative paths and every address can be cached for good.
+ */
+import { createHash } from 'node:crypto'
+import { readdirSync, readFileSync } from 'node:fs'
+import { brotliCompressSync, gzipSync } from 'node:zlib'
+
+export interface Asset {
+  readonly type: string
+  readonly plain: Buffer
+  readonly br: Buffer
+  readonly gzip: Buffer
+}
+
+export interface Assets {
+  readonly hash: string
+  /** By file name. */
+  readonly files: ReadonlyMap<string, Asset>
+  readonly url: (name: string) => string
+}
+
+const types: Readonly<Record<string, string>> = {
+  css: 'text/css; charset=utf-8',
+  js: 'text/javascript; charset=utf-8',
+  svg: 'image/svg+xml',
+}
+
+/** Reads `browser/`, which stands beside this file in the checkout and in the package alike. */
+export function loadAssets(folder = new URL('./browser/', import.meta.url)): Assets {
+  const names = readdirSync(folder).filter((name) => extensionOf(name) in types)
+  const digest = createHash('sha256')
+  const files = new Map<string, Asset>()
+  for (const name of names.sort()) {
+    const plain = readFileSync(new URL(name, folder))
+    digest.update(name).update('\0').update(plain)
+    const type = types[extensionOf(name)] ?? 'application/octet-stream'
+    files.set(name, { type, plain, br: brotliCompressSync(plain), gzip: gzipSync(plain) })
+  }
+  const hash = digest.digest('base64url').slice(0, 12)
+  return {
+    hash,
+    files,
+    url(name) {
+      if (!files.has(name)) throw new Error(`The site has no file '${name}' in its browser folder.`)
+      return `/assets/${hash}/${name}`
+    },
+  }
+}
+
+function extensionOf(name: string): string {
+  return name.slice(name.lastIndexOf('.') + 1)
+}

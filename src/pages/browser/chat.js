@@ -1,0 +1,296 @@
+/** The chat: one conversation, streamed over `/v1/chat/completions` with the cookie of this site. */
+import { Conversation } from './conversation.js'
+import { eventsOf } from './event-stream.js'
+import { nameCopyButtons, renderMarkdown, safeUrl } from './markdown.js'
+import { element, Failure, failureNotice, failureOf, figure, fill, find, isEnvelope, page, texts } from './page.js'
+
+const words = texts.chat
+const conversation = new Conversation(page.account)
+const scroll = find('[data-scroll]')
+const list = find('[data-messages]')
+const empty = find('[data-empty]')
+const status = find('[data-status]')
+const form = find('[data-composer]')
+const input = find('#message')
+const model = find('#model')
+const sendButton = find('[data-send]')
+const stopButton = find('[data-stop]')
+const modelKey = `model:${page.account}`
+
+/** The running turn's abort controller, null between turns. */
+let running = null
+
+nameCopyButtons(texts.common.copy)
+if (page.models.some(({ id }) => id === localStorage.getItem(modelKey))) model.value = localStorage.getItem(modelKey)
+model.addEventListener('change', () => localStorage.setItem(modelKey, model.value))
+for (const message of conversation.messages) list.append(bubble(message).node)
+settle()
+
+form.addEventListener('submit', (event) => {
+  event.preventDefault()
+  const text = input.value.trim()
+  if (text === '' || running !== null) return
+  input.value = ''
+  grow()
+  const message = conversation.add({ role: 'user', content: text })
+  list.append(bubble(message).node)
+  void answer()
+})
+
+input.addEventListener('input', grow)
+input.addEventListener('keydown', (event) => {
+  // While an input method composes (Chinese, Japanese …), Enter chooses a word.
+  if (event.key !== 'Enter' || event.shiftKey || event.isComposing) return
+  event.preventDefault()
+  form.requestSubmit()
+})
+document.addEventListener('keydown', (event) => {
+  if (event.key === 'Escape') running?.abort()
+})
+stopButton.addEventListener('click', () => running?.abort())
+find('[data-new]').addEventListener('click', () => {
+  running?.abort()
+  conversation.clear()
+  list.replaceChildren()
+  settle()
+  input.focus()
+})
+for (const button of document.querySelectorAll('[data-suggestion]')) {
+  button.addEventListener('click', () => {
+    input.value = button.textContent.trim()
+    form.requestSubmit()
+  })
+}
+
+async function answer() {
+  const chosen = page.models.find(({ id }) => id === model.value) ?? { id: model.value, name: model.value, capabilities: [] }
+  const message = { role: 'assistant', content: '', reasoning: '', model: chosen.name }
+  const view = bubble(message)
+  view.think()
+  list.append(view.node)
+  running = new AbortController()
+  settle()
+  toEnd()
+  try {
+    const finish = await stream(chosen, running.signal, (delta) => {
+      message.content += delta.content
+      message.reasoning += delta.reasoning
+      view.update()
+    })
+    view.end(finish)
+    status.textContent = words.finished
+  } catch (thrown) {
+    const stopped = thrown instanceof DOMException && thrown.name === 'AbortError'
+    if (stopped) {
+      view.end({ note: words.stopped })
+      status.textContent = words.stopped
+    } else {
+      const failure = thrown instanceof Failure ? thrown : brokenOff()
+      message.failed = message.content === ''
+      view.fail(failure)
+    }
+  } finally {
+    running = null
+    if (message.content !== '') conversation.add(message)
+    settle()
+  }
+}
+
+/** @throws {Failure} as the service told it, also in the middle of a stream */
+async function stream({ id, capabilities }, signal, take) {
+  const whole = capabilities.includes('search') && !capabilities.includes('chat')
+  let response
+  try {
+    response = await fetch('/v1/chat/completions', {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({
+        model: id,
+        messages: conversation.toRequest(),
+        stream: !whole,
+        ...(whole ? {} : { stream_options: { include_usage: true } }),
+      }),
+      signal,
+    })
+  } catch (error) {
+    if (signal.aborted) throw error
+    throw new Failure(0, null, null)
+  }
+  if (!response.ok) throw failureOf(response, await response.json().catch(() => null))
+  if (!(response.headers.get('content-type') ?? '').startsWith('text/event-stream')) {
+    const { choices, usage } = await response.json()
+    take({ content: choices[0].message.content ?? '', reasoning: '' })
+    return { reason: choices[0].finish_reason, usage }
+  }
+  const finish = { reason: null, usage: null }
+  for await (const event of eventsOf(response)) {
+    // After the first byte a failure can only come as an event; its status is the one its code has in the catalogue.
+    if (isEnvelope(event)) throw new Failure(page.statuses[event.code] ?? response.status, event, null)
+    const choice = event.choices?.[0]
+    finish.usage = event.usage ?? finish.usage
+    finish.reason = choice?.finish_reason ?? finish.reason
+    const { content, reasoning_content: reasoning } = choice?.delta ?? {}
+    if (content || reasoning) take({ content: content ?? '', reasoning: reasoning ?? '' })
+  }
+  if (finish.reason === null) throw brokenOff()
+  return finish
+}
+
+function brokenOff() {
+  const failure = new Failure(0, null, null)
+  failure.message = words.broken
+  return failure
+}
+
+/** One message on the page, and how it changes while it is written. */
+function bubble(message) {
+  const body = element('div', { class: 'prose' })
+  const foot = element('p', { class: 'message-foot' })
+  const fromMember = message.role === 'user'
+  const name = element('p', { class: 'message-name' }, fromMember ? words.you : (message.model ?? ''))
+  const node = element('li', { class: `message ${fromMember ? 'mine' : 'theirs'}` }, name, body, foot)
+  let due = false
+
+  const draw = () => {
+    due = false
+    const near = scroll.scrollHeight - scroll.scrollTop - scroll.clientHeight < 120
+    body.replaceChildren(...contentOf(message))
+    if (near && running !== null) toEnd()
+  }
+  draw()
+  if (!fromMember && message.content !== '') foot.replaceChildren(copyButton(message))
+
+  return {
+    node,
+    think() {
+      body.replaceChildren(
+        element(
+          'p',
+          { class: 'thinking' },
+          element('span', { class: 'unseen' }, words.thinking),
+          ...[1, 2, 3].map(() => element('i')),
+        ),
+      )
+    },
+    update() {
+      // Once a frame is as often as anybody can see.
+      if (due) return
+      due = true
+      requestAnimationFrame(draw)
+    },
+    end({ reason = null, usage = null, note = null }) {
+      draw()
+      const told = note ?? { length: words.cut, content_filter: words.filtered }[reason]
+      foot.replaceChildren(
+        ...[
+          message.content !== '' && copyButton(message),
+          usage !== null &&
+            element(
+              'span',
+              {},
+              fill(words.tokens, { input: figure(usage.prompt_tokens), output: figure(usage.completion_tokens) }),
+            ),
+          told !== undefined && element('span', { class: 'badge warn' }, told),
+        ].filter(Boolean),
+      )
+    },
+    fail(failure) {
+      draw()
+      foot.replaceChildren()
+      const retry = element('button', { class: 'button quiet small', type: 'button' }, words.retry)
+      const notice = failureNotice(failure)
+      notice.append(retry)
+      retry.addEventListener('click', () => {
+        if (running !== null) return
+        if (conversation.messages.at(-1) === message) conversation.messages.pop()
+        node.remove()
+        void answer()
+      })
+      foot.after(notice)
+      if (running !== null) toEnd()
+    },
+  }
+}
+
+function copyButton({ content }) {
+  return element(
+    'button',
+    {
+      class: 'link-button',
+      type: 'button',
+      async onclick(event) {
+        const button = event.currentTarget
+        await navigator.clipboard.writeText(content).then(
+          () => (button.textContent = words.copied),
+          () => undefined,
+        )
+      },
+    },
+    words.copy,
+  )
+}
+
+function contentOf({ role, content, reasoning = '' }) {
+  if (role === 'user') return [element('p', { class: 'as-typed' }, content)]
+  const found = searchDocument(content)
+  if (found !== null) return searchAnswer(found)
+  const thoughts =
+    reasoning === ''
+      ? []
+      : [
+          element(
+            'details',
+            { class: 'fold' },
+            element('summary', {}, words.reasoning),
+            element('div', { class: 'as-typed sub' }, reasoning),
+          ),
+        ]
+  return [...thoughts, renderMarkdown(content, { imageOrigins: page.origins })]
+}
+
+/** The search product answers with a JSON document; it is shown as what it means. */
+function searchDocument(content) {
+  if (!content.startsWith('{')) return null
+  try {
+    const value = JSON.parse(content)
+    return value?.schema === page.searchSchema && Array.isArray(value.results) ? value : null
+  } catch {
+    return null
+  }
+}
+
+function searchAnswer({ answer: text, results }) {
+  return [
+    renderMarkdown(text ?? '', { imageOrigins: page.origins }),
+    results.length > 0 && element('p', { class: 'label' }, words.sources),
+    element(
+      'ol',
+      { class: 'sources' },
+      ...results.map(({ title, url, snippet }) => {
+        const href = safeUrl(url)
+        return element(
+          'li',
+          {},
+          href === null ? title : element('a', { href, target: '_blank', rel: 'noopener noreferrer nofollow' }, title),
+          href !== null && element('span', { class: 'sub' }, ` ${new URL(href).host}`),
+          snippet && element('p', { class: 'sub' }, snippet),
+        )
+      }),
+    ),
+  ].filter(Boolean)
+}
+
+function settle() {
+  empty.hidden = list.childElementCount > 0
+  sendButton.hidden = running !== null
+  stopButton.hidden = running === null
+}
+
+function toEnd() {
+  scroll.scrollTop = scroll.scrollHeight
+}
+
+function grow() {
+  input.style.height = 'auto'
+  input.style.height = `${Math.min(input.scrollHeight + 2, 220)}px`
+}

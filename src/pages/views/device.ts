@@ -1,0 +1,41 @@
+/** `/device`: compare and approve a sign-in that was started elsewhere. Opening the link approves nothing. */
+import { html } from '../html.ts'
+import { memberOf } from '../page.ts'
+import type { Scene, View } from '../page.ts'
+
+export function deviceView(scene: Scene): View {
+  const { t, query } = scene
+  const viewer = memberOf(scene)
+  const given = (query.get('user_code') ?? '').toUpperCase()
+  const code = /^[A-Z0-9]{4}-?[A-Z0-9]{4}$/.test(given) ? given : ''
+  return {
+    title: t.device.title,
+    main: html`<section class="shell centre">
+      <div class="card pad device">
+        <h1>${t.device.title}</h1>
+        <form data-form="lookup" novalidate ${code !== '' && html`hidden`}>
+          <p class="lead">${t.device.enterLead}</p>
+          <div class="field">
+            <label for="user-code">${t.device.code}</label>
+            <input
+              class="code"
+              id="user-code"
+              name="user_code"
+              value="${code}"
+              maxlength="9"
+              autocomplete="off"
+              autocapitalize="characters"
+              spellcheck="false"
+              placeholder="XXXX-XXXX"
+              required
+            />
+          </div>
+          <div class="form-end"><button class="button block">${t.device.next}</button></div>
+        </form>
+        <div data-outcome role="status">${code !== '' && html`<p class="sub loading">${t.device.looking}</p>`}</div>
+        <div data-request></div>
+      </div>
+    </section>`,
+    script: { name: 'device.js', texts: { device: t.device }, data: { code, account: viewer.email ?? viewer.id } },
+  }
+}

@@ -1,0 +1,269 @@
+/** `/docs`: how to connect each tool, with the reader's own addresses in the snippets. */
+import { catalogue } from '../../errors.ts'
+import { codeBlock } from '../code-block.ts'
+import { html } from '../html.ts'
+import type { Html } from '../html.ts'
+import { fill } from '../page.ts'
+import type { Scene, View } from '../page.ts'
+import { snippets } from '../snippets.ts'
+
+interface Chapter {
+  readonly id: string
+  readonly title: string
+  readonly sections: readonly { readonly id: string; readonly title: string; readonly content: Html }[]
+}
+
+export function docsView(scene: Scene): View {
+  const { t } = scene
+  const chapters = [start(scene), sdks(scene), editors(scene), apps(scene), commandLine(scene), rules(scene)]
+  return {
+    title: t.docs.title,
+    description: t.docs.lead,
+    main: html`<div class="shell docs">
+      <nav class="toc" aria-label="${t.docs.onThisPage}">
+        <p class="label">${t.docs.onThisPage}</p>
+        <ul>
+          ${chapters.map(
+            ({ id, title, sections }) =>
+              html`<li>
+                <a href="#${id}">${title}</a>
+                <ul>
+                  ${sections.map((section) => html`<li><a href="#${section.id}">${section.title}</a></li>`)}
+                </ul>
+              </li>`,
+          )}
+        </ul>
+      </nav>
+      <div class="docs-body">
+        <header class="page-head">
+          <div>
+            <h1>${t.docs.title}</h1>
+            <p class="lead">${t.docs.lead}</p>
+          </div>
+        </header>
+        ${chapters.map(
+          ({ id, title, sections }) =>
+            html`<section class="chapter" aria-labelledby="${id}">
+              <h2 id="${id}">${title}</h2>
+              ${sections.map(
+                (section) =>
+                  html`<section aria-labelledby="${section.id}">
+                    <h3 id="${section.id}">${section.title}</h3>
+                    ${section.content}
+                  </section>`,
+              )}
+            </section>`,
+        )}
+      </div>
+    </div>`,
+  }
+}
+
+function start(scene: Scene): Chapter {
+  const { t, services, viewer } = scene
+  const { origins, names } = services
+  const code = snippets(services)
+  return {
+    id: 'start',
+    title: t.docs.start,
+    sections: [
+      {
+        id: 'addresses',
+        title: t.docs.baseUrl,
+        content: html`<dl class="facts">
+            <dt>${t.docs.baseUrl}</dt>
+            <dd><code>${origins.base}/v1</code></dd>
+            <dt>${t.docs.toolServer}</dt>
+            <dd><code>${origins.base}/v1/mcp</code></dd>
+            <dt>${t.docs.yourKey}</dt>
+            <dd>
+              <code>${names.keyPrefix}…</code>
+              <a class="button small" href="${viewer === null ? '/sign-in?next=/keys' : '/keys'}">${t.docs.makeKey}</a>
+            </dd>
+          </dl>
+          <p>${t.docs.envText}</p>
+          ${codeBlock(scene, 'shell', code.env)}`,
+      },
+      { id: 'models', title: t.docs.models, content: modelList(scene) },
+    ],
+  }
+}
+
+function modelList({ t, services }: Scene): Html {
+  const path = `GET ${services.origins.base}/v1/models`
+  return html`<p>${fill(t.docs.modelsText, { path })}</p>
+    <ul class="chips">
+      ${services.products.all.map(({ id, name }) => html`<li><code>${id}</code> ${name}</li>`)}
+    </ul>`
+}
+
+function sdks(scene: Scene): Chapter {
+  const { t, services } = scene
+  const { names } = services
+  const code = snippets(services)
+  const image = {
+    id: 'images',
+    title: 'Images',
+    content: html`<p>${t.docs.imageText}</p>
+      ${code.image !== null && codeBlock(scene, 'shell', code.image)}`,
+  }
+  return {
+    id: 'sdks',
+    title: t.docs.sdks,
+    sections: [
+      {
+        id: 'curl',
+        title: 'curl',
+        content: html`<p>${t.docs.curlText}</p>
+          ${codeBlock(scene, 'shell', code.curl)}`,
+      },
+      {
+        id: 'python',
+        title: 'OpenAI · Python',
+        content: html`<p>${t.docs.pythonText}</p>
+          ${codeBlock(scene, 'python', code.python)}`,
+      },
+      {
+        id: 'javascript',
+        title: 'OpenAI · JavaScript',
+        content: html`<p>${t.docs.jsText}</p>
+          ${codeBlock(scene, 'javascript', code.javascript)}`,
+      },
+      ...(code.image === null ? [] : [image]),
+      {
+        id: 'search',
+        title: 'web_search',
+        content: html`<p>${fill(t.docs.searchText, { schema: names.searchSchema, model: names.searchModel })}</p>
+          ${codeBlock(scene, 'shell', code.search)}`,
+      },
+    ],
+  }
+}
+
+function editors(scene: Scene): Chapter {
+  const { t, services } = scene
+  const code = snippets(services)
+  const tool = `mcp__${services.names.mcpServer}__web_search`
+  return {
+    id: 'editors',
+    title: t.docs.editors,
+    sections: [
+      {
+        id: 'claude-code',
+        title: 'Claude Code',
+        content: html`<p>${fill(t.docs.claudeText, { tool })}</p>
+          ${codeBlock(scene, '.mcp.json', code.claude)}
+          <p>${t.docs.claudeOr}</p>
+          ${codeBlock(scene, 'shell', code.claudeShell)}`,
+      },
+      {
+        id: 'cursor',
+        title: 'Cursor',
+        content: html`<p>${t.docs.cursorMcp}</p>
+          ${codeBlock(scene, '.cursor/mcp.json', code.cursor)}
+          <p>${t.docs.cursorModels}</p>`,
+      },
+      {
+        id: 'vscode',
+        title: 'VS Code',
+        content: html`<p>${t.docs.vscodeText}</p>
+          ${codeBlock(scene, '.vscode/mcp.json', code.vscode)}`,
+      },
+      {
+        id: 'codex',
+        title: 'Codex',
+        content: html`<p>${t.docs.codexText}</p>
+          ${codeBlock(scene, 'config.toml', code.codex)}`,
+      },
+    ],
+  }
+}
+
+function apps(scene: Scene): Chapter {
+  const { t, services } = scene
+  const code = snippets(services)
+  return {
+    id: 'apps',
+    title: t.docs.apps,
+    sections: [
+      {
+        id: 'open-webui',
+        title: 'Open WebUI',
+        content: html`<p>${t.docs.openWebUiText}</p>
+          ${codeBlock(scene, 'shell', code.openWebUi)}`,
+      },
+      {
+        id: 'librechat',
+        title: 'LibreChat',
+        content: html`<p>${t.docs.libreChatText}</p>
+          ${codeBlock(scene, 'librechat.yaml', code.libreChat)}`,
+      },
+    ],
+  }
+}
+
+function commandLine(scene: Scene): Chapter {
+  const { t, services } = scene
+  const code = snippets(services)
+  return {
+    id: 'cli',
+    title: t.docs.cli,
+    sections: [
+      {
+        id: 'cli-login',
+        title: services.names.slug,
+        content: html`<p>${fill(t.docs.cliText, { command: services.names.slug })}</p>
+          ${codeBlock(scene, 'shell', code.cli)}
+          <p>${t.docs.deviceText}</p>
+          ${codeBlock(scene, 'shell · device', code.device)}`,
+      },
+    ],
+  }
+}
+
+function rules({ t, language, services }: Scene): Chapter {
+  const codes = Object.entries(catalogue).slice(0, 12)
+  return {
+    id: 'rules',
+    title: t.docs.errors,
+    sections: [
+      {
+        id: 'errors',
+        title: t.docs.errorCode,
+        content: html`<p>${t.docs.errorsText}</p>
+          <div class="table-box card" tabindex="0" role="region" aria-label="${t.docs.errors}">
+            <table>
+              <thead>
+                <tr>
+                  <th scope="col">${t.docs.errorCode}</th>
+                  <th scope="col">${t.docs.errorStatus}</th>
+                  <th scope="col">${t.docs.errorMeaning}</th>
+                </tr>
+              </thead>
+              <tbody>
+                ${codes.map(
+                  ([code, { status, en, zh }]) =>
+                    html`<tr>
+                      <th scope="row"><code>${code}</code></th>
+                      <td>${status}</td>
+                      <td>${withoutBlanks(language === 'zh' ? zh : en)}</td>
+                    </tr>`,
+                )}
+              </tbody>
+            </table>
+          </div>`,
+      },
+      {
+        id: 'limits',
+        title: t.docs.limits,
+        content: html`<p>${fill(t.docs.limitsText, { header: services.names.requestIdHeader })}</p>
+          <p>${t.docs.idempotency}</p>`,
+      },
+    ],
+  }
+}
+
+/** The catalogue's sentence without the part that is filled in for one request. */
+function withoutBlanks(text: string): string {
+  return text.replace(/[^.。]*\{\w+\}[.。]?/, '').replace(/[::]\s*$/, '.') || text.replace(/[::]?\s*\{\w+\}/, '')
+}

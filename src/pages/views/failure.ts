@@ -1,0 +1,21 @@
+/** A failure, as a page: what happened, and the way on. */
+import type { GatewayError } from '../../errors.ts'
+import { html } from '../html.ts'
+import type { Scene, View } from '../page.ts'
+
+export function failureView({ t, language }: Scene, failure: GatewayError, requestId: string): View {
+  const missing = failure.code === 'not_found'
+  const title = missing ? t.failure.notFoundTitle : t.failure.title
+  const said = language === 'zh' ? failure.messageZh : failure.message
+  return {
+    title,
+    status: failure.status,
+    main: html`<section class="shell failure-page">
+      <p class="big-number" aria-hidden="true">${failure.status}</p>
+      <h1>${title}</h1>
+      <p class="lead">${missing ? t.failure.notFound : said}</p>
+      <p><a class="button" href="/">${t.failure.home}</a></p>
+      <p class="reference">${t.failure.reference}: <code>${requestId}</code></p>
+    </section>`,
+  }
+}

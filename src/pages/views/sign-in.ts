@@ -1,0 +1,171 @@
+/** `/sign-in`: mail code, password, sign-up, providers. */
+import { html } from '../html.ts'
+import type { Html } from '../html.ts'
+import { fill } from '../page.ts'
+import type { Scene, View } from '../page.ts'
+import { returnPath } from '../return-path.ts'
+
+type Way = 'code' | 'password' | 'sign-up'
+
+export function signInView(scene: Scene): View {
+  const { t, query } = scene
+  const next = returnPath(query.get('next'))
+  const invite = inviteFrom(query)
+  const title = invite === '' ? t.signIn.title : t.signIn.titleInvited
+  const lead = invite === '' ? (query.has('next') ? t.signIn.leadNext : t.signIn.lead) : t.signIn.leadInvited
+  return {
+    title,
+    main: html`<section class="shell split">
+      <div class="card pad sign-in">
+        <h1>${title}</h1>
+        <p class="sub">${lead}</p>
+        ${query.has('error') && html`<p class="notice bad" role="alert">${t.signIn.providerFailed}</p>`}
+        <div class="tabs" role="tablist" aria-label="${t.signIn.ways}">
+          ${tab('code', t.signIn.byCode, true)} ${tab('password', t.signIn.byPassword)} ${tab('sign-up', t.signIn.signUp)}
+        </div>
+        ${panel('code', true, codeForms(scene, invite))} ${panel('password', false, passwordForm(scene))}
+        ${panel('sign-up', false, signUpForms(scene, invite))} ${providers(scene, next, invite)}
+      </div>
+      <aside class="sign-in-aside" aria-label="${t.signIn.asideTitle}">
+        <h2>${t.signIn.asideTitle}</h2>
+        <ul class="ticks">
+          ${t.signIn.aside.map((line) => html`<li>${line}</li>`)}
+        </ul>
+      </aside>
+    </section>`,
+    script: { name: 'sign-in.js', texts: { signIn: t.signIn }, data: { next } },
+  }
+}
+
+/** An invitation comes in a link, so only what can be one is repeated on the page. */
+function inviteFrom(query: URLSearchParams): string {
+  const invite = query.get('invite') ?? ''
+  return /^[\w-]{1,64}$/.test(invite) ? invite : ''
+}
+
+function tab(way: Way, label: string, selected = false): Html {
+  return html`<button
+    type="button"
+    role="tab"
+    id="tab-${way}"
+    aria-controls="panel-${way}"
+    aria-selected="${selected ? 'true' : 'false'}"
+    tabindex="${selected ? 0 : -1}"
+  >
+    ${label}
+  </button>`
+}
+
+function panel(way: Way, selected: boolean, content: Html): Html {
+  return html`<div role="tabpanel" id="panel-${way}" aria-labelledby="tab-${way}" ${!selected && html`hidden`}>${content}</div>`
+}
+
+function codeForms(scene: Scene, invite: string): Html {
+  const { t } = scene
+  return html`<form data-form="otp-start" novalidate>
+      ${emailField(scene, 'code')} ${inviteField(scene, invite, 'code')}
+      <div class="form-end"><button class="button block">${t.signIn.sendCode}</button></div>
+      <div data-outcome></div>
+    </form>
+    ${codeForm(scene, 'otp-verify')}`
+}
+
+function codeForm({ t }: Scene, name: string): Html {
+  return html`<form data-form="${name}" novalidate hidden>
+    <p class="notice" data-sent></p>
+    <div class="field">
+      <label for="${name}-code">${t.signIn.code}</label>
+      <input
+        class="code"
+        id="${name}-code"
+        name="code"
+        inputmode="numeric"
+        autocomplete="one-time-code"
+        pattern="[0-9]{6}"
+        maxlength="6"
+        required
+      />
+    </div>
+    <div class="form-end"><button class="button block">${t.signIn.verify}</button></div>
+    <div data-outcome></div>
+    <p class="form-links">
+      <button class="link-button" type="button" data-again disabled>${t.signIn.again}</button>
+      <button class="link-button" type="button" data-back>${t.signIn.otherAddress}</button>
+    </p>
+  </form>`
+}
+
+function passwordForm(scene: Scene): Html {
+  const { t } = scene
+  return html`<form data-form="password" novalidate>
+    ${emailField(scene, 'password')}
+    <div class="field">
+      <label for="password-password">${t.signIn.password}</label>
+      <input id="password-password" name="password" type="password" autocomplete="current-password" required />
+    </div>
+    <div class="form-end"><button class="button block">${t.signIn.signInButton}</button></div>
+    <div data-outcome></div>
+  </form>`
+}
+
+function signUpForms(scene: Scene, invite: string): Html {
+  const { t } = scene
+  return html`<form data-form="sign-up" novalidate>
+      ${emailField(scene, 'sign-up')}
+      <div class="field">
+        <label for="sign-up-password">${t.signIn.newPassword}</label>
+        <input
+          id="sign-up-password"
+          name="password"
+          type="password"
+          autocomplete="new-password"
+          minlength="8"
+          required
+          aria-describedby="sign-up-hint"
+        />
+        <p class="hint" id="sign-up-hint">${t.signIn.passwordHint}</p>
+      </div>
+      ${inviteField(scene, invite, 'sign-up')}
+      <div class="form-end"><button class="button block">${t.signIn.signUpButton}</button></div>
+      <div data-outcome></div>
+    </form>
+    ${codeForm(scene, 'sign-up-verify')}`
+}
+
+function emailField({ t }: Scene, form: string): Html {
+  return html`<div class="field">
+    <label for="${form}-email">${t.signIn.email}</label>
+    <input
+      id="${form}-email"
+      name="email"
+      type="email"
+      autocomplete="${form === 'password' ? 'username' : 'email'}"
+      autocapitalize="none"
+      spellcheck="false"
+      maxlength="254"
+      required
+    />
+  </div>`
+}
+
+function inviteField({ t }: Scene, invite: string, form: string): Html {
+  // Somebody who was not invited is not asked about it where they most likely only sign in.
+  if (invite === '' && form === 'code') return html``
+  return html`<div class="field">
+    <label for="${form}-invite">${invite === '' ? t.signIn.invite : t.signIn.inviteGiven}</label>
+    <input id="${form}-invite" name="invite" value="${invite}" autocomplete="off" spellcheck="false" maxlength="64" />
+  </div>`
+}
+
+function providers({ t, services }: Scene, next: string, invite: string): Html {
+  const named = Object.entries(services.config.signIn.providers)
+  if (named.length === 0) return html``
+  const to = (id: string): string =>
+    `/api/membership/auth/oauth/${encodeURIComponent(id)}/start?${new URLSearchParams({ next, ...(invite === '' ? {} : { invite }) })}`
+  return html`<p class="or"><span>${t.signIn.or}</span></p>
+    <div class="providers">
+      ${named.map(
+        ([id, { name }]) => html`<a class="button quiet block" href="${to(id)}">${fill(t.signIn.withProvider, { name })}</a>`,
+      )}
+    </div>`
+}

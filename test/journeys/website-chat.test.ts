@@ -1,0 +1,140 @@
+import type { Browser, Page } from 'playwright-core'
+import t from 'tap'
+import { openChromium, visitor } from '../support/chromium.ts'
+import { startGateway, until } from '../support/gateway.ts'
+import type { Overrides } from '../support/gateway.ts'
+import { signInByCode } from '../support/site.ts'
+
+const browser = await openChromium(t)
+if (browser !== undefined) journeys(browser)
+
+const roomy: Overrides = { defaultPlan: 'max' }
+
+function journeys(browser: Browser): void {
+  t.test('an answer streams in as it is written, is shown as Markdown, and is counted', async (t) => {
+    const gateway = await startGateway(t, roomy)
+    const { page, context, problems } = await visitor(browser, gateway.url)
+    t.teardown(() => context.close())
+    await signInByCode(page, gateway, 'mei@example.com', '/sign-in?next=/chat')
+    await page.getByRole('heading', { name: 'What shall we work on?' }).waitFor()
+    const offered = await page.getByLabel('Model').locator('option').allTextContents()
+    t.same([...offered].sort(), gateway.services.products.all.map(({ name }) => name).sort(), 'the models of the plan')
+
+    // Slow enough that a part of it is seen before the rest is written.
+    gateway.demo.script(() => ({
+      text: '# Title\n\nSome **bold** words, and `code`.\n\n- one\n- two\n\n' + 'word '.repeat(60),
+      betweenMs: 15,
+    }))
+    await send(page, 'Write something')
+    await page.getByRole('button', { name: 'Stop' }).waitFor()
+    await page.locator('.theirs strong', { hasText: 'bold' }).waitFor()
+    t.ok(await page.getByRole('button', { name: 'Stop' }).isVisible(), 'the first words are shown while the rest is written')
+    await page.getByText(/tokens in, \d+ out/).waitFor()
+    t.equal(await page.locator('.theirs li').count(), 2)
+    t.equal(await page.locator('.theirs h3').textContent(), 'Title')
+    t.equal(await page.getByRole('status').first().textContent(), 'The answer is complete.', 'and a screen reader is told')
+
+    await page.reload()
+    await page.locator('.theirs strong').waitFor()
+    t.equal(await page.locator('.mine').count(), 1, 'the conversation is kept over a reload')
+    await page.goto('/account')
+    await page.getByRole('row', { name: /charged/ }).waitFor()
+    t.same(problems, [])
+  })
+
+  t.test('stopping an answer stops the upstream and keeps what was said', async (t) => {
+    const gateway = await startGateway(t, roomy)
+    const { page, context, problems } = await visitor(browser, gateway.url)
+    t.teardown(() => context.close())
+    await signInByCode(page, gateway, 'mei@example.com', '/sign-in?next=/chat')
+    gateway.demo.script(() => ({ text: 'never ending '.repeat(5000), betweenMs: 10 }))
+    await send(page, 'Go on')
+    await page.locator('.theirs', { hasText: 'never ending' }).waitFor()
+    await page.keyboard.press('Escape')
+    await page.getByText('Stopped').last().waitFor()
+    await gateway.settled()
+    const [turn] = await gateway.turns()
+    t.equal(turn?.state, 'settled', 'the turn is charged for what was produced')
+    t.ok((turn?.outputTokens ?? 10_000) < 5_000, 'and for no more')
+    t.ok(await page.getByRole('button', { name: 'Send' }).isVisible())
+    t.same(problems, [])
+  })
+
+  t.test('a failure shows its reference and what to do, before the answer and in the middle of it', async (t) => {
+    const gateway = await startGateway(t, roomy)
+    const { page, context, problems } = await visitor(browser, gateway.url)
+    t.teardown(() => context.close())
+    await signInByCode(page, gateway, 'mei@example.com', '/sign-in?next=/chat')
+    gateway.demo.script(() => ({ status: 500 }))
+    await send(page, 'Hello?')
+    await page.getByText(/^Ref: mbr_\w+ · upstream_error · stage=upstream · HTTP 502 · up=500$/).waitFor()
+    await page.getByText('Choose another model.').waitFor()
+
+    gateway.demo.script(() => ({ text: 'fine now' }))
+    await page.getByRole('button', { name: 'Try again' }).click()
+    await page.locator('.theirs', { hasText: 'fine now' }).waitFor()
+    t.equal(await page.getByText(/^Ref: /).count(), 0, 'the failed try is gone')
+
+    gateway.demo.script(() => ({ text: 'half of an answer', error: { at: 'last' } }))
+    await send(page, 'And now?')
+    await page.getByText(/^Ref: mbr_\w+ · upstream_error · stage=upstream · HTTP 502/).waitFor()
+    await page.locator('.theirs', { hasText: 'half of an answer' }).waitFor()
+    t.same(problems, [])
+  })
+
+  t.test('when the pools are empty the chat says so and leads to boosts and plans', async (t) => {
+    const none = { day: 0, week: 0, month: 0 }
+    const gateway = await startGateway(t, { plans: { free: { pools: { fast: none, premium: none } } } })
+    const { page, context } = await visitor(browser, gateway.url)
+    t.teardown(() => context.close())
+    await signInByCode(page, gateway, 'mei@example.com', '/sign-in?next=/chat')
+    await send(page, 'Hello')
+    await page.getByText(/^Ref: .* · quota_exceeded · stage=quota · HTTP 402$/).waitFor()
+    t.equal(await page.getByRole('link', { name: 'Get a boost pack.' }).getAttribute('href'), '/account#title-boosts')
+  })
+
+  t.test('a picture from the image product is shown, from our own origin', async (t) => {
+    const gateway = await startGateway(t, roomy)
+    const { page, context, problems } = await visitor(browser, gateway.url)
+    t.teardown(() => context.close())
+    await signInByCode(page, gateway, 'mei@example.com', '/sign-in?next=/chat')
+    await page.getByLabel('Model').selectOption('svc-img')
+    await send(page, 'A lighthouse at dusk')
+    const picture = page.locator('.theirs img')
+    await picture.waitFor()
+    t.match(await picture.getAttribute('src'), `${gateway.url}/v1/images/`)
+    await until(() => picture.evaluate((image) => (image as unknown as { naturalWidth: number }).naturalWidth > 0), 'the picture')
+    t.same(problems, [])
+  })
+
+  t.test('a search is shown as an answer with its sources', async (t) => {
+    const gateway = await startGateway(t, roomy)
+    const { page, context, problems } = await visitor(browser, gateway.url)
+    t.teardown(() => context.close())
+    await signInByCode(page, gateway, 'mei@example.com', '/sign-in?next=/chat')
+    await page.getByLabel('Model').selectOption('svc-2.1-search')
+    await send(page, 'What is new in SQLite?')
+    await page.locator('.sources a').first().waitFor()
+    t.match(await page.locator('.sources a').first().getAttribute('rel'), 'noopener')
+    t.same(problems, [])
+  })
+
+  t.test('what one member said in a tab is not shown to the next one in it', async (t) => {
+    const gateway = await startGateway(t, roomy)
+    const { page, context } = await visitor(browser, gateway.url)
+    t.teardown(() => context.close())
+    await signInByCode(page, gateway, 'one@example.com', '/sign-in?next=/chat')
+    await send(page, 'my secret')
+    await page.getByText(/tokens in, \d+ out/).waitFor()
+    await page.getByRole('button', { name: 'Sign out' }).click()
+    await page.waitForURL(`${gateway.url}/`)
+    await signInByCode(page, gateway, 'two@example.com', '/sign-in?next=/chat')
+    await page.getByRole('heading', { name: 'What shall we work on?' }).waitFor()
+    t.equal(await page.getByText('my secret').count(), 0)
+  })
+}
+
+async function send(page: Page, text: string): Promise<void> {
+  await page.getByRole('textbox', { name: 'Message' }).fill(text)
+  await page.keyboard.press('Enter')
+}

@@ -1,0 +1,105 @@
+import type { Browser } from 'playwright-core'
+import t from 'tap'
+import { openChromium, visitor } from '../support/chromium.ts'
+import { startGateway } from '../support/gateway.ts'
+import type { TestGateway } from '../support/gateway.ts'
+import { signInByCode } from '../support/site.ts'
+
+const browser = await openChromium(t)
+if (browser !== undefined) journeys(browser)
+
+interface Started {
+  readonly device_code: string
+  readonly user_code: string
+  readonly verification_uri: string
+  readonly verification_uri_complete: string
+}
+
+function start(gateway: TestGateway): Promise<Started> {
+  return post(gateway, 'start', { client: 'svc-cli', client_version: '0.1.0', hostname: 'build-box' }) as Promise<Started>
+}
+
+async function post(gateway: TestGateway, step: 'start' | 'poll', body: unknown): Promise<unknown> {
+  const response = await fetch(`${gateway.url}/api/membership/auth/device/${step}`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  })
+  return response.json()
+}
+
+function journeys(browser: Browser): void {
+  t.test('a device login from start to session token, approved on the page after signing in', async (t) => {
+    const gateway = await startGateway(t)
+    const { page, context, problems } = await visitor(browser, gateway.url)
+    t.teardown(() => context.close())
+    const device = await start(gateway)
+
+    await signInByCode(page, gateway, 'mei@example.com', device.verification_uri_complete)
+    t.match(page.url(), '/device?user_code=', 'signing in leads back to the code')
+    await page.getByText(device.user_code).waitFor()
+    for (const fact of ['svc-cli 0.1.0', 'build-box', 'mei@example.com', 'Only approve if you started this'])
+      t.ok(await page.getByText(fact).isVisible(), `shows ${fact}`)
+    t.match(await post(gateway, 'poll', { device_code: device.device_code }), { status: 'pending' }, 'opening approves nothing')
+
+    const [approve, deny] = await Promise.all(
+      ['Approve', 'Deny'].map((name) => page.getByRole('button', { name, exact: true }).boundingBox()),
+    )
+    t.same([deny?.width, deny?.height], [approve?.width, approve?.height], 'Deny is as prominent as Approve')
+
+    await page.getByRole('button', { name: 'Approve', exact: true }).click()
+    await page.getByRole('heading', { name: 'Connected' }).waitFor()
+    const { status, sessionToken } = await poll(gateway, device.device_code)
+    t.equal(status, 'approved')
+    t.match(sessionToken, /^svc_sess_/)
+    t.equal((await gateway.chat(sessionToken ?? '', { model: 'auto' })).status, 200, 'and the token works')
+
+    await page.goto('/sessions')
+    await page.getByText('Device approved').waitFor()
+    await page.getByRole('button', { name: /End the session/ }).click()
+    await page.getByText('The session has ended.').waitFor()
+    t.equal((await gateway.chat(sessionToken ?? '', { model: 'auto' })).status, 401, 'an ended session is over')
+    t.same(problems, [])
+  })
+
+  t.test('a denied device gets nothing, and a typed code works like a link', async (t) => {
+    const gateway = await startGateway(t)
+    const { page, context, problems } = await visitor(browser, gateway.url)
+    t.teardown(() => context.close())
+    const device = await start(gateway)
+    await signInByCode(page, gateway, 'mei@example.com', '/sign-in?next=/device')
+    await page.getByLabel('Code').fill('ZZZZ-ZZZZ')
+    await page.getByRole('button', { name: 'Continue' }).click()
+    await page.getByRole('alert').waitFor()
+    await page.getByLabel('Code').fill(device.user_code.toLowerCase().replace('-', ''))
+    await page.keyboard.press('Enter')
+    await page.getByRole('button', { name: 'Deny' }).click()
+    await page.getByRole('heading', { name: 'Denied' }).waitFor()
+    t.match(await poll(gateway, device.device_code), { ok: false, code: 'access_denied' })
+    t.same(problems, [])
+  })
+
+  t.test('a code that one member looks at is not there for another', async (t) => {
+    const gateway = await startGateway(t)
+    const [one, other] = [await visitor(browser, gateway.url), await visitor(browser, gateway.url)]
+    t.teardown(() => Promise.all([one.context.close(), other.context.close()]))
+    const device = await start(gateway)
+    await signInByCode(one.page, gateway, 'one@example.com', device.verification_uri_complete)
+    await one.page.getByRole('button', { name: 'Approve', exact: true }).waitFor()
+    await signInByCode(other.page, gateway, 'other@example.com', device.verification_uri_complete)
+    await other.page.getByText(/^Ref: .*not_found/).waitFor()
+    t.equal(await other.page.getByRole('button', { name: 'Approve', exact: true }).count(), 0)
+  })
+}
+
+/** The answer to the device's next poll, at whatever pace the service asks for. */
+async function poll(
+  gateway: TestGateway,
+  deviceCode: string,
+): Promise<{ readonly status?: string; readonly sessionToken?: string }> {
+  while (true) {
+    const answer = (await post(gateway, 'poll', { device_code: deviceCode })) as { status?: string; interval?: number }
+    if (answer.status !== 'slow_down' && answer.status !== 'pending') return answer
+    await new Promise((resolve) => setTimeout(resolve, (answer.interval ?? 1) * 1000))
+  }
+}

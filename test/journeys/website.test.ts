@@ -1,0 +1,138 @@
+import type { Browser } from 'playwright-core'
+import t from 'tap'
+import { codeFor } from '../support/browser.ts'
+import { openChromium, visitor } from '../support/chromium.ts'
+import { startGateway } from '../support/gateway.ts'
+import { signInByCode } from '../support/site.ts'
+
+const browser = await openChromium(t)
+if (browser !== undefined) journeys(browser)
+
+function journeys(browser: Browser): void {
+  t.test('sign up by mail code, make a key, see it once, use it, revoke it', async (t) => {
+    const gateway = await startGateway(t)
+    const { page, problems, context } = await visitor(browser, gateway.url)
+    t.teardown(() => context.close())
+
+    await page.goto('/')
+    await page.getByRole('link', { name: 'Start for free' }).first().click()
+    await signInByCode(page, gateway, 'mei@example.com', page.url())
+    t.equal(new URL(page.url()).pathname, '/account')
+    await page.getByRole('heading', { name: 'Your account' }).waitFor()
+    await page.getByRole('meter', { name: 'Today' }).first().waitFor()
+    t.equal(await page.getByRole('meter').count(), 6, 'each pool is shown for day, week and month')
+
+    await page.getByRole('navigation', { name: 'Main' }).getByRole('link', { name: 'API keys' }).click()
+    await page.getByLabel('Name').fill('laptop')
+    await page.getByRole('button', { name: 'Create key' }).click()
+    const shown = page.getByRole('region', { name: 'Key', exact: true })
+    const token = (await shown.textContent()) ?? ''
+    t.match(token, /^svc_live_[0-9A-Za-z]{38}$/)
+
+    const reply = await gateway.chat(token, { model: 'auto' })
+    t.equal(reply.status, 200)
+    t.match(await reply.json(), { object: 'chat.completion' }, 'the key works')
+
+    await page.reload()
+    await page.getByRole('row', { name: /laptop/ }).waitFor()
+    t.notMatch(await page.content(), token, 'and is not shown again')
+
+    await page.getByRole('button', { name: 'Revoke the key laptop' }).click()
+    await page.getByRole('button', { name: 'Cancel' }).click()
+    t.equal((await gateway.chat(token, { model: 'auto' })).status, 200, 'a question answered with no changes nothing')
+    await page.getByRole('button', { name: 'Revoke the key laptop' }).click()
+    await page.getByRole('button', { name: 'Revoke key' }).click()
+    await page.getByText('The key “laptop” is revoked.').waitFor()
+    t.equal((await gateway.chat(token, { model: 'auto' })).status, 401)
+
+    await page.getByRole('button', { name: 'Sign out' }).click()
+    await page.waitForURL(`${gateway.url}/`)
+    await page.goto('/account')
+    t.equal(new URL(page.url()).pathname, '/sign-in', 'the account is closed to whoever comes next')
+    t.same(problems, [])
+  })
+
+  t.test('a wrong code and a wrong password say what to do, with a reference', async (t) => {
+    const gateway = await startGateway(t)
+    const { page, context } = await visitor(browser, gateway.url)
+    t.teardown(() => context.close())
+    await page.goto('/sign-in')
+    await page.getByRole('tabpanel').getByLabel('Email address').fill('mei@example.com')
+    await page.getByRole('button', { name: 'Send me a code' }).click()
+    await page.getByRole('textbox', { name: 'Code from the mail' }).fill('000000')
+    await page.getByRole('button', { name: 'Continue', exact: true }).click()
+    await page.getByText('The email, password or code is not correct.').waitFor()
+    t.match(await page.getByText(/^Ref: /).textContent(), /^Ref: mbr_\w+ · invalid_credentials · stage=auth · HTTP 401$/)
+
+    await page.getByRole('tab', { name: 'Password' }).click()
+    await page.getByRole('tabpanel').getByLabel('Email address').fill('mei@example.com')
+    await page.getByRole('tabpanel').getByLabel('Password').fill('not the password')
+    await page.getByRole('tabpanel').getByRole('button', { name: 'Sign in' }).click()
+    await page.getByRole('tabpanel', { name: 'Password' }).getByText('The email, password or code is not correct.').waitFor()
+  })
+
+  t.test('sign up with a password and an invitation, by keyboard alone; then sign in with it', async (t) => {
+    const gateway = await startGateway(t)
+    const inviter = await visitor(browser, gateway.url)
+    t.teardown(() => inviter.context.close())
+    await signInByCode(inviter.page, gateway, 'host@example.com')
+    const link = (await inviter.page.getByRole('region', { name: 'Your invitation link' }).textContent()) ?? ''
+    t.match(link, `${gateway.url}/sign-in?invite=`)
+
+    const { page, context, problems } = await visitor(browser, gateway.url)
+    t.teardown(() => context.close())
+    await page.goto(link)
+    await page.getByRole('heading', { name: 'You are invited' }).waitFor()
+    await page.getByRole('tab', { name: 'Email code' }).focus()
+    await page.keyboard.press('ArrowLeft')
+    t.equal(await page.getByRole('tab', { name: 'Sign up' }).getAttribute('aria-selected'), 'true')
+    await page.keyboard.press('Tab')
+    await page.keyboard.type('guest@example.com')
+    await page.keyboard.press('Tab')
+    await page.keyboard.type('correct horse battery')
+    await page.keyboard.press('Enter')
+    await page.getByRole('textbox', { name: 'Code from the mail' }).waitFor()
+    await page.keyboard.type(await codeFor(gateway, 'guest@example.com'))
+    await Promise.all([page.waitForURL('**/account'), page.keyboard.press('Enter')])
+
+    await page.getByRole('button', { name: 'Sign out' }).click()
+    await page.waitForURL(`${gateway.url}/`)
+    await page.goto('/sign-in?next=/keys')
+    await page.getByRole('tab', { name: 'Password' }).click()
+    await page.getByRole('tabpanel').getByLabel('Email address').fill('guest@example.com')
+    await page.getByRole('tabpanel').getByLabel('Password').fill('correct horse battery')
+    await page.keyboard.press('Enter')
+    await page.waitForURL('**/keys')
+    t.same(problems, [])
+  })
+
+  t.test('boosts: check in once a day, with the pack on the page', async (t) => {
+    const gateway = await startGateway(t)
+    const { page, context, problems } = await visitor(browser, gateway.url)
+    t.teardown(() => context.close())
+    await signInByCode(page, gateway, 'mei@example.com')
+    await page.getByRole('button', { name: 'Check in' }).click()
+    await page.getByText('5,000 credits added.').waitFor()
+    await page.getByText('5,000 of 5,000 left').waitFor()
+    await page.getByText(/Checked in\. Next one/).waitFor()
+    t.equal(await page.getByRole('button', { name: 'Check in' }).count(), 0)
+    t.same(problems, [])
+  })
+
+  t.test('an account is deleted by whoever can type its address, and is gone', async (t) => {
+    const gateway = await startGateway(t)
+    const { page, context, problems } = await visitor(browser, gateway.url)
+    t.teardown(() => context.close())
+    await signInByCode(page, gateway, 'mei@example.com')
+    await page.getByRole('button', { name: 'Delete my account' }).click()
+    const dialog = page.getByRole('dialog')
+    await dialog.getByRole('textbox').fill('somebody@example.com')
+    await dialog.getByRole('button', { name: 'Delete for good' }).click()
+    await dialog.getByRole('alert').waitFor()
+    await dialog.getByRole('textbox').fill('mei@example.com')
+    await dialog.getByRole('button', { name: 'Delete for good' }).click()
+    await page.waitForURL(`${gateway.url}/`)
+    t.equal(await gateway.services.store.accounts.find('mei@example.com'), undefined)
+    t.same(problems, [])
+  })
+}

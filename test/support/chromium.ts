@@ -1,0 +1,65 @@
+/** A real browser for tests of the website: the system's Chromium, watched for everything a page must not do. */
+import axe from 'axe-core'
+import type { AxeResults } from 'axe-core'
+import { chromium } from 'playwright-core'
+import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core'
+import type { Test } from 'tap'
+import { requireProgram } from './real-parts.ts'
+
+const flags = [
+  '--no-sandbox', // tests may run as root, where Chromium has none
+  '--disable-quic',
+  '--no-first-run',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
+  '--disable-dev-shm-usage',
+]
+
+/** Undefined where there is no Chromium: then the test is skipped with the reason, and fails on CI. */
+export async function openChromium(t: Test): Promise<Browser | undefined> {
+  const executablePath = requireProgram(t, 'chromium', 'chromium-browser', 'google-chrome')
+  if (executablePath === undefined) return undefined
+  const browser = await launch(executablePath)
+  t.teardown(() => browser.close())
+  return browser
+}
+
+export function launch(executablePath: string): Promise<Browser> {
+  return chromium.launch({ executablePath, args: flags })
+}
+
+export interface Visitor {
+  readonly context: BrowserContext
+  readonly page: Page
+  /** What went wrong in the browser so far: errors of scripts, refusals of the content policy, requests to other sites. */
+  readonly problems: readonly string[]
+}
+
+/** Somebody with a browser of their own: no cookies but theirs. */
+export async function visitor(browser: Browser, site: string, options: BrowserContextOptions = {}): Promise<Visitor> {
+  const context = await browser.newContext({ baseURL: site, locale: 'en-GB', viewport: { width: 1280, height: 800 }, ...options })
+  context.setDefaultTimeout(15_000)
+  const page = await context.newPage()
+  const problems: string[] = []
+  page.on('pageerror', (error) => problems.push(`script: ${error.message}`))
+  page.on('console', (message) => {
+    // A refused call is told by the browser as an error too; those are answers, and the page shows them.
+    if (message.type() === 'error' && !message.text().startsWith('Failed to load resource')) problems.push(message.text())
+    if (/Content Security Policy|Trusted ?Type/i.test(message.text())) problems.push(message.text())
+  })
+  context.on('request', (request) => {
+    if (!request.url().startsWith(`${site}/`) && !request.url().startsWith('data:'))
+      problems.push(`left the site: ${request.url()}`)
+  })
+  return { context, page, problems }
+}
+
+/** What axe finds that keeps somebody from using the page: its serious and critical rules, one line each. */
+export async function barriers(page: Page): Promise<string[]> {
+  await page.evaluate(axe.source)
+  const results = (await page.evaluate('axe.run()')) as AxeResults
+  return results.violations
+    .filter(({ impact }) => impact === 'serious' || impact === 'critical')
+    .map(({ id, nodes }) => `${id}: ${nodes.map(({ html, failureSummary }) => `${html} ${failureSummary ?? ''}`).join(' | ')}`)
+}

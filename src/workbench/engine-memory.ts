@@ -1,5 +1,14 @@
 import { WorkbenchError, type Focus, type Pane } from './protocol.ts'
-import type { Client, Direction, EngineChange, FocusIntent, NewPane, NewWorkspace, TerminalEngine, WorkspaceState } from './engine.ts'
+import type {
+  Client,
+  Direction,
+  EngineChange,
+  FocusIntent,
+  NewPane,
+  NewWorkspace,
+  TerminalEngine,
+  WorkspaceState,
+} from './engine.ts'
 
 interface MemoryPane {
   readonly id: string
@@ -204,6 +213,7 @@ export class MemoryEngine implements TerminalEngine {
       rows: pane.rows,
       focused: workspace.id === this.#shown && workspace.active === pane.id,
       dead: false,
+      exit: null,
     }
   }
 

@@ -211,6 +211,8 @@ export interface Pane {
   readonly focused: boolean
   /** Its program has ended and the pane is kept to show why. */
   readonly dead: boolean
+  /** What that program ended with. */
+  readonly exit: number | null
 }
 
 export interface Notification {
@@ -289,7 +291,11 @@ export interface Results {
   'system.ping': { readonly pong: true }
   'system.hello': Hello
   'system.identify': { readonly focused: Focus; readonly caller: Focus | null }
-  'system.capabilities': { readonly protocol: number; readonly capabilities: readonly Method[]; readonly focus: readonly Method[] }
+  'system.capabilities': {
+    readonly protocol: number
+    readonly capabilities: readonly Method[]
+    readonly focus: readonly Method[]
+  }
   'system.tree': {
     readonly workspaces: readonly (Workspace & { readonly panes: readonly Pane[]; readonly pages: readonly Page[] })[]
   }

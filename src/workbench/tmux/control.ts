@@ -28,7 +28,12 @@ export class ControlClient {
   /** Settles when the client has ended: the session or the tmux server is gone, or `close` was called. */
   readonly ended: Promise<void>
 
-  constructor(tmux: readonly string[], session: string, env: Readonly<Record<string, string>>, onNotice: (notice: string) => void) {
+  constructor(
+    tmux: readonly string[],
+    session: string,
+    env: Readonly<Record<string, string>>,
+    onNotice: (notice: string) => void,
+  ) {
     this.#onNotice = onNotice
     const [program = 'tmux', ...base] = tmux
     const args = [...base, '-C', 'attach-session', '-t', `=${session}`, '-f', 'ignore-size,no-output']

@@ -3,7 +3,16 @@ import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { WorkbenchError, type Focus, type Pane } from '../protocol.ts'
-import type { Client, Direction, EngineChange, FocusIntent, NewPane, NewWorkspace, TerminalEngine, WorkspaceState } from '../engine.ts'
+import type {
+  Client,
+  Direction,
+  EngineChange,
+  FocusIntent,
+  NewPane,
+  NewWorkspace,
+  TerminalEngine,
+  WorkspaceState,
+} from '../engine.ts'
 import { tmuxConfiguration } from './configuration.ts'
 import { ControlClient, TmuxError, type TmuxCommand } from './control.ts'
 import { tmuxFocus } from './focus.ts'
@@ -107,10 +116,22 @@ export class TmuxEngine implements TerminalEngine {
     if (row.zoomed) flags.push('-Z')
     if (wish.size !== undefined) flags.push('-l', `${wish.size}%`)
     const cwd = wish.cwd ?? row.cwd
-    const env = Object.entries(this.#paneEnvironment(row.workspaceId, paneId)).flatMap(([name, value]) => ['-e', `${name}=${value}`])
+    const env = Object.entries(this.#paneEnvironment(row.workspaceId, paneId)).flatMap(([name, value]) => [
+      '-e',
+      `${name}=${value}`,
+    ])
     try {
       const [created] = await client.run([
-        'split-window', '-d', '-P', '-F', '#{pane_id}', '-t', row.tmuxPane, ...flags, ...(cwd === '' ? [] : ['-c', literal(cwd)]), ...env,
+        'split-window',
+        '-d',
+        '-P',
+        '-F',
+        '#{pane_id}',
+        '-t',
+        row.tmuxPane,
+        ...flags,
+        ...(cwd === '' ? [] : ['-c', literal(cwd)]),
+        ...env,
         ...(wish.argv ? ['--', ...asArguments(wish.argv)] : []),
       ])
       await client.run(['set-option', '-p', '-t', created?.[0] ?? '', '@svc_pane', paneId])
@@ -162,7 +183,8 @@ export class TmuxEngine implements TerminalEngine {
     const row = await this.#pane(client, id)
     if (row.inMode) throw new WorkbenchError('busy', 'the user is looking through this pane; a key would operate that view')
     // tmux types a word that names no key letter by letter; what was meant as a key must not be typed.
-    if (!isKeyName(name)) throw new WorkbenchError('invalid_params', `no such key: ${name}`, { hint: 'e.g. Enter, Escape, Up, C-c, M-x, F5' })
+    if (!isKeyName(name))
+      throw new WorkbenchError('invalid_params', `no such key: ${name}`, { hint: 'e.g. Enter, Escape, Up, C-c, M-x, F5' })
     await client.run(['send-keys', '-t', row.tmuxPane, '--', name])
   }
 
@@ -205,7 +227,11 @@ export class TmuxEngine implements TerminalEngine {
 
   async clients(): Promise<readonly Client[]> {
     const client = await this.#connected()
-    const [lines = []] = await client.run(['list-clients', '-F', '#{client_control_mode}\t#{client_tty}\t#{client_termname}\t#{client_activity}'])
+    const [lines = []] = await client.run([
+      'list-clients',
+      '-F',
+      '#{client_control_mode}\t#{client_tty}\t#{client_termname}\t#{client_activity}',
+    ])
     return lines
       .map((line) => line.split('\t'))
       .filter(([control, tty]) => control === '0' && tty !== '')
@@ -272,11 +298,14 @@ export class TmuxEngine implements TerminalEngine {
     if (!exists) await this.#createSession(tmux)
     const client = new ControlClient(this.#tmux, SESSION, env, (notice) => this.#heed(notice))
     await client.ready
-    void client.ended.then(() => {
-      this.#client = undefined
-      this.#tell('gone')
-    })
+    void this.#forgetWhenEnded(client)
     return client
+  }
+
+  async #forgetWhenEnded(client: ControlClient): Promise<void> {
+    await client.ended
+    this.#client = undefined
+    this.#tell('gone')
   }
 
   async #createSession(tmux: (...args: readonly string[]) => Promise<unknown>): Promise<void> {
@@ -294,8 +323,10 @@ export class TmuxEngine implements TerminalEngine {
   #birth(workspaceId: string, paneId: string, wish: NewWorkspace): string[] {
     const env = { ...wish.env, ...this.#paneEnvironment(workspaceId, paneId) }
     return [
-      '-n', literal(label(wish.title)),
-      '-c', literal(wish.cwd),
+      '-n',
+      literal(label(wish.title)),
+      '-c',
+      literal(wish.cwd),
       ...Object.entries(env).flatMap(([name, value]) => ['-e', `${name}=${value}`]),
       ...(wish.argv ? ['--', ...asArguments(wish.argv)] : []),
     ]
@@ -363,9 +394,27 @@ const LAYOUT_NOTICES = new Set(['%window-add', '%window-close', '%window-renamed
 
 /** `pane_current_path` and `pane_title` come last: what programs choose themselves cannot shift the other fields. */
 const FIELDS = [
-  'window_id', '@svc_ws', 'window_index', 'window_active', 'window_zoomed_flag', '@svc_title', '@svc_named', '@svc_kept',
-  'pane_id', '@svc_pane', 'pane_index', 'pane_active', 'pane_width', 'pane_height', 'pane_dead', 'pane_in_mode',
-  'pane_current_command', 's|\t| |:window_name', 's|\t| |:pane_current_path', 'pane_title',
+  'window_id',
+  '@svc_ws',
+  'window_index',
+  'window_active',
+  'window_zoomed_flag',
+  '@svc_title',
+  '@svc_named',
+  '@svc_kept',
+  'pane_id',
+  '@svc_pane',
+  'pane_index',
+  'pane_active',
+  'pane_width',
+  'pane_height',
+  'pane_dead',
+  'pane_dead_status',
+  'pane_in_mode',
+  'pane_current_command',
+  's|\t| |:window_name',
+  's|\t| |:pane_current_path',
+  'pane_title',
 ] as const
 
 interface Row {
@@ -383,6 +432,7 @@ interface Row {
   readonly cols: number
   readonly rows: number
   readonly dead: boolean
+  readonly exit: number | null
   readonly inMode: boolean
   readonly command: string
   readonly cwd: string
@@ -410,6 +460,7 @@ function toRow(record: string): Row {
     cols: Number(field('pane_width')),
     rows: Number(field('pane_height')),
     dead: field('pane_dead') === '1',
+    exit: field('pane_dead_status') === '' ? null : Number(field('pane_dead_status')),
     inMode: field('pane_in_mode') !== '0',
     command: field('pane_current_command'),
     cwd: field('s|\t| |:pane_current_path'),
@@ -431,8 +482,8 @@ function toWorkspaces(rows: readonly Row[]): WorkspaceState[] {
 }
 
 function toPane(row: Row): Pane {
-  const { paneId: id, workspaceId, paneIndex: index, paneTitle: title, command, cwd, cols, rows, dead } = row
-  return { id, workspaceId, index, title, command, cwd, cols, rows, focused: row.shown && row.active, dead }
+  const { paneId: id, workspaceId, paneIndex: index, paneTitle: title, command, cwd, cols, rows, dead, exit } = row
+  return { id, workspaceId, index, title, command, cwd, cols, rows, focused: row.shown && row.active, dead, exit }
 }
 
 function naming(target: string, workspaceId: string, paneId: string, wish: NewWorkspace): TmuxCommand[] {
@@ -441,7 +492,9 @@ function naming(target: string, workspaceId: string, paneId: string, wish: NewWo
     ['set-option', '-p', '-t', target, '@svc_pane', paneId],
     ['set-option', '-w', '-t', target, '@svc_title', encodeURIComponent(wish.title)],
     ['set-option', '-w', '-F', '-t', target, '@svc_named', '#{window_name}'],
-    ...(wish.kept === undefined ? [] : ([['set-option', '-w', '-t', target, '@svc_kept', encodeURIComponent(wish.kept)]] satisfies TmuxCommand[])),
+    ...(wish.kept === undefined
+      ? []
+      : ([['set-option', '-w', '-t', target, '@svc_kept', encodeURIComponent(wish.kept)]] satisfies TmuxCommand[])),
     ...(wish.argv ? ([['set-option', '-w', '-t', target, 'remain-on-exit', 'on']] satisfies TmuxCommand[]) : []),
   ]
 }

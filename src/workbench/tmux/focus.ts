@@ -30,7 +30,8 @@ async function move(client: ControlClient, intent: FocusIntent, ...commands: rea
   try {
     await client.run(...commands)
   } catch (error) {
-    if (error instanceof TmuxError) throw new WorkbenchError('not_found', `there is nothing to go to: ${error.message}`, { cause: error })
+    if (error instanceof TmuxError)
+      throw new WorkbenchError('not_found', `there is nothing to go to: ${error.message}`, { cause: error })
     throw error
   }
 }

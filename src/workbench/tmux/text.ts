@@ -23,9 +23,7 @@ export function literal(text: string): string {
 
 /** A workspace's title as one short line for the status bar; the whole title is kept elsewhere. */
 export function label(title: string): string {
-  const line = title
-    .replaceAll(/[\p{Cc}\p{Cf}\u2028\u2029]+/gu, ' ')
-    .trim()
+  const line = title.replaceAll(/[\p{Cc}\p{Cf}\u2028\u2029]+/gu, ' ').trim()
   const chars = [...line]
   return chars.length > 40 ? `${chars.slice(0, 39).join('')}…` : line
 }

@@ -186,15 +186,15 @@ export class SshConnections {
 
   #follow(connection: Connection, delayMs: number): void {
     clearTimeout(connection.timer)
-    connection.timer = setTimeout(() => {
-      void this.#look(connection)
-        .catch(() => undefined)
-        .then(() => {
-          const { state } = connection.ssh
-          if (connection.stopped || state === 'failed' || state === 'closed') return
-          this.#follow(connection, state === 'connecting' ? CONNECTING_MS : CONNECTED_MS)
-        })
-    }, delayMs)
+    connection.timer = setTimeout(() => void this.#lookAndFollow(connection), delayMs)
+  }
+
+  async #lookAndFollow(connection: Connection): Promise<void> {
+    // A look that fails (tmux is starting anew) is made again, not given up.
+    await this.#look(connection).catch(() => undefined)
+    const { state } = connection.ssh
+    if (connection.stopped || state === 'failed' || state === 'closed') return
+    this.#follow(connection, state === 'connecting' ? CONNECTING_MS : CONNECTED_MS)
   }
 
   async #look(connection: Connection): Promise<void> {
@@ -231,7 +231,7 @@ export class SshConnections {
 
   async #over(connection: Connection, pane: Pane): Promise<void> {
     const text = await this.#options.engine.capture(pane.id, 0)
-    const lines = text.split('\n').filter((line) => line.trim() !== '' && !/^Pane is dead/.test(line))
+    const lines = text.split('\n').filter((line) => line.trim() !== '' && !line.startsWith('Pane is dead'))
     // 255 is ssh's own failure; any other number is what the remote shell ended with.
     const failed = connection.ssh.state === 'connecting' || pane.exit === 255
     this.#change(connection, {

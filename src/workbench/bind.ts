@@ -1,7 +1,7 @@
-import { chmod, lstat, mkdir, open, rm, stat, writeFile } from 'node:fs/promises'
+import { lstat, mkdir, open, rm, stat, writeFile } from 'node:fs/promises'
 import { connect, createServer, type Server } from 'node:net'
 import { dirname } from 'node:path'
-import { fitsSocket } from './socket-path.ts'
+import { LIMITS } from './protocol.ts'
 
 export interface BindOptions {
   readonly socketPath: string
@@ -31,7 +31,8 @@ const LOCK_MS = 10_000
 export async function bind(options: BindOptions): Promise<Server> {
   const { socketPath, runDir, platform } = options
   if (platform === 'win32') return listen(createServer(), socketPath)
-  if (!fitsSocket(socketPath)) {
+  // A longer path is cut silently by some systems, and another socket would be served.
+  if (Buffer.byteLength(socketPath) > LIMITS.socketPathBytes) {
     throw new BindError('socket_path_too_long', `the socket's path is too long for this system: ${socketPath}`)
   }
   await ownDirectory(runDir)
@@ -51,13 +52,15 @@ export async function bind(options: BindOptions): Promise<Server> {
   }
 }
 
-/** Made 0700 when it is missing; refused when it belongs to someone else or others may write in it. */
+/**
+ * Made 0700 when it is missing; refused when it belongs to someone else or others may write in it. One that is there keeps its
+ * mode: it may be the user's home.
+ */
 export async function ownDirectory(path: string): Promise<void> {
   await mkdir(path, { recursive: true, mode: 0o700 })
   const facts = await stat(path)
   if (facts.uid !== process.getuid?.()) throw new BindError('unsafe_socket', `${path} belongs to someone else`)
   if ((facts.mode & 0o022) !== 0) throw new BindError('unsafe_socket', `others may write in ${path}`)
-  if ((facts.mode & 0o077) !== 0) await chmod(path, 0o700)
 }
 
 /** A secret of the user's own: never readable by others, also not for the moment before a chmod. */

@@ -31,6 +31,7 @@ interface MemoryWorkspace {
 /** Workspaces and panes without any terminal: for tests of what stands above the engine, on every platform. */
 export class MemoryEngine implements TerminalEngine {
   readonly name = 'memory'
+  readonly attach = null
   readonly #newId: (prefix: string) => string
   readonly #workspaces: MemoryWorkspace[] = []
   readonly #listeners: ((change: EngineChange) => void)[] = []

@@ -6,6 +6,7 @@ export function missingEngine(reason: WorkbenchError): TerminalEngine {
   const missing = (): Promise<never> => Promise.reject(reason)
   return {
     name: 'none',
+    attach: null,
     list: missing,
     createWorkspace: missing,
     renameWorkspace: missing,

@@ -10,6 +10,8 @@ import type { Focus, Id, Method, Pane } from './protocol.ts'
 export interface TerminalEngine {
   /** For people: "tmux 3.3a". */
   readonly name: string
+  /** The command line that shows everything in a terminal, where there is such a thing. */
+  readonly attach: readonly string[] | null
   list(): Promise<readonly WorkspaceState[]>
   createWorkspace(wish: NewWorkspace): Promise<Focus>
   renameWorkspace(id: string, title: string): Promise<void>

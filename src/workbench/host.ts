@@ -64,7 +64,11 @@ export async function startHost(settings: Settings, services: HostServices): Pro
       services.log({ method, ms, code, ...(cause === undefined ? {} : { cause: stackOf(cause) }) }),
     hello: async () => ({
       app: { name: 'svc-workbench', version: settings.version, pid: process.pid, bootId: events.bootId },
-      engine: { terminal: engine.name === 'none' ? null : engine.name, browser: bench.openPages()?.version ?? null },
+      engine: {
+        terminal: engine.name === 'none' ? null : engine.name,
+        browser: bench.openPages()?.version ?? null,
+        attach: engine.attach,
+      },
       capabilities: METHODS,
     }),
     handle: (method, params, call) => {

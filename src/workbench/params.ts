@@ -60,12 +60,17 @@ export const params = {
   'pane.close': z.strictObject({ paneId: id, force: z.boolean().optional() }),
   'pane.resize': z.strictObject({
     paneId: id.optional(),
+    workspaceId: id.optional(),
     cols: z.number().int().min(1).max(10_000).optional(),
     rows: z.number().int().min(1).max(10_000).optional(),
   }),
-  'pane.send': z.strictObject({ paneId: id.optional(), text: z.string() }),
-  'pane.key': z.strictObject({ paneId: id.optional(), key: z.string().min(1).max(32) }),
-  'pane.read': z.strictObject({ paneId: id.optional(), lines: z.number().int().min(0).max(20_000).optional() }),
+  'pane.send': z.strictObject({ paneId: id.optional(), workspaceId: id.optional(), text: z.string() }),
+  'pane.key': z.strictObject({ paneId: id.optional(), workspaceId: id.optional(), key: z.string().min(1).max(32) }),
+  'pane.read': z.strictObject({
+    paneId: id.optional(),
+    workspaceId: id.optional(),
+    lines: z.number().int().min(0).max(20_000).optional(),
+  }),
   'pane.focus': z.union([z.strictObject({ paneId: id }), z.strictObject({ direction })]),
   'pane.last': nothing,
 

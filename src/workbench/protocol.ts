@@ -278,7 +278,12 @@ export interface Check {
 export interface Hello {
   readonly protocol: number
   readonly app: { readonly name: string; readonly version: string; readonly pid: number; readonly bootId: string }
-  readonly engine: { readonly terminal: string | null; readonly browser: string | null }
+  readonly engine: {
+    readonly terminal: string | null
+    readonly browser: string | null
+    /** The command line that shows the workbench in a terminal. */
+    readonly attach: readonly string[] | null
+  }
   readonly capabilities: readonly Method[]
 }
 

@@ -3,7 +3,15 @@ import { connect as connectSocket, type Socket } from 'node:net'
 import { dirname, join } from 'node:path'
 import { Failure, type FailureDetails } from '../failure.ts'
 import type { ExitName } from '../exit-code.ts'
-import { PROTOCOL, type ErrorCode, type Focus, type Method, type Results, type WorkbenchEvent } from '../../workbench/protocol.ts'
+import {
+  PROTOCOL,
+  type ErrorCode,
+  type Focus,
+  type Hello,
+  type Method,
+  type Results,
+  type WorkbenchEvent,
+} from '../../workbench/protocol.ts'
 import type { ParamsOf } from '../../workbench/params.ts'
 
 export interface ConnectOptions {
@@ -24,6 +32,8 @@ export interface Client {
   onEvent(listener: (event: WorkbenchEvent) => void): void
   /** Settles when the workbench has closed the connection. */
   readonly closed: Promise<void>
+  /** What the workbench said of itself. */
+  readonly hello: Hello
   close(): void
 }
 
@@ -41,7 +51,7 @@ export async function connectWorkbench(options: ConnectOptions): Promise<Client>
   const client = new SocketClient(socket, options)
   const hello = { protocol: PROTOCOL, token: token.trim(), client: { name: 'svc', version } }
   try {
-    await client.call('system.hello', caller ? { ...hello, caller } : hello)
+    client.greet(await client.call('system.hello', caller ? { ...hello, caller } : hello))
   } catch (error) {
     client.close()
     throw error
@@ -59,6 +69,7 @@ class SocketClient implements Client {
   #rest = ''
   /** What the workbench said about the connection as a whole before it closed it. */
   #farewell: Failure | undefined
+  #hello: Hello | undefined
 
   constructor(socket: Socket, options: ConnectOptions) {
     this.#socket = socket
@@ -108,6 +119,15 @@ class SocketClient implements Client {
     })
     this.#socket.write(`${JSON.stringify({ jsonrpc: '2.0', id, method, params })}\n`)
     return promise
+  }
+
+  get hello(): Hello {
+    if (!this.#hello) throw new TypeError('the workbench has not been greeted')
+    return this.#hello
+  }
+
+  greet(hello: Hello): void {
+    this.#hello = hello
   }
 
   onEvent(listener: (event: WorkbenchEvent) => void): void {

@@ -35,7 +35,7 @@ export interface TmuxOptions {
   readonly newId: (prefix: string) => string
 }
 
-/** The command that reaches the private tmux server, for `svc attach` and for people who look themselves. */
+/** The command that reaches the private tmux server. */
 export function tmuxArguments(runDir: string): readonly string[] {
   return ['tmux', '-u', '-S', join(runDir, 'tmux.sock'), '-f', join(runDir, 'tmux.conf')]
 }
@@ -59,6 +59,7 @@ export async function tmuxVersion(env: Readonly<Record<string, string>>): Promis
  */
 export class TmuxEngine implements TerminalEngine {
   readonly name: string
+  readonly attach: readonly string[]
   readonly #options: TmuxOptions
   readonly #tmux: readonly string[]
   readonly #mark: string
@@ -70,6 +71,7 @@ export class TmuxEngine implements TerminalEngine {
     this.name = version
     this.#options = options
     this.#tmux = tmuxArguments(options.runDir)
+    this.attach = [...this.#tmux, 'attach-session', '-t', `=${SESSION}`]
     // Starts each record of a listing: a path that holds a line end cannot pass for another record without knowing it.
     this.#mark = options.newId('rec')
   }

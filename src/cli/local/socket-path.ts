@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto'
 import { join } from 'node:path'
-import { LIMITS } from './protocol.ts'
 
 export interface SocketPathInput {
   /** `--socket`. */
@@ -26,9 +25,4 @@ export function socketPath(input: SocketPathInput): string {
   const runtime = env['XDG_RUNTIME_DIR']
   if (runtime) return join(runtime, 'svc', 'workbench.sock')
   return join(home, '.local', 'state', 'svc', 'run', 'workbench.sock')
-}
-
-/** Whether the operating system can bind the path at all; a longer one is cut silently by some of them. */
-export function fitsSocket(path: string): boolean {
-  return Buffer.byteLength(path) <= LIMITS.socketPathBytes
 }

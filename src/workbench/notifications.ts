@@ -8,6 +8,7 @@ export class Notifications {
   readonly #path: string
   #list: Notification[] = []
   #writing: Promise<void> = Promise.resolve()
+  #waiting: Promise<void> | undefined
 
   constructor(path: string) {
     this.#path = path
@@ -70,12 +71,16 @@ export class Notifications {
 
   /** One write after another, each whole: a reader never sees half a file. */
   #save(): Promise<void> {
-    this.#writing = this.#write(JSON.stringify(this.#list), this.#writing)
-    return this.#writing
+    // Many at once become one write, of the list as it is when its turn comes.
+    this.#waiting ??= this.#write(this.#writing)
+    return this.#waiting
   }
 
-  async #write(text: string, earlier: Promise<void>): Promise<void> {
+  async #write(earlier: Promise<void>): Promise<void> {
     await earlier.catch(() => undefined)
+    this.#writing = this.#waiting ?? earlier
+    this.#waiting = undefined
+    const text = JSON.stringify(this.#list)
     await writeFile(`${this.#path}.new`, text, { mode: 0o600 })
     await rename(`${this.#path}.new`, this.#path)
   }

@@ -56,6 +56,9 @@ export function serveRpc(server: Server, options: RpcServerOptions): { closeAll:
   }
 }
 
+/** How long a client has to read why it is sent away. */
+const LAST_WORD_MS = 5_000
+
 /** Replies not yet read by the client beyond this end the connection: it has stopped reading. */
 const UNREAD_BYTES = 2 * LIMITS.replyBytes
 
@@ -113,7 +116,7 @@ class Connection implements Peer {
     clearTimeout(this.#helloTimer)
     this.#socket.end()
     // A client that never reads its last answer must not keep the connection.
-    setTimeout(() => this.#socket.destroy(), 1_000).unref()
+    setTimeout(() => this.#socket.destroy(), LAST_WORD_MS).unref()
   }
 
   subscribe(names: readonly EventName[] | undefined, after: number | undefined): { id: string; gap: boolean } {

@@ -49,7 +49,10 @@ t.test('a method that moves the focus and must not is counted, told and put righ
 
 t.test('in tests it is an error', async (t) => {
   const { engine, guard, behind } = await scene(true)
-  await t.rejects(guard.quietly('pane.split', () => engine.focusWorkspace(forged, behind)), { message: /pane.split moved the focus/ })
+  await t.rejects(
+    guard.quietly('pane.split', () => engine.focusWorkspace(forged, behind)),
+    { message: /pane.split moved the focus/ },
+  )
 })
 
 t.test('a user who moves meanwhile is not brought back', async (t) => {
@@ -106,7 +109,8 @@ t.test('only a focus method can be given an intent', async (t) => {
 
 t.test('what moves the focus is named in the focus file alone', (t) => {
   const root = join(import.meta.dirname, '../../src')
-  const forbidden = /select-window|select-pane|switch-client|(?:next|previous|last)-window|last-pane|bringToFront|headless: false|display-popup|display-menu|choose-tree|copy-mode|swap-pane|swap-window/
+  const forbidden =
+    /select-window|select-pane|switch-client|(?:next|previous|last)-window|last-pane|bringToFront|headless: false|display-popup|display-menu|choose-tree|copy-mode|swap-pane|swap-window/
   const found = readdirSync(root, { recursive: true, encoding: 'utf8' })
     .filter((name) => /\.ts$/.test(name) && /^(?:workbench|cli\/local)\//.test(name))
     .filter((name) => forbidden.test(readFileSync(join(root, name), 'utf8')))

@@ -6,7 +6,9 @@ import { helloOf, RawClient } from './support/raw-client.ts'
 
 t.test('a request is understood wherever its bytes are cut', async (t) => {
   const bench = await startBench(t)
-  const request = Buffer.from(`${JSON.stringify({ jsonrpc: '2.0', id: 7, method: 'workspace.create', params: { title: 'é😀' } })}\n`)
+  const request = Buffer.from(
+    `${JSON.stringify({ jsonrpc: '2.0', id: 7, method: 'workspace.create', params: { title: 'é😀' } })}\n`,
+  )
   const raw = new RawClient(t, bench.settings.socketPath)
   await raw.greet(bench)
   for (let at = 1; at < request.length; at += 1) {
@@ -26,7 +28,13 @@ t.test('two requests in one chunk get two answers', async (t) => {
   const ping = (id: number): string => `${JSON.stringify({ jsonrpc: '2.0', id, method: 'system.ping' })}\n`
   raw.write(ping(1) + ping(2))
   await until('both are answered', () => raw.lines.length === 3)
-  t.strictSame(raw.lines.map((line) => line.id).slice(1).sort(), [1, 2])
+  t.strictSame(
+    raw.lines
+      .map((line) => line.id)
+      .slice(1)
+      .sort(),
+    [1, 2],
+  )
 })
 
 t.test('what is no request is refused with its own error, and the connection goes on', async (t) => {
@@ -80,12 +88,17 @@ t.test('a wrong token, an older protocol and silence are told why, then the conn
   const bench = await startBench(t)
   for (const token of ['', 'x'.repeat(43), `${bench.token}x`]) {
     const raw = new RawClient(t, bench.settings.socketPath)
-    t.match(await raw.ask(1, 'system.hello', helloOf(bench, { token })), { error: { code: -32001, data: { code: 'unauthorized' } } })
+    t.match(await raw.ask(1, 'system.hello', helloOf(bench, { token })), {
+      error: { code: -32001, data: { code: 'unauthorized' } },
+    })
     await raw.untilClosed()
   }
   const old = new RawClient(t, bench.settings.socketPath)
   t.match(await old.ask(1, 'system.hello', helloOf(bench, { protocol: { min: 2, max: 3 } })), {
-    error: { code: -32002, data: { code: 'unsupported_protocol', details: { host: { min: 1, max: 1 }, client: { min: 2, max: 3 } } } },
+    error: {
+      code: -32002,
+      data: { code: 'unsupported_protocol', details: { host: { min: 1, max: 1 }, client: { min: 2, max: 3 } } },
+    },
   })
   await old.untilClosed()
   const wide = new RawClient(t, bench.settings.socketPath)
@@ -120,7 +133,9 @@ t.test('a request without an id is done and not answered', async (t) => {
   const raw = new RawClient(t, bench.settings.socketPath)
   await raw.greet(bench)
   raw.send({ jsonrpc: '2.0', method: 'workspace.create', params: { title: 'quietly' } })
-  await until('it was done', async () => (await bench.client.call('workspace.list', {})).workspaces.some(({ title }) => title === 'quietly'))
+  await until('it was done', async () =>
+    (await bench.client.call('workspace.list', {})).workspaces.some(({ title }) => title === 'quietly'),
+  )
   await raw.ask(1, 'system.ping')
   t.equal(raw.lines.length, 2)
 })
@@ -136,14 +151,20 @@ t.test('events come in order, and those of a break are given again as far as the
   await bench.client.call('workspace.create', { title: 'two' })
   await until('both events came', () => first.lines.filter((line) => line.method === 'event').length === 2)
   const seen = first.lines.flatMap((line) => (line.params ? [line.params.event] : []))
-  t.strictSame(seen.map((event) => event.name), ['workspace.created', 'workspace.created'])
+  t.strictSame(
+    seen.map((event) => event.name),
+    ['workspace.created', 'workspace.created'],
+  )
   t.ok((seen[0]?.seq ?? 0) < (seen[1]?.seq ?? 0))
 
   const second = new RawClient(t, bench.settings.socketPath)
   await second.greet(bench)
   t.match(await second.ask(1, 'events.subscribe', { names: ['workspace.created'], after: seq }), { result: { gap: false } })
   await until('the missed events came', () => second.lines.filter((line) => line.method === 'event').length === 2)
-  t.strictSame(second.lines.flatMap((line) => (line.params ? [line.params.event.seq] : [])), seen.map((event) => event.seq))
+  t.strictSame(
+    second.lines.flatMap((line) => (line.params ? [line.params.event.seq] : [])),
+    seen.map((event) => event.seq),
+  )
 
   const third = new RawClient(t, bench.settings.socketPath)
   await third.greet(bench)

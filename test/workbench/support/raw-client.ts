@@ -9,7 +9,11 @@ interface Line {
   readonly method?: string
   readonly params?: { readonly subscriptionId: string; readonly event: { readonly seq: number; readonly name: string } }
   readonly result?: unknown
-  readonly error?: { readonly code: number; readonly message: string; readonly data: { readonly code: string; readonly details?: unknown; readonly hint?: string } }
+  readonly error?: {
+    readonly code: number
+    readonly message: string
+    readonly data: { readonly code: string; readonly details?: unknown; readonly hint?: string }
+  }
 }
 
 /** A client without any manners: it sends exactly the bytes it is told to. */

@@ -34,13 +34,18 @@ interface Connection {
   ssh: Ssh
   /** The user's options and the control path: what every ssh of this connection is called with. */
   readonly args: readonly string[]
-  sftp: Sftp | undefined
+  sftp: Promise<Sftp> | undefined
+  /** How many calls are using it at this moment. */
+  users: number
+  idle: NodeJS.Timeout | undefined
   timer: NodeJS.Timeout | undefined
   stopped: boolean
 }
 
 const CONNECTING_MS = 250
 const CONNECTED_MS = 2_000
+/** How long a file session that nobody uses is kept. */
+const IDLE_MS = 1_000
 
 /**
  * The user's own ssh, in a pane: configuration, agents, jump hosts, passwords and host-key questions are its business. What
@@ -106,7 +111,7 @@ export class SshConnections {
 
   async disconnect(id: string): Promise<Ssh> {
     const connection = this.#find(id)
-    connection.sftp?.close()
+    this.#hangUp(connection)
     await this.#ssh(connection, '-O', 'exit').catch(() => undefined)
     this.#change(connection, { state: 'closed', explorer: null })
     return connection.ssh
@@ -116,8 +121,7 @@ export class SshConnections {
   async reconnect(id: string): Promise<Ssh> {
     const connection = this.#find(id)
     const { destination, paneId } = connection.ssh
-    connection.sftp?.close()
-    connection.sftp = undefined
+    this.#hangUp(connection)
     await this.#ssh(connection, '-O', 'exit').catch(() => undefined)
     await this.#options.engine.respawn(paneId, login(connection.args, destination))
     this.#change(connection, { state: 'connecting', explorer: null, exit: null, reason: null })
@@ -125,27 +129,25 @@ export class SshConnections {
     return connection.ssh
   }
 
-  /** The file protocol over the connection there is. Throws `ssh_not_connected`. */
-  async files(id: string): Promise<Sftp> {
+  /**
+   * Does something with the remote files, over the connection there is. Throws `ssh_not_connected`. The file session ends a
+   * moment after its last use: while one is open, ssh waits for it when the user leaves the remote shell.
+   */
+  async files<T>(id: string, work: (sftp: Sftp) => Promise<T>): Promise<T> {
     const connection = this.#find(id)
     if (connection.ssh.state !== 'connected') {
       throw new WorkbenchError('ssh_not_connected', `${connection.ssh.destination} is ${connection.ssh.state}`, {
         hint: 'svc ssh list · svc ssh reconnect <id>',
       })
     }
-    if (!connection.sftp || connection.sftp.ended) {
-      const { args, ssh } = connection
-      // Without this check an ssh whose connection is gone would log in once more, on its own.
-      await this.#ssh(connection, '-O', 'check').catch((cause: unknown) => {
-        throw new WorkbenchError('ssh_not_connected', 'the connection has ended', { hint: 'svc ssh reconnect <id>', cause })
-      })
-      // BatchMode: should the connection be gone, nobody would see this ssh ask for a password.
-      const argv = ['ssh', ...args, '-o', 'ControlMaster=no', '-o', 'BatchMode=yes', '-s', '--', ssh.destination, 'sftp']
-      connection.sftp = new Sftp(argv, this.#options.settings.env)
+    clearTimeout(connection.idle)
+    connection.users += 1
+    try {
+      return await work(await this.#session(connection))
+    } finally {
+      connection.users -= 1
+      if (connection.users === 0) connection.idle = setTimeout(() => this.#hangUp(connection), IDLE_MS)
     }
-    const { sftp } = connection
-    await sftp.ready()
-    return sftp
   }
 
   /** Stops looking; what runs in the panes runs on. */
@@ -153,8 +155,38 @@ export class SshConnections {
     for (const connection of this.#connections.values()) {
       connection.stopped = true
       clearTimeout(connection.timer)
-      connection.sftp?.close()
+      this.#hangUp(connection)
     }
+  }
+
+  #session(connection: Connection): Promise<Sftp> {
+    connection.sftp ??= this.#open(connection).catch((error: unknown) => {
+      connection.sftp = undefined
+      throw error
+    })
+    return connection.sftp
+  }
+
+  async #open(connection: Connection): Promise<Sftp> {
+    // Without this check an ssh whose connection is gone would log in once more, on its own.
+    await this.#ssh(connection, '-O', 'check').catch((cause: unknown) => {
+      throw new WorkbenchError('ssh_not_connected', 'the connection has ended', { hint: 'svc ssh reconnect <id>', cause })
+    })
+    const { args, ssh } = connection
+    // BatchMode: should the connection be gone, nobody would see this ssh ask for a password.
+    const argv = ['ssh', ...args, '-o', 'ControlMaster=no', '-o', 'BatchMode=yes', '-s', '--', ssh.destination, 'sftp']
+    const sftp = new Sftp(argv, this.#options.settings.env, () => {
+      connection.sftp = undefined
+    })
+    await sftp.ready()
+    return sftp
+  }
+
+  #hangUp(connection: Connection): void {
+    clearTimeout(connection.idle)
+    const { sftp } = connection
+    connection.sftp = undefined
+    sftp?.then((session) => session.close()).catch(() => undefined)
   }
 
   #find(id: string): Connection {
@@ -164,7 +196,7 @@ export class SshConnections {
   }
 
   #add(ssh: Ssh, args: readonly string[]): Connection {
-    const connection: Connection = { ssh, args, sftp: undefined, timer: undefined, stopped: false }
+    const connection: Connection = { ssh, args, sftp: undefined, users: 0, idle: undefined, timer: undefined, stopped: false }
     this.#connections.set(ssh.id, connection)
     this.#options.onState(ssh)
     this.#follow(connection, 0)
@@ -219,8 +251,8 @@ export class SshConnections {
   async #connected(connection: Connection): Promise<void> {
     this.#change(connection, { state: 'connected' })
     try {
-      const sftp = await this.files(connection.ssh.id)
-      const root = (await sftp.realpath(Buffer.from('.'))).toString('utf8')
+      const home = await this.files(connection.ssh.id, (sftp) => sftp.realpath(Buffer.from('.')))
+      const root = home.toString('utf8')
       this.#change(connection, { explorer: { offered: true, root } })
       this.#options.events.emit('explorer.offered', { sshId: connection.ssh.id, root })
     } catch (error) {
@@ -230,7 +262,8 @@ export class SshConnections {
   }
 
   async #over(connection: Connection, pane: Pane): Promise<void> {
-    const text = await this.#options.engine.capture(pane.id, 0)
+    // With some history: the notice that the pane is dead scrolls the last words out of sight.
+    const text = await this.#options.engine.capture(pane.id, 50)
     const lines = text.split('\n').filter((line) => line.trim() !== '' && !line.startsWith('Pane is dead'))
     // 255 is ssh's own failure; any other number is what the remote shell ended with.
     const failed = connection.ssh.state === 'connecting' || pane.exit === 255

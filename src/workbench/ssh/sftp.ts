@@ -13,8 +13,10 @@ export class Sftp {
   #next = 1
   #words = ''
   #ended = false
+  readonly #onEnd: () => void
 
-  constructor(argv: readonly string[], env: Readonly<Record<string, string>>) {
+  constructor(argv: readonly string[], env: Readonly<Record<string, string>>, onEnd: () => void) {
+    this.#onEnd = onEnd
     const [program = 'ssh', ...args] = argv
     this.#child = spawn(program, args, { env: { ...env }, stdio: ['pipe', 'pipe', 'pipe'] })
     this.#version.promise.catch(() => undefined)
@@ -25,10 +27,6 @@ export class Sftp {
     this.#child.stdin?.on('error', () => undefined)
     this.#child.on('error', () => this.#end()).on('close', () => this.#end())
     this.#send(Buffer.concat([Buffer.of(TYPE.init), uint32(3)]))
-  }
-
-  get ended(): boolean {
-    return this.#ended
   }
 
   /** The server's extensions; the first thing to await, because it proves that there is a server. */
@@ -81,7 +79,7 @@ export class Sftp {
         pieces.push(piece.data)
         const asked = Math.min(PIECE, length - i * PIECE)
         if (piece.end) return { data: Buffer.concat(pieces), end: true }
-        if (piece.data.length < asked) return { data: Buffer.concat(pieces), end: false }
+        if (piece.data.length < asked) return await this.#short(handle, offset, Buffer.concat(pieces))
       }
       return { data: Buffer.concat(pieces), end: false }
     } finally {
@@ -132,6 +130,12 @@ export class Sftp {
     const answer = await this.#ask(TYPE.read, handle, uint64(offset), uint32(length))
     if (answer.type === TYPE.status) return { data: Buffer.alloc(0), end: true }
     return { data: new Cursor(answer.body).bytes(), end: false }
+  }
+
+  /** A server may answer with less than it has: whether that was the end is asked. */
+  async #short(handle: Buffer, offset: number, data: Buffer): Promise<{ data: Buffer; end: boolean }> {
+    const { end } = await this.#readPiece(handle, offset + data.length, 1)
+    return { data, end }
   }
 
   async #handle(type: number, ...parts: readonly Buffer[]): Promise<Buffer> {
@@ -186,7 +190,9 @@ export class Sftp {
   }
 
   #end(): void {
+    if (this.#ended) return
     this.#ended = true
+    this.#onEnd()
     const error = this.#lost()
     this.#version.reject(error)
     for (const waiting of this.#waiting.values()) waiting.reject(error)

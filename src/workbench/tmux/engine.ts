@@ -136,7 +136,12 @@ export class TmuxEngine implements TerminalEngine {
         ...env,
         ...(wish.argv ? ['--', ...asArguments(wish.argv)] : []),
       ])
-      await client.run(['set-option', '-p', '-t', created?.[0] ?? '', '@svc_pane', paneId])
+      const made = created?.[0] ?? ''
+      await client.run(
+        ['set-option', '-p', '-t', made, '@svc_pane', paneId],
+        // In a workspace of ssh the panes of ended programs stay; one that was split off goes with its program.
+        ['set-option', '-p', '-t', made, 'remain-on-exit', 'off'],
+      )
     } catch (error) {
       throw tooSmall(error)
     }

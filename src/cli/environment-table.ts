@@ -13,6 +13,19 @@ export const environmentTable: readonly { readonly name: string; readonly summar
   { name: 'SVC_LANG', summary: { en: "en or zh; default by the locale's variables", zh: 'en 或 zh;默认取决于系统语言环境' } },
   { name: 'SVC_SOCKET', summary: { en: "the workbench's socket", zh: '工作台的套接字路径' } },
   { name: 'SVC_NO_START', summary: { en: 'not empty: do not start the workbench', zh: '非空时不自动启动工作台' } },
+  { name: 'SVC_WORKSPACE_ID', summary: { en: 'set in every pane: its workspace', zh: '在每个窗格中设置:所属工作区' } },
+  { name: 'SVC_PANE_ID', summary: { en: 'set in every pane: the pane itself', zh: '在每个窗格中设置:窗格本身' } },
+  {
+    name: 'SVC_BROWSER',
+    summary: { en: 'the browser of svc browser: a name or a path', zh: 'svc browser 使用的浏览器:名称或路径' },
+  },
+  {
+    name: 'SVC_BROWSER_SANDBOX',
+    summary: {
+      en: 'off: run the browser without its sandbox; then a page may reach what you can',
+      zh: 'off:不使用浏览器沙箱;此时网页可能访问您能访问的内容',
+    },
+  },
   { name: 'NO_COLOR', summary: { en: 'not empty: no colours and no styles', zh: '非空时不使用颜色和样式' } },
   {
     name: 'FORCE_COLOR',

@@ -17,6 +17,16 @@ export const settings = {
     summary: { en: "the API's address, where it is not the site's", zh: 'API 地址(与站点不同时)' },
   },
   model: { variable: 'SVC_MODEL', preset: 'auto', summary: { en: 'the model of svc chat', zh: 'svc chat 使用的模型' } },
+  browser: {
+    variable: 'SVC_BROWSER',
+    preset: undefined,
+    summary: { en: 'the browser of svc browser: a name or a path', zh: 'svc browser 使用的浏览器:名称或路径' },
+  },
+  browser_sandbox: {
+    variable: 'SVC_BROWSER_SANDBOX',
+    preset: 'on',
+    summary: { en: 'on, or off where the browser cannot use its sandbox', zh: 'on;若浏览器无法使用沙箱则为 off' },
+  },
   language: { variable: 'SVC_LANG', preset: undefined, summary: { en: 'en or zh', zh: 'en 或 zh' } },
 } as const satisfies Record<string, { readonly variable: string; readonly preset: string | undefined; readonly summary: Text }>
 
@@ -84,6 +94,12 @@ export class Settings {
 function check(name: SettingName, value: string): void {
   if (name === 'language' && value !== 'en' && value !== 'zh') {
     throw usageFailure({ en: `language is en or zh, not '${value}'.`, zh: `language 只能是 en 或 zh,而不是“${value}”。` })
+  }
+  if (name === 'browser_sandbox' && value !== 'on' && value !== 'off') {
+    throw usageFailure({
+      en: `browser_sandbox is on or off, not '${value}'.`,
+      zh: `browser_sandbox 只能是 on 或 off,而不是“${value}”。`,
+    })
   }
   if (name === 'site_url' || name === 'base_url') parseAddress(name, value)
   if (value === '')

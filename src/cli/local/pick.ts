@@ -1,0 +1,47 @@
+import { Failure } from '../failure.ts'
+import { terminalLine } from '../terminal-text.ts'
+import type { Client } from './client.ts'
+
+/** People type the number that a list shows, programs the id: both name a workspace, a pane, a page … */
+export async function pickWorkspace(client: Client, word: string): Promise<string> {
+  if (!isNumber(word)) return word
+  return nth((await client.call('workspace.list', {})).workspaces, word, 'workspace')
+}
+
+export async function pickPane(client: Client, word: string, workspaceId?: string): Promise<string> {
+  if (!isNumber(word)) return word
+  const { panes } = await client.call('pane.list', workspaceId === undefined ? {} : { workspaceId })
+  const pane = panes.find((pane) => String(pane.index) === word)
+  if (!pane) throw missing('pane', word)
+  return pane.id
+}
+
+export async function pickPage(client: Client, word: string): Promise<string> {
+  return isNumber(word) ? nth((await client.call('browser.list', {})).pages, word, 'page') : word
+}
+
+export async function pickNotification(client: Client, word: string): Promise<string> {
+  return isNumber(word) ? nth((await client.call('notification.list', {})).notifications, word, 'notification') : word
+}
+
+export async function pickSsh(client: Client, word: string): Promise<string> {
+  return isNumber(word) ? nth((await client.call('ssh.list', {})).connections, word, 'ssh connection') : word
+}
+
+function isNumber(word: string): boolean {
+  return /^\d+$/.test(word)
+}
+
+function nth(items: readonly { readonly id: string }[], word: string, kind: string): string {
+  const item = items[Number(word) - 1]
+  if (!item) throw missing(kind, word)
+  return item.id
+}
+
+function missing(kind: string, word: string): Failure {
+  return new Failure(
+    'not_found',
+    { en: `There is no ${kind} ${terminalLine(word)}.`, zh: `不存在:${kind} ${terminalLine(word)}。` },
+    { exit: 'notFound' },
+  )
+}

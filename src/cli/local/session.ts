@@ -1,0 +1,65 @@
+import type { Context } from '../context.ts'
+import type { ExitCode } from '../exit-code.ts'
+import { version } from '../version.ts'
+import { connectWorkbench, NotRunning, unreachable, type Client } from './client.ts'
+import { launch } from './launch.ts'
+import { placeOf, type Place } from './place.ts'
+
+const ANSWER_MS = 60_000
+
+/** Connects to the workbench, starting it when it is not there and may be, does the work, and hangs up. */
+export async function withWorkbench(
+  context: Context,
+  work: (client: Client) => Promise<ExitCode | void>,
+): Promise<ExitCode | void> {
+  const client = await reach(context, placeOf(context))
+  try {
+    return await work(client)
+  } finally {
+    client.close()
+  }
+}
+
+/** Undefined when nobody listens and the workbench must not be started for this. */
+export async function reachRunning(context: Context): Promise<Client | undefined> {
+  return attempt(context, placeOf(context))
+}
+
+async function reach(context: Context, place: Place): Promise<Client> {
+  const running = await attempt(context, place)
+  if (running) return running
+  if (context.noStart) throw unreachable('it is not running')
+  const done = context.progress({ en: 'starting the workbench…', zh: '正在启动工作台…' })
+  try {
+    await launch(context, place)
+    return await patiently(context, place)
+  } finally {
+    done()
+  }
+}
+
+/** Another command may be starting it at this moment: then it is a matter of a second. */
+async function patiently(context: Context, place: Place): Promise<Client> {
+  for (let tries = 0; tries < 100; tries += 1) {
+    const client = await attempt(context, place)
+    if (client) return client
+    await new Promise((resolve) => setTimeout(resolve, 50))
+  }
+  throw unreachable('it was started and does not answer')
+}
+
+async function attempt(context: Context, place: Place): Promise<Client | undefined> {
+  try {
+    return await connectWorkbench({
+      socketPath: place.socketPath,
+      platform: context.environment.platform,
+      version: version(),
+      caller: place.caller,
+      timeoutMs: context.timeoutMs ?? ANSWER_MS,
+      signal: context.signal,
+    })
+  } catch (error) {
+    if (error instanceof NotRunning) return undefined
+    throw error
+  }
+}

@@ -1,0 +1,28 @@
+import { createHash } from 'node:crypto'
+import { join } from 'node:path'
+
+export interface SocketPathInput {
+  /** `--socket`. */
+  readonly option?: string | undefined
+  readonly env: Readonly<Record<string, string | undefined>>
+  readonly home: string
+  readonly user: string
+  readonly platform: NodeJS.Platform
+}
+
+/**
+ * Where the workbench listens: `--socket`, `SVC_SOCKET`, `$XDG_RUNTIME_DIR/svc`, the user's state directory. Never below
+ * TMPDIR, where others may write. On Windows a named pipe.
+ */
+export function socketPath(input: SocketPathInput): string {
+  const { env, home } = input
+  const chosen = input.option ?? env['SVC_SOCKET']
+  if (chosen) return chosen
+  if (input.platform === 'win32') {
+    const name = createHash('sha256').update(`${input.user}\0${home}`).digest('hex').slice(0, 16)
+    return `\\\\.\\pipe\\svc-${name}`
+  }
+  const runtime = env['XDG_RUNTIME_DIR']
+  if (runtime) return join(runtime, 'svc', 'workbench.sock')
+  return join(home, '.local', 'state', 'svc', 'run', 'workbench.sock')
+}

@@ -1,0 +1,68 @@
+import { open, rename, rm } from 'node:fs/promises'
+import { LIMITS } from '../../workbench/protocol.ts'
+import type { Client } from './client.ts'
+import type { RemotePlace } from './remote-path.ts'
+
+/** How many pieces are on the way at once. */
+const AHEAD = 4
+
+/** Told now and then how many bytes are there. */
+type Progress = (bytes: number) => void
+
+/** Fetches a remote file. It gets its name here only when it is whole: a broken transfer leaves no half file behind. */
+export async function download(client: Client, from: RemotePlace, to: string, progress: Progress): Promise<number> {
+  const part = `${to}.part-${process.pid}`
+  const file = await open(part, 'wx', 0o600)
+  try {
+    let offset = 0
+    for (let end = false; !end;) {
+      const piece = await client.call('files.read', { ...from, offset })
+      const data = Buffer.from(piece.data, 'base64')
+      await file.write(data, 0, data.length, offset)
+      offset += data.length
+      end = piece.end
+      progress(offset)
+    }
+    const { file: facts } = await client.call('files.stat', from)
+    if (facts.type === 'file') await file.chmod(facts.mode & 0o777)
+    await file.sync()
+    await file.close()
+    await rename(part, to)
+    return offset
+  } catch (error) {
+    await file.close().catch(() => undefined)
+    await rm(part, { force: true })
+    throw error
+  }
+}
+
+/** Brings a local file there, first under another name, then in one step under its own. */
+export async function upload(client: Client, from: string, to: RemotePlace, progress: Progress): Promise<number> {
+  const { sshId, path } = to
+  const part = `${path}.part-${process.pid}`
+  const file = await open(from, 'r')
+  try {
+    const { size, mode } = await file.stat()
+    await client.call('files.write', { sshId, path: part, offset: 0, data: '', truncate: true, mode: mode & 0o777 })
+    let sent = 0
+    const starts = Array.from({ length: Math.ceil(size / LIMITS.fileChunkBytes) }, (_, index) => index * LIMITS.fileChunkBytes)
+    const lanes = Array.from({ length: AHEAD }, async () => {
+      for (let start = starts.shift(); start !== undefined; start = starts.shift()) {
+        const buffer = Buffer.alloc(Math.min(LIMITS.fileChunkBytes, size - start))
+        const { bytesRead } = await file.read(buffer, 0, buffer.length, start)
+        const data = buffer.subarray(0, bytesRead).toString('base64')
+        await client.call('files.write', { sshId, path: part, offset: start, data })
+        sent += bytesRead
+        progress(sent)
+      }
+    })
+    await Promise.all(lanes)
+    await client.call('files.rename', { sshId, path: part, to: path, replace: true })
+    return sent
+  } catch (error) {
+    await client.call('files.remove', { sshId, path: part }).catch(() => undefined)
+    throw error
+  } finally {
+    await file.close()
+  }
+}

@@ -1,0 +1,121 @@
+import { lstat, mkdir, open, rm, stat, writeFile } from 'node:fs/promises'
+import { connect, createServer, type Server } from 'node:net'
+import { dirname } from 'node:path'
+import { LIMITS } from './protocol.ts'
+
+export interface BindOptions {
+  readonly socketPath: string
+  readonly runDir: string
+  readonly platform: string
+  readonly now: () => number
+}
+
+/** The socket cannot be served; `code` is stable: `already_running`, `socket_path_too_long`, `unsafe_socket`. */
+export class BindError extends Error {
+  readonly code: 'already_running' | 'socket_path_too_long' | 'unsafe_socket'
+
+  constructor(code: BindError['code'], message: string) {
+    super(message)
+    this.name = 'BindError'
+    this.code = code
+  }
+}
+
+/** A start takes well under a second; a lock older than this was left by one that died. */
+const LOCK_MS = 10_000
+
+/**
+ * Listens on the socket, for the user alone. One host at a time: a lock keeps two that start together apart, a socket that
+ * answers belongs to a living host, and one that does not is left over and removed.
+ */
+export async function bind(options: BindOptions): Promise<Server> {
+  const { socketPath, runDir, platform } = options
+  if (platform === 'win32') return listen(createServer(), socketPath)
+  // A longer path is cut silently by some systems, and another socket would be served.
+  if (Buffer.byteLength(socketPath) > LIMITS.socketPathBytes) {
+    throw new BindError('socket_path_too_long', `the socket's path is too long for this system: ${socketPath}`)
+  }
+  await ownDirectory(runDir)
+  await ownDirectory(dirname(socketPath))
+  const unlock = await lock(`${socketPath}.lock`, options.now)
+  try {
+    await clear(socketPath)
+    // The mode must be right from the first moment, so it is set before the socket exists.
+    const umask = process.umask(0o177)
+    try {
+      return await listen(createServer(), socketPath)
+    } finally {
+      process.umask(umask)
+    }
+  } finally {
+    await unlock()
+  }
+}
+
+/**
+ * Made 0700 when it is missing; refused when it belongs to someone else or others may write in it. One that is there keeps its
+ * mode: it may be the user's home.
+ */
+export async function ownDirectory(path: string): Promise<void> {
+  await mkdir(path, { recursive: true, mode: 0o700 })
+  const facts = await stat(path)
+  if (facts.uid !== process.getuid?.()) throw new BindError('unsafe_socket', `${path} belongs to someone else`)
+  if ((facts.mode & 0o022) !== 0) throw new BindError('unsafe_socket', `others may write in ${path}`)
+}
+
+/** A secret of the user's own: never readable by others, also not for the moment before a chmod. */
+export async function writeSecret(path: string, text: string): Promise<void> {
+  await rm(path, { force: true })
+  await writeFile(path, text, { mode: 0o600, flag: 'wx' })
+}
+
+async function clear(socketPath: string): Promise<void> {
+  const facts = await lstat(socketPath).catch(() => undefined)
+  if (!facts) return
+  if (!facts.isSocket()) throw new BindError('unsafe_socket', `${socketPath} is there and is not a socket`)
+  if (facts.uid !== process.getuid?.()) throw new BindError('unsafe_socket', `${socketPath} belongs to someone else`)
+  if (await answers(socketPath)) throw new BindError('already_running', 'the workbench is already running')
+  await rm(socketPath)
+}
+
+function answers(socketPath: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    const probe = connect(socketPath)
+    probe.setTimeout(2_000, () => {
+      probe.destroy()
+      resolve(true) // it accepted and is slow: alive
+    })
+    probe.on('connect', () => {
+      probe.destroy()
+      resolve(true)
+    })
+    probe.on('error', () => resolve(false))
+  })
+}
+
+async function lock(path: string, now: () => number): Promise<() => Promise<void>> {
+  const take = async (): Promise<void> => {
+    const file = await open(path, 'wx', 0o600)
+    await file.close()
+  }
+  try {
+    await take()
+  } catch {
+    const facts = await stat(path).catch(() => undefined)
+    if (facts && now() - facts.mtimeMs < LOCK_MS)
+      throw new BindError('already_running', 'the workbench is being started by another process')
+    await rm(path, { force: true })
+    await take()
+  }
+  return () => rm(path, { force: true })
+}
+
+function listen(server: Server, path: string): Promise<Server> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(path, () => {
+      server.off('error', reject)
+      resolve(server)
+    })
+  })
+}

@@ -1,0 +1,66 @@
+import type { Browser } from 'playwright-core'
+import { WorkbenchError } from '../protocol.ts'
+import type { Settings } from '../settings.ts'
+import { findBrowser } from './executable.ts'
+
+export const SANDBOX_HINT =
+  'run the workbench as an ordinary user, or allow user namespaces for the browser; SVC_BROWSER_SANDBOX=off turns the sandbox off, and then any page may reach what you can'
+
+/** Starts Chromium without a window. Its environment holds nothing but what a browser needs: no keys, no tokens. */
+export async function launchChromium(settings: Settings): Promise<Browser> {
+  const { chromium } = await import('playwright-core').catch((cause: unknown) => {
+    throw new WorkbenchError('engine_unavailable', 'the browser library playwright-core is not installed', {
+      hint: 'npm install playwright-core',
+      cause,
+    })
+  })
+  const executablePath = await findBrowser({
+    chosen: settings.browser.executable,
+    env: settings.env,
+    platform: settings.platform,
+    bundled: chromium.executablePath(),
+  })
+  try {
+    return await chromium.launch({
+      executablePath,
+      headless: true,
+      // The library's own default is off.
+      chromiumSandbox: settings.browser.sandbox,
+      env: browserEnvironment(settings.env),
+      timeout: 30_000,
+      handleSIGINT: false,
+      handleSIGTERM: false,
+      handleSIGHUP: false,
+    })
+  } catch (cause) {
+    throw launchFailure(cause)
+  }
+}
+
+const PASSED_ON = [
+  'PATH',
+  'HOME',
+  'LANG',
+  'LC_ALL',
+  'LC_CTYPE',
+  'TZ',
+  'TMPDIR',
+  'XDG_RUNTIME_DIR',
+  'FONTCONFIG_PATH',
+  'SYSTEMROOT',
+  'USERPROFILE',
+]
+const PROXIES = /^(?:https?|all|no)_proxy$/i
+
+/** No display is passed on: a browser that cannot reach one cannot open a window. */
+export function browserEnvironment(env: Readonly<Record<string, string>>): Record<string, string> {
+  return Object.fromEntries(Object.entries(env).filter(([name]) => PASSED_ON.includes(name) || PROXIES.test(name)))
+}
+
+function launchFailure(cause: unknown): WorkbenchError {
+  const words = cause instanceof Error ? cause.message : String(cause)
+  if (/no usable sandbox|without --no-sandbox|sandbox.*(?:not|fail)/i.test(words)) {
+    return new WorkbenchError('engine_unavailable', 'Chromium cannot use its sandbox here', { hint: SANDBOX_HINT, cause })
+  }
+  return new WorkbenchError('engine_unavailable', `Chromium did not start: ${words.split('\n')[0] ?? ''}`, { cause })
+}

@@ -1,0 +1,200 @@
+import { mkdir, rm } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import type { BrowserPages } from './browser/pages.ts'
+import { bind, ownDirectory, writeSecret } from './bind.ts'
+import type { TerminalEngine } from './engine.ts'
+import { MemoryEngine } from './engine-memory.ts'
+import { missingEngine } from './engine-missing.ts'
+import { Events } from './events.ts'
+import { FocusGuard } from './focus-guard.ts'
+import type { Call, Handlers } from './handler.ts'
+import { browserMethods } from './methods/browser.ts'
+import { filesMethods } from './methods/files.ts'
+import { notificationMethods } from './methods/notification.ts'
+import { paneMethods } from './methods/pane.ts'
+import { sshMethods } from './methods/ssh.ts'
+import { systemMethods } from './methods/system.ts'
+import { workspaceMethods } from './methods/workspace.ts'
+import { Notifications } from './notifications.ts'
+import { Notifier } from './notify.ts'
+import { isFocusMethod, METHODS, WorkbenchError, type FocusMethod, type Method, type QuietMethod } from './protocol.ts'
+import { serveRpc } from './rpc-server.ts'
+import type { Settings } from './settings.ts'
+import { SshConnections } from './ssh/connections.ts'
+import { TmuxEngine, tmuxVersion } from './tmux/engine.ts'
+import { LayoutWatch } from './watch.ts'
+import type { Services, Workbench } from './workbench.ts'
+
+export interface Host {
+  /** Settles when the host has ended, for whatever reason. */
+  readonly ended: Promise<void>
+  /** Stops serving. The panes live on in tmux unless `killSessions`. */
+  stop(killSessions: boolean): Promise<void>
+}
+
+export interface HostServices extends Services {
+  /** The secret of this start: 32 random bytes. */
+  readonly token: string
+}
+
+const HEARTBEAT_MS = 30_000
+
+/** Starts the workbench: engine, state and socket. Throws `BindError` where the socket cannot be served. */
+export async function startHost(settings: Settings, services: HostServices): Promise<Host> {
+  const server = await bind({ ...settings, now: services.now })
+  await mkdir(settings.stateDir, { recursive: true, mode: 0o700 })
+  await ownDirectory(settings.stateDir)
+  const tokenPath = join(dirname(settings.socketPath), 'workbench.token')
+  if (settings.platform !== 'win32') await writeSecret(tokenPath, services.token)
+
+  const events = new Events(services.newId('boot'), services.now)
+  const engine = await chooseEngine(settings, services)
+  const ended = Promise.withResolvers<void>()
+  let stopping: Promise<void> | undefined
+  const stop = (killSessions: boolean): Promise<void> => (stopping ??= tearDown(killSessions).finally(ended.resolve))
+
+  const bench = await assemble(settings, services, engine, events, (killSessions) => setImmediate(() => void stop(killSessions)))
+  const handlers = allHandlers(bench)
+  const rpc = serveRpc(server, {
+    token: services.token,
+    events,
+    now: services.now,
+    newId: services.newId,
+    log: ({ method, ms, code, cause }) =>
+      services.log({ method, ms, code, ...(cause === undefined ? {} : { cause: stackOf(cause) }) }),
+    hello: async () => ({
+      app: { name: 'svc-workbench', version: settings.version, pid: process.pid, bootId: events.bootId },
+      engine: {
+        terminal: engine.name === 'none' ? null : engine.name,
+        browser: bench.openPages()?.version ?? null,
+        attach: engine.attach,
+      },
+      capabilities: METHODS,
+    }),
+    handle: (method, params, call) => {
+      if (stopping) throw new WorkbenchError('shutting_down', 'the workbench is stopping')
+      return dispatch(bench.guard, handlers, { method, params, ...call } as Call<Method>)
+    },
+  })
+  const heartbeat = setInterval(() => events.emit('heartbeat', {}), HEARTBEAT_MS)
+
+  async function tearDown(killSessions: boolean): Promise<void> {
+    clearInterval(heartbeat)
+    server.close()
+    bench.ssh.close()
+    await bench.openPages()?.shutdown()
+    await engine.close(killSessions)
+    rpc.closeAll()
+    // The next host writes its own; ours must not be believed meanwhile.
+    if (settings.platform !== 'win32')
+      await Promise.all([rm(tokenPath, { force: true }), rm(settings.socketPath, { force: true })])
+  }
+
+  return { ended: ended.promise, stop }
+}
+
+async function chooseEngine(settings: Settings, services: HostServices): Promise<TerminalEngine> {
+  if (settings.engine === 'memory') return new MemoryEngine(services.newId)
+  try {
+    const { runDir, env, home, socketPath } = settings
+    return new TmuxEngine(await tmuxVersion(env), { runDir, env, home, socketPath, newId: services.newId })
+  } catch (error) {
+    if (error instanceof WorkbenchError) return missingEngine(error)
+    throw error
+  }
+}
+
+async function assemble(
+  settings: Settings,
+  services: HostServices,
+  engine: TerminalEngine,
+  events: Events,
+  shutdown: (killSessions: boolean) => void,
+): Promise<Workbench> {
+  const { newId, now, log } = services
+  const notifications = new Notifications(join(settings.stateDir, 'notifications.json'))
+  await notifications.load()
+  const guard = new FocusGuard({
+    engine,
+    now,
+    strict: settings.strictFocus,
+    onMoved: (from, to, cause) => {
+      if (from.workspaceId !== to.workspaceId) events.emit('workspace.focused', { ...to, cause })
+      events.emit('pane.focused', { ...to, cause })
+    },
+    onViolation: (method, from, to) => log({ focusViolation: method, from: from.paneId, to: to.paneId }),
+  })
+  const ssh = new SshConnections({
+    engine,
+    settings,
+    events,
+    newId,
+    onState: ({ workspaceId }) => {
+      const entry = { unread: notifications.unreadOf(workspaceId), note: ssh.noteOf(workspaceId) }
+      // The workspace of a connection that has ended may be gone already.
+      engine.mark(workspaceId, entry).catch(() => undefined)
+    },
+  })
+  let pages: Promise<BrowserPages> | undefined
+  let openPages: BrowserPages | undefined
+  const watch = new LayoutWatch(engine, (name, data) => events.emit(name, data))
+  engine.onChange((change) => {
+    if (change === 'focus') void guard.observe().catch(() => undefined)
+    else void watch.look().catch(() => undefined)
+  })
+  if (engine.name !== 'none') {
+    await watch.start()
+    await guard.observe()
+    await ssh.recover()
+  }
+  return {
+    settings,
+    engine,
+    events,
+    guard,
+    notifications,
+    notifier: new Notifier({ env: settings.env, platform: settings.platform, clients: () => engine.clients() }),
+    pages: () => {
+      pages ??= import('./browser/pages.ts').then(
+        ({ BrowserPages }) => (openPages = new BrowserPages({ settings, events, newId })),
+      )
+      return pages
+    },
+    openPages: () => openPages,
+    ssh,
+    services: { now, newId, log },
+    shutdown,
+  }
+}
+
+type Served = Exclude<Method, 'system.hello' | 'system.ping'>
+
+function allHandlers(bench: Workbench): Handlers<Served> {
+  return {
+    ...systemMethods(bench),
+    ...workspaceMethods(bench),
+    ...paneMethods(bench),
+    ...notificationMethods(bench),
+    ...browserMethods(bench),
+    ...sshMethods(bench),
+    ...filesMethods(bench),
+  }
+}
+
+/** The one place where a method meets its handler: focus methods with the intent, all others under the guard's eyes. */
+function dispatch(guard: FocusGuard, handlers: Handlers<Served>, call: Call<Method>): Promise<unknown> {
+  const { method, requestId } = call
+  if (method === 'system.hello' || method === 'system.ping') throw new TypeError(`${method} is answered by the connection`)
+  if (isFocusMethod(method)) {
+    const handler = handlers[method] as (call: Call<FocusMethod>, intent: unknown) => Promise<unknown>
+    return guard.moving(method, requestId, (intent) => handler(call as Call<FocusMethod>, intent))
+  }
+  const handler = handlers[method] as (call: Call<QuietMethod>) => Promise<unknown>
+  // Without the engine: the way out must be open when tmux hangs.
+  if (method === 'app.shutdown') return handler(call as Call<QuietMethod>)
+  return guard.quietly(method, () => handler(call as Call<QuietMethod>))
+}
+
+function stackOf(cause: unknown): string {
+  return cause instanceof Error ? (cause.stack ?? cause.message) : String(cause)
+}

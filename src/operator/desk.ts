@@ -7,6 +7,7 @@ import { openStore, systemClock } from '../gateway.ts'
 import { createIds } from '../ids.ts'
 import type { Ids } from '../ids.ts'
 import type { Account } from '../membership/account.ts'
+import type { AuditEvent, AuditRecord } from '../membership/audit.ts'
 import { calendarOf } from '../membership/period.ts'
 import type { Calendar } from '../membership/period.ts'
 import type { Store } from '../membership/store.ts'
@@ -40,6 +41,25 @@ export async function atDesk<Result>(work: (desk: Desk) => Promise<Result>): Pro
   } finally {
     await store.close()
   }
+}
+
+/** Writes down what the operator did to an account; members see it among their security events. */
+export async function note(
+  { store, ids, clock }: Desk,
+  event: AuditEvent,
+  account: string,
+  detail: AuditRecord['detail'] = null,
+): Promise<void> {
+  const at = clock.now()
+  await store.audit.record({
+    id: ids.next('aud_', at),
+    account,
+    event,
+    at,
+    address: null,
+    requestId: null,
+    detail: { by: 'operator', ...detail },
+  })
 }
 
 /** @throws CommandError */

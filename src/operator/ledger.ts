@@ -60,6 +60,6 @@ export function listTurns(
 }
 
 /** A span counts backwards here: `1h` is the last hour. */
-function sinceOf(text: string, now: number): number {
+export function sinceOf(text: string, now: number): number {
   return /^\d+[dhm]$/.test(text) ? 2 * now - instantOf('--since', text, now) : instantOf('--since', text, now)
 }

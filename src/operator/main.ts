@@ -68,6 +68,24 @@ export async function main(argv: readonly string[]): Promise<void> {
       (await import('./boost.ts')).grantBoost(options),
     )
 
+  const rush = program.command('rush').description('boosts for whoever comes first')
+  json(rush.command('open').description('open a rush; one pack an account'))
+    .requiredOption('--packs <n>', 'how many')
+    .option('--credits <n>', 'of each pack (default: the configuration)')
+    .option('--tier <pool>', 'fast or premium (default: the configuration)')
+    .option('--starts <when>', 'a date, or a span such as 2h from now', 'now')
+    .requiredOption('--ends <when>', 'a date, or a span such as 2h from now')
+    .action(async (options: Output & { packs: string; starts: string; ends: string }) =>
+      (await import('./rush.ts')).open(options),
+    )
+
+  json(program.command('audit').description('security events, newest first'))
+    .option('--account <account>', 'id or mail address')
+    .option('--event <event>', 'only these, such as signed_in or key_made')
+    .option('--since <when>', 'a date, or a span such as 1h')
+    .option('--limit <n>', 'how many', '50')
+    .action(async (options: Output & { limit: string }) => (await import('./audit.ts')).audit(options))
+
   const ledger = program.command('ledger').description('the money')
   json(ledger.command('verify').description('rebuild every balance from the entries; exit 1 on a mismatch')).action(
     async (options: Output) => (await import('./ledger.ts')).verifyLedger(options),

@@ -1,0 +1,46 @@
+/** `svc-gateway audit`: the security events, newest first. */
+import type { AuditEvent, AuditQuery } from '../membership/audit.ts'
+import { wholeNumber } from './boost.ts'
+import { accountOf, atDesk } from './desk.ts'
+import { sinceOf } from './ledger.ts'
+import { instant, show, table } from './output.ts'
+import type { Output } from './output.ts'
+
+export function audit(options: Output & { account?: string; event?: string; since?: string; limit: string }): Promise<void> {
+  return atDesk(async (desk) => {
+    const query: AuditQuery = {
+      limit: wholeNumber('--limit', options.limit),
+      ...(options.account === undefined ? {} : { account: (await accountOf(desk, options.account)).id }),
+      ...(options.event === undefined ? {} : { event: options.event as AuditEvent }),
+      ...(options.since === undefined ? {} : { since: sinceOf(options.since, desk.clock.now()) }),
+    }
+    const records = await desk.store.audit.list(query)
+    show(
+      options,
+      {
+        object: 'list',
+        data: records.map((record) => ({
+          id: record.id,
+          account: record.account,
+          event: record.event,
+          at: instant(record.at),
+          address: record.address,
+          request_id: record.requestId,
+          detail: record.detail,
+        })),
+      },
+      () =>
+        table(
+          ['at', 'account', 'event', 'address', 'request id', 'detail'],
+          records.map((record) => [
+            instant(record.at),
+            record.account,
+            record.event,
+            record.address,
+            record.requestId,
+            record.detail === null ? null : JSON.stringify(record.detail),
+          ]),
+        ),
+    )
+  })
+}

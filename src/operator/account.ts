@@ -3,7 +3,7 @@ import { hashPassword } from '../membership/password.ts'
 import type { Account } from '../membership/account.ts'
 import type { Balance } from '../membership/ledger.ts'
 import { toUsageBoosts, toUsagePools } from '../membership/usage.ts'
-import { accountOf, atDesk, CommandError, planOf } from './desk.ts'
+import { accountOf, atDesk, CommandError, note, planOf } from './desk.ts'
 import type { Desk } from './desk.ts'
 import { instant, show, table } from './output.ts'
 import type { Output } from './output.ts'
@@ -24,6 +24,7 @@ export function createAccount(options: Output & { email: string; plan?: string; 
     })
     if (account === undefined)
       throw new CommandError(`There is an account for ${email} already. See: svc-gateway account show ${email}`)
+    await note(desk, 'account_created', account.id)
     show(
       options,
       toRecord(account),
@@ -90,14 +91,16 @@ export function showAccount(idOrEmail: string, options: Output): Promise<void> {
 export function setPlan(idOrEmail: string, options: Output & { plan: string }): Promise<void> {
   return changeAccount(idOrEmail, options, async (desk, account) => {
     await desk.store.accounts.setPlan(account.id, planOf(desk, options.plan))
+    await note(desk, 'plan_changed', account.id, { plan: options.plan })
     return `Account ${account.id} has plan ${options.plan} now. What it has used stays used.`
   })
 }
 
 export function setStatus(idOrEmail: string, status: 'active' | 'disabled', options: Output): Promise<void> {
-  return changeAccount(idOrEmail, options, async ({ store }, account) => {
-    if (!(await store.accounts.setStatus(account.id, status)))
+  return changeAccount(idOrEmail, options, async (desk, account) => {
+    if (!(await desk.store.accounts.setStatus(account.id, status)))
       throw new CommandError(`Account ${account.id} is deleted and stays so.`)
+    await note(desk, status === 'active' ? 'account_enabled' : 'account_disabled', account.id)
     return `Account ${account.id} is ${status} now.`
   })
 }
@@ -107,8 +110,9 @@ export function deleteAccount(idOrEmail: string, options: Output & { yes?: boole
     throw new CommandError(
       'This forgets the person and ends all their keys and sessions; the ledger stays. Say --yes if you mean it.',
     )
-  return changeAccount(idOrEmail, options, async ({ store, clock }, account) => {
-    await store.accounts.forget(account.id, clock.now())
+  return changeAccount(idOrEmail, options, async (desk, account) => {
+    await desk.store.accounts.forget(account.id, desk.clock.now())
+    await note(desk, 'account_deleted', account.id)
     return `Account ${account.id} was deleted. Its ledger stays, without the person.`
   })
 }

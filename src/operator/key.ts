@@ -1,6 +1,6 @@
 /** `svc-gateway key …` */
 import { GatewayError } from '../errors.ts'
-import { accountOf, atDesk, CommandError } from './desk.ts'
+import { accountOf, atDesk, CommandError, note } from './desk.ts'
 import { mintApiKeyFor } from './keys.ts'
 import { instant, show, table } from './output.ts'
 import type { Output } from './output.ts'
@@ -16,6 +16,7 @@ export function createKey(options: Output & { account: string; name: string; exp
     const { key, token } = await mintApiKeyFor(desk, account.id, options.name, expiresAt).catch((error: unknown) => {
       throw error instanceof GatewayError ? new CommandError(error.message) : error
     })
+    await note(desk, 'key_made', account.id, { key: key.id, name: key.name })
     show(
       options,
       {

@@ -28,6 +28,7 @@ export interface ApiKeys {
   /** `undefined` when the account has `limit` live keys already: counted and inserted in one step. */
   create(key: NewApiKey, limit: number): Promise<ApiKey | undefined>
   list(account: string): Promise<readonly ApiKey[]>
+  find(id: string): Promise<ApiKey | undefined>
   /** Idempotent; false when the account has no such key. */
   revoke(account: string | undefined, id: string, at: number): Promise<boolean>
   /** The key with its owner, whatever their state; the caller judges. */

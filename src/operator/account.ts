@@ -1,5 +1,6 @@
 /** `svc-gateway account …` */
 import { hashPassword } from '../membership/password.ts'
+import { judgePassword, passwordLength } from '../membership/password-rules.ts'
 import type { Account } from '../membership/account.ts'
 import type { Balance } from '../membership/ledger.ts'
 import { toUsageBoosts, toUsagePools } from '../membership/usage.ts'
@@ -13,6 +14,7 @@ export function createAccount(options: Output & { email: string; plan?: string; 
     const { store, ids, clock, config } = desk
     const email = options.email.trim().toLowerCase()
     if (!/^[^\s@]+@[^\s@]+$/.test(email)) throw new CommandError(`'${options.email}' is not a mail address.`)
+    if (options.password !== undefined) refuseBadPassword(options.password, email)
     const at = clock.now()
     const account = await store.accounts.create({
       id: ids.next('acc_', at),
@@ -115,6 +117,15 @@ export function deleteAccount(idOrEmail: string, options: Output & { yes?: boole
     await note(desk, 'account_deleted', account.id)
     return `Account ${account.id} was deleted. Its ledger stays, without the person.`
   })
+}
+
+function refuseBadPassword(password: string, email: string): void {
+  const verdict = judgePassword(password, email)
+  if (verdict === 'good') return
+  const why = { short: 'is too short', long: 'is too long', common: 'is one that everybody tries first' }[verdict]
+  throw new CommandError(
+    `The password ${why}; use ${passwordLength.min} to ${passwordLength.max} characters that nobody would guess.`,
+  )
 }
 
 function changeAccount(

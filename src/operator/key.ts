@@ -72,8 +72,11 @@ export function listKeys(options: Output & { account: string }): Promise<void> {
 }
 
 export function revokeKey(id: string, options: Output): Promise<void> {
-  return atDesk(async ({ store, clock }) => {
-    if (!(await store.keys.revoke(undefined, id, clock.now()))) throw new CommandError(`There is no key '${id}'.`)
+  return atDesk(async (desk) => {
+    const key = await desk.store.keys.find(id)
+    if (key === undefined) throw new CommandError(`There is no key '${id}'. See: svc-gateway key list --account …`)
+    await desk.store.keys.revoke(key.account, id, desk.clock.now())
+    await note(desk, 'key_revoked', key.account, { key: id, name: key.name })
     show(options, { ok: true, id, revoked: true }, () => `Key ${id} is revoked.`)
   })
 }

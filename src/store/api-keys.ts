@@ -51,6 +51,11 @@ export function apiKeysIn({ read, write }: Database): ApiKeys {
       return rows.map(toApiKey)
     },
 
+    async find(id) {
+      const row = await read.selectFrom('api_key').select(keyColumns).where('id', '=', id).executeTakeFirst()
+      return row === undefined ? undefined : toApiKey(row)
+    },
+
     async revoke(account, id, at) {
       const update = write
         .updateTable('api_key')

@@ -6,15 +6,24 @@ import { LedgerStatements } from './ledger-statements.ts'
 import type { Op, Reply, Request, Result, WriterOptions } from './protocol.ts'
 import { Statements } from './statements.ts'
 
+/** So often the lock is asked for in quick succession; after that it is held for something long, such as a checkpoint. */
+const quickTries = 50
+
 class WriterThread {
   readonly #db: Connection
   readonly #statements: Statements
   /** Made when the process enrols: before that the ledger's tables may not exist. */
   #ledger: LedgerStatements | undefined
   #synchronous = true
+  readonly #busyTimeoutMs: number
+  /** Nothing ever changes in here: waiting for it is how a thread sleeps. */
+  readonly #sleeper = new Int32Array(new SharedArrayBuffer(4))
 
   constructor(options: WriterOptions) {
     this.#db = openForWriting(options.file, options.busyTimeoutMs)
+    this.#busyTimeoutMs = options.busyTimeoutMs
+    // From here on `#begin` waits, with shorter steps than the driver's, which grow to a tenth of a second.
+    this.#db.pragma('busy_timeout = 0')
     this.#statements = new Statements(this.#db)
   }
 
@@ -37,7 +46,7 @@ class WriterThread {
           return [this.#statements.run(request[1][1], request[1][2])]
         case 'begin':
           this.#waitForDisk(true)
-          this.#db.exec('begin immediate')
+          this.#begin()
           return []
         case 'commit':
           this.#commit()
@@ -78,8 +87,22 @@ class WriterThread {
     })
   }
 
+  /** Waits for other processes' commits, which take about a millisecond each, up to the busy timeout. */
+  #begin(): void {
+    const deadline = performance.now() + this.#busyTimeoutMs
+    for (let tries = 0; ; tries++) {
+      try {
+        this.#db.exec('begin immediate')
+        return
+      } catch (error) {
+        if (!isBusy(error) || performance.now() >= deadline) throw error
+        Atomics.wait(this.#sleeper, 0, 0, tries < quickTries ? 0.2 : 2)
+      }
+    }
+  }
+
   #together(ops: readonly Op[]): readonly Result[] {
-    this.#db.exec('begin immediate')
+    this.#begin()
     const results = ops.map((op) => this.#apply(op))
     this.#db.exec('commit')
     this.#ledger?.committed()
@@ -120,6 +143,10 @@ class WriterThread {
     this.#db.pragma(durable ? 'synchronous = full' : 'synchronous = normal')
     this.#synchronous = durable
   }
+}
+
+function isBusy(error: unknown): boolean {
+  return error instanceof Sqlite.SqliteError && error.code.startsWith('SQLITE_BUSY')
 }
 
 /** Trying the rest one by one would only fail, and wait, as often. */

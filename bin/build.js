@@ -1,6 +1,6 @@
 /**
  * Makes `dist/`, which is what the published package runs: the compiled sources, the files beside them that are not TypeScript
- * (style sheets, scripts of pages), and the manual page. Run by `npm run build`.
+ * (style sheets, scripts of pages), the types of what others may import, and the manual page. Run by `npm run build`.
  */
 import { spawnSync } from 'node:child_process'
 import { cpSync, rmSync, statSync, writeFileSync } from 'node:fs'
@@ -9,7 +9,9 @@ import { fileURLToPath } from 'node:url'
 const root = fileURLToPath(new URL('..', import.meta.url))
 
 rmSync(`${root}dist`, { recursive: true, force: true })
-run(`${root}node_modules/typescript/bin/tsc`, ['--project', `${root}tsconfig.build.json`])
+for (const project of ['tsconfig.build.json', 'tsconfig.types.json']) {
+  run(`${root}node_modules/typescript/bin/tsc`, ['--project', `${root}${project}`])
+}
 for (const folder of ['src', 'plugins']) {
   cpSync(`${root}${folder}`, `${root}dist/${folder}`, {
     recursive: true,

@@ -1,10 +1,11 @@
 import { execFile } from 'node:child_process'
-import { existsSync, readdirSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import t from 'tap'
 import { bareProgram } from '../support/bare-program.ts'
+import { temporaryFolder } from '../support/gateway.ts'
 import { startGatewayProcess } from '../support/gateway-process.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
@@ -23,9 +24,11 @@ function run(
 t.test(
   'the tarball, installed into an empty folder, runs there compiled: svc, svc-gateway, and a chat between them',
   async (t) => {
-    const folder = t.testdir({ packed: {}, app: {}, home: {} })
+    // Outside the checkout: below it Node would find the checkout's own packages.
+    const folder = temporaryFolder(t)
     const app = join(folder, 'app')
     const home = join(folder, 'home')
+    for (const name of ['packed', 'app', 'home']) mkdirSync(join(folder, name))
     const quiet = ['--no-audit', '--no-fund', '--loglevel=error']
     const { stdout: packed } = await run('npm', ['pack', '--json', '--pack-destination', join(folder, 'packed'), ...quiet], {
       cwd: root,
@@ -41,7 +44,7 @@ t.test(
       'no source and no tests are in it',
     )
 
-    writeFileSync(join(app, 'package.json'), '{"private":true}')
+    writeFileSync(join(app, 'package.json'), '{"private":true,"type":"module"}')
     await run('npm', ['install', '--prefer-offline', ...quiet, join(folder, 'packed', filename)], { cwd: app })
     const bin = (name: string) => join(app, 'node_modules', '.bin', name)
     t.ok(existsSync(bin('svc')) && existsSync(bin('svc-gateway')))
@@ -60,6 +63,20 @@ t.test(
     t.match(await installed('svc', ['--version']), /^\d+\.\d+\.\d+\n$/)
     t.match(await installed('svc', ['--help']), /^Examples:\n/)
     t.match(JSON.parse(await installed('svc-gateway', ['check', '--json'])), { ok: true })
+
+    // A configuration of somebody's own, with types, as the shipped one says to write it.
+    const own = "import base from 'svc-gateway/gateway.config.js'\nimport { defineGateway } from 'svc-gateway'\n"
+    writeFileSync(
+      join(app, 'own.config.ts'),
+      `${own}export default defineGateway({ ...base, brand: { slug: 'svc', name: 'Mine' } })\n`,
+    )
+    const strict = ['--noEmit', '--strict', '--skipLibCheck', '--module', 'nodenext', '--target', 'es2024', '--types', '']
+    await run(join(root, 'node_modules', '.bin', 'tsc'), [...strict, 'own.config.ts'], { cwd: app })
+    writeFileSync(
+      join(app, 'own.config.js'),
+      `${own}export default defineGateway({ ...base, listen: { ...base.listen, port: 1 } })\n`,
+    )
+    t.match(JSON.parse(await installed('svc-gateway', ['check', '--json'], { GATEWAY_CONFIG: 'own.config.js' })), { ok: true })
 
     const gateway = await startGatewayProcess({
       command: [process.execPath, bin('svc-gateway'), 'start'],

@@ -92,6 +92,10 @@ export class MemoryEngine implements TerminalEngine {
     this.#tell('layout')
   }
 
+  async stop(id: string): Promise<void> {
+    this.#locate(id)
+  }
+
   async respawn(id: string): Promise<void> {
     this.#locate(id).pane.typed = ''
   }

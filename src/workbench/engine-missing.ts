@@ -13,6 +13,7 @@ export function missingEngine(reason: WorkbenchError): TerminalEngine {
     closeWorkspace: missing,
     split: missing,
     closePane: missing,
+    stop: missing,
     respawn: missing,
     resizePane: missing,
     send: missing,

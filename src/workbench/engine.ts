@@ -18,6 +18,8 @@ export interface TerminalEngine {
   closeWorkspace(id: string): Promise<void>
   split(wish: NewPane): Promise<string>
   closePane(id: string): Promise<void>
+  /** Ends the program of a pane as hanging up does; the pane may stay to show its last words. */
+  stop(id: string): Promise<void>
   /** Starts the ended program of a pane again, in its place. */
   respawn(id: string, argv: readonly string[]): Promise<void>
   resizePane(id: string, size: { readonly cols?: number; readonly rows?: number }): Promise<void>

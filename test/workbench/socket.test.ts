@@ -7,6 +7,7 @@ import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
 import { socketPath } from '../../src/cli/local/socket-path.ts'
 import { connectWorkbench } from '../../src/cli/local/client.ts'
+import { bareProgram } from '../support/bare-program.ts'
 import { requireProgram } from '../support/real-parts.ts'
 import type { Settings } from '../../src/workbench/settings.ts'
 import { folder, readText, startBench, testSettings, until } from './support/bench.ts'
@@ -30,7 +31,8 @@ async function startProcess(
   t: Test,
   settings: Settings,
 ): Promise<{ answer: Readonly<Record<string, unknown>>; pid: number; kill: () => Promise<void> }> {
-  const child = spawn(process.execPath, [program], { env: settings.env, stdio: ['pipe', 'pipe', 'inherit'] })
+  const [command, words] = bareProgram(process.execPath, [program])
+  const child = spawn(command, words, { env: settings.env, stdio: ['pipe', 'pipe', 'inherit'] })
   endWith(t, child)
   child.stdin.end(JSON.stringify(settings))
   let text = ''

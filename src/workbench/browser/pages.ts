@@ -123,6 +123,7 @@ export class BrowserPages {
   ): Promise<{ page: Page; value: T }> {
     const open = this.#find(pageId, null)
     const value = await this.#attempt(`${doing} ${selector}`, async () => work(await this.#one(open, selector)))
+    await readTitle(open)
     return { page: describe(open), value }
   }
 
@@ -130,6 +131,7 @@ export class BrowserPages {
   async use<T>(pageId: string, doing: string, work: (page: BrowserPage) => Promise<T>): Promise<{ page: Page; value: T }> {
     const open = this.#find(pageId, null)
     const value = await this.#attempt(doing, () => work(open.page))
+    await readTitle(open)
     return { page: describe(open), value }
   }
 
@@ -143,7 +145,7 @@ export class BrowserPages {
 
   async #navigate(open: OpenPage, doing: string, work: () => Promise<Response | null>): Promise<Navigation> {
     const response = await this.#attempt(doing, work)
-    open.title = await open.page.title().catch(() => open.title)
+    await readTitle(open)
     const finalUrl = open.page.url()
     this.#options.events.emit('browser.navigated', { pageId: open.id, workspaceId: open.workspaceId, url: finalUrl })
     return { page: describe(open), status: response?.status() ?? null, finalUrl }
@@ -273,6 +275,11 @@ export class BrowserPages {
     await chmod(fresh, 0o600)
     await rename(fresh, path)
   }
+}
+
+/** A page in the middle of a navigation has no title to ask for: the one known stays. */
+async function readTitle(open: OpenPage): Promise<void> {
+  open.title = await open.page.title().catch(() => open.title)
 }
 
 function describe(open: OpenPage): Page {

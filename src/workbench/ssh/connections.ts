@@ -100,8 +100,8 @@ export class SshConnections {
       ...(wish.identity === undefined ? [] : ['-i', wish.identity]),
       ...(wish.options ?? []).flatMap((option) => ['-o', option]),
     ]
-    const args = [...chosen, ...(await this.#control(chosen, destination))]
     const id = newId('ssh')
+    const args = [...chosen, ...(await this.#control(id, chosen, destination))]
     const kept = JSON.stringify({ ssh: { id, destination, args } })
     const title = wish.title ?? destination
     const made = await engine.createWorkspace({ title, cwd: settings.home, env: {}, argv: login(args, destination), kept })
@@ -112,7 +112,8 @@ export class SshConnections {
   async disconnect(id: string): Promise<Ssh> {
     const connection = this.#find(id)
     this.#hangUp(connection)
-    await this.#ssh(connection, '-O', 'exit').catch(() => undefined)
+    // The program in the pane, not the control socket: where the user shares one, others may be using it.
+    await this.#options.engine.stop(connection.ssh.paneId)
     this.#change(connection, { state: 'closed', explorer: null })
     return connection.ssh
   }
@@ -122,7 +123,6 @@ export class SshConnections {
     const connection = this.#find(id)
     const { destination, paneId } = connection.ssh
     this.#hangUp(connection)
-    await this.#ssh(connection, '-O', 'exit').catch(() => undefined)
     await this.#options.engine.respawn(paneId, login(connection.args, destination))
     this.#change(connection, { state: 'connecting', explorer: null, exit: null, reason: null })
     this.#follow(connection, CONNECTING_MS)
@@ -204,7 +204,7 @@ export class SshConnections {
   }
 
   /** A control path that the user's configuration already has is kept; otherwise one beside the workbench's socket. */
-  async #control(chosen: readonly string[], destination: string): Promise<readonly string[]> {
+  async #control(id: string, chosen: readonly string[], destination: string): Promise<readonly string[]> {
     const { settings } = this.#options
     const answer = await run('ssh', ['-G', ...chosen, '--', destination], { env: settings.env, timeout: 10_000 }).catch(
       (error: unknown) => {
@@ -213,7 +213,13 @@ export class SshConnections {
     )
     const own = /^controlpath (.+)$/im.exec(answer.stdout)?.[1]
     if (own !== undefined && own !== 'none') return []
-    return ['-o', `ControlPath=${join(settings.runDir, 'cm-%C').replaceAll(' ', '\\ ')}`, '-o', 'ControlPersist=no']
+    // One of its own for each: ending this connection ends no other to the same place.
+    return [
+      '-o',
+      `ControlPath=${join(settings.runDir, id).replaceAll(' ', '\\ ').replaceAll('%', '%%')}`,
+      '-o',
+      'ControlPersist=no',
+    ]
   }
 
   #follow(connection: Connection, delayMs: number): void {

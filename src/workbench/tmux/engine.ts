@@ -155,6 +155,17 @@ export class TmuxEngine implements TerminalEngine {
     if (row.zoomed && !row.active) await this.#zoomAgain(client, row.windowId)
   }
 
+  async stop(id: string): Promise<void> {
+    const client = await this.#connected()
+    const row = await this.#pane(client, id)
+    if (row.dead || row.pid <= 1) return
+    try {
+      process.kill(row.pid, 'SIGHUP')
+    } catch {
+      // It has ended by itself meanwhile.
+    }
+  }
+
   async respawn(id: string, argv: readonly string[]): Promise<void> {
     const client = await this.#connected()
     const row = await this.#pane(client, id)
@@ -410,6 +421,7 @@ const FIELDS = [
   '@svc_named',
   '@svc_kept',
   'pane_id',
+  'pane_pid',
   '@svc_pane',
   'pane_index',
   'pane_active',
@@ -433,6 +445,7 @@ interface Row {
   readonly title: string
   readonly kept: string
   readonly tmuxPane: string
+  readonly pid: number
   readonly paneId: string
   readonly paneIndex: number
   readonly active: boolean
@@ -461,6 +474,7 @@ function toRow(record: string): Row {
     title: renamed ? windowName : decodeURIComponent(field('@svc_title')),
     kept: decodeURIComponent(field('@svc_kept')),
     tmuxPane: field('pane_id'),
+    pid: Number(field('pane_pid')),
     paneId: field('@svc_pane'),
     paneIndex: Number(field('pane_index')),
     active: field('pane_active') === '1',

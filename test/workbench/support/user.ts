@@ -33,11 +33,17 @@ export interface User {
 const FRONT =
   /^%(?:session-window-changed|window-pane-changed|client-session-changed|session-changed|client-detached|pane-mode-changed|sessions-changed|exit)\b/
 
+/** Programs that only listen come and go without anybody seeing them; a user's client has the name of its terminal. */
+const UNSEEN = /^%client-(?:detached|session-changed) client-\d+/
+
 /**
  * A real user: a tmux client in a pseudo-terminal, a program in the focused pane that records every byte it gets and asks to be
  * told of focus changes, and a second client that listens to what tmux announces.
  */
-export async function attachUser(t: Test, bench: TestBench): Promise<User> {
+export async function attachUser(
+  t: Test,
+  bench: { readonly dir: string; readonly settings: Pick<TestBench['settings'], 'env' | 'runDir'> },
+): Promise<User> {
   const { env, runDir } = bench.settings
   const [program = 'tmux', ...base] = tmuxArguments(runDir)
   const tmux = async (...args: readonly string[]): Promise<string> =>
@@ -65,6 +71,7 @@ export async function attachUser(t: Test, bench: TestBench): Promise<User> {
     return clients
       .split('\n')
       .filter((client) => client.startsWith('0 '))
+      .map((client) => client.trim())
       .join('\n')
   }
   const type = (text: string): void => {
@@ -97,7 +104,7 @@ export async function attachUser(t: Test, bench: TestBench): Promise<User> {
         await until(`the key ${last} arrives`, () => readText(record).slice(start).includes(last), 3_000).catch(() => undefined)
       await listener.settle()
       return {
-        notices: listener.notices.slice(announced).filter((notice) => FRONT.test(notice)),
+        notices: listener.notices.slice(announced).filter((notice) => FRONT.test(notice) && !UNSEEN.test(notice)),
         received: readText(record).slice(start),
         receivedByNow: () => readText(record).slice(start),
         before,

@@ -1,0 +1,55 @@
+import { createHash } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { provesQuiet, works, type Case } from './support/scene.ts'
+
+const cases: Readonly<Record<string, Case>> = {
+  'ssh connect': async (t, scene) => {
+    const { stdout, code } = await scene.run(['ssh', 'box', '--wait', '15'])
+    t.equal(code, 0)
+    t.match(stdout, /^ssh_\w+ {2}connected {2}box/)
+    t.match(stdout, /svc files open ssh_/, 'the explorer is offered')
+    t.match(await scene.run(['ssh', 'wrong-key', '--wait', '15']), { code: 1, stderr: /Permission denied/ })
+  },
+  'ssh list': async (t, scene) =>
+    t.match(await scene.result(t, ['ssh', 'list']), {
+      connections: [{ destination: 'box', state: 'connected' }, { state: 'failed' }],
+    }),
+  'ssh status': works('ssh', 'status', '1'),
+  'ssh disconnect': works('ssh', 'disconnect', '2'),
+  'files ls': async (t, scene) => t.match((await scene.run(['files', 'ls', `1:${scene.dir}`])).stdout, /a file/),
+  'files stat': async (t, scene) =>
+    t.match(await scene.result(t, ['files', 'stat', `1:${scene.dir}/a file`]), { file: { size: 300_000 } }),
+  'files get': async (t, scene) => {
+    await scene.result(t, ['files', 'get', `1:${scene.dir}/a file`, join(scene.dir, 'got')])
+    t.equal(hashOf(join(scene.dir, 'got')), hashOf(join(scene.dir, 'a file')))
+    t.match(await scene.run(['files', 'get', `1:${scene.dir}/absent`]), { code: 5 })
+    t.match(await scene.run(['files', 'get', 'nothing']), { code: 2 })
+  },
+  'files put': async (t, scene) => {
+    await scene.result(t, ['files', 'put', join(scene.dir, 'a file'), `1:${scene.dir}/folder/`])
+    t.equal(hashOf(join(scene.dir, 'folder', 'a file')), hashOf(join(scene.dir, 'a file')))
+  },
+  'files cat': async (t, scene) =>
+    t.match(
+      await scene.run(['files', 'cat', `1:${scene.dir}/text`]),
+      { code: 0, stdout: 'hello\u001b[1m\n' },
+      'a pipe gets it as it is',
+    ),
+  'files mkdir': works('files', 'mkdir', '1:made-by-the-test-of-svc'),
+  'files rm': works('files', 'rm', '1:made-by-the-test-of-svc'),
+  'files mv': (t, scene) => scene.result(t, ['files', 'mv', `1:${scene.dir}/text`, `${scene.dir}/text2`]),
+  'files open': works('files', 'open', '1'),
+  'files explore': async (t, scene) =>
+    t.match(await scene.run(['files', 'explore', '1:']), { code: 2, stderr: /needs a terminal/ }),
+  'ssh reconnect': works('ssh', 'reconnect', '1'),
+}
+
+t.test('ssh and files by the command line', { timeout: 110_000 }, async (t) => {
+  await provesQuiet(t, ['ssh', 'files'], cases)
+})
+
+function hashOf(path: string): string {
+  return createHash('sha256').update(readFileSync(path)).digest('hex')
+}

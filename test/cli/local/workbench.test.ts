@@ -1,0 +1,50 @@
+import t from 'tap'
+import { until } from '../../workbench/support/bench.ts'
+import { provesQuiet, type Case } from './support/scene.ts'
+
+const cases: Readonly<Record<string, Case>> = {
+  'workbench start': async (t, scene) =>
+    t.match(await scene.result(t, ['workbench', 'start']), { engine: { terminal: /^tmux/ } }),
+  'workbench status': async (t, scene) => t.match(await scene.result(t, ['workbench', 'status']), { protocol: 1 }),
+  'workbench doctor': async (t, scene) => {
+    const { stdout } = await scene.run(['workbench', 'doctor'])
+    for (const name of ['tmux', 'chromium', 'ssh', 'notify-send']) t.ok(stdout.includes(name), name)
+  },
+  'workbench logs': async (t, scene) => t.match((await scene.run(['workbench', 'logs', '--lines', '5'])).stdout, /"method":"/),
+  tree: async (t, scene) => t.match((await scene.run(['tree'])).stdout, /^\* 1 ws_\w+ {2}home/),
+  identify: async (t, scene) => t.match(await scene.result(t, ['identify']), { focused: { paneId: /^pn_/ }, caller: null }),
+  capabilities: async (t, scene) => t.match((await scene.run(['capabilities'])).stdout, /^pane\.focus {2}\(focus\)$/m),
+  rpc: async (t, scene) => {
+    t.match(await scene.result(t, ['rpc', 'system.ping']), { pong: true })
+    t.match(await scene.run(['rpc', 'no.such']), { code: 2 })
+    t.match(await scene.run(['rpc', 'system.ping', '{']), { code: 2 })
+  },
+  events: async (t, scene) => {
+    const { child, ended } = await scene.start(['events', '--json', '--name', 'notification.created'])
+    let text = ''
+    child.stdout?.on('data', (chunk: Buffer) => (text += chunk.toString()))
+    await until('the event is told', async () => {
+      await scene.run(['notify', '--title', 'for events', '--body', '', '--workspace', '2'])
+      return text.includes('\n')
+    })
+    child.kill('SIGINT')
+    t.equal((await ended).code, 130)
+    t.match(JSON.parse(text.split('\n')[0] ?? ''), { name: 'notification.created', data: { title: 'for events' } })
+  },
+  'workbench stop': async (t, scene) => {
+    t.match(await scene.result(t, ['workbench', 'stop']), { stopped: true })
+    t.match(await scene.run(['workbench', 'status']), { code: 3 })
+    t.match(await scene.run(['workspace', 'list', '--no-start']), { code: 3 })
+    t.match(
+      await scene.result(t, ['workspace', 'list']),
+      { workspaces: [{ title: 'home' }, { title: 'Two' }] },
+      'started again, the panes are there',
+    )
+  },
+}
+
+t.test('the workbench itself by the command line', { timeout: 110_000 }, async (t) => {
+  const scene = await provesQuiet(t, ['workbench', 'tree', 'identify', 'capabilities', 'rpc', 'events', 'attach'], cases)
+  if (!scene) return
+  t.match(await scene.run(['attach']), { code: 2, stderr: /needs a terminal/ })
+})

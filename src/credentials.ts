@@ -37,6 +37,8 @@ export class Credentials {
   /** Apart, so that a flood of wrong tokens pushes no right one out. */
   readonly #unknown = new LRUCache<string, true>({ max: 10_000, ttl: negativeMs })
   readonly #asking = new Map<string, Promise<Known>>()
+  /** How often something was forgotten: an answer from before may not be remembered after. */
+  #forgotten = 0
   /** When each key and session was last used, written behind. */
   readonly #keyUses = new Map<string, number>()
   readonly #sessionUses = new Map<string, number>()
@@ -62,24 +64,42 @@ export class Credentials {
     // Many requests with one new token ask the store once.
     let asking = this.#asking.get(cacheKey)
     if (asking === undefined) {
-      asking = this.#look(kind, hash, now).finally(() => this.#asking.delete(cacheKey))
+      asking = this.#askStore(kind, hash, cacheKey, now)
       this.#asking.set(cacheKey, asking)
     }
-    const found = await asking
-    if (found === null) this.#unknown.set(cacheKey, true)
-    else this.#known.set(cacheKey, { value: found }, { ttl: positiveMs })
-    return this.#live(found, now)
+    return this.#live(await asking, now)
   }
 
   /** Forgets what is known of an account: its keys, sessions or plan have changed. */
   forgetAccount(account: string): void {
     for (const [key, { value }] of this.#known.entries()) if (value?.account.id === account) this.#known.delete(key)
+    this.#forgetDoubtful()
   }
 
   /** Forgets everything; another process has changed something. */
   forgetAll(): void {
     this.#known.clear()
+    this.#forgetDoubtful()
+  }
+
+  /** What was refused may be let in again now, and what is being looked up may come back as it was before the change. */
+  #forgetDoubtful(): void {
     this.#unknown.clear()
+    this.#asking.clear()
+    this.#forgotten += 1
+  }
+
+  async #askStore(kind: Kind, hash: Buffer, cacheKey: string, now: number): Promise<Known> {
+    const forgotten = this.#forgotten
+    try {
+      const found = await this.#look(kind, hash, now)
+      if (forgotten !== this.#forgotten) return found
+      if (found === null) this.#unknown.set(cacheKey, true)
+      else this.#known.set(cacheKey, { value: found }, { ttl: positiveMs })
+      return found
+    } finally {
+      if (forgotten === this.#forgotten) this.#asking.delete(cacheKey)
+    }
   }
 
   /** Learns what other processes changed since the last look, and forgets those accounts. Called every few seconds. */

@@ -75,7 +75,7 @@ function toPollRecord(answer: PollAnswer, requestId: string, now: number): Recor
         status: 'approved',
         sessionToken: answer.token,
         token_type: 'Bearer',
-        expires_in: Math.floor((answer.expiresAt - now) / 1000),
+        expires_in: Math.round((answer.expiresAt - now) / 1000),
         expires_at: new Date(answer.expiresAt).toISOString(),
         account: { id: answer.account.id, email_masked: maskEmail(answer.account.email), plan: answer.account.plan },
         requestId,

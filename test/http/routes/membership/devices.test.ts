@@ -1,0 +1,225 @@
+/** Device login: what a program gets, what a person decides, and what nobody can force. */
+import t from 'tap'
+import { Browser } from '../../../support/browser.ts'
+import { startGateway } from '../../../support/gateway.ts'
+import type { TestGateway } from '../../../support/gateway.ts'
+
+const program = (gateway: TestGateway) => new Browser(gateway, { 'user-agent': 'svc-cli/1.0' })
+const begin = async (gateway: TestGateway) =>
+  (await program(gateway).post('auth/device/start', { client: 'svc-cli', hostname: 'desk', client_version: '1.0' })).body
+const poll = (gateway: TestGateway, device_code: unknown) => program(gateway).post('auth/device/poll', { device_code })
+
+t.test('from the first request to a session token that works, and where it does not', async (t) => {
+  const gateway = await startGateway(t)
+  const started = await program(gateway).post('auth/device/start', { client: 'svc-cli', hostname: 'desk' })
+  t.equal(started.status, 200)
+  t.equal(started.headers.get('cache-control'), 'no-store')
+  t.match(started.body, {
+    device_code: /^[\w-]{43}$/,
+    user_code: /^[B-DF-HJ-NP-TV-XZ]{4}-[B-DF-HJ-NP-TV-XZ]{4}$/,
+    verification_uri: `${gateway.url}/device`,
+    verification_uri_complete: `${gateway.url}/device?user_code=${started.body.user_code}`,
+    expires_in: 600,
+    interval: 5,
+    requestId: /^mbr_/,
+  })
+  const { device_code, user_code } = started.body
+  t.match((await poll(gateway, device_code)).body, {
+    status: 'pending',
+    error: 'authorization_pending',
+    interval: 5,
+    requestId: /^mbr_/,
+  })
+
+  const browser = new Browser(gateway)
+  await browser.signIn('owner@example.com')
+  const seen = await browser.post('auth/device/lookup', { user_code: ` ${user_code.toLowerCase().replace('-', '')} ` })
+  t.match(seen.body.device, {
+    user_code,
+    client: 'svc-cli',
+    hostname: 'desk',
+    address: '127.0.0.x',
+    same_network: true,
+    state: 'claimed',
+  })
+  t.match(await browser.post('auth/device/approve', { user_code }), { status: 200, body: { status: 'approved' } })
+
+  const approved = await poll(gateway, device_code)
+  t.match(approved, {
+    status: 200,
+    body: {
+      status: 'approved',
+      sessionToken: /^svc_sess_[\w-]{43}$/,
+      token_type: 'Bearer',
+      expires_in: 90 * 86_400,
+      account: { email_masked: 'o***@example.com', plan: 'free' },
+    },
+  })
+  const { sessionToken } = approved.body
+  t.match(await poll(gateway, device_code), { status: 400, body: { code: 'invalid_grant', stage: 'auth' } }, 'once')
+
+  const bearer = { authorization: `Bearer ${sessionToken}` }
+  t.equal((await gateway.chat(sessionToken)).status, 200)
+  t.equal((await program(gateway).get('usage', bearer)).status, 200)
+  t.equal((await program(gateway).get('boost', bearer)).status, 200)
+  t.equal((await program(gateway).post('boost', { action: 'checkin' }, bearer)).status, 200)
+  for (const path of ['auth/api-keys', 'auth/sessions', 'audit']) {
+    t.match(
+      await program(gateway).get(path, bearer),
+      { status: 401, body: { code: 'sign_in_required' } },
+      `${path} wants the cookie`,
+    )
+  }
+  t.equal((await program(gateway).post('auth/api-keys', { name: 'x' }, bearer)).status, 401)
+
+  const sessions = await browser.get('auth/sessions')
+  t.match(
+    sessions.body.data.find(({ kind }: { kind: string }) => kind === 'cli'),
+    { method: 'device', client: 'svc-cli · desk', current: false },
+  )
+  t.equal((await program(gateway).post('auth/sign-out', {}, bearer)).status, 200)
+  t.equal((await gateway.chat(sessionToken)).status, 401, 'signed out: worth nothing')
+})
+
+t.test('opening the link, and looking at the code, approve nothing', async (t) => {
+  const gateway = await startGateway(t)
+  const { device_code, user_code, verification_uri_complete } = await begin(gateway)
+  const browser = new Browser(gateway)
+  await browser.signIn('owner@example.com')
+  await browser.get(verification_uri_complete)
+  t.match((await poll(gateway, device_code)).body, { status: 'pending' })
+  await browser.post('auth/device/lookup', { user_code })
+  t.match((await poll(gateway, device_code)).body, { error: 'slow_down' })
+  for (const path of ['approve', 'deny', 'lookup']) {
+    t.equal((await browser.get(`auth/device/${path}?user_code=${user_code}`)).status, 405, `GET ${path}`)
+  }
+})
+
+t.test('a hundred polls at once after the approval give one token', async (t) => {
+  const gateway = await startGateway(t)
+  const { device_code, user_code } = await begin(gateway)
+  const browser = new Browser(gateway)
+  await browser.signIn('owner@example.com')
+  await browser.post('auth/device/approve', { user_code })
+  const answers = await Promise.all(Array.from({ length: 100 }, () => poll(gateway, device_code)))
+  t.equal(answers.filter(({ body }) => body.sessionToken !== undefined).length, 1)
+  t.equal(answers.filter(({ body }) => body.code === 'invalid_grant').length, 99)
+  const cli = (await browser.get('auth/sessions')).body.data.filter(({ kind }: { kind: string }) => kind === 'cli')
+  t.equal(cli.length, 1)
+})
+
+t.test('a code that one account has claimed is nobody else’s', async (t) => {
+  const gateway = await startGateway(t)
+  const { device_code, user_code } = await begin(gateway)
+  const first = new Browser(gateway)
+  const second = new Browser(gateway)
+  await first.signIn('first@example.com')
+  await second.signIn('second@example.com')
+  t.equal((await first.post('auth/device/lookup', { user_code })).status, 200)
+  for (const path of ['lookup', 'approve', 'deny']) {
+    t.match(await second.post(`auth/device/${path}`, { user_code }), { status: 404, body: { code: 'not_found' } }, path)
+  }
+  const unknown = await second.post('auth/device/approve', { user_code: 'BBBB-BBBB' })
+  t.equal(unknown.status, 404)
+  t.match((await poll(gateway, device_code)).body, { status: 'pending' })
+  t.equal((await first.post('auth/device/approve', { user_code })).status, 200)
+  t.equal((await first.post('auth/device/deny', { user_code })).status, 404, 'decided once')
+  const { body } = await poll(gateway, device_code)
+  t.match(body.account, { email_masked: 'f***@example.com' })
+})
+
+t.test('when two accounts approve at once, one of them owns the device', async (t) => {
+  const gateway = await startGateway(t)
+  const { user_code } = await begin(gateway)
+  const browsers = await Promise.all(
+    ['a', 'b', 'c', 'd'].map(async (name) => {
+      const browser = new Browser(gateway)
+      await browser.signIn(`${name}@example.com`)
+      return browser
+    }),
+  )
+  const answers = await Promise.all(browsers.map((browser) => browser.post('auth/device/approve', { user_code })))
+  t.equal(answers.filter(({ status }) => status === 200).length, 1)
+})
+
+t.test('what was denied, is over, or never was', async (t) => {
+  let now = Date.now()
+  const gateway = await startGateway(t, {}, { clock: { now: () => now, ticks: () => performance.now() } })
+  const browser = new Browser(gateway)
+  await browser.signIn('owner@example.com')
+  const denied = await begin(gateway)
+  t.match(await browser.post('auth/device/deny', { user_code: denied.user_code }), { status: 200, body: { status: 'denied' } })
+  t.match(await poll(gateway, denied.device_code), { status: 400, body: { code: 'access_denied', stage: 'auth' } })
+  const late = await begin(gateway)
+  const approvedLate = await begin(gateway)
+  await browser.post('auth/device/approve', { user_code: approvedLate.user_code })
+  now += 600_000
+  t.match(await poll(gateway, late.device_code), { status: 400, body: { code: 'expired_token', actions: ['device_login'] } })
+  t.match(await poll(gateway, approvedLate.device_code), { status: 400, body: { code: 'expired_token' } })
+  t.equal((await browser.post('auth/device/approve', { user_code: late.user_code })).status, 404)
+  for (const code of ['x'.repeat(43), 'short', "' or 1=1 --", '%', 'é'.repeat(43)]) {
+    t.match(await poll(gateway, code), { status: 400, body: { code: 'invalid_grant' } }, code.slice(0, 12))
+  }
+  for (const code of [undefined, null, 5, '', {}, 'a\0b', 'x'.repeat(300)]) {
+    t.match(await poll(gateway, code), { status: 400, body: { code: 'invalid_request', error: { param: 'device_code' } } })
+  }
+})
+
+t.test('polling too fast slows down; keeping the interval does not', async (t) => {
+  let now = Date.now()
+  const gateway = await startGateway(t, {}, { clock: { now: () => now, ticks: () => performance.now() } })
+  const { device_code, user_code } = await begin(gateway)
+  t.match((await poll(gateway, device_code)).body, { status: 'pending', interval: 5 })
+  now += 5_000
+  t.match((await poll(gateway, device_code)).body, { status: 'pending', interval: 5 })
+  now += 1_000
+  t.match((await poll(gateway, device_code)).body, { status: 'slow_down', error: 'slow_down', interval: 10 })
+  now += 5_000
+  t.match((await poll(gateway, device_code)).body, { status: 'slow_down', interval: 15 })
+  now += 15_000
+  t.match((await poll(gateway, device_code)).body, { status: 'pending', interval: 15, expires_in: 574 })
+  const browser = new Browser(gateway)
+  await browser.signIn('owner@example.com')
+  await browser.post('auth/device/approve', { user_code })
+  t.match((await poll(gateway, device_code)).body, { status: 'approved' }, 'an approved code does not wait')
+})
+
+t.test('codes are guessed five times in ten minutes, however many at once', async (t) => {
+  const gateway = await startGateway(t)
+  const { user_code } = await begin(gateway)
+  const browser = new Browser(gateway)
+  await browser.signIn('guesser@example.com')
+  const guesses = await Promise.all(
+    Array.from({ length: 20 }, (_, i) =>
+      browser.post('auth/device/approve', { user_code: `BCDF-BCD${'BCDFGHJKLMNPQRSTVWXZ'[i]}` }),
+    ),
+  )
+  t.equal(guesses.filter(({ status }) => status === 404).length, 5)
+  t.equal(guesses.filter(({ status }) => status === 429).length, 15)
+  t.equal((await browser.post('auth/device/approve', { user_code })).status, 429, 'even the right one')
+})
+
+t.test('starting is limited by address, and takes known clients only', async (t) => {
+  const gateway = await startGateway(t, { limits: { attempts: { 'device-start': { times: 3, withinMs: 600_000 } } } })
+  for (const client of ['evil-cli', '', 5, undefined]) {
+    t.match(await program(gateway).post('auth/device/start', { client }), { status: 400, body: { error: { param: 'client' } } })
+  }
+  t.match(await program(gateway).post('auth/device/start', { client: 'svc-cli', hostname: 'a\nb' }), {
+    status: 400,
+    body: { error: { param: 'hostname' } },
+  })
+  for (let i = 0; i < 3; i++) t.ok((await begin(gateway)).device_code)
+  const refused = await program(gateway).post('auth/device/start', { client: 'svc-cli' })
+  t.match(refused, { status: 429, body: { code: 'rate_limited' } })
+  t.ok(refused.headers.has('retry-after'))
+})
+
+t.test('an account disabled between approval and poll gets no token', async (t) => {
+  const gateway = await startGateway(t)
+  const { device_code, user_code } = await begin(gateway)
+  const browser = new Browser(gateway)
+  const { account } = (await browser.signIn('owner@example.com')).body
+  await browser.post('auth/device/approve', { user_code })
+  await gateway.services.store.accounts.setStatus(account.id, 'disabled')
+  t.match(await poll(gateway, device_code), { status: 400, body: { code: 'invalid_grant' } })
+})

@@ -1,0 +1,216 @@
+/** Which credential opens which door, which page may write, and whose things are whose. */
+import t from 'tap'
+import { Browser } from '../../../support/browser.ts'
+import { startGateway } from '../../../support/gateway.ts'
+import type { TestGateway } from '../../../support/gateway.ts'
+
+async function sessionToken(gateway: TestGateway, browser: Browser): Promise<string> {
+  const program = new Browser(gateway, {})
+  const { device_code, user_code } = (await program.post('auth/device/start', { client: 'svc-cli' })).body
+  await browser.post('auth/device/approve', { user_code })
+  return (await program.post('auth/device/poll', { device_code })).body.sessionToken
+}
+
+const cookieDoors = [
+  ['GET', 'auth/api-keys'],
+  ['POST', 'auth/api-keys'],
+  ['DELETE', 'auth/api-keys/key_x'],
+  ['GET', 'auth/sessions'],
+  ['DELETE', 'auth/sessions/ses_x'],
+  ['POST', 'auth/sessions/end-others'],
+  ['POST', 'auth/password'],
+  ['POST', 'auth/delete-account'],
+  ['POST', 'auth/device/lookup'],
+  ['POST', 'auth/device/approve'],
+  ['POST', 'auth/device/deny'],
+  ['GET', 'audit'],
+] as const
+const sessionDoors = [
+  ['GET', 'auth/session'],
+  ['GET', 'usage'],
+  ['GET', 'boost'],
+  ['POST', 'boost'],
+] as const
+
+const bodyFor = (method: string): unknown => (method === 'POST' ? {} : undefined)
+
+t.test('the matrix of credentials and doors', async (t) => {
+  const gateway = await startGateway(t)
+  const browser = new Browser(gateway)
+  const { account } = (await browser.signIn('member@example.com')).body
+  const session = await sessionToken(gateway, browser)
+  const key = await gateway.key(account.id)
+  const cookie = browser.cookies.get('svc_membership_session') ?? ''
+  const own = { 'sec-fetch-site': 'same-origin' }
+  const closedToAll = {
+    nothing: {},
+    'an API key': { authorization: `Bearer ${key}` },
+    'an API key beside a good cookie': { authorization: `Bearer ${key}`, cookie: `svc_membership_session=${cookie}` },
+    'the cookie as a bearer': { authorization: `Bearer ${cookie}` },
+    'a session token as the cookie': { cookie: `svc_membership_session=${session}` },
+    'an API key as the cookie': { cookie: `svc_membership_session=${key}` },
+    'an unknown cookie': { cookie: `svc_membership_session=${'x'.repeat(43)}` },
+    'a token of the right form': { authorization: `Bearer svc_sess_${'x'.repeat(43)}` },
+    'basic authentication': { authorization: 'Basic YTpi' },
+    'a cookie full of SQL': { cookie: `svc_membership_session=' or 1=1 --` },
+  }
+  for (const [method, path] of [...cookieDoors, ...sessionDoors]) {
+    for (const [name, headers] of Object.entries(closedToAll)) {
+      const answer = await new Browser(gateway, own).send(method, path, bodyFor(method), headers)
+      t.match(answer, { status: 401, body: { code: 'sign_in_required', stage: 'auth', ok: false } }, `${method} ${path}: ${name}`)
+      t.ok(answer.headers.has('www-authenticate'))
+    }
+    const twice = await new Browser(gateway, own).send(method, path, bodyFor(method), {
+      cookie: `svc_membership_session=${cookie}; svc_membership_session=${cookie}`,
+    })
+    t.match(twice, { status: 400, body: { code: 'invalid_request' } }, `${method} ${path}: the cookie twice`)
+  }
+  for (const [method, path] of cookieDoors) {
+    const answer = await new Browser(gateway, own).send(method, path, bodyFor(method), { authorization: `Bearer ${session}` })
+    t.equal(answer.status, 401, `${method} ${path}: a session token`)
+  }
+  for (const [method, path] of sessionDoors) {
+    const answer = await new Browser(gateway, {}).send(method, path, bodyFor(method), { authorization: `Bearer ${session}` })
+    t.not(answer.status, 401, `${method} ${path}: a session token`)
+  }
+  t.equal((await gateway.chat(cookie)).status, 401, 'the cookie is no bearer for /v1 either')
+})
+
+t.test('a page of another site writes nothing', async (t) => {
+  const gateway = await startGateway(t)
+  const browser = new Browser(gateway, {})
+  await new Browser(gateway).signIn('other@example.com')
+  const owner = new Browser(gateway)
+  await owner.signIn('member@example.com')
+  for (const [name, value] of owner.cookies) browser.cookies.set(name, value)
+  const { url } = gateway
+  const foreign = [
+    { 'sec-fetch-site': 'cross-site' },
+    { 'sec-fetch-site': 'same-site' },
+    { 'sec-fetch-site': 'cross-site', origin: url },
+    { 'sec-fetch-site': 'nonsense' },
+    { origin: 'https://evil.example' },
+    { origin: 'null' },
+    { origin: `${url}.evil.example` },
+    { origin: url.replace('http:', 'https:') },
+    { referer: 'https://evil.example/' },
+    { referer: `https://evil.example/?${url}` },
+    { referer: 'nonsense' },
+    {},
+  ]
+  const writes = cookieDoors.filter(([method]) => method !== 'GET')
+  for (const [method, path] of [...writes, ['POST', 'boost'] as const, ['POST', 'auth/sign-out'] as const]) {
+    for (const headers of foreign) {
+      const answer = await browser.send(method, path, bodyFor(method), headers)
+      t.match(
+        answer,
+        { status: 403, body: { code: 'forbidden_origin', stage: 'auth' } },
+        `${method} ${path} ${JSON.stringify(headers)}`,
+      )
+    }
+  }
+  for (const headers of [{ 'sec-fetch-site': 'same-origin' }, { origin: url }, { referer: `${url}/keys` }]) {
+    t.equal((await browser.post('auth/api-keys', { name: 'mine' }, headers)).status, 201, JSON.stringify(headers))
+  }
+  t.equal((await owner.get('auth/sessions')).body.data.length, 1, 'the session is still there')
+})
+
+t.test('nor does it make us send mail or sign anybody in', async (t) => {
+  const gateway = await startGateway(t)
+  const browser = new Browser(gateway, {})
+  const paths = ['auth/otp/start', 'auth/otp/verify', 'auth/sign-up', 'auth/sign-in', 'auth/device/start', 'auth/device/poll']
+  for (const path of paths) {
+    for (const headers of [{ 'sec-fetch-site': 'cross-site' }, { origin: 'https://evil.example' }]) {
+      t.match(
+        await browser.post(path, { email: 'a@example.com' }, headers),
+        { status: 403, body: { code: 'forbidden_origin' } },
+        path,
+      )
+    }
+    for (const type of ['text/plain', 'application/x-www-form-urlencoded', 'multipart/form-data; boundary=x']) {
+      t.equal((await browser.post(path, '{"email":"a@example.com"}', { 'content-type': type })).status, 415, `${path} ${type}`)
+    }
+  }
+})
+
+t.test('whatever belongs to another account is not found', async (t) => {
+  const gateway = await startGateway(t)
+  const owner = new Browser(gateway)
+  const stranger = new Browser(gateway)
+  await owner.signIn('owner@example.com')
+  await stranger.signIn('stranger@example.com')
+  const key = (await owner.post('auth/api-keys', { name: 'mine' })).body
+  const [session] = (await owner.get('auth/sessions')).body.data
+  t.match(await stranger.delete(`auth/api-keys/${key.id}`), { status: 404, body: { code: 'not_found' } })
+  t.match(await stranger.delete(`auth/sessions/${session.id}`), { status: 404, body: { code: 'not_found' } })
+  t.equal((await gateway.chat(key.token)).status, 200)
+  t.equal((await owner.get('auth/session')).status, 200)
+  t.same((await stranger.get('auth/api-keys')).body.data, [])
+  t.equal((await stranger.get('auth/sessions')).body.data.length, 1)
+  const strangersId = (await stranger.get('auth/session')).body.account.id
+  const body = { name: 'theirs', account: strangersId, account_id: strangersId, id: 'key_mine', plan: 'max' }
+  await owner.post('auth/api-keys', body)
+  t.same((await stranger.get('auth/api-keys')).body.data, [], "a body's account is ignored")
+})
+
+t.test('bad bodies name their field', async (t) => {
+  const gateway = await startGateway(t)
+  const browser = new Browser(gateway)
+  await browser.signIn('member@example.com')
+  for (const [path, body, param] of [
+    ['auth/api-keys', {}, 'name'],
+    ['auth/api-keys', { name: '' }, 'name'],
+    ['auth/api-keys', { name: '   ' }, 'name'],
+    ['auth/api-keys', { name: 'x'.repeat(65) }, 'name'],
+    ['auth/api-keys', { name: 'a\u0000b' }, 'name'],
+    ['auth/api-keys', { name: 5 }, 'name'],
+    ['auth/api-keys', { name: 'x', expires_in_days: 0 }, 'expires_in_days'],
+    ['auth/api-keys', { name: 'x', expires_in_days: 366 }, 'expires_in_days'],
+    ['auth/api-keys', { name: 'x', expires_in_days: '30' }, 'expires_in_days'],
+    ['auth/api-keys', { name: 'x', expires_in_days: 1.5 }, 'expires_in_days'],
+    ['boost', {}, 'action'],
+    ['boost', { action: 'invite' }, 'action'],
+    ['boost', { action: ['checkin'] }, 'action'],
+    ['auth/device/approve', {}, 'user_code'],
+    ['auth/password', {}, 'password'],
+    ['auth/otp/start', {}, 'email'],
+    ['auth/otp/verify', { email: 'a@example.com' }, 'code'],
+    ['auth/otp/verify', { email: 'a@example.com', code: 123456 }, 'code'],
+    ['auth/sign-in', { email: 'a@example.com' }, 'password'],
+  ] as const) {
+    const answer = await browser.post(path, body)
+    t.match(
+      answer,
+      { status: 400, body: { code: 'invalid_request', stage: 'validation', error: { param } } },
+      `${path} ${JSON.stringify(body)}`,
+    )
+    t.ok(answer.body.messageZh)
+  }
+  for (const body of ['', '[]', '"x"', 'null', '{', '{"name":}']) {
+    t.match(await browser.post('auth/api-keys', body), { status: 400, body: { code: 'invalid_request' } }, body)
+  }
+  t.equal((await browser.get('audit?limit=0')).status, 400)
+  t.equal((await browser.send('PUT', 'auth/api-keys', {})).status, 405)
+})
+
+t.test('an account has twenty live keys, however many are asked for at once', async (t) => {
+  const gateway = await startGateway(t)
+  const browser = new Browser(gateway)
+  await browser.signIn('member@example.com')
+  const answers = await Promise.all(Array.from({ length: 40 }, (_, i) => browser.post('auth/api-keys', { name: `key ${i}` })))
+  t.equal(answers.filter(({ status }) => status === 201).length, 20)
+  const [first] = (await browser.get('auth/api-keys')).body.data
+  await browser.delete(`auth/api-keys/${first.id}`)
+  t.equal((await browser.post('auth/api-keys', { name: 'in its place' })).status, 201)
+})
+
+t.test('a key that has expired is worth nothing', async (t) => {
+  let now = Date.now()
+  const gateway = await startGateway(t, {}, { clock: { now: () => now, ticks: () => performance.now() } })
+  const browser = new Browser(gateway)
+  await browser.signIn('member@example.com')
+  const { token } = (await browser.post('auth/api-keys', { name: 'short', expires_in_days: 1 })).body
+  t.equal((await gateway.chat(token)).status, 200)
+  now += 86_400_000
+  t.equal((await gateway.chat(token)).status, 401)
+})

@@ -1,0 +1,164 @@
+/** Sessions end when they should, at once where they were ended and soon elsewhere; and what happened is written down. */
+import t from 'tap'
+import { Browser } from '../../../support/browser.ts'
+import { startGateway, until } from '../../../support/gateway.ts'
+
+const dayMs = 86_400_000
+
+t.test('a session ends after seven days unused, and after thirty in any case', async (t) => {
+  let now = Date.now()
+  const gateway = await startGateway(t, {}, { clock: { now: () => now, ticks: () => performance.now() } })
+  const { credentials } = gateway.services
+  const idle = new Browser(gateway)
+  await idle.signIn('idle@example.com')
+  now += 7 * dayMs
+  t.equal((await idle.get('auth/session')).status, 401, 'unused for seven days')
+
+  const busy = new Browser(gateway)
+  await busy.signIn('busy@example.com')
+  for (let day = 6; day < 30; day += 6) {
+    now += 6 * dayMs
+    t.equal((await busy.get('auth/session')).status, 200, `day ${day}`)
+    await credentials.flushUses()
+    credentials.forgetAll()
+  }
+  now += 6 * dayMs
+  t.equal((await busy.get('auth/session')).status, 401, 'day 30')
+})
+
+t.test('signing in gives a new value each time and ends the one before', async (t) => {
+  let now = Date.now()
+  const gateway = await startGateway(t, {}, { clock: { now: () => now, ticks: () => performance.now() } })
+  const browser = new Browser(gateway)
+  const planted = 'p'.repeat(43)
+  browser.cookies.set('svc_membership_session', planted)
+  await browser.signIn('member@example.com')
+  const first = browser.cookies.get('svc_membership_session')
+  t.not(first, planted, 'a planted value is not taken over')
+  now += 61_000
+  await browser.signIn('member@example.com')
+  t.not(browser.cookies.get('svc_membership_session'), first)
+  const old = new Browser(gateway)
+  old.cookies.set('svc_membership_session', first ?? '')
+  t.equal((await old.get('auth/session')).status, 401)
+  t.equal((await browser.get('auth/sessions')).body.data.length, 1)
+})
+
+t.test('sessions are listed and ended one by one, or all others at once', async (t) => {
+  let now = Date.now()
+  const gateway = await startGateway(t, {}, { clock: { now: () => now, ticks: () => performance.now() } })
+  const browsers: Browser[] = []
+  for (const agent of ['Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0', 'curl/8', 'x']) {
+    const browser = new Browser(gateway, { 'sec-fetch-site': 'same-origin', 'user-agent': agent })
+    await browser.signIn('member@example.com')
+    browsers.push(browser)
+    now += 61_000
+  }
+  const [first, second, third] = browsers as [Browser, Browser, Browser]
+  const { data } = (await first.get('auth/sessions')).body
+  t.same(
+    data.map(({ client, current }: Record<string, unknown>) => [client, current]),
+    [
+      ['x', false],
+      ['curl/8', false],
+      ['Firefox on Linux', true],
+    ],
+  )
+  t.match(data[0], { id: /^ses_/, kind: 'web', method: 'code', address: '127.0.0.x' })
+  t.equal((await first.delete(`auth/sessions/${data[1].id}`)).status, 200)
+  t.equal((await second.get('auth/session')).status, 401)
+  t.equal((await first.delete(`auth/sessions/${data[1].id}`)).status, 404)
+  t.match((await first.post('auth/sessions/end-others')).body, { ended_sessions: 1 })
+  t.equal((await third.get('auth/session')).status, 401)
+  t.equal((await first.get('auth/session')).status, 200)
+})
+
+t.test('what one process revokes is worth nothing in another within five seconds', async (t) => {
+  const gateway = await startGateway(t)
+  const other = await startGateway(t, { store: { dataDir: gateway.config.store.dataDir } })
+  const browser = new Browser(gateway)
+  const { account } = (await browser.signIn('member@example.com')).body
+  await gateway.services.store.accounts.setPlan(account.id, 'max')
+  const { id, token } = (await browser.post('auth/api-keys', { name: 'shared' })).body
+  const elsewhere = new Browser(other)
+  for (const [name, value] of browser.cookies) elsewhere.cookies.set(name, value)
+  const listModels = async (token: string): Promise<number> =>
+    (await fetch(`${other.url}/v1/models`, { headers: { authorization: `Bearer ${token}` } })).status
+  t.equal(await listModels(token), 200)
+  t.equal((await elsewhere.get('auth/session')).status, 200)
+  // The other process must have begun to follow changes before there is one.
+  await other.services.credentials.followChanges()
+
+  const within = async (what: string, gone: () => Promise<boolean>): Promise<void> => {
+    const started = performance.now()
+    await until(gone, what, 8_000)
+    t.ok(performance.now() - started < 5_000, `${what}: ${Math.round(performance.now() - started)} ms`)
+  }
+  t.equal(await listModels(token), 200)
+  await browser.delete(`auth/api-keys/${id}`)
+  await within('the key to be refused', async () => (await listModels(token)) === 401)
+
+  const second = (await browser.post('auth/api-keys', { name: 'second' })).body.token
+  t.equal(await listModels(second), 200)
+  await gateway.services.store.accounts.setPlan(account.id, 'pro')
+  await within('the plan to change', async () => (await elsewhere.get('usage')).body.plan.id === 'pro')
+
+  await gateway.services.store.accounts.setStatus(account.id, 'disabled')
+  await within('the account to be refused', async () => (await listModels(second)) === 401)
+  await gateway.services.store.accounts.setStatus(account.id, 'active')
+  await within('the account to be let in again', async () => (await listModels(second)) === 200)
+
+  await gateway.services.store.sessions.endOthers(account.id, null)
+  await within('the session to be refused', async () => (await elsewhere.get('auth/session')).status === 401)
+})
+
+t.test('each security event leaves one record, with the request and no secret', async (t) => {
+  const gateway = await startGateway(t)
+  const browser = new Browser(gateway)
+  const { account } = (await browser.signIn('member@example.com')).body
+  const password = 'violet teapot orbit'
+  await browser.post('auth/password', { password })
+  await new Browser(gateway).post('auth/sign-in', { email: 'member@example.com', password: 'a wrong word' })
+  const key = (await browser.post('auth/api-keys', { name: 'secret project' }, { 'x-svc-request-id': 'mine-1' })).body
+  await browser.delete(`auth/api-keys/${key.id}`)
+  const program = new Browser(gateway, {})
+  const { device_code, user_code } = (await program.post('auth/device/start', { client: 'svc-cli' })).body
+  await browser.post('auth/device/approve', { user_code })
+  const { sessionToken } = (await program.post('auth/device/poll', { device_code })).body
+  const answer = await browser.get('audit')
+  t.same(
+    answer.body.data.map(({ event }: { event: string }) => event),
+    [
+      'device_signed_in',
+      'device_approved',
+      'key_revoked',
+      'key_made',
+      'sign_in_failed',
+      'password_changed',
+      'signed_in',
+      'account_created',
+    ],
+  )
+  t.equal(answer.body.has_more, false)
+  t.match(
+    answer.body.data.find(({ event }: { event: string }) => event === 'key_made'),
+    { id: /^aud_/, request_id: 'mbr_mine-1', address: '127.0.0.x', detail: { key: key.id } },
+  )
+  const everything = JSON.stringify(await gateway.services.store.audit.list({ limit: 100 }))
+  for (const secret of [password, 'a wrong word', key.token, sessionToken, device_code, 'member@example.com', '127.0.0.1']) {
+    t.notOk(everything.includes(secret), `no ${secret.slice(0, 12)}…`)
+    t.notOk(secret !== '127.0.0.1' && gateway.log.join('').includes(secret), 'nor in the log')
+  }
+  const page = (await browser.get('audit?limit=3')).body
+  t.equal(page.data.length, 3)
+  t.equal(page.has_more, true)
+  t.equal((await browser.get(`audit?limit=3&before=${page.data[2].id}`)).body.data[0].event, 'key_made')
+
+  const stranger = new Browser(gateway)
+  await stranger.signIn('stranger@example.com')
+  t.same(
+    (await stranger.get('audit')).body.data.map(({ event }: { event: string }) => event),
+    ['signed_in', 'account_created'],
+  )
+  t.equal((await gateway.services.store.audit.list({ account: account.id, event: 'key_made', limit: 10 })).length, 1)
+})

@@ -5,10 +5,10 @@ import { startGateway, until } from '../support/gateway.ts'
 import type { Overrides } from '../support/gateway.ts'
 import { signInByCode } from '../support/site.ts'
 
+const roomy: Overrides = { defaultPlan: 'max' }
+
 const browser = await openChromium(t)
 if (browser !== undefined) journeys(browser)
-
-const roomy: Overrides = { defaultPlan: 'max' }
 
 function journeys(browser: Browser): void {
   t.test('an answer streams in as it is written, is shown as Markdown, and is counted', async (t) => {
@@ -75,7 +75,7 @@ function journeys(browser: Browser): void {
     await page.locator('.theirs', { hasText: 'fine now' }).waitFor()
     t.equal(await page.getByText(/^Ref: /).count(), 0, 'the failed try is gone')
 
-    gateway.demo.script(() => ({ text: 'half of an answer', error: { at: 'last' } }))
+    gateway.demo.script(() => ({ text: 'half of an answer', betweenMs: 20, error: { at: 'last' } }))
     await send(page, 'And now?')
     await page.getByText(/^Ref: mbr_\w+ · upstream_error · stage=upstream · HTTP 502/).waitFor()
     await page.locator('.theirs', { hasText: 'half of an answer' }).waitFor()

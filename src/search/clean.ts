@@ -7,10 +7,10 @@
 export function cleanText(value: unknown, longest: number, shape: 'line' | 'lines' = 'line'): string {
   if (typeof value !== 'string') return ''
   // Markup takes room, so more is read than is kept; but the work stays bounded whatever is sent.
-  let text = value.slice(0, longest * 4 + 1_000).toWellFormed()
-  text = withoutMarkup(decoded(text))
-  text = withoutBeacons(text)
-  text = text.replaceAll(shape === 'line' ? unseen : unseenButLines, shape === 'line' ? ' ' : '')
+  let text = decoded(value.slice(0, longest * 4 + 1_000).toWellFormed())
+  // What cannot be seen goes first, because it can stand inside of anything that is looked for below.
+  text = text.replaceAll(unseen, '').replaceAll(controls, ' ')
+  text = withoutLeftovers(withoutBeacons(withoutMarkup(text)))
   text = shape === 'line' ? text.replaceAll(/\s+/g, ' ') : text.replaceAll(/[^\S\n]+/g, ' ').replaceAll(/\n{3,}/g, '\n\n')
   return cut(text.trim(), longest)
 }
@@ -61,9 +61,9 @@ const endOfYears = Date.UTC(9999, 11, 31)
 /** What RFC 3986 has no place for behind the host. */
 const notInUris = /[^A-Za-z0-9\-._~:/?#@!$&'()*+,;=%]/gu
 
-/** Controls, and characters without a shape: marks that turn the reading direction, joiners, tags, variation selectors beyond emoji's. */
-const unseen = /[\p{Cc}\p{Cf}\p{Co}\p{Cn}\p{Zl}\p{Zp}\u{E0100}-\u{E01EF}\u{115F}\u{1160}\u{3164}\u{FFA0}]/gu
-const unseenButLines = /(?!\n)[\p{Cc}\p{Cf}\p{Co}\p{Cn}\p{Zl}\p{Zp}\u{E0100}-\u{E01EF}\u{115F}\u{1160}\u{3164}\u{FFA0}]/gu
+/** Characters without a shape: marks that turn the reading direction, joiners, tags, variation selectors beyond emoji's. */
+const unseen = /[\p{Cf}\p{Co}\p{Cn}\u{E0100}-\u{E01EF}\u{115F}\u{1160}\u{3164}\u{FFA0}]/gu
+const controls = /(?!\n)[\p{Cc}\p{Zl}\p{Zp}]/gu
 
 const named: Readonly<Record<string, string>> = { lt: '<', gt: '>', amp: '&', quot: '"', apos: "'", nbsp: ' ', hellip: '…' }
 
@@ -87,7 +87,12 @@ function withoutMarkup(text: string): string {
     if (fewer === rest) break
     rest = fewer
   }
-  return rest.replaceAll(/<(?=[/a-z!?])/gi, '')
+  return rest
+}
+
+/** Taking something out can put together what was apart: what could still begin a tag or an image loses its beginning. */
+function withoutLeftovers(text: string): string {
+  return text.replaceAll(/(?<!<)<+(?=[/a-z!?])/gi, '').replaceAll(/(?<!!)!+(?=\[)/g, '')
 }
 
 /** Elements whose content is no text. Searched by hand: a pattern would start over at every opening tag. */
@@ -113,8 +118,7 @@ function withoutElements(text: string): string {
 function withoutBeacons(text: string): string {
   return text
     .replaceAll(/!\[([^[\]]{0,500})\]\([^()]{0,2000}\)/g, '$1')
-    .replaceAll(/!(?=\[)/g, '')
-    .replaceAll(/\[([^[\]]{0,500})\]\((?!\s*https?:\/\/)[^()]{0,2000}\)/gi, '$1')
+    .replaceAll(/\[([^[\]]{0,500})\]\((?!\s*https?:\/\/)(?:[^()]|\([^()]{0,500}\)){0,2000}\)/gi, '$1')
     .replaceAll(/^[^\S\n]*\[[^[\]\n]{1,200}\]:[^\S\n]*(?!https?:\/\/)\S.*$/gim, '')
     .replaceAll(/\b(javascript|vbscript)\s*:(?=\S)/gi, '$1 ')
     .replaceAll(/\bdata:(?=[a-z]+\/)/gi, 'data ')

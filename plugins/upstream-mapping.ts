@@ -9,7 +9,7 @@ export const upstreamMapping = definePlugin({
   gives: ['route'],
   on: 'turn',
   onRequest(x, services) {
-    const live = services.upstreams.candidates(x.product.targets, fallbackModel(x.product), services.clock.now())
+    const live = services.upstreams.candidates(x.product.targets, fallbackModel(x.product), services.clock.ticks())
     if (live.length === 0)
       throw new UpstreamFailure({ kind: 'unconfigured', reason: `no target of '${x.product.id}' is set up` }, null)
     x.route = {

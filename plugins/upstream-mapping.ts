@@ -10,7 +10,7 @@ export const upstreamMapping = definePlugin({
   on: 'turn',
   onRequest(x, services) {
     const serving = servingProduct(x, services)
-    const live = services.upstreams.candidates(serving.targets, fallbackModel(serving), services.clock.now())
+    const live = services.upstreams.candidates(serving.targets, fallbackModel(serving), services.clock.ticks())
     // A search engine finds without a model; only the reading of what it found needs one.
     const engine = x.product.capabilities.includes('search') && services.config.search.backend !== 'upstream'
     if (live.length === 0 && !engine)

@@ -3,6 +3,7 @@
  * same way, so that what is tested is what runs.
  */
 import { performance } from 'node:perf_hooks'
+import { setTimeout as pause } from 'node:timers/promises'
 import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
 import type { GatewayConfig } from './config.ts'
@@ -172,8 +173,11 @@ function usesDemo(config: GatewayConfig): boolean {
   return Object.values(config.upstreams).some(({ baseUrl }) => baseUrl === 'demo')
 }
 
+/** How long those who choose among servers have to see that this one is not ready, before it takes no more connections. */
+const noticeMs = 2_000
+const lookEveryMs = 25
+
 async function drain(listener: Listener, forwarder: Forwarder, drainMs: number): Promise<void> {
-  const closed = listener.close()
   const late = setTimeout(() => {
     forwarder.abortAll(
       new GatewayError('internal_error', {
@@ -185,6 +189,10 @@ async function drain(listener: Listener, forwarder: Forwarder, drainMs: number):
     )
     listener.endIdle()
   }, drainMs)
-  await closed
+  listener.announceEnd()
+  // With nothing running there is nobody to wait for: the usual end of a day's work at a terminal is at once.
+  for (let waited = 0; forwarder.running > 0 && waited < Math.min(noticeMs, drainMs); waited += lookEveryMs)
+    await pause(lookEveryMs)
+  await listener.close()
   clearTimeout(late)
 }

@@ -12,6 +12,8 @@ import { catalogue } from '../errors.ts'
 
 export interface Listener {
   readonly url: string
+  /** From now on each answer tells its connection to end; new ones are still taken. */
+  announceEnd(): void
   /** Takes no new connection, tells kept ones to end, and resolves when the last request has been answered. */
   close(): Promise<void>
   /** Ends whatever is still open, once its last word has had a moment to leave. */
@@ -24,6 +26,7 @@ const headersTimeoutMs = 20_000
 const requestTimeoutMs = 120_000
 const keepAliveMs = 65_000
 const farewellMs = 1_000
+const idleCheckMs = 50
 
 export async function listen(app: Koa, config: GatewayConfig): Promise<Listener> {
   const { host, port, tls } = config.listen
@@ -52,14 +55,21 @@ export async function listen(app: Koa, config: GatewayConfig): Promise<Listener>
   const shown = host.includes(':') ? `[${host}]` : host === '0.0.0.0' ? '127.0.0.1' : host
   return {
     url: `${tls === null ? 'http' : 'https'}://${shown}:${address.port}`,
+    announceEnd() {
+      closing = true
+    },
     async close() {
       closing = true
       const closed = new Promise<void>((resolve) => {
         server.close(() => resolve())
       })
-      if ('closeIdleConnections' in server) server.closeIdleConnections()
       for (const session of sessions) session.close()
+      // A connection whose answer had begun before the end was announced is kept by its client, and idle once that answer is out.
+      const idle = setInterval(() => {
+        if ('closeIdleConnections' in server) server.closeIdleConnections()
+      }, idleCheckMs)
       await closed
+      clearInterval(idle)
     },
     endIdle() {
       setTimeout(() => {

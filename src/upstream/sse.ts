@@ -10,7 +10,9 @@ export class EventTooLarge extends Error {}
 
 /** `push` bytes, take events. An event is handed over without its blank line; comments and empty lines are left out. */
 export class EventSplitter {
-  #rest = ''
+  /** The pieces of an event that has not ended, joined once when it has: joining them at each would cost a long event its square. */
+  #pieces: string[] = []
+  #size = 0
   /** A carriage return at the end of a chunk may be half of a CRLF. */
   #heldReturn = false
 
@@ -18,7 +20,13 @@ export class EventSplitter {
   push(chunk: Buffer): string[] {
     let text = chunk.toString('latin1')
     if (this.#heldReturn || text.includes('\r')) text = this.#withoutReturns(text)
-    text = this.#rest + text
+    if (text === '') return []
+    if (this.#pieces.length > 0) {
+      if (!this.#endsWith(text)) return this.#keep(text)
+      text = this.#pieces.join('') + text
+      this.#pieces = []
+      this.#size = 0
+    }
     const events: string[] = []
     let from = 0
     for (let to = text.indexOf('\n\n'); to !== -1; to = text.indexOf('\n\n', from)) {
@@ -26,16 +34,27 @@ export class EventSplitter {
       if (data !== null) events.push(data)
       from = to + 2
     }
-    this.#rest = from === 0 ? text : text.slice(from)
-    if (this.#rest.length > maxEventBytes) throw new EventTooLarge()
+    if (from < text.length) this.#keep(text.slice(from))
     return events
   }
 
   /** What stood unended at the end of the stream; null when that was nothing. */
   end(): string | null {
-    const rest = this.#rest
-    this.#rest = ''
+    const rest = this.#pieces.join('')
+    this.#pieces = []
     return rest.trim() === '' ? null : dataOf(rest)
+  }
+
+  /** Whether the kept event ends within this text. */
+  #endsWith(text: string): boolean {
+    return text.includes('\n\n') || (text.startsWith('\n') && this.#pieces.at(-1)?.endsWith('\n') === true)
+  }
+
+  #keep(text: string): [] {
+    this.#size += text.length
+    if (this.#size > maxEventBytes) throw new EventTooLarge()
+    this.#pieces.push(text)
+    return []
   }
 
   #withoutReturns(text: string): string {

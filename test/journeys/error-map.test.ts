@@ -142,10 +142,15 @@ t.test('upstreams that are not there', async (t) => {
   await new Promise((resolve) => closed.once('listening', resolve))
   const { port } = closed.address() as AddressInfo
   await new Promise((resolve) => closed.close(resolve))
-  const plain = createServer((socket) => socket.end('HTTP/1.1 400 Bad Request\r\n\r\n'))
+  const plain = createServer((socket) => {
+    socket
+      .on('error', () => undefined)
+      .resume()
+      .end('HTTP/1.1 400 Bad Request\r\n\r\n')
+  })
   plain.listen(0, '127.0.0.1')
   await new Promise((resolve) => plain.once('listening', resolve))
-  t.teardown(() => new Promise((resolve) => plain.close(resolve)))
+  t.teardown(() => void plain.close())
   const target = (baseUrl: string): Overrides => ({
     upstreams: { main: { baseUrl } },
     products: { 'svc-2.1': { targets: [{ upstream: 'main', model: 'm' }] } },

@@ -1,0 +1,75 @@
+/** Shutting down: no new turns, running ones finish, the rest are told and refunded, and no connection is torn. */
+import { connect } from 'node:net'
+import t from 'tap'
+import { startGateway, until } from '../support/gateway.ts'
+
+const ended = /data: \[DONE\]\n\n$/
+
+t.test('streams within the drain time finish; those beyond it end with an error and a refund', async (t) => {
+  const g = await startGateway(t)
+  const { token } = await g.member()
+  const ask = (betweenMs: number) =>
+    g.chat(token, { stream: true, messages: [{ role: 'user', content: `demo:${JSON.stringify({ tokens: 20, betweenMs })}` }] })
+  const quick = await Promise.all(Array.from({ length: 8 }, () => ask(30)))
+  const slow = await Promise.all(Array.from({ length: 4 }, () => ask(1_000)))
+  const ready = await fetch(`${g.url}/readyz`)
+  t.equal(ready.status, 200)
+  await ready.text()
+  const from = performance.now()
+  const closing = g.gateway.close({ drainMs: 2_000 })
+  const texts = await Promise.all(quick.map((response) => response.text()))
+  t.ok(
+    texts.every((text) => ended.test(text) && !text.includes('"ok":false')),
+    'all quick ones are whole',
+  )
+  for (const response of slow) {
+    const text = await response.text()
+    t.match(text, ended)
+    t.match(text, /"ok":false.*restarting.*"quotaRefunded":true/)
+  }
+  await closing
+  const took = performance.now() - from
+  t.ok(took >= 1_900 && took <= 4_500, `${Math.round(took)} ms`)
+  await t.rejects(fetch(`${g.url}/healthz`), 'nobody listens any more')
+})
+
+t.test('nothing running: it is over at once', async (t) => {
+  const g = await startGateway(t)
+  const { token } = await g.member()
+  await (await g.chat(token)).text()
+  const from = performance.now()
+  await g.gateway.close({ drainMs: 30_000 })
+  t.ok(performance.now() - from < 3_000)
+})
+
+t.test('while it drains it says so, on kept connections and on new ones, and tells each to go', async (t) => {
+  const g = await startGateway(t)
+  const { token } = await g.member()
+  const running = await g.chat(token, {
+    stream: true,
+    messages: [{ role: 'user', content: 'demo:{"tokens":20,"betweenMs":60}' }],
+  })
+  const { hostname, port, host } = new URL(g.url)
+  const socket = connect({ host: hostname, port: Number(port) })
+  t.teardown(() => socket.destroy())
+  let heard = ''
+  socket.on('data', (chunk: Buffer) => (heard += chunk.toString()))
+  socket.on('error', (error) => t.fail(`the connection was torn: ${error.message}`))
+  const ask = () => socket.write(`GET /readyz HTTP/1.1\r\nHost: ${host}\r\n\r\n`)
+  ask()
+  await until(() => /^HTTP\/1\.1 200[^]*\}$/.test(heard), 'the first answer')
+  heard = ''
+  const closing = g.gateway.close({ drainMs: 5_000 })
+  ask()
+  await until(() => heard.includes('draining'), 'the second answer')
+  t.match(heard, /^HTTP\/1\.1 503/)
+  t.match(heard, /connection: close/i)
+  const other = await fetch(`${g.url}/readyz`)
+  t.equal(other.status, 503, 'a new connection is told as well')
+  t.match(await other.json(), { ok: false, reasons: ['draining'] })
+  t.equal((await fetch(`${g.url}/healthz`)).status, 200, 'and it lives')
+  t.match(await running.text(), ended)
+  const from = performance.now()
+  await closing
+  t.ok(performance.now() - from < 2_000, 'it ends with the last turn, not with the time that its clients keep their connections')
+})

@@ -1,0 +1,99 @@
+/** Two targets, one bad: members do not notice, the bad one is left alone, and nothing is ever asked twice once it may have been done. */
+import t from 'tap'
+import { startDemoUpstream } from '../../src/demo/upstream.ts'
+import type { DemoUpstream } from '../../src/demo/upstream.ts'
+import { startGateway, until } from '../support/gateway.ts'
+import type { TestGateway } from '../support/gateway.ts'
+
+async function pair(
+  t: Parameters<typeof startGateway>[0],
+  weights = [1, 0],
+): Promise<{ g: TestGateway; first: DemoUpstream; second: DemoUpstream; token: string }> {
+  const [first, second] = [await startDemoUpstream(), await startDemoUpstream()]
+  t.teardown(async () => {
+    await first.close()
+    await second.close()
+  })
+  const targets = [
+    { upstream: 'one', model: 'demo-flagship', weight: weights[0] ?? 1 },
+    { upstream: 'two', model: 'demo-flagship', weight: weights[1] ?? 1 },
+  ]
+  const g = await startGateway(t, {
+    upstreams: { one: { baseUrl: first.url }, two: { baseUrl: second.url } },
+    products: { 'svc-2.1': { targets } },
+  })
+  const { token } = await g.member()
+  return { g, first, second, token }
+}
+
+t.test('what was refused whole is tried elsewhere; what may have been done is not', async (t) => {
+  const { g, first, second, token } = await pair(t)
+  for (const [name, script, moved] of [
+    ['429', { status: 429 }, true],
+    ['503', { status: 503 }, true],
+    ['500', { status: 500 }, false],
+    ['400', { status: 400 }, false],
+    ['401', { status: 401 }, false],
+    ['a reset before the head', { reset: { afterBytes: 0 } }, false],
+    ['a reset in the stream', { reset: { afterEvents: 3 }, betweenMs: 20 }, false],
+    ['an error as the first event', { error: { at: 'first' } }, false],
+  ] as const) {
+    const before = second.stats().requests
+    first.script(() => script)
+    const response = await g.chat(token, { stream: true })
+    const text = await response.text()
+    t.equal(second.stats().requests - before, moved ? 1 : 0, `${name}: ${moved ? 'moved on' : 'asked once'}`)
+    t.equal(response.status === 200 && !text.includes('"ok":false'), moved, name)
+    const [turn] = await g.turns()
+    t.match(turn, { state: moved ? 'settled' : 'refunded', target: moved ? 'two/demo-flagship' : 'one/demo-flagship' }, name)
+  }
+})
+
+t.test('a target that cannot be reached is passed over', async (t) => {
+  const { g, first, second, token } = await pair(t)
+  await first.close()
+  t.equal((await g.chat(token)).status, 200)
+  t.equal(second.stats().requests, 1)
+})
+
+t.test('a bad target is left alone, tried once a second, and taken back when it heals', async (t) => {
+  const { g, first, second, token } = await pair(t, [1, 1])
+  first.script(() => ({ status: 500 }))
+  let failed = 0
+  for (let i = 0; i < 60 && g.services.upstreams.breaker('one/demo-flagship').state(g.services.clock.ticks()) === 'closed'; i++) {
+    const response = await g.chat(token)
+    if (response.status !== 200) failed++
+    await response.text()
+  }
+  t.ok(failed >= 5 && failed <= 30, `${failed} failures opened it`)
+  const before = first.stats().requests
+  const from = performance.now()
+  let refused = 0
+  for (let i = 0; i < 40; i++) {
+    const response = await g.chat(token)
+    if (response.status !== 200) refused++
+    await response.text()
+  }
+  const probes = first.stats().requests - before
+  const seconds = Math.ceil((performance.now() - from) / 1000)
+  t.ok(probes <= seconds, `${probes} calls in ${seconds} s while open`)
+  t.equal(refused, probes, 'nobody but the probes meets it')
+  t.match(await (await fetch(`${g.url}/metrics`)).text(), /svc_upstream_breaker_state\{target="one\/demo-flagship"\} [12]/)
+
+  first.script()
+  await until(async () => {
+    await (await g.chat(token)).text()
+    return g.services.upstreams.breaker('one/demo-flagship').state(g.services.clock.ticks()) === 'closed'
+  }, 'the healed target to be taken back')
+  const healed = first.stats().requests
+  for (let i = 0; i < 20; i++) await (await g.chat(token)).text()
+  t.ok(first.stats().requests > healed, 'it has its share again')
+  t.ok(second.stats().requests > 0)
+})
+
+t.test('a member’s own mistakes do not close a target to others', async (t) => {
+  const { g, first, token } = await pair(t, [1, 1])
+  first.script(() => ({ status: 400 }))
+  for (let i = 0; i < 30; i++) await (await g.chat(token)).text()
+  t.equal(g.services.upstreams.breaker('one/demo-flagship').state(g.services.clock.ticks()), 'closed')
+})

@@ -1,0 +1,146 @@
+/** The upstream's connection, cut anywhere and hung anywhere: nobody waits for ever, nothing looks whole that is not, nothing is charged. */
+import t from 'tap'
+import type { Script } from '../../src/demo/script.ts'
+import { startGateway } from '../support/gateway.ts'
+
+/** What a client makes of an answer: whole, failed and said so, or neither (which must never be). */
+async function verdict(response: Response, stream: boolean): Promise<'whole' | 'failed' | 'truncated'> {
+  const text = await response.text()
+  if (response.status !== 200) return (JSON.parse(text) as { ok: boolean }).ok ? 'truncated' : 'failed'
+  if (!stream) return (JSON.parse(text) as { choices: unknown[] }).choices.length > 0 ? 'whole' : 'truncated'
+  if (!text.endsWith('data: [DONE]\n\n')) return 'truncated'
+  if (/^data: \{"ok":false/m.test(text)) return 'failed'
+  return /"finish_reason":"stop"/.test(text) ? 'whole' : 'truncated'
+}
+
+t.test('cut or reset at any byte: failed or whole, at once, and the ledger says the same', async (t) => {
+  const g = await startGateway(t)
+  const { id, token } = await g.member()
+  let calls = 0
+  for (const stream of [true, false]) {
+    for (const how of ['reset', 'cut'] as const) {
+      for (const afterBytes of [...Array.from({ length: 30 }, (_, i) => i * 49), 1_900, 2_400, 3_000]) {
+        g.demo.script((): Script => ({ tokens: 8, [how]: { afterBytes } }))
+        const from = performance.now()
+        const seen = await verdict(await g.chat(token, { stream }), stream)
+        const took = performance.now() - from
+        const [turn] = await g.turns(id)
+        calls++
+        const name = `${how} at ${afterBytes}, ${stream ? 'streamed' : 'whole'}`
+        if (seen === 'truncated') t.fail(name)
+        if (took > 1_000) t.fail(`${name} took ${took} ms`)
+        if ((seen === 'whole') !== (turn?.state === 'settled')) t.fail(`${name}: ${seen}, but the turn is ${turn?.state}`)
+      }
+    }
+  }
+  t.equal((await g.turns(id)).length, calls, `${calls} turns, each with its ending`)
+  t.equal((await g.services.ledger.verify()).holdsOpen, 0)
+})
+
+t.test('a hang anywhere ends within its own limit, refunded', async (t) => {
+  const limits = { connectMs: 300, firstByteMs: 300, idleMs: 400, totalMs: 900, heartbeatAfterMs: 10_000 }
+  const g = await startGateway(t, { timeouts: limits })
+  const { token } = await g.member()
+  for (const [name, script, within] of [
+    ['before the head', { hang: 'before_headers' }, 300],
+    ['after the head', { hang: 'after_headers' }, 400],
+    ['after three events', { hang: { afterEvents: 3 }, tokens: 8 }, 400],
+    ['comments and nothing else', { comments: 1, hang: 'after_headers' }, 400],
+    ['a byte of the head at a time', { drip: { bytes: 1, everyMs: 20 }, tokens: 100 }, 300],
+    ['a stream without end', { betweenMs: 50, tokens: 1_000 }, 900],
+  ] as [string, Script, number][]) {
+    for (const stream of [true, false]) {
+      // A whole answer has no events to hang between, and is one silence until it is there.
+      if (!stream && /events|stream/.test(name)) continue
+      g.demo.script(() => script)
+      const from = performance.now()
+      t.equal(await verdict(await g.chat(token, { stream }), stream), 'failed', name)
+      const took = performance.now() - from
+      t.ok(
+        took >= within * 0.9 && took <= within * 1.1 + 1_000,
+        `${name}, ${stream ? 'streamed' : 'whole'}: ${Math.round(took)} ms of ${within}`,
+      )
+      const [turn] = await g.turns()
+      t.match(turn, { state: 'refunded', code: 'upstream_error' }, name)
+      await g.demo.calls.at(-1)?.ended
+    }
+  }
+})
+
+t.test('a timeout tells SDKs not to triple the wait', async (t) => {
+  const g = await startGateway(t, { timeouts: { firstByteMs: 200 } })
+  g.demo.script(() => ({ hang: 'before_headers' }))
+  const response = await g.chat((await g.member()).token)
+  t.equal(response.status, 502)
+  t.equal(response.headers.get('x-should-retry'), 'false')
+  await response.text()
+})
+
+t.test('silence before the first event is kept warm with comments, and may still fail or succeed', async (t) => {
+  const g = await startGateway(t, { timeouts: { heartbeatAfterMs: 100, heartbeatEveryMs: 100 } })
+  const { token } = await g.member()
+  g.demo.script(() => ({ ttftMs: 700, tokens: 3 }))
+  const text = await (await g.chat(token, { stream: true })).text()
+  t.match(text, /^(: keep-alive\n\n){2,}data: \{/)
+  t.match(text, /\[DONE\]\n\n$/)
+  g.demo.script(() => ({ headMs: 700, status: 500 }))
+  const late = await g.chat(token, { stream: true })
+  t.equal(late.status, 200, 'the stream had to be opened')
+  t.match(await late.text(), /^(: keep-alive\n\n){2,}data: \{"ok":false.*"code":"upstream_error".*\}\n\ndata: \[DONE\]\n\n$/)
+  t.match(await g.turns(), [{ state: 'refunded' }, { state: 'settled' }])
+})
+
+t.test('events and characters arrive in any pieces', async (t) => {
+  const g = await startGateway(t)
+  const { token } = await g.member()
+  const text = '多字节 🎉 text, "quoted"\n\nwith blank lines'
+  for (const script of [
+    { split: 1 },
+    { split: 3 },
+    { split: 7, crlf: true },
+    { comments: 3 },
+    { usageOn: 'every' },
+    { usageOn: 'first' },
+  ] as Script[]) {
+    g.demo.script(() => ({ ...script, text }))
+    const streamed = await (await g.chat(token, { stream: true })).text()
+    const said = streamed
+      .split('\n\n')
+      .filter((frame) => frame.startsWith('data: {'))
+      .map(
+        (frame) => (JSON.parse(frame.slice(6)) as { choices: { delta: { content?: string } }[] }).choices[0]?.delta.content ?? '',
+      )
+      .join('')
+    t.equal(said, text, JSON.stringify(script))
+    t.notMatch(streamed, /usage/)
+  }
+})
+
+t.test('an answer that is too large is no answer, and fills no memory', async (t) => {
+  const g = await startGateway(t, { limits: { answerBytes: 100_000 } })
+  const { token } = await g.member()
+  g.demo.script(() => ({ hugeBytes: 1_000_000 }))
+  t.equal(await verdict(await g.chat(token), false), 'failed')
+  t.match(await g.turns(), [{ state: 'refunded' }])
+})
+
+t.test('hostile usage numbers are not charged', async (t) => {
+  const g = await startGateway(t)
+  const { token } = await g.member()
+  for (const usage of [
+    null,
+    { prompt_tokens: -1, completion_tokens: 5 },
+    { prompt_tokens: 5, completion_tokens: 1e308 },
+    { prompt_tokens: '9', completion_tokens: '9' },
+    'x',
+    { prompt_tokens: 5 },
+  ]) {
+    for (const stream of [true, false]) {
+      g.demo.script(() => ({ usage, tokens: 10 }))
+      t.equal(await verdict(await g.chat(token, { stream }), stream), 'whole')
+      const [turn] = await g.turns()
+      t.match(turn, { state: 'settled', estimated: true, outputTokens: stream ? 10 : /^\d+$/ }, JSON.stringify(usage))
+      t.ok((turn?.credits ?? -1) >= 0 && (turn?.credits ?? Infinity) < 100)
+    }
+  }
+})

@@ -2,6 +2,7 @@
 import type { Test } from 'tap'
 import type { ReserveOrder, SettleOrder } from '../../src/membership/ledger.ts'
 import { type Calendar, calendarOf } from '../../src/membership/period.ts'
+import { windows } from '../../src/membership/plan.ts'
 import type { Pool } from '../../src/membership/product.ts'
 import type { Store } from '../../src/membership/store.ts'
 
@@ -263,7 +264,15 @@ export function storeContract(t: Test, openStore: (t: Test) => Promise<Store>): 
     t.same((await balanceOf(store)).remaining, [0, 2000, 7000])
   })
 
-  promise('the smallest window decides, and the refusal says when there is room again', async (t, store) => {
+  promise('whichever window has the least room decides', async (t, store) => {
+    for (const window of windows) {
+      const hold = await holdOf(store, { want: 500, limits: { day: 900, week: 900, month: 900, [window]: 120 } })
+      t.equal(hold.credits, 120, window)
+      await store.ledger.refund(refundOf(hold.id))
+    }
+  })
+
+  promise('the refusal says when there is room again', async (t, store) => {
     const spend = async (credits: number, plan: typeof limits) => {
       const hold = await holdOf(store, { want: credits, limits: plan })
       await store.ledger.settle(endOf(hold.id, credits))

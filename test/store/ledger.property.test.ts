@@ -19,6 +19,8 @@ const seed = Number(process.env['LEDGER_SEED'] ?? Date.now() % 2 ** 31)
 const calendar = calendarOf('UTC')
 const pools = ['fast', 'premium'] as const satisfies readonly Pool[]
 
+t.setTimeout(115_000)
+
 /** The store, which crashes now and then, shared by all runs; each run has an account of its own. */
 class World {
   readonly #t: Test

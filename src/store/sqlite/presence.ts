@@ -6,7 +6,7 @@
 import Sqlite from 'better-sqlite3'
 import { existsSync, rmSync } from 'node:fs'
 import type { Statement } from 'better-sqlite3'
-import type { Connection } from './connection.ts'
+import { type Connection, prepareFile } from './connection.ts'
 
 export class Presence {
   readonly #name: string
@@ -21,6 +21,7 @@ export class Presence {
     this.#name = name
     this.#file = (other) => `${db.name}.process-${other}`
     // Locked before it is known to others: whoever finds the row finds the lock.
+    prepareFile(this.#file(name))
     this.#lock = new Sqlite(this.#file(name), { timeout: 0 })
     this.#lock.exec('begin exclusive')
     this.#others = db.prepare('select id, name from process where name <> ?')

@@ -4,6 +4,9 @@ import t from 'tap'
 import { accountId, addAccount, balanceOf, endOf, holdOf, noon } from '../contract.ts'
 import { folderOf, openAt, Other, raw } from './support.ts'
 
+// Twenty starts of a process, each verified, on a busy machine.
+t.setTimeout(115_000)
+
 void t.test('200 turns at once from two processes on quota for 20 admit exactly 20', async (t) => {
   const file = join(folderOf(t), 'store.db')
   const store = await openAt(t, file)

@@ -26,6 +26,15 @@ export const environmentTable: readonly { readonly name: string; readonly summar
       zh: 'off:不使用浏览器沙箱;此时网页可能访问您能访问的内容',
     },
   },
+  {
+    name: 'SVC_WORKSPACE_ID',
+    summary: { en: 'the workspace a command means; set in every pane', zh: '命令所指的工作区;在每个窗格中自动设置' },
+  },
+  {
+    name: 'SVC_PANE_ID',
+    summary: { en: 'the pane a command means; set in every pane', zh: '命令所指的窗格;在每个窗格中自动设置' },
+  },
+  { name: 'SVC_BROWSER', summary: { en: "the workbench's browser program", zh: '工作台使用的浏览器程序' } },
   { name: 'NO_COLOR', summary: { en: 'not empty: no colours and no styles', zh: '非空时不使用颜色和样式' } },
   {
     name: 'FORCE_COLOR',

@@ -1,25 +1,33 @@
 /** Bearer token → account. A key, a session token, the site's own cookie, or a trusted issuer's JWT; else `sign_in_required`. */
 import { definePlugin, GatewayError } from '../src/index.ts'
-import type { Caller, Exchange, Services } from '../src/index.ts'
+import type { Caller, Credential, Exchange, Services } from '../src/index.ts'
 
 export const auth = definePlugin({
   name: 'auth',
   gives: ['caller'],
-  async onRequest(x, services) {
-    x.caller = x.within?.caller ?? (await identify(x, services))
+  onRequest(x, services) {
+    const caller = x.within?.caller ?? identify(x, services)
+    if (!(caller instanceof Promise)) x.caller = caller
+    else return caller.then((found) => void (x.caller = found))
   },
 })
 
-async function identify(x: Exchange, { credentials, config, jwt }: Services): Promise<Caller> {
+/** A token that is remembered is answered at once, without a promise. */
+function identify(x: Exchange, services: Services): Caller | Promise<Caller> {
   const header = x.inbound.headers['authorization']
   const token = header === undefined ? x.inbound.cookieToken : bearerOf(header)
   if (token === null) throw signInRequired(x, header !== undefined)
-  const found = (await credentials.resolve(token)) ?? (await jwt.resolve(token))
+  const found = services.credentials.resolve(token)
+  if (found !== null && !(found instanceof Promise)) return callerOf(found, x, services)
+  return Promise.resolve(found).then(async (known) => callerOf(known ?? (await services.jwt.resolve(token)), x, services))
+}
+
+function callerOf(found: Credential | null, x: Exchange, { config }: Services): Caller {
   const plan = found === null ? undefined : config.plans[found.account.plan]
   if (found === null || plan === undefined) throw signInRequired(x, true)
   // A cookie is only good where the door saw that the request is the site's own; a key pasted into a cookie is no cookie session.
-  if (header === undefined && found.kind !== 'cookie') throw signInRequired(x, true)
-  if (header !== undefined && found.kind === 'cookie') throw signInRequired(x, true)
+  const byCookie = x.inbound.headers['authorization'] === undefined
+  if (byCookie !== (found.kind === 'cookie')) throw signInRequired(x, true)
   return { account: found.account, plan: { id: found.account.plan, ...plan }, credential: found.kind }
 }
 

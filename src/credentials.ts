@@ -51,8 +51,11 @@ export class Credentials {
     this.#clock = clock
   }
 
-  /** The live credential of a bearer token, or null: unknown, revoked, expired, or of an account that may not use the service. */
-  async resolve(token: string): Promise<Credential | null> {
+  /**
+   * The live credential of a bearer token, or null: unknown, revoked, expired, or of an account that may not use the service. A promise
+   * only where the store must be asked: a token that is remembered costs no turn of the event loop.
+   */
+  resolve(token: string): Known | Promise<Known> {
     const kind = this.#kindOf(token)
     if (kind === null) return null
     const hash = hashToken(token)
@@ -67,7 +70,7 @@ export class Credentials {
       asking = this.#askStore(kind, hash, cacheKey, now)
       this.#asking.set(cacheKey, asking)
     }
-    return this.#live(await asking, now)
+    return asking.then((found) => this.#live(found, now))
   }
 
   /** Forgets what is known of an account: its keys, sessions or plan have changed. */

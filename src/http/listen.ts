@@ -46,6 +46,8 @@ export async function listen(app: Koa, config: GatewayConfig): Promise<Listener>
   server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) =>
     refuse(request, response, { status: 417, detail: 'this Expect is not known.' }),
   )
+  // No request outlives its turn's total time; a client that never takes its answer does not hold a socket for ever.
+  server.setTimeout(config.timeouts.totalMs + config.timeouts.slowReaderMs)
   if ('maxConnections' in server) server.maxConnections = config.limits.connections
   await new Promise<void>((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) => reject(new ConfigError(whyNot(error, host, port))))

@@ -71,7 +71,9 @@ export class Attempt<Result> implements Dispatcher.DispatchHandler {
   #accepted = false
   /** Frames that wait for a plugin's asynchronous look at the head. */
   #held: string | null = null
-  #endsAt: number | null = null
+  /** The answer is whole; only its frames are still held. */
+  #whole = false
+  #linger: NodeJS.Timeout | undefined
 
   constructor(options: AttemptOptions<Result>) {
     this.#options = options
@@ -174,6 +176,7 @@ export class Attempt<Result> implements Dispatcher.DispatchHandler {
   }
 
   onResponseEnd(): void {
+    clearTimeout(this.#linger)
     switch (this.#phase) {
       case 'streaming':
         return this.#endStream()
@@ -186,6 +189,7 @@ export class Attempt<Result> implements Dispatcher.DispatchHandler {
   }
 
   onResponseError(_: Dispatcher.DispatchController, error: Error & { code?: string; cause?: { code?: string } }): void {
+    clearTimeout(this.#linger)
     if (this.#phase === 'refused' && this.#refusal !== null) {
       // The status has been said; the rest of its explanation is all that was lost.
       this.#failWith({ kind: 'status', ...this.#refusal, body: this.#body() })
@@ -198,11 +202,7 @@ export class Attempt<Result> implements Dispatcher.DispatchHandler {
   /** Looks at the deadlines; called several times a second while the call runs. */
   tick(now: number): void {
     const { timeouts } = this.#options.config
-    if (this.#phase === 'over') {
-      if (this.#endsAt !== null && now >= this.#endsAt)
-        this.#controller?.abort(new Error('the upstream did not close after its last event'))
-      return
-    }
+    if (this.#phase === 'over') return
     if (now - this.#startedAt >= timeouts.totalMs) return this.#failWith({ kind: 'timeout', phase: 'total' })
     if (!this.#firstByte) {
       if (now - this.#startedAt >= timeouts.firstByteMs) return this.#failWith({ kind: 'timeout', phase: 'first_byte' })
@@ -238,7 +238,13 @@ export class Attempt<Result> implements Dispatcher.DispatchHandler {
     // Comments do not count: an upstream that only keeps its connection warm is not answering.
     if (reader.events > before) this.#eventAt = this.#options.clock.ticks()
     if (frames !== '') this.#deliver(frames)
-    if (reader.done) this.#complete()
+    if (!reader.done) return
+    this.#complete()
+    this.#linger = setTimeout(
+      () => this.#controller?.abort(new Error('the upstream did not close after its last event')),
+      lingerMs,
+    )
+    this.#linger.unref()
   }
 
   #endStream(): void {
@@ -269,10 +275,10 @@ export class Attempt<Result> implements Dispatcher.DispatchHandler {
       () => {
         const held = this.#held ?? ''
         this.#held = null
-        if (this.#phase === 'over' && this.#endsAt === null) return
+        if (this.#phase === 'over' && !this.#whole) return
         this.#open(held)
         this.#controller?.resume()
-        if (this.#endsAt !== null) this.#finish()
+        if (this.#whole) this.#finish()
       },
       (error: unknown) => this.fail(error instanceof Error ? error : new Error(String(error))),
     )
@@ -300,7 +306,7 @@ export class Attempt<Result> implements Dispatcher.DispatchHandler {
 
   #complete(): void {
     this.#phase = 'over'
-    this.#endsAt = this.#options.clock.ticks() + lingerMs
+    this.#whole = true
     if (this.#held === null) this.#finish()
   }
 

@@ -6,6 +6,7 @@ import type { Row } from '../../src/cli/command.ts'
 import { commands } from '../../src/cli/commands.ts'
 import type { Shell } from '../../src/cli/completion.ts'
 import { completionScript, shells } from '../../src/cli/completion.ts'
+import { requireProgram } from '../support/real-parts.ts'
 
 /** Rows with everything a script must cope with: groups, aliases, choices, quotes and colons in the texts. */
 const rows: readonly Row[] = [
@@ -39,7 +40,8 @@ const cases: readonly (readonly [readonly string[], string, readonly string[], r
   [['p'], '', ['split'], ['login']],
 ]
 
-t.test('bash offers what can follow', { skip: missing('bash') }, async (t) => {
+t.test('bash offers what can follow', async (t) => {
+  if (requireProgram(t, 'bash') === undefined) return
   for (const [before, word, wanted, unwanted] of cases) {
     const words = ['svc', ...before, word]
     const asked = `COMP_WORDS=(${words.map((item) => `'${item}'`).join(' ')}); COMP_CWORD=${words.length - 1}; _svc; printf '%s\\n' "\${COMPREPLY[@]}"`
@@ -47,7 +49,8 @@ t.test('bash offers what can follow', { skip: missing('bash') }, async (t) => {
   }
 })
 
-t.test('zsh offers what can follow', { skip: missing('zsh') }, async (t) => {
+t.test('zsh offers what can follow', async (t) => {
+  if (requireProgram(t, 'zsh') === undefined) return
   // The completion system needs a terminal; its two doors are replaced, and what the function hands to them is printed.
   const doors = `
 compdef() { :; }
@@ -69,7 +72,8 @@ compadd() { print -l -- "\${(@P)2}" }
   }
 })
 
-t.test('fish offers what can follow', { skip: missing('fish') }, async (t) => {
+t.test('fish offers what can follow', async (t) => {
+  if (requireProgram(t, 'fish') === undefined) return
   const home = t.testdir()
   for (const [before, word, wanted, unwanted] of cases) {
     const line = ['svc', ...before, word].join(' ')
@@ -115,8 +119,4 @@ function run(shell: Shell, words: readonly string[], home = '/nonexistent'): rea
   const { stdout, stderr, error } = spawnSync(shell, words, { encoding: 'utf8', env, timeout: 20_000 })
   if (error !== undefined || stderr !== '') throw new Error(`${shell}: ${error?.message ?? stderr}`)
   return stdout.split('\n').map((line) => (line.split('\t')[0] ?? '').trim())
-}
-
-function missing(shell: Shell): string | false {
-  return spawnSync(shell, ['-c', 'true']).status === 0 ? false : `${shell} is not installed`
 }

@@ -1,19 +1,20 @@
 /** The whole way of a person at a terminal: login approved in a real browser, then every command of the service, then logout. */
-import { readdirSync, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { chromium } from 'playwright-core'
 import type { Page } from 'playwright-core'
 import t from 'tap'
-import type { Test } from 'tap'
-import { startGateway, temporaryFolder, until } from '../support/gateway.ts'
-import { requireProgram } from '../support/real-parts.ts'
+import { codeFor } from '../support/browser.ts'
+import { openChromium } from '../support/chromium.ts'
+import type { TestGateway } from '../support/gateway.ts'
+import { startGateway, temporaryFolder } from '../support/gateway.ts'
 import { openTerminal } from '../support/terminal.ts'
 
 t.test(
   'login by device flow with the approval clicked in a browser, then chat, search, a picture, check-in, usage, logout',
   async (t) => {
-    const { url, config } = await startGateway(t)
-    const page = await openBrowser(t)
+    const gateway = await startGateway(t)
+    const { url } = gateway
+    const page = await (await openChromium(t))?.newPage({ locale: 'en-US' })
     const home = temporaryFolder(t)
     const terminal = await openTerminal(t, { SVC_SITE_URL: url, XDG_CONFIG_HOME: home, DISPLAY: '', WAYLAND_DISPLAY: '' })
     if (terminal === undefined || page === undefined) return
@@ -24,7 +25,7 @@ t.test(
       const address = /http\S+\/device\?user_code=\S+/.exec(shown)?.[0] ?? ''
       const code = /user_code=(\S+)/.exec(address)?.[1] ?? ''
       await page.goto(address)
-      await signIn(page, 'traveller@example.com', join(config.store.dataDir, 'outbox'))
+      await signIn(page, gateway, 'traveller@example.com')
       await page.waitForURL(/\/device/)
       await page.getByText(code, { exact: true }).waitFor()
       t.match(await page.locator('main').innerText(), /svc-cli/, 'the page says which program asks')
@@ -86,48 +87,12 @@ t.test(
   },
 )
 
-async function openBrowser(t: Test): Promise<Page | undefined> {
-  const executablePath = requireProgram(t, 'chromium', 'chromium-browser', 'google-chrome')
-  if (executablePath === undefined) return undefined
-  const browser = await chromium.launch({
-    executablePath,
-    // As root there is no sandbox to be had, and this browser sees nothing but the gateway on loopback.
-    chromiumSandbox: process.getuid?.() !== 0,
-    args: ['--disable-quic', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync'],
-  })
-  t.teardown(() => browser.close())
-  return browser.newPage({ locale: 'en-US' })
-}
-
 /** Signs in on the page the device's address leads to, with the code from the mail. */
-async function signIn(page: Page, email: string, outbox: string): Promise<void> {
+async function signIn(page: Page, gateway: TestGateway, email: string): Promise<void> {
   await page.waitForURL(/\/sign-in/)
   const panel = page.getByRole('tabpanel')
   await panel.getByLabel('Email address').fill(email)
   await panel.getByRole('button', { name: 'Send me a code' }).click()
-  await panel.getByLabel('Code from the mail').waitFor()
-  await until(() => codeIn(outbox) !== undefined, 'the mail')
-  await panel.getByLabel('Code from the mail').fill(codeIn(outbox) ?? '')
+  await panel.getByLabel('Code from the mail').fill(await codeFor(gateway, email))
   await panel.getByRole('button', { name: 'Continue' }).click()
-}
-
-/** The six digits that stand alone on a line of a mail. */
-function codeIn(outbox: string): string | undefined {
-  return mails(outbox)
-    .map((mail) => /^\s*(\d{6})\s*$/m.exec(mail)?.[1])
-    .find((code) => code !== undefined)
-}
-
-function mails(outbox: string): readonly string[] {
-  let names: readonly string[]
-  try {
-    names = readdirSync(outbox).filter((name) => name.endsWith('.eml'))
-  } catch {
-    return []
-  }
-  return names.map((name) => {
-    const [head = '', ...body] = readFileSync(join(outbox, name), 'utf8').split(/\r?\n\r?\n/)
-    const text = body.join('\n\n')
-    return /^content-transfer-encoding: base64/im.test(head) ? Buffer.from(text, 'base64').toString() : text
-  })
 }

@@ -1,4 +1,5 @@
 import { spawnSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
 import t from 'tap'
 import { isGroup } from '../../src/cli/command.ts'
 import { commands } from '../../src/cli/commands.ts'
@@ -40,4 +41,9 @@ t.test("the README's table has one line for each command", async (t) => {
   t.equal(lines.length, count + 2)
   t.match(lines, [/^\| Command/, /^\|---/, /^\| `svc login/])
   for (const line of lines) t.equal(line.split(/(?<!\\)\|/).length, 5, line)
+})
+
+t.test('the README of the command line holds the table as it is now (else: svc man --markdown)', async (t) => {
+  const readme = readFileSync(new URL('../../src/cli/README.md', import.meta.url), 'utf8')
+  t.ok(readme.endsWith(`\n\n${markdownTable(commands, 'en')}`))
 })

@@ -94,6 +94,9 @@ t.test(
       nodeOptions: '--no-strip-types',
     })
     t.teardown(() => gateway.stop())
+    const page = await (await fetch(gateway.origin)).text()
+    const style = /href="(\/assets\/[^"]+\.css)"/.exec(page)?.[1] ?? 'no style sheet'
+    t.equal((await fetch(new URL(style, gateway.origin))).status, 200, "the pages' own files are in the package")
     const answer = await installed('svc', ['chat', 'Hello!', '--json'], {
       SVC_SITE_URL: gateway.origin,
       SVC_API_KEY: gateway.key,

@@ -2,11 +2,14 @@
  * The private tmux server's configuration. It is written beside its socket at each start and read by tmux alone; the user's
  * own tmux and its configuration are not touched.
  *
+ * The shells are no login shells: a profile would reset the PATH of whoever started the workbench, and `svc` may be on no other.
+ *
  * Titles are shown through user options, whose values tmux does not expand; `q/h` keeps `#[...]` in them from being read as
  * a style.
  */
 export const tmuxConfiguration = `
 set -g default-terminal screen-256color
+set -g default-command 'exec "$SHELL"'
 set -g exit-empty off
 set -g destroy-unattached off
 set -g focus-events on

@@ -1,11 +1,14 @@
+import { execFile } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import type { Test } from 'tap'
 import { connectWorkbench, type Client } from '../../../src/cli/local/client.ts'
 import { startHost, type Host } from '../../../src/workbench/host.ts'
 import type { Focus } from '../../../src/workbench/protocol.ts'
+import { tmuxArguments } from '../../../src/workbench/tmux/engine.ts'
 import type { Settings } from '../../../src/workbench/settings.ts'
 
 export interface TestBench {
@@ -56,7 +59,13 @@ export async function startBench(t: Test, changes: Partial<Settings> = {}, dir =
     token,
     log: (entry) => log.push(entry),
   })
-  t.teardown(() => host.stop(true))
+  t.teardown(async () => {
+    await host.stop(true)
+    // A test may have stopped the host and left tmux running, which is what stopping does.
+    if (settings.engine !== 'tmux') return
+    const [program = 'tmux', ...base] = tmuxArguments(settings.runDir)
+    await promisify(execFile)(program, [...base, 'kill-server'], { env: settings.env }).catch(() => undefined)
+  })
   const connect = async (caller?: Focus): Promise<Client> => {
     const client = await connectWorkbench({
       socketPath: settings.socketPath,

@@ -83,9 +83,9 @@ function isWord(stem: string): boolean {
   return spelled.slice(0, half) === spelled.slice(half) && words.has(spelled.slice(0, half))
 }
 
-/** At least four keys along one way, once or twice. */
+/** At least three keys along one way, once or twice. */
 function isWalk(stem: string): boolean {
-  if (stem.length < 4) return false
+  if (stem.length < 3) return false
   const half = stem.length / 2
   const twice = stem.slice(0, half) === stem.slice(half) && half >= 3
   return walks.some((way) => way.includes(stem) || (twice && way.includes(stem.slice(0, half))))

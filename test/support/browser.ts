@@ -47,6 +47,8 @@ export class Browser {
         ...headers,
       },
       ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+    }).catch((error: Error) => {
+      throw new Error(`${method} ${path}: ${error.message}: ${String(error.cause)}`)
     })
     this.#keep(response.headers)
     const text = await response.text()

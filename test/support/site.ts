@@ -4,7 +4,12 @@ import { codeFor } from './browser.ts'
 import type { TestGateway } from './gateway.ts'
 
 /** Signs in by mail code, from the sign-in page to where it leads. */
-export async function signInByCode(page: Page, gateway: TestGateway, email: string, at = '/sign-in'): Promise<void> {
+export async function signInByCode(
+  page: Page,
+  gateway: Pick<TestGateway, 'config'>,
+  email: string,
+  at = '/sign-in',
+): Promise<void> {
   await page.goto(at)
   await page.getByRole('tabpanel', { name: 'Email code' }).getByLabel('Email address').fill(email)
   await page.getByRole('button', { name: 'Send me a code' }).click()

@@ -19,7 +19,7 @@ export function signInView(scene: Scene): View {
       <div class="card pad sign-in">
         <h1>${title}</h1>
         <p class="sub">${lead}</p>
-        ${query.has('error') && html`<p class="notice bad" role="alert">${t.signIn.providerFailed}</p>`}
+        ${providerFailure(scene)}
         <div class="tabs" role="tablist" aria-label="${t.signIn.ways}">
           ${tab('code', t.signIn.byCode, true)} ${tab('password', t.signIn.byPassword)} ${tab('sign-up', t.signIn.signUp)}
         </div>
@@ -35,6 +35,15 @@ export function signInView(scene: Scene): View {
     </section>`,
     script: { name: 'sign-in.js', texts: { signIn: t.signIn }, data: { next } },
   }
+}
+
+function providerFailure({ t, query }: Scene): Html {
+  const code = query.get('error')
+  if (code === null) return html``
+  const told = Object.hasOwn(t.signIn.providerFailed, code)
+    ? t.signIn.providerFailed[code]
+    : t.signIn.providerFailed['provider_failed']
+  return html`<p class="notice bad" role="alert">${told}</p>`
 }
 
 /** An invitation comes in a link, so only what can be one is repeated on the page. */

@@ -68,13 +68,9 @@ t.test(
     await until(
       async () => {
         const response = await chat()
-        if (response.status === 200) {
-          charged++
-          await response.text()
-          return false
-        }
-        refused = response
-        return true
+        if (response.status !== 200) refused = response
+        else await response.text()
+        return refused !== undefined
       },
       'the disk to be full',
       20_000,

@@ -341,7 +341,7 @@ function sentenceOf(issue: z.core.$ZodIssue): string {
 /** What single fields cannot tell: names that point nowhere, and limits that could never take effect. */
 function crossFaults(config: GatewayConfig): string[] {
   return [
-    ...orderFaults(config.plugins),
+    ...orderFaults(config.plugins).map((fault) => `${fault}.`),
     ...productFaults(config),
     ...planFaults(config),
     ...upstreamFaults(config),

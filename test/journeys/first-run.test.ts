@@ -1,52 +1,14 @@
 /** The first minutes with the program itself: start, paste the curl, stop, start again; and a real upstream by two variables. */
-import { execFile, spawn } from 'node:child_process'
-import type { ChildProcess } from 'node:child_process'
-import { once } from 'node:events'
-import { fileURLToPath } from 'node:url'
+import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import t from 'tap'
 import { startDemoUpstream } from '../../src/demo/upstream.ts'
 import { temporaryFolder, until } from '../support/gateway.ts'
-
-const program = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
-
-interface Started {
-  readonly child: ChildProcess
-  readonly output: () => string
-  readonly errors: () => string
-  readonly url: () => string
-  stop(): Promise<number | null>
-}
-
-/** `npm start` is `node src/main.ts`; here on any free port. */
-async function start(t: Parameters<typeof temporaryFolder>[0], environment: Record<string, string>): Promise<Started> {
-  const child = spawn(process.execPath, [program], {
-    env: { PATH: process.env['PATH'] ?? '', PORT: '0', ...environment },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  })
-  let output = ''
-  let errors = ''
-  child.stdout.on('data', (chunk: Buffer) => (output += chunk.toString()))
-  child.stderr.on('data', (chunk: Buffer) => (errors += chunk.toString()))
-  const exited = once(child, 'exit')
-  t.teardown(() => void child.kill('SIGKILL'))
-  await until(() => output.includes('listens on') || child.exitCode !== null, 'the server to start', 30_000)
-  return {
-    child,
-    output: () => output,
-    errors: () => errors,
-    url: () => /listens on (\S+)/.exec(output)?.[1] ?? '',
-    async stop() {
-      child.kill('SIGTERM')
-      await exited
-      return child.exitCode
-    },
-  }
-}
+import { startServer } from '../support/server.ts'
 
 t.test('an empty folder, a pasted curl, and no key the second time', async (t) => {
   const folder = temporaryFolder(t)
-  const first = await start(t, { DATA_DIR: folder })
+  const first = await startServer(t, { DATA_DIR: folder })
   t.match(first.output(), /built-in demonstration answers/)
   const curl = first
     .output()
@@ -56,26 +18,30 @@ t.test('an empty folder, a pasted curl, and no key the second time', async (t) =
   const { stdout } = await promisify(execFile)('bash', ['-c', `${curl} -sS`])
   t.match(JSON.parse(stdout), { model: 'svc-2.1', choices: [{ message: { content: /gateway/i } }] })
   const key = /svc_live_\w+/.exec(first.output())?.[0] ?? ''
-  t.notOk(first.errors().includes(key), 'the key is on the screen, not in the log')
-  t.equal(await first.stop(), 0)
+  t.notOk(first.log().includes(key), 'the key is on the screen, not in the log')
+  t.equal(await first.end('SIGTERM'), 0)
 
-  const second = await start(t, { DATA_DIR: folder })
+  const second = await startServer(t, { DATA_DIR: folder })
   t.notMatch(second.output(), /svc_live_/)
-  const answer = await fetch(`${second.url()}/v1/models`, { headers: { authorization: `Bearer ${key}` } })
+  const answer = await fetch(`${second.url}/v1/models`, { headers: { authorization: `Bearer ${key}` } })
   t.equal(answer.status, 200, 'the first key still works')
   await answer.text()
-  t.equal(await second.stop(), 0)
+  t.equal(await second.end('SIGTERM'), 0)
 })
 
 t.test('two variables are enough for a real upstream', async (t) => {
   const upstream = await startDemoUpstream({ key: 'sk-real' })
   t.teardown(() => upstream.close())
-  const server = await start(t, { DATA_DIR: temporaryFolder(t), UPSTREAM_BASE_URL: upstream.url, UPSTREAM_API_KEY: 'sk-real' })
+  const server = await startServer(t, {
+    DATA_DIR: temporaryFolder(t),
+    UPSTREAM_BASE_URL: upstream.url,
+    UPSTREAM_API_KEY: 'sk-real',
+  })
   t.notMatch(server.output(), /demonstration/)
   const key = /svc_live_\w+/.exec(server.output())?.[0] ?? ''
   await until(() => upstream.calls.some(({ path }) => path === '/v1/models'), 'it to ask what models there are')
-  await until(() => server.errors().includes('demo-light'), 'it to have learned')
-  const answer = await fetch(`${server.url()}/v1/chat/completions`, {
+  await until(() => server.log().includes('demo-light'), 'it to have learned')
+  const answer = await fetch(`${server.url}/v1/chat/completions`, {
     method: 'POST',
     headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
     body: JSON.stringify({ model: 'svc-2.1', messages: [{ role: 'user', content: 'Hello!' }] }),
@@ -83,8 +49,8 @@ t.test('two variables are enough for a real upstream', async (t) => {
   t.equal(answer.status, 200)
   t.match(await answer.json(), { model: 'svc-2.1' })
   t.match(upstream.calls.at(-1), { model: 'demo-light', path: '/v1/chat/completions' })
-  t.notOk(server.errors().includes('sk-real'))
-  t.equal(await server.stop(), 0)
+  t.notOk(server.log().includes('sk-real'))
+  t.equal(await server.end('SIGTERM'), 0)
 })
 
 t.test('what cannot work stops it with one sentence', async (t) => {
@@ -96,10 +62,10 @@ t.test('what cannot work stops it with one sentence', async (t) => {
     [{ GATEWAY_CONFIG: './no-such-file.ts' }, /no-such-file\.ts cannot be read/],
   ] as const) {
     const from = performance.now()
-    const server = await start(t, { DATA_DIR: temporaryFolder(t), ...environment })
+    const server = await startServer(t, { DATA_DIR: temporaryFolder(t), ...environment })
     t.equal(server.child.exitCode, 1)
-    t.match(server.errors(), sentence)
-    t.notMatch(server.errors(), /\n\s+at /, 'no stack')
+    t.match(server.log(), sentence)
+    t.notMatch(server.log(), /\n\s+at /, 'no stack')
     t.ok(performance.now() - from < 20_000)
   }
 })

@@ -1,0 +1,261 @@
+/** The drawing, held: who may import whom, who may read the environment, the clock and chance, and that nothing lies around unused. */
+import { existsSync, globSync, readFileSync } from 'node:fs'
+import { dirname, join, relative, resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import t from 'tap'
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+
+interface Source {
+  /** From the checkout's top, as in `src/http/app.ts`. */
+  readonly path: string
+  /** Without comments. */
+  readonly code: string
+  /** Files of ours, from the top; and packages, as in `node:fs` or `koa`, but for what is imported for types alone. */
+  readonly files: readonly string[]
+  readonly packages: readonly string[]
+  /** Files imported for their types alone. */
+  readonly types: readonly string[]
+}
+
+const sources = globSync(['src/**/*.ts', 'plugins/*.ts', 'gateway.config.ts'], { cwd: root }).map(read)
+const tests = globSync(['test/**/*.ts', 'bench/**/*.ts'], { cwd: root }).map(read)
+
+function read(path: string): Source {
+  const text = readFileSync(join(root, path), 'utf8')
+  const code = withoutComments(text)
+  const named = [...code.matchAll(/(?:^|\n)\s*(?:import|export)\s+(type\s)?[^'"`;]*?from\s+'([^']+)'/g)].map(
+    ([, type, name = '']) => ({ name, type: type !== undefined }),
+  )
+  const bare = [...code.matchAll(/(?:^|\n)import\s+'([^']+)'|\bimport\(\s*'([^']+)'\s*\)/g)].map(([, one, other]) => ({
+    name: one ?? other ?? '',
+    type: false,
+  }))
+  // Threads and child programs are named by address; their extension depends on how the package was built.
+  const addressed = [...code.matchAll(/new URL\(\s*[`'](\.\.?\/[\w./-]*[\w-])(?:\$\{[^}]*\}|\.ts)?[`']/g)].map(
+    ([, name = '']) => ({
+      name: /\.\w+$/.test(name) ? name : `${name}.ts`,
+      type: false,
+    }),
+  )
+  const all = [...named, ...bare, ...addressed]
+  const own = all
+    .filter(({ name }) => name.startsWith('.'))
+    .map(({ name, type }) => ({ type, file: relative(root, resolve(root, dirname(path), name)) }))
+  return {
+    path,
+    code,
+    files: own.filter(({ type }) => !type).map(({ file }) => file),
+    types: own.filter(({ type }) => type).map(({ file }) => file),
+    packages: all.filter(({ name, type }) => !name.startsWith('.') && !type).map(({ name }) => name),
+  }
+}
+
+/** Comments gone, strings kept: a word in a comment is no use of it. */
+function withoutComments(text: string): string {
+  return text.replaceAll(/\/\*[^]*?\*\//g, '').replaceAll(/(^|[^:'"`\\])\/\/[^\n]*/g, '$1')
+}
+
+const room = (name: string) => sources.filter(({ path }) => path.startsWith(`src/${name}/`))
+const within = (path: string, ...places: string[]) => places.some((place) => path === place || path.startsWith(place))
+
+/** Every import of these sources that leads outside of the places named. */
+function strays(of: readonly Source[], ...places: string[]): string[] {
+  return of.flatMap(({ path, files, types }) =>
+    [...files, ...types].filter((file) => !within(file, ...places)).map((file) => `${path} → ${file}`),
+  )
+}
+
+t.ok(sources.length > 100, `${sources.length} files are looked at`)
+
+t.test('every import of ours leads to a file', async (t) => {
+  t.same(
+    [...sources, ...tests].flatMap(({ path, files, types }) =>
+      [...files, ...types].filter((file) => !existsSync(join(root, file))).map((file) => `${path} → ${file}`),
+    ),
+    [],
+  )
+})
+
+t.test('the domain imports only itself', async (t) => {
+  const allowed = ['src/membership/', 'src/errors.ts']
+  t.same(strays(room('membership'), ...allowed), [])
+  t.same(
+    room('membership').flatMap(({ path, packages }) =>
+      packages.filter((name) => !name.startsWith('node:')).map((name) => `${path} → ${name}`),
+    ),
+    [],
+  )
+})
+
+t.test('the exchange knows no web framework and no database', async (t) => {
+  for (const { path, files, types, packages } of room('exchange')) {
+    t.same(
+      [...files, ...types].filter((file) => within(file, 'src/http/', 'src/store/', 'src/pages/')),
+      [],
+      path,
+    )
+    t.same(
+      packages.filter((name) => !name.startsWith('node:')),
+      [],
+      path,
+    )
+  }
+})
+
+t.test('plugins import src/index.ts and nothing else', async (t) => {
+  const plugins = sources.filter(({ path }) => path.startsWith('plugins/'))
+  t.ok(plugins.length >= 8)
+  t.same(strays(plugins, 'src/index.ts'), [])
+  t.same(
+    plugins.flatMap(({ path, packages }) => packages.filter((name) => name !== 'node:crypto').map((name) => `${path} → ${name}`)),
+    [],
+  )
+})
+
+t.test('each library that was taken in for one thing is known in one place', async (t) => {
+  for (const [name, ...places] of [
+    ['http-proxy-3', 'src/upstream/forward.ts'],
+    ['better-sqlite3', 'src/store/sqlite/'],
+    ['kysely', 'src/store/'],
+    ['koa', 'src/http/', 'src/pages/'],
+    ['@koa/router', 'src/http/', 'src/pages/'],
+    ['prom-client', 'src/observe/'],
+    ['pino', 'src/observe/', 'src/services.ts'],
+    ['nodemailer', 'src/mail/'],
+    ['@modelcontextprotocol/server', 'src/mcp/', 'src/http/', 'src/search/'],
+    ['jose', 'src/trusted-issuers.ts', 'src/membership/', 'src/sign-in/'],
+    ['pg', 'src/store/postgres/'],
+  ] as const) {
+    const users = sources.filter(({ packages }) => packages.some((used) => used === name || used.startsWith(`${name}/`)))
+    t.same(
+      users.filter(({ path }) => !within(path, ...places)).map(({ path }) => path),
+      [],
+      name,
+    )
+  }
+})
+
+t.test('the user’s command knows nothing of the server but types', async (t) => {
+  const cli = room('cli')
+  const wrong = cli.flatMap(({ path, files }) =>
+    files.filter((file) => !within(file, 'src/cli/', 'src/workbench/')).map((file) => `${path} → ${file}`),
+  )
+  t.same(wrong, [])
+})
+
+t.test('the environment is read in two places', async (t) => {
+  const readers = sources
+    .filter(({ code }) => /process\.env\b|\bfrom 'node:process'[^]*\benv\b/.test(code))
+    .map(({ path }) => path)
+  t.same(
+    // The snippets are text: examples shown to members, in which the word stands.
+    readers.filter((path) => !['src/config.ts', 'src/cli/credentials.ts', 'src/pages/snippets.ts'].includes(path)),
+    [],
+  )
+})
+
+t.test('time and chance come from services', async (t) => {
+  // Where the clocks and dice themselves are made, and programs that have no services: the demonstration upstream, the user’s command.
+  const makers = [
+    'src/gateway.ts',
+    'src/demo/',
+    'src/cli/',
+    'src/workbench/',
+    'src/observe/',
+    'src/operator/',
+    'src/store/sqlite/',
+  ]
+  for (const [name, use] of [
+    ['Date.now', /\bDate\.now\s*\(/],
+    ['new Date()', /\bnew Date\(\s*\)/],
+    ['Math.random', /\bMath\.random\b/],
+    ['performance.now', /\bperformance\.now\s*\(/],
+  ] as const) {
+    t.same(
+      sources.filter(({ path, code }) => use.test(code) && !within(path, ...makers)).map(({ path }) => path),
+      [],
+      name,
+    )
+  }
+  for (const { path } of room('membership'))
+    t.notMatch(readFileSync(join(root, path), 'utf8'), /\bDate\.now\(|Math\.random/, path)
+})
+
+t.test('nothing is kept in a module: no top-level let, and no top-level collection that grows', async (t) => {
+  const keeping = sources.flatMap(({ path, code }) =>
+    code
+      .split('\n')
+      .filter(
+        (line) =>
+          /^(?:export )?(?:let|var) /.test(line) ||
+          /^(?:export )?const \w+ = new (?:Map|WeakMap|Set|LRUCache)(?:<[^=]*>)?\(\s*\)/.test(line),
+      )
+      .map((line) => `${path}: ${line}`),
+  )
+  t.same(
+    keeping.filter((line) => !line.startsWith('src/cli/')),
+    [],
+  )
+})
+
+t.test('nothing in the source is forced past the types', async (t) => {
+  for (const [name, use] of [
+    ['any', /[:<|,(]\s*any\b(?!\s*[-:])|\bas any\b/],
+    ['ts-ignore', /@ts-(?:ignore|nocheck|expect-error)/],
+  ] as const) {
+    const users = sources.filter(({ path, code }) => use.test(code) && path !== 'src/exchange/plugin.ts')
+    t.same(
+      users.map(({ path }) => path),
+      [],
+      name,
+    )
+  }
+})
+
+t.test('every file is imported by somebody, or is a program', async (t) => {
+  const programs = [
+    'src/main.ts',
+    'src/index.ts',
+    'gateway.config.ts',
+    'src/demo/main.ts',
+    'src/cli/main.ts',
+    'src/operator/main.ts',
+    'src/workbench/main.ts',
+  ]
+  const imported = new Set([...sources, ...tests].flatMap(({ files, types }) => [...files, ...types]))
+  const scripts = readFileSync(join(root, 'package.json'), 'utf8')
+  // Page modules are served to browsers by their address, not imported.
+  const served = (path: string) => path.startsWith('src/pages/')
+  t.same(
+    sources
+      .map(({ path }) => path)
+      .filter((path) => !imported.has(path) && !programs.includes(path) && !scripts.includes(path) && !served(path)),
+    [],
+  )
+})
+
+t.test('every plugin of the configuration has a test and a row in the table', async (t) => {
+  const table = readFileSync(join(root, 'plugins/README.md'), 'utf8')
+  for (const { path } of sources.filter(({ path }) => path.startsWith('plugins/'))) {
+    const name = path.slice('plugins/'.length, -'.ts'.length)
+    t.ok(existsSync(join(root, `test/plugins/${name}.test.ts`)), `${name} has a test`)
+    t.match(table, `| \`${name}\``, `${name} has a row`)
+  }
+})
+
+t.test('what is committed speaks of the project alone', async (t) => {
+  const texts = globSync(['src/**/*.{ts,md,js,css,html}', 'plugins/*', 'test/**/*.ts', 'bench/**/*', '*.{md,ts,json}'], {
+    cwd: root,
+    withFileTypes: false,
+  }).filter((path) => path !== 'package-lock.json')
+  const home = ['', 'root', ''].join('/')
+  const registry = ['registry', 'npmjs', 'org'].join('.')
+  for (const path of texts) {
+    const file = join(root, path)
+    const text = readFileSync(file, { encoding: 'utf8', flag: 'r' })
+    if (text.includes(home) || text.includes(registry) || /\/(?:work|tmp\/wt)\/[a-z]/.test(text))
+      t.fail(`${path} names a place that is only here`)
+  }
+  t.ok(texts.length > 100)
+})

@@ -1,0 +1,102 @@
+/** kill -9, again and again, under load: the books are right each time, nothing acknowledged is lost, and no hold outlives its process. */
+import { join } from 'node:path'
+import t from 'tap'
+import { startDemoUpstream } from '../../src/demo/upstream.ts'
+import { openForReading } from '../../src/store/sqlite/connection.ts'
+import { verifyFile } from '../../src/store/sqlite/verify-file.ts'
+import { temporaryFolder } from '../support/gateway.ts'
+import { configIn, startServer } from '../support/server.ts'
+
+const kills = 20
+const atOnce = 64
+
+t.test('twenty kills under 64 turns at once', { timeout: 110_000 }, async (t) => {
+  const upstream = await startDemoUpstream({ keep: 50_000 })
+  t.teardown(() => upstream.close())
+  let nth = 0
+  // Some quick, some slow, some that fail: at each kill there are turns in every state.
+  upstream.script(
+    () =>
+      [
+        { tokens: 3 },
+        { tokens: 20, betweenMs: 10 },
+        { status: 500 },
+        { headMs: 50, tokens: 2 },
+        { tokens: 5, betweenMs: 5, reset: { afterEvents: 4 } },
+      ][nth++ % 5],
+  )
+  const folder = temporaryFolder(t)
+  const file = join(folder, 'gateway.db')
+  const environment = {
+    DATA_DIR: folder,
+    UPSTREAM_BASE_URL: upstream.url,
+    UPSTREAM_MODEL_FLAGSHIP: 'demo-flagship',
+    LOG_LEVEL: 'error',
+    GATEWAY_CONFIG: configIn(
+      folder,
+      '{ ...base, limits: { addressRpm: 1_000_000 }, plans: { ...base.plans, max: { ...base.plans.max, rpm: 1_000_000, concurrency: 1_000 } } }',
+    ),
+  }
+  let token = ''
+  const told = new Map<string, 'settled' | 'refunded'>()
+
+  for (let kill = 0; kill < kills; kill++) {
+    const from = performance.now()
+    const server = await startServer(t, environment)
+    t.ok(server.url, `start ${kill} in ${Math.round(performance.now() - from)} ms`)
+    token ||= /svc_live_\w+/.exec(server.output())?.[0] ?? ''
+    t.equal(verifyFile(file).holdsOpen, 0, 'what the dead process held was given back at start')
+
+    const killed = new AbortController()
+    const member = async (): Promise<void> => {
+      while (!killed.signal.aborted) {
+        try {
+          const response = await fetch(`${server.url}/v1/chat/completions`, {
+            method: 'POST',
+            headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+            body: JSON.stringify({
+              model: 'svc-2.1',
+              stream: nth % 2 === 0,
+              max_tokens: 50,
+              messages: [{ role: 'user', content: 'Hello!' }],
+            }),
+          })
+          const text = await response.text()
+          const id = response.headers.get('x-request-id') ?? ''
+          if (text.includes('"quotaRefunded":true')) told.set(id, 'refunded')
+          else if (response.status === 200 && (text.endsWith('[DONE]\n\n') || text.startsWith('{"id"'))) told.set(id, 'settled')
+        } catch {
+          if (!killed.signal.aborted) await new Promise((resolve) => setImmediate(resolve))
+        }
+      }
+    }
+    const members = Array.from({ length: atOnce }, member)
+    // At another moment each time, without leaving it to chance.
+    await new Promise((resolve) => setTimeout(resolve, 150 + ((kill * 73) % 400)))
+    killed.abort()
+    await server.end('SIGKILL')
+    await Promise.all(members)
+
+    const { mismatches } = verifyFile(file)
+    t.same(mismatches, [], `the books after kill ${kill}`)
+  }
+
+  const last = await startServer(t, environment)
+  t.equal(await last.end('SIGTERM'), 0)
+  const { ok, holdsOpen, turns } = verifyFile(file)
+  t.same({ ok, holdsOpen }, { ok: true, holdsOpen: 0 })
+  t.ok(turns > kills * 10, `${turns} turns in all`)
+
+  const db = openForReading(file, 1_000)
+  const rows = db.prepare('select request_id as id, state from turn').all() as { id: string; state: string }[]
+  db.close()
+  const states = new Map(rows.map(({ id, state }) => [id, state]))
+  const lost = [...told].filter(([id, state]) => states.get(id) !== state)
+  t.same(lost, [], `all ${told.size} endings that a client was told are in the books`)
+  const unheld = upstream.calls.filter(({ id, path }) => path.endsWith('/chat/completions') && !states.has(id ?? ''))
+  t.equal(unheld.length, 0, 'no call reached the upstream without a hold in the books')
+  t.ok(
+    rows.some(({ state }) => state === 'expired'),
+    'and some were cut off in the middle',
+  )
+})

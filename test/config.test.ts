@@ -4,8 +4,9 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import t from 'tap'
 import base from '../gateway.config.ts'
-import { checkConfig, ConfigError, env, loadConfig, networks } from '../src/config.ts'
+import { checkConfig, ConfigError, env, loadConfig } from '../src/config.ts'
 import type { AnyPlugin } from '../src/exchange/plugin.ts'
+import { networks } from '../src/networks.ts'
 import { temporaryFolder } from './support/gateway.ts'
 
 const plugins = base.plugins as AnyPlugin[]

@@ -3,7 +3,7 @@
  * was thrown as the envelope. Rules that hold for all routes are enforced here and nowhere else.
  */
 import type { Context, Middleware, Next } from 'koa'
-import { networks } from '../config.ts'
+import { networks } from '../networks.ts'
 import { GatewayError } from '../errors.ts'
 import { parseChatRequest } from '../exchange/chat-request.ts'
 import type { ChatRequest } from '../exchange/chat-request.ts'

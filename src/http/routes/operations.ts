@@ -2,7 +2,7 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { Router } from '@koa/router'
 import type { Context } from 'koa'
-import { networks } from '../../config.ts'
+import { networks } from '../../networks.ts'
 import { GatewayError } from '../../errors.ts'
 import { isTrusted } from '../address.ts'
 import type { House } from '../app.ts'

@@ -2,6 +2,7 @@
 import Sqlite from 'better-sqlite3'
 import { chmodSync, closeSync, mkdirSync, openSync } from 'node:fs'
 import { dirname } from 'node:path'
+import { patiently } from './patience.ts'
 
 export type Connection = Sqlite.Database
 
@@ -17,7 +18,7 @@ export function prepareFile(file: string): void {
 
 export function openForWriting(file: string, busyTimeoutMs: number): Connection {
   const db = new Sqlite(file, { timeout: busyTimeoutMs })
-  db.pragma('journal_mode = wal')
+  patiently(busyTimeoutMs, () => db.pragma('journal_mode = wal'))
   db.pragma('synchronous = full')
   db.pragma('foreign_keys = on')
   db.pragma('cache_size = -65536')

@@ -3,11 +3,9 @@ import { parentPort, workerData } from 'node:worker_threads'
 import Sqlite from 'better-sqlite3'
 import { type Connection, openForWriting } from './connection.ts'
 import { LedgerStatements } from './ledger-statements.ts'
+import { patiently } from './patience.ts'
 import type { Op, Reply, Request, Result, WriterOptions } from './protocol.ts'
 import { Statements } from './statements.ts'
-
-/** So often the lock is asked for in quick succession; after that it is held for something long, such as a checkpoint. */
-const quickTries = 50
 
 class WriterThread {
   readonly #db: Connection
@@ -16,13 +14,11 @@ class WriterThread {
   #ledger: LedgerStatements | undefined
   #synchronous = true
   readonly #busyTimeoutMs: number
-  /** Nothing ever changes in here: waiting for it is how a thread sleeps. */
-  readonly #sleeper = new Int32Array(new SharedArrayBuffer(4))
 
   constructor(options: WriterOptions) {
     this.#db = openForWriting(options.file, options.busyTimeoutMs)
     this.#busyTimeoutMs = options.busyTimeoutMs
-    // From here on `#begin` waits, with shorter steps than the driver's, which grow to a tenth of a second.
+    // From here on only `#begin` waits, with shorter steps than the driver's.
     this.#db.pragma('busy_timeout = 0')
     this.#statements = new Statements(this.#db)
   }
@@ -55,8 +51,7 @@ class WriterThread {
           if (this.#db.inTransaction) this.#db.exec('rollback')
           return []
         case 'enrol':
-          this.#ledger = new LedgerStatements(this.#db, request[1], request[2], request[3])
-          return []
+          return this.#enrol(request[1], request[2], request[3])
         case 'close':
           this.#ledger?.leave()
           this.#db.close()
@@ -65,6 +60,19 @@ class WriterThread {
     } catch (error) {
       return [toFault(error)]
     }
+  }
+
+  #enrol(name: string, pid: number, at: number): readonly Result[] {
+    this.#waitForDisk(true)
+    this.#begin()
+    try {
+      this.#ledger = new LedgerStatements(this.#db, name, pid, at)
+    } catch (error) {
+      this.#undo()
+      throw error
+    }
+    this.#commit()
+    return []
   }
 
   /** All together; where one of them breaks, each by itself, so that only that one is refused. */
@@ -87,18 +95,9 @@ class WriterThread {
     })
   }
 
-  /** Waits for other processes' commits, which take about a millisecond each, up to the busy timeout. */
+  /** Waits for other processes' commits, up to the busy timeout. */
   #begin(): void {
-    const deadline = performance.now() + this.#busyTimeoutMs
-    for (let tries = 0; ; tries++) {
-      try {
-        this.#db.exec('begin immediate')
-        return
-      } catch (error) {
-        if (!isBusy(error) || performance.now() >= deadline) throw error
-        Atomics.wait(this.#sleeper, 0, 0, tries < quickTries ? 0.2 : 2)
-      }
-    }
+    patiently(this.#busyTimeoutMs, () => this.#db.exec('begin immediate'))
   }
 
   #together(ops: readonly Op[]): readonly Result[] {
@@ -143,10 +142,6 @@ class WriterThread {
     this.#db.pragma(durable ? 'synchronous = full' : 'synchronous = normal')
     this.#synchronous = durable
   }
-}
-
-function isBusy(error: unknown): boolean {
-  return error instanceof Sqlite.SqliteError && error.code.startsWith('SQLITE_BUSY')
 }
 
 /** Trying the rest one by one would only fail, and wait, as often. */

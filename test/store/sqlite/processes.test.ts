@@ -50,7 +50,7 @@ void t.test(
     for (let kill = 1; kill <= 20; kill++) {
       const other = new Other(t, 'turns', file)
       // A different moment each time: after so many acknowledged endings, right in the middle of the next commit.
-      await other.said(20 + kill * 17)
+      await other.said(10 + kill * 5)
       await other.kill()
       const store = await openAt(t, file)
       const verification = await store.ledger.verify()

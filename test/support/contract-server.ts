@@ -63,7 +63,7 @@ export function json(response: ServerResponse, body: unknown, status = 200): voi
 }
 
 /** The envelope, as the service prints it. */
-export function envelope(received: Received, code: Code, upstreamStatus?: number): Record<string, unknown> {
+export function envelope(received: Pick<Received, 'headers'>, code: Code, upstreamStatus?: number): Record<string, unknown> {
   const error = new GatewayError(code, { params: { ids: 'auto, svc', detail: "'messages' must be an array" } })
   const id = received.headers['x-svc-request-id']
   return {

@@ -85,7 +85,10 @@ export async function streamOnce(
   }
 }
 
-function detailOf(context: Context, { model, usage, request_id }: TurnResult): void {
+function detailOf(context: Context, { model, usage, request_id, finish_reason }: TurnResult): void {
+  if (finish_reason === 'length')
+    context.note({ en: '(cut: the answer reached its longest length)', zh: '(回答已达长度上限,被截断)' })
+  if (finish_reason === 'content_filter') context.note({ en: '(cut: the content policy)', zh: '(回答因内容政策被截断)' })
   context.detail(`model: ${terminalText(model)} · usage: ${JSON.stringify(usage)} · request id: ${request_id}`)
 }
 

@@ -178,37 +178,38 @@ function toFailure(error: unknown, url: URL, requestId: string, limit: Deadline,
   const why = causeOf(error)
   return new Failure(
     'unreachable',
-    { en: `Could not reach ${url.origin}: ${why}.`, zh: `无法连接 ${url.origin}:${why}。` },
+    { en: `Could not reach ${url.origin}: ${why.en}.`, zh: `无法连接 ${url.origin}:${why.zh}。` },
     {
       exit: 'tryAgain',
       hints: [
         sent,
         { en: 'is the address right? svc config set site_url <url>', zh: '地址是否正确?svc config set site_url <url>' },
       ],
-      details: { ...details, cause: why },
+      details: { ...details, cause: why.en },
       cause: error,
     },
   )
 }
 
 /** The innermost words: "fetch failed" alone helps nobody. */
-function causeOf(error: unknown): string {
+function causeOf(error: unknown): { readonly en: string; readonly zh: string } {
   const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error
   const code = cause instanceof Error && 'code' in cause && typeof cause.code === 'string' ? cause.code : undefined
   const known = code === undefined ? undefined : causes[code]
   const message = cause instanceof Error ? cause.message : String(cause)
-  if (known !== undefined) return `${known} (${code})`
-  return code === undefined || message.includes(code) ? message : `${message} (${code})`
+  if (known !== undefined) return { en: `${known.en} (${code})`, zh: `${known.zh}(${code})` }
+  const text = code === undefined || message.includes(code) ? message : `${message} (${code})`
+  return { en: text, zh: text }
 }
 
-const causes: Readonly<Record<string, string>> = {
-  ECONNREFUSED: 'nothing listens there',
-  ENOTFOUND: 'there is no such host',
-  EAI_AGAIN: 'the name could not be looked up',
-  ECONNRESET: 'the connection was cut',
-  UND_ERR_SOCKET: 'the connection was cut',
-  EHOSTUNREACH: 'no way to that host',
-  ENETUNREACH: 'no network',
+const causes: Readonly<Record<string, { readonly en: string; readonly zh: string }>> = {
+  ECONNREFUSED: { en: 'nothing listens there', zh: '该地址无服务监听' },
+  ENOTFOUND: { en: 'there is no such host', zh: '主机不存在' },
+  EAI_AGAIN: { en: 'the name could not be looked up', zh: '无法解析主机名' },
+  ECONNRESET: { en: 'the connection was cut', zh: '连接被中断' },
+  UND_ERR_SOCKET: { en: 'the connection was cut', zh: '连接被中断' },
+  EHOSTUNREACH: { en: 'no way to that host', zh: '无法到达该主机' },
+  ENETUNREACH: { en: 'no network', zh: '网络不可用' },
 }
 
 function redirected(url: URL, response: Response): Failure {

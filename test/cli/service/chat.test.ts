@@ -135,6 +135,15 @@ t.test('--no-stream asks for the whole answer at once', async (t) => {
   t.equal(server.received[0]?.body['stream'], false)
 })
 
+t.test('an answer that was cut at its longest length is said to be', async (t) => {
+  const server = await chatServer(t, (_, response) => {
+    response.writeHead(200, { 'content-type': 'text/event-stream' })
+    response.end(`${chunk('long')}${chunk('', 'length')}data: [DONE]\n\n`)
+  })
+  const ended = await svc(['chat', 'x'], { home: t.testdir(), site: server.origin, env })
+  t.match(ended, { code: 0, stdout: 'long\n', stderr: /reached its longest length/ })
+})
+
 t.test('the question comes from standard input, alone or where - stands', async (t) => {
   const server = await chatServer(t, streamOf('ok'))
   const home = t.testdir()

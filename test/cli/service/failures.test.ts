@@ -1,7 +1,9 @@
 import t from 'tap'
 import type { Code } from '../../../src/errors.ts'
 import { catalogue } from '../../../src/errors.ts'
-import { fail, json, startContractServer } from '../../support/contract-server.ts'
+import { envelope, fail, json, startContractServer } from '../../support/contract-server.ts'
+import { serviceFailure } from '../../../src/cli/service/service-failure.ts'
+import { showFailure } from '../../../src/cli/show-failure.ts'
 import { svc } from '../../support/run-svc.ts'
 
 const codes = Object.keys(catalogue) as Code[]
@@ -23,27 +25,43 @@ const exitOf: Partial<Record<Code, number>> = {
   internal_error: 7,
 }
 
+const suggestsLogin: ReadonlySet<string> = new Set(['sign_in_required', 'access_denied', 'expired_token', 'invalid_grant'])
+
 t.test('every failure of the catalogue is shown with its message, its Ref line last, and its exit code', async (t) => {
-  const server = await startContractServer()
-  t.teardown(() => server.close())
-  const home = t.testdir()
   for (const code of codes) {
     for (const up of [undefined, 401]) {
-      server.routes['GET /api/membership/plans'] = (received, response) => fail(response, received, code, up)
-      const ended = await svc(['plans'], { home, site: server.origin })
-      const entry = catalogue[code]
-      const id = server.received.at(-1)?.headers['x-svc-request-id']
-      const ref = `Ref: ${id} · ${code} · stage=${entry.stage} · HTTP ${entry.status}${up === undefined ? '' : ` · up=${up}`}`
-      t.equal(ended.stderr.trimEnd().split('\n').at(-1), ref, ref)
-      t.match(ended.stderr.split('\n')[0], /^error: \S/, `${code}: the server's sentence comes first`)
-      t.equal(ended.code, exitOf[code] ?? 1, `${code}: exit code`)
-      t.equal(/svc login/.test(ended.stderr), suggestsLogin.has(code), `${code}: suggests svc login only where that helps`)
-      t.equal(ended.stdout, '')
+      const { status, stage } = catalogue[code]
+      const body = envelope({ headers: { 'x-svc-request-id': 'mbr_1' } }, code, up)
+      for (const language of ['en', 'zh'] as const) {
+        let shown = ''
+        const stderr = { styled: false, write: (text: string) => void (shown += text) }
+        const failure = serviceFailure({ status, headers: new Headers(), body, requestId: 'mbr_1' })
+        const exit = showFailure(failure, { stdout: stderr, stderr, json: false }, language)
+        const lines = shown.trimEnd().split('\n')
+        t.equal(lines.at(-1), `Ref: mbr_1 · ${code} · stage=${stage} · HTTP ${status}${up === undefined ? '' : ` · up=${up}`}`)
+        t.equal(lines[0], language === 'en' ? `error: ${body['message']}` : `错误: ${body['messageZh']}`)
+        t.equal(exit, exitOf[code] ?? 1, `${code}: exit code`)
+        t.equal(/svc login/.test(shown), suggestsLogin.has(code), `${code}: suggests svc login only where that helps`)
+      }
     }
   }
 })
 
-const suggestsLogin: ReadonlySet<string> = new Set(['sign_in_required', 'access_denied', 'expired_token', 'invalid_grant'])
+t.test('so it is through the whole program', async (t) => {
+  const server = await startContractServer()
+  t.teardown(() => server.close())
+  const home = t.testdir()
+  for (const [code, up] of [['internal_error'], ['upstream_error', 500], ['quota_exceeded'], ['not_found']] as const) {
+    server.routes['GET /api/membership/plans'] = (received, response) => fail(response, received, code, up)
+    const ended = await svc(['plans'], { home, site: server.origin })
+    const { status, stage } = catalogue[code]
+    const id = server.received.at(-1)?.headers['x-svc-request-id']
+    const ref = `Ref: ${id} · ${code} · stage=${stage} · HTTP ${status}${up === undefined ? '' : ` · up=${up}`}`
+    t.equal(ended.stderr.trimEnd().split('\n').at(-1), ref)
+    t.equal(ended.code, exitOf[code])
+    t.equal(ended.stdout, '')
+  }
+})
 
 t.test('the request id is one the service takes as its own', async (t) => {
   const server = await startContractServer({ 'GET /api/membership/plans': (_, response) => json(response, { data: [] }) })
@@ -139,6 +157,8 @@ t.test('a server that cannot be reached: which address was tried, why, and the i
   t.match(ended.stderr, /request id: mbr_[0-9A-Z]{26}/)
   t.notMatch(ended.stderr, 'Ref:')
   t.notMatch(ended.stderr, /\n\s+at /, 'no stack trace')
+  const chinese = await svc(['plans'], { home: t.testdir(), site: server.origin, env: { SVC_LANG: 'zh' } })
+  t.match(chinese.stderr, `无法连接 ${server.origin}:该地址无服务监听(ECONNREFUSED)`)
 })
 
 t.test('a server that cuts the connection, and one that never answers', async (t) => {

@@ -1,5 +1,5 @@
 import { mkdir, rm } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
+import { join } from 'node:path'
 import type { BrowserPages } from './browser/pages.ts'
 import { bind, ownDirectory, writeSecret } from './bind.ts'
 import type { TerminalEngine } from './engine.ts'
@@ -44,8 +44,8 @@ export async function startHost(settings: Settings, services: HostServices): Pro
   const server = await bind({ ...settings, now: services.now })
   await mkdir(settings.stateDir, { recursive: true, mode: 0o700 })
   await ownDirectory(settings.stateDir)
-  const tokenPath = join(dirname(settings.socketPath), 'workbench.token')
-  if (settings.platform !== 'win32') await writeSecret(tokenPath, services.token)
+  const tokenPath = join(settings.runDir, 'workbench.token')
+  await writeSecret(tokenPath, services.token)
 
   const events = new Events(services.newId('boot'), services.now)
   const engine = await chooseEngine(settings, services)
@@ -86,8 +86,8 @@ export async function startHost(settings: Settings, services: HostServices): Pro
     await engine.close(killSessions)
     rpc.closeAll()
     // The next host writes its own; ours must not be believed meanwhile.
-    if (settings.platform !== 'win32')
-      await Promise.all([rm(tokenPath, { force: true }), rm(settings.socketPath, { force: true })])
+    await rm(tokenPath, { force: true })
+    if (settings.platform !== 'win32') await rm(settings.socketPath, { force: true })
   }
 
   return { ended: ended.promise, stop }

@@ -432,6 +432,7 @@ const FIELDS = [
   'pane_in_mode',
   'pane_current_command',
   's|\t| |:window_name',
+  's|\t| |:pane_start_path',
   's|\t| |:pane_current_path',
   'pane_title',
 ] as const
@@ -484,7 +485,8 @@ function toRow(record: string): Row {
     exit: field('pane_dead_status') === '' ? null : Number(field('pane_dead_status')),
     inMode: field('pane_in_mode') !== '0',
     command: field('pane_current_command'),
-    cwd: field('s|\t| |:pane_current_path'),
+    // A shell that has not begun yet is nowhere; it will be where it was sent.
+    cwd: field('s|\t| |:pane_current_path') || field('s|\t| |:pane_start_path'),
     paneTitle: fields.slice(FIELDS.indexOf('pane_title')).join(' '),
   }
 }

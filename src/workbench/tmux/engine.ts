@@ -408,7 +408,7 @@ export class TmuxEngine implements TerminalEngine {
 }
 
 const FOCUS_NOTICES = new Set(['%session-window-changed', '%window-pane-changed'])
-const LAYOUT_NOTICES = new Set(['%window-add', '%window-close', '%window-renamed', '%layout-change'])
+const LAYOUT_NOTICES = new Set(['%window-add', '%window-close', '%unlinked-window-close', '%window-renamed', '%layout-change'])
 
 /** `pane_current_path` and `pane_title` come last: what programs choose themselves cannot shift the other fields. */
 const FIELDS = [

@@ -124,6 +124,7 @@ async function assemble(
     },
     onViolation: (method, from, to) => log({ focusViolation: method, from: from.paneId, to: to.paneId }),
   })
+  const watch = new LayoutWatch(engine, (name, data) => events.emit(name, data))
   const ssh = new SshConnections({
     engine,
     settings,
@@ -133,11 +134,12 @@ async function assemble(
       const entry = { unread: notifications.unreadOf(workspaceId), note: ssh.noteOf(workspaceId) }
       // The workspace of a connection that has ended may be gone already.
       engine.mark(workspaceId, entry).catch(() => undefined)
+      // A pane that stays when its program ends changes nothing that tmux would announce.
+      watch.look().catch(() => undefined)
     },
   })
   let pages: Promise<BrowserPages> | undefined
   let openPages: BrowserPages | undefined
-  const watch = new LayoutWatch(engine, (name, data) => events.emit(name, data))
   engine.onChange((change) => {
     if (change === 'focus') void guard.observe().catch(() => undefined)
     else void watch.look().catch(() => undefined)

@@ -159,6 +159,24 @@ t.test('each workspace has cookies of its own, and keeps them when the page is c
   )
 })
 
+t.test('without a page Chromium ends after a while; what was signed in stays so', async (t) => {
+  if (!requireProgram(t, 'chromium', 'google-chrome')) return
+  const bench = await startBench(t, { browser: { executable: null, sandbox: process.getuid?.() !== 0, idleMs: 300 } })
+  const { client } = bench
+  const site = await startSite(t)
+  const running = async (): Promise<string | null> => {
+    const other = await bench.connect()
+    other.close()
+    return other.hello.engine.browser
+  }
+  await client.call('browser.goto', { url: `${site}/cookie` })
+  t.match(await running(), /^chromium \d+/)
+  await client.call('browser.close', {})
+  await until('Chromium has ended', async () => (await running()) === null)
+  await client.call('browser.goto', { url: `${site}/cookie` })
+  t.match(await client.call('browser.get', { what: 'text' }), { value: 'known' })
+})
+
 t.test('a workspace that is closed takes its pages with it, and a browser that dies is started anew', async (t) => {
   const scene = await browserBench(t)
   if (!scene) return

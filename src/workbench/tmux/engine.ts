@@ -429,6 +429,7 @@ const FIELDS = [
   'pane_height',
   'pane_dead',
   'pane_dead_status',
+  'pane_dead_signal',
   'pane_in_mode',
   'pane_current_command',
   's|\t| |:window_name',
@@ -482,13 +483,19 @@ function toRow(record: string): Row {
     cols: Number(field('pane_width')),
     rows: Number(field('pane_height')),
     dead: field('pane_dead') === '1',
-    exit: field('pane_dead_status') === '' ? null : Number(field('pane_dead_status')),
+    exit: exitOf(field('pane_dead_status'), field('pane_dead_signal')),
     inMode: field('pane_in_mode') !== '0',
     command: field('pane_current_command'),
     // A shell that has not begun yet is nowhere; it will be where it was sent.
     cwd: field('s|\t| |:pane_current_path') || field('s|\t| |:pane_start_path'),
     paneTitle: fields.slice(FIELDS.indexOf('pane_title')).join(' '),
   }
+}
+
+/** As shells count: a signal is 128 and its number. Neither is there for a moment after the end. */
+function exitOf(status: string, signal: string): number | null {
+  if (status !== '') return Number(status)
+  return signal === '' ? null : 128 + Number(signal)
 }
 
 function toWorkspaces(rows: readonly Row[]): WorkspaceState[] {

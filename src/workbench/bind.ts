@@ -30,7 +30,11 @@ const LOCK_MS = 10_000
  */
 export async function bind(options: BindOptions): Promise<Server> {
   const { socketPath, runDir, platform } = options
-  if (platform === 'win32') return listen(createServer(), socketPath)
+  if (platform === 'win32') {
+    // A pipe has no folder and no mode; one that is taken refuses the second by itself. The token keeps others out.
+    await ownDirectory(runDir)
+    return listen(createServer(), socketPath)
+  }
   // A longer path is cut silently by some systems, and another socket would be served.
   if (Buffer.byteLength(socketPath) > LIMITS.socketPathBytes) {
     throw new BindError('socket_path_too_long', `the socket's path is too long for this system: ${socketPath}`)
@@ -58,8 +62,10 @@ export async function bind(options: BindOptions): Promise<Server> {
  */
 export async function ownDirectory(path: string): Promise<void> {
   await mkdir(path, { recursive: true, mode: 0o700 })
+  const me = process.getuid?.()
+  if (me === undefined) return // Windows: the profile's own access rules hold
   const facts = await stat(path)
-  if (facts.uid !== process.getuid?.()) throw new BindError('unsafe_socket', `${path} belongs to someone else`)
+  if (facts.uid !== me) throw new BindError('unsafe_socket', `${path} belongs to someone else`)
   if ((facts.mode & 0o022) !== 0) throw new BindError('unsafe_socket', `others may write in ${path}`)
 }
 

@@ -1,5 +1,5 @@
 import { mkdir, rm } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
+import { join } from 'node:path'
 import type { BrowserPages } from './browser/pages.ts'
 import { bind, ownDirectory, writeSecret } from './bind.ts'
 import type { TerminalEngine } from './engine.ts'
@@ -44,8 +44,8 @@ export async function startHost(settings: Settings, services: HostServices): Pro
   const server = await bind({ ...settings, now: services.now })
   await mkdir(settings.stateDir, { recursive: true, mode: 0o700 })
   await ownDirectory(settings.stateDir)
-  const tokenPath = join(dirname(settings.socketPath), 'workbench.token')
-  if (settings.platform !== 'win32') await writeSecret(tokenPath, services.token)
+  const tokenPath = join(settings.runDir, 'workbench.token')
+  await writeSecret(tokenPath, services.token)
 
   const events = new Events(services.newId('boot'), services.now)
   const engine = await chooseEngine(settings, services)
@@ -86,8 +86,8 @@ export async function startHost(settings: Settings, services: HostServices): Pro
     await engine.close(killSessions)
     rpc.closeAll()
     // The next host writes its own; ours must not be believed meanwhile.
-    if (settings.platform !== 'win32')
-      await Promise.all([rm(tokenPath, { force: true }), rm(settings.socketPath, { force: true })])
+    await rm(tokenPath, { force: true })
+    if (settings.platform !== 'win32') await rm(settings.socketPath, { force: true })
   }
 
   return { ended: ended.promise, stop }
@@ -124,6 +124,7 @@ async function assemble(
     },
     onViolation: (method, from, to) => log({ focusViolation: method, from: from.paneId, to: to.paneId }),
   })
+  const watch = new LayoutWatch(engine, (name, data) => events.emit(name, data))
   const ssh = new SshConnections({
     engine,
     settings,
@@ -133,11 +134,12 @@ async function assemble(
       const entry = { unread: notifications.unreadOf(workspaceId), note: ssh.noteOf(workspaceId) }
       // The workspace of a connection that has ended may be gone already.
       engine.mark(workspaceId, entry).catch(() => undefined)
+      // A pane that stays when its program ends changes nothing that tmux would announce.
+      watch.look().catch(() => undefined)
     },
   })
   let pages: Promise<BrowserPages> | undefined
   let openPages: BrowserPages | undefined
-  const watch = new LayoutWatch(engine, (name, data) => events.emit(name, data))
   engine.onChange((change) => {
     if (change === 'focus') void guard.observe().catch(() => undefined)
     else void watch.look().catch(() => undefined)

@@ -3,10 +3,10 @@
  * its settings as JSON from standard input and says on standard output, in one line, whether it is ready.
  */
 import { randomBytes } from 'node:crypto'
-import { appendFileSync } from 'node:fs'
 import { text } from 'node:stream/consumers'
 import { BindError, ownDirectory } from './bind.ts'
 import { startHost } from './host.ts'
+import { openLog } from './log.ts'
 import { settingsSchema } from './settings.ts'
 import { join } from 'node:path'
 
@@ -14,9 +14,7 @@ const settings = settingsSchema.parse(JSON.parse(await text(process.stdin)))
 
 try {
   await ownDirectory(settings.stateDir)
-  const logPath = join(settings.stateDir, 'workbench.log')
-  const log = (entry: Readonly<Record<string, unknown>>): void =>
-    appendFileSync(logPath, `${JSON.stringify({ at: new Date().toISOString(), ...entry })}\n`, { mode: 0o600 })
+  const log = openLog(join(settings.stateDir, 'workbench.log'), Date.now)
   const host = await startHost(settings, {
     now: Date.now,
     newId: (prefix) => `${prefix}_${randomBytes(6).toString('hex')}`,

@@ -233,6 +233,7 @@ class Connection implements Peer {
     if (this.#ended) return
     if (this.#behind >= LIMITS.eventRing) {
       for (const id of this.#subscriptions) this.unsubscribe(id)
+      this.#options.log({ method: 'event', ms: 0, code: 'slow_consumer' })
       this.refuse(null, new WorkbenchError('slow_consumer', `${LIMITS.eventRing} events were not read`))
       return
     }

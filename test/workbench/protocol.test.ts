@@ -193,7 +193,9 @@ t.test('a reader that does not read is sent away, and the host goes on', async (
   slow.socket.on('close', () => {
     ended = true
   })
-  for (let i = 0; i < 3_500; i += 1) await bench.client.call('notification.create', { title, body: '' })
+  const noticed = (): boolean => bench.log.some((entry) => entry['code'] === 'slow_consumer')
+  for (let i = 0; i < 10_000 && !noticed(); i += 1) await bench.client.call('notification.create', { title, body: '' })
+  t.ok(noticed())
   slow.socket.resume()
   await until('it is sent away', () => ended)
   t.equal(slow.lastError(), 'slow_consumer')

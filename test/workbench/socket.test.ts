@@ -19,6 +19,7 @@ const program = join(import.meta.dirname, '../../src/workbench/main.ts')
 const connectTo = (settings: Settings): ReturnType<typeof connectWorkbench> =>
   connectWorkbench({
     socketPath: settings.socketPath,
+    tokenPath: join(settings.runDir, 'workbench.token'),
     platform: process.platform,
     version: '1',
     caller: null,

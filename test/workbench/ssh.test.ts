@@ -185,6 +185,9 @@ t.test('a connection that ends is noticed, not logged in again by itself, and co
   const given = await scene(t)
   if (!given) return
   const { client } = given
+  const seen: string[] = []
+  client.onEvent((event) => seen.push(event.name))
+  await client.call('events.subscribe', { names: ['pane.exited'] })
   const { ssh } = await client.call('ssh.connect', { destination: 'box' })
   await settled(client, ssh.id)
   await client.call('ssh.disconnect', { sshId: ssh.id })
@@ -194,6 +197,8 @@ t.test('a connection that ends is noticed, not logged in again by itself, and co
   t.match(await settled(client, ssh.id), { state: 'connected' })
   await client.call('pane.send', { paneId: ssh.paneId, text: 'exit 0\n' })
   await until('its end is noticed', async () => (await client.call('ssh.status', { sshId: ssh.id })).ssh.state === 'closed')
+  await until('the end of its program is told', () => seen.includes('pane.exited'))
+  await client.call('workspace.close', { id: ssh.workspaceId })
 })
 
 t.test('a host that starts again knows its connections', async (t) => {

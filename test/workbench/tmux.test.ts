@@ -1,8 +1,13 @@
+import { execFile } from 'node:child_process'
 import { existsSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import t from 'tap'
+import type { WorkbenchEvent } from '../../src/workbench/protocol.ts'
+import { tmuxArguments } from '../../src/workbench/tmux/engine.ts'
 import { requireProgram } from '../support/real-parts.ts'
 import { startBench, until } from './support/bench.ts'
+import { attachUser } from './support/user.ts'
 
 t.test('workspaces and panes are made, listed, typed into, read and closed', async (t) => {
   if (!requireProgram(t, 'tmux')) return
@@ -77,4 +82,81 @@ t.test('ids stay when the host starts again, and the panes have run on', async (
   await until('the shell is the same one', async () =>
     (await again.client.call('pane.read', { paneId: pane.id })).text.includes('still yes'),
   )
+})
+
+t.test('each move of the focus is told with its cause, and what comes and goes is told', async (t) => {
+  if (!requireProgram(t, 'tmux')) return
+  const bench = await startBench(t, { engine: 'tmux' })
+  const { client } = bench
+  const seen: WorkbenchEvent[] = []
+  client.onEvent((event) => seen.push(event))
+  await client.call('events.subscribe', {})
+  const told = (name: string, match: (data: Readonly<Record<string, unknown>>) => boolean = () => true): Promise<unknown> =>
+    until(`${name} is told`, () => seen.some((event) => event.name === name && match(event.data)))
+  const { workspace, pane } = await client.call('workspace.create', { title: 'second' })
+  await told('workspace.created', (data) => data['workspaceId'] === workspace.id)
+  const { pane: beside } = await client.call('pane.split', { paneId: pane.id, direction: 'right' })
+  await told('pane.created', (data) => data['paneId'] === beside.id)
+  t.notOk(
+    seen.some((event) => event.name.endsWith('.focused')),
+    'making things moved nothing',
+  )
+  await client.call('workspace.focus', { id: workspace.id })
+  await told('workspace.focused', (data) => data['workspaceId'] === workspace.id)
+  t.match(seen.findLast((event) => event.name === 'workspace.focused')?.data, {
+    cause: { kind: 'method', method: 'workspace.focus' },
+  })
+
+  // The user, with a key of tmux.
+  const user = await attachUser(t, bench)
+  seen.length = 0
+  user.type('\u0002p')
+  await told('workspace.focused')
+  t.match(seen.find((event) => event.name === 'workspace.focused')?.data, { cause: { kind: 'user' } })
+  user.type('\u0002c')
+  await told('workspace.created')
+  const made = (await client.call('workspace.list', {})).workspaces.find((other) => other.focused)
+  t.match(made?.id, /^ws_/, 'what the user makes by keys has an id, too')
+  await user.tmux('rename-window', '-t', '=svc:', 'named by hand')
+  await until('the name given by hand is the title', async () =>
+    (await client.call('workspace.list', {})).workspaces.some(
+      (other) => other.id === made?.id && other.title === 'named by hand',
+    ),
+  )
+  await client.call('workspace.rename', { id: workspace.id, title: 'renamed' })
+  await told('workspace.renamed', (data) => data['title'] === 'renamed')
+  await client.call('pane.close', { paneId: beside.id })
+  await told('pane.closed', (data) => data['paneId'] === beside.id)
+  await client.call('workspace.close', { id: workspace.id })
+  await told('workspace.closed', (data) => data['workspaceId'] === workspace.id)
+})
+
+t.test('a workbench whose tmux was ended begins anew', async (t) => {
+  if (!requireProgram(t, 'tmux')) return
+  const bench = await startBench(t, { engine: 'tmux' })
+  await bench.client.call('workspace.create', { title: 'lost' })
+  const [program = '', ...base] = tmuxArguments(bench.settings.runDir)
+  await promisify(execFile)(program, [...base, 'kill-server'], { env: bench.settings.env })
+  await until('there is a workspace again', async () =>
+    bench.client.call('workspace.list', {}).then(
+      ({ workspaces }) => workspaces.length === 1 && workspaces[0]?.title === 'home',
+      () => false,
+    ),
+  )
+  t.pass('it has')
+})
+
+t.test('what has the keys is closed only with force, and a key is a key', async (t) => {
+  if (!requireProgram(t, 'tmux')) return
+  const { client } = await startBench(t, { engine: 'tmux' })
+  const { focused } = await client.call('system.identify', {})
+  const paneId = focused.paneId ?? ''
+  await t.rejects(client.call('pane.close', { paneId }), { code: 'focus_conflict' })
+  await t.rejects(client.call('workspace.close', { id: focused.workspaceId ?? '' }), { code: 'focus_conflict' })
+  for (const key of ['rm -rf', 'Entr', '', 'C-', '$(id)'])
+    await t.rejects(client.call('pane.key', { paneId, key }), { code: 'invalid_params' }, key)
+  for (const key of ['Enter', 'C-c', 'M-x', 'F5', 'C-M-Left', ';', '#', '$']) await client.call('pane.key', { paneId, key })
+  await client.call('workspace.create', { title: 'next' })
+  await client.call('workspace.close', { id: focused.workspaceId ?? '', force: true })
+  t.match(await client.call('workspace.list', {}), { workspaces: [{ title: 'next', focused: true }] })
 })

@@ -1,6 +1,6 @@
 import { lstat, readFile, stat } from 'node:fs/promises'
 import { connect as connectSocket, type Socket } from 'node:net'
-import { dirname, join } from 'node:path'
+import { dirname } from 'node:path'
 import { Failure, type FailureDetails } from '../failure.ts'
 import type { ExitName } from '../exit-code.ts'
 import {
@@ -16,6 +16,8 @@ import type { ParamsOf } from '../../workbench/params.ts'
 
 export interface ConnectOptions {
   readonly socketPath: string
+  /** The file that holds the secret of the workbench's present start. */
+  readonly tokenPath: string
   readonly platform: NodeJS.Platform
   readonly version: string
   /** The pane this command runs in, if it is one of the workbench's. */
@@ -44,7 +46,7 @@ export class NotRunning extends Error {}
 export async function connectWorkbench(options: ConnectOptions): Promise<Client> {
   const { socketPath, platform, version, caller } = options
   if (platform !== 'win32') await refuseUnsafe(socketPath)
-  const token = await readFile(join(dirname(socketPath), 'workbench.token'), 'utf8').catch((cause: unknown) => {
+  const token = await readFile(options.tokenPath, 'utf8').catch((cause: unknown) => {
     throw new NotRunning('no token', { cause })
   })
   const socket = await open(socketPath)

@@ -1,3 +1,4 @@
+import { join } from 'node:path'
 import type { Context } from '../context.ts'
 import type { ExitCode } from '../exit-code.ts'
 import { version } from '../version.ts'
@@ -52,6 +53,7 @@ async function attempt(context: Context, place: Place): Promise<Client | undefin
   try {
     return await connectWorkbench({
       socketPath: place.socketPath,
+      tokenPath: join(place.runDir, 'workbench.token'),
       platform: context.environment.platform,
       version: version(),
       caller: place.caller,

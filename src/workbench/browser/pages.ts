@@ -65,10 +65,16 @@ export class BrowserPages {
     await open.page.close()
   }
 
+  /** The workspace is closed: its pages go, and what they kept. */
   async closeOf(workspaceId: string): Promise<void> {
     for (const open of this.#pages.values()) {
       if (open.workspaceId === workspaceId) await this.close(open.id)
     }
+    const context = await this.#contexts.get(workspaceId)?.catch(() => undefined)
+    this.#contexts.delete(workspaceId)
+    await context?.close()
+    // Nobody can come back to this workspace, so nobody needs its cookies.
+    await rm(this.#cookieFile(workspaceId), { force: true })
   }
 
   async goto(

@@ -37,6 +37,8 @@ interface Connection {
   sftp: Promise<Sftp> | undefined
   /** How many calls are using it at this moment. */
   users: number
+  /** How often its pane was seen dead without a reason. */
+  deadLooks: number
   idle: NodeJS.Timeout | undefined
   timer: NodeJS.Timeout | undefined
   stopped: boolean
@@ -46,6 +48,7 @@ const CONNECTING_MS = 250
 const CONNECTED_MS = 2_000
 /** How long a file session that nobody uses is kept. */
 const IDLE_MS = 1_000
+const DEAD_LOOKS = 8
 
 /**
  * The user's own ssh, in a pane: configuration, agents, jump hosts, passwords and host-key questions are its business. What
@@ -124,6 +127,7 @@ export class SshConnections {
     const { destination, paneId } = connection.ssh
     this.#hangUp(connection)
     await this.#options.engine.respawn(paneId, login(connection.args, destination))
+    connection.deadLooks = 0
     this.#change(connection, { state: 'connecting', explorer: null, exit: null, reason: null })
     this.#follow(connection, CONNECTING_MS)
     return connection.ssh
@@ -196,7 +200,16 @@ export class SshConnections {
   }
 
   #add(ssh: Ssh, args: readonly string[]): Connection {
-    const connection: Connection = { ssh, args, sftp: undefined, users: 0, idle: undefined, timer: undefined, stopped: false }
+    const connection: Connection = {
+      ssh,
+      args,
+      sftp: undefined,
+      users: 0,
+      deadLooks: 0,
+      idle: undefined,
+      timer: undefined,
+      stopped: false,
+    }
     this.#connections.set(ssh.id, connection)
     this.#options.onState(ssh)
     this.#follow(connection, 0)
@@ -239,11 +252,15 @@ export class SshConnections {
     const { engine } = this.#options
     const pane = (await engine.list()).flatMap((workspace) => workspace.panes).find((pane) => pane.id === connection.ssh.paneId)
     if (!pane) {
+      // Its pane was closed: there is nothing left to show or to log in again.
       this.#change(connection, { state: 'closed', explorer: null })
+      this.#connections.delete(connection.ssh.id)
       return
     }
     if (pane.dead) {
-      await this.#over(connection, pane)
+      // What it ended with is known a moment later than that it ended.
+      connection.deadLooks += 1
+      if (pane.exit !== null || connection.deadLooks > DEAD_LOOKS) await this.#over(connection, pane)
       return
     }
     const alive = await this.#ssh(connection, '-O', 'check').then(

@@ -408,7 +408,7 @@ export class TmuxEngine implements TerminalEngine {
 }
 
 const FOCUS_NOTICES = new Set(['%session-window-changed', '%window-pane-changed'])
-const LAYOUT_NOTICES = new Set(['%window-add', '%window-close', '%window-renamed', '%layout-change'])
+const LAYOUT_NOTICES = new Set(['%window-add', '%window-close', '%unlinked-window-close', '%window-renamed', '%layout-change'])
 
 /** `pane_current_path` and `pane_title` come last: what programs choose themselves cannot shift the other fields. */
 const FIELDS = [
@@ -429,9 +429,11 @@ const FIELDS = [
   'pane_height',
   'pane_dead',
   'pane_dead_status',
+  'pane_dead_signal',
   'pane_in_mode',
   'pane_current_command',
   's|\t| |:window_name',
+  's|\t| |:pane_start_path',
   's|\t| |:pane_current_path',
   'pane_title',
 ] as const
@@ -481,12 +483,19 @@ function toRow(record: string): Row {
     cols: Number(field('pane_width')),
     rows: Number(field('pane_height')),
     dead: field('pane_dead') === '1',
-    exit: field('pane_dead_status') === '' ? null : Number(field('pane_dead_status')),
+    exit: exitOf(field('pane_dead_status'), field('pane_dead_signal')),
     inMode: field('pane_in_mode') !== '0',
     command: field('pane_current_command'),
-    cwd: field('s|\t| |:pane_current_path'),
+    // A shell that has not begun yet is nowhere; it will be where it was sent.
+    cwd: field('s|\t| |:pane_current_path') || field('s|\t| |:pane_start_path'),
     paneTitle: fields.slice(FIELDS.indexOf('pane_title')).join(' '),
   }
+}
+
+/** As shells count: a signal is 128 and its number. Neither is there for a moment after the end. */
+function exitOf(status: string, signal: string): number | null {
+  if (status !== '') return Number(status)
+  return signal === '' ? null : 128 + Number(signal)
 }
 
 function toWorkspaces(rows: readonly Row[]): WorkspaceState[] {

@@ -69,6 +69,7 @@ export async function startBench(t: Test, changes: Partial<Settings> = {}, dir =
   const connect = async (caller?: Focus): Promise<Client> => {
     const client = await connectWorkbench({
       socketPath: settings.socketPath,
+      tokenPath: join(settings.runDir, 'workbench.token'),
       platform: process.platform,
       version: '0.0.0',
       caller: caller ?? null,

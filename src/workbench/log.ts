@@ -1,0 +1,25 @@
+import { appendFileSync, renameSync, statSync } from 'node:fs'
+
+const MOST_BYTES = 2 * 1024 * 1024
+
+/**
+ * One JSON line an event, in a file for the user alone. At two megabytes it becomes `<path>.1`, in place of the one before, so
+ * the log of a workbench that runs for months stays small.
+ */
+export function openLog(
+  path: string,
+  now: () => number,
+  mostBytes = MOST_BYTES,
+): (entry: Readonly<Record<string, unknown>>) => void {
+  let size = statSync(path, { throwIfNoEntry: false })?.size ?? 0
+  return (entry) => {
+    const line = `${JSON.stringify({ at: new Date(now()).toISOString(), ...entry })}\n`
+    const bytes = Buffer.byteLength(line)
+    if (size + bytes > mostBytes && size > 0) {
+      renameSync(path, `${path}.1`)
+      size = 0
+    }
+    appendFileSync(path, line, { mode: 0o600 })
+    size += bytes
+  }
+}

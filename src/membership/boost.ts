@@ -61,7 +61,7 @@ export interface Boosts {
   delivered(id: string): Promise<void>
 
   openRush(rush: Rush, at: number): Promise<void>
-  /** The one that is open, else the next one. */
+  /** One that is open and has packs left, else the next one, else the one that is sold out. */
   currentRush(now: number): Promise<RushState | undefined>
 
   /** The account's code; `fresh` becomes it where it has none. Undefined where `fresh` is taken: mint another. */

@@ -75,7 +75,7 @@ export function createMembership(parts: MembershipParts): Membership {
       const now = clock.now()
       await store.mailCodes.sweep(now)
       await store.providerLogins.sweep(now)
-      // A code that is over is still told apart from one that never was, for as long again.
+      // A code that is over is still told apart from one that never was, for a day.
       await store.devices.sweep(now - dayMs)
       await store.counters.sweep(now)
       await store.sessions.sweep(now, sweptAtOnce)

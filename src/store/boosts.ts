@@ -1,9 +1,12 @@
 /** Boost claims, rushes and invitations on SQL. */
 import { sql } from 'kysely'
 import type { Selectable } from 'kysely'
-import type { Boosts, Claim } from '../membership/boost.ts'
+import type { Boosts, Claim, RushState } from '../membership/boost.ts'
 import type { Database } from './database.ts'
 import type { BoostClaimTable } from './membership-schema.ts'
+
+/** Rushes that are open or to come; more than a few at once nobody opens. */
+const rushesLooked = 20
 
 export function boostsIn({ read, write }: Database): Boosts {
   return {
@@ -68,7 +71,7 @@ export function boostsIn({ read, write }: Database): Boosts {
     },
 
     async currentRush(now) {
-      const row = await read
+      const rows = await read
         .selectFrom('rush')
         .selectAll()
         .select((select) =>
@@ -81,10 +84,9 @@ export function boostsIn({ read, write }: Database): Boosts {
         .where('ends_at', '>', now)
         .orderBy('starts_at')
         .orderBy('id')
-        .limit(1)
-        .executeTakeFirst()
-      if (row === undefined) return undefined
-      return {
+        .limit(rushesLooked)
+        .execute()
+      const rushes = rows.map((row): RushState => ({
         id: row.id,
         packs: row.packs,
         pool: row.pool,
@@ -93,7 +95,9 @@ export function boostsIn({ read, write }: Database): Boosts {
         startsAt: row.starts_at,
         endsAt: row.ends_at,
         remaining: Math.max(0, row.packs - Number(row.taken ?? 0)),
-      }
+      }))
+      // One that is sold out must not stand before one that is open beside it.
+      return rushes.find(({ startsAt, remaining }) => startsAt <= now && remaining > 0) ?? rushes[0]
     },
 
     async inviteCode(account, fresh) {

@@ -26,7 +26,7 @@ t.test('a stranger signs up by mail code, makes a key, uses it, and revokes it',
   t.notOk(JSON.stringify(list.body).includes(token), 'the whole key is never shown again')
 
   const usage = await browser.get('usage')
-  t.match(usage.body, { plan: { id: 'free', name: 'Free' }, account: { email_masked: 'n***@example.com' } })
+  t.match(usage.body, { plan: 'free', plan_name: 'Free', account: { email_masked: 'n***@example.com' } })
   t.equal(usage.body.pools.length, 6)
   t.equal(usage.body.turns.length, 1)
   t.equal(usage.body.days.length, 30)

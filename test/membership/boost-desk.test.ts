@@ -126,17 +126,21 @@ async function contend(
       some.map(({ id }) => id).join(','),
       String(times),
     ])
-    const child = spawn(program, words, { stdio: ['pipe', 'pipe', 'inherit'] })
+    const child = spawn(program, words, { stdio: ['pipe', 'pipe', 'pipe'] })
     t.teardown(() => child.kill('SIGKILL'))
     return child
   })
   const said = children.map((child) => {
     const lines = { text: '' }
     child.stdout.on('data', (piece: Buffer) => (lines.text += piece.toString()))
+    child.stderr.on('data', (piece: Buffer) => (lines.text += piece.toString()))
     return lines
   })
-  await Promise.all(children.map((child) => once(child.stdout, 'data')))
-  const ended = children.map((child) => once(child, 'exit'))
+  const ended = children.map(async (child, index) => {
+    const [code] = (await once(child, 'exit')) as [number | null]
+    if (code !== 0) throw new Error(`a contender ended with ${code}: ${said[index]?.text}`)
+  })
+  await Promise.race([Promise.all(ended), Promise.all(children.map((child) => once(child.stdout, 'data')))])
   for (const child of children) child.stdin.write('go\n')
   await Promise.all(ended)
   return said.map(({ text }) => Number(/"granted":(\d+)/.exec(text)?.[1] ?? Number.NaN))
@@ -227,6 +231,18 @@ t.test('a rush gives nothing before it starts and after it ends', async (t) => {
   for (const bad of [{ packs: 0 }, { credits: 0 }, { endsAt: starts }, { packMs: 0 }, { packs: 1.5 }]) {
     await t.rejects(openRush(store.boosts, { ...rush, id: 'rush_2', startsAt: starts, endsAt: starts + 9_000, ...bad }, clock.at))
   }
+})
+
+t.test('a rush that is sold out does not hide one that is open beside it', async (t) => {
+  const { desk, store, clock, account } = await bench(t)
+  const open = { packs: 1, pool: 'fast', credits: 7, packMs: dayMs, startsAt: clock.at, endsAt: clock.at + dayMs } as const
+  await openRush(store.boosts, { ...open, id: 'rush_1' }, clock.at)
+  await openRush(store.boosts, { ...open, id: 'rush_2' }, clock.at)
+  const [ann, ben, cleo] = await Promise.all(['ann@example.com', 'ben@example.com', 'cleo@example.com'].map(account))
+  t.ok(await desk.grabRush(ann as Account))
+  t.ok(await desk.grabRush(ben as Account))
+  t.equal(await desk.grabRush(cleo as Account), undefined)
+  t.match((await desk.status(cleo as Account)).rush, { active: false, remaining: 0 })
 })
 
 t.test('aliases of one person check in once and take one rush pack', async (t) => {

@@ -25,7 +25,8 @@ export function usageRoutes(router: Router, { services }: House): void {
     const past = await store.days.before(account.id, days[0] ?? 0, days.at(-1) ?? 0)
     return {
       account: { id: account.id, email_masked: maskEmail(account.email), plan: account.plan },
-      plan: { id: account.plan, name: config.plans[account.plan]?.name ?? account.plan },
+      plan: account.plan,
+      plan_name: config.plans[account.plan]?.name ?? account.plan,
       pools: toUsagePools(balance),
       boosts: toUsageBoosts(balance),
       turns: turns.map((turn) => ({ ...toUsageTurn(turn), account: undefined })),

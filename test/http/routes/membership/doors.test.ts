@@ -214,3 +214,33 @@ t.test('a key that has expired is worth nothing', async (t) => {
   now += 86_400_000
   t.equal((await gateway.chat(token)).status, 401)
 })
+
+t.test('limits count networks, not what a header claims, and are shared by processes', async (t) => {
+  const attempts = { 'device-start': { times: 3, withinMs: 600_000 } }
+  const start = (gateway: TestGateway, from: string) =>
+    new Browser(gateway, {}).post('auth/device/start', { client: 'svc-cli' }, { 'x-forwarded-for': from })
+  const open = await startGateway(t, { limits: { attempts } })
+  for (let i = 0; i < 3; i++) t.equal((await start(open, `198.51.100.${i}`)).status, 200)
+  t.equal((await start(open, '198.51.100.9')).status, 429, 'a header from anybody is not believed')
+  const second = await startGateway(t, { limits: { attempts }, store: { dataDir: open.config.store.dataDir } })
+  t.equal((await start(second, '198.51.100.9')).status, 429, 'another process counts on')
+
+  const proxied = await startGateway(t, { limits: { attempts }, listen: { trustedProxies: ['127.0.0.1'] } })
+  for (let i = 0; i < 3; i++) t.equal((await start(proxied, `2001:db8:1:2::${i}`)).status, 200)
+  t.equal((await start(proxied, '2001:DB8:1:2:ffff::9')).status, 429, 'one /64 is one customer')
+  t.equal((await start(proxied, '2001:db8:1:3::1')).status, 200, 'another one is another')
+  t.equal((await start(proxied, '6.6.6.6, 2001:db8:1:2::77')).status, 429, 'the first hop from the right that is not ours')
+})
+
+t.test('a key tells when it was last used, soon after', async (t) => {
+  const gateway = await startGateway(t)
+  const browser = new Browser(gateway)
+  await browser.signIn('member@example.com')
+  const { token } = (await browser.post('auth/api-keys', { name: 'used' })).body
+  await browser.post('auth/api-keys', { name: 'unused' })
+  await gateway.chat(token)
+  await gateway.services.credentials.flushUses()
+  const [used, unused] = (await browser.get('auth/api-keys')).body.data
+  t.ok(Math.abs(Date.parse(used.last_used_at) - Date.now()) < 60_000)
+  t.equal(unused.last_used_at, null)
+})

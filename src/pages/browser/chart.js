@@ -1,8 +1,6 @@
 /** Bars by day, drawn as SVG: fast below, premium on top. The same numbers stand in a table for those who do not see the drawing. */
 import { drawing, element, figure, table, texts } from './page.js'
 
-const height = 260
-const floor = 236
 const top = 12
 const locale = document.documentElement.lang
 
@@ -12,6 +10,8 @@ export function usageChart(days, width) {
   const most = Math.max(...days.map(({ fast, premium }) => fast + premium))
   if (days.length === 0 || most === 0) return element('p', { class: 'sub empty' }, words.chartEmpty)
   const scale = roundUp(most)
+  const height = width > 400 ? 330 : 220
+  const floor = height - 24
   const step = width / days.length
   const tall = (credits) => (credits / scale) * (floor - top)
   const lines = [0, 0.5, 1].map((share) => {

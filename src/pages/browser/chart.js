@@ -82,8 +82,8 @@ function short(value) {
   return new Intl.NumberFormat(locale, { notation: 'compact', maximumFractionDigits: 1 }).format(value)
 }
 
-/** The next of 1, 2, 5, 10, 20 …, so that the lines have round names. */
+/** The next amount with a round name, and a round half. */
 function roundUp(value) {
   const power = 10 ** Math.floor(Math.log10(value))
-  return [1, 2, 5, 10].map((step) => step * power).find((step) => step >= value)
+  return [1, 2, 3, 4, 6, 8, 10].map((step) => step * power).find((step) => step >= value)
 }

@@ -38,6 +38,7 @@ function journeys(browser: Browser): void {
     await signInByCode(page, gateway, 'mei@example.com', device.verification_uri_complete)
     t.match(page.url(), '/device?user_code=', 'signing in leads back to the code')
     await page.getByText(device.user_code).waitFor()
+    t.notMatch(await page.locator('.device').innerText(), /undefined|false|null/)
     for (const fact of ['svc-cli 0.1.0', 'build-box', 'mei@example.com', 'Only approve if you started this'])
       t.ok(await page.getByText(fact).isVisible(), `shows ${fact}`)
     t.match(await post(gateway, 'poll', { device_code: device.device_code }), { status: 'pending' }, 'opening approves nothing')

@@ -106,6 +106,22 @@ function journeys(browser: Browser): void {
     t.same(problems, [])
   })
 
+  t.test('on a phone the menu has every way, opens and closes by keyboard', async (t) => {
+    const gateway = await startGateway(t)
+    const { page, context, problems } = await visitor(browser, gateway.url, { viewport: { width: 360, height: 740 } })
+    t.teardown(() => context.close())
+    await page.goto('/docs')
+    const menu = page.locator('summary', { hasText: 'Menu' })
+    await menu.focus()
+    await page.keyboard.press('Enter')
+    const way = page.locator('.menu-panel').getByRole('link', { name: 'Sign in' })
+    await way.waitFor()
+    await page.keyboard.press('Escape')
+    await way.waitFor({ state: 'hidden' })
+    t.equal(await page.evaluate('document.activeElement.localName'), 'summary', 'and the focus is where it was')
+    t.same(problems, [])
+  })
+
   t.test('boosts: check in once a day, with the pack on the page', async (t) => {
     const gateway = await startGateway(t)
     const { page, context, problems } = await visitor(browser, gateway.url)

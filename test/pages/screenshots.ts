@@ -20,6 +20,7 @@ import { signInByCode } from '../support/site.ts'
 const folder = fileURLToPath(new URL('../../docs/screenshots/', import.meta.url))
 const dayMs = 86_400_000
 const email = 'mei.lin@example.com'
+const userAgent = 'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/148.0.0.0 Safari/537.36'
 const member = { path: '', signedIn: true } as const
 const pages: Readonly<Record<string, { readonly path: string; readonly signedIn: boolean }>> = {
   home: { path: '/', signedIn: false },
@@ -45,7 +46,6 @@ const wanted = process.argv.slice(2)
 const dataDir = mkdtempSync(join(tmpdir(), 'svc-gateway-gallery-'))
 const config = checkConfig({
   ...base,
-  defaultPlan: 'pro',
   listen: { host: '127.0.0.1', port: 8787 },
   store: { dataDir },
   log: { level: 'silent' },
@@ -66,7 +66,7 @@ try {
       const context = await browser.newContext({ baseURL: gateway.url, viewport: { width, height }, colorScheme, locale })
       if (signedIn) await context.addCookies(cookies)
       const page = await context.newPage()
-      await page.goto(name === 'device' ? await deviceLink() : path)
+      await page.goto(name === 'device' ? (await startDevice()).verification_uri_complete : path)
       await page.waitForFunction('document.querySelectorAll("[aria-busy=true]").length === 0')
       if (name === 'chat') await converse(page)
       if (name === 'device') await page.locator('.user-code').waitFor()
@@ -85,15 +85,19 @@ async function live({ services, url }: Gateway, browser: Browser): Promise<Await
   const { store, ids } = services
   const at = clock.now()
   const id = ids.next('acc_', at)
-  await store.accounts.create({ id, email, plan: 'pro', passwordHash: null, emailVerified: true, at })
+  await store.accounts.create({ id, email, plan: 'free', passwordHash: null, emailVerified: true, at })
   const { token } = await mintApiKeyFor(services, id, 'laptop editor', null)
   for (let day = 0; day < 30; day++) {
     lateBy = (29 - day) * dayMs
     // More on some days than on others, as it is, yet the same in every gallery.
     for (let turn = 0; turn < (day * 7) % 5; turn++) {
-      const model = turn % 2 === 0 ? 'svc-2.1' : 'auto'
+      const model = turn % 3 === 0 ? 'svc-2.1' : 'auto'
       const script = `demo:${JSON.stringify({ tokens: 20_000 + ((day * 37 + turn * 11) % 9) * 9_000 })}`
-      await chat(url, token, { model, messages: [{ role: 'user', content: script }] })
+      await chat(url, token, {
+        model,
+        max_tokens: model === 'auto' ? 16_000 : 7_000,
+        messages: [{ role: 'user', content: script }],
+      })
     }
   }
   await chat(url, token, { model: 'svc-2.1-pro', messages: [{ role: 'user', content: 'demo:{"status":500}' }] })
@@ -114,14 +118,16 @@ async function live({ services, url }: Gateway, browser: Browser): Promise<Await
     },
     now,
   )
-  const context = await browser.newContext({ baseURL: url, locale: 'en-GB' })
+  const context = await browser.newContext({ baseURL: url, locale: 'en-GB', userAgent })
   const page = await context.newPage()
   await signInByCode(page, { config: services.config }, email)
   await page.getByRole('button', { name: 'Check in' }).click()
   await page.getByText('credits added').waitFor()
-  await page.goto(await deviceLink())
+  const device = await startDevice()
+  await page.goto(device.verification_uri_complete)
   await page.getByRole('button', { name: 'Approve', exact: true }).click()
   await page.getByRole('heading', { name: 'Connected' }).waitFor()
+  await post('auth/device/poll', { device_code: device.device_code })
   const cookies = (await context.cookies()).filter(({ name }) => name === services.names.cookie)
   await context.close()
   return cookies
@@ -132,13 +138,26 @@ async function chat(url: string, token: string, body: unknown): Promise<void> {
   await (await fetch(`${url}/v1/chat/completions`, { method: 'POST', headers, body: JSON.stringify(body) })).arrayBuffer()
 }
 
-async function deviceLink(): Promise<string> {
-  const response = await fetch(`${gateway.url}/api/membership/auth/device/start`, {
+interface StartedDevice {
+  readonly device_code: string
+  readonly verification_uri_complete: string
+}
+
+function startDevice(): Promise<StartedDevice> {
+  return post('auth/device/start', {
+    client: 'svc-cli',
+    client_version: '0.1.0',
+    hostname: 'build-box',
+  }) as Promise<StartedDevice>
+}
+
+async function post(endpoint: string, body: unknown): Promise<unknown> {
+  const response = await fetch(`${gateway.url}/api/membership/${endpoint}`, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ client: 'svc-cli', client_version: '0.1.0', hostname: 'build-box' }),
+    body: JSON.stringify(body),
   })
-  return ((await response.json()) as { verification_uri_complete: string }).verification_uri_complete
+  return response.json()
 }
 
 async function converse(page: Page): Promise<void> {

@@ -1,8 +1,6 @@
 /** Bars by day, drawn as SVG: fast below, premium on top. The same numbers stand in a table for those who do not see the drawing. */
 import { drawing, element, figure, table, texts } from './page.js'
 
-const height = 260
-const floor = 236
 const top = 12
 const locale = document.documentElement.lang
 
@@ -12,6 +10,8 @@ export function usageChart(days, width) {
   const most = Math.max(...days.map(({ fast, premium }) => fast + premium))
   if (days.length === 0 || most === 0) return element('p', { class: 'sub empty' }, words.chartEmpty)
   const scale = roundUp(most)
+  const height = width > 400 ? 330 : 220
+  const floor = height - 24
   const step = width / days.length
   const tall = (credits) => (credits / scale) * (floor - top)
   const lines = [0, 0.5, 1].map((share) => {
@@ -82,8 +82,8 @@ function short(value) {
   return new Intl.NumberFormat(locale, { notation: 'compact', maximumFractionDigits: 1 }).format(value)
 }
 
-/** The next of 1, 2, 5, 10, 20 …, so that the lines have round names. */
+/** The next amount with a round name, and a round half. */
 function roundUp(value) {
   const power = 10 ** Math.floor(Math.log10(value))
-  return [1, 2, 5, 10].map((step) => step * power).find((step) => step >= value)
+  return [1, 2, 3, 4, 6, 8, 10].map((step) => step * power).find((step) => step >= value)
 }

@@ -20,6 +20,14 @@ const modelKey = `model:${page.account}`
 /** The running turn's abort controller, null between turns. */
 let running = null
 
+/** Whether the reader is at the end, and so wants to see what comes; whoever scrolled up is left where they read. */
+let following = true
+scroll.addEventListener('scroll', () => {
+  following = scroll.scrollHeight - scroll.scrollTop - scroll.clientHeight < 60
+})
+// A picture takes its place when it has come; loads do not bubble.
+list.addEventListener('load', () => following && toEnd(), true)
+
 nameCopyButtons(texts.common.copy)
 if (page.models.some(({ id }) => id === localStorage.getItem(modelKey))) model.value = localStorage.getItem(modelKey)
 model.addEventListener('change', () => localStorage.setItem(modelKey, model.value))
@@ -153,9 +161,8 @@ function bubble(message) {
 
   const draw = () => {
     due = false
-    const near = scroll.scrollHeight - scroll.scrollTop - scroll.clientHeight < 120
     body.replaceChildren(...contentOf(message))
-    if (near && running !== null) toEnd()
+    if (following) toEnd()
   }
   draw()
   if (!fromMember && message.content !== '') foot.replaceChildren(copyButton(message))
@@ -179,6 +186,7 @@ function bubble(message) {
       requestAnimationFrame(draw)
     },
     end({ reason = null, usage = null, note = null }) {
+      const atEnd = following
       draw()
       const told = note ?? { length: words.cut, content_filter: words.filtered }[reason]
       foot.replaceChildren(
@@ -193,6 +201,7 @@ function bubble(message) {
           told !== undefined && element('span', { class: 'badge warn' }, told),
         ].filter(Boolean),
       )
+      if (atEnd) toEnd()
     },
     fail(failure) {
       draw()
@@ -207,7 +216,7 @@ function bubble(message) {
         void answer()
       })
       foot.after(notice)
-      if (running !== null) toEnd()
+      if (following) toEnd()
     },
   }
 }

@@ -57,7 +57,7 @@ function ask(device) {
     element('p', { class: 'sub' }, words.compareLead),
     element('p', { class: 'user-code', 'aria-label': [...device.user_code].join(' ') }, device.user_code),
     element('dl', { class: 'facts' }, ...facts.flatMap(([name, value]) => [element('dt', {}, name), element('dd', {}, value)])),
-    device.same_network === false && element('p', { class: 'notice bad' }, words.otherNetwork),
+    ...(device.same_network === false ? [element('p', { class: 'notice bad' }, words.otherNetwork)] : []),
     element('p', { class: 'notice warn' }, words.warning),
     element(
       'div',

@@ -56,7 +56,7 @@ function passwordCard(scene: Scene): Html {
       <h2 id="title-password">${t.account.passwordTitle}</h2>
       <p>${t.account.passwordLead}</p>
     </div>
-    <form data-form="password" novalidate>
+    <form method="post" data-form="password" novalidate>
       <input type="text" name="username" autocomplete="username" value="${memberOf(scene).email ?? ''}" hidden />
       <div class="field">
         <label for="current">${t.account.current}</label>
@@ -89,7 +89,7 @@ function deleteCard({ t }: Scene, name: string): Html {
     </div>
     <button class="button danger-quiet" type="button" data-open-delete>${t.account.deleteButton}</button>
     <dialog class="dialog" aria-labelledby="delete-ask" data-delete>
-      <form data-form="delete" novalidate>
+      <form method="post" data-form="delete" novalidate>
         <h2 id="delete-ask">${t.account.deleteAsk}</h2>
         <p>${t.account.deleteLead}</p>
         <div class="field">

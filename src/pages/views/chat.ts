@@ -44,7 +44,7 @@ export function chatView(scene: Scene): View {
         </div>
       </div>
       <p class="unseen" role="status" data-status></p>
-      <form class="composer shell chat-width" data-composer novalidate>
+      <form method="post" class="composer shell chat-width" data-composer novalidate>
         <div class="composer-box">
           <label class="unseen" for="message">${t.chat.message}</label>
           <textarea

@@ -13,7 +13,7 @@ export function deviceView(scene: Scene): View {
     main: html`<section class="shell centre">
       <div class="card pad device">
         <h1>${t.device.title}</h1>
-        <form data-form="lookup" novalidate ${code !== '' && html`hidden`}>
+        <form method="post" data-form="lookup" novalidate ${code !== '' && html`hidden`}>
           <p class="lead">${t.device.enterLead}</p>
           <div class="field">
             <label for="user-code">${t.device.code}</label>

@@ -69,7 +69,7 @@ function start(scene: Scene): Chapter {
     sections: [
       {
         id: 'addresses',
-        title: t.docs.baseUrl,
+        title: t.docs.addresses,
         content: html`<dl class="facts">
             <dt>${t.docs.baseUrl}</dt>
             <dd><code>${origins.base}/v1</code></dd>
@@ -229,7 +229,7 @@ function rules({ t, language, services }: Scene): Chapter {
     sections: [
       {
         id: 'errors',
-        title: t.docs.errorCode,
+        title: t.docs.errorCodes,
         content: html`<p>${t.docs.errorsText}</p>
           <div class="table-box card" tabindex="0" role="region" aria-label="${t.docs.errors}">
             <table>

@@ -18,7 +18,7 @@ export function keysView({ t, services }: Scene): View {
       </header>
       <section class="card pad" aria-labelledby="title-new">
         <div class="card-head"><h2 id="title-new">${t.keys.newTitle}</h2></div>
-        <form data-form="create" class="form-row" novalidate>
+        <form method="post" data-form="create" class="form-row" novalidate>
           <div class="field">
             <label for="key-name">${t.keys.name}</label>
             <input id="key-name" name="name" maxlength="64" required autocomplete="off" placeholder="${t.keys.nameHint}" />

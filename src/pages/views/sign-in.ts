@@ -1,4 +1,7 @@
-/** `/sign-in`: mail code, password, sign-up, providers. */
+/**
+ * `/sign-in`: mail code, password, sign-up, providers. The scripts send the forms as JSON; where they do not run, `method="post"` keeps a
+ * password out of the address.
+ */
 import { html } from '../html.ts'
 import type { Html } from '../html.ts'
 import { fill } from '../page.ts'
@@ -71,7 +74,7 @@ function panel(way: Way, selected: boolean, content: Html): Html {
 
 function codeForms(scene: Scene, invite: string): Html {
   const { t } = scene
-  return html`<form data-form="otp-start" novalidate>
+  return html`<form method="post" data-form="otp-start" novalidate>
       ${emailField(scene, 'code')} ${inviteField(scene, invite, 'code')}
       <div class="form-end"><button class="button block">${t.signIn.sendCode}</button></div>
       <div data-outcome></div>
@@ -80,7 +83,7 @@ function codeForms(scene: Scene, invite: string): Html {
 }
 
 function codeForm({ t }: Scene, name: string): Html {
-  return html`<form data-form="${name}" novalidate hidden>
+  return html`<form method="post" data-form="${name}" novalidate hidden>
     <p class="notice" data-sent></p>
     <div class="field">
       <label for="${name}-code">${t.signIn.code}</label>
@@ -106,7 +109,7 @@ function codeForm({ t }: Scene, name: string): Html {
 
 function passwordForm(scene: Scene): Html {
   const { t } = scene
-  return html`<form data-form="password" novalidate>
+  return html`<form method="post" data-form="password" novalidate>
     ${emailField(scene, 'password')}
     <div class="field">
       <label for="password-password">${t.signIn.password}</label>
@@ -119,7 +122,7 @@ function passwordForm(scene: Scene): Html {
 
 function signUpForms(scene: Scene, invite: string): Html {
   const { t } = scene
-  return html`<form data-form="sign-up" novalidate>
+  return html`<form method="post" data-form="sign-up" novalidate>
       ${emailField(scene, 'sign-up')}
       <div class="field">
         <label for="sign-up-password">${t.signIn.newPassword}</label>

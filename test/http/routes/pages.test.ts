@@ -104,6 +104,34 @@ t.test('the language is the browser’s, until it is chosen; the choice stays an
   t.match((await browser.get(`${gateway.url}/`, { 'accept-language': 'en' })).body, '<html lang="zh-CN">')
 })
 
+t.test('choosing a language leads nowhere else, whatever the path', async (t) => {
+  const gateway = await startGateway(t)
+  for (const path of [
+    '//evil.example/?lang=zh',
+    '/%2Fevil.example?lang=zh',
+    '//evil.example/..//?lang=zh',
+    '/no-such-page?lang=zh',
+  ]) {
+    const response = await fetch(gateway.url + path, { redirect: 'manual', headers: html })
+    t.equal(response.status, 404, path)
+    t.equal(response.headers.get('location'), null, path)
+    t.match(await response.text(), '页面不存在', 'and the page that says so is in that language')
+  }
+})
+
+t.test('no form puts what is typed into the address where scripts do not run', async (t) => {
+  const gateway = await startGateway(t)
+  const browser = new Browser(gateway)
+  const check = async (path: string): Promise<void> => {
+    const forms = String((await browser.get(gateway.url + path, html)).body).match(/<form[^>]*>/g) ?? []
+    t.ok(forms.length > 0, path)
+    for (const form of forms) t.match(form, /method="(post|dialog)"/, `${path}: ${form}`)
+  }
+  await check('/sign-in')
+  await browser.signIn('mei@example.com')
+  for (const path of ['/account', '/keys', '/device', '/chat']) await check(path)
+})
+
 t.test('what an address says is shown as text', async (t) => {
   const gateway = await startGateway(t)
   const nasty = '"><script>alert(1)</script>'

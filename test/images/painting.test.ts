@@ -1,4 +1,7 @@
+import { once } from 'node:events'
 import { readdirSync } from 'node:fs'
+import { createServer } from 'node:net'
+import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import t from 'tap'
 import type { Test } from 'tap'
@@ -286,4 +289,31 @@ t.test('an image that two accounts have stays until both have lost it', async (t
   await gateway.services.store.accounts.forget(other.id, clock.now())
   await gateway.services.images.cleanUp()
   t.equal(filesIn(gateway.config.store.dataDir).length, 0)
+})
+
+t.test('no address that a member or a model names makes the gateway knock on a door inside', async (t) => {
+  let knocks = 0
+  const canary = createServer((socket) => {
+    knocks++
+    socket.destroy()
+  })
+  canary.listen(0, '127.0.0.1')
+  await once(canary, 'listening')
+  t.teardown(() => canary.close())
+  const { port } = canary.address() as AddressInfo
+  const { gateway, token } = await start(t)
+  for (const host of ['127.0.0.1', 'localhost', '[::ffff:127.0.0.1]', '2130706433', '0.0.0.0']) {
+    for (const scheme of ['http', 'https']) {
+      const url = `${scheme}://${host}:${port}/x.png`
+      const content = [
+        { type: 'text', text: `Paint ${url}` },
+        { type: 'image_url', image_url: { url } },
+      ]
+      for (const model of ['svc-2.1', 'svc-img', 'svc-2.1-search']) {
+        gateway.demo.script(model === 'svc-img' ? () => says({ content: `![x](${url})` }) : undefined)
+        await (await gateway.chat(token, { model, messages: [{ role: 'user', content }] })).arrayBuffer()
+      }
+    }
+  }
+  t.equal(knocks, 0)
 })

@@ -226,6 +226,7 @@ t.test('what is no image is a failure of the upstream, and refunded', async (t) 
     ['nothing', inline('')],
     ['silence', says({ content: '' })],
     ['an address of this machine', says({ content: '![x](http://127.0.0.1:9/x.png)' })],
+    ['words beside an image that cannot be shown', says({ content: 'Here. ![x](https://127.0.0.1:9/x.png)' })],
     ['broken JSON', { body: '{"choices": [' }],
   ]
   for (const [what, script] of cases) {
@@ -275,6 +276,19 @@ t.test('old images end with their last owner, and the longest unseen make room',
   const kept = await images.open(second!.hash)
   t.ok(kept)
   kept?.stream.destroy()
+})
+
+t.test('an image asked for again is kept from then on', async (t) => {
+  const { gateway, token, clock } = await start(t, { images: { keepForDays: 10 } })
+  await paint(gateway, token, 'Again')
+  clock.advance(6 * day)
+  await paint(gateway, token, 'Again')
+  clock.advance(6 * day)
+  await gateway.services.images.cleanUp()
+  t.equal(filesIn(gateway.config.store.dataDir).length, 1)
+  clock.advance(6 * day)
+  await gateway.services.images.cleanUp()
+  t.equal(filesIn(gateway.config.store.dataDir).length, 0)
 })
 
 t.test('an image that two accounts have stays until both have lost it', async (t) => {

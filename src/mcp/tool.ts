@@ -1,4 +1,5 @@
 /** The hosted tool: its definition for the protocol, and the discovery document for everybody else. */
+import { SUPPORTED_PROTOCOL_VERSIONS } from '@modelcontextprotocol/server'
 import type { Tool } from '@modelcontextprotocol/server'
 import { invalidRequest } from '../errors.ts'
 import { isRecord } from '../exchange/chat-request.ts'
@@ -11,7 +12,10 @@ import type { Services } from '../services.ts'
 export const toolName = 'web_search'
 
 /** Newest first. The first is spoken without a handshake, the others with one. */
-export const protocolVersions = ['2026-07-28', '2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05', '2024-10-07'] as const
+export const protocolVersions: readonly string[] = ['2026-07-28', ...SUPPORTED_PROTOCOL_VERSIONS]
+
+/** Of the tools and what they promise, not of the program that serves them. */
+const toolsVersion = '1.0.0'
 
 /** The tools that this caller has: the search, where the plan includes the product behind it. */
 export function toolsFor(caller: Caller | undefined, { product, schema }: Search, { products, clock }: Services): Tool[] {
@@ -51,7 +55,7 @@ export function serverInfo({ names, config }: Pick<Services, 'names' | 'config'>
   title: string
   version: string
 } {
-  return { name: names.mcpServer, title: `${config.brand.name} tools`, version: '1.0.0' }
+  return { name: names.mcpServer, title: `${config.brand.name} tools`, version: toolsVersion }
 }
 
 /** The query of a call; other arguments are nobody's business. @throws GatewayError `invalid_request`, naming the field */

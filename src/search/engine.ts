@@ -41,14 +41,16 @@ export class Engine {
   async ask(wanted: EngineRequest, { x, wire }: Pick<Question, 'x' | 'wire'>): Promise<Record<string, unknown>> {
     const { upstreams, clock, observe } = this.#services
     const breaker = upstreams.breaker(this.#name)
-    breaker.allows(clock.ticks())
+    const startedAt = clock.ticks()
+    // There is no other engine to go to, so it is asked in any case; what the breaker knows is for the metrics.
+    breaker.allows(startedAt)
     x.attempted.target = this.#name
     x.attempted.status = null
     const gone = new AbortController()
     wire.client.onLeave(() => gone.abort())
     try {
       const document = await this.#exchange(wanted, x, gone.signal)
-      breaker.record(true, clock.ticks())
+      breaker.record(true, clock.ticks(), startedAt)
       observe.upstreamTried(this.#name, 'ok')
       return document
     } catch (error) {
@@ -58,7 +60,7 @@ export class Engine {
       }
       const failure =
         error instanceof UpstreamFailure ? error : new UpstreamFailure(factsOf(error), wanted.url.hostname, { cause: error })
-      breaker.record(!countsAgainstBreaker(failure.facts), clock.ticks())
+      breaker.record(!countsAgainstBreaker(failure.facts), clock.ticks(), startedAt)
       observe.upstreamTried(this.#name, failure.facts.kind)
       throw failure
     }

@@ -1,4 +1,7 @@
+import { once } from 'node:events'
 import { readdirSync } from 'node:fs'
+import { createServer } from 'node:net'
+import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import t from 'tap'
 import type { Test } from 'tap'
@@ -223,6 +226,7 @@ t.test('what is no image is a failure of the upstream, and refunded', async (t) 
     ['nothing', inline('')],
     ['silence', says({ content: '' })],
     ['an address of this machine', says({ content: '![x](http://127.0.0.1:9/x.png)' })],
+    ['words beside an image that cannot be shown', says({ content: 'Here. ![x](https://127.0.0.1:9/x.png)' })],
     ['broken JSON', { body: '{"choices": [' }],
   ]
   for (const [what, script] of cases) {
@@ -274,6 +278,19 @@ t.test('old images end with their last owner, and the longest unseen make room',
   kept?.stream.destroy()
 })
 
+t.test('an image asked for again is kept from then on', async (t) => {
+  const { gateway, token, clock } = await start(t, { images: { keepForDays: 10 } })
+  await paint(gateway, token, 'Again')
+  clock.advance(6 * day)
+  await paint(gateway, token, 'Again')
+  clock.advance(6 * day)
+  await gateway.services.images.cleanUp()
+  t.equal(filesIn(gateway.config.store.dataDir).length, 1)
+  clock.advance(6 * day)
+  await gateway.services.images.cleanUp()
+  t.equal(filesIn(gateway.config.store.dataDir).length, 0)
+})
+
 t.test('an image that two accounts have stays until both have lost it', async (t) => {
   const { gateway, token, id, clock } = await start(t, { images: { keepForDays: 10 } })
   const other = await gateway.member()
@@ -286,4 +303,31 @@ t.test('an image that two accounts have stays until both have lost it', async (t
   await gateway.services.store.accounts.forget(other.id, clock.now())
   await gateway.services.images.cleanUp()
   t.equal(filesIn(gateway.config.store.dataDir).length, 0)
+})
+
+t.test('no address that a member or a model names makes the gateway knock on a door inside', async (t) => {
+  let knocks = 0
+  const canary = createServer((socket) => {
+    knocks++
+    socket.destroy()
+  })
+  canary.listen(0, '127.0.0.1')
+  await once(canary, 'listening')
+  t.teardown(() => canary.close())
+  const { port } = canary.address() as AddressInfo
+  const { gateway, token } = await start(t)
+  for (const host of ['127.0.0.1', 'localhost', '[::ffff:127.0.0.1]', '2130706433', '0.0.0.0']) {
+    for (const scheme of ['http', 'https']) {
+      const url = `${scheme}://${host}:${port}/x.png`
+      const content = [
+        { type: 'text', text: `Paint ${url}` },
+        { type: 'image_url', image_url: { url } },
+      ]
+      for (const model of ['svc-2.1', 'svc-img', 'svc-2.1-search']) {
+        gateway.demo.script(model === 'svc-img' ? () => says({ content: `![x](${url})` }) : undefined)
+        await (await gateway.chat(token, { model, messages: [{ role: 'user', content }] })).arrayBuffer()
+      }
+    }
+  }
+  t.equal(knocks, 0)
 })

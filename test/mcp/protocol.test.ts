@@ -353,3 +353,52 @@ t.test('an official client may call many times over one connection', async (t) =
     asked,
   )
 })
+
+t.test('every revision that discovery names can be spoken', async (t) => {
+  const gateway = await startGateway(t)
+  const { token } = await gateway.member()
+  const response = await fetch(`${gateway.url}/v1/mcp`, { headers: { authorization: `Bearer ${token}` } })
+  const [newest, ...older] = ((await response.json()) as Discovery).protocolVersions
+  const discover = { jsonrpc: '2.0', id: 1, method: 'server/discover', params: { _meta: modern } }
+  const found = await messageOf(await post(gateway, token, discover))
+  t.match(found.result, { supportedVersions: [newest], capabilities: { tools: {} } })
+  for (const version of older) {
+    const params = { protocolVersion: version, capabilities: {}, clientInfo: { name: 'test', version: '1' } }
+    const initialize = { jsonrpc: '2.0', id: 1, method: 'initialize', params }
+    const answer = await post(gateway, token, initialize, { legacy: true, headers: { 'mcp-protocol-version': version } })
+    t.match((await messageOf(answer)).result, { protocolVersion: version, serverInfo: { name: 'svc' } }, version)
+  }
+})
+
+t.test('a key of idempotency charges one search once, through whichever of its doors', async (t) => {
+  const gateway = await startGateway(t)
+  const { token, id } = await gateway.member()
+  const headers = { 'idempotency-key': 'once' }
+  t.ok((await messageOf(await post(gateway, token, call(1, { query: 'x' }), { headers }))).result?.structuredContent)
+  const again = await messageOf(await post(gateway, token, call(1, { query: 'x' }), { headers }))
+  t.match(again.result, { isError: true, _meta: { code: 'conflict', stage: 'quota' } })
+  const plain = await fetch(`${gateway.url}/v1/mcp/tools/call`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json', ...headers },
+    body: JSON.stringify({ name: 'web_search', arguments: { query: 'x' } }),
+  })
+  t.equal(plain.status, 409)
+  const other = await messageOf(await post(gateway, token, call(1, { query: 'another' }), { headers }))
+  t.match(other.result, { isError: true, _meta: { code: 'invalid_request' } })
+  await gateway.settled()
+  t.equal((await gateway.turns(id)).filter(({ credits }) => credits > 0).length, 1)
+})
+
+t.test('calls count against the turns at once', async (t) => {
+  const gateway = await startGateway(t, { plans: { max: { concurrency: 1 } } })
+  const { token } = await gateway.member()
+  gateway.demo.script(() => ({ hang: 'before_headers' }))
+  const leaving = new AbortController()
+  const asked = gateway.demo.next()
+  const first = post(gateway, token, call(1, { query: 'x' }), { signal: leaving.signal })
+  await asked
+  const { result } = await messageOf(await post(gateway, token, call(2, { query: 'x' })))
+  t.match(result, { isError: true, _meta: { code: 'rate_limited', stage: 'rate_limit' } })
+  leaving.abort()
+  await t.rejects(first)
+})

@@ -107,7 +107,9 @@ async function callTool(
     documentAnswer(await calls.search.find(x, wire))
   const outcome = await chain.run(turn, find, client, services)
   if (outcome.kind === 'failed') return failureResult(turn, outcome.failure)
-  return documentResult(client.body ?? '{}')
+  // Whoever asked has gone; what is thrown here reaches nobody.
+  if (client.body === null) throw new Error('the client left')
+  return documentResult(client.body)
 }
 
 function parse(raw: Buffer): Record<string, unknown> {

@@ -27,7 +27,9 @@ export class RateLimiter {
   take(subject: string, perMinute: number, now: number): RateDecision {
     this.#sweep(now)
     const interval = minuteMs / perMinute
-    const arrival = Math.max(this.#arrival.get(subject) ?? 0, now)
+    const known = this.#arrival.get(subject) ?? 0
+    // Nobody can be ahead by more than a minute's worth; who seems to be was seen before the clock was set back.
+    const arrival = known > now + minuteMs ? now : Math.max(known, now)
     const next = arrival + interval
     const over = next - now - minuteMs
     // A whole interval's rounding error must not cost a member a request.

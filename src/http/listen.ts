@@ -48,7 +48,7 @@ export async function listen(app: Koa, config: GatewayConfig): Promise<Listener>
   )
   // No request outlives its turn's total time; a client that never takes its answer does not hold a socket for ever.
   server.setTimeout(config.timeouts.totalMs + config.timeouts.slowReaderMs)
-  if ('maxConnections' in server) server.maxConnections = config.limits.connections
+  server.maxConnections = config.limits.connections
   await new Promise<void>((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) => reject(new ConfigError(whyNot(error, host, port))))
     server.listen({ host, port }, resolve)

@@ -280,7 +280,12 @@ export class Attempt<Result> implements Dispatcher.DispatchHandler {
         this.#controller?.resume()
         if (this.#whole) this.#finish()
       },
-      (error: unknown) => this.fail(error instanceof Error ? error : new Error(String(error))),
+      (error: unknown) => {
+        // The upstream may have said its last word meanwhile; that is no answer any more.
+        this.#phase = 'over'
+        this.#controller?.abort(new Error('refused at the head'))
+        this.#reject(error)
+      },
     )
   }
 

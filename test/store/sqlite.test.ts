@@ -1,13 +1,8 @@
+import { join } from 'node:path'
 import t from 'tap'
-import { openSqliteStore } from '../../src/store/sqlite/open.ts'
 import { storeContract } from './contract.ts'
+import { folderOf, openAt } from './sqlite/support.ts'
 
-storeContract(t, async (t) => {
-  const store = await openSqliteStore({
-    file: ':memory:',
-    process: { id: 'test', pid: process.pid },
-    clock: { now: () => Date.UTC(2026, 4, 13, 12) },
-  })
-  t.teardown(() => store.close())
-  return store
-})
+t.setTimeout(115_000)
+
+storeContract(t, (t) => openAt(t, join(folderOf(t), 'store.db')))

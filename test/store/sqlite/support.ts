@@ -1,7 +1,7 @@
 /** Files, stores and other processes for the tests of this folder. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -10,8 +10,11 @@ import type { Test } from 'tap'
 import { openSqliteStore, type SqliteOptions, type SqliteStore } from '../../../src/store/sqlite/open.ts'
 import { noon } from '../contract.ts'
 
+/** In memory where the system has such a place: the tests wait for thousands of commits, and none of them cuts the power for real. */
+const place = existsSync('/dev/shm') ? '/dev/shm' : tmpdir()
+
 export function folderOf(t: Test): string {
-  const folder = mkdtempSync(join(tmpdir(), 'svc-gateway-test-'))
+  const folder = mkdtempSync(join(place, 'svc-gateway-test-'))
   t.teardown(() => rmSync(folder, { recursive: true, force: true }))
   return folder
 }

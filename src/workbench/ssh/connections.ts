@@ -48,7 +48,7 @@ const CONNECTING_MS = 250
 const CONNECTED_MS = 2_000
 /** How long a file session that nobody uses is kept. */
 const IDLE_MS = 1_000
-const DEAD_LOOKS = 8
+const DEAD_LOOKS = 6
 
 /**
  * The user's own ssh, in a pane: configuration, agents, jump hosts, passwords and host-key questions are its business. What
@@ -245,7 +245,7 @@ export class SshConnections {
     await this.#look(connection).catch(() => undefined)
     const { state } = connection.ssh
     if (connection.stopped || state === 'failed' || state === 'closed') return
-    this.#follow(connection, state === 'connecting' ? CONNECTING_MS : CONNECTED_MS)
+    this.#follow(connection, state === 'connecting' || connection.deadLooks > 0 ? CONNECTING_MS : CONNECTED_MS)
   }
 
   async #look(connection: Connection): Promise<void> {
@@ -258,7 +258,7 @@ export class SshConnections {
       return
     }
     if (pane.dead) {
-      // What it ended with is known a moment later than that it ended.
+      // What it ended with is known a moment later than that it ended; now and then tmux never learns it.
       connection.deadLooks += 1
       if (pane.exit !== null || connection.deadLooks > DEAD_LOOKS) await this.#over(connection, pane)
       return

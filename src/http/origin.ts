@@ -40,22 +40,6 @@ export function isLoopbackName(hostname: string): boolean {
   return hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d{1,3}){3}$/.test(hostname)
 }
 
-/**
- * An own path to go to, from what a stranger may have written into a link; null when it leads anywhere else. Judged by the same parser
- * that browsers use, because every rule of thumb about slashes has been got round.
- */
-export function ownPath(text: string): string | null {
-  if (!text.startsWith('/') || text.length > 512) return null
-  // eslint-disable-next-line no-control-regex
-  if (/[\u0000-\u0020\u007f\\]/.test(text)) return null
-  const base = 'https://own.invalid'
-  if (!URL.canParse(text, base)) return null
-  const url = new URL(text, base)
-  const path = url.pathname + url.search + url.hash
-  // `/.//elsewhere` comes out as a path that would lead elsewhere the next time it is read.
-  return url.origin === base && !path.startsWith('//') ? path : null
-}
-
 function originOf(address: string): string | null {
   return URL.canParse(address) ? new URL(address).origin : null
 }

@@ -27,7 +27,7 @@ export function auditIn({ read, write }: Database): Audit {
     async sweep(at, limit) {
       const [result] = await write
         .deleteFrom('audit')
-        .where('id', 'in', (old) => old.selectFrom('audit').select('id').where('at', '<', at).orderBy('id').limit(limit))
+        .where('id', 'in', (old) => old.selectFrom('audit').select('id').where('at', '<', at).orderBy('at').limit(limit))
         .execute()
       return Number(result?.numDeletedRows ?? 0n)
     },

@@ -9,7 +9,8 @@ import { providerLoginLifeMs } from '../../../membership/identity.ts'
 import type { ProviderClaims } from '../../../membership/sign-in-desk.ts'
 import type { Services } from '../../../services.ts'
 import type { House } from '../../app.ts'
-import { isLoopbackName, ownPath } from '../../origin.ts'
+import { returnPath } from '../../../pages/return-path.ts'
+import { isLoopbackName } from '../../origin.ts'
 import { giveWord, takeWord, wordOf } from './cookies.ts'
 import { mount } from './mount.ts'
 import { admit } from './sign-in.ts'
@@ -40,7 +41,6 @@ export function providerRoutes(router: Router, { services }: House): void {
   mount(router, 'get', '/auth/oauth/:provider/start', async (ctx) => {
     const { id, provider } = providerOf(ctx, known)
     await membership.allowances.take('provider-by-network', visitorOf(ctx, services).network, clock.now())
-    const next = typeof ctx.query['next'] === 'string' ? ownPath(ctx.query['next']) : null
     const invite = typeof ctx.query['invite'] === 'string' ? ctx.query['invite'].slice(0, 64) : null
     let client: oidc.Configuration
     try {
@@ -58,7 +58,7 @@ export function providerRoutes(router: Router, { services }: House): void {
       provider: id,
       nonce,
       verifier,
-      next: next ?? afterwards,
+      next: returnPath(ctx.query['next'], afterwards),
       invite,
       expiresAt: clock.now() + providerLoginLifeMs,
     })

@@ -244,3 +244,41 @@ t.test('a key tells when it was last used, soon after', async (t) => {
   t.ok(Math.abs(Date.parse(used.last_used_at) - Date.now()) < 60_000)
   t.equal(unused.last_used_at, null)
 })
+
+t.test('malformed tokens never reach the store, and well-formed unknown ones once', async (t) => {
+  const gateway = await startGateway(t)
+  const { store } = gateway.services
+  let looks = 0
+  for (const repository of [store.keys, store.sessions]) {
+    const find = repository.findByHash.bind(repository)
+    Object.assign(repository, { findByHash: (hash: Uint8Array) => ((looks += 1), find(hash)) })
+  }
+  const malformed = [
+    "' or '1'='1",
+    '%',
+    '_'.repeat(42),
+    'svc_live_',
+    `svc_live_${'A'.repeat(38)}`,
+    `svc_live_${'A'.repeat(37)}`,
+    `svc_sess_${'x'.repeat(42)}`,
+    `svc_sess_${'x'.repeat(44)}`,
+    `svc_sess_${'.'.repeat(43)}`,
+    'x'.repeat(8_000),
+    'null',
+    'undefined',
+    '../../etc/passwd',
+    '${jndi:ldap://x}',
+    '\u00e9\u00e8',
+    'eyJhbGciOiJub25lIn0.eyJzdWIiOiJhIn0.',
+  ]
+  for (const token of malformed) {
+    const bearer = await new Browser(gateway, {}).get('usage', { authorization: `Bearer ${token}` })
+    t.match(bearer, { status: 401, body: { code: 'sign_in_required' } }, `bearer ${token.slice(0, 30)}`)
+    const cookie = await new Browser(gateway).get('usage', { cookie: `svc_membership_session=${token}` })
+    t.match(cookie, { status: 401, body: { code: 'sign_in_required' } }, `cookie ${token.slice(0, 30)}`)
+    t.equal((await gateway.chat(token)).status, 401)
+  }
+  t.equal(looks, 0)
+  for (let i = 0; i < 5; i++) await gateway.chat(`svc_sess_${'x'.repeat(43)}`)
+  t.equal(looks, 1, 'an unknown one is remembered as such')
+})

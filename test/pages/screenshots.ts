@@ -182,6 +182,6 @@ async function shoot(page: Page, file: string, tallest: number): Promise<void> {
   await page.setViewportSize({ width, height })
   await page.mouse.move(0, 0)
   const session = await page.context().newCDPSession(page)
-  const { data } = await session.send('Page.captureScreenshot', { format: 'webp', quality: 60 })
+  const { data } = await session.send('Page.captureScreenshot', { format: 'webp', quality: 50 })
   writeFileSync(join(folder, file), Buffer.from(data, 'base64'))
 }

@@ -52,8 +52,6 @@ export const en = {
     perYear: 'a year',
     times: '{count}× Pro',
     includes: 'Included, each day',
-    fastPool: 'Fast models',
-    premiumPool: 'Premium models',
     aboutTokens: '≈ {count} tokens',
     rpm: '{count} requests a minute',
     concurrency: '{count} turns at once',

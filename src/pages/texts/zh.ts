@@ -47,8 +47,6 @@ export const zh: Texts = {
     perYear: '每年',
     times: 'Pro 的 {count} 倍',
     includes: '每日包含',
-    fastPool: '快速模型',
-    premiumPool: '高级模型',
     aboutTokens: '约 {count} 个 token',
     rpm: '每分钟 {count} 次请求',
     concurrency: '同时进行 {count} 个请求',

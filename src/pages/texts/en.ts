@@ -31,7 +31,7 @@ export const en = {
     terminalLabel: 'A request with curl, and its answer',
     terminalAsk: 'Say hello in five words.',
     terminalAnswer: 'Hello there, nice meeting you.',
-    terminalNote: 'Works with every OpenAI SDK',
+    terminalNote: 'Works with the OpenAI SDKs',
     points: [
       {
         title: 'A failed turn is free',

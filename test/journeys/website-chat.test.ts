@@ -39,6 +39,8 @@ function journeys(browser: Browser): void {
     t.equal(await page.locator('.mine').count(), 1, 'the conversation is kept over a reload')
     await page.goto('/account')
     await page.getByRole('row', { name: /charged/ }).waitFor()
+    await page.getByRole('img', { name: /Credits by day/ }).waitFor()
+    t.ok(await page.locator('.chart-premium').count(), 'and the day has its bar')
     t.same(problems, [])
   })
 

@@ -68,6 +68,9 @@ const attacks = [
   '[click](vbscript:window.hit=1)',
   '<javascript:window.hit=1>',
   '![x](https://evil.example/pixel.png)',
+  '![x](https://evil.example/v1/images/a.png)',
+  '![x](https://evil.example@127.0.0.1/v1/images/a.png)',
+  '![x](http://127.0.0.1:1/v1/images/a.png)',
   '![x](data:image/svg+xml,<svg onload=window.hit=1>)',
   '![x](//evil.example/pixel.png)',
   '![" onerror="window.hit=1](https://evil.example/a.png)',
@@ -133,6 +136,8 @@ function promises(browser: Browser): void {
       )
       for (const address of addresses) t.match(address, /^(https?:\/\/|mailto:)/, `${attack} leads to ${address}`)
     }
+    const ownButNoPicture = await render(`![x](${gateway.url}/api/membership/auth/sign-out)`)
+    t.notOk(ownButNoPicture.tags.includes('img'), 'not even our own addresses are fetched, but for pictures')
     t.equal(await page.evaluate('window.hit'), undefined)
     t.same(problems, [])
   })

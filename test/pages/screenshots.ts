@@ -70,7 +70,7 @@ try {
       await page.waitForFunction('document.querySelectorAll("[aria-busy=true]").length === 0')
       if (name === 'chat') await converse(page)
       if (name === 'device') await page.locator('.user-code').waitFor()
-      await shoot(page, `${name}-${width}-${colorScheme}.webp`, name === 'chat' ? height : 1500)
+      await shoot(page, `${name}-${width}-${colorScheme}.webp`, name === 'chat' ? height : 1400)
       await context.close()
     }
   }
@@ -182,6 +182,6 @@ async function shoot(page: Page, file: string, tallest: number): Promise<void> {
   await page.setViewportSize({ width, height })
   await page.mouse.move(0, 0)
   const session = await page.context().newCDPSession(page)
-  const { data } = await session.send('Page.captureScreenshot', { format: 'webp', quality: 60 })
+  const { data } = await session.send('Page.captureScreenshot', { format: 'webp', quality: 45 })
   writeFileSync(join(folder, file), Buffer.from(data, 'base64'))
 }

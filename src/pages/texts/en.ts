@@ -31,7 +31,7 @@ export const en = {
     terminalLabel: 'A request with curl, and its answer',
     terminalAsk: 'Say hello in five words.',
     terminalAnswer: 'Hello there, nice meeting you.',
-    terminalNote: 'Works with every OpenAI SDK',
+    terminalNote: 'Works with the OpenAI SDKs',
     points: [
       {
         title: 'A failed turn is free',
@@ -52,8 +52,6 @@ export const en = {
     perYear: 'a year',
     times: '{count}× Pro',
     includes: 'Included, each day',
-    fastPool: 'Fast models',
-    premiumPool: 'Premium models',
     aboutTokens: '≈ {count} tokens',
     rpm: '{count} requests a minute',
     concurrency: '{count} turns at once',

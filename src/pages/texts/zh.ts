@@ -32,7 +32,7 @@ export const zh: Texts = {
     terminalLabel: '用 curl 发出的一次请求及其回答',
     terminalAsk: '用五个字打个招呼。',
     terminalAnswer: '很高兴见你。',
-    terminalNote: '所有 OpenAI SDK 均可直接使用',
+    terminalNote: 'OpenAI 官方 SDK 可直接使用',
     points: [
       { title: '失败不计费', text: '每次请求先预留额度，结束后再结算。模型出错时，预留的额度原数退回，并在错误信息里写明。' },
       {
@@ -47,8 +47,6 @@ export const zh: Texts = {
     perYear: '每年',
     times: 'Pro 的 {count} 倍',
     includes: '每日包含',
-    fastPool: '快速模型',
-    premiumPool: '高级模型',
     aboutTokens: '约 {count} 个 token',
     rpm: '每分钟 {count} 次请求',
     concurrency: '同时进行 {count} 个请求',

@@ -116,11 +116,9 @@ function offerBlock({ price, plan }: Offer, scene: Scene): Html {
       <span>${every}</span>
       ${price.multiplier !== null && price.multiplier > 1 && html`<em>${fill(t.home.times, { count: price.multiplier })}</em>`}
     </p>
+    <p class="included">${t.home.includes}</p>
     <dl class="pairs">
-      <dt>${t.home.includes}</dt>
-      <dd></dd>
-      ${poolPair(t.home.fastPool, 'fast', plan.pools.fast, scene)}
-      ${poolPair(t.home.premiumPool, 'premium', plan.pools.premium, scene)}
+      ${poolPair(t.home.light, 'fast', plan.pools.fast, scene)} ${poolPair(t.home.flagship, 'premium', plan.pools.premium, scene)}
     </dl>
   </div>`
 }

@@ -21,7 +21,7 @@ export const run: Run = async (context, _args, options) => {
 function toText(context: Context, usage: Fields): string {
   const pools = list(usage['pools']).map(record)
   const boosts = list(usage['boosts']).map(record)
-  const plan = terminalLine(string(usage['plan']) ?? string(record(usage['plan'])['name']) ?? '')
+  const plan = terminalLine(string(usage['plan_name']) ?? string(usage['plan']) ?? '')
   const table = toTable(pools, [
     {
       heading: context.say({ en: 'POOL', zh: '额度' }),

@@ -63,6 +63,7 @@ t.test('plans need no credential and send none', async (t) => {
 t.test('usage shows the pools and the packs; a key is not sent where no key opens the door', async (t) => {
   const usage = {
     plan: 'free',
+    plan_name: 'Free',
     pools: [{ tier: 'fast', window: 'day', limit: 100, used: 50, reserved: 0, remaining: 50, resets_at: '2027-01-01T00:00:00Z' }],
     turns: [
       {
@@ -82,10 +83,10 @@ t.test('usage shows the pools and the packs; a key is not sent where no key open
   t.teardown(() => server.close())
   const home = t.testdir()
   const { stdout } = await svc(['usage'], { home, site: server.origin, env: { ...token, TZ: 'UTC' } })
-  t.match(stdout, 'Plan: free\n')
+  t.match(stdout, 'Plan: Free\n')
   t.match(stdout, /fast day +\[##########\.{10}\] +50 +100 +50 +2027-01-01 00:00/)
   t.match(stdout, 'checkin fast: 12.5 of 20, until 2027-01-02 00:00')
-  t.match((await svc(['usage'], { home, site: server.origin, env: { ...token, TZ: 'UTC', SVC_LANG: 'zh' } })).stdout, '套餐:free')
+  t.match((await svc(['usage'], { home, site: server.origin, env: { ...token, TZ: 'UTC', SVC_LANG: 'zh' } })).stdout, '套餐:Free')
   const turns = await svc(['usage', '--turns'], { home, site: server.origin, env: { ...token, TZ: 'UTC' } })
   t.match(turns.stdout, /^2027-01-01 00:00 +svc-2\.1 +refunded +12 +0 +0 +upstream_error +mbr_1$/m)
   const refused = await svc(['usage'], { home, site: server.origin, env: key })

@@ -24,7 +24,6 @@ t.test('an unknown route gets the envelope; under /v1 it is told what there is',
     t.match(envelope.message, /POST \/v1\/chat\/completions.*GET \/v1\/models/, path)
   }
   for (const path of [
-    '/',
     '/v2/chat/completions',
     '/api/membership/nothing',
     '/.well-known/oauth-authorization-server',

@@ -40,7 +40,7 @@ function journeys(browser: Browser): void {
     await page.goto('/account')
     await page.getByRole('row', { name: /charged/ }).waitFor()
     await page.getByRole('img', { name: /Credits by day/ }).waitFor()
-    t.ok(await page.locator('.chart-premium').count(), 'and the day has its bar')
+    t.ok(await page.locator('rect.chart-fast').count(), 'and the day has its bar')
     t.same(problems, [])
   })
 

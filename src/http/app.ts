@@ -32,36 +32,39 @@ export function createApp(house: House): Koa {
   const app = new Koa()
   // The door answers every failure; Koa's own printing would put stack traces where only the log belongs.
   app.silent = true
-  const router = new Router({ strict: true })
-  operationRoutes(router, house)
-  chatRoutes(router, house)
-  modelRoutes(router, house)
-  mcpRoutes(router, house)
-  imageRoutes(router, house)
-  planRoutes(router, house)
+  // Two tables, the API's first: a router tries its routes one by one, and a turn must not try the website's.
+  const api = new Router({ strict: true })
+  chatRoutes(api, house)
+  modelRoutes(api, house)
+  mcpRoutes(api, house)
+  imageRoutes(api, house)
+  operationRoutes(api, house)
+  const site = new Router({ strict: true })
   const assets = loadAssets()
-  assetRoutes(router, assets)
-  pageRoutes(router, house, assets)
+  planRoutes(site, house)
+  membershipRoutes(site, house)
+  assetRoutes(site, assets)
+  pageRoutes(site, house, assets)
   app.use(commonHeaders(house.services))
-  membershipRoutes(router, house)
   app.use(door(house.services))
   app.use(cors())
-  app.use(router.routes())
+  app.use(api.routes())
+  app.use(site.routes())
   app.use(missingPage(house, assets))
-  app.use(refuseUnknown(router))
+  app.use(refuseUnknown([...api.stack, ...site.stack]))
   return app
 }
 
 /** A path that is known under another method is 405; an unknown one under `/v1` is told what there is. */
-function refuseUnknown(router: Router): Koa.Middleware {
+function refuseUnknown(stack: Router['stack']): Koa.Middleware {
   return (ctx) => {
-    const methods = new Set(router.stack.filter((layer) => layer.match(ctx.path)).flatMap((layer) => layer.methods))
+    const methods = new Set(stack.filter((layer) => layer.match(ctx.path)).flatMap((layer) => layer.methods))
     if (methods.size > 0) {
       const allow = [...methods].join(', ')
       throw new GatewayError('method_not_allowed', { headers: { allow } })
     }
     if (!ctx.path.startsWith('/v1/')) throw new GatewayError('not_found')
-    const supported = router.stack
+    const supported = stack
       .filter(({ path }) => String(path).startsWith('/v1/'))
       .map(({ methods: [method], path }) => `${method === 'HEAD' ? 'GET' : method} ${String(path)}`)
     const list = [...new Set(supported)].join(', ')

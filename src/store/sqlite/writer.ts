@@ -219,8 +219,7 @@ export class Writer {
     const extension = import.meta.url.slice(import.meta.url.lastIndexOf('.'))
     const worker = new Worker(new URL(`./writer-thread${extension}`, import.meta.url), {
       workerData: this.#options,
-      // Most of what a batch makes is garbage a moment later; with room it dies young.
-      resourceLimits: { maxOldGenerationSizeMb: heapLimitMb, maxYoungGenerationSizeMb: 64 },
+      resourceLimits: { maxOldGenerationSizeMb: heapLimitMb },
     })
     worker.on('message', (reply: Reply) => this.#arrived(reply))
     worker.on('error', (error: unknown) => this.#died(worker, error instanceof Error ? error : new Error(String(error))))

@@ -67,7 +67,8 @@ try {
       if (signedIn) await context.addCookies(cookies)
       const page = await context.newPage()
       await page.goto(name === 'device' ? (await startDevice()).verification_uri_complete : path)
-      await page.waitForFunction('document.querySelectorAll("[aria-busy=true]").length === 0')
+      // A locator, not a function: a page under our content policy may not be asked to evaluate text again and again.
+      await page.locator('[aria-busy=true]').first().waitFor({ state: 'detached' })
       if (name === 'chat') await converse(page)
       if (name === 'device') await page.locator('.user-code').waitFor()
       await shoot(page, `${name}-${width}-${colorScheme}.webp`, name === 'chat' ? height : 1400)

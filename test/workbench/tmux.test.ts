@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import t from 'tap'
 import type { WorkbenchEvent } from '../../src/workbench/protocol.ts'
-import { tmuxArguments } from '../../src/workbench/tmux/engine.ts'
+import { TmuxEngine, tmuxArguments } from '../../src/workbench/tmux/engine.ts'
 import { requireProgram } from '../support/real-parts.ts'
 import { startBench, until } from './support/bench.ts'
 import { attachUser } from './support/user.ts'
@@ -37,6 +37,29 @@ t.test('workspaces and panes are made, listed, typed into, read and closed', asy
   t.equal((await client.call('pane.list', { workspaceId: workspace.id })).panes.length, 1)
   await client.call('workspace.close', { id: workspace.id })
   t.equal((await client.call('workspace.list', {})).workspaces.length, 1)
+})
+
+t.test('what every program ended with is known, however soon it ended', async (t) => {
+  if (!requireProgram(t, 'tmux')) return
+  const { dir, settings } = await startBench(t)
+  const { env, home, socketPath, runDir } = settings
+  let ids = 0
+  const newId = (prefix: string): string => `${prefix}_${(ids += 1)}`
+  const engine = new TmuxEngine('tmux', { env, home, socketPath, runDir, newId })
+  t.teardown(() => engine.close(true))
+  const wish = { title: 'ends', cwd: dir, env: {}, argv: ['sh', '-c', 'sleep 0.03; exit 7'] }
+  const exits = new Set<number>()
+  // One after the other: the end of another child would bring the news of this one's.
+  for (let count = 0; count < 40; count += 1) {
+    const { paneId } = await engine.createWorkspace(wish)
+    exits.add(
+      await until('it has ended and said how', async () => {
+        const panes = (await engine.list()).flatMap((workspace) => workspace.panes)
+        return panes.find((pane) => pane.id === paneId)?.exit ?? false
+      }),
+    )
+  }
+  t.strictSame(exits, new Set([7]))
 })
 
 t.test('a title comes back equal and runs nothing, whatever is in it', async (t) => {

@@ -258,7 +258,7 @@ export class SshConnections {
       return
     }
     if (pane.dead) {
-      // What it ended with is known a moment later than that it ended; now and then tmux never learns it.
+      // What it ended with is known a look or two later than that it ended. It is not waited for without end.
       connection.deadLooks += 1
       if (pane.exit !== null || connection.deadLooks > DEAD_LOOKS) await this.#over(connection, pane)
       return

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { WorkbenchError, type Focus, type Pane } from '../protocol.ts'
+import { WorkbenchError, type Focus } from '../protocol.ts'
 import type {
   Client,
   Direction,
@@ -16,6 +16,7 @@ import type {
 import { tmuxConfiguration } from './configuration.ts'
 import { ControlClient, TmuxError, type TmuxCommand } from './control.ts'
 import { tmuxFocus } from './focus.ts'
+import { listRows, toWorkspaces, type Row } from './rows.ts'
 import { label, literal } from './text.ts'
 
 const run = promisify(execFile)
@@ -72,7 +73,6 @@ export class TmuxEngine implements TerminalEngine {
     this.#options = options
     this.#tmux = tmuxArguments(options.runDir)
     this.attach = [...this.#tmux, 'attach-session', '-t', `=${SESSION}`]
-    // Starts each record of a listing: a path that holds a line end cannot pass for another record without knowing it.
     this.#mark = options.newId('rec')
   }
 
@@ -354,15 +354,8 @@ export class TmuxEngine implements TerminalEngine {
     return { SVC_SOCKET: this.#options.socketPath, SVC_WORKSPACE_ID: workspaceId, SVC_PANE_ID: paneId, TERM_PROGRAM: 'svc' }
   }
 
-  async #rows(client: ControlClient): Promise<Row[]> {
-    const format = FIELDS.map((field) => `#{${field}}`).join('\t')
-    const [lines = []] = await client.run(['list-panes', '-s', '-t', `=${SESSION}:`, '-F', `${this.#mark}\t${format}`])
-    const records: string[] = []
-    for (const line of lines) {
-      if (line.startsWith(`${this.#mark}\t`)) records.push(line.slice(this.#mark.length + 1))
-      else if (records.length > 0) records.push(`${records.pop()}\n${line}`)
-    }
-    return records.map(toRow)
+  #rows(client: ControlClient): Promise<Row[]> {
+    return listRows(client, `=${SESSION}:`, this.#mark)
   }
 
   /** Gives ids to what the user made with tmux's own keys. Answers whether there was any. */
@@ -409,112 +402,6 @@ export class TmuxEngine implements TerminalEngine {
 
 const FOCUS_NOTICES = new Set(['%session-window-changed', '%window-pane-changed'])
 const LAYOUT_NOTICES = new Set(['%window-add', '%window-close', '%unlinked-window-close', '%window-renamed', '%layout-change'])
-
-/** `pane_current_path` and `pane_title` come last: what programs choose themselves cannot shift the other fields. */
-const FIELDS = [
-  'window_id',
-  '@svc_ws',
-  'window_index',
-  'window_active',
-  'window_zoomed_flag',
-  '@svc_title',
-  '@svc_named',
-  '@svc_kept',
-  'pane_id',
-  'pane_pid',
-  '@svc_pane',
-  'pane_index',
-  'pane_active',
-  'pane_width',
-  'pane_height',
-  'pane_dead',
-  'pane_dead_status',
-  'pane_dead_signal',
-  'pane_in_mode',
-  'pane_current_command',
-  's|\t| |:window_name',
-  's|\t| |:pane_start_path',
-  's|\t| |:pane_current_path',
-  'pane_title',
-] as const
-
-interface Row {
-  readonly windowId: string
-  readonly workspaceId: string
-  readonly windowIndex: number
-  readonly shown: boolean
-  readonly zoomed: boolean
-  readonly title: string
-  readonly kept: string
-  readonly tmuxPane: string
-  readonly pid: number
-  readonly paneId: string
-  readonly paneIndex: number
-  readonly active: boolean
-  readonly cols: number
-  readonly rows: number
-  readonly dead: boolean
-  readonly exit: number | null
-  readonly inMode: boolean
-  readonly command: string
-  readonly cwd: string
-  readonly paneTitle: string
-}
-
-function toRow(record: string): Row {
-  const fields = record.split('\t')
-  const field = (name: (typeof FIELDS)[number]): string => fields[FIELDS.indexOf(name)] ?? ''
-  const windowName = field('s|\t| |:window_name')
-  // A name that is not the one given here was typed by the user into tmux: it is the title now.
-  const renamed = field('@svc_named') !== windowName
-  return {
-    windowId: field('window_id'),
-    workspaceId: field('@svc_ws'),
-    windowIndex: Number(field('window_index')),
-    shown: field('window_active') === '1',
-    zoomed: field('window_zoomed_flag') === '1',
-    title: renamed ? windowName : decodeURIComponent(field('@svc_title')),
-    kept: decodeURIComponent(field('@svc_kept')),
-    tmuxPane: field('pane_id'),
-    pid: Number(field('pane_pid')),
-    paneId: field('@svc_pane'),
-    paneIndex: Number(field('pane_index')),
-    active: field('pane_active') === '1',
-    cols: Number(field('pane_width')),
-    rows: Number(field('pane_height')),
-    dead: field('pane_dead') === '1',
-    exit: exitOf(field('pane_dead_status'), field('pane_dead_signal')),
-    inMode: field('pane_in_mode') !== '0',
-    command: field('pane_current_command'),
-    // A shell that has not begun yet is nowhere; it will be where it was sent.
-    cwd: field('s|\t| |:pane_current_path') || field('s|\t| |:pane_start_path'),
-    paneTitle: fields.slice(FIELDS.indexOf('pane_title')).join(' '),
-  }
-}
-
-/** As shells count: a signal is 128 and its number. Neither is there for a moment after the end. */
-function exitOf(status: string, signal: string): number | null {
-  if (status !== '') return Number(status)
-  return signal === '' ? null : 128 + Number(signal)
-}
-
-function toWorkspaces(rows: readonly Row[]): WorkspaceState[] {
-  const windows = Map.groupBy(
-    rows.filter((row) => row.workspaceId !== '' && row.paneId !== ''),
-    (row) => row.workspaceId,
-  )
-  return [...windows.values()].flatMap((panes, index) => {
-    const [first] = panes
-    if (!first) return []
-    const { workspaceId: id, title, shown: focused, kept, zoomed } = first
-    return [{ id, index: index + 1, title, focused, kept, zoomed, panes: panes.map(toPane) }]
-  })
-}
-
-function toPane(row: Row): Pane {
-  const { paneId: id, workspaceId, paneIndex: index, paneTitle: title, command, cwd, cols, rows, dead, exit } = row
-  return { id, workspaceId, index, title, command, cwd, cols, rows, focused: row.shown && row.active, dead, exit }
-}
 
 function naming(target: string, workspaceId: string, paneId: string, wish: NewWorkspace): TmuxCommand[] {
   return [

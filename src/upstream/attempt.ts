@@ -8,6 +8,7 @@ import type { Clock } from '../services.ts'
 import { completionOf } from './completion.ts'
 import { UpstreamFailure } from './failure.ts'
 import type { UpstreamFacts } from './failure.ts'
+import type { Placed } from './running.ts'
 import { StreamReader } from './stream-reader.ts'
 import type { Upstream } from './upstreams.ts'
 
@@ -49,7 +50,8 @@ const lingerMs = 5_000
 /** Where the call stands. `over` is final: whatever comes after it is ignored. */
 type Phase = 'sending' | 'refused' | 'collecting' | 'streaming' | 'over'
 
-export class Attempt<Result> implements Dispatcher.DispatchHandler {
+export class Attempt<Result> implements Dispatcher.DispatchHandler, Placed {
+  place = -1
   /** Resolves with the answer, or rejects with `UpstreamFailure` or `ClientLeft`. */
   readonly answer: Promise<Result>
   readonly #options: AttemptOptions<Result>

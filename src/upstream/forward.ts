@@ -19,6 +19,7 @@ import { Attempt, chatReading } from './attempt.ts'
 import type { Reading } from './attempt.ts'
 import { documentOf } from './completion.ts'
 import { countsAgainstBreaker, isRefusedWhole, UpstreamFailure } from './failure.ts'
+import { Running } from './running.ts'
 import type { Upstreams } from './upstreams.ts'
 
 export interface ForwardOptions {
@@ -35,7 +36,7 @@ const sweepEveryMs = 100
 export class Forwarder {
   readonly #options: ForwardOptions
   readonly #proxy: ProxyServer
-  readonly #running = new Set<Pick<Attempt<unknown>, 'fail' | 'tick'>>()
+  readonly #running = new Running<Pick<Attempt<unknown>, 'fail' | 'tick' | 'place'>>()
   readonly #addresses = new Map<string, URL>()
   #sweep: NodeJS.Timeout | undefined
 
@@ -102,7 +103,7 @@ export class Forwarder {
 
   /** Ends every running call with this failure, at once: the drain time is over. */
   abortAll(reason: Error): void {
-    for (const attempt of this.#running) attempt.fail(reason)
+    this.#running.each((attempt) => attempt.fail(reason))
   }
 
   close(): void {
@@ -144,7 +145,7 @@ export class Forwarder {
       )
       return await attempt.answer
     } finally {
-      this.#running.delete(attempt)
+      this.#running.remove(attempt)
       if (this.#running.size === 0) {
         clearInterval(this.#sweep)
         this.#sweep = undefined
@@ -164,7 +165,7 @@ export class Forwarder {
 
   #lookAtDeadlines(): void {
     const now = this.#options.clock.ticks()
-    for (const attempt of this.#running) attempt.tick(now)
+    this.#running.each((attempt) => attempt.tick(now))
   }
 }
 

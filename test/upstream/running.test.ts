@@ -1,10 +1,10 @@
-import fc from 'fast-check'
+import { array, assert, nat, property } from 'fast-check'
 import t from 'tap'
 import { Running } from '../../src/upstream/running.ts'
 
 t.test('whatever comes and goes, exactly those that have not left are visited, each once', async (t) => {
-  fc.assert(
-    fc.property(fc.array(fc.nat(20), { maxLength: 200 }), (steps) => {
+  assert(
+    property(array(nat(20), { maxLength: 200 }), (steps) => {
       const running = new Running<{ place: number }>()
       const model = new Set<{ place: number }>()
       for (const step of steps) {

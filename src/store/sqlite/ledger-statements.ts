@@ -7,6 +7,7 @@ import { entryHash } from '../entry-hash.ts'
 import type { EntryKind } from '../schema.ts'
 import type { Connection } from './connection.ts'
 import { type LedgerSql, type OpenPack, prepareLedgerSql, type TurnRow } from './ledger-sql.ts'
+import { HeldTurns } from './held-turns.ts'
 import { Presence } from './presence.ts'
 import type {
   CountResult,
@@ -27,6 +28,7 @@ import { Bucket, bucketIn, type Purse, Purses } from './purse.ts'
 export class LedgerStatements {
   readonly #sql: LedgerSql
   readonly #purses: Purses
+  readonly #held = new HeldTurns()
   readonly #presence: Presence
   readonly #owner: number
   /** Of the whole database: moved with each operation here, and read anew at each sweep for what other processes did. */
@@ -60,6 +62,11 @@ export class LedgerStatements {
     }
   }
 
+  /** Writes what the operations have left in memory. Before the transaction is committed, and before another's statement in it. */
+  flush(): void {
+    this.#purses.flush()
+  }
+
   /** The transaction in which operations were applied is committed. */
   committed(): void {
     this.#holdsOpen += this.#holdsMoved
@@ -69,6 +76,8 @@ export class LedgerStatements {
   /** It was undone, and with it all that the operations did. */
   undone(): void {
     this.#holdsMoved = 0
+    this.#purses.forget()
+    this.#held.forget()
   }
 
   leave(): void {
@@ -93,8 +102,7 @@ export class LedgerStatements {
     const shares = takeFromPacks(packs, want - fromPlan)
     const held = fromPlan + total(shares)
     if (held < floor) {
-      // A period has begun or the plan has changed: that stays true though the turn was refused.
-      if (purse.changed) this.#purses.save(purse)
+      // A period may have begun or the plan have changed: that stays true though the turn was refused.
       const inPacks = packs.reduce((sum, pack) => sum + pack.left + pack.reserved, 0)
       const lacking = buckets.filter((bucket) => bucket.get('granted') - bucket.covered + inPacks < floor)
       // Every window that lacks room has to begin anew before a turn like this one fits again.
@@ -104,6 +112,7 @@ export class LedgerStatements {
     for (const bucket of buckets) bucket.add('reserved', fromPlan)
     for (const [pack, credits] of shares) this.#sql.holdPack.run(credits, pack)
     const [dayId, weekId, monthId] = [day.get('id'), week.get('id'), month.get('id')]
+    const packsHeld = shares.length === 0 ? null : JSON.stringify(shares)
     const { lastInsertRowid } = this.#sql.insertTurn.run(
       purse.lastTurn,
       requestId,
@@ -115,7 +124,7 @@ export class LedgerStatements {
       at,
       held,
       fromPlan,
-      shares.length === 0 ? null : JSON.stringify(shares),
+      packsHeld,
       dayId,
       weekId,
       monthId,
@@ -128,14 +137,26 @@ export class LedgerStatements {
     const turn = Number(lastInsertRowid)
     purse.lastTurn = turn
     this.#enter(purse, 'hold', at, turn, fromPlan, 0, JSON.stringify([dayId, weekId, monthId, ...shares]))
-    this.#purses.save(purse)
+    this.#held.keep({
+      id: turn,
+      account,
+      pool,
+      state: 'held',
+      reserved_plan: fromPlan,
+      reserved_packs: packsHeld,
+      day_bucket: dayId,
+      week_bucket: weekId,
+      month_bucket: monthId,
+      credits: 0,
+      debt: 0,
+    })
     this.#holdsMoved += 1
     return ['held', turn, held]
   }
 
   #settle(op: SettleOp): EndingResult {
     const [, hold, at, credits, inputTokens, outputTokens, estimated, code, target, upstreamStatus] = op
-    const turn = this.#turn(hold)
+    const turn = this.#held.take(hold) ?? this.#turn(hold)
     if (turn.state !== 'held') return alreadyEnded(turn)
     const purse = this.#purses.open(turn.account, turn.pool)
     const buckets = this.#bucketsOf(turn, purse)
@@ -159,6 +180,21 @@ export class LedgerStatements {
     }
     const debt = left
 
+    const ended = this.#sql.endTurn.run(
+      'settled',
+      at,
+      credits,
+      debt,
+      inputTokens,
+      outputTokens,
+      estimated,
+      code,
+      target,
+      upstreamStatus,
+      hold,
+    )
+    // Ended by another process since it was held here; nothing has been moved yet.
+    if (ended.changes === 0) return alreadyEnded(this.#turn(hold))
     for (const bucket of buckets) {
       bucket.add('reserved', -turn.reserved_plan)
       bucket.add('settled', fromPlan + debt)
@@ -167,21 +203,20 @@ export class LedgerStatements {
     const shares = [...used].filter(([, share]) => share > 0)
     for (const [pack, share] of heldShares) this.#sql.settlePack.run(share, 0, pack)
     for (const [pack, share] of shares) this.#sql.settlePack.run(0, share, pack)
-    this.#sql.endTurn.run('settled', at, credits, debt, inputTokens, outputTokens, estimated, code, target, upstreamStatus, hold)
     this.#enter(purse, 'settle', at, hold, fromPlan, debt, shares.length === 0 ? null : JSON.stringify(shares))
-    this.#save(purse, buckets)
+    this.#saveAway(purse, buckets)
     this.#holdsMoved -= 1
     return ['ended', true, 'settled', credits, debt]
   }
 
   #refund([, hold, at, code, target, upstreamStatus]: RefundOp): EndingResult {
-    const turn = this.#turn(hold)
+    const turn = this.#held.take(hold) ?? this.#turn(hold)
     if (turn.state !== 'held') return alreadyEnded(turn)
-    this.#giveBack(turn, 'refunded', at, code, target, upstreamStatus)
+    if (!this.#giveBack(turn, 'refunded', at, code, target, upstreamStatus)) return alreadyEnded(this.#turn(hold))
     return ['ended', true, 'refunded', 0, 0]
   }
 
-  /** Everything returns to where it came from, however long ago that period ended. */
+  /** Everything returns to where it came from, however long ago that period ended. Nothing moves, and false, where it has ended. */
   #giveBack(
     turn: TurnRow,
     state: 'refunded' | 'expired',
@@ -189,15 +224,17 @@ export class LedgerStatements {
     code: string | null,
     target: string | null,
     upstreamStatus: number | null,
-  ): void {
+  ): boolean {
+    const ended = this.#sql.endTurn.run(state, at, 0, 0, 0, 0, 0, code, target, upstreamStatus, turn.id)
+    if (ended.changes === 0) return false
     const purse = this.#purses.open(turn.account, turn.pool)
     const buckets = this.#bucketsOf(turn, purse)
     for (const bucket of buckets) bucket.add('reserved', -turn.reserved_plan)
     for (const [pack, share] of toShares(turn.reserved_packs)) this.#sql.settlePack.run(share, 0, pack)
-    this.#sql.endTurn.run(state, at, 0, 0, 0, 0, 0, code, target, upstreamStatus, turn.id)
     this.#enter(purse, state === 'refunded' ? 'refund' : 'expire', at, turn.id, 0, 0, null)
-    this.#save(purse, buckets)
+    this.#saveAway(purse, buckets)
     this.#holdsMoved -= 1
+    return true
   }
 
   #expire([, at]: ExpireOp): CountResult {
@@ -208,8 +245,8 @@ export class LedgerStatements {
       const turn = this.#turn(id)
       // A dead process's hold may be overdue as well: it is in both lists.
       if (turn.state !== 'held') continue
-      this.#giveBack(turn, 'expired', at, null, null, null)
-      count += 1
+      this.#held.take(id)
+      if (this.#giveBack(turn, 'expired', at, null, null, null)) count += 1
     }
     for (const owner of dead) this.#presence.forget(owner)
     // What other processes began and ended since is in the table alone.
@@ -222,7 +259,6 @@ export class LedgerStatements {
     if (changes > 0) {
       const purse = this.#purses.open(account, pool)
       this.#enter(purse, 'grant', at, null, 0, 0, JSON.stringify([id, kind, pool, credits, expiresAt]))
-      this.#purses.save(purse)
     }
     const pack = this.#sql.pack.get(id)
     if (pack === undefined) throw new Error(`pack ${id} is gone`)
@@ -282,8 +318,8 @@ export class LedgerStatements {
     })
   }
 
-  #save(purse: Purse, buckets: readonly Bucket[]): void {
-    this.#purses.save(purse)
+  /** The purse keeps its own; what was put away before the turn ended is written where it is. */
+  #saveAway(purse: Purse, buckets: readonly Bucket[]): void {
     for (const bucket of buckets) {
       if (bucket.cells === purse.cells) continue
       this.#sql.saveBucket.run(bucket.get('reserved'), bucket.get('settled'), bucket.get('debt'), purse.account, bucket.get('id'))
@@ -296,7 +332,7 @@ export class LedgerStatements {
     return turn
   }
 
-  /** Adds to the account's chain. The purse must be saved in the same transaction: it carries the chain's end. */
+  /** Adds to the account's chain, whose end the purse carries. */
   #enter(
     purse: Purse,
     kind: EntryKind,

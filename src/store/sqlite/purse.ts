@@ -17,7 +17,7 @@ export interface Purse {
   readonly account: string
   readonly pool: Pool
   /** Not in the table yet. */
-  readonly isNew: boolean
+  isNew: boolean
   /** Differs from its row. */
   changed: boolean
   seq: number
@@ -71,15 +71,41 @@ export function bucketIn(purse: Purse, window: Window): Bucket {
   return new Bucket(purse.cells, windows.indexOf(window) * size)
 }
 
-/** Reading and writing purses. */
+/**
+ * Reading and writing purses. Within a transaction one is read once and written once, at the end, however many operations it serves:
+ * a busy account has several in every commit.
+ */
 export class Purses {
   readonly #of: Readonly<Record<Pool, PurseSql>>
+  /** By account, because the pools of an account share the end of its chain: only one of them is in memory at a time. */
+  #open = new Map<string, Purse>()
 
   constructor(db: Connection) {
     this.#of = { fast: prepare(db, 'fast'), premium: prepare(db, 'premium') }
   }
 
   open(account: string, pool: Pool): Purse {
+    const known = this.#open.get(account)
+    if (known?.pool === pool) return known
+    if (known !== undefined) this.#write(known)
+    const purse = this.#read(account, pool)
+    this.#open.set(account, purse)
+    return purse
+  }
+
+  /** Writes what has changed. To be called before the transaction is committed or anybody else reads in it. */
+  flush(): void {
+    if (this.#open.size === 0) return
+    for (const purse of this.#open.values()) this.#write(purse)
+    this.#open = new Map()
+  }
+
+  /** The transaction was undone, and with it all that these have become. */
+  forget(): void {
+    this.#open = new Map()
+  }
+
+  #read(account: string, pool: Pool): Purse {
     const row = this.#of[pool].select.get(account)
     if (row === undefined)
       return {
@@ -96,10 +122,13 @@ export class Purses {
     return { account, pool, isNew: false, changed: false, seq, hash, lastTurn, cells }
   }
 
-  save(purse: Purse): void {
+  #write(purse: Purse): void {
+    if (!purse.changed) return
     const { insert, update } = this.#of[purse.pool]
     const statement = purse.isNew ? insert : update
     statement.run(purse.seq, purse.hash, purse.lastTurn, ...purse.cells, purse.account)
+    purse.isNew = false
+    purse.changed = false
   }
 }
 

@@ -1,5 +1,6 @@
 /** The writer's thread: owns the only connection that writes, and turns each batch into one transaction. */
 import { parentPort, workerData } from 'node:worker_threads'
+import type { Statement } from 'better-sqlite3'
 import Sqlite from 'better-sqlite3'
 import { type Connection, openForWriting } from './connection.ts'
 import { LedgerStatements } from './ledger-statements.ts'
@@ -10,6 +11,8 @@ import { Statements } from './statements.ts'
 class WriterThread {
   readonly #db: Connection
   readonly #statements: Statements
+  readonly #beginNow: Statement
+  readonly #commitNow: Statement
   /** Made when the process enrols: before that the ledger's tables may not exist. */
   #ledger: LedgerStatements | undefined
   #synchronous = true
@@ -21,6 +24,8 @@ class WriterThread {
     // From here on only `#begin` waits, with shorter steps than the driver's.
     this.#db.pragma('busy_timeout = 0')
     this.#statements = new Statements(this.#db)
+    this.#beginNow = this.#db.prepare('begin immediate')
+    this.#commitNow = this.#db.prepare('commit')
   }
 
   answer(request: Request): Reply {
@@ -97,19 +102,21 @@ class WriterThread {
 
   /** Waits for other processes' commits, up to the busy timeout. */
   #begin(): void {
-    patiently(this.#busyTimeoutMs, () => this.#db.exec('begin immediate'))
+    patiently(this.#busyTimeoutMs, () => this.#beginNow.run())
   }
 
   #together(ops: readonly Op[]): readonly Result[] {
     this.#begin()
     const results = ops.map((op) => this.#apply(op))
-    this.#db.exec('commit')
+    this.#ledger?.flush()
+    this.#commitNow.run()
     this.#ledger?.committed()
     return results
   }
 
   #apply(op: Op): Result {
     if (op[0] === 'sql') {
+      this.#ledger?.flush()
       try {
         return this.#statements.run(op[1], op[2])
       } catch (error) {
@@ -124,7 +131,7 @@ class WriterThread {
 
   #commit(): void {
     try {
-      this.#db.exec('commit')
+      this.#commitNow.run()
     } catch (error) {
       // A commit that failed, say for want of space, may leave its transaction open.
       this.#undo()
@@ -139,7 +146,8 @@ class WriterThread {
 
   #waitForDisk(durable: boolean): void {
     if (durable === this.#synchronous) return
-    this.#db.pragma(durable ? 'synchronous = full' : 'synchronous = normal')
+    // Takes effect when it is compiled, so it cannot be prepared once and run again.
+    this.#db.exec(durable ? 'pragma synchronous = full' : 'pragma synchronous = normal')
     this.#synchronous = durable
   }
 }

@@ -28,7 +28,7 @@ function callerOf(found: Credential | null, x: Exchange, { config }: Services): 
   // A cookie is only good where the door saw that the request is the site's own; a key pasted into a cookie is no cookie session.
   const byCookie = x.inbound.headers['authorization'] === undefined
   if (byCookie !== (found.kind === 'cookie')) throw signInRequired(x, true)
-  return { account: found.account, plan: { id: found.account.plan, ...plan }, credential: found.kind }
+  return { account: found.account, plan, credential: found.kind }
 }
 
 function bearerOf(header: string | string[]): string | null {

@@ -17,8 +17,8 @@ export const quotaReserve = definePlugin({
   async onRequest(x, services) {
     x.hold = await reserve(x, services)
   },
-  async onSettle(x, outcome, services) {
-    if (outcome.kind !== 'failed') await settle(x, outcome, services)
+  onSettle(x, outcome, services) {
+    if (outcome.kind !== 'failed') return settle(x, outcome, services)
   },
 })
 

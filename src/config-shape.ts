@@ -110,7 +110,8 @@ export const shape = z.strictObject({
     light: z.strictObject({ input: z.number().min(0), output: z.number().min(0), discountPercent: z.int().min(0).max(100) }),
     flagship: z.strictObject({ input: z.number().min(0), output: z.number().min(0), discountPercent: z.int().min(0).max(100) }),
   }),
-  plans: z.record(z.string().regex(/^[a-z][a-z0-9-]{0,31}$/), plan),
+  /** Each knows its id. */
+  plans: z.record(z.string().regex(/^[a-z][a-z0-9-]{0,31}$/), plan).transform(named),
   /** The plan of a new account. */
   defaultPlan: z.string().default('free'),
   boosts: z
@@ -254,4 +255,8 @@ function isTimeZone(name: string): boolean {
   } catch {
     return false
   }
+}
+
+function named<Item>(items: Readonly<Record<string, Item>>): Record<string, Item & { readonly id: string }> {
+  return Object.fromEntries(Object.entries(items).map(([id, item]) => [id, { ...item, id }]))
 }

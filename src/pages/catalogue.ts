@@ -32,7 +32,7 @@ export interface EffectivePrice {
 export function offeredPlans(config: GatewayConfig): OfferedPlan[] {
   const byName = new Map<string, Offer[]>()
   for (const [id, plan] of Object.entries(config.plans)) {
-    const models = Object.keys(config.products).filter((product) => planHas({ id, ...plan }, product)).length
+    const models = Object.keys(config.products).filter((product) => planHas(plan, product)).length
     const offers = plan.prices.map((price) => ({ id, plan, price, models }))
     byName.set(plan.name, [...(byName.get(plan.name) ?? []), ...offers])
   }

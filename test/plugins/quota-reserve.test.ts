@@ -25,7 +25,7 @@ async function turnOf(
   const plan = account && services.config.plans[account.plan]
   if (product === undefined || account === undefined || plan === undefined) throw new Error('no such product, account or plan')
   const at = services.clock.now()
-  const caller = { account, plan: { id: account.plan, ...plan }, credential: 'key' } as const
+  const caller = { account, plan, credential: 'key' } as const
   return Object.assign(anExchange({ id: services.ids.next('mbr_', at), sent }), { caller, chat, product }) as Turn
 }
 

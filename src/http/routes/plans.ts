@@ -60,6 +60,6 @@ function pointOf(
   { id, plan }: { readonly id: string; readonly plan: GatewayConfig['plans'][string] },
   config: GatewayConfig,
 ): Record<string, unknown> {
-  const models = Object.keys(config.products).filter((product) => planHas({ id, ...plan }, product))
+  const models = Object.keys(config.products).filter((product) => planHas(plan, product))
   return { id, name: plan.name, rpm: plan.rpm, concurrency: plan.concurrency, pools: plan.pools, models }
 }

@@ -9,7 +9,7 @@ export function chatView(scene: Scene): View {
   const { t, services } = scene
   const viewer = memberOf(scene)
   const plan = services.config.plans[viewer.plan]
-  const models = plan === undefined ? [] : services.products.availableTo({ id: viewer.plan, ...plan }, services.clock.now())
+  const models = plan === undefined ? [] : services.products.availableTo(plan, services.clock.now())
   const group = (label: string, tier: 'light' | 'flagship') => {
     const own = models.filter((model) => model.tier === tier)
     return (

@@ -22,7 +22,7 @@ export function createLog(level: string, destination?: { write(line: string): vo
 }
 
 function gathered(options: LoggerOptions): Logger {
-  // Written synchronously: with writes under way in the background, objects of turns outlive the young heap and each turn costs half again.
+  // Written at once: a round trip through the thread pool costs more than the write.
   const stream = pino.destination({ dest: 2, sync: true, minLength: gatherBytes })
   setInterval(() => stream.flush(), flushEveryMs).unref()
   process.on('exit', () => {

@@ -6,7 +6,7 @@ const plenty = { day: 1e14, week: 1e14, month: 1e14 }
 
 export default defineGateway({
   ...base,
-  upstreams: { main: { baseUrl: env.text('UPSTREAM_BASE_URL') ?? 'demo' } },
+  upstreams: { main: { baseUrl: env.text('UPSTREAM_BASE_URL') ?? 'demo', connections: 20_000 } },
   plans: {
     ...base.plans,
     max: {

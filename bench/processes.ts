@@ -17,8 +17,9 @@ export interface Program {
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 
-export function startUpstream(): Promise<Program> {
-  return start(['src/demo/main.ts', '--port', '0'], {}, /(http:\/\/[\d.:]+)/)
+/** `flags` go to the demonstration upstream. */
+export function startUpstream(flags: readonly string[] = []): Promise<Program> {
+  return start(['src/demo/main.ts', '--port', '0', ...flags], {}, /(http:\/\/[\d.:]+)/)
 }
 
 export function startBareProxy(upstream: string): Promise<Program> {
@@ -26,7 +27,7 @@ export function startBareProxy(upstream: string): Promise<Program> {
 }
 
 /** The whole gateway, as `npm start` runs it: database on disk, log to a file, metrics on. `flags` go to Node, as for a profile. */
-export async function startGateway(upstream: string, flags: readonly string[] = []): Promise<Program> {
+export async function startGateway(upstream: string, flags: readonly string[] = [], model = 'demo-bench'): Promise<Program> {
   const dataDir = mkdtempSync(join(tmpdir(), 'svc-bench-'))
   const program = await start(
     [...flags, 'src/main.ts'],
@@ -35,8 +36,8 @@ export async function startGateway(upstream: string, flags: readonly string[] = 
       PORT: '0',
       GATEWAY_CONFIG: join(root, 'bench/gateway.config.ts'),
       UPSTREAM_BASE_URL: `${upstream}/v1`,
-      UPSTREAM_MODEL_FLAGSHIP: 'demo-bench',
-      UPSTREAM_MODEL_LIGHT: 'demo-bench',
+      UPSTREAM_MODEL_FLAGSHIP: model,
+      UPSTREAM_MODEL_LIGHT: model,
     },
     /listens on (http:\/\/[\d.:]+)[\s\S]*?(svc_live_\w+)/,
     openSync(join(dataDir, 'log'), 'w'),

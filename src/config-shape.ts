@@ -25,7 +25,7 @@ const upstream = z.strictObject({
   /** Plain HTTP to a public address sends keys and prompts in the clear. */
   allowPlaintext: z.boolean().default(false),
   /** Connections kept to it at most. */
-  connections: z.int().min(1).max(4096).default(256),
+  connections: z.int().min(1).max(65_535).default(256),
 })
 
 const target = z.strictObject({ upstream: z.string(), model: z.string().min(1).nullable(), weight: z.number().min(0).default(1) })

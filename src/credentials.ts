@@ -8,7 +8,7 @@ import type { Account } from './membership/account.ts'
 import { hashToken, looksLikeApiKey } from './membership/api-key.ts'
 import { endOf, looksLikeSecretWord } from './membership/session.ts'
 import type { Store } from './membership/store.ts'
-import type { Clock } from './services.ts'
+import type { Clock } from './clock.ts'
 
 /** A live credential and its owner. */
 export interface Credential {

@@ -2,13 +2,15 @@
  * The gateway as one object: built from a checked configuration, opened, closed. `main.ts` runs it, tests and commands build it the
  * same way, so that what is tested is what runs.
  */
-import { performance } from 'node:perf_hooks'
 import { setTimeout as pause } from 'node:timers/promises'
 import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
 import type { GatewayConfig } from './config.ts'
 import { namesOf } from './brand.ts'
 import { Calls } from './calls.ts'
+import { Chores } from './chores.ts'
+import { systemClock } from './clock.ts'
+import type { Clock } from './clock.ts'
 import { Credentials } from './credentials.ts'
 import { pleasantPace, startDemoUpstream } from './demo/upstream.ts'
 import type { DemoUpstream } from './demo/upstream.ts'
@@ -29,9 +31,8 @@ import type { Store } from './membership/store.ts'
 import { createLog } from './observe/log.ts'
 import { Observe } from './observe/observe.ts'
 import { Products } from './products.ts'
-import { Chores } from './chores.ts'
 import { openSecret } from './secret.ts'
-import type { Clock, Services } from './services.ts'
+import type { Services } from './services.ts'
 import { openSqliteStore } from './store/sqlite/open.ts'
 import { TrustedIssuers } from './trusted-issuers.ts'
 import { Forwarder } from './upstream/forward.ts'
@@ -56,8 +57,6 @@ export interface Gateway {
   /** Not ready any more; running turns finish, within the drain time; the rest end with an error and a refund. */
   close(options?: { readonly drainMs?: number }): Promise<void>
 }
-
-export const systemClock: Clock = { now: () => Date.now(), ticks: () => performance.now() }
 
 /** Opens the store alone, for commands that work beside a running server. */
 export function openStore(config: GatewayConfig, clock: Clock = systemClock): Promise<Store> {

@@ -1,6 +1,7 @@
 /** What plugins and routes are handed: everything that has state, time or chance in it. Made once, in `main.ts`. */
 import type { Logger } from 'pino'
 import type { Names } from './brand.ts'
+import type { Clock } from './clock.ts'
 import type { GatewayConfig } from './config.ts'
 import type { ImageStore } from './images/image-store.ts'
 import type { Ids } from './ids.ts'
@@ -14,13 +15,6 @@ import type { Observe } from './observe/observe.ts'
 import type { Products } from './products.ts'
 import type { TrustedIssuers } from './trusted-issuers.ts'
 import type { Upstreams } from './upstream/upstreams.ts'
-
-export interface Clock {
-  /** Milliseconds since the epoch. One reading an operation. */
-  now(): number
-  /** Milliseconds that never go back, for durations and deadlines. */
-  ticks(): number
-}
 
 export interface Services {
   readonly config: GatewayConfig

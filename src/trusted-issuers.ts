@@ -6,7 +6,7 @@ import type { GatewayConfig } from './config.ts'
 import type { Credential } from './credentials.ts'
 import type { Ids } from './ids.ts'
 import type { Accounts } from './membership/account.ts'
-import type { Clock } from './services.ts'
+import type { Clock } from './clock.ts'
 import { LRUCache } from 'lru-cache'
 
 type Issuer = GatewayConfig['signIn']['jwtIssuers'][number]

@@ -2,11 +2,9 @@
 import Koa from 'koa'
 import { Router } from '@koa/router'
 import { GatewayError } from '../errors.ts'
-import type { Chain } from '../exchange/run.ts'
-import type { Calls } from '../calls.ts'
-import type { Services } from '../services.ts'
 import { cors } from './cors.ts'
 import { door } from './door.ts'
+import type { House } from './house.ts'
 import { chatRoutes } from './routes/chat.ts'
 import { imageRoutes } from './routes/images.ts'
 import { mcpRoutes } from './routes/mcp.ts'
@@ -18,15 +16,6 @@ import { commonHeaders } from './page-headers.ts'
 import { assetRoutes } from './routes/assets.ts'
 import { missingPage, pageRoutes } from './routes/pages.ts'
 import { planRoutes } from './routes/plans.ts'
-
-/** What the routes are built from. */
-export interface House {
-  readonly services: Services
-  readonly chain: Chain
-  readonly calls: Calls
-  /** Whether new turns are taken; false while draining. */
-  readonly ready: () => boolean
-}
 
 export function createApp(house: House): Koa {
   const app = new Koa()

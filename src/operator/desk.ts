@@ -1,9 +1,11 @@
 /** What a command of the operator works with: the configuration and the store, opened beside a server that may be running. */
 import type { Names } from '../brand.ts'
 import { namesOf } from '../brand.ts'
+import { systemClock } from '../clock.ts'
+import type { Clock } from '../clock.ts'
 import { loadConfig } from '../config.ts'
 import type { GatewayConfig } from '../config.ts'
-import { openStore, systemClock } from '../gateway.ts'
+import { openStore } from '../gateway.ts'
 import { createIds } from '../ids.ts'
 import type { Ids } from '../ids.ts'
 import type { Account } from '../membership/account.ts'
@@ -11,7 +13,6 @@ import type { AuditEvent, AuditRecord } from '../membership/audit.ts'
 import { calendarOf } from '../membership/period.ts'
 import type { Calendar } from '../membership/period.ts'
 import type { Store } from '../membership/store.ts'
-import type { Clock } from '../services.ts'
 
 export interface Desk {
   readonly config: GatewayConfig

@@ -14,7 +14,7 @@ import type { Answer, Candidate, Exchange, Route, Slots } from '../exchange/exch
 import { nothingUsed } from '../exchange/exchange.ts'
 import { ClientLeft } from '../exchange/outcome.ts'
 import type { Wire } from '../exchange/run.ts'
-import type { Clock } from '../services.ts'
+import type { Clock } from '../clock.ts'
 import { Attempt, chatReading } from './attempt.ts'
 import type { Reading } from './attempt.ts'
 import { documentOf } from './completion.ts'

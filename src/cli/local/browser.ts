@@ -10,7 +10,7 @@ import type { Client } from './client.ts'
 import { pickPage, pickWorkspace } from './pick.ts'
 import { textOrInput } from './read-input.ts'
 import { withWorkbench } from './session.ts'
-import { focusLine } from './workspace.ts'
+import { focusLine } from './focus-line.ts'
 
 /** Longer than the browser itself waits, so that its own answer is heard. */
 const PATIENCE_MS = 5_000

@@ -4,7 +4,7 @@ import { terminalLine } from '../terminal-text.ts'
 import { pickNotification, pickPane, pickWorkspace } from './pick.ts'
 import { textOrInput } from './read-input.ts'
 import { withWorkbench } from './session.ts'
-import { focusLine } from './workspace.ts'
+import { focusLine } from './focus-line.ts'
 
 export const notify: Run = (context, _args, options) =>
   withWorkbench(context, async (client) => {

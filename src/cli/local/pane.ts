@@ -10,7 +10,7 @@ import type { Client } from './client.ts'
 import { pickPane, pickWorkspace } from './pick.ts'
 import { textOrInput } from './read-input.ts'
 import { withWorkbench } from './session.ts'
-import { focusLine } from './workspace.ts'
+import { focusLine } from './focus-line.ts'
 
 export const list: Run = (context, _args, options) =>
   withWorkbench(context, async (client) => {

@@ -3,7 +3,8 @@ import type { Run } from '../command.ts'
 import type { Context } from '../context.ts'
 import { toTable } from '../table.ts'
 import { terminalLine } from '../terminal-text.ts'
-import type { Focus, Page, Pane, Workspace } from '../../workbench/protocol.ts'
+import type { Page, Pane, Workspace } from '../../workbench/protocol.ts'
+import { focusLine } from './focus-line.ts'
 import { keyValues } from './key-values.ts'
 import { pickWorkspace } from './pick.ts'
 import { paneTable } from './pane.ts'
@@ -64,10 +65,6 @@ function step(context: Context, method: 'workspace.next' | 'workspace.previous' 
     const { focused } = await client.call(method, {})
     context.result({ focused }, () => focusLine(focused))
   })
-}
-
-export function focusLine(focused: Focus): string {
-  return `${focused.workspaceId ?? '-'}  ${focused.paneId ?? '-'}`
 }
 
 export function workspaceTable(context: Context, workspaces: readonly Workspace[]): string {

@@ -4,9 +4,9 @@ import type { ExitCode } from '../exit-code.ts'
 import { exitCodes } from '../exit-code.ts'
 import { Failure } from '../failure.ts'
 import { showFailure } from '../show-failure.ts'
-import type { Talk } from './chat.ts'
-import { streamOnce, systemMessage } from './chat.ts'
 import type { Message } from './chat-turn.ts'
+import type { Talk } from './talk.ts'
+import { streamOnce, systemMessage } from './talk.ts'
 
 /**
  * A conversation on a terminal. The model sees every earlier turn; arrow keys bring back earlier lines. Ctrl-C during an answer

@@ -1,6 +1,6 @@
 /** `POST /v1/chat/completions`: a turn through the chain. */
 import type { Router } from '@koa/router'
-import type { House } from '../app.ts'
+import type { House } from '../house.ts'
 import { takeOver } from '../client.ts'
 import { exchangeOf } from '../door.ts'
 

@@ -2,7 +2,7 @@
 import type { Router } from '@koa/router'
 import { GatewayError } from '../../errors.ts'
 import { contentTypes, endings } from '../../images/sniff.ts'
-import type { House } from '../app.ts'
+import type { House } from '../house.ts'
 
 export function imageRoutes(router: Router, { services, calls }: House): void {
   router.get('/v1/images/:name', async (ctx) => {

@@ -16,7 +16,7 @@ import { discoveryOf, queryOfCall, serverInfo, toolsFor } from '../../mcp/tool.t
 import { documentResult, failureResult } from '../../mcp/tool-result.ts'
 import { documentAnswer } from '../../search/completion.ts'
 import { askFor } from '../../search/query.ts'
-import type { House } from '../app.ts'
+import type { House } from '../house.ts'
 import { readBody, readJson } from '../body.ts'
 import { takeOver } from '../client.ts'
 import { exchangeOf } from '../door.ts'

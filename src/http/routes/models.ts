@@ -5,7 +5,7 @@ import type { Answer, Exchange, Slots } from '../../exchange/exchange.ts'
 import { nothingUsed } from '../../exchange/exchange.ts'
 import type { Product } from '../../membership/product.ts'
 import type { Services } from '../../services.ts'
-import type { House } from '../app.ts'
+import type { House } from '../house.ts'
 import { takeOver } from '../client.ts'
 import { exchangeOf } from '../door.ts'
 

@@ -5,7 +5,7 @@ import type { Context } from 'koa'
 import { networks } from '../../networks.ts'
 import { GatewayError } from '../../errors.ts'
 import { isTrusted } from '../address.ts'
-import type { House } from '../app.ts'
+import type { House } from '../house.ts'
 import type { DoorState } from '../door.ts'
 
 /** More operations waiting for the writer than this, and new turns only make it worse. */

@@ -2,7 +2,7 @@
 import type { Router } from '@koa/router'
 import type { GatewayConfig } from '../../config.ts'
 import { planHas } from '../../membership/plan.ts'
-import type { House } from '../app.ts'
+import type { House } from '../house.ts'
 
 export function planRoutes(router: Router, { services }: House): void {
   const body = JSON.stringify(planCatalogue(services.config))

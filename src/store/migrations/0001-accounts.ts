@@ -1,6 +1,6 @@
 /** Accounts and their API keys. */
 import { sql } from 'kysely'
-import type { Migration } from '../migrate.ts'
+import type { Migration } from './migration.ts'
 
 export const accounts: Migration = {
   name: '0001-accounts',

@@ -4,7 +4,7 @@
  * log has become.
  */
 import { sql } from 'kysely'
-import type { Migration } from '../migrate.ts'
+import type { Migration } from './migration.ts'
 
 export const ledger: Migration = {
   name: '0002-ledger',

@@ -5,7 +5,7 @@
  * changed, and noticing an invited account's first charged turn in the very transaction that settles it.
  */
 import { sql } from 'kysely'
-import type { Migration } from '../migrate.ts'
+import type { Migration } from './migration.ts'
 
 export const membership: Migration = {
   name: '0003-membership',

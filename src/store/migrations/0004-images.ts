@@ -1,6 +1,6 @@
 /** Images painted for members. */
 import { sql } from 'kysely'
-import type { Migration } from '../migrate.ts'
+import type { Migration } from './migration.ts'
 
 export const images: Migration = {
   name: '0004-images',

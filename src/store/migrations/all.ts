@@ -1,5 +1,5 @@
 /** Every schema change there ever was, in order. New ones are added at the end; released ones never change. */
-import type { Migration } from '../migrate.ts'
+import type { Migration } from './migration.ts'
 import { accounts } from './0001-accounts.ts'
 import { ledger } from './0002-ledger.ts'
 import { membership } from './0003-membership.ts'

@@ -12,7 +12,7 @@ import {
   sql,
 } from 'kysely'
 import type { Database } from '../database.ts'
-import type { Dialect } from '../migrate.ts'
+import type { Dialect } from '../migrations/migration.ts'
 import type { Schema } from '../schema.ts'
 import type { Connection } from './connection.ts'
 import type { RowsResult } from './protocol.ts'

@@ -1,6 +1,6 @@
 /** Everything under `/api/membership`; the table is in the README beside this file. */
 import type { Router } from '@koa/router'
-import type { House } from '../../app.ts'
+import type { House } from '../../house.ts'
 import { apiKeyRoutes } from './api-keys.ts'
 import { boostRoutes } from './boost.ts'
 import { deviceRoutes } from './devices.ts'

@@ -4,7 +4,7 @@ import { GatewayError, invalidRequest } from '../../../errors.ts'
 import type { AuditRecord } from '../../../membership/audit.ts'
 import { endOf } from '../../../membership/session.ts'
 import type { Session } from '../../../membership/session.ts'
-import type { House } from '../../app.ts'
+import type { House } from '../../house.ts'
 import { idOf, mount } from './mount.ts'
 import { requireCookie, visitorOf } from './visitor.ts'
 

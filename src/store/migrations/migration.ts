@@ -1,0 +1,32 @@
+/** One step of the schema, and what it may ask of the database. */
+import type { Kysely, RawBuilder } from 'kysely'
+import type { Schema } from '../schema.ts'
+
+/** What the databases call the same thing. */
+export interface Dialect {
+  /** A whole number of 64 bits: amounts, instants, ids. */
+  readonly whole: 'integer' | 'bigint'
+  readonly bytes: 'blob' | 'bytea'
+  /** How an ever-growing id that is never used twice is declared; `log` where the newest row is never deleted, which may be cheaper. */
+  readonly serial: RawBuilder<unknown>
+  readonly logSerial: RawBuilder<unknown>
+  /** What stands after a table's closing bracket; `clustered` where rows are always sought by their primary key. */
+  readonly tableEnd: RawBuilder<unknown>
+  readonly clusteredTableEnd: RawBuilder<unknown>
+  /** Statements that make every update and delete of a table's rows fail. */
+  sealed(table: string): readonly RawBuilder<unknown>[]
+  /** A trigger: after each changed row that `when` holds of, `statement` is run in the same transaction. */
+  after(
+    name: string,
+    table: string,
+    change: 'delete' | { readonly update: readonly string[] },
+    when: RawBuilder<unknown> | null,
+    statement: RawBuilder<unknown>,
+  ): RawBuilder<unknown>
+}
+
+export interface Migration {
+  /** Sorts in the order of its number: `0001-accounts`. Never changed once released. */
+  readonly name: string
+  up(db: Kysely<Schema>, dialect: Dialect): Promise<void>
+}

@@ -158,6 +158,7 @@ t.test('the environment is read in two places', async (t) => {
 t.test('time and chance come from services', async (t) => {
   // Where the clocks and dice themselves are made, and programs that have no services: the demonstration upstream, the user’s command.
   const makers = [
+    'src/clock.ts',
     'src/gateway.ts',
     'src/demo/',
     'src/cli/',

@@ -1,7 +1,7 @@
 import { copyFileSync, mkdirSync, statSync, truncateSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { accountId, addAccount, balanceOf, endOf, holdOf, noon } from '../contract.ts'
+import { accountId, addAccount, balanceOf, endOf, holdOf, noon, refundOf } from '../contract.ts'
 import { folderOf, openAt, Other, raw } from './support.ts'
 
 // Twenty starts of a process, each verified, on a busy machine.
@@ -38,6 +38,29 @@ void t.test('holds of a process that died are given back, those of one that live
   const next = await openAt(t, file)
   t.same((await balanceOf(next)).reserved, [0, 0, 0], 'also by a start')
   t.equal((await next.ledger.verify()).holdsOpen, 0)
+})
+
+void t.test('a hold that another process let expire is not charged or given back again', async (t) => {
+  const file = join(folderOf(t), 'store.db')
+  const [store, other] = [await openAt(t, file), await openAt(t, file)]
+  await addAccount(store)
+  const [settling, refunding] = [await holdOf(store), await holdOf(store)]
+  const late = noon + 7 * 24 * 3_600_000
+  t.equal(await other.ledger.expire(late), 2)
+  t.match(await store.ledger.settle(endOf(settling.id, 30, late)), { done: false, state: 'expired', credits: 0 })
+  t.match(await store.ledger.refund(refundOf(refunding.id, late)), { done: false, state: 'expired' })
+  t.same((await balanceOf(store)).reserved, [0, 0, 0])
+  t.match(await store.ledger.verify(), { ok: true, holdsOpen: 0 })
+})
+
+void t.test('both pools of an account in one commit share its chain', async (t) => {
+  const file = join(folderOf(t), 'store.db')
+  const store = await openAt(t, file)
+  await addAccount(store)
+  const pools = ['fast', 'premium', 'fast', 'premium', 'premium'] as const
+  const holds = await Promise.all(pools.map((pool) => holdOf(store, { pool })))
+  await Promise.all(holds.map(({ id }, index) => store.ledger.settle(endOf(id, index + 1))))
+  t.match(await store.ledger.verify(), { ok: true, holdsOpen: 0 })
 })
 
 void t.test(

@@ -42,7 +42,8 @@ export class Forwarder {
 
   constructor(options: ForwardOptions) {
     this.#options = options
-    this.#proxy = createProxyServer({ ignorePath: true, selfHandleResponse: true })
+    // Our `fetch` knows where it goes; these three keep the proxy from taking paths apart and together again for each call.
+    this.#proxy = createProxyServer({ ignorePath: true, prependPath: false, toProxy: true, selfHandleResponse: true })
     // Every call brings its own callback; this one only keeps an error without one from ending the process.
     this.#proxy.on('error', () => undefined)
   }

@@ -245,6 +245,18 @@ t.test('every plugin of the configuration has a test and a row in the table', as
   }
 })
 
+t.test('installing needs no compiler and no Python', async (t) => {
+  const lock = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')) as {
+    readonly packages: Readonly<Record<string, { readonly gypfile?: boolean }>>
+  }
+  const native = Object.keys(lock.packages).filter((path) => path !== '' && existsSync(join(root, path, 'binding.gyp')))
+  t.ok(native.includes('node_modules/better-sqlite3'))
+  // npm builds whatever has such a file unless the lock file says no; it reads the lock's word only, not the package's, and leaves it
+  // out when it writes a new lock. Each of these ships its binaries.
+  for (const path of native)
+    t.equal(lock.packages[path]?.gypfile, false, `"gypfile": false stands in package-lock.json for ${path}`)
+})
+
 t.test('what is committed speaks of the project alone', async (t) => {
   const texts = globSync(['src/**/*.{ts,md,js,css,html}', 'plugins/*', 'test/**/*.ts', 'bench/**/*.{ts,md}', '*.{md,ts,json}'], {
     cwd: root,

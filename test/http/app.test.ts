@@ -173,6 +173,24 @@ t.test('web pages of any origin may use the API with a key, and never with crede
   }
 })
 
+t.test('a page can read that it asked too often, and may ask for permission as often as its browser does', async (t) => {
+  const { url } = await startGateway(t, { limits: { addressRpm: 1 } })
+  const origin = 'https://app.example'
+  const statuses = new Set<number>()
+  for (let nth = 0; nth < 4; nth++) {
+    const preflight = await fetch(`${url}/v1/models`, {
+      method: 'OPTIONS',
+      headers: { origin, 'access-control-request-method': 'GET', 'access-control-request-headers': 'authorization' },
+    })
+    t.equal(preflight.status, 204)
+    const response = await fetch(`${url}/v1/models`, { headers: { origin } })
+    t.equal(response.headers.get('access-control-allow-origin'), '*', String(response.status))
+    t.match(response.headers.get('access-control-expose-headers'), /retry-after/)
+    statuses.add(response.status)
+  }
+  t.ok(statuses.has(429))
+})
+
 t.test('however a path is spelled, a model is reached only past every rule', async (t) => {
   const before = g.demo.stats().requests
   const { hostname, port } = new URL(g.url)

@@ -36,7 +36,7 @@ export function createApp(house: House): Koa {
   pageRoutes(site, house, assets)
   app.use(commonHeaders(house.services))
   // Before the door, so that a page can read the door's refusals too; a question about permission is no request yet and is not counted.
-  app.use(cors())
+  app.use(cors(house.services))
   app.use(door(house.services))
   app.use(api.routes())
   app.use(site.routes())

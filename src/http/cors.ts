@@ -1,24 +1,24 @@
 /** Cross-origin use of the API from web pages: open, because it works by Bearer alone, and never with credentials. */
 import type { Middleware } from 'koa'
-
-const exposed = [
-  'x-request-id',
-  'x-svc-request-id',
-  'x-svc-error-code',
-  'x-svc-error-stage',
-  'x-svc-quota-clamped',
-  'x-svc-quota-reset',
-  'retry-after',
-  'x-should-retry',
-  'x-ratelimit-limit-requests',
-  'x-ratelimit-remaining-requests',
-  'x-ratelimit-reset-requests',
-  'ratelimit',
-  'ratelimit-policy',
-].join(', ')
+import type { Services } from '../services.ts'
 
 /** On `/v1` but not on the tool server, whose protocol demands that foreign pages be refused. */
-export function cors(): Middleware {
+export function cors({ names }: Pick<Services, 'names'>): Middleware {
+  const exposed = [
+    'x-request-id',
+    names.requestIdHeader,
+    names.errorCodeHeader,
+    names.errorStageHeader,
+    names.quotaClampedHeader,
+    names.quotaResetHeader,
+    'retry-after',
+    'x-should-retry',
+    'x-ratelimit-limit-requests',
+    'x-ratelimit-remaining-requests',
+    'x-ratelimit-reset-requests',
+    'ratelimit',
+    'ratelimit-policy',
+  ].join(', ')
   return (ctx, next) => {
     if (!ctx.path.startsWith('/v1/') || ctx.path === '/v1/mcp' || ctx.path.startsWith('/v1/mcp/')) return next()
     if (ctx.headers.origin === undefined) return next()

@@ -173,6 +173,16 @@ t.test('web pages of any origin may use the API with a key, and never with crede
   }
 })
 
+t.test('a page can read the headers of a service by any name', async (t) => {
+  const { url } = await startGateway(t, { brand: { slug: 'acme' } })
+  const response = await fetch(`${url}/v1/models`, { headers: { origin: 'https://app.example' } })
+  const exposed = response.headers.get('access-control-expose-headers')?.split(', ') ?? []
+  const own = [...response.headers.keys()].filter((name) => name.startsWith('x-acme-'))
+  t.ok(own.length > 0)
+  for (const name of own) t.ok(exposed.includes(name), name)
+  t.notMatch(exposed.join(), /svc/)
+})
+
 t.test('a page can read that it asked too often, and may ask for permission as often as its browser does', async (t) => {
   const { url } = await startGateway(t, { limits: { addressRpm: 1 } })
   const origin = 'https://app.example'

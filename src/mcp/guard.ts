@@ -12,7 +12,9 @@ const loopback = new Set(['127.0.0.1', 'localhost', '[::1]', '::1'])
  * @throws GatewayError `forbidden_origin`
  */
 export function checkOrigin(headers: IncomingHttpHeaders, { config, origins }: Pick<Services, 'config' | 'origins'>): void {
-  const { origin, host } = headers
+  const { origin } = headers
+  // HTTP/2 has another name for it.
+  const host = headers[':authority'] ?? headers.host
   const onLoopback = loopback.has(config.listen.host)
   if (onLoopback && !isOwnHost(host, origins)) throw new GatewayError('forbidden_origin')
   if (origin === undefined) return
@@ -21,8 +23,8 @@ export function checkOrigin(headers: IncomingHttpHeaders, { config, origins }: P
   if (!allowed && !(onLoopback && isLoopbackOrigin(origin))) throw new GatewayError('forbidden_origin')
 }
 
-function isOwnHost(host: string | undefined, { site, base }: Services['origins']): boolean {
-  const name = hostnameOf(`http://${host ?? ''}`)
+function isOwnHost(host: string | string[] | undefined, { site, base }: Services['origins']): boolean {
+  const name = hostnameOf(`http://${String(host ?? '')}`)
   return name !== null && (loopback.has(name) || name === hostnameOf(site) || name === hostnameOf(base))
 }
 

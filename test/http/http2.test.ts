@@ -66,6 +66,17 @@ t.test('answers, streams and failures are those of HTTP/1.1', async (t) => {
   )
 })
 
+t.test('the tool server knows its own name, and refuses others', async (t) => {
+  const on = await session()
+  const call = (headers: Record<string, string>) =>
+    read(ask(on, { name: 'web_search', arguments: { query: 'x' } }, { ':path': '/v1/mcp/tools/call', ...headers }))
+  const answer = await call({})
+  t.equal(answer.status, 200)
+  t.match(JSON.parse(answer.text), { schema: 'svc.search.v1' })
+  for (const headers of [{ ':authority': 'evil.example' }, { ':authority': 'evil.example', host: '127.0.0.1' }])
+    t.equal((await call(headers)).status, 403, JSON.stringify(headers))
+})
+
 t.test('HTTP/1.1 is served on the same port', async (t) => {
   const status = await new Promise((resolve, reject) => {
     https.get(`${g.url}/healthz`, { ca }, (response) => resolve(response.resume().statusCode)).on('error', reject)

@@ -75,6 +75,7 @@ t.test('an image asked for in chat comes as a Markdown link that loads without a
   t.equal(image.headers.get('x-content-type-options'), 'nosniff')
   t.equal(image.headers.get('content-security-policy'), "default-src 'none'; sandbox")
   t.equal(image.headers.get('cross-origin-resource-policy'), 'cross-origin')
+  t.equal(image.headers.get('access-control-allow-origin'), '*', 'a page may fetch what its browser has kept from showing it')
   t.match(image.headers.get('cache-control'), /^private, max-age=86400/)
   t.match(image.headers.get('x-request-id'), /^mbr_/)
   const bytes = Buffer.from(await image.arrayBuffer())

@@ -27,7 +27,7 @@ export class StreamReader {
   readonly #options: StreamReaderOptions
   readonly #splitter = new EventSplitter()
   readonly #output = new OutputCounter()
-  /** `"model":"<upstream's id>"` as its events spell it, and what stands there instead; learned from the first event. */
+  /** `"model":"<upstream's id>"` as its events spell it, and what stands there instead; learned from the first event with a choice. */
   #model: { readonly theirs: string; readonly ours: string } | null = null
   #lastUsage: Record<string, unknown> | null = null
   #frame: Record<string, unknown> | null = null
@@ -122,7 +122,8 @@ export class StreamReader {
     if (isRecord(usage)) this.#lastUsage = usage
     // A ping, a note, an error that does not call itself one: whatever it is, it is no part of the answer and nobody's but ours to see.
     if (!Array.isArray(choices)) return null
-    if (this.#frame === null) this.#learn(chunk, data)
+    // Azure opens with the filter's verdict on the prompt, whose id, object, date and model are empty.
+    if (this.#frame === null && choices.length > 0) this.#learn(chunk, data)
     if (isRecord(usage)) {
       if (choices.length === 0) return null
       return toLatin1(JSON.stringify({ ...chunk, model: this.#options.productId, usage: undefined }))

@@ -222,6 +222,12 @@ t.test('what an upstream says beside its chunks does not reach the client', asyn
   t.equal(failureOf(sse(ping, ping)), 'no_finish')
   const azure = read(sse({ ...chunk({}), choices: [], prompt_filter_results: [{ prompt_index: 0 }] }, ...good, '[DONE]'))
   t.equal(azure.chunks.length, good.length + 1, 'an empty list of choices is one')
+  const verdict = { choices: [], created: 0, id: '', model: '', object: '', prompt_filter_results: [{ prompt_index: 0 }] }
+  t.match(
+    read(sse(verdict, ...good, usageChunk, '[DONE]'), { includeUsage: true }).chunks.at(-1),
+    { id: 'c1', object: 'chat.completion.chunk', created: 1, model: 'svc-2.1', choices: [], usage },
+    'but the usage chunk is made after the answer',
+  )
 })
 
 t.test('nothing after the end mark counts', async (t) => {

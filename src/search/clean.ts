@@ -11,7 +11,8 @@ export function cleanText(value: unknown, longest: number, shape: 'line' | 'line
   // What cannot be seen goes first, because it can stand inside of anything that is looked for below.
   text = text.replaceAll(unseen, '').replaceAll(controls, ' ')
   text = withoutLeftovers(withoutBeacons(withoutMarkup(text)))
-  text = shape === 'line' ? text.replaceAll(/\s+/g, ' ') : text.replaceAll(/[^\S\n]+/g, ' ').replaceAll(/\n{3,}/g, '\n\n')
+  // How far a line is indented is a meaning of its own, in code and in lists.
+  text = shape === 'line' ? text.replaceAll(/\s+/g, ' ') : text.replaceAll(/(?<=\S)[^\S\n]+/g, ' ').replaceAll(/\n{3,}/g, '\n\n')
   return cut(text.trim(), longest)
 }
 

@@ -34,6 +34,8 @@ t.test('markup, what runs and what loads by itself do not get through', (t) => {
   ]
   for (const [dirty, clean] of cases) t.equal(cleanText(dirty, 1_000), clean, JSON.stringify(dirty))
   t.equal(cleanText('one\n\n\n\ntwo   three\u202e', 100, 'lines'), 'one\n\ntwo three', 'an answer keeps its lines')
+  for (const indented of ['```py\ndef f():\n    return 1\n```', '1. one\n   - two\n     - three'])
+    t.equal(cleanText(indented, 100, 'lines'), indented, 'and what they are indented by')
   for (const value of [null, undefined, 7, {}, ['x']]) t.equal(cleanText(value, 100), '')
   t.end()
 })

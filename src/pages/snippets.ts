@@ -74,7 +74,9 @@ bearer_token_env_var = "${key}"`,
   -e OPENAI_API_KEY="$${key}" \\
   -v open-webui:/app/backend/data \\
   ghcr.io/open-webui/open-webui:main`,
-    libreChat: `endpoints:
+    // Without a version, LibreChat refuses the whole file.
+    libreChat: `version: 1.3.17
+endpoints:
   custom:
     - name: "${services.config.brand.name}"
       apiKey: "\${${key}}"

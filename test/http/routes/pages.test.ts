@@ -183,6 +183,7 @@ t.test('the documents name the reader’s own addresses', async (t) => {
     'svc',
   ]
   for (const tool of tools) t.match(page, `>${tool}</h3>`, tool)
+  t.match(page, /version: \d+\.\d+\.\d+\nendpoints:\n/, 'LibreChat reads no file without a version')
   t.notMatch(page, gateway.url, 'and not where this process happens to listen')
 })
 

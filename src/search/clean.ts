@@ -10,7 +10,7 @@ export function cleanText(value: unknown, longest: number, shape: 'line' | 'line
   let text = decoded(value.slice(0, longest * 4 + 1_000).toWellFormed())
   // What cannot be seen goes first, because it can stand inside of anything that is looked for below.
   text = text.replaceAll(unseen, '').replaceAll(controls, ' ')
-  text = withoutLeftovers(withoutBeacons(withoutMarkup(text)))
+  text = withoutLeftovers(withoutBeacons(withoutMarkup(withMentions(text))))
   // How far a line is indented is a meaning of its own, in code and in lists.
   text = shape === 'line' ? text.replaceAll(/\s+/g, ' ') : text.replaceAll(/(?<=\S)[^\S\n]+/g, ' ').replaceAll(/\n{3,}/g, '\n\n')
   return cut(text.trim(), longest)
@@ -80,6 +80,23 @@ function decoded(text: string): string {
   )
 }
 
+/**
+ * What is written about, instead of used: code between backticks, and types and placeholders such as `List<T>` or `<token>`. Their brackets
+ * become ones that no reader takes for a tag, so that an answer about code keeps its code.
+ */
+function withMentions(text: string): string {
+  let rest = text.replaceAll(/```[^]*?```|`[^`\n]{1,500}`/g, (code) => code.replaceAll(/<([a-z/!?][^<>]{0,500})>/gi, '‹$1›'))
+  for (let round = 0; round < 4; round++) {
+    const more = rest.replaceAll(
+      /<([a-z_][\w.:]*[^<>()"'=/\s-]{0,100}(?:,\s?[\w.:‹›[\]*&?]{1,100}){0,8})>/gi,
+      (whole, inner: string) => (isElement(/^\w+/.exec(inner)?.[0] ?? '') ? whole : `‹${inner}›`),
+    )
+    if (more === rest) break
+    rest = more
+  }
+  return rest
+}
+
 function withoutMarkup(text: string): string {
   let rest = withoutElements(text.replaceAll(/<!--|-->/g, ' '))
   // Taking a tag out can put another together from its neighbours.
@@ -106,8 +123,14 @@ function withoutElements(text: string): string {
     opening.lastIndex = from
     const found = opening.exec(lower)
     if (found === null || lower.length !== text.length) return kept + text.slice(from)
-    kept += `${text.slice(from, found.index)} `
     const end = lower.indexOf(`</${found[1]}`, found.index)
+    if (end === -1 && text[opening.lastIndex] === '>') {
+      // Nothing is hidden in it: an element that is named in a sentence.
+      kept += `${text.slice(from, found.index)}‹${found[1]}›`
+      from = opening.lastIndex + 1
+      continue
+    }
+    kept += `${text.slice(from, found.index)} `
     if (end === -1) return kept
     const close = lower.indexOf('>', end)
     if (close === -1) return kept
@@ -120,7 +143,7 @@ function withoutBeacons(text: string): string {
   return text
     .replaceAll(/!\[([^[\]]{0,500})\]\([^()]{0,2000}\)/g, '$1')
     .replaceAll(/\[([^[\]]{0,500})\]\((?!\s*https?:\/\/)(?:[^()]|\([^()]{0,500}\)){0,2000}\)/gi, '$1')
-    .replaceAll(/^[^\S\n]*\[[^[\]\n]{1,200}\]:[^\S\n]*(?!https?:\/\/)\S.*$/gim, '')
+    .replaceAll(/^[^\S\n]*\[[^[\]\n]{1,200}\]:[^\S\n]*(?!https?:\/\/)\S+[^\S\n]*(?:["'(].*)?$/gim, '')
     .replaceAll(/\b(javascript|vbscript)\s*:(?=\S)/gi, '$1 ')
     .replaceAll(/\bdata:(?=[a-z]+\/)/gi, 'data ')
 }
@@ -130,3 +153,19 @@ function cut(text: string, longest: number): string {
   const last = text.charCodeAt(longest - 1)
   return text.slice(0, last >= 0xd8_00 && last <= 0xdb_ff ? longest - 1 : longest)
 }
+
+function isElement(name: string): boolean {
+  return elements.has(name.toLowerCase())
+}
+
+/** HTML's elements, today's and former ones, with the roots of what may be embedded. */
+const elements = new Set(
+  `a abbr acronym address applet area article aside audio b base basefont bdi bdo bgsound big blink blockquote body br button canvas
+  caption center cite code col colgroup data datalist dd del details dfn dialog dir div dl dt em embed fieldset figcaption figure font
+  footer form frame frameset h1 h2 h3 h4 h5 h6 head header hgroup hr html i iframe img image input ins isindex kbd keygen label legend li
+  link listing main map mark marquee math menu menuitem meta meter nav nobr noembed noframes noscript object ol optgroup option output p
+  param picture plaintext portal pre progress q rb rp rt rtc ruby s samp script search section select slot small source span strike strong
+  style sub summary sup svg table tbody td template textarea tfoot th thead time title tr track tt u ul var video wbr xmp`.split(
+    /\s+/,
+  ),
+)

@@ -40,6 +40,28 @@ t.test('markup, what runs and what loads by itself do not get through', (t) => {
   t.end()
 })
 
+t.test('an answer about code keeps its code, in brackets that are no tag', (t) => {
+  const cases: readonly [string, string][] = [
+    ['a vector<int> and a Map<String, List<Integer>> m', 'a vector‹int› and a Map‹String, List‹Integer›› m'],
+    ['send Bearer <token> to <host>', 'send Bearer ‹token› to ‹host›'],
+    ['Box<dyn Error>, Option<T>, std::vector<std::string>', 'Box , Option‹T›, std::vector‹std::string›'],
+    ['The `<script>` tag embeds code [1].', 'The `‹script›` tag embeds code [1].'],
+    ['Use `<img src="x">` or `</div>`, say.', 'Use `‹img src="x"›` or `‹/div›`, say.'],
+    ['In HTML the <style> element styles.', 'In HTML the ‹style› element styles.'],
+    ['```html\n<a href="x">y</a>\n```', '```html\n‹a href="x"›y‹/a›\n```'],
+    ['[1]: see the docs first', '[1]: see the docs first'],
+    ['[1]: javascript:alert(1)', ''],
+    ['[1]: /admin "title"', ''],
+    ['[1]: https://good.example/', '[1]: https://good.example/'],
+    ['<x onclick=alert(1)>text', 'text'],
+    ['<my-element>text', 'text'],
+    ['<script>alert(`</script>`)', '‹script›alert(`‹/script›`)'],
+    ['`<script>` and <script>hidden</script>seen', '`‹script›` and seen'],
+  ]
+  for (const [answer, clean] of cases) t.equal(cleanText(answer, 1_000, 'lines'), clean, JSON.stringify(answer))
+  t.end()
+})
+
 t.test('whatever is sent, what comes out is short, whole, and without tags or hidden characters', (t) => {
   const piece = fc.oneof(
     fc.string({ unit: 'binary' }),
@@ -49,6 +71,10 @@ t.test('whatever is sent, what comes out is short, whole, and without tags or hi
       '</',
       '<script>',
       '</script>',
+      '`',
+      '```',
+      '<T>',
+      '<a ',
       '<!--',
       '-->',
       '&lt;',
@@ -79,7 +105,24 @@ t.test('whatever is sent, what comes out is short, whole, and without tags or hi
 
 t.test('megabytes of hostile text cost no time', (t) => {
   const began = performance.now()
-  for (const bomb of ['<', '<script', '<script>', '<a ', '![', '[a](', '&#', '&lt;', '\u202e', '<!--', '](', '[a]:'])
+  for (const bomb of [
+    '<',
+    '<a,',
+    '<a<',
+    '`<',
+    '```',
+    '<script',
+    '<script>',
+    '<a ',
+    '![',
+    '[a](',
+    '&#',
+    '&lt;',
+    '\u202e',
+    '<!--',
+    '](',
+    '[a]:',
+  ])
     cleanText(bomb.repeat(Math.ceil(5_000_000 / bomb.length)), 8_000, 'lines')
   t.ok(performance.now() - began < 1_000)
   t.end()

@@ -31,7 +31,7 @@ export function withCachedTokens(usage: Record<string, unknown>): Record<string,
 }
 
 /** Keys whose string values are output a member pays for, as they stand in a chunk's JSON. */
-const producing = ['"content":"', '"reasoning_content":"', '"reasoning":"', '"arguments":"', '"refusal":"'] as const
+const producing = ['"content"', '"reasoning_content"', '"reasoning"', '"arguments"', '"refusal"'] as const
 
 /**
  * Counts output as it passes, without keeping it. Most upstreams send a token an event, and then the events are the count; where
@@ -46,9 +46,9 @@ export class OutputCounter {
     let bytes = 0
     for (const key of producing) {
       for (let at = json.indexOf(key); at !== -1; at = json.indexOf(key, at)) {
-        const from = at + key.length
-        at = endOfString(json, from)
-        bytes += at - from
+        const from = startOfString(json, at + key.length)
+        at = from === -1 ? at + key.length : endOfString(json, from)
+        if (from !== -1) bytes += at - from
       }
     }
     if (bytes === 0) return
@@ -63,6 +63,17 @@ export class OutputCounter {
 
 export function tokensOfBytes(bytes: number): number {
   return Math.ceil(bytes / 4)
+}
+
+/** Where the text of a key's value begins; -1 where it is no string. Some upstreams write a space after the colon. */
+function startOfString(json: string, afterKey: number): number {
+  let colon = false
+  for (let at = afterKey; ; at++) {
+    const code = json.charCodeAt(at)
+    if (code === 0x22 && colon) return at + 1
+    if (code === 0x3a && !colon) colon = true
+    else if (code !== 0x20) return -1
+  }
 }
 
 function endOfString(json: string, from: number): number {

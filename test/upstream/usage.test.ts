@@ -53,3 +53,20 @@ t.test('output is counted as it passes: events where they are small, bytes where
   t.equal(count({ content: 'a"b' }, { content: '\\"' }), 2, 'quotes and backslashes end nothing')
   t.equal(tokensOfBytes(5), 2)
 })
+
+t.test('output is counted however its JSON is spaced', async (t) => {
+  for (const json of [
+    '{"choices": [{"index": 0, "delta": {"content": " word"}, "finish_reason": null}]}',
+    '{"choices" : [{"delta" : {"content" :  " word"}}]}',
+    '{"choices": [{"delta": {"content": null, "reasoning_content": " word"}}]}',
+    '{"choices": [{"delta": {"tool_calls": [{"function": {"arguments": " word"}}]}}]}',
+  ]) {
+    const counter = new OutputCounter()
+    for (let i = 0; i < 3; i++) counter.add(json)
+    t.equal(counter.tokens, 3, json)
+  }
+  const nothing = new OutputCounter()
+  nothing.add('{"choices": [{"delta": {"role": "assistant", "content": "", "refusal": null}}]}')
+  nothing.add('{"choices": [{"delta": {"content": [{"type": "text"}]}}], "id": "x"}')
+  t.equal(nothing.tokens, 0, 'nothing said, nothing counted')
+})

@@ -341,7 +341,7 @@ export class Attempt<Result> implements Dispatcher.DispatchHandler, Placed {
   #clientLeft(): void {
     if (this.#phase === 'over') return
     const { route } = this.#options
-    const usage = this.#reader?.usage() ?? { inputTokens: route.inputEstimate, outputTokens: 0, estimated: true }
+    const usage = this.#reader?.usageSoFar() ?? { inputTokens: route.inputEstimate, outputTokens: 0, estimated: true }
     this.fail(new ClientLeft(usage))
   }
 

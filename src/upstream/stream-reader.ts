@@ -30,6 +30,8 @@ export class StreamReader {
   /** `"model":"<upstream's id>"` as its events spell it, and what stands there instead; learned from the first event with a choice. */
   #model: { readonly theirs: string; readonly ours: string } | null = null
   #lastUsage: Record<string, unknown> | null = null
+  /** Our own count when the upstream last reported. */
+  #countedAtReport = 0
   #frame: Record<string, unknown> | null = null
   #events = 0
   #finished = false
@@ -89,6 +91,13 @@ export class StreamReader {
     return { inputTokens: this.#options.inputEstimate, outputTokens: this.#output.tokens, estimated: true }
   }
 
+  /** Of an answer that was cut off: what has passed since the last report, which may have been made when nothing had, counts as well. */
+  usageSoFar(): Usage {
+    const { inputTokens, outputTokens, estimated } = this.usage()
+    const since = estimated ? 0 : Math.max(0, this.#output.tokens - this.#countedAtReport)
+    return { inputTokens, outputTokens: outputTokens + since, estimated: estimated || since > 0 }
+  }
+
   #split(chunk: Buffer): string[] {
     try {
       return this.#splitter.push(chunk)
@@ -106,10 +115,12 @@ export class StreamReader {
       return ''
     }
     if (data === '') return ''
+    const before = this.#lastUsage
     const json = this.#frame === null || mustRead(data) ? this.#read(data) : this.#renamed(data)
     this.#events++
+    if (json !== null) this.#output.add(json)
+    if (this.#lastUsage !== before) this.#countedAtReport = this.#output.tokens
     if (json === null) return ''
-    this.#output.add(json)
     this.#options.onEvent?.(utf8Of(json))
     return `data: ${json}\n\n`
   }

@@ -147,6 +147,31 @@ t.test('an upstream that reports nothing is counted as its text passed', async (
   t.same(read(large).usage, { inputTokens: 99, outputTokens: 1_000, estimated: true }, 'four bytes a token in large pieces')
 })
 
+t.test('of an answer that is cut off, what passed since the last report counts as well', async (t) => {
+  const words = Array.from({ length: 10 }, () => chunk({ content: ' word' }))
+  const opening = { ...chunk({ role: 'assistant', content: '' }), usage: { prompt_tokens: 12, completion_tokens: 0 } }
+  const cut = (...events: object[]) => {
+    const reader = new StreamReader({
+      productId: 'svc-2.1',
+      includeUsage: false,
+      inputEstimate: 99,
+      upstreamHost: 'u',
+      onEvent: null,
+    })
+    reader.push(Buffer.from(sse(...events)))
+    return reader.usageSoFar()
+  }
+  t.same(cut(opening, ...words), { inputTokens: 12, outputTokens: 10, estimated: true }, 'reported at the beginning')
+  t.same(cut(opening), { inputTokens: 12, outputTokens: 0, estimated: false }, 'nothing has passed')
+  t.same(
+    cut(...words.map((event, i) => ({ ...event, usage: { prompt_tokens: 12, completion_tokens: i + 1 } }))),
+    { inputTokens: 12, outputTokens: 10, estimated: false },
+    'reported with every chunk',
+  )
+  t.same(cut(...words, usageChunk), { inputTokens: 12, outputTokens: 3, estimated: false }, 'reported at the end')
+  t.same(cut(...words), { inputTokens: 99, outputTokens: 10, estimated: true }, 'not reported')
+})
+
 t.test('hostile usage numbers charge nothing that is not in the rules', async (t) => {
   for (const bad of [
     { prompt_tokens: -5, completion_tokens: 3 },

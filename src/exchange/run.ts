@@ -159,7 +159,8 @@ function lastWord(x: Exchange, outcome: Outcome, last: Answer['last'] | undefine
     }
     return
   }
-  if (last === undefined) return
+  // Given up for lost though the line still stands, as one who has taken nothing for long.
+  if (last === undefined) return client.cut()
   if (last.kind === 'tail') client.end(last.frames)
   else client.reply(last.reply.status, { ...last.reply.headers, ...x.headers, ...traceHeaders(x) }, last.reply.body)
 }

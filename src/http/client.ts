@@ -55,6 +55,11 @@ export class NodeClient implements Client {
     if (!this.#left) this.#response.end(frames)
   }
 
+  cut(): void {
+    this.#ended = true
+    if (!this.#left) this.#response.destroy()
+  }
+
   reply(status: number, headers: Readonly<Record<string, string>>, body: string | Uint8Array): void {
     if (this.#left || this.opened) return
     this.#ended = true

@@ -37,4 +37,6 @@ export class CapturedClient implements Client {
   onDrain(): void {}
 
   end(): void {}
+
+  cut(): void {}
 }

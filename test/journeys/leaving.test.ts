@@ -1,4 +1,5 @@
 /** Hang up and we hang up: the upstream is closed at once, and what was produced is what is charged. */
+import { setTimeout as pause } from 'node:timers/promises'
 import t from 'tap'
 import { startGateway, until } from '../support/gateway.ts'
 
@@ -83,5 +84,12 @@ t.test('a client that takes nothing holds the upstream back, and is gone in the 
   await until(() => g.services.limits.running.size === 0, 'the slow reader to be given up', 10_000)
   await g.settled()
   t.match(await g.turns(), [{ state: 'settled' }])
-  await reader?.cancel().catch(() => undefined)
+  // When it wakes up again it must not wait for what will never come, nor take what it has for the whole.
+  const drained = (async () => {
+    while ((await reader?.read())?.done === false);
+    return 'ended'
+  })().catch(() => 'cut off')
+  const late = new AbortController()
+  t.equal(await Promise.race([drained, pause(5_000, 'still open', { signal: late.signal })]), 'cut off')
+  late.abort()
 })

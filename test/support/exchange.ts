@@ -81,6 +81,10 @@ export class ScriptedClient implements Client {
     this.body += frames
   }
 
+  cut(): void {
+    this.#say('cut')
+  }
+
   reply(status: number, headers: Readonly<Record<string, string>>, body: string | Uint8Array): void {
     this.#say('reply')
     this.status = status

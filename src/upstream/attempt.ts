@@ -69,6 +69,8 @@ export class Attempt<Result> implements Dispatcher.DispatchHandler, Placed {
   #sentAt: number
   /** When the client stopped taking; null while it takes. */
   #blockedAt: number | null = null
+  /** How long it did not take before that, in all. */
+  #blockedMs = 0
   #firstByte = false
   #accepted = false
   /** Frames that wait for a plugin's asynchronous look at the head. */
@@ -205,7 +207,7 @@ export class Attempt<Result> implements Dispatcher.DispatchHandler, Placed {
   tick(now: number): void {
     const { timeouts } = this.#options.config
     if (this.#phase === 'over') return
-    if (now - this.#startedAt >= timeouts.totalMs) return this.#failWith({ kind: 'timeout', phase: 'total' })
+    if (now - this.#startedAt >= timeouts.totalMs) return this.#outOfTime(now)
     if (!this.#firstByte) {
       if (now - this.#startedAt >= timeouts.firstByteMs) return this.#failWith({ kind: 'timeout', phase: 'first_byte' })
     } else if (this.#blockedAt !== null) {
@@ -214,6 +216,13 @@ export class Attempt<Result> implements Dispatcher.DispatchHandler, Placed {
       return
     } else if (now - this.#eventAt >= timeouts.idleMs) return this.#failWith({ kind: 'timeout', phase: 'idle' })
     this.#heartbeat(now)
+  }
+
+  /** Whoever took most of the time is the one who ran out of it: an answer read slowly to the end of all time is not free. */
+  #outOfTime(now: number): void {
+    const blockedMs = this.#blockedMs + (this.#blockedAt === null ? 0 : now - this.#blockedAt)
+    if (blockedMs > (now - this.#startedAt) / 2) this.#clientLeft()
+    else this.#failWith({ kind: 'timeout', phase: 'total' })
   }
 
   /** Proxies between us and the client drop a silent stream; a comment keeps it, and is nothing to the client's parser. */
@@ -302,11 +311,13 @@ export class Attempt<Result> implements Dispatcher.DispatchHandler, Placed {
     const { client } = this.#options.wire
     this.#sentAt = this.#options.clock.ticks()
     if (client.left || client.write(frames, 'latin1') || this.#blockedAt !== null) return
-    this.#blockedAt = this.#sentAt
+    const blockedAt = this.#sentAt
+    this.#blockedAt = blockedAt
     this.#controller?.pause()
     client.onDrain(() => {
       this.#blockedAt = null
       this.#eventAt = this.#options.clock.ticks()
+      this.#blockedMs += this.#eventAt - blockedAt
       this.#controller?.resume()
     })
   }

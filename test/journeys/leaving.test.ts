@@ -93,3 +93,18 @@ t.test('a client that takes nothing holds the upstream back, and is gone in the 
   t.equal(await Promise.race([drained, pause(5_000, 'still open', { signal: late.signal })]), 'cut off')
   late.abort()
 })
+
+t.test('a client that reads slowly until the time is over has had its answer, and pays for it', async (t) => {
+  const g = await startGateway(t, { timeouts: { firstByteMs: 3_000, connectMs: 3_000, idleMs: 3_000, totalMs: 3_000 } })
+  const { token } = await g.member()
+  g.demo.script(() => ({ tokens: 100, hugeBytes: 30_000_000 }))
+  const response = await g.chat(token, { stream: true })
+  const reader = response.body?.getReader()
+  await reader?.read()
+  await until(() => g.services.limits.running.size === 0, 'the slow reader to be given up', 10_000)
+  await g.settled()
+  const [turn] = await g.turns()
+  t.match(turn, { state: 'settled' })
+  t.ok((turn?.outputTokens ?? 0) > 0)
+  await reader?.cancel().catch(() => undefined)
+})

@@ -1,7 +1,8 @@
 /** One call to one target, from the first byte of the request to the last of the answer, with every way it can be cut short. */
 import type { Dispatcher } from 'undici'
 import type { GatewayConfig } from '../config.ts'
-import type { Answer, Candidate, Exchange, Route, Slots } from '../exchange/exchange.ts'
+import { nothingUsed } from '../exchange/exchange.ts'
+import type { Answer, Candidate, Exchange, Route, Slots, Usage } from '../exchange/exchange.ts'
 import { ClientLeft } from '../exchange/outcome.ts'
 import type { Wire } from '../exchange/run.ts'
 import type { Clock } from '../clock.ts'
@@ -351,9 +352,13 @@ export class Attempt<Result> implements Dispatcher.DispatchHandler, Placed {
 
   #clientLeft(): void {
     if (this.#phase === 'over') return
-    const { route } = this.#options
-    const usage = this.#reader?.usageSoFar() ?? { inputTokens: route.inputEstimate, outputTokens: 0, estimated: true }
-    this.fail(new ClientLeft(usage))
+    this.fail(new ClientLeft(this.#used()))
+  }
+
+  #used(): Usage {
+    // Without a connection, or turned away: the upstream has not worked for it.
+    if (this.#controller === null || this.#phase === 'refused') return nothingUsed
+    return this.#reader?.usageSoFar() ?? { inputTokens: this.#options.route.inputEstimate, outputTokens: 0, estimated: true }
   }
 
   #failWith(facts: UpstreamFacts): void {

@@ -1,6 +1,7 @@
 /** Hang up and we hang up: the upstream is closed at once, and what was produced is what is charged. */
 import { setTimeout as pause } from 'node:timers/promises'
 import t from 'tap'
+import { startDemoUpstream } from '../../src/demo/upstream.ts'
 import { startGateway, until } from '../support/gateway.ts'
 
 t.test('clients that leave at any moment', async (t) => {
@@ -107,4 +108,48 @@ t.test('a client that reads slowly until the time is over has had its answer, an
   t.match(turn, { state: 'settled' })
   t.ok((turn?.outputTokens ?? 0) > 0)
   await reader?.cancel().catch(() => undefined)
+})
+
+t.test('a client that leaves while its turn still waits for a connection to the upstream has used nothing', async (t) => {
+  const upstream = await startDemoUpstream()
+  t.teardown(() => upstream.close())
+  const g = await startGateway(t, {
+    upstreams: { main: { baseUrl: upstream.url, connections: 1 } },
+    products: { 'svc-2.1': { targets: [{ upstream: 'main', model: 'demo-flagship' }] } },
+  })
+  const first = await g.member()
+  upstream.script(() => ({ headMs: 60_000 }))
+  const gone = new AbortController()
+  const next = upstream.next()
+  const asked = g.chat(first.token, {}, { signal: gone.signal }).catch(() => undefined)
+  await next
+
+  const second = await g.member()
+  const impatient = new AbortController()
+  const waiting = g.chat(second.token, {}, { signal: impatient.signal }).catch(() => undefined)
+  await until(() => g.gateway.forwarder.running === 2, 'the second turn to wait')
+  impatient.abort()
+  await waiting
+  await until(async () => (await g.turns(second.id))[0]?.state === 'settled', 'the second turn to end')
+  t.match(await g.turns(second.id), [{ state: 'settled', credits: 0, inputTokens: 0, outputTokens: 0 }])
+  t.equal(upstream.stats().requests, 1)
+  gone.abort()
+  await asked
+  await g.settled()
+})
+
+t.test('a client that leaves while the upstream still explains its refusal has used nothing', async (t) => {
+  const g = await startGateway(t)
+  const { token } = await g.member()
+  g.demo.script(() => ({ status: 429, hang: 'after_headers' }))
+  const gone = new AbortController()
+  const next = g.demo.next()
+  const asked = g.chat(token, {}, { signal: gone.signal }).catch(() => undefined)
+  const call = await next
+  await pause(100)
+  gone.abort()
+  await asked
+  await call.ended
+  await g.settled()
+  t.match(await g.turns(), [{ state: 'settled', credits: 0, upstreamStatus: 429 }])
 })

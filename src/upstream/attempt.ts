@@ -57,6 +57,8 @@ export class Attempt<Result> implements Dispatcher.DispatchHandler, Placed {
   readonly answer: Promise<Result>
   readonly #options: AttemptOptions<Result>
   readonly #startedAt: number
+  /** The total time is the turn's, whichever target it has come to: its hold lasts no longer. */
+  readonly #turnStartedAt: number
   #resolve!: (result: Result) => void
   #reject!: (error: unknown) => void
   #phase: Phase = 'sending'
@@ -83,6 +85,7 @@ export class Attempt<Result> implements Dispatcher.DispatchHandler, Placed {
   constructor(options: AttemptOptions<Result>) {
     this.#options = options
     this.#startedAt = options.clock.ticks()
+    this.#turnStartedAt = options.x.callStartedTicks ?? this.#startedAt
     this.#eventAt = this.#startedAt
     this.#sentAt = this.#startedAt
     this.answer = new Promise((resolve, reject) => {
@@ -208,7 +211,7 @@ export class Attempt<Result> implements Dispatcher.DispatchHandler, Placed {
   tick(now: number): void {
     const { timeouts } = this.#options.config
     if (this.#phase === 'over') return
-    if (now - this.#startedAt >= timeouts.totalMs) return this.#outOfTime(now)
+    if (now - this.#turnStartedAt >= timeouts.totalMs) return this.#outOfTime(now)
     if (!this.#firstByte) {
       if (now - this.#startedAt >= timeouts.firstByteMs) return this.#failWith({ kind: 'timeout', phase: 'first_byte' })
     } else if (this.#blockedAt !== null) {
@@ -222,7 +225,7 @@ export class Attempt<Result> implements Dispatcher.DispatchHandler, Placed {
   /** Whoever took most of the time is the one who ran out of it: an answer read slowly to the end of all time is not free. */
   #outOfTime(now: number): void {
     const blockedMs = this.#blockedMs + (this.#blockedAt === null ? 0 : now - this.#blockedAt)
-    if (blockedMs > (now - this.#startedAt) / 2) this.#clientLeft()
+    if (blockedMs > (now - this.#turnStartedAt) / 2) this.#clientLeft()
     else this.#failWith({ kind: 'timeout', phase: 'total' })
   }
 

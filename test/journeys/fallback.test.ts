@@ -3,11 +3,12 @@ import t from 'tap'
 import { startDemoUpstream } from '../../src/demo/upstream.ts'
 import type { DemoUpstream } from '../../src/demo/upstream.ts'
 import { startGateway, until } from '../support/gateway.ts'
-import type { TestGateway } from '../support/gateway.ts'
+import type { Overrides, TestGateway } from '../support/gateway.ts'
 
 async function pair(
   t: Parameters<typeof startGateway>[0],
   weights = [1, 0],
+  timeouts: Overrides['timeouts'] = {},
 ): Promise<{ g: TestGateway; first: DemoUpstream; second: DemoUpstream; token: string }> {
   const [first, second] = [await startDemoUpstream(), await startDemoUpstream()]
   t.teardown(async () => {
@@ -21,6 +22,7 @@ async function pair(
   const g = await startGateway(t, {
     upstreams: { one: { baseUrl: first.url }, two: { baseUrl: second.url } },
     products: { 'svc-2.1': { targets } },
+    timeouts,
   })
   const { token } = await g.member()
   return { g, first, second, token }
@@ -96,4 +98,16 @@ t.test('a member’s own mistakes do not close a target to others', async (t) =>
   first.script(() => ({ status: 400 }))
   for (let i = 0; i < 30; i++) await (await g.chat(token)).text()
   t.equal(g.services.upstreams.breaker('one/demo-flagship').state(g.services.clock.ticks()), 'closed')
+})
+
+t.test('a turn has one total time, however many targets it went to', async (t) => {
+  const { g, first, second, token } = await pair(t, [1, 0], { connectMs: 500, firstByteMs: 1_500, idleMs: 1_500, totalMs: 1_500 })
+  first.script(() => ({ status: 503, headMs: 1_000 }))
+  second.script(() => ({ tokens: 1_000, betweenMs: 50 }))
+  const from = performance.now()
+  t.match(await (await g.chat(token, { stream: true })).text(), '"ok":false')
+  const took = performance.now() - from
+  t.equal(second.stats().requests, 1, 'the second was asked')
+  t.ok(took < 2_200, `it took ${Math.round(took)} ms of 1500`)
+  t.match(await g.turns(), [{ state: 'refunded', target: 'two/demo-flagship' }])
 })

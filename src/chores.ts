@@ -1,4 +1,5 @@
 /** What must be done now and then, whoever asks: overdue holds go back, old turns leave the log, uses are written down, boosts are paid. */
+import { LeaseClock } from './clock.ts'
 import type { Services } from './services.ts'
 
 const expireEveryMs = 5_000
@@ -19,10 +20,11 @@ export class Chores {
 
   constructor(services: Services) {
     this.#services = services
-    const { ledger, clock, credentials, config, observe, membership } = services
+    const { ledger, clock, credentials, config, observe, membership, limits } = services
+    const leases = new LeaseClock(clock)
     this.#timers = [
       this.#every(expireEveryMs, 'expire holds', async () => {
-        const expired = await ledger.expire(clock.now())
+        const expired = await ledger.expire(leases.now(limits.running.size === 0))
         if (expired > 0) services.log.warn({ expired }, 'holds of dead or lost turns were given back')
       }),
       this.#every(flushEveryMs, 'write key uses', () => credentials.flushUses()),

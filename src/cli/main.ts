@@ -2,12 +2,18 @@
 
 /** Runs one command line (without the program's own name) and ends the process with its exit code. */
 export async function main(words: readonly string[]): Promise<void> {
+  process.stdout.on('error', ignoreGoneReader)
   if (words.length > 0 && words.every((word) => word === '--version' || word === '-V' || word === '--json')) {
     const { printVersion } = await import('./print-version.ts')
     return printVersion(words.includes('--json'))
   }
   const { runAndLeave } = await import('./run.ts')
   await runAndLeave(words)
+}
+
+/** `svc --help | true`: nobody reads any more, which is no failure of ours. */
+function ignoreGoneReader(error: NodeJS.ErrnoException): void {
+  if (error.code !== 'EPIPE') throw error
 }
 
 if (import.meta.main) await main(process.argv.slice(2))

@@ -1,9 +1,12 @@
+import { spawn } from 'node:child_process'
 import { readFileSync } from 'node:fs'
+import { text } from 'node:stream/consumers'
 import t from 'tap'
 import { isGroup } from '../../src/cli/command.ts'
 import { serviceCommands } from '../../src/cli/service/index.ts'
 import { walk } from '../../src/cli/walk.ts'
-import { svc } from '../support/run-svc.ts'
+import { bareProgram } from '../support/bare-program.ts'
+import { svc, svcEnvironment, svcProgram } from '../support/run-svc.ts'
 
 const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'))
 
@@ -71,4 +74,21 @@ t.test('a broken settings file is named, with exit 1, and no stack trace', async
   t.equal(ended.code, 1)
   t.match(ended.stderr, /is not a JSON object: .*config\.json/)
   t.notMatch(ended.stderr, /\n\s+at /)
+})
+
+t.test('a reader that has gone is no failure, whatever was printed', async (t) => {
+  const home = t.testdir()
+  const cases = [
+    { words: ['--version'], code: 0 },
+    { words: ['--help'], code: 0 },
+    { words: ['serch', '--json'], code: 2 },
+  ]
+  for (const { words, code } of cases) {
+    const [program, all] = bareProgram(process.execPath, [svcProgram, ...words])
+    const child = spawn(program, all, { env: svcEnvironment({ home }), stdio: ['ignore', 'pipe', 'pipe'] })
+    child.stdout.destroy()
+    const ended = new Promise((resolve) => child.on('close', resolve))
+    t.notMatch(await text(child.stderr), /EPIPE|\n\s+at /, words.join(' '))
+    t.equal(await ended, code, words.join(' '))
+  }
 })

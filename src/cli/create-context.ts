@@ -6,6 +6,9 @@ import type { Language, Text } from './text.ts'
 import { inLanguage } from './text.ts'
 import type { Values } from './values.ts'
 
+/** Three weeks. Node's timers end at once where they are given more than 31 bits of milliseconds; some waits add a little of their own. */
+const longestWaitMs = 21 * 24 * 3_600_000
+
 /** The real context, around this process. `leave` ends it at once, with the exit code given. */
 export function createContext(
   globals: Values,
@@ -31,7 +34,7 @@ export function createContext(
     json,
     quiet,
     verbose,
-    timeoutMs: timeout === undefined ? undefined : timeout * 1000,
+    timeoutMs: timeout === undefined ? undefined : Math.min(Math.round(timeout * 1000), longestWaitMs),
     socketPath: globals.text('socket'),
     noStart: globals.flag('no-start') || (environment.variables['SVC_NO_START'] ?? '') !== '',
     signal: interrupt.signal,

@@ -1,5 +1,5 @@
 import { lstat, mkdir, open, rm, stat, writeFile } from 'node:fs/promises'
-import { connect, createServer, type Server } from 'node:net'
+import { connect, type Server } from 'node:net'
 import { dirname } from 'node:path'
 import { LIMITS } from './protocol.ts'
 
@@ -8,6 +8,8 @@ export interface BindOptions {
   readonly runDir: string
   readonly platform: string
   readonly now: () => number
+  /** Done once the place is ours and before anybody can connect: a client must not find the socket and an earlier host's token. */
+  readonly beforeListening: () => Promise<void>
 }
 
 /** The socket cannot be served; `code` is stable: `already_running`, `socket_path_too_long`, `unsafe_socket`. */
@@ -28,12 +30,14 @@ const LOCK_MS = 10_000
  * Listens on the socket, for the user alone. One host at a time: a lock keeps two that start together apart, a socket that
  * answers belongs to a living host, and one that does not is left over and removed.
  */
-export async function bind(options: BindOptions): Promise<Server> {
-  const { socketPath, runDir, platform } = options
+export async function bind(server: Server, options: BindOptions): Promise<void> {
+  const { socketPath, runDir, platform, beforeListening } = options
   if (platform === 'win32') {
     // A pipe has no folder and no mode; one that is taken refuses the second by itself. The token keeps others out.
     await ownDirectory(runDir)
-    return listen(createServer(), socketPath)
+    await listen(server, socketPath)
+    // Before it listens nobody knows whether the pipe, and so the token, is another host's.
+    return beforeListening()
   }
   // A longer path is cut silently by some systems, and another socket would be served.
   if (Buffer.byteLength(socketPath) > LIMITS.socketPathBytes) {
@@ -44,10 +48,11 @@ export async function bind(options: BindOptions): Promise<Server> {
   const unlock = await lock(`${socketPath}.lock`, options.now)
   try {
     await clear(socketPath)
+    await beforeListening()
     // The mode must be right from the first moment, so it is set before the socket exists.
     const umask = process.umask(0o177)
     try {
-      return await listen(createServer(), socketPath)
+      await listen(server, socketPath)
     } finally {
       process.umask(umask)
     }
@@ -116,12 +121,12 @@ async function lock(path: string, now: () => number): Promise<() => Promise<void
   return () => rm(path, { force: true })
 }
 
-function listen(server: Server, path: string): Promise<Server> {
+function listen(server: Server, path: string): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once('error', reject)
     server.listen(path, () => {
       server.off('error', reject)
-      resolve(server)
+      resolve()
     })
   })
 }

@@ -1,4 +1,5 @@
 import { mkdir, rm } from 'node:fs/promises'
+import { createServer, type Server, type Socket } from 'node:net'
 import { join } from 'node:path'
 import type { BrowserPages } from './browser/pages.ts'
 import { bind, ownDirectory, writeSecret } from './bind.ts'
@@ -41,11 +42,12 @@ const HEARTBEAT_MS = 30_000
 
 /** Starts the workbench: engine, state and socket. Throws `BindError` where the socket cannot be served. */
 export async function startHost(settings: Settings, services: HostServices): Promise<Host> {
-  const server = await bind({ ...settings, now: services.now })
+  const tokenPath = join(settings.runDir, 'workbench.token')
+  const server = createServer()
+  const release = holdConnections(server)
+  await bind(server, { ...settings, now: services.now, beforeListening: () => writeSecret(tokenPath, services.token) })
   await mkdir(settings.stateDir, { recursive: true, mode: 0o700 })
   await ownDirectory(settings.stateDir)
-  const tokenPath = join(settings.runDir, 'workbench.token')
-  await writeSecret(tokenPath, services.token)
 
   const events = new Events(services.newId('boot'), services.now)
   const engine = await chooseEngine(settings, services)
@@ -76,6 +78,7 @@ export async function startHost(settings: Settings, services: HostServices): Pro
       return dispatch(bench.guard, handlers, { method, params, ...call } as Call<Method>)
     },
   })
+  release()
   const heartbeat = setInterval(() => events.emit('heartbeat', {}), HEARTBEAT_MS)
 
   async function tearDown(killSessions: boolean): Promise<void> {
@@ -91,6 +94,20 @@ export async function startHost(settings: Settings, services: HostServices): Pro
   }
 
   return { ended: ended.promise, stop }
+}
+
+/** Who connects while the engine is still starting waits here; the function that comes back hands everybody to who serves by then. */
+function holdConnections(server: Server): () => void {
+  const held: Socket[] = []
+  const hold = (socket: Socket): void => {
+    socket.on('error', () => undefined)
+    held.push(socket)
+  }
+  server.on('connection', hold)
+  return () => {
+    server.off('connection', hold)
+    for (const socket of held) if (!socket.destroyed) server.emit('connection', socket)
+  }
 }
 
 async function chooseEngine(settings: Settings, services: HostServices): Promise<TerminalEngine> {

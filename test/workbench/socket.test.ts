@@ -112,6 +112,23 @@ t.test('of two hosts that start at once one serves and the other says so', async
   client.close()
 })
 
+t.test('who connects while the workbench is still starting is answered when it has started', async (t) => {
+  const dir = folder(t)
+  const settings = testSettings(dir, { engine: 'tmux' })
+  mkdirSync(settings.runDir, { mode: 0o700 })
+  writeFileSync(join(settings.runDir, 'workbench.token'), 'of a host that was killed', { mode: 0o600 })
+  // A tmux that takes its time to be found too old: what needs no terminal is served then.
+  mkdirSync(join(dir, 'bin'))
+  writeFileSync(join(dir, 'bin', 'tmux'), '#!/bin/sh\nsleep 1\necho tmux 1.0\n', { mode: 0o755 })
+  const env = { ...settings.env, PATH: `${join(dir, 'bin')}:${settings.env['PATH']}` }
+  const starting = startProcess(t, { ...settings, env })
+  await until('the socket is there', () => existsSync(settings.socketPath))
+  const client = await connectTo(settings)
+  t.match(await client.call('system.ping', {}), { pong: true })
+  client.close()
+  t.match((await starting).answer, { ready: true })
+})
+
 t.test('what is there and is no socket of ours is left alone', async (t) => {
   const dir = folder(t)
   const settings = testSettings(dir)

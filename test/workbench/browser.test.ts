@@ -191,6 +191,23 @@ t.test('a workspace that is closed takes its pages with it, and a browser that d
   t.match(await client.call('browser.goto', { url: site }), { status: 200 })
 })
 
+t.test('a page whose script never ends is closed, and keeps nobody from stopping the workbench', async (t) => {
+  const scene = await browserBench(t)
+  if (!scene) return
+  const { bench, client, site } = scene
+  const hang = async (): Promise<string> => {
+    const { page } = await client.call('browser.open', {})
+    await client.call('browser.goto', { url: site, pageId: page.id })
+    await client.call('browser.eval', { expression: 'localStorage.kept = 1; setTimeout(() => { for (;;) {} })', pageId: page.id })
+    return page.id
+  }
+  await client.call('browser.close', { pageId: await hang() }, 15_000)
+  t.strictSame((await client.call('browser.list', {})).pages, [])
+  await hang()
+  t.match(await client.call('app.shutdown', {}), { ok: true })
+  await until('the host has ended', () => bench.host.ended.then(() => true), 15_000)
+})
+
 t.test("Chromium's sandbox is on for an ordinary user, and its environment holds no keys", async (t) => {
   const chromium = requireProgram(t, 'chromium', 'google-chrome')
   if (chromium === undefined) return

@@ -26,6 +26,8 @@ interface OpenPage {
 /** How long an act on an element that is there may take. */
 const ACT_MS = 5_000
 const NAVIGATE_MS = 30_000
+/** How long a page is waited for when it is asked for its title or for what it keeps. */
+const ANSWER_MS = 3_000
 
 /**
  * The pages of all workspaces in one Chromium without windows: each workspace has a context of its own, so the cookies of one
@@ -274,7 +276,7 @@ export class BrowserPages {
     const path = this.#cookieFile(workspaceId)
     const fresh = `${path}.new`
     await mkdir(join(this.#options.settings.stateDir, 'browser'), { recursive: true, mode: 0o700 })
-    const state = await context.storageState().catch(() => undefined)
+    const state = await inTime(context.storageState())
     if (!state) return
     await rm(fresh, { force: true })
     await writeFile(fresh, JSON.stringify(state), { mode: 0o600 })
@@ -283,9 +285,16 @@ export class BrowserPages {
   }
 }
 
-/** A page in the middle of a navigation has no title to ask for: the one known stays. */
+/** A page whose script never ends answers nothing; the workbench and its other pages do not wait for it. */
+function inTime<T>(work: Promise<T>): Promise<T | undefined> {
+  const { promise: late, resolve } = Promise.withResolvers<undefined>()
+  const timer = setTimeout(() => resolve(undefined), ANSWER_MS)
+  return Promise.race([work.catch(() => undefined), late]).finally(() => clearTimeout(timer))
+}
+
+/** A page in the middle of a navigation, or too busy to answer, has no title to ask for: the one known stays. */
 async function readTitle(open: OpenPage): Promise<void> {
-  open.title = await open.page.title().catch(() => open.title)
+  open.title = (await inTime(open.page.title())) ?? open.title
 }
 
 function describe(open: OpenPage): Page {

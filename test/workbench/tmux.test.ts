@@ -91,6 +91,19 @@ t.test('a title comes back equal and runs nothing, whatever is in it', async (t)
   t.notOk(existsSync(mark), 'nothing was run')
 })
 
+t.test('a program with a tab in its name changes nothing but its own name', async (t) => {
+  if (!requireProgram(t, 'tmux') || !requireProgram(t, 'bash')) return
+  const { client, dir } = await startBench(t, { engine: 'tmux' })
+  const { workspace, pane } = await client.call('workspace.create', { title: 'Mine', cwd: dir })
+  await client.call('pane.send', { paneId: pane.id, text: `exec bash -c "exec -a $'odd\\ttaken\\tover' sleep 60"\n` })
+  const odd = await until('it runs', async () => {
+    const { panes } = await client.call('pane.list', { workspaceId: workspace.id })
+    return panes.find(({ command }) => command.startsWith('odd'))
+  })
+  t.match(odd, { command: 'odd taken over', cwd: dir })
+  t.match(await client.call('workspace.show', { id: workspace.id }), { workspace: { title: 'Mine', cwd: dir } })
+})
+
 t.test('ids stay when the host starts again, and the panes have run on', async (t) => {
   if (!requireProgram(t, 'tmux')) return
   const bench = await startBench(t, { engine: 'tmux' })

@@ -2,7 +2,7 @@ import type { WorkspaceState } from '../engine.ts'
 import type { Pane } from '../protocol.ts'
 import type { ControlClient } from './control.ts'
 
-/** `pane_current_path` and `pane_title` come last: what programs choose themselves cannot shift the other fields. */
+/** What programs choose themselves cannot shift the other fields: tabs are taken out, and `pane_title` comes last. */
 const FIELDS = [
   'pid',
   'window_id',
@@ -24,7 +24,7 @@ const FIELDS = [
   'pane_dead_status',
   'pane_dead_signal',
   'pane_in_mode',
-  'pane_current_command',
+  's|\t| |:pane_current_command',
   's|\t| |:window_name',
   's|\t| |:pane_start_path',
   's|\t| |:pane_current_path',
@@ -100,7 +100,7 @@ function toRow(record: string): Row {
     dead: field('pane_dead') === '1',
     exit: exitOf(field('pane_dead_status'), field('pane_dead_signal')),
     inMode: field('pane_in_mode') !== '0',
-    command: field('pane_current_command'),
+    command: field('s|\t| |:pane_current_command'),
     // A shell that has not begun yet is nowhere; it will be where it was sent.
     cwd: field('s|\t| |:pane_current_path') || field('s|\t| |:pane_start_path'),
     paneTitle: fields.slice(FIELDS.indexOf('pane_title')).join(' '),

@@ -221,6 +221,7 @@ t.test('the socket is looked for where nobody else may write', (t) => {
   const at = (env: Readonly<Record<string, string>>, option?: string, platform: NodeJS.Platform = 'linux'): string =>
     socketPath({ option, env, home: '/home/ada', user: 'ada', platform })
   t.equal(at({}, '/x.sock'), '/x.sock')
+  t.equal(at({}, 'x.sock'), join(process.cwd(), 'x.sock'), 'from here, wherever the workbench runs')
   t.equal(at({ SVC_SOCKET: '/y.sock', XDG_RUNTIME_DIR: '/run/user/7' }), '/y.sock')
   t.equal(at({ XDG_RUNTIME_DIR: '/run/user/7', TMPDIR: '/tmp' }), '/run/user/7/svc/workbench.sock')
   t.equal(at({ TMPDIR: '/tmp' }), '/home/ada/.local/state/svc/run/workbench.sock')

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 
 export interface SocketPathInput {
   /** `--socket`. */
@@ -17,7 +17,8 @@ export interface SocketPathInput {
 export function socketPath(input: SocketPathInput): string {
   const { env, home } = input
   const chosen = input.option ?? env['SVC_SOCKET']
-  if (chosen) return chosen
+  // The workbench runs elsewhere: what is named from here must mean the same there.
+  if (chosen) return input.platform === 'win32' ? chosen : resolve(chosen)
   if (input.platform === 'win32') {
     const name = createHash('sha256').update(`${input.user}\0${home}`).digest('hex').slice(0, 16)
     return `\\\\.\\pipe\\svc-${name}`

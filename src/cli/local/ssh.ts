@@ -1,3 +1,4 @@
+import { resolve } from 'node:path'
 import type { Run } from '../command.ts'
 import type { Context } from '../context.ts'
 import { Failure } from '../failure.ts'
@@ -21,7 +22,7 @@ export const connect: Run = (context, args, options) =>
       destination: args.need('destination'),
       ...(title === undefined ? {} : { title }),
       ...(port === undefined ? {} : { port }),
-      ...(identity === undefined ? {} : { identity }),
+      ...(identity === undefined ? {} : { identity: fromHere(identity) }),
       ...(chosen.length === 0 ? {} : { options: chosen }),
     })
     const seconds = options.number('wait') ?? (context.stdout.isTerminal ? WAIT_ON_TERMINAL_S : 0)
@@ -54,6 +55,11 @@ export const reconnect: Run = (context, args) =>
     const now = await settled(context, client, ssh, context.stdout.isTerminal ? WAIT_ON_TERMINAL_S * 1_000 : 0)
     context.result({ ssh: now }, () => describe(context, now, false))
   })
+
+/** ssh runs in another directory, so the key is named from here; `~` and `%d` are read by ssh itself. */
+function fromHere(identity: string): string {
+  return /^[~%]/.test(identity) ? identity : resolve(identity)
+}
 
 /** Asks until the connection has come or failed, or the time is over: the password may be asked for in the pane meanwhile. */
 async function settled(context: Context, client: Client, ssh: Ssh, ms: number): Promise<Ssh> {

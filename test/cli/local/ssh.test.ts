@@ -11,6 +11,9 @@ const cases: Readonly<Record<string, Case>> = {
     t.match(stdout, /^ssh_\w+ {2}connected {2}box/)
     t.match(stdout, /svc files open ssh_/, 'the explorer is offered')
     t.match(await scene.run(['ssh', 'wrong-key', '--wait', '15']), { code: 1, stderr: /Permission denied/ })
+    const { stderr } = await scene.run(['ssh', 'wrong-key', '-i', 'a key', '--wait', '15'])
+    t.match(stderr, `Identity file ${scene.dir}/a key not accessible`, 'a key is named from here')
+    await scene.run(['workspace', 'close', '5'])
   },
   'ssh list': async (t, scene) =>
     t.match(await scene.result(t, ['ssh', 'list']), {

@@ -56,5 +56,6 @@ export interface Sink {
   readonly columns: number
   /** Styles may be used: a terminal, and neither NO_COLOR, `--no-color` nor TERM=dumb. FORCE_COLOR turns them on. */
   readonly styled: boolean
-  write(text: string): void
+  /** Bytes go out as they are, for a file that is no text. */
+  write(text: string | Uint8Array): void
 }

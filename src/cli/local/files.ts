@@ -34,10 +34,15 @@ export const cat: Run = (context, args) =>
       const piece = await client.call('files.read', { ...place, offset })
       offset += piece.bytes
       end = piece.end
-      const words = decoder.decode(Buffer.from(piece.data, 'base64'), { stream: !end })
-      if (context.json) text += words
+      const data = Buffer.from(piece.data, 'base64')
       // A pipe gets the file as it is; only a terminal could be harmed by it.
-      else context.stdout.write(context.stdout.isTerminal ? filter.push(words) : words)
+      if (!context.json && !context.stdout.isTerminal) {
+        context.stdout.write(data)
+        continue
+      }
+      const words = decoder.decode(data, { stream: !end })
+      if (context.json) text += words
+      else context.stdout.write(filter.push(words))
     }
     if (context.json) context.result({ text }, () => '')
   })

@@ -34,12 +34,18 @@ const cases: Readonly<Record<string, Case>> = {
     await scene.result(t, ['files', 'put', join(scene.dir, 'a file'), `1:${scene.dir}/folder/`])
     t.equal(hashOf(join(scene.dir, 'folder', 'a file')), hashOf(join(scene.dir, 'a file')))
   },
-  'files cat': async (t, scene) =>
+  'files cat': async (t, scene) => {
     t.match(
       await scene.run(['files', 'cat', `1:${scene.dir}/text`]),
       { code: 0, stdout: 'hello\u001b[1m\n' },
       'a pipe gets it as it is',
-    ),
+    )
+    const { child, ended } = await scene.start(['files', 'cat', `1:${scene.dir}/a file`])
+    const hash = createHash('sha256')
+    child.stdout?.on('data', (data: Buffer) => hash.update(data))
+    t.equal((await ended).code, 0)
+    t.equal(hash.digest('hex'), hashOf(join(scene.dir, 'a file')), 'also what is no text')
+  },
   'files mkdir': works('files', 'mkdir', '1:made-by-the-test-of-svc'),
   'files rm': works('files', 'rm', '1:made-by-the-test-of-svc'),
   'files mv': (t, scene) => scene.result(t, ['files', 'mv', `1:${scene.dir}/text`, `${scene.dir}/text2`]),

@@ -141,7 +141,14 @@ async function assemble(
     },
     onViolation: (method, from, to) => log({ focusViolation: method, from: from.paneId, to: to.paneId }),
   })
-  const watch = new LayoutWatch(engine, (name, data) => events.emit(name, data))
+  let pages: Promise<BrowserPages> | undefined
+  let openPages: BrowserPages | undefined
+  const watch = new LayoutWatch(engine, (name, data) => {
+    events.emit(name, data)
+    // However it was closed: by its last pane, by the user's own key, by the end of its shell.
+    if (name === 'workspace.closed') void openPages?.closeOf(String(data['workspaceId'])).catch(() => undefined)
+    if (name === 'pane.closed') ssh.forget(String(data['paneId']))
+  })
   const ssh = new SshConnections({
     engine,
     settings,
@@ -155,8 +162,6 @@ async function assemble(
       watch.look().catch(() => undefined)
     },
   })
-  let pages: Promise<BrowserPages> | undefined
-  let openPages: BrowserPages | undefined
   engine.onChange((change) => {
     if (change === 'focus') void guard.observe().catch(() => undefined)
     else void watch.look().catch(() => undefined)

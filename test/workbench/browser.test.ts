@@ -191,6 +191,15 @@ t.test('a workspace that is closed takes its pages with it, and a browser that d
   t.match(await client.call('browser.goto', { url: site }), { status: 200 })
 })
 
+t.test('a workspace whose last pane is closed takes its pages with it', async (t) => {
+  if (!requireProgram(t, 'chromium', 'google-chrome') || !requireProgram(t, 'tmux')) return
+  const { client } = await startBench(t, { engine: 'tmux' })
+  const { workspace, pane } = await client.call('workspace.create', { title: 'closing' })
+  await client.call('browser.open', { workspaceId: workspace.id })
+  await client.call('pane.close', { paneId: pane.id })
+  await until('the page is gone', async () => (await client.call('browser.list', {})).pages.length === 0)
+})
+
 t.test('a page whose script never ends is closed, and keeps nobody from stopping the workbench', async (t) => {
   const scene = await browserBench(t)
   if (!scene) return

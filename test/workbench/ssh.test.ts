@@ -159,6 +159,16 @@ t.test('a wrong key and an unknown host fail with the words of ssh', async (t) =
   }
 })
 
+t.test('a connection that failed is forgotten when its workspace is closed', async (t) => {
+  const given = await scene(t)
+  if (!given) return
+  const { client } = given
+  const { ssh } = await client.call('ssh.connect', { destination: 'wrong-key' })
+  t.match(await settled(client, ssh.id), { state: 'failed' })
+  await client.call('workspace.close', { id: ssh.workspaceId })
+  await until('it is gone', async () => (await client.call('ssh.list', {})).connections.length === 0)
+})
+
 t.test('what ssh asks, it asks in its pane', async (t) => {
   const given = await scene(t)
   if (!given) return

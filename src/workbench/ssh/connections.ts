@@ -121,6 +121,17 @@ export class SshConnections {
     return connection.ssh
   }
 
+  /** The pane was closed: of its connection there is nothing left to show or to log in again. */
+  forget(paneId: string): void {
+    for (const connection of this.#connections.values()) {
+      if (connection.ssh.paneId !== paneId) continue
+      connection.stopped = true
+      this.#hangUp(connection)
+      this.#change(connection, { state: 'closed', explorer: null })
+      this.#connections.delete(connection.ssh.id)
+    }
+  }
+
   /** Logs in again in the same pane. */
   async reconnect(id: string): Promise<Ssh> {
     const connection = this.#find(id)
@@ -252,9 +263,7 @@ export class SshConnections {
     const { engine } = this.#options
     const pane = (await engine.list()).flatMap((workspace) => workspace.panes).find((pane) => pane.id === connection.ssh.paneId)
     if (!pane) {
-      // Its pane was closed: there is nothing left to show or to log in again.
-      this.#change(connection, { state: 'closed', explorer: null })
-      this.#connections.delete(connection.ssh.id)
+      this.forget(connection.ssh.paneId)
       return
     }
     if (pane.dead) {

@@ -1,7 +1,7 @@
-import { text as readAll } from 'node:stream/consumers'
 import type { Run } from '../command.ts'
 import type { Context } from '../context.ts'
 import { usageFailure } from '../failure.ts'
+import { readInput } from '../read-input.ts'
 import { Settings } from '../settings.ts'
 import { terminalText } from '../terminal-text.ts'
 import { answerPrinter } from './answer-printer.ts'
@@ -55,7 +55,7 @@ function detailOf(context: Context, { model, usage, request_id, finish_reason }:
 /** `-` among the words stands for standard input: `svc chat "Summarise:" - < notes.txt`. */
 async function readPrompt(context: Context, words: readonly string[]): Promise<string> {
   const wantsInput = words.length === 0 || words.includes('-')
-  const input = wantsInput ? (await readAll(context.stdin)).trimEnd() : ''
+  const input = wantsInput ? (await readInput(context)).trimEnd() : ''
   const prompt =
     words.length === 0
       ? input

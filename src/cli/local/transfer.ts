@@ -1,4 +1,5 @@
 import { open, rename, rm } from 'node:fs/promises'
+import { Failure } from '../failure.ts'
 import { LIMITS } from '../../workbench/protocol.ts'
 import type { Client } from './client.ts'
 import type { RemotePlace } from './remote-path.ts'
@@ -12,7 +13,10 @@ type Progress = (bytes: number) => void
 /** Fetches a remote file. It gets its name here only when it is whole: a broken transfer leaves no half file behind. */
 export async function download(client: Client, from: RemotePlace, to: string, progress: Progress): Promise<number> {
   const part = `${to}.part-${process.pid}`
-  const file = await open(part, 'wx', 0o600)
+  const file = await open(part, 'wx', 0o600).catch((cause: unknown) => {
+    const why = cause instanceof Error ? cause.message : String(cause)
+    throw new Failure('file_unwritable', { en: `Cannot write ${to}: ${why}`, zh: `无法写入 ${to}:${why}` }, { cause })
+  })
   try {
     let offset = 0
     for (let end = false; !end;) {
@@ -40,7 +44,10 @@ export async function download(client: Client, from: RemotePlace, to: string, pr
 export async function upload(client: Client, from: string, to: RemotePlace, progress: Progress): Promise<number> {
   const { sshId, path } = to
   const part = `${path}.part-${process.pid}`
-  const file = await open(from, 'r')
+  const file = await open(from, 'r').catch((cause: unknown) => {
+    const why = cause instanceof Error ? cause.message : String(cause)
+    throw new Failure('file_unreadable', { en: `Cannot read ${from}: ${why}`, zh: `无法读取 ${from}:${why}` }, { cause })
+  })
   try {
     const { size, mode } = await file.stat()
     await client.call('files.write', { sshId, path: part, offset: 0, data: '', truncate: true, mode: mode & 0o777 })

@@ -29,6 +29,9 @@ const cases: Readonly<Record<string, Case>> = {
     t.equal(hashOf(join(scene.dir, 'got')), hashOf(join(scene.dir, 'a file')))
     t.match(await scene.run(['files', 'get', `1:${scene.dir}/absent`]), { code: 5 })
     t.match(await scene.run(['files', 'get', 'nothing']), { code: 2 })
+    const { code, stdout } = await scene.run(['files', 'get', `1:${scene.dir}/text`, 'no/such/folder', '--json'])
+    t.equal(code, 1)
+    t.match(JSON.parse(stdout), { ok: false, error: { code: 'file_unwritable' } }, 'no defect of svc')
   },
   'files put': async (t, scene) => {
     await scene.result(t, ['files', 'put', join(scene.dir, 'a file'), `1:${scene.dir}/folder/`])

@@ -1,6 +1,6 @@
 import { lstat, mkdir, open, rm, stat, writeFile } from 'node:fs/promises'
 import { connect, type Server } from 'node:net'
-import { dirname } from 'node:path'
+import { dirname, join } from 'node:path'
 import { LIMITS } from './protocol.ts'
 
 export interface BindOptions {
@@ -40,8 +40,9 @@ export async function bind(server: Server, options: BindOptions): Promise<void> 
     return beforeListening()
   }
   // A longer path is cut silently by some systems, and another socket would be served.
-  if (Buffer.byteLength(socketPath) > LIMITS.socketPathBytes) {
-    throw new BindError('socket_path_too_long', `the socket's path is too long for this system: ${socketPath}`)
+  for (const path of [socketPath, join(runDir, 'tmux.sock')]) {
+    if (Buffer.byteLength(path) > LIMITS.socketPathBytes)
+      throw new BindError('socket_path_too_long', `the socket's path is too long for this system: ${path}`)
   }
   await ownDirectory(runDir)
   await ownDirectory(dirname(socketPath))

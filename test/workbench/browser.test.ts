@@ -132,6 +132,12 @@ t.test('click, type, press, select, check, wait, get, eval and screenshot', asyn
   t.match(await client.call('browser.check', { selector: '#terms', checked: false }), { checked: false })
   t.match(await client.call('browser.get', { what: 'count', selector: 'input' }), { value: '4' })
   t.match(await client.call('browser.eval', { expression: '[1, { a: location.pathname }]' }), { value: [1, { a: '/form' }] })
+  for (const expression of ['10n', 'const ring = []; ring.push(ring); ring'])
+    await t.rejects(
+      client.call('browser.eval', { expression }),
+      { code: 'invalid_params', message: /no form in JSON/ },
+      expression,
+    )
   await t.rejects(client.call('browser.wait', { selector: '#never', timeoutMs: 200 }), { code: 'timeout' })
   await t.rejects(client.call('browser.wait', {}), { code: 'invalid_params' })
   const { path, bytes } = await client.call('browser.screenshot', {})

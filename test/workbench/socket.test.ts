@@ -10,6 +10,7 @@ import { connectWorkbench } from '../../src/cli/local/client.ts'
 import { bareProgram } from '../support/bare-program.ts'
 import { requireProgram } from '../support/real-parts.ts'
 import type { Settings } from '../../src/workbench/settings.ts'
+import { LIMITS } from '../../src/workbench/protocol.ts'
 import { folder, readText, startBench, testSettings, until } from './support/bench.ts'
 import { endWith } from './support/user.ts'
 
@@ -141,6 +142,12 @@ t.test('what is there and is no socket of ours is left alone', async (t) => {
   t.match((await startProcess(t, settings)).answer, { ready: false, code: 'unsafe_socket' }, 'a folder in which others may write')
   const long = join(dir, 'x'.repeat(120), 'workbench.sock')
   t.match((await startProcess(t, { ...settings, socketPath: long })).answer, { ready: false, code: 'socket_path_too_long' })
+  const narrow = join(dir, 'x'.repeat(LIMITS.socketPathBytes - dir.length - 4))
+  t.match(
+    (await startProcess(t, { ...settings, runDir: narrow, socketPath: join(narrow, 's') })).answer,
+    { ready: false, code: 'socket_path_too_long' },
+    'not long enough for the socket of tmux',
+  )
 })
 
 t.test('the client does not speak to a socket that others could have put there', async (t) => {

@@ -84,11 +84,11 @@ export const logs: Run = async (context, _args, options) => {
     const { size } = await file.stat()
     const buffer = Buffer.alloc(Math.min(size, 256 * 1024))
     await file.read(buffer, 0, buffer.length, size - buffer.length)
-    const lines = buffer
+    const all = buffer
       .toString('utf8')
       .split('\n')
       .filter((line) => line !== '')
-      .slice(-(options.number('lines') ?? 50))
+    const lines = all.slice(Math.max(0, all.length - (options.number('lines') ?? 50)))
     context.result({ path, lines }, () => terminalText(lines.join('\n')))
   } finally {
     await file.close()

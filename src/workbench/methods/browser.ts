@@ -142,7 +142,7 @@ export function browserMethods(bench: Workbench): Handlers<Family<'browser'>> {
 
     'browser.eval': async (call) => {
       const pages = await bench.pages()
-      return pages.use((await pageOf(call)).id, 'eval', async (page) => (await page.evaluate(call.params.expression)) ?? null)
+      return pages.use((await pageOf(call)).id, 'eval', async (page) => asJson(await page.evaluate(call.params.expression)))
     },
 
     'browser.screenshot': async (call) => {
@@ -167,6 +167,15 @@ export function browserMethods(bench: Workbench): Handlers<Family<'browser'>> {
       await bench.engine.focusWorkspace(intent, page.workspaceId)
       return { page, focused: await bench.engine.focused() }
     },
+  }
+}
+
+/** A page's value as an answer can carry it. */
+function asJson(value: unknown): unknown {
+  try {
+    return JSON.stringify(value) === undefined ? null : value
+  } catch (cause) {
+    throw new WorkbenchError('invalid_params', 'browser.eval: the value has no form in JSON', { cause })
   }
 }
 

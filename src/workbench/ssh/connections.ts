@@ -4,7 +4,7 @@ import { promisify } from 'node:util'
 import { z } from 'zod'
 import type { TerminalEngine } from '../engine.ts'
 import type { Events } from '../events.ts'
-import { WorkbenchError, type Pane, type Ssh } from '../protocol.ts'
+import { LIMITS, WorkbenchError, type Pane, type Ssh } from '../protocol.ts'
 import type { Settings } from '../settings.ts'
 import { Sftp } from './sftp.ts'
 
@@ -49,6 +49,8 @@ const CONNECTED_MS = 2_000
 /** How long a file session that nobody uses is kept. */
 const IDLE_MS = 1_000
 const DEAD_LOOKS = 6
+/** What ssh appends to the name of a socket that it is still making. */
+const SSH_SUFFIX = 17
 
 /**
  * The user's own ssh, in a pane: configuration, agents, jump hosts, passwords and host-key questions are its business. What
@@ -238,12 +240,13 @@ export class SshConnections {
     const own = /^controlpath (.+)$/im.exec(answer.stdout)?.[1]
     if (own !== undefined && own !== 'none') return []
     // One of its own for each: ending this connection ends no other to the same place.
-    return [
-      '-o',
-      `ControlPath=${join(settings.runDir, id).replaceAll(' ', '\\ ').replaceAll('%', '%%')}`,
-      '-o',
-      'ControlPersist=no',
-    ]
+    const path = join(settings.runDir, id)
+    if (Buffer.byteLength(path) + SSH_SUFFIX > LIMITS.socketPathBytes) {
+      throw new WorkbenchError('ssh_failed', `the workbench's folder has too long a path for ssh's socket: ${settings.runDir}`, {
+        hint: 'choose a shorter one with --socket or SVC_SOCKET',
+      })
+    }
+    return ['-o', `ControlPath=${path.replaceAll(' ', '\\ ').replaceAll('%', '%%')}`, '-o', 'ControlPersist=no']
   }
 
   #follow(connection: Connection, delayMs: number): void {

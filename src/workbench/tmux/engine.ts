@@ -17,7 +17,7 @@ import { tmuxConfiguration } from './configuration.ts'
 import { ControlClient, TmuxError, type TmuxCommand } from './control.ts'
 import { tmuxFocus } from './focus.ts'
 import { listRows, toWorkspaces, type Row } from './rows.ts'
-import { label, literal } from './text.ts'
+import { kept, label, literal } from './text.ts'
 
 const run = promisify(execFile)
 
@@ -228,7 +228,7 @@ export class TmuxEngine implements TerminalEngine {
   async keep(id: string, text: string): Promise<void> {
     const client = await this.#connected()
     const { windowId } = await this.#window(client, id)
-    await client.run(['set-option', '-w', '-t', windowId, '@svc_kept', encodeURIComponent(text)])
+    await client.run(['set-option', '-w', '-t', windowId, '@svc_kept', kept(text)])
   }
 
   async focused(): Promise<Focus> {
@@ -407,11 +407,11 @@ function naming(target: string, workspaceId: string, paneId: string, wish: NewWo
   return [
     ['set-option', '-w', '-t', target, '@svc_ws', workspaceId],
     ['set-option', '-p', '-t', target, '@svc_pane', paneId],
-    ['set-option', '-w', '-t', target, '@svc_title', encodeURIComponent(wish.title)],
+    ['set-option', '-w', '-t', target, '@svc_title', kept(wish.title)],
     ['set-option', '-w', '-F', '-t', target, '@svc_named', '#{window_name}'],
     ...(wish.kept === undefined
       ? []
-      : ([['set-option', '-w', '-t', target, '@svc_kept', encodeURIComponent(wish.kept)]] satisfies TmuxCommand[])),
+      : ([['set-option', '-w', '-t', target, '@svc_kept', kept(wish.kept)]] satisfies TmuxCommand[])),
     ...(wish.argv ? ([['set-option', '-w', '-t', target, 'remain-on-exit', 'on']] satisfies TmuxCommand[]) : []),
   ]
 }
@@ -419,7 +419,7 @@ function naming(target: string, workspaceId: string, paneId: string, wish: NewWo
 function titling(windowId: string, title: string): [TmuxCommand, ...TmuxCommand[]] {
   return [
     ['rename-window', '-t', windowId, '--', literal(label(title))],
-    ['set-option', '-w', '-t', windowId, '@svc_title', encodeURIComponent(title)],
+    ['set-option', '-w', '-t', windowId, '@svc_title', kept(title)],
     ['set-option', '-w', '-F', '-t', windowId, '@svc_named', '#{window_name}'],
   ]
 }

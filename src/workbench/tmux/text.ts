@@ -21,6 +21,11 @@ export function literal(text: string): string {
   return text.replaceAll('#', '##')
 }
 
+/** Text as an option keeps it: tmux sees neither its line ends nor its quotes. Half characters, which no URI can hold, become `\ufffd`. */
+export function kept(text: string): string {
+  return encodeURIComponent(text.toWellFormed())
+}
+
 /** A workspace's title as one short line for the status bar; the whole title is kept elsewhere. */
 export function label(title: string): string {
   const line = title.replaceAll(/[\p{Cc}\p{Cf}\u2028\u2029]+/gu, ' ').trim()

@@ -10,7 +10,10 @@ const cases: Readonly<Record<string, Case>> = {
     const { stdout } = await scene.run(['workbench', 'doctor'])
     for (const name of ['tmux', 'chromium', 'ssh', 'notify-send']) t.ok(stdout.includes(name), name)
   },
-  'workbench logs': async (t, scene) => t.match((await scene.run(['workbench', 'logs', '--lines', '5'])).stdout, /"method":"/),
+  'workbench logs': async (t, scene) => {
+    t.match((await scene.run(['workbench', 'logs', '--lines', '5'])).stdout, /"method":"/)
+    t.equal((await scene.run(['workbench', 'logs', '--lines', '0'])).stdout.trim(), '')
+  },
   tree: async (t, scene) => t.match((await scene.run(['tree'])).stdout, /^\* 1 ws_\w+ {2}home/),
   identify: async (t, scene) => t.match(await scene.result(t, ['identify']), { focused: { paneId: /^pn_/ }, caller: null }),
   capabilities: async (t, scene) => t.match((await scene.run(['capabilities'])).stdout, /^pane\.focus {2}\(focus\)$/m),

@@ -35,6 +35,7 @@ async function renderer(page: Page): Promise<(text: string) => Promise<Made>> {
 const shapes: readonly [markdown: string, html: string][] = [
   ['Hello *there*, **you** and ~~them~~', '<p>Hello <em>there</em>, <strong>you</strong> and <del>them</del></p>'],
   ['# One\n### Three', '<h3>One</h3><h5>Three</h5>'],
+  ['## Two ##  \n# C#', '<h4>Two</h4><h3>C#</h3>'],
   ['- a\n- b\n  - c\n- d', '<ul><li>a</li><li>b<ul><li>c</li></ul></li><li>d</li></ul>'],
   ['3. a\n4. b', '<ol start="3"><li>a</li><li>b</li></ol>'],
   ['> quoted\n> more', '<blockquote><p>quoted more</p></blockquote>'],
@@ -115,6 +116,19 @@ function promises(browser: Browser): void {
     t.match(table, '<td>1</td><td><code>x|y</code></td>')
     const { html: own } = await render(`![a boat](${gateway.url}/v1/images/abc.png?exp=1&sig=x)`)
     t.match(own, `<img src="${gateway.url}/v1/images/abc.png?exp=1&amp;sig=x" alt="a boat"`)
+  })
+
+  t.test('no text takes a page long to read', async (t) => {
+    const gateway = await startGateway(t)
+    const { page, context } = await visitor(browser, gateway.url)
+    t.teardown(() => context.close())
+    const render = await renderer(page)
+    const gap = ' '.repeat(20_000)
+    for (const text of [`# a${gap}b`, `#${gap}b`, `# a${gap}#${gap}b`, `${gap}|\n${gap}x`, `- - -${gap}x`]) {
+      const began = performance.now()
+      await render(text)
+      t.ok(performance.now() - began < 2_000, JSON.stringify(text.replaceAll(gap, '…')))
+    }
   })
 
   t.test('nothing a model writes runs, loads or leads astray', async (t) => {

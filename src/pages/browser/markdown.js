@@ -14,7 +14,8 @@ export function renderMarkdown(text, { imageOrigins }) {
 }
 
 const fence = /^ {0,3}(`{3,}|~{3,})\s*([\w+#.-]*)/
-const heading = /^ {0,3}(#{1,6})\s+(.*?)\s*#*\s*$/
+const heading = /^ {0,3}(#{1,6})\s+(.*)$/
+const headingEnd = /(?:^|\s)#+$/
 const rule = /^ {0,3}([-*_])(?:\s*\1){2,}\s*$/
 const quote = /^ {0,3}>\s?/
 const item = /^( *)([-*+]|\d{1,9}[.)])(?:\s+|$)/
@@ -44,13 +45,18 @@ function block(lines, at, context) {
   if (fenced !== null) return codeFence(lines, at, fenced)
   const titled = heading.exec(line)
   // The page's own headings are one and two; an answer's begin below them.
-  if (titled !== null) return [element(`h${Math.min(6, titled[1].length + 2)}`, {}, ...inline(titled[2], context)), at + 1]
+  if (titled !== null) return [element(`h${Math.min(6, titled[1].length + 2)}`, {}, ...inline(titleOf(titled), context)), at + 1]
   if (rule.test(line)) return [element('hr'), at + 1]
   if (context.depth < deepest && quote.test(line)) return quoted(lines, at, context)
   if (context.depth < deepest && item.test(line)) return list(lines, at, context)
   if (line.includes('|') && tableRule.test(lines[at + 1] ?? '') && (lines[at + 1] ?? '').includes('-'))
     return grid(lines, at, context)
   return paragraph(lines, at, context)
+}
+
+/** Cut in steps: one pattern for text, gap and closing marks would try every way to part a long gap among them. */
+function titleOf([, , text]) {
+  return text.trimEnd().replace(headingEnd, '').trimEnd()
 }
 
 function codeFence(lines, at, [, marks, language]) {

@@ -62,6 +62,28 @@ function journeys(browser: Browser): void {
     t.same(problems, [])
   })
 
+  t.test('a new conversation begun while an answer is written knows nothing of the old one', async (t) => {
+    const gateway = await startGateway(t, roomy)
+    const { page, context, problems } = await visitor(browser, gateway.url)
+    t.teardown(() => context.close())
+    await signInByCode(page, gateway, 'mei@example.com', '/sign-in?next=/chat')
+    gateway.demo.script(() => ({ text: 'never ending '.repeat(5000), betweenMs: 10 }))
+    await send(page, 'Go on')
+    await page.locator('.theirs', { hasText: 'never ending' }).waitFor()
+    await page.getByRole('button', { name: 'New chat' }).click()
+    await page.getByRole('button', { name: 'Send' }).waitFor()
+    await page.getByRole('heading', { name: 'What shall we work on?' }).waitFor()
+    gateway.demo.script(() => ({ text: 'fine' }))
+    const asked = page.waitForRequest((request) => request.url().endsWith('/v1/chat/completions'))
+    await send(page, 'Hello')
+    t.same((await asked).postDataJSON().messages, [{ role: 'user', content: 'Hello' }])
+    await page.locator('.theirs', { hasText: 'fine' }).waitFor()
+    await page.reload()
+    await page.locator('.theirs', { hasText: 'fine' }).waitFor()
+    t.equal(await page.locator('.message').count(), 2, 'nor does it come back with a reload')
+    t.same(problems, [])
+  })
+
   t.test('a failure shows its reference and what to do, before the answer and in the middle of it', async (t) => {
     const gateway = await startGateway(t, roomy)
     const { page, context, problems } = await visitor(browser, gateway.url)

@@ -74,6 +74,8 @@ async function answer() {
   const chosen = page.models.find(({ id }) => id === model.value) ?? { id: model.value, name: model.value, capabilities: [] }
   const message = { role: 'assistant', content: '', reasoning: '', model: chosen.name }
   const view = bubble(message)
+  // Whoever begins a new conversation meanwhile has another list: this answer is none of its business.
+  const { messages } = conversation
   view.think()
   list.append(view.node)
   running = new AbortController()
@@ -99,7 +101,7 @@ async function answer() {
     }
   } finally {
     running = null
-    if (message.content !== '') conversation.add(message)
+    if (message.content !== '' && conversation.messages === messages) conversation.add(message)
     settle()
   }
 }

@@ -143,6 +143,36 @@ function journeys(browser: Browser): void {
     t.same(problems, [])
   })
 
+  t.test('an answer that only looks like a search document is shown as it is, also after a reload', async (t) => {
+    const gateway = await startGateway(t, roomy)
+    const { page, context, problems } = await visitor(browser, gateway.url)
+    t.teardown(() => context.close())
+    await signInByCode(page, gateway, 'mei@example.com', '/sign-in?next=/chat')
+    const { searchSchema: schema } = gateway.services.names
+    const lookalikes = [
+      { schema, results: [null] },
+      { schema, answer: 7, results: [] },
+      { schema, answer: '', results: [{ title: { a: 1 }, url: [], snippet: 5 }] },
+    ]
+    for (const [place, lookalike] of lookalikes.entries()) {
+      gateway.demo.script(() => ({ text: JSON.stringify(lookalike) }))
+      await send(page, 'Go on')
+      await page
+        .getByText(/tokens in, \d+ out/)
+        .nth(place)
+        .waitFor()
+    }
+    await page.reload()
+    await page
+      .locator('.theirs')
+      .nth(lookalikes.length - 1)
+      .waitFor()
+    gateway.demo.script(() => ({ text: 'fine' }))
+    await send(page, 'And now?')
+    await page.locator('.theirs', { hasText: 'fine' }).waitFor()
+    t.same(problems, [])
+  })
+
   t.test('what one member said in a tab is not shown to the next one in it', async (t) => {
     const gateway = await startGateway(t, roomy)
     const { page, context } = await visitor(browser, gateway.url)

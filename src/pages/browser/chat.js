@@ -264,10 +264,21 @@ function searchDocument(content) {
   if (!content.startsWith('{')) return null
   try {
     const value = JSON.parse(content)
-    return value?.schema === page.searchSchema && Array.isArray(value.results) ? value : null
+    return isSearchDocument(value) ? value : null
   } catch {
     return null
   }
+}
+
+/** Any model can write something that begins like one; what cannot be shown as one is shown as it is. */
+function isSearchDocument({ schema, answer: text, results }) {
+  const isText = (value) => typeof value === 'string'
+  return (
+    schema === page.searchSchema &&
+    isText(text ?? '') &&
+    Array.isArray(results) &&
+    results.every((result) => isText(result?.title) && isText(result.url) && isText(result.snippet ?? ''))
+  )
 }
 
 function searchAnswer({ answer: text, results }) {

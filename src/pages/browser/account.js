@@ -212,8 +212,8 @@ onSubmit(find('[data-form=password]'), async ({ current, password }, outcome) =>
 const dialog = find('[data-delete]')
 find('[data-open-delete]').addEventListener('click', () => dialog.showModal())
 find('[data-close]', dialog).addEventListener('click', () => dialog.close())
-onSubmit(find('[data-form=delete]'), async ({ email }) => {
-  await membership('POST', 'auth/delete-account', { confirm: email.trim() })
+onSubmit(find('[data-form=delete]'), async ({ email, current }) => {
+  await membership('POST', 'auth/delete-account', { confirm: email.trim(), ...(current === '' ? {} : { current }) })
   sessionStorage.clear()
   location.assign('/')
 })

@@ -96,6 +96,10 @@ function deleteCard({ t }: Scene, name: string): Html {
           <label for="delete-email">${fill(t.account.deleteConfirm, { email: name })}</label>
           <input id="delete-email" name="email" autocomplete="off" spellcheck="false" required />
         </div>
+        <div class="field">
+          <label for="delete-current">${t.account.current}</label>
+          <input id="delete-current" name="current" type="password" autocomplete="current-password" />
+        </div>
         <div data-outcome></div>
         <div class="form-end">
           <button class="button danger">${t.account.deleteSure}</button>

@@ -35,7 +35,7 @@ export interface Sessions {
   list(account: string): Promise<readonly Session[]>
   /** False when the account has no such session. */
   end(account: string, id: string): Promise<boolean>
-  /** Ends all but `keep`; returns how many. */
+  /** Ends all but `keep`, and what a device may fetch but has not; returns how many sessions. */
   endOthers(account: string, keep: string | null): Promise<number>
   /** Gives a session another word; the old one is worth nothing from then on. */
   renew(id: string, hash: Uint8Array): Promise<boolean>

@@ -43,10 +43,19 @@ export function sessionsIn({ read, write }: Database): Sessions {
       return result !== undefined && result.numDeletedRows > 0n
     },
 
-    async endOthers(account, keep) {
-      const all = write.deleteFrom('session').where('account', '=', account)
-      const [result] = await (keep === null ? all : all.where('id', '!=', keep)).execute()
-      return Number(result?.numDeletedRows ?? 0n)
+    endOthers(account, keep) {
+      return write.transaction().execute(async (transaction) => {
+        // Approved by one of those sessions, fetched after they ended: it would be a session again.
+        await transaction
+          .updateTable('device_login')
+          .set({ state: 'denied' })
+          .where('account', '=', account)
+          .where('state', '=', 'approved')
+          .execute()
+        const all = transaction.deleteFrom('session').where('account', '=', account)
+        const [result] = await (keep === null ? all : all.where('id', '!=', keep)).execute()
+        return Number(result?.numDeletedRows ?? 0n)
+      })
     },
 
     async renew(id, hash) {

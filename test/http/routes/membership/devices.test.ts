@@ -81,6 +81,25 @@ t.test('from the first request to a session token that works, and where it does 
   t.equal((await gateway.chat(sessionToken)).status, 401, 'signed out: worth nothing')
 })
 
+t.test('what was approved and not fetched ends with the other sessions', async (t) => {
+  const gateway = await startGateway(t, { limits: { attempts: { 'code-resend': { times: 9, withinMs: 60_000 } } } })
+  const owner = new Browser(gateway)
+  await owner.signIn('owner@example.com')
+  const thief = new Browser(gateway)
+  await thief.signIn('owner@example.com')
+  for (const [path, body] of [
+    ['auth/password', { password: 'violet teapot orbit' }],
+    ['auth/sessions/end-others', {}],
+  ] as const) {
+    const { device_code, user_code } = await begin(gateway)
+    t.equal((await thief.post('auth/device/approve', { user_code })).status, 200)
+    t.equal((await owner.post(path, body)).status, 200)
+    t.match(await poll(gateway, device_code), { status: 400, body: { code: 'access_denied' } }, path)
+    await thief.signIn('owner@example.com')
+  }
+  t.match((await owner.get('auth/sessions')).body.data, [{ kind: 'web' }, { kind: 'web' }])
+})
+
 t.test('opening the link, and looking at the code, approve nothing', async (t) => {
   const gateway = await startGateway(t)
   const { device_code, user_code, verification_uri_complete } = await begin(gateway)

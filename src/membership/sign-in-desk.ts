@@ -154,9 +154,17 @@ export class SignInDesk {
     if (!usable || !ok) return this.#wrong(address, 'password', visitor)
     const opened = await this.#openSession(record.account.id, 'password', visitor, { created: false, invited: false })
     if (opened === undefined) return this.#wrong(address, 'password', visitor)
+    // Changed while this one was checked: the change ended every other session before this one was there to be ended.
+    const latest = await store.accounts.findForSignIn(record.account.id)
+    const changed = latest?.passwordHash !== record.passwordHash
+    if (changed && !(await passwords.verify(password, latest?.passwordHash ?? null)).ok) {
+      await store.sessions.end(record.account.id, opened.session.id)
+      await this.#note('session_ended', record.account.id, visitor, { session: opened.session.id })
+      return this.#wrong(address, 'password', visitor)
+    }
     await allowances.giveBack('password-by-network', visitor.network)
     await allowances.giveBack('password-by-address', addressSubject(address ?? email))
-    if (rehash) await store.accounts.setPasswordHash(record.account.id, await passwords.hash(password))
+    if (rehash && !changed) await store.accounts.setPasswordHash(record.account.id, await passwords.hash(password))
     return opened
   }
 

@@ -48,6 +48,32 @@ t.test('a password that somebody set for an unproven address is gone once the ow
   t.equal((await attacker()).status, 401)
 })
 
+t.test('an old password that was being checked while it was changed opens nothing', async (t) => {
+  const gateway = await startGateway(t)
+  const { passwords } = gateway.services.membership
+  const email = 'owner@example.com'
+  const owner = new Browser(gateway)
+  await owner.post('auth/sign-up', { email, password: good })
+  await owner.post('auth/otp/verify', { email, code: await codeFor(gateway, email) })
+  const checked = Promise.withResolvers<undefined>()
+  const released = Promise.withResolvers<undefined>()
+  const verify = passwords.verify.bind(passwords)
+  passwords.verify = async (password, phc) => {
+    const verdict = await verify(password, phc)
+    checked.resolve(undefined)
+    await released.promise
+    return verdict
+  }
+  const late = new Browser(gateway).post('auth/sign-in', { email, password: good })
+  await checked.promise
+  t.equal((await owner.post('auth/password', { password: 'another teapot orbit' })).status, 200)
+  released.resolve(undefined)
+  t.match(await late, { status: 401, body: { code: 'invalid_credentials' } })
+  t.equal((await owner.get('auth/sessions')).body.data.length, 1, 'only the session that changed it is left')
+  passwords.verify = verify
+  t.equal((await new Browser(gateway).post('auth/sign-in', { email, password: 'another teapot orbit' })).status, 200)
+})
+
 t.test('nobody learns from an answer whether an address has an account', async (t) => {
   const gateway = await startGateway(t, { limits: { attempts: { 'code-resend': { times: 9, withinMs: 60_000 } } } })
   const member = new Browser(gateway)

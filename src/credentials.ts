@@ -73,6 +73,11 @@ export class Credentials {
     return asking.then((found) => this.#live(found, now))
   }
 
+  /** Changes whenever anything is forgotten: who remembers accounts elsewhere forgets them then. */
+  get forgotten(): number {
+    return this.#forgotten
+  }
+
   /** Forgets what is known of an account: its keys, sessions or plan have changed. */
   forgetAccount(account: string): void {
     for (const [key, { value }] of this.#known.entries()) if (value?.account.id === account) this.#known.delete(key)

@@ -120,7 +120,7 @@ export async function openGateway(options: GatewayOptions): Promise<Gateway> {
     calendar,
     credentials,
     membership,
-    jwt: new TrustedIssuers(config.signIn.jwtIssuers, store.accounts, ids, clock),
+    jwt: new TrustedIssuers(config.signIn.jwtIssuers, store.accounts, ids, clock, credentials),
     limits: createLimits(),
     images: new ImageStore({
       directory: join(config.store.dataDir, 'images'),

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import { createRemoteJWKSet, jwtVerify } from 'jose'
 import type { JWTVerifyGetKey } from 'jose'
 import type { GatewayConfig } from './config.ts'
-import type { Credential } from './credentials.ts'
+import type { Credential, Credentials } from './credentials.ts'
 import type { Ids } from './ids.ts'
 import type { Accounts } from './membership/account.ts'
 import type { Clock } from './clock.ts'
@@ -26,25 +26,39 @@ export class TrustedIssuers {
   readonly #accounts: Accounts
   readonly #ids: Ids
   readonly #clock: Clock
-  readonly #known = new LRUCache<string, Credential>({ max: 10_000, ttl: rememberMs })
+  readonly #credentials: Pick<Credentials, 'forgotten'>
+  readonly #known = new LRUCache<string, { readonly credential: Credential; readonly forgotten: number }>({
+    max: 10_000,
+    ttl: rememberMs,
+  })
 
-  constructor(issuers: readonly Issuer[], accounts: Accounts, ids: Ids, clock: Clock) {
+  constructor(
+    issuers: readonly Issuer[],
+    accounts: Accounts,
+    ids: Ids,
+    clock: Clock,
+    credentials: Pick<Credentials, 'forgotten'>,
+  ) {
     this.#trusted = issuers.map((issuer) => ({ issuer, keys: createRemoteJWKSet(new URL(issuer.jwksUrl)) }))
     this.#accounts = accounts
     this.#ids = ids
     this.#clock = clock
+    this.#credentials = credentials
   }
 
   /** The account behind a token, made at its first sight; null when no trusted issuer signed it. */
   async resolve(token: string): Promise<Credential | null> {
     if (this.#trusted.length === 0 || token.split('.').length !== 3) return null
     const cacheKey = createHash('sha256').update(token).digest('latin1')
+    const { forgotten } = this.#credentials
     const known = this.#known.get(cacheKey)
-    if (known !== undefined && (known.expiresAt ?? 0) > this.#clock.now()) return known
+    // Since it was remembered an account has changed, perhaps this one: looked at anew.
+    const current = known?.forgotten === forgotten && (known.credential.expiresAt ?? 0) > this.#clock.now()
+    if (known !== undefined && current) return known.credential
     for (const trusted of this.#trusted) {
       const credential = await this.#verify(token, trusted)
       if (credential === null) continue
-      this.#known.set(cacheKey, credential)
+      this.#known.set(cacheKey, { credential, forgotten })
       return credential
     }
     return null

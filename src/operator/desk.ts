@@ -72,6 +72,6 @@ export async function accountOf({ store }: Desk, idOrEmail: string): Promise<Acc
 
 /** @throws CommandError naming the plans there are */
 export function planOf({ config }: Desk, plan: string): string {
-  if (plan in config.plans) return plan
+  if (Object.hasOwn(config.plans, plan)) return plan
   throw new CommandError(`There is no plan '${plan}'. Plans: ${Object.keys(config.plans).join(', ')}.`)
 }

@@ -1,0 +1,49 @@
+/** The operator's commands, run as an operator runs them: what they refuse, they refuse in a sentence, and change nothing. */
+import { spawn } from 'node:child_process'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { fileURLToPath } from 'node:url'
+import t from 'tap'
+import type { Test } from 'tap'
+
+const program = fileURLToPath(new URL('../../src/operator/main.ts', import.meta.url))
+
+interface Told {
+  readonly code: number | null
+  readonly output: string
+  readonly complaint: string
+}
+
+type Run = (...words: string[]) => Promise<Told>
+
+function operator(t: Test): { readonly folder: string; readonly run: Run } {
+  const folder = mkdtempSync(join(tmpdir(), 'operator-'))
+  t.teardown(() => rmSync(folder, { recursive: true, force: true }))
+  return { folder, run: (...words) => runIn(folder, words) }
+}
+
+async function runIn(dataDir: string, words: readonly string[]): Promise<Told> {
+  const env = { PATH: process.env['PATH'] ?? '', DATA_DIR: dataDir }
+  const child = spawn(process.execPath, [program, ...words], { env, stdio: ['ignore', 'pipe', 'pipe'] })
+  const code = new Promise<number | null>((resolve) => child.on('close', resolve))
+  const [output, complaint] = await Promise.all([text(child.stdout), text(child.stderr)])
+  return { code: await code, output, complaint }
+}
+
+/** One line, so no stack. */
+async function refused(t: Test, told: Promise<Told>, sentence: RegExp): Promise<void> {
+  const { code, complaint } = await told
+  t.equal(code, 1)
+  t.match(complaint, sentence)
+  t.equal(complaint.trimEnd().split('\n').length, 1, complaint)
+}
+
+t.test('a plan is one of the configuration, not a word that any object knows', async (t) => {
+  const { run } = operator(t)
+  await run('account', 'create', '--email', 'a@example.com')
+  await refused(t, run('account', 'set-plan', 'a@example.com', '--plan', 'constructor'), /^There is no plan 'constructor'/)
+  await refused(t, run('account', 'create', '--email', 'b@example.com', '--plan', 'toString'), /^There is no plan 'toString'/)
+  t.match(await run('account', 'show', 'a@example.com'), { code: 0, output: /free/ })
+})

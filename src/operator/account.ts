@@ -4,6 +4,7 @@ import { judgePassword, passwordLength } from '../membership/password-rules.ts'
 import type { Account } from '../membership/account.ts'
 import type { Balance } from '../membership/ledger.ts'
 import { toUsageBoosts, toUsagePools } from '../membership/usage.ts'
+import { wholeNumber } from './boost.ts'
 import { accountOf, atDesk, CommandError, note, planOf } from './desk.ts'
 import type { Desk } from './desk.ts'
 import { instant, show, table } from './output.ts'
@@ -39,7 +40,7 @@ export function createAccount(options: Output & { email: string; plan?: string; 
 export function listAccounts(options: Output & { limit: string; after?: string }): Promise<void> {
   return atDesk(async ({ store }) => {
     const accounts = await store.accounts.list({
-      limit: Number(options.limit),
+      limit: wholeNumber('--limit', options.limit),
       ...(options.after === undefined ? {} : { after: options.after }),
     })
     show(options, { object: 'list', data: accounts.map(toRecord) }, () =>

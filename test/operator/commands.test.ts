@@ -47,3 +47,9 @@ t.test('a plan is one of the configuration, not a word that any object knows', a
   await refused(t, run('account', 'create', '--email', 'b@example.com', '--plan', 'toString'), /^There is no plan 'toString'/)
   t.match(await run('account', 'show', 'a@example.com'), { code: 0, output: /free/ })
 })
+
+t.test('a number of rows is a whole number', async (t) => {
+  const { run } = operator(t)
+  for (const limit of ['abc', '1.5', '-1', '0'])
+    await refused(t, run('account', 'list', `--limit=${limit}`), /^--limit must be a whole number of at least 1/)
+})

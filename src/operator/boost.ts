@@ -42,6 +42,9 @@ export function wholeNumber(option: string, text: string): number {
   return value
 }
 
+/** Nothing looser: `Date.parse` alone reads `45` as the year 2045, and finds one in `in 30 days`. */
+const dateOrInstant = /^\d{4}-\d\d-\d\d(?:T\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:\d\d)?)?$/i
+
 /** An instant as RFC 3339, or days from now as in `30d`. */
 export function futureInstant(option: string, text: string, now: number): number {
   const at = instantOf(option, text, now)
@@ -52,7 +55,7 @@ export function futureInstant(option: string, text: string, now: number): number
 export function instantOf(option: string, text: string, now: number): number {
   const span = /^(\d{1,5})([dhm])$/.exec(text)
   if (span !== null) return now + Number(span[1]) * (span[2] === 'd' ? 86_400_000 : span[2] === 'h' ? 3_600_000 : 60_000)
-  const at = Date.parse(text)
+  const at = dateOrInstant.test(text) ? Date.parse(text) : Number.NaN
   if (Number.isNaN(at))
     throw new CommandError(`${option} must be a date such as 2027-01-31T00:00:00Z, or a span such as 30d, not '${text}'.`)
   return at

@@ -53,3 +53,14 @@ t.test('a number of rows is a whole number', async (t) => {
   for (const limit of ['abc', '1.5', '-1', '0'])
     await refused(t, run('account', 'list', `--limit=${limit}`), /^--limit must be a whole number of at least 1/)
 })
+
+t.test('a date is a date or a span, and a bare number is neither', async (t) => {
+  const { run } = operator(t)
+  await run('account', 'create', '--email', 'a@example.com')
+  const grant = (expires: string) =>
+    run('boost', 'grant', '--account', 'a@example.com', '--tier', 'fast', '--credits', '10', '--expires', expires)
+  for (const expires of ['45', 'in 30 days of 2030', '2999', '30 d', ''])
+    await refused(t, grant(expires), /^--expires must be a date such as/)
+  for (const expires of ['30d', '2999-01-31', '2999-01-31T00:00:00Z', '2999-01-31T00:00:00.5+08:00'])
+    t.equal((await grant(expires)).code, 0, expires)
+})

@@ -93,7 +93,7 @@ export function showAccount(idOrEmail: string, options: Output): Promise<void> {
 
 export function setPlan(idOrEmail: string, options: Output & { plan: string }): Promise<void> {
   return changeAccount(idOrEmail, options, async (desk, account) => {
-    await desk.store.accounts.setPlan(account.id, planOf(desk, options.plan))
+    if (!(await desk.store.accounts.setPlan(account.id, planOf(desk, options.plan)))) throw staysDeleted(account)
     await note(desk, 'plan_changed', account.id, { plan: options.plan })
     return `Account ${account.id} has plan ${options.plan} now. What it has used stays used.`
   })
@@ -101,8 +101,7 @@ export function setPlan(idOrEmail: string, options: Output & { plan: string }): 
 
 export function setStatus(idOrEmail: string, status: 'active' | 'disabled', options: Output): Promise<void> {
   return changeAccount(idOrEmail, options, async (desk, account) => {
-    if (!(await desk.store.accounts.setStatus(account.id, status)))
-      throw new CommandError(`Account ${account.id} is deleted and stays so.`)
+    if (!(await desk.store.accounts.setStatus(account.id, status))) throw staysDeleted(account)
     await note(desk, status === 'active' ? 'account_enabled' : 'account_disabled', account.id)
     return `Account ${account.id} is ${status} now.`
   })
@@ -114,10 +113,14 @@ export function deleteAccount(idOrEmail: string, options: Output & { yes?: boole
       'This forgets the person and ends all their keys and sessions; the ledger stays. Say --yes if you mean it.',
     )
   return changeAccount(idOrEmail, options, async (desk, account) => {
-    await desk.store.accounts.forget(account.id, desk.clock.now())
+    if (!(await desk.store.accounts.forget(account.id, desk.clock.now()))) throw staysDeleted(account)
     await note(desk, 'account_deleted', account.id)
     return `Account ${account.id} was deleted. Its ledger stays, without the person.`
   })
+}
+
+function staysDeleted({ id }: Account): CommandError {
+  return new CommandError(`Account ${id} is deleted and stays so.`)
 }
 
 function refuseBadPassword(password: string, email: string): void {

@@ -6,6 +6,7 @@ import type { Output } from './output.ts'
 export function grantBoost(options: Output & { account: string; tier: string; credits: string; expires: string }): Promise<void> {
   return atDesk(async (desk) => {
     const account = await accountOf(desk, options.account)
+    if (account.status === 'deleted') throw new CommandError(`Account ${account.id} is deleted; nobody could use the credits.`)
     const at = desk.clock.now()
     const { tier } = options
     if (tier !== 'fast' && tier !== 'premium') throw new CommandError(`--tier must be fast or premium, not '${tier}'.`)

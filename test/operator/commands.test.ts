@@ -64,3 +64,15 @@ t.test('a date is a date or a span, and a bare number is neither', async (t) => 
   for (const expires of ['30d', '2999-01-31', '2999-01-31T00:00:00Z', '2999-01-31T00:00:00.5+08:00'])
     t.equal((await grant(expires)).code, 0, expires)
 })
+
+t.test('what cannot be done to a deleted account is not said to be done', async (t) => {
+  const { run } = operator(t)
+  const { output } = await run('account', 'create', '--email', 'a@example.com', '--json')
+  const { id } = JSON.parse(output) as { id: string }
+  t.equal((await run('account', 'delete', id, '--yes')).code, 0)
+  await refused(t, run('account', 'set-plan', id, '--plan', 'pro'), /is deleted and stays so/)
+  await refused(t, run('account', 'delete', id, '--yes'), /is deleted and stays so/)
+  await refused(t, run('account', 'enable', id), /is deleted and stays so/)
+  const pack = ['--account', id, '--tier', 'fast', '--credits', '10', '--expires', '30d']
+  await refused(t, run('boost', 'grant', ...pack), /is deleted/)
+})

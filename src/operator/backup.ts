@@ -11,7 +11,9 @@ export function backup(file: string, options: Output): Promise<void> {
   const to = resolve(file)
   if (existsSync(to)) throw new CommandError(`${to} exists; a backup overwrites nothing. Choose another name.`)
   return atDesk(async ({ store }) => {
-    await store.backup(to)
+    await store.backup(to).catch((error: unknown) => {
+      throw new CommandError(`No backup was written: ${error instanceof Error ? error.message : String(error)}`)
+    })
     show(
       options,
       { ok: true, file: to },

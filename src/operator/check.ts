@@ -81,7 +81,7 @@ function runtime(): Finding {
 
 function directory({ store }: GatewayConfig): Finding {
   const place = resolve(store.dataDir)
-  const existing = existsSync(place) ? place : dirname(place)
+  const existing = nearest(place)
   try {
     accessSync(existing, constants.W_OK)
     return { what: 'data directory', ok: true, detail: place }
@@ -94,11 +94,16 @@ function directory({ store }: GatewayConfig): Finding {
   }
 }
 
+/** The folder itself, or the one above it that is there: what is between them is made at the start. */
+function nearest(place: string): string {
+  return existsSync(place) || dirname(place) === place ? place : nearest(dirname(place))
+}
+
 const leastFreeBytes = 512 * 1024 * 1024
 
 function disk({ store }: GatewayConfig): Finding {
   const place = resolve(store.dataDir)
-  const { bavail, bsize } = statfsSync(existsSync(place) ? place : dirname(place))
+  const { bavail, bsize } = statfsSync(nearest(place))
   const free = bavail * bsize
   return {
     what: 'disk',

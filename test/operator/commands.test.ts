@@ -1,6 +1,6 @@
 /** The operator's commands, run as an operator runs them: what they refuse, they refuse in a sentence, and change nothing. */
 import { spawn } from 'node:child_process'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
@@ -75,4 +75,17 @@ t.test('what cannot be done to a deleted account is not said to be done', async 
   await refused(t, run('account', 'enable', id), /is deleted and stays so/)
   const pack = ['--account', id, '--tier', 'fast', '--credits', '10', '--expires', '30d']
   await refused(t, run('boost', 'grant', ...pack), /is deleted/)
+})
+
+t.test('a place that cannot be used is told in a sentence', async (t) => {
+  const { folder, run } = operator(t)
+  await run('account', 'create', '--email', 'a@example.com')
+  await refused(t, run('backup', join(folder, 'nowhere', 'copy.db')), /^No backup was written: ENOENT/)
+  const blocked = join(folder, 'gateway.db', 'data')
+  await refused(t, runIn(blocked, ['account', 'list']), /ENOTDIR/)
+  const broken = join(folder, 'broken')
+  mkdirSync(broken)
+  writeFileSync(join(broken, 'gateway.db'), 'this is no database, whatever its name says')
+  await refused(t, runIn(broken, ['account', 'list']), /^The database .* cannot be used: file is not a database/)
+  t.match(await runIn(join(folder, 'not', 'there', 'yet'), ['doctor']), { code: 0, output: /disk +\d+ MiB free/, complaint: '' })
 })

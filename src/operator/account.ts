@@ -1,5 +1,6 @@
 /** `svc-gateway account …` */
 import { hashPassword } from '../membership/password.ts'
+import { judgeAddress } from '../membership/mail-address.ts'
 import { judgePassword, passwordLength } from '../membership/password-rules.ts'
 import type { Account } from '../membership/account.ts'
 import type { Balance } from '../membership/ledger.ts'
@@ -13,8 +14,10 @@ import type { Output } from './output.ts'
 export function createAccount(options: Output & { email: string; plan?: string; password?: string }): Promise<void> {
   return atDesk(async (desk) => {
     const { store, ids, clock, config } = desk
-    const email = options.email.trim().toLowerCase()
-    if (!/^[^\s@]+@[^\s@]+$/.test(email)) throw new CommandError(`'${options.email}' is not a mail address.`)
+    // As signing in reads it, or nobody could; whom the operator lets in may be at any domain.
+    const verdict = judgeAddress(options.email, { ...config.signIn, blockedDomains: [], blockDisposable: false })
+    if (verdict.kind !== 'good') throw new CommandError(`'${options.email}' is not a mail address.`)
+    const email = verdict.address
     if (options.password !== undefined) refuseBadPassword(options.password, email)
     const at = clock.now()
     const account = await store.accounts.create({

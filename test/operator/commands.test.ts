@@ -89,3 +89,10 @@ t.test('a place that cannot be used is told in a sentence', async (t) => {
   await refused(t, runIn(broken, ['account', 'list']), /^The database .* cannot be used: file is not a database/)
   t.match(await runIn(join(folder, 'not', 'there', 'yet'), ['doctor']), { code: 0, output: /disk +\d+ MiB free/, complaint: '' })
 })
+
+t.test('an account is made only for an address that can sign in', async (t) => {
+  const { run } = operator(t)
+  for (const email of ['jörg@exämple.com', 'a@b', 'a b@example.com', 'no address'])
+    await refused(t, run('account', 'create', '--email', email), /is not a mail address/)
+  t.match(await run('account', 'create', '--email', ' Mei@Example.com ', '--json'), { code: 0, output: /"mei@example\.com"/ })
+})

@@ -96,8 +96,9 @@ export function boostsIn({ read, write }: Database): Boosts {
         endsAt: row.ends_at,
         remaining: Math.max(0, row.packs - Number(row.taken ?? 0)),
       }))
-      // One that is sold out must not stand before one that is open beside it.
-      return rushes.find(({ startsAt, remaining }) => startsAt <= now && remaining > 0) ?? rushes[0]
+      // One that is sold out must not stand before one that is open beside it, or before the next.
+      const open = rushes.find(({ startsAt, remaining }) => startsAt <= now && remaining > 0)
+      return open ?? rushes.find(({ startsAt }) => startsAt > now) ?? rushes[0]
     },
 
     async inviteCode(account, fresh) {

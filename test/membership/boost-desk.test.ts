@@ -245,6 +245,18 @@ t.test('a rush that is sold out does not hide one that is open beside it', async
   t.match((await desk.status(cleo as Account)).rush, { active: false, remaining: 0 })
 })
 
+t.test('a rush that is sold out does not hide the one that is to come', async (t) => {
+  const { desk, store, clock, account } = await bench(t)
+  const open = { packs: 1, pool: 'fast', credits: 7, packMs: dayMs, startsAt: clock.at, endsAt: clock.at + dayMs } as const
+  const startsAt = clock.at + 3_600_000
+  await openRush(store.boosts, { ...open, id: 'rush_1' }, clock.at)
+  await openRush(store.boosts, { ...open, id: 'rush_2', startsAt }, clock.at)
+  const ann = await account('ann@example.com')
+  t.match((await desk.status(ann)).rush, { id: 'rush_1', active: true })
+  t.ok(await desk.grabRush(ann))
+  t.match((await desk.status(ann)).rush, { id: 'rush_2', active: false, startsAt, taken: false })
+})
+
 t.test('aliases of one person check in once and take one rush pack', async (t) => {
   const { desk, store, clock, account } = await bench(t)
   const endsAt = clock.at + dayMs

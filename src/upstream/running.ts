@@ -3,7 +3,7 @@
  *
  * Not a `Set`: its table is replaced every few dozen calls, and V8 keeps a replaced table pointing to the next one. A single one that
  * has grown old before it died holds all that came after it, with every turn they list, until the slow collector comes; at 64 turns at
- * once that was a sixth of all that turns allocate, and a third of their processor time.
+ * once that was a sixth of all that turns allocate.
  */
 export interface Placed {
   /** Where it stands; written by `Running` alone. */

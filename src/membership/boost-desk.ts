@@ -177,12 +177,20 @@ export class BoostDesk {
   }
 }
 
-/** Opens a rush: `packs` packs for whoever comes first. @throws RangeError with a sentence for the operator */
-export async function openRush(boosts: Pick<Boosts, 'openRush'>, rush: Rush, now: number): Promise<void> {
+/**
+ * Opens a rush: `packs` packs for whoever comes first. Returns the one that is in its way where two at once were not asked for: a command
+ * given twice would else promise everything twice. @throws RangeError with a sentence for the operator
+ */
+export async function openRush(
+  boosts: Pick<Boosts, 'openRush'>,
+  rush: Rush,
+  now: number,
+  options: { readonly beside: boolean } = { beside: false },
+): Promise<Rush | undefined> {
   if (!Number.isSafeInteger(rush.packs) || rush.packs < 1) throw new RangeError('A rush needs at least one pack.')
   if (!Number.isSafeInteger(rush.credits) || rush.credits < 1) throw new RangeError('A pack needs at least one credit.')
   if (rush.endsAt <= rush.startsAt) throw new RangeError('A rush must end after it starts.')
   if (rush.endsAt <= now) throw new RangeError('A rush must end in the future.')
   if (rush.packMs < 1) throw new RangeError('A pack must last for some time.')
-  await boosts.openRush(rush, now)
+  return boosts.openRush(rush, now, options)
 }

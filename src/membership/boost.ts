@@ -60,7 +60,12 @@ export interface Boosts {
   undelivered(before: number, limit: number): Promise<readonly Claim[]>
   delivered(id: string): Promise<void>
 
-  openRush(rush: Rush, at: number): Promise<void>
+  /** Opens it, unless another one runs at any of its time and it may not stand `beside` one: then nothing happens and that one is returned. */
+  openRush(rush: Rush, at: number, options: { readonly beside: boolean }): Promise<Rush | undefined>
+  /** Newest first. */
+  rushes(limit: number): Promise<readonly RushState[]>
+  /** Ends one that is open or to come; false where there is none. */
+  closeRush(id: string, at: number): Promise<boolean>
   /** One that is open and has packs left, else the next one, else the one that is sold out. */
   currentRush(now: number): Promise<RushState | undefined>
 

@@ -2,6 +2,7 @@
 import type { TurnQuery, TurnState } from '../membership/ledger.ts'
 import { toUsageTurn } from '../membership/usage.ts'
 import { accountOf, atDesk, CommandError } from './desk.ts'
+import type { Desk } from './desk.ts'
 import { instantOf, wholeNumber } from './boost.ts'
 import { show, table } from './output.ts'
 import type { Output } from './output.ts'
@@ -38,13 +39,19 @@ export function listTurns(
       ...(options.since === undefined ? {} : { since: sinceOf(options.since, desk.clock.now()) }),
     }
     const turns = (await desk.store.ledger.turns(query)).map(toUsageTurn)
-    show(options, { object: 'list', data: turns }, () =>
+    const emails = await emailsOf(
+      desk,
+      turns.map(({ account }) => account),
+    )
+    const data = turns.map((turn) => ({ ...turn, email: emails.get(turn.account) ?? null }))
+    show(options, { object: 'list', data }, () =>
       table(
         ['started', 'request id', 'account', 'model', 'state', 'credits', 'held', 'in', 'out', 'code', 'up'],
-        turns.map((turn) => [
+        data.map((turn) => [
           turn.started_at,
           turn.request_id,
-          turn.account,
+          // People are known by their address; one who was deleted has none any more.
+          turn.email ?? turn.account,
           turn.model,
           turn.state,
           turn.credits,
@@ -57,6 +64,13 @@ export function listTurns(
       ),
     )
   })
+}
+
+async function emailsOf({ store }: Desk, ids: readonly string[]): Promise<ReadonlyMap<string, string | null>> {
+  const found = await Promise.all(
+    [...new Set(ids)].map(async (id) => [id, (await store.accounts.find(id))?.email ?? null] as const),
+  )
+  return new Map(found)
 }
 
 /** A span counts backwards here: `1h` is the last hour. */

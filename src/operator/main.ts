@@ -75,9 +75,17 @@ export async function main(argv: readonly string[]): Promise<void> {
     .option('--tier <pool>', 'fast or premium (default: the configuration)')
     .option('--starts <when>', 'a date, or a span such as 2h from now', 'now')
     .requiredOption('--ends <when>', 'a date, or a span such as 2h from now')
-    .action(async (options: Output & { packs: string; starts: string; ends: string }) =>
+    .option('--beside', 'also where another one runs at that time')
+    .action(async (options: Output & { packs: string; starts: string; ends: string; beside?: true }) =>
       (await import('./rush.ts')).open(options),
     )
+
+  json(rush.command('list').description('rushes, newest first, with what is left of them'))
+    .option('--limit <n>', 'how many', '50')
+    .action(async (options: Output & { limit: string }) => (await import('./rush.ts')).list(options))
+  json(rush.command('close <rush>').description('end a rush now; packs that were taken stay')).action(
+    async (id: string, options: Output) => (await import('./rush.ts')).close(id, options),
+  )
 
   json(program.command('audit').description('security events, newest first'))
     .option('--account <account>', 'id or mail address')
@@ -105,7 +113,16 @@ export async function main(argv: readonly string[]): Promise<void> {
     .option('--yes', 'yes, replace the one that is there')
     .action(async (file: string, options: Output & { yes?: boolean }) => (await import('./backup.ts')).restore(file, options))
 
-  await program.parseAsync(argv as string[]).catch(fail)
+  await parse(program, argv).catch(fail)
+}
+
+/** With a default command commander takes a word it does not know for an argument of that one, and complains of too many. */
+async function parse(program: Command, argv: readonly string[]): Promise<void> {
+  const [word] = argv.slice(2)
+  const known =
+    word === undefined || word.startsWith('-') || word === 'help' || program.commands.some((one) => one.name() === word)
+  if (!known) program.error(`error: unknown command '${word}'`, { exitCode: 2, code: 'commander.unknownCommand' })
+  await program.parseAsync(argv as string[])
 }
 
 function json(command: Command): Command {

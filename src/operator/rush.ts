@@ -1,14 +1,15 @@
-/** `svc-gateway rush open`: so many packs for whoever comes first, one an account. */
+/** `svc-gateway rush open | list | close`: so many packs for whoever comes first, one an account. */
+import type { RushState } from '../membership/boost.ts'
 import { openRush } from '../membership/boost-desk.ts'
 import { futureInstant, instantOf, wholeNumber } from './boost.ts'
 import { atDesk, CommandError } from './desk.ts'
-import { instant, show } from './output.ts'
+import { instant, show, table } from './output.ts'
 import type { Output } from './output.ts'
 
 const dayMs = 86_400_000
 
 export function open(
-  options: Output & { packs: string; credits?: string; starts: string; ends: string; tier?: string },
+  options: Output & { packs: string; credits?: string; starts: string; ends: string; tier?: string; beside?: true },
 ): Promise<void> {
   return atDesk(async ({ store, ids, clock, config }) => {
     const at = clock.now()
@@ -24,9 +25,14 @@ export function open(
       startsAt: options.starts === 'now' ? at : instantOf('--starts', options.starts, at),
       endsAt: futureInstant('--ends', options.ends, at),
     } as const
-    await openRush(store.boosts, rush, at).catch((error: unknown) => {
+    const inTheWay = await openRush(store.boosts, rush, at, { beside: options.beside === true }).catch((error: unknown) => {
       throw error instanceof RangeError ? new CommandError(error.message) : error
     })
+    if (inTheWay !== undefined) {
+      throw new CommandError(
+        `Rush ${inTheWay.id} runs from ${String(instant(inTheWay.startsAt))} to ${String(instant(inTheWay.endsAt))} already. Close it (svc-gateway rush close ${inTheWay.id}), choose another time, or say --beside to open a second one.`,
+      )
+    }
     show(
       options,
       {
@@ -41,5 +47,47 @@ export function open(
       () =>
         `Rush ${rush.id}: ${rush.packs} packs of ${rush.credits} credits (${rush.pool}), from ${String(instant(rush.startsAt))} to ${String(instant(rush.endsAt))}.`,
     )
+  })
+}
+
+/** Newest first: what was promised, what is left of it, and when. */
+export function list(options: Output & { limit: string }): Promise<void> {
+  return atDesk(async ({ store, clock }) => {
+    const at = clock.now()
+    const rushes = await store.boosts.rushes(wholeNumber('--limit', options.limit))
+    const rows = rushes.map((rush) => ({
+      id: rush.id,
+      state: stateOf(rush, at),
+      packs: rush.packs,
+      remaining: rush.remaining,
+      tier: rush.pool,
+      credits: rush.credits,
+      starts_at: instant(rush.startsAt),
+      ends_at: instant(rush.endsAt),
+    }))
+    show(options, { object: 'list', data: rows }, () =>
+      rows.length === 0
+        ? 'There has been no rush. Open one: svc-gateway rush open --packs 50 --ends 2h'
+        : table(
+            ['rush', 'state', 'packs', 'left', 'tier', 'credits', 'starts', 'ends'],
+            rows.map((row) => Object.values(row)),
+          ),
+    )
+  })
+}
+
+function stateOf({ startsAt, endsAt, remaining }: RushState, now: number): 'to come' | 'open' | 'sold out' | 'over' {
+  if (endsAt <= now) return 'over'
+  if (startsAt > now) return 'to come'
+  return remaining === 0 ? 'sold out' : 'open'
+}
+
+/** Nobody can take another pack of it; one that had not begun never does. */
+export function close(id: string, options: Output): Promise<void> {
+  return atDesk(async ({ store, clock }) => {
+    const at = clock.now()
+    if (!(await store.boosts.closeRush(id, at)))
+      throw new CommandError(`There is no rush '${id}' that runs or is to come. See: svc-gateway rush list`)
+    show(options, { id, ends_at: instant(at) }, () => `Rush ${id} is closed.`)
   })
 }

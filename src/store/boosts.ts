@@ -3,7 +3,7 @@ import { sql } from 'kysely'
 import type { Selectable } from 'kysely'
 import type { Boosts, Claim, RushState } from '../membership/boost.ts'
 import type { Database } from './database.ts'
-import type { BoostClaimTable } from './membership-schema.ts'
+import type { BoostClaimTable, RushTable } from './membership-schema.ts'
 
 /** Rushes that are open or to come; more than a few at once nobody opens. */
 const rushesLooked = 20
@@ -54,48 +54,49 @@ export function boostsIn({ read, write }: Database): Boosts {
       await write.updateTable('boost_claim').set({ granted: 1 }).where('id', '=', id).execute()
     },
 
-    async openRush(rush, at) {
-      await write
-        .insertInto('rush')
-        .values({
-          id: rush.id,
-          packs: rush.packs,
-          pool: rush.pool,
-          credits: rush.credits,
-          pack_ms: rush.packMs,
-          starts_at: rush.startsAt,
-          ends_at: rush.endsAt,
-          opened_at: at,
-        })
+    async openRush(rush, at, { beside }) {
+      // Looking and opening are one statement: the same command given twice at once opens one.
+      const { rows } = await sql<{ id: string }>`
+        insert into rush (id, packs, pool, credits, pack_ms, starts_at, ends_at, opened_at)
+        select ${rush.id}, ${rush.packs}, ${rush.pool}, ${rush.credits}, ${rush.packMs}, ${rush.startsAt}, ${rush.endsAt}, ${at}
+        where ${beside ? 1 : 0} = 1
+          or not exists (select 1 from rush as other where other.starts_at < ${rush.endsAt} and other.ends_at > ${rush.startsAt})
+        returning id
+      `.execute(write)
+      if (rows.length > 0) return undefined
+      const other = await rushStates(read)
+        .where('starts_at', '<', rush.endsAt)
+        .where('ends_at', '>', rush.startsAt)
+        .orderBy('starts_at')
+        .executeTakeFirstOrThrow()
+      return toRush(other)
+    },
+
+    async rushes(limit) {
+      const rows = await rushStates(read).orderBy('starts_at', 'desc').orderBy('id', 'desc').limit(limit).execute()
+      return rows.map(toRush)
+    },
+
+    async closeRush(id, at) {
+      const rows = await write
+        .updateTable('rush')
+        // One that had not begun is over before it begins.
+        .set({ ends_at: at, starts_at: sql<number>`case when starts_at < ${at} then starts_at else ${at - 1} end` })
+        .where('id', '=', id)
+        .where('ends_at', '>', at)
+        .returning('id')
         .execute()
+      return rows.length > 0
     },
 
     async currentRush(now) {
-      const rows = await read
-        .selectFrom('rush')
-        .selectAll()
-        .select((select) =>
-          select
-            .selectFrom('boost_claim')
-            .select((count) => count.fn.countAll<number>().as('taken'))
-            .whereRef('boost_claim.rush', '=', 'rush.id')
-            .as('taken'),
-        )
+      const rows = await rushStates(read)
         .where('ends_at', '>', now)
         .orderBy('starts_at')
         .orderBy('id')
         .limit(rushesLooked)
         .execute()
-      const rushes = rows.map((row): RushState => ({
-        id: row.id,
-        packs: row.packs,
-        pool: row.pool,
-        credits: row.credits,
-        packMs: row.pack_ms,
-        startsAt: row.starts_at,
-        endsAt: row.ends_at,
-        remaining: Math.max(0, row.packs - Number(row.taken ?? 0)),
-      }))
+      const rushes = rows.map(toRush)
       // One that is sold out must not stand before one that is open beside it, or before the next.
       const open = rushes.find(({ startsAt, remaining }) => startsAt <= now && remaining > 0)
       return open ?? rushes.find(({ startsAt }) => startsAt > now) ?? rushes[0]
@@ -187,6 +188,33 @@ export function boostsIn({ read, write }: Database): Boosts {
         .executeTakeFirst()
       return Number(row?.credited ?? 0)
     },
+  }
+}
+
+/** Rushes with the number of packs that were taken of each. */
+function rushStates(read: Database['read']) {
+  return read
+    .selectFrom('rush')
+    .selectAll()
+    .select((select) =>
+      select
+        .selectFrom('boost_claim')
+        .select((count) => count.fn.countAll<number>().as('taken'))
+        .whereRef('boost_claim.rush', '=', 'rush.id')
+        .as('taken'),
+    )
+}
+
+function toRush(row: Selectable<RushTable> & { readonly taken: number | null }): RushState {
+  return {
+    id: row.id,
+    packs: row.packs,
+    pool: row.pool,
+    credits: row.credits,
+    packMs: row.pack_ms,
+    startsAt: row.starts_at,
+    endsAt: row.ends_at,
+    remaining: Math.max(0, row.packs - Number(row.taken ?? 0)),
   }
 }
 

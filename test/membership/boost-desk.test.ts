@@ -237,7 +237,7 @@ t.test('a rush that is sold out does not hide one that is open beside it', async
   const { desk, store, clock, account } = await bench(t)
   const open = { packs: 1, pool: 'fast', credits: 7, packMs: dayMs, startsAt: clock.at, endsAt: clock.at + dayMs } as const
   await openRush(store.boosts, { ...open, id: 'rush_1' }, clock.at)
-  await openRush(store.boosts, { ...open, id: 'rush_2' }, clock.at)
+  await openRush(store.boosts, { ...open, id: 'rush_2' }, clock.at, { beside: true })
   const [ann, ben, cleo] = await Promise.all(['ann@example.com', 'ben@example.com', 'cleo@example.com'].map(account))
   t.ok(await desk.grabRush(ann as Account))
   t.ok(await desk.grabRush(ben as Account))
@@ -250,7 +250,7 @@ t.test('a rush that is sold out does not hide the one that is to come', async (t
   const open = { packs: 1, pool: 'fast', credits: 7, packMs: dayMs, startsAt: clock.at, endsAt: clock.at + dayMs } as const
   const startsAt = clock.at + 3_600_000
   await openRush(store.boosts, { ...open, id: 'rush_1' }, clock.at)
-  await openRush(store.boosts, { ...open, id: 'rush_2', startsAt }, clock.at)
+  await openRush(store.boosts, { ...open, id: 'rush_2', startsAt }, clock.at, { beside: true })
   const ann = await account('ann@example.com')
   t.match((await desk.status(ann)).rush, { id: 'rush_1', active: true })
   t.ok(await desk.grabRush(ann))

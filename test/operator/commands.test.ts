@@ -96,3 +96,33 @@ t.test('an account is made only for an address that can sign in', async (t) => {
     await refused(t, run('account', 'create', '--email', email), /is not a mail address/)
   t.match(await run('account', 'create', '--email', ' Mei@Example.com ', '--json'), { code: 0, output: /"mei@example\.com"/ })
 })
+
+t.test('a word that is no command is called that', async (t) => {
+  const { run } = operator(t)
+  const { code, complaint } = await run('bogus')
+  t.equal(code, 2)
+  t.match(complaint, /unknown command 'bogus'/)
+  t.notMatch(complaint, /start/)
+})
+
+t.test('a rush is opened once, listed, and closed', async (t) => {
+  const { run } = operator(t)
+  const open = ['rush', 'open', '--packs', '5', '--credits', '70', '--ends', '2h']
+  const [first, second] = await Promise.all([run(...open, '--json'), run(...open, '--json')])
+  t.same([first.code, second.code].toSorted(), [0, 1], 'the same command twice at once opens one')
+  const { id } = JSON.parse((first.code === 0 ? first : second).output) as { id: string }
+  await refused(t, run(...open), new RegExp(`^Rush ${id} runs from .* already. Close it`))
+  t.equal((await run(...open, '--beside')).code, 0, 'unless it is meant')
+  t.equal((await run('rush', 'open', '--packs', '5', '--starts', '3h', '--ends', '4h')).code, 0, 'or comes later')
+  const { output } = await run('rush', 'list', '--json')
+  const { data } = JSON.parse(output) as { data: { id: string; state: string; remaining: number }[] }
+  t.same(
+    data.map(({ state }) => state),
+    ['to come', 'open', 'open'],
+  )
+  t.match(await run('rush', 'close', id), { code: 0, output: `Rush ${id} is closed.\n` })
+  await refused(t, run('rush', 'close', id), /^There is no rush .* that runs or is to come/)
+  const later = data.find(({ state }) => state === 'to come')?.id ?? ''
+  t.equal((await run('rush', 'close', later)).code, 0, 'also before it begins')
+  t.match((await run('rush', 'list')).output, /over .*\n.*open .*\n.*over /s)
+})

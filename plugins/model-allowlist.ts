@@ -1,6 +1,6 @@
 /** Product ids only, and only those the plan has. */
-import { definePlugin, GatewayError, planHas, questionOf } from '../src/index.ts'
-import type { Caller, Services } from '../src/index.ts'
+import { definePlugin, GatewayError, hasImages, planHas, questionOf } from '../src/index.ts'
+import type { Caller, Product, Services } from '../src/index.ts'
 
 export const modelAllowlist = definePlugin({
   name: 'model-allowlist',
@@ -14,12 +14,33 @@ export const modelAllowlist = definePlugin({
       throw new GatewayError('official_models_only', { param: 'model', params: { ids: idsFor(x.caller, services) } })
     }
     x.debug.productModel = product.id
+    if (isBlind(product) && hasImages(chat)) throw cannotSee(product, x.caller, services)
     // Of a search only the question counts, for what it does and for what it costs.
     x.chat = product.capabilities.includes('search') ? questionOf(chat, services.config) : chat
     x.product = product
     Object.assign(x.headers, services.products.deprecationHeaders(product))
   },
 })
+
+/** A chat that lists no vision; the products that search or paint read pictures in ways of their own. */
+function isBlind({ capabilities }: Product): boolean {
+  return capabilities.includes('chat') && !capabilities.includes('vision')
+}
+
+function cannotSee({ id }: Product, { plan }: Caller, { products, clock }: Services): GatewayError {
+  const seeing = products
+    .availableTo(plan, clock.now())
+    .flatMap((product) => (product.capabilities.includes('vision') ? [`'${product.id}'`] : []))
+    .join(', ')
+  return new GatewayError('invalid_request', {
+    param: 'messages',
+    actions: ['switch_model'],
+    message: {
+      en: `The model '${id}' takes no images.${seeing === '' ? '' : ` These do: ${seeing}.`}`,
+      zh: `模型 '${id}' 不支持图片输入。${seeing === '' ? '' : `支持图片的模型:${seeing}。`}`,
+    },
+  })
+}
 
 function idsFor({ plan }: Caller, { products, clock }: Services): string {
   return products

@@ -13,6 +13,8 @@ export const quotaReserve = definePlugin({
   name: 'quota-reserve',
   needs: ['caller', 'chat', 'product'],
   gives: ['hold'],
+  // Without it a failed turn would keep its hold until it expires.
+  followedBy: ['refund'],
   on: 'turn',
   async onRequest(x, services) {
     x.hold = await reserve(x, services)

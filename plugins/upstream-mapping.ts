@@ -7,6 +7,8 @@ export const upstreamMapping = definePlugin({
   name: 'upstream-mapping',
   needs: ['caller', 'chat', 'product', 'hold'],
   gives: ['route'],
+  // Without it whatever the upstream says is our own error to the caller.
+  followedBy: ['error-envelope'],
   on: 'turn',
   onRequest(x, services) {
     const serving = servingProduct(x, services)

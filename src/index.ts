@@ -20,7 +20,7 @@ export type {
   Slots,
   Usage,
 } from './exchange/exchange.ts'
-export { bodyHash, isRecord } from './exchange/chat-request.ts'
+export { bodyHash, hasImages, isRecord } from './exchange/chat-request.ts'
 export type { ChatRequest } from './exchange/chat-request.ts'
 export { promptSize } from './exchange/estimate.ts'
 export { rateHeaders } from './limits.ts'

@@ -18,6 +18,7 @@ export class Products {
       return {
         id,
         ...product,
+        capabilities: seesThroughAnother(product, config) ? [...product.capabilities, 'vision' as const] : product.capabilities,
         price: {
           input: Math.round(price.input * nanoDollarsPerToken),
           output: Math.round(price.output * nanoDollarsPerToken),
@@ -47,4 +48,10 @@ export class Products {
     const gone = Date.parse(shutdownDate)
     return { deprecation: `@${Math.floor((gone - noticeMs) / 1000)}`, sunset: new Date(gone).toUTCString() }
   }
+}
+
+/** Its pictures are sent to a product that sees: to members that is vision like any other. */
+function seesThroughAnother({ capabilities, rules }: GatewayConfig['products'][string], { products }: GatewayConfig): boolean {
+  if (capabilities.includes('vision')) return false
+  return rules.some(({ when, use }) => when === 'images' && products[use]?.capabilities.includes('vision') === true)
 }

@@ -122,3 +122,11 @@ export function bodyHash(chat: ChatRequest): string {
 export function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
+
+/** Whether any message carries a picture. */
+export function hasImages({ messages }: Pick<ChatRequest, 'messages'>): boolean {
+  return messages.some((message) => {
+    const content = isRecord(message) ? message['content'] : undefined
+    return Array.isArray(content) && content.some((part) => isRecord(part) && part['type'] === 'image_url')
+  })
+}

@@ -6,7 +6,11 @@ export function orderFaults(plugins: readonly AnyPlugin[]): string[] {
   const faults: string[] = []
   const giver = new Map<string, AnyPlugin>()
   const names = new Set<string>()
-  for (const plugin of plugins) {
+  for (const [index, plugin] of plugins.entries()) {
+    for (const name of plugin.followedBy ?? []) {
+      if (!plugins.slice(index).some((later) => later.name === name))
+        faults.push(`plugin '${plugin.name}' leaves work to '${name}', which is not listed after it; list '${name}' after it`)
+    }
     if (names.has(plugin.name)) faults.push(`plugin '${plugin.name}' is listed twice; list it once`)
     names.add(plugin.name)
     for (const slot of plugin.needs ?? []) {

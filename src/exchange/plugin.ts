@@ -16,6 +16,8 @@ export interface Plugin<Needs extends Slot = never, Gives extends Slot = never> 
   readonly needs?: readonly Needs[]
   /** Slots I fill in `onRequest`. */
   readonly gives?: readonly Gives[]
+  /** Plugins without which my work stays half done, listed after me. Checked at start. */
+  readonly followedBy?: readonly string[]
   /** Only when a model is called; the default is every exchange. */
   readonly on?: 'turn'
   /** Before the call. Throw to fail; return a reply to answer here. */

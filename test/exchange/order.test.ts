@@ -22,6 +22,14 @@ t.test('each fault is one sentence that names the plugins and the mend', async (
       [{ ...auth, on: 'turn' }, limit],
       "plugin 'limit' runs on every exchange but needs 'caller', which 'auth' fills only on turns; add on: 'turn'",
     ],
+    [
+      [{ name: 'hold', followedBy: ['refund'] }],
+      "plugin 'hold' leaves work to 'refund', which is not listed after it; list 'refund' after it",
+    ],
+    [
+      [{ name: 'refund' }, { name: 'hold', followedBy: ['refund'] }],
+      "plugin 'hold' leaves work to 'refund', which is not listed after it; list 'refund' after it",
+    ],
   ] as [AnyPlugin[], string][]) {
     t.ok(orderFaults(plugins).includes(sentence), sentence)
   }
@@ -37,5 +45,15 @@ t.test('no other order of two of the shipped plugins that depend on each other p
       const swapped = plugins.with(i, late).with(j, early)
       t.not(orderFaults(swapped).length, 0, `${late.name} before ${early.name} is refused`)
     }
+  }
+})
+
+t.test('the shipped list without one that money or rights depend on cannot work', async (t) => {
+  const plugins = base.plugins as AnyPlugin[]
+  for (const left of plugins) {
+    const faults = orderFaults(plugins.filter((plugin) => plugin !== left))
+    // Without the last of these every turn is refused and refunded, which is a choice.
+    if (['request-id', 'rate-limit', 'upstream-mapping'].includes(left.name)) t.same(faults, [], left.name)
+    else t.match(faults.join('\n'), /which no listed plugin fills|list '[a-z-]+' after it/, left.name)
   }
 })

@@ -21,7 +21,7 @@ const picture = { type: 'image_url', image_url: { url: 'data:image/png;base64,iV
 t.test('auto is served by the light model unless a rule fits', async (t) => {
   const plain = await startGateway(t)
   const member = await plain.member()
-  t.equal(await servedBy(t, plain, member.token, [{ type: 'text', text: 'What is this?' }, picture]), 'demo-light', 'no rules')
+  t.equal(await servedBy(t, plain, member.token, [{ type: 'text', text: 'What is this?' }]), 'demo-light', 'no rules')
 
   const gateway = await startGateway(t, { products: { auto: { rules } } })
   const { token, id } = await gateway.member()
@@ -35,6 +35,33 @@ t.test('auto is served by the light model unless a rule fits', async (t) => {
     turns.every(({ model, pool }) => model === 'auto' && pool === 'fast'),
     'the price and the pool stay those of auto',
   )
+})
+
+t.test('only a model that lists vision takes pictures, and a rule that sends them to one lists it', async (t) => {
+  const content = [{ type: 'text', text: 'What is this?' }, picture]
+  const capabilities = async ({ url }: TestGateway, token: string): Promise<readonly string[] | undefined> => {
+    const response = await fetch(`${url}/v1/models/auto`, { headers: { authorization: `Bearer ${token}` } })
+    return ((await response.json()) as { capabilities: string[] }).capabilities
+  }
+  const plain = await startGateway(t)
+  const { token, id } = await plain.member()
+  t.notOk((await capabilities(plain, token))?.includes('vision'))
+  const refused = await plain.chat(token, { model: 'auto', messages: [{ role: 'user', content }] })
+  t.equal(refused.status, 400)
+  t.match(await refused.json(), {
+    code: 'invalid_request',
+    error: { param: 'messages' },
+    message: /'auto' takes no images\. These do: 'svc', 'svc-2\.1'/,
+    messageZh: /不支持图片输入/,
+    actions: ['switch_model'],
+  })
+  t.equal(plain.demo.calls.length, 0, 'the upstream has heard nothing')
+  t.same(await plain.turns(id), [], 'and nothing was held')
+
+  const ruled = await startGateway(t, { products: { auto: { rules } } })
+  const member = await ruled.member()
+  t.ok((await capabilities(ruled, member.token))?.includes('vision'))
+  t.equal(await servedBy(t, ruled, member.token, content), 'demo-flagship')
 })
 
 t.test('a rule that could not work stops the start with a sentence', async (t) => {

@@ -3,6 +3,7 @@ import { isIP } from 'node:net'
 import type { BlockList } from 'node:net'
 import type { GatewayConfig } from './config-shape.ts'
 import { orderFaults } from './exchange/order.ts'
+import { judgeAddress } from './membership/mail-address.ts'
 import { networks } from './networks.ts'
 
 /** One sentence for each fault; none when it can work. */
@@ -11,6 +12,7 @@ export function crossFaults(config: GatewayConfig): string[] {
     ...orderFaults(config.plugins).map((fault) => `${fault}.`),
     ...productFaults(config),
     ...planFaults(config),
+    ...originFaults(config),
     ...upstreamFaults(config),
     ...limitFaults(config),
     ...signInFaults(config),
@@ -62,6 +64,18 @@ function planFaults({ plans, products, defaultPlan, signIn }: GatewayConfig): st
   return faults
 }
 
+/** Addresses of pages and of the API are made by adding a path to these. */
+function originFaults({ listen }: GatewayConfig): string[] {
+  const faults: string[] = []
+  for (const name of ['siteUrl', 'baseUrl'] as const) {
+    const url = listen[name] === null ? null : new URL(listen[name])
+    if (url === null) continue
+    if (url.pathname !== '/' || url.search !== '' || url.hash !== '' || url.username !== '' || url.password !== '')
+      faults.push(`listen.${name} must be an origin alone, as in ${url.origin}: paths such as /v1 are added to it.`)
+  }
+  return faults
+}
+
 function upstreamFaults({ upstreams }: GatewayConfig): string[] {
   const faults: string[] = []
   for (const [name, { baseUrl, allowPlaintext }] of Object.entries(upstreams)) {
@@ -105,8 +119,16 @@ function signInFaults({ signIn, mail }: GatewayConfig): string[] {
   }
   if (mail.smtpUrl !== null && !/^smtps?:\/\/[^/]/.test(mail.smtpUrl))
     faults.push('mail.smtpUrl must look like smtp://user:password@host:587 or smtps://host.')
+  if (!isSender(mail.from)) faults.push("mail.from must be one mail address, as in 'Example <no-reply@example.com>'.")
   return faults
 }
+
+/** `address`, or `name <address>`. */
+function isSender(from: string): boolean {
+  const address = /^[^<>\r\n]*<([^<>\s]+)>$/.exec(from.trim())?.[1] ?? from.trim()
+  return judgeAddress(address, { mergeAliases: false, blockedDomains: [], blockDisposable: false }).kind === 'good'
+}
+
 function isNetwork(entry: string): boolean {
   const [address = '', bits] = entry.split('/')
   const family = isIP(address)

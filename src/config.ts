@@ -4,6 +4,7 @@
  * A configuration is checked once, at start. What is wrong stops the server with one sentence that names the place and the mend;
  * an unknown key is wrong, because a misspelt limit would otherwise be no limit.
  */
+import { registerHooks } from 'node:module'
 import { resolve } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import type { z } from 'zod'
@@ -22,30 +23,50 @@ export class ConfigError extends Error {
 }
 
 /** Reads the environment for `gateway.config.ts`. Blank means not set, except for a secret, where blank is a mistake. */
-export const env = {
+class Environment {
+  /** What each variable was read as: a fault then names the variable that the operator wrote, not only the field. */
+  readonly #read = new Map<string, unknown>()
+
   text<Fallback extends string | null = null>(name: string, fallback: Fallback = null as Fallback): string | Fallback {
     const value = process.env[name]?.trim()
-    return value === undefined || value === '' ? fallback : value
-  },
+    if (value === undefined || value === '') return fallback
+    this.#read.set(name, value)
+    return value
+  }
+
   secret(name: string): string | null {
     const value = process.env[name]
     if (value === undefined) return null
     if (value.trim() === '') throw new ConfigError(`${name} is set but empty. Give it a value, or unset it.`)
-    return value.trim()
-  },
+    return this.text(name)
+  }
+
   integer(name: string, fallback: number): number {
-    const value = env.text(name)
+    const value = this.text(name)
     if (value === null) return fallback
     if (!/^\d{1,9}$/.test(value)) throw new ConfigError(`${name} must be a whole number, not '${value}'.`)
+    this.#read.set(name, Number(value))
     return Number(value)
-  },
+  }
+
   list(name: string): string[] {
-    return (env.text(name) ?? '')
+    const items = (this.text(name) ?? '')
       .split(',')
       .map((item) => item.trim())
       .filter((item) => item !== '')
-  },
+    this.#read.set(name, items)
+    return items
+  }
+
+  /** The variables that were read as this value, or as a list with it. */
+  sourcesOf(value: unknown): string[] {
+    return [...this.#read].flatMap(([name, read]) =>
+      read === value || (Array.isArray(read) && read.includes(value)) ? [name] : [],
+    )
+  }
 }
+
+export const env = new Environment()
 
 /** Types a configuration. It is checked when the service starts, so that another file may import it and change parts first. */
 export function defineGateway(input: GatewayInput): GatewayInput {
@@ -55,18 +76,43 @@ export function defineGateway(input: GatewayInput): GatewayInput {
 /** The file to read: `GATEWAY_CONFIG`, else the one this package ships. */
 export function configFile(): string {
   const chosen = env.text('GATEWAY_CONFIG')
-  if (chosen !== null) return resolve(chosen)
+  return chosen === null ? shippedFile() : resolve(chosen)
+}
+
+function shippedFile(): string {
   // Beside `src/` in a checkout, beside the compiled `src/` in the published package.
   return fileURLToPath(
     new URL(import.meta.url.endsWith('.ts') ? '../gateway.config.ts' : '../gateway.config.js', import.meta.url),
   )
 }
 
+/**
+ * `import base from 'svc-gateway/gateway.config.js'` and `from 'svc-gateway'` mean the very program that reads the file, wherever the file
+ * lies and however the program was installed: as a dependency, for all users, or as a checkout.
+ */
+async function importConfig(file: string): Promise<{ default?: unknown }> {
+  const ours = new Map([
+    ['svc-gateway', new URL(import.meta.url.endsWith('.ts') ? './index.ts' : './index.js', import.meta.url).href],
+    ['svc-gateway/gateway.config.js', pathToFileURL(shippedFile()).href],
+  ])
+  const hooks = registerHooks({
+    resolve(specifier, context, next) {
+      const url = ours.get(specifier)
+      return url === undefined ? next(specifier, context) : { url, shortCircuit: true }
+    },
+  })
+  try {
+    return (await import(pathToFileURL(file).href)) as { default?: unknown }
+  } finally {
+    hooks.deregister()
+  }
+}
+
 /** Imports and checks a configuration file. @throws ConfigError */
 export async function loadConfig(file = configFile()): Promise<GatewayConfig> {
   let module: { default?: unknown }
   try {
-    module = (await import(pathToFileURL(file).href)) as { default?: unknown }
+    module = await importConfig(file)
   } catch (error) {
     if (error instanceof ConfigError) throw error
     throw new ConfigError(`${file} cannot be read: ${error instanceof Error ? error.message : String(error)}`)
@@ -79,10 +125,28 @@ export async function loadConfig(file = configFile()): Promise<GatewayConfig> {
 /** Checks a configuration. @throws ConfigError with one sentence for each fault */
 export function checkConfig(input: unknown): GatewayConfig {
   const parsed = shape.safeParse(input)
-  if (!parsed.success) throw new ConfigError(parsed.error.issues.map(sentenceOf).join('\n'))
+  if (!parsed.success)
+    throw new ConfigError(parsed.error.issues.map((issue) => withSource(sentenceOf(issue), issue.path, input)).join('\n'))
   const faults = crossFaults(parsed.data)
-  if (faults.length > 0) throw new ConfigError(faults.join('\n'))
+  if (faults.length > 0) throw new ConfigError(faults.map((fault) => withSource(fault, placeOf(fault), input)).join('\n'))
   return parsed.data
+}
+
+/** A fault's sentence begins with its place: `mail.smtpUrl must …`, `upstreams.main.baseUrl: …`. */
+function placeOf(fault: string): readonly string[] {
+  return (/^[\w.-]+/.exec(fault)?.[0] ?? '').split('.')
+}
+
+/** The sentence, and which variables of the environment gave the value it is about. */
+function withSource(sentence: string, path: readonly PropertyKey[], input: unknown): string {
+  const value = path.reduce<unknown>(
+    (at, key) => (typeof at === 'object' && at !== null ? Reflect.get(at, key) : undefined),
+    input,
+  )
+  if (value === undefined || value === null) return sentence
+  const names = env.sourcesOf(value)
+  // Two variables may have the same value; the sentence names the field as well, so naming both misleads nobody.
+  return names.length === 0 ? sentence : `${sentence.replace(/\.$/, '')} (it comes from ${names.join(' or ')}).`
 }
 
 function sentenceOf(issue: z.core.$ZodIssue): string {

@@ -1,7 +1,8 @@
 /** A configuration that cannot work stops the server with one clear sentence, and no secret is repeated in it. */
+import { spawnSync } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { pathToFileURL } from 'node:url'
+import { fileURLToPath, pathToFileURL } from 'node:url'
 import t from 'tap'
 import base from '../gateway.config.ts'
 import { checkConfig, ConfigError, env, loadConfig } from '../src/config.ts'
@@ -202,6 +203,48 @@ t.test('a file that cannot be read, or says nothing, is named', async (t) => {
     file('other.ts', `import base from '${shipped}'\nexport default { ...base, defaultPlan: 'pro' }`),
   )
   t.equal(other.defaultPlan, 'pro')
+})
+
+t.test('a file anywhere takes the shipped one by the name of the package, and changes parts of it', async (t) => {
+  const file = join(temporaryFolder(t), 'my.config.ts')
+  writeFileSync(
+    file,
+    `import base from 'svc-gateway/gateway.config.js'
+     import { defineGateway } from 'svc-gateway'
+     export default defineGateway({ ...base, plans: { ...base.plans, free: { ...base.plans['free']!, rpm: 5 } } })`,
+  )
+  const config = await loadConfig(file)
+  t.equal(config.plans['free']?.rpm, 5)
+  t.equal(config.plans['pro']?.rpm, checkConfig(base).plans['pro']?.rpm)
+  // Objects of another copy of the program would look the same and not be.
+  t.equal(config.plugins[0], plugins[0])
+})
+
+t.test('a fault names the variable that the value came from, never its value', async (t) => {
+  const file = fileURLToPath(new URL('../gateway.config.ts', import.meta.url))
+  const check = async (variables: Readonly<Record<string, string>>) => {
+    const { stdout } = spawnSync(
+      process.execPath,
+      [fileURLToPath(new URL('../src/operator/main.ts', import.meta.url)), 'check'],
+      {
+        env: { PATH: process.env['PATH'] ?? '', GATEWAY_CONFIG: file, DATA_DIR: join(temporaryFolder(t), 'data'), ...variables },
+        encoding: 'utf8',
+      },
+    )
+    return stdout
+  }
+  const told = await check({
+    SITE_URL: 'https://gate.example.com/v1',
+    MAIL_FROM: 'nobody',
+    TRUSTED_PROXIES: '192.0.2.1, proxy.local',
+    SMTP_URL: 'http://gate:secret-0123@mail.example.com',
+  })
+  t.match(told, /listen\.siteUrl must be an origin alone, as in https:\/\/gate\.example\.com.* \(it comes from SITE_URL\)\./)
+  t.match(told, /mail\.from must be one mail address.* \(it comes from MAIL_FROM\)\./)
+  t.match(told, /trustedProxies: 'proxy\.local' .* \(it comes from TRUSTED_PROXIES\)\./)
+  t.match(told, /mail\.smtpUrl must look like .* \(it comes from SMTP_URL\)\./)
+  t.notMatch(told, /secret-0123/)
+  t.match(await check({ PORT: '70000' }), /listen\.port: .* \(it comes from PORT\)\./)
 })
 
 t.test('the environment: blank is not set, but for a secret it is a mistake', async (t) => {

@@ -114,7 +114,21 @@ export class MailRoom {
   }
 }
 
-function toServer(url: string, from: string): { readonly send: Send; readonly close: () => void } {
+/** Connects and signs in as a letter would, and posts one where there is somebody to send it to. @throws the library's own words */
+export async function tryServer(smtpUrl: string, from: string, letter: Letter | null): Promise<void> {
+  const { send, verify, close } = toServer(smtpUrl, from)
+  try {
+    await verify()
+    if (letter !== null) await send(letter, '')
+  } finally {
+    close()
+  }
+}
+
+function toServer(
+  url: string,
+  from: string,
+): { readonly send: Send; readonly verify: () => Promise<unknown>; readonly close: () => void } {
   const transport = createTransport(url, {
     from,
     pool: true,
@@ -123,6 +137,7 @@ function toServer(url: string, from: string): { readonly send: Send; readonly cl
     socketTimeout: timeoutMs,
   } as Parameters<typeof createTransport>[1])
   return {
+    verify: () => transport.verify(),
     async send({ to, subject, text }) {
       // An object, so that no comma or bracket in an address is taken for a list of them.
       await transport.sendMail({

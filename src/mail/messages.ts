@@ -2,7 +2,7 @@
 
 export interface Message {
   /** What it is, for the log. */
-  readonly kind: 'code' | 'device' | 'password'
+  readonly kind: 'code' | 'device' | 'password' | 'test'
   readonly subject: string
   readonly text: string
 }
@@ -65,6 +65,20 @@ export function passwordMessage({ name, site }: Sender, at: number): Message {
       '',
       `你的 ${name} 账户密码已于 ${when} 修改,其他会话均已结束。`,
       `如果不是你本人操作,请在 ${site}/sign-in 用邮箱验证码登录并重新设置密码。`,
+      '',
+    ].join('\n'),
+  }
+}
+
+/** What the operator sends to see that letters arrive. */
+export function testMessage({ name }: Pick<Sender, 'name'>): Message {
+  return {
+    kind: 'test',
+    subject: `${name}: a test letter / 测试邮件`,
+    text: [
+      'Letters of this service arrive here, so sign-in codes will too.',
+      '',
+      '本服务的邮件可以送达此地址,登录验证码也可以。',
       '',
     ].join('\n'),
   }

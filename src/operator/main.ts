@@ -15,9 +15,9 @@ export async function main(argv: readonly string[]): Promise<void> {
   json(program.command('check').description('check the configuration and say what it amounts to')).action(
     async (options: Output) => (await import('./check.ts')).check(options),
   )
-  json(program.command('doctor').description('look at everything a server needs here')).action(async (options: Output) =>
-    (await import('./check.ts')).doctor(options),
-  )
+  json(program.command('doctor').description('try everything a server needs here'))
+    .option('--send-test-mail <address>', 'send a letter to this address')
+    .action(async (options: Output & { sendTestMail?: string }) => (await import('./doctor.ts')).doctor(options))
 
   const account = program.command('account').description('make and change accounts')
   json(account.command('create').description('make an account'))

@@ -25,6 +25,12 @@ declare module 'smtp-server' {
       readonly authOptional?: boolean
       readonly disabledCommands?: readonly string[]
       readonly logger?: boolean
+      readonly allowInsecureAuth?: boolean
+      onAuth?(
+        auth: { readonly username?: string; readonly password?: string },
+        session: Session,
+        done: (error: Error | null, signedIn?: { readonly user: string }) => void,
+      ): void
       onData(stream: Readable, session: Session, done: (error?: Error | null) => void): void
     })
     listen(port: number, host: string, done: () => void): void

@@ -1,0 +1,146 @@
+/** The doctor tries what it calls good: each thing that would fail a member later fails here, with what to do about it. */
+import { spawn } from 'node:child_process'
+import { createServer } from 'node:http'
+import type { RequestListener } from 'node:http'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { fileURLToPath, pathToFileURL } from 'node:url'
+import { SMTPServer } from 'smtp-server'
+import t from 'tap'
+import type { Test } from 'tap'
+import { selfSigned } from '../support/certificate.ts'
+import { temporaryFolder } from '../support/gateway.ts'
+
+const program = fileURLToPath(new URL('../../src/operator/main.ts', import.meta.url))
+const shipped = pathToFileURL(fileURLToPath(new URL('../../gateway.config.ts', import.meta.url))).href
+
+interface Finding {
+  readonly what: string
+  readonly ok: boolean
+  readonly detail: string
+}
+
+/** With the shipped configuration and these parts of it in its place. */
+async function examined(folder: string, parts: object, words: readonly string[] = []) {
+  const file = join(folder, 'examined.config.ts')
+  writeFileSync(file, `import base from '${shipped}'\nexport default { ...base, ...${JSON.stringify(parts)} }\n`)
+  const env = { PATH: process.env['PATH'] ?? '', DATA_DIR: join(folder, 'data'), GATEWAY_CONFIG: file }
+  const child = spawn(process.execPath, [program, 'doctor', '--json', ...words], { env, stdio: ['ignore', 'pipe', 'pipe'] })
+  const ended = new Promise<number | null>((resolve) => child.on('close', resolve))
+  const [output, complaint] = await Promise.all([text(child.stdout), text(child.stderr)])
+  const { findings } = JSON.parse(output) as { findings: readonly Finding[] }
+  return { code: await ended, complaint, finding: (what: string) => findings.find((one) => one.what === what) }
+}
+
+async function serve(t: Test, answer: RequestListener): Promise<string> {
+  const server = createServer(answer)
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => server.close())
+  const address = server.address()
+  return `http://127.0.0.1:${typeof address === 'object' && address !== null ? address.port : 0}`
+}
+
+const json =
+  (body: unknown, status = 200): RequestListener =>
+  (_, response) =>
+    void response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
+
+/** Takes letters from one who signs in as `gate` with the password `open`. */
+async function smtp(t: Test): Promise<{ readonly port: number; readonly letters: string[] }> {
+  const letters: string[] = []
+  const server = new SMTPServer({
+    disabledCommands: ['STARTTLS'],
+    allowInsecureAuth: true,
+    onAuth: ({ username, password }, _, done) =>
+      username === 'gate' && password === 'open'
+        ? done(null, { user: username })
+        : done(new Error('Invalid username or password')),
+    onData(stream, { envelope }, done) {
+      stream.resume().on('end', () => {
+        letters.push(...envelope.rcptTo.map(({ address }) => address))
+        done()
+      })
+    },
+  })
+  server.on('error', () => undefined)
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => new Promise<void>((resolve) => server.close(() => resolve())))
+  return { port: server.server.address().port, letters }
+}
+
+const products = (model: string | null) => ({
+  svc: { name: 'Svc', tier: 'flagship', contextLength: 8192, maxOutputTokens: 2048, targets: [{ upstream: 'main', model }] },
+  paint: {
+    name: 'Paint',
+    tier: 'flagship',
+    capabilities: ['image'],
+    contextLength: 8192,
+    maxOutputTokens: 2048,
+    targets: [{ upstream: 'main', model: null }],
+  },
+})
+
+t.test('what would fail later fails here', async (t) => {
+  const folder = temporaryFolder(t)
+  const { port, letters } = await smtp(t)
+  const model = await serve(t, json({ data: [{ id: 'small' }, { id: 'large' }] }))
+  const refusing = await serve(t, json({ error: 'no' }, 401))
+  const provider = await serve(t, json({ issuer: 'https://another.example' }))
+  const engine = await serve(t, (_, response) => void response.writeHead(200, { 'content-type': 'text/html' }).end('<p>'))
+  const { cert } = selfSigned(folder)
+  const { code, complaint, finding } = await examined(
+    folder,
+    {
+      listen: { host: '0.0.0.0', port: 8787, tls: { cert, key: cert } },
+      upstreams: {
+        main: { baseUrl: `${model}/v1` },
+        second: { baseUrl: `${refusing}/v1`, apiKey: 'sk-secret-0123' },
+        third: { baseUrl: 'http://nobody.localhost:1/v1' },
+      },
+      products: products('huge'),
+      mail: { smtpUrl: `smtp://gate:wrong-password-0123@127.0.0.1:${port}`, from: 'gate@example.com' },
+      signIn: { providers: { acme: { name: 'Acme', issuer: provider, clientId: 'x' } } },
+      search: { backend: 'searxng', searxngUrl: engine },
+    },
+    ['--send-test-mail', 'me@example.com'],
+  )
+  t.equal(code, 1)
+  t.equal(complaint, '')
+  t.match(finding('address'), { ok: false, detail: /set SITE_URL/ })
+  t.match(finding('certificate'), { ok: false, detail: /cannot be used/ })
+  t.match(finding('upstream main'), { ok: false, detail: /does not list 'huge'; it lists small, large/ })
+  t.match(finding('upstream second'), { ok: false, detail: /refuses the key \(HTTP 401\)/ })
+  t.match(finding('upstream third'), { ok: false, detail: /cannot be reached \(.*(ECONNREFUSED|ENOTFOUND)/ })
+  t.match(finding('products'), { ok: true, detail: /not sold .*: paint \(UPSTREAM_MODEL_IMAGE\)/ })
+  t.match(finding('mail'), { ok: false, detail: /127\.0\.0\.1:\d+: .*Invalid username or password.*check SMTP_URL/ })
+  t.match(finding('sign-in acme'), { ok: false, detail: /calls itself another issuer/ })
+  t.match(finding('search'), { ok: false, detail: /set formats: \[html, json\]/ })
+  t.same(letters, [])
+  for (const secret of ['sk-secret-0123', 'wrong-password-0123'])
+    for (const what of ['mail', 'upstream second']) t.notMatch(finding(what)?.detail, secret)
+})
+
+t.test('what works is called so, and the letter arrives', async (t) => {
+  const folder = temporaryFolder(t)
+  const { port, letters } = await smtp(t)
+  const model = await serve(t, json({ data: [{ id: 'small' }, { id: 'large' }] }))
+  const engine = await serve(t, json({ results: [] }))
+  const provider: string = await serve(t, (request, response) => json({ issuer: provider })(request, response))
+  const { cert, key } = selfSigned(folder)
+  const { finding } = await examined(
+    folder,
+    {
+      listen: { host: '0.0.0.0', port: 8787, siteUrl: 'https://gate.example.com', tls: { cert, key } },
+      upstreams: { main: { baseUrl: `${model}/v1` } },
+      products: products('large'),
+      mail: { smtpUrl: `smtp://gate:open@127.0.0.1:${port}`, from: 'Gate <gate@example.com>' },
+      signIn: { providers: { acme: { name: 'Acme', issuer: provider, clientId: 'x' } } },
+      search: { backend: 'searxng', searxngUrl: engine },
+    },
+    ['--send-test-mail', 'me@example.com'],
+  )
+  for (const what of ['address', 'upstream main', 'mail', 'sign-in acme', 'search']) t.match(finding(what), { ok: true }, what)
+  t.match(finding('certificate'), { ok: false, detail: /good for 1 days; renew it/ }, 'but this one ends soon')
+  t.same(letters, ['me@example.com'])
+})

@@ -74,7 +74,12 @@ const boost = z.strictObject({ pool: z.enum(['fast', 'premium']).default('fast')
 
 export const shape = z.strictObject({
   brand: z
-    .strictObject({ slug: z.string().regex(/^[a-z][a-z0-9]{1,15}$/), name: z.string().min(1) })
+    .strictObject({
+      slug: z.string().regex(/^[a-z][a-z0-9]{1,15}$/),
+      name: z.string().min(1),
+      /** Where members get the command line from: a tarball of this package (`npm pack`) that npm can install, named on the pages. */
+      cliPackageUrl: url.nullable().default(null),
+    })
     .prefault({ slug: 'svc', name: 'svc' }),
   listen: z.strictObject({
     host,

@@ -86,7 +86,7 @@ endpoints:
         fetch: true
       titleConvo: true
       titleModel: "${model}"`,
-    cli: `export SVC_SITE_URL="${origins.site}"
+    cli: `${services.config.brand.cliPackageUrl === null ? '' : `npm install --global ${services.config.brand.cliPackageUrl}\n`}export SVC_SITE_URL="${origins.site}"
 ${names.slug} login
 ${names.slug} whoami`,
     device: `curl -X POST ${origins.site}/api/membership/auth/device/start \\

@@ -349,6 +349,7 @@ export const en = {
     libreChatText: 'In librechat.yaml; the model list is fetched from here:',
     cliText:
       'The command {command} signs in through your browser: it prints a link and a code, you compare and approve, and it keeps its session token.',
+    cliAsk: 'Whoever runs this service can give you the command as a package for npm.',
     deviceText: 'From a script of your own, ask for a code, open the link, then poll until it is approved:',
     errors: 'When something goes wrong',
     errorsText:

@@ -336,6 +336,7 @@ export const zh: Texts = {
     openWebUiText: '管理员面板 → 设置 → 连接 → OpenAI API → 添加连接，或以如下方式启动：',
     libreChatText: '在 librechat.yaml 中，模型列表会自动从这里获取：',
     cliText: '命令 {command} 通过浏览器登录：它会显示链接和代码，核对并批准后，它会保存自己的登录令牌。',
+    cliAsk: '该命令的 npm 安装包可向本服务的运营者索取。',
     deviceText: '在你自己的脚本中：申请代码，打开链接，然后轮询直到批准：',
     errors: '出错时',
     errorsText: '每个错误都是 JSON，包含错误码、阶段、下一步建议，以及可供查询的编号。上游出错时，当次用量会退回。',

@@ -213,6 +213,7 @@ function commandLine(scene: Scene): Chapter {
         id: 'cli-login',
         title: services.names.slug,
         content: html`<p>${fill(t.docs.cliText, { command: services.names.slug })}</p>
+          ${services.config.brand.cliPackageUrl === null ? html`<p>${t.docs.cliAsk}</p>` : ''}
           ${codeBlock(scene, 'shell', code.cli)}
           <p>${t.docs.deviceText}</p>
           ${codeBlock(scene, 'shell · device', code.device)}`,

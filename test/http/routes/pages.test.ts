@@ -161,6 +161,16 @@ t.test('plans and prices are the configured ones', async (t) => {
   t.notMatch(page, 'Harbour <Models>')
 })
 
+t.test('the documents say where the command line comes from', async (t) => {
+  const cliPackageUrl = 'https://site.example/svc-gateway-0.1.0.tgz'
+  const named = await startGateway(t, { brand: { cliPackageUrl } })
+  t.match(await (await fetch(`${named.url}/docs`)).text(), `npm install --global ${cliPackageUrl}`)
+  const unnamed = await startGateway(t)
+  const page = await (await fetch(`${unnamed.url}/docs`)).text()
+  t.match(page, 'Whoever runs this service can give you the command')
+  t.notMatch(page, 'npm install --global')
+})
+
 t.test('the documents name the reader’s own addresses', async (t) => {
   const gateway = await startGateway(t, { listen: { siteUrl: 'https://site.example', baseUrl: 'https://api.example' } })
   const page = await (await fetch(`${gateway.url}/docs`)).text()

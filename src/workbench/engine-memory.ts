@@ -21,6 +21,7 @@ interface MemoryPane {
 
 interface MemoryWorkspace {
   readonly id: string
+  readonly index: number
   title: string
   kept: string
   active: string
@@ -46,9 +47,9 @@ export class MemoryEngine implements TerminalEngine {
 
   list(): Promise<readonly WorkspaceState[]> {
     return Promise.resolve(
-      this.#workspaces.map((workspace, index) => ({
+      this.#workspaces.map((workspace) => ({
         id: workspace.id,
-        index: index + 1,
+        index: workspace.index,
         title: workspace.title,
         focused: workspace.id === this.#shown,
         kept: workspace.kept,
@@ -176,6 +177,7 @@ export class MemoryEngine implements TerminalEngine {
     const pane = { id: this.#newId('pn'), cwd: wish.cwd, argv: wish.argv ?? [], cols: 80, rows: 24, typed: '' }
     const workspace = {
       id: this.#newId('ws'),
+      index: (this.#workspaces.at(-1)?.index ?? 0) + 1,
       title: wish.title,
       kept: wish.kept ?? '',
       active: pane.id,

@@ -188,7 +188,7 @@ export interface Focus {
 
 export interface Workspace {
   readonly id: string
-  /** 1-based place in the list; the command line takes it instead of the id. */
+  /** The number in the bar, kept as long as the workspace is there; the command line takes it instead of the id. */
   readonly index: number
   readonly title: string
   readonly focused: boolean

@@ -39,6 +39,20 @@ t.test('workspaces and panes are made, listed, typed into, read and closed', asy
   t.equal((await client.call('workspace.list', {})).workspaces.length, 1)
 })
 
+t.test('a workspace keeps the number that the bar shows when another is closed', async (t) => {
+  if (!requireProgram(t, 'tmux')) return
+  const { client, settings } = await startBench(t, { engine: 'tmux' })
+  const made = []
+  for (const title of ['Two', 'Three', 'Four']) made.push((await client.call('workspace.create', { title, cwd: '/' })).workspace)
+  await client.call('workspace.close', { id: made[0]?.id ?? '' })
+  const { workspaces } = await client.call('workspace.list', {})
+  const listed = workspaces.map(({ index, title }) => `${index} ${title}`)
+  t.same(listed, ['1 home', '3 Three', '4 Four'])
+  const [program = '', ...base] = tmuxArguments(settings.runDir)
+  const bar = await promisify(execFile)(program, [...base, 'list-windows', '-F', '#I #{window_name}'], { env: settings.env })
+  t.same(bar.stdout.trim().split('\n'), listed)
+})
+
 t.test('what every program ended with is known, however soon it ended', async (t) => {
   if (!requireProgram(t, 'tmux')) return
   const { dir, settings } = await startBench(t)

@@ -5,7 +5,10 @@ import type { Client } from './client.ts'
 /** People type the number that a list shows, programs the id: both name a workspace, a pane, a page … */
 export async function pickWorkspace(client: Client, word: string): Promise<string> {
   if (!isNumber(word)) return word
-  return nth((await client.call('workspace.list', {})).workspaces, word, 'workspace')
+  const { workspaces } = await client.call('workspace.list', {})
+  const workspace = workspaces.find(({ index }) => String(index) === word)
+  if (!workspace) throw missing('workspace', word)
+  return workspace.id
 }
 
 export async function pickPane(client: Client, word: string, workspaceId?: string): Promise<string> {

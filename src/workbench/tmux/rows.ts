@@ -131,11 +131,12 @@ export function toWorkspaces(rows: readonly Row[]): WorkspaceState[] {
     rows.filter((row) => row.workspaceId !== '' && row.paneId !== ''),
     (row) => row.workspaceId,
   )
-  return [...windows.values()].flatMap((panes, index) => {
+  return [...windows.values()].flatMap((panes) => {
     const [first] = panes
     if (!first) return []
-    const { workspaceId: id, title, shown: focused, kept, zoomed } = first
-    return [{ id, index: index + 1, title, focused, kept, zoomed, panes: panes.map(toPane) }]
+    // The number that the bar shows: what is typed is what was seen.
+    const { workspaceId: id, windowIndex: index, title, shown: focused, kept, zoomed } = first
+    return [{ id, index, title, focused, kept, zoomed, panes: panes.map(toPane) }]
   })
 }
 

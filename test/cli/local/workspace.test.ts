@@ -16,6 +16,17 @@ const cases: Readonly<Record<string, Case>> = {
     const { workspace } = (await scene.result(t, ['workspace', 'new', '--title', 'gone'])) as { workspace: { id: string } }
     await scene.result(t, ['workspace', 'close', workspace.id])
     t.match(await scene.run(['workspace', 'close', '1']), { code: 1, stderr: /in front/ })
+    // By the number of the list, which a closed one leaves free.
+    const names = ['first', 'second']
+    for (const title of names) await scene.result(t, ['workspace', 'new', '--title', title])
+    const listed = async () =>
+      ((await scene.result(t, ['workspace', 'list'])) as { workspaces: { index: number; title: string }[] }).workspaces
+    const numberOf = async (title: string) => String((await listed()).find((one) => one.title === title)?.index)
+    const second = await numberOf('second')
+    await scene.result(t, ['workspace', 'close', await numberOf('first')])
+    t.equal(await numberOf('second'), second)
+    await scene.result(t, ['workspace', 'close', second])
+    t.notOk((await listed()).some(({ title }) => names.includes(title)))
   },
   'pane list': async (t, scene) => t.match(await scene.result(t, ['pane', 'list', '--all']), { panes: Array }),
   'pane split': async (t, scene) => {

@@ -2,11 +2,26 @@
 import type { GatewayConfig } from './config.ts'
 import type { Plan } from './membership/plan.ts'
 import { planHas } from './membership/plan.ts'
-import type { Product } from './membership/product.ts'
+import type { Product, Tier } from './membership/product.ts'
 
 /** Dollars a million tokens are thousands of nano-dollars a token. */
 const nanoDollarsPerToken = 1000
 const noticeMs = 90 * 86_400_000
+
+/** Dollars a million tokens: as listed, and as charged after the tier's discount. */
+export interface EffectivePrice {
+  readonly input: number
+  readonly output: number
+  readonly effectiveInput: number
+  readonly effectiveOutput: number
+  readonly discountPercent: number
+}
+
+export function effectivePrice({ prices }: Pick<GatewayConfig, 'prices'>, tier: Tier): EffectivePrice {
+  const { input, output, discountPercent } = prices[tier]
+  const less = (price: number): number => Number(((price * (100 - discountPercent)) / 100).toFixed(6))
+  return { input, output, discountPercent, effectiveInput: less(input), effectiveOutput: less(output) }
+}
 
 export class Products {
   readonly all: readonly Product[]

@@ -134,6 +134,7 @@ function* chunks(answer: Answer, frame: ReplyFrame, script: Script): Generator<C
   })
 
   for (const index of choices) yield { chunk: delta(index, opening(answer), on('first')), tokens: 0, last: false }
+  if (script.reasoning !== undefined) yield { chunk: delta(0, { reasoning_content: script.reasoning }), tokens: 0, last: false }
   if (script.hugeBytes !== undefined) yield { chunk: delta(0, { content: 'x'.repeat(script.hugeBytes) }), tokens: 0, last: false }
   for (const token of answer.tokens) {
     for (const index of choices) yield { chunk: delta(index, growing(answer, token), on('every')), tokens: 1, last: false }

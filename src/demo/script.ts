@@ -25,6 +25,8 @@ const scriptShape = z
     // What it says.
     /** The text of the answer. */
     text: z.string(),
+    /** What a stream says it thought before the answer, as DeepSeek does. */
+    reasoning: z.string(),
     /** Length of the answer in tokens, in place of what it would say. */
     tokens: count,
     /** Adds one piece of text of so many bytes. */

@@ -2,8 +2,13 @@
 import type { GatewayError } from '../errors.ts'
 import type { Exchange, Reply } from './exchange.ts'
 
-/** The body of a failure, as JSON text on one line (so that it is also a valid stream frame). */
-export function envelopeJson(x: Pick<Exchange, 'id' | 'debug'>, failure: GatewayError): string {
+/** The end of a stream that failed: its status too, because the answer's own has been said and is 200. */
+export function envelopeFrames(x: Pick<Exchange, 'id' | 'debug'>, failure: GatewayError): string {
+  return `data: ${envelopeJson(x, failure, { status: failure.status })}\n\ndata: [DONE]\n\n`
+}
+
+/** The body of a failure, as JSON text on one line. */
+function envelopeJson(x: Pick<Exchange, 'id' | 'debug'>, failure: GatewayError, more: { readonly status?: number } = {}): string {
   const { message } = failure
   return JSON.stringify({
     ok: false,
@@ -15,6 +20,7 @@ export function envelopeJson(x: Pick<Exchange, 'id' | 'debug'>, failure: Gateway
     stage: failure.stage,
     actions: failure.actions,
     debug: x.debug,
+    ...more,
   })
 }
 

@@ -11,7 +11,7 @@
 import { GatewayError } from '../errors.ts'
 import type { Services } from '../services.ts'
 import type { Client } from './client.ts'
-import { envelopeJson, envelopeReply, traceHeaders } from './envelope.ts'
+import { envelopeFrames, envelopeReply, traceHeaders } from './envelope.ts'
 import { nothingUsed } from './exchange.ts'
 import type { Answer, Exchange, Outcome, Reply, Slot, Slots } from './exchange.ts'
 import { ClientLeft, toFailure } from './outcome.ts'
@@ -143,7 +143,7 @@ function sayLastWord(x: Exchange, outcome: Outcome, last: Answer['last'] | undef
   } catch (thrown) {
     const failure = new GatewayError('internal_error', { cause: thrown })
     services.observe.requestFailed(x, failure)
-    if (client.opened) return client.end(`data: ${envelopeJson(x, failure)}\n\ndata: [DONE]\n\n`)
+    if (client.opened) return client.end(envelopeFrames(x, failure))
     const reply = envelopeReply({ ...x, headers: {} }, failure)
     client.reply(reply.status, reply.headers, reply.body)
   }
@@ -152,7 +152,7 @@ function sayLastWord(x: Exchange, outcome: Outcome, last: Answer['last'] | undef
 function lastWord(x: Exchange, outcome: Outcome, last: Answer['last'] | undefined, client: Client): void {
   if (client.left) return
   if (outcome.kind === 'failed') {
-    if (client.opened) client.end(`data: ${envelopeJson(x, outcome.failure)}\n\ndata: [DONE]\n\n`)
+    if (client.opened) client.end(envelopeFrames(x, outcome.failure))
     else {
       const reply = envelopeReply(x, outcome.failure)
       client.reply(reply.status, reply.headers, reply.body)

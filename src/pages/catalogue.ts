@@ -1,9 +1,9 @@
 /** Plans and prices as the pages show them, from the configuration alone. */
 import type { GatewayConfig } from '../config.ts'
 import { planHas } from '../membership/plan.ts'
-import type { PoolLimits } from '../membership/plan.ts'
 import { poolOf } from '../membership/product.ts'
-import type { Pool, Tier } from '../membership/product.ts'
+import type { Pool } from '../membership/product.ts'
+import { effectivePrice } from '../products.ts'
 
 type PlanConfig = GatewayConfig['plans'][string]
 
@@ -20,14 +20,6 @@ export interface Offer {
   readonly models: number
 }
 
-export interface EffectivePrice {
-  readonly input: number
-  readonly output: number
-  readonly effectiveInput: number
-  readonly effectiveOutput: number
-  readonly discountPercent: number
-}
-
 /** In the configuration's order; entries of one name are price points of one plan. */
 export function offeredPlans(config: GatewayConfig): OfferedPlan[] {
   const byName = new Map<string, Offer[]>()
@@ -39,12 +31,6 @@ export function offeredPlans(config: GatewayConfig): OfferedPlan[] {
   return [...byName].map(([name, offers]) => ({ name, offers }))
 }
 
-export function effectivePrice(config: GatewayConfig, tier: Tier): EffectivePrice {
-  const { input, output, discountPercent } = config.prices[tier]
-  const less = (price: number): number => Number(((price * (100 - discountPercent)) / 100).toFixed(6))
-  return { input, output, discountPercent, effectiveInput: less(input), effectiveOutput: less(output) }
-}
-
 /** About how many tokens a pool's credits buy, three read for one written; null where they cost nothing. */
 export function tokensFor(credits: number, pool: Pool, config: GatewayConfig): number | null {
   const tier = poolOf.light === pool ? 'light' : 'flagship'
@@ -52,9 +38,4 @@ export function tokensFor(credits: number, pool: Pool, config: GatewayConfig): n
   // A credit is a millionth of a dollar and prices are dollars a million tokens, so the millions cancel out.
   const perToken = (3 * effectiveInput + effectiveOutput) / 4
   return perToken > 0 ? credits / perToken : null
-}
-
-/** The window that shows best what a plan gives in daily use. */
-export function daily(limits: PoolLimits): number {
-  return Math.min(limits.day, limits.week, limits.month)
 }

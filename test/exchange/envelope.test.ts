@@ -2,7 +2,7 @@
 import t from 'tap'
 import { catalogue, GatewayError } from '../../src/errors.ts'
 import type { Code } from '../../src/errors.ts'
-import { envelopeJson, envelopeReply } from '../../src/exchange/envelope.ts'
+import { envelopeFrames, envelopeReply } from '../../src/exchange/envelope.ts'
 import { anExchange } from '../support/exchange.ts'
 
 t.test('each code of the catalogue has every field, in both languages, and its headers', async (t) => {
@@ -27,9 +27,12 @@ t.test('each code of the catalogue has every field, in both languages, and its h
   }
 })
 
-t.test('it is one line, so that it can be a frame of a stream', async (t) => {
-  const failure = new GatewayError('invalid_request', { params: { detail: 'a\nb\r\nc\u2028d' } })
-  t.notMatch(envelopeJson(anExchange(), failure), /[\r\n]/)
+t.test('a stream ends with it on one line, with the status that its own head could not say', async (t) => {
+  const failure = new GatewayError('upstream_error', { message: { en: 'a\nb\r\nc\u2028d', zh: '甲' } })
+  const [frame = '', ...rest] = envelopeFrames(anExchange(), failure).split('\n\n')
+  t.same(rest, ['data: [DONE]', ''])
+  t.notMatch(frame, /[\r\n]/)
+  t.match(JSON.parse(frame.slice('data: '.length)), { ok: false, code: 'upstream_error', status: 502 })
 })
 
 t.test('a wait becomes whole seconds of at least one, and SDKs are told when trying again is pointless', async (t) => {

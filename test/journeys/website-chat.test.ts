@@ -84,6 +84,66 @@ function journeys(browser: Browser): void {
     t.same(problems, [])
   })
 
+  t.test(
+    'what was answered before the page was left is there when it is opened again, and is not sent as a whole answer',
+    async (t) => {
+      const gateway = await startGateway(t, roomy)
+      const { page, context, problems } = await visitor(browser, gateway.url)
+      t.teardown(() => context.close())
+      await signInByCode(page, gateway, 'mei@example.com', '/sign-in?next=/chat')
+      gateway.demo.script(() => ({ text: 'never ending '.repeat(5000), betweenMs: 10 }))
+      await send(page, 'Go on')
+      await page.locator('.theirs', { hasText: 'never ending' }).waitFor()
+      await page.goto('/docs')
+      await gateway.settled()
+      await page.goto('/chat')
+      await page.locator('.theirs', { hasText: 'never ending' }).waitFor()
+      await page.getByText('The page was left while this was written').waitFor()
+
+      gateway.demo.script(() => ({ text: 'half of an answer', betweenMs: 5, error: { at: 'last' } }))
+      await send(page, 'And now?')
+      const reference = page.getByText(/^Ref: mbr_\w+ · upstream_error · stage=upstream · HTTP 502/)
+      await reference.waitFor()
+      await page.reload()
+      await reference.waitFor()
+      await page.locator('.theirs', { hasText: 'half of an answer' }).waitFor()
+
+      gateway.demo.script(() => ({ text: 'fine' }))
+      const asked = page.waitForRequest((request) => request.url().endsWith('/v1/chat/completions'))
+      await send(page, 'Once more')
+      t.same(
+        (await asked).postDataJSON().messages,
+        ['Go on', 'And now?', 'Once more'].map((content) => ({ role: 'user', content })),
+      )
+      await page.locator('.theirs', { hasText: 'fine' }).waitFor()
+      await page.reload()
+      await page.locator('.theirs', { hasText: 'fine' }).waitFor()
+      t.equal(await page.locator('.message').count(), 6, 'nothing was lost and nothing came twice')
+      t.same(problems, [])
+    },
+  )
+
+  t.test('an opened fold and a selection stay while the rest is written', async (t) => {
+    const gateway = await startGateway(t, roomy)
+    const { page, context, problems } = await visitor(browser, gateway.url)
+    t.teardown(() => context.close())
+    await signInByCode(page, gateway, 'mei@example.com', '/sign-in?next=/chat')
+    gateway.demo.script(() => ({ reasoning: 'thinking', text: `First things first.\n\n${'more '.repeat(400)}`, betweenMs: 10 }))
+    await send(page, 'Go on')
+    const fold = page.locator('.theirs details')
+    await fold.locator('summary').click()
+    const first = page.locator('.theirs p', { hasText: 'First things first.' })
+    await first.waitFor()
+    await first.selectText()
+    const words = async (): Promise<number> => ((await page.locator('.theirs').textContent()) ?? '').length
+    const then = await words()
+    await until(async () => (await words()) > then + 100, 'more was written')
+    t.equal(await fold.getAttribute('open'), '', 'the fold is open')
+    t.equal(await page.evaluate('String(getSelection())'), 'First things first.')
+    await page.keyboard.press('Escape')
+    t.same(problems, [])
+  })
+
   t.test('a failure shows its reference and what to do, before the answer and in the middle of it', async (t) => {
     const gateway = await startGateway(t, roomy)
     const { page, context, problems } = await visitor(browser, gateway.url)
@@ -140,6 +200,20 @@ function journeys(browser: Browser): void {
     await send(page, 'What is new in SQLite?')
     await page.locator('.sources a').first().waitFor()
     t.match(await page.locator('.sources a').first().getAttribute('rel'), 'noopener')
+    const address = await page.locator('.sources a').first().getAttribute('href')
+
+    await context.grantPermissions(['clipboard-read', 'clipboard-write'])
+    await page.locator('.theirs').getByRole('button', { name: 'Copy' }).click()
+    await page.getByRole('button', { name: 'Copied' }).waitFor()
+    const copied = String(await page.evaluate('navigator.clipboard.readText()'))
+    t.match(copied, address ?? '', 'what is copied is what was read')
+    t.notMatch(copied, 'svc.search.v1')
+
+    await page.getByLabel('Model').selectOption('svc-2.1')
+    const asked = page.waitForRequest((request) => request.url().endsWith('/v1/chat/completions'))
+    await send(page, 'Tell me more')
+    const { messages } = (await asked).postDataJSON() as { messages: { role: string; content: string }[] }
+    t.equal(messages.find(({ role }) => role === 'assistant')?.content.replaceAll('\r', ''), copied.replaceAll('\r', ''))
     t.same(problems, [])
   })
 

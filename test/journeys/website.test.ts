@@ -41,6 +41,15 @@ function journeys(browser: Browser): void {
     await page.getByRole('button', { name: 'Cancel' }).click()
     t.equal((await gateway.chat(token, { model: 'auto' })).status, 200, 'a question answered with no changes nothing')
     await page.getByRole('button', { name: 'Revoke the key laptop' }).click()
+    await page.keyboard.press('Enter')
+    await page.getByRole('dialog').waitFor({ state: 'hidden' })
+    t.equal((await gateway.chat(token, { model: 'auto' })).status, 200, 'nor does Enter, pressed without looking')
+    for (const width of [768, 900, 1024]) {
+      await page.setViewportSize({ width, height: 800 })
+      const box = await page.getByRole('button', { name: 'Revoke the key laptop' }).boundingBox()
+      t.ok(box !== null && box.x + box.width <= width, `at ${width} px the way to revoke is on the screen`)
+    }
+    await page.getByRole('button', { name: 'Revoke the key laptop' }).click()
     await page.getByRole('button', { name: 'Revoke key' }).click()
     await page.getByText('The key “laptop” is revoked.').waitFor()
     t.equal((await gateway.chat(token, { model: 'auto' })).status, 401)
@@ -63,6 +72,21 @@ function journeys(browser: Browser): void {
     await page.getByRole('button', { name: 'Continue', exact: true }).click()
     await page.getByText('The email, password or code is not correct.').waitFor()
     t.match(await page.getByText(/^Ref: /).textContent(), /^Ref: mbr_\w+ · invalid_credentials · stage=auth · HTTP 401$/)
+    t.equal(await page.getByRole('alert').getByRole('link').count(), 0, 'no link leads away from the field for the right code')
+    const field = page.getByRole('textbox', { name: 'Code from the mail' })
+    await context.grantPermissions(['clipboard-read', 'clipboard-write'])
+    await page.evaluate("navigator.clipboard.writeText('Your code is 123 456, for 5 minutes')")
+    await field.fill('')
+    await field.press('ControlOrMeta+V')
+    t.equal(await field.inputValue(), '123456', 'a code is found in what was pasted with it')
+    await field.fill(` ${(await codeFor(gateway, 'mei@example.com')).replace(/^.../, '$& ')} `)
+    await page.getByRole('button', { name: 'Continue', exact: true }).click()
+    await page.waitForURL('**/account')
+    const moved = await page.evaluate(shifts)
+    t.ok(Number(moved) < 0.1, `the page stays where it is while it fills (${String(moved)})`)
+    await page.getByRole('button', { name: 'Sign out' }).click()
+    await page.waitForURL(`${gateway.url}/`)
+    await page.goto('/sign-in')
 
     await page.getByRole('tab', { name: 'Password' }).click()
     await page.getByRole('tabpanel').getByLabel('Email address').fill('mei@example.com')
@@ -181,3 +205,13 @@ function journeys(browser: Browser): void {
     t.same(problems, [])
   })
 }
+
+/** Cumulative layout shift of a page that has filled, as browsers count it. */
+const shifts = `new Promise((resolve) => {
+  let sum = 0
+  new PerformanceObserver((list) => {
+    for (const entry of list.getEntries()) if (!entry.hadRecentInput) sum += entry.value
+  }).observe({ type: 'layout-shift', buffered: true })
+  const look = () => (document.querySelector('[aria-busy=true]') === null ? setTimeout(() => resolve(sum), 300) : setTimeout(look, 50))
+  look()
+})`

@@ -114,7 +114,7 @@ function parseEvent(data: string, requestId: string): Readonly<Record<string, un
   throw brokenStream(requestId)
 }
 
-/** The envelope as the stream's last event. It carries no status of its own where the service does not add one; HTTP said 200. */
+/** The envelope as the stream's last event. Its status stands in it, because HTTP said 200. */
 function streamFailure(event: Readonly<Record<string, unknown>>, response: Response, requestId: string): Failure {
   const status = typeof event['status'] === 'number' ? event['status'] : response.status
   return serviceFailure({ status, headers: response.headers, body: event, requestId })

@@ -69,7 +69,7 @@ export async function open(context: Context, site: Site, request: ServiceRequest
       signal: AbortSignal.any(stops),
       ...(request.body === undefined ? {} : { body: JSON.stringify(request.body) }),
     })
-    const exchange = new OpenExchange(url, response, requestId, limit, explain)
+    const exchange = new OpenExchange(url, response, { requestId, credential: request.credential }, limit, explain)
     if (response.status >= 300) await exchange.fail()
     return exchange
   } catch (error) {
@@ -82,13 +82,21 @@ class OpenExchange implements Exchange {
   readonly url: URL
   readonly response: Response
   readonly requestId: string
+  readonly credential: Credential | undefined
   readonly #limit: Deadline
   readonly #explain: (error: unknown) => unknown
 
-  constructor(url: URL, response: Response, requestId: string, limit: Deadline, explain: (error: unknown) => unknown) {
+  constructor(
+    url: URL,
+    response: Response,
+    { requestId, credential }: { readonly requestId: string; readonly credential: Credential | undefined },
+    limit: Deadline,
+    explain: (error: unknown) => unknown,
+  ) {
     this.url = url
     this.response = response
     this.requestId = requestId
+    this.credential = credential
     this.#limit = limit
     this.#explain = explain
   }
@@ -123,7 +131,13 @@ class OpenExchange implements Exchange {
     const { status, headers } = this.response
     if (status < 400) throw redirected(this.url, this.response)
     const body = parse(await this.text())
-    throw serviceFailure({ status, headers, body, requestId: this.requestId })
+    throw serviceFailure({
+      status,
+      headers,
+      body,
+      requestId: this.requestId,
+      ...(this.credential && { credential: this.credential }),
+    })
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

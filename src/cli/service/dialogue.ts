@@ -4,6 +4,7 @@ import type { ExitCode } from '../exit-code.ts'
 import { exitCodes } from '../exit-code.ts'
 import { Failure } from '../failure.ts'
 import { showFailure } from '../show-failure.ts'
+import type { Text } from '../text.ts'
 import type { Message } from './chat-turn.ts'
 import type { Talk } from './talk.ts'
 import { streamOnce, systemMessage } from './talk.ts'
@@ -17,8 +18,8 @@ export async function dialogue(context: Context, talk: Talk, opening: string): P
   const messages: Message[] = [...systemMessage(talk)]
   let history: string[] = []
   context.note({
-    en: `${talk.model} · /clear forgets the conversation · /exit or Ctrl-D leaves`,
-    zh: `${talk.model} · /clear 清空对话 · /exit 或 Ctrl-D 退出`,
+    en: `${talk.model} · /help · /clear forgets the conversation · /exit or Ctrl-D leaves`,
+    zh: `${talk.model} · /help 帮助 · /clear 清空对话 · /exit 或 Ctrl-D 退出`,
   })
   let pending = opening
   for (;;) {
@@ -31,8 +32,35 @@ export async function dialogue(context: Context, talk: Talk, opening: string): P
     if (text === '/exit' || text === '/quit') return
     if (text === '/clear') messages.splice(0, messages.length, ...systemMessage(talk))
     if (text === '' || text === '/clear') continue
+    // A word with a slash is meant for the dialogue: sent by mistake it would be a turn that is charged. A blank before it sends it.
+    if (/^\/[a-z]*\??$/i.test(line.text)) {
+      context.note(line.text === '/help' ? help : unknownWord(line.text))
+      continue
+    }
     const answer = await turn(context, talk, [...messages, { role: 'user', content: text }])
     if (answer !== undefined) messages.push({ role: 'user', content: text }, { role: 'assistant', content: answer })
+  }
+}
+
+const help: Text = {
+  en: [
+    '/clear  forgets the conversation',
+    '/exit   leaves, as Ctrl-D and /quit do',
+    'Ctrl-C  stops an answer; at the prompt it leaves',
+    'A line that is to be sent though it is one word with a slash: begin it with a blank.',
+  ].join('\n'),
+  zh: [
+    '/clear  清空对话',
+    '/exit   退出(同 Ctrl-D 或 /quit)',
+    'Ctrl-C  停止回答;在提示符处则退出',
+    '如需发送以斜杠开头的单词,请在行首加一个空格。',
+  ].join('\n'),
+}
+
+function unknownWord(word: string): Text {
+  return {
+    en: `There is no ${word}; nothing was sent. /help lists what there is; a blank before it sends it as it is.`,
+    zh: `没有命令 ${word},未发送。/help 查看可用命令;行首加空格可原样发送。`,
   }
 }
 

@@ -1,4 +1,5 @@
 import type { Run } from '../command.ts'
+import type { Context } from '../context.ts'
 import type { Fields } from '../record.ts'
 import { list, number, record, string } from '../record.ts'
 import { toTable } from '../table.ts'
@@ -15,7 +16,7 @@ export const run: Run = async (context) => {
   context.result(models, () =>
     toTable(models, [
       { heading: context.say({ en: 'MODEL', zh: '模型' }), cell: (model) => text(model, 'id') },
-      { heading: context.say({ en: 'TIER', zh: '档位' }), cell: (model) => text(model, 'tier') },
+      { heading: context.say({ en: 'TIER', zh: '档位' }), cell: (model) => tier(context, text(model, 'tier')) },
       {
         heading: context.say({ en: 'CAN', zh: '能力' }),
         cell: (model) =>
@@ -39,8 +40,14 @@ function tokens(value: unknown): string {
   return count === undefined ? '' : count >= 1000 ? `${Math.round(count / 1000)}k` : String(count)
 }
 
-/** Dollars for a million tokens. */
+/** Dollars for a million tokens, as they are charged. */
 function price(model: Fields): string {
-  const { input, output } = record(model['pricing'])
-  return number(input) === undefined ? '' : `$${String(input)} / $${String(output)}`
+  const { input, output, effective_input: ourInput = input, effective_output: ourOutput = output } = record(model['pricing'])
+  return number(ourInput) === undefined ? '' : `$${String(ourInput)} / $${String(ourOutput)}`
+}
+
+/** In the words of the website. */
+function tier(context: Context, word: string): string {
+  if (word === 'light') return context.say({ en: 'Fast', zh: '快速' })
+  return word === 'flagship' ? context.say({ en: 'Premium', zh: '高级' }) : word
 }

@@ -5,6 +5,7 @@ import { isRecord } from '../record.ts'
 import { terminalLine } from '../terminal-text.ts'
 import type { Text } from '../text.ts'
 import { signInHint } from './site.ts'
+import type { Credential } from './site.ts'
 
 /** What is known of an answer that is a failure. */
 export interface FailedAnswer {
@@ -14,13 +15,15 @@ export interface FailedAnswer {
   readonly body: unknown
   /** The id that was sent. */
   readonly requestId: string
+  /** What was sent to prove who asks; undefined where nothing was. */
+  readonly credential?: Pick<Credential, 'from'>
 }
 
 /**
  * The service's own words: its message in both languages, its actions as hints, and the Ref line. Where the answer is not the
  * service's envelope (a proxy's page, an empty body) id, code and stage come from the headers, and what is still unknown is said to be.
  */
-export function serviceFailure({ status, headers, body, requestId }: FailedAnswer): Failure {
+export function serviceFailure({ status, headers, body, requestId, credential }: FailedAnswer): Failure {
   const envelope = isRecord(body) ? body : {}
   const code = word(envelope['code']) ?? word(headers.get('x-svc-error-code')) ?? 'unknown'
   const stage = word(envelope['stage']) ?? word(headers.get('x-svc-error-stage')) ?? 'unknown'
@@ -31,7 +34,7 @@ export function serviceFailure({ status, headers, body, requestId }: FailedAnswe
   const up = typeof debug['upstreamStatus'] === 'number' ? ` · up=${debug['upstreamStatus']}` : ''
   return new Failure(code, sentence(envelope, status), {
     exit: exitOf(code, status),
-    hints: hints(code, envelope['actions'], retryAfter),
+    hints: hints(code, envelope['actions'], { retryAfter, resetsAt: resetIn(headers) }, credential),
     ref: `Ref: ${id} · ${code} · stage=${stage} · HTTP ${status}${up}`,
     details: {
       requestId: id,
@@ -74,16 +77,39 @@ function sentence(envelope: Readonly<Record<string, unknown>>, status: number): 
 }
 
 /** Sign-in is suggested only where signing in is what is missing: never for a failure of the upstream. */
-function hints(code: string, actions: unknown, retryAfter: number | undefined): readonly Text[] {
-  if (signInCodes.has(code)) return [signInHint]
+function hints(
+  code: string,
+  actions: unknown,
+  { retryAfter, resetsAt }: { readonly retryAfter: number | undefined; readonly resetsAt: Date | undefined },
+  credential: FailedAnswer['credential'],
+): readonly Text[] {
+  // The variable goes before every session, so signing in would change nothing while it is set.
+  if (signInCodes.has(code))
+    return [credential === undefined || credential.from === 'file' ? signInHint : variableHint(credential.from)]
   return words(actions).flatMap((action) => {
     if (!Object.hasOwn(actionHints, action)) return []
     if (action === 'retry_later' && retryAfter !== undefined) {
       return [{ en: `try again in ${retryAfter} s`, zh: `请在 ${retryAfter} 秒后重试` }]
     }
+    if (action === 'retry_later' && resetsAt !== undefined) {
+      return [{ en: `try again after ${resetsAt.toLocaleString('en')}`, zh: `请在 ${resetsAt.toLocaleString('zh')} 之后重试` }]
+    }
     const hint = actionHints[action as Action]
     return hint === undefined ? [] : [hint]
   })
+}
+
+function variableHint(name: 'SVC_API_KEY' | 'SVC_TOKEN'): Text {
+  return {
+    en: `the credential in ${name} is not valid here: correct it, or unset it and run: svc login`,
+    zh: `环境变量 ${name} 中的凭据在此无效:请更正,或取消设置后运行:svc login`,
+  }
+}
+
+/** When used-up quota comes back: seconds since the epoch, under the name that the service's brand gives the header. */
+function resetIn(headers: Headers): Date | undefined {
+  const [, value] = [...headers].find(([name]) => /^x-[a-z0-9]+-quota-reset$/.test(name)) ?? []
+  return value !== undefined && /^\d{1,12}$/.test(value) ? new Date(Number(value) * 1000) : undefined
 }
 
 /** `Retry-After` in seconds; its other form, a date, is not one the service sends. */

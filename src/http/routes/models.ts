@@ -4,6 +4,7 @@ import { GatewayError } from '../../errors.ts'
 import type { Answer, Exchange, Slots } from '../../exchange/exchange.ts'
 import { nothingUsed } from '../../exchange/exchange.ts'
 import type { Product } from '../../membership/product.ts'
+import { effectivePrice } from '../../products.ts'
 import type { Services } from '../../services.ts'
 import type { House } from '../house.ts'
 import { takeOver } from '../client.ts'
@@ -34,7 +35,7 @@ function available({ caller }: Partial<Slots>, { products, clock }: Services): r
 }
 
 function toItem(product: Product, { names, config }: Services): Record<string, unknown> {
-  const price = config.prices[product.tier]
+  const { input, output, discountPercent, effectiveInput, effectiveOutput } = effectivePrice(config, product.tier)
   return {
     id: product.id,
     object: 'model',
@@ -45,7 +46,15 @@ function toItem(product: Product, { names, config }: Services): Record<string, u
     capabilities: product.capabilities,
     context_length: product.contextLength,
     max_output_tokens: product.maxOutputTokens,
-    pricing: { input: price.input, output: price.output, currency: 'USD', per: 1_000_000 },
+    pricing: {
+      input,
+      output,
+      discount_percent: discountPercent,
+      effective_input: effectiveInput,
+      effective_output: effectiveOutput,
+      currency: 'USD',
+      per: 1_000_000,
+    },
     shutdown_date: product.shutdownDate,
   }
 }

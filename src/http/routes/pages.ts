@@ -27,6 +27,8 @@ export function pageRoutes(router: Router, { services }: House, assets: Assets):
       if (isLanguage(ctx.query['lang'])) return remember(ctx, page, ctx.query['lang'], services)
       await answer(ctx, page, services, assets)
     })
+    // A form is sent here only where scripts do not run; the page itself says that it needs them.
+    router.post(page.path, (ctx) => goTo(ctx, ctx.path + ctx.search))
   }
 }
 

@@ -2,6 +2,7 @@
 import type { Router } from '@koa/router'
 import type { GatewayConfig } from '../../config.ts'
 import { planHas } from '../../membership/plan.ts'
+import { effectivePrice } from '../../products.ts'
 import type { House } from '../house.ts'
 
 export function planRoutes(router: Router, { services }: House): void {
@@ -22,8 +23,7 @@ export function planCatalogue(config: GatewayConfig): Record<string, unknown> {
     object: 'list',
     data: [...groups.values()].map((group) => toRecord(group, config)),
     pricing: Object.entries(config.products).map(([id, { name, tier }]) => {
-      const { input, output, discountPercent } = config.prices[tier]
-      const effective = (price: number): number => Number(((price * (100 - discountPercent)) / 100).toFixed(6))
+      const { input, output, discountPercent, effectiveInput, effectiveOutput } = effectivePrice(config, tier)
       return {
         id,
         name,
@@ -31,8 +31,8 @@ export function planCatalogue(config: GatewayConfig): Record<string, unknown> {
         input,
         output,
         discount_percent: discountPercent,
-        effective_input: effective(input),
-        effective_output: effective(output),
+        effective_input: effectiveInput,
+        effective_output: effectiveOutput,
         currency: 'USD',
         per: 1_000_000,
       }

@@ -212,6 +212,10 @@ onSubmit(find('[data-form=password]'), async ({ current, password }, outcome) =>
 const dialog = find('[data-delete]')
 find('[data-open-delete]').addEventListener('click', () => dialog.showModal())
 find('[data-close]', dialog).addEventListener('click', () => dialog.close())
+// Enter in a field sends most forms; one that cannot be undone waits for its button.
+dialog.addEventListener('keydown', (event) => {
+  if (event.key === 'Enter' && event.target instanceof HTMLInputElement) event.preventDefault()
+})
 onSubmit(find('[data-form=delete]'), async ({ email, current }) => {
   await membership('POST', 'auth/delete-account', { confirm: email.trim(), ...(current === '' ? {} : { current }) })
   sessionStorage.clear()

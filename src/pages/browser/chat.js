@@ -1,4 +1,5 @@
 /** The chat: one conversation, streamed over `/v1/chat/completions` with the cookie of this site. */
+import { becomeLike } from './become-like.js'
 import { Conversation } from './conversation.js'
 import { eventsOf } from './event-stream.js'
 import { nameCopyButtons, renderMarkdown, safeUrl } from './markdown.js'
@@ -16,6 +17,8 @@ const model = find('#model')
 const sendButton = find('[data-send]')
 const stopButton = find('[data-stop]')
 const modelKey = `model:${page.account}`
+/** A tab that is discarded says no farewell; at most this much of an answer is lost with it. */
+const keepEveryMs = 1_000
 
 /** The running turn's abort controller, null between turns. */
 let running = null
@@ -31,8 +34,22 @@ list.addEventListener('load', () => following && toEnd(), true)
 nameCopyButtons(texts.common.copy)
 if (page.models.some(({ id }) => id === localStorage.getItem(modelKey))) model.value = localStorage.getItem(modelKey)
 model.addEventListener('change', () => localStorage.setItem(modelKey, model.value))
-for (const message of conversation.messages) list.append(bubble(message).node)
+for (const message of conversation.messages) {
+  const view = bubble(message)
+  list.append(view.node)
+  if (message.unfinished === 'left') view.end({ note: words.leftWhile })
+  else if (message.unfinished !== undefined) view.fail(toFailure(message.unfinished))
+}
 settle()
+// Whoever leaves in mid-answer finds as much of it again as had come: it was paid for. What the browser then breaks off is no failure.
+let leaving = false
+addEventListener('pagehide', () => {
+  leaving = true
+  conversation.save()
+})
+addEventListener('pageshow', () => {
+  leaving = false
+})
 
 form.addEventListener('submit', (event) => {
   event.preventDefault()
@@ -72,10 +89,10 @@ for (const button of document.querySelectorAll('[data-suggestion]')) {
 
 async function answer() {
   const chosen = page.models.find(({ id }) => id === model.value) ?? { id: model.value, name: model.value, capabilities: [] }
-  const message = { role: 'assistant', content: '', reasoning: '', model: chosen.name }
+  const message = { role: 'assistant', content: '', reasoning: '', model: chosen.name, unfinished: 'left' }
   const view = bubble(message)
-  // Whoever begins a new conversation meanwhile has another list: this answer is none of its business.
-  const { messages } = conversation
+  conversation.add(message)
+  const keeping = setInterval(() => conversation.save(), keepEveryMs)
   view.think()
   list.append(view.node)
   running = new AbortController()
@@ -87,21 +104,27 @@ async function answer() {
       message.reasoning += delta.reasoning
       view.update()
     })
+    delete message.unfinished
     view.end(finish)
     status.textContent = words.finished
   } catch (thrown) {
+    if (leaving) return
     const stopped = thrown instanceof DOMException && thrown.name === 'AbortError'
     if (stopped) {
+      delete message.unfinished
       view.end({ note: words.stopped })
       status.textContent = words.stopped
     } else {
       const failure = thrown instanceof Failure ? thrown : brokenOff()
-      message.failed = message.content === ''
+      message.unfinished = { status: failure.status, envelope: failure.envelope }
       view.fail(failure)
     }
   } finally {
     running = null
-    if (message.content !== '' && conversation.messages === messages) conversation.add(message)
+    clearInterval(keeping)
+    // Stopped before its first word it is nothing. A conversation begun meanwhile has another list, and no part in this.
+    if (message.content === '' && message.unfinished === undefined) conversation.remove(message)
+    else conversation.save()
     settle()
   }
 }
@@ -116,7 +139,7 @@ async function stream({ id, capabilities }, signal, take) {
       headers: { 'content-type': 'application/json' },
       body: JSON.stringify({
         model: id,
-        messages: conversation.toRequest(),
+        messages: conversation.toRequest(asText),
         stream: !whole,
         ...(whole ? {} : { stream_options: { include_usage: true } }),
       }),
@@ -147,8 +170,13 @@ async function stream({ id, capabilities }, signal, take) {
 }
 
 function brokenOff() {
-  const failure = new Failure(0, null, null)
-  failure.message = words.broken
+  return toFailure({ status: 0, envelope: null })
+}
+
+/** A failure as it was kept; where the service told none, the answer broke off. */
+function toFailure({ status, envelope }) {
+  const failure = new Failure(status, isEnvelope(envelope) ? envelope : null, null)
+  if (failure.envelope === null) failure.message = words.broken
   return failure
 }
 
@@ -163,7 +191,8 @@ function bubble(message) {
 
   const draw = () => {
     due = false
-    body.replaceChildren(...contentOf(message))
+    // What has not changed stays as it is: an opened fold, a selection, a picture.
+    becomeLike(body, element('div', {}, ...contentOf(message)))
     if (following) toEnd()
   }
   draw()
@@ -213,7 +242,7 @@ function bubble(message) {
       notice.append(retry)
       retry.addEventListener('click', () => {
         if (running !== null) return
-        if (conversation.messages.at(-1) === message) conversation.messages.pop()
+        conversation.remove(message)
         node.remove()
         void answer()
       })
@@ -231,7 +260,7 @@ function copyButton({ content }) {
       type: 'button',
       async onclick(event) {
         const button = event.currentTarget
-        await navigator.clipboard.writeText(content).then(
+        await navigator.clipboard.writeText(asText(content)).then(
           () => (button.textContent = words.copied),
           () => undefined,
         )
@@ -239,6 +268,14 @@ function copyButton({ content }) {
     },
     words.copy,
   )
+}
+
+/** An answer as people read it: a search document is its answer and where it was found. */
+function asText(content) {
+  const found = searchDocument(content)
+  if (found === null) return content
+  const sources = found.results.map(({ index, title, url }, place) => `[${index ?? place + 1}] ${title} ${url}`)
+  return [found.answer ?? '', sources.join('\n')].filter((part) => part !== '').join('\n\n')
 }
 
 function contentOf({ role, content, reasoning = '' }) {

@@ -5,7 +5,9 @@ const mostCharacters = 2_000_000
 
 export class Conversation {
   #key
-  /** `{role, content, model?, failed?}`, oldest first. */
+  /**
+   * `{role, content, reasoning?, model?, unfinished?}`, oldest first. `unfinished` is what kept an answer from its end: `'left'` while it is
+   * written and ever after if the page went away meanwhile, or `{status, envelope}` of the failure. */
   messages
 
   constructor(account) {
@@ -24,11 +26,16 @@ export class Conversation {
     this.save()
   }
 
-  /** What the model is sent: everything said, without what failed. */
-  toRequest() {
+  remove(message) {
+    this.messages = this.messages.filter((one) => one !== message)
+    this.save()
+  }
+
+  /** What the model is sent: everything said to its end. Half an answer would look to it like its own whole one. */
+  toRequest(asText) {
     return this.messages
-      .filter(({ content, failed }) => content !== '' && failed !== true)
-      .map(({ role, content }) => ({ role, content }))
+      .filter(({ content, unfinished }) => content !== '' && unfinished === undefined)
+      .map(({ role, content }) => ({ role, content: asText(content) }))
   }
 
   save() {

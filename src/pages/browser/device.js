@@ -1,4 +1,5 @@
 /** Approving a device: look at who asks, compare the code, then decide. Nothing is approved by opening the page. */
+import { deviceCode, readPasted } from './codes.js'
 import { element, failureNotice, fill, find, fromNow, membership, moment, onSubmit, page, texts } from './page.js'
 
 const words = texts.device
@@ -6,8 +7,9 @@ const form = find('[data-form=lookup]')
 const outcome = find('.device > [data-outcome]')
 const place = find('[data-request]')
 
+readPasted(find('[name=user_code]', form), deviceCode)
 onSubmit(form, async ({ user_code: code }) => {
-  await look(code)
+  await look(deviceCode(code))
 })
 
 if (page.code !== '') {

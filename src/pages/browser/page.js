@@ -43,11 +43,13 @@ function furnish(node, attributes, children) {
 
 /** A failure as the service told it; `status` 0 where nothing was heard at all. */
 export class Failure extends Error {
-  constructor(status, envelope, retryAfter) {
+  constructor(status, envelope, retryAfter, resetsAt = null) {
     super(envelope === null ? texts.common.offline : page.language === 'zh' ? envelope.messageZh : envelope.message)
     this.status = status
     this.envelope = envelope
     this.retryAfter = retryAfter
+    /** When used-up quota comes back, in milliseconds; null where that is not what is missing. */
+    this.resetsAt = resetsAt
   }
 
   get code() {
@@ -86,7 +88,13 @@ export async function call(method, path, body) {
 
 export function failureOf(response, value) {
   const retryAfter = Number(response.headers.get('retry-after')) || null
-  return new Failure(response.status, isEnvelope(value) ? value : null, retryAfter)
+  const reset = [...response.headers].find(([name]) => name.endsWith('-quota-reset'))?.[1]
+  return new Failure(
+    response.status,
+    isEnvelope(value) ? value : null,
+    retryAfter,
+    reset === undefined ? null : Number(reset) * 1000,
+  )
 }
 
 export function membership(method, path, body) {
@@ -96,8 +104,8 @@ export function membership(method, path, body) {
 /** A failure, shown: what happened, what to do, and the reference to quote. */
 export function failureNotice(failure) {
   if (!(failure instanceof Failure)) throw failure
-  const { envelope, reference, retryAfter } = failure
-  const steps = (envelope?.actions ?? []).map((action) => step(action, retryAfter)).filter((item) => item !== null)
+  const { envelope, reference } = failure
+  const steps = (envelope?.actions ?? []).map((action) => step(action, failure)).filter((item) => item !== null)
   return element(
     'div',
     { class: 'notice bad', role: 'alert' },
@@ -109,15 +117,25 @@ export function failureNotice(failure) {
 
 const wayOut = { sign_in: '/sign-in', upgrade_plan: '/#plans', use_boost: '/account#title-boosts' }
 
-function step(action, retryAfter) {
+function step(action, { retryAfter, resetsAt }) {
+  // Who is signing in is at the right step already: a link would lead away from the code that was sent.
+  if (action === 'sign_in' && location.pathname === '/sign-in') return null
   const words = texts.common.whatNext[action]
   if (words === undefined) return null
+  if (action === 'retry_later' && resetsAt !== null)
+    return element('span', {}, ...around(texts.common.waitUntil, moment(new Date(resetsAt).toISOString())))
   if (action === 'retry_later' && retryAfter !== null)
     return document.createTextNode(fill(texts.common.waitSeconds, { seconds: retryAfter }))
   const href = wayOut[action]
   if (href === undefined) return document.createTextNode(words)
   const next = action === 'sign_in' ? `?next=${encodeURIComponent(location.pathname)}` : ''
   return element('a', { href: href + next }, words)
+}
+
+/** A text with a node in place of its one blank. */
+function around(text, node) {
+  const [before, after = ''] = text.split('{when}')
+  return [before, node, after]
 }
 
 export function goodNotice(text) {

@@ -1,4 +1,5 @@
 /** Signing in: three ways, each a form or two, one at a time. */
+import { mailCode, readPasted } from './codes.js'
 import { element, fill, find, membership, onSubmit, page, texts } from './page.js'
 
 const words = texts.signIn
@@ -86,9 +87,10 @@ function twoSteps(firstName, secondName, endpoint) {
     find('[name=email]', first).focus()
   })
 
+  readPasted(find('[name=code]', second), mailCode)
   onSubmit(second, async ({ code }) => {
     const { email, invite } = asked
-    await membership('POST', 'auth/otp/verify', { email, code: code.trim(), ...(invite === undefined ? {} : { invite }) })
+    await membership('POST', 'auth/otp/verify', { email, code: mailCode(code), ...(invite === undefined ? {} : { invite }) })
     location.assign(page.next)
   })
 }

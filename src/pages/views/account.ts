@@ -102,8 +102,8 @@ function deleteCard({ t }: Scene, name: string): Html {
         </div>
         <div data-outcome></div>
         <div class="form-end">
-          <button class="button danger">${t.account.deleteSure}</button>
           <button class="button quiet" type="button" data-close>${t.common.cancel}</button>
+          <button class="button danger">${t.account.deleteSure}</button>
         </div>
       </form>
     </dialog>

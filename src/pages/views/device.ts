@@ -22,7 +22,6 @@ export function deviceView(scene: Scene): View {
               id="user-code"
               name="user_code"
               value="${code}"
-              maxlength="9"
               autocomplete="off"
               autocapitalize="characters"
               spellcheck="false"

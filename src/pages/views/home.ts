@@ -1,11 +1,14 @@
 /** `/`: what this is, and what it costs, as configured. */
-import { daily, effectivePrice, offeredPlans, tokensFor } from '../catalogue.ts'
+import { offeredPlans, tokensFor } from '../catalogue.ts'
 import type { Offer, OfferedPlan } from '../catalogue.ts'
 import { figure, money, roughFigure } from '../figures.ts'
 import { html } from '../html.ts'
 import type { Html } from '../html.ts'
 import { fill } from '../page.ts'
 import type { Scene, View } from '../page.ts'
+import { effectivePrice } from '../../products.ts'
+import { windows } from '../../membership/plan.ts'
+import type { PoolLimits } from '../../membership/plan.ts'
 import type { Pool } from '../../membership/product.ts'
 
 export function homeView(scene: Scene): View {
@@ -123,12 +126,16 @@ function offerBlock({ price, plan }: Offer, scene: Scene): Html {
   </div>`
 }
 
-function poolPair(label: string, pool: Pool, limits: Parameters<typeof daily>[0], { t, services, language }: Scene): Html {
-  const credits = daily(limits)
-  const tokens = tokensFor(credits, pool, services.config)
-  const text = tokens === null ? figure(credits, language) : fill(t.home.aboutTokens, { count: roughFigure(tokens, language) })
+/** A day's share does not come seven times a week, so all three windows are said. */
+function poolPair(label: string, pool: Pool, limits: PoolLimits, { t, services, language }: Scene): Html {
+  const amount = (credits: number): string => {
+    const tokens = tokensFor(credits, pool, services.config)
+    return tokens === null ? figure(credits, language) : fill(t.home.aboutTokens, { count: roughFigure(tokens, language) })
+  }
   return html`<dt>${label}</dt>
-    <dd>${text}</dd>`
+    <dd>
+      ${windows.map((window) => html`<span class="window">${fill(t.home.windows[window], { amount: amount(limits[window]) })}</span> `)}
+    </dd>`
 }
 
 /** One number, or the range over a plan's price points. */

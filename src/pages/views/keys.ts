@@ -45,8 +45,8 @@ export function keysView({ t, services }: Scene): View {
           <h2 id="revoke-title" data-title></h2>
           <p>${t.keys.revokeText}</p>
           <div class="form-end">
+            <button class="button quiet" value="no" autofocus>${t.common.cancel}</button>
             <button class="button danger" value="yes">${t.keys.revokeSure}</button>
-            <button class="button quiet" value="no">${t.common.cancel}</button>
           </div>
         </form>
       </dialog>

@@ -87,16 +87,7 @@ function codeForm({ t }: Scene, name: string): Html {
     <p class="notice" data-sent></p>
     <div class="field">
       <label for="${name}-code">${t.signIn.code}</label>
-      <input
-        class="code"
-        id="${name}-code"
-        name="code"
-        inputmode="numeric"
-        autocomplete="one-time-code"
-        pattern="[0-9]{6}"
-        maxlength="6"
-        required
-      />
+      <input class="code" id="${name}-code" name="code" inputmode="numeric" autocomplete="one-time-code" required />
     </div>
     <div class="form-end"><button class="button block">${t.signIn.verify}</button></div>
     <div data-outcome></div>

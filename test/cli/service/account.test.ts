@@ -13,7 +13,14 @@ t.test('models: a table for people, the list for programs', async (t) => {
       tier: 'flagship',
       capabilities: ['chat'],
       context_length: 128_000,
-      pricing: { input: 0.435, output: 0.87, currency: 'USD', per: 1_000_000 },
+      pricing: {
+        input: 0.435,
+        output: 0.87,
+        effective_input: 0.10875,
+        effective_output: 0.2175,
+        currency: 'USD',
+        per: 1_000_000,
+      },
       shutdown_date: null,
     },
     { id: 'odd\u001b[31m', tier: 7 },
@@ -24,7 +31,7 @@ t.test('models: a table for people, the list for programs', async (t) => {
   const { stdout } = await svc(['models'], { home, site: server.origin, env: key })
   const [heading, first, second] = stdout.split('\n')
   t.match(heading, /^MODEL +TIER +CAN +CONTEXT +IN \/ OUT +UNTIL$/)
-  t.match(first, /^svc-2\.1 +flagship +chat +128k +\$0\.435 \/ \$0\.87$/)
+  t.match(first, /^svc-2\.1 +Premium +chat +128k +\$0\.10875 \/ \$0\.2175$/, 'as it is charged, in the words of the website')
   t.equal(second?.trim(), 'odd', 'a strange row is shown as far as it can be')
   const document = JSON.parse((await svc(['models', '--json'], { home, site: server.origin, env: key })).stdout)
   t.strictSame(document, { ok: true, result: data })

@@ -54,6 +54,29 @@ t.test('a dialogue remembers, brings back earlier lines, stops an answer on Ctrl
   await terminal.until(/back\n> $/m)
   t.notMatch(contents(server.received.at(-1)).join(), /slow|broken/, 'turns without an answer are not told to the model')
 
+  const sent = server.received.length
+  await terminal.type('/help')
+  await terminal.until(/\/clear +forgets the conversation[^]*> $/m)
+  await terminal.type('/hlep')
+  await terminal.until(/There is no \/hlep; nothing was sent[^]*> $/m)
+  t.equal(server.received.length, sent, 'a word meant for the dialogue is no turn')
+  await terminal.type(' /hlep')
+  await terminal.until(/back\n> $/m)
+  t.equal(contents(server.received.at(-1)).at(-1), 'user: /hlep', 'unless it is meant')
+
+  const found = {
+    schema: 'svc.search.v1',
+    answer: 'It is **out** [1].',
+    results: [{ index: 1, title: 'News', url: 'https://e.example/n' }],
+  }
+  server.routes[path] = streamOf(JSON.stringify(found))
+  await terminal.type('search it')
+  await terminal.until(/\[1\] News\n +https:\/\/e\.example\/n\n> $/m)
+  server.routes[path] = streamOf('back')
+  await terminal.type('more')
+  await terminal.until(/back\n> $/m)
+  t.match(contents(server.received.at(-1)).at(-2), /^assistant: It is \*\*out\*\* \[1\]\.\n/, 'and it is told as it was read')
+
   await terminal.type('/clear')
   await terminal.type('fresh')
   await terminal.until(/fresh\nback\n> $/m)

@@ -47,6 +47,30 @@ t.test('every failure of the catalogue is shown with its message, its Ref line l
   }
 })
 
+t.test('signing in is not suggested where a variable would still go before the session', async (t) => {
+  const server = await startContractServer({
+    'GET /v1/models': (received, response) => fail(response, received, 'sign_in_required'),
+    'GET /api/membership/usage': (received, response) => fail(response, received, 'sign_in_required'),
+  })
+  t.teardown(() => server.close())
+  const options = { home: t.testdir(), site: server.origin }
+  t.match(
+    (await svc(['models'], { ...options, env: { SVC_API_KEY: 'svc_live_x' } })).stderr,
+    /the credential in SVC_API_KEY is not valid/,
+  )
+  t.match(
+    (await svc(['usage'], { ...options, env: { SVC_TOKEN: 'svc_sess_x' } })).stderr,
+    /the credential in SVC_TOKEN is not valid/,
+  )
+})
+
+t.test('a refusal for quota says when there is some again, in the reader’s time', async (t) => {
+  const headers = new Headers({ 'x-acme-quota-reset': String(Date.parse('2030-01-02T03:04:05Z') / 1000) })
+  const body = envelope({ headers: { 'x-svc-request-id': 'mbr_1' } }, 'upstream_error')
+  const { hints } = serviceFailure({ status: 402, headers, body: { ...body, actions: ['retry_later'] }, requestId: 'mbr_1' })
+  t.match(hints[0], { en: /^try again after .*2030/ })
+})
+
 t.test('so it is through the whole program', async (t) => {
   const server = await startContractServer()
   t.teardown(() => server.close())

@@ -6,8 +6,10 @@ import type { Exchange, HeldTurn, Outcome, Product, Services, Slots, Usage } fro
 const leastOutput = 16
 /** A hold outlives the longest turn by this much, so that only a dead process leaves one to expire. */
 const leaseMarginMs = 60_000
-/** Bytes a token is hardly ever shorter than. */
-const leastBytesPerToken = 2
+/** The longest tokens there are: runs of one character. A prompt of more bytes than this a token fits by no count. */
+const mostBytesPerToken = 128
+/** A prompt that may cost as much is worth telling apart from an empty pool. */
+const longPromptTokens = 2_000
 
 export const quotaReserve = definePlugin({
   name: 'quota-reserve',
@@ -28,9 +30,9 @@ type Asked = Exchange & Pick<Slots, 'caller' | 'chat' | 'product'>
 
 async function reserve(x: Asked, { ledger, clock, calendar, config }: Services): Promise<HeldTurn> {
   const { chat, product, caller } = x
-  const { tokens: input, textBytes } = promptSize(chat, config.limits.imageTokens)
+  const { tokens: inputEstimate, mostTokens: input, textBytes } = promptSize(chat, config.limits.imageTokens)
   // Only what cannot fit by any count is refused here; the upstream decides the rest.
-  if (textBytes / leastBytesPerToken > product.contextLength) throw tooLong(product)
+  if (textBytes / mostBytesPerToken > product.contextLength) throw tooLong(product)
   const cap = Math.min(chat.maxTokens ?? product.defaultOutputTokens, product.maxOutputTokens)
   const least = Math.min(cap, leastOutput)
   const at = clock.now()
@@ -44,6 +46,7 @@ async function reserve(x: Asked, { ledger, clock, calendar, config }: Services):
     periods: calendar.at(at),
     limits: caller.plan.pools[pool],
     want: priceOf(product, input, cap * chat.choices),
+    // Less than the most that the prompt can cost is no hold: a turn let in on what it probably costs could overdraw.
     floor: priceOf(product, input, least * chat.choices),
     price: product.price,
     until: at + config.timeouts.totalMs + leaseMarginMs,
@@ -55,10 +58,10 @@ async function reserve(x: Asked, { ledger, clock, calendar, config }: Services):
       const affordable = Math.floor(affordableOutput(hold.credits, input, product.price) / chat.choices)
       const outputCap = Math.max(least, Math.min(cap, affordable))
       if (outputCap < cap) x.headers[x.names.quotaClampedHeader] = String(outputCap)
-      return { ...hold, inputEstimate: input, outputCap }
+      return { ...hold, inputEstimate, outputCap }
     }
     case 'empty':
-      throw emptyPools(x, reservation.resetsAt)
+      throw emptyPools(x, reservation.resetsAt, input >= longPromptTokens)
     case 'busy':
       throw new GatewayError('quota_exceeded', {
         retryAfter: 2,
@@ -89,9 +92,18 @@ function tooLong({ contextLength }: Product): GatewayError {
   })
 }
 
-function emptyPools(x: Asked, resetsAt: number): GatewayError {
-  return new GatewayError('quota_exceeded', { headers: { [x.names.quotaResetHeader]: String(Math.ceil(resetsAt / 1000)) } })
+function emptyPools(x: Asked, resetsAt: number, isLong: boolean): GatewayError {
+  const headers = { [x.names.quotaResetHeader]: String(Math.ceil(resetsAt / 1000)) }
+  return new GatewayError('quota_exceeded', isLong ? { headers, ...tooLongForTheRest } : { headers })
 }
+
+const tooLongForTheRest = {
+  actions: ['shorten_prompt', 'use_boost', 'upgrade_plan', 'retry_later'],
+  message: {
+    en: 'What is left of your included usage for this period does not cover a prompt of this length. A shorter one may still fit.',
+    zh: '本周期剩余的可用额度不足以处理如此长的内容,较短的内容可能仍可使用。',
+  },
+} as const
 
 function idempotencyOf(x: Asked): { key: string; bodyHash: string } | null {
   const key = x.inbound.headers['idempotency-key']

@@ -14,6 +14,8 @@ export interface ChatRequest {
   readonly choices: number
   /** Bytes of the body as it was received. */
   readonly bytes: number
+  /** Of them, those of a text that will be put beside it and that nobody has read yet. */
+  readonly unreadBytes?: number
   /** The whole body as it was sent. Read-only: a changed copy goes upstream. */
   readonly body: Readonly<Record<string, unknown>>
 }

@@ -34,6 +34,7 @@ export function queryOf({ messages }: Pick<ChatRequest, 'messages'>): string {
  */
 export function questionOf(chat: ChatRequest, config: Pick<GatewayConfig, 'search'>): ChatRequest {
   const messages = [{ role: 'user', content: queryOf(chat) }]
+  const unreadBytes = readingBytes(config)
   return {
     model: chat.model,
     messages,
@@ -41,7 +42,8 @@ export function questionOf(chat: ChatRequest, config: Pick<GatewayConfig, 'searc
     includeUsage: chat.includeUsage,
     maxTokens: null,
     choices: 1,
-    bytes: Buffer.byteLength(JSON.stringify(messages)) + readingBytes(config),
+    bytes: Buffer.byteLength(JSON.stringify(messages)) + unreadBytes,
+    unreadBytes,
     body: { model: chat.model, messages },
   }
 }

@@ -27,3 +27,30 @@ t.test('an image given as a bare string is one too', async (t) => {
   t.equal(images, 1)
   t.ok(tokens < 1_200)
 })
+
+t.test('all that makes tokens counts towards the most', async (t) => {
+  const messages = [{ role: 'user', content: 'x' }]
+  const most = (body: object) =>
+    promptSize(parseChatRequest(Buffer.from(JSON.stringify({ model: 'svc', messages, ...body }))), 1_100).mostTokens
+  const bare = most({})
+  const digits = '7'.repeat(1_000)
+  const part = (part: object) => ({ messages: [{ role: 'user', content: [part] }] })
+  for (const [name, body, least] of [
+    ['a message', { messages: [{ role: 'user', content: digits }] }, 1_000],
+    ['a name', { messages: [{ role: 'user', name: digits, content: 'x' }] }, 1_000],
+    [
+      'a tool call',
+      { messages: [{ role: 'assistant', content: null, tool_calls: [{ function: { arguments: digits } }] }] },
+      1_000,
+    ],
+    ['reasoning', { messages: [{ role: 'assistant', reasoning_content: digits, content: 'x' }] }, 1_000],
+    ['a tool’s result, escaped', { messages: [{ role: 'tool', content: '"\n'.repeat(500) }] }, 2_000],
+    ['tools', { tools: [{ type: 'function', function: { name: 'f', description: digits } }] }, 1_256],
+    ['a schema', { response_format: { type: 'json_schema', json_schema: { schema: { [digits]: {} } } } }, 1_000],
+    ['an image', part({ type: 'image_url', image_url: { url: 'https://example.com/a.png' } }), 1_100],
+    ['a file', part({ type: 'file', file: { file_data: digits } }), 2_100],
+    ['sound', part({ type: 'input_audio', input_audio: { data: 'A'.repeat(16_000), format: 'mp3' } }), 1_000],
+    ['a video', part({ type: 'video_url', video_url: { url: 'https://example.com/a.mp4' } }), 16_384],
+  ] as const)
+    t.ok(most(body) - bare >= least - 2, `${name}: ${most(body) - bare} of ${least}`)
+})

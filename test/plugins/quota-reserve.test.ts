@@ -5,6 +5,7 @@ import { refund } from '../../plugins/refund.ts'
 import { GatewayError } from '../../src/errors.ts'
 import type { Exchange, Slots, Usage } from '../../src/exchange/exchange.ts'
 import { parseChatRequest } from '../../src/exchange/chat-request.ts'
+import { promptSize } from '../../src/exchange/estimate.ts'
 import { anExchange } from '../support/exchange.ts'
 import { startGateway } from '../support/gateway.ts'
 import type { TestGateway } from '../support/gateway.ts'
@@ -47,7 +48,8 @@ t.test('a hold covers prompt and cap at the effective price; the settlement is w
   const x = await turnOf(g, await g.account(), { max_tokens: 1_000 })
   await quotaReserve.onRequest?.(x, g.services)
   // 0.435 and 0.87 dollars a million tokens, less 75 %.
-  const upper = Math.ceil((x.hold.inputEstimate * 0.435 + 1_000 * 0.87) * 0.25)
+  const { mostTokens } = promptSize(x.chat, g.config.limits.imageTokens)
+  const upper = Math.ceil((mostTokens * 0.435 + 1_000 * 0.87) * 0.25)
   t.equal(x.hold.credits, upper)
   t.equal(x.hold.outputCap, 1_000)
   await quotaReserve.onSettle?.(x, completed(used(100, 200)), g.services)
@@ -138,13 +140,52 @@ t.test('a fixed price stands for an upstream that reports nothing', async (t) =>
 })
 
 t.test('a prompt that cannot fit by any count is refused here; nothing is held', async (t) => {
-  const g = await startGateway(t)
-  const x = await turnOf(g, await g.account(), { messages: [{ role: 'user', content: 'x'.repeat(260_000) }] })
-  const failure = await refused(Promise.resolve(quotaReserve.onRequest?.(x, g.services)))
+  const g = await startGateway(t, {
+    products: { 'svc-2.1': { contextLength: 1_024, maxOutputTokens: 512, defaultOutputTokens: 512 } },
+  })
+  const member = await g.account()
+  const ask = (bytes: number): Promise<Turn> => turnOf(g, member, { messages: [{ role: 'user', content: 'x'.repeat(bytes) }] })
+  const failure = await refused(Promise.resolve(quotaReserve.onRequest?.(await ask(140_000), g.services)))
   t.match(failure, { code: 'context_length_exceeded', details: { param: 'messages' } })
   t.match(failure.message, /maximum context length/)
   t.same(await g.turns(), [])
+  // Sixty tokens of nothing but blanks, for all that can be known here.
+  const whole = await ask(8_000)
+  await quotaReserve.onRequest?.(whole, g.services)
+  await quotaReserve.onSettle?.(whole, completed(used(60, 1)), g.services)
 })
+
+t.test('half a context of ordinary English is the upstream’s to count', async (t) => {
+  const g = await startGateway(t)
+  const x = await turnOf(g, await g.account(), { messages: [{ role: 'user', content: 'four words of English '.repeat(12_000) }] })
+  await quotaReserve.onRequest?.(x, g.services)
+  await quotaReserve.onSettle?.(x, completed(used(52_000, 100)), g.services)
+  t.ok((x.charged ?? 0) < x.hold.credits)
+})
+
+t.test(
+  'a prompt of digits that really is a token a character leaves no debt; one that may not fit the rest is refused',
+  async (t) => {
+    const pools = { day: 1_000, week: 1_000, month: 1_000 }
+    const g = await startGateway(t, { plans: { free: { pools: { premium: pools } } } })
+    const member = await g.account('free')
+    const digits = (count: number): Promise<Turn> =>
+      turnOf(g, member, { messages: [{ role: 'user', content: '7'.repeat(count) }], max_tokens: 16 })
+    const fits = await digits(8_000)
+    await quotaReserve.onRequest?.(fits, g.services)
+    await quotaReserve.onSettle?.(fits, completed(used(8_040, 16)), g.services)
+    const { pools: after } = await g.services.ledger.balance({
+      account: member.id,
+      at: g.services.clock.now(),
+      periods: g.services.calendar.at(g.services.clock.now()),
+      limits: g.config.plans['free']?.pools ?? { fast: pools, premium: pools },
+    })
+    t.ok(after.every(({ debt }) => debt === 0))
+    const over = await refused(Promise.resolve(quotaReserve.onRequest?.(await digits(3_000), g.services)))
+    t.equal(over.code, 'quota_exceeded')
+    t.match(over.message, /prompt of this length/)
+  },
+)
 
 t.test('one idempotency key, one charge', async (t) => {
   const g = await startGateway(t)

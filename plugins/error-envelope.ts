@@ -8,7 +8,7 @@ export const errorEnvelope = definePlugin({
     const { cause } = failure
     if (!(cause instanceof UpstreamFailure)) return
     if (config.exposeUpstreamHost && cause.upstreamHost !== null) x.debug.upstreamHost = cause.upstreamHost
-    return classify(cause.facts, { now: clock.now(), hide: hiddenWords(x.attempted.target, cause.upstreamHost) })
+    return classify(cause.facts, { now: clock.now(), hide: hiddenWords(x.attempted.target, cause.upstreamHost), cause })
   },
 })
 

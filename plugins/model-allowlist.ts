@@ -1,5 +1,5 @@
-/** Product ids only, and only those the plan has. */
-import { definePlugin, GatewayError, hasImages, planHas, questionOf } from '../src/index.ts'
+/** Product ids only, and only those the plan has; and nothing else in the body that chooses a model or buys an extra. */
+import { definePlugin, faultIn, GatewayError, hasImages, planHas, questionOf } from '../src/index.ts'
 import type { Caller, Product, Services } from '../src/index.ts'
 
 export const modelAllowlist = definePlugin({
@@ -15,6 +15,8 @@ export const modelAllowlist = definePlugin({
     }
     x.debug.productModel = product.id
     if (isBlind(product) && hasImages(chat)) throw cannotSee(product, x.caller, services)
+    const fault = faultIn(chat.body, allowedFor(product, services))
+    if (fault !== null) throw fault
     // Of a search only the question counts, for what it does and for what it costs.
     x.chat = product.capabilities.includes('search') ? questionOf(chat, services.config) : chat
     x.product = product
@@ -41,6 +43,18 @@ function cannotSee({ id }: Product, { plan }: Caller, { products, clock }: Servi
     },
   })
 }
+
+/** What the operator lets through to every upstream that may serve this product. */
+function allowedFor({ targets, rules, capabilities }: Product, { config, products }: Services): ReadonlySet<string> {
+  const all = [...targets, ...rules.flatMap(({ use }) => products.get(use)?.targets ?? [])]
+  const [first = [], ...others] = all.map(({ upstream }) => config.upstreams[upstream]?.passFields ?? [])
+  const allowed = first.filter((field) => others.every((fields) => fields.includes(field)))
+  // A painter answers in pictures without being asked to; to ask for them is no extra there.
+  if (capabilities.includes('image')) allowed.push('modalities')
+  return allowed.length === 0 ? none : new Set(allowed)
+}
+
+const none: ReadonlySet<string> = new Set()
 
 function idsFor({ plan }: Caller, { products, clock }: Services): string {
   return products

@@ -1,7 +1,7 @@
 /** Product → the targets that can serve it now, and the body each of them is sent. */
 import { createHmac } from 'node:crypto'
-import { definePlugin, isRecord, promptSize, UpstreamFailure } from '../src/index.ts'
-import type { Candidate, ChatRequest, Exchange, LiveTarget, Product, Services, Slots } from '../src/index.ts'
+import { definePlugin, droppedHeader, isRecord, passing, promptSize, UpstreamFailure, withoutExtras } from '../src/index.ts'
+import type { Asking, Candidate, ChatRequest, Exchange, LiveTarget, Product, Services, Slots } from '../src/index.ts'
 
 export const upstreamMapping = definePlugin({
   name: 'upstream-mapping',
@@ -16,7 +16,11 @@ export const upstreamMapping = definePlugin({
     // A search engine finds without a model; only the reading of what it found needs one.
     const engine = x.product.capabilities.includes('search') && services.config.search.backend !== 'upstream'
     if (live.length === 0 && !engine)
-      throw new UpstreamFailure({ kind: 'unconfigured', reason: `no target of '${x.product.id}' is set up` }, null)
+      throw new UpstreamFailure(
+        { kind: 'unconfigured', reason: `no target of '${x.product.id}' is set up`, product: x.product.id },
+        null,
+      )
+    tellDropped(x, live[0])
     x.route = {
       candidates: live.map((target) => candidateFor(target, x, services)),
       productId: x.product.id,
@@ -34,7 +38,7 @@ function servingProduct({ product, chat }: Pick<Slots, 'product' | 'chat'>, { pr
   const fitting = product.rules.find(({ when, longerThanTokens = 0 }) =>
     when === 'images' ? images > 0 : tokens > longerThanTokens,
   )
-  return (fitting === undefined ? undefined : products.get(fitting.use)) ?? product
+  return products.all.find(({ id }) => id === fitting?.use) ?? product
 }
 
 /** An ordinary model may go by the product's own id; one that searches or paints must be named by the operator. */
@@ -44,40 +48,51 @@ function fallbackModel(product: Product): string | null {
 
 type Asked = Exchange & Pick<Slots, 'caller' | 'chat' | 'product' | 'hold'>
 
+/** What the first target will not be sent is what the caller is told of: the others are seldom asked. */
+function tellDropped(x: Asked, first: LiveTarget | undefined): void {
+  if (first === undefined) return
+  const { dropped } = passing(x.chat.body, first.upstream.config)
+  if (dropped.length > 0) x.headers[x.names.fieldsDroppedHeader] = droppedHeader(dropped)
+}
+
 function candidateFor(target: LiveTarget, x: Asked, { secret }: Services): Candidate {
-  let body: string | undefined
   return {
     name: target.name,
     upstream: target.upstream.name,
     model: target.model,
     path: '/chat/completions',
-    body: () =>
-      (body ??= JSON.stringify(bodyFor(target, x.chat, x.hold.outputCap, () => pseudonym(x.caller.account.id, secret)))),
+    body: (asking) => JSON.stringify(bodyFor(target, x, asking, () => pseudonym(x.caller.account.id, secret))),
   }
 }
 
 /** The member's request with what must differ: the model's name, the cap that is paid for, and nothing about who asks. */
 function bodyFor(
-  { model, upstream }: LiveTarget,
-  chat: ChatRequest,
-  outputCap: number,
+  { model, upstream, dialect }: LiveTarget,
+  { chat, hold }: Asked,
+  asking: Asking | undefined,
   who: () => string,
 ): Record<string, unknown> {
-  const { maxTokensField, developerRole, passCostFields } = upstream.config
-  const { user, safety_identifier: safetyIdentifier, stream_options: streamOptions } = chat.body
+  const { fields } = passing(chat.body, upstream.config)
+  const { user, safety_identifier: safetyIdentifier, stream_options: streamOptions, tools } = fields
   // A field that is undefined is not written at all.
-  return {
-    ...chat.body,
+  const body: Record<string, unknown> = {
+    ...fields,
     model,
-    messages: developerRole === 'developer' ? chat.messages : chat.messages.map((message) => withRole(message, developerRole)),
+    messages: withoutExtras(messagesFor(chat, dialect.developerRole)),
+    tools: Array.isArray(tools) ? withoutExtras(tools) : tools,
     max_tokens: undefined,
     max_completion_tokens: undefined,
-    [maxTokensField]: outputCap,
+    [dialect.capField]: asking?.cap ?? dialect.capFor(hold.outputCap, chat.maxTokens === null, hold.inputEstimate),
     user: user === undefined ? undefined : who(),
     safety_identifier: safetyIdentifier === undefined ? undefined : who(),
     stream_options: chat.stream ? { ...(isRecord(streamOptions) ? streamOptions : {}), include_usage: true } : undefined,
-    ...(passCostFields ? {} : { service_tier: undefined, store: undefined }),
   }
+  for (const field of dialect.leftOut) body[field] = undefined
+  return body
+}
+
+function messagesFor({ messages }: ChatRequest, developerRole: string): readonly unknown[] {
+  return developerRole === 'developer' ? messages : messages.map((message) => withRole(message, developerRole))
 }
 
 function withRole(message: unknown, role: string): unknown {

@@ -8,6 +8,8 @@ export interface Names {
   readonly errorStageHeader: string
   readonly quotaClampedHeader: string
   readonly quotaResetHeader: string
+  /** Fields of a request that were left out on the way to the upstream. */
+  readonly fieldsDroppedHeader: string
   readonly keyPrefix: string
   readonly sessionPrefix: string
   readonly cookie: string
@@ -25,6 +27,7 @@ export function namesOf(slug: string): Names {
     errorStageHeader: `x-${slug}-error-stage`,
     quotaClampedHeader: `x-${slug}-quota-clamped`,
     quotaResetHeader: `x-${slug}-quota-reset`,
+    fieldsDroppedHeader: `x-${slug}-fields-dropped`,
     keyPrefix: `${slug}_live_`,
     sessionPrefix: `${slug}_sess_`,
     cookie: `${slug}_membership_session`,

@@ -22,10 +22,17 @@ const upstream = z.strictObject({
   developerRole: z.enum(['developer', 'system']).default('system'),
   /** Lets `service_tier` and `store` through. They change what the operator pays. */
   passCostFields: z.boolean().default(false),
+  /** Which fields of a request it may be sent: OpenAI's own, or besides them the usual ones of servers that speak the same API. */
+  kind: z.enum(['openai', 'compatible']).default('compatible'),
+  /** More fields that may pass to it (`exchange/fields.ts` has the usual ones). Danger: some of them choose other models, or buy extras. */
+  passFields: z.array(z.string().min(1)).default([]),
   /** Plain HTTP to a public address sends keys and prompts in the clear. */
   allowPlaintext: z.boolean().default(false),
-  /** Connections kept to it at most. */
-  connections: z.int().min(1).max(65_535).default(256),
+  /** Calls to it at once at most, each on a connection of its own over HTTP/1.1. */
+  connections: z.int().min(1).max(65_535).default(20_000),
+  /** Calls that wait where all places are taken, and how long; then they are refused as busy, and refunded. */
+  queue: z.int().min(0).default(1_000),
+  queueMs: milliseconds.default(5_000),
 })
 
 const target = z.strictObject({ upstream: z.string(), model: z.string().min(1).nullable(), weight: z.number().min(0).default(1) })

@@ -30,6 +30,7 @@ import { calendarOf } from './membership/period.ts'
 import type { Store } from './membership/store.ts'
 import { createLog } from './observe/log.ts'
 import { Observe } from './observe/observe.ts'
+import { filesAllowed, filesNeeded } from './open-files.ts'
 import { Products } from './products.ts'
 import { openSecret } from './secret.ts'
 import type { Services } from './services.ts'
@@ -145,6 +146,7 @@ export async function openGateway(options: GatewayOptions): Promise<Gateway> {
   const listener = await listen(app, config)
   origins.site = config.listen.siteUrl ?? listener.url
   origins.base = config.listen.baseUrl ?? config.listen.siteUrl ?? listener.url
+  sayWhatIsMissing(services)
   const stopLearning = learnModels(services)
   const chores = new Chores(services)
   return {
@@ -166,6 +168,21 @@ export async function openGateway(options: GatewayOptions): Promise<Gateway> {
       observe.close()
     },
   }
+}
+
+/** What works less than the configuration says, told once. */
+function sayWhatIsMissing({ products, config, log }: Services): void {
+  for (const { id, capabilities } of products.unsold)
+    log.warn(
+      { product: id },
+      `'${id}' is not sold: none of its targets names a model, which a product for ${capabilities.join(' and ')} needs. Name one in its targets; in the shipped configuration UPSTREAM_MODEL_SEARCH and UPSTREAM_MODEL_IMAGE do.`,
+    )
+  const [needed, allowed] = [filesNeeded(config), filesAllowed()]
+  if (allowed !== null && allowed < needed)
+    log.warn(
+      { allowed, needed },
+      `this process may open ${allowed} files, which is about ${Math.max(0, Math.floor((allowed - 256) / 2))} streams at once; for all that the configuration allows, start it with ulimit -n ${needed}`,
+    )
 }
 
 function usesDemo(config: GatewayConfig): boolean {

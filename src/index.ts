@@ -8,6 +8,7 @@ export type { Plugin, ResponseHead } from './exchange/plugin.ts'
 export { nothingUsed } from './exchange/exchange.ts'
 export type {
   Admission,
+  Asking,
   Caller,
   Candidate,
   Exchange,
@@ -23,6 +24,7 @@ export type {
 export { bodyHash, hasImages, isRecord } from './exchange/chat-request.ts'
 export type { ChatRequest } from './exchange/chat-request.ts'
 export { promptSize } from './exchange/estimate.ts'
+export { droppedHeader, faultIn, passing, withoutExtras } from './exchange/fields.ts'
 export { rateHeaders } from './limits.ts'
 export { affordableOutput, creditsFor } from './membership/price.ts'
 export { planHas } from './membership/plan.ts'

@@ -24,11 +24,14 @@ export function effectivePrice({ prices }: Pick<GatewayConfig, 'prices'>, tier: 
 }
 
 export class Products {
+  /** What is sold: every product that something can serve. */
   readonly all: readonly Product[]
+  /** What stands in the configuration and cannot be served, so that it is on no list. */
+  readonly unsold: readonly Product[]
   readonly #byId: ReadonlyMap<string, Product>
 
   constructor(config: GatewayConfig) {
-    this.all = Object.entries(config.products).map(([id, product]) => {
+    const every = Object.entries(config.products).map(([id, product]) => {
       const price = config.prices[product.tier]
       return {
         id,
@@ -41,9 +44,12 @@ export class Products {
         },
       }
     })
-    this.#byId = new Map(this.all.map((product) => [product.id, product]))
+    this.all = every.filter(({ id }) => isServed(config, id))
+    this.unsold = every.filter(({ id }) => !isServed(config, id))
+    this.#byId = new Map(every.map((product) => [product.id, product]))
   }
 
+  /** Sold or not: whoever asks by its name for one that is not is told so. */
   get(id: string): Product | undefined {
     return this.#byId.get(id)
   }
@@ -69,4 +75,13 @@ export class Products {
 function seesThroughAnother({ capabilities, rules }: GatewayConfig['products'][string], { products }: GatewayConfig): boolean {
   if (capabilities.includes('vision')) return false
   return rules.some(({ when, use }) => when === 'images' && products[use]?.capabilities.includes('vision') === true)
+}
+
+/** An ordinary model may go by the product's own id; one that searches or paints must be named, unless an engine does the finding. */
+export function isServed({ products, search }: Pick<GatewayConfig, 'products' | 'search'>, id: string): boolean {
+  const product = products[id]
+  if (product === undefined) return false
+  const { capabilities, targets } = product
+  if (capabilities.includes('chat') || targets.some(({ model }) => model !== null)) return true
+  return capabilities.includes('search') && search.backend !== 'upstream'
 }

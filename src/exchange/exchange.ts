@@ -124,8 +124,14 @@ export interface Candidate {
   readonly model: string
   /** Appended to the upstream's base URL, as in `/chat/completions`. */
   readonly path: string
-  /** The request's body. A function, because a fallback's body is seldom needed. */
-  body(): string
+  /** The request's body. A function, because a fallback's body is seldom needed, and another cap seldomer. */
+  body(asking?: Asking): string
+}
+
+/** How a target is asked. */
+export interface Asking {
+  /** A smaller cap on the answer than the one that is paid for, because the target takes no more. */
+  readonly cap?: number
 }
 
 export interface Usage {

@@ -11,6 +11,7 @@ export function cors({ names }: Pick<Services, 'names'>): Middleware {
     names.errorStageHeader,
     names.quotaClampedHeader,
     names.quotaResetHeader,
+    names.fieldsDroppedHeader,
     'retry-after',
     'x-should-retry',
     'x-ratelimit-limit-requests',

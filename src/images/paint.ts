@@ -3,6 +3,7 @@ import { invalidRequest } from '../errors.ts'
 import { completionAnswer } from '../exchange/completion-answer.ts'
 import { isRecord } from '../exchange/chat-request.ts'
 import type { ChatRequest } from '../exchange/chat-request.ts'
+import { paintingFields } from '../exchange/fields.ts'
 import type { Answer, Exchange, Slots, Usage } from '../exchange/exchange.ts'
 import { ClientLeft } from '../exchange/outcome.ts'
 import type { Wire } from '../exchange/run.ts'
@@ -75,12 +76,12 @@ export class Painter {
   #ask(x: Exchange & Partial<Slots>, wire: Wire, { prompt, chat, hasImages }: Asked): Promise<UpstreamDocument> {
     const { upstreams, config } = this.#services
     if (config.images.style === 'chat') {
-      const body = { ...ownFields(chat), messages: chat.messages, modalities: ['image', 'text'] }
+      const body = { ...paintingFields(chat.body), messages: chat.messages, modalities: ['image', 'text'] }
       return this.#forwarder.document(x, askInstead(x, upstreams, '/chat/completions', body), wire)
     }
     if (prompt === '') throw invalidRequest("the last message of the role 'user' must say what to paint.", 'messages')
     if (hasImages) throw invalidRequest('this model paints from words alone; leave images out of the message.', 'messages')
-    const body = { prompt, n: chat.choices, ...ownFields(chat) }
+    const body = { prompt, n: chat.choices, ...paintingFields(chat.body) }
     return this.#forwarder.document(x, askInstead(x, upstreams, '/images/generations', body), wire)
   }
 
@@ -116,31 +117,6 @@ function promptOf(chat: ChatRequest): Asked {
   const texts = parts.map(({ text }) => (typeof text === 'string' ? text : ''))
   return { chat, prompt: texts.join('\n').trim(), hasImages: parts.some(({ type }) => type === 'image_url') }
 }
-
-/** What the member set besides the conversation, such as a size; not what is ours to say. */
-function ownFields({ body }: ChatRequest): Record<string, unknown> {
-  const fields = { ...body }
-  for (const name of notTheirs) delete fields[name]
-  return fields
-}
-
-const notTheirs = [
-  'model',
-  'messages',
-  'prompt',
-  'n',
-  'stream',
-  'stream_options',
-  'max_tokens',
-  'max_completion_tokens',
-  'user',
-  'safety_identifier',
-  'service_tier',
-  'store',
-  'tools',
-  'tool_choice',
-  'response_format',
-] as const
 
 /** The prompt as the words that stand for the image: short, on one line, and no Markdown. */
 function altOf(prompt: string): string {

@@ -102,16 +102,23 @@ export class MailRoom {
         log.info({ mail: id, subject: letter.kind }, 'a mail was sent')
         return
       } catch (error) {
-        // An SMTP error quotes addresses: only its code is for the log.
-        const reason = (error as { code?: unknown; responseCode?: unknown }).responseCode ?? (error as { code?: unknown }).code
         if (attempt === tries || this.#closing) {
-          log.error({ mail: id, subject: letter.kind, reason: String(reason ?? 'unknown') }, 'a mail could not be sent')
+          log.error({ mail: id, subject: letter.kind, reason: reasonOf(error) }, 'a mail could not be sent')
           return
         }
         await new Promise<void>((resolve) => setTimeout(resolve, pauseMs * attempt).unref())
       }
     }
   }
+}
+
+/** An SMTP error quotes addresses: its codes alone are for the log, the system's and the server's own (`EDNS ENOTFOUND`, `EAUTH 535 5.7.8`). */
+function reasonOf(error: unknown): string {
+  const { code, responseCode, message, response } = error as Record<'code' | 'responseCode' | 'message' | 'response', unknown>
+  const system = /\bE[A-Z]{4,}\b/.exec(typeof message === 'string' ? message : '')?.[0]
+  const enhanced = /^\d{3}[ -](\d\.\d{1,3}\.\d{1,3})\b/.exec(typeof response === 'string' ? response : '')?.[1]
+  const codes = [code, system, responseCode, enhanced].filter((item) => typeof item === 'string' || typeof item === 'number')
+  return [...new Set(codes.map(String))].join(' ') || 'unknown'
 }
 
 /** Connects and signs in as a letter would, and posts one where there is somebody to send it to. @throws the library's own words */

@@ -84,6 +84,18 @@ export function createMetrics() {
       labelNames: ['target'],
       registers,
     }),
+    callsRunning: new Gauge({
+      name: 'svc_upstream_calls_running',
+      help: 'Calls that have a place at an upstream. Those turned away are attempts with the outcome "full".',
+      labelNames: ['upstream'],
+      registers,
+    }),
+    callsWaiting: new Gauge({
+      name: 'svc_upstream_calls_waiting',
+      help: 'Calls that wait for a place at an upstream.',
+      labelNames: ['upstream'],
+      registers,
+    }),
     running: new Gauge({ name: 'svc_turns_running', help: 'Turns whose upstream is being called.', registers }),
     holdsOpen: new Gauge({ name: 'svc_ledger_holds_open', help: 'Holds without an ending yet.', registers }),
     writerQueue: new Gauge({ name: 'svc_ledger_queue', help: 'Ledger operations waiting for the writer.', registers }),

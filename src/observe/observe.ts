@@ -5,6 +5,7 @@ import type { Counter, Histogram } from 'prom-client'
 import type { GatewayError } from '../errors.ts'
 import type { Exchange, Outcome, Slots } from '../exchange/exchange.ts'
 import type { Ledger } from '../membership/ledger.ts'
+import { ownWords, UpstreamFailure } from '../upstream/failure.ts'
 import type { Upstreams } from '../upstream/upstreams.ts'
 import { createMetrics } from './metrics.ts'
 import type { Metrics } from './metrics.ts'
@@ -165,7 +166,7 @@ export class Observe {
     // Why the upstream failed is the operator's to know, and nobody else's.
     if (outcome.kind === 'failed' && outcome.failure.stage === 'upstream') {
       this.#log.warn(
-        { requestId: x.id, target: attempted.target, errorCode: code, err: outcome.failure.cause },
+        { requestId: x.id, target: attempted.target, errorCode: code, ...causeOf(outcome.failure) },
         'upstream failed',
       )
     }
@@ -187,6 +188,10 @@ export class Observe {
     if (this.#sources === null) return
     const { ledger, upstreams, running, ticks } = this.#sources
     metrics.running.set(running())
+    for (const { name, gate } of upstreams.all) {
+      metrics.callsRunning.set({ upstream: name }, gate.running)
+      metrics.callsWaiting.set({ upstream: name }, gate.waiting)
+    }
     for (const { target, state } of upstreams.states(ticks())) metrics.breaker.set({ target }, breakerValue[state])
     const vitals = ledger.vitals()
     metrics.holdsOpen.set(vitals.holdsOpen)
@@ -197,4 +202,9 @@ export class Observe {
     this.#seen = { ...this.#seen, commits: vitals.commits, operations: vitals.operations, syncs: vitals.syncs }
     for (const seconds of vitals.commitSeconds) metrics.commitSeconds.observe(seconds)
   }
+}
+
+/** What the upstream said is only logged where it is the operator's affair; what it says of a member's request may quote the prompt. */
+function causeOf({ cause }: GatewayError): Record<string, unknown> {
+  return cause instanceof UpstreamFailure ? { err: cause, said: ownWords(cause.facts) } : { err: cause }
 }

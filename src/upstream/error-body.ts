@@ -18,6 +18,10 @@ export interface ErrorBody {
   readonly html: boolean
   /** A moderation verdict is attached (OpenRouter's `metadata.flagged_input`, `metadata.reasons`). */
   readonly flagged: boolean
+  /** Google's names of the limits that were reached, as in `GenerateRequestsPerMinutePerProjectPerModel`. */
+  readonly limits: readonly string[]
+  /** Seconds after which the body says it can be tried again. */
+  readonly retryAfter: number | null
 }
 
 /** Reads the body of a failed answer. */
@@ -32,22 +36,39 @@ export function readErrorBody(body: string, contentType = ''): ErrorBody {
 }
 
 /** Reads an error that was found already parsed, as inside a 200. */
-export function readErrorValue(value: unknown): ErrorBody {
+export function readErrorValue(value: unknown, depth = 0): ErrorBody {
   const outer = asRecord(Array.isArray(value) ? value[0] : value)
   if (outer === null) return typeof value === 'string' ? { ...silent, message: value, text: value.slice(0, longestText) } : silent
 
-  const error = asRecord(outer['error']) ?? outer
+  const error = asRecord(outer['error']) ?? asRecord(outer['detail']) ?? outer
+  // Google's errors passed through a front of its own come as text within the text.
+  const within = embedded(error['message'])
+  if (within !== null && depth < 2) return readErrorValue(within, depth + 1)
+  const details = listOf(error['details']).map(asRecord)
   const inner = asRecord(error['innererror'])
   const metadata = asRecord(error['metadata'])
-  const message = firstString(error['message'], outer['error'], error['msg'], outer['message'], detailOf(outer['detail'])) ?? ''
+  const message =
+    firstString(
+      error['message'],
+      outer['error'],
+      error['msg'],
+      outer['message'],
+      detailOf(outer['detail']),
+      detailOf(asRecord(error['message'])?.['detail']),
+      error['error'],
+    ) ?? ''
   const passedOn = firstString(metadata?.['raw'], asRecord(error['details'])?.['message']) ?? ''
   const names = [
+    ...details.map((detail) => detail?.['reason']),
     error['code'],
     inner?.['code'],
     metadata?.['error_type'],
     metadata?.['provider_code'],
     error['type'],
     error['status'],
+    error['error_type'],
+    outer['type'] === 'error' ? undefined : outer['type'],
+    outer['code'],
   ]
 
   return {
@@ -57,16 +78,39 @@ export function readErrorValue(value: unknown): ErrorBody {
     status: names.map(toStatus).find((status) => status !== null) ?? null,
     message,
     text: `${message.slice(0, longestText)}\n${passedOn.slice(0, longestText)}`,
-    param: firstString(error['param'], error['param_name']),
+    param: firstString(
+      error['param'],
+      error['param_name'],
+      placeOf(outer['detail']),
+      placeOf(asRecord(error['message'])?.['detail']),
+      ...details.flatMap((detail) => listOf(detail?.['fieldViolations']).map((violation) => asRecord(violation)?.['field'])),
+    ),
     html: false,
     flagged: metadata?.['flagged_input'] !== undefined || metadata?.['reasons'] !== undefined,
+    limits: details.flatMap((detail) => [
+      ...listOf(detail?.['violations']).map((violation) => String(asRecord(violation)?.['quotaId'] ?? '')),
+      String(asRecord(detail?.['metadata'])?.['quota_limit'] ?? ''),
+    ]),
+    retryAfter:
+      details.map((detail) => secondsOf(detail?.['retryDelay'])).find((seconds) => seconds !== null) ??
+      secondsOf(/\b(?:try again|retry)(?: after| in) (\d+(?:\.\d+)?) ?s(?:ec(?:ond)?s?)?\b/i.exec(message)?.[1]),
   }
 }
 
 /** Patterns look no further than this, so that a hostile body costs no more than an ordinary one. */
 const longestText = 4_000
 
-const silent: ErrorBody = { codes: [], status: null, message: '', text: '', param: null, html: false, flagged: false }
+const silent: ErrorBody = {
+  codes: [],
+  status: null,
+  message: '',
+  text: '',
+  param: null,
+  html: false,
+  flagged: false,
+  limits: [],
+  retryAfter: null,
+}
 
 function parse(body: string): unknown {
   // An upstream that had already chosen to stream sends its refusal as one frame.
@@ -83,11 +127,32 @@ function detailOf(detail: unknown): string | undefined {
   if (typeof detail === 'string') return detail
   const first = asRecord(Array.isArray(detail) ? detail[0] : detail)
   if (first === null) return undefined
-  const where = Array.isArray(first['loc'])
-    ? first['loc'].filter((step) => ['string', 'number'].includes(typeof step)).join('.')
-    : ''
+  const where = placeOf(detail) ?? ''
   const what = firstString(first['msg'], first['message']) ?? ''
   return where === '' ? what : `${where}: ${what}`
+}
+
+/** Where FastAPI says a fault is, as in `body.messages`. */
+function placeOf(detail: unknown): string | null {
+  const { loc } = asRecord(Array.isArray(detail) ? detail[0] : null) ?? {}
+  return Array.isArray(loc) ? loc.filter((step) => ['string', 'number'].includes(typeof step)).join('.') : null
+}
+
+function embedded(message: unknown): unknown {
+  if (typeof message !== 'string' || !/^\s*[[{]/.test(message)) return null
+  const value = parse(message)
+  const record = asRecord(Array.isArray(value) ? value[0] : value)
+  return record !== null && (record['error'] !== undefined || record['message'] !== undefined) ? value : null
+}
+
+/** Google writes a duration as `"11s"` or `"11.6s"`. */
+function secondsOf(value: unknown): number | null {
+  const seconds = typeof value === 'string' ? Number(/^(\d+(?:\.\d+)?)s?$/.exec(value)?.[1]) : Number.NaN
+  return Number.isFinite(seconds) ? seconds : null
+}
+
+function listOf(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : []
 }
 
 function toStatus(value: unknown): number | null {

@@ -1,14 +1,30 @@
 import { type Code, type FailureDetails, GatewayError } from '../errors.ts'
 import { type ErrorBody, readErrorBody, readErrorValue } from './error-body.ts'
 import { safeText } from './safe-text.ts'
-import { badKey, filtered, missing, noMoney, overflow, says, slowDown, statusOfName, throttled, unknownModel } from './wording.ts'
+import {
+  badKey,
+  byTheDay,
+  byTheMinute,
+  filtered,
+  missing,
+  noMoney,
+  overflow,
+  says,
+  slowDown,
+  statusOfName,
+  throttled,
+  unknownModel,
+  wrongPlace,
+} from './wording.ts'
 
 /** What was observed when a call to the upstream failed, before anyone judged it. */
 export type UpstreamFacts =
-  /** There is no target, address, key or model to call. `reason` is for the log. */
-  | { readonly kind: 'unconfigured'; readonly reason: string }
+  /** There is no target, address, key or model to call. `reason` is for the log; `product` is what nobody can serve. */
+  | { readonly kind: 'unconfigured'; readonly reason: string; readonly product?: string }
   /** No answer, or a broken one: the code of the Node or undici error, e.g. `ECONNREFUSED`. */
   | { readonly kind: 'network'; readonly code: string }
+  /** As many calls run as it may have, and no place came free in time. */
+  | { readonly kind: 'full' }
   /** One of the gateway's own limits ran out. */
   | { readonly kind: 'timeout'; readonly phase: 'connect' | 'first_byte' | 'idle' | 'total' }
   /** A whole answer with a status that is no success; `body` is at most its first 64 KiB. */
@@ -18,6 +34,8 @@ export type UpstreamFacts =
       readonly contentType: string
       readonly retryAfter: string | null
       readonly body: string
+      /** A field that we added or changed and that it refuses: then it is no fault of the caller's. */
+      readonly ours?: string
     }
   /** A success that was none. `error` is the error object found inside, if there was one. */
   | {
@@ -46,6 +64,8 @@ export interface ClassifyOptions {
   readonly now?: number
   /** Words that must not be seen in a message that is passed on: the target's model id, host and key. */
   readonly hide?: readonly string[]
+  /** What was thrown, for the log. */
+  readonly cause?: unknown
 }
 
 /**
@@ -55,7 +75,8 @@ export interface ClassifyOptions {
 export function classify(facts: UpstreamFacts, options: ClassifyOptions = {}): GatewayError {
   const seen = observe(facts, options)
   const row = table.find((row) => row.when(seen)) ?? otherwise
-  return new GatewayError(row.code, { ...known(seen), ...row.tells?.(seen, options) })
+  const cause = options.cause === undefined ? {} : { cause: options.cause }
+  return new GatewayError(row.code, { ...known(seen), ...row.tells?.(seen, options), ...cause })
 }
 
 /**
@@ -63,10 +84,14 @@ export function classify(facts: UpstreamFacts, options: ClassifyOptions = {}): G
  * made, or the whole of it was turned away with 429 or 503.
  */
 export function isRefusedWhole(facts: UpstreamFacts): boolean {
-  if (facts.kind === 'unconfigured') return true
+  return wasNeverSent(facts) || (facts.kind === 'status' && [429, 503].includes(facts.status))
+}
+
+/** True where not a byte of the request has left: trying another target costs no upstream anything. */
+export function wasNeverSent(facts: UpstreamFacts): boolean {
+  if (facts.kind === 'unconfigured' || facts.kind === 'full') return true
   if (facts.kind === 'network') return neverConnected.test(facts.code)
-  if (facts.kind === 'timeout') return facts.phase === 'connect'
-  return facts.kind === 'status' && [429, 503].includes(facts.status)
+  return facts.kind === 'timeout' && facts.phase === 'connect'
 }
 
 /**
@@ -75,7 +100,7 @@ export function isRefusedWhole(facts: UpstreamFacts): boolean {
  * asks for patience is in good health.
  */
 export function countsAgainstBreaker(facts: UpstreamFacts): boolean {
-  if (facts.kind === 'unconfigured') return false
+  if (facts.kind === 'unconfigured' || facts.kind === 'full') return false
   const code = classify(facts).code
   if (facts.kind === 'status' && !(facts.status >= 500 || facts.status < 400 || [401, 402, 407, 408].includes(facts.status)))
     return false
@@ -106,6 +131,19 @@ const table: readonly Row[] = [
   {
     rule: 1,
     when: ({ facts }) => facts.kind === 'unconfigured',
+    code: 'upstream_not_configured',
+    tells: ({ facts }) => ({ ...theOperators(), ...(facts.kind === 'unconfigured' ? notSetUp(facts.product) : {}) }),
+  },
+  {
+    rule: 11,
+    when: ({ facts }) => facts.kind === 'full',
+    code: 'upstream_rate_limited',
+    tells: waitAtLeast,
+  },
+  {
+    // The upstream does not take what we have added to the request; the member has done nothing wrong.
+    rule: 1,
+    when: ({ facts }) => facts.kind === 'status' && facts.ours !== undefined,
     code: 'upstream_not_configured',
     tells: theOperators,
   },
@@ -144,8 +182,15 @@ const table: readonly Row[] = [
     tells: waitAtLeast,
   },
   {
+    // Google says "quota" and "billing" of every limit; which one it was stands in the details, or in the wait it names.
+    rule: 11,
+    when: (seen) => seen.meant === 429 && passesByItself(seen),
+    code: 'upstream_rate_limited',
+    tells: waitAtLeast,
+  },
+  {
     rule: 5,
-    when: (seen) => seen.meant === 402 || (means(seen, 429, 400, 403) && says(seen, noMoney)),
+    when: (seen) => seen.meant === 402 || (means(seen, 429, 400, 403, 412) && says(seen, noMoney)),
     code: 'upstream_not_configured',
     tells: theOperators,
   },
@@ -180,7 +225,7 @@ const table: readonly Row[] = [
   },
   {
     rule: 10,
-    when: ({ meant }) => meant === 403,
+    when: (seen) => seen.meant === 403 || (seen.meant === 400 && says(seen, wrongPlace)),
     code: 'upstream_not_configured',
     tells: theOperators,
   },
@@ -207,6 +252,15 @@ const table: readonly Row[] = [
 /** Rule 14, and whatever no rule foresaw: the upstream failed, and that is all that is known. */
 const otherwise: Row = { rule: 14, when: () => true, code: 'upstream_error' }
 
+/** Google's throttling: no limit of a day among those it names, or none named and none that is nought. */
+function passesByItself({ codes, limits, text, retryAfter }: Observed): boolean {
+  if (!codes.includes('resource_exhausted') && !codes.includes('rate_limit_exceeded')) return false
+  if (limits.some((name) => byTheDay.test(name))) return false
+  if (limits.some((name) => byTheMinute.test(name))) return true
+  if (/\blimit: 0\b/.test(text)) return false
+  return retryAfter !== null || !codes.includes('insufficient_quota')
+}
+
 /** An SDK's own retries meet the same answer. */
 function pointless(): FailureDetails {
   return { shouldRetry: false }
@@ -215,6 +269,17 @@ function pointless(): FailureDetails {
 /** The operator's to correct, which takes minutes: a 503 names a wait also where it asks not to be tried again at once. */
 function theOperators(): FailureDetails {
   return { shouldRetry: false, retryAfter: longestWaitSeconds }
+}
+
+function notSetUp(product: string | undefined): FailureDetails {
+  if (product === undefined) return {}
+  return {
+    actions: ['switch_model', 'contact_operator'],
+    message: {
+      en: `The model '${product}' is not set up on this service. This turn was not counted; please choose another one.`,
+      zh: `此服务尚未配置模型 '${product}',本次不计入用量,请换用其他模型。`,
+    },
+  }
 }
 
 function waitIfAsked({ wait }: Observed): FailureDetails {
@@ -244,8 +309,9 @@ const neverConnected = new RegExp(
 
 function observe(facts: UpstreamFacts, { now }: ClassifyOptions): Observed {
   if (facts.kind === 'status') {
-    const wait = facts.retryAfter === null ? null : toWait(facts.retryAfter, now)
-    return { ...readErrorBody(facts.body, facts.contentType), facts, meant: facts.status, unstated: false, wait }
+    const body = readErrorBody(facts.body, facts.contentType)
+    const wait = facts.retryAfter === null ? inBody(body) : toWait(facts.retryAfter, now)
+    return { ...body, facts, meant: facts.status, unstated: false, wait }
   }
   if (facts.kind === 'in_band') {
     const body = readErrorValue(facts.error)
@@ -267,6 +333,10 @@ function known({ facts, status }: Observed): FailureDetails {
   return {}
 }
 
+function inBody({ retryAfter }: ErrorBody): number | null {
+  return retryAfter === null ? null : Math.min(longestWaitSeconds, Math.max(1, Math.ceil(retryAfter)))
+}
+
 /** `Retry-After` (RFC 9110, 10.2.3) is a number of seconds or a date, which begins with the name of a day. */
 function toWait(header: string, now: number | undefined): number | null {
   const seconds = /^\s*\d/.test(header) ? Number(header) : secondsUntil(header, now)
@@ -277,12 +347,26 @@ function secondsUntil(date: string, now: number | undefined): number {
   return now !== undefined && /^\s*[a-z]{3}/i.test(date) ? (Date.parse(date) - now) / 1000 : Number.NaN
 }
 
+/** For the log: the upstream's own words, cleaned of what looks like a secret. A refusal may quote a prompt: that is cut short. */
+export function ownWords(facts: UpstreamFacts, hide: readonly string[] = []): string | undefined {
+  if (facts.kind !== 'status' && facts.kind !== 'in_band') return undefined
+  const { message, text, html } =
+    facts.kind === 'status' ? readErrorBody(facts.body, facts.contentType) : readErrorValue(facts.error)
+  if (html) return 'a web page'
+  const words = safeText(message === '' ? text : message, hide).slice(0, longestLogged)
+  return words === '' ? undefined : words
+}
+
+const longestLogged = 200
+
 function summary(facts: UpstreamFacts): string {
   switch (facts.kind) {
     case 'unconfigured':
       return `upstream not configured: ${facts.reason}`
     case 'network':
       return `upstream connection failed: ${facts.code}`
+    case 'full':
+      return 'upstream is full: no place for another call came free in time'
     case 'timeout':
       return `upstream timed out: ${facts.phase}`
     case 'status':

@@ -18,7 +18,9 @@ import type { Clock } from '../clock.ts'
 import { Attempt, chatReading } from './attempt.ts'
 import type { Reading } from './attempt.ts'
 import { documentOf } from './completion.ts'
-import { countsAgainstBreaker, isRefusedWhole, UpstreamFailure } from './failure.ts'
+import { countsAgainstBreaker, isRefusedWhole, UpstreamFailure, wasNeverSent } from './failure.ts'
+import { lessonOf } from './lesson.ts'
+import type { Lesson } from './lesson.ts'
 import { Running } from './running.ts'
 import type { Upstreams } from './upstreams.ts'
 
@@ -66,7 +68,11 @@ export class Forwarder {
     return this.#tryEach(x, route, quiet, documentReading)
   }
 
-  /** Each candidate once at most, the next only where the last cannot have acted on anything. */
+  /**
+   * Each candidate once, the next only where the last cannot have acted on anything. One that was never reached is passed over as often as
+   * there are others; one that has turned the turn away costs a retry of the budget. A target that refuses what we have added is asked
+   * again in its own way.
+   */
   async #tryEach<Result>(
     x: Exchange & Partial<Slots>,
     route: Route | undefined,
@@ -76,16 +82,22 @@ export class Forwarder {
     if (route === undefined)
       throw new UpstreamFailure({ kind: 'unconfigured', reason: 'no plugin maps products to upstreams' }, null)
     const { upstreams, clock } = this.#options
-    upstreams.budget.earn()
-    for (let i = 0; ; i++) {
+    upstreams.budget.earn(clock.ticks())
+    let lessons = 0
+    let cap: number | undefined
+    for (let i = 0; ;) {
       const candidate = route.candidates[i]
       if (candidate === undefined) throw new UpstreamFailure({ kind: 'unconfigured', reason: 'no target can be called' }, null)
       if (wire.client.left) throw new ClientLeft(nothingUsed)
+      const isLast = i + 1 >= route.candidates.length
       const startedAt = clock.ticks()
       // One turn a second may try a target that is down; where another target is left, the others go there.
-      if (!upstreams.breaker(candidate.name).allows(startedAt) && i + 1 < route.candidates.length) continue
+      if (!upstreams.breaker(candidate.name).allows(startedAt) && !isLast) {
+        i++
+        continue
+      }
       try {
-        const answer = await this.#attempt(x, route, candidate, wire, reading)
+        const answer = await this.#attempt(x, route, capped(candidate, cap), wire, reading, isLast)
         this.#record(candidate, startedAt, 'ok', true)
         return answer
       } catch (error) {
@@ -96,10 +108,36 @@ export class Forwarder {
           failure === null ? 'left' : failure.facts.kind,
           failure === null ? null : !countsAgainstBreaker(failure.facts),
         )
-        const again = failure !== null && isRefusedWhole(failure.facts) && !wire.client.opened && i + 1 < route.candidates.length
-        if (!again || !upstreams.budget.spend(clock.ticks())) throw error
+        if (failure === null || wire.client.opened) throw error
+        const lesson = this.#lesson(x, candidate, failure, cap)
+        if (lesson !== null) {
+          if (!lesson.learnt || ++lessons > mostLessons) throw blamedOnUs(failure, lesson)
+          cap = lesson.cap ?? undefined
+          continue
+        }
+        if (!isRefusedWhole(failure.facts) || isLast) throw error
+        if (!wasNeverSent(failure.facts) && !upstreams.budget.spend(clock.ticks())) throw error
+        cap = undefined
+        i++
       }
     }
+  }
+
+  /** What the refusal teaches about this target, if it is about something of ours. */
+  #lesson(
+    { chat, hold }: Partial<Slots>,
+    candidate: Candidate,
+    { facts }: UpstreamFailure,
+    cap: number | undefined,
+  ): Lesson | null {
+    const { upstreams } = this.#options
+    const upstream = upstreams.get(candidate.upstream)
+    if (upstream === undefined || facts.kind !== 'status') return null
+    const dialect = upstreams.dialect(candidate.name, upstream)
+    const promptTokens = hold?.inputEstimate ?? 0
+    const capIsOurs = (chat?.maxTokens ?? null) === null
+    const sent = cap ?? dialect.capFor(hold?.outputCap ?? Number.MAX_SAFE_INTEGER, capIsOurs, promptTokens)
+    return lessonOf(facts, { cap: sent, capIsOurs, streamIsOurs: chat?.stream !== true, promptTokens }, dialect)
   }
 
   /** Ends every running call with this failure, at once: the drain time is over. */
@@ -124,12 +162,20 @@ export class Forwarder {
     candidate: Candidate,
     wire: Wire,
     reading: Reading<Result>,
+    mayWait: boolean,
   ): Promise<Result> {
     const { upstreams, config, clock } = this.#options
     const upstream = upstreams.get(candidate.upstream)
     if (upstream === undefined) throw new UpstreamFailure({ kind: 'unconfigured', reason: 'unknown upstream' }, null)
     x.attempted.target = candidate.name
+    // What an earlier target has answered says nothing about this one.
     x.attempted.status = null
+    if (x.debug.upstreamStatus !== undefined) delete x.debug.upstreamStatus
+    const { gate } = upstream
+    if (!gate.enter() && !(mayWait && (await gate.wait((giveUp) => wire.client.onLeave(giveUp))))) {
+      if (wire.client.left) throw new ClientLeft(nothingUsed)
+      throw new UpstreamFailure({ kind: 'full' }, upstream.host)
+    }
     const attempt = new Attempt({ x, candidate, upstream, route, reading, wire, clock, config })
     this.#running.add(attempt)
     this.#sweep ??= setInterval(() => this.#lookAtDeadlines(), sweepEveryMs).unref()
@@ -146,6 +192,7 @@ export class Forwarder {
       )
       return await attempt.answer
     } finally {
+      gate.leave()
       this.#running.remove(attempt)
       if (this.#running.size === 0) {
         clearInterval(this.#sweep)
@@ -168,6 +215,19 @@ export class Forwarder {
     const now = this.#options.clock.ticks()
     this.#running.each((attempt) => attempt.tick(now))
   }
+}
+
+/** A turn's body is sent again at most so often for what its target has taught. */
+const mostLessons = 3
+
+function capped(candidate: Candidate, cap: number | undefined): Candidate {
+  return cap === undefined ? candidate : { ...candidate, body: (asking) => candidate.body({ ...asking, cap }) }
+}
+
+/** The same refusal, with the mark that it is none of the caller's making. */
+function blamedOnUs(failure: UpstreamFailure, { blamed }: Lesson): UpstreamFailure {
+  const { facts, upstreamHost } = failure
+  return facts.kind === 'status' ? new UpstreamFailure({ ...facts, ours: blamed }, upstreamHost, { cause: failure }) : failure
 }
 
 /** What a document-seeking call brings back. */

@@ -1,38 +1,43 @@
 /**
- * What to ask an upstream for where the configuration names no model: the first that it lists itself. So an address and a key are
- * enough to begin with, as for a server that runs just one model.
+ * What an upstream's own list of models tells: which one to ask for where the configuration names none (the first), so that an address and a
+ * key are enough to begin with; and how much each can take, so that the cap we add to a request fits.
  */
 import { request } from 'undici'
 import { isRecord } from '../exchange/chat-request.ts'
 import type { Services } from '../services.ts'
+import { readBounded } from './bounded-body.ts'
+import type { Dialect } from './dialect.ts'
 import type { Upstream } from './upstreams.ts'
 
 const againMs = 30_000
+/** Lists of hundreds of models are a few megabytes. */
+const longestList = 16 * 1024 * 1024
 
 /** Asks now, and again until each upstream has answered. Returns how to stop. */
 export function learnModels(services: Services): () => void {
   const { config, upstreams } = services
-  const unnamed = new Set(
-    Object.values(config.products).flatMap(({ targets }) =>
-      targets.filter(({ model }) => model === null).map(({ upstream }) => upstream),
-    ),
-  )
-  const pending = [...upstreams.all].filter(({ name, config: { baseUrl } }) => unnamed.has(name) && baseUrl !== 'demo')
+  const targets = Object.values(config.products).flatMap((product) => product.targets)
+  const unnamed = new Set(targets.filter(({ model }) => model === null).map(({ upstream }) => upstream))
+  const pending = [...upstreams.all].filter(({ config: { baseUrl } }) => baseUrl !== 'demo')
   let timer: NodeJS.Timeout | undefined
   let stopped = false
   const ask = async (): Promise<void> => {
     for (const upstream of pending.splice(0)) {
-      const answer = await firstModel(upstream)
+      const answer = await modelsOf(upstream)
       if (answer === 'unreachable') pending.push(upstream)
-      else if (answer !== null) {
-        upstreams.list(upstream.name, answer)
-        services.log.info(
-          { upstream: upstream.name, model: answer },
-          'no model is configured for this upstream; using the first it lists',
-        )
-      }
+      else learn(upstream, answer)
     }
     if (pending.length > 0 && !stopped) timer = setTimeout(() => void ask(), againMs).unref()
+  }
+  const learn = (upstream: Upstream, models: readonly ListedModel[]): void => {
+    const { name } = upstream
+    const [first] = models
+    if (first !== undefined && unnamed.has(name)) {
+      upstreams.list(name, first.id)
+      services.log.info({ upstream: name, model: first.id }, 'no model is configured for this upstream; using the first it lists')
+    }
+    const used = new Set(targets.filter(({ upstream: of }) => of === name).map(({ model }) => model ?? first?.id))
+    for (const model of models) if (used.has(model.id)) takeOver(upstreams.dialect(`${name}/${model.id}`, upstream), model)
   }
   void ask()
   return () => {
@@ -41,23 +46,68 @@ export function learnModels(services: Services): () => void {
   }
 }
 
-/** The first id of its list; null when it has none to tell. */
-async function firstModel({ origin, basePath, headers, dispatcher }: Upstream): Promise<string | 'unreachable' | null> {
+export interface ListedModel {
+  readonly id: string
+  readonly contextLength: number | null
+  readonly maxOutput: number | null
+}
+
+/** What a target has said in refusing a request is newer than its list. */
+function takeOver(dialect: Dialect, { contextLength, maxOutput }: ListedModel): void {
+  dialect.contextLength ??= contextLength
+  dialect.maxOutput ??= maxOutput
+}
+
+/** The models of a list, with the limits that it states, whoever wrote it. */
+export function listedModels(list: unknown): ListedModel[] {
+  const data = isRecord(list) ? (list['data'] ?? list['models']) : list
+  if (!Array.isArray(data)) return []
+  return (data as unknown[]).flatMap((item) => {
+    if (!isRecord(item) || typeof item['id'] !== 'string') return []
+    const top = isRecord(item['top_provider']) ? item['top_provider'] : {}
+    const meta = isRecord(item['meta']) ? item['meta'] : {}
+    return {
+      id: item['id'],
+      // vLLM and SGLang; OpenRouter and Together; Groq; Mistral; LM Studio's loaded one; llama.cpp.
+      contextLength: least(
+        item['max_model_len'],
+        item['context_length'],
+        item['context_window'],
+        item['max_context_length'],
+        item['loaded_context_length'],
+        top['context_length'],
+        meta['n_ctx'],
+      ),
+      maxOutput: least(
+        top['max_completion_tokens'],
+        item['max_completion_tokens'],
+        item['max_output_tokens'],
+        item['max_output_length'],
+      ),
+    }
+  })
+}
+
+/** The smallest of those that are a number of tokens. */
+function least(...values: readonly unknown[]): number | null {
+  const numbers = values.filter((value): value is number => typeof value === 'number' && Number.isSafeInteger(value) && value > 0)
+  return numbers.length === 0 ? null : Math.min(...numbers)
+}
+
+async function modelsOf({ origin, basePath, headers, dispatcher }: Upstream): Promise<readonly ListedModel[] | 'unreachable'> {
   try {
-    const response = await request(`${origin}${basePath}/models`, {
+    const { statusCode, body } = await request(`${origin}${basePath}/models`, {
       dispatcher,
       headers: { ...headers },
       signal: AbortSignal.timeout(10_000),
     })
-    if (response.statusCode !== 200) {
-      await response.body.dump()
-      return null
+    if (statusCode !== 200) {
+      await body.dump()
+      return []
     }
-    const list: unknown = await response.body.json()
-    const data = isRecord(list) && Array.isArray(list['data']) ? (list['data'] as unknown[]) : []
-    const [first] = data
-    return isRecord(first) && typeof first['id'] === 'string' ? first['id'] : null
+    const text = await readBounded(body, longestList)
+    return text === null ? [] : listedModels(JSON.parse(text.toString('utf8')))
   } catch (error) {
-    return error instanceof SyntaxError ? null : 'unreachable'
+    return error instanceof SyntaxError ? [] : 'unreachable'
   }
 }

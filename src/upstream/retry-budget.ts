@@ -1,45 +1,64 @@
 /**
- * Bounds retries to a share of the calls, so that a failing upstream is not buried under the gateway's own second tries: a
- * token bucket that each call fills a little and each retry empties by one. Times are milliseconds, given by the caller.
+ * Bounds second tries to a tenth of the turns of the last minute, so that a failing upstream is not buried under them; a quiet gateway may
+ * try a few times all the same. Times are milliseconds, given by the caller.
+ *
+ * A try that costs the upstream nothing (no connection was made, no place was free) is not asked for here: as many of those are made as
+ * there are targets.
  */
 export class RetryBudget {
   private readonly options: RetryBudgetOptions
-  private tokens: number
-  private filledAt: number | null = null
+  private readonly slots: Slot[] = Array.from({ length: slotCount }, () => ({ turn: -1, calls: 0, retries: 0 }))
 
   constructor(options: Partial<RetryBudgetOptions> = {}) {
     this.options = { ...usual, ...options }
-    this.tokens = this.options.perSecond
   }
 
-  /** Told of each first try. */
-  earn(): void {
-    this.add(this.options.share)
+  /** Told of each turn's first try. */
+  earn(now: number): void {
+    this.slotOf(now).calls++
   }
 
   /** True if there is a retry to spend, and then it is spent. */
   spend(now: number): boolean {
-    // A clock set back gives nothing, and what it repeats is not given twice.
-    const elapsedMs = Math.max(0, now - (this.filledAt ?? now))
-    this.filledAt = Math.max(now, this.filledAt ?? now)
-    this.add((elapsedMs / 1_000) * this.options.perSecond)
-    if (this.tokens < 1) return false
-    this.tokens--
+    const { share, least } = this.options
+    const slot = this.slotOf(now)
+    let calls = 0
+    let retries = 0
+    for (const { turn, calls: some, retries: again } of this.slots) {
+      if (turn <= slot.turn - slotCount || turn < 0) continue
+      calls += some
+      retries += again
+    }
+    if (retries >= Math.max(least, Math.floor(share * calls))) return false
+    slot.retries++
     return true
   }
 
-  private add(tokens: number): void {
-    this.tokens = Math.min(this.options.most, this.tokens + tokens)
+  /** A clock that is set back goes on counting in the slot it was in. */
+  private slotOf(now: number): Slot {
+    const turn = Math.max(0, Math.floor((now * slotCount) / this.options.windowMs), ...this.slots.map((slot) => slot.turn))
+    const slot = this.slots[turn % slotCount] ?? { turn, calls: 0, retries: 0 }
+    if (slot.turn !== turn) Object.assign(slot, { turn, calls: 0, retries: 0 })
+    return slot
   }
 }
 
 export interface RetryBudgetOptions {
-  /** Retries a call earns, 0 to 1. */
+  /** How far back turns and retries count. */
+  readonly windowMs: number
+  /** Retries for each turn in the window, 0 to 1. */
   readonly share: number
-  /** Retries earned by time alone, so that a quiet gateway may retry too. */
-  readonly perSecond: number
-  /** The most that can be saved up, which is the longest burst of retries. */
-  readonly most: number
+  /** Retries that a window has in any case. */
+  readonly least: number
 }
 
-const usual: RetryBudgetOptions = { share: 0.2, perSecond: 3, most: 10 }
+const usual: RetryBudgetOptions = { windowMs: 60_000, share: 0.1, least: 3 }
+
+/** The window moves in this many steps, so that it needs no list of calls. */
+const slotCount = 12
+
+interface Slot {
+  turn: number
+  calls: number
+  retries: number
+}

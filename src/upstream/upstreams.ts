@@ -5,6 +5,8 @@ import type { GatewayConfig } from '../config.ts'
 import type { Target } from '../membership/product.ts'
 import { Breaker } from './breaker.ts'
 import type { BreakerState } from './breaker.ts'
+import { Dialect } from './dialect.ts'
+import { Gate } from './gate.ts'
 import { RetryBudget } from './retry-budget.ts'
 
 type UpstreamConfig = GatewayConfig['upstreams'][string]
@@ -20,6 +22,8 @@ export interface Upstream {
   readonly headers: Readonly<Record<string, string>>
   readonly config: UpstreamConfig
   readonly dispatcher: Dispatcher
+  /** Its places: how many calls run at once, and how many wait. */
+  readonly gate: Gate
 }
 
 /** A target that may be called now. */
@@ -28,12 +32,15 @@ export interface LiveTarget {
   readonly name: string
   readonly upstream: Upstream
   readonly model: string
+  /** How it wants to be spoken to. */
+  readonly dialect: Dialect
 }
 
 export class Upstreams {
   readonly budget = new RetryBudget()
   readonly #upstreams: ReadonlyMap<string, Upstream>
   readonly #breakers = new Map<string, Breaker>()
+  readonly #dialects = new Map<string, Dialect>()
   /** What to ask an upstream for where the configuration names no model. */
   readonly #listed = new Map<string, string>()
   readonly #random: () => number
@@ -77,6 +84,16 @@ export class Upstreams {
     return breaker
   }
 
+  /** What is known of how a target (`upstream/model`) wants to be spoken to. */
+  dialect(name: string, upstream: Upstream): Dialect {
+    let dialect = this.#dialects.get(name)
+    if (dialect === undefined) {
+      dialect = new Dialect(upstream.config)
+      this.#dialects.set(name, dialect)
+    }
+    return dialect
+  }
+
   *states(now: number): Iterable<{ target: string; state: BreakerState }> {
     for (const [target, breaker] of this.#breakers) yield { target, state: breaker.state(now) }
   }
@@ -94,7 +111,8 @@ export class Upstreams {
     const upstream = this.#upstreams.get(target.upstream)
     const model = target.model ?? (fallbackModel === null ? null : (this.#listed.get(target.upstream) ?? fallbackModel))
     if (upstream === undefined || model === null) return undefined
-    return { live: { name: `${upstream.name}/${model}`, upstream, model }, weight: target.weight }
+    const name = `${upstream.name}/${model}`
+    return { live: { name, upstream, model, dialect: this.dialect(name, upstream) }, weight: target.weight }
   }
 }
 
@@ -114,8 +132,9 @@ function open(name: string, config: UpstreamConfig, demoUrl: string | null, conn
     },
     config,
     // Our own deadlines watch every call; the dispatcher's would measure other things and end calls with other words.
+    // Without a limit of its own: it would queue behind one without end and without a word. The gate is the limit.
+    gate: new Gate({ places: config.connections, queue: config.queue, waitMs: config.queueMs }),
     dispatcher: new Agent({
-      connections: config.connections,
       allowH2: true,
       headersTimeout: 0,
       bodyTimeout: 0,

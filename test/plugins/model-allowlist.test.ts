@@ -59,3 +59,74 @@ t.test('what is let through and what is not', async (t) => {
   t.match(leaving.headers, { sunset: /GMT$/, deprecation: /^@\d+$/ })
   t.same((await ask('svc')).headers, {})
 })
+
+t.test('nothing else in the body chooses a model, a provider, an address or a key, or buys an extra', async (t) => {
+  const overrides = { upstreams: { main: { passFields: ['web_search_options'] } } }
+  const asker =
+    (config: ReturnType<typeof testConfig>) =>
+    async (fields: object, model = 'svc') => {
+      const { services } = fewServices({ config, products: new Products(config) })
+      const x = Object.assign(anExchange({ body: { model, messages: [{ role: 'user', content: 'x' }], ...fields } }), {
+        caller: { plan: { id: 'free', models: 'all' } },
+      }) as unknown as Exchange & Slots
+      try {
+        await modelAllowlist.onRequest?.(x, services)
+      } catch (error) {
+        return error as GatewayError
+      }
+      return null
+    }
+  const ask = asker(testConfig(t))
+  for (const [fields, param] of [
+    [{ models: ['openai/gpt-5'] }, 'models'],
+    [{ fallbacks: [{ model: 'x' }] }, 'fallbacks'],
+    [{ route: 'fallback' }, 'route'],
+    [{ provider: { order: ['x'] } }, 'provider'],
+    [{ plugins: [{ id: 'web' }] }, 'plugins'],
+    [{ api_base: 'http://169.254.169.254/' }, 'api_base'],
+    [{ base_url: 'http://x' }, 'base_url'],
+    [{ api_key: 'x' }, 'api_key'],
+    [{ extra_body: { models: ['x'] } }, 'extra_body'],
+    [{ mock_response: 'x' }, 'mock_response'],
+    [{ custom_llm_provider: 'openai' }, 'custom_llm_provider'],
+    [{ model_list: [{}] }, 'model_list'],
+    [{ web_search_options: {} }, 'web_search_options'],
+    [{ search_parameters: { mode: 'on' } }, 'search_parameters'],
+    [{ enable_search: true }, 'enable_search'],
+    [{ audio: { voice: 'alloy' } }, 'audio'],
+    [{ modalities: ['text', 'audio'] }, 'modalities'],
+    [{ best_of: 4 }, 'best_of'],
+    [{ lora_path: 'x' }, 'lora_path'],
+    [{ tools: [{ type: 'web_search' }] }, 'tools[0].type'],
+    [
+      {
+        tools: [
+          { type: 'function', function: { name: 'f' } },
+          { type: 'mcp', server_url: 'http://x' },
+        ],
+      },
+      'tools[1].type',
+    ],
+    [{ tools: [{ googleSearch: {} }] }, 'tools[0].type'],
+    [{ tools: [{ type: 'builtin_function', function: { name: '$web_search' } }] }, 'tools[0].type'],
+    [{ tools: ['x'] }, 'tools[0]'],
+    [{ messages: [{ role: 'user', content: [{ type: 'file', file: { file_id: 'file-1' } }] }] }, 'messages[0].content[0]'],
+  ] as const) {
+    const failure = await ask(fields)
+    t.match(failure, { code: 'invalid_request', details: { param } }, JSON.stringify(fields))
+  }
+  t.equal(await ask({ modalities: ['image', 'text'] }, 'svc-img'), null, 'a painter paints')
+  for (const fields of [
+    { models: [], provider: null, enable_search: false, best_of: 1, modalities: ['text'], audio: null },
+    { user: 'x', service_tier: 'auto', store: false, metadata: {}, some_client: 'sends this', top_k: 1 },
+    {
+      tools: [
+        { type: 'function', function: { name: 'f' } },
+        { type: 'custom', custom: { name: 'c' } },
+        { function: { name: 'g' } },
+      ],
+    },
+  ])
+    t.equal(await ask(fields), null, JSON.stringify(fields))
+  t.equal(await asker(testConfig(t, overrides))({ web_search_options: {} }), null, 'an operator may let one through')
+})

@@ -28,29 +28,40 @@ function mapper(t: Parameters<typeof testConfig>[0], overrides: Overrides = {}, 
     }) as unknown as Exchange & Slots
     void upstreamMapping.onRequest?.(x, services)
     const [first] = x.route.candidates
-    return { route: x.route, sent: JSON.parse(first?.body() ?? '{}') as Record<string, unknown> }
+    const upstream = upstreams.get('main')
+    if (upstream === undefined) throw new Error('no upstream')
+    return {
+      route: x.route,
+      headers: x.headers,
+      dialect: upstreams.dialect('main/demo-flagship', upstream),
+      sent: JSON.parse(first?.body() ?? '{}') as Record<string, unknown>,
+    }
   }
 }
 
-t.test('the model is the target’s, the cap is what is paid for, and the rest is the member’s own', async (t) => {
-  const map = mapper(t)
-  const { sent, route } = map({
-    temperature: 0.5,
-    max_completion_tokens: 9_999,
-    vendor_extra: { a: 1 },
-    tools: [{ type: 'function', function: { name: 'f' } }],
-  })
-  t.same(sent, {
-    model: 'demo-flagship',
-    messages: [{ role: 'user', content: 'x' }],
-    temperature: 0.5,
-    vendor_extra: { a: 1 },
-    tools: [{ type: 'function', function: { name: 'f' } }],
-    max_tokens: 500,
-  })
-  t.match(route, { productId: 'svc-2.1', stream: false, includeUsage: false, inputEstimate: 7 })
-  t.match(route.candidates[0], { name: 'main/demo-flagship', path: '/chat/completions' })
-})
+t.test(
+  'the model is the target’s, the cap is what is paid for, and the rest is the member’s own where it is known',
+  async (t) => {
+    const map = mapper(t)
+    const { sent, route } = map({
+      temperature: 0.5,
+      max_completion_tokens: 9_999,
+      top_k: 5,
+      vendor_extra: { a: 1 },
+      tools: [{ type: 'function', function: { name: 'f' } }],
+    })
+    t.same(sent, {
+      model: 'demo-flagship',
+      messages: [{ role: 'user', content: 'x' }],
+      temperature: 0.5,
+      top_k: 5,
+      tools: [{ type: 'function', function: { name: 'f' } }],
+      max_tokens: 500,
+    })
+    t.match(route, { productId: 'svc-2.1', stream: false, includeUsage: false, inputEstimate: 7 })
+    t.match(route.candidates[0], { name: 'main/demo-flagship', path: '/chat/completions' })
+  },
+)
 
 t.test('usage is always asked for in a stream, and never outside of one', async (t) => {
   const map = mapper(t)
@@ -93,6 +104,65 @@ t.test('each upstream is spoken to in its own dialect', async (t) => {
   }).sent
   t.match(other, { messages, max_completion_tokens: 500 })
   t.notOk('max_tokens' in other)
+})
+
+t.test(
+  'an upstream is sent what it knows and what its operator lets through; the caller is told what was left out',
+  async (t) => {
+    const extras = {
+      top_k: 5,
+      transforms: ['middle-out'],
+      n_predict: 1_000_000,
+      metadata: { a: 'b' },
+      'odd name\n': 1,
+      prompt_cache_retention: '24h',
+    }
+    const usual = mapper(t)(extras)
+    t.same(Object.keys(usual.sent).sort(), ['max_tokens', 'messages', 'model', 'top_k'])
+    t.equal(usual.headers['x-svc-fields-dropped'], 'transforms, n_predict, prompt_cache_retention')
+    const openai = mapper(t, { upstreams: { main: { kind: 'openai', passFields: ['transforms'] } } })(extras)
+    t.same(Object.keys(openai.sent).sort(), ['max_tokens', 'messages', 'model', 'transforms'])
+    t.notOk('x-svc-fields-dropped' in mapper(t)({ temperature: 1 }).headers)
+  },
+)
+
+t.test('marks of paid caches are taken out of messages and tools, wherever they stand', async (t) => {
+  const mark = { cache_control: { type: 'ephemeral' } }
+  const { sent } = mapper(t)({
+    messages: [
+      {
+        role: 'user',
+        content: [
+          { type: 'text', text: 'x', ...mark },
+          { type: 'text', text: 'y', prompt_cache_breakpoint: {} },
+        ],
+        ...mark,
+      },
+    ],
+    tools: [{ type: 'function', function: { name: 'f', ...mark }, ...mark }],
+  })
+  t.same(sent['messages'], [
+    {
+      role: 'user',
+      content: [
+        { type: 'text', text: 'x' },
+        { type: 'text', text: 'y' },
+      ],
+    },
+  ])
+  t.same(sent['tools'], [{ type: 'function', function: { name: 'f' } }])
+})
+
+t.test('our cap is cut to what the target can take; one of the caller’s goes as it is paid for', async (t) => {
+  const ready = mapper(t)
+  const dialect = ready({}).dialect
+  dialect.contextLength = 300
+  t.equal(ready({}).sent['max_tokens'], 293, 'beside seven tokens of prompt')
+  dialect.maxOutput = 100
+  t.equal(ready({}).sent['max_tokens'], 100)
+  t.equal(ready({ max_tokens: 500 }).sent['max_tokens'], 500)
+  dialect.leftOut.add('user')
+  t.notOk('user' in ready({ user: 'x' }).sent)
 })
 
 t.test('several targets are candidates in the order that is drawn, spares last', async (t) => {

@@ -2,7 +2,7 @@
 import type { Router } from '@koa/router'
 import type { GatewayConfig } from '../../config.ts'
 import { planHas } from '../../membership/plan.ts'
-import { effectivePrice } from '../../products.ts'
+import { effectivePrice, isServed } from '../../products.ts'
 import type { House } from '../house.ts'
 
 export function planRoutes(router: Router, { services }: House): void {
@@ -22,7 +22,7 @@ export function planCatalogue(config: GatewayConfig): Record<string, unknown> {
   return {
     object: 'list',
     data: [...groups.values()].map((group) => toRecord(group, config)),
-    pricing: Object.entries(config.products).map(([id, { name, tier }]) => {
+    pricing: sold(config).map(([id, { name, tier }]) => {
       const { input, output, discountPercent, effectiveInput, effectiveOutput } = effectivePrice(config, tier)
       return {
         id,
@@ -60,6 +60,12 @@ function pointOf(
   { id, plan }: { readonly id: string; readonly plan: GatewayConfig['plans'][string] },
   config: GatewayConfig,
 ): Record<string, unknown> {
-  const models = Object.keys(config.products).filter((product) => planHas(plan, product))
+  const models = sold(config)
+    .map(([product]) => product)
+    .filter((product) => planHas(plan, product))
   return { id, name: plan.name, rpm: plan.rpm, concurrency: plan.concurrency, pools: plan.pools, models }
+}
+
+function sold(config: GatewayConfig): [string, GatewayConfig['products'][string]][] {
+  return Object.entries(config.products).filter(([id]) => isServed(config, id))
 }

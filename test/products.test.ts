@@ -34,8 +34,45 @@ t.test('a product that will go says so ninety days before, and is gone on its da
   t.notOk((await models()).some(({ id }) => id === 'svc-2.1-rev'))
 })
 
+t.test('a product that nothing can serve is on no list, is named at the start, and says so when it is asked for', async (t) => {
+  const targets = [{ upstream: 'main', model: null }]
+  const g = await startGateway(t, {
+    products: { 'svc-img': { targets }, 'svc-2.1-search': { targets }, 'svc-2.1-fast': { targets } },
+  })
+  const { token, id } = await g.member()
+  const list = (await (await fetch(`${g.url}/v1/models`, { headers: { authorization: `Bearer ${token}` } })).json()) as {
+    data: { id: string }[]
+  }
+  const ids = list.data.map((model) => model.id)
+  t.notOk(ids.includes('svc-img') || ids.includes('svc-2.1-search'))
+  t.ok(ids.includes('svc-2.1-fast'), 'a chat may go by its own name')
+  const plans = (await (await fetch(`${g.url}/api/membership/plans`)).json()) as {
+    data: { models: string[] }[]
+    pricing: { id: string }[]
+  }
+  t.ok(plans.data.every(({ models }) => !models.includes('svc-img')))
+  t.ok(plans.pricing.every((price) => price.id !== 'svc-img'))
+  t.match(g.log.join(''), /"product":"svc-img".*is not sold/)
+  const response = await g.chat(token, { model: 'svc-img' })
+  const { code, message } = (await response.json()) as { code: string; message: string }
+  t.same([response.status, code], [503, 'upstream_not_configured'])
+  t.match(message, /'svc-img' is not set up/)
+  t.match(await g.turns(id), [{ state: 'refunded' }])
+  const other = await g.chat(token, { model: 'gpt-5' })
+  t.notMatch(((await other.json()) as { message: string }).message, 'svc-img')
+})
+
+t.test('a search that an engine does needs no model', async (t) => {
+  const targets = [{ upstream: 'main', model: null }]
+  const search = { backend: 'searxng', searxngUrl: 'http://127.0.0.1:9' } as const
+  const g = await startGateway(t, { products: { 'svc-2.1-search': { targets } }, search })
+  t.ok(g.services.products.all.some(({ id }) => id === 'svc-2.1-search'))
+})
+
 t.test('a conversation that cannot fit is refused before anybody is asked', async (t) => {
-  const gateway = await startGateway(t)
+  const gateway = await startGateway(t, {
+    products: { 'svc-2.1': { contextLength: 1_024, maxOutputTokens: 512, defaultOutputTokens: 512 } },
+  })
   const { token, id } = await gateway.member()
   const before = gateway.demo.stats().requests
   const response = await gateway.chat(token, { messages: [{ role: 'user', content: 'x'.repeat(300_000) }] })

@@ -1,6 +1,7 @@
 /**
  * What an upstream's own list of models tells: which one to ask for where the configuration names none (the first), so that an address and a
- * key are enough to begin with; and how much each can take, so that the cap we add to a request fits.
+ * key are enough to begin with; and how much it can take, so that the cap we add to a request fits. An upstream whose models are all named
+ * is not asked: it says so itself, by refusing the first cap that is too large.
  */
 import { request } from 'undici'
 import { isRecord } from '../exchange/chat-request.ts'
@@ -18,7 +19,7 @@ export function learnModels(services: Services): () => void {
   const { config, upstreams } = services
   const targets = Object.values(config.products).flatMap((product) => product.targets)
   const unnamed = new Set(targets.filter(({ model }) => model === null).map(({ upstream }) => upstream))
-  const pending = [...upstreams.all].filter(({ config: { baseUrl } }) => baseUrl !== 'demo')
+  const pending = [...upstreams.all].filter(({ name, config: { baseUrl } }) => unnamed.has(name) && baseUrl !== 'demo')
   let timer: NodeJS.Timeout | undefined
   let stopped = false
   const ask = async (): Promise<void> => {
@@ -32,7 +33,7 @@ export function learnModels(services: Services): () => void {
   const learn = (upstream: Upstream, models: readonly ListedModel[]): void => {
     const { name } = upstream
     const [first] = models
-    if (first !== undefined && unnamed.has(name)) {
+    if (first !== undefined) {
       upstreams.list(name, first.id)
       services.log.info({ upstream: name, model: first.id }, 'no model is configured for this upstream; using the first it lists')
     }

@@ -111,3 +111,28 @@ t.test('a turn has one total time, however many targets it went to', async (t) =
   t.ok(took < 2_200, `it took ${Math.round(took)} ms of 1500`)
   t.match(await g.turns(), [{ state: 'refunded', target: 'two/demo-flagship' }])
 })
+
+t.test('a refused connection fails no turn while a healthy target stands, and costs no retry', async (t) => {
+  const { g, first, second, token } = await pair(t, [1, 1])
+  await first.close()
+  for (let i = 0; i < 40; i++) t.equal((await g.chat(token)).status, 200)
+  t.equal(second.stats().requests, 40)
+})
+
+t.test('of 200 turns a tenth may be asked twice, and no more', async (t) => {
+  const { g, first, second, token } = await pair(t, [1, 0])
+  // In good health, only without patience: the breaker has nothing to say about it.
+  first.script(() => ({ status: 429 }))
+  for (let i = 0; i < 200; i++) await (await g.chat(token)).text()
+  t.equal(first.stats().requests, 200)
+  t.equal(second.stats().requests, 20)
+})
+
+t.test('the status that is told is that of the last attempt', async (t) => {
+  const { g, first, second, token } = await pair(t, [1, 0])
+  first.script(() => ({ status: 503 }))
+  await second.close()
+  const { debug } = (await (await g.chat(token)).json()) as { debug: Record<string, unknown> }
+  t.notOk('upstreamStatus' in debug, 'nobody has answered the last time')
+  t.match(await g.turns(), [{ state: 'refunded', target: 'two/demo-flagship', upstreamStatus: null }])
+})

@@ -12,7 +12,7 @@ type Body = Record<string, unknown>
 async function choosy(
   t: Parameters<typeof startGateway>[0],
   refuse: (sent: Body) => readonly [status: number, body: unknown] | null,
-  { list = [], main = {} }: { list?: unknown[]; main?: object } = {},
+  { list = [], main = {}, model = 'm' }: { list?: unknown[]; main?: object; model?: string | null } = {},
 ): Promise<{ g: TestGateway; token: string; sent: Body[] }> {
   const sent: Body[] = []
   const server = createServer((req, res) => {
@@ -51,7 +51,7 @@ async function choosy(
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`
   const overrides: Overrides = {
     upstreams: { main: { baseUrl: url, ...main } },
-    products: { 'svc-2.1': { targets: [{ upstream: 'main', model: 'm' }] } },
+    products: { 'svc-2.1': { targets: [{ upstream: 'main', model }] } },
   }
   const g = await startGateway(t, overrides)
   const { token } = await g.member()
@@ -204,7 +204,7 @@ t.test('what its model list says is known before the first turn', async (t) => {
     ['OpenRouter', { context_length: 100_000, top_provider: { context_length: 2_048, max_completion_tokens: null } }],
     ['Groq', { context_window: 2_048, max_completion_tokens: 2_048 }],
   ] as const) {
-    const { g, token, sent } = await choosy(t, () => null, { list: [{ id: 'm', ...item }] })
+    const { g, token, sent } = await choosy(t, () => null, { list: [{ id: 'm', ...item }], model: null })
     const upstream = g.services.upstreams.get('main')
     if (upstream === undefined) throw new Error('no upstream')
     const dialect = g.services.upstreams.dialect('main/m', upstream)

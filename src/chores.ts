@@ -10,8 +10,8 @@ const forgetEveryMs = 60_000
 const cleanUpEveryMs = 600_000
 const verifyEveryMs = 3_600_000
 const dayMs = 86_400_000
-/** Deleted at a time, so that nobody waits long for the writer. */
-const forgetAtOnce = 1_000
+/** Looked at in one go: more than ever ran at once, because a turn is forgotten only together with what its account ended before it. */
+const turnsLookedAt = 50_000
 
 export class Chores {
   readonly #services: Services
@@ -35,9 +35,9 @@ export class Chores {
         await membership.boosts.deliverLost()
       }),
       this.#every(forgetEveryMs, 'tidy membership', () => membership.tidy()),
-      this.#every(forgetEveryMs, 'forget old turns', async () => {
+      this.#every(cleanUpEveryMs, 'forget old turns', async () => {
         const before = clock.now() - config.store.keepTurnsForDays * dayMs
-        while ((await ledger.forgetTurns(before, forgetAtOnce)) === forgetAtOnce);
+        while ((await ledger.forgetTurns(before, turnsLookedAt)) > 0);
       }),
       this.#every(cleanUpEveryMs, 'clean up images', () => services.images.cleanUp()),
       this.#every(verifyEveryMs, 'verify the ledger', async () =>

@@ -205,7 +205,10 @@ export interface Ledger {
   expire(at: number): Promise<number>
   balance(query: BalanceQuery): Promise<Balance>
   turns(query: TurnQuery): Promise<readonly Turn[]>
-  /** Deletes ended turns older than `before` from the log, at most `limit` a call; entries stay. Returns how many. */
+  /**
+   * Deletes ended turns older than `before` from the log, with all else that their accounts' books no longer need to add up, looking at
+   * the oldest `limit` turns only. Returns how many turns; 0 when there is nothing more to do.
+   */
   forgetTurns(before: number, limit: number): Promise<number>
   verify(): Promise<Verification>
   vitals(): LedgerVitals

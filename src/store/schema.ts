@@ -18,6 +18,9 @@ export interface Schema extends MembershipSchema {
   readonly pack: PackTable
   readonly turn: TurnTable
   readonly entry: EntryTable
+  readonly checkpoint: CheckpointTable
+  readonly roster: RosterTable
+  readonly roster_end: RosterEndTable
   readonly image: ImageTable
   readonly image_owner: ImageOwnerTable
   readonly process: ProcessTable
@@ -52,12 +55,12 @@ export const bucketFields = ['id', 'starts_at', 'ends_at', 'granted', 'reserved'
 export type BucketField = (typeof bucketFields)[number]
 
 /**
- * What one account's turns touch, all in one row: the buckets of the periods at hand, and the end of its chain of entries. A bucket whose
+ * What one account's turns touch, all in one row: the buckets of the periods at hand, and the end of its chain. A bucket whose
  * `id` is 0 has not been opened. One row is one page to write, which is most of what a turn costs.
  */
 export type PurseTable = {
   account: string
-  /** Of the account's last entry. */
+  /** Of the last link of the account's chain. */
   seq: number
   hash: Uint8Array
   /** The account's newest turn, 0 before the first: with `turn.previous` the way to its turns, newest first. */
@@ -83,7 +86,10 @@ export interface PackTable {
   created_at: number
 }
 
-/** The turn log; a turn in state `held` is an open hold. */
+/**
+ * The turn log; a turn in state `held` is an open hold. An ended turn is itself a link of its account's chain, which is why most of its
+ * columns are final from then on. `turn-columns.ts` says who knows which column when.
+ */
 export interface TurnTable {
   id: Generated<number>
   /**
@@ -111,7 +117,12 @@ export interface TurnTable {
   week_bucket: number
   month_bucket: number
   credits: number
+  /** Credits that neither the plan's windows together nor packs covered. */
   debt: number
+  /** JSON `[day, week, month]` of what each window had no room for, or null where `debt` is 0. */
+  window_debts: string | null
+  /** JSON `[[pack, credits], …]` of what packs have paid, or null. */
+  settled_packs: string | null
   price_input: number
   price_output: number
   discount_percent: number
@@ -123,24 +134,48 @@ export interface TurnTable {
   target: string | null
   idempotency_key: string | null
   body_hash: string | null
+  /** Its place in the account's chain, 0 while it is held. */
+  seq: number
+  /** Of what it is held as; from its ending on of its link in the chain, which covers that. */
+  hash: Uint8Array
 }
 
-export type EntryKind = 'open' | 'limit' | 'grant' | 'hold' | 'settle' | 'refund' | 'expire'
+export type EntryKind = 'open' | 'limit' | 'grant'
 
-/** The record of truth: entries are only ever added. */
+/** The links of an account's chain that are no turns: a bucket was opened, its limit changed, a pack was granted. Only ever added. */
 export interface EntryTable {
-  id: Generated<number>
   account: string
   seq: number
   kind: EntryKind
   at: number
-  turn: number | null
-  /** Credits of the plan's pools: held by a hold, used by a settlement, zero otherwise. */
-  plan: number
-  debt: number
-  /** JSON, its shape depending on `kind`; null where there is nothing more to say. */
-  detail: string | null
-  /** Of everything above and the hash of the entry before, so that no byte changes unseen. */
+  /** JSON, its shape depending on `kind`. */
+  detail: string
+  /** Of everything above and the hash of the link before, so that no byte changes unseen. */
+  hash: Uint8Array
+}
+
+/** What an account's chain came to where it was cut off: what stands before it has been forgotten. One an account. */
+export interface CheckpointTable {
+  account: string
+  /** Of the last link that it stands for. */
+  seq: number
+  hash: Uint8Array
+  /** JSON: every balance as that link left it; `books.ts` has the shape. */
+  balances: string
+  /** Of everything above. */
+  seal: Uint8Array
+}
+
+/** Every account that has books, in the order they were opened and chained to one another, so that no account's books can go missing. */
+export interface RosterTable {
+  number: number
+  account: string
+  hash: Uint8Array
+}
+
+/** Where the roster ends: its last row could be missed no other way. */
+export interface RosterEndTable {
+  number: number
   hash: Uint8Array
 }
 

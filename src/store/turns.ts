@@ -1,4 +1,4 @@
-/** The turn log: asked newest first, forgotten oldest first. */
+/** The turn log, asked newest first. */
 import type { Kysely, Selectable } from 'kysely'
 import type { Turn, TurnQuery } from '../membership/ledger.ts'
 import type { Database } from './database.ts'
@@ -41,22 +41,16 @@ function turnsOf(read: Kysely<Schema>, account: string) {
     .whereRef('turn.id', '=', 'chain.id')
 }
 
-/**
- * Looks at the oldest `limit` turns only, so that a call costs the same however long the log is; ids grow with time, so the old ones
- * come first, and an open hold among them is left alone. The newest turn always stays: the next id is counted from it.
- */
-export async function forgetTurnsIn({ write }: Database, before: number, limit: number): Promise<number> {
-  const results = await write
-    .deleteFrom('turn')
-    .where('id', 'in', (oldest) =>
-      oldest
-        .selectFrom((from) => from.selectFrom('turn').select(['id', 'ended_at']).orderBy('id').limit(limit).as('oldest'))
-        .select('id')
-        .where('ended_at', '<', before)
-        .where('id', '<', (newest) => newest.selectFrom('turn').select((select) => select.fn.max('id').as('newest'))),
-    )
-    .execute()
-  return results.reduce((sum, result) => sum + Number(result.numDeletedRows), 0)
+/** Whether forgetting might find anything, for a look that costs nothing: an old turn among the oldest, or an old entry. */
+export async function hasOldLinks({ read }: Database, before: number): Promise<boolean> {
+  const turn = await read
+    .selectFrom((from) => from.selectFrom('turn').select('ended_at').orderBy('id').limit(1000).as('oldest'))
+    .select('ended_at')
+    .where('ended_at', '<', before)
+    .limit(1)
+    .executeTakeFirst()
+  if (turn !== undefined) return true
+  return (await read.selectFrom('entry').select('at').where('at', '<', before).limit(1).executeTakeFirst()) !== undefined
 }
 
 function toTurn(row: Selectable<Schema['turn']>): Turn {

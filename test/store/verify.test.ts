@@ -5,6 +5,8 @@ import { verifyFile } from '../../src/store/sqlite/verify-file.ts'
 import { accountId, addAccount, balanceOf, endOf, grantOf, holdOf, noon, refundOf } from './contract.ts'
 import { folderOf, openAt, raw } from './sqlite/support.ts'
 
+const sealedBy = ['entry_no_update', 'entry_no_delete', 'turn_no_delete', 'roster_no_update', 'roster_no_delete'] as const
+
 /** A small history with everything in it, closed, and a way to open a copy that somebody has tampered with. */
 async function history(t: Test) {
   const folder = folderOf(t)
@@ -34,7 +36,7 @@ async function history(t: Test) {
       raw(copy, (db) => {
         db.pragma('ignore_check_constraints = on')
         db.pragma('foreign_keys = off')
-        db.exec('drop trigger entry_no_update; drop trigger entry_no_delete')
+        for (const trigger of sealedBy) db.exec(`drop trigger ${trigger}`)
         db.exec(change)
       })
       return verifyFile(copy)
@@ -42,35 +44,70 @@ async function history(t: Test) {
     rows: (table: string): Record<string, unknown>[] =>
       raw(file, (db) => db.prepare(`select * from ${table}`).all() as Record<string, unknown>[]),
     store,
+    file,
   }
 }
 
-void t.test('entries cannot be changed or deleted, not even by hand', async (t) => {
+/** Another value of the same kind, as SQL. */
+function another(value: unknown): string {
+  if (value === null) return '1'
+  if (typeof value === 'number') return String(value + 1000)
+  return Buffer.isBuffer(value) ? "x'00112233445566778899aabbccddeeff'" : `'${String(value)}x'`
+}
+
+void t.test('entries cannot be changed or deleted, and no turn deleted, not even by hand', async (t) => {
   const { store } = await history(t)
-  await t.rejects(store.db.write.updateTable('entry').set({ plan: 0 }).execute(), { message: 'rows of entry are final' })
+  await t.rejects(store.db.write.updateTable('entry').set({ at: 0 }).execute(), { message: 'rows of entry are final' })
   await t.rejects(store.db.write.deleteFrom('entry').execute(), { message: 'rows of entry are final' })
+  await t.rejects(store.db.write.deleteFrom('turn').where('state', '<>', 'held').execute(), { message: 'rows of turn are final' })
+  await t.rejects(store.db.write.deleteFrom('turn').where('state', '=', 'held').execute(), { message: 'rows of turn are final' })
 })
 
-void t.test('any column of any entry that was changed is found', async (t) => {
+void t.test('any column of any link that was changed is found: entries, ended turns, held ones', async (t) => {
   const { tampered, rows } = await history(t)
-  for (const entry of rows('entry')) {
-    for (const [column, value] of Object.entries(entry)) {
-      if (column === 'id') continue
-      const changed =
-        value === null
-          ? '1'
-          : typeof value === 'number'
-            ? String(value + 1)
-            : Buffer.isBuffer(value)
-              ? "x'00112233445566778899aabbccddeeff'"
-              : "'x' || ''"
-      const { ok } = tampered(`update entry set ${column} = ${changed} where id = ${String(entry['id'])}`)
-      if (ok) t.fail(`entry ${String(entry['id'])} with another ${column} was not found`)
+  // Whose turn it is to end it, and the way to the turn before, are nothing a bill is made of.
+  const notSealed = ['previous', 'owner', 'until']
+  let changes = 0
+  for (const [table, key] of [
+    ['entry', 'seq'],
+    ['turn', 'id'],
+  ] as const) {
+    for (const row of rows(table)) {
+      const where = `where account = '${String(row['account'])}' and ${key} = ${String(row[key])}`
+      const columns = Object.keys(row).filter(
+        (column) => !notSealed.includes(column) && !(row['state'] === 'held' && column === 'id'),
+      )
+      for (const column of columns) {
+        const { ok } = tampered(`update ${table} set ${column} = ${another(row[column])} ${where}`)
+        if (ok) t.fail(`${table} ${String(row[key])} with another ${column} was not found`)
+        changes += 1
+      }
+      if (tampered(`delete from ${table} ${where}`).ok) t.fail(`${table} ${String(row[key])} was deleted and nobody noticed`)
     }
-    const { ok } = tampered(`delete from entry where id = ${String(entry['id'])}`)
-    if (ok) t.fail(`entry ${String(entry['id'])} was deleted and nobody noticed`)
   }
-  t.ok(rows('entry').length > 15)
+  t.ok(changes > 200, `${changes} changes`)
+})
+
+void t.test('what was changed is named, once', async (t) => {
+  const { tampered } = await history(t)
+  const { mismatches } = tampered(`update turn set price_output = 1 where id = 1`)
+  t.match(mismatches, [{ rule: 'a link never changes', account: accountId(1), detail: /^turn 1 / }])
+  t.equal(mismatches.length, 1)
+})
+
+void t.test('the books of one account that are gone altogether are missed, whoever’s they were', async (t) => {
+  const { tampered } = await history(t)
+  for (const account of [accountId(1), accountId(2)]) {
+    const all = ['turn', 'entry', 'purse', 'bucket', 'pack', 'checkpoint']
+    const deletion = (tables: readonly string[]): string =>
+      tables.map((table) => `delete from ${table} where account = '${account}'`).join(';')
+    t.match(tampered(deletion(all)).mismatches, [{ rule: 'every balance is stored', account }], 'named by the roster')
+    const without = tampered(`${deletion([...all, 'roster', 'api_key', 'session'])}; delete from account where id = '${account}'`)
+    t.match(without.mismatches, [{ rule: 'no account’s books go missing' }], 'from every table')
+  }
+  t.notOk(tampered(`update roster set account = 'acc_x' where number = 2`).ok)
+  t.notOk(tampered('update roster_end set number = number + 1').ok)
+  t.notOk(tampered('delete from roster_end').ok)
 })
 
 void t.test('any figure of any balance that was changed is found, and named', async (t) => {
@@ -98,14 +135,17 @@ void t.test('any figure of any balance that was changed is found, and named', as
   }
   const found = tampered(`update purse set premium_day_settled = premium_day_settled + 7 where account = '${accountId(1)}'`)
   t.match(found.mismatches, [
-    { rule: 'balances follow from the entries', account: accountId(1), detail: /has settled 12, by the entries 5/ },
+    { rule: 'balances follow from the chain', account: accountId(1), detail: /has settled 12, by the chain 5/ },
   ])
   const other = tampered(`update purse set fast_day_id = 77`)
   t.notOk(other.ok, 'a bucket that no entry opened')
 })
 
-void t.test('a turn that does not agree with its entries is found', async (t) => {
-  const { tampered } = await history(t)
+void t.test('a log that does not agree with its chain is found', async (t) => {
+  const { tampered, rows } = await history(t)
+  const turnColumns = Object.keys(rows('turn')[0] ?? {})
+    .slice(1)
+    .join(', ')
   for (const change of [
     "update turn set credits = credits + 1 where state = 'settled'",
     'update turn set reserved = reserved + 1',
@@ -114,9 +154,9 @@ void t.test('a turn that does not agree with its entries is found', async (t) =>
     "update turn set state = 'expired', ended_at = 1 where state = 'held'",
     "delete from turn where state = 'held'",
     "update turn set account = 'acc_x' where id = 1",
-    `insert into turn select 99, ${'previous'}, request_id, account, model, pool, state, owner, until, started_at, ended_at, reserved, reserved_plan,
-      reserved_packs, day_bucket, week_bucket, month_bucket, credits, debt, price_input, price_output, discount_percent, input_tokens,
-      output_tokens, estimated, code, upstream_status, target, idempotency_key, body_hash from turn where id = 1`,
+    `insert into turn select 99, ${turnColumns} from turn where id = 1`,
+    `insert into turn select 99, ${turnColumns.replace('account', "'acc_x'")} from turn where id = 1`,
+    "delete from turn where state <> 'held'",
     'delete from purse',
     'delete from bucket',
     'delete from pack',
@@ -125,7 +165,63 @@ void t.test('a turn that does not agree with its entries is found', async (t) =>
     const { ok } = tampered(change)
     t.notOk(ok, change.slice(0, 60))
   }
-  t.ok(tampered("delete from turn where state <> 'held'").ok, 'forgetting ended turns is allowed')
+})
+
+void t.test('after old turns were forgotten the books add up from the checkpoint, which no one changes unseen', async (t) => {
+  const { store, file, tampered, rows } = await history(t)
+  const later = noon + 100 * 86_400_000
+  await store.ledger.refund(refundOf((await holdOf(store, { account: accountId(2), at: later })).id, later))
+  const before = await balanceOf(store, { at: later })
+  const all = rows('turn').length
+  t.equal(await store.ledger.forgetTurns(later, 1000), all - 2, 'all but the one still held, and the newest')
+  t.equal(await store.ledger.forgetTurns(later, 1000), 0)
+  t.same(await balanceOf(store, { at: later }), before)
+  t.match(await store.ledger.verify(), { ok: true, turns: 2, holdsOpen: 1 })
+  t.equal(rows('checkpoint').length, 2)
+  t.ok(
+    rows('entry').every(({ at }) => Number(at) >= later),
+    'old entries go too',
+  )
+  t.same(
+    rows('bucket').filter(({ account }) => account === accountId(1)),
+    [],
+    'and periods long over',
+  )
+  t.same(rows('pack'), [], 'and packs')
+  await store.ledger.settle(endOf((await holdOf(store, { at: later })).id, 30, later))
+  t.same((await store.ledger.verify()).mismatches, [], 'the chain goes on')
+
+  raw(file, (db) => db.pragma('wal_checkpoint(truncate)'))
+  for (const row of rows('checkpoint')) {
+    const where = `where account = '${String(row['account'])}'`
+    for (const column of Object.keys(row)) {
+      const { ok } = tampered(`update checkpoint set ${column} = ${another(row[column])} ${where}`)
+      if (ok) t.fail(`a checkpoint with another ${column} was not found`)
+    }
+    t.notOk(tampered(`delete from checkpoint ${where}`).ok)
+  }
+})
+
+void t.test('a chain that does not add up is not cut, so that what is wrong with it stays to be seen', async (t) => {
+  const { store, file } = await history(t)
+  raw(file, (db) => db.exec('update turn set price_input = 1 where id = 1'))
+  const later = noon + 100 * 86_400_000
+  await store.ledger.refund(refundOf((await holdOf(store, { account: accountId(2), at: later })).id, later))
+  t.ok((await store.ledger.forgetTurns(later, 1000)) > 0, 'the other account’s are forgotten')
+  t.match((await store.ledger.verify()).mismatches, [{ rule: 'a link never changes', account: accountId(1), detail: /^turn 1 / }])
+  t.equal((await store.ledger.turns({ account: accountId(1), limit: 10 })).length, 2)
+})
+
+void t.test('turns that ended in another order than they began are forgotten together', async (t) => {
+  const store = await openAt(t, join(folderOf(t), 'store.db'))
+  await addAccount(store)
+  const holds = await Promise.all(Array.from({ length: 20 }, () => holdOf(store, { want: 10 })))
+  for (const { id } of holds.toReversed()) await store.ledger.settle(endOf(id, 1))
+  await holdOf(store)
+  t.equal(await store.ledger.forgetTurns(noon + 1, 10), 0, 'what ended first began last')
+  t.equal(await store.ledger.forgetTurns(noon + 1, 15), 0)
+  t.equal(await store.ledger.forgetTurns(noon + 1, 100), 20)
+  t.same((await store.ledger.verify()).mismatches, [])
 })
 
 void t.test('verifying runs beside turns and sees one moment', async (t) => {

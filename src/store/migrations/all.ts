@@ -4,5 +4,6 @@ import { accounts } from './0001-accounts.ts'
 import { ledger } from './0002-ledger.ts'
 import { membership } from './0003-membership.ts'
 import { images } from './0004-images.ts'
+import { turnLinks } from './0005-turn-links.ts'
 
-export const migrations: readonly Migration[] = [accounts, ledger, membership, images]
+export const migrations: readonly Migration[] = [accounts, ledger, membership, images, turnLinks]

@@ -7,6 +7,8 @@ export interface Dialect {
   /** A whole number of 64 bits: amounts, instants, ids. */
   readonly whole: 'integer' | 'bigint'
   readonly bytes: 'blob' | 'bytea'
+  /** As a column's default. */
+  readonly noBytes: RawBuilder<unknown>
   /** How an ever-growing id that is never used twice is declared; `log` where the newest row is never deleted, which may be cheaper. */
   readonly serial: RawBuilder<unknown>
   readonly logSerial: RawBuilder<unknown>
@@ -15,6 +17,11 @@ export interface Dialect {
   readonly clusteredTableEnd: RawBuilder<unknown>
   /** Statements that make every update and delete of a table's rows fail. */
   sealed(table: string): readonly RawBuilder<unknown>[]
+  /** The same, but only for rows (as `old`) that the conditions hold of; null where there is no rule. */
+  kept(
+    table: string,
+    rules: { readonly change: RawBuilder<unknown> | null; readonly deletion: RawBuilder<unknown> | null },
+  ): readonly RawBuilder<unknown>[]
   /** A trigger: after each changed row that `when` holds of, `statement` is run in the same transaction. */
   after(
     name: string,

@@ -19,19 +19,25 @@ import type { RowsResult } from './protocol.ts'
 import { Statements } from './statements.ts'
 import type { Transaction, Writer } from './writer.ts'
 
+const kept: Dialect['kept'] = (table, { change, deletion }) =>
+  [['update', change] as const, ['delete', deletion] as const].flatMap(([action, when]) =>
+    when === null
+      ? []
+      : sql`
+        create trigger ${sql.id(`${table}_no_${action}`)} before ${sql.raw(action)} on ${sql.table(table)} when ${when}
+        begin select raise(abort, ${sql.lit(`rows of ${table} are final`)}); end`,
+  )
+
 export const sqliteDialect: Dialect = {
   whole: 'integer',
   bytes: 'blob',
   serial: sql`integer primary key autoincrement not null`,
+  noBytes: sql`x''`,
   logSerial: sql`integer primary key not null`,
   tableEnd: sql`strict`,
   clusteredTableEnd: sql`strict, without rowid`,
-  sealed: (table) =>
-    (['update', 'delete'] as const).map(
-      (change) => sql`
-        create trigger ${sql.id(`${table}_no_${change}`)} before ${sql.raw(change)} on ${sql.table(table)}
-        begin select raise(abort, ${sql.lit(`rows of ${table} are final`)}); end`,
-    ),
+  sealed: (table) => kept(table, { change: sql`true`, deletion: sql`true` }),
+  kept,
   after: (name, table, change, when, statement) => {
     const columns = change === 'delete' ? sql`delete` : sql`update of ${sql.join(change.update.map((column) => sql.ref(column)))}`
     return sql`

@@ -1,28 +1,21 @@
 /** The ledger's statements in SQLite's words, each prepared once. */
 import type { Statement } from 'better-sqlite3'
-import type { TurnState } from '../../membership/ledger.ts'
-import type { Pool } from '../../membership/product.ts'
 import type { PackTable } from '../schema.ts'
+import {
+  endedColumns,
+  endingColumns,
+  type EndingTurn,
+  leaseColumns,
+  linkColumns,
+  reportedColumns,
+  sealedColumns,
+} from '../turn-columns.ts'
 import type { Connection } from './connection.ts'
 
 export interface OpenPack {
   readonly id: string
   readonly left: number
   readonly reserved: number
-}
-
-export interface TurnRow {
-  readonly id: number
-  readonly account: string
-  readonly pool: Pool
-  readonly state: TurnState
-  readonly reserved_plan: number
-  readonly reserved_packs: string | null
-  readonly day_bucket: number
-  readonly week_bucket: number
-  readonly month_bucket: number
-  readonly credits: number
-  readonly debt: number
 }
 
 export type LedgerSql = ReturnType<typeof prepareLedgerSql>
@@ -58,24 +51,31 @@ export function prepareLedgerSql(db: Connection) {
       values (?, ?, ?, ?, ?, 0, 0, ?, ?)
       on conflict (id) do nothing`),
 
-    turn: all<TurnRow>(`
-      select id, account, pool, state, reserved_plan, reserved_packs, day_bucket, week_bucket, month_bucket, credits, debt
-      from turn where id = ?`),
+    turn: all<EndingTurn>(`select ${endingColumns.join(', ')} from turn where id = ?`),
     insertTurn: all(`
-      insert into turn (previous, request_id, account, model, pool, state, owner, until, started_at, reserved, reserved_plan, reserved_packs,
-        day_bucket, week_bucket, month_bucket, price_input, price_output, discount_percent, idempotency_key, body_hash,
-        credits, debt, input_tokens, output_tokens, estimated)
-      values (?, ?, ?, ?, ?, 'held', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, 0, 0, 0, 0)`),
+      insert into turn (${[...leaseColumns, ...sealedColumns].join(', ')}, hash,
+        state, credits, debt, input_tokens, output_tokens, estimated)
+      values (${placesFor([...leaseColumns, ...sealedColumns])}, ?, 'held', 0, 0, 0, 0, 0)`),
     endTurn: all(`
-      update turn set state = ?, ended_at = ?, credits = ?, debt = ?, input_tokens = ?, output_tokens = ?, estimated = ?,
-        code = ?, target = ?, upstream_status = ?
+      update turn set ${[...reportedColumns, ...endedColumns, ...linkColumns].map((name) => `${name} = ?`).join(', ')}
       where id = ? and state = 'held'`),
     overdue: all<{ id: number }>(`select id from turn where state = 'held' and until <= ?`),
     heldBy: all<{ id: number }>(`select id from turn where state = 'held' and owner = ?`),
     holds: all<{ held: number }>(`select count(*) as held from turn where state = 'held'`),
 
-    insertEntry: all(
-      'insert into entry (account, seq, kind, at, turn, plan, debt, detail, hash) values (?, ?, ?, ?, ?, ?, ?, ?, ?)',
-    ),
+    insertEntry: all('insert into entry (account, seq, kind, at, detail, hash) values (?, ?, ?, ?, ?, ?)'),
+
+    cutAt: all<{ seq: number }>('select seq from checkpoint where account = ?'),
+    putCheckpoint: all(`
+      insert into checkpoint (account, seq, hash, balances, seal) values (?, ?, ?, ?, ?)
+      on conflict (account) do update set seq = excluded.seq, hash = excluded.hash, balances = excluded.balances, seal = excluded.seal`),
+    forgetTurn: all(`delete from turn where id = ? and state <> 'held'`),
+    forgetEntries: all('delete from entry where account = ? and seq <= ?'),
+    forgetBucket: all('delete from bucket where account = ? and id = ? and reserved = 0 and settled = ?'),
+    forgetPack: all('delete from pack where account = ? and id = ? and reserved = 0 and settled = ?'),
   }
+}
+
+function placesFor(columns: readonly string[]): string {
+  return columns.map(() => '?').join(', ')
 }

@@ -3,14 +3,27 @@
  * written; after that only a broken promise or a broken disk can throw, and then the transaction is undone.
  */
 import { type Window, windows } from '../../membership/plan.ts'
-import { entryHash } from '../entry-hash.ts'
+import { entryHash, heldHash, turnHash } from '../chain.ts'
 import type { EntryKind } from '../schema.ts'
+import {
+  type EndingTurn,
+  type endedColumns,
+  type givenColumns,
+  type leaseColumns,
+  type linkColumns,
+  nothingUsed,
+  reportedColumns,
+  type sealedColumns,
+  type ValuesOf,
+  valuesOf,
+} from '../turn-columns.ts'
 import type { Connection } from './connection.ts'
-import { type LedgerSql, type OpenPack, prepareLedgerSql, type TurnRow } from './ledger-sql.ts'
+import { type LedgerSql, type OpenPack, prepareLedgerSql } from './ledger-sql.ts'
 import { HeldTurns } from './held-turns.ts'
 import { Presence } from './presence.ts'
 import type {
   CountResult,
+  CutOp,
   EndingResult,
   ExpireOp,
   GrantOp,
@@ -59,6 +72,8 @@ export class LedgerStatements {
         return this.#grant(op)
       case 'expire':
         return this.#expire(op)
+      case 'cut':
+        return this.#cut(op)
     }
   }
 
@@ -85,8 +100,9 @@ export class LedgerStatements {
   }
 
   #reserve(op: ReserveOp): ReserveResult {
-    const [, account, requestId, model, pool, at, dayStart, dayEnd, weekStart, weekEnd, monthStart, monthEnd, ...rest] = op
-    const [dayLimit, weekLimit, monthLimit, want, floor, priceInput, priceOutput, discountPercent, until, key, bodyHash] = rest
+    const [, dayStart, dayEnd, weekStart, weekEnd, monthStart, monthEnd, dayLimit, weekLimit, monthLimit, ...rest] = op
+    const [want, floor, until, ...asked] = rest
+    const [, account, , pool, at, , , , key, bodyHash] = asked
     if (key !== null) {
       const earlier = this.#sql.byKey.get(account, key)
       if (earlier !== undefined) return ['duplicate', earlier.state, earlier.body_hash === bodyHash, earlier.request_id]
@@ -113,30 +129,14 @@ export class LedgerStatements {
     for (const [pack, credits] of shares) this.#sql.holdPack.run(credits, pack)
     const [dayId, weekId, monthId] = [day.get('id'), week.get('id'), month.get('id')]
     const packsHeld = shares.length === 0 ? null : JSON.stringify(shares)
-    const { lastInsertRowid } = this.#sql.insertTurn.run(
-      purse.lastTurn,
-      requestId,
-      account,
-      model,
-      pool,
-      this.#owner,
-      until,
-      at,
-      held,
-      fromPlan,
-      packsHeld,
-      dayId,
-      weekId,
-      monthId,
-      priceInput,
-      priceOutput,
-      discountPercent,
-      key,
-      bodyHash,
-    )
+    const given: ValuesOf<typeof givenColumns> = [held, fromPlan, packsHeld, dayId, weekId, monthId]
+    const sealed: ValuesOf<typeof sealedColumns> = [...asked, ...given]
+    const hash = heldHash(sealed)
+    const lease: ValuesOf<typeof leaseColumns> = [purse.lastTurn, this.#owner, until]
+    const { lastInsertRowid } = this.#sql.insertTurn.run(...lease, ...sealed, hash)
     const turn = Number(lastInsertRowid)
     purse.lastTurn = turn
-    this.#enter(purse, 'hold', at, turn, fromPlan, 0, JSON.stringify([dayId, weekId, monthId, ...shares]))
+    purse.changed = true
     this.#held.keep({
       id: turn,
       account,
@@ -149,13 +149,15 @@ export class LedgerStatements {
       month_bucket: monthId,
       credits: 0,
       debt: 0,
+      hash,
     })
     this.#holdsMoved += 1
     return ['held', turn, held]
   }
 
   #settle(op: SettleOp): EndingResult {
-    const [, hold, at, credits, inputTokens, outputTokens, estimated, code, target, upstreamStatus] = op
+    const [, hold, ...reported] = op
+    const [at, credits] = reported
     const turn = this.#held.take(hold) ?? this.#turn(hold)
     if (turn.state !== 'held') return alreadyEnded(turn)
     const purse = this.#purses.open(turn.account, turn.pool)
@@ -179,59 +181,38 @@ export class LedgerStatements {
         left -= use(used, pack.id, Math.min(left, pack.left))
     }
     const debt = left
+    const debts = debt === 0 ? null : JSON.stringify(buckets.map(() => debt))
+    const shares = [...used].filter(([, share]) => share > 0)
+    const packsUsed = shares.length === 0 ? null : JSON.stringify(shares)
 
-    const ended = this.#sql.endTurn.run(
-      'settled',
-      at,
-      credits,
-      debt,
-      inputTokens,
-      outputTokens,
-      estimated,
-      code,
-      target,
-      upstreamStatus,
-      hold,
-    )
     // Ended by another process since it was held here; nothing has been moved yet.
-    if (ended.changes === 0) return alreadyEnded(this.#turn(hold))
+    if (!this.#link(purse, turn, reported, ['settled', debt, debts, packsUsed])) return alreadyEnded(this.#turn(hold))
     for (const bucket of buckets) {
       bucket.add('reserved', -turn.reserved_plan)
       bucket.add('settled', fromPlan + debt)
       bucket.add('debt', debt)
     }
-    const shares = [...used].filter(([, share]) => share > 0)
     for (const [pack, share] of heldShares) this.#sql.settlePack.run(share, 0, pack)
     for (const [pack, share] of shares) this.#sql.settlePack.run(0, share, pack)
-    this.#enter(purse, 'settle', at, hold, fromPlan, debt, shares.length === 0 ? null : JSON.stringify(shares))
     this.#saveAway(purse, buckets)
     this.#holdsMoved -= 1
     return ['ended', true, 'settled', credits, debt]
   }
 
-  #refund([, hold, at, code, target, upstreamStatus]: RefundOp): EndingResult {
+  #refund([, hold, ...reported]: RefundOp): EndingResult {
     const turn = this.#held.take(hold) ?? this.#turn(hold)
     if (turn.state !== 'held') return alreadyEnded(turn)
-    if (!this.#giveBack(turn, 'refunded', at, code, target, upstreamStatus)) return alreadyEnded(this.#turn(hold))
+    if (!this.#giveBack(turn, 'refunded', reported)) return alreadyEnded(this.#turn(hold))
     return ['ended', true, 'refunded', 0, 0]
   }
 
   /** Everything returns to where it came from, however long ago that period ended. Nothing moves, and false, where it has ended. */
-  #giveBack(
-    turn: TurnRow,
-    state: 'refunded' | 'expired',
-    at: number,
-    code: string | null,
-    target: string | null,
-    upstreamStatus: number | null,
-  ): boolean {
-    const ended = this.#sql.endTurn.run(state, at, 0, 0, 0, 0, 0, code, target, upstreamStatus, turn.id)
-    if (ended.changes === 0) return false
+  #giveBack(turn: EndingTurn, state: 'refunded' | 'expired', reported: ValuesOf<typeof reportedColumns>): boolean {
     const purse = this.#purses.open(turn.account, turn.pool)
+    if (!this.#link(purse, turn, reported, [state, 0, null, null])) return false
     const buckets = this.#bucketsOf(turn, purse)
     for (const bucket of buckets) bucket.add('reserved', -turn.reserved_plan)
     for (const [pack, share] of toShares(turn.reserved_packs)) this.#sql.settlePack.run(share, 0, pack)
-    this.#enter(purse, state === 'refunded' ? 'refund' : 'expire', at, turn.id, 0, 0, null)
     this.#saveAway(purse, buckets)
     this.#holdsMoved -= 1
     return true
@@ -246,7 +227,7 @@ export class LedgerStatements {
       // A dead process's hold may be overdue as well: it is in both lists.
       if (turn.state !== 'held') continue
       this.#held.take(id)
-      if (this.#giveBack(turn, 'expired', at, null, null, null)) count += 1
+      if (this.#giveBack(turn, 'expired', valuesOf(reportedColumns, { ...nothingUsed, ended_at: at, code: null }))) count += 1
     }
     for (const owner of dead) this.#presence.forget(owner)
     // What other processes began and ended since is in the table alone.
@@ -258,7 +239,7 @@ export class LedgerStatements {
     const { changes } = this.#sql.insertPack.run(id, account, kind, pool, credits, expiresAt, at)
     if (changes > 0) {
       const purse = this.#purses.open(account, pool)
-      this.#enter(purse, 'grant', at, null, 0, 0, JSON.stringify([id, kind, pool, credits, expiresAt]))
+      this.#enter(purse, 'grant', at, [id, kind, pool, credits, expiresAt])
     }
     const pack = this.#sql.pack.get(id)
     if (pack === undefined) throw new Error(`pack ${id} is gone`)
@@ -284,7 +265,7 @@ export class LedgerStatements {
     const granted = Math.max(limit, bucket.get('reserved') + bucket.covered)
     if (granted !== bucket.get('granted')) {
       bucket.set('granted', granted)
-      this.#enter(purse, 'limit', at, null, 0, 0, JSON.stringify([bucket.get('id'), granted]))
+      this.#enter(purse, 'limit', at, [bucket.get('id'), granted])
     }
     return bucket
   }
@@ -297,7 +278,7 @@ export class LedgerStatements {
     if (earlier === undefined) {
       // A bucket is numbered by the entry that opens it.
       const id = purse.seq + 1
-      this.#enter(purse, 'open', at, null, 0, 0, JSON.stringify([id, purse.pool, window, start, end, limit]))
+      this.#enter(purse, 'open', at, [id, purse.pool, window, start, end, limit])
       bucket.become([id, start, end, limit, 0, 0, 0])
       return
     }
@@ -306,7 +287,7 @@ export class LedgerStatements {
   }
 
   /** The three buckets a turn was held from, wherever they are by now. */
-  #bucketsOf(turn: TurnRow, purse: Purse): readonly Bucket[] {
+  #bucketsOf(turn: EndingTurn, purse: Purse): readonly Bucket[] {
     const ids = [turn.day_bucket, turn.week_bucket, turn.month_bucket]
     return windows.map((window, index) => {
       const bucket = bucketIn(purse, window)
@@ -326,27 +307,49 @@ export class LedgerStatements {
     }
   }
 
-  #turn(id: number): TurnRow {
+  #turn(id: number): EndingTurn {
     const turn = this.#sql.turn.get(id)
     if (turn === undefined) throw new Error(`there is no hold ${id}`)
     return turn
   }
 
-  /** Adds to the account's chain, whose end the purse carries. */
-  #enter(
-    purse: Purse,
-    kind: EntryKind,
-    at: number,
-    turn: number | null,
-    plan: number,
-    debt: number,
-    detail: string | null,
-  ): void {
-    const { account } = purse
+  /** Adds an entry to the account's chain, whose end the purse carries. */
+  #enter(purse: Purse, kind: EntryKind, at: number, detail: readonly (string | number)[]): void {
+    const entry = { account: purse.account, seq: purse.seq + 1, kind, at, detail: JSON.stringify(detail) }
     purse.changed = true
-    purse.seq += 1
-    purse.hash = entryHash(purse.hash, { account, seq: purse.seq, kind, at, turn, plan, debt, detail })
-    this.#sql.insertEntry.run(account, purse.seq, kind, at, turn, plan, debt, detail, purse.hash)
+    purse.hash = entryHash(purse.hash, entry)
+    purse.seq = entry.seq
+    this.#sql.insertEntry.run(entry.account, entry.seq, kind, at, entry.detail, purse.hash)
+  }
+
+  /** Ends a turn, which makes it the next link of its account's chain. False, and nothing has changed, where it has ended already. */
+  #link(
+    purse: Purse,
+    turn: EndingTurn,
+    reported: ValuesOf<typeof reportedColumns>,
+    ended: ValuesOf<typeof endedColumns>,
+  ): boolean {
+    const link: ValuesOf<typeof linkColumns> = [
+      purse.seq + 1,
+      turnHash(purse.hash, turn.hash, turn.id, purse.seq + 1, [...reported, ...ended]),
+    ]
+    if (this.#sql.endTurn.run(...reported, ...ended, ...link, turn.id).changes === 0) return false
+    purse.changed = true
+    ;[purse.seq, purse.hash] = link
+    return true
+  }
+
+  /** Forgets what a new checkpoint stands for. Nothing is forgotten where another process has done so meanwhile. */
+  #cut([, { account, after, checkpoint, turns, buckets, packs }]: CutOp): CountResult {
+    if ((this.#sql.cutAt.get(account)?.seq ?? 0) !== after) return ['count', 0]
+    const { seq, hash, balances, seal } = checkpoint
+    this.#sql.putCheckpoint.run(account, seq, hash, balances, seal)
+    for (const id of turns) mustGo(this.#sql.forgetTurn.run(id).changes, `turn ${id}`)
+    this.#sql.forgetEntries.run(account, seq)
+    // What moved since the cut was reckoned is still needed; then all of it waits for the next time.
+    for (const [id, settled] of buckets) mustGo(this.#sql.forgetBucket.run(account, id, settled).changes, `bucket ${id}`)
+    for (const [id, settled] of packs) mustGo(this.#sql.forgetPack.run(account, id, settled).changes, `pack ${id}`)
+    return ['count', turns.length]
   }
 
   #countHolds(): number {
@@ -383,6 +386,10 @@ function toShares(json: string | null): readonly PackShare[] {
   return json === null ? [] : (JSON.parse(json) as readonly PackShare[])
 }
 
-function alreadyEnded(turn: TurnRow): EndingResult {
+function mustGo(changes: number, what: string): void {
+  if (changes !== 1) throw new Error(`${what} is not what it was when it was to be forgotten`)
+}
+
+function alreadyEnded(turn: EndingTurn): EndingResult {
   return ['ended', false, turn.state, turn.credits, turn.debt]
 }

@@ -2,7 +2,8 @@
 import type { Ending, Ledger, Pack, Reservation } from '../../membership/ledger.ts'
 import { balanceIn } from '../balance.ts'
 import type { Database } from '../database.ts'
-import { forgetTurnsIn, isShortQuery, turnsIn } from '../turns.ts'
+import { askedColumns, nothingUsed, reportedColumns, valuesOf } from '../turn-columns.ts'
+import { hasOldLinks, isShortQuery, turnsIn } from '../turns.ts'
 import type { PackResult, ReserveResult, Result } from './protocol.ts'
 import { runTask } from './reader.ts'
 import type { Writer } from './writer.ts'
@@ -14,31 +15,35 @@ export function ledgerOn(writer: Writer, db: Database, file: string): Ledger {
       amount('want', order.want)
       amount('floor', order.floor)
       if (order.floor > order.want) throw new RangeError(`floor ${order.floor} is above want ${order.want}`)
+      const asked = valuesOf(askedColumns, {
+        request_id: order.requestId,
+        account: order.account,
+        model: order.model,
+        pool: order.pool,
+        started_at: order.at,
+        price_input: price.input,
+        price_output: price.output,
+        discount_percent: price.discountPercent,
+        idempotency_key: idempotency?.key ?? null,
+        body_hash: idempotency?.bodyHash ?? null,
+      })
+      const { day, week, month } = periods
       const result = await writer.submit(
         [
           'reserve',
-          order.account,
-          order.requestId,
-          order.model,
-          order.pool,
-          order.at,
-          periods.day.start,
-          periods.day.end,
-          periods.week.start,
-          periods.week.end,
-          periods.month.start,
-          periods.month.end,
+          day.start,
+          day.end,
+          week.start,
+          week.end,
+          month.start,
+          month.end,
           limits.day,
           limits.week,
           limits.month,
           order.want,
           order.floor,
-          price.input,
-          price.output,
-          price.discountPercent,
           order.until,
-          idempotency?.key ?? null,
-          idempotency?.bodyHash ?? null,
+          ...asked,
         ],
         false,
       )
@@ -49,27 +54,28 @@ export function ledgerOn(writer: Writer, db: Database, file: string): Ledger {
       amount('credits', order.credits)
       amount('tokens.input', order.tokens.input)
       amount('tokens.output', order.tokens.output)
-      return toEnding(
-        await writer.submit(
-          [
-            'settle',
-            order.hold,
-            order.at,
-            order.credits,
-            order.tokens.input,
-            order.tokens.output,
-            order.estimated ? 1 : 0,
-            order.outcome === 'aborted' ? 'aborted' : null,
-            order.target,
-            order.upstreamStatus,
-          ],
-          true,
-        ),
-      )
+      const reported = valuesOf(reportedColumns, {
+        ended_at: order.at,
+        credits: order.credits,
+        input_tokens: order.tokens.input,
+        output_tokens: order.tokens.output,
+        estimated: order.estimated ? 1 : 0,
+        code: order.outcome === 'aborted' ? 'aborted' : null,
+        target: order.target,
+        upstream_status: order.upstreamStatus,
+      })
+      return toEnding(await writer.submit(['settle', order.hold, ...reported], true))
     },
 
     async refund(order) {
-      return toEnding(await writer.submit(['refund', order.hold, order.at, order.code, order.target, order.upstreamStatus], true))
+      const reported = valuesOf(reportedColumns, {
+        ...nothingUsed,
+        ended_at: order.at,
+        code: order.code,
+        target: order.target,
+        upstream_status: order.upstreamStatus,
+      })
+      return toEnding(await writer.submit(['refund', order.hold, ...reported], true))
     },
 
     async grant(order) {
@@ -83,13 +89,17 @@ export function ledgerOn(writer: Writer, db: Database, file: string): Ledger {
 
     async expire(at) {
       const result = await writer.submit(['expire', at], true)
-      if (result[0] !== 'count') throw unexpected(result)
-      return result[1]
+      return countIn(result)
     },
 
     balance: (query) => balanceIn(db, query),
     turns: (query) => (isShortQuery(query) ? turnsIn(db.read, query) : runTask('turns', { file, query })),
-    forgetTurns: (before, limit) => forgetTurnsIn(db, before, limit),
+    async forgetTurns(before, limit) {
+      if (!(await hasOldLinks(db, before))) return 0
+      const cuts = await runTask('cuts', { file, before, limit })
+      const forgotten = await Promise.all(cuts.map((cut) => writer.submit(['cut', cut], true)))
+      return forgotten.reduce((sum, result) => sum + countIn(result), 0)
+    },
     verify: () => runTask('verify', { file }),
     vitals: () => writer.vitals(),
   }
@@ -117,6 +127,11 @@ function toReservation(result: ReserveResult): Reservation {
 function toEnding(result: Result): Ending {
   if (result[0] !== 'ended') throw unexpected(result)
   return { done: result[1], state: result[2], credits: result[3], debt: result[4] }
+}
+
+function countIn(result: Result): number {
+  if (result[0] !== 'count') throw unexpected(result)
+  return result[1]
 }
 
 function toPack(id: string, [, account, kind, pool, granted, reserved, settled, expiresAt, createdAt]: PackResult): Pack {

@@ -4,6 +4,8 @@
  */
 import type { PackKind, TurnState } from '../../membership/ledger.ts'
 import type { Pool } from '../../membership/product.ts'
+import type { Cut } from '../cuts.ts'
+import type { askedColumns, reportedColumns, ValuesOf } from '../turn-columns.ts'
 
 /** What the thread is started with. */
 export interface WriterOptions {
@@ -14,11 +16,6 @@ export interface WriterOptions {
 
 export type ReserveOp = readonly [
   kind: 'reserve',
-  account: string,
-  requestId: string,
-  model: string,
-  pool: Pool,
-  at: number,
   dayStart: number,
   dayEnd: number,
   weekStart: number,
@@ -30,35 +27,13 @@ export type ReserveOp = readonly [
   monthLimit: number,
   want: number,
   floor: number,
-  priceInput: number,
-  priceOutput: number,
-  discountPercent: number,
   until: number,
-  idempotencyKey: string | null,
-  bodyHash: string | null,
+  ...asked: ValuesOf<typeof askedColumns>,
 ]
 
-export type SettleOp = readonly [
-  kind: 'settle',
-  hold: number,
-  at: number,
-  credits: number,
-  inputTokens: number,
-  outputTokens: number,
-  estimated: 0 | 1,
-  code: string | null,
-  target: string | null,
-  upstreamStatus: number | null,
-]
+export type SettleOp = readonly [kind: 'settle', hold: number, ...reported: ValuesOf<typeof reportedColumns>]
 
-export type RefundOp = readonly [
-  kind: 'refund',
-  hold: number,
-  at: number,
-  code: string,
-  target: string | null,
-  upstreamStatus: number | null,
-]
+export type RefundOp = readonly [kind: 'refund', hold: number, ...reported: ValuesOf<typeof reportedColumns>]
 
 export type GrantOp = readonly [
   kind: 'grant',
@@ -73,10 +48,13 @@ export type GrantOp = readonly [
 
 export type ExpireOp = readonly [kind: 'expire', at: number]
 
+/** Cuts an account's chain off, as `cuts.ts` has reckoned. */
+export type CutOp = readonly [kind: 'cut', cut: Cut]
+
 /** Any statement of the repositories. `rows` says whether it returns some. */
 export type SqlOp = readonly [kind: 'sql', text: string, parameters: readonly unknown[]]
 
-export type Op = ReserveOp | SettleOp | RefundOp | GrantOp | ExpireOp | SqlOp
+export type Op = ReserveOp | SettleOp | RefundOp | GrantOp | ExpireOp | CutOp | SqlOp
 
 /** `batch`: all in one commit, waiting for the disk when `durable`. The others steer a transaction that spans several requests. */
 export type Request =

@@ -2,9 +2,10 @@
 import type { Statement } from 'better-sqlite3'
 import { type Window, windows } from '../../membership/plan.ts'
 import type { Pool } from '../../membership/product.ts'
-import { chainStart } from '../entry-hash.ts'
+import { chainStart } from '../chain.ts'
 import { bucketFields } from '../schema.ts'
 import type { Connection } from './connection.ts'
+import { Roster } from './roster.ts'
 
 /** Where each figure of a bucket stands, counted from the bucket's first. */
 export const field = { id: 0, startsAt: 1, endsAt: 2, granted: 3, reserved: 4, settled: 5, debt: 6 } as const
@@ -77,10 +78,12 @@ export function bucketIn(purse: Purse, window: Window): Bucket {
  */
 export class Purses {
   readonly #of: Readonly<Record<Pool, PurseSql>>
+  readonly #roster: Roster
   /** By account, because the pools of an account share the end of its chain: only one of them is in memory at a time. */
   #open = new Map<string, Purse>()
 
   constructor(db: Connection) {
+    this.#roster = new Roster(db)
     this.#of = { fast: prepare(db, 'fast'), premium: prepare(db, 'premium') }
   }
 
@@ -127,6 +130,7 @@ export class Purses {
     const { insert, update } = this.#of[purse.pool]
     const statement = purse.isNew ? insert : update
     statement.run(purse.seq, purse.hash, purse.lastTurn, ...purse.cells, purse.account)
+    if (purse.isNew) this.#roster.add(purse.account)
     purse.isNew = false
     purse.changed = false
   }

@@ -2,6 +2,7 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import { backUp } from './backup.ts'
 import { defaultBusyTimeoutMs, openForReading } from './connection.ts'
+import { cutsInFile } from './cut-file.ts'
 import type { Task, TaskReply, Tasks } from './reader.ts'
 import { verifyFile } from './verify-file.ts'
 
@@ -23,6 +24,8 @@ async function perform(task: Task): Promise<Tasks[keyof Tasks]['gives']> {
       return verifyFile(task.file)
     case 'backup':
       return backUp(task.file, task.to)
+    case 'cuts':
+      return cutsInFile(task.file, task.before, task.limit)
     case 'turns': {
       // Only this task needs the query builder, which takes longer to load than a small ledger to verify.
       const [{ turnsIn }, { readingFrom }] = await Promise.all([import('../turns.ts'), import('./dialect.ts')])

@@ -1,11 +1,17 @@
 /** Long reads, each in a thread of its own: neither the event loop nor the writer waits for them. */
 import { Worker } from 'node:worker_threads'
 import type { Turn, TurnQuery, Verification } from '../../membership/ledger.ts'
+import type { Cut } from '../cuts.ts'
 
 export interface Tasks {
   readonly verify: { readonly asks: { readonly file: string }; readonly gives: Verification }
   /** Gives what verifying the copy found. */
   readonly backup: { readonly asks: { readonly file: string; readonly to: string }; readonly gives: Verification }
+  /** What is to be forgotten of what is older than `before`, looking at so many turns at most. */
+  readonly cuts: {
+    readonly asks: { readonly file: string; readonly before: number; readonly limit: number }
+    readonly gives: readonly Cut[]
+  }
   readonly turns: { readonly asks: { readonly file: string; readonly query: TurnQuery }; readonly gives: readonly Turn[] }
 }
 

@@ -1,37 +1,40 @@
 /** Verifies the ledger of one database file, on one snapshot, while others go on writing. */
 import type { Verification } from '../../membership/ledger.ts'
-import type { BucketTable, PackTable, PurseTable } from '../schema.ts'
-import { type LedgerRows, type StoredEntry, type StoredTurn, verifyLedger } from '../verify.ts'
+import type { BucketTable, CheckpointTable, EntryTable, PackTable, PurseTable, RosterEndTable, RosterTable } from '../schema.ts'
+import { type EndedTurn, provenColumns } from '../turn-columns.ts'
+import { verifyLedger } from '../verify.ts'
 import { defaultBusyTimeoutMs, openForReading } from './connection.ts'
 
 export function verifyFile(file: string): Verification {
   const db = openForReading(file, defaultBusyTimeoutMs)
   try {
     db.exec('begin')
-    const entries = db.prepare<[], StoredEntry>(
-      'select account, seq, kind, at, turn, plan, debt, detail, hash from entry order by account, seq',
-    )
+    const accountCount = db.prepare<[], { count: number }>('select count(*) as count from account')
+    const roster = db.prepare<[], RosterTable>('select number, account, hash from roster order by number')
+    const rosterEnd = db.prepare<[], RosterEndTable>('select number, hash from roster_end')
+    const accounts = db.prepare<[], { account: string; on_roster: number }>(`
+      select account, max(on_roster) as on_roster from (
+        select account, 1 as on_roster from roster
+        union all select account, 0 from purse union all select account, 0 from checkpoint union all select distinct account, 0 from entry
+        union all select distinct account, 0 from bucket union all select distinct account, 0 from pack)
+      group by account order by account`)
+    const turns = db.prepare<[], EndedTurn>(`select ${provenColumns.join(', ')} from turn order by account, seq`)
+    const checkpoint = db.prepare<[string], CheckpointTable>('select * from checkpoint where account = ?')
+    const entries = db.prepare<[string], EntryTable>('select * from entry where account = ? order by seq')
     const purse = db.prepare<[string], PurseTable>('select * from purse where account = ?')
     const buckets = db.prepare<[string], BucketTable>('select * from bucket where account = ?')
     const packs = db.prepare<[string], PackTable>('select * from pack where account = ?')
-    const turn = db.prepare<[number], StoredTurn>(
-      'select account, pool, state, reserved, reserved_plan, reserved_packs, credits, debt from turn where id = ?',
-    )
-    const counts = db.prepare<[], ReturnType<LedgerRows['counts']>>(`
-      select (select count(*) from account) as accounts, (select count(*) from turn) as turns,
-        (select count(*) from turn where state = 'held') as held,
-        (select count(*) from purse) as purses, (select count(*) from bucket) as buckets, (select count(*) from pack) as packs`)
     return verifyLedger({
-      entries: () => entries.iterate(),
+      accountCount: () => accountCount.get()?.count ?? 0,
+      roster: () => roster.iterate(),
+      rosterEnd: () => rosterEnd.get(),
+      accounts: () => accounts.all().map(({ account, on_roster: onRoster }) => ({ account, onRoster: onRoster === 1 })),
+      turns: () => turns.iterate(),
+      checkpoint: (account) => checkpoint.get(account),
+      entries: (account) => entries.all(account),
       purse: (account) => purse.get(account),
       buckets: (account) => buckets.all(account),
       packs: (account) => packs.all(account),
-      turn: (id) => turn.get(id),
-      counts: () => {
-        const row = counts.get()
-        if (row === undefined) throw new Error('the database gave no counts')
-        return row
-      },
     })
   } finally {
     db.close()

@@ -99,7 +99,8 @@ export class Writer {
       (request) =>
         generation === this.#generation ? this.#ask(request) : Promise.reject(refused(new Error('the writer died meanwhile'))),
       () => this.#leave(generation),
-      this.#transactionLimitMs,
+      // Before it has enrolled a process brings the schema up to date: nobody waits yet, and a long log takes its time.
+      this.#enrolment === undefined ? undefined : this.#transactionLimitMs,
     )
   }
 
@@ -272,13 +273,14 @@ const unwritable = /^SQLITE_(FULL|READONLY|IOERR|BUSY|LOCKED|CANTOPEN|CORRUPT|NO
 export class Transaction {
   readonly #ask: (request: Request) => Promise<Reply>
   readonly #leave: () => void
-  readonly #timer: NodeJS.Timeout
+  readonly #timer: NodeJS.Timeout | undefined
   #last: Promise<unknown> = Promise.resolve()
   #over: Error | undefined
 
-  constructor(ask: (request: Request) => Promise<Reply>, leave: () => void, limitMs: number) {
+  constructor(ask: (request: Request) => Promise<Reply>, leave: () => void, limitMs: number | undefined) {
     this.#ask = ask
     this.#leave = leave
+    if (limitMs === undefined) return
     this.#timer = setTimeout(() => {
       const why = new Error(`the transaction took longer than ${limitMs} ms and was undone`)
       // Where even that fails the writer is gone, and whoever asks next hears of it.

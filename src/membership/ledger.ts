@@ -77,7 +77,7 @@ export interface Ending {
   readonly state: TurnState
   /** Credits finally charged. */
   readonly credits: number
-  /** Of them, what neither pools nor boosts could cover. */
+  /** Of them, what neither the three windows together nor packs could cover. Each window owes of it what it has no room for itself. */
   readonly debt: number
 }
 
@@ -195,7 +195,10 @@ export interface LedgerVitals {
 export interface Ledger {
   /** One conditional step over day, week, month and packs. Resolves when the hold is committed (it survives the process). */
   reserve(order: ReserveOrder): Promise<Reservation>
-  /** Never fails for lack of credits: what exceeds the hold comes from the same pools, then packs, then is debt. Durable. */
+  /**
+   * Never fails for lack of credits. What exceeds the hold comes from the same pools as far as day, week and month all have room, then
+   * from packs; what is left counts in each window by itself, as used where there is room and as that window's debt beyond. Durable.
+   */
   settle(order: SettleOrder): Promise<Ending>
   /** Gives everything back to the periods and packs it came from. Durable. */
   refund(order: RefundOrder): Promise<Ending>

@@ -306,12 +306,25 @@ export function storeContract(t: Test, openStore: (t: Test) => Promise<Store>): 
     t.match((await balanceOf(store)).packs, { soon: 30, late: 500 })
   })
 
-  promise('a settlement above the hold takes from the same pools, then from packs, then is debt', async (t, store) => {
-    await store.ledger.grant(grantOf('pack', 50))
-    const hold = await holdOf(store, { want: 100 })
-    t.same(await store.ledger.settle(endOf(hold.id, 1200)), { done: true, state: 'settled', credits: 1200, debt: 150 })
-    t.match(await balanceOf(store), { used: [1150, 1150, 1150], debt: [150, 150, 150], remaining: [0, 2000, 7000], packs: {} })
-    t.equal((await store.ledger.reserve(orderOf())).kind, 'empty')
+  promise(
+    'a settlement above the hold takes what all windows have room for, then packs, and no window’s debt hides another’s use',
+    async (t, store) => {
+      await store.ledger.grant(grantOf('pack', 50))
+      const hold = await holdOf(store, { want: 100 })
+      t.same(await store.ledger.settle(endOf(hold.id, 1200)), { done: true, state: 'settled', credits: 1200, debt: 150 })
+      // 1000 from all three, 50 from the pack; for the last 150 the day has no room, the week and the month have.
+      t.match(await balanceOf(store), { used: [1150, 1150, 1150], debt: [150, 0, 0], remaining: [0, 1850, 6850], packs: {} })
+      t.equal((await store.ledger.reserve(orderOf())).kind, 'empty')
+      const tomorrow = noon + day
+      t.match(await balanceOf(store, { at: tomorrow }), { used: [0, 1150, 1150], remaining: [1000, 1850, 6850] })
+    },
+  )
+
+  promise('each window takes of an overflow what it has room for, and owes the rest', async (t, store) => {
+    const plan = { day: 100, week: 120, month: 8000 }
+    const hold = await holdOf(store, { want: 100, limits: plan })
+    t.match(await store.ledger.settle(endOf(hold.id, 150)), { credits: 150, debt: 50 })
+    t.match(await balanceOf(store, { plan }), { used: [150, 150, 150], debt: [50, 30, 0], remaining: [0, 0, 7850] })
   })
 
   promise('what other turns hold is not taken by a settlement above its hold', async (t, store) => {

@@ -71,7 +71,7 @@ export class ModelAccount {
     return { pool, until, credits: want - missing, plan, buckets, packs }
   }
 
-  /** Returns the debt. */
+  /** Returns what neither all windows together nor packs cover. */
   settle(hold: ModelHold, at: number, credits: number): number {
     this.giveBack(hold)
     let left = credits
@@ -89,7 +89,12 @@ export class ModelAccount {
     for (const [pack, share] of hold.packs) fromPack(pack, share)
     fromBuckets(Math.min(...hold.buckets.map(roomIn)))
     for (const pack of this.#usable(hold.pool, at)) fromPack(pack, roomIn(pack))
-    for (const bucket of hold.buckets) bucket.debt += left
+    // What is owed is charged to each window by itself, as if the others were not there.
+    for (const bucket of hold.buckets) {
+      const owed = Math.max(0, left - roomIn(bucket))
+      bucket.covered += left - owed
+      bucket.debt += owed
+    }
     return left
   }
 

@@ -170,27 +170,27 @@ export class LedgerStatements {
     let left = credits - fromPlan
     for (const [pack, share] of heldShares) left -= use(used, pack, Math.min(left, share))
 
-    // Then what has room just now: the same periods, then packs. Whatever is still missing is debt.
-    if (left > 0) {
-      const more = Math.min(left, ...buckets.map((bucket) => bucket.room))
-      fromPlan += more
-      left -= more
-    }
+    // Then what has room just now: the same periods as far as all three have it, then packs.
+    const more = left === 0 ? 0 : Math.min(left, ...buckets.map((bucket) => bucket.room))
+    fromPlan += more
+    left -= more
     if (left > 0) {
       for (const pack of this.#sql.openPacks.all(turn.account, turn.pool, at))
         left -= use(used, pack.id, Math.min(left, pack.left))
     }
+    // Whatever is still missing is charged to each window by itself: what it has room for is used up, the rest is that window's debt.
     const debt = left
-    const debts = debt === 0 ? null : JSON.stringify(buckets.map(() => debt))
+    const owed = debt === 0 ? [] : buckets.map((bucket) => Math.max(0, debt - (bucket.room - more)))
+    const debts = debt === 0 ? null : JSON.stringify(owed)
     const shares = [...used].filter(([, share]) => share > 0)
     const packsUsed = shares.length === 0 ? null : JSON.stringify(shares)
 
     // Ended by another process since it was held here; nothing has been moved yet.
     if (!this.#link(purse, turn, reported, ['settled', debt, debts, packsUsed])) return alreadyEnded(this.#turn(hold))
-    for (const bucket of buckets) {
+    for (const [index, bucket] of buckets.entries()) {
       bucket.add('reserved', -turn.reserved_plan)
       bucket.add('settled', fromPlan + debt)
-      bucket.add('debt', debt)
+      bucket.add('debt', owed[index] ?? 0)
     }
     for (const [pack, share] of heldShares) this.#sql.settlePack.run(share, 0, pack)
     for (const [pack, share] of shares) this.#sql.settlePack.run(0, share, pack)

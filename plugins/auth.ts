@@ -1,5 +1,5 @@
 /** Bearer token → account. A key, a session token, the site's own cookie, or a trusted issuer's JWT; else `sign_in_required`. */
-import { definePlugin, GatewayError } from '../src/index.ts'
+import { definePlugin, GatewayError, planFor } from '../src/index.ts'
 import type { Caller, Credential, Exchange, Services } from '../src/index.ts'
 
 export const auth = definePlugin({
@@ -23,12 +23,11 @@ function identify(x: Exchange, services: Services): Caller | Promise<Caller> {
 }
 
 function callerOf(found: Credential | null, x: Exchange, { config }: Services): Caller {
-  const plan = found === null ? undefined : config.plans[found.account.plan]
-  if (found === null || plan === undefined) throw signInRequired(x, true)
+  if (found === null) throw signInRequired(x, true)
   // A cookie is only good where the door saw that the request is the site's own; a key pasted into a cookie is no cookie session.
   const byCookie = x.inbound.headers['authorization'] === undefined
   if (byCookie !== (found.kind === 'cookie')) throw signInRequired(x, true)
-  return { account: found.account, plan, credential: found.kind }
+  return { account: found.account, plan: planFor(config, found.account.plan), credential: found.kind }
 }
 
 function bearerOf(header: string | string[]): string | null {

@@ -25,6 +25,7 @@ import { createLimits } from './limits.ts'
 import { MailRoom } from './mail/mail-room.ts'
 import { memberMail } from './mail/member-mail.ts'
 import { allowancesWith } from './membership/allowances.ts'
+import { lostPlans } from './membership/lost-plans.ts'
 import { createMembership } from './membership/membership.ts'
 import { calendarOf } from './membership/period.ts'
 import type { Store } from './membership/store.ts'
@@ -78,6 +79,7 @@ export async function openGateway(options: GatewayOptions): Promise<Gateway> {
   const log = createLog(config.log.level, logTo)
   const secret = openSecret(config.store.dataDir)
   const store = await openStore(config, clock)
+  for (const sentence of await lostPlans(store.accounts, config)) log.warn(sentence)
   const demo = usesDemo(config) ? await openDemo(config.demo.scripted) : null
   const names = namesOf(config.brand.slug)
   const ids = createIds()

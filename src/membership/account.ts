@@ -43,6 +43,8 @@ export interface Accounts {
   confirmAddress(id: string): Promise<boolean>
   list(page: { readonly after?: string; readonly limit: number }): Promise<readonly Account[]>
   count(): Promise<number>
+  /** How many accounts, deleted ones apart, are on each plan. */
+  byPlan(): Promise<readonly { readonly plan: string; readonly accounts: number }[]>
   /** All of these: false when there is no such account. */
   setPlan(id: string, plan: string): Promise<boolean>
   setStatus(id: string, status: 'active' | 'disabled'): Promise<boolean>

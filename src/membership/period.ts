@@ -7,7 +7,26 @@ export interface Period {
   readonly end: number
 }
 
-export type Periods = Readonly<Record<Window, Period>>
+/** A period by the calendar. */
+export interface CalendarPeriod extends Period {
+  /** Where the period after it ends. */
+  readonly nextEnd: number
+}
+
+export type Periods = Readonly<Record<Window, CalendarPeriod>>
+
+/**
+ * The period that is at hand, given the last one that was opened. One that runs goes on to the end it was opened with, whatever the
+ * operator's time zone is by now: another zone grants nothing anew. The next one begins where it ends, and then the calendar is followed
+ * again: where most of the calendar's own period was in the one that has ended, that is the same day (week, month) as seen from another
+ * zone, and the one after it is at hand.
+ */
+export function periodAt(now: number, last: Period | undefined, calendar: CalendarPeriod): Period {
+  if (last === undefined || last.end <= calendar.start) return calendar
+  if (now < last.end) return last
+  const mostIsOver = last.end - calendar.start > calendar.end - last.end
+  return { start: last.end, end: mostIsOver ? calendar.nextEnd : calendar.end }
+}
 
 const dayMs = 86_400_000
 
@@ -43,10 +62,19 @@ function periodsOf(now: number, offsetAt: OffsetAt, startOfDay: StartOfDay): Per
   const { year, month, day } = civilDate(now, offsetAt)
   // Monday is the first day of an ISO week; 0 = Monday.
   const weekday = (new Date(Date.UTC(year, month, day)).getUTCDay() + 6) % 7
+  const from = (date: number, days: number): CalendarPeriod => ({
+    start: startOfDay(year, month, date),
+    end: startOfDay(year, month, date + days),
+    nextEnd: startOfDay(year, month, date + 2 * days),
+  })
   return {
-    day: { start: startOfDay(year, month, day), end: startOfDay(year, month, day + 1) },
-    week: { start: startOfDay(year, month, day - weekday), end: startOfDay(year, month, day - weekday + 7) },
-    month: { start: startOfDay(year, month, 1), end: startOfDay(year, month + 1, 1) },
+    day: from(day, 1),
+    week: from(day - weekday, 7),
+    month: {
+      start: startOfDay(year, month, 1),
+      end: startOfDay(year, month + 1, 1),
+      nextEnd: startOfDay(year, month + 2, 1),
+    },
   }
 }
 

@@ -32,3 +32,16 @@ export interface Plan {
 export function planHas(plan: Plan, productId: string): boolean {
   return plan.models === 'all' || plan.models.includes(productId)
 }
+
+/** The plans there are, as configured. */
+export interface Plans {
+  readonly plans: Readonly<Record<string, Plan>>
+  readonly defaultPlan: string
+}
+
+/** An account's plan by its id. Members of one that is gone from the configuration are on the default plan until they are given another. */
+export function planFor({ plans, defaultPlan }: Plans, id: string): Plan {
+  const plan = plans[id] ?? plans[defaultPlan]
+  if (plan === undefined) throw new Error(`the default plan '${defaultPlan}' is not configured`)
+  return plan
+}

@@ -1,5 +1,6 @@
 /** Usage in the words members and operators read: the same in the API, the pages and the commands. */
 import type { Balance, Turn } from './ledger.ts'
+import type { Period } from './period.ts'
 import type { Pool } from './product.ts'
 
 export interface UsagePool {
@@ -41,15 +42,14 @@ export interface UsageTurn {
 
 /** Credits that one day's pools were charged. */
 export interface UsedDay {
-  /** The day's first instant. */
-  readonly startsAt: number
+  readonly period: Period
   readonly pool: Pool
   readonly used: number
 }
 
 export interface UsedDays {
-  /** Days that are over and began at or after `since`; the day at hand is in the balance. */
-  before(account: string, since: number, today: number): Promise<readonly UsedDay[]>
+  /** Days that end after `since`, the one at hand among them; without those nothing was asked on. */
+  since(account: string, since: number): Promise<readonly UsedDay[]>
 }
 
 export function toUsagePools({ pools }: Balance): UsagePool[] {

@@ -4,6 +4,7 @@ import { judgeAddress } from '../membership/mail-address.ts'
 import { judgePassword, passwordLength } from '../membership/password-rules.ts'
 import type { Account } from '../membership/account.ts'
 import type { Balance } from '../membership/ledger.ts'
+import { planFor } from '../membership/plan.ts'
 import { toUsageBoosts, toUsagePools } from '../membership/usage.ts'
 import { wholeNumber } from './boost.ts'
 import { accountOf, atDesk, CommandError, note, planOf } from './desk.ts'
@@ -149,8 +150,7 @@ function changeAccount(
 
 function balanceOf({ store, calendar, clock, config }: Desk, account: Account): Promise<Balance> {
   const at = clock.now()
-  const plan = config.plans[account.plan] ?? config.plans[config.defaultPlan]
-  if (plan === undefined) throw new CommandError(`The plan '${account.plan}' of this account is not in the configuration.`)
+  const plan = planFor(config, account.plan)
   return store.ledger.balance({ account: account.id, at, periods: calendar.at(at), limits: plan.pools })
 }
 

@@ -9,6 +9,7 @@ import { systemClock } from '../clock.ts'
 import { isRecord } from '../exchange/chat-request.ts'
 import { tryServer } from '../mail/mail-room.ts'
 import { testMessage } from '../mail/messages.ts'
+import { lostPlans } from '../membership/lost-plans.ts'
 import { Upstreams } from '../upstream/upstreams.ts'
 import type { Upstream } from '../upstream/upstreams.ts'
 import { atDesk } from './desk.ts'
@@ -33,7 +34,7 @@ export async function doctor(options: Output & { sendTestMail?: string }): Promi
       runtime(),
       directory(config),
       disk(config),
-      ledger(),
+      ledger(config),
       addresses(config),
       certificate(config),
       upstreams(config),
@@ -95,17 +96,19 @@ function disk({ store }: GatewayConfig): Finding {
   }
 }
 
-function ledger(): Promise<Finding> {
+function ledger(config: GatewayConfig): Promise<Finding[]> {
   return atDesk(async ({ store }) => {
     const { ok, accounts, turns, mismatches } = await store.ledger.verify()
-    return {
+    const books = {
       what: 'ledger',
       ok,
       detail: ok
         ? `adds up (${accounts} accounts, ${turns} turns)`
         : `${mismatches.length} mismatches; run: svc-gateway ledger verify`,
     }
-  }).catch((error: unknown) => ({ what: 'ledger', ok: false, detail: reasonOf(error) }))
+    const lost = await lostPlans(store.accounts, config)
+    return [books, ...lost.map((detail) => ({ what: 'plans', ok: false, detail }))]
+  }).catch((error: unknown) => [{ what: 'ledger', ok: false, detail: reasonOf(error) }])
 }
 
 /** Links in letters, on pages and to images are made of these, so others must be able to follow them. */

@@ -77,6 +77,17 @@ export function accountsIn({ read, write }: Database): Accounts {
       return Number(total)
     },
 
+    async byPlan() {
+      const rows = await read
+        .selectFrom('account')
+        .select((select) => ['plan', select.fn.countAll<number>().as('accounts')])
+        .where('status', '!=', 'deleted')
+        .groupBy('plan')
+        .orderBy('plan')
+        .execute()
+      return rows.map(({ plan, accounts }) => ({ plan, accounts: Number(accounts) }))
+    },
+
     async setPlan(id, plan) {
       return changed(
         await write.updateTable('account').set({ plan }).where('id', '=', id).where('status', '!=', 'deleted').execute(),

@@ -1,24 +1,28 @@
 /** What an account has left, in SQL that any database serves. */
 import type { Balance, BalanceQuery, Pack, PoolBalance } from '../membership/ledger.ts'
-import { type Window, windows } from '../membership/plan.ts'
-import type { Pool } from '../membership/product.ts'
+import { periodAt } from '../membership/period.ts'
+import { windows } from '../membership/plan.ts'
+import { bucketsIn, pools } from './buckets.ts'
 import type { Database } from './database.ts'
-import type { BucketTable, PackTable, PurseTable } from './schema.ts'
-
-const pools = ['fast', 'premium'] as const satisfies readonly Pool[]
+import type { BucketTable, PackTable } from './schema.ts'
 
 export async function balanceIn({ read }: Database, { account, at, periods, limits }: BalanceQuery): Promise<Balance> {
   const purse = await read.selectFrom('purse').selectAll().where('account', '=', account).executeTakeFirst()
-  const packed = await read
+  const away = await read
     .selectFrom('bucket')
     .selectAll()
     .where('account', '=', account)
     .where((where) =>
       where.or(
-        windows.map((window) => where.and([where('window', '=', window), where('starts_at', '=', periods[window].start)])),
+        windows.map((window) =>
+          where.and([where('window', '=', window), where('starts_at', '<=', at), where('ends_at', '>', periods[window].start)]),
+        ),
       ),
     )
+    .orderBy('starts_at', 'desc')
     .execute()
+  // The purse's bucket is of the last turn's period, which may be over; the one of the period at hand may have been put away.
+  const buckets = [...(purse === undefined ? [] : bucketsIn(purse)), ...away].filter((bucket) => bucket.starts_at <= at)
   const packs = await read
     .selectFrom('pack')
     .selectAll()
@@ -31,24 +35,22 @@ export async function balanceIn({ read }: Database, { account, at, periods, limi
 
   const balances = pools.flatMap((pool) =>
     windows.map((window): PoolBalance => {
-      // The purse's bucket is of the last turn's period, which may be over; the one of the period at hand may have been put away.
-      const atHand = purse?.[`${pool}_${window}_starts_at`] === periods[window].start ? bucketOf(purse, pool, window) : undefined
-      const bucket = atHand ?? packed.find((candidate) => candidate.pool === pool && candidate.window === window)
-      const { settled, reserved, debt } = bucket ?? { settled: 0, reserved: 0, debt: 0 }
+      const mine = buckets.filter((bucket) => bucket.pool === pool && bucket.window === window)
+      const running = mine.find((bucket) => at < bucket.ends_at)
+      const last =
+        running ??
+        mine.reduce<BucketTable | undefined>(
+          (one, other) => (one === undefined || one.starts_at < other.starts_at ? other : one),
+          undefined,
+        )
+      const { end } = periodAt(at, last === undefined ? undefined : { start: last.starts_at, end: last.ends_at }, periods[window])
+      const { settled, reserved, debt } = running ?? { settled: 0, reserved: 0, debt: 0 }
       const limit = limits[pool][window]
       const remaining = Math.max(0, limit - reserved - (settled - debt))
-      return { pool, window, limit, used: settled, reserved, remaining, debt, resetsAt: periods[window].end }
+      return { pool, window, limit, used: settled, reserved, remaining, debt, resetsAt: end }
     }),
   )
   return { pools: balances, packs: packs.map(toPack) }
-}
-
-function bucketOf(purse: PurseTable, pool: Pool, window: Window): Pick<BucketTable, 'reserved' | 'settled' | 'debt'> {
-  return {
-    reserved: purse[`${pool}_${window}_reserved`],
-    settled: purse[`${pool}_${window}_settled`],
-    debt: purse[`${pool}_${window}_debt`],
-  }
 }
 
 function toPack(row: PackTable): Pack {

@@ -1,20 +1,27 @@
-/** Credits used by day, from the buckets of days that are over. */
+/** Credits used by day, from the buckets of days: those put away, and the last one in the purse. */
 import type { UsedDays } from '../membership/usage.ts'
+import { bucketsIn } from './buckets.ts'
 import type { Database } from './database.ts'
 
 export function usedDaysIn({ read }: Database): UsedDays {
   return {
-    async before(account, since, today) {
-      const rows = await read
+    async since(account, since) {
+      const away = await read
         .selectFrom('bucket')
-        .select(['starts_at', 'pool', 'settled'])
+        .selectAll()
         .where('account', '=', account)
         .where('window', '=', 'day')
-        .where('starts_at', '>=', since)
-        .where('starts_at', '<', today)
+        .where('ends_at', '>', since)
         .orderBy('starts_at')
         .execute()
-      return rows.map(({ starts_at: startsAt, pool, settled }) => ({ startsAt, pool, used: settled }))
+      const purse = await read.selectFrom('purse').selectAll().where('account', '=', account).executeTakeFirst()
+      const last =
+        purse === undefined ? [] : bucketsIn(purse).filter(({ window, ends_at: end }) => window === 'day' && end > since)
+      return [...away, ...last].map(({ pool, settled, ...day }) => ({
+        period: { start: day.starts_at, end: day.ends_at },
+        pool,
+        used: settled,
+      }))
     },
   }
 }

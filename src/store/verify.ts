@@ -3,9 +3,8 @@
  * Runs on one snapshot, account by account, so its memory does not grow with the ledger.
  */
 import type { Mismatch, Verification } from '../membership/ledger.ts'
-import { windows } from '../membership/plan.ts'
-import type { Pool } from '../membership/product.ts'
 import { Books, bucketIdentity, bucketsOf, packIdentity, sharesIn, type Sums } from './books.ts'
+import { bucketsIn } from './buckets.ts'
 import { chainStart, heldHashOf, rosterHash, sameHash } from './chain.ts'
 import type { BucketTable, CheckpointTable, EntryTable, PackTable, PurseTable, RosterEndTable, RosterTable } from './schema.ts'
 import { type EndedTurn, endedColumns, reportedColumns, valuesOf } from './turn-columns.ts'
@@ -29,8 +28,6 @@ export interface LedgerRows {
   buckets(account: string): readonly BucketTable[]
   packs(account: string): readonly PackTable[]
 }
-
-const pools = ['fast', 'premium'] as const satisfies readonly Pool[]
 
 type Report = (rule: string, account: string, detail: string) => void
 
@@ -227,23 +224,4 @@ class AccountProof {
       this.#broken('granted = remaining + reserved + settled - debt', `${what} is overdrawn: ${JSON.stringify(row)}`)
     }
   }
-}
-
-function bucketsIn(purse: PurseTable): readonly BucketTable[] {
-  return pools
-    .flatMap((pool) =>
-      windows.map((window) => ({
-        account: purse.account,
-        pool,
-        window,
-        id: purse[`${pool}_${window}_id`],
-        starts_at: purse[`${pool}_${window}_starts_at`],
-        ends_at: purse[`${pool}_${window}_ends_at`],
-        granted: purse[`${pool}_${window}_granted`],
-        reserved: purse[`${pool}_${window}_reserved`],
-        settled: purse[`${pool}_${window}_settled`],
-        debt: purse[`${pool}_${window}_debt`],
-      })),
-    )
-    .filter((bucket) => bucket.id !== 0)
 }

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { calendarOf } from '../../src/membership/period.ts'
+import { calendarOf, periodAt } from '../../src/membership/period.ts'
 
 const utc = calendarOf('UTC')
 const iso = (instant: number): string => new Date(instant).toISOString().replace(':00.000Z', '')
@@ -146,6 +146,7 @@ for (const zone of [
         const { start, end } = periods[window]
         if (!(start <= now && now < end)) wrong.push(`${window} of ${iso(now)}`)
         if (start !== last[window].start && start !== last[window].end) wrong.push(`gap before ${window} of ${iso(now)}`)
+        if (start === last[window].end && end !== last[window].nextEnd) wrong.push(`next end before ${window} of ${iso(now)}`)
       }
       last = periods
     }
@@ -179,3 +180,49 @@ void t.test('the host’s own time zone changes nothing', async (t) => {
     t.equal(iso(calendarOf('Asia/Shanghai').at(Date.UTC(2026, 4, 13, 23)).day.start), '2026-05-13T16:00')
   }
 })
+
+/** One row: a clock in a zone, the last period, and the one at hand. */
+const afterChange: readonly (readonly [
+  name: string,
+  zone: string,
+  now: string,
+  window: 'day' | 'month',
+  last: string,
+  next: string,
+])[] = [
+  ['follows one that ended before it', 'UTC', '2026-05-13T12:00Z', 'day', '12T00 13T00', '2026-05-13T00:00 2026-05-14T00:00'],
+  ['is the one that runs', 'Asia/Shanghai', '2026-05-13T20:00Z', 'day', '13T00 14T00', '2026-05-13T00:00 2026-05-14T00:00'],
+  [
+    'is shorter after a step east',
+    'Asia/Shanghai',
+    '2026-05-14T00:00Z',
+    'day',
+    '13T00 14T00',
+    '2026-05-14T00:00 2026-05-14T16:00',
+  ],
+  [
+    'is longer after a step west',
+    'America/Bogota',
+    '2026-05-14T00:00Z',
+    'day',
+    '13T00 14T00',
+    '2026-05-14T00:00 2026-05-15T05:00',
+  ],
+  [
+    'is not a month’s last hours',
+    'America/Bogota',
+    '2026-06-01T00:00Z',
+    'month',
+    '01T00 32T00',
+    '2026-06-01T00:00 2026-07-01T05:00',
+  ],
+]
+
+for (const [name, zone, now, window, last, next] of afterChange) {
+  void t.test(`the period at hand ${name}`, async (t) => {
+    const [start = 0, end = 0] = last.split(' ').map((text) => Date.UTC(2026, 4, Number(text.slice(0, 2))))
+    const at = Date.parse(now)
+    const period = periodAt(at, { start, end }, calendarOf(zone).at(at)[window])
+    t.equal(`${iso(period.start)} ${iso(period.end)}`, next)
+  })
+}

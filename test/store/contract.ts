@@ -77,12 +77,12 @@ export async function holdOf(store: Store, change: Partial<ReserveOrder> = {}): 
 /** The balance of one pool by window, and of the packs by id. */
 export async function balanceOf(
   store: Store,
-  { at = noon, pool = 'premium' as Pool, account = accountId(1), plan = limits } = {},
+  { at = noon, pool = 'premium' as Pool, account = accountId(1), plan = limits, calendar: asked = calendar } = {},
 ) {
   const { pools, packs } = await store.ledger.balance({
     account,
     at,
-    periods: calendar.at(at),
+    periods: asked.at(at),
     limits: { fast: plan, premium: plan },
   })
   const mine = pools.filter((balance) => balance.pool === pool)
@@ -383,6 +383,77 @@ export function storeContract(t: Test, openStore: (t: Test) => Promise<Store>): 
     await holdOf(store, { at: midnight + 10 })
     t.equal((await store.ledger.reserve(orderOf({ at: midnight - 5 }))).kind, 'busy')
     t.same((await balanceOf(store, { at: midnight - 10 })).reserved, [1000, 1200, 1200])
+  })
+
+  promise(
+    'another time zone grants nothing anew: what runs goes on to its end, then the new calendar is followed',
+    async (t, store) => {
+      const hold = await holdOf(store, { want: 600 })
+      await store.ledger.settle(endOf(hold.id, 600))
+      const midnight = Date.UTC(2026, 4, 14)
+      // In the evening of UTC it is already tomorrow in the first, and in the morning of the next day still today in the second.
+      for (const [zone, nextDayEnds] of [
+        ['Asia/Shanghai', Date.UTC(2026, 4, 14, 16)],
+        ['America/Los_Angeles', Date.UTC(2026, 4, 15, 7)],
+      ] as const) {
+        const there = calendarOf(zone)
+        for (const at of [noon + 1, midnight - 1]) {
+          t.match(await balanceOf(store, { at, calendar: there }), { used: [600, 600, 600], remaining: [400, 2400, 7400] }, zone)
+          t.equal((await balanceOf(store, { at, calendar: there })).resetsAt[0], midnight, zone)
+          t.equal((await store.ledger.reserve(orderOf({ at, periods: there.at(at), want: 500, floor: 401 }))).kind, 'empty', zone)
+        }
+        const account = await addAccount(store, zone === 'Asia/Shanghai' ? 2 : 3)
+        await holdOf(store, { account, want: 600 })
+        const next = await holdOf(store, { account, at: midnight, periods: there.at(midnight), want: 900 })
+        t.equal(next.credits, 900, 'a new day when the old one is over')
+        for (const at of [midnight, nextDayEnds - 1]) {
+          const balance = await balanceOf(store, { account, at, calendar: there })
+          t.match(balance, { reserved: [900, 1500, 1500] }, zone)
+          t.equal(balance.resetsAt[0], nextDayEnds, 'which ends as days end there')
+        }
+        const following = await balanceOf(store, { account, at: nextDayEnds, calendar: there })
+        t.match(following, { reserved: [0, 1500, 1500], resetsAt: [there.at(nextDayEnds).day.end] })
+      }
+    },
+  )
+
+  promise(
+    'a month that ends while the new zone is still in it is followed by a whole one, not by its last hours',
+    async (t, store) => {
+      const there = calendarOf('America/Los_Angeles')
+      await holdOf(store)
+      const june = Date.UTC(2026, 5, 1)
+      await holdOf(store, { at: june, periods: there.at(june), want: 30 })
+      for (const at of [june, Date.UTC(2026, 5, 1, 7), Date.UTC(2026, 6, 1, 7) - 1]) {
+        const balance = await balanceOf(store, { at, calendar: there })
+        t.match([balance.reserved[2], balance.resetsAt[2]], [30, Date.UTC(2026, 6, 1, 7)], new Date(at).toISOString())
+      }
+    },
+  )
+
+  promise('used days tell each day that is over, the last one as soon as it is, and the one at hand', async (t, store) => {
+    const use = async (at: number, credits: number): Promise<void> => {
+      await store.ledger.settle(endOf((await holdOf(store, { at })).id, credits, at))
+    }
+    await use(noon, 30)
+    await use(noon + day, 40)
+    const since = async (instant: number) =>
+      (await store.days.since(accountId(1), instant)).map(({ period, pool, used }) => [
+        new Date(period.start).getUTCDate(),
+        pool,
+        used,
+      ])
+    t.same(await since(noon - 2 * day), [
+      [13, 'premium', 30],
+      [14, 'premium', 40],
+    ])
+    t.same(await since(noon + day), [[14, 'premium', 40]])
+    await use(noon + 3 * day, 5)
+    t.same(await since(noon + day), [
+      [14, 'premium', 40],
+      [16, 'premium', 5],
+    ])
+    t.same(await store.days.since(accountId(2), 0), [])
   })
 
   promise('a plan change keeps what was used', async (t, store) => {

@@ -4,6 +4,8 @@ import { type PoolLimits, type Window, windows } from '../../src/membership/plan
 import type { Pool } from '../../src/membership/product.ts'
 
 export interface ModelBucket {
+  readonly start: number
+  readonly end: number
   granted: number
   reserved: number
   /** Settled without debt. */
@@ -40,20 +42,35 @@ export interface ModelOrder {
 }
 
 export class ModelAccount {
-  readonly #buckets = new Map<string, ModelBucket>()
+  /** All there ever were, by pool and window; the one used last comes first. */
+  readonly #buckets = new Map<string, readonly ModelBucket[]>()
   readonly packs: ModelPack[] = []
 
-  bucket(pool: Pool, window: Window, start: number): ModelBucket {
-    const key = `${pool} ${window} ${start}`
-    const bucket = this.#buckets.get(key) ?? { granted: 0, reserved: 0, covered: 0, debt: 0 }
-    this.#buckets.set(key, bucket)
+  /** The bucket of an instant as it is, or as it would be opened. */
+  bucket(pool: Pool, window: Window, at: number, periods: Periods): ModelBucket {
+    const { start, end, nextEnd } = periods[window]
+    const known = (this.#buckets.get(`${pool} ${window}`) ?? []).filter((bucket) => bucket.start <= at)
+    const latest = known.toSorted((one, other) => other.start - one.start)[0]
+    const running = [...known.slice(0, 1), ...(latest === undefined ? [] : [latest])].find((bucket) => at < bucket.end)
+    if (running !== undefined) return running
+    const fresh = { granted: 0, reserved: 0, covered: 0, debt: 0 }
+    if (latest === undefined || latest.end <= start) return { ...fresh, start, end }
+    // The zone was changed, and the calendar is in a period that the last one has covered in part: it counts as whichever it is more of.
+    const covered = (latest.end - start) / (end - start)
+    return { ...fresh, start: latest.end, end: covered > 0.5 ? nextEnd : end }
+  }
+
+  #open(pool: Pool, window: Window, at: number, periods: Periods): ModelBucket {
+    const bucket = this.bucket(pool, window, at, periods)
+    const known = this.#buckets.get(`${pool} ${window}`) ?? []
+    this.#buckets.set(`${pool} ${window}`, [bucket, ...known.filter((other) => other !== bucket)])
     return bucket
   }
 
   /** Nothing where there is no room. */
   reserve({ pool, at, periods, limits, want, floor, until }: ModelOrder): ModelHold | undefined {
     const buckets = windows.map((window) => {
-      const bucket = this.bucket(pool, window, periods[window].start)
+      const bucket = this.#open(pool, window, at, periods)
       bucket.granted = Math.max(limits[window], bucket.reserved + bucket.covered)
       return bucket
     })

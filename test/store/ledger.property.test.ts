@@ -6,7 +6,7 @@ import { copyFileSync, existsSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import * as fc from 'fast-check'
 import t, { type Test } from 'tap'
-import { calendarOf } from '../../src/membership/period.ts'
+import { type Calendar, calendarOf } from '../../src/membership/period.ts'
 import { type PoolLimits, windows } from '../../src/membership/plan.ts'
 import type { Pool } from '../../src/membership/product.ts'
 import type { SqliteStore } from '../../src/store/sqlite/open.ts'
@@ -16,7 +16,8 @@ import { folderOf, openAt } from './sqlite/support.ts'
 
 const numRuns = Number(process.env['LEDGER_RUNS'] ?? 60)
 const seed = Number(process.env['LEDGER_SEED'] ?? Date.now() % 2 ** 31)
-const calendar = calendarOf('UTC')
+const calendars = ['UTC', 'Asia/Shanghai', 'America/Los_Angeles', 'Asia/Kathmandu'].map(calendarOf)
+const [calendar] = calendars as [Calendar]
 const pools = ['fast', 'premium'] as const satisfies readonly Pool[]
 
 t.setTimeout(115_000)
@@ -65,6 +66,7 @@ class Member {
   readonly model = new ModelAccount()
   readonly holds = new Map<number, ModelHold>()
   now = noon
+  calendar = calendar
   limits: PoolLimits = { day: 500, week: 1500, month: 4000 }
   packs = 0
 
@@ -81,7 +83,7 @@ class Member {
   /** Submits at once, compares when the answer comes: the model moves in the order of submission, as the ledger promises to. */
   async reserve(pool: Pool, want: number, floor: number, holdForMs: number): Promise<void> {
     const at = this.now
-    const order = { pool, at, periods: calendar.at(at), limits: this.limits, want, floor, until: at + holdForMs }
+    const order = { pool, at, periods: this.calendar.at(at), limits: this.limits, want, floor, until: at + holdForMs }
     const expected = this.model.reserve(order)
     const answer = await this.world.store.ledger.reserve(orderOf({ ...order, account: this.account }))
     if (expected === undefined) {
@@ -140,7 +142,7 @@ class Member {
 
   /** What the member would see, now and in the periods passed through, is what the model says. */
   async check(): Promise<void> {
-    const periods = calendar.at(this.now)
+    const periods = this.calendar.at(this.now)
     const { limits } = this
     const balance = await this.world.store.ledger.balance({
       account: this.account,
@@ -150,7 +152,7 @@ class Member {
     })
     const expected = pools.flatMap((pool) =>
       windows.map((window) => {
-        const { reserved, covered, debt } = this.model.bucket(pool, window, periods[window].start)
+        const { reserved, covered, debt, end } = this.model.bucket(pool, window, this.now, periods)
         const remaining = Math.max(0, limits[window] - reserved - covered)
         return {
           pool,
@@ -160,7 +162,7 @@ class Member {
           reserved,
           remaining,
           debt,
-          resetsAt: periods[window].end,
+          resetsAt: end,
         }
       }),
     )
@@ -223,6 +225,14 @@ const anyCommand = fc.oneof(
     arbitrary: fc.oneof(fc.integer({ min: -hour, max: 20 * hour }), fc.integer({ min: 0, max: 40 * 24 * hour })).map((by) =>
       command(`time moves by ${by}`, async (member) => {
         member.now += by
+      }),
+    ),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.nat(calendars.length - 1).map((index) =>
+      command(`time zone #${index}`, async (member) => {
+        member.calendar = calendars[index] ?? calendar
       }),
     ),
   },

@@ -1,4 +1,5 @@
 /** `/account`: the plan, its pools, usage, boosts; password and the way out. What changes by itself is filled in by `account.js`. */
+import { planFor } from '../../membership/plan.ts'
 import { html } from '../html.ts'
 import type { Html } from '../html.ts'
 import { fill, memberOf } from '../page.ts'
@@ -7,7 +8,7 @@ import type { Scene, View } from '../page.ts'
 export function accountView(scene: Scene): View {
   const { t, services } = scene
   const viewer = memberOf(scene)
-  const plan = services.config.plans[viewer.plan]
+  const plan = planFor(services.config, viewer.plan)
   return {
     title: t.account.title,
     main: html`<div class="shell dashboard">
@@ -18,7 +19,7 @@ export function accountView(scene: Scene): View {
         </div>
         <p class="plan-now">
           <span class="sub">${t.account.plan}</span>
-          <strong data-plan>${plan?.name ?? viewer.plan}</strong>
+          <strong data-plan>${plan.name}</strong>
           <a class="button quiet small" href="/#plans">${t.account.change}</a>
         </p>
       </header>

@@ -1,5 +1,6 @@
 /** `/chat`: a real chat over `/v1` with the cookie. The list of models is the plan's. */
 import { catalogue } from '../../errors.ts'
+import { planFor } from '../../membership/plan.ts'
 import { poolOf } from '../../membership/product.ts'
 import { html } from '../html.ts'
 import { memberOf } from '../page.ts'
@@ -8,8 +9,7 @@ import type { Scene, View } from '../page.ts'
 export function chatView(scene: Scene): View {
   const { t, services } = scene
   const viewer = memberOf(scene)
-  const plan = services.config.plans[viewer.plan]
-  const models = plan === undefined ? [] : services.products.availableTo(plan, services.clock.now())
+  const models = services.products.availableTo(planFor(services.config, viewer.plan), services.clock.now())
   const group = (label: string, tier: 'light' | 'flagship') => {
     const own = models.filter((model) => model.tier === tier)
     return (

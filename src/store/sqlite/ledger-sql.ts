@@ -31,9 +31,9 @@ export function prepareLedgerSql(db: Connection) {
       insert into bucket (account, pool, "window", id, starts_at, ends_at, granted, reserved, settled, debt)
       values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`),
     takeOut: all('delete from bucket where account = ? and id = ?'),
-    bucketOfPeriod: all<number[]>(`
+    lastBucket: all<number[]>(`
       select id, starts_at, ends_at, granted, reserved, settled, debt from bucket
-      where account = ? and pool = ? and "window" = ? and starts_at = ?`).raw(),
+      where account = ? and pool = ? and "window" = ? and starts_at <= ? order by starts_at desc limit 1`).raw(),
     bucket: all<number[]>(`
       select id, starts_at, ends_at, granted, reserved, settled, debt from bucket
       where account = ? and id = ?`).raw(),

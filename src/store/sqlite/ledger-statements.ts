@@ -2,6 +2,7 @@
  * The ledger's operations on the writer's connection, each called inside a transaction. What can be refused is refused before anything is
  * written; after that only a broken promise or a broken disk can throw, and then the transaction is undone.
  */
+import { type CalendarPeriod, periodAt } from '../../membership/period.ts'
 import { type Window, windows } from '../../membership/plan.ts'
 import { entryHash, heldHash, turnHash } from '../chain.ts'
 import type { EntryKind } from '../schema.ts'
@@ -100,8 +101,8 @@ export class LedgerStatements {
   }
 
   #reserve(op: ReserveOp): ReserveResult {
-    const [, dayStart, dayEnd, weekStart, weekEnd, monthStart, monthEnd, dayLimit, weekLimit, monthLimit, ...rest] = op
-    const [want, floor, until, ...asked] = rest
+    const [, dayStart, dayEnd, dayNextEnd, weekStart, weekEnd, weekNextEnd, monthStart, monthEnd, monthNextEnd, ...rest] = op
+    const [dayLimit, weekLimit, monthLimit, want, floor, until, ...asked] = rest
     const [, account, , pool, at, , , , key, bodyHash] = asked
     if (key !== null) {
       const earlier = this.#sql.byKey.get(account, key)
@@ -109,9 +110,9 @@ export class LedgerStatements {
     }
 
     const purse = this.#purses.open(account, pool)
-    const day = this.#turnTo(purse, 'day', dayStart, dayEnd, dayLimit, at)
-    const week = this.#turnTo(purse, 'week', weekStart, weekEnd, weekLimit, at)
-    const month = this.#turnTo(purse, 'month', monthStart, monthEnd, monthLimit, at)
+    const day = this.#turnTo(purse, 'day', { start: dayStart, end: dayEnd, nextEnd: dayNextEnd }, dayLimit, at)
+    const week = this.#turnTo(purse, 'week', { start: weekStart, end: weekEnd, nextEnd: weekNextEnd }, weekLimit, at)
+    const month = this.#turnTo(purse, 'month', { start: monthStart, end: monthEnd, nextEnd: monthNextEnd }, monthLimit, at)
     const buckets = [day, week, month]
     const fromPlan = Math.min(want, day.room, week.room, month.room)
     const packs = fromPlan < want ? this.#sql.openPacks.all(account, pool, at) : []
@@ -258,9 +259,10 @@ export class LedgerStatements {
   }
 
   /** The purse's bucket of one window, turned to the period at hand and to what the plan now includes. */
-  #turnTo(purse: Purse, window: Window, start: number, end: number, limit: number, at: number): Bucket {
+  #turnTo(purse: Purse, window: Window, calendar: CalendarPeriod, limit: number, at: number): Bucket {
     const bucket = bucketIn(purse, window)
-    if (bucket.get('startsAt') !== start || bucket.get('id') === 0) this.#change(purse, bucket, window, start, end, limit, at)
+    const runs = bucket.get('id') !== 0 && bucket.get('startsAt') <= at && at < bucket.get('endsAt')
+    if (!runs) this.#change(purse, bucket, window, calendar, limit, at)
     // A plan change keeps what was used: a smaller plan grants at least what is gone already.
     const granted = Math.max(limit, bucket.get('reserved') + bucket.covered)
     if (granted !== bucket.get('granted')) {
@@ -271,19 +273,21 @@ export class LedgerStatements {
   }
 
   /** Puts the bucket at hand away, and in its place the one of another period: a new one, or after a step back in time one put away. */
-  #change(purse: Purse, bucket: Bucket, window: Window, start: number, end: number, limit: number, at: number): void {
+  #change(purse: Purse, bucket: Bucket, window: Window, calendar: CalendarPeriod, limit: number, at: number): void {
     purse.changed = true
     if (bucket.get('id') !== 0) this.#sql.putAway.run(purse.account, purse.pool, window, ...bucket.figures())
-    const earlier = this.#sql.bucketOfPeriod.get(purse.account, purse.pool, window, start)
-    if (earlier === undefined) {
-      // A bucket is numbered by the entry that opens it.
-      const id = purse.seq + 1
-      this.#enter(purse, 'open', at, [id, purse.pool, window, start, end, limit])
-      bucket.become([id, start, end, limit, 0, 0, 0])
+    const last = this.#sql.lastBucket.get(purse.account, purse.pool, window, at)
+    if (last !== undefined) bucket.become(last)
+    const opened = last === undefined ? undefined : { start: bucket.get('startsAt'), end: bucket.get('endsAt') }
+    const period = periodAt(at, opened, calendar)
+    if (period === opened) {
+      this.#sql.takeOut.run(purse.account, bucket.get('id'))
       return
     }
-    bucket.become(earlier)
-    this.#sql.takeOut.run(purse.account, bucket.get('id'))
+    // A bucket is numbered by the entry that opens it.
+    const id = purse.seq + 1
+    this.#enter(purse, 'open', at, [id, purse.pool, window, period.start, period.end, limit])
+    bucket.become([id, period.start, period.end, limit, 0, 0, 0])
   }
 
   /** The three buckets a turn was held from, wherever they are by now. */

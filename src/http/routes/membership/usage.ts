@@ -1,7 +1,9 @@
 /** `GET usage`: pools, boosts, the last turns, and the last thirty days. */
 import type { Router } from '@koa/router'
-import type { Balance } from '../../../membership/ledger.ts'
 import { maskEmail } from '../../../membership/audit.ts'
+import type { Period } from '../../../membership/period.ts'
+import { planFor } from '../../../membership/plan.ts'
+import type { Pool } from '../../../membership/product.ts'
 import { toUsageBoosts, toUsagePools, toUsageTurn } from '../../../membership/usage.ts'
 import type { UsedDay } from '../../../membership/usage.ts'
 import type { Services } from '../../../services.ts'
@@ -19,18 +21,19 @@ export function usageRoutes(router: Router, { services }: House): void {
 
   mount(router, 'get', '/usage', async (ctx) => {
     const { account } = await requireSession(ctx, services)
+    const plan = planFor(config, account.plan)
     const balance = await balanceOf(account, services)
     const turns = await ledger.turns({ account: account.id, limit: turnsShown })
     const days = lastDays(services)
-    const past = await store.days.before(account.id, days[0] ?? 0, days.at(-1) ?? 0)
+    const used = await store.days.since(account.id, days[0] ?? 0)
     return {
-      account: { id: account.id, email_masked: maskEmail(account.email), plan: account.plan },
-      plan: account.plan,
-      plan_name: config.plans[account.plan]?.name ?? account.plan,
+      account: { id: account.id, email_masked: maskEmail(account.email), plan: plan.id },
+      plan: plan.id,
+      plan_name: plan.name,
       pools: toUsagePools(balance),
       boosts: toUsageBoosts(balance),
       turns: turns.map((turn) => ({ ...toUsageTurn(turn), account: undefined })),
-      days: days.map((startsAt) => toDayRecord(startsAt, past, balance, services)),
+      days: days.map((startsAt) => toDayRecord(startsAt, used, services)),
     }
   })
 }
@@ -44,16 +47,19 @@ function lastDays({ calendar, clock }: Pick<Services, 'calendar' | 'clock'>): nu
 
 function toDayRecord(
   startsAt: number,
-  past: readonly UsedDay[],
-  { pools }: Balance,
+  days: readonly UsedDay[],
   { calendar, clock, config }: Pick<Services, 'calendar' | 'clock' | 'config'>,
 ): Record<string, unknown> {
-  const isToday = calendar.at(clock.now()).day.start === startsAt
-  const used = (pool: 'fast' | 'premium'): number =>
-    isToday
-      ? (pools.find((balance) => balance.pool === pool && balance.window === 'day')?.used ?? 0)
-      : (past.find((day) => day.pool === pool && day.startsAt === startsAt)?.used ?? 0)
+  const { day } = calendar.at(startsAt)
+  const now = clock.now()
+  // A day that was opened in another time zone is shown where the middle of it is; one that has just begun is today's.
+  const isIn = ({ start, end }: Period): boolean => {
+    const middle = Math.min((start + end) / 2, now)
+    return day.start <= middle && middle < day.end
+  }
+  const used = (pool: Pool): number =>
+    days.reduce((sum, one) => (one.pool === pool && isIn(one.period) ? sum + one.used : sum), 0)
   // `en-CA` writes a date as ISO does.
-  const day = new Intl.DateTimeFormat('en-CA', { timeZone: config.timeZone }).format(startsAt)
-  return { day, fast: used('fast'), premium: used('premium') }
+  const date = new Intl.DateTimeFormat('en-CA', { timeZone: config.timeZone }).format(startsAt)
+  return { day: date, fast: used('fast'), premium: used('premium') }
 }

@@ -9,7 +9,7 @@ export const rateLimit = definePlugin({
   onRequest(x, { limits, clock }) {
     const { account, plan } = x.caller
     if (x.within === undefined) {
-      const decision = limits.byAccount.take(account.id, plan.rpm, clock.now())
+      const decision = limits.byAccount.take(account.id, plan.rpm, clock.ticks())
       Object.assign(x.headers, rateHeaders('rpm', decision))
       if (!decision.allowed) {
         const seconds = decision.retryAfterMs / 1000

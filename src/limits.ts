@@ -1,5 +1,5 @@
 /**
- * Request limits in constant memory a subject: GCRA (the generic cell rate algorithm), one number each, and a count of turns that run.
+ * Request limits in constant memory a subject: GCRA (the generic cell rate algorithm), two numbers each, and a count of turns that run.
  * Per process; counters that must survive a restart (sign-in, codes) live in the store instead.
  */
 
@@ -18,43 +18,60 @@ export interface RateDecision {
 const minuteMs = 60_000
 const sweepEveryMs = 30_000
 
-/** GCRA with a burst of one minute's worth: a member may spend the minute at once and then waits for it to refill evenly. */
+/** What one request costs, in the unit in which everything is counted: a limit of `n` a minute pays `n` of them back each millisecond. */
+const requestUnits = minuteMs
+
+/** What a subject has used and not had back, at the millisecond at which it was last looked at. */
+interface Used {
+  units: number
+  at: number
+}
+
+/**
+ * GCRA with a burst of one minute's worth: a member may spend the minute at once and then waits for it to refill evenly.
+ *
+ * Whole numbers only: with one request as 60 000 units every limit refills by a whole number of them each millisecond, so that no limit
+ * admits one too few for a rounding error. What is kept does not depend on the limit, which may be another one at the next request.
+ */
 export class RateLimiter {
-  /** The theoretical arrival time of each subject: when all that it has used will have been refilled. */
-  readonly #arrival = new Map<string, number>()
+  readonly #used = new Map<string, Used>()
   #sweptAt = 0
 
-  take(subject: string, perMinute: number, now: number): RateDecision {
+  /** @param ticks of the clock that never goes back: by the other one a step back would give a whole new minute */
+  take(subject: string, perMinute: number, ticks: number): RateDecision {
+    const now = Math.floor(ticks)
     this.#sweep(now)
-    const interval = minuteMs / perMinute
-    const known = this.#arrival.get(subject) ?? 0
-    // Nobody can be ahead by more than a minute's worth; who seems to be was seen before the clock was set back.
-    const arrival = known > now + minuteMs ? now : Math.max(known, now)
-    const next = arrival + interval
-    const over = next - now - minuteMs
-    // A whole interval's rounding error must not cost a member a request.
-    if (over > 1e-6) {
-      return { allowed: false, limit: perMinute, remaining: 0, resetMs: arrival - now, retryAfterMs: over }
+    const known = this.#used.get(subject)
+    const burst = perMinute * requestUnits
+    const left = known === undefined ? 0 : known.units - (now - known.at) * perMinute
+    // Never more than the minute: who has just got a smaller limit waits for that one, not for the one before.
+    const before = Math.min(Math.max(0, left), burst)
+    const after = before + requestUnits
+    const allowed = after <= burst
+    const units = allowed ? after : before
+    if (known === undefined) this.#used.set(subject, { units, at: now })
+    else {
+      known.units = units
+      known.at = now
     }
-    this.#arrival.set(subject, next)
     return {
-      allowed: true,
+      allowed,
       limit: perMinute,
-      remaining: Math.floor((minuteMs - (next - now)) / interval + 1e-6),
-      resetMs: next - now,
-      retryAfterMs: 0,
+      remaining: allowed ? Math.floor((burst - after) / requestUnits) : 0,
+      resetMs: Math.ceil(units / perMinute),
+      retryAfterMs: allowed ? 0 : Math.ceil((after - burst) / perMinute),
     }
   }
 
   get size(): number {
-    return this.#arrival.size
+    return this.#used.size
   }
 
-  /** Subjects whose minute is whole again need no memory. */
+  /** Subjects whose minute is whole again need no memory; after a minute every one is. */
   #sweep(now: number): void {
-    if (now - this.#sweptAt < sweepEveryMs && now >= this.#sweptAt) return
+    if (now - this.#sweptAt < sweepEveryMs) return
     this.#sweptAt = now
-    for (const [subject, arrival] of this.#arrival) if (arrival <= now) this.#arrival.delete(subject)
+    for (const [subject, { at }] of this.#used) if (now - at >= minuteMs) this.#used.delete(subject)
   }
 }
 

@@ -51,13 +51,46 @@ t.test('a refusal costs nothing: asking again does not put the end off', async (
   t.ok(limiter.take('a', 1, 60_000).allowed)
 })
 
-t.test('who has not asked for a while needs no memory; a clock that goes back harms nobody', async (t) => {
+t.test('who has not asked for a while needs no memory', async (t) => {
   const limiter = new RateLimiter()
   for (let i = 0; i < 10_000; i++) limiter.take(`address-${i}`, 300, 0)
   t.equal(limiter.size, 10_000)
   limiter.take('later', 300, 120_000)
   t.equal(limiter.size, 1)
-  t.ok(limiter.take('later', 300, 0).allowed)
+})
+
+t.test('every limit admits exactly itself at once, and exactly itself a minute after, at any fraction of a tick', async (t) => {
+  const wrong: string[] = []
+  for (let perMinute = 1; perMinute <= 1_000; perMinute++) {
+    const limiter = new RateLimiter()
+    // Clocks have fractions; a start that is no whole millisecond must not cost anybody a request.
+    for (const at of [1_234.567_8, 61_234.567_8]) {
+      let admitted = 0
+      while (admitted <= perMinute && limiter.take('a', perMinute, at).allowed) admitted++
+      if (admitted !== perMinute) wrong.push(`${perMinute}: ${admitted} at ${at}`)
+    }
+  }
+  t.same(wrong, [])
+})
+
+t.test('who waits as long as he is told gets in, and a moment before he does not', async (t) => {
+  for (const perMinute of [1, 7, 11, 59, 60, 61, 300, 997]) {
+    const limiter = new RateLimiter()
+    for (let i = 0; i < perMinute; i++) limiter.take('a', perMinute, 500)
+    const { retryAfterMs } = limiter.take('a', perMinute, 500)
+    t.notOk(limiter.take('a', perMinute, 500 + retryAfterMs - 1).allowed, `${perMinute} a minute: too early`)
+    t.ok(limiter.take('a', perMinute, 500 + retryAfterMs).allowed, `${perMinute} a minute: in time`)
+  }
+})
+
+t.test('another plan counts what was used under the one before', async (t) => {
+  const limiter = new RateLimiter()
+  for (let i = 0; i < 10; i++) limiter.take('a', 10, 0)
+  t.notOk(limiter.take('a', 10, 0).allowed)
+  t.equal(limiter.take('a', 60, 0).remaining, 49, 'ten of sixty are used')
+  const smaller = limiter.take('a', 5, 0)
+  t.notOk(smaller.allowed)
+  t.equal(smaller.resetMs, 60_000, 'never more than a minute')
 })
 
 t.test('turns at once are counted down to nothing', async (t) => {

@@ -130,7 +130,7 @@ function isProbe(path: string): boolean {
 }
 
 function limitAddress(address: string, { limits, clock, config }: Services): void {
-  const decision = limits.byAddress.take(addressPrefix(address), config.limits.addressRpm, clock.now())
+  const decision = limits.byAddress.take(addressPrefix(address), config.limits.addressRpm, clock.ticks())
   if (decision.allowed) return
   const seconds = decision.retryAfterMs / 1000
   throw new GatewayError('rate_limited', {

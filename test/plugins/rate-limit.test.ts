@@ -45,6 +45,19 @@ t.test('a minute of requests may be spent at once, then they come back evenly', 
   t.doesNotThrow(take)
 })
 
+t.test('a step of the wall clock, back or forth, gives nothing', async (t) => {
+  const { services } = fewServices({ limits: createLimits() })
+  let wall = services.clock.now()
+  const stepping = { ...services, clock: { now: () => wall, ticks: () => 0 } }
+  const take = () => rateLimit.onRequest?.(asking('query', { rpm: 2, concurrency: 1 }), stepping)
+  take()
+  take()
+  for (const step of [-1, 120_000, -3_600_000]) {
+    wall += step
+    t.equal(refused(take).code, 'rate_limited', `${step} ms`)
+  }
+})
+
 t.test('a wait that SDKs would not keep is one they are told not to try', async (t) => {
   const { services } = fewServices({ limits: createLimits() })
   const take = () => rateLimit.onRequest?.(asking('query', { rpm: 1, concurrency: 1 }), services)

@@ -18,4 +18,5 @@ export default defineGateway({
     },
   },
   limits: { addressRpm: 1_000_000_000 },
+  metrics: { token: 'bench' },
 })

@@ -81,7 +81,7 @@ try {
       )
     }
   }
-  const metrics = await (await fetch(`${gateway.url}/metrics`)).text()
+  const metrics = await (await fetch(`${gateway.url}/metrics`, { headers: { authorization: 'Bearer bench' } })).text()
   const value = (name: string): number => Number(new RegExp(`^${name} (\\S+)`, 'm').exec(metrics)?.[1] ?? 0)
   const operations = value('svc_ledger_operations_total')
   process.stdout.write(

@@ -1,10 +1,9 @@
 /** What single fields of a configuration cannot tell: names that point nowhere, and limits that could never take effect. */
 import { isIP } from 'node:net'
-import type { BlockList } from 'node:net'
 import type { GatewayConfig } from './config-shape.ts'
 import { orderFaults } from './exchange/order.ts'
 import { judgeAddress } from './membership/mail-address.ts'
-import { networks } from './networks.ts'
+import { coversInternet, networks, privateNetworks } from './networks.ts'
 
 /** One sentence for each fault; none when it can work. */
 export function crossFaults(config: GatewayConfig): string[] {
@@ -99,6 +98,12 @@ function limitFaults({ listen, metrics, timeouts, search }: GatewayConfig): stri
     for (const entry of list)
       if (!isNetwork(entry)) faults.push(`${place}: '${entry}' is neither an address nor a CIDR such as 10.0.0.0/8.`)
   }
+  if (coversInternet(networks(listen.trustedProxies.filter(isNetwork))))
+    faults.push(
+      'listen.trustedProxies covers the whole Internet, so that anybody could choose the address he is counted by; name only the addresses of your own proxies.',
+    )
+  if (metrics.port === null && metrics.allow.length > 0)
+    faults.push('metrics.allow could never take effect: it is for the listener that metrics.port opens, and there is none.')
   for (const name of ['connectMs', 'firstByteMs', 'idleMs'] as const) {
     if (timeouts[name] > timeouts.totalMs) faults.push(`timeouts.${name} is above totalMs and could never take effect.`)
   }
@@ -141,18 +146,4 @@ function isPrivateHost(hostname: string): boolean {
   const family = isIP(bare)
   if (family === 0) return !bare.includes('.') || /\.(local|internal|lan|home|localhost)$/.test(bare)
   return privateNetworks().check(bare, family === 6 ? 'ipv6' : 'ipv4')
-}
-
-function privateNetworks(): BlockList {
-  return networks([
-    '127.0.0.0/8',
-    '10.0.0.0/8',
-    '172.16.0.0/12',
-    '192.168.0.0/16',
-    '169.254.0.0/16',
-    '100.64.0.0/10',
-    '::1',
-    'fc00::/7',
-    'fe80::/10',
-  ])
 }

@@ -242,8 +242,13 @@ export const shape = z.strictObject({
     .prefault({}),
   metrics: z
     .strictObject({
-      /** Networks that may read `/metrics`; loopback always may. */
+      /** A listener of its own for `/metrics`; null: there is none. 0 is any free port. */
+      port: z.int().min(0).max(65_535).nullable().default(null),
+      /** Where that listener is reached; another than loopback needs `allow`. */
+      host: host.default('127.0.0.1'),
+      /** Networks that may read there besides loopback, by the address that connects: no header is believed. */
       allow: z.array(z.string()).default([]),
+      /** With it as Bearer `/metrics` may be read from anywhere, also on the public listener, which has none without. */
       token: secret.nullable().default(null),
     })
     .prefault({}),

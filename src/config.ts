@@ -41,7 +41,7 @@ class Environment {
     return this.text(name)
   }
 
-  integer(name: string, fallback: number): number {
+  integer<Fallback extends number | null>(name: string, fallback: Fallback): number | Fallback {
     const value = this.text(name)
     if (value === null) return fallback
     if (!/^\d{1,9}$/.test(value)) throw new ConfigError(`${name} must be a whole number, not '${value}'.`)

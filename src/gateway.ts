@@ -18,6 +18,7 @@ import { GatewayError } from './errors.ts'
 import { Chain } from './exchange/run.ts'
 import { createApp } from './http/app.ts'
 import { listen } from './http/listen.ts'
+import { listenForMetrics } from './http/metrics-listener.ts'
 import type { Listener } from './http/listen.ts'
 import { ImageStore } from './images/image-store.ts'
 import { createIds } from './ids.ts'
@@ -54,6 +55,8 @@ export interface Gateway {
   readonly services: Services
   /** Where it listens, as in `http://127.0.0.1:8787`. */
   readonly url: string
+  /** Where the metrics have a listener of their own. */
+  readonly metricsUrl: string | null
   readonly demo: DemoUpstream | null
   readonly forwarder: Forwarder
   /** Not ready any more; running turns finish, within the drain time; the rest end with an error and a refund. */
@@ -145,6 +148,7 @@ export async function openGateway(options: GatewayOptions): Promise<Gateway> {
   const calls = new Calls(services, forwarder)
   let ready = true
   const app = createApp({ services, chain: new Chain(config.plugins), calls, ready: () => ready })
+  const metrics = await listenForMetrics(config.metrics, observe)
   const listener = await listen(app, config)
   origins.site = config.listen.siteUrl ?? listener.url
   origins.base = config.listen.baseUrl ?? config.listen.siteUrl ?? listener.url
@@ -154,6 +158,7 @@ export async function openGateway(options: GatewayOptions): Promise<Gateway> {
   return {
     services,
     url: listener.url,
+    metricsUrl: metrics?.url ?? null,
     demo,
     forwarder,
     async close({ drainMs = config.timeouts.drainMs } = {}) {
@@ -167,6 +172,7 @@ export async function openGateway(options: GatewayOptions): Promise<Gateway> {
       await upstreams.close()
       await demo?.close()
       await store.close()
+      await metrics?.close()
       observe.close()
     },
   }

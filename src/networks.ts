@@ -1,6 +1,31 @@
 /** Lists of networks, to look addresses up in. */
 import { BlockList, isIP } from 'node:net'
 
+/** Loopback, private ranges, and what providers use inside their networks: no peer on the Internet has such an address. */
+export function privateNetworks(): BlockList {
+  return networks([
+    '127.0.0.0/8',
+    '10.0.0.0/8',
+    '172.16.0.0/12',
+    '192.168.0.0/16',
+    '169.254.0.0/16',
+    '100.64.0.0/10',
+    '::1',
+    'fc00::/7',
+    'fe80::/10',
+  ])
+}
+
+/**
+ * Whether a list names half of the Internet or more, in whatever pieces. It is looked up for addresses that stand at even distances all
+ * over it: nobody's own machines are at eight of those sixteen, or at four of those eight.
+ */
+export function coversInternet(list: BlockList): boolean {
+  const v4 = Array.from({ length: 16 }, (_, i) => list.check(`${i * 16 + 7}.9.9.9`, 'ipv4'))
+  const v6 = Array.from({ length: 8 }, (_, i) => list.check(`${(0x2000 + i * 0x400 + 1).toString(16)}::9`, 'ipv6'))
+  return [v4, v6].some((found) => found.filter(Boolean).length >= found.length / 2)
+}
+
 /** `entries` are addresses and CIDRs that have been checked. */
 export function networks(entries: readonly string[]): BlockList {
   const list = new BlockList()

@@ -145,6 +145,11 @@ const broken: readonly [string, Record<string, unknown>, RegExp][] = [
     /there is no plan 'gold'/,
   ],
   ['an empty metrics token', { metrics: { token: '' } }, /metrics\.token: is empty/],
+  [
+    'a scraper for a listener that is not there',
+    { metrics: { allow: ['10.0.0.0/8'] } },
+    /metrics\.allow could never take effect/,
+  ],
   ['a scraper that is no network', { metrics: { allow: ['prometheus'] } }, /metrics\.allow: 'prometheus' is neither/],
   ['plugins in the wrong order', { plugins: [...plugins].toReversed() }, /list '[a-z-]+' before it/],
   ['a plugin listed twice', { plugins: [...plugins, plugins[0]] }, /listed twice/],
@@ -280,4 +285,24 @@ t.test('networks hold what they say', async (t) => {
       list.check('::1', 'ipv6'),
   )
   t.notOk(list.check('11.0.0.1', 'ipv4') || list.check('192.0.2.2', 'ipv4') || list.check('2001:db8::1', 'ipv6'))
+})
+
+t.test('proxies that are half of the Internet, in whatever pieces, are refused', async (t) => {
+  const listening = (trustedProxies: string[]) => checkConfig({ ...base, listen: { ...base.listen, trustedProxies } })
+  for (const everybody of [
+    ['0.0.0.0/0'],
+    ['::/0'],
+    ['0.0.0.0/1'],
+    ['0.0.0.0/2', '64.0.0.0/2', '128.0.0.0/2'],
+    ['::ffff:0:0/96'],
+    ['2000::/3'],
+    ['10.0.0.0/8', '0.0.0.0/0'],
+  ])
+    t.throws(() => listening(everybody), { message: /listen\.trustedProxies covers the whole Internet/ }, everybody.join())
+  for (const ours of [
+    ['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', '127.0.0.1', '::1', 'fc00::/7'],
+    ['240.0.0.0/4'],
+    ['2400:cb00::/32'],
+  ])
+    t.doesNotThrow(() => listening(ours), ours.join())
 })

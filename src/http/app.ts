@@ -22,13 +22,14 @@ export function createApp(house: House): Koa {
   // The door answers every failure; Koa's own printing would put stack traces where only the log belongs.
   app.silent = true
   // Two tables, the API's first: a router tries its routes one by one, and a turn must not try the website's.
-  const api = new Router({ strict: true })
+  // A path is one spelling: `/METRICS` is no other name of what its rules know as `/metrics`.
+  const api = new Router({ strict: true, sensitive: true })
   chatRoutes(api, house)
   modelRoutes(api, house)
   mcpRoutes(api, house)
   imageRoutes(api, house)
   operationRoutes(api, house)
-  const site = new Router({ strict: true })
+  const site = new Router({ strict: true, sensitive: true })
   const assets = loadAssets()
   planRoutes(site, house)
   membershipRoutes(site, house)

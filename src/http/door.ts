@@ -2,8 +2,9 @@
  * The door: every request passes it first and every answer last. It gives the exchange its id, counts the address, and renders whatever
  * was thrown as the envelope. Rules that hold for all routes are enforced here and nowhere else.
  */
+import type { BlockList } from 'node:net'
 import type { Context, Middleware, Next } from 'koa'
-import { networks } from '../networks.ts'
+import { networks, privateNetworks } from '../networks.ts'
 import { GatewayError } from '../errors.ts'
 import { parseChatRequest } from '../exchange/chat-request.ts'
 import type { ChatRequest } from '../exchange/chat-request.ts'
@@ -12,7 +13,7 @@ import type { Exchange, ExchangeKind, Inbound } from '../exchange/exchange.ts'
 import { toFailure } from '../exchange/outcome.ts'
 import { rateHeaders } from '../limits.ts'
 import type { Services } from '../services.ts'
-import { addressPrefix, clientAddress } from './address.ts'
+import { addressPrefix, clientAddress, isTrusted } from './address.ts'
 import { readBody } from './body.ts'
 import { readCookie } from './cookie.ts'
 import { isSameOrigin } from './origin.ts'
@@ -28,9 +29,13 @@ const acceptableId = /^[A-Za-z0-9._-]{1,64}$/
 
 export function door(services: Services): Middleware {
   const trusted = networks(services.config.listen.trustedProxies)
+  const watch = strangeProxies(trusted, services)
   return async (ctx: Context, next: Next) => {
     const { req } = ctx
-    const state: DoorState = { address: clientAddress(req.socket?.remoteAddress, req.headers['x-forwarded-for'], trusted) }
+    const peer = req.socket?.remoteAddress
+    const forwarded = req.headers['x-forwarded-for']
+    if (forwarded !== undefined || req.headers.forwarded !== undefined) watch(peer)
+    const state: DoorState = { address: clientAddress(peer, forwarded, trusted) }
     ctx.state = state
     try {
       if (!isProbe(ctx.path)) limitAddress(state.address, services)
@@ -126,7 +131,28 @@ class HttpInbound implements Inbound {
 
 /** Probes are asked by the machinery that keeps us alive; a limit on them would take us down under load. */
 function isProbe(path: string): boolean {
-  return path === '/healthz' || path === '/readyz' || path === '/metrics'
+  return path === '/healthz' || path === '/readyz'
+}
+
+/**
+ * A proxy of one's own that is not named makes all members one address, with one limit: said once, to the operator. A stranger's word from
+ * the Internet is nothing to be told of.
+ */
+function strangeProxies(trusted: BlockList, { log }: Services): (peer: string | undefined) => void {
+  const own = privateNetworks()
+  const nobody = networks([])
+  let said = false
+  return (peer) => {
+    if (said) return
+    const address = clientAddress(peer, undefined, nobody)
+    if (isTrusted(address, trusted) || !isTrusted(address, own)) return
+    said = true
+    log.warn(
+      { proxy: address },
+      `a proxy at ${address} says for whom it asks and is not believed: all who come through it share one address's limit. ` +
+        `If it is yours, set TRUSTED_PROXIES=${address}`,
+    )
+  }
 }
 
 function limitAddress(address: string, { limits, clock, config }: Services): void {

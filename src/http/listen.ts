@@ -9,6 +9,7 @@ import type Koa from 'koa'
 import { ConfigError } from '../config.ts'
 import type { GatewayConfig } from '../config.ts'
 import { catalogue } from '../errors.ts'
+import { bind, shownHost } from './bind.ts'
 
 export interface Listener {
   readonly url: string
@@ -49,14 +50,10 @@ export async function listen(app: Koa, config: GatewayConfig): Promise<Listener>
   // No request outlives its turn's total time; a client that never takes its answer does not hold a socket for ever.
   server.setTimeout(config.timeouts.totalMs + config.timeouts.slowReaderMs)
   server.maxConnections = config.limits.connections
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', (error: NodeJS.ErrnoException) => reject(new ConfigError(whyNot(error, host, port))))
-    server.listen({ host, port }, resolve)
-  })
+  await bind(server, { host, port, names: 'PORT' })
   const address = server.address() as AddressInfo
-  const shown = host.includes(':') ? `[${host}]` : host === '0.0.0.0' ? '127.0.0.1' : host
   return {
-    url: `${tls === null ? 'http' : 'https'}://${shown}:${address.port}`,
+    url: `${tls === null ? 'http' : 'https'}://${shownHost(host)}:${address.port}`,
     announceEnd() {
       closing = true
     },
@@ -129,13 +126,6 @@ function readPem(file: string): Buffer {
   } catch (error) {
     throw new ConfigError(`listen.tls: ${file} cannot be read (${(error as NodeJS.ErrnoException).code ?? 'unknown'}).`)
   }
-}
-
-function whyNot(error: NodeJS.ErrnoException, host: string, port: number): string {
-  if (error.code === 'EADDRINUSE') return `${host}:${port} is in use by another program. Stop it, or choose another PORT.`
-  if (error.code === 'EACCES') return `${host}:${port} may not be opened by this user. Choose a PORT above 1023.`
-  if (error.code === 'EADDRNOTAVAIL') return `${host} is no address of this machine. Check HOST.`
-  return `${host}:${port} cannot be opened: ${error.message}`
 }
 
 interface Fault {

@@ -253,18 +253,36 @@ t.test('an address has its own limit, before anybody is known, and probes have n
   for (let i = 0; i < 9; i++) t.equal((await ask('203.0.113.9', '/healthz')).status, 200)
 })
 
-t.test('metrics are for our own networks and the token’s bearer', async (t) => {
+t.test('on the public listener metrics are for the token’s bearer alone, however near he is, under one spelling', async (t) => {
   const guarded = await startGateway(t, {
     listen: { trustedProxies: ['127.0.0.1'] },
-    metrics: { token: 'scrape-me', allow: ['198.51.100.0/24'] },
+    metrics: { token: 'scrape-me', port: 0, allow: ['198.51.100.0/24'] },
   })
-  const ask = (address: string, headers: Record<string, string> = {}) =>
-    fetch(`${guarded.url}/metrics`, { headers: { 'x-forwarded-for': address, ...headers } })
-  t.equal((await ask('127.0.0.1')).status, 200)
-  t.equal((await ask('198.51.100.7')).status, 200)
-  await envelopeOf(t, await ask('203.0.113.9'), { status: 404, code: 'not_found' })
-  t.equal((await ask('203.0.113.9', { authorization: 'Bearer scrape-me' })).status, 200)
-  t.equal((await ask('203.0.113.9', { authorization: 'Bearer scrape-you' })).status, 404)
+  const ask = (headers: Record<string, string>, path = '/metrics') => fetch(guarded.url + path, { headers })
+  const unknown = { status: 404, code: 'not_found' } as const
+  // From this machine itself; as through its own proxy; as if from it; and as a network that may read elsewhere.
+  for (const forwarded of [undefined, '203.0.113.9', '127.0.0.1', '198.51.100.7'])
+    await envelopeOf(t, await ask(forwarded === undefined ? {} : { 'x-forwarded-for': forwarded }), unknown, forwarded)
+  await envelopeOf(t, await ask({ authorization: 'Bearer scrape-you' }), unknown)
+  const bearer = { authorization: 'Bearer scrape-me' }
+  t.equal((await ask(bearer)).status, 200)
+  for (const path of ['/METRICS', '/Metrics', '/metrics/', '/HEALTHZ', '/V1/models', '/API/membership/plans'])
+    await envelopeOf(t, await ask(bearer, path), unknown, path)
+  const open = await startGateway(t, { metrics: { token: null } })
+  await envelopeOf(t, await fetch(`${open.url}/metrics`, { headers: { authorization: 'Bearer null' } }), unknown)
+})
+
+t.test('a proxy of our own that is not believed is told of once, with what to set; a stranger’s word is not', async (t) => {
+  const warnings = (g: { log: readonly string[] }) => g.log.filter((line) => line.includes('TRUSTED_PROXIES'))
+  for (const header of ['x-forwarded-for', 'forwarded']) {
+    const behind = await startGateway(t)
+    for (let i = 0; i < 3; i++) await fetch(`${behind.url}/healthz`, { headers: { [header]: `for=203.0.113.${i}` } })
+    t.equal(warnings(behind).length, 1, header)
+    t.match(warnings(behind)[0], /"level":"warn".*set TRUSTED_PROXIES=127\.0\.0\.1/)
+  }
+  const named = await startGateway(t, { listen: { trustedProxies: ['127.0.0.1'] } })
+  await fetch(`${named.url}/healthz`, { headers: { 'x-forwarded-for': '203.0.113.9' } })
+  t.same(warnings(named), [])
 })
 
 t.test('one connection serves many requests', async (t) => {

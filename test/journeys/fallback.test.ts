@@ -80,7 +80,7 @@ t.test('a bad target is left alone, tried once a second, and taken back when it 
   const seconds = Math.ceil((performance.now() - from) / 1000)
   t.ok(probes <= seconds, `${probes} calls in ${seconds} s while open`)
   t.equal(refused, probes, 'nobody but the probes meets it')
-  t.match(await (await fetch(`${g.url}/metrics`)).text(), /svc_upstream_breaker_state\{target="one\/demo-flagship"\} [12]/)
+  t.match(await g.metrics(), /svc_upstream_breaker_state\{target="one\/demo-flagship"\} [12]/)
 
   first.script()
   await until(async () => {

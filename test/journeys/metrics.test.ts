@@ -5,7 +5,7 @@ import { startGateway } from '../support/gateway.ts'
 import type { TestGateway } from '../support/gateway.ts'
 
 async function scrape(g: TestGateway): Promise<{ text: string; sum(name: string, labels?: Record<string, string>): number }> {
-  const text = await (await fetch(`${g.url}/metrics`)).text()
+  const text = await g.metrics()
   return {
     text,
     sum(name, labels = {}) {

@@ -34,6 +34,8 @@ export interface TestGateway {
   member(plan?: string): Promise<{ readonly id: string; readonly email: string; readonly token: string }>
   /** `POST /v1/chat/completions` with a message of its own where `body` has none. */
   chat(token: string, body?: Record<string, unknown>, options?: ChatOptions): Promise<Response>
+  /** What a scraper reads. */
+  metrics(): Promise<string>
   /** The turn log, newest first. */
   turns(account?: string): Promise<readonly Turn[]>
   /** Until every hold has its ending. */
@@ -103,6 +105,11 @@ export async function startGateway(t: Test, overrides: Overrides = {}, options: 
         ...(signal === undefined ? {} : { signal }),
       })
     },
+    async metrics() {
+      const response = await fetch(`${gateway.url}/metrics`, { headers: { authorization: 'Bearer scrape-me' } })
+      if (response.status !== 200) throw new Error(`no metrics: HTTP ${response.status}`)
+      return response.text()
+    },
     turns: (account) => services.ledger.turns({ limit: 1000, ...(account === undefined ? {} : { account }) }),
     settled: () =>
       until(async () => (await services.ledger.turns({ state: 'held', limit: 1 })).length === 0, 'every hold to end'),
@@ -119,6 +126,7 @@ export function testConfig(t: Test, overrides: Overrides = {}): GatewayConfig {
     store: { dataDir },
     log: { level: 'info' },
     demo: { scripted: true },
+    metrics: { token: 'scrape-me' },
     // One client of a test makes more requests a minute than any person.
     limits: { addressRpm: 1_000_000 },
     plans: { max: { rpm: 100_000, concurrency: 1_000 } },

@@ -19,8 +19,9 @@ export function checkOrigin(headers: IncomingHttpHeaders, { config, origins }: P
   if (onLoopback && !isOwnHost(host, origins)) throw new GatewayError('forbidden_origin')
   if (origin === undefined) return
   const allowed = [origins.site, origins.base, ...config.search.allowedOrigins].some((own) => originOf(own) === origin)
-  // While the service is tried out on one machine, so are the pages that use it.
-  if (!allowed && !(onLoopback && isLoopbackOrigin(origin))) throw new GatewayError('forbidden_origin')
+  // While the service is tried out on one machine, so are the pages that use it. Behind a public name they are somebody's who visits.
+  const onThisMachine = onLoopback && isLoopbackOrigin(origins.site)
+  if (!allowed && !(onThisMachine && isLoopbackOrigin(origin))) throw new GatewayError('forbidden_origin')
 }
 
 function isOwnHost(host: string | string[] | undefined, { site, base }: Services['origins']): boolean {

@@ -192,6 +192,16 @@ t.test("other people's pages are refused, and pages that come under a foreign na
     t.equal((await raw(gateway, { headers: { authorization, ...headers } })).status, 200, JSON.stringify(headers))
 })
 
+t.test('behind a public name a page on loopback is as foreign as any', async (t) => {
+  const gateway = await startGateway(t, { listen: { siteUrl: 'https://svc.example.com' } })
+  const { token } = await gateway.member()
+  const ask = (origin: string) =>
+    raw(gateway, { headers: { authorization: `Bearer ${token}`, host: 'svc.example.com', origin } }).then(({ status }) => status)
+  t.equal(await ask('https://svc.example.com'), 200)
+  for (const origin of ['http://localhost:3000', 'http://127.0.0.1:8787', 'http://[::1]:1'])
+    t.equal(await ask(origin), 403, origin)
+})
+
 t.test('bad calls are refused before anything is held, each in the words of its door', async (t) => {
   const gateway = await startGateway(t)
   const { token, id } = await gateway.member()

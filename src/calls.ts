@@ -24,6 +24,9 @@ export class Calls {
     return this.#forwarder.call(x, wire)
   }
 
+  /** The call of a picture by the images API. */
+  readonly pictures: Call = (x, wire) => this.painter.pictures(x, wire)
+
   async close(): Promise<void> {
     await this.search.close()
     await this.painter.close()

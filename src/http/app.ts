@@ -1,7 +1,6 @@
 /** The Koa house: the door, then one table of routes. */
 import Koa from 'koa'
 import { Router } from '@koa/router'
-import { GatewayError } from '../errors.ts'
 import { cors } from './cors.ts'
 import { door } from './door.ts'
 import type { House } from './house.ts'
@@ -13,6 +12,7 @@ import { modelRoutes } from './routes/models.ts'
 import { operationRoutes } from './routes/operations.ts'
 import { loadAssets } from '../pages/assets.ts'
 import { commonHeaders } from './page-headers.ts'
+import { refuseUnknown } from './unknown.ts'
 import { assetRoutes } from './routes/assets.ts'
 import { missingPage, pageRoutes } from './routes/pages.ts'
 import { planRoutes } from './routes/plans.ts'
@@ -42,28 +42,6 @@ export function createApp(house: House): Koa {
   app.use(api.routes())
   app.use(site.routes())
   app.use(missingPage(house, assets))
-  app.use(refuseUnknown([...api.stack, ...site.stack]))
+  app.use(refuseUnknown([...api.stack, ...site.stack], house.services))
   return app
-}
-
-/** A path that is known under another method is 405; an unknown one under `/v1` is told what there is. */
-function refuseUnknown(stack: Router['stack']): Koa.Middleware {
-  return (ctx) => {
-    const methods = new Set(stack.filter((layer) => layer.match(ctx.path)).flatMap((layer) => layer.methods))
-    if (methods.size > 0) {
-      const allow = [...methods].join(', ')
-      throw new GatewayError('method_not_allowed', { headers: { allow } })
-    }
-    if (!ctx.path.startsWith('/v1/')) throw new GatewayError('not_found')
-    const supported = stack
-      .filter(({ path }) => String(path).startsWith('/v1/'))
-      .map(({ methods: [method], path }) => `${method === 'HEAD' ? 'GET' : method} ${String(path)}`)
-    const list = [...new Set(supported)].join(', ')
-    throw new GatewayError('not_found', {
-      message: {
-        en: `${ctx.method} ${ctx.path.slice(0, 80)} is not offered here. Supported: ${list}.`,
-        zh: `此处不提供该接口。可用接口:${list}。`,
-      },
-    })
-  }
 }

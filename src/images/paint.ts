@@ -38,14 +38,51 @@ export class Painter {
 
   /** The call of a chat with the image product. */
   async chat(x: Exchange & Partial<Slots>, wire: Wire): Promise<Answer> {
+    const { text, kept, usage, prompt, stream } = await this.#paint(x, wire)
+    const alt = altOf(prompt)
+    const links = this.#linksTo(kept).map((link) => `![${alt}](${link})`)
+    await wire.accepted({ status: 200, stream })
+    return completionAnswer({ content: [text, ...links].filter((line) => line !== '').join('\n') }, { x, wire, usage })
+  }
+
+  /** The call of a picture by the images API: links, or the bytes themselves where they were asked for. */
+  async pictures(x: Exchange & Partial<Slots>, wire: Wire): Promise<Answer> {
+    const { kept, usage, upstreamHost } = await this.#paint(x, wire)
+    // There is no place for words here; words alone are no picture, and nobody pays for them.
+    if (kept.length === 0) throw new UpstreamFailure({ kind: 'in_band', status: 200, reason: 'empty' }, upstreamHost)
+    const asBytes = x.chat?.body['response_format'] === 'b64_json'
+    const data = asBytes
+      ? kept.map(({ bytes }) => ({ b64_json: bytes.toString('base64') }))
+      : this.#linksTo(kept).map((url) => ({ url }))
+    const { inputTokens, outputTokens } = usage
+    const body = {
+      created: Math.floor(x.startedAt / 1000),
+      data,
+      usage: { input_tokens: inputTokens, output_tokens: outputTokens, total_tokens: inputTokens + outputTokens },
+    }
+    await wire.accepted({ status: 200, stream: false })
+    const headers = { 'content-type': 'application/json; charset=utf-8', 'cache-control': 'private, no-store' }
+    return { usage, last: { kind: 'reply', reply: { status: 200, headers, body: JSON.stringify(body) } } }
+  }
+
+  /** @throws GatewayError `link_invalid`, or `link_expired` */
+  checkLink(name: string, query: { readonly exp: unknown; readonly sig: unknown }): void {
+    this.#links.check(name, query, this.#services.clock.now())
+  }
+
+  close(): Promise<void> {
+    return this.#remote.close()
+  }
+
+  /** What the upstream painted, kept here. @throws UpstreamFailure where it painted nothing and said nothing */
+  async #paint(x: Exchange & Partial<Slots>, wire: Wire): Promise<Painting> {
     const { chat, caller, hold } = x
     if (chat === undefined || caller === undefined)
       throw new UpstreamFailure({ kind: 'unconfigured', reason: 'no plugin fills chat and caller' }, null)
-    const { config, clock, origins } = this.#services
     const asked = promptOf(chat)
     const { document, upstreamHost } = await this.#ask(x, wire, asked)
     const { text, images } =
-      config.images.style === 'generations' ? imagesInGenerations(document) : imagesInChat(document, upstreamHost)
+      this.#services.config.images.style === 'generations' ? imagesInGenerations(document) : imagesInChat(document, upstreamHost)
     const reported = usageOf(document['usage'])
     const usage: Usage =
       reported === null
@@ -57,20 +94,13 @@ export class Painter {
     // Words alone are an answer too (a question back, a refusal); images that cannot be shown are none.
     if (kept.length === 0 && (images.length > 0 || text === ''))
       throw new UpstreamFailure({ kind: 'in_band', status: 200, reason: 'empty' }, upstreamHost)
+    return { text, kept, usage, upstreamHost, prompt: asked.prompt, stream: chat.stream }
+  }
+
+  #linksTo(kept: readonly Kept[]): string[] {
+    const { config, clock, origins } = this.#services
     const expires = clock.now() + config.images.linkDays * dayMs
-    const alt = altOf(asked.prompt)
-    const lines = kept.map((image) => `![${alt}](${origins.base}${this.#links.to(image, expires)})`)
-    await wire.accepted({ status: 200, stream: chat.stream })
-    return completionAnswer({ content: [text, ...lines].filter((line) => line !== '').join('\n') }, { x, wire, usage })
-  }
-
-  /** @throws GatewayError `link_invalid`, or `link_expired` */
-  checkLink(name: string, query: { readonly exp: unknown; readonly sig: unknown }): void {
-    this.#links.check(name, query, this.#services.clock.now())
-  }
-
-  close(): Promise<void> {
-    return this.#remote.close()
+    return kept.map(({ image }) => origins.base + this.#links.to(image, expires))
   }
 
   #ask(x: Exchange & Partial<Slots>, wire: Wire, { prompt, chat, hasImages }: Asked): Promise<UpstreamDocument> {
@@ -85,14 +115,15 @@ export class Painter {
     return this.#forwarder.document(x, askInstead(x, upstreams, '/images/generations', body), wire)
   }
 
-  async #keep(images: readonly PaintedImage[], account: string, { client }: Wire): Promise<ImageRecord[]> {
+  async #keep(images: readonly PaintedImage[], account: string, { client }: Wire): Promise<Kept[]> {
     const gone = new AbortController()
     client.onLeave(() => gone.abort())
-    const kept: ImageRecord[] = []
-    for (const image of images) {
-      const bytes = image.kind === 'base64' ? this.#decoded(image.data) : await this.#remote.fetch(image.url, gone.signal)
-      const record = bytes === null ? null : await this.#services.images.put(bytes, account)
-      if (record !== null && !kept.some(({ hash }) => hash === record.hash)) kept.push(record)
+    const kept: Kept[] = []
+    for (const painted of images) {
+      const bytes = painted.kind === 'base64' ? this.#decoded(painted.data) : await this.#remote.fetch(painted.url, gone.signal)
+      if (bytes === null) continue
+      const image = await this.#services.images.put(bytes, account)
+      if (image !== null && !kept.some(({ image: { hash } }) => hash === image.hash)) kept.push({ image, bytes })
     }
     return kept
   }
@@ -100,6 +131,21 @@ export class Painter {
   #decoded(base64: string): Buffer | null {
     return base64.length / 4 > this.#services.config.images.maxBytes / 3 + 1 ? null : Buffer.from(base64, 'base64')
   }
+}
+
+interface Kept {
+  readonly image: ImageRecord
+  readonly bytes: Buffer
+}
+
+interface Painting {
+  /** What was said beside the images. */
+  readonly text: string
+  readonly kept: readonly Kept[]
+  readonly usage: Usage
+  readonly upstreamHost: string
+  readonly prompt: string
+  readonly stream: boolean
 }
 
 interface Asked {

@@ -125,6 +125,12 @@ export function createMetrics() {
       labelNames: ['plugin', 'hook'],
       registers,
     }),
+    unknownPaths: new Counter({
+      name: 'svc_unknown_paths_total',
+      help: 'Requests for API paths that are not offered here, by the path that clients know.',
+      labelNames: ['path'],
+      registers,
+    }),
     requestErrors: new Counter({ name: 'svc_internal_errors_total', help: 'Requests answered with internal_error.', registers }),
     memory: new Gauge({ name: 'process_resident_memory_bytes', help: 'Resident memory of the process.', registers }),
     cpu: new Counter({ name: 'process_cpu_seconds_total', help: 'User and system CPU time of the process.', registers }),

@@ -32,6 +32,7 @@ interface TurnSeries {
 
 const breakerValue = { closed: 0, half_open: 1, open: 2 } as const
 const none = 'none'
+const longestPath = 200
 
 export class Observe {
   readonly #log: Logger
@@ -59,6 +60,12 @@ export class Observe {
     else this.#metrics.queries.inc({ outcome: outcome.kind, code })
     if (outcome.kind === 'failed' && outcome.failure.code === 'internal_error') this.requestFailed(x, outcome.failure)
     this.#logEnd(x, outcome, code)
+  }
+
+  /** Somebody's client asks for what is not offered; `label` is of a bounded list, the path itself is for the log. */
+  unknownPath({ id, inbound: { method, path } }: Pick<Exchange, 'id' | 'inbound'>, label: string): void {
+    this.#metrics.unknownPaths.inc({ path: label })
+    this.#log.info({ requestId: id, method, path: path.slice(0, longestPath) }, 'unknown path')
   }
 
   /** A bug or a broken part of ours; its words are for the log alone. */

@@ -35,6 +35,50 @@ t.test('an unknown route gets the envelope; under /v1 it is told what there is',
   }
 })
 
+t.test('a client whose base URL lacks /v1, or has it twice, is told the right one', async (t) => {
+  const { url } = await startGateway(t, { listen: { baseUrl: 'https://api.example.com' } })
+  for (const [method, path] of [
+    ['POST', '/chat/completions'],
+    ['POST', '/v1/v1/chat/completions'],
+    ['GET', '/models'],
+    ['GET', '/models/svc'],
+    ['POST', '/images/generations'],
+    ['POST', '/mcp'],
+  ] as const) {
+    const response = await fetch(url + path, { method, headers: json, ...(method === 'POST' ? { body: '{}' } : {}) })
+    const { message, messageZh } = await envelopeOf(t, response, { status: 404, code: 'not_found' }, path)
+    const right = `${method} https://api.example.com/v1${path.replace('/v1/v1', '')}`
+    for (const text of [message, messageZh]) {
+      t.ok(text.includes(right), text)
+      t.match(text, /base URL.* https:\/\/api\.example\.com\/v1/, path)
+    }
+  }
+})
+
+t.test('what clients ask for in vain stands in the log, and in the metrics under names that are few', async (t) => {
+  const own = await startGateway(t)
+  for (const path of [
+    '/v1/embeddings',
+    '/v1/responses/resp_1',
+    '/v1/responses',
+    '/v1/made-up-1',
+    '/v1/made-up-2',
+    '/chat/completions',
+  ])
+    await (await fetch(own.url + path, { method: 'POST' })).text()
+  for (const path of ['/nowhere', '/wp-login.php']) await (await fetch(own.url + path)).text()
+  const counted = (await own.metrics()).split('\n').filter((line) => line.startsWith('svc_unknown_paths_total{'))
+  t.same(counted.toSorted(), [
+    'svc_unknown_paths_total{path="/v1/embeddings"} 1',
+    'svc_unknown_paths_total{path="/v1/responses"} 2',
+    'svc_unknown_paths_total{path="misplaced"} 1',
+    'svc_unknown_paths_total{path="other"} 2',
+  ])
+  const logged = own.log.map((line) => JSON.parse(line) as Record<string, string>).filter(({ msg }) => msg === 'unknown path')
+  t.equal(logged.length, 6)
+  t.match(logged[1], { level: 'info', requestId: /^mbr_/, method: 'POST', path: '/v1/responses/resp_1' })
+})
+
 t.test('a route under another method is 405 and names the right ones', async (t) => {
   for (const [method, path, allow] of [
     ['GET', '/v1/chat/completions', /POST/],

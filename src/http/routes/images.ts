@@ -1,15 +1,28 @@
-/** `GET /v1/images/{id}.{ext}`: a painted image, for whoever holds a link that was signed for it and has not expired. */
+/**
+ * `POST /v1/images/generations`: a picture as OpenAI's clients ask for one, over the product that paints in chat.
+ * `GET /v1/images/{id}.{ext}`: a painted image, for whoever holds a link that was signed for it and has not expired.
+ */
 import type { Router } from '@koa/router'
 import { GatewayError } from '../../errors.ts'
+import { asking } from '../../exchange/asking.ts'
+import { parsePictureRequest } from '../../images/picture-request.ts'
 import { contentTypes, endings } from '../../images/sniff.ts'
+import { readJson } from '../body.ts'
+import { takeOver } from '../client.ts'
+import { exchangeOf } from '../door.ts'
 import type { House } from '../house.ts'
 
-export function imageRoutes(router: Router, { services, calls }: House): void {
-  router.get('/v1/images/:name', async (ctx) => {
-    const name = String(ctx.params['name'])
+export function imageRoutes(router: Router, { services, chain, calls }: House): void {
+  router.post('/v1/images/generations', async (ctx) => {
+    const x = exchangeOf(ctx, 'turn', services)
+    const chat = async () => parsePictureRequest(await readJson(ctx.req, services.config.limits.otherBodyBytes), services)
+    await chain.run({ ...x, inbound: asking(x.inbound, chat) }, calls.pictures, takeOver(ctx), services)
+  })
+
+  router.get('/v1/images/:hash.:ending', async (ctx) => {
+    const { hash = '', ending = '' } = ctx.params
     const { exp, sig } = ctx.query
-    calls.painter.checkLink(name, { exp, sig })
-    const [hash = '', ending] = name.split('.', 2)
+    calls.painter.checkLink(`${hash}.${ending}`, { exp, sig })
     const found = await services.images.open(hash)
     if (found === null) throw new GatewayError('not_found')
     const { image, stream } = found

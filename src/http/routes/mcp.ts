@@ -3,10 +3,11 @@ import type { Router } from '@koa/router'
 import type { Context } from 'koa'
 import type { CallToolResult } from '@modelcontextprotocol/server'
 import { GatewayError, invalidRequest } from '../../errors.ts'
+import { asking } from '../../exchange/asking.ts'
 import { isRecord } from '../../exchange/chat-request.ts'
 import type { ChatRequest } from '../../exchange/chat-request.ts'
 import type { Client } from '../../exchange/client.ts'
-import type { Answer, Exchange, Inbound, Slots } from '../../exchange/exchange.ts'
+import type { Answer, Exchange, Slots } from '../../exchange/exchange.ts'
 import { nothingUsed } from '../../exchange/exchange.ts'
 import type { Wire } from '../../exchange/run.ts'
 import { CapturedClient } from '../../mcp/captured-client.ts'
@@ -157,21 +158,6 @@ async function passOn(response: Response, client: Client, headers: Readonly<Reco
   const text = new TextDecoder()
   for await (const chunk of response.body) client.write(text.decode(chunk, { stream: true }), 'utf8')
   return { usage: nothingUsed, last: { kind: 'tail', frames: text.decode() } }
-}
-
-/** The same request, whose chat is what the tool call comes to. */
-function asking(inbound: Inbound, chat: () => Promise<ChatRequest>): Inbound {
-  let asked: Promise<ChatRequest> | undefined
-  return {
-    method: inbound.method,
-    path: inbound.path,
-    headers: inbound.headers,
-    address: inbound.address,
-    get cookieToken() {
-      return inbound.cookieToken
-    },
-    chat: () => (asked ??= chat()),
-  }
 }
 
 function methodNotAllowed(): GatewayError {

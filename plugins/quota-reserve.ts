@@ -110,7 +110,12 @@ function idempotencyOf(x: Asked): { key: string; bodyHash: string } | null {
   if (key === undefined) return null
   if (typeof key !== 'string' || key.length === 0 || key.length > 255) {
     throw new GatewayError('invalid_request', {
-      params: { detail: "the header 'Idempotency-Key' must have 1 to 255 characters." },
+      params: {
+        detail: {
+          en: "the header 'Idempotency-Key' must have 1 to 255 characters.",
+          zh: "请求头 'Idempotency-Key' 的长度必须是 1 到 255 个字符。",
+        },
+      },
     })
   }
   return { key, bodyHash: bodyHash(x.chat) }
@@ -127,7 +132,12 @@ function duplicate({
 }): GatewayError {
   if (!sameBody) {
     return new GatewayError('invalid_request', {
-      params: { detail: "this 'Idempotency-Key' was used with another body; use a new key for a new request." },
+      params: {
+        detail: {
+          en: "this 'Idempotency-Key' was used with another body; use a new key for a new request.",
+          zh: "该 'Idempotency-Key' 已用于其他请求内容,新的请求请使用新的 key。",
+        },
+      },
     })
   }
   return new GatewayError('conflict', {

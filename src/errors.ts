@@ -242,14 +242,20 @@ export const catalogue = {
 
 export type Code = keyof typeof catalogue
 
+/** The same in both languages: who writes one is asked for the other. */
+export interface Words {
+  readonly en: string
+  readonly zh: string
+}
+
 /** What a failure may tell besides its code; everything here is safe to show to the caller. */
 export interface FailureDetails {
-  /** Fills `{name}` in the catalogue's text, e.g. `{ detail: "'messages' must be an array" }`. */
-  readonly params?: Readonly<Record<string, string>>
+  /** Fills `{name}` in the catalogue's text. What is said in words is said in both languages; an id is the same in each. */
+  readonly params?: { readonly detail?: Words; readonly [name: string]: Words | string | undefined }
   /** The request field at fault, e.g. `messages[0].role`; OpenAI's `error.param`. */
   readonly param?: string
   /** Replaces the text where the catalogue's is not enough (both languages). */
-  readonly message?: { readonly en: string; readonly zh: string }
+  readonly message?: Words
   readonly actions?: readonly Action[]
   readonly stage?: Stage
   /** Seconds after which trying again can succeed; becomes `Retry-After`. */
@@ -270,7 +276,7 @@ export class GatewayError extends Error {
   readonly details: FailureDetails
 
   constructor(code: Code, details: FailureDetails = {}) {
-    super(fill(details.message?.en ?? catalogue[code].en, details.params), { cause: details.cause })
+    super(fill(details.message?.en ?? catalogue[code].en, 'en', details.params), { cause: details.cause })
     this.name = 'GatewayError'
     this.code = code
     this.details = details
@@ -294,15 +300,18 @@ export class GatewayError extends Error {
 
   /** The same sentence in Chinese. */
   get messageZh(): string {
-    return fill(this.details.message?.zh ?? catalogue[this.code].zh, this.details.params)
+    return fill(this.details.message?.zh ?? catalogue[this.code].zh, 'zh', this.details.params)
   }
 }
 
-/** A request that names its own fault: `invalidRequest("'model' must be a string", 'model')`. */
-export function invalidRequest(detail: string, param?: string): GatewayError {
+/** A request that names its own fault: `invalidRequest({ en: "'model' must be a string.", zh: "'model' 必须是字符串。" }, 'model')`. */
+export function invalidRequest(detail: Words, param?: string): GatewayError {
   return new GatewayError('invalid_request', { params: { detail }, ...(param === undefined ? {} : { param }) })
 }
 
-function fill(text: string, params: Readonly<Record<string, string>> = {}): string {
-  return text.replaceAll(/\{(\w+)\}/g, (whole, name: string) => params[name] ?? whole)
+function fill(text: string, language: keyof Words, params: FailureDetails['params'] = {}): string {
+  return text.replaceAll(/\{(\w+)\}/g, (whole, name: string) => {
+    const value = params[name]
+    return typeof value === 'object' ? value[language] : (value ?? whole)
+  })
 }

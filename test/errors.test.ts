@@ -98,12 +98,22 @@ t.test('a failure fills its text in both languages and carries its details', (t)
   )
   t.equal(new GatewayError('conflict', { message: { en: 'Taken.', zh: '已占用。' } }).messageZh, '已占用。')
   t.equal(new GatewayError('conflict', { stage: 'quota' }).stage, 'quota')
-  t.equal(invalidRequest("'model' must be a string", 'model').message, "The request is not valid: 'model' must be a string")
-  t.equal(invalidRequest('x').details.param, undefined)
+  const detailed = invalidRequest({ en: "'model' must be a string.", zh: "'model' 必须是字符串。" }, 'model')
+  t.equal(detailed.message, "The request is not valid: 'model' must be a string.")
+  t.equal(detailed.messageZh, "请求无效:'model' 必须是字符串。")
+  t.equal(invalidRequest({ en: 'x', zh: '某' }).details.param, undefined)
   t.end()
 })
 
 t.test('a filled-in text is not filled in again', (t) => {
-  t.equal(invalidRequest('{detail} {ids} $& $1').message, 'The request is not valid: {detail} {ids} $& $1')
+  const braces = '{detail} {ids} $& $1'
+  t.equal(invalidRequest({ en: braces, zh: braces }).message, `The request is not valid: ${braces}`)
   t.end()
+})
+
+t.test('a detail in one language alone is no detail: the compiler refuses it', async () => {
+  // @ts-expect-error words need both languages
+  invalidRequest('only English')
+  // @ts-expect-error words need both languages
+  void new GatewayError('invalid_request', { params: { detail: 'only English' } })
 })

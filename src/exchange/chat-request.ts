@@ -1,6 +1,7 @@
 /** A chat completion request: checked where we rely on it, passed on untouched where we do not. */
 import { createHash } from 'node:crypto'
 import { invalidRequest } from '../errors.ts'
+import type { GatewayError } from '../errors.ts'
 
 /** The fields that the gateway itself reads; every other field is the upstream's business. */
 export interface ChatRequest {
@@ -28,12 +29,15 @@ const maxChoices = 8
 export function parseChatRequest(raw: Buffer): ChatRequest {
   const body = parseObject(raw)
   const { model, messages, stream, n } = body
-  if (typeof model !== 'string' || model === '') throw invalidRequest("'model' must be a model id (a string).", 'model')
-  if (!Array.isArray(messages)) throw invalidRequest("'messages' must be an array of messages.", 'messages')
-  if (messages.length === 0) throw invalidRequest("'messages' must hold at least one message.", 'messages')
+  if (typeof model !== 'string' || model === '')
+    throw invalidRequest({ en: "'model' must be a model id (a string).", zh: "'model' 必须是模型 ID(字符串)。" }, 'model')
+  if (!Array.isArray(messages))
+    throw invalidRequest({ en: "'messages' must be an array of messages.", zh: "'messages' 必须是消息数组。" }, 'messages')
+  if (messages.length === 0)
+    throw invalidRequest({ en: "'messages' must hold at least one message.", zh: "'messages' 至少要有一条消息。" }, 'messages')
   for (let i = 0; i < messages.length; i++) checkMessage(messages[i], `messages[${i}]`)
   if (stream !== undefined && stream !== null && typeof stream !== 'boolean')
-    throw invalidRequest("'stream' must be true or false.", 'stream')
+    throw invalidRequest({ en: "'stream' must be true or false.", zh: "'stream' 必须是 true 或 false。" }, 'stream')
   return {
     model,
     messages,
@@ -47,22 +51,27 @@ export function parseChatRequest(raw: Buffer): ChatRequest {
 }
 
 function parseObject(raw: Buffer): Record<string, unknown> {
-  if (raw.length === 0) throw invalidRequest('the body is empty; send a JSON object.')
+  if (raw.length === 0)
+    throw invalidRequest({ en: 'the body is empty; send a JSON object.', zh: '请求内容为空,请发送 JSON 对象。' })
   checkDepth(raw)
   let body: unknown
   try {
     body = JSON.parse(raw.toString('utf8'))
   } catch (cause) {
-    throw invalidRequest(`the body is not JSON (${placeOf(cause)}).`)
+    throw notJson(cause)
   }
-  if (!isRecord(body)) throw invalidRequest('the body must be a JSON object.')
+  if (!isRecord(body)) throw invalidRequest({ en: 'the body must be a JSON object.', zh: '请求内容必须是 JSON 对象。' })
   return body
 }
 
 /** The parser's own words quote the body, which may be private; only the place is told. */
-function placeOf(cause: unknown): string {
+function notJson(cause: unknown): GatewayError {
   const place = cause instanceof Error ? /position (\d+)/.exec(cause.message)?.[1] : undefined
-  return place === undefined ? 'it ends too early or is malformed' : `at byte ${place}`
+  return invalidRequest(
+    place === undefined
+      ? { en: 'the body is not JSON (it ends too early or is malformed).', zh: '请求内容不是有效的 JSON(提前结束或格式有误)。' }
+      : { en: `the body is not JSON (at byte ${place}).`, zh: `请求内容不是有效的 JSON(第 ${place} 字节处)。` },
+  )
 }
 
 const quote = 0x22
@@ -76,22 +85,37 @@ function checkDepth(raw: Buffer): void {
     if (byte === quote) {
       for (i++; i < raw.length && raw[i] !== quote; i++) if (raw[i] === backslash) i++
     } else if (byte === 0x5b || byte === 0x7b) {
-      if (++depth > maxDepth) throw invalidRequest(`the body is nested deeper than ${maxDepth} levels.`)
+      if (++depth > maxDepth)
+        throw invalidRequest({
+          en: `the body is nested deeper than ${maxDepth} levels.`,
+          zh: `请求内容的嵌套超过 ${maxDepth} 层。`,
+        })
     } else if (byte === 0x5d || byte === 0x7d) depth--
   }
 }
 
 function checkMessage(message: unknown, at: string): void {
-  if (!isRecord(message)) throw invalidRequest(`'${at}' must be an object.`, at)
+  if (!isRecord(message)) throw invalidRequest({ en: `'${at}' must be an object.`, zh: `'${at}' 必须是对象。` }, at)
   const { role, content } = message
-  if (typeof role !== 'string' || role === '') throw invalidRequest(`'${at}.role' must be a string.`, `${at}.role`)
+  if (typeof role !== 'string' || role === '')
+    throw invalidRequest({ en: `'${at}.role' must be a string.`, zh: `'${at}.role' 必须是字符串。` }, `${at}.role`)
   const known = content === undefined || content === null || typeof content === 'string' || Array.isArray(content)
-  if (!known) throw invalidRequest(`'${at}.content' must be a string, an array of parts, or null.`, `${at}.content`)
+  if (!known)
+    throw invalidRequest(
+      {
+        en: `'${at}.content' must be a string, an array of parts, or null.`,
+        zh: `'${at}.content' 必须是字符串、内容数组或 null。`,
+      },
+      `${at}.content`,
+    )
   if (!Array.isArray(content)) return
   for (let i = 0; i < content.length; i++) {
     const part: unknown = content[i]
     if (!isRecord(part) || typeof part['type'] !== 'string') {
-      throw invalidRequest(`'${at}.content[${i}]' must be an object with a 'type'.`, `${at}.content[${i}]`)
+      throw invalidRequest(
+        { en: `'${at}.content[${i}]' must be an object with a 'type'.`, zh: `'${at}.content[${i}]' 必须是带有 'type' 的对象。` },
+        `${at}.content[${i}]`,
+      )
     }
   }
 }
@@ -100,14 +124,20 @@ function positiveInteger(body: Record<string, unknown>, field: string): number |
   const value = body[field]
   if (value === undefined || value === null) return null
   if (typeof value !== 'number' || !Number.isSafeInteger(value) || value < 1) {
-    throw invalidRequest(`'${field}' must be a whole number of at least 1.`, field)
+    throw invalidRequest(
+      { en: `'${field}' must be a whole number of at least 1.`, zh: `'${field}' 必须是不小于 1 的整数。` },
+      field,
+    )
   }
   return value
 }
 
 function choiceCount(n: unknown): number {
   if (typeof n !== 'number' || !Number.isInteger(n) || n < 1 || n > maxChoices) {
-    throw invalidRequest(`'n' must be a whole number from 1 to ${maxChoices}.`, 'n')
+    throw invalidRequest(
+      { en: `'n' must be a whole number from 1 to ${maxChoices}.`, zh: `'n' 必须是 1 到 ${maxChoices} 的整数。` },
+      'n',
+    )
   }
   return n
 }

@@ -25,7 +25,8 @@ export function readBody(request: Request, limit: number): Promise<Buffer> {
       reject(tooLarge(limit))
     }
     const onCut = (): void => {
-      if (!request.complete) reject(invalidRequest('the body ended before it was whole.'))
+      if (!request.complete)
+        reject(invalidRequest({ en: 'the body ended before it was whole.', zh: '请求内容不完整,传输提前结束。' }))
     }
     request.on('data', onData)
     request.on('end', () => resolve(chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks)))
@@ -37,14 +38,15 @@ export function readBody(request: Request, limit: number): Promise<Buffer> {
 /** A JSON object. @throws GatewayError */
 export async function readJson(request: Request, limit: number): Promise<Record<string, unknown>> {
   const raw = await readBody(request, limit)
-  if (raw.length === 0) throw invalidRequest('the body is empty; send a JSON object.')
+  if (raw.length === 0)
+    throw invalidRequest({ en: 'the body is empty; send a JSON object.', zh: '请求内容为空,请发送 JSON 对象。' })
   let value: unknown
   try {
     value = JSON.parse(raw.toString('utf8'))
   } catch {
-    throw invalidRequest('the body is not JSON.')
+    throw invalidRequest({ en: 'the body is not JSON.', zh: '请求内容不是有效的 JSON。' })
   }
-  if (!isRecord(value)) throw invalidRequest('the body must be a JSON object.')
+  if (!isRecord(value)) throw invalidRequest({ en: 'the body must be a JSON object.', zh: '请求内容必须是 JSON 对象。' })
   return value
 }
 

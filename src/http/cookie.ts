@@ -12,7 +12,10 @@ export function readCookie(header: string | undefined, name: string): string | n
     .map((pair) => pair.trim())
     .filter((pair) => pair.startsWith(`${name}=`))
     .map((pair) => pair.slice(name.length + 1))
-  if (values.length > 1) throw new GatewayError('invalid_request', { params: { detail: 'the session cookie was sent twice.' } })
+  if (values.length > 1)
+    throw new GatewayError('invalid_request', {
+      params: { detail: { en: 'the session cookie was sent twice.', zh: '会话 Cookie 重复发送。' } },
+    })
   return values[0] ?? null
 }
 

@@ -109,8 +109,19 @@ export class Painter {
       const body = { ...paintingFields(chat.body), messages: chat.messages, modalities: ['image', 'text'] }
       return this.#forwarder.document(x, askInstead(x, upstreams, '/chat/completions', body), wire)
     }
-    if (prompt === '') throw invalidRequest("the last message of the role 'user' must say what to paint.", 'messages')
-    if (hasImages) throw invalidRequest('this model paints from words alone; leave images out of the message.', 'messages')
+    if (prompt === '')
+      throw invalidRequest(
+        { en: "the last message of the role 'user' must say what to paint.", zh: "最后一条 'user' 消息必须说明要绘制的内容。" },
+        'messages',
+      )
+    if (hasImages)
+      throw invalidRequest(
+        {
+          en: 'this model paints from words alone; leave images out of the message.',
+          zh: '该模型只能根据文字生成图片,请去掉消息中的图片。',
+        },
+        'messages',
+      )
     const body = { prompt, n: chat.choices, ...paintingFields(chat.body) }
     return this.#forwarder.document(x, askInstead(x, upstreams, '/images/generations', body), wire)
   }

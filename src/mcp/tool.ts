@@ -60,8 +60,13 @@ export function serverInfo({ names, config }: Pick<Services, 'names' | 'config'>
 
 /** The query of a call; other arguments are nobody's business. @throws GatewayError `invalid_request`, naming the field */
 export function queryOfCall(name: unknown, args: unknown): string {
-  if (typeof name !== 'string') throw invalidRequest("'name' must be the name of a tool.", 'name')
-  if (name !== toolName) throw invalidRequest(`there is no such tool; the tools are: ${toolName}.`, 'name')
-  if (!isRecord(args)) throw invalidRequest("'arguments' must be an object.", 'arguments')
+  if (typeof name !== 'string')
+    throw invalidRequest({ en: "'name' must be the name of a tool.", zh: "'name' 必须是工具名称。" }, 'name')
+  if (name !== toolName)
+    throw invalidRequest(
+      { en: `there is no such tool; the tools are: ${toolName}.`, zh: `没有该工具;可用工具:${toolName}。` },
+      'name',
+    )
+  if (!isRecord(args)) throw invalidRequest({ en: "'arguments' must be an object.", zh: "'arguments' 必须是对象。" }, 'arguments')
   return checkQuery(args['query'], 'arguments.query')
 }

@@ -31,7 +31,12 @@ export async function mintApiKeyFor(
   )
   if (key === undefined) {
     throw new GatewayError('invalid_request', {
-      params: { detail: `an account may have ${config.limits.keysPerAccount} live keys; revoke one first.` },
+      params: {
+        detail: {
+          en: `an account may have ${config.limits.keysPerAccount} live keys; revoke one first.`,
+          zh: `每个账户最多 ${config.limits.keysPerAccount} 个有效密钥,请先撤销一个。`,
+        },
+      },
     })
   }
   return { key, token }

@@ -9,19 +9,27 @@ export const longestQuery = 2_000
 
 /** @param param the field the caller will know it by. @throws GatewayError `invalid_request` */
 export function checkQuery(value: unknown, param: string): string {
-  if (typeof value !== 'string') throw invalidRequest(`'${param}' must be a string.`, param)
+  if (typeof value !== 'string')
+    throw invalidRequest({ en: `'${param}' must be a string.`, zh: `'${param}' 必须是字符串。` }, param)
   const query = value.toWellFormed().trim()
-  if (query === '') throw invalidRequest(`'${param}' must not be empty.`, param)
+  if (query === '') throw invalidRequest({ en: `'${param}' must not be empty.`, zh: `'${param}' 不能为空。` }, param)
   // A code point has at most two code units, so what is longer than that need not be counted.
   if (query.length > 2 * longestQuery || [...query].length > longestQuery)
-    throw invalidRequest(`'${param}' must have at most ${longestQuery} characters.`, param)
+    throw invalidRequest(
+      { en: `'${param}' must have at most ${longestQuery} characters.`, zh: `'${param}' 最多 ${longestQuery} 个字符。` },
+      param,
+    )
   return query
 }
 
 /** The text of the last user message: what a chat with the search product asks. @throws GatewayError `invalid_request` */
 export function queryOf({ messages }: Pick<ChatRequest, 'messages'>): string {
   const last = messages.findLast((message) => isRecord(message) && message['role'] === 'user')
-  if (!isRecord(last)) throw invalidRequest("'messages' must hold a message of the role 'user'.", 'messages')
+  if (!isRecord(last))
+    throw invalidRequest(
+      { en: "'messages' must hold a message of the role 'user'.", zh: "'messages' 中必须有一条 'user' 消息。" },
+      'messages',
+    )
   const { content } = last
   if (!Array.isArray(content)) return checkQuery(content, 'messages')
   const texts = content.map((part: unknown) => (isRecord(part) && typeof part['text'] === 'string' ? part['text'] : ''))

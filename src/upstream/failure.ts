@@ -291,7 +291,12 @@ function waitAtLeast({ wait }: Observed): FailureDetails {
 }
 
 function itsOwnWords({ message, param }: Observed, { hide }: ClassifyOptions): FailureDetails {
-  const detail = safeText(message, hide) || 'the model service does not accept it.'
+  const words = safeText(message, hide)
+  // Nobody translates a vendor's words; that they are not ours is said where they would surprise.
+  const detail =
+    words === ''
+      ? { en: 'the model service does not accept it.', zh: '模型服务不接受该请求。' }
+      : { en: words, zh: `模型服务的说明:${words}` }
   const field = param === null ? '' : safeText(param, hide)
   return { params: { detail }, ...(field === '' ? {} : { param: field }) }
 }

@@ -7,7 +7,10 @@ import { anExchange } from '../support/exchange.ts'
 
 t.test('each code of the catalogue has every field, in both languages, and its headers', async (t) => {
   for (const code of Object.keys(catalogue) as Code[]) {
-    const { status, headers, body } = envelopeReply(anExchange(), new GatewayError(code, { params: { detail: 'x', ids: 'svc' } }))
+    const { status, headers, body } = envelopeReply(
+      anExchange(),
+      new GatewayError(code, { params: { detail: { en: 'x', zh: '某' }, ids: 'svc' } }),
+    )
     const envelope = JSON.parse(String(body)) as Record<string, unknown>
     t.equal(status, catalogue[code].status, code)
     t.same(Object.keys(envelope), ['ok', 'requestId', 'error', 'message', 'messageZh', 'code', 'stage', 'actions', 'debug'])

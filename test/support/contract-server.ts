@@ -64,7 +64,9 @@ export function json(response: ServerResponse, body: unknown, status = 200): voi
 
 /** The envelope, as the service prints it. */
 export function envelope(received: Pick<Received, 'headers'>, code: Code, upstreamStatus?: number): Record<string, unknown> {
-  const error = new GatewayError(code, { params: { ids: 'auto, svc', detail: "'messages' must be an array" } })
+  const error = new GatewayError(code, {
+    params: { ids: 'auto, svc', detail: { en: "'messages' must be an array.", zh: "'messages' 必须是数组。" } },
+  })
   const id = received.headers['x-svc-request-id']
   return {
     ok: false,

@@ -56,4 +56,7 @@ export function checkEnvelope(t: Test, envelope: Envelope, name = ''): void {
     },
     `${name}: the envelope`,
   )
+  // A vendor's own words stay as they came; whatever is ours is said in Chinese throughout.
+  if (envelope.debug.upstreamStatus === undefined)
+    t.notMatch(envelope.messageZh, /(?:\b[a-z]+ ){2}[a-z]+\b/i, `${name}: no English sentence in the Chinese one`)
 }

@@ -500,7 +500,7 @@ t.test('a plain validation is passed on, with the field it blames', (t) => {
     status(400, openai("Invalid 'temperature': must be at most 2.", 'invalid_request_error', 'x', 'temperature')),
   )
   t.equal(failure.message, "The request is not valid: Invalid 'temperature': must be at most 2.")
-  t.equal(failure.messageZh, "请求无效:Invalid 'temperature': must be at most 2.")
+  t.equal(failure.messageZh, "请求无效:模型服务的说明:Invalid 'temperature': must be at most 2.")
   t.equal(failure.details.param, 'temperature')
   t.equal(failure.status, 400)
   const fastapi = classify(status(422, { detail: [{ loc: ['body', 'messages', 0, 'role'], msg: 'field required' }] }))
@@ -542,11 +542,11 @@ t.test('what the caller should not see is removed from a validation', (t) => {
   }
   const hostile =
     classify(status(400, { error: { message: `a\u0000b\u001b[31m\nc\u202ed\u200be\ud800 ${'x '.repeat(9_000)}` } })).details
-      .params?.['detail'] ?? ''
+      .params?.detail?.en ?? ''
   t.notMatch(hostile, /[\p{Cc}\p{Cf}\p{Cs}]/u)
   t.ok([...hostile].length <= 500)
   t.ok(hostile.startsWith('a b [31m c d e'))
-  const emoji = classify(status(400, { error: { message: '😀'.repeat(900) } })).details.params?.['detail'] ?? ''
+  const emoji = classify(status(400, { error: { message: '😀'.repeat(900) } })).details.params?.detail?.en ?? ''
   t.ok(emoji.isWellFormed(), 'no character is cut in two')
   t.end()
 })
@@ -693,7 +693,7 @@ t.test('no facts at all can make it throw, leak, or blame the caller', (t) => {
         !JSON.stringify([failure.message, failure.messageZh, failure.details]).includes(secret) &&
         (failure.code === 'invalid_request' || (params === undefined && failure.message === catalogue[failure.code].en)) &&
         (retryAfter === undefined || (Number.isInteger(retryAfter) && retryAfter >= 1 && retryAfter <= 60)) &&
-        (params?.['detail'] ?? 'x').length > 0 &&
+        (params?.detail?.en ?? 'x').length > 0 &&
         (param === undefined || [...param].length <= 500) &&
         Object.keys(rest).every((key) => ['upstreamStatus', 'shouldRetry'].includes(key))
       )

@@ -118,10 +118,14 @@ function parse(raw: Buffer): Record<string, unknown> {
   try {
     message = JSON.parse(raw.toString('utf8'))
   } catch {
-    throw invalidRequest('the body is not JSON.')
+    throw invalidRequest({ en: 'the body is not JSON.', zh: '请求内容不是有效的 JSON。' })
   }
   // A batch would be many calls for the price of one request.
-  if (!isRecord(message)) throw invalidRequest('the body must be one JSON-RPC message; batches are not taken.')
+  if (!isRecord(message))
+    throw invalidRequest({
+      en: 'the body must be one JSON-RPC message; batches are not taken.',
+      zh: '请求内容必须是单条 JSON-RPC 消息,不支持批量。',
+    })
   return message
 }
 

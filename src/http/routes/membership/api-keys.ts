@@ -25,7 +25,7 @@ export function apiKeyRoutes(router: Router, { services }: House): void {
     const { account } = await requireCookie(ctx, services)
     const body = await readJson(ctx.req, config.limits.otherBodyBytes)
     const name = textField(body, 'name', { max: nameChars }).trim()
-    if (name === '') throw invalidRequest("'name' is empty.", 'name')
+    if (name === '') throw invalidRequest({ en: "'name' is empty.", zh: "'name' 不能为空。" }, 'name')
     const days = optionalWholeNumber(body, 'expires_in_days', { min: 1, max: 365 })
     const now = clock.now()
     await membership.allowances.take('key-by-account', account.id, now)

@@ -26,7 +26,11 @@ export function boostRoutes(router: Router, { services }: House): void {
     const { account } = await requireSession(ctx, services)
     const asked = textField(await readJson(ctx.req, config.limits.otherBodyBytes), 'action', { max: 64 })
     const action = actions.find((known) => known === asked)
-    if (action === undefined) throw invalidRequest(`'action' must be one of: ${actions.join(', ')}.`, 'action')
+    if (action === undefined)
+      throw invalidRequest(
+        { en: `'action' must be one of: ${actions.join(', ')}.`, zh: `'action' 必须是以下之一:${actions.join('、')}。` },
+        'action',
+      )
     await membership.allowances.take('boost-by-account', account.id, clock.now())
     const pack = await (action === 'checkin' ? membership.boosts.checkIn(account) : membership.boosts.grabRush(account))
     if (pack === undefined) throw unavailable(action)

@@ -19,7 +19,11 @@ export function deviceRoutes(router: Router, { services }: House): void {
     refuseForeignPages(ctx, services)
     const sent = await body(ctx)
     const client = textField(sent, 'client', { max: 64 })
-    if (client !== names.cliClient) throw invalidRequest(`'client' must be '${names.cliClient}'.`, 'client')
+    if (client !== names.cliClient)
+      throw invalidRequest(
+        { en: `'client' must be '${names.cliClient}'.`, zh: `'client' 必须是 '${names.cliClient}'。` },
+        'client',
+      )
     const version = optionalTextField(sent, 'client_version', { max: 64 })
     const hostname = optionalTextField(sent, 'hostname', { max: 64 })
     const visitor = visitorOf(ctx, services)

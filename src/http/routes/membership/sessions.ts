@@ -53,7 +53,11 @@ export function sessionRoutes(router: Router, { services }: House): void {
 function pageSize(asked: string | string[] | undefined): number {
   if (asked === undefined || asked === '') return auditPage.usual
   const size = typeof asked === 'string' && /^\d{1,4}$/.test(asked) ? Number(asked) : 0
-  if (size < 1 || size > auditPage.most) throw invalidRequest(`'limit' must be from 1 to ${auditPage.most}.`, 'limit')
+  if (size < 1 || size > auditPage.most)
+    throw invalidRequest(
+      { en: `'limit' must be from 1 to ${auditPage.most}.`, zh: `'limit' 必须在 1 到 ${auditPage.most} 之间。` },
+      'limit',
+    )
   return size
 }
 

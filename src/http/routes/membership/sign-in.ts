@@ -105,7 +105,10 @@ export function signInRoutes(router: Router, { services }: House): void {
     const sent = await body(ctx)
     const confirm = textField(sent, 'confirm', { max: emailChars })
     if (confirm.trim().toLowerCase() !== member.account.email)
-      throw invalidRequest("'confirm' must be the account's own mail address.", 'confirm')
+      throw invalidRequest(
+        { en: "'confirm' must be the account's own mail address.", zh: "'confirm' 必须是该账户自己的邮箱地址。" },
+        'confirm',
+      )
     const current = sent['current'] === undefined || sent['current'] === null ? null : passwordField(sent, 'current')
     const result = await signIn.deleteAccount(await sessionOf(member, services), current, visitorOf(ctx, services))
     if (result === 'wrong') throw new GatewayError('invalid_credentials')
@@ -159,7 +162,7 @@ function toSent(asked: AskForCode): Record<string, unknown> {
 
 function badAddress(why: 'malformed' | 'blocked'): GatewayError {
   return why === 'malformed'
-    ? invalidRequest("'email' is not a mail address.", 'email')
+    ? invalidRequest({ en: "'email' is not a mail address.", zh: "'email' 不是有效的邮箱地址。" }, 'email')
     : new GatewayError('invalid_request', {
         param: 'email',
         message: {

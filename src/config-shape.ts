@@ -179,6 +179,11 @@ export const shape = z.strictObject({
       heartbeatEveryMs: milliseconds.default(15_000),
       /** On SIGTERM: how long running turns may go on. */
       drainMs: milliseconds.default(30_000),
+      /**
+       * Of that, how long at most new connections are still taken, so that clients and balancers learn of the end before it comes. Half of
+       * it without a word from anybody is enough; a balancer that asks less often needs more.
+       */
+      noticeMs: milliseconds.default(2_000),
     })
     .prefault({}),
   mail: z

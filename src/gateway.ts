@@ -2,7 +2,6 @@
  * The gateway as one object: built from a checked configuration, opened, closed. `main.ts` runs it, tests and commands build it the
  * same way, so that what is tested is what runs.
  */
-import { setTimeout as pause } from 'node:timers/promises'
 import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
 import type { GatewayConfig } from './config.ts'
@@ -149,7 +148,7 @@ export async function openGateway(options: GatewayOptions): Promise<Gateway> {
   let ready = true
   const app = createApp({ services, chain: new Chain(config.plugins), calls, ready: () => ready })
   const metrics = await listenForMetrics(config.metrics, observe)
-  const listener = await listen(app, config)
+  const listener = await listen(app, services)
   origins.site = config.listen.siteUrl ?? listener.url
   origins.base = config.listen.baseUrl ?? config.listen.siteUrl ?? listener.url
   sayWhatIsMissing(services)
@@ -164,7 +163,7 @@ export async function openGateway(options: GatewayOptions): Promise<Gateway> {
     async close({ drainMs = config.timeouts.drainMs } = {}) {
       ready = false
       stopLearning()
-      await drain(listener, forwarder, drainMs)
+      await drain(listener, forwarder, { drainMs, noticeMs: config.timeouts.noticeMs })
       await chores.close()
       await mailRoom.close()
       forwarder.close()
@@ -197,11 +196,11 @@ function usesDemo(config: GatewayConfig): boolean {
   return Object.values(config.upstreams).some(({ baseUrl }) => baseUrl === 'demo')
 }
 
-/** How long those who choose among servers have to see that this one is not ready, before it takes no more connections. */
-const noticeMs = 2_000
-const lookEveryMs = 25
-
-async function drain(listener: Listener, forwarder: Forwarder, drainMs: number): Promise<void> {
+async function drain(
+  listener: Listener,
+  forwarder: Forwarder,
+  { drainMs, noticeMs }: { readonly drainMs: number; readonly noticeMs: number },
+): Promise<void> {
   const late = setTimeout(() => {
     forwarder.abortAll(
       new GatewayError('internal_error', {
@@ -213,10 +212,7 @@ async function drain(listener: Listener, forwarder: Forwarder, drainMs: number):
     )
     listener.endIdle()
   }, drainMs)
-  listener.announceEnd()
-  // With nothing running there is nobody to wait for: the usual end of a day's work at a terminal is at once.
-  for (let waited = 0; forwarder.running > 0 && waited < Math.min(noticeMs, drainMs); waited += lookEveryMs)
-    await pause(lookEveryMs)
+  await listener.announceEnd(Math.min(noticeMs, drainMs))
   await listener.close()
   clearTimeout(late)
 }

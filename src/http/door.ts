@@ -88,7 +88,7 @@ function newExchange(ctx: Context, address: string, kind: ExchangeKind, services
 }
 
 /** The caller's own trace id, for answers given outside a chain (in a chain the `request-id` plugin does this). */
-export function adoptId(x: Exchange): void {
+export function adoptId(x: Pick<Exchange, 'id' | 'echo' | 'names'> & { readonly inbound: Pick<Inbound, 'headers'> }): void {
   const sent = x.inbound.headers[x.names.requestIdHeader]
   if (typeof sent !== 'string' || !acceptableId.test(sent)) return
   x.echo = sent

@@ -5,17 +5,25 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import { createSecureServer } from 'node:http2'
 import type { Http2SecureServer, ServerHttp2Session } from 'node:http2'
 import type { AddressInfo, Socket } from 'node:net'
+import { setImmediate as turn, setTimeout as pause } from 'node:timers/promises'
+import type { TLSSocket } from 'node:tls'
 import type Koa from 'koa'
 import { ConfigError } from '../config.ts'
-import type { GatewayConfig } from '../config.ts'
-import { catalogue } from '../errors.ts'
+import { GatewayError } from '../errors.ts'
+import type { Services } from '../services.ts'
 import { bind, shownHost } from './bind.ts'
+import { Connections } from './connections.ts'
+import { fault, Refusals } from './refusal.ts'
+import type { Fault } from './refusal.ts'
 
 export interface Listener {
   readonly url: string
-  /** From now on each answer tells its connection to end; new ones are still taken. */
-  announceEnd(): void
-  /** Takes no new connection, tells kept ones to end, and resolves when the last request has been answered. */
+  /**
+   * Tells everybody that the end is near, and goes on serving, new connections too. Resolves when nobody is there to hear it, when for
+   * half of `noticeMs` nobody has said anything, or when they are over.
+   */
+  announceEnd(noticeMs: number): Promise<void>
+  /** Takes no new connection, ends kept ones where nothing is under way, and resolves when the last request has been answered. */
   close(): Promise<void>
   /** Ends whatever is still open, once its last word has had a moment to leave. */
   endIdle(): void
@@ -25,28 +33,47 @@ const maxHeaderBytes = 16 * 1024
 /** A header section, and a whole request, must be in by then: slow senders hold nothing for long. */
 const headersTimeoutMs = 20_000
 const requestTimeoutMs = 120_000
+const handshakeTimeoutMs = 10_000
 const keepAliveMs = 65_000
 const farewellMs = 1_000
-const idleCheckMs = 50
+const lookEveryMs = 25
 
-export async function listen(app: Koa, config: GatewayConfig): Promise<Listener> {
+export async function listen(app: Koa, services: Services): Promise<Listener> {
+  const { config, clock } = services
   const { host, port, tls } = config.listen
   const handler = app.callback()
-  const sessions = new Set<ServerHttp2Session>()
-  let closing = false
+  const connections = new Connections()
+  const refusals = new Refusals(services)
+  let quietMs = 0
   const onRequest = (request: IncomingMessage, response: ServerResponse): void => {
-    // While draining, each answer tells its connection to end; a reset would lose a request in flight.
-    if (closing && request.httpVersionMajor === 1) response.setHeader('connection', 'close')
-    const fault = faultOf(request)
-    if (fault === null) void handler(request, response)
-    else refuse(request, response, fault)
+    if (!connections.answering(request, response)) return
+    const found = faultOf(request)
+    if (found === null) void handler(request, response)
+    else refusals.answer(request, response, found)
   }
-  const server: Server | Http2SecureServer =
-    tls === null ? createServer(wireLimits, onRequest) : secureServer(tls, onRequest, sessions)
-  server.on('clientError', refuseMalformed)
-  server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) =>
-    refuse(request, response, { status: 417, detail: 'this Expect is not known.' }),
-  )
+  const server: Server | Http2SecureServer = tls === null ? createServer(wireLimits, onRequest) : secureServer(tls, onRequest)
+  if (tls === null) server.on('connection', (socket: Socket) => connections.add(socket))
+  else {
+    server.on('secureConnection', (socket: TLSSocket) => {
+      if (socket.alpnProtocol !== 'h2') connections.add(socket)
+    })
+    server.on('session', (session: ServerHttp2Session) => connections.addSession(session))
+  }
+  server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
+    // Into the middle of an answer nothing else can be said.
+    if (error.code === 'ECONNRESET' || !socket.writable || connections.isMidAnswer(socket)) socket.destroy()
+    else refusals.answerOn(socket, malformed(error))
+  })
+  server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
+    if (connections.answering(request, response)) refusals.answer(request, response, unknownExpectation)
+  })
+  // HTTP/2 has a response for it; HTTP/1 hands over the connection.
+  server.on('connect', (request: IncomingMessage, to: ServerResponse | Socket) => {
+    if ('writeHead' in to) refusals.answer(request, to, noTunnels)
+    else refusals.answerOn(to, noTunnels)
+  })
+  // Whom to end, and when, is known here: Node's own would cut an answer that is still leaving, at its `close`.
+  Object.assign(server, { closeIdleConnections: () => undefined })
   // No request outlives its turn's total time; a client that never takes its answer does not hold a socket for ever.
   server.setTimeout(config.timeouts.totalMs + config.timeouts.slowReaderMs)
   server.maxConnections = config.limits.connections
@@ -54,30 +81,46 @@ export async function listen(app: Koa, config: GatewayConfig): Promise<Listener>
   const address = server.address() as AddressInfo
   return {
     url: `${tls === null ? 'http' : 'https'}://${shownHost(host)}:${address.port}`,
-    announceEnd() {
-      closing = true
+    async announceEnd(noticeMs) {
+      quietMs = noticeMs / 2
+      const from = clock.ticks()
+      const nobody = connections.size === 0
+      connections.announceEnd()
+      if (nobody) return
+      for (let now = from, busyAt = from; now - from < noticeMs && now - busyAt < quietMs; now = clock.ticks()) {
+        if (connections.isBusy(now, lookEveryMs)) busyAt = now
+        await pause(lookEveryMs)
+      }
     },
     async close() {
-      closing = true
-      const closed = new Promise<void>((resolve) => {
-        server.close(() => resolve())
-      })
-      for (const session of sessions) session.close()
-      // A connection whose answer had begun before the end was announced is kept by its client, and idle once that answer is out.
-      const idle = setInterval(() => {
-        if ('closeIdleConnections' in server) server.closeIdleConnections()
-      }, idleCheckMs)
-      await closed
-      clearInterval(idle)
+      await emptyBacklog(connections)
+      server.close()
+      while (connections.size > 0) {
+        connections.endIdle(clock.ticks(), quietMs)
+        await pause(lookEveryMs)
+      }
     },
     endIdle() {
-      setTimeout(() => {
-        if ('closeAllConnections' in server) server.closeAllConnections()
-        for (const session of sessions) session.destroy()
-      }, farewellMs)
+      setTimeout(() => connections.destroy(), farewellMs)
     },
   }
 }
+
+/**
+ * What the kernel has taken for us is taken from it before closing, which would reset it. A turn of the loop takes one connection, so a few
+ * without any say that there is none; where they never cease somebody must be refused.
+ */
+async function emptyBacklog(connections: Connections): Promise<void> {
+  let taken = connections.taken
+  for (let idle = 0, turns = 0; idle < idleTurns && turns < mostTurns; turns++) {
+    await turn()
+    idle = connections.taken === taken ? idle + 1 : 0
+    taken = connections.taken
+  }
+}
+
+const idleTurns = 3
+const mostTurns = 10_000
 
 const wireLimits = {
   maxHeaderSize: maxHeaderBytes,
@@ -96,13 +139,15 @@ const wireLimits = {
 function secureServer(
   tls: { cert: string; key: string },
   onRequest: (request: IncomingMessage, response: ServerResponse) => void,
-  sessions: Set<ServerHttp2Session>,
 ): Http2SecureServer {
-  const server = createSecureServer(
+  return createSecureServer(
     {
+      // Of HTTP/1.1, which is served here as well.
+      ...wireLimits,
       cert: readPem(tls.cert),
       key: readPem(tls.key),
       allowHTTP1: true,
+      handshakeTimeout: handshakeTimeoutMs,
       maxHeaderListPairs: 100,
       maxSessionInvalidFrames: 100,
       settings: { maxConcurrentStreams: 100, maxHeaderListSize: maxHeaderBytes, enablePush: false },
@@ -113,11 +158,6 @@ function secureServer(
     // The compatibility request and response have all that the house uses.
     onRequest as unknown as Parameters<typeof createSecureServer>[1],
   )
-  server.on('session', (session) => {
-    sessions.add(session)
-    session.on('close', () => sessions.delete(session))
-  })
-  return server
 }
 
 function readPem(file: string): Buffer {
@@ -128,68 +168,38 @@ function readPem(file: string): Buffer {
   }
 }
 
-interface Fault {
-  readonly status: number
-  readonly detail: string
-}
+const headerTooLarge = fault(431, {
+  en: `the header section is larger than ${maxHeaderBytes} bytes.`,
+  zh: `请求头超过 ${maxHeaderBytes} 字节。`,
+})
+const unknownExpectation = fault(417, { en: 'this Expect is not known.', zh: '不支持该 Expect 请求头。' })
+const noTunnels: Fault = { failure: new GatewayError('method_not_allowed') }
 
 /** What the parser lets pass although no two readers of it would agree; null where there is nothing of the kind. */
 function faultOf({ httpVersionMajor, httpVersionMinor, rawHeaders, url = '' }: IncomingMessage): Fault | null {
   if (httpVersionMajor >= 2) return oversized(rawHeaders)
-  if (httpVersionMajor === 0) return { status: 400, detail: 'the version of HTTP is missing.' }
+  if (httpVersionMajor === 0) return fault(400, { en: 'the version of HTTP is missing.', zh: '缺少 HTTP 版本。' })
   let hosts = 0
   for (let i = 0; i < rawHeaders.length; i += 2) if (rawHeaders[i]?.toLowerCase() === 'host') hosts++
-  if (hosts > 1) return { status: 400, detail: "the header 'Host' was sent more than once." }
-  if (hosts === 0 && httpVersionMinor > 0) return { status: 400, detail: "the header 'Host' is missing." }
+  if (hosts > 1) return fault(400, { en: "the header 'Host' was sent more than once.", zh: "请求头 'Host' 重复发送。" })
+  if (hosts === 0 && httpVersionMinor > 0) return fault(400, { en: "the header 'Host' is missing.", zh: "缺少请求头 'Host'。" })
   const wellFormed = /^(?:\/|\*$|https?:\/\/[^/?#])/i.test(url)
-  return wellFormed ? null : { status: 400, detail: 'the target is neither a path nor an address.' }
+  return wellFormed
+    ? null
+    : fault(400, { en: 'the target is neither a path nor an address.', zh: '请求目标既不是路径也不是地址。' })
 }
 
 /** The limit that HTTP/2 lets a server announce is a wish; a peer that does not keep it is refused here. */
 function oversized(rawHeaders: readonly string[]): Fault | null {
   let size = 0
   for (const text of rawHeaders) size += text.length
-  return size > maxHeaderBytes ? { status: 431, detail: `the header section is larger than ${maxHeaderBytes} bytes.` } : null
+  return size > maxHeaderBytes ? headerTooLarge : null
 }
 
-/** Answers with the envelope; on HTTP/1 the connection ends, because what follows on it cannot be trusted to be a request. */
-function refuse({ httpVersionMajor }: IncomingMessage, response: ServerResponse, { status, detail }: Fault): void {
-  const type = { 'content-type': 'application/json; charset=utf-8' }
-  response.writeHead(status, httpVersionMajor < 2 ? { ...type, connection: 'close' } : type)
-  response.end(malformed(detail))
-}
-
-/** What is not even a request still gets the envelope. */
-function refuseMalformed(error: NodeJS.ErrnoException, socket: Socket): void {
-  if (error.code === 'ECONNRESET' || !socket.writable) {
-    socket.destroy()
-    return
-  }
-  const [status, reason, detail] =
-    error.code === 'HPE_HEADER_OVERFLOW'
-      ? [431, 'Request Header Fields Too Large', `the header section is larger than ${maxHeaderBytes} bytes.`]
-      : error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
-        ? [408, 'Request Timeout', 'the request did not arrive in time.']
-        : [400, 'Bad Request', 'the request is not well-formed HTTP.']
-  const body = malformed(String(detail))
-  socket.end(
-    `HTTP/1.1 ${status} ${reason}\r\ncontent-type: application/json; charset=utf-8\r\ncontent-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`,
-  )
-}
-
-/** The envelope of something that never became a request; it has no id, because nothing is known of it. */
-function malformed(detail: string): string {
-  const { en, zh, type, stage, actions } = catalogue.invalid_request
-  const message = en.replace('{detail}', detail)
-  return JSON.stringify({
-    ok: false,
-    requestId: 'mbr_unknown',
-    error: { message, type, code: 'invalid_request', param: null },
-    message,
-    messageZh: zh.replace('{detail}', detail),
-    code: 'invalid_request',
-    stage,
-    actions,
-    debug: {},
-  })
+/** What the parser refused. */
+function malformed({ code }: NodeJS.ErrnoException): Fault {
+  if (code === 'HPE_HEADER_OVERFLOW') return headerTooLarge
+  if (code === 'ERR_HTTP_REQUEST_TIMEOUT')
+    return fault(408, { en: 'the request did not arrive in time.', zh: '请求未能及时到达。' })
+  return fault(400, { en: 'the request is not well-formed HTTP.', zh: '请求不符合 HTTP 格式。' })
 }

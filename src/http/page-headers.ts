@@ -43,13 +43,21 @@ export function pageHeaders({ origins }: Services): Record<string, string> {
 }
 
 /** The headers of every answer, page or not. */
+export function commonHeaderValues({ site }: Services['origins']): Record<string, string> {
+  return {
+    'x-content-type-options': 'nosniff',
+    'referrer-policy': 'same-origin',
+    ...(site.startsWith('https:') ? { 'strict-transport-security': 'max-age=31536000' } : {}),
+  }
+}
+
 export function commonHeaders({ origins }: Services): Middleware {
+  // Known only once the server listens, and the same ever after.
+  let values: [string, string][] | undefined
   return (ctx, next) => {
+    values ??= Object.entries(commonHeaderValues(origins))
     // On the raw response, because a streamed answer is written past Koa.
-    ctx.res.setHeader('x-content-type-options', 'nosniff')
-    ctx.res.setHeader('referrer-policy', 'same-origin')
-    // Known only once the server listens, and the same ever after.
-    if (origins.site.startsWith('https:')) ctx.res.setHeader('strict-transport-security', 'max-age=31536000')
+    for (const [name, value] of values) ctx.res.setHeader(name, value)
     return next()
   }
 }

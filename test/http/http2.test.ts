@@ -2,6 +2,7 @@
 import { once } from 'node:events'
 import http2 from 'node:http2'
 import https from 'node:https'
+import tls from 'node:tls'
 import t from 'tap'
 import { startGateway, temporaryFolder, until } from '../support/gateway.ts'
 import { selfSigned } from '../support/certificate.ts'
@@ -75,6 +76,25 @@ t.test('the tool server knows its own name, and refuses others', async (t) => {
   t.match(JSON.parse(answer.text), { schema: 'svc.search.v1' })
   for (const headers of [{ ':authority': 'evil.example' }, { ':authority': 'evil.example', host: '127.0.0.1' }])
     t.equal((await call(headers)).status, 403, JSON.stringify(headers))
+})
+
+t.test('what is wrong with HTTP/1.1 over TLS is refused as it is without', async (t) => {
+  for (const [name, bytes, status] of [
+    ['no host', 'GET /healthz HTTP/1.1\r\n\r\n', 400],
+    ['two hosts', 'GET /healthz HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n', 400],
+    ['too much of a header', `GET /healthz HTTP/1.1\r\nHost: a\r\nX-Big: ${'x'.repeat(17_000)}\r\n\r\n`, 431],
+  ] as const) {
+    const { hostname, port } = new URL(g.url)
+    const socket = tls.connect({ host: hostname, port: Number(port), ca })
+    let text = ''
+    socket.on('data', (chunk: Buffer) => (text += chunk.toString()))
+    socket.on('error', () => undefined)
+    socket.write(bytes)
+    await once(socket, 'close')
+    t.ok(text.startsWith(`HTTP/1.1 ${status} `), name)
+    t.match(text, /x-request-id: mbr_[0-9A-Z]{26}\r\n/, name)
+    t.match(text, /strict-transport-security: /, name)
+  }
 })
 
 t.test('HTTP/1.1 is served on the same port', async (t) => {

@@ -1,6 +1,9 @@
 /** The wire: what is no proper HTTP never becomes a request, and never more requests than were sent. */
 import { connect } from 'node:net'
 import t from 'tap'
+import type { Test } from 'tap'
+import { checkEnvelope } from '../support/envelope.ts'
+import type { Envelope } from '../support/envelope.ts'
 import { startGateway, until } from '../support/gateway.ts'
 import { raw } from '../support/raw.ts'
 
@@ -30,6 +33,51 @@ async function upstreamCalls(run: () => Promise<unknown>): Promise<number> {
   }, 'the requests to be over')
   return g.demo.stats().requests - before
 }
+
+/** A refusal on the wire has the headers of every answer, and an id that the log knows. */
+function checkWire(t: Test, text: string, name: string): void {
+  const [head = '', body = ''] = text.split('\r\n\r\n')
+  const envelope = JSON.parse(Buffer.from(body, 'latin1').toString()) as Envelope
+  checkEnvelope(t, envelope, name)
+  t.match(envelope.requestId, /^mbr_[0-9A-Z]{26}$/, `${name}: a real id`)
+  for (const header of [
+    `x-request-id: ${envelope.requestId}`,
+    'x-svc-request-id: mbr_',
+    `x-svc-error-code: ${envelope.code}`,
+    `x-svc-error-stage: ${envelope.stage}`,
+    'cache-control: no-store',
+    'x-content-type-options: nosniff',
+    'content-type: application/json; charset=utf-8',
+    'date: ',
+    `content-length: ${Buffer.byteLength(Buffer.from(body, 'latin1'))}`,
+  ])
+    t.ok(head.toLowerCase().includes(header.toLowerCase()), `${name}: ${header}`)
+  t.ok(
+    g.log.some((line) => line.includes(envelope.requestId)),
+    `${name}: in the log`,
+  )
+}
+
+t.test('nothing is written into the middle of an answer, whatever its client sends', async (t) => {
+  const streamed = JSON.stringify({
+    model: 'svc-2.1',
+    stream: true,
+    messages: [{ role: 'user', content: 'demo:{"tokens":50,"betweenMs":20}' }],
+  })
+  const { hostname, port } = new URL(g.url)
+  const socket = connect({ host: hostname, port: Number(port) })
+  let text = ''
+  socket.on('data', (chunk: Buffer) => {
+    text += chunk.toString()
+    if (text.includes('data: {')) socket.write('\0 no request at all\r\n\r\n')
+  })
+  socket.on('error', () => undefined)
+  socket.write(post(`Content-Length: ${streamed.length}\r\n`, streamed))
+  await new Promise((resolve) => socket.once('close', resolve))
+  t.match(text, /^HTTP\/1\.1 200 /)
+  t.equal(text.match(/HTTP\/1\.1/g)?.length, 1, 'one status line')
+  t.notMatch(text, /invalid_request/)
+})
 
 t.test('well-formed requests of every legal shape are served', async (t) => {
   for (const [name, bytes, statuses] of [
@@ -97,6 +145,7 @@ t.test('what is malformed is refused with the envelope, and no upstream hears of
       t.equal(statuses[0], status, `${name}: ${text.slice(0, 60)}`)
       t.match(text, /"ok":false.*"code":"invalid_request"/, `${name}: the envelope`)
       t.ok(closed, `${name}: the connection ends`)
+      checkWire(t, text, name)
     }
   })
   t.equal(calls, 0)
@@ -181,8 +230,12 @@ t.test('odd targets and methods meet the envelope, not a crash', async (t) => {
   }
   const expects = await raw(g.url, `${head('GET /healthz HTTP/1.1', 'Expect: a-miracle\r\n')}\r\n`)
   t.equal(expects.statuses[0], 417)
-  t.match(expects.text, /"ok":false/, 'what cannot be expected has its envelope, too')
-  await raw(g.url, `CONNECT example.com:443 HTTP/1.1\r\nHost: example.com\r\n\r\n`)
+  checkWire(t, expects.text, 'what cannot be expected')
+  const tunnel = await raw(g.url, `CONNECT example.com:443 HTTP/1.1\r\nHost: example.com\r\n\r\n`)
+  t.equal(tunnel.statuses[0], 405)
+  checkWire(t, tunnel.text, 'a tunnel')
+  const traced = await raw(g.url, `GET /healthz HTTP/1.1\r\nHost: a\r\nHost: b\r\nX-Svc-Request-Id: trace-9\r\n\r\n`)
+  t.match(traced.text, /x-svc-request-id: trace-9\r\n/, 'the caller’s own id where it could be read')
   t.equal((await raw(g.url, health)).statuses[0], 200)
 })
 

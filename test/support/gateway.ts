@@ -127,6 +127,8 @@ export function testConfig(t: Test, overrides: Overrides = {}): GatewayConfig {
     log: { level: 'info' },
     demo: { scripted: true },
     metrics: { token: 'scrape-me' },
+    // Kept connections of a test's clients have nothing more to say.
+    timeouts: { noticeMs: 50 },
     // One client of a test makes more requests a minute than any person.
     limits: { addressRpm: 1_000_000 },
     plans: { max: { rpm: 100_000, concurrency: 1_000 } },

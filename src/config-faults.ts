@@ -3,6 +3,7 @@ import { isIP } from 'node:net'
 import type { GatewayConfig } from './config-shape.ts'
 import { orderFaults } from './exchange/order.ts'
 import { judgeAddress } from './membership/mail-address.ts'
+import { shownUrl } from './shown-url.ts'
 import { coversInternet, networks, privateNetworks } from './networks.ts'
 
 /** One sentence for each fault; none when it can work. */
@@ -48,7 +49,7 @@ function planFaults({ plans, products, defaultPlan, signIn }: GatewayConfig): st
   const faults: string[] = []
   if (!(defaultPlan in plans)) faults.push(`defaultPlan: there is no plan '${defaultPlan}'.`)
   for (const { issuer, plan } of signIn.jwtIssuers) {
-    if (!(plan in plans)) faults.push(`signIn.jwtIssuers (${issuer}): there is no plan '${plan}'.`)
+    if (!(plan in plans)) faults.push(`signIn.jwtIssuers (${shownUrl(issuer)}): there is no plan '${plan}'.`)
   }
   for (const [id, plan] of Object.entries(plans)) {
     for (const [pool, { day, week, month }] of Object.entries(plan.pools)) {
@@ -77,7 +78,13 @@ function originFaults({ listen }: GatewayConfig): string[] {
 
 function upstreamFaults({ upstreams }: GatewayConfig): string[] {
   const faults: string[] = []
-  for (const [name, { baseUrl, allowPlaintext }] of Object.entries(upstreams)) {
+  for (const [name, { baseUrl, apiKey, allowPlaintext }] of Object.entries(upstreams)) {
+    if (baseUrl !== 'demo') {
+      const { username, password, search } = new URL(baseUrl)
+      if (apiKey !== null && username + password !== '')
+        faults.push(`upstreams.${name}: there are both a key and credentials in the address; it can be sent one of them.`)
+      if (search !== '') faults.push(`upstreams.${name}.baseUrl: must not have a query; paths are appended to it.`)
+    }
     if (baseUrl === 'demo' || baseUrl.startsWith('https:') || allowPlaintext) continue
     const { hostname } = new URL(baseUrl)
     if (!isPrivateHost(hostname)) {

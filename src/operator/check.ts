@@ -1,6 +1,7 @@
 /** `svc-gateway check` */
 import { ConfigError, configFile, loadConfig } from '../config.ts'
 import type { GatewayConfig } from '../config.ts'
+import { shownUrl } from '../shown-url.ts'
 import { show } from './output.ts'
 import type { Output } from './output.ts'
 
@@ -23,7 +24,10 @@ export async function check(options: Output): Promise<void> {
     listen: `${config.listen.host}:${config.listen.port}`,
     products: Object.keys(config.products),
     plans: Object.keys(config.plans),
-    upstreams: Object.entries(config.upstreams).map(([name, { baseUrl }]) => ({ name, base_url: baseUrl })),
+    upstreams: Object.entries(config.upstreams).map(([name, { baseUrl }]) => ({
+      name,
+      base_url: baseUrl === 'demo' ? baseUrl : shownUrl(baseUrl),
+    })),
     plugins: config.plugins.map(({ name }) => name),
   }
   show(options, summary, () =>

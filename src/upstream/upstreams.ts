@@ -3,6 +3,7 @@ import { Agent } from 'undici'
 import type { Dispatcher } from 'undici'
 import type { GatewayConfig } from '../config.ts'
 import type { Target } from '../membership/product.ts'
+import { basicAuthorization } from '../shown-url.ts'
 import { Breaker } from './breaker.ts'
 import type { BreakerState } from './breaker.ts'
 import { Dialect } from './dialect.ts'
@@ -118,6 +119,8 @@ export class Upstreams {
 
 function open(name: string, config: UpstreamConfig, demoUrl: string | null, connectMs: number): Upstream {
   const url = new URL(config.baseUrl === 'demo' ? (demoUrl ?? 'http://127.0.0.1:9/v1') : config.baseUrl)
+  // `fetch` and its like refuse an address with credentials, and undici drops them: they are sent as what they stand for.
+  const authorization = config.apiKey === null ? basicAuthorization(url) : `Bearer ${config.apiKey}`
   return {
     name,
     host: url.hostname,
@@ -125,7 +128,7 @@ function open(name: string, config: UpstreamConfig, demoUrl: string | null, conn
     basePath: url.pathname.replace(/\/+$/, ''),
     headers: {
       ...config.headers,
-      ...(config.apiKey === null ? {} : { authorization: `Bearer ${config.apiKey}` }),
+      ...(authorization === null ? {} : { authorization }),
       'content-type': 'application/json',
       // What comes back is read and rewritten, so it must come as it is.
       'accept-encoding': 'identity',

@@ -58,7 +58,10 @@ export interface FieldRules {
 export function faultIn(body: Readonly<Record<string, unknown>>, allowed: ReadonlySet<string>): GatewayError | null {
   for (const [field, value] of Object.entries(body))
     if (!allowed.has(field) && asksForMore(field, value))
-      return invalidRequest(`'${field}' is not offered here; leave it out.`, field)
+      return invalidRequest(
+        { en: `'${field}' is not offered here; leave it out.`, zh: `此处不提供 '${field}',请去掉该字段。` },
+        field,
+      )
   return toolFault(body['tools'], allowed) ?? partFault(body['messages'])
 }
 
@@ -74,12 +77,16 @@ function asksForMore(field: string, value: unknown): boolean {
 function toolFault(tools: unknown, allowed: ReadonlySet<string>): GatewayError | null {
   if (!Array.isArray(tools) || allowed.has('tools')) return null
   for (const [i, tool] of (tools as unknown[]).entries()) {
-    if (!isRecord(tool)) return invalidRequest(`'tools[${i}]' must be an object.`, `tools[${i}]`)
+    if (!isRecord(tool))
+      return invalidRequest({ en: `'tools[${i}]' must be an object.`, zh: `'tools[${i}]' 必须是对象。` }, `tools[${i}]`)
     const { type } = tool
     if ((type === 'function' || type === undefined) && isRecord(tool['function'])) continue
     if (type === 'custom' && isRecord(tool['custom'])) continue
     return invalidRequest(
-      `'tools[${i}].type' must be 'function' or 'custom'; tools run by the model service are not offered here.`,
+      {
+        en: `'tools[${i}].type' must be 'function' or 'custom'; tools run by the model service are not offered here.`,
+        zh: `'tools[${i}].type' 必须是 'function' 或 'custom';此处不提供由模型服务运行的工具。`,
+      },
       `tools[${i}].type`,
     )
   }
@@ -97,7 +104,10 @@ function partFault(messages: unknown): GatewayError | null {
       const file = isRecord(part['file']) ? part['file'] : part
       if (file['file_id'] === undefined || file['file_id'] === null) continue
       const at = `messages[${i}].content[${j}]`
-      return invalidRequest(`'${at}' names an uploaded file; send its contents instead.`, at)
+      return invalidRequest(
+        { en: `'${at}' names an uploaded file; send its contents instead.`, zh: `'${at}' 引用了已上传的文件,请直接发送内容。` },
+        at,
+      )
     }
   }
   return null

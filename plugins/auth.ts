@@ -1,4 +1,4 @@
-/** Bearer token → account. A key, a session token, the site's own cookie, or a trusted issuer's JWT; else `sign_in_required`. */
+/** Bearer token → account. A key, a session token, an app's token, the site's own cookie, or a trusted issuer's JWT; else `sign_in_required`. */
 import { definePlugin, GatewayError, planFor } from '../src/index.ts'
 import type { Caller, Credential, Exchange, Services } from '../src/index.ts'
 
@@ -16,18 +16,20 @@ export const auth = definePlugin({
 function identify(x: Exchange, services: Services): Caller | Promise<Caller> {
   const header = x.inbound.headers['authorization']
   const token = header === undefined ? x.inbound.cookieToken : bearerOf(header)
-  if (token === null) throw signInRequired(x, header !== undefined)
+  if (token === null) throw signInRequired(x, services, header !== undefined)
   const found = services.credentials.resolve(token)
   if (found !== null && !(found instanceof Promise)) return callerOf(found, x, services)
   return Promise.resolve(found).then(async (known) => callerOf(known ?? (await services.jwt.resolve(token)), x, services))
 }
 
-function callerOf(found: Credential | null, x: Exchange, { config }: Services): Caller {
-  if (found === null) throw signInRequired(x, true)
+function callerOf(found: Credential | null, x: Exchange, services: Services): Caller {
+  if (found === null) throw signInRequired(x, services, true)
+  // What a member let a program have is for the tools, and buys nothing else.
+  if (found.kind === 'app' && !isToolServer(x.inbound.path)) throw signInRequired(x, services, true)
   // A cookie is only good where the door saw that the request is the site's own; a key pasted into a cookie is no cookie session.
   const byCookie = x.inbound.headers['authorization'] === undefined
-  if (byCookie !== (found.kind === 'cookie')) throw signInRequired(x, true)
-  return { account: found.account, plan: planFor(config, found.account.plan), credential: found.kind }
+  if (byCookie !== (found.kind === 'cookie')) throw signInRequired(x, services, true)
+  return { account: found.account, plan: planFor(services.config, found.account.plan), credential: found.kind }
 }
 
 function bearerOf(header: string | string[]): string | null {
@@ -35,7 +37,16 @@ function bearerOf(header: string | string[]): string | null {
   return /^Bearer +([^\s]{1,8192})$/i.exec(header)?.[1] ?? null
 }
 
-function signInRequired(x: Exchange, tokenSent: boolean): GatewayError {
-  const challenge = `Bearer realm="${x.names.slug}"${tokenSent ? ', error="invalid_token"' : ''}`
-  return new GatewayError('sign_in_required', { headers: { 'www-authenticate': challenge } })
+function isToolServer(path: string): boolean {
+  return path === '/v1/mcp' || path === '/v1/mcp/tools/call'
+}
+
+/** The tool server says besides where a program may sign in for a member (RFC 9728, 5.1). */
+function signInRequired(x: Exchange, { origins }: Services, tokenSent: boolean): GatewayError {
+  const parts = [`realm="${x.names.slug}"`]
+  if (tokenSent) parts.push('error="invalid_token"')
+  if (x.inbound.path === '/v1/mcp') {
+    parts.push(`resource_metadata="${origins.base}/.well-known/oauth-protected-resource/v1/mcp"`, 'scope="tools"')
+  }
+  return new GatewayError('sign_in_required', { headers: { 'www-authenticate': `Bearer ${parts.join(', ')}` } })
 }

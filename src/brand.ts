@@ -12,6 +12,9 @@ export interface Names {
   readonly fieldsDroppedHeader: string
   readonly keyPrefix: string
   readonly sessionPrefix: string
+  /** What programs are given that a member let in: for the tool server alone, and for a new one of those. */
+  readonly appTokenPrefix: string
+  readonly appRefreshPrefix: string
   readonly cookie: string
   readonly cliClient: string
   readonly mcpServer: string
@@ -30,6 +33,8 @@ export function namesOf(slug: string): Names {
     fieldsDroppedHeader: `x-${slug}-fields-dropped`,
     keyPrefix: `${slug}_live_`,
     sessionPrefix: `${slug}_sess_`,
+    appTokenPrefix: `${slug}_mcp_`,
+    appRefreshPrefix: `${slug}_mcpr_`,
     cookie: `${slug}_membership_session`,
     cliClient: `${slug}-cli`,
     mcpServer: slug,

@@ -214,6 +214,26 @@ export const shape = z.strictObject({
       blockDisposable: z.boolean().default(true),
     })
     .prefault({}),
+  /** Programs that sign in to the tool server for a member (OAuth). */
+  connect: z
+    .strictObject({
+      /** Schemes of desktop programs to which an answer may be sent, besides domains turned round as in `com.example.app:`. */
+      appSchemes: z
+        .array(z.string().regex(/^(?!(?:https?|javascript|data|file|blob|about|vbscript)$)[a-z][a-z0-9+.-]*$/))
+        .default([
+          'cursor',
+          'vscode',
+          'vscode-insiders',
+          'vscodium',
+          'windsurf',
+          'zed',
+          'claude',
+          'goose',
+          'jetbrains',
+          'raycast',
+        ]),
+    })
+    .prefault({}),
   search: z
     .strictObject({
       backend: z.enum(['upstream', 'searxng', 'tavily', 'brave']).default('upstream'),

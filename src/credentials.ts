@@ -5,6 +5,7 @@
 import { LRUCache } from 'lru-cache'
 import type { Names } from './brand.ts'
 import type { Account } from './membership/account.ts'
+import { accessTokenKind } from './membership/app.ts'
 import { hashToken, looksLikeApiKey } from './membership/api-key.ts'
 import { endOf, looksLikeSecretWord } from './membership/session.ts'
 import type { Store } from './membership/store.ts'
@@ -12,15 +13,15 @@ import type { Clock } from './clock.ts'
 
 /** A live credential and its owner. */
 export interface Credential {
-  /** `session` came by device login, `cookie` from the website's sign-in. */
-  readonly kind: 'key' | 'session' | 'cookie' | 'jwt'
+  /** `session` came by device login, `cookie` from the website's sign-in, `app` by a member's approval, for the tool server alone. */
+  readonly kind: 'key' | 'session' | 'cookie' | 'app' | 'jwt'
   readonly id: string
   readonly account: Account
   readonly expiresAt: number | null
 }
 
 type Known = Credential | null
-type Kind = 'key' | 'session' | 'cookie'
+type Kind = 'key' | 'session' | 'cookie' | 'app'
 
 const positiveMs = 30_000
 const negativeMs = 5_000
@@ -138,20 +139,29 @@ export class Credentials {
   #kindOf(token: string): Kind | null {
     if (looksLikeApiKey(token, this.#names.keyPrefix)) return 'key'
     if (looksLikeSecretWord(token)) return 'cookie'
-    const { sessionPrefix } = this.#names
-    return token.startsWith(sessionPrefix) && looksLikeSecretWord(token.slice(sessionPrefix.length)) ? 'session' : null
+    const { sessionPrefix, appTokenPrefix } = this.#names
+    if (token.startsWith(sessionPrefix) && looksLikeSecretWord(token.slice(sessionPrefix.length))) return 'session'
+    return token.startsWith(appTokenPrefix) && looksLikeSecretWord(token.slice(appTokenPrefix.length)) ? 'app' : null
   }
 
   async #look(kind: Kind, hash: Buffer, now: number): Promise<Known> {
-    return kind === 'key' ? this.#lookForKey(hash, now) : this.#lookForSession(kind, hash, now)
+    if (kind === 'key') return this.#lookForKey(hash, now)
+    return kind === 'app' ? this.#lookForApp(hash, now) : this.#lookForSession(kind, hash, now)
   }
 
   async #lookForSession(kind: 'session' | 'cookie', hash: Buffer, now: number): Promise<Known> {
     const found = await this.#store.sessions.findByHash(hash)
     if (found === undefined || found.account.status !== 'active') return null
-    if ((found.session.kind === 'web') !== (kind === 'cookie')) return null
+    if (found.session.kind !== (kind === 'cookie' ? 'web' : 'cli')) return null
     const expiresAt = endOf(found.session)
     return expiresAt <= now ? null : { kind, id: found.session.id, account: found.account, expiresAt }
+  }
+
+  async #lookForApp(hash: Buffer, now: number): Promise<Known> {
+    const found = await this.#store.apps.owner(accessTokenKind, hash)
+    if (found === undefined || found.account.status !== 'active') return null
+    const expiresAt = Math.min(found.expiresAt, endOf(found.session))
+    return expiresAt <= now ? null : { kind: 'app', id: found.session.id, account: found.account, expiresAt }
   }
 
   async #lookForKey(hash: Buffer, now: number): Promise<Known> {

@@ -89,7 +89,7 @@ export type Slot = keyof Slots
 export interface Caller {
   readonly account: Account
   readonly plan: Plan
-  readonly credential: 'key' | 'session' | 'cookie' | 'jwt'
+  readonly credential: 'key' | 'session' | 'cookie' | 'app' | 'jwt'
 }
 
 export interface Admission {

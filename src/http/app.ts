@@ -5,6 +5,7 @@ import { cors } from './cors.ts'
 import { door } from './door.ts'
 import type { House } from './house.ts'
 import { chatRoutes } from './routes/chat.ts'
+import { connectRoutes } from './routes/connect.ts'
 import { imageRoutes } from './routes/images.ts'
 import { mcpRoutes } from './routes/mcp.ts'
 import { membershipRoutes } from './routes/membership/routes.ts'
@@ -33,6 +34,7 @@ export function createApp(house: House): Koa {
   const assets = loadAssets()
   planRoutes(site, house)
   membershipRoutes(site, house)
+  connectRoutes(site, house, assets)
   assetRoutes(site, assets)
   pageRoutes(site, house, assets)
   app.use(commonHeaders(house.services))

@@ -19,6 +19,9 @@ export const allowanceNames = [
   'user-code-by-account',
   'key-by-account',
   'provider-by-network',
+  'app-register',
+  'app-start',
+  'app-token',
   'boost-by-account',
 ] as const
 export type AllowanceName = (typeof allowanceNames)[number]
@@ -38,6 +41,9 @@ const defaultAllowances: AllowanceTable = {
   'user-code-by-account': { times: 5, withinMs: 10 * minuteMs },
   'key-by-account': { times: 60, withinMs: hourMs },
   'provider-by-network': { times: 60, withinMs: 10 * minuteMs },
+  'app-register': { times: 20, withinMs: hourMs },
+  'app-start': { times: 60, withinMs: 10 * minuteMs },
+  'app-token': { times: 120, withinMs: 10 * minuteMs },
   'boost-by-account': { times: 60, withinMs: minuteMs },
 }
 

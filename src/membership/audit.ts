@@ -13,6 +13,8 @@ export type AuditEvent =
   | 'device_approved'
   | 'device_denied'
   | 'device_signed_in'
+  | 'app_approved'
+  | 'app_denied'
   | 'plan_changed'
   | 'account_disabled'
   | 'account_enabled'

@@ -1,5 +1,6 @@
 /** The membership's desks and books, made once and handed to routes and chores. */
 import { Allowances } from './allowances.ts'
+import { AppDesk } from './app-desk.ts'
 import type { AllowanceTable } from './allowances.ts'
 import type { AuditEvent, AuditRecord } from './audit.ts'
 import { maskAddress } from './audit.ts'
@@ -33,6 +34,7 @@ export interface MembershipParts {
 export interface Membership {
   readonly signIn: SignInDesk
   readonly devices: DeviceDesk
+  readonly apps: AppDesk
   readonly boosts: BoostDesk
   readonly allowances: Allowances
   readonly passwords: PasswordWork
@@ -46,6 +48,8 @@ export interface Membership {
 const passwordWork = { atOnce: 2, waiting: 64 }
 const dayMs = 86_400_000
 const auditDays = 400
+/** Longer than any approval lasts. */
+const appDays = 100
 const keptChanges = 10_000
 const sweptAtOnce = 1_000
 
@@ -56,6 +60,7 @@ export function createMembership(parts: MembershipParts): Membership {
   return {
     signIn: new SignInDesk({ ...parts, allowances, passwords }),
     devices: new DeviceDesk({ ...parts, allowances }),
+    apps: new AppDesk({ ...parts, allowances }),
     boosts: new BoostDesk({
       ...parts,
       boosts: store.boosts,
@@ -79,6 +84,7 @@ export function createMembership(parts: MembershipParts): Membership {
       await store.devices.sweep(now - dayMs)
       await store.counters.sweep(now)
       await store.sessions.sweep(now, sweptAtOnce)
+      await store.apps.sweep(now, { unapproved: now - dayMs, unused: now - appDays * dayMs }, sweptAtOnce)
       await store.audit.sweep(now - auditDays * dayMs, sweptAtOnce)
       await store.changes.sweep(keptChanges)
     },

@@ -1,10 +1,13 @@
-/** Sessions: the website's (a cookie) and the command line's (a Bearer token). Both are random words of which only the hash is kept. */
+/**
+ * Sessions: the website's (a cookie), the command line's (a Bearer token), and those of programs that a member let in (`app.ts`). All are
+ * random words of which only the hash is kept.
+ */
 import type { Account } from './account.ts'
 
-export type SessionKind = 'web' | 'cli'
+export type SessionKind = 'web' | 'cli' | 'app'
 
 /** How the person proved who they are. */
-export type SessionMethod = 'code' | 'password' | 'provider' | 'device'
+export type SessionMethod = 'code' | 'password' | 'provider' | 'device' | 'consent'
 
 export interface Session {
   /** `ses_` + 26 characters. */
@@ -14,6 +17,8 @@ export interface Session {
   readonly method: SessionMethod
   /** What signed in, as the person would recognise it: a browser's or a program's name. */
   readonly client: string | null
+  /** The program it was approved for, of kind `app`. */
+  readonly app?: string
   /** Masked. */
   readonly address: string | null
   readonly createdAt: number
@@ -51,6 +56,7 @@ const dayMs = 86_400_000
 export const lifetimes = {
   web: { idleMs: 7 * dayMs, absoluteMs: 30 * dayMs },
   cli: { idleMs: 30 * dayMs, absoluteMs: 90 * dayMs },
+  app: { idleMs: 30 * dayMs, absoluteMs: 90 * dayMs },
 } as const satisfies Record<SessionKind, { readonly idleMs: number; readonly absoluteMs: number }>
 
 /** When a session ends if nobody uses it again. */

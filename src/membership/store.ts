@@ -2,6 +2,7 @@
 import type { Accounts } from './account.ts'
 import type { ApiKeys } from './api-key.ts'
 import type { Images } from './image.ts'
+import type { Apps } from './app.ts'
 import type { Audit } from './audit.ts'
 import type { Boosts } from './boost.ts'
 import type { Changes } from './changes.ts'
@@ -18,6 +19,7 @@ export interface Store {
   readonly keys: ApiKeys
   readonly images: Images
   readonly sessions: Sessions
+  readonly apps: Apps
   readonly mailCodes: MailCodes
   readonly identities: Identities
   readonly providerLogins: ProviderLogins

@@ -2,6 +2,7 @@
 import type { Page } from './page.ts'
 import { accountView } from './views/account.ts'
 import { chatView } from './views/chat.ts'
+import { connectView } from './views/connect.ts'
 import { deviceView } from './views/device.ts'
 import { docsView } from './views/docs.ts'
 import { homeView } from './views/home.ts'
@@ -17,5 +18,6 @@ export const pages: readonly Page[] = [
   { path: '/keys', for: 'members', view: keysView },
   { path: '/sessions', for: 'members', view: sessionsView },
   { path: '/device', for: 'members', view: deviceView },
+  { path: '/connect/:uid', for: 'members', view: connectView },
   { path: '/chat', for: 'members', view: chatView },
 ]

@@ -19,15 +19,20 @@ export interface MembershipSchema {
   readonly boost_claim: BoostClaimTable
   readonly counter: CounterTable
   readonly audit: AuditTable
+  readonly app: AppTable
+  readonly app_record: AppRecordTable
 }
 
 export interface SessionTable {
   id: string
   account: string
-  kind: SessionKind
-  method: SessionMethod
+  /** An app's session is kept as a command line's that came by a device. */
+  kind: Exclude<SessionKind, 'app'>
+  method: Exclude<SessionMethod, 'consent'>
   hash: Uint8Array
   client: string | null
+  /** The program it was approved for; null for people's own. */
+  app: string | null
   address: string | null
   created_at: number
   last_used_at: number
@@ -144,4 +149,23 @@ export interface AuditTable {
   request_id: string | null
   /** JSON, or null. */
   detail: string | null
+}
+
+export interface AppTable {
+  id: string
+  /** JSON. */
+  metadata: string
+  created_at: number
+  /** When a member last approved it. */
+  used_at: number | null
+}
+
+export interface AppRecordTable {
+  kind: string
+  hash: Uint8Array
+  session: string | null
+  /** JSON, without the word itself. */
+  payload: string
+  consumed_at: number | null
+  expires_at: number
 }

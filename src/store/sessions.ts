@@ -89,17 +89,18 @@ export function sessionsIn({ read, write }: Database): Sessions {
 export async function insertSession(write: Kysely<Schema>, session: NewSession): Promise<boolean> {
   const row = await write
     .insertInto('session')
-    .columns(['id', 'account', 'kind', 'method', 'hash', 'client', 'address', 'created_at', 'last_used_at', 'expires_at'])
+    .columns(['id', 'account', 'kind', 'method', 'hash', 'client', 'app', 'address', 'created_at', 'last_used_at', 'expires_at'])
     .expression((from) =>
       from
         .selectFrom('account')
         .select((select) => [
           select.val(session.id).as('id'),
           'account.id as account',
-          select.val(session.kind).as('kind'),
-          select.val(session.method).as('method'),
+          select.val(session.kind === 'app' ? 'cli' : session.kind).as('kind'),
+          select.val(session.method === 'consent' ? 'device' : session.method).as('method'),
           select.val(session.hash).as('hash'),
           select.val(session.client).as('client'),
+          select.val(session.app ?? null).as('app'),
           select.val(session.address).as('address'),
           select.val(session.createdAt).as('created_at'),
           select.val(session.createdAt).as('last_used_at'),
@@ -113,12 +114,11 @@ export async function insertSession(write: Kysely<Schema>, session: NewSession):
   return row !== undefined
 }
 
-function toSession(row: Selectable<SessionTable>): Session {
+export function toSession(row: Selectable<SessionTable>): Session {
   return {
     id: row.id,
     account: row.account,
-    kind: row.kind,
-    method: row.method,
+    ...(row.app === null ? { kind: row.kind, method: row.method } : { kind: 'app', method: 'consent', app: row.app }),
     client: row.client,
     address: row.address,
     createdAt: row.created_at,

@@ -9,8 +9,9 @@ import { join } from 'node:path'
 import t from 'tap'
 import type { Test } from 'tap'
 import { paintPng } from '../../src/demo/png.ts'
-import { isPublic, RemoteImages } from '../../src/images/remote.ts'
+import { RemoteImages } from '../../src/images/remote.ts'
 import type { RemoteOptions } from '../../src/images/remote.ts'
+import { isPublic } from '../../src/public-network.ts'
 import { temporaryFolder } from '../support/gateway.ts'
 
 const never = new AbortController().signal

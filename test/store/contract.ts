@@ -592,6 +592,37 @@ export function storeContract(t: Test, openStore: (t: Test) => Promise<Store>): 
     t.ok(next.id > 6, 'an id is never used twice')
   })
 
+  promise('programs make room for others while nobody has approved them, and are forgotten unused', async (t, store) => {
+    const { apps, sessions } = store
+    const register = (id: string, createdAt = noon) => apps.register({ id, metadata: { client_id: id }, createdAt }, 2)
+    const approved = { ...sessionOf('ses_1'), kind: 'app', method: 'consent', app: 'app_1' } as const
+    t.equal(await register('app_1'), true)
+    t.equal(await register('app_2', noon + 1), true)
+    t.equal(await apps.approve(approved), true)
+    t.equal(await register('app_3', noon + 2), true)
+    t.equal(await apps.find('app_2'), undefined, 'the oldest that was never approved')
+    t.same(await apps.find('app_1'), { client_id: 'app_1' })
+    t.equal(await apps.approve({ ...approved, id: 'ses_2', hash: new Uint8Array(32).fill(2), app: 'app_3' }), true)
+    t.equal(await register('app_4'), false, 'one that is used stays')
+
+    const record = { kind: 'AccessToken', hash: new Uint8Array(32).fill(9), session: 'ses_1', payload: { scope: 'tools' } }
+    const token = { ...record, expiresAt: noon + hour }
+    t.equal(await apps.arm(token, noon, noon + 90 * day), true)
+    t.match(await apps.owner('AccessToken', token.hash), {
+      session: { id: 'ses_1', app: 'app_1' },
+      account: { id: accountId(1) },
+    })
+    t.same(await Promise.all([1, 2, 3].map(() => apps.consume('AccessToken', token.hash, noon))), [true, false, false])
+    t.equal(await sessions.end(accountId(1), 'ses_1'), true)
+    t.equal(await apps.look('AccessToken', token.hash), undefined, 'what hangs on a session goes with it')
+    t.equal(await apps.arm(token, noon, noon + day), false, 'and does not come back')
+
+    await apps.keep({ ...token, session: null })
+    await apps.sweep(noon + hour, { unapproved: noon, unused: noon }, 10)
+    t.equal(await apps.look('AccessToken', token.hash), undefined)
+    t.equal(await apps.find('app_1'), undefined)
+  })
+
   promise('vitals count operations, commits and waits for the disk', async (t, store) => {
     const before = store.ledger.vitals()
     const holds = await Promise.all(Array.from({ length: 8 }, () => holdOf(store, { want: 10 })))
@@ -603,6 +634,18 @@ export function storeContract(t: Test, openStore: (t: Test) => Promise<Store>): 
     t.equal(after.commitSeconds.length, after.commits - before.commits)
     t.match(after, { holdsOpen: 0, queue: 0, writable: true })
   })
+}
+
+function sessionOf(id: string) {
+  return {
+    id,
+    account: accountId(1),
+    client: 'Editor',
+    address: null,
+    createdAt: noon,
+    expiresAt: noon + hour,
+    hash: new Uint8Array(32).fill(1),
+  }
 }
 
 function keyOf(index: number) {

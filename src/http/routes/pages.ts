@@ -50,11 +50,21 @@ async function answer(ctx: Context, page: Page, services: Services, assets: Asse
     if (page.for === 'guests' && scene.viewer !== null) return goTo(ctx, returnPath(ctx.query['next']))
     show(ctx, scene, page.view(scene))
   } catch (thrown) {
-    const failure = toFailure(thrown)
-    const x = exchangeOf(ctx, 'query', services)
-    if (failure.code === 'internal_error') services.observe.requestFailed(x, failure)
-    show(ctx, scene, failureView(scene, failure, x.id))
+    showFailure(ctx, scene, thrown)
   }
+}
+
+/** A failure of something that a browser was sent to and that is no page of the site. */
+export async function failurePage(ctx: Context, thrown: unknown, services: Services, assets: Assets): Promise<void> {
+  showFailure(ctx, sceneOf(ctx, await viewerOf(ctx, services).catch(() => null), services, assets), thrown)
+}
+
+function showFailure(ctx: Context, scene: Scene, thrown: unknown): void {
+  const failure = toFailure(thrown)
+  const { services } = scene
+  const x = exchangeOf(ctx, 'query', services)
+  if (failure.code === 'internal_error') services.observe.requestFailed(x, failure)
+  show(ctx, scene, failureView(scene, failure, x.id))
 }
 
 function show(ctx: Context, scene: Scene, view: View): void {

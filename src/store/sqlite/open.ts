@@ -6,6 +6,7 @@ import { GatewayError } from '../../errors.ts'
 import type { Store } from '../../membership/store.ts'
 import { accountsIn } from '../accounts.ts'
 import { apiKeysIn } from '../api-keys.ts'
+import { appsIn } from '../apps.ts'
 import { auditIn } from '../audit.ts'
 import { boostsIn } from '../boosts.ts'
 import { changesIn } from '../changes.ts'
@@ -58,6 +59,7 @@ export async function openSqliteStore(options: SqliteOptions): Promise<SqliteSto
       keys: apiKeysIn(db),
       images: imagesIn(db),
       sessions: sessionsIn(db),
+      apps: appsIn(db),
       mailCodes: mailCodesIn(db),
       identities: identitiesIn(db),
       providerLogins: providerLoginsIn(db),

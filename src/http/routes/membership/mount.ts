@@ -26,7 +26,7 @@ export function idOf(ctx: Context): string {
   return String((ctx as Context & { params: Record<string, string> }).params['id'] ?? '')
 }
 
-function tooMany({ retryAfterMs }: Busy): GatewayError {
+export function tooMany({ retryAfterMs }: Busy): GatewayError {
   const retryAfter = Math.ceil(retryAfterMs / 1000)
   return new GatewayError('rate_limited', {
     retryAfter,

@@ -1,13 +1,4 @@
 /** The package ships no types; these are the parts that the tests use. */
-declare module 'oidc-provider' {
-  import type { RequestListener } from 'node:http'
-
-  export default class Provider {
-    constructor(issuer: string, configuration: Readonly<Record<string, unknown>>)
-    callback(): RequestListener
-  }
-}
-
 declare module 'smtp-server' {
   import type { AddressInfo } from 'node:net'
   import type { Readable } from 'node:stream'

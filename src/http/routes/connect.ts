@@ -1,0 +1,190 @@
+/**
+ * Programs that sign in to the tool server for a member: what they are told, where they register, and where the member decides. The
+ * protocol's own endpoints are the library's, which is loaded when the first of them is asked for.
+ */
+import type { Router } from '@koa/router'
+import type { Context } from 'koa'
+import type { Provider } from 'oidc-provider'
+import { connectPaths, issuerMetadata, resourceMetadata } from '../../connect/metadata.ts'
+import { plainName } from '../../connect/plain-name.ts'
+import { isLoopback, placeOf } from '../../connect/redirects.ts'
+import { RegistrationRefused, toMetadata, toRegistrationRecord } from '../../connect/registration.ts'
+import { GatewayError, invalidRequest } from '../../errors.ts'
+import type { AskingApp } from '../../membership/app-desk.ts'
+import { Busy } from '../../membership/refusal.ts'
+import type { Assets } from '../../pages/assets.ts'
+import type { Services } from '../../services.ts'
+import { readJson } from '../body.ts'
+import type { House } from '../house.ts'
+import { textField } from './membership/fields.ts'
+import { tooMany } from './membership/mount.ts'
+import { requireCookie, visitorOf } from './membership/visitor.ts'
+import { failurePage } from './pages.ts'
+
+/** What a program may say when it sends a member here. There is one permission, and no identity to ask for, so the rest is left out. */
+const asked = [
+  'client_id',
+  'response_type',
+  'redirect_uri',
+  'state',
+  'code_challenge',
+  'code_challenge_method',
+  'resource',
+  'prompt',
+]
+
+export function connectRoutes(router: Router, { services }: House, assets: Assets): void {
+  const { config, membership, log, clock } = services
+  let opening: Promise<Provider> | undefined
+  const provider = (): Promise<Provider> => (opening ??= open())
+  const open = async (): Promise<Provider> => {
+    const { openProvider } = await import('../../connect/provider.ts')
+    const opened = openProvider(services, {
+      show: (ctx, detail) => failurePage(ctx as unknown as Context, startAgain(detail), services, assets),
+    })
+    opened.on('server_error', (_, error) => log.error({ err: error }, 'a program could not sign in for a member'))
+    return opened
+  }
+
+  for (const [paths, document] of [
+    [['/.well-known/oauth-protected-resource', '/.well-known/oauth-protected-resource/v1/mcp'], resourceMetadata],
+    [['/.well-known/oauth-authorization-server', '/.well-known/openid-configuration'], issuerMetadata],
+    [[connectPaths.keys], () => ({ keys: [] })],
+  ] as const) {
+    for (const path of paths) {
+      openly(router, 'get', path, async (ctx) => {
+        ctx.set('cache-control', 'public, max-age=300')
+        ctx.body = document(services)
+      })
+    }
+  }
+
+  openly(router, 'post', connectPaths.register, async (ctx) => {
+    ctx.set('cache-control', 'no-store')
+    const sent = await readJson(ctx.req, config.limits.otherBodyBytes)
+    try {
+      const metadata = await membership.apps.register(
+        (id, now) => toMetadata(sent, config.connect.appSchemes, { id, now }),
+        visitorOf(ctx, services),
+      )
+      ctx.status = metadata === undefined ? 503 : 201
+      ctx.body =
+        metadata === undefined
+          ? { error: 'temporarily_unavailable', error_description: 'no more programs are taken now; try again later.' }
+          : toRegistrationRecord(metadata)
+    } catch (error) {
+      if (!(error instanceof RegistrationRefused)) throw error
+      ctx.status = 400
+      ctx.body = { error: error.code, error_description: error.message }
+    }
+  })
+
+  router.get(connectPaths.authorize, async (ctx) => {
+    try {
+      await membership.allowances.take('app-start', visitorOf(ctx, services).network, clock.now())
+    } catch (error) {
+      return failurePage(ctx, error instanceof Busy ? tooMany(error) : error, services, assets)
+    }
+    ctx.query = Object.fromEntries([...Object.entries(ctx.query).filter(([name]) => asked.includes(name)), ['scope', 'tools']])
+    return speak(ctx, await provider(), services)
+  })
+  router.get(`${connectPaths.authorize}/:uid`, async (ctx) => speak(ctx, await provider(), services))
+
+  for (const path of [connectPaths.token, connectPaths.revoke]) {
+    openly(router, 'post', path, async (ctx) => {
+      await membership.allowances.take('app-token', visitorOf(ctx, services).network, clock.now())
+      await speak(ctx, await provider(), services)
+    })
+  }
+
+  router.get('/connect/:uid/request', async (ctx) => {
+    ctx.set('cache-control', 'no-store')
+    const { account } = await requireCookie(ctx, services)
+    const { app, redirect, expiresAt } = await requestOf(ctx, await provider())
+    ctx.body = {
+      app: { name: app.name, address: app.id.startsWith('https:') ? placeOf(app.id) : null },
+      redirect: { place: placeOf(redirect), local: isLoopback(redirect) },
+      account: account.email ?? account.id,
+      expires_in: Math.max(0, Math.floor((expiresAt - clock.now()) / 1000)),
+    }
+  })
+
+  router.post('/connect/:uid', async (ctx) => {
+    ctx.set('cache-control', 'no-store')
+    const { account } = await requireCookie(ctx, services)
+    const decision = textField(await readJson(ctx.req, config.limits.otherBodyBytes), 'decision')
+    if (decision !== 'approve' && decision !== 'deny') throw invalidRequest("'decision' must be 'approve' or 'deny'.", 'decision')
+    const { app } = await requestOf(ctx, await provider())
+    const visitor = visitorOf(ctx, services)
+    const session = decision === 'approve' ? await membership.apps.approve(app, account, visitor) : undefined
+    if (decision === 'deny') await membership.apps.deny(app, account, visitor)
+    else if (session === undefined) throw new GatewayError('sign_in_required')
+    const result =
+      session === undefined
+        ? { error: 'access_denied', error_description: 'the member said no' }
+        : { login: { accountId: account.id, remember: false }, consent: { grantId: session } }
+    ctx.body = { ok: true, location: await (await provider()).interactionResult(ctx.req, ctx.res, result) }
+  })
+}
+
+interface Request {
+  readonly app: AskingApp
+  readonly redirect: string
+  readonly expiresAt: number
+}
+
+/** The request that this very browser was sent with: its cookie says so, and nobody else's link can bring it here. */
+async function requestOf(ctx: Context, provider: Provider): Promise<Request> {
+  const { uid } = (ctx as Context & { params: Record<string, string> }).params
+  const details = await provider.interactionDetails(ctx.req, ctx.res).catch(() => undefined)
+  if (details === undefined || details.uid !== uid || details.result !== undefined) throw startAgain('the request is over')
+  const client = await provider.Client.find(String(details.params['client_id']))
+  if (client === undefined) throw startAgain('the program is not known')
+  const redirect = String(details.params['redirect_uri'])
+  const app = { id: client.clientId, name: plainName(client.clientName) ?? placeOf(redirect) }
+  return { app, redirect, expiresAt: details.exp * 1000 }
+}
+
+/** The library reads where it is from the request; we know it from the configuration, whatever a request says. */
+async function speak(ctx: Context, provider: Provider, { origins }: Services): Promise<void> {
+  const { protocol, host } = new URL(origins.site)
+  Object.defineProperties(ctx.request, {
+    protocol: { value: protocol.slice(0, -1) },
+    host: { value: host },
+    href: { value: origins.site + ctx.path + ctx.search },
+  })
+  const [answer] = provider.middleware
+  if (answer === undefined) throw new Error('oidc-provider has no routes.')
+  await answer(ctx as unknown as Parameters<typeof answer>[0], async () => undefined)
+}
+
+/** Any page may ask: no cookie counts here, and what is answered is for whoever has the words. */
+function openly(router: Router, method: 'get' | 'post', path: string, handler: (ctx: Context) => Promise<void>): void {
+  router.options(path, (ctx) => {
+    ctx.set({
+      'access-control-allow-origin': '*',
+      'access-control-allow-methods': `${method.toUpperCase()}, OPTIONS`,
+      'access-control-allow-headers': ctx.get('access-control-request-headers') || 'content-type',
+      'access-control-max-age': '600',
+    })
+    ctx.status = 204
+  })
+  router[method](path, async (ctx) => {
+    ctx.set('access-control-allow-origin', '*')
+    try {
+      await handler(ctx)
+    } catch (error) {
+      throw error instanceof Busy ? tooMany(error) : error
+    }
+  })
+}
+
+function startAgain(detail: string): GatewayError {
+  return new GatewayError('invalid_request', {
+    actions: ['fix_request'],
+    message: {
+      en: `This sign-in cannot go on (${detail}). Start it again in the program that sent you here.`,
+      zh: '此次登录无法继续,请回到发起它的程序重新开始。',
+    },
+  })
+}

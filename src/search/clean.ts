@@ -9,7 +9,7 @@ export function cleanText(value: unknown, longest: number, shape: 'line' | 'line
   // Markup takes room, so more is read than is kept; but the work stays bounded whatever is sent.
   let text = decoded(value.slice(0, longest * 4 + 1_000).toWellFormed())
   // What cannot be seen goes first, because it can stand inside of anything that is looked for below.
-  text = text.replaceAll(unseen, '').replaceAll(controls, ' ')
+  text = withoutUnseen(text).replaceAll(controls, ' ')
   text = withoutLeftovers(withoutBeacons(withoutMarkup(withMentions(text))))
   // How far a line is indented is a meaning of its own, in code and in lists.
   text = shape === 'line' ? text.replaceAll(/\s+/g, ' ') : text.replaceAll(/(?<=\S)[^\S\n]+/g, ' ').replaceAll(/\n{3,}/g, '\n\n')
@@ -62,8 +62,28 @@ const endOfYears = Date.UTC(9999, 11, 31)
 /** What RFC 3986 has no place for behind the host. */
 const notInUris = /[^A-Za-z0-9\-._~:/?#@!$&'()*+,;=%]/gu
 
-/** Characters without a shape: marks that turn the reading direction, joiners, tags, variation selectors beyond emoji's. */
-const unseen = /[\p{Cf}\p{Co}\p{Cn}\u{E0100}-\u{E01EF}\u{115F}\u{1160}\u{3164}\u{FFA0}]/gu
+/** Characters without a shape: marks that turn the reading direction, joiners, tags, fillers, and variation selectors. */
+const unseen = /[\p{Cf}\p{Co}\p{Cn}\ufe00-\ufe0f\u{e0100}-\u{e01ef}\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\uffa0]/gu
+
+/**
+ * Of variation selectors a row spells any text at all: there are 256, one for each byte. Emoji are made with two of them and with a joiner,
+ * which stay where an emoji needs them: one selector behind a pictograph or inside a keycap, one joiner between two pictographs.
+ */
+function withoutUnseen(text: string): string {
+  return text.replaceAll(unseen, (mark, at: number) => {
+    const before = text.slice(Math.max(0, at - 3), at)
+    if (mark === '\ufe0e' || mark === '\ufe0f') {
+      const keycap = /[0-9#*]$/.test(before) && text.startsWith('\ufe0f\u20e3', at)
+      return keycap || /\p{Extended_Pictographic}$/u.test(before) ? mark : ''
+    }
+    const joins =
+      mark === '\u200d' &&
+      /(?:\p{Extended_Pictographic}|\p{Emoji_Modifier})\ufe0f?$/u.test(before) &&
+      /^\p{Extended_Pictographic}/u.test(text.slice(at + 1, at + 3))
+    return joins ? mark : ''
+  })
+}
+
 const controls = /(?!\n)[\p{Cc}\p{Zl}\p{Zp}]/gu
 
 const named: Readonly<Record<string, string>> = { lt: '<', gt: '>', amp: '&', quot: '"', apos: "'", nbsp: ' ', hellip: '…' }

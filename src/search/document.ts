@@ -1,6 +1,7 @@
 /** From what a backend found to the document that leaves: cleaned, capped, counted. */
 import type { Found, FoundCitation, FoundResult } from './found.ts'
 import { cleanDate, cleanScore, cleanText, cleanUrl, sourceOf } from './clean.ts'
+import { Places } from './places.ts'
 import type { Citation, SearchDocument, SearchResult, SearchUsage } from './schema.ts'
 import { longest, mostCitations, mostResults } from './schema.ts'
 
@@ -19,7 +20,10 @@ export function toDocument(found: Found, options: DocumentOptions): SearchDocume
   const { results, at } = toResults(found.results)
   const raw = found.answer ?? ''
   const answer = cleanText(raw, longest.answer, 'lines')
-  const citations = found.citations === null ? marksIn(answer, at) : toCitations(found.citations, results, answer === raw)
+  const citations =
+    found.citations === null
+      ? marksIn(answer, at)
+      : toCitations(found.citations, results, new Places(raw, answer, found.citations))
   const warnings = [...found.warnings, ...(results.length === 0 ? ['No source was named for this search.'] : [])]
   return {
     schema,
@@ -85,17 +89,12 @@ function marksIn(answer: string, at: ReadonlyMap<number, SearchResult>): Citatio
   return citations
 }
 
-/** Places are only told where the answer is letter for letter the one they were counted in. */
-function toCitations(found: readonly FoundCitation[], results: readonly SearchResult[], unchanged: boolean): Citation[] {
-  return found.slice(0, mostCitations).flatMap(({ url: raw, title, start, end }) => {
-    const url = cleanUrl(raw, longest.url)
+function toCitations(found: readonly FoundCitation[], results: readonly SearchResult[], places: Places): Citation[] {
+  return found.slice(0, mostCitations).flatMap((cited) => {
+    const url = cleanUrl(cited.url, longest.url)
     const result = results.find((result) => result.url === url)
     if (result === undefined) return []
-    const citation = { index: result.index, url: result.url, title: cleanText(title, longest.title) || result.title }
-    return [unchanged && isPlace(start) && isPlace(end) ? { ...citation, start_index: start, end_index: end } : citation]
+    const title = cleanText(cited.title, longest.title) || result.title
+    return [{ index: result.index, url: result.url, title, ...places.of(cited) }]
   })
-}
-
-function isPlace(value: unknown): value is number {
-  return typeof value === 'number' && Number.isInteger(value) && value >= 0
 }

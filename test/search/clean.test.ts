@@ -29,6 +29,14 @@ t.test('markup, what runs and what loads by itself do not get through', (t) => {
     ['zero\u200bwidth\ufeff', 'zerowidth'],
     ['tag\u{E0041}\u{E0042}\u{E007F}', 'tag'],
     ['selector\u{E0100}\u{E01EF}', 'selector'],
+    ['spelt \ufe00\ufe01\ufe0e\ufe0fout', 'spelt out'],
+    ['behind 😀\ufe0f\ufe0f\ufe0e\ufe08\u{E0155} an emoji', 'behind 😀\ufe0f an emoji'],
+    ['joined a\u200db, 😀\u200d\u200d\u200d and 1\ufe0f', 'joined ab, 😀 and 1'],
+    ['filled \u034f\u115f\u17b4\u180b\uffa0up', 'filled up'],
+    [
+      '👩\u200d💻 ❤\ufe0f\u200d🔥 🏳\ufe0f\u200d🌈 👍🏽 👩🏽\u200d🚀 1\ufe0f\u20e3 ☺\ufe0e 🇩🇪',
+      '👩\u200d💻 ❤\ufe0f\u200d🔥 🏳\ufe0f\u200d🌈 👍🏽 👩🏽\u200d🚀 1\ufe0f\u20e3 ☺\ufe0e 🇩🇪',
+    ],
     ['two\nlines\tone', 'two lines one'],
     ['half \ud800 pair', 'half \ufffd pair'],
   ]
@@ -104,7 +112,7 @@ t.test('whatever is sent, what comes out is short, whole, and without tags or hi
 })
 
 t.test('megabytes of hostile text cost no time', (t) => {
-  const began = performance.now()
+  const began = process.cpuUsage()
   for (const bomb of [
     '<',
     '<a,',
@@ -122,9 +130,11 @@ t.test('megabytes of hostile text cost no time', (t) => {
     '<!--',
     '](',
     '[a]:',
+    '\ufe0f',
+    '😀\u200d',
   ])
     cleanText(bomb.repeat(Math.ceil(5_000_000 / bomb.length)), 8_000, 'lines')
-  t.ok(performance.now() - began < 1_000)
+  t.ok(process.cpuUsage(began).user < 1_000_000)
   t.end()
 })
 

@@ -57,7 +57,7 @@ t.test('the same question through the three doors brings the same document at th
   const messages = [{ role: 'user', content: query }]
   const chat = (await (await gateway.chat(token, { model: 'svc-2.1-search', messages })).json()) as {
     model: string
-    choices: { message: { content: string; annotations: unknown[] } }[]
+    choices: { message: { content: string; annotations: { url_citation: { start_index: number; end_index: number } }[] } }[]
     usage: { total_tokens: number }
   }
   const streamed = await (
@@ -69,6 +69,13 @@ t.test('the same question through the three doors brings the same document at th
     .map((frame) => JSON.parse(frame.slice(6)) as { choices: { delta: { content?: string } }[]; usage?: unknown })
   t.ok(streamed.endsWith('data: [DONE]\n\n'))
   t.equal(chunks.length, 4, 'a role, one piece of content, an end, and the usage that was asked for')
+
+  const { content, annotations } = chat.choices[0]?.message ?? { content: '', annotations: [] }
+  t.same(
+    annotations.map(({ url_citation: { start_index: start, end_index: end } }) => content.slice(start, end)),
+    ['[1]', '[2]', '[3]'],
+    'a chat’s citations point into the content it got',
+  )
 
   const documents = [
     document,

@@ -32,6 +32,15 @@ t.test('headings, lists, code, emphasis, links, quotes and rules', async (t) => 
   for (const [text, shown] of cases) t.equal(renderMarkdown(text), shown, text)
 })
 
+t.test('a line of nothing but beginnings costs no more than another', async (t) => {
+  const began = process.cpuUsage()
+  for (const piece of ['**a ', '__a ', '~~a ', '*a ', '`a ``b ', '[a](', '![', '[', '`', '**a **b__ ', '** '])
+    renderMarkdown(piece.repeat(Math.ceil(200_000 / piece.length)))
+  renderMarkdown(Array.from({ length: 600 }, (_, size) => '`'.repeat(size)).join(' '))
+  renderMarkdown(`${'`'.repeat(100_000)}${'a'.repeat(100_000)}`)
+  t.ok(process.cpuUsage(began).user < 3_000_000, 'two megabytes of them, in microseconds')
+})
+
 t.test('inside a fence nothing but the end of the fence means anything', async (t) => {
   t.equal(
     renderMarkdown('```js\n# not a heading\n- **x**\n~~~\n```\n# heading'),

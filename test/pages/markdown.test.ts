@@ -32,6 +32,45 @@ async function renderer(page: Page): Promise<(text: string) => Promise<Made>> {
     })`)
 }
 
+/** Milliseconds that a text takes, counted in the page. */
+async function stopwatch(page: Page): Promise<(text: string) => Promise<number>> {
+  await renderer(page)
+  const address = await page.locator('script[src$="/site.js"]').getAttribute('src')
+  const module = (address ?? '').replace('site.js', 'markdown.js')
+  return (text) =>
+    page.evaluate(`import(${JSON.stringify(module)}).then(({ renderMarkdown }) => {
+      const began = performance.now()
+      renderMarkdown(${JSON.stringify(text)}, { imageOrigins: [] })
+      return performance.now() - began
+    })`)
+}
+
+/** Each makes a pattern that looks for the other end look through all the rest. */
+const beginnings = [
+  '**a ',
+  '__a ',
+  '~~a ',
+  '*a ',
+  '`a ``b ',
+  '[a](',
+  '![',
+  '[',
+  '[a[',
+  '<https://a',
+  '``',
+  '**a **b__ ',
+  '- ',
+  '> ',
+  '|',
+].map((piece) => piece.repeat(Math.ceil(32_000 / piece.length)))
+const bombs = [
+  ...beginnings,
+  Array.from({ length: 250 }, (_, size) => '`'.repeat(size)).join(' '),
+  `a|b\n${' '.repeat(32_000)}x`,
+  `${'|'.repeat(10_000)}\n|-|\n${'|\n'.repeat(10_000)}`,
+  `https://${'.'.repeat(64_000)}`,
+]
+
 const shapes: readonly [markdown: string, html: string][] = [
   ['Hello *there*, **you** and ~~them~~', '<p>Hello <em>there</em>, <strong>you</strong> and <del>them</del></p>'],
   ['# One\n### Three', '<h3>One</h3><h5>Three</h5>'],
@@ -128,6 +167,17 @@ function promises(browser: Browser): void {
       const began = performance.now()
       await render(text)
       t.ok(performance.now() - began < 2_000, JSON.stringify(text.replaceAll(gap, '…')))
+    }
+  })
+
+  t.test('an answer of nothing but beginnings is drawn as fast as another', async (t) => {
+    const gateway = await startGateway(t)
+    const { page, context } = await visitor(browser, gateway.url)
+    t.teardown(() => context.close())
+    const draw = await stopwatch(page)
+    for (const text of bombs) {
+      const ms = await draw(text)
+      t.ok(ms < 2_000, `${JSON.stringify(text.slice(0, 12))} in ${Math.round(ms)} ms`)
     }
   })
 

@@ -19,7 +19,7 @@ const headingEnd = /(?:^|\s)#+$/
 const rule = /^ {0,3}([-*_])(?:\s*\1){2,}\s*$/
 const quote = /^ {0,3}>\s?/
 const item = /^( *)([-*+]|\d{1,9}[.)])(?:\s+|$)/
-const tableRule = /^\s*\|?\s*:?-+:?\s*(\|\s*:?-+:?\s*)*\|?\s*$/
+const tableRule = /^\|?\s*:?-+:?\s*(\|\s*:?-+:?\s*)*\|?$/
 /** Deeper than this, lists and quotes are shown as plain text: nobody means it, and a browser's patience is finite. */
 const deepest = 12
 
@@ -49,8 +49,7 @@ function block(lines, at, context) {
   if (rule.test(line)) return [element('hr'), at + 1]
   if (context.depth < deepest && quote.test(line)) return quoted(lines, at, context)
   if (context.depth < deepest && item.test(line)) return list(lines, at, context)
-  if (line.includes('|') && tableRule.test(lines[at + 1] ?? '') && (lines[at + 1] ?? '').includes('-'))
-    return grid(lines, at, context)
+  if (line.includes('|') && tableRule.test((lines[at + 1] ?? '').trim())) return grid(lines, at, context)
   return paragraph(lines, at, context)
 }
 
@@ -165,8 +164,9 @@ function grid(lines, at, context) {
     rows.push(cells(lines[end]))
     end += 1
   }
+  // No more cells than were written: a wide head over many short rows would be millions of empty ones.
   const row = (name, texts) =>
-    element('tr', {}, ...head.map((_, column) => element(name, {}, ...inline(texts[column] ?? '', context))))
+    element('tr', {}, ...texts.slice(0, head.length).map((text) => element(name, {}, ...inline(text, context))))
   return [
     element(
       'div',
@@ -189,21 +189,30 @@ function paragraph(lines, at, context) {
   return [element('p', {}, ...children), end]
 }
 
-/** The first of these that matches is taken; what lies between matches is text. */
+/**
+ * Marks that stand around a text. Their ends are sought by hand, and not again once there is none left: a pattern would look through the
+ * rest of the text at every beginning, which for an answer of nothing but beginnings takes seconds.
+ */
+const pairs = [
+  { mark: '**', name: 'strong', endsWord: false },
+  { mark: '__', name: 'strong', endsWord: true },
+  { mark: '~~', name: 'del', endsWord: false },
+]
+
+/** The first of these that matches is taken; what lies between matches is text. Each looks only so far. */
 const spans = [
-  { mark: /^(`+)([^`]|[^`][^]*?[^`])\1(?!`)/, make: ([, , code]) => element('code', {}, code.replace(/^ (.+) $/, '$1')) },
-  { mark: /^!\[([^\]]*)\]\(\s*<?([^\s)>]+)>?(?:\s+"[^"]*")?\s*\)/, make: ([, alt, url], context) => picture(alt, url, context) },
   {
-    mark: /^\[((?:[^[\]]|\[[^[\]]*\])*)\]\(\s*<?([^\s)>]+)>?(?:\s+"[^"]*")?\s*\)/,
+    mark: /^!\[([^\]]{0,300})\]\(\s{0,9}<?(?=([^\s)>]{1,2000}))\2>?(?:\s{1,9}"[^"]{0,500}")?\s{0,9}\)/,
+    make: ([, alt, url], context) => picture(alt, url, context),
+  },
+  {
+    mark: /^\[((?:[^[\]]|\[[^[\]]{0,200}\]){0,300})\]\(\s{0,9}<?(?=([^\s)>]{1,2000}))\2>?(?:\s{1,9}"[^"]{0,500}")?\s{0,9}\)/,
     make: ([, label, url], context) => anchor(url, inline(label, { ...context, depth: context.depth + 1 })),
   },
-  { mark: /^<(https?:\/\/[^\s<>]+)>/, make: ([, url]) => anchor(url, [url]) },
-  { mark: /^\*\*(?=\S)([^]+?)(?<=\S)\*\*/, make: ([, text], context) => element('strong', {}, ...deeper(text, context)) },
-  { mark: /^__(?=\S)([^]+?)(?<=\S)__(?!\w)/, make: ([, text], context) => element('strong', {}, ...deeper(text, context)) },
-  { mark: /^~~(?=\S)([^]+?)(?<=\S)~~/, make: ([, text], context) => element('del', {}, ...deeper(text, context)) },
+  { mark: /^<(https?:\/\/[^\s<>]{1,2000})>/, make: ([, url]) => anchor(url, [url]) },
   { mark: /^\*(?=[^\s*])([^*]+?)(?<=\S)\*/, make: ([, text], context) => element('em', {}, ...deeper(text, context)) },
   { mark: /^_(?=[^\s_])([^_]+?)(?<=\S)_(?!\w)/, make: ([, text], context) => element('em', {}, ...deeper(text, context)) },
-  { mark: /^https?:\/\/[^\s<>()[\]]*[^\s<>()[\].,;:!?'"*_~]/, make: ([url]) => anchor(url, [url]) },
+  { mark: /^https?:\/\/[^\s<>()[\]]{0,2000}[^\s<>()[\].,;:!?'"*_~]/, make: ([url]) => anchor(url, [url]) },
   { mark: /^\\([!-/:-@[-`{-~])/, make: ([, character]) => character },
 ]
 const maybe = /[`![<*_~\\]|https?:\/\//g
@@ -215,24 +224,69 @@ function deeper(text, context) {
 function inline(text, context) {
   if (context.depth > deepest) return [text]
   const nodes = []
+  /** Marks of which no end is left. */
+  const over = new Set()
   let done = 0
-  maybe.lastIndex = 0
   for (let found = nextMark(text, 0); found !== -1; found = nextMark(text, found)) {
-    const rest = text.slice(found, found + 20_000)
-    const inWord = text[found] === '_' && /\w/.test(text[found - 1] ?? '')
-    const span = inWord ? undefined : spans.find(({ mark }) => mark.test(rest))
-    if (span === undefined) {
-      found += 1
+    const span = spanAt(text, found, over, context)
+    if (typeof span === 'number') {
+      found += span
       continue
     }
-    const match = span.mark.exec(rest)
     if (found > done) nodes.push(text.slice(done, found))
-    nodes.push(span.make(match, context))
-    found += match[0].length
+    nodes.push(span.node)
+    found = span.end
     done = found
   }
   if (done < text.length) nodes.push(text.slice(done))
   return nodes
+}
+
+/** What begins here and where it ends; or how many characters mean nothing. */
+function spanAt(text, at, over, context) {
+  if (text[at] === '`') return codeAt(text, at, over)
+  if (text[at] === '_' && /\w/.test(text[at - 1] ?? '')) return 1
+  const pair = pairs.find(({ mark }) => text.startsWith(mark, at) && !over.has(mark) && /\S/.test(text[at + 2] ?? ''))
+  const end = pair === undefined ? -1 : pairEnd(text, pair, at + 3)
+  if (end !== -1) return { node: element(pair.name, {}, ...deeper(text.slice(at + 2, end), context)), end: end + 2 }
+  if (pair !== undefined) over.add(pair.mark)
+  const rest = text.slice(at, at + 20_000)
+  for (const { mark, make } of spans) {
+    const match = mark.exec(rest)
+    if (match !== null) return { node: make(match, context), end: at + match[0].length }
+  }
+  return 1
+}
+
+function pairEnd(text, { mark, endsWord }, from) {
+  for (let end = text.indexOf(mark, from); end !== -1; end = text.indexOf(mark, end + 1)) {
+    if (/\S/.test(text[end - 1]) && !(endsWord && /\w/.test(text[end + 2] ?? ''))) return end
+  }
+  return -1
+}
+
+/** Code ends with as many backticks as it began with, no more and no fewer. */
+function codeAt(text, at, over) {
+  const size = runOf(text, at)
+  const marks = text.slice(at, at + size)
+  if (!over.has(marks)) {
+    for (let end = text.indexOf('`', at + size); end !== -1;) {
+      const length = runOf(text, end)
+      if (length === size) {
+        const code = text.slice(at + size, end)
+        return { node: element('code', {}, code.replace(/^ (.+) $/, '$1')), end: end + size }
+      }
+      end = text.indexOf('`', end + length)
+    }
+    over.add(marks)
+  }
+  return size
+}
+
+function runOf(text, at) {
+  let end = at
+  while (text[end] === '`') end += 1
+  return end - at
 }
 
 function nextMark(text, from) {

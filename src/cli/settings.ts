@@ -16,6 +16,11 @@ export const settings = {
     preset: undefined,
     summary: { en: "the API's address, where it is not the site's", zh: 'API 地址(与站点不同时)' },
   },
+  brand: {
+    variable: 'SVC_BRAND',
+    preset: 'svc',
+    summary: { en: "the service's short name; svc login learns it", zh: '服务的短名称;svc login 会自动获取' },
+  },
   model: { variable: 'SVC_MODEL', preset: 'auto', summary: { en: 'the model of svc chat', zh: 'svc chat 使用的模型' } },
   browser: {
     variable: 'SVC_BROWSER',

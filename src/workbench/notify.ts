@@ -64,7 +64,7 @@ export class Notifier {
   }
 }
 
-/** The words are arguments of the script, never part of its text. */
+/** The words are arguments of the script, never part of its text, and never options: a title `-e` would be more script. */
 function osascript(message: Message): readonly string[] {
   const sound = message.sound ? ' sound name "Ping"' : ''
   return [
@@ -75,6 +75,7 @@ function osascript(message: Message): readonly string[] {
     `display notification (item 2 of argv) with title (item 1 of argv)${sound}`,
     '-e',
     'end run',
+    '--',
     message.title,
     message.body,
   ]

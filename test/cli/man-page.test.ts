@@ -3,8 +3,10 @@ import { readFileSync } from 'node:fs'
 import t from 'tap'
 import { isGroup } from '../../src/cli/command.ts'
 import { commands } from '../../src/cli/commands.ts'
+import { environmentTable } from '../../src/cli/environment-table.ts'
 import { exitCodes } from '../../src/cli/exit-code.ts'
 import { manPage, markdownTable } from '../../src/cli/man-page.ts'
+import { settings } from '../../src/cli/settings.ts'
 import { walk } from '../../src/cli/walk.ts'
 import { requireProgram } from '../support/real-parts.ts'
 
@@ -19,6 +21,14 @@ t.test('the manual page names every command, every option and every exit code', 
   }
   for (const { code, en } of Object.values(exitCodes)) t.match(plain, `\\fB${code}\\fR\n${en}`)
   t.match(plain, '"svc 1.2.3"')
+})
+
+t.test('the manual page names every variable once, and every setting', async (t) => {
+  const names = environmentTable.map(({ name }) => name)
+  t.same(names, [...new Set(names)])
+  for (const { variable } of Object.values(settings)) t.ok(names.includes(variable), variable)
+  const config = JSON.stringify(commands.find(({ name }) => name === 'config'))
+  t.match(config, Object.keys(settings).slice(0, -1).join(', '), 'svc config names them all')
 })
 
 t.test('groff formats it without a warning, in both languages', async (t) => {

@@ -35,6 +35,13 @@ t.test('notify-send gets the words as arguments, never as options', async (t) =>
   t.match(args(), /sound-name/)
 })
 
+t.test('osascript gets the words as arguments, never as more script', async (t) => {
+  const { bin, args } = stub(t, 'osascript', 0)
+  const notifier = new Notifier({ env: { PATH: `${bin}:/usr/bin:/bin` }, platform: 'darwin', clients: () => Promise.resolve([]) })
+  await notifier.show({ title: '-e', body: 'do shell script "touch x"', sound: false })
+  t.match(args(), /\[end run\]\[--\]\[-e\]\[do shell script "touch x"\]$/)
+})
+
 t.test('without a desktop session nothing is started, and a daemon that is missing is told', async (t) => {
   const { bin, args, dir } = stub(t, 'notify-send', 1)
   const show = (env: Readonly<Record<string, string>>): ReturnType<Notifier['show']> =>

@@ -1,5 +1,6 @@
 import type { RemoteFile } from '../../workbench/protocol.ts'
 import { terminalLine } from '../terminal-text.ts'
+import { localName } from './remote-path.ts'
 
 /** What the explorer shows and where its cursor is; a new one for every key. */
 export interface View {
@@ -71,7 +72,7 @@ export function press(view: View, key: string, page: number): Step {
     case '\u000c':
       return { view, deed: { kind: 'list', path: view.path } }
     case 'g':
-      return file ? ask(view, 'get', `Get ${file.name} as`, file.name) : { view, deed: NONE }
+      return file ? ask(view, 'get', `Get ${file.name} as`, localName(file.name)) : { view, deed: NONE }
     case 'p':
       return ask(view, 'put', 'Put which local file here', '')
     case 'm':

@@ -27,3 +27,13 @@ export function baseName(path: string): string {
 export function joinRemote(folder: string, name: string): string {
   return folder.endsWith('/') ? `${folder}${name}` : `${folder}/${name}`
 }
+
+/**
+ * What a remote name is proposed as here. It comes from another machine, so it is one name and no way: no part of it leads out of the
+ * folder, and nothing in it is unseen or operates a terminal.
+ */
+export function localName(name: string): string {
+  const last = name.split(/[\\/]/).at(-1) ?? ''
+  const plain = last.replaceAll(/[\p{C}\p{Zl}\p{Zp}]/gu, '')
+  return /^[.\s]*$/.test(plain) ? 'download' : plain
+}

@@ -53,13 +53,13 @@ export async function open(context: Context, site: Site, request: ServiceRequest
   const limit = new Deadline(context.timeoutMs ?? request.timeoutMs ?? defaultTimeoutMs)
   const stops = [context.signal, limit.signal, ...(request.signal === undefined ? [] : [request.signal])]
   const explain = (error: unknown) => toFailure(error, url, requestId, limit, stops)
-  context.detail(`${request.method} ${url.href} · x-svc-request-id: ${requestId}`)
+  context.detail(`${request.method} ${url.href} · x-${site.brand}-request-id: ${requestId}`)
   try {
     const response = await fetch(url, {
       method: request.method,
       headers: {
         accept,
-        'x-svc-request-id': requestId,
+        [`x-${site.brand}-request-id`]: requestId,
         'user-agent': `svc/${version()}`,
         ...(request.body === undefined ? {} : { 'content-type': 'application/json' }),
         ...(request.credential === undefined ? {} : { authorization: `Bearer ${request.credential.token}` }),

@@ -12,7 +12,7 @@ import { needCredential, readSite } from './site.ts'
 export const run: Run = async (context, args, options) => {
   const site = readSite(context)
   const credential = needCredential(context, site, 'any')
-  const model = options.text('model') ?? 'svc-img'
+  const model = options.text('model') ?? `${site.brand}-img`
   const wanted = options.text('output')
   const force = options.flag('force')
   // Asked before it costs anything.

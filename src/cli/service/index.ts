@@ -132,7 +132,7 @@ const image: Command = {
   options: [
     { name: 'output', short: 'o', kind: 'text', placeholder: 'file', summary: { en: 'where to save it', zh: '保存位置' } },
     { name: 'force', short: 'f', kind: 'flag', summary: { en: 'replace a file that is there', zh: '覆盖已有文件' } },
-    { ...model, defaultText: 'svc-img' },
+    { ...model, defaultText: '<brand>-img' },
   ],
   load: () => import('./image.ts'),
 }
@@ -176,7 +176,10 @@ const keys: Command = {
 
 const settingName = {
   name: 'name',
-  summary: { en: 'site_url, base_url, model or language', zh: 'site_url、base_url、model 或 language' },
+  summary: {
+    en: 'site_url, base_url, brand, model, browser, browser_sandbox or language',
+    zh: 'site_url、base_url、brand、model、browser、browser_sandbox 或 language',
+  },
 } as const
 
 const config: Row = {

@@ -13,6 +13,7 @@ import { version } from '../version.ts'
 import { call } from './client.ts'
 import type { Site } from './site.ts'
 import { readSite, signInHint } from './site.ts'
+import { Settings } from '../settings.ts'
 
 /**
  * Device login (RFC 8628 in the service's words): shows an address and a code, waits until the request is approved in a browser,
@@ -20,7 +21,7 @@ import { readSite, signInHint } from './site.ts'
  * display it is all there is.
  */
 export const run: Run = async (context, _args, options) => {
-  const site = readSite(context)
+  const site = await learnBrand(context, readSite(context))
   const store = new CredentialStore(context.environment)
   if (site.siteUrl.startsWith('http:') && !isLoopback(new URL(site.siteUrl).hostname)) {
     context.note({ en: 'warning: this address is not encrypted (http)', zh: '警告:该地址未加密(http)' })
@@ -28,7 +29,7 @@ export const run: Run = async (context, _args, options) => {
   const { body } = await call(context, site, {
     method: 'POST',
     path: '/api/membership/auth/device/start',
-    body: { client: 'svc-cli', client_version: version(), hostname: hostname() },
+    body: { client: `${site.brand}-cli`, client_version: version(), hostname: hostname() },
   })
   const start = readStart(record(body), site)
   tell(context, start)
@@ -48,6 +49,19 @@ export const run: Run = async (context, _args, options) => {
   } finally {
     stopOffering()
   }
+}
+
+/** The service says what its names begin with; kept for all later commands. One that does not say is taken to be as it was. */
+async function learnBrand(context: Context, site: Site): Promise<Site> {
+  const settings = new Settings(context.environment)
+  if (settings.get('brand').from === 'environment') return site
+  const told = await call(context, site, { method: 'GET', path: '/api/membership/plans' }).then(
+    ({ body }) => record(record(body)['brand'])['slug'],
+    () => undefined,
+  )
+  if (typeof told !== 'string' || !/^[a-z][a-z0-9]{1,15}$/.test(told) || told === site.brand) return site
+  settings.set('brand', told)
+  return { ...site, brand: told }
 }
 
 /** Signing in again leaves no forgotten session open at the service. That it could not be ended is no reason to fail: it ends by itself. */

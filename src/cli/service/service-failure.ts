@@ -25,10 +25,9 @@ export interface FailedAnswer {
  */
 export function serviceFailure({ status, headers, body, requestId, credential }: FailedAnswer): Failure {
   const envelope = isRecord(body) ? body : {}
-  const code = word(envelope['code']) ?? word(headers.get('x-svc-error-code')) ?? 'unknown'
-  const stage = word(envelope['stage']) ?? word(headers.get('x-svc-error-stage')) ?? 'unknown'
-  const id =
-    word(envelope['requestId']) ?? word(headers.get('x-request-id')) ?? word(headers.get('x-svc-request-id')) ?? requestId
+  const code = word(envelope['code']) ?? word(own(headers, 'error-code')) ?? 'unknown'
+  const stage = word(envelope['stage']) ?? word(own(headers, 'error-stage')) ?? 'unknown'
+  const id = word(envelope['requestId']) ?? word(headers.get('x-request-id')) ?? word(own(headers, 'request-id')) ?? requestId
   const debug = isRecord(envelope['debug']) ? envelope['debug'] : {}
   const retryAfter = seconds(headers.get('retry-after'))
   const up = typeof debug['upstreamStatus'] === 'number' ? ` · up=${debug['upstreamStatus']}` : ''
@@ -44,6 +43,12 @@ export function serviceFailure({ status, headers, body, requestId, credential }:
       ...(Object.keys(debug).length > 0 ? { debug } : {}),
     },
   })
+}
+
+/** One of the service's own headers, whatever its brand: `x-<brand>-<name>`. */
+function own(headers: Headers, name: string): string | null {
+  const pattern = new RegExp(`^x-[a-z][a-z0-9]*-${name}$`)
+  return [...headers].find(([header]) => pattern.test(header))?.[1] ?? null
 }
 
 /** Exit codes by the catalogue's codes; an unknown code is judged by its status. */

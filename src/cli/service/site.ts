@@ -11,6 +11,8 @@ export interface Site {
   /** `{base_url}`: `/v1`. The site serves it too, so without a setting of its own it is the site. */
   readonly apiUrl: string
   readonly apiOrigin: string
+  /** What the service's own names begin with: its headers, its products, its client. */
+  readonly brand: string
 }
 
 export function readSite(context: Context): Site {
@@ -19,7 +21,13 @@ export function readSite(context: Context): Site {
   const base = settings.get('base_url').value
   // People paste the address that an SDK wants, which ends in /v1.
   const api = base === undefined ? site : parseAddress('SVC_BASE_URL', base.replace(/\/v1\/?$/, ''))
-  return { siteUrl: trim(site), siteOrigin: site.origin, apiUrl: trim(api), apiOrigin: api.origin }
+  return {
+    siteUrl: trim(site),
+    siteOrigin: site.origin,
+    apiUrl: trim(api),
+    apiOrigin: api.origin,
+    brand: settings.get('brand').value ?? 'svc',
+  }
 }
 
 /** How a request proves who is asking. */

@@ -21,6 +21,8 @@ export function planCatalogue(config: GatewayConfig): Record<string, unknown> {
   for (const [id, plan] of Object.entries(config.plans)) groups.set(plan.name, [...(groups.get(plan.name) ?? []), { id, plan }])
   return {
     object: 'list',
+    /** What names of the service begin with, for programs that must know them: headers, keys, its own client. */
+    brand: { slug: config.brand.slug, name: config.brand.name },
     data: [...groups.values()].map((group) => toRecord(group, config)),
     pricing: sold(config).map(([id, { name, tier }]) => {
       const { input, output, discountPercent, effectiveInput, effectiveOutput } = effectivePrice(config, tier)

@@ -32,6 +32,22 @@ t.test('Enter goes into a directory and shows a file; Backspace goes up, and not
   t.end()
 })
 
+t.test('a remote name is proposed as one name in this folder', (t) => {
+  for (const [name, proposed] of [
+    ['notes.txt', 'notes.txt'],
+    ['../../.ssh/authorized_keys', 'authorized_keys'],
+    ['/etc/passwd', 'passwd'],
+    ['..\\..\\x.bat', 'x.bat'],
+    ['..', 'download'],
+    ['.', 'download'],
+    ['a/', 'download'],
+    ['evil\u001b]0;x\u0007\n\u202ename', 'evil]0;xname'],
+    ['.profile', '.profile'],
+  ] as const)
+    t.equal(press({ ...view, files: [file(name)] }, 'g', 5).view.question?.answer, proposed, JSON.stringify(name))
+  t.end()
+})
+
 t.test('a question takes the keys until it is answered or left', (t) => {
   const asked = keys(view, 'j', 'j', 'd')
   t.match(asked.question, { kind: 'delete', words: /Delete last/ })

@@ -41,6 +41,17 @@ async function loginServer(t: Test, polls: readonly Route[], start: Record<strin
 const pending: Route = (_, response) =>
   json(response, { status: 'pending', error: 'authorization_pending', interval: 0.01, expires_in: 500 })
 
+t.test('login learns what the names of the service begin with, for all later commands', async (t) => {
+  const server = await loginServer(t, [(_, response) => json(response, approved)])
+  server.routes['GET /api/membership/plans'] = (_, response) => json(response, { brand: { slug: 'acme' }, data: [] })
+  const home = t.testdir()
+  t.equal((await svc(['login'], { home, site: server.origin })).code, 0)
+  const start = server.received.find(({ path }) => path.endsWith('/device/start'))
+  t.match(start?.body, { client: 'acme-cli' })
+  t.match(start?.headers['x-acme-request-id'], /^mbr_/)
+  t.match(JSON.parse(readFileSync(join(home, 'svc', 'config.json'), 'utf8')), { brand: 'acme' })
+})
+
 t.test('login prints the address and the code, waits for the approval, and keeps the session in a private file', async (t) => {
   const server = await loginServer(t, [pending, pending, (_, response) => json(response, approved)])
   const home = t.testdir()
@@ -50,7 +61,8 @@ t.test('login prints the address and the code, waits for the approval, and keeps
   t.match(ended.stderr, 'BCDF-GHJK')
   t.equal(ended.stdout, `Signed in at ${server.origin} · a***@example.org · pro.\n`)
   t.notMatch(ended.stdout + ended.stderr, 'svc_sess_secret', 'the token is shown nowhere')
-  const [start, ...polls] = server.received
+  const [plans, start, ...polls] = server.received
+  t.equal(plans?.path, '/api/membership/plans')
   t.match(start?.body, { client: 'svc-cli' })
   t.equal(polls.length, 3)
   t.match(polls[0]?.body, { device_code: 'device-code' })

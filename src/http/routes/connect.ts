@@ -113,7 +113,11 @@ export function connectRoutes(router: Router, { services }: House, assets: Asset
     ctx.set('cache-control', 'no-store')
     const { account } = await requireCookie(ctx, services)
     const decision = textField(await readJson(ctx.req, config.limits.otherBodyBytes), 'decision')
-    if (decision !== 'approve' && decision !== 'deny') throw invalidRequest("'decision' must be 'approve' or 'deny'.", 'decision')
+    if (decision !== 'approve' && decision !== 'deny')
+      throw invalidRequest(
+        { en: "'decision' must be 'approve' or 'deny'.", zh: "'decision' 必须是 'approve' 或 'deny'。" },
+        'decision',
+      )
     const { app } = await requestOf(ctx, await provider())
     const visitor = visitorOf(ctx, services)
     const session = decision === 'approve' ? await membership.apps.approve(app, account, visitor) : undefined

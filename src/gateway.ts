@@ -3,7 +3,7 @@
  * same way, so that what is tested is what runs.
  */
 import { randomUUID } from 'node:crypto'
-import { join } from 'node:path'
+import { existsSync } from 'node:fs'
 import type { GatewayConfig } from './config.ts'
 import { namesOf } from './brand.ts'
 import { Calls } from './calls.ts'
@@ -11,6 +11,7 @@ import { Chores } from './chores.ts'
 import { systemClock } from './clock.ts'
 import type { Clock } from './clock.ts'
 import { Credentials } from './credentials.ts'
+import { DataFolder } from './data-folder.ts'
 import { pleasantPace, startDemoUpstream } from './demo/upstream.ts'
 import type { DemoUpstream } from './demo/upstream.ts'
 import { GatewayError } from './errors.ts'
@@ -37,6 +38,7 @@ import { openSecret } from './secret.ts'
 import type { Services } from './services.ts'
 import { openSqliteStore } from './store/sqlite/open.ts'
 import { TrustedIssuers } from './trusted-issuers.ts'
+import { Unusable } from './unusable.ts'
 import { Forwarder } from './upstream/forward.ts'
 import { learnModels } from './upstream/learn-models.ts'
 import { Upstreams } from './upstream/upstreams.ts'
@@ -52,6 +54,8 @@ export interface GatewayOptions {
 
 export interface Gateway {
   readonly services: Services
+  /** The folder of an installation that began with this start; null where there was one. */
+  readonly begunIn: string | null
   /** Where it listens, as in `http://127.0.0.1:8787`. */
   readonly url: string
   /** Where the metrics have a listener of their own. */
@@ -62,12 +66,33 @@ export interface Gateway {
   close(options?: { readonly drainMs?: number }): Promise<void>
 }
 
-/** Opens the store alone, for commands that work beside a running server. */
+/** Opens the store alone, for commands that work beside a running server. They find a database or refuse; only a start makes one. */
 export function openStore(config: GatewayConfig, clock: Clock = systemClock): Promise<Store> {
+  const folder = new DataFolder(config.store.dataDir)
+  if (!folder.hasDatabase()) {
+    const advice = 'Name the folder of your installation in DATA_DIR, or start the server once: svc-gateway start'
+    return Promise.reject(new Unusable(`There is no database in ${folder.path}. ${advice}`))
+  }
+  return openSqliteStore({ file: folder.database, process: { id: randomUUID(), pid: process.pid }, clock, mayBeNew: false })
+}
+
+/** Opens the store for the server, or begins a new installation in an empty folder. @throws Unusable */
+function openOwnStore(folder: DataFolder, clock: Clock, log: Services['log']): Promise<Store> {
+  const mayBeNew = !folder.hadInstallation()
+  if (!folder.hasDatabase() && !mayBeNew) {
+    throw new Unusable(
+      `${folder.path} had an installation, but its gateway.db is missing or empty. Restore a backup (svc-gateway restore FILE), or name another folder in DATA_DIR.`,
+    )
+  }
   return openSqliteStore({
-    file: join(config.store.dataDir, 'gateway.db'),
+    file: folder.database,
     process: { id: randomUUID(), pid: process.pid },
     clock,
+    mayBeNew,
+    onTrouble(trouble) {
+      if (trouble === null) log.info('the database is in order again; new turns are taken')
+      else log.fatal({ trouble }, 'no new turns are taken: the database is in trouble')
+    },
   })
 }
 
@@ -79,8 +104,15 @@ function openDemo(scripted: boolean): Promise<DemoUpstream> {
 export async function openGateway(options: GatewayOptions): Promise<Gateway> {
   const { config, clock = systemClock, logTo, random = Math.random } = options
   const log = createLog(config.log.level, logTo)
-  const secret = openSecret(config.store.dataDir)
-  const store = await openStore(config, clock)
+  const folder = new DataFolder(config.store.dataDir)
+  const isNew = !folder.hasDatabase()
+  const openToOthers = folder.prepare()
+  if (openToOthers !== null) log.warn(openToOthers)
+  const store = await openOwnStore(folder, clock, log)
+  // Last, because it says that everything before it was done.
+  if (!isNew && !existsSync(folder.secret))
+    log.warn(`${folder.secret} was gone; with a new one, links to images sent before are void`)
+  const secret = openSecret(folder.secret)
   for (const sentence of await lostPlans(store.accounts, config)) log.warn(sentence)
   const demo = usesDemo(config) ? await openDemo(config.demo.scripted) : null
   const names = namesOf(config.brand.slug)
@@ -93,7 +125,7 @@ export async function openGateway(options: GatewayOptions): Promise<Gateway> {
   const mailRoom = new MailRoom({
     smtpUrl: config.mail.smtpUrl,
     from: config.mail.from,
-    outbox: join(config.store.dataDir, 'outbox'),
+    outbox: folder.outbox,
     log,
     ids,
     clock,
@@ -128,7 +160,7 @@ export async function openGateway(options: GatewayOptions): Promise<Gateway> {
     jwt: new TrustedIssuers(config.signIn.jwtIssuers, store.accounts, ids, clock, credentials),
     limits: createLimits(),
     images: new ImageStore({
-      directory: join(config.store.dataDir, 'images'),
+      directory: folder.images,
       records: store.images,
       limits: config.images,
       clock,
@@ -147,8 +179,24 @@ export async function openGateway(options: GatewayOptions): Promise<Gateway> {
   const calls = new Calls(services, forwarder)
   let ready = true
   const app = createApp({ services, chain: new Chain(config.plugins), calls, ready: () => ready })
-  const metrics = await listenForMetrics(config.metrics, observe)
-  const listener = await listen(app, services)
+  const release = async (): Promise<void> => {
+    await mailRoom.close()
+    forwarder.close()
+    await calls.close()
+    await upstreams.close()
+    await demo?.close()
+    await store.close()
+    observe.close()
+  }
+  const giveUp = async (error: unknown): Promise<never> => {
+    await release()
+    throw error
+  }
+  const metrics = await listenForMetrics(config.metrics, observe).catch(giveUp)
+  const listener = await listen(app, services).catch(async (error: unknown) => {
+    await metrics?.close()
+    return giveUp(error)
+  })
   origins.site = config.listen.siteUrl ?? listener.url
   origins.base = config.listen.baseUrl ?? config.listen.siteUrl ?? listener.url
   sayWhatIsMissing(services)
@@ -156,6 +204,7 @@ export async function openGateway(options: GatewayOptions): Promise<Gateway> {
   const chores = new Chores(services)
   return {
     services,
+    begunIn: isNew ? folder.path : null,
     url: listener.url,
     metricsUrl: metrics?.url ?? null,
     demo,
@@ -165,14 +214,8 @@ export async function openGateway(options: GatewayOptions): Promise<Gateway> {
       stopLearning()
       await drain(listener, forwarder, { drainMs, noticeMs: config.timeouts.noticeMs })
       await chores.close()
-      await mailRoom.close()
-      forwarder.close()
-      await calls.close()
-      await upstreams.close()
-      await demo?.close()
-      await store.close()
       await metrics?.close()
-      observe.close()
+      await release()
     },
   }
 }

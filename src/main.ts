@@ -3,6 +3,7 @@ import { ConfigError, loadConfig } from './config.ts'
 import { openGateway } from './gateway.ts'
 import type { Gateway } from './gateway.ts'
 import { welcome } from './operator/welcome.ts'
+import { Unusable } from './unusable.ts'
 
 /** Starts the server and stays until it is told to stop. Exits with 1 and one sentence where it cannot start. */
 export async function serve(): Promise<void> {
@@ -10,13 +11,11 @@ export async function serve(): Promise<void> {
   try {
     gateway = await openGateway({ config: await loadConfig() })
   } catch (error) {
-    if (error instanceof ConfigError) process.stderr.write(`svc-gateway cannot start:\n${error.message}\n`)
-    else
-      process.stderr.write(
-        `svc-gateway cannot start: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`,
-      )
-    process.exitCode = 1
-    return
+    const expected = error instanceof ConfigError || error instanceof Unusable
+    const why = expected ? error.message : error instanceof Error ? (error.stack ?? error.message) : String(error)
+    process.stderr.write(`svc-gateway cannot start:\n${why}\n`)
+    // Whatever the start had begun: a server that does not serve must not stay.
+    process.exit(1)
   }
   const { log } = gateway.services
   process.stdout.write(await welcome(gateway))

@@ -1,41 +1,64 @@
 /** This installation's own secret: made once, kept in a file that only its owner can read. */
-import { randomBytes } from 'node:crypto'
-import { closeSync, fsyncSync, linkSync, mkdirSync, openSync, readFileSync, unlinkSync, writeSync } from 'node:fs'
-import { join } from 'node:path'
+import { randomBytes, randomUUID } from 'node:crypto'
+import { closeSync, fsyncSync, linkSync, openSync, readFileSync, unlinkSync, writeSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { Unusable, whyNot } from './unusable.ts'
 
 const size = 32
 
-/** Reads the secret, or makes it. Two processes that start at once end up with the same one. */
-export function openSecret(dataDir: string): Buffer {
-  mkdirSync(dataDir, { recursive: true, mode: 0o700 })
-  const file = join(dataDir, 'secret.key')
-  const known = read(file)
-  if (known !== null) return known
-  const temporary = `${file}.${process.pid}`
-  const handle = openSync(temporary, 'wx', 0o600)
-  writeSync(handle, randomBytes(size))
-  fsyncSync(handle)
-  closeSync(handle)
+/**
+ * Reads the secret, or makes it. Two processes that start at once end up with the same one.
+ * @throws Unusable
+ */
+export function openSecret(file: string): Buffer {
   try {
+    return read(file) ?? make(file)
+  } catch (error) {
+    if (error instanceof Unusable) throw error
+    throw new Unusable(`${file} cannot be used: ${whyNot(error)}.`, { cause: error })
+  }
+}
+
+function make(file: string): Buffer {
+  // A name of its own: what a crash left behind must not be in the way, and in a container every process has the same number.
+  const temporary = `${file}.${randomUUID()}.part`
+  const handle = openSync(temporary, 'wx', 0o600)
+  try {
+    writeSync(handle, randomBytes(size))
+    fsyncSync(handle)
     // A link, unlike a rename, fails where another process was first.
     linkSync(temporary, file)
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
   } finally {
+    closeSync(handle)
     unlinkSync(temporary)
   }
+  syncFolder(dirname(file))
   const made = read(file)
-  if (made === null) throw new Error(`${file} cannot be read back.`)
+  if (made === null) throw new Unusable(`${file} cannot be read back.`)
   return made
 }
 
-function read(file: string): Buffer | null {
+function syncFolder(folder: string): void {
+  // Windows has no such thing as a folder's contents on the disk.
+  if (process.platform === 'win32') return
+  const handle = openSync(folder, 'r')
   try {
-    const secret = readFileSync(file)
-    if (secret.length !== size) throw new Error(`${file} is damaged: it must hold ${size} bytes. Restore it from a backup.`)
-    return secret
+    fsyncSync(handle)
+  } finally {
+    closeSync(handle)
+  }
+}
+
+function read(file: string): Buffer | null {
+  let secret: Buffer
+  try {
+    secret = readFileSync(file)
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null
     throw error
   }
+  if (secret.length !== size) throw new Unusable(`${file} is damaged: it must hold ${size} bytes. Restore it from a backup.`)
+  return secret
 }

@@ -190,6 +190,8 @@ export interface LedgerVitals {
   /** Seconds of each commit since the last look. */
   readonly commitSeconds: readonly number[]
   readonly writable: boolean
+  /** What stands in the way of new turns although writing may succeed, in a sentence; null where nothing does. */
+  readonly trouble: string | null
 }
 
 export interface Ledger {

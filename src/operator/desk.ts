@@ -29,10 +29,7 @@ export class CommandError extends Error {}
 /** Opens the desk, does the work, closes it again whatever happens. */
 export async function atDesk<Result>(work: (desk: Desk) => Promise<Result>): Promise<Result> {
   const config = await loadConfig()
-  // A folder that cannot be written, a file that is no database: the operator's to mend, so the reason is enough.
-  const store = await openStore(config).catch((error: unknown) => {
-    throw new CommandError(error instanceof Error ? error.message : String(error))
-  })
+  const store = await openStore(config)
   try {
     return await work({
       config,

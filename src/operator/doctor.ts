@@ -6,6 +6,7 @@ import { request } from 'undici'
 import { loadConfig } from '../config.ts'
 import type { GatewayConfig } from '../config.ts'
 import { systemClock } from '../clock.ts'
+import { DataFolder } from '../data-folder.ts'
 import { isRecord } from '../exchange/chat-request.ts'
 import { tryServer } from '../mail/mail-room.ts'
 import { testMessage } from '../mail/messages.ts'
@@ -96,7 +97,10 @@ function disk({ store }: GatewayConfig): Finding {
   }
 }
 
-function ledger(config: GatewayConfig): Promise<Finding[]> {
+async function ledger(config: GatewayConfig): Promise<Finding[]> {
+  const folder = new DataFolder(config.store.dataDir)
+  if (!folder.hasDatabase() && !folder.hadInstallation())
+    return [{ what: 'ledger', ok: true, detail: `none yet; the first start makes one in ${folder.path}` }]
   return atDesk(async ({ store }) => {
     const { ok, accounts, turns, mismatches } = await store.ledger.verify()
     const books = {

@@ -4,8 +4,9 @@ import { mintApiKeyFor } from './keys.ts'
 
 const firstEmail = 'owner@localhost'
 
-export async function welcome({ services, url, demo }: Gateway): Promise<string> {
+export async function welcome({ services, url, demo, begunIn }: Gateway): Promise<string> {
   const lines = [`svc-gateway listens on ${url}`]
+  if (begunIn !== null) lines.push(`A new installation was begun in ${begunIn}.`)
   if (demo !== null) {
     lines.push(
       'No upstream is configured: a built-in demonstration answers. Set UPSTREAM_BASE_URL and UPSTREAM_API_KEY for a real one.',

@@ -3,6 +3,7 @@
  * taken up by the next one, and two processes that start together share the work.
  */
 import type { Kysely } from 'kysely'
+import { Unusable } from '../unusable.ts'
 import { migrations } from './migrations/all.ts'
 import type { Dialect } from './migrations/migration.ts'
 import type { Schema } from './schema.ts'
@@ -20,7 +21,7 @@ export async function migrate(db: Kysely<Schema>, dialect: Dialect, now: () => n
   const applied = new Set(await appliedIn(db))
   const foreign = [...applied].find((name) => !known.has(name))
   if (foreign !== undefined) {
-    throw new Error(
+    throw new Unusable(
       `This database was made by a newer version of svc-gateway (it has the schema change "${foreign}"). Start that version, or restore a backup.`,
     )
   }

@@ -1,6 +1,6 @@
 /** Fail closed on money: while the ledger cannot be written no upstream is called, and when it can be again everything goes on by itself. */
 import { spawnSync } from 'node:child_process'
-import { cpSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import t from 'tap'
@@ -32,6 +32,24 @@ t.test('a lock that another process holds for longer than we wait', async (t) =>
     return response.status === 200
   }, 'it to go on by itself')
   t.equal((await fetch(`${g.url}/readyz`)).status, 200)
+})
+
+t.test('the data folder is taken away under a running server, and brought back', async (t) => {
+  const g = await startGateway(t)
+  const { token } = await g.member()
+  const { dataDir } = g.config.store
+  const calls = g.demo.stats().requests
+  renameSync(dataDir, `${dataDir}-away`)
+  t.teardown(() => rmSync(`${dataDir}-away`, { recursive: true, force: true }))
+  await until(async () => (await fetch(`${g.url}/readyz`)).status === 503, 'it to be noticed')
+  t.match(await (await fetch(`${g.url}/readyz`)).json(), { reasons: [/gateway\.db is gone: it was moved or deleted/] })
+  const refused = await g.chat(token)
+  await envelopeOf(t, refused, { status: 500, code: 'internal_error', stage: 'internal' }, 'while it is away')
+  t.equal(g.demo.stats().requests, calls, 'nothing is sold')
+  t.ok(g.log.some((line) => line.includes('no new turns are taken') && line.includes('is gone')))
+  renameSync(`${dataDir}-away`, dataDir)
+  await until(async () => (await fetch(`${g.url}/readyz`)).status === 200, 'it to go on by itself')
+  t.equal((await g.chat(token)).status, 200)
 })
 
 // A disk of its own, of a few megabytes, in a mount namespace of the server's: only root can make one.

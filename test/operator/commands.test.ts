@@ -1,12 +1,14 @@
 /** The operator's commands, run as an operator runs them: what they refuse, they refuse in a sentence, and change nothing. */
 import { spawn } from 'node:child_process'
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
+import Database from 'better-sqlite3'
 import t from 'tap'
 import type { Test } from 'tap'
+import { openSqliteStore } from '../../src/store/sqlite/open.ts'
+import { temporaryFolder } from '../support/gateway.ts'
 
 const program = fileURLToPath(new URL('../../src/operator/main.ts', import.meta.url))
 
@@ -18,9 +20,12 @@ interface Told {
 
 type Run = (...words: string[]) => Promise<Told>
 
-function operator(t: Test): { readonly folder: string; readonly run: Run } {
-  const folder = mkdtempSync(join(tmpdir(), 'operator-'))
-  t.teardown(() => rmSync(folder, { recursive: true, force: true }))
+/** An installation to work on, as a first start leaves it. */
+async function operator(t: Test): Promise<{ readonly folder: string; readonly run: Run }> {
+  const folder = temporaryFolder(t)
+  const file = join(folder, 'gateway.db')
+  const store = await openSqliteStore({ file, process: { id: 'first start', pid: process.pid }, clock: { now: Date.now } })
+  await store.close()
   return { folder, run: (...words) => runIn(folder, words) }
 }
 
@@ -41,7 +46,7 @@ async function refused(t: Test, told: Promise<Told>, sentence: RegExp): Promise<
 }
 
 t.test('a plan is one of the configuration, not a word that any object knows', async (t) => {
-  const { run } = operator(t)
+  const { run } = await operator(t)
   await run('account', 'create', '--email', 'a@example.com')
   await refused(t, run('account', 'set-plan', 'a@example.com', '--plan', 'constructor'), /^There is no plan 'constructor'/)
   await refused(t, run('account', 'create', '--email', 'b@example.com', '--plan', 'toString'), /^There is no plan 'toString'/)
@@ -49,13 +54,13 @@ t.test('a plan is one of the configuration, not a word that any object knows', a
 })
 
 t.test('a number of rows is a whole number', async (t) => {
-  const { run } = operator(t)
+  const { run } = await operator(t)
   for (const limit of ['abc', '1.5', '-1', '0'])
     await refused(t, run('account', 'list', `--limit=${limit}`), /^--limit must be a whole number of at least 1/)
 })
 
 t.test('a date is a date or a span, and a bare number is neither', async (t) => {
-  const { run } = operator(t)
+  const { run } = await operator(t)
   await run('account', 'create', '--email', 'a@example.com')
   const grant = (expires: string) =>
     run('boost', 'grant', '--account', 'a@example.com', '--tier', 'fast', '--credits', '10', '--expires', expires)
@@ -66,7 +71,7 @@ t.test('a date is a date or a span, and a bare number is neither', async (t) => 
 })
 
 t.test('what cannot be done to a deleted account is not said to be done', async (t) => {
-  const { run } = operator(t)
+  const { run } = await operator(t)
   const { output } = await run('account', 'create', '--email', 'a@example.com', '--json')
   const { id } = JSON.parse(output) as { id: string }
   t.equal((await run('account', 'delete', id, '--yes')).code, 0)
@@ -78,11 +83,11 @@ t.test('what cannot be done to a deleted account is not said to be done', async 
 })
 
 t.test('a place that cannot be used is told in a sentence', async (t) => {
-  const { folder, run } = operator(t)
+  const { folder, run } = await operator(t)
   await run('account', 'create', '--email', 'a@example.com')
   await refused(t, run('backup', join(folder, 'nowhere', 'copy.db')), /^No backup was written: ENOENT/)
   const blocked = join(folder, 'gateway.db', 'data')
-  await refused(t, runIn(blocked, ['account', 'list']), /ENOTDIR/)
+  await refused(t, runIn(blocked, ['restore', join(folder, 'gateway.db')]), /^The data folder .* cannot be made: .*\(ENOTDIR\)/)
   const broken = join(folder, 'broken')
   mkdirSync(broken)
   writeFileSync(join(broken, 'gateway.db'), 'this is no database, whatever its name says')
@@ -90,15 +95,34 @@ t.test('a place that cannot be used is told in a sentence', async (t) => {
   t.match(await runIn(join(folder, 'not', 'there', 'yet'), ['doctor']), { code: 0, output: /disk +\d+ MiB free/, complaint: '' })
 })
 
+t.test('a folder without a database is named, and nothing is made there', async (t) => {
+  const folder = temporaryFolder(t)
+  const elsewhere = join(folder, 'not', 'there')
+  for (const words of [
+    ['account', 'create', '--email', 'a@example.com'],
+    ['ledger', 'verify'],
+    ['backup', join(folder, 'copy.db')],
+  ])
+    await refused(t, runIn(elsewhere, words), new RegExp(`^There is no database in ${elsewhere}\\. .*DATA_DIR`))
+  writeFileSync(join(folder, 'gateway.db'), '')
+  await refused(t, runIn(folder, ['turns']), /^There is no database in/)
+  t.same(readdirSync(folder), ['gateway.db'])
+  const made = join(folder, 'made')
+  mkdirSync(made)
+  new Database(join(made, 'gateway.db')).exec('create table letter (text)').close()
+  await refused(t, runIn(made, ['turns']), /^The database .* cannot be used: it is a database of another program/)
+  t.notOk(existsSync(elsewhere))
+})
+
 t.test('an account is made only for an address that can sign in', async (t) => {
-  const { run } = operator(t)
+  const { run } = await operator(t)
   for (const email of ['jörg@exämple.com', 'a@b', 'a b@example.com', 'no address'])
     await refused(t, run('account', 'create', '--email', email), /is not a mail address/)
   t.match(await run('account', 'create', '--email', ' Mei@Example.com ', '--json'), { code: 0, output: /"mei@example\.com"/ })
 })
 
 t.test('a word that is no command is called that', async (t) => {
-  const { run } = operator(t)
+  const { run } = await operator(t)
   const { code, complaint } = await run('bogus')
   t.equal(code, 2)
   t.match(complaint, /unknown command 'bogus'/)
@@ -106,7 +130,7 @@ t.test('a word that is no command is called that', async (t) => {
 })
 
 t.test('a rush is opened once, listed, and closed', async (t) => {
-  const { run } = operator(t)
+  const { run } = await operator(t)
   const open = ['rush', 'open', '--packs', '5', '--credits', '70', '--ends', '2h']
   const [first, second] = await Promise.all([run(...open, '--json'), run(...open, '--json')])
   t.same([first.code, second.code].toSorted(), [0, 1], 'the same command twice at once opens one')

@@ -17,10 +17,11 @@ export function operationRoutes(router: Router, house: House): void {
   })
 
   router.get('/readyz', (ctx) => {
-    const { writable, queue } = services.ledger.vitals()
+    const { writable, queue, trouble } = services.ledger.vitals()
     const reasons = [
       !house.ready() && 'draining',
       !writable && 'the ledger cannot be written',
+      trouble ?? false,
       queue > fullQueue && 'the ledger is behind',
     ]
     const because = reasons.filter((reason) => reason !== false)

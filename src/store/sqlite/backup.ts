@@ -2,10 +2,10 @@
  * A copy of the database while it is in use: one snapshot, read by a connection of its own so that the writer never waits, put in place
  * only when it is whole, verified and on the disk.
  */
-import { chmodSync, closeSync, fsyncSync, linkSync, openSync, rmSync } from 'node:fs'
+import { chmodSync, closeSync, existsSync, fsyncSync, linkSync, mkdirSync, openSync, rmSync } from 'node:fs'
 import { dirname } from 'node:path'
 import type { Verification } from '../../membership/ledger.ts'
-import { defaultBusyTimeoutMs, openForReading } from './connection.ts'
+import { type Connection, defaultBusyTimeoutMs, openForReading } from './connection.ts'
 import { verifyFile } from './verify-file.ts'
 
 /** Throws when `to` exists, or when the copy does not verify; then nothing is left behind. */
@@ -33,6 +33,21 @@ export function backUp(file: string, to: string): Verification {
   } finally {
     rmSync(part, { force: true })
   }
+}
+
+/** Writes what an open connection sees beside the place where its file was, and returns where. */
+export function rescue(db: Connection, file: string): string {
+  mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
+  const to = freeName(`${file}.rescued`)
+  closeSync(openSync(to, 'wx', 0o600))
+  db.prepare('vacuum into ?').run(to)
+  sync(to)
+  return to
+}
+
+/** The first of `name-1`, `name-2` … that nothing has. */
+export function freeName(name: string): string {
+  for (let i = 1; ; i++) if (!existsSync(`${name}-${i}`)) return `${name}-${i}`
 }
 
 function sync(path: string): void {

@@ -47,16 +47,17 @@ export const sqliteDialect: Dialect = {
   },
 }
 
-export function databaseOn(reader: Connection, writer: Writer): Database {
+/** `onFault` hears each failure of a read; the writer has ears of its own. */
+export function databaseOn(reader: Connection, writer: Writer, onFault: (error: unknown) => void): Database {
   return {
-    read: readingFrom(reader),
+    read: readingFrom(reader, onFault),
     write: new Kysely<Schema>({ dialect: dialectWith(() => new WriteDriver(writer)) }),
   }
 }
 
 /** Sees what was committed; refuses to write. */
-export function readingFrom(reader: Connection): Kysely<Schema> {
-  return new Kysely<Schema>({ dialect: dialectWith(() => new ReadDriver(reader)) })
+export function readingFrom(reader: Connection, onFault: (error: unknown) => void = () => {}): Kysely<Schema> {
+  return new Kysely<Schema>({ dialect: dialectWith(() => new ReadDriver(reader, onFault)) })
 }
 
 function dialectWith(createDriver: () => Driver): KyselyDialect {
@@ -78,11 +79,16 @@ class Adapter extends SqliteAdapter {
 class ReadDriver implements Driver {
   readonly #connection: DatabaseConnection
 
-  constructor(reader: Connection) {
+  constructor(reader: Connection, onFault: (error: unknown) => void) {
     const statements = new Statements(reader)
     this.#connection = {
       async executeQuery<R>(query: CompiledQuery) {
-        return toQueryResult<R>(statements.run(query.sql, query.parameters))
+        try {
+          return toQueryResult<R>(statements.run(query.sql, query.parameters))
+        } catch (error) {
+          onFault(error)
+          throw error
+        }
       },
       streamQuery: noStreaming,
     }

@@ -5,12 +5,21 @@ import type { Database } from '../database.ts'
 import { askedColumns, nothingUsed, reportedColumns, valuesOf } from '../turn-columns.ts'
 import { hasOldLinks, isShortQuery, turnsIn } from '../turns.ts'
 import type { PackResult, ReserveResult, Result } from './protocol.ts'
+import { GatewayError } from '../../errors.ts'
+import type { Health } from './health.ts'
 import { runTask } from './reader.ts'
 import type { Writer } from './writer.ts'
 
-export function ledgerOn(writer: Writer, db: Database, file: string): Ledger {
+export function ledgerOn(writer: Writer, db: Database, file: string, health: Health): Ledger {
+  const tasked = <Result>(work: Promise<Result>): Promise<Result> =>
+    work.catch((error: unknown) => {
+      health.met(error)
+      throw error
+    })
   return {
     async reserve(order) {
+      const { trouble } = health
+      if (trouble !== null) throw new GatewayError('internal_error', { cause: new Error(trouble) })
       const { periods, limits, price, idempotency } = order
       amount('want', order.want)
       amount('floor', order.floor)
@@ -96,15 +105,15 @@ export function ledgerOn(writer: Writer, db: Database, file: string): Ledger {
     },
 
     balance: (query) => balanceIn(db, query),
-    turns: (query) => (isShortQuery(query) ? turnsIn(db.read, query) : runTask('turns', { file, query })),
+    turns: (query) => (isShortQuery(query) ? turnsIn(db.read, query) : tasked(runTask('turns', { file, query }))),
     async forgetTurns(before, limit) {
       if (!(await hasOldLinks(db, before))) return 0
-      const cuts = await runTask('cuts', { file, before, limit })
+      const cuts = await tasked(runTask('cuts', { file, before, limit }))
       const forgotten = await Promise.all(cuts.map((cut) => writer.submit(['cut', cut], true)))
       return forgotten.reduce((sum, result) => sum + countIn(result), 0)
     },
-    verify: () => runTask('verify', { file }),
-    vitals: () => writer.vitals(),
+    verify: () => tasked(runTask('verify', { file })),
+    vitals: () => ({ ...writer.vitals(), trouble: health.trouble }),
   }
 }
 

@@ -1,8 +1,9 @@
 /** Opens the store on one SQLite file, making and migrating it as needed. */
-import { mkdtempSync, rmSync } from 'node:fs'
+import { existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { GatewayError } from '../../errors.ts'
+import { Unusable, whyNot } from '../../unusable.ts'
 import type { Store } from '../../membership/store.ts'
 import { accountsIn } from '../accounts.ts'
 import { apiKeysIn } from '../api-keys.ts'
@@ -19,8 +20,10 @@ import { mailCodesIn } from '../mail-codes.ts'
 import { migrate } from '../migrate.ts'
 import { sessionsIn } from '../sessions.ts'
 import { usedDaysIn } from '../used-days.ts'
-import { defaultBusyTimeoutMs, openForReading, prepareFile } from './connection.ts'
+import { rescue } from './backup.ts'
+import { type Connection, defaultBusyTimeoutMs, openForReading, prepareFile } from './connection.ts'
 import { databaseOn, sqliteDialect } from './dialect.ts'
+import { Health } from './health.ts'
 import { ledgerOn } from './ledger.ts'
 import { runTask } from './reader.ts'
 import { Writer } from './writer.ts'
@@ -33,6 +36,10 @@ export interface SqliteOptions {
   readonly clock: { now(): number }
   /** How long to wait for another process's lock; default 5 s. */
   readonly busyTimeoutMs?: number
+  /** Whether a database may be made where there is none, or an empty one; default true. */
+  readonly mayBeNew?: boolean
+  /** Hears what stands in the way of new turns, and null once nothing does any more. */
+  readonly onTrouble?: (trouble: string | null) => void
   /** After how long a transaction of a repository is undone, because everybody waits for it; default 5 s. */
   readonly transactionLimitMs?: number
 }
@@ -44,15 +51,19 @@ export interface SqliteStore extends Store {
 
 /** Throws a sentence when the file is of a newer version or cannot be used. Holds of dead processes have been given back when it resolves. */
 export async function openSqliteStore(options: SqliteOptions): Promise<SqliteStore> {
-  const { clock, busyTimeoutMs = defaultBusyTimeoutMs } = options
+  const { clock, busyTimeoutMs = defaultBusyTimeoutMs, mayBeNew = true, onTrouble = () => {} } = options
   const temporary = options.file === ':memory:' ? mkdtempSync(join(tmpdir(), 'svc-gateway-')) : undefined
   const file = temporary === undefined ? options.file : join(temporary, 'store.sqlite')
+  if (!mayBeNew && !existsSync(file)) throw new Unusable(`There is no database ${file}.`)
   prepareFile(file)
-  const writer = new Writer({ file, busyTimeoutMs }, options.transactionLimitMs)
+  const health = new Health(file, onTrouble)
+  const writer = new Writer({ file, busyTimeoutMs, mayBeNew }, options.transactionLimitMs, (fault) => health.met(fault))
+  let reader: Connection | undefined
   try {
     await writer.ready()
-    const reader = openForReading(file, busyTimeoutMs)
-    const db = databaseOn(reader, writer)
+    const reading = openForReading(file, busyTimeoutMs)
+    reader = reading
+    const db = databaseOn(reading, writer, (error) => health.met(error))
     const store: SqliteStore = {
       db,
       accounts: accountsIn(db),
@@ -69,25 +80,41 @@ export async function openSqliteStore(options: SqliteOptions): Promise<SqliteSto
       audit: auditIn(db),
       changes: changesIn(db),
       days: usedDaysIn(db),
-      ledger: ledgerOn(writer, db, file),
+      ledger: ledgerOn(writer, db, file, health),
       async backup(to) {
         await runTask('backup', { file, to })
       },
       async close() {
+        health.close()
+        if (health.isLost) onTrouble(rescued(reading, file))
+        // The writer goes last: only who may write can take the log into the database, and leave one file behind.
+        reading.close()
         await writer.close()
-        reader.close()
         if (temporary !== undefined) rmSync(temporary, { recursive: true, force: true })
       },
     }
     await migrate(db.write, sqliteDialect, () => clock.now())
     await writer.enrol(options.process.id, options.process.pid, clock.now())
     await store.ledger.expire(clock.now())
+    // Its first read opens the log: from now on it sees the files of this moment, whatever becomes of their names.
+    await store.accounts.count()
+    await health.watch()
     return store
   } catch (error) {
+    reader?.close()
     await writer.close()
     if (temporary !== undefined) rmSync(temporary, { recursive: true, force: true })
     // At a start nobody is there to try again later: the reason is what the operator needs.
     if (!(error instanceof GatewayError) || !(error.cause instanceof Error)) throw error
-    throw new Error(`The database ${file} cannot be used: ${error.cause.message}`, { cause: error })
+    throw new Unusable(`The database ${file} cannot be used: ${error.cause.message}.`, { cause: error })
+  }
+}
+
+/** Says where the last copy of a lost database is, or that there is none: closing goes on. */
+function rescued(db: Connection, file: string): string {
+  try {
+    return `what this process knew was written to ${rescue(db, file)}; restore that`
+  } catch (error) {
+    return `what this process knew could not be written beside ${file} and is lost: ${whyNot(error)}`
   }
 }

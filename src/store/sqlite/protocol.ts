@@ -12,6 +12,8 @@ export interface WriterOptions {
   readonly file: string
   /** Milliseconds to wait for a lock that another process holds. */
   readonly busyTimeoutMs: number
+  /** Whether a database without anything in it may become one. */
+  readonly mayBeNew: boolean
 }
 
 export type ReserveOp = readonly [

@@ -14,7 +14,8 @@ async function answer(task: Task): Promise<TaskReply> {
   try {
     return { kind: 'done', value: await perform(task) }
   } catch (error) {
-    return { kind: 'failed', message: error instanceof Error ? error.message : String(error) }
+    const { code } = error as { code?: string }
+    return { kind: 'failed', message: error instanceof Error ? error.message : String(error), code }
   }
 }
 
@@ -29,7 +30,20 @@ async function perform(task: Task): Promise<Tasks[keyof Tasks]['gives']> {
     case 'turns': {
       // Only this task needs the query builder, which takes longer to load than a small ledger to verify.
       const [{ turnsIn }, { readingFrom }] = await Promise.all([import('../turns.ts'), import('./dialect.ts')])
-      return turnsIn(readingFrom(openForReading(task.file, defaultBusyTimeoutMs)), task.query)
+      const db = openForReading(task.file, defaultBusyTimeoutMs)
+      try {
+        return await turnsIn(readingFrom(db), task.query)
+      } finally {
+        db.close()
+      }
+    }
+    case 'check': {
+      const db = openForReading(task.file, defaultBusyTimeoutMs)
+      try {
+        return db.pragma('integrity_check(1)', { simple: true }) === 'ok'
+      } finally {
+        db.close()
+      }
     }
   }
 }

@@ -12,6 +12,8 @@ export interface Tasks {
     readonly asks: { readonly file: string; readonly before: number; readonly limit: number }
     readonly gives: readonly Cut[]
   }
+  /** Gives whether every page of the file can be read and agrees with the others. */
+  readonly check: { readonly asks: { readonly file: string }; readonly gives: boolean }
   readonly turns: { readonly asks: { readonly file: string; readonly query: TurnQuery }; readonly gives: readonly Turn[] }
 }
 
@@ -19,7 +21,7 @@ export type Task = { [Kind in keyof Tasks]: { readonly kind: Kind } & Tasks[Kind
 
 export type TaskReply =
   | { readonly kind: 'done'; readonly value: Tasks[keyof Tasks]['gives'] }
-  | { readonly kind: 'failed'; readonly message: string }
+  | { readonly kind: 'failed'; readonly message: string; readonly code: string | undefined }
 
 /** Throws when the task could not be done. */
 export function runTask<Kind extends keyof Tasks>(kind: Kind, asks: Tasks[Kind]['asks']): Promise<Tasks[Kind]['gives']> {
@@ -28,7 +30,7 @@ export function runTask<Kind extends keyof Tasks>(kind: Kind, asks: Tasks[Kind][
   return new Promise((resolve, reject) => {
     worker.once('message', (reply: TaskReply) => {
       if (reply.kind === 'done') resolve(reply.value)
-      else reject(new Error(reply.message))
+      else reject(Object.assign(new Error(reply.message), { code: reply.code }))
     })
     worker.once('error', reject)
     worker.once('exit', () => reject(new Error(`the thread for "${kind}" ended without an answer`)))

@@ -19,7 +19,7 @@ class WriterThread {
   readonly #busyTimeoutMs: number
 
   constructor(options: WriterOptions) {
-    this.#db = openForWriting(options.file, options.busyTimeoutMs)
+    this.#db = openForWriting(options.file, options.busyTimeoutMs, options.mayBeNew)
     this.#busyTimeoutMs = options.busyTimeoutMs
     // From here on only `#begin` waits, with shorter steps than the driver's.
     this.#db.pragma('busy_timeout = 0')
@@ -59,6 +59,8 @@ class WriterThread {
           return this.#enrol(request[1], request[2], request[3])
         case 'close':
           this.#ledger?.leave()
+          // One file is all there is afterwards, also where somebody else still has it open; if not now, then by the last who closes it.
+          this.#db.pragma('wal_checkpoint(truncate)')
           this.#db.close()
           return []
       }

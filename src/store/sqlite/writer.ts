@@ -50,6 +50,7 @@ export class Writer {
   /** Counts the threads there were: whoever had the last one to himself has nothing to give back to the next. */
   #generation = 0
   readonly #transactionLimitMs: number
+  readonly #onFault: (fault: DatabaseError) => void
   readonly #queue: (Waiting | Entrant)[] = []
   #outstanding: { readonly resolve: (reply: Reply) => void; readonly reject: (error: unknown) => void } | undefined
   #scheduled = false
@@ -63,9 +64,15 @@ export class Writer {
   #writable = true
   #commitSeconds: number[] = []
 
-  constructor(options: WriterOptions, transactionLimitMs = defaultTransactionLimitMs) {
+  /** `onFault` hears each operation that the database refused. */
+  constructor(
+    options: WriterOptions,
+    transactionLimitMs = defaultTransactionLimitMs,
+    onFault: (fault: DatabaseError) => void = () => {},
+  ) {
     this.#options = options
     this.#transactionLimitMs = transactionLimitMs
+    this.#onFault = onFault
   }
 
   /** Resolves when the thread has opened the file; throws its reason when it could not. */
@@ -246,6 +253,7 @@ export class Writer {
       if (this.#commitSeconds.length < keptSeconds) this.#commitSeconds.push(seconds)
     }
     this.#holdsOpen = holdsOpen
+    for (const result of results) if (result[0] === 'fault') this.#onFault(new DatabaseError(result[1], result[2]))
     this.#writable = !results.some((result) => result[0] === 'fault' && unwritable.test(result[1]))
     const outstanding = this.#outstanding
     this.#outstanding = undefined

@@ -16,10 +16,10 @@ const tomorrow = noon + 86_400_000
 async function oldDatabase(t: Test): Promise<string> {
   const file = join(folderOf(t), 'store.db')
   prepareFile(file)
-  const writer = new Writer({ file, busyTimeoutMs: 1000 })
+  const writer = new Writer({ file, busyTimeoutMs: 1000, mayBeNew: true })
   await writer.ready()
   const reader = openForReading(file, 1000)
-  await migrate(databaseOn(reader, writer).write, sqliteDialect, () => noon, migrations.slice(0, 4))
+  await migrate(databaseOn(reader, writer, () => {}).write, sqliteDialect, () => noon, migrations.slice(0, 4))
   reader.close()
   await writer.close()
   raw(file, (db) => db.exec(readFileSync(join(import.meta.dirname, 'version-1.sql'), 'utf8')))

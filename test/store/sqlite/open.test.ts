@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs'
+import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { sql } from 'kysely'
@@ -17,6 +17,65 @@ void t.test('what was written is there after closing and opening again', async (
   t.equal(await second.accounts.count(), 1)
   t.same((await balanceOf(second)).used, [30, 30, 30])
   t.ok((await second.ledger.verify()).ok)
+})
+
+void t.test('after the last one has closed there is one file, and everything is in it', async (t) => {
+  const folder = folderOf(t)
+  const file = join(folder, 'store.db')
+  const [first, second] = [await openAt(t, file), await openAt(t, file)]
+  await addAccount(first)
+  await first.ledger.settle(endOf((await holdOf(first)).id, 30))
+  await first.close()
+  t.match(
+    raw(file, (db) => db.prepare('select credits from turn').all()),
+    [{ credits: 30 }],
+  )
+  await second.accounts.count()
+  // A long read, in a thread and with a connection of its own.
+  await second.ledger.turns({ limit: 100, since: 0 })
+  await second.close()
+  t.same(readdirSync(folder), ['store.db'])
+  const copy = join(folderOf(t), 'copy.db')
+  copyFileSync(file, copy)
+  t.same((await balanceOf(await openAt(t, copy))).used, [30, 30, 30])
+})
+
+void t.test('where there was a database, an empty one is not taken for a new installation, and is left as it is', async (t) => {
+  const file = join(folderOf(t), 'store.db')
+  await t.rejects(openAt(t, file, { mayBeNew: false }), { name: 'Unusable', message: /no database/ })
+  t.notOk(existsSync(file))
+  raw(file, (db) => db.exec('create table letter (text); drop table letter'))
+  const before = readFileSync(file)
+  await t.rejects(openAt(t, file, { mayBeNew: false }), {
+    name: 'Unusable',
+    message: /it is empty, though there was a database here/,
+  })
+  t.ok(before.equals(readFileSync(file)))
+})
+
+void t.test("another program's database is refused and left as it is", async (t) => {
+  const file = join(folderOf(t), 'store.db')
+  raw(file, (db) => db.exec('create table letter (text)'))
+  const before = readFileSync(file)
+  await t.rejects(openAt(t, file), { name: 'Unusable', message: /a database of another program/ })
+  t.ok(before.equals(readFileSync(file)))
+  raw(file, (db) => db.exec('pragma application_id = 7; create table migration (name)'))
+  await t.rejects(
+    openAt(t, file),
+    { name: 'Unusable', message: /a database of another program/ },
+    'also where it marked it as its own',
+  )
+})
+
+void t.test('a database from before databases were marked is known by its tables, and marked', async (t) => {
+  const file = join(folderOf(t), 'store.db')
+  await (await openAt(t, file)).close()
+  raw(file, (db) => db.pragma('application_id = 0'))
+  await (await openAt(t, file, { mayBeNew: false })).close()
+  t.equal(
+    raw(file, (db) => db.pragma('application_id', { simple: true })),
+    0x73766367,
+  )
 })
 
 void t.test('the database belongs to its user alone, and so does a folder made for it', async (t) => {
@@ -46,7 +105,10 @@ void t.test('a file that is no database is refused and left as it is', async (t)
 void t.test('a place where no file can be made is refused with a sentence', async (t) => {
   const folder = folderOf(t)
   mkdirSync(join(folder, 'store.db'))
-  await t.rejects(openAt(t, join(folder, 'store.db')), { code: 'EISDIR' })
+  await t.rejects(openAt(t, join(folder, 'store.db')), {
+    name: 'Unusable',
+    message: /store\.db cannot be written: it is a folder \(EISDIR\)/,
+  })
 })
 
 void t.test('migrations are done once, and an interrupted start is taken up by the next', async (t) => {

@@ -1,0 +1,108 @@
+/**
+ * What stands in the way of selling although statements may still succeed. SQLite goes on writing into files that were moved, deleted or
+ * replaced under it, and all that is acknowledged then is gone with the process; and a page that cannot be read says that its neighbours
+ * may be no better. Nothing is sold on either until it is in order again.
+ */
+import { stat } from 'node:fs/promises'
+import { runTask } from './reader.ts'
+
+const lookEveryMs = 1_000
+
+/** What tells a file from another one at the same path. */
+type Identity = string | null
+
+export class Health {
+  readonly #file: string
+  readonly #tell: (trouble: string | null) => void
+  #opened: readonly (readonly [file: string, identity: Identity])[] = []
+  #timer: NodeJS.Timeout | undefined
+  #misplaced: string | null = null
+  #lost = false
+  #damaged: string | null = null
+  #told: string | null = null
+
+  /** `tell` hears each change, once. */
+  constructor(file: string, tell: (trouble: string | null) => void) {
+    this.#file = file
+    this.#tell = tell
+  }
+
+  /** A sentence, or null while all is well. */
+  get trouble(): string | null {
+    return this.#misplaced ?? this.#damaged
+  }
+
+  /** The database itself is not where it was: what the open connections see is all there is of it. */
+  get isLost(): boolean {
+    return this.#lost
+  }
+
+  /** To be called once the database is open; from then on its files must stay the ones they are. */
+  async watch(): Promise<void> {
+    // SQLite gives the log's files up only when the last connection goes, and ours stay.
+    const files = ['', '-wal', '-shm'].map((suffix) => this.#file + suffix)
+    const seen = await Promise.all(files.map(async (file) => [file, await identityOf(file)] as const))
+    this.#opened = seen.filter(([, identity]) => identity !== null)
+    let looking = false
+    this.#timer = setInterval(() => {
+      // A disk that does not answer is not asked again meanwhile.
+      if (looking) return
+      looking = true
+      void this.#look().finally(() => (looking = false))
+    }, lookEveryMs).unref()
+  }
+
+  /** Hears every failure of the database. Damage is remembered until a check of the whole file finds none. */
+  met(fault: unknown): void {
+    const { code } = fault as { code?: unknown }
+    if (this.#damaged !== null || typeof code !== 'string' || !/^SQLITE_(?:CORRUPT|NOTADB)/.test(code)) return
+    this.#damaged = `${this.#file} is damaged (${code}): stop the service and restore a backup`
+    this.#changed()
+    runTask('check', { file: this.#file }).then(
+      (sound) => {
+        if (!sound) return
+        this.#damaged = null
+        this.#changed()
+      },
+      // What cannot even be checked is not found sound.
+      () => undefined,
+    )
+  }
+
+  close(): void {
+    clearInterval(this.#timer)
+  }
+
+  async #look(): Promise<void> {
+    const found = await Promise.all(
+      this.#opened.map(async ([file, identity]) => sentence(file, identity, await identityOf(file))),
+    )
+    this.#misplaced = found.find((finding) => finding !== null) ?? null
+    this.#lost = (found[0] ?? null) !== null
+    this.#changed()
+  }
+
+  #changed(): void {
+    const { trouble } = this
+    if (trouble === this.#told) return
+    this.#told = trouble
+    this.#tell(trouble)
+  }
+}
+
+function sentence(file: string, opened: Identity, found: Identity): string | null {
+  if (found === opened) return null
+  return found === null
+    ? `${file} is gone: it was moved or deleted under the running service`
+    : `${file} is not the file that was opened: it was replaced under the running service`
+}
+
+/** Null where there is none, or none that can be seen. */
+async function identityOf(file: string): Promise<Identity> {
+  try {
+    const { dev, ino } = await stat(file, { bigint: true })
+    return `${dev}:${ino}`
+  } catch {
+    return null
+  }
+}

@@ -1,23 +1,39 @@
 /** `svc-gateway backup` and `svc-gateway restore` */
-import { existsSync } from 'node:fs'
-import { join, resolve } from 'node:path'
+import { existsSync, rmSync } from 'node:fs'
+import { resolve } from 'node:path'
 import { loadConfig } from '../config.ts'
+import { DataFolder } from '../data-folder.ts'
 import { restoreFile } from '../store/sqlite/restore.ts'
+import { filesBeside, restoreFiles, saveFiles } from './backup-files.ts'
 import { atDesk, CommandError } from './desk.ts'
 import { show } from './output.ts'
 import type { Output } from './output.ts'
 
-export function backup(file: string, options: Output): Promise<void> {
+export function backup(file: string, options: Output & { images: boolean }): Promise<void> {
   const to = resolve(file)
-  if (existsSync(to)) throw new CommandError(`${to} exists; a backup overwrites nothing. Choose another name.`)
-  return atDesk(async ({ store }) => {
+  const files = filesBeside(to)
+  for (const place of [to, files])
+    if (existsSync(place)) throw new CommandError(`${place} exists; a backup overwrites nothing. Choose another name.`)
+  return atDesk(async ({ store, config }) => {
+    const folder = new DataFolder(config.store.dataDir)
+    const none = (error: unknown) =>
+      new CommandError(`No backup was written: ${error instanceof Error ? error.message : String(error)}`)
     await store.backup(to).catch((error: unknown) => {
-      throw new CommandError(`No backup was written: ${error instanceof Error ? error.message : String(error)}`)
+      throw none(error)
     })
-    show(
-      options,
-      { ok: true, file: to },
-      () => `A verified copy was written to ${to}.\nKeep it with secret.key of the data directory: signed links depend on that.`,
+    let images: number
+    try {
+      images = saveFiles(folder, files, options.images)
+    } catch (error) {
+      rmSync(to, { force: true })
+      throw none(error)
+    }
+    show(options, { ok: true, file: to, files, images }, () =>
+      [
+        `A verified copy was written to ${to}.`,
+        `The secret${options.images ? ` and ${images} images are` : ' is'} in ${files}; keep both together, where nobody else can read them.`,
+        ...(options.images ? [] : [`The images stay in ${folder.images}; copy that folder yourself.`]),
+      ].join('\n'),
     )
   })
 }
@@ -26,16 +42,27 @@ export async function restore(file: string, options: Output & { yes?: boolean })
   const from = resolve(file)
   if (!existsSync(from)) throw new CommandError(`There is no file ${from}.`)
   const config = await loadConfig()
-  const to = join(config.store.dataDir, 'gateway.db')
+  const folder = new DataFolder(config.store.dataDir)
+  const to = folder.database
   if (existsSync(to) && options.yes !== true) {
     throw new CommandError(`${to} would be replaced; it is kept beside it under another name. Say --yes if you mean it.`)
   }
-  const { kept } = await restoreFile(from, to).catch((error: unknown) => {
-    throw new CommandError(error instanceof Error ? error.message : String(error))
-  })
-  show(
-    options,
-    { ok: true, file: to, kept },
-    () => `${from} was verified and is the database now.${kept === null ? '' : `\nWhat was there is kept as ${kept}.`}`,
+  folder.prepare()
+  const { kept } = restoreFile(from, to)
+  const files = restoreFiles(from, folder)
+  show(options, { ok: true, file: to, kept, files }, () =>
+    [
+      `${from} was verified and is the database now: ${to}.`,
+      ...(kept === null ? [] : [`What was there is kept as ${kept}.`]),
+      ...(files === null
+        ? [
+            existsSync(folder.secret)
+              ? `No secret or images came with it; those of ${folder.path} stay.`
+              : `No secret or images came with it: put secret.key and images of the old installation into ${folder.path} before the next start, or links to images sent before are void.`,
+          ]
+        : [
+            `Its secret and ${files.images} images are back${files.kept === null ? '' : `; the secret that was there is kept as ${files.kept}`}.`,
+          ]),
+    ].join('\n'),
   )
 }

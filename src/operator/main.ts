@@ -106,10 +106,14 @@ export async function main(argv: readonly string[]): Promise<void> {
     .option('--limit <n>', 'how many', '50')
     .action(async (options: Output & { limit: string }) => (await import('./ledger.ts')).listTurns(options))
 
-  json(program.command('backup <file>').description('write a verified copy of the database, also while the server runs')).action(
-    async (file: string, options: Output) => (await import('./backup.ts')).backup(file, options),
+  json(
+    program
+      .command('backup <file>')
+      .description('write a verified copy of the database, with the secret and the images beside it, also while the server runs'),
   )
-  json(program.command('restore <file>').description('put a verified backup in place of the database'))
+    .option('--no-images', 'leave the images out')
+    .action(async (file: string, options: Output & { images: boolean }) => (await import('./backup.ts')).backup(file, options))
+  json(program.command('restore <file>').description('put a verified backup in place of the database, with what lies beside it'))
     .option('--yes', 'yes, replace the one that is there')
     .action(async (file: string, options: Output & { yes?: boolean }) => (await import('./backup.ts')).restore(file, options))
 
@@ -138,7 +142,8 @@ async function fail(error: unknown): Promise<void> {
   }
   const { CommandError } = await import('./desk.ts')
   const { ConfigError } = await import('../config.ts')
-  const expected = error instanceof CommandError || error instanceof ConfigError
+  const { Unusable } = await import('../unusable.ts')
+  const expected = error instanceof CommandError || error instanceof ConfigError || error instanceof Unusable
   process.stderr.write(`${expected ? error.message : error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`)
   process.exitCode = 1
 }

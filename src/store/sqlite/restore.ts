@@ -1,38 +1,87 @@
 /** Puts a backup in place of the database: verified first, nothing deleted, and never under a running process. */
-import { chmodSync, closeSync, copyFileSync, existsSync, fsyncSync, openSync, readdirSync, renameSync, rmSync } from 'node:fs'
+import {
+  chmodSync,
+  closeSync,
+  copyFileSync,
+  existsSync,
+  fsyncSync,
+  openSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  statSync,
+} from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import Sqlite from 'better-sqlite3'
+import { Unusable, whyNot } from '../../unusable.ts'
+import { freeName } from './backup.ts'
 import { prepareFile } from './connection.ts'
 import { verifyFile } from './verify-file.ts'
 
-/** Throws a sentence when the backup does not verify or a process still uses the database. `kept` is where the old one went. */
-export async function restoreFile(from: string, to: string): Promise<{ readonly kept: string | null }> {
-  if (isInUse(to)) throw new Error('A server still uses this database. Stop it, then restore.')
+/** What belongs to a database beside its file: what was committed last may stand in the log alone. */
+const log = '-wal'
+const beside = [log, '-shm']
+
+/**
+ * `kept` is where the old database went.
+ * @throws Unusable when the backup does not verify or a process still uses the database
+ */
+export function restoreFile(from: string, to: string): { readonly kept: string | null } {
+  if (isInUse(to)) throw new Unusable('A server still uses this database. Stop it, then restore.')
   const part = `${to}.restoring`
-  rmSync(part, { force: true })
   prepareFile(part)
+  try {
+    copyWhole(from, part)
+    const verification = verifyFile(part)
+    if (!verification.ok) {
+      throw new Unusable(`${from} does not add up: ${verification.mismatches[0]?.detail ?? 'unknown'}. It was not restored.`)
+    }
+    sync(part)
+    const kept = setAside(to)
+    renameSync(part, to)
+    sync(dirname(to))
+    return { kept }
+  } catch (error) {
+    if (error instanceof Unusable) throw error
+    throw new Unusable(`${from} was not restored: it is not a database of this service, or is damaged (${whyNot(error)}).`, {
+      cause: error,
+    })
+  } finally {
+    for (const suffix of ['', ...beside]) rmSync(part + suffix, { force: true })
+  }
+}
+
+/** A copy as one file, with what its log has; every page of it has been looked at. */
+function copyWhole(from: string, part: string): void {
   copyFileSync(from, part)
   chmodSync(part, 0o600)
-  const verification = await Promise.resolve()
-    .then(() => verifyFile(part))
-    .catch((error: unknown) => {
-      rmSync(part, { force: true })
-      throw new Error(
-        `${from} is not a database of this service, or is damaged: ${error instanceof Error ? error.message : String(error)}`,
-      )
-    })
-  if (!verification.ok) {
-    rmSync(part, { force: true })
-    throw new Error(`${from} does not add up: ${verification.mismatches[0]?.detail ?? 'unknown'}. It was not restored.`)
+  if (existsSync(from + log)) copyFileSync(from + log, part + log)
+  if (!fold(part)) throw new Error('its pages do not agree')
+}
+
+/** Moves the old database away, as one file where it can still be read, else with all that lies beside it. */
+function setAside(file: string): string | null {
+  if (!existsSync(file)) return null
+  try {
+    // SQLite takes no bytes for a new database, and throws the log beside them away.
+    if (statSync(file).size > 0) fold(file)
+  } catch {
+    // That it cannot be read may be why it is being replaced.
   }
-  for (const suffix of ['-wal', '-shm']) rmSync(part + suffix, { force: true })
-  sync(part)
-  const kept = existsSync(to) ? freeName(to) : null
-  if (kept !== null)
-    for (const suffix of ['', '-wal', '-shm']) if (existsSync(to + suffix)) renameSync(to + suffix, kept + suffix)
-  renameSync(part, to)
-  sync(dirname(to))
-  return { kept }
+  const kept = freeName(`${file}.before-restore`)
+  for (const suffix of ['', ...beside]) if (existsSync(file + suffix)) renameSync(file + suffix, kept + suffix)
+  return kept
+}
+
+/** Takes the log into the database, so that the file alone is all of it. Gives whether its pages agree with each other. */
+function fold(file: string): boolean {
+  const db = new Sqlite(file, { timeout: 0 })
+  try {
+    db.pragma('wal_checkpoint(truncate)')
+    return db.pragma('quick_check(1)', { simple: true }) === 'ok'
+  } finally {
+    db.close()
+  }
 }
 
 /** Each process that uses a database keeps the lock of a small file beside it, however it was started. */
@@ -54,10 +103,6 @@ function isLocked(file: string): boolean {
   } finally {
     lock.close()
   }
-}
-
-function freeName(file: string): string {
-  for (let i = 1; ; i++) if (!existsSync(`${file}.before-restore-${i}`)) return `${file}.before-restore-${i}`
 }
 
 function sync(path: string): void {

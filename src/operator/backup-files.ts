@@ -1,0 +1,94 @@
+/**
+ * What a backup holds besides the database: the secret, without which links already sent are void and nobody is recognised by what only
+ * a keyed hash was kept of, and the images. They lie in a folder named after the copy, as `today.db` and `today.db.files/`.
+ */
+import {
+  chmodSync,
+  closeSync,
+  constants,
+  copyFileSync,
+  existsSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+} from 'node:fs'
+import { dirname, join, relative } from 'node:path'
+import type { DataFolder } from '../data-folder.ts'
+import { freeName } from '../store/sqlite/backup.ts'
+
+export function filesBeside(backup: string): string {
+  return `${backup}.files`
+}
+
+/** Whole or not at all. Gives how many images there were. */
+export function saveFiles(folder: DataFolder, to: string, withImages: boolean): number {
+  const part = `${to}.part`
+  rmSync(part, { recursive: true, force: true })
+  try {
+    mkdirSync(part, { mode: 0o700 })
+    if (existsSync(folder.secret)) copyDurably(folder.secret, join(part, 'secret.key'))
+    const images = withImages ? copyMissing(folder.images, join(part, 'images')) : 0
+    renameSync(part, to)
+    return images
+  } finally {
+    rmSync(part, { recursive: true, force: true })
+  }
+}
+
+export interface RestoredFiles {
+  /** Where the secret went that was there before and is another one. */
+  readonly kept: string | null
+  readonly images: number
+}
+
+/** Null where nothing lies with the backup: neither a folder of its own, nor the data folder it was copied with. */
+export function restoreFiles(backup: string, folder: DataFolder): RestoredFiles | null {
+  const from = [filesBeside(backup), dirname(backup)].find((place) => existsSync(join(place, 'secret.key')))
+  if (from === undefined || from === folder.path) return null
+  const secret = join(from, 'secret.key')
+  const another = existsSync(folder.secret) && !readFileSync(folder.secret).equals(readFileSync(secret))
+  const kept = another ? freeName(`${folder.secret}.before-restore`) : null
+  if (kept !== null) renameSync(folder.secret, kept)
+  copyDurably(secret, folder.secret)
+  return { kept, images: copyMissing(join(from, 'images'), folder.images) }
+}
+
+/** Images are named by their content: what is there under the same name, and as long, is the same. */
+function copyMissing(from: string, to: string): number {
+  if (!existsSync(from)) return 0
+  const files = readdirSync(from, { recursive: true, withFileTypes: true }).filter(
+    (entry) => entry.isFile() && !entry.name.endsWith('.part'),
+  )
+  for (const { parentPath, name } of files) {
+    const source = join(parentPath, name)
+    const target = join(to, relative(from, source))
+    try {
+      const { size } = statSync(source)
+      if (statSync(target, { throwIfNoEntry: false })?.size === size) continue
+      mkdirSync(dirname(target), { recursive: true, mode: 0o700 })
+      copyDurably(source, target)
+    } catch (error) {
+      // A clean-up may take an image away meanwhile.
+      if ((error as NodeJS.ErrnoException).code !== 'ENOENT' || existsSync(source)) throw error
+    }
+  }
+  return files.length
+}
+
+function copyDurably(from: string, to: string): void {
+  const part = `${to}.part`
+  copyFileSync(from, part, constants.COPYFILE_FICLONE)
+  chmodSync(part, 0o600)
+  const descriptor = openSync(part, 'r+')
+  try {
+    fsyncSync(descriptor)
+  } finally {
+    closeSync(descriptor)
+  }
+  renameSync(part, to)
+}

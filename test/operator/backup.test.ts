@@ -1,0 +1,99 @@
+/** A lost machine: what was backed up beside a running server is all there again in an empty folder, and serves. */
+import { execFile } from 'node:child_process'
+import { cpSync, existsSync, readdirSync, readFileSync, renameSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import t from 'tap'
+import { startGateway, temporaryFolder } from '../support/gateway.ts'
+import type { TestGateway } from '../support/gateway.ts'
+
+const program = fileURLToPath(new URL('../../src/operator/main.ts', import.meta.url))
+
+async function operate(dataDir: string, ...words: string[]): Promise<string> {
+  const env = { PATH: process.env['PATH'] ?? '', DATA_DIR: dataDir }
+  return (await promisify(execFile)(process.execPath, [program, ...words], { env })).stdout
+}
+
+async function owned({ services }: TestGateway, account: string) {
+  const at = services.clock.now()
+  const limits = services.config.plans['max']?.pools ?? {
+    fast: { day: 0, week: 0, month: 0 },
+    premium: { day: 0, week: 0, month: 0 },
+  }
+  return services.ledger.balance({ account, at, periods: services.calendar.at(at), limits })
+}
+
+t.test('turns, grants, the secret and images survive the machine', async (t) => {
+  const g = await startGateway(t)
+  const { id, token } = await g.member()
+  await (await g.chat(token)).text()
+  const painted = (await (await g.chat(token, { model: 'svc-img' })).json()) as {
+    choices: readonly { message: { content: string } }[]
+  }
+  const link = new URL(/\((http[^)]+)\)/.exec(painted.choices[0]?.message.content ?? '')?.[1] ?? '')
+  const picture = await (await fetch(link)).bytes()
+  const at = g.services.clock.now()
+  await g.services.ledger.grant({
+    id: 'pack',
+    account: id,
+    kind: 'grant',
+    pool: 'fast',
+    credits: 777_777,
+    at,
+    expiresAt: at + 1e9,
+  })
+  const before = await owned(g, id)
+  t.ok(before.pools.some(({ used }) => used > 0))
+
+  const data = g.config.store.dataDir
+  const copy = join(temporaryFolder(t), 'today.db')
+  t.match(await operate(data, 'backup', copy), /The secret and 1 images are in .*today\.db\.files/)
+  for (const file of [copy, join(`${copy}.files`, 'secret.key')]) t.equal(statSync(file).mode & 0o777, 0o600, file)
+  t.equal(statSync(`${copy}.files`).mode & 0o777, 0o700)
+  await t.rejects(operate(data, 'backup', copy), /exists; a backup overwrites nothing/)
+  await g.close()
+  t.same(
+    readdirSync(data).filter((name) => name.startsWith('gateway.db')),
+    ['gateway.db'],
+    'a stopped server leaves one file',
+  )
+
+  const fresh = join(temporaryFolder(t), 'data')
+  t.match(await operate(fresh, 'restore', copy), /was verified and is the database now[^]*Its secret and 1 images are back/)
+  t.equal(statSync(fresh).mode & 0o777, 0o700)
+  const again = await startGateway(t, { store: { dataDir: fresh } })
+  t.equal(again.gateway.begunIn, null)
+  t.same(await owned(again, id), before)
+  const image = await fetch(again.url + link.pathname + link.search)
+  t.equal(image.status, 200, 'a link sent before still opens')
+  t.same(await image.bytes(), picture)
+  t.equal((await again.chat(token)).status, 200, 'the key still works')
+})
+
+t.test('a data folder that was copied as it is is restored from its database; another secret is kept', async (t) => {
+  const from = await startGateway(t)
+  await from.close()
+  const g = await startGateway(t)
+  await g.close()
+  const secretOf = (folder: string) => readFileSync(join(folder, 'secret.key'))
+  const [data, copied] = [g.config.store.dataDir, join(temporaryFolder(t), 'copied')]
+  cpSync(from.config.store.dataDir, copied, { recursive: true })
+  const before = secretOf(data)
+  t.match(await operate(data, 'restore', join(copied, 'gateway.db'), '--yes'), /the secret that was there is kept as/)
+  t.ok(secretOf(data).equals(secretOf(copied)))
+  t.ok(readFileSync(join(data, 'secret.key.before-restore-1')).equals(before))
+
+  // An older backup, of the database alone.
+  const alone = join(temporaryFolder(t), 'alone.db')
+  renameSync(join(copied, 'gateway.db'), alone)
+  t.match(await operate(data, 'restore', alone, '--yes'), /No secret or images came with it; those of .* stay/)
+})
+
+t.test('without the images, it is said where they are', async (t) => {
+  const g = await startGateway(t)
+  const copy = join(temporaryFolder(t), 'today.db')
+  t.match(await operate(g.config.store.dataDir, 'backup', '--no-images', copy), /The images stay in .*images; copy that folder/)
+  t.same(readdirSync(`${copy}.files`), ['secret.key'])
+  t.ok(existsSync(copy))
+})

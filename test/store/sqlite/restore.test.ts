@@ -1,0 +1,91 @@
+import { spawnSync } from 'node:child_process'
+import { copyFileSync, existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { restoreFile } from '../../../src/store/sqlite/restore.ts'
+import { addAccount, balanceOf, endOf, grantOf, holdOf } from '../contract.ts'
+import { folderOf, openAt, Other } from './support.ts'
+
+void t.test('a copied database is restored with its log, and what it replaces is kept whole in one file', async (t) => {
+  const folder = folderOf(t)
+  const [file, live, copied] = [join(folder, 'store.db'), join(folder, 'live.db'), join(folder, 'copied.db')]
+  const first = await openAt(t, file)
+  await addAccount(first)
+  await first.close()
+
+  const store = await openAt(t, live)
+  await addAccount(store)
+  await store.ledger.settle(endOf((await holdOf(store)).id, 30))
+  await store.ledger.grant(grantOf('pack', 777_777))
+  // By another process: closing the file in this one would end the locks that SQLite has on it.
+  for (const suffix of ['', '-wal']) spawnSync('cp', [live + suffix, copied + suffix])
+  t.ok(statSync(`${copied}-wal`).size > statSync(copied).size, 'most of it stands in the log alone')
+
+  const { kept } = restoreFile(copied, file)
+  t.equal(kept, `${file}.before-restore-1`)
+  t.notOk(existsSync(`${file}-wal`))
+  const restored = await openAt(t, file)
+  t.match(await balanceOf(restored), { used: [30, 30, 30], packs: { pack: 777_777 } })
+  await restored.ledger.settle(endOf((await holdOf(restored)).id, 12))
+  await restored.close()
+
+  // As after a kill: the log beside the database that is replaced.
+  for (const suffix of ['', '-wal']) copyFileSync(copied + suffix, file + suffix)
+  const { kept: second = '' } = restoreFile(kept ?? '', file)
+  t.notOk(existsSync(`${second}-wal`))
+  const alone = join(folderOf(t), 'alone.db')
+  copyFileSync(second ?? '', alone)
+  t.match(await balanceOf(await openAt(t, alone)), { used: [30, 30, 30], packs: { pack: 777_777 } })
+})
+
+void t.test('a damaged database that is replaced is kept with its log', async (t) => {
+  const folder = folderOf(t)
+  const [file, backup] = [join(folder, 'store.db'), join(folder, 'backup.db')]
+  await (await openAt(t, backup)).close()
+  writeFileSync(file, '')
+  writeFileSync(`${file}-wal`, 'what is left')
+  const { kept } = restoreFile(backup, file)
+  t.equal(readFileSync(`${kept}-wal`, 'utf8'), 'what is left')
+  t.notOk(existsSync(`${file}-wal`))
+  await openAt(t, file)
+})
+
+void t.test('what is no whole database of ours is refused with a sentence, and nothing has changed', async (t) => {
+  const folder = folderOf(t)
+  const [file, bad] = [join(folder, 'store.db'), join(folder, 'bad')]
+  const store = await openAt(t, file)
+  await addAccount(store)
+  await store.close()
+  const whole = readFileSync(file)
+  for (const [name, bytes] of [
+    ['a letter', 'this is no database'],
+    ['a half', whole.subarray(0, whole.length / 2)],
+    ['nothing', ''],
+  ] as const) {
+    writeFileSync(bad, bytes)
+    t.throws(
+      () => restoreFile(bad, file),
+      { name: 'Unusable', message: /is not a database of this service, or is damaged/ },
+      name,
+    )
+  }
+  t.ok(readFileSync(file).equals(whole))
+  t.same(readdirSync(folder).sort(), ['bad', 'store.db'])
+})
+
+void t.test('nothing is restored under a running process', async (t) => {
+  const folder = folderOf(t)
+  const [file, backup] = [join(folder, 'store.db'), join(folder, 'backup.db')]
+  const store = await openAt(t, backup)
+  await addAccount(store)
+  await store.close()
+  copyFileSync(backup, file)
+  const other = new Other(t, 'hold', file)
+  await other.line('hold')
+  t.throws(() => restoreFile(backup, file), {
+    name: 'Unusable',
+    message: 'A server still uses this database. Stop it, then restore.',
+  })
+  await other.kill()
+  t.equal(restoreFile(backup, file).kept, `${file}.before-restore-1`)
+})

@@ -8,6 +8,9 @@ import { fileURLToPath, pathToFileURL } from 'node:url'
 
 const neededNode = 24
 
+/** Tells a program that we started under another Node whose child it is. */
+const launchedBy = 'SVC_LAUNCHED_BY'
+
 /**
  * `program` is the module's path from the package's root without its extension; `run` gets the module.
  * @param {string} program
@@ -17,13 +20,15 @@ export async function launch(program, run) {
   const source = at(`../${program}.ts`)
   const inCheckout = existsSync(source)
   if (Number.parseInt(process.versions.node, 10) >= neededNode) {
+    endWithParent(() => process.kill(process.pid, 'SIGTERM'))
     await run(await import(pathToFileURL(inCheckout ? source : at(`../dist/${program}.js`)).href))
     return
   }
   // A checkout brings the runtime it is developed with.
   const pinned = at('../node_modules/node/bin/node')
   if (inCheckout && existsSync(pinned)) return handOver(pinned)
-  process.stderr.write(`This needs Node ${neededNode} or newer; here is ${process.version}.\n`)
+  const remedy = inCheckout ? 'Install one, or run npm ci without --omit=dev, which brings it along.' : 'Install one.'
+  process.stderr.write(`This needs Node ${neededNode} or newer; here is ${process.version}. ${remedy}\n`)
   process.exitCode = 1
 }
 
@@ -32,11 +37,15 @@ export async function launch(program, run) {
  * @param {string} node
  */
 function handOver(node) {
-  const child = spawn(node, process.argv.slice(1), { stdio: 'inherit' })
-  // A terminal's Ctrl-C reaches both processes by itself; what is sent to this one alone is handed on.
+  const env = { ...process.env, [launchedBy]: String(process.pid) }
+  const child = spawn(node, process.argv.slice(1), { stdio: 'inherit', env })
+  endWithParent(() => child.kill('SIGTERM'))
   const handOn = (/** @type {NodeJS.Signals} */ signal) => child.kill(signal)
   for (const signal of ['SIGTERM', 'SIGHUP', 'SIGUSR2']) process.on(signal, handOn)
-  process.on('SIGINT', () => {})
+  process.on('SIGINT', (signal) => {
+    // A terminal's Ctrl-C reaches both processes by itself; what is sent to this one alone is handed on.
+    if (!process.stdin.isTTY) child.kill(signal)
+  })
   child.on('error', (error) => {
     process.stderr.write(`Cannot start ${node}: ${error.message}\n`)
     process.exitCode = 1
@@ -47,6 +56,24 @@ function handOver(node) {
     for (const name of ['SIGTERM', 'SIGHUP', 'SIGUSR2', 'SIGINT']) process.removeAllListeners(name)
     process.kill(process.pid, signal)
   })
+}
+
+/**
+ * `npm start` and `npx` tell a signal to the shell they run us in, which dies of it and tells nobody: then nobody would end us. Watched
+ * is the shell of such a command alone, or our own launcher; whoever puts a program into the background in another way keeps it.
+ * @param {() => void} end
+ */
+function endWithParent(end) {
+  const { npm_lifecycle_event: event, [launchedBy]: launcher } = process.env
+  const parent = process.ppid
+  delete process.env[launchedBy]
+  if (launcher === undefined ? event !== 'npx' && event !== 'start' : launcher !== String(parent)) return
+  const watch = setInterval(() => {
+    if (process.ppid === parent) return
+    clearInterval(watch)
+    end()
+  }, 250)
+  watch.unref()
 }
 
 /** @param {string} path */

@@ -5,6 +5,9 @@ import type { Gateway } from './gateway.ts'
 import { welcome } from './operator/welcome.ts'
 import { Unusable } from './unusable.ts'
 
+/** Signals this close together are one request to stop. */
+const sameRequestMs = 500
+
 /** Starts the server and stays until it is told to stop. Exits with 1 and one sentence where it cannot start. */
 export async function serve(): Promise<void> {
   let gateway: Gateway
@@ -17,16 +20,19 @@ export async function serve(): Promise<void> {
     // Whatever the start had begun: a server that does not serve must not stay.
     process.exit(1)
   }
-  const { log } = gateway.services
+  const { services } = gateway
+  const { log } = services
   process.stdout.write(await welcome(gateway))
-  log.info({ url: gateway.url, node: process.version }, 'listening')
+  log.info({ url: gateway.url, node: process.version, pid: process.pid }, 'listening')
   process.on('unhandledRejection', (error) => log.fatal({ err: error }, 'a promise was left to fail'))
 
-  let stopping = false
+  let stoppedAt: number | undefined
   const stop = (signal: string): void => {
-    // Asked twice: whoever asks does not want to wait.
-    if (stopping) process.exit(1)
-    stopping = true
+    const now = services.clock.ticks()
+    // Asked twice: whoever asks does not want to wait. Not so where a terminal and npm hand on the same Ctrl-C.
+    if (stoppedAt !== undefined && now - stoppedAt < sameRequestMs) return
+    if (stoppedAt !== undefined) process.exit(1)
+    stoppedAt = now
     log.info({ signal }, 'stopping: running turns may finish')
     void gateway.close().then(
       () => {

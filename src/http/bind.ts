@@ -29,7 +29,7 @@ export function shownHost(host: string): string {
 function whyNot(error: NodeJS.ErrnoException, { host, port, names }: Place): string {
   if (error.code === 'EADDRINUSE') return `${host}:${port} is in use by another program. Stop it, or choose another ${names}.`
   if (error.code === 'EACCES') return `${host}:${port} may not be opened by this user. Choose a ${names} above 1023.`
-  if (error.code === 'EADDRNOTAVAIL')
+  if (error.code === 'EADDRNOTAVAIL' || error.code === 'ENOTFOUND')
     return `${host} is no address of this machine. Check ${names === 'PORT' ? 'HOST' : 'metrics.host'}.`
   return `${host}:${port} cannot be opened: ${error.message}`
 }

@@ -6,6 +6,7 @@ import { createSecureServer } from 'node:http2'
 import type { Http2SecureServer, ServerHttp2Session } from 'node:http2'
 import type { AddressInfo, Socket } from 'node:net'
 import { setImmediate as turn, setTimeout as pause } from 'node:timers/promises'
+import { createSecureContext } from 'node:tls'
 import type { TLSSocket } from 'node:tls'
 import type Koa from 'koa'
 import { ConfigError } from '../config.ts'
@@ -140,12 +141,17 @@ function secureServer(
   tls: { cert: string; key: string },
   onRequest: (request: IncomingMessage, response: ServerResponse) => void,
 ): Http2SecureServer {
+  const pair = { cert: readPem(tls.cert), key: readPem(tls.key) }
+  try {
+    createSecureContext(pair)
+  } catch (error) {
+    throw new ConfigError(`listen.tls: ${tls.cert} and ${tls.key} are no certificate and its key (${(error as Error).message}).`)
+  }
   return createSecureServer(
     {
       // Of HTTP/1.1, which is served here as well.
       ...wireLimits,
-      cert: readPem(tls.cert),
-      key: readPem(tls.key),
+      ...pair,
       allowHTTP1: true,
       handshakeTimeout: handshakeTimeoutMs,
       maxHeaderListPairs: 100,

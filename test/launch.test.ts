@@ -1,0 +1,145 @@
+/** How the server is started by people: through npm, through npx, through our launcher; and that it ends with whoever started it. */
+import { spawn, spawnSync } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { copyFileSync, cpSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import t from 'tap'
+import type { Test } from 'tap'
+import { temporaryFolder, until } from './support/gateway.ts'
+import { startServer } from './support/server.ts'
+
+t.setTimeout(110_000)
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+const hasNpm = spawnSync('npm', ['--version']).status === 0
+
+interface Started {
+  readonly child: ChildProcess
+  readonly said: () => string
+  /** Of the server itself, whoever stands between. */
+  readonly pid: number
+  readonly url: string
+}
+
+/** Starts a command that is to end up in a server, and waits for it. */
+async function start(t: Test, command: string, words: readonly string[], data = temporaryFolder(t)): Promise<Started> {
+  const child = spawn(command, words, {
+    cwd: root,
+    env: { PATH: process.env['PATH'] ?? '', HOME: temporaryFolder(t), DATA_DIR: data, HOST: '127.0.0.1', PORT: '0' },
+    stdio: ['ignore', 'pipe', 'pipe'],
+    detached: true,
+  })
+  let said = ''
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk: Buffer) => (said += chunk.toString()))
+  // The whole group, so that a test that fails leaves nobody behind.
+  t.teardown(() => {
+    try {
+      process.kill(-(child.pid ?? 0), 'SIGKILL')
+    } catch {
+      // All of them have ended.
+    }
+  })
+  await until(() => said.includes('"listening"') || child.exitCode !== null, 'the server to start', 60_000)
+  const pid = Number(/"pid":(\d+)/.exec(said)?.[1])
+  return { child, said: () => said, pid, url: /listens on (\S+)/.exec(said)?.[1] ?? '' }
+}
+
+function lives(pid: number): boolean {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch {
+    return false
+  }
+}
+
+for (const [name, ...command] of [
+  ['npm start', 'npm', 'start'],
+  ['npx', 'npx', 'svc-gateway'],
+] as const) {
+  t.test(`${name}: told to end, it leaves no server behind`, { skip: !hasNpm && 'needs npm' }, async (t) => {
+    const [program, ...words] = command
+    const data = temporaryFolder(t)
+    const { child, pid, said } = await start(t, program, words, data)
+    t.ok(lives(pid), said())
+    child.kill('SIGTERM')
+    await until(() => !lives(pid), 'the server to end', 20_000)
+    t.match(said(), /"stopped"/, 'in order')
+    t.same(
+      readdirSync(data).filter((file) => file.startsWith('gateway.db')),
+      ['gateway.db'],
+    )
+  })
+}
+
+// What another Node, too old for us, would run: the launcher itself under this one, with a version that says so.
+function asOldNode(t: Test): string {
+  const preload = join(temporaryFolder(t), 'old.cjs')
+  writeFileSync(
+    preload,
+    `Object.defineProperty(process, 'version', { value: 'v20.20.0' })
+     Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '20.20.0' } })`,
+  )
+  return preload
+}
+
+t.test('the runtime it hands over to ends with it, however it ends', async (t) => {
+  const words = ['--require', asOldNode(t), join(root, 'bin/svc-gateway.js'), 'start']
+  for (const signal of ['SIGTERM', 'SIGKILL'] as const) {
+    const { child, pid } = await start(t, process.execPath, words)
+    t.not(pid, child.pid, 'another process')
+    child.kill(signal)
+    await until(() => !lives(pid), `the server to end after ${signal}`, 20_000)
+  }
+})
+
+t.test('without a runtime that is new enough, what is missing is named', async (t) => {
+  const folder = temporaryFolder(t)
+  for (const place of ['bin', 'src/operator']) mkdirSync(join(folder, place), { recursive: true })
+  for (const file of ['launch.js', 'svc-gateway.js']) copyFileSync(join(root, 'bin', file), join(folder, 'bin', file))
+  cpSync(join(root, 'src/operator/main.ts'), join(folder, 'src/operator/main.ts'))
+  writeFileSync(join(folder, 'package.json'), '{"type":"module"}')
+  const { status, stderr } = spawnSync(process.execPath, ['--require', asOldNode(t), join(folder, 'bin/svc-gateway.js')], {
+    encoding: 'utf8',
+  })
+  t.equal(status, 1)
+  t.equal(
+    stderr,
+    'This needs Node 24 or newer; here is v20.20.0. Install one, or run npm ci without --omit=dev, which brings it along.\n',
+  )
+})
+
+t.test('where it cannot listen it says why, ends at once and leaves the database closed', async (t) => {
+  const taken = createServer().listen(0, '127.0.0.1')
+  t.teardown(() => taken.close())
+  await once(taken, 'listening')
+  const { port } = taken.address() as AddressInfo
+  const folder = temporaryFolder(t)
+  const config = join(folder, 'tls.config.ts')
+  writeFileSync(join(folder, 'bad.pem'), 'no certificate')
+  writeFileSync(
+    config,
+    `import base from '${root}gateway.config.ts'
+export default { ...base, listen: { ...base.listen, tls: { cert: process.env.CERT ?? '', key: process.env.CERT ?? '' } } }`,
+  )
+  for (const [environment, sentence] of [
+    [{ PORT: String(port) }, /127\.0\.0\.1:\d+ is in use by another program\. Stop it, or choose another PORT\./],
+    [{ HOST: '192.0.2.1' }, /192\.0\.2\.1 is no address of this machine\. Check HOST\./],
+    [{ GATEWAY_CONFIG: config, CERT: join(folder, 'not-there.pem') }, /listen\.tls: .*not-there\.pem cannot be read \(ENOENT\)/],
+    [{ GATEWAY_CONFIG: config, CERT: join(folder, 'bad.pem') }, /listen\.tls: .* are no certificate and its key/],
+  ] as const) {
+    const data = temporaryFolder(t)
+    const server = await startServer(t, { DATA_DIR: data, ...environment })
+    t.equal(server.child.exitCode, 1, sentence.source)
+    t.match(server.log(), sentence)
+    t.notMatch(server.log(), /\n\s+at /, 'no stack')
+    t.same(
+      readdirSync(data).filter((file) => file.startsWith('gateway.db')),
+      ['gateway.db'],
+    )
+  }
+})

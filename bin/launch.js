@@ -3,7 +3,9 @@
  * (Node strips no types below node_modules). Plain JavaScript, so that an old Node gets far enough to say what it lacks.
  */
 import { spawn } from 'node:child_process'
-import { existsSync } from 'node:fs'
+import { existsSync, mkdirSync, statSync } from 'node:fs'
+import { homedir } from 'node:os'
+import { join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 
 const neededNode = 24
@@ -12,15 +14,17 @@ const neededNode = 24
 const launchedBy = 'SVC_LAUNCHED_BY'
 
 /**
- * `program` is the module's path from the package's root without its extension; `run` gets the module.
+ * `program` is the module's path from the package's root without its extension; `run` gets the module; `threads` says that it has some.
  * @param {string} program
  * @param {(module: any) => unknown} run
+ * @param {{ threads?: boolean }} [options]
  */
-export async function launch(program, run) {
+export async function launch(program, run, { threads = false } = {}) {
   const source = at(`../${program}.ts`)
   const inCheckout = existsSync(source)
   if (Number.parseInt(process.versions.node, 10) >= neededNode) {
     endWithParent(() => process.kill(process.pid, 'SIGTERM'))
+    await keepCompiled(threads)
     await run(await import(pathToFileURL(inCheckout ? source : at(`../dist/${program}.js`)).href))
     return
   }
@@ -56,6 +60,28 @@ function handOver(node) {
     for (const name of ['SIGTERM', 'SIGHUP', 'SIGUSR2', 'SIGINT']) process.removeAllListeners(name)
     process.kill(process.pid, signal)
   })
+}
+
+/**
+ * What Node compiled is kept for the next start, which then takes half the time. In a folder of our own: whoever could write there
+ * could make us run what they like, so the one that all users of a machine share will not do.
+ * @param {boolean} threads
+ */
+async function keepCompiled(threads) {
+  if (process.env.NODE_COMPILE_CACHE !== undefined) return
+  const { enableCompileCache } = await import('node:module')
+  const folder = join(process.env.XDG_CACHE_HOME ?? join(homedir(), '.cache'), 'svc-gateway')
+  try {
+    mkdirSync(folder, { recursive: true, mode: 0o700 })
+    const { uid, mode } = statSync(folder)
+    const ours = process.getuid === undefined || (uid === process.getuid() && (mode & 0o022) === 0)
+    if (!ours || process.env.NODE_DISABLE_COMPILE_CACHE !== undefined) return
+    enableCompileCache(folder)
+    // Threads look for it here. Not where the program starts others, and terminals, that would inherit it.
+    if (threads) process.env.NODE_COMPILE_CACHE = folder
+  } catch {
+    // No place for it: it only takes longer.
+  }
 }
 
 /**

@@ -1,6 +1,5 @@
 /** JWTs of issuers that the operator trusts: their own identity provider instead of ours. Each subject becomes an account of its own. */
 import { createHash } from 'node:crypto'
-import { createRemoteJWKSet, jwtVerify } from 'jose'
 import type { JWTVerifyGetKey } from 'jose'
 import type { GatewayConfig } from './config.ts'
 import type { Credential, Credentials } from './credentials.ts'
@@ -13,7 +12,8 @@ type Issuer = GatewayConfig['signIn']['jwtIssuers'][number]
 
 interface Trusted {
   readonly issuer: Issuer
-  readonly keys: JWTVerifyGetKey
+  /** Fetched when a token is shown, and then remembered. */
+  keys?: JWTVerifyGetKey
 }
 
 /** Signatures are costly to check; a verified token is remembered for so long, and never past its own expiry. */
@@ -39,7 +39,7 @@ export class TrustedIssuers {
     clock: Clock,
     credentials: Pick<Credentials, 'forgotten'>,
   ) {
-    this.#trusted = issuers.map((issuer) => ({ issuer, keys: createRemoteJWKSet(new URL(issuer.jwksUrl)) }))
+    this.#trusted = issuers.map((issuer) => ({ issuer }))
     this.#accounts = accounts
     this.#ids = ids
     this.#clock = clock
@@ -64,8 +64,12 @@ export class TrustedIssuers {
     return null
   }
 
-  async #verify(token: string, { issuer, keys }: Trusted): Promise<Credential | null> {
-    const verified = await jwtVerify(token, keys, {
+  async #verify(token: string, trusted: Trusted): Promise<Credential | null> {
+    const { issuer } = trusted
+    // Most installations trust no other issuer, and none needs this before it has seen a token of one.
+    const { createRemoteJWKSet, jwtVerify } = await import('jose')
+    trusted.keys ??= createRemoteJWKSet(new URL(issuer.jwksUrl))
+    const verified = await jwtVerify(token, trusted.keys, {
       issuer: issuer.issuer,
       audience: issuer.audience,
       algorithms,

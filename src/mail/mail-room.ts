@@ -5,7 +5,7 @@
 import { mkdirSync } from 'node:fs'
 import { rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { createTransport } from 'nodemailer'
+import type { Transporter } from 'nodemailer'
 import type { Logger } from 'pino'
 import type { Message } from './messages.ts'
 
@@ -136,16 +136,22 @@ function toServer(
   url: string,
   from: string,
 ): { readonly send: Send; readonly verify: () => Promise<unknown>; readonly close: () => void } {
-  const transport = createTransport(url, {
-    from,
-    pool: true,
-    connectionTimeout: timeoutMs,
-    greetingTimeout: timeoutMs,
-    socketTimeout: timeoutMs,
-  } as Parameters<typeof createTransport>[1])
+  // Imported with the first letter: a start does not wait for what may never be needed.
+  let connected: Promise<Transporter> | undefined
+  const connect = (): Promise<Transporter> =>
+    (connected ??= import('nodemailer').then(({ createTransport }) =>
+      createTransport(url, {
+        from,
+        pool: true,
+        connectionTimeout: timeoutMs,
+        greetingTimeout: timeoutMs,
+        socketTimeout: timeoutMs,
+      } as Parameters<typeof createTransport>[1]),
+    ))
   return {
-    verify: () => transport.verify(),
+    verify: async () => (await connect()).verify(),
     async send({ to, subject, text }) {
+      const transport = await connect()
       // An object, so that no comma or bracket in an address is taken for a list of them.
       await transport.sendMail({
         from,
@@ -156,14 +162,21 @@ function toServer(
         disableUrlAccess: true,
       })
     },
-    close: () => transport.close(),
+    close() {
+      connected?.then(
+        (transport) => transport.close(),
+        // What never came about need not be closed.
+        () => undefined,
+      )
+    },
   }
 }
 
 function toFolder({ from, outbox }: MailRoomOptions): { readonly send: Send; readonly close: () => void } {
-  const transport = createTransport({ streamTransport: true, buffer: true, newline: 'unix' })
   return {
     async send({ to, subject, text }, id) {
+      const { createTransport } = await import('nodemailer')
+      const transport = createTransport({ streamTransport: true, buffer: true, newline: 'unix' })
       mkdirSync(outbox, { recursive: true, mode: 0o700 })
       const { message } = await transport.sendMail({ from, to: { name: '', address: to }, subject, text })
       const file = join(outbox, `${id}.eml`)

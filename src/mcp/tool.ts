@@ -1,5 +1,4 @@
 /** The hosted tool: its definition for the protocol, and the discovery document for everybody else. */
-import { SUPPORTED_PROTOCOL_VERSIONS } from '@modelcontextprotocol/server'
 import type { Tool } from '@modelcontextprotocol/server'
 import { invalidRequest } from '../errors.ts'
 import { isRecord } from '../exchange/chat-request.ts'
@@ -10,9 +9,6 @@ import type { Search } from '../search/search.ts'
 import type { Services } from '../services.ts'
 
 export const toolName = 'web_search'
-
-/** Newest first. The first is spoken without a handshake, the others with one. */
-export const protocolVersions: readonly string[] = ['2026-07-28', ...SUPPORTED_PROTOCOL_VERSIONS]
 
 /** Of the tools and what they promise, not of the program that serves them. */
 const toolsVersion = '1.0.0'
@@ -34,16 +30,19 @@ export function toolsFor(caller: Caller | undefined, { product, schema }: Search
   ]
 }
 
-export function discoveryOf(
+export async function discoveryOf(
   tools: readonly Tool[],
   search: Search,
   { names, config, origins }: Services,
-): Record<string, unknown> {
+): Promise<Record<string, unknown>> {
+  // The package is large, and a gateway may never be asked for its tools.
+  const { SUPPORTED_PROTOCOL_VERSIONS } = await import('@modelcontextprotocol/server')
   return {
     object: 'mcp.discovery',
     server: serverInfo({ names, config }),
     protocol: 'mcp',
-    protocolVersions,
+    // Newest first. The first is spoken without a handshake, the others with one.
+    protocolVersions: ['2026-07-28', ...SUPPORTED_PROTOCOL_VERSIONS],
     endpoint: { type: 'streamable-http', url: `${origins.base}/v1/mcp` },
     call: { method: 'POST', url: `${origins.base}/v1/mcp/tools/call` },
     tools: tools.map((tool) => ({ ...tool, model: search.product?.id, schema: names.searchSchema })),

@@ -9,8 +9,9 @@ import { brotliCompressSync, gzipSync } from 'node:zlib'
 export interface Asset {
   readonly type: string
   readonly plain: Buffer
-  readonly br: Buffer
-  readonly gzip: Buffer
+  /** Made when it is asked for first: a start must not wait for what no browser may want. */
+  readonly br: () => Buffer
+  readonly gzip: () => Buffer
 }
 
 export interface Assets {
@@ -35,7 +36,7 @@ export function loadAssets(folder = new URL('./browser/', import.meta.url)): Ass
     const plain = readFileSync(new URL(name, folder))
     digest.update(name).update('\0').update(plain)
     const type = types[extensionOf(name)] ?? 'application/octet-stream'
-    files.set(name, { type, plain, br: brotliCompressSync(plain), gzip: gzipSync(plain) })
+    files.set(name, { type, plain, br: once(() => brotliCompressSync(plain)), gzip: once(() => gzipSync(plain)) })
   }
   const hash = digest.digest('base64url').slice(0, 12)
   return {
@@ -46,6 +47,11 @@ export function loadAssets(folder = new URL('./browser/', import.meta.url)): Ass
       return `/assets/${hash}/${name}`
     },
   }
+}
+
+function once(make: () => Buffer): () => Buffer {
+  let made: Buffer | undefined
+  return () => (made ??= make())
 }
 
 function extensionOf(name: string): string {

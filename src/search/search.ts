@@ -1,5 +1,4 @@
 /** A search: the one path behind the tool call, the tool protocol and the chat with the search product. */
-import { AjvJsonSchemaValidator } from '@modelcontextprotocol/server/validators/ajv'
 import type { Exchange, Slots, Usage } from '../exchange/exchange.ts'
 import type { Wire } from '../exchange/run.ts'
 import type { Product } from '../membership/product.ts'
@@ -33,7 +32,8 @@ export class Search {
   readonly #forwarder: Forwarder
   readonly #engine: Engine
   readonly #backend: Backend
-  readonly #isPublished: (document: unknown) => { readonly valid: boolean; readonly errorMessage?: string | undefined }
+  /** The check of a document, made at the first search: it takes longer to make than a hundred searches. */
+  #published: Promise<IsPublished> | undefined
 
   constructor(services: Services, forwarder: Forwarder) {
     const { config, products, names } = services
@@ -43,7 +43,6 @@ export class Search {
     this.#backend = backendOf(config.search, this.#engine, forwarder, services)
     this.product = products.all.find(({ capabilities }) => capabilities.includes('search'))
     this.schema = documentSchema(names, this.product?.id ?? names.searchModel)
-    this.#isPublished = new AjvJsonSchemaValidator().getValidator(this.schema)
   }
 
   /** Searches for what the exchange's chat asks. The document is the published one, whatever was found. @throws UpstreamFailure, ClientLeft */
@@ -69,7 +68,8 @@ export class Search {
         ...(found.searches === null ? {} : { search_requests: found.searches }),
       },
     })
-    const { valid, errorMessage } = this.#isPublished(document)
+    this.#published ??= checkOf(this.schema)
+    const { valid, errorMessage } = (await this.#published)(document)
     if (!valid) {
       const cause = new Error(`a search document is not what was published: ${errorMessage}`)
       throw new UpstreamFailure({ kind: 'in_band', status: 200, reason: 'not_json' }, null, { cause })
@@ -111,4 +111,11 @@ function usageFor({ usage, answer, results }: Found, query: string): Usage {
 
 function lineOf(value: unknown): string {
   return typeof value === 'string' ? value.slice(0, 1_000) : ''
+}
+
+type IsPublished = (document: unknown) => { readonly valid: boolean; readonly errorMessage?: string | undefined }
+
+async function checkOf(schema: ReturnType<typeof documentSchema>): Promise<IsPublished> {
+  const { AjvJsonSchemaValidator } = await import('@modelcontextprotocol/server/validators/ajv')
+  return new AjvJsonSchemaValidator().getValidator(schema)
 }

@@ -1,5 +1,7 @@
 /** The first minutes with the program itself: start, paste the curl, stop, start again; and a real upstream by two variables. */
 import { execFile } from 'node:child_process'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { promisify } from 'node:util'
 import t from 'tap'
 import { startDemoUpstream } from '../../src/demo/upstream.ts'
@@ -68,4 +70,25 @@ t.test('what cannot work stops it with one sentence', async (t) => {
     t.notMatch(server.log(), /\n\s+at /, 'no stack')
     t.ok(performance.now() - from < 20_000)
   }
+})
+
+t.test('a start imports nothing that the first turn does not need', async (t) => {
+  const hooks = join(temporaryFolder(t), 'hooks.mjs')
+  writeFileSync(
+    hooks,
+    `import { registerHooks } from 'node:module'
+    registerHooks({
+      load(url, context, next) {
+        const name = /node_modules\\/((?:@[^/]+\\/)?[^/]+)/.exec(url)?.[1]
+        if (name !== undefined) process.stderr.write('imported ' + name + '\\n')
+        return next(url, context)
+      },
+    })`,
+  )
+  const server = await startServer(t, { DATA_DIR: temporaryFolder(t), NODE_OPTIONS: `--import=${hooks}` })
+  const imported = new Set([...server.log().matchAll(/^imported (.+)$/gm)].map(([, name]) => name))
+  t.ok(imported.has('koa') && imported.has('kysely'), [...imported].join(' '))
+  // Signing in with others, mail and the tool protocol; each is imported where it is used.
+  for (const name of ['jose', 'openid-client', 'nodemailer', '@modelcontextprotocol/server']) t.notOk(imported.has(name), name)
+  t.equal(await server.end('SIGTERM'), 0)
 })

@@ -12,7 +12,6 @@ import { nothingUsed } from '../../exchange/exchange.ts'
 import type { Wire } from '../../exchange/run.ts'
 import { CapturedClient } from '../../mcp/captured-client.ts'
 import { checkOrigin } from '../../mcp/guard.ts'
-import { serve } from '../../mcp/serve.ts'
 import { discoveryOf, queryOfCall, serverInfo, toolsFor } from '../../mcp/tool.ts'
 import { documentResult, failureResult } from '../../mcp/tool-result.ts'
 import { documentAnswer } from '../../search/completion.ts'
@@ -31,7 +30,7 @@ export function mcpRoutes(router: Router, house: House): void {
     // Clients of the older protocol try for a stream of notifications; there are none to be had.
     if (ctx.get('accept').includes('text/event-stream')) throw methodNotAllowed()
     const discover = async ({ caller }: Partial<Slots>): Promise<Answer> => {
-      const body = JSON.stringify(discoveryOf(toolsFor(caller, calls.search, services), calls.search, services))
+      const body = JSON.stringify(await discoveryOf(toolsFor(caller, calls.search, services), calls.search, services))
       const headers = { 'content-type': 'application/json; charset=utf-8', 'cache-control': 'private, no-store' }
       return { usage: nothingUsed, last: { kind: 'reply', reply: { status: 200, headers, body } } }
     }
@@ -70,6 +69,7 @@ async function answerMessage(ctx: Context, x: Exchange & Partial<Slots>, wire: W
     body: new Uint8Array(raw),
     signal: gone.signal,
   })
+  const { serve } = await import('../../mcp/serve.ts')
   const response = await serve(request, message, {
     x,
     names: services.names,

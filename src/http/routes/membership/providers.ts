@@ -1,7 +1,7 @@
 /** Sign-in with a third party: OpenID Connect, authorization code with PKCE, by openid-client. */
 import type { Router } from '@koa/router'
 import type { Context } from 'koa'
-import * as oidc from 'openid-client'
+import type * as Oidc from 'openid-client'
 import type { GatewayConfig } from '../../../config.ts'
 import { GatewayError } from '../../../errors.ts'
 import { hashToken } from '../../../membership/api-key.ts'
@@ -42,7 +42,7 @@ export function providerRoutes(router: Router, { services }: House): void {
     const { id, provider } = providerOf(ctx, known)
     await membership.allowances.take('provider-by-network', visitorOf(ctx, services).network, clock.now())
     const invite = typeof ctx.query['invite'] === 'string' ? ctx.query['invite'].slice(0, 64) : null
-    let client: oidc.Configuration
+    let client: Oidc.Configuration
     try {
       client = await discovered.of(id)
     } catch (error) {
@@ -51,6 +51,7 @@ export function providerRoutes(router: Router, { services }: House): void {
     }
     // The word is the protocol's state and the browser's cookie at once: an answer is good only where it was asked for.
     const word = giveWord(ctx, services, 'provider')
+    const oidc = await library()
     const nonce = oidc.randomNonce()
     const verifier = oidc.randomPKCECodeVerifier()
     await store.providerLogins.put({
@@ -98,25 +99,31 @@ export function providerRoutes(router: Router, { services }: House): void {
   })
 }
 
+/** Imported when somebody signs in so: most installations have no provider, and a start need not wait for it. */
+function library(): Promise<typeof Oidc> {
+  return import('openid-client')
+}
+
 /** What each provider says of itself, asked for once; a failure is not remembered. */
 class Discovery {
   readonly #known: Readonly<Record<string, ProviderConfig>>
-  readonly #found = new Map<string, Promise<oidc.Configuration>>()
+  readonly #found = new Map<string, Promise<Oidc.Configuration>>()
 
   constructor(known: Readonly<Record<string, ProviderConfig>>) {
     this.#known = known
   }
 
-  of(id: string): Promise<oidc.Configuration> {
+  of(id: string): Promise<Oidc.Configuration> {
     const found = this.#found.get(id) ?? this.#ask(id)
     this.#found.set(id, found)
     found.catch(() => this.#found.delete(id))
     return found
   }
 
-  async #ask(id: string): Promise<oidc.Configuration> {
+  async #ask(id: string): Promise<Oidc.Configuration> {
     const provider = this.#known[id]
     if (provider === undefined) throw new GatewayError('not_found')
+    const oidc = await library()
     const issuer = new URL(provider.issuer)
     // Plain http is for a provider on this machine alone; the configuration's check says so too.
     const plain = issuer.protocol === 'http:' && isLoopbackName(issuer.hostname)
@@ -132,10 +139,11 @@ class Discovery {
 
 async function claimsOf(
   provider: string,
-  client: oidc.Configuration,
+  client: Oidc.Configuration,
   url: URL,
   login: { readonly verifier: string; readonly nonce: string; readonly state: string },
 ): Promise<ProviderClaims> {
+  const oidc = await library()
   const tokens = await oidc.authorizationCodeGrant(client, url, {
     pkceCodeVerifier: login.verifier,
     expectedNonce: login.nonce,

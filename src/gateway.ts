@@ -2,7 +2,6 @@
  * The gateway as one object: built from a checked configuration, opened, closed. `main.ts` runs it, tests and commands build it the
  * same way, so that what is tested is what runs.
  */
-import { randomUUID } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import type { GatewayConfig } from './config.ts'
 import { namesOf } from './brand.ts'
@@ -29,16 +28,14 @@ import { allowancesWith } from './membership/allowances.ts'
 import { lostPlans } from './membership/lost-plans.ts'
 import { createMembership } from './membership/membership.ts'
 import { calendarOf } from './membership/period.ts'
-import type { Store } from './membership/store.ts'
 import { createLog } from './observe/log.ts'
 import { Observe } from './observe/observe.ts'
 import { filesAllowed, filesNeeded } from './open-files.ts'
 import { Products } from './products.ts'
+import { openOwnStore } from './open-store.ts'
 import { openSecret } from './secret.ts'
 import type { Services } from './services.ts'
-import { openSqliteStore } from './store/sqlite/open.ts'
 import { TrustedIssuers } from './trusted-issuers.ts'
-import { Unusable } from './unusable.ts'
 import { Forwarder } from './upstream/forward.ts'
 import { learnModels } from './upstream/learn-models.ts'
 import { Upstreams } from './upstream/upstreams.ts'
@@ -64,36 +61,6 @@ export interface Gateway {
   readonly forwarder: Forwarder
   /** Not ready any more; running turns finish, within the drain time; the rest end with an error and a refund. */
   close(options?: { readonly drainMs?: number }): Promise<void>
-}
-
-/** Opens the store alone, for commands that work beside a running server. They find a database or refuse; only a start makes one. */
-export function openStore(config: GatewayConfig, clock: Clock = systemClock): Promise<Store> {
-  const folder = new DataFolder(config.store.dataDir)
-  if (!folder.hasDatabase()) {
-    const advice = 'Name the folder of your installation in DATA_DIR, or start the server once: svc-gateway start'
-    return Promise.reject(new Unusable(`There is no database in ${folder.path}. ${advice}`))
-  }
-  return openSqliteStore({ file: folder.database, process: { id: randomUUID(), pid: process.pid }, clock, mayBeNew: false })
-}
-
-/** Opens the store for the server, or begins a new installation in an empty folder. @throws Unusable */
-function openOwnStore(folder: DataFolder, clock: Clock, log: Services['log']): Promise<Store> {
-  const mayBeNew = !folder.hadInstallation()
-  if (!folder.hasDatabase() && !mayBeNew) {
-    throw new Unusable(
-      `${folder.path} had an installation, but its gateway.db is missing or empty. Restore a backup (svc-gateway restore FILE), or name another folder in DATA_DIR.`,
-    )
-  }
-  return openSqliteStore({
-    file: folder.database,
-    process: { id: randomUUID(), pid: process.pid },
-    clock,
-    mayBeNew,
-    onTrouble(trouble) {
-      if (trouble === null) log.info('the database is in order again; new turns are taken')
-      else log.fatal({ trouble }, 'no new turns are taken: the database is in trouble')
-    },
-  })
 }
 
 /** Whoever scripts it wants it fast; whoever meets it on a first run shall see that it streams. */

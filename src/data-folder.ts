@@ -29,15 +29,24 @@ export class DataFolder {
 
   /** No bytes are no database: SQLite would take them for a new one, and throw the write-ahead log beside them away. */
   hasDatabase(): boolean {
-    return (statSync(this.database, { throwIfNoEntry: false })?.size ?? 0) > 0
+    return this.#look(() => (statSync(this.database, { throwIfNoEntry: false })?.size ?? 0) > 0)
   }
 
   /** Whether there was a whole installation here: the secret is made last at a first start, and copies of the database later still. */
   hadInstallation(): boolean {
-    return (
-      existsSync(this.secret) ||
-      (existsSync(this.path) && readdirSync(this.path).some((name) => name.startsWith('gateway.db.rescued')))
+    return this.#look(
+      () =>
+        existsSync(this.secret) ||
+        (existsSync(this.path) && readdirSync(this.path).some((name) => name.startsWith('gateway.db.rescued'))),
     )
+  }
+
+  #look(at: () => boolean): boolean {
+    try {
+      return at()
+    } catch (error) {
+      throw new Unusable(`The data folder ${this.path} cannot be read: ${whyNot(error)}.`, { cause: error })
+    }
   }
 
   /**

@@ -75,11 +75,11 @@ export async function openGateway(options: GatewayOptions): Promise<Gateway> {
   const isNew = !folder.hasDatabase()
   const openToOthers = folder.prepare()
   if (openToOthers !== null) log.warn(openToOthers)
+  const known = existsSync(folder.secret) ? openSecret(folder.secret) : null
   const store = await openOwnStore(folder, clock, log)
-  // Last, because it says that everything before it was done.
-  if (!isNew && !existsSync(folder.secret))
-    log.warn(`${folder.secret} was gone; with a new one, links to images sent before are void`)
-  const secret = openSecret(folder.secret)
+  if (known === null && !isNew) log.warn(`${folder.secret} was gone; with a new one, links to images sent before are void`)
+  // A new one is made last, because it says that everything before it was done.
+  const secret = known ?? openSecret(folder.secret)
   for (const sentence of await lostPlans(store.accounts, config)) log.warn(sentence)
   const demo = usesDemo(config) ? await openDemo(config.demo.scripted) : null
   const names = namesOf(config.brand.slug)

@@ -10,17 +10,17 @@ import { openSqliteStore } from './store/sqlite/open.ts'
 import { Unusable } from './unusable.ts'
 
 /** Opens the store alone, for commands that work beside a running server. They find a database or refuse; only a start makes one. */
-export function openStore(config: GatewayConfig, clock: Clock = systemClock): Promise<Store> {
+export async function openStore(config: GatewayConfig, clock: Clock = systemClock): Promise<Store> {
   const folder = new DataFolder(config.store.dataDir)
   if (!folder.hasDatabase()) {
     const advice = 'Name the folder of your installation in DATA_DIR, or start the server once: svc-gateway start'
-    return Promise.reject(new Unusable(`There is no database in ${folder.path}. ${advice}`))
+    throw new Unusable(`There is no database in ${folder.path}. ${advice}`)
   }
   return openSqliteStore({ file: folder.database, process: { id: randomUUID(), pid: process.pid }, clock, mayBeNew: false })
 }
 
 /** Opens the store for the server, or begins a new installation in an empty folder. @throws Unusable */
-export function openOwnStore(folder: DataFolder, clock: Clock, log: Services['log']): Promise<Store> {
+export async function openOwnStore(folder: DataFolder, clock: Clock, log: Services['log']): Promise<Store> {
   const mayBeNew = !folder.hadInstallation()
   if (!folder.hasDatabase() && !mayBeNew) {
     throw new Unusable(

@@ -110,7 +110,7 @@ export class BoostDesk {
     const { pool, credits, days, perMonth } = rules.invite
     await boosts.decideInvites(now, calendar.at(now).month.start, perMonth)
     const payable = await boosts.payableInvites(atOnce)
-    for (const { invited, inviter, decidedAt } of payable) {
+    await eachByItself(payable, async ({ invited, inviter, decidedAt }) => {
       for (const [account, side] of [
         [inviter, 'inviter'],
         [invited, 'invited'],
@@ -120,7 +120,7 @@ export class BoostDesk {
         await ledger.grant({ id, account, kind: 'invite', pool, credits, at: decidedAt, expiresAt: decidedAt + days * dayMs })
       }
       await boosts.invitePaid(invited)
-    }
+    })
     return payable.length
   }
 
@@ -128,7 +128,7 @@ export class BoostDesk {
   async deliverLost(): Promise<number> {
     const { boosts, clock } = this.#parts
     const lost = await boosts.undelivered(clock.now() - lostAfterMs, atOnce)
-    for (const claim of lost) await this.#deliver(claim)
+    await eachByItself(lost, (claim) => this.#deliver(claim))
     return lost.length
   }
 
@@ -175,6 +175,13 @@ export class BoostDesk {
     }
     return code
   }
+}
+
+/** All of them, though one cannot be done and stands before the others each time; throws what went wrong with the first that could not. */
+async function eachByItself<Item>(items: readonly Item[], work: (item: Item) => Promise<unknown>): Promise<void> {
+  const faults: unknown[] = []
+  for (const item of items) await work(item).catch((error: unknown) => faults.push(error))
+  if (faults.length > 0) throw faults[0]
 }
 
 /**

@@ -364,3 +364,23 @@ t.test('what was decided is delivered, though the process that decided died befo
   t.equal(await desk.deliverLost(), 0)
   t.equal(await left(ann), 5_000)
 })
+
+t.test('a claim that cannot be delivered stands in nobody’s way', async (t) => {
+  const { desk, store, clock, account, left } = await bench(t)
+  const [other, member] = [await account('other@example.com'), await account('member@example.com')]
+  const pack = await desk.checkIn(other)
+  if (pack === undefined) throw new Error('it was refused')
+  // Its pack belongs to somebody else already: no grant of it ever succeeds.
+  await store.db.write.updateTable('boost_claim').set({ granted: 0, account: member.id, at: 1 }).execute()
+  const claim = {
+    account: member.id,
+    kind: 'checkin',
+    pool: 'fast',
+    credits: 7,
+    at: 2,
+    expiresAt: clock.now() + 1_000_000,
+  } as const
+  await store.boosts.claim({ id: 'pack_lost', ...claim })
+  await t.rejects(desk.deliverLost(), { message: /belongs to another account/ })
+  t.equal(await left(member), 7)
+})

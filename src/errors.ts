@@ -110,6 +110,14 @@ export const catalogue = {
     en: 'Something went wrong on our side.',
     zh: '服务器内部错误。',
   },
+  temporarily_unavailable: {
+    status: 503,
+    stage: 'internal',
+    type: 'service_unavailable_error',
+    actions: ['retry_later'],
+    en: 'The service takes no new turns just now. This one was not counted; please try again shortly.',
+    zh: '服务暂时无法处理新的请求,本次不计入用量,请稍后重试。',
+  },
   invalid_request: {
     status: 400,
     stage: 'validation',

@@ -146,13 +146,13 @@ export async function openGateway(options: GatewayOptions): Promise<Gateway> {
   const calls = new Calls(services, forwarder)
   let ready = true
   const app = createApp({ services, chain: new Chain(config.plugins), calls, ready: () => ready })
-  const release = async (): Promise<void> => {
+  const release = async (owedMs = leastOwedMs): Promise<void> => {
     await mailRoom.close()
     forwarder.close()
     await calls.close()
     await upstreams.close()
     await demo?.close()
-    await store.close()
+    await store.close({ owedMs })
     observe.close()
   }
   const giveUp = async (error: unknown): Promise<never> => {
@@ -177,12 +177,14 @@ export async function openGateway(options: GatewayOptions): Promise<Gateway> {
     demo,
     forwarder,
     async close({ drainMs = config.timeouts.drainMs } = {}) {
+      const until = clock.ticks() + drainMs
       ready = false
       stopLearning()
       await drain(listener, forwarder, { drainMs, noticeMs: config.timeouts.noticeMs })
       await chores.close()
       await metrics?.close()
-      await release()
+      // What is owed has what is left of the time, and where that is used up a last try.
+      await release(Math.max(leastOwedMs, until - clock.ticks()))
     },
   }
 }
@@ -205,6 +207,8 @@ function sayWhatIsMissing({ products, config, log }: Services): void {
 function usesDemo(config: GatewayConfig): boolean {
   return Object.values(config.upstreams).some(({ baseUrl }) => baseUrl === 'demo')
 }
+
+const leastOwedMs = 500
 
 async function drain(
   listener: Listener,

@@ -31,6 +31,8 @@ export async function openOwnStore(folder: DataFolder, clock: Clock, log: Servic
     file: folder.database,
     process: { id: randomUUID(), pid: process.pid },
     clock,
+    role: 'server',
+    log,
     mayBeNew,
     onTrouble(trouble) {
       if (trouble === null) log.info('the database is in order again; new turns are taken')

@@ -130,7 +130,7 @@ async function settle(steps: Steps, x: Exchange & Partial<Slots>, outcome: Outco
       const done = plugin.onSettle?.(x, outcome, services)
       if (done instanceof Promise) await done
     } catch (error) {
-      // The answer stands; what was not settled stays held and expires.
+      // The answer stands. What could not be written is still owed to the ledger, which keeps it held and is tried again.
       services.observe.hookFailed(x, plugin.name, 'onSettle', error)
     }
   }

@@ -192,22 +192,36 @@ export interface LedgerVitals {
   readonly writable: boolean
   /** What stands in the way of new turns although writing may succeed, in a sentence; null where nothing does. */
   readonly trouble: string | null
+  /** Endings of turns that the ledger does not take now: they are kept and tried again until it has them. */
+  readonly owed: number
+  /** When the oldest of them became known; null when nothing is owed. */
+  readonly owedSince: number | null
 }
 
 export interface Ledger {
-  /** One conditional step over day, week, month and packs. Resolves when the hold is committed (it survives the process). */
+  /**
+   * One conditional step over day, week, month and packs. Resolves when the hold is committed (it survives the process). Throws
+   * `temporarily_unavailable` while too many endings are owed.
+   */
   reserve(order: ReserveOrder): Promise<Reservation>
   /**
    * Never fails for lack of credits. What exceeds the hold comes from the same pools as far as day, week and month all have room, then
-   * from packs; what is left counts in each window by itself, as used where there is room and as that window's debt beyond. Durable.
+   * from packs; what is left counts in each window by itself, as used where there is room and as that window's debt beyond. Resolves when it
+   * is durable: in the ledger or, while that cannot be written, in a journal that outlives the process. Where it throws because neither
+   * takes it, it is still owed, and tried again until the process ends; the hold is not given back meanwhile.
    */
   settle(order: SettleOrder): Promise<Ending>
-  /** Gives everything back to the periods and packs it came from. Durable. */
+  /** Gives everything back to the periods and packs it came from. Resolves, and throws, as `settle`. */
   refund(order: RefundOrder): Promise<Ending>
   /** Adds a pack; the same id twice adds one. Durable. */
   grant(order: GrantOrder): Promise<Pack>
-  /** Gives back the holds that are overdue at `at`, and those of processes that died. Returns how many. */
+  /**
+   * Gives back this process's holds that are overdue at `at`, and those of processes that are proved dead; a living one's are its own to
+   * end, whatever the clock says here. For a server alone. Returns how many.
+   */
   expire(at: number): Promise<number>
+  /** Endings in journals, of any process, that the ledger does not have yet: a server that runs is at it, or the next start will be. */
+  owed(): Promise<number>
   balance(query: BalanceQuery): Promise<Balance>
   turns(query: TurnQuery): Promise<readonly Turn[]>
   /**

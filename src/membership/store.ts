@@ -32,6 +32,6 @@ export interface Store {
   readonly ledger: Ledger
   /** A consistent copy of everything into a new file, while the service runs. */
   backup(file: string): Promise<void>
-  /** Ends the writer after what it has been given; nothing acknowledged is lost. */
-  close(): Promise<void>
+  /** Ends the writer after what it has been given; nothing acknowledged is lost. What is owed is tried for `owedMs` more, default 1 s. */
+  close(options?: { readonly owedMs?: number }): Promise<void>
 }

@@ -108,6 +108,8 @@ export function createMetrics() {
       buckets: commitBuckets,
       registers,
     }),
+    owed: new Gauge({ name: 'svc_ledger_owed', help: 'Settlements and refunds that the ledger does not take now.', registers }),
+    owedSeconds: new Gauge({ name: 'svc_ledger_owed_seconds', help: 'How long the oldest of them is owed.', registers }),
     mismatches: new Gauge({
       name: 'svc_ledger_mismatches',
       help: 'Broken invariants found by the last check of the ledger; 0 is right.',

@@ -203,6 +203,8 @@ export class Observe {
     const vitals = ledger.vitals()
     metrics.holdsOpen.set(vitals.holdsOpen)
     metrics.writerQueue.set(vitals.queue)
+    metrics.owed.set(vitals.owed)
+    metrics.owedSeconds.set(vitals.owedSince === null ? 0 : Math.max(0, Date.now() - vitals.owedSince) / 1000)
     metrics.commits.inc(vitals.commits - this.#seen.commits)
     metrics.operations.inc(vitals.operations - this.#seen.operations)
     metrics.syncs.inc(vitals.syncs - this.#seen.syncs)

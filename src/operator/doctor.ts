@@ -14,6 +14,7 @@ import { lostPlans } from '../membership/lost-plans.ts'
 import { Upstreams } from '../upstream/upstreams.ts'
 import type { Upstream } from '../upstream/upstreams.ts'
 import { atDesk } from './desk.ts'
+import { owedSentence } from './ledger.ts'
 import { show, table } from './output.ts'
 import type { Output } from './output.ts'
 
@@ -103,13 +104,11 @@ async function ledger(config: GatewayConfig): Promise<Finding[]> {
     return [{ what: 'ledger', ok: true, detail: `none yet; the first start makes one in ${folder.path}` }]
   return atDesk(async ({ store }) => {
     const { ok, accounts, turns, mismatches } = await store.ledger.verify()
-    const books = {
-      what: 'ledger',
-      ok,
-      detail: ok
-        ? `adds up (${accounts} accounts, ${turns} turns)`
-        : `${mismatches.length} mismatches; run: svc-gateway ledger verify`,
-    }
+    const owed = await store.ledger.owed()
+    const detail = ok
+      ? `adds up (${accounts} accounts, ${turns} turns)`
+      : `${mismatches.length} mismatches; run: svc-gateway ledger verify`
+    const books = { what: 'ledger', ok, detail: owed === 0 ? detail : `${detail}. ${owedSentence(owed)}` }
     const lost = await lostPlans(store.accounts, config)
     return [books, ...lost.map((detail) => ({ what: 'plans', ok: false, detail }))]
   }).catch((error: unknown) => [{ what: 'ledger', ok: false, detail: reasonOf(error) }])

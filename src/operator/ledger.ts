@@ -11,15 +11,22 @@ import type { Output } from './output.ts'
 export function verifyLedger(options: Output): Promise<void> {
   return atDesk(async ({ store }) => {
     const { ok, accounts, turns, holdsOpen, mismatches } = await store.ledger.verify()
+    const owed = await store.ledger.owed()
     if (!ok) process.exitCode = 1
-    show(options, { ok, accounts, turns, holds_open: holdsOpen, mismatches }, () =>
+    show(options, { ok, accounts, turns, holds_open: holdsOpen, owed, mismatches }, () =>
       [
         ok ? 'The ledger adds up.' : 'The ledger does NOT add up:',
         ...mismatches.map(({ rule, account, detail }) => `  ${account}: ${rule}: ${detail}`),
         `${accounts} accounts, ${turns} turns, ${holdsOpen} holds open.`,
+        ...(owed === 0 ? [] : [owedSentence(owed)]),
       ].join('\n'),
     )
   })
+}
+
+/** What an operator should know of a journal that is not empty. */
+export function owedSentence(owed: number): string {
+  return `${owed} ${owed === 1 ? 'settlement is' : 'settlements are'} owed to the ledger and kept in a journal beside it: a running server writes them when it can, else its next start does.`
 }
 
 const states: readonly string[] = ['held', 'settled', 'refunded', 'expired'] satisfies readonly TurnState[]

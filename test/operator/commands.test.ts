@@ -9,6 +9,8 @@ import t from 'tap'
 import type { Test } from 'tap'
 import { openSqliteStore } from '../../src/store/sqlite/open.ts'
 import { temporaryFolder } from '../support/gateway.ts'
+import { addAccount, endOf, holdOf } from '../store/contract.ts'
+import { openAt } from '../store/sqlite/support.ts'
 
 const program = fileURLToPath(new URL('../../src/operator/main.ts', import.meta.url))
 
@@ -149,4 +151,23 @@ t.test('a rush is opened once, listed, and closed', async (t) => {
   const later = data.find(({ state }) => state === 'to come')?.id ?? ''
   t.equal((await run('rush', 'close', later)).code, 0, 'also before it begins')
   t.match((await run('rush', 'list')).output, /over .*\n.*open .*\n.*over /s)
+})
+
+t.test('what a stopped server still owes is spoken of, and left to the next start', async (t) => {
+  const { folder, run } = await operator(t)
+  const file = join(folder, 'gateway.db')
+  const open = () => openAt(t, file, { role: 'server', busyTimeoutMs: 50 })
+  const server = await open()
+  await addAccount(server)
+  const hold = await holdOf(server)
+  const lock = new Database(file)
+  lock.exec('begin immediate')
+  await server.ledger.settle(endOf(hold.id, 30))
+  await server.close({ owedMs: 0 })
+  lock.close()
+  for (let time = 1; time <= 2; time++)
+    t.match(await run('ledger', 'verify'), { code: 0, output: /adds up[^]*1 holds open\.\n1 settlement is owed to the ledger/ })
+  t.match(await run('doctor'), { output: /ledger +adds up \(1 accounts, 1 turns\)\. 1 settlement is owed/ })
+  await open()
+  t.match(await run('ledger', 'verify', '--json'), { output: /"owed": ?0/ })
 })

@@ -38,7 +38,7 @@ class World {
 
   async open(): Promise<void> {
     this.file = join(this.#folder, 'store.db')
-    this.store = await openAt(this.#t, this.file)
+    this.store = await openAt(this.#t, this.file, { role: 'server' })
   }
 
   async newAccount(): Promise<string> {
@@ -55,7 +55,7 @@ class World {
     for (const end of ['', '-wal']) if (existsSync(this.file + end)) copyFileSync(this.file + end, after + end)
     const before = this.store
     this.file = after
-    this.store = await openAt(this.#t, after)
+    this.store = await openAt(this.#t, after, { role: 'server' })
     await before.close()
   }
 }

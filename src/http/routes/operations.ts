@@ -17,12 +17,13 @@ export function operationRoutes(router: Router, house: House): void {
   })
 
   router.get('/readyz', (ctx) => {
-    const { writable, queue, trouble } = services.ledger.vitals()
+    const { writable, queue, trouble, owed, owedSince } = services.ledger.vitals()
     const reasons = [
       !house.ready() && 'draining',
       !writable && 'the ledger cannot be written',
       trouble ?? false,
       queue > fullQueue && 'the ledger is behind',
+      owedSince !== null && `${owed} settlements are owed to the ledger since ${new Date(owedSince).toISOString()}`,
     ]
     const because = reasons.filter((reason) => reason !== false)
     ctx.status = because.length === 0 ? 200 : 503

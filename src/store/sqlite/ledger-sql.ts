@@ -59,7 +59,8 @@ export function prepareLedgerSql(db: Connection) {
     endTurn: all(`
       update turn set ${[...reportedColumns, ...endedColumns, ...linkColumns].map((name) => `${name} = ?`).join(', ')}
       where id = ? and state = 'held'`),
-    overdue: all<{ id: number }>(`select id from turn where state = 'held' and until <= ?`),
+    overdue: all<{ id: number }>(`select id from turn where state = 'held' and until <= ? and owner = ?`),
+    heldByNobody: all<{ id: number }>(`select id from turn where state = 'held' and owner not in (select id from process)`),
     heldBy: all<{ id: number }>(`select id from turn where state = 'held' and owner = ?`),
     holds: all<{ held: number }>(`select count(*) as held from turn where state = 'held'`),
 

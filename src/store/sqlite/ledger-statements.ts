@@ -19,9 +19,11 @@ import {
   valuesOf,
 } from '../turn-columns.ts'
 import type { Connection } from './connection.ts'
+import { toOp } from './endings.ts'
 import { type LedgerSql, type OpenPack, prepareLedgerSql } from './ledger-sql.ts'
 import { HeldTurns } from './held-turns.ts'
-import { Presence } from './presence.ts'
+import { journalOf, readJournal } from './owed-journal.ts'
+import { type Owner, Presence } from './presence.ts'
 import type {
   CountResult,
   CutOp,
@@ -36,10 +38,12 @@ import type {
   Result,
   SettleOp,
   SqlOp,
+  SweptResult,
 } from './protocol.ts'
 import { Bucket, bucketIn, type Purse, Purses } from './purse.ts'
 
 export class LedgerStatements {
+  readonly #database: string
   readonly #sql: LedgerSql
   readonly #purses: Purses
   readonly #held = new HeldTurns()
@@ -50,6 +54,7 @@ export class LedgerStatements {
   #holdsMoved = 0
 
   constructor(db: Connection, name: string, pid: number, at: number) {
+    this.#database = db.name
     this.#sql = prepareLedgerSql(db)
     this.#purses = new Purses(db)
     this.#presence = new Presence(db, name)
@@ -87,6 +92,7 @@ export class LedgerStatements {
   committed(): void {
     this.#holdsOpen += this.#holdsMoved
     this.#holdsMoved = 0
+    this.#presence.committed()
   }
 
   /** It was undone, and with it all that the operations did. */
@@ -94,6 +100,7 @@ export class LedgerStatements {
     this.#holdsMoved = 0
     this.#purses.forget()
     this.#held.forget()
+    this.#presence.undone()
   }
 
   leave(): void {
@@ -219,21 +226,38 @@ export class LedgerStatements {
     return true
   }
 
-  #expire([, at]: ExpireOp): CountResult {
-    const dead = this.#presence.dead()
-    const overdue = [...this.#sql.overdue.all(at), ...dead.flatMap((owner) => this.#sql.heldBy.all(owner))]
-    let count = 0
-    for (const { id } of overdue) {
-      const turn = this.#turn(id)
-      // A dead process's hold may be overdue as well: it is in both lists.
-      if (turn.state !== 'held') continue
-      this.#held.take(id)
-      if (this.#giveBack(turn, 'expired', valuesOf(reportedColumns, { ...nothingUsed, ended_at: at, code: null }))) count += 1
+  #expire([, at, except]: ExpireOp): SweptResult {
+    const kept = new Set(except)
+    const overdue = this.#sql.overdue.all(at, this.#owner).filter(({ id }) => !kept.has(id))
+    let expired = this.#expireAll([...overdue, ...this.#sql.heldByNobody.all()], at)
+    let owed = 0
+    for (const dead of this.#presence.dead()) {
+      owed += this.#endAsOwed(dead)
+      expired += this.#expireAll(this.#sql.heldBy.all(dead.id), at)
+      this.#presence.forget(dead)
     }
-    for (const owner of dead) this.#presence.forget(owner)
     // What other processes began and ended since is in the table alone.
     this.#holdsMoved = this.#countHolds() - this.#holdsOpen
-    return ['count', count]
+    return ['swept', expired, owed]
+  }
+
+  /** What a dead process knew of its turns' endings goes before the giving back: an answer it gave must not be free. */
+  #endAsOwed(dead: Owner): number {
+    const held = new Set(this.#sql.heldBy.all(dead.id).map(({ id }) => id))
+    // Orders for other holds have been written before, or belong to another state of the database, as after a restore.
+    const orders = readJournal(journalOf(this.#database, dead.name)).filter(({ hold }) => held.delete(hold))
+    for (const order of orders) this.apply(toOp(order))
+    return orders.length
+  }
+
+  #expireAll(holds: readonly { readonly id: number }[], at: number): number {
+    const reported = valuesOf(reportedColumns, { ...nothingUsed, ended_at: at, code: null })
+    let count = 0
+    for (const { id } of holds) {
+      this.#held.take(id)
+      if (this.#giveBack(this.#turn(id), 'expired', reported)) count += 1
+    }
+    return count
   }
 
   #grant([, id, account, kind, pool, credits, at, expiresAt]: GrantOp): PackResult {

@@ -2,24 +2,33 @@
 import type { Ending, Ledger, Pack, Reservation } from '../../membership/ledger.ts'
 import { balanceIn } from '../balance.ts'
 import type { Database } from '../database.ts'
-import { askedColumns, nothingUsed, reportedColumns, valuesOf } from '../turn-columns.ts'
-import { hasOldLinks, isShortQuery, turnsIn } from '../turns.ts'
-import type { PackResult, ReserveResult, Result } from './protocol.ts'
 import { GatewayError } from '../../errors.ts'
+import { askedColumns, valuesOf } from '../turn-columns.ts'
+import { hasOldLinks, isShortQuery, turnsIn } from '../turns.ts'
+import { asOrdered, type EndingOrder, toOp } from './endings.ts'
+import { type Owed, owedLimit } from './owed.ts'
+import { journalOf, processesWithJournal, readJournal } from './owed-journal.ts'
+import type { PackResult, ReserveResult, Result } from './protocol.ts'
 import type { Health } from './health.ts'
 import { runTask } from './reader.ts'
 import type { Writer } from './writer.ts'
 
-export function ledgerOn(writer: Writer, db: Database, file: string, health: Health): Ledger {
+/** `owed` is a server's: whoever only works beside one ends no turns. */
+export function ledgerOn(writer: Writer, db: Database, file: string, health: Health, owed?: Owed): Ledger {
   const tasked = <Result>(work: Promise<Result>): Promise<Result> =>
     work.catch((error: unknown) => {
       health.met(error)
       throw error
     })
+  const end = async (order: EndingOrder): Promise<Ending> => {
+    const result = await (owed === undefined ? writer.submit(toOp(order), true) : owed.end(order))
+    return result === 'journaled' ? asOrdered(order) : toEnding(result)
+  }
   return {
     async reserve(order) {
       const { trouble } = health
       if (trouble !== null) throw new GatewayError('internal_error', { cause: new Error(trouble) })
+      if (owed !== undefined && owed.count >= owedLimit) throw new GatewayError('temporarily_unavailable', { retryAfter: 5 })
       const { periods, limits, price, idempotency } = order
       amount('want', order.want)
       amount('floor', order.floor)
@@ -66,29 +75,10 @@ export function ledgerOn(writer: Writer, db: Database, file: string, health: Hea
       amount('credits', order.credits)
       amount('tokens.input', order.tokens.input)
       amount('tokens.output', order.tokens.output)
-      const reported = valuesOf(reportedColumns, {
-        ended_at: order.at,
-        credits: order.credits,
-        input_tokens: order.tokens.input,
-        output_tokens: order.tokens.output,
-        estimated: order.estimated ? 1 : 0,
-        code: order.outcome === 'aborted' ? 'aborted' : null,
-        target: order.target,
-        upstream_status: order.upstreamStatus,
-      })
-      return toEnding(await writer.submit(['settle', order.hold, ...reported], true))
+      return end({ kind: 'settle', ...order })
     },
 
-    async refund(order) {
-      const reported = valuesOf(reportedColumns, {
-        ...nothingUsed,
-        ended_at: order.at,
-        code: order.code,
-        target: order.target,
-        upstream_status: order.upstreamStatus,
-      })
-      return toEnding(await writer.submit(['refund', order.hold, ...reported], true))
-    },
+    refund: (order) => end({ kind: 'refund', ...order }),
 
     async grant(order) {
       amount('credits', order.credits)
@@ -100,8 +90,19 @@ export function ledgerOn(writer: Writer, db: Database, file: string, health: Hea
     },
 
     async expire(at) {
-      const result = await writer.submit(['expire', at], true)
-      return countIn(result)
+      const result = await writer.submit(['expire', at, owed?.holds() ?? []], true)
+      if (result[0] !== 'swept') throw unexpected(result)
+      owed?.inherited(result[2])
+      return result[1]
+    },
+
+    async owed() {
+      let count = 0
+      for (const process of processesWithJournal(file)) {
+        const orders = readJournal(journalOf(file, process))
+        if (orders.length > 0) count += await heldAmong(db, process, orders)
+      }
+      return count
     },
 
     balance: (query) => balanceIn(db, query),
@@ -113,8 +114,26 @@ export function ledgerOn(writer: Writer, db: Database, file: string, health: Hea
       return forgotten.reduce((sum, result) => sum + countIn(result), 0)
     },
     verify: () => tasked(runTask('verify', { file })),
-    vitals: () => ({ ...writer.vitals(), trouble: health.trouble }),
+    vitals: () => ({
+      ...writer.vitals(),
+      trouble: health.trouble,
+      owed: owed?.count ?? 0,
+      owedSince: owed?.since ?? null,
+    }),
   }
+}
+
+/** Of these endings, how many wait for a hold of that process that has none yet. */
+async function heldAmong({ read }: Database, process: string, orders: readonly EndingOrder[]): Promise<number> {
+  const held = await read
+    .selectFrom('turn')
+    .innerJoin('process', 'process.id', 'turn.owner')
+    .select('turn.id')
+    .where('turn.state', '=', 'held')
+    .where('process.name', '=', process)
+    .execute()
+  const known = new Set(orders.map(({ hold }) => hold))
+  return held.filter(({ id }) => known.has(id)).length
 }
 
 /** The last look before the database: an amount that is no whole number, or below zero, is a bug above and must not move money. */

@@ -7,19 +7,27 @@ import Sqlite from 'better-sqlite3'
 import { existsSync, rmSync } from 'node:fs'
 import type { Statement } from 'better-sqlite3'
 import { type Connection, prepareFile } from './connection.ts'
+import { journalOf } from './owed-journal.ts'
+
+/** A process as holds name it, and as its files do. */
+export interface Owner {
+  readonly id: number
+  readonly name: string
+}
 
 export class Presence {
   readonly #name: string
-  readonly #file: (name: string) => string
+  readonly #database: string
   readonly #lock: Connection
-  readonly #others: Statement<unknown[], { id: number; name: string }>
+  readonly #others: Statement<unknown[], Owner>
   readonly #enrol: Statement<unknown[], { id: number }>
   readonly #forget: Statement<unknown[]>
-  readonly #nameOf: Statement<unknown[], { name: string }>
+  /** Whose files go once it is committed that nobody needs them. */
+  #forgotten: Owner[] = []
 
   constructor(db: Connection, name: string) {
     this.#name = name
-    this.#file = (other) => `${db.name}.process-${other}`
+    this.#database = db.name
     // Locked before it is known to others: whoever finds the row finds the lock.
     prepareFile(this.#file(name))
     this.#lock = new Sqlite(this.#file(name), { timeout: 0 })
@@ -29,7 +37,6 @@ export class Presence {
       insert into process (name, pid, started_at) values (?, ?, ?)
       on conflict (name) do update set pid = excluded.pid returning id`)
     this.#forget = db.prepare('delete from process where id = ?')
-    this.#nameOf = db.prepare('select name from process where id = ?')
   }
 
   /** Returns the number by which holds name this process: the same one where only the thread is new. */
@@ -39,24 +46,37 @@ export class Presence {
     return row.id
   }
 
-  /** The numbers of processes that ended without giving their holds back. */
-  dead(): readonly number[] {
-    return this.#others
-      .all(this.#name)
-      .filter(({ name }) => this.#isDead(name))
-      .map(({ id }) => id)
+  /** Processes that ended without giving their holds back. */
+  dead(): readonly Owner[] {
+    return this.#others.all(this.#name).filter(({ name }) => this.#isDead(name))
   }
 
-  forget(id: number): void {
-    const row = this.#nameOf.get(id)
-    this.#forget.run(id)
-    if (row !== undefined) rmSync(this.#file(row.name), { force: true })
+  forget(owner: Owner): void {
+    this.#forget.run(owner.id)
+    this.#forgotten.push(owner)
+  }
+
+  committed(): void {
+    if (this.#forgotten.length === 0) return
+    for (const { name } of this.#forgotten) {
+      rmSync(this.#file(name), { force: true })
+      rmSync(journalOf(this.#database, name), { force: true })
+    }
+    this.#forgotten = []
+  }
+
+  undone(): void {
+    this.#forgotten = []
   }
 
   /** Lets go of the lock; what this process still holds is given back by the next sweep of another one. */
   leave(): void {
     this.#lock.close()
     rmSync(this.#file(this.#name), { force: true })
+  }
+
+  #file(name: string): string {
+    return `${this.#database}.process-${name}`
   }
 
   #isDead(name: string): boolean {

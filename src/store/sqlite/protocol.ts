@@ -51,7 +51,11 @@ export type GrantOp = readonly [
   expiresAt: number,
 ]
 
-export type ExpireOp = readonly [kind: 'expire', at: number]
+/** How a turn ends that was answered, or failed. */
+export type EndingOp = SettleOp | RefundOp
+
+/** `except`: holds whose ending is known and only waits to be written. */
+export type ExpireOp = readonly [kind: 'expire', at: number, except: readonly number[]]
 
 /** Cuts an account's chain off, as `cuts.ts` has reckoned. */
 export type CutOp = readonly [kind: 'cut', cut: Cut]
@@ -90,10 +94,12 @@ export type PackResult = readonly [
   createdAt: number,
 ]
 export type CountResult = readonly [kind: 'count', count: number]
+/** `owed`: of dead processes' holds, how many had an ending in a journal, which they now have in the ledger. */
+export type SweptResult = readonly [kind: 'swept', expired: number, owed: number]
 export type RowsResult = readonly [kind: 'rows', rows: readonly unknown[], changes: number, lastId: number | bigint]
 export type FaultResult = readonly [kind: 'fault', code: string, message: string]
 
-export type Result = ReserveResult | EndingResult | PackResult | CountResult | RowsResult | FaultResult
+export type Result = ReserveResult | EndingResult | PackResult | CountResult | SweptResult | RowsResult | FaultResult
 
 /** `synced`: the commit waited for the disk. `holdsOpen`: of the whole database, as far as this thread knows. */
 export type Reply = readonly [results: readonly Result[], seconds: number, synced: boolean, holdsOpen: number]

@@ -154,9 +154,9 @@ class WriterThread {
   }
 }
 
-/** Trying the rest one by one would only fail, and wait, as often. */
+/** Trying the rest one by one would only fail, and wait, as often. A damaged page concerns its own account alone. */
 function hopeless(error: unknown): boolean {
-  return error instanceof Sqlite.SqliteError && !error.code.startsWith('SQLITE_CONSTRAINT') && error.code !== 'SQLITE_ERROR'
+  return error instanceof Sqlite.SqliteError && !/^SQLITE_(CONSTRAINT|CORRUPT|ERROR$)/.test(error.code)
 }
 
 function toFault(error: unknown): Result {

@@ -127,8 +127,13 @@ export class Writer {
       syncs: this.#syncs,
       commitSeconds,
       holdsOpen: this.#holdsOpen,
-      writable: this.#writable && this.#ended === undefined,
+      writable: this.writable,
     }
+  }
+
+  /** Whether the last thing it was asked was not refused for the database's sake. */
+  get writable(): boolean {
+    return this.#writable && this.#ended === undefined
   }
 
   /** Everything given before is written first; everything after is refused. */
@@ -275,7 +280,7 @@ export class Writer {
 }
 
 /** Codes that say the database cannot be written just now, as against a statement that was wrong. */
-const unwritable = /^SQLITE_(FULL|READONLY|IOERR|BUSY|LOCKED|CANTOPEN|CORRUPT|NOTADB)/
+const unwritable = /^SQLITE_(FULL|READONLY|IOERR|BUSY|LOCKED|CANTOPEN|CORRUPT|NOTADB|PROTOCOL|NOMEM|PERM)/
 
 /** Several statements that nobody else's come between. */
 export class Transaction {
@@ -357,4 +362,9 @@ function toError([, code, message]: FaultResult): Error {
 /** The caller may try again: nothing has been written. */
 function refused(cause: Error): GatewayError {
   return new GatewayError('internal_error', { retryAfter: 1, cause })
+}
+
+/** Whether the writer could not do it now, or cannot tell whether it did; not that the operation was wrong. */
+export function isRefusal(error: unknown): boolean {
+  return error instanceof GatewayError
 }

@@ -3,6 +3,7 @@ import { sql } from 'kysely'
 import t from 'tap'
 import Sqlite from 'better-sqlite3'
 import { addAccount, balanceOf, endOf, grantOf, holdOf, noon, orderOf } from '../contract.ts'
+import { until } from '../../support/gateway.ts'
 import { folderOf, openAt } from './support.ts'
 
 void t.test(
@@ -63,24 +64,29 @@ void t.test('more operations than the queue holds are refused at once, and none 
 })
 
 void t.test(
-  'when the writer’s thread dies its operations are refused, and the next ones go on with another, holds and all',
+  'when the writer’s thread dies its operations are refused, what is to end is given again, and the next ones go on with another, holds and all',
+  { timeout: 90_000 },
   async (t) => {
-    const store = await openAt(t, join(folderOf(t), 'store.db'))
+    const store = await openAt(t, join(folderOf(t), 'store.db'), { role: 'server' })
     await addAccount(store)
-    const open = await holdOf(store)
+    const [open, ending] = [await holdOf(store), await holdOf(store)]
     const tooMuch = sql`
     with recursive counted(n) as (select 1 union all select n + 1 from counted limit 700)
     select printf('%.*c', 1000000, 'x') || n as megabyte from counted`
+    const ended = store.ledger.settle(endOf(ending.id, 20))
     const together = await Promise.allSettled([tooMuch.execute(store.db.write), store.ledger.reserve(orderOf())])
     t.same(
       together.map((answer) => answer.status),
       ['rejected', 'rejected'],
     )
     t.equal(store.ledger.vitals().writable, false)
+    t.match(await ended, { state: 'settled', credits: 20 }, 'whether or not its commit was done')
     t.equal((await store.ledger.reserve(orderOf())).kind, 'held')
     t.equal(await store.ledger.expire(noon), 0, 'the hold is still this process’s own')
     t.match(await store.ledger.settle(endOf(open.id, 10)), { done: true })
+    await until(() => store.ledger.vitals().owed === 0, 'what is owed to be paid')
     t.match(store.ledger.vitals(), { writable: true, holdsOpen: 1 })
+    t.same((await balanceOf(store)).used, [30, 30, 30])
     t.same((await store.ledger.verify()).mismatches, [])
   },
 )

@@ -15,6 +15,7 @@ const store = await openSqliteStore({
   file,
   process: { id: `other-${process.pid}`, pid: process.pid },
   clock: { now: () => noon },
+  ...(what === 'owe' ? { role: 'server', busyTimeoutMs: 100 } : {}),
 })
 say('open')
 
@@ -27,6 +28,13 @@ if (what === 'race') {
   const hold = await holdOf(store, { want: 70 })
   say(`hold ${hold.id}`)
   await told.next()
+} else if (what === 'owe') {
+  const [used, failed] = [await holdOf(store), await holdOf(store), await holdOf(store)]
+  say('held 3')
+  await told.next()
+  const settled = store.ledger.settle(endOf(used.id, 30)).then(() => say('settled'))
+  const refunded = store.ledger.refund(refundOf(failed.id)).then(() => say('refunded'))
+  await Promise.all([settled, refunded, told.next()])
 } else if (what === 'turns') {
   // 64 members at once, each over and over, until somebody kills us.
   await Promise.all(Array.from({ length: 64 }, (_, index) => turns(index)))

@@ -1,0 +1,166 @@
+/**
+ * A process's own list of endings that the database cannot take just now, in a file beside it: room for them is set aside while there is
+ * some, so that a full disk still takes them. Where the process dies before the ledger has them, whoever gives back its holds reads them first.
+ *
+ * One ending a line: the CRC-32 of what follows, and the order as JSON. The rest of the file is zeros. A line that was not whole when
+ * the power went does not match its sum, and nobody has been told of it.
+ */
+import { existsSync, readFileSync, readdirSync } from 'node:fs'
+import { open, rm } from 'node:fs/promises'
+import type { FileHandle } from 'node:fs/promises'
+import { basename, dirname } from 'node:path'
+import { crc32 } from 'node:zlib'
+import type { EndingOrder } from './endings.ts'
+
+/** Room for some 5 000 endings. Beyond it the file grows, as far as the disk lets it. */
+const roomBytes = 1024 * 1024
+
+export function journalOf(database: string, process: string): string {
+  return `${database}.owed-${process}`
+}
+
+/** The processes that have a journal beside this database, dead ones too. */
+export function processesWithJournal(database: string): readonly string[] {
+  const start = journalOf(basename(database), '')
+  return readdirSync(dirname(database)).flatMap((name) => (name.startsWith(start) ? [name.slice(start.length)] : []))
+}
+
+/** In the order they were written; none where there is no such file. */
+export function readJournal(file: string): readonly EndingOrder[] {
+  if (!existsSync(file)) return []
+  return readFileSync(file, 'latin1').split('\n').flatMap(toOrder)
+}
+
+interface Gathered {
+  readonly line: string
+  readonly resolve: () => void
+  readonly reject: (error: unknown) => void
+}
+
+export class OwedJournal {
+  readonly #file: string
+  readonly #log: string
+  readonly #handle: FileHandle
+  /** Where the next line goes; what stands before it is on the disk. */
+  #end = 0
+  /** What is behind it is zeros. */
+  #touched = 0
+  #gathered: Gathered[] = []
+  #work: Promise<void> = Promise.resolve()
+
+  private constructor(file: string, log: string, handle: FileHandle) {
+    this.#file = file
+    this.#log = log
+    this.#handle = handle
+  }
+
+  /** Makes the file and takes its room. Throws where there is none. */
+  static async make(database: string, process: string): Promise<OwedJournal> {
+    const file = journalOf(database, process)
+    const handle = await open(file, 'w', 0o600)
+    try {
+      await writeAll(handle, Buffer.alloc(roomBytes), 0)
+      await handle.sync()
+    } catch (error) {
+      await handle.close()
+      await rm(file, { force: true })
+      throw error
+    }
+    return new OwedJournal(file, `${database}-wal`, handle)
+  }
+
+  /** Resolves once it is on the disk; what comes while the disk is busy goes together. */
+  write(order: EndingOrder): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#gathered.push({ line: toLine(order), resolve, reject })
+      if (this.#gathered.length === 1) this.#next(() => this.#append())
+    })
+  }
+
+  /** Everything in it has been written to the ledger. Where the power goes before the zeros arrive, the lines are read again and do nothing. */
+  clear(): void {
+    this.#next(async () => {
+      if (this.#touched === 0 || this.#gathered.length > 0) return
+      try {
+        await writeAll(this.#handle, Buffer.alloc(this.#touched), 0)
+        this.#end = 0
+        this.#touched = 0
+      } catch {
+        // It stays as it is, to be read again in vain, until it is next cleared.
+      }
+    })
+  }
+
+  /** Waits for what is under way. The file stays where something in it is still owed. */
+  async close(stays: boolean): Promise<void> {
+    await this.#work
+    await this.#handle.close()
+    if (!stays) await rm(this.#file, { force: true })
+  }
+
+  #next(step: () => Promise<void>): void {
+    this.#work = this.#work.then(step)
+  }
+
+  async #append(): Promise<void> {
+    const lines = this.#gathered
+    this.#gathered = []
+    const text = Buffer.from(lines.map(({ line }) => line).join(''), 'latin1')
+    this.#touched = Math.max(this.#touched, this.#end + text.length)
+    try {
+      await writeAll(this.#handle, text, this.#end)
+      await this.#handle.datasync()
+      // Holds wait for no disk. An ending that survives the power is worth nothing without the hold that it ends.
+      await sync(this.#log)
+      this.#end += text.length
+      for (const { resolve } of lines) resolve()
+    } catch (error) {
+      // The next ones are written over what may have arrived of these.
+      for (const { reject } of lines) reject(error)
+    }
+  }
+}
+
+/** Other than ASCII is escaped, so that a byte is a character. */
+function toLine(order: EndingOrder): string {
+  const json = JSON.stringify(order).replaceAll(
+    /[\u0080-\uffff]/g,
+    (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  )
+  return `${sumOf(json)} ${json}\n`
+}
+
+function toOrder(line: string): readonly EndingOrder[] {
+  const json = line.slice(sumLength + 1)
+  if (json === '' || line.slice(0, sumLength) !== sumOf(json)) return []
+  return [JSON.parse(json) as EndingOrder]
+}
+
+const sumLength = 8
+
+function sumOf(json: string): string {
+  return crc32(json).toString(16).padStart(sumLength, '0')
+}
+
+/** A disk that fills up takes a part. */
+async function writeAll(handle: FileHandle, bytes: Uint8Array, from: number): Promise<void> {
+  for (let done = 0; done < bytes.length;) {
+    const { bytesWritten } = await handle.write(bytes, done, bytes.length - done, from + done)
+    done += bytesWritten
+  }
+}
+
+async function sync(file: string): Promise<void> {
+  // Read alone: that is enough to have it synchronised, and the log's own locks are elsewhere.
+  const handle = await open(file, 'r').catch((error: NodeJS.ErrnoException) => {
+    // All of it is in the database already.
+    if (error.code === 'ENOENT') return undefined
+    throw error
+  })
+  if (handle === undefined) return
+  try {
+    await handle.datasync()
+  } finally {
+    await handle.close()
+  }
+}

@@ -1,0 +1,72 @@
+/**
+ * The one place a server has at a database: the lock of a small file beside it, kept as long as the process lives. The operating system
+ * lets go of it when the process ends, however it ends, so a killed server's place is free at once, and one that is only asleep keeps its own.
+ */
+import Sqlite from 'better-sqlite3'
+import { closeSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { hostname } from 'node:os'
+import { Unusable } from '../../unusable.ts'
+import type { Connection } from './connection.ts'
+
+/** Two that start in the same moment stand in each other's way for an instant; then one of them has it. */
+const togetherMs = 250
+
+export class Place {
+  readonly #lock: Connection
+  readonly #card: string
+
+  private constructor(lock: Connection, card: string) {
+    this.#lock = lock
+    this.#card = card
+  }
+
+  /** @throws Unusable with a sentence that names the process which has it */
+  static take(database: string, pid: number, at: number): Place {
+    const file = `${database}.server-lock`
+    const card = `${database}.server`
+    make(file)
+    const lock = new Sqlite(file, { timeout: togetherMs })
+    try {
+      lock.exec('begin exclusive')
+    } catch (error) {
+      lock.close()
+      if (error instanceof Sqlite.SqliteError && error.code.startsWith('SQLITE_BUSY')) throw taken(card)
+      throw error
+    }
+    // For people: who has the place is what the lock says, whoever is named here.
+    writeFileSync(card, JSON.stringify({ pid, host: hostname(), since: new Date(at).toISOString() }), { mode: 0o600 })
+    return new Place(lock, card)
+  }
+
+  release(): void {
+    if (!this.#lock.open) return
+    rmSync(this.#card, { force: true })
+    // The lock's own file stays: were it taken away, one who opened it before and one who makes it anew would both have a lock.
+    this.#lock.close()
+  }
+}
+
+/** Never opened by us where it is there: closing it again would let go of what SQLite has locked in it for this very process. */
+function make(file: string): void {
+  try {
+    closeSync(openSync(file, 'wx', 0o600))
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+  }
+}
+
+function taken(card: string): Unusable {
+  return new Unusable(
+    `Another server works on this data: ${whoFrom(card)}. Stop that one first, or give this one a DATA_DIR of its own.`,
+  )
+}
+
+function whoFrom(card: string): string {
+  try {
+    const { pid, host, since } = JSON.parse(readFileSync(card, 'utf8')) as { pid: number; host: string; since: string }
+    return `process ${pid}, since ${since}${host === hostname() ? '' : `, on ${host}`}`
+  } catch {
+    // Between taking the lock and writing the card there is a moment.
+    return 'a process that has just started'
+  }
+}

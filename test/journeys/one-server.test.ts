@@ -1,0 +1,67 @@
+/** One server works on a data folder at a time; commands work beside it and end none of its turns. */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { symlinkSync } from 'node:fs'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { fileURLToPath } from 'node:url'
+import t from 'tap'
+import { systemClock } from '../../src/clock.ts'
+import { startGateway, temporaryFolder } from '../support/gateway.ts'
+import { startServer } from '../support/server.ts'
+
+const program = fileURLToPath(new URL('../../src/operator/main.ts', import.meta.url))
+
+/** A command of the operator's, in a process of its own. */
+async function command(dataDir: string, ...words: readonly string[]): Promise<{ code: unknown; told: string }> {
+  const child = spawn(process.execPath, [program, ...words], {
+    env: { PATH: process.env['PATH'] ?? '', DATA_DIR: dataDir },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  const [told, complaint, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')])
+  return { code: code as unknown, told: told + complaint }
+}
+
+t.test('a second server is refused and told of the first; a killed one’s place is free at once', async (t) => {
+  const folder = temporaryFolder(t)
+  const environment = { DATA_DIR: folder, LOG_LEVEL: 'silent' }
+  const first = await startServer(t, environment)
+  const link = join(temporaryFolder(t), 'the-same')
+  symlinkSync(folder, link)
+  const refused = async (dataDir: string): Promise<void> => {
+    const second = await startServer(t, { ...environment, DATA_DIR: dataDir })
+    t.equal(second.child.exitCode, 1)
+    const sentence = new RegExp(`^svc-gateway cannot start:\\n?.*process ${first.child.pid}, since \\d{4}-\\d\\d-\\d\\dT`)
+    t.match(second.log(), sentence, 'it names the one that runs')
+    t.notMatch(second.log(), /\n\s+at /, 'without a stack')
+  }
+  await refused(folder)
+  await refused(link)
+  t.equal((await command(folder, 'account', 'list')).code, 0, 'a command works beside it')
+  t.equal((await fetch(`${first.url}/readyz`)).status, 200)
+
+  first.child.kill('SIGSTOP')
+  await refused(folder)
+  first.child.kill('SIGCONT')
+  t.equal((await fetch(`${first.url}/readyz`)).status, 200, 'one that sleeps keeps its place')
+
+  await first.end('SIGKILL')
+  const next = await startServer(t, environment)
+  t.ok(next.url, 'the place is free')
+  t.equal(await next.end('SIGTERM'), 0)
+  t.equal(await (await startServer(t, environment)).end('SIGTERM'), 0, 'and so it is after a clean stop')
+})
+
+t.test('a command ends no turn of a server, however the clocks differ', async (t) => {
+  // The machine's clock has been set forward by a day since this server started, and it has not looked since.
+  const g = await startGateway(t, {}, { clock: { now: () => Date.now() - 86_400_000, ticks: () => systemClock.ticks() } })
+  const { token } = await g.member()
+  const running = await g.chat(token, {
+    stream: true,
+    messages: [{ role: 'user', content: 'demo:{"tokens":30,"betweenMs":100}' }],
+  })
+  t.match(await g.turns(), [{ state: 'held' }])
+  for (const words of [['turns'], ['ledger', 'verify']]) t.match(await command(g.config.store.dataDir, ...words), { code: 0 })
+  t.match(await running.text(), /\[DONE\]\n\n$/)
+  t.match(await g.turns(), [{ state: 'settled', outputTokens: 30 }])
+})

@@ -34,6 +34,7 @@ export class Chores {
         await membership.boosts.payInvites()
         await membership.boosts.deliverLost()
       }),
+      this.#every(payEveryMs, 'end plans', async () => void (await membership.endPlans())),
       this.#every(forgetEveryMs, 'tidy membership', () => membership.tidy()),
       this.#every(cleanUpEveryMs, 'forget old turns', async () => {
         const before = clock.now() - config.store.keepTurnsForDays * dayMs

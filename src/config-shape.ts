@@ -2,6 +2,7 @@
 import { z } from 'zod'
 import type { AnyPlugin } from './exchange/plugin.ts'
 import { allowanceNames } from './membership/allowances.ts'
+import { signUpModes } from './membership/sign-up.ts'
 
 const credits = z.int().min(0)
 const poolLimits = z.strictObject({ day: credits, week: credits, month: credits })
@@ -210,6 +211,10 @@ export const shape = z.strictObject({
         .default([]),
       /** Mail addresses: whether `a+b@x` and `a@x` are one person, and domains that may not sign up. */
       mergeAliases: z.boolean().default(true),
+      /** Who may make an account by themselves: anybody, who has a member's invitation, or nobody. Those who have one always get in. */
+      signUp: z.enum(signUpModes).default('open'),
+      /** Only addresses of these domains may sign up; empty for any. */
+      allowedDomains: z.array(z.string()).default([]),
       blockedDomains: z.array(z.string()).default([]),
       blockDisposable: z.boolean().default(true),
     })

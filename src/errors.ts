@@ -230,6 +230,22 @@ export const catalogue = {
     en: 'The email, password or code is not correct.',
     zh: '邮箱、密码或验证码不正确。',
   },
+  proof_required: {
+    status: 401,
+    stage: 'auth',
+    type: 'authentication_error',
+    actions: ['sign_in'],
+    en: 'Confirm that it is you: have a code sent to your address and enter it.',
+    zh: '请先确认是你本人操作:获取发送到你邮箱的验证码并输入。',
+  },
+  sign_up_closed: {
+    status: 403,
+    stage: 'membership',
+    type: 'permission_error',
+    actions: ['contact_operator'],
+    en: 'Nobody can sign up here by themselves. Ask the operator for an account.',
+    zh: '此站点不开放自行注册,请联系管理员开通账户。',
+  },
   conflict: {
     status: 409,
     stage: 'membership',

@@ -2,7 +2,7 @@
 
 export interface Message {
   /** What it is, for the log. */
-  readonly kind: 'code' | 'device' | 'password' | 'test'
+  readonly kind: 'code' | 'proof' | 'device' | 'password' | 'test'
   readonly subject: string
   readonly text: string
 }
@@ -13,22 +13,64 @@ export interface Sender {
   readonly site: string
 }
 
-export function codeMessage({ name, site }: Sender, code: string): Message {
+/** Signs in: by its code in the browser that asked, by its link in any. Without a code where strangers have guessed at too many. */
+export function letterMessage({ name, site }: Sender, code: string | null, link: string): Message {
+  // Behind the sign: what stands there is not sent to servers, so no log has it.
+  const address = `${site}/sign-in/link#${link}`
   return {
     kind: 'code',
-    subject: `${name}: your sign-in code / 登录验证码`,
+    subject: code === null ? `${name}: your sign-in link / 登录链接` : `${name}: your sign-in code / 登录验证码`,
     text: [
-      `Your code for ${name} is:`,
+      ...(code === null
+        ? []
+        : [
+            `Your code for ${name} is:`,
+            '',
+            `    ${code}`,
+            '',
+            'It is good for 5 minutes, once, in the browser where you asked for it. Or open this link, within an hour, once:',
+          ]),
+      ...(code === null ? [`To sign in to ${name}, open this link, within an hour, once:`] : []),
       '',
-      `    ${code}`,
+      address,
       '',
-      'It is good for 5 minutes, once, in the browser where you asked for it.',
-      'If you did not ask for it, do nothing. Never tell it to anybody: we do not ask for it.',
+      'If you did not ask for it, do nothing. Never pass it on to anybody: we do not ask for it.',
       '',
-      `你的 ${name} 验证码是 ${code},5 分钟内有效,仅可在请求验证码的浏览器中使用一次。`,
-      '如果不是你本人操作,请忽略此邮件。请勿将验证码告诉任何人。',
+      code === null
+        ? `请在一小时内打开上面的链接登录 ${name},链接仅可使用一次。`
+        : `你的 ${name} 验证码是 ${code},5 分钟内有效,仅可在请求验证码的浏览器中使用一次。也可以在一小时内打开上面的链接登录,链接仅可使用一次。`,
+      '如果不是你本人操作,请忽略此邮件。请勿将验证码或链接告诉任何人。',
       '',
       site,
+      '',
+    ].join('\n'),
+  }
+}
+
+/** Confirms a change; signs nobody in, so it has no link. */
+export function proofMessage({ name, site }: Sender, code: string | null): Message {
+  return {
+    kind: 'proof',
+    subject: `${name}: confirm a change to your account / 确认账户操作`,
+    text: [
+      ...(code === null
+        ? [
+            `Somebody signed in to your ${name} account has asked for a code to change it, and wrong codes were entered too often.`,
+            'No new one is given for an hour. Sign in anew to go on.',
+          ]
+        : [
+            `To confirm a change to your ${name} account, enter this code where you asked for it:`,
+            '',
+            `    ${code}`,
+            '',
+            'It is good for 5 minutes, once.',
+          ]),
+      `If that was not you, somebody else is signed in to your account: end their session at ${site}/sessions.`,
+      '',
+      code === null
+        ? `你的 ${name} 账户操作验证码输错次数过多,一小时内不再发送。请重新登录后再试。`
+        : `确认 ${name} 账户操作的验证码是 ${code},5 分钟内有效,仅可使用一次。`,
+      `如果不是你本人操作,说明有人登录了你的账户,请在 ${site}/sessions 结束其会话。`,
       '',
     ].join('\n'),
   }

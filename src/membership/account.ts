@@ -9,6 +9,8 @@ export interface Account {
   readonly email: string | null
   /** A plan id of the configuration. */
   readonly plan: string
+  /** When the plan ends and the default plan comes back; null for as long as nobody changes it. */
+  readonly planUntil: number | null
   readonly status: AccountStatus
   readonly createdAt: number
 }
@@ -36,6 +38,8 @@ export interface Accounts {
   create(account: NewAccount): Promise<Account | undefined>
   /** By id or address; deleted accounts are found by id only. */
   find(idOrEmail: string): Promise<Account | undefined>
+  /** The accounts of one person's addresses (`canonicalAddress`), oldest first. */
+  ofMailbox(mailbox: string): Promise<readonly Account[]>
   /** As `find`, with the secrets. */
   findForSignIn(idOrEmail: string): Promise<SignInRecord | undefined>
   setPasswordHash(id: string, hash: string): Promise<boolean>
@@ -46,8 +50,10 @@ export interface Accounts {
   /** How many accounts, deleted ones apart, are on each plan. */
   byPlan(): Promise<readonly { readonly plan: string; readonly accounts: number }[]>
   /** All of these: false when there is no such account. */
-  setPlan(id: string, plan: string): Promise<boolean>
+  setPlan(id: string, plan: string, until?: number): Promise<boolean>
   setStatus(id: string, status: 'active' | 'disabled'): Promise<boolean>
+  /** Gives accounts whose plan has ended `plan` in its place; returns their ids. */
+  endPlans(now: number, plan: string): Promise<readonly string[]>
   /** Forgets the person: address, password, sessions, keys and links go; the ledger stays. */
   forget(id: string, at: number): Promise<boolean>
 }

@@ -5,14 +5,22 @@ import { Busy } from './refusal.ts'
 const minuteMs = 60_000
 const hourMs = 60 * minuteMs
 
-/** What is counted. `network` is an address prefix, `address` a mail address. */
+/**
+ * What is counted. `network` is an address prefix, `address` a mailbox, `device` all browsers together that have signed in to the account
+ * before. `code-` are letters, counted by `letter-rules.ts`; the rest is counted here. How the numbers bound guessing stands in
+ * `sign-in-desk.ts`.
+ */
 export const allowanceNames = [
   'code-by-network',
+  'code-by-network-and-address',
   'code-by-address',
+  'code-by-device',
   'code-resend',
+  'code-tries',
   'verify-by-network',
   'password-by-network',
   'password-by-address',
+  'password-by-device',
   'device-start',
   'device-poll',
   'user-code-by-network',
@@ -29,15 +37,19 @@ export type AllowanceName = (typeof allowanceNames)[number]
 export type AllowanceTable = Readonly<Record<AllowanceName, Allowance>>
 
 const defaultAllowances: AllowanceTable = {
-  'code-by-network': { times: 100, withinMs: hourMs },
-  'code-by-address': { times: 5, withinMs: hourMs },
+  'code-by-network': { times: 20, withinMs: hourMs },
+  'code-by-network-and-address': { times: 5, withinMs: hourMs },
+  'code-by-address': { times: 10, withinMs: hourMs },
+  'code-by-device': { times: 5, withinMs: hourMs },
   'code-resend': { times: 1, withinMs: minuteMs },
+  'code-tries': { times: 5, withinMs: hourMs },
   'verify-by-network': { times: 60, withinMs: 10 * minuteMs },
   'password-by-network': { times: 30, withinMs: 10 * minuteMs },
-  'password-by-address': { times: 10, withinMs: 15 * minuteMs },
-  'device-start': { times: 30, withinMs: 10 * minuteMs },
+  'password-by-address': { times: 5, withinMs: hourMs },
+  'password-by-device': { times: 5, withinMs: hourMs },
+  'device-start': { times: 10, withinMs: 10 * minuteMs },
   'device-poll': { times: 120, withinMs: minuteMs },
-  'user-code-by-network': { times: 20, withinMs: 10 * minuteMs },
+  'user-code-by-network': { times: 5, withinMs: 10 * minuteMs },
   'user-code-by-account': { times: 5, withinMs: 10 * minuteMs },
   'key-by-account': { times: 60, withinMs: hourMs },
   'provider-by-network': { times: 60, withinMs: 10 * minuteMs },
@@ -62,11 +74,10 @@ export class Allowances {
     this.#table = table
   }
 
-  /** Counts one more. @throws Busy when that is too many */
-  async take(name: AllowanceName, subject: string, now: number): Promise<void> {
-    const { times, withinMs } = this.#table[name]
-    const { count, resetsAt } = await this.#counters.take(`${name}:${subject}`, withinMs, now)
-    if (count > times) throw new Busy(resetsAt - now)
+  /** Counts one more. @throws Busy when that is too many; `instead` tells what else may be tried */
+  async take(name: AllowanceName, subject: string, now: number, instead: Busy['instead'] = null): Promise<void> {
+    const freeAt = await this.#counters.take(`${name}:${subject}`, this.#table[name], now)
+    if (freeAt !== null) throw new Busy(freeAt - now, instead)
   }
 
   /** What was counted turned out to be no guess. */

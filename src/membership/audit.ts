@@ -1,4 +1,5 @@
 /** The audit log: one record for each thing that matters to an account's security. No secrets, no whole addresses. */
+import type { Visitor } from './visitor.ts'
 
 export type AuditEvent =
   | 'account_created'
@@ -48,6 +49,39 @@ export interface Audit {
   list(query: AuditQuery): Promise<readonly AuditRecord[]>
   /** Deletes records from before `at`, at most `limit`; returns how many. */
   sweep(at: number, limit: number): Promise<number>
+}
+
+/** Writes one down. `visitor` is null for what nobody asked for over the network; an operator's doing says so in `detail`. */
+export type Note = (
+  event: AuditEvent,
+  account: string | null,
+  visitor: Pick<Visitor, 'address' | 'requestId'> | null,
+  detail: AuditRecord['detail'],
+) => Promise<void>
+
+/** The one way into the log. */
+export function notesIn({
+  store,
+  clock,
+  ids,
+}: {
+  readonly store: { readonly audit: Pick<Audit, 'record'> }
+  readonly clock: { now(): number }
+  readonly ids: { next(prefix: string, now: number): string }
+}): Note {
+  return (event, account, visitor, detail) => {
+    const at = clock.now()
+    const address = visitor === null ? null : maskAddress(visitor.address)
+    return store.audit.record({
+      id: ids.next('aud_', at),
+      account,
+      event,
+      at,
+      address,
+      requestId: visitor?.requestId ?? null,
+      detail,
+    })
+  }
 }
 
 /** An address as a log may keep it: enough to recognise a network by, not a person. */

@@ -1,21 +1,18 @@
-/** Counters that survive a restart, for everything that could be guessed or flooded. One number and one instant a subject. */
+/**
+ * What could be guessed or flooded, written down as it happens: one row for each time, so that "at most so many within so long" holds for
+ * every span of that length, not only for those that begin with a window. It survives a restart, and processes share it.
+ */
 
-export interface Count {
-  /** With this one. */
-  readonly count: number
-  readonly resetsAt: number
-}
-
-export interface Counters {
-  /** Counts one more in the subject's running window, or begins a new window. One step, also among processes. */
-  take(subject: string, windowMs: number, now: number): Promise<Count>
-  /** Takes one back: what was counted turned out to be harmless. */
-  giveBack(subject: string): Promise<void>
-  sweep(at: number): Promise<void>
-}
-
-/** How often within which time. */
+/** At most so many in any span of that length. */
 export interface Allowance {
   readonly times: number
   readonly withinMs: number
+}
+
+export interface Counters {
+  /** Counts one more and gives null; or counts nothing, because it would be one too many, and tells when one is free. One step. */
+  take(subject: string, allowance: Allowance, now: number): Promise<number | null>
+  /** Takes the newest back: what was counted turned out to be harmless. */
+  giveBack(subject: string): Promise<void>
+  sweep(at: number): Promise<void>
 }

@@ -3,7 +3,7 @@ import { createHmac } from 'node:crypto'
 import type { Account } from './account.ts'
 import { hashToken } from './api-key.ts'
 import { maskAddress } from './audit.ts'
-import type { AuditEvent, AuditRecord } from './audit.ts'
+import type { Note } from './audit.ts'
 import type { Allowances } from './allowances.ts'
 import { deviceIntervalSeconds, deviceLifeMs, mintUserCode, toUserCode } from './device-login.ts'
 import type { DeviceLogin, Poll } from './device-login.ts'
@@ -14,9 +14,10 @@ import type { Store } from './store.ts'
 import type { Visitor } from './visitor.ts'
 
 export interface DeviceParts {
-  readonly store: Pick<Store, 'accounts' | 'devices' | 'audit'>
+  readonly store: Pick<Store, 'accounts' | 'devices'>
   readonly allowances: Allowances
   readonly mail: MemberMail
+  readonly note: Note
   readonly clock: { now(): number }
   readonly ids: { next(prefix: string, now: number): string; bytes(size: number): Uint8Array }
   readonly secret: Uint8Array
@@ -119,7 +120,7 @@ export class DeviceDesk {
     })
     const account = session && (await store.accounts.find(session.account))
     if (session === undefined || account === undefined) return { kind: 'gone' }
-    await this.#note('device_signed_in', account.id, visitor, { session: session.id, client: session.client })
+    await this.#parts.note('device_signed_in', account.id, visitor, { session: session.id, client: session.client })
     if (account.email !== null && device !== undefined) mail.deviceSignedIn(account.email, { ...device, at: now })
     return { kind: 'token', token, expiresAt: session.expiresAt, account }
   }
@@ -144,7 +145,7 @@ export class DeviceDesk {
       const code = toUserCode(typed)
       const login = code === null ? undefined : await this.#parts.store.devices.decide(code, account.id, decision, now)
       if (login !== undefined) {
-        await this.#note(decision === 'approved' ? 'device_approved' : 'device_denied', account.id, visitor, {
+        await this.#parts.note(decision === 'approved' ? 'device_approved' : 'device_denied', account.id, visitor, {
           client: login.client,
           hostname: login.hostname,
         })
@@ -173,20 +174,5 @@ export class DeviceDesk {
 
   #networkOf({ network }: Visitor): string {
     return createHmac('sha256', this.#parts.secret).update(`network\0${network}`).digest('base64url').slice(0, 22)
-  }
-
-  async #note(event: AuditEvent, account: string, visitor: Visitor, detail: AuditRecord['detail']): Promise<void> {
-    const { store, clock, ids } = this.#parts
-    const at = clock.now()
-    const { requestId } = visitor
-    await store.audit.record({
-      id: ids.next('aud_', at),
-      account,
-      event,
-      at,
-      address: maskAddress(visitor.address),
-      requestId,
-      detail,
-    })
   }
 }

@@ -63,6 +63,30 @@ export function canonicalAddress(address: string, mergeAliases: boolean): string
   return `${base}@${domain}`
 }
 
+/** Mail services that document that what follows a plus sign is the member's own choice, and give nobody such a name. */
+const plusIsTag = new Set([
+  ...dotless,
+  'outlook.com',
+  'hotmail.com',
+  'live.com',
+  'icloud.com',
+  'me.com',
+  'mac.com',
+  'proton.me',
+  'protonmail.com',
+  'pm.me',
+  'fastmail.com',
+])
+
+/**
+ * One for all addresses that surely are the same mailbox: whoever reads one reads the others. Elsewhere `a+b@x` may be somebody else's than
+ * `a@x`, so there it is a mailbox of its own.
+ */
+export function mailboxOf(address: string, mergeAliases: boolean): string {
+  const domain = address.slice(address.lastIndexOf('@') + 1)
+  return plusIsTag.has(domain) ? canonicalAddress(address, mergeAliases) : address
+}
+
 /** A keyed hash that stands for a person wherever boosts are counted; it tells nothing without the installation's secret. */
 export function personOf(secret: Uint8Array, address: string, mergeAliases: boolean): Buffer {
   return createHmac('sha256', secret)

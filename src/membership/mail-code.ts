@@ -1,32 +1,66 @@
 /**
- * Mail codes: six digits that prove an address. A code is good for five minutes and five tries, once, and only in the browser that asked
- * for it (ASVS 6.5, 6.6). It is kept as a keyed hash, because six digits alone would be guessed from a plain one at once.
+ * What a letter proves an address by. A *code*: six digits, good for five minutes and five tries at most, once, and only in the browser that
+ * asked for it (ASVS 6.5, 6.6). A *link*: a word of 256 bits that nobody can guess, good once, in any browser, for as long as its letter
+ * counts among those that may be sent (`letter-rules.ts` has why). Both are kept as hashes: the code's is keyed, because six digits alone
+ * would be guessed from a plain one at once.
  */
 import { createHmac, timingSafeEqual } from 'node:crypto'
 
-export interface NewMailCode {
+export interface NewLetter {
+  /** Hash of the link's word; it names the letter. */
+  readonly link: Uint8Array
   /** Hash of the word that the asking browser keeps. */
   readonly browser: Uint8Array
   readonly address: string
+  /** What limits count by: `mailboxOf(address)`. */
+  readonly mailbox: string
+  readonly network: string
+  /** Asked for by a known device. */
+  readonly known: boolean
   readonly codeHash: Uint8Array
   /** A password to be the account's once the code is entered. */
   readonly passwordHash: string | null
-  readonly createdAt: number
-  readonly expiresAt: number
+  readonly invite: string | null
+  readonly at: number
 }
 
+/** A letter of the last hour, as far as limits look at it. */
+export interface SentLetter {
+  readonly mailbox: string
+  readonly network: string
+  readonly known: boolean
+  readonly at: number
+  /** Somebody has signed in by it. */
+  readonly used: boolean
+  /** Its code may be guessed so often; 0 where it has none, or none any more. */
+  readonly tries: number
+  readonly attempts: number
+  /** The same browser's, for the same address: a new one voids its code. */
+  readonly replaced: boolean
+}
+
+export type LetterVerdict =
+  /** No code is in it when it has no tries. */
+  { readonly kind: 'send'; readonly tries: number } | { readonly kind: 'wait'; readonly until: number }
+
 export interface MailCodes {
-  /** The same browser's earlier code for the address is void from then on. */
-  put(code: NewMailCode): Promise<void>
-  /** Uses up one try and hands out the hash to compare with; undefined when there is no live code or no try left. One step. */
-  attempt(browser: Uint8Array, address: string, now: number, tries: number): Promise<Uint8Array | undefined>
-  /** Uses up the code: of any number of callers exactly one gets it. */
-  consume(
+  /** Judged by the letters since `since` to the mailbox or from the network, and put among them, in one step. */
+  put(letter: NewLetter, since: number, judge: (recent: readonly SentLetter[]) => LetterVerdict): Promise<LetterVerdict>
+  /** Uses up one try and hands out what to compare with; undefined when there is no live code or no try left. One step. */
+  attempt(
     browser: Uint8Array,
     address: string,
-    codeHash: Uint8Array,
     now: number,
-  ): Promise<{ readonly passwordHash: string | null } | undefined>
+  ): Promise<Pick<NewLetter, 'link' | 'codeHash' | 'passwordHash' | 'invite'> | undefined>
+  /** The code was right: uses up the letter. Of any number of callers exactly one gets true. */
+  consumeCode(link: Uint8Array): Promise<boolean>
+  /** The letter of a link that is good, without using it up. */
+  look(link: Uint8Array, since: number): Promise<Pick<NewLetter, 'address'> | undefined>
+  /** Uses up the letter by its link: of any number of callers exactly one gets it. */
+  consumeLink(
+    link: Uint8Array,
+    since: number,
+  ): Promise<Pick<NewLetter, 'address' | 'browser' | 'passwordHash' | 'invite'> | undefined>
   sweep(at: number): Promise<void>
 }
 

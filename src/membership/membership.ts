@@ -1,19 +1,21 @@
 /** The membership's desks and books, made once and handed to routes and chores. */
+import { AccountDesk } from './account-desk.ts'
 import { Allowances } from './allowances.ts'
 import { AppDesk } from './app-desk.ts'
 import type { AllowanceTable } from './allowances.ts'
-import type { AuditEvent, AuditRecord } from './audit.ts'
-import { maskAddress } from './audit.ts'
+import type { Note } from './audit.ts'
+import { notesIn } from './audit.ts'
 import { BoostDesk } from './boost-desk.ts'
 import type { BoostRules } from './boost-desk.ts'
 import { DeviceDesk } from './device-desk.ts'
+import { Letters } from './letters.ts'
 import type { AddressRules } from './mail-address.ts'
 import type { MemberMail } from './member-mail.ts'
 import { PasswordWork } from './password-work.ts'
 import type { Calendar } from './period.ts'
 import { SignInDesk } from './sign-in-desk.ts'
+import type { SignUpRules } from './sign-up.ts'
 import type { Store } from './store.ts'
-import type { Visitor } from './visitor.ts'
 
 export interface MembershipParts {
   readonly store: Store
@@ -23,7 +25,7 @@ export interface MembershipParts {
   readonly ids: { next(prefix: string, now: number): string; bytes(size: number): Uint8Array }
   readonly secret: Uint8Array
   readonly sessionPrefix: string
-  readonly rules: AddressRules
+  readonly rules: AddressRules & SignUpRules
   readonly allowances: AllowanceTable
   readonly boosts: BoostRules
   readonly defaultPlan: string
@@ -33,13 +35,16 @@ export interface MembershipParts {
 
 export interface Membership {
   readonly signIn: SignInDesk
+  readonly account: AccountDesk
   readonly devices: DeviceDesk
   readonly apps: AppDesk
   readonly boosts: BoostDesk
   readonly allowances: Allowances
   readonly passwords: PasswordWork
   /** Writes a security event down; `visitor` is null for what nobody asked for over the network. */
-  note(event: AuditEvent, account: string, visitor: Visitor | null, detail: AuditRecord['detail']): Promise<void>
+  readonly note: Note
+  /** Gives accounts whose plan has ended the default one. Returns how many. */
+  endPlans(): Promise<number>
   /** Throws away everything that has run out. */
   tidy(): Promise<void>
 }
@@ -54,13 +59,17 @@ const keptChanges = 10_000
 const sweptAtOnce = 1_000
 
 export function createMembership(parts: MembershipParts): Membership {
-  const { store, clock, ids } = parts
+  const { store, clock, forget, defaultPlan } = parts
   const allowances = new Allowances(store.counters, parts.allowances)
   const passwords = new PasswordWork(passwordWork)
+  const letters = new Letters({ ...parts, table: parts.allowances })
+  const note = notesIn(parts)
+  const shared = { ...parts, allowances, passwords, letters, note }
   return {
-    signIn: new SignInDesk({ ...parts, allowances, passwords }),
-    devices: new DeviceDesk({ ...parts, allowances }),
-    apps: new AppDesk({ ...parts, allowances }),
+    signIn: new SignInDesk(shared),
+    account: new AccountDesk(shared),
+    devices: new DeviceDesk(shared),
+    apps: new AppDesk(shared),
     boosts: new BoostDesk({
       ...parts,
       boosts: store.boosts,
@@ -70,15 +79,18 @@ export function createMembership(parts: MembershipParts): Membership {
     }),
     allowances,
     passwords,
-    async note(event, account, visitor, detail) {
-      const at = clock.now()
-      const address = visitor === null ? null : maskAddress(visitor.address)
-      const requestId = visitor?.requestId ?? null
-      await store.audit.record({ id: ids.next('aud_', at), account, event, at, address, requestId, detail })
+    note,
+    async endPlans() {
+      const ended = await store.accounts.endPlans(clock.now(), defaultPlan)
+      for (const account of ended) {
+        forget(account)
+        await note('plan_changed', account, null, { by: 'the end of the plan', plan: defaultPlan })
+      }
+      return ended.length
     },
     async tidy() {
       const now = clock.now()
-      await store.mailCodes.sweep(now)
+      await letters.sweep()
       await store.providerLogins.sweep(now)
       // A code that is over is still told apart from one that never was, for a day.
       await store.devices.sweep(now - dayMs)

@@ -9,4 +9,6 @@ export interface Visitor {
   readonly requestId: string
   /** What the person would recognise the browser or program by. */
   readonly client: string | null
+  /** What the browser keeps of accounts it has signed in to (`known-device.ts`). */
+  readonly device: string | null
 }

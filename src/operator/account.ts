@@ -6,7 +6,7 @@ import type { Account } from '../membership/account.ts'
 import type { Balance } from '../membership/ledger.ts'
 import { planFor } from '../membership/plan.ts'
 import { toUsageBoosts, toUsagePools } from '../membership/usage.ts'
-import { wholeNumber } from './boost.ts'
+import { futureInstant, wholeNumber } from './boost.ts'
 import { accountOf, atDesk, CommandError, note, planOf } from './desk.ts'
 import type { Desk } from './desk.ts'
 import { instant, show, table } from './output.ts'
@@ -65,8 +65,8 @@ export function showAccount(idOrEmail: string, options: Output): Promise<void> {
     show(options, { ...toRecord(account), pools, boosts }, () =>
       [
         table(
-          ['id', 'email', 'plan', 'status', 'created'],
-          [[account.id, account.email, account.plan, account.status, instant(account.createdAt)]],
+          ['id', 'email', 'plan', 'until', 'status', 'created'],
+          [[account.id, account.email, account.plan, instant(account.planUntil), account.status, instant(account.createdAt)]],
         ),
         '',
         table(
@@ -95,11 +95,15 @@ export function showAccount(idOrEmail: string, options: Output): Promise<void> {
   })
 }
 
-export function setPlan(idOrEmail: string, options: Output & { plan: string }): Promise<void> {
+export function setPlan(idOrEmail: string, options: Output & { plan: string; until?: string }): Promise<void> {
   return changeAccount(idOrEmail, options, async (desk, account) => {
-    if (!(await desk.store.accounts.setPlan(account.id, planOf(desk, options.plan)))) throw staysDeleted(account)
-    await note(desk, 'plan_changed', account.id, { plan: options.plan })
-    return `Account ${account.id} has plan ${options.plan} now. What it has used stays used.`
+    const plan = planOf(desk, options.plan)
+    const until = options.until === undefined ? undefined : futureInstant('--until', options.until, desk.clock.now())
+    if (!(await desk.store.accounts.setPlan(account.id, plan, until))) throw staysDeleted(account)
+    const end = until === undefined ? null : instant(until)
+    await note(desk, 'plan_changed', account.id, end === null ? { plan } : { plan, until: end })
+    const then = end === null ? '' : ` until ${end}, then ${desk.config.defaultPlan}`
+    return `Account ${account.id} has plan ${plan} now${then}. What it has used stays used.`
   })
 }
 
@@ -154,6 +158,6 @@ function balanceOf({ store, calendar, clock, config }: Desk, account: Account): 
   return store.ledger.balance({ account: account.id, at, periods: calendar.at(at), limits: plan.pools })
 }
 
-function toRecord({ id, email, plan, status, createdAt }: Account): Record<string, unknown> {
-  return { id, email, plan, status, created_at: instant(createdAt) }
+function toRecord({ id, email, plan, planUntil, status, createdAt }: Account): Record<string, unknown> {
+  return { id, email, plan, plan_until: instant(planUntil), status, created_at: instant(createdAt) }
 }

@@ -9,6 +9,7 @@ import { openStore } from '../open-store.ts'
 import { createIds } from '../ids.ts'
 import type { Ids } from '../ids.ts'
 import type { Account } from '../membership/account.ts'
+import { notesIn } from '../membership/audit.ts'
 import type { AuditEvent, AuditRecord } from '../membership/audit.ts'
 import { calendarOf } from '../membership/period.ts'
 import type { Calendar } from '../membership/period.ts'
@@ -45,22 +46,13 @@ export async function atDesk<Result>(work: (desk: Desk) => Promise<Result>): Pro
 }
 
 /** Writes down what the operator did to an account; members see it among their security events. */
-export async function note(
-  { store, ids, clock }: Desk,
+export function note(
+  parts: Pick<Desk, 'store' | 'ids' | 'clock'>,
   event: AuditEvent,
   account: string,
   detail: AuditRecord['detail'] = null,
 ): Promise<void> {
-  const at = clock.now()
-  await store.audit.record({
-    id: ids.next('aud_', at),
-    account,
-    event,
-    at,
-    address: null,
-    requestId: null,
-    detail: { by: 'operator', ...detail },
-  })
+  return notesIn(parts)(event, account, null, { by: 'operator', ...detail })
 }
 
 /** @throws CommandError */

@@ -34,7 +34,10 @@ export async function main(argv: readonly string[]): Promise<void> {
   )
   json(account.command('set-plan <account>').description('change the plan; what was used stays used'))
     .requiredOption('--plan <plan>', 'plan of the configuration')
-    .action(async (id: string, options: Output & { plan: string }) => (await import('./account.ts')).setPlan(id, options))
+    .option('--until <when>', 'when it ends and the default plan comes back: a date, or a span such as 30d')
+    .action(async (id: string, options: Output & { plan: string; until?: string }) =>
+      (await import('./account.ts')).setPlan(id, options),
+    )
   json(account.command('disable <account>').description('let nothing of it in until it is enabled')).action(
     async (id: string, options: Output) => (await import('./account.ts')).setStatus(id, 'disabled', options),
   )

@@ -1,5 +1,6 @@
 /** What the server says when it starts: where it is, and on an empty database the first account with its key, shown this once. */
 import type { Gateway } from '../gateway.ts'
+import { note } from './desk.ts'
 import { mintApiKeyFor } from './keys.ts'
 
 const firstEmail = 'owner@localhost'
@@ -44,6 +45,8 @@ async function firstKey(services: Gateway['services']): Promise<string | null> {
   })
   // Another process on the same new database was first: its output has the key.
   if (account === undefined) return null
-  const { token } = await mintApiKeyFor(services, account.id, 'first key', null)
+  const { key, token } = await mintApiKeyFor(services, account.id, 'first key', null)
+  await note(services, 'account_created', account.id)
+  await note(services, 'key_made', account.id, { key: key.id, name: key.name })
   return token
 }

@@ -8,12 +8,14 @@ import { docsView } from './views/docs.ts'
 import { homeView } from './views/home.ts'
 import { keysView } from './views/keys.ts'
 import { sessionsView } from './views/sessions.ts'
+import { signInLinkView } from './views/sign-in-link.ts'
 import { signInView } from './views/sign-in.ts'
 
 export const pages: readonly Page[] = [
   { path: '/', for: 'everyone', view: homeView },
   { path: '/docs', for: 'everyone', view: docsView },
   { path: '/sign-in', for: 'guests', view: signInView },
+  { path: '/sign-in/link', for: 'everyone', view: signInLinkView },
   { path: '/account', for: 'members', view: accountView },
   { path: '/keys', for: 'members', view: keysView },
   { path: '/sessions', for: 'members', view: sessionsView },

@@ -12,6 +12,7 @@ export function returnPath(wanted: unknown, otherwise = '/account'): string {
   // Dots can leave a path that begins with two slashes: `/.//host`.
   if (url.pathname.startsWith('//')) return otherwise
   // Back to where one signs in would be a circle.
-  if (url.pathname === '/sign-in' || url.pathname.startsWith('/api/') || url.pathname.startsWith('/v1/')) return otherwise
+  if (/^\/sign-in(?:\/|$)/.test(url.pathname) || url.pathname.startsWith('/api/') || url.pathname.startsWith('/v1/'))
+    return otherwise
   return url.pathname + url.search + url.hash
 }

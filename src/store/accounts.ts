@@ -1,15 +1,18 @@
 /** Accounts on SQL. */
 import type { Account, Accounts } from '../membership/account.ts'
+import { canonicalAddress } from '../membership/mail-address.ts'
 import type { Database } from './database.ts'
 
 export function accountsIn({ read, write }: Database): Accounts {
   return {
     async create(account) {
+      const email = account.email.toLowerCase()
       const row = await write
         .insertInto('account')
         .values({
           id: account.id,
-          email: account.email.toLowerCase(),
+          email,
+          mailbox: canonicalAddress(email, true),
           plan: account.plan,
           status: 'active',
           password_hash: account.passwordHash,
@@ -29,6 +32,17 @@ export function accountsIn({ read, write }: Database): Accounts {
         .where((where) => where.or([where('id', '=', idOrEmail), where('email', '=', idOrEmail.toLowerCase())]))
         .executeTakeFirst()
       return row && toAccount(row)
+    },
+
+    async ofMailbox(mailbox) {
+      const rows = await read
+        .selectFrom('account')
+        .select(accountColumns)
+        .where('mailbox', '=', mailbox)
+        .orderBy('created_at')
+        .orderBy('id')
+        .execute()
+      return rows.map(toAccount)
     },
 
     async findForSignIn(idOrEmail) {
@@ -88,10 +102,29 @@ export function accountsIn({ read, write }: Database): Accounts {
       return rows.map(({ plan, accounts }) => ({ plan, accounts: Number(accounts) }))
     },
 
-    async setPlan(id, plan) {
+    async setPlan(id, plan, until) {
       return changed(
-        await write.updateTable('account').set({ plan }).where('id', '=', id).where('status', '!=', 'deleted').execute(),
+        await write
+          .updateTable('account')
+          .set({ plan, plan_until: until ?? null })
+          .where('id', '=', id)
+          .where('status', '!=', 'deleted')
+          .execute(),
       )
+    },
+
+    async endPlans(now, plan) {
+      // Nearly always nothing: that is asked without troubling the writer.
+      const due = await read.selectFrom('account').select('id').where('plan_until', '<=', now).limit(1).execute()
+      if (due.length === 0) return []
+      const rows = await write
+        .updateTable('account')
+        .set({ plan, plan_until: null })
+        .where('plan_until', '<=', now)
+        .where('status', '!=', 'deleted')
+        .returning('id')
+        .execute()
+      return rows.map(({ id }) => id)
     },
 
     async setStatus(id, status) {
@@ -104,7 +137,7 @@ export function accountsIn({ read, write }: Database): Accounts {
       return write.transaction().execute(async (transaction) => {
         const gone = await transaction
           .updateTable('account')
-          .set({ status: 'deleted', email: null, password_hash: null, email_verified: 0 })
+          .set({ status: 'deleted', email: null, mailbox: null, plan_until: null, password_hash: null, email_verified: 0 })
           .where('id', '=', id)
           .where('status', '!=', 'deleted')
           .execute()
@@ -131,18 +164,27 @@ export function accountsIn({ read, write }: Database): Accounts {
 }
 
 /** What an `Account` is made of; a join that has the same columns under other names uses its own. */
-export const accountColumns = ['account.id', 'account.email', 'account.plan', 'account.status', 'account.created_at'] as const
+export const accountColumns = [
+  'account.id',
+  'account.email',
+  'account.plan',
+  'account.plan_until',
+  'account.status',
+  'account.created_at',
+] as const
 
 export interface AccountRow {
   readonly id: string
   readonly email: string | null
   readonly plan: string
+  readonly plan_until: number | null
   readonly status: Account['status']
   readonly created_at: number
 }
 
 export function toAccount(row: AccountRow): Account {
-  return { id: row.id, email: row.email, plan: row.plan, status: row.status, createdAt: Number(row.created_at) }
+  const { id, email, plan, plan_until: planUntil, status, created_at: createdAt } = row
+  return { id, email, plan, planUntil, status, createdAt: Number(createdAt) }
 }
 
 function changed(results: readonly { readonly numUpdatedRows: bigint }[]): boolean {

@@ -70,7 +70,7 @@ export function apiKeysIn({ read, write }: Database): ApiKeys {
         .selectFrom('api_key')
         .innerJoin('account as owner', 'owner.id', 'api_key.account')
         .select(keyColumns)
-        .select(['owner.email', 'owner.plan', 'owner.status', 'owner.created_at as account_created_at'])
+        .select(['owner.email', 'owner.plan', 'owner.plan_until', 'owner.status', 'owner.created_at as account_created_at'])
         .where('hash', '=', hash)
         .executeTakeFirst()
       if (row === undefined) return undefined

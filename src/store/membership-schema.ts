@@ -17,7 +17,7 @@ export interface MembershipSchema {
   readonly invite: InviteTable
   readonly rush: RushTable
   readonly boost_claim: BoostClaimTable
-  readonly counter: CounterTable
+  readonly attempt: AttemptTable
   readonly audit: AuditTable
   readonly app: AppTable
   readonly app_record: AppRecordTable
@@ -46,15 +46,23 @@ export interface AccountChangeTable {
   account: string
 }
 
+/** A letter: its code is good for minutes, its link for as long as it counts. */
 export interface MailCodeTable {
+  link: Uint8Array
   browser: Uint8Array
   address: string
+  mailbox: string
+  network: string
+  known: number
   code_hash: Uint8Array
+  /** How often the code may be tried; never more than that are `attempts`. */
+  tries: number
+  attempts: number
   /** A password to be the account's once the code is entered. */
   password_hash: string | null
-  attempts: number
+  invite: string | null
+  used: number
   created_at: number
-  expires_at: number
 }
 
 export interface IdentityTable {
@@ -134,10 +142,11 @@ export interface BoostClaimTable {
   granted: number
 }
 
-export interface CounterTable {
+/** One thing that was tried; it counts until `ends_at`. */
+export interface AttemptTable {
+  id: Generated<number>
   subject: string
-  count: number
-  resets_at: number
+  ends_at: number
 }
 
 export interface AuditTable {

@@ -30,7 +30,11 @@ export interface Schema extends MembershipSchema {
 export interface AccountTable {
   id: string
   email: string | null
+  /** One for all addresses of one person, null once they have been forgotten. */
+  mailbox: string | null
   plan: string
+  /** When the plan ends and the default plan comes back. */
+  plan_until: number | null
   status: AccountStatus
   password_hash: string | null
   email_verified: number

@@ -20,7 +20,7 @@ export function sessionsIn({ read, write }: Database): Sessions {
         .selectFrom('session')
         .innerJoin('account as owner', 'owner.id', 'session.account')
         .selectAll('session')
-        .select(['owner.email', 'owner.plan', 'owner.status', 'owner.created_at as account_created_at'])
+        .select(['owner.email', 'owner.plan', 'owner.plan_until', 'owner.status', 'owner.created_at as account_created_at'])
         .where('hash', '=', hash)
         .executeTakeFirst()
       if (row === undefined) return undefined

@@ -7,7 +7,7 @@ import t from 'tap'
 import type { Test } from 'tap'
 import { createIds } from '../../src/ids.ts'
 import { MailRoom } from '../../src/mail/mail-room.ts'
-import { codeMessage } from '../../src/mail/messages.ts'
+import { letterMessage } from '../../src/mail/messages.ts'
 import { createLog } from '../../src/observe/log.ts'
 import { Browser, lettersTo } from '../support/browser.ts'
 import { startGateway, until } from '../support/gateway.ts'
@@ -65,7 +65,7 @@ t.test('a real SMTP server receives the code, and the code signs in', async (t) 
 t.test('a letter that is refused for now is sent again', async (t) => {
   const { url, received } = await startSmtp(t, 1)
   const room = roomTo(t, url)
-  room.post({ to: 'a@example.com', ...codeMessage({ name: 'svc', site: 'http://localhost' }, '123456') })
+  room.post({ to: 'a@example.com', ...letterMessage({ name: 'svc', site: 'http://localhost' }, '123456', 'w'.repeat(43)) })
   await room.settled()
   t.equal(received.length, 1)
   t.equal((received[0]?.text.match(/^Subject:/gm) ?? []).length, 1)
@@ -82,7 +82,7 @@ t.test('without a server, letters are whole files that only their owner can read
   const outbox = join(mkdtempSync(join(tmpdir(), 'outbox-')), 'outbox')
   const room = roomTo(t, null, outbox)
   for (let i = 0; i < 5; i++) {
-    room.post({ to: `a${i}@example.com`, ...codeMessage({ name: 'svc', site: 'http://localhost' }, '123456') })
+    room.post({ to: `a${i}@example.com`, ...letterMessage({ name: 'svc', site: 'http://localhost' }, '123456', 'w'.repeat(43)) })
   }
   await room.settled()
   const files = readdirSync(outbox)

@@ -122,7 +122,14 @@ export function storeContract(t: Test, openStore: (t: Test) => Promise<Store>): 
   }
 
   promise('an account is found by id and by address in any case, and its address is taken', async (t, store) => {
-    const account = { id: accountId(1), email: 'member1@example.org', plan: 'free', status: 'active', createdAt: noon }
+    const account = {
+      id: accountId(1),
+      email: 'member1@example.org',
+      plan: 'free',
+      planUntil: null,
+      status: 'active',
+      createdAt: noon,
+    }
     t.same(await store.accounts.find(accountId(1)), account)
     t.same(await store.accounts.find('Member1@Example.org'), account)
     t.equal(await store.accounts.find('nobody@example.org'), undefined)

@@ -97,6 +97,18 @@ export function lettersTo({ config }: Pick<TestGateway, 'config'>, email: string
     .filter((letter) => letter.toLowerCase().includes(`to: ${email.toLowerCase()}`))
 }
 
+/** The link of the newest letter to this address, once there are `count`: the word it ends in. */
+export async function linkFor(gateway: Pick<TestGateway, 'config'>, email: string, count = 1): Promise<string> {
+  let link: string | undefined
+  await until(async () => {
+    const letters = lettersTo(gateway, email)
+    // Long lines are broken for the way, with an equals sign at their end.
+    link = /\/sign-in\/link#([\w-]{43})/.exec((letters.at(-1) ?? '').replaceAll(/=\r?\n/g, ''))?.[1]
+    return letters.length >= count && link !== undefined
+  }, `a link for ${email}`)
+  return link ?? ''
+}
+
 /** The newest code mailed to this address, once there are `count` letters. */
 export async function codeFor(gateway: Pick<TestGateway, 'config'>, email: string, count = 1): Promise<string> {
   let code: string | undefined

@@ -203,11 +203,45 @@ function turns(list) {
   )
 }
 
-onSubmit(find('[data-form=password]'), async ({ current, password }, outcome) => {
-  await membership('POST', 'auth/password', { ...(current === '' ? {} : { current }), password })
-  find('[data-form=password]').reset()
+const passwordForm = find('[data-form=password]')
+const deleteForm = find('[data-form=delete]')
+for (const form of [passwordForm, deleteForm])
+  find('[data-prove]', form).addEventListener('click', () =>
+    prove(form).catch((failure) => find('[data-outcome]', form).replaceChildren(failureNotice(failure))),
+  )
+
+onSubmit(passwordForm, async ({ password, ...evidence }, outcome) => {
+  if (!(await confirmed(passwordForm, 'auth/password', { password, ...given(evidence) }))) return
+  passwordForm.reset()
+  find('[data-proof]', passwordForm).hidden = true
   outcome.replaceChildren(goodNotice(words.passwordSaved))
 })
+
+/** What was filled in of password and code; the other one proves nothing. */
+function given({ current, code }) {
+  return { ...(current === '' ? {} : { current }), ...(code === '' ? {} : { code: code.trim() }) }
+}
+
+/** Where the service wants proof and there is no password to give, the code is sent at once: nobody should have to find out how. */
+async function confirmed(form, path, body) {
+  try {
+    await membership('POST', path, body)
+    return true
+  } catch (failure) {
+    if (failure.code !== 'proof_required') throw failure
+    await prove(form)
+    return false
+  }
+}
+
+async function prove(form) {
+  await membership('POST', 'auth/proof/start')
+  const field = find('[data-proof]', form)
+  field.hidden = false
+  find('[name=current]', form).value = ''
+  find('[data-outcome]', form).replaceChildren(goodNotice(words.proofSent))
+  find('[name=code]', field).focus()
+}
 
 const dialog = find('[data-delete]')
 find('[data-open-delete]').addEventListener('click', () => dialog.showModal())
@@ -216,8 +250,8 @@ find('[data-close]', dialog).addEventListener('click', () => dialog.close())
 dialog.addEventListener('keydown', (event) => {
   if (event.key === 'Enter' && event.target instanceof HTMLInputElement) event.preventDefault()
 })
-onSubmit(find('[data-form=delete]'), async ({ email, current }) => {
-  await membership('POST', 'auth/delete-account', { confirm: email.trim(), ...(current === '' ? {} : { current }) })
+onSubmit(deleteForm, async ({ email, ...evidence }) => {
+  if (!(await confirmed(deleteForm, 'auth/delete-account', { confirm: email.trim(), ...given(evidence) }))) return
   sessionStorage.clear()
   location.assign('/')
 })

@@ -165,6 +165,19 @@ export function onSubmit(form, send) {
   })
 }
 
+const wayOnKey = 'way-on'
+
+/** Where to go after signing in, for the page that a letter's link opens in another tab. */
+export function keepWayOn(path) {
+  localStorage.setItem(wayOnKey, path)
+}
+
+export function takeWayOn() {
+  const path = localStorage.getItem(wayOnKey)
+  localStorage.removeItem(wayOnKey)
+  return path ?? '/account'
+}
+
 /** Fills a card that shows something alive. */
 export async function show(name, load) {
   const card = find(`[data-live="${name}"]`)

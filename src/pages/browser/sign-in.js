@@ -1,6 +1,6 @@
 /** Signing in: three ways, each a form or two, one at a time. */
 import { mailCode, readPasted } from './codes.js'
-import { element, fill, find, membership, onSubmit, page, texts } from './page.js'
+import { element, fill, find, keepWayOn, membership, onSubmit, page, texts } from './page.js'
 
 const words = texts.signIn
 const tabs = [...document.querySelectorAll('[role=tab]')]
@@ -31,7 +31,7 @@ function choose(chosen) {
 }
 
 twoSteps('otp-start', 'otp-verify', 'auth/otp/start')
-twoSteps('sign-up', 'sign-up-verify', 'auth/sign-up')
+if (page.signUp) twoSteps('sign-up', 'sign-up-verify', 'auth/sign-up')
 
 onSubmit(find('[data-form=password]'), async ({ email, password }) => {
   await membership('POST', 'auth/sign-in', { email: email.trim(), password })
@@ -49,6 +49,7 @@ function twoSteps(firstName, secondName, endpoint) {
   onSubmit(first, async ({ email, password, invite }) => {
     asked = { email: email.trim(), ...(password === undefined ? {} : { password }), ...(invite ? { invite: invite.trim() } : {}) }
     const { resend_after: wait } = await membership('POST', endpoint, asked)
+    keepWayOn(page.next)
     sent(wait)
   })
 

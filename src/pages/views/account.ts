@@ -20,6 +20,7 @@ export function accountView(scene: Scene): View {
         <p class="plan-now">
           <span class="sub">${t.account.plan}</span>
           <strong data-plan>${plan.name}</strong>
+          ${viewer.planUntil !== null && planEnd(scene, viewer.planUntil)}
           <a class="button quiet small" href="/#plans">${t.account.change}</a>
         </p>
       </header>
@@ -38,6 +39,20 @@ export function accountView(scene: Scene): View {
       data: { email: viewer.email ?? viewer.id, site: services.origins.site, checkin: services.config.boosts },
     },
   }
+}
+
+function planEnd({ t, language }: Scene, until: number): Html {
+  const date = new Intl.DateTimeFormat(language === 'zh' ? 'zh-CN' : 'en-US', { dateStyle: 'medium' }).format(until)
+  return html`<time class="sub" datetime="${new Date(until).toISOString()}">${fill(t.account.planUntil, { date })}</time>`
+}
+
+/** Where a code is entered when there is no password, or it is forgotten: shown once the code has been sent. */
+function proofField({ t }: Scene, form: string): Html {
+  return html`<p class="form-links"><button class="link-button" type="button" data-prove>${t.account.proofInstead}</button></p>
+    <div class="field" data-proof hidden>
+      <label for="${form}-code">${t.account.proofCode}</label>
+      <input class="code" id="${form}-code" name="code" inputmode="numeric" autocomplete="one-time-code" />
+    </div>`
 }
 
 function live(name: string, title: string, lead: string, loading: string): Html {
@@ -63,6 +78,7 @@ function passwordCard(scene: Scene): Html {
         <label for="current">${t.account.current}</label>
         <input id="current" name="current" type="password" autocomplete="current-password" />
       </div>
+      ${proofField(scene, 'password')}
       <div class="field">
         <label for="next">${t.account.next}</label>
         <input
@@ -82,7 +98,8 @@ function passwordCard(scene: Scene): Html {
   </section>`
 }
 
-function deleteCard({ t }: Scene, name: string): Html {
+function deleteCard(scene: Scene, name: string): Html {
+  const { t } = scene
   return html`<section class="card pad" aria-labelledby="title-delete">
     <div class="card-head">
       <h2 id="title-delete">${t.account.deleteTitle}</h2>
@@ -101,6 +118,7 @@ function deleteCard({ t }: Scene, name: string): Html {
           <label for="delete-current">${t.account.current}</label>
           <input id="delete-current" name="current" type="password" autocomplete="current-password" />
         </div>
+        ${proofField(scene, 'delete')}
         <div data-outcome></div>
         <div class="form-end">
           <button class="button quiet" type="button" data-close>${t.common.cancel}</button>

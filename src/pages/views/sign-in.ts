@@ -11,23 +11,25 @@ import { returnPath } from '../return-path.ts'
 type Way = 'code' | 'password' | 'sign-up'
 
 export function signInView(scene: Scene): View {
-  const { t, query } = scene
+  const { t, query, services } = scene
   const next = returnPath(query.get('next'))
   const invite = inviteFrom(query)
   const title = invite === '' ? t.signIn.title : t.signIn.titleInvited
+  const { signUp } = services.config.signIn
   const lead = invite === '' ? (query.has('next') ? t.signIn.leadNext : t.signIn.lead) : t.signIn.leadInvited
   return {
     title,
     main: html`<section class="shell split">
       <div class="card pad sign-in">
         <h1>${title}</h1>
-        <p class="sub">${lead}</p>
-        ${providerFailure(scene)}
+        <p class="sub">${signUp === 'closed' ? t.signIn.leadClosed : lead}</p>
+        ${whoMayJoin(scene)} ${providerFailure(scene)}
         <div class="tabs" role="tablist" aria-label="${t.signIn.ways}">
-          ${tab('code', t.signIn.byCode, true)} ${tab('password', t.signIn.byPassword)} ${tab('sign-up', t.signIn.signUp)}
+          ${tab('code', t.signIn.byCode, true)} ${tab('password', t.signIn.byPassword)}
+          ${signUp !== 'closed' && tab('sign-up', t.signIn.signUp)}
         </div>
         ${panel('code', true, codeForms(scene, invite))} ${panel('password', false, passwordForm(scene))}
-        ${panel('sign-up', false, signUpForms(scene, invite))} ${providers(scene, next, invite)}
+        ${signUp !== 'closed' && panel('sign-up', false, signUpForms(scene, invite))} ${providers(scene, next, invite)}
       </div>
       <aside class="sign-in-aside" aria-label="${t.signIn.asideTitle}">
         <h2>${t.signIn.asideTitle}</h2>
@@ -36,8 +38,17 @@ export function signInView(scene: Scene): View {
         </ul>
       </aside>
     </section>`,
-    script: { name: 'sign-in.js', texts: { signIn: t.signIn }, data: { next } },
+    script: { name: 'sign-in.js', texts: { signIn: t.signIn }, data: { next, signUp: signUp !== 'closed' } },
   }
+}
+
+/** What a newcomer must know before they try. */
+function whoMayJoin({ t, services }: Scene): Html {
+  const { signUp, allowedDomains } = services.config.signIn
+  if (signUp === 'closed') return html``
+  const domains =
+    allowedDomains.length > 0 && html`<p class="notice">${fill(t.signIn.domains, { domains: allowedDomains.join(', ') })}</p>`
+  return html`${signUp === 'invited' && html`<p class="notice">${t.signIn.invitedOnly}</p>`} ${domains}`
 }
 
 function providerFailure({ t, query }: Scene): Html {
@@ -151,11 +162,14 @@ function emailField({ t }: Scene, form: string): Html {
   </div>`
 }
 
-function inviteField({ t }: Scene, invite: string, form: string): Html {
+function inviteField({ t, services }: Scene, invite: string, form: string): Html {
   // Somebody who was not invited is not asked about it where they most likely only sign in.
-  if (invite === '' && form === 'code') return html``
+  const needed = services.config.signIn.signUp === 'invited'
+  if (invite === '' && form === 'code' && !needed) return html``
   return html`<div class="field">
-    <label for="${form}-invite">${invite === '' ? t.signIn.invite : t.signIn.inviteGiven}</label>
+    <label for="${form}-invite"
+      >${invite === '' && !(needed && form === 'sign-up') ? t.signIn.invite : t.signIn.inviteGiven}</label
+    >
     <input id="${form}-invite" name="invite" value="${invite}" autocomplete="off" spellcheck="false" maxlength="64" />
   </div>`
 }

@@ -5,6 +5,7 @@ import { ledger } from './0002-ledger.ts'
 import { membership } from './0003-membership.ts'
 import { images } from './0004-images.ts'
 import { turnLinks } from './0005-turn-links.ts'
+import { access } from './0009-access.ts'
 import { apps } from './0011-apps.ts'
 
-export const migrations: readonly Migration[] = [accounts, ledger, membership, images, turnLinks, apps]
+export const migrations: readonly Migration[] = [accounts, ledger, membership, images, turnLinks, access, apps]

@@ -1,5 +1,6 @@
 /** The cookies that membership sets: the session's, and short-lived words that bind a code or a provider's answer to one browser. */
 import type { Context } from 'koa'
+import { deviceLifeSeconds, withAccount } from '../../../membership/known-device.ts'
 import { lifetimes, looksLikeSecretWord, mintSecretWord } from '../../../membership/session.ts'
 import type { Services } from '../../../services.ts'
 import { isLoopbackHttp } from '../../origin.ts'
@@ -14,6 +15,28 @@ export function giveSession(ctx: Context, { names, origins }: Services, word: st
 
 export function takeSession(ctx: Context, { names, origins }: Services): void {
   ctx.append('set-cookie', sessionCookie(names.cookie, '', 0, !isLoopbackHttp(origins.site)))
+}
+
+/**
+ * What the browser keeps of accounts it has signed in to. Of two such cookies both are read: another site of the domain that sets one more
+ * must not make a known device unknown.
+ */
+export function deviceOf(ctx: Context, { names }: Services): string | null {
+  const name = `${names.slug}_membership_device=`
+  const words = (ctx.req.headers.cookie ?? '')
+    .split(';')
+    .map((pair) => pair.trim())
+    .filter((pair) => pair.startsWith(name))
+    .map((pair) => pair.slice(name.length))
+  return words.length === 0 ? null : words.join('.')
+}
+
+/** From now on this browser is known to the account, for longer than any session. */
+export function giveDevice(ctx: Context, services: Services, account: string): void {
+  const { names, origins, ids, secret } = services
+  const words = withAccount(secret, deviceOf(ctx, services), account, (size) => ids.bytes(size))
+  const secure = !isLoopbackHttp(origins.site)
+  ctx.append('set-cookie', sessionCookie(`${names.slug}_membership_device`, words, deviceLifeSeconds, secure))
 }
 
 /** A purpose of a browser's word. */

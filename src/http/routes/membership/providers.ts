@@ -19,7 +19,13 @@ import { visitorOf } from './visitor.ts'
 type ProviderConfig = GatewayConfig['signIn']['providers'][string]
 
 /** Why a sign-in failed, for the page it ends on. */
-type Trouble = 'provider_failed' | 'email_unverified' | 'link_refused' | 'access_denied' | 'account_unavailable'
+type Trouble =
+  | 'provider_failed'
+  | 'email_unverified'
+  | 'link_refused'
+  | 'access_denied'
+  | 'account_unavailable'
+  | 'sign_up_closed'
 
 const afterwards = '/account'
 const timeoutSeconds = 10
@@ -93,6 +99,7 @@ export function providerRoutes(router: Router, { services }: House): void {
       return redirect(ctx, failed('provider_failed'))
     }
     const entered = await membership.signIn.enterByProvider(claims, visitorOf(ctx, services), login.invite)
+    if (entered.kind === 'no-sign-up') return redirect(ctx, failed('sign_up_closed'))
     if (entered.kind !== 'signed-in') return redirect(ctx, failed(entered.kind))
     await admit(ctx, services, entered)
     return redirect(ctx, login.next)

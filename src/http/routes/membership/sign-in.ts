@@ -7,12 +7,14 @@ import { hashToken } from '../../../membership/api-key.ts'
 import { maskEmail } from '../../../membership/audit.ts'
 import { codeLifeMs, resendAfterMs } from '../../../membership/mail-code.ts'
 import { passwordLength } from '../../../membership/password-rules.ts'
+import type { Evidence } from '../../../membership/account-desk.ts'
+import type { NoSignUp } from '../../../membership/sign-up.ts'
 import type { AskForCode, SignedIn, TrySignIn } from '../../../membership/sign-in-desk.ts'
 import type { Services } from '../../../services.ts'
 import type { House } from '../../house.ts'
 import { readJson } from '../../body.ts'
 import { readCookie } from '../../cookie.ts'
-import { giveSession, giveWord, takeSession, takeWord, wordOf } from './cookies.ts'
+import { giveDevice, giveSession, giveWord, takeSession, takeWord, wordOf } from './cookies.ts'
 import { optionalTextField, passwordField, textField } from './fields.ts'
 import { mount } from './mount.ts'
 import { toSessionRecord } from './sessions.ts'
@@ -21,19 +23,22 @@ import { refuseForeignPages, requireCookie, requireSession, sessionOf, visitorOf
 /** Longer than any code and any address. */
 const codeChars = 64
 const emailChars = 320
+const inviteChars = 64
 
 export function signInRoutes(router: Router, { services }: House): void {
   const { membership, config, credentials, store } = services
-  const { signIn } = membership
+  const { signIn, account: desk } = membership
 
   const body = (ctx: Context): Promise<Record<string, unknown>> => readJson(ctx.req, config.limits.otherBodyBytes)
 
   mount(router, 'post', '/auth/otp/start', async (ctx) => {
     refuseForeignPages(ctx, services)
-    const email = textField(await body(ctx), 'email', { max: emailChars })
+    const sent = await body(ctx)
+    const email = textField(sent, 'email', { max: emailChars })
     // The browser keeps its word, so that a second code replaces the first.
     const browser = wordOf(ctx, services, 'browser') ?? giveWord(ctx, services, 'browser')
-    return toSent(await signIn.askForCode(email, browser, visitorOf(ctx, services)))
+    const invite = optionalTextField(sent, 'invite', { max: inviteChars })
+    return toSent(await signIn.askForCode({ email, browser, invite }, visitorOf(ctx, services)), services)
   })
 
   mount(router, 'post', '/auth/sign-up', async (ctx) => {
@@ -42,18 +47,37 @@ export function signInRoutes(router: Router, { services }: House): void {
     const email = textField(sent, 'email', { max: emailChars })
     const password = passwordField(sent, 'password')
     const browser = wordOf(ctx, services, 'browser') ?? giveWord(ctx, services, 'browser')
-    return toSent(await signIn.askForCode(email, browser, visitorOf(ctx, services), password))
+    const invite = optionalTextField(sent, 'invite', { max: inviteChars })
+    return toSent(await signIn.askForCode({ email, browser, password, invite }, visitorOf(ctx, services)), services)
   })
 
   mount(router, 'post', '/auth/otp/verify', async (ctx) => {
     refuseForeignPages(ctx, services)
     const sent = await body(ctx)
     const email = textField(sent, 'email', { max: emailChars })
-    const code = textField(sent, 'code', { max: codeChars }).replaceAll(/[\s-]/g, '')
-    const invite = optionalTextField(sent, 'invite', { max: 64 })
+    const code = bareCode(textField(sent, 'code', { max: codeChars }))
+    const invite = optionalTextField(sent, 'invite', { max: inviteChars })
     // Without the browser's word no code can be right; a made-up one keeps the way, and its time, the same.
     const browser = wordOf(ctx, services, 'browser') ?? ''
     const tried = await signIn.enterCode(email, code, browser, visitorOf(ctx, services), invite)
+    const { account, created, invited } = await admit(ctx, services, tried)
+    takeWord(ctx, services, 'browser')
+    return { ok: true, account, created, invited }
+  })
+
+  // Looking is a POST as well, so that the word stands in no address and no log; it uses up nothing, because programs open links too.
+  mount(router, 'post', '/auth/link/look', async (ctx) => {
+    refuseForeignPages(ctx, services)
+    const address = await signIn.lookAtLink(textField(await body(ctx), 'link', { max: codeChars }))
+    if (address === undefined) throw overLink()
+    return { email_masked: maskEmail(address) }
+  })
+
+  mount(router, 'post', '/auth/link/verify', async (ctx) => {
+    refuseForeignPages(ctx, services)
+    const link = textField(await body(ctx), 'link', { max: codeChars })
+    const tried = await signIn.openLink(link, wordOf(ctx, services, 'browser'), visitorOf(ctx, services))
+    if (tried.kind === 'wrong') throw overLink()
     const { account, created, invited } = await admit(ctx, services, tried)
     takeWord(ctx, services, 'browser')
     return { ok: true, account, created, invited }
@@ -87,15 +111,20 @@ export function signInRoutes(router: Router, { services }: House): void {
     }
   })
 
+  mount(router, 'post', '/auth/proof/start', async (ctx) => {
+    const member = await requireCookie(ctx, services)
+    await desk.askForProof(await sessionOf(member, services), visitorOf(ctx, services))
+    return sentRecord
+  })
+
   mount(router, 'post', '/auth/password', async (ctx) => {
     const member = await requireCookie(ctx, services)
     const sent = await body(ctx)
     const password = passwordField(sent, 'password')
-    const current = sent['current'] === undefined || sent['current'] === null ? null : passwordField(sent, 'current')
     const session = await sessionOf(member, services)
-    const changed = await signIn.changePassword(session, current, password, visitorOf(ctx, services))
-    if (changed.kind === 'wrong') throw new GatewayError('invalid_credentials')
+    const changed = await desk.changePassword(session, evidenceIn(sent), password, visitorOf(ctx, services))
     if (changed.kind === 'password') throw badPassword(changed.why)
+    if (changed.kind !== 'changed') throw unproven(changed.kind)
     giveSession(ctx, services, changed.word)
     return { ok: true, ended_sessions: changed.endedSessions }
   })
@@ -109,9 +138,8 @@ export function signInRoutes(router: Router, { services }: House): void {
         { en: "'confirm' must be the account's own mail address.", zh: "'confirm' 必须是该账户自己的邮箱地址。" },
         'confirm',
       )
-    const current = sent['current'] === undefined || sent['current'] === null ? null : passwordField(sent, 'current')
-    const result = await signIn.deleteAccount(await sessionOf(member, services), current, visitorOf(ctx, services))
-    if (result === 'wrong') throw new GatewayError('invalid_credentials')
+    const result = await desk.deleteAccount(await sessionOf(member, services), evidenceIn(sent), visitorOf(ctx, services))
+    if (result !== 'deleted') throw unproven(result)
     takeSession(ctx, services)
     return { ok: true, deleted: true }
   })
@@ -119,9 +147,11 @@ export function signInRoutes(router: Router, { services }: House): void {
 
 /** Sets the session's cookie, and ends the session that the browser had before: a sign-in never goes on with an old value. */
 export async function admit(ctx: Context, services: Services, tried: TrySignIn): Promise<AccountNews> {
+  if (tried.kind === 'no-sign-up') throw noSignUp(tried.why, services)
   if (tried.kind !== 'signed-in') throw new GatewayError('invalid_credentials')
   await endFormer(ctx, services)
   giveSession(ctx, services, tried.word)
+  giveDevice(ctx, services, tried.account.id)
   return newsOf(tried)
 }
 
@@ -154,10 +184,49 @@ export function toAccountRecord(account: Account, hasPassword: boolean): Record<
   }
 }
 
-function toSent(asked: AskForCode): Record<string, unknown> {
+const sentRecord = { ok: true, sent: true, expires_in: codeLifeMs / 1000, resend_after: resendAfterMs / 1000 } as const
+
+function toSent(asked: AskForCode, services: Services): typeof sentRecord {
   if (asked.kind === 'address') throw badAddress(asked.why)
   if (asked.kind === 'password') throw badPassword(asked.why)
-  return { ok: true, sent: true, expires_in: codeLifeMs / 1000, resend_after: resendAfterMs / 1000 }
+  if (asked.kind === 'no-sign-up') throw noSignUp(asked.why, services)
+  return sentRecord
+}
+
+/** What a member shows besides their session: the password, or the code of `proof/start`. */
+function evidenceIn(sent: Readonly<Record<string, unknown>>): Evidence {
+  return {
+    current: sent['current'] === undefined || sent['current'] === null ? null : passwordField(sent, 'current'),
+    code: bareCode(optionalTextField(sent, 'code', { max: codeChars })),
+  }
+}
+
+function bareCode<Code extends string | null>(code: Code): Code {
+  return (code === null ? null : code.replaceAll(/[\s-]/g, '')) as Code
+}
+
+function unproven(why: 'wrong' | 'needed'): GatewayError {
+  return new GatewayError(why === 'needed' ? 'proof_required' : 'invalid_credentials')
+}
+
+function overLink(): GatewayError {
+  return new GatewayError('invalid_credentials', {
+    message: {
+      en: 'This link has been used or is too old. Ask for a new letter.',
+      zh: '此链接已使用或已过期,请重新获取邮件。',
+    },
+  })
+}
+
+function noSignUp(why: NoSignUp, { config }: Services): GatewayError {
+  const domains = config.signIn.allowedDomains.join(', ')
+  if (why === 'closed') return new GatewayError('sign_up_closed')
+  return new GatewayError('sign_up_closed', {
+    message:
+      why === 'uninvited'
+        ? { en: 'Signing up here takes an invitation from a member.', zh: '注册需要现有会员的邀请。' }
+        : { en: `Signing up here takes an address at: ${domains}.`, zh: `仅限以下域名的邮箱注册:${domains}。` },
+  })
 }
 
 function badAddress(why: 'malformed' | 'blocked'): GatewayError {

@@ -29,6 +29,7 @@ export function usageRoutes(router: Router, { services }: House): void {
     return {
       account: { id: account.id, email_masked: maskEmail(account.email), plan: plan.id },
       plan: plan.id,
+      plan_until: account.planUntil === null ? null : new Date(account.planUntil).toISOString(),
       plan_name: plan.name,
       pools: toUsagePools(balance),
       boosts: toUsageBoosts(balance),

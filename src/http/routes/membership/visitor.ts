@@ -13,13 +13,15 @@ import { adoptId, exchangeOf } from '../../door.ts'
 import type { DoorState } from '../../door.ts'
 import { isForeign, isOwnPage } from '../../origin.ts'
 import { clientName } from './client-name.ts'
+import { deviceOf } from './cookies.ts'
 
 export function visitorOf(ctx: Context, services: Services): Visitor {
   const { address } = ctx.state as DoorState
   const x = exchangeOf(ctx, 'query', services)
   // The caller's own id first: what is written down carries the one that the answer will have.
   adoptId(x)
-  return { address, network: addressPrefix(address), requestId: x.id, client: clientName(ctx.get('user-agent')) }
+  const client = clientName(ctx.get('user-agent'))
+  return { address, network: addressPrefix(address), requestId: x.id, client, device: deviceOf(ctx, services) }
 }
 
 /** A caller who has signed in. */

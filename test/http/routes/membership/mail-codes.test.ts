@@ -1,7 +1,8 @@
 /** Mail codes: what they open, how often they may be tried, and who may ask for one. */
 import t from 'tap'
-import { Browser, codeFor } from '../../../support/browser.ts'
+import { Browser, codeFor, lettersTo, linkFor } from '../../../support/browser.ts'
 import { startGateway } from '../../../support/gateway.ts'
+import type { TestGateway } from '../../../support/gateway.ts'
 
 t.test('of a hundred right codes at once one makes a session', async (t) => {
   const gateway = await startGateway(t)
@@ -76,25 +77,106 @@ t.test('a new code voids the one before', async (t) => {
   t.equal((await browser.post('auth/otp/verify', { email: 'again@example.com', code: second })).status, 200)
 })
 
-t.test('an address is written to five times an hour, also after a restart', async (t) => {
+t.test('an address is written to five times an hour by one client, ten times by all, also after a restart', async (t) => {
   let now = Date.now()
   const clock = { now: () => now, ticks: () => performance.now() }
-  const gateway = await startGateway(t, {}, { clock })
-  for (let i = 0; i < 5; i++) {
-    t.equal((await new Browser(gateway).post('auth/otp/start', { email: 'flood@example.com' })).status, 200, `letter ${i + 1}`)
-    now += 61_000
+  const listen = { trustedProxies: ['127.0.0.1'] }
+  const gateway = await startGateway(t, { listen }, { clock })
+  const from = (at: TestGateway, last: number) =>
+    new Browser(at, { 'x-forwarded-for': `203.0.113.${last}` }).post('auth/otp/start', { email: 'flood@example.com' })
+  for (const client of [1, 2]) {
+    for (let i = 1; i <= 6; i++) {
+      t.equal((await from(gateway, client)).status, i <= 5 ? 200 : 429, `client ${client}, letter ${i}`)
+      now += 61_000
+    }
   }
+  const link = await linkFor(gateway, 'flood@example.com', 10)
   await gateway.close()
-  const again = await startGateway(t, { store: { dataDir: gateway.config.store.dataDir } }, { clock })
-  const refused = await new Browser(again).post('auth/otp/start', { email: 'flood@example.com' })
+  const again = await startGateway(t, { listen, store: { dataDir: gateway.config.store.dataDir } }, { clock })
+  const refused = await from(again, 3)
   t.match(refused, { status: 429, body: { code: 'rate_limited' } })
-  t.ok(Number(refused.headers.get('retry-after')) > 3000)
+  t.ok(Number(refused.headers.get('retry-after')) > 2500)
+  t.match(refused.body.message, 'the link in it signs you in')
   t.equal(
     (await new Browser(again).post('auth/otp/start', { email: 'FLOOD@EXAMPLE.COM' })).status,
     429,
     'capitals are no way round',
   )
+  t.equal((await new Browser(again).post('auth/link/verify', { link })).status, 200, 'what they had sent lets the owner in')
+  t.equal((await from(again, 3)).status, 200, 'and a letter that was used counts no more')
 })
+
+t.test('one client has twenty letters sent in an hour, to whomever, and a known device its own', async (t) => {
+  const gateway = await startGateway(t)
+  const member = new Browser(gateway)
+  await member.signIn('member@example.com')
+  const ask = (email: string) => new Browser(gateway).post('auth/otp/start', { email })
+  const answers = await Promise.all(Array.from({ length: 30 }, (_, i) => ask(`stranger-${i}@example.com`)))
+  t.equal(answers.filter(({ status }) => status === 200).length, 20)
+  t.equal((await ask('one-more@example.com')).status, 429)
+  t.equal((await member.post('auth/otp/start', { email: 'member@example.com' })).status, 200)
+  t.equal((await member.post('auth/otp/start', { email: 'one-more@example.com' })).status, 429, 'to its own account')
+})
+
+t.test('looking at a link uses up nothing; opening it does, in any browser, once, within the hour', async (t) => {
+  let now = Date.now()
+  const gateway = await startGateway(t, {}, { clock: { now: () => now, ticks: () => performance.now() } })
+  const asking = new Browser(gateway)
+  await asking.post('auth/otp/start', { email: 'linked@example.com' })
+  const link = await linkFor(gateway, 'linked@example.com')
+  const scanner = new Browser(gateway, {})
+  for (let i = 0; i < 3; i++)
+    t.match(await scanner.post('auth/link/look', { link }), { status: 200, body: { email_masked: 'l***@example.com' } })
+  t.equal((await scanner.get(`${gateway.url}/sign-in/link?${link}`)).status, 200, 'the page alone does nothing')
+  for (const wrong of ['x'.repeat(43), 'short', "' or 1=1 --", link.slice(1)])
+    t.match(
+      await scanner.post('auth/link/verify', { link: wrong }),
+      { status: 401, body: { code: 'invalid_credentials' } },
+      wrong,
+    )
+  const phone = new Browser(gateway)
+  t.match(await phone.post('auth/link/verify', { link }), { status: 200, body: { created: true } })
+  t.equal((await phone.get('auth/session')).status, 200)
+  t.equal((await new Browser(gateway).post('auth/link/verify', { link })).status, 401, 'once')
+  t.equal((await new Browser(gateway).post('auth/link/look', { link })).status, 401)
+  const code = await codeFor(gateway, 'linked@example.com')
+  t.equal((await asking.post('auth/otp/verify', { email: 'linked@example.com', code })).status, 401, 'nor by its code')
+  now += 61_000
+  await asking.post('auth/otp/start', { email: 'linked@example.com' })
+  const late = await linkFor(gateway, 'linked@example.com', 2)
+  now += 60 * 60_000
+  t.equal((await asking.post('auth/link/verify', { link: late })).status, 401, 'an hour later')
+})
+
+t.test('a password that a stranger asked for does not come with the link the owner opens', async (t) => {
+  const gateway = await startGateway(t)
+  const stranger = new Browser(gateway)
+  await stranger.post('auth/sign-up', { email: 'owner@example.com', password: 'violet teapot orbit' })
+  const link = await linkFor(gateway, 'owner@example.com')
+  t.match(await new Browser(gateway).post('auth/link/verify', { link }), {
+    status: 200,
+    body: { account: { has_password: false } },
+  })
+  const again = await stranger.post('auth/sign-in', { email: 'owner@example.com', password: 'violet teapot orbit' })
+  t.equal(again.status, 401)
+})
+
+t.test(
+  'while a stranger has the tries of a code, another letter has its link alone; the code that was sent stays good',
+  async (t) => {
+    const gateway = await startGateway(t, { limits: { attempts: { 'code-resend': { times: 9, withinMs: 60_000 } } } })
+    const first = new Browser(gateway)
+    await first.post('auth/otp/start', { email: 'two@example.com' })
+    const code = await codeFor(gateway, 'two@example.com')
+    await new Browser(gateway).post('auth/otp/start', { email: 'two@example.com' })
+    await linkFor(gateway, 'two@example.com', 2)
+    const [, second = ''] = lettersTo(gateway, 'two@example.com')
+    t.notMatch(second, /^\s{4}\d{6}/m)
+    t.equal((await first.post('auth/otp/verify', { email: 'two@example.com', code })).status, 200)
+    await new Browser(gateway).post('auth/otp/start', { email: 'two@example.com' })
+    await codeFor(gateway, 'two@example.com', 3)
+  },
+)
 
 t.test('throw-away and blocked mail providers are refused, by setting', async (t) => {
   const gateway = await startGateway(t, { signIn: { blockedDomains: ['rival.example'] } })

@@ -1,7 +1,7 @@
 /** Passwords: what they open, what they never tell, and how often they may be tried. */
 import t from 'tap'
 import { Browser, codeFor, lettersTo } from '../../../support/browser.ts'
-import { startGateway } from '../../../support/gateway.ts'
+import { startGateway, until } from '../../../support/gateway.ts'
 
 const good = 'violet teapot orbit'
 
@@ -126,7 +126,7 @@ t.test('nor from how long it takes', async (t) => {
   }
 })
 
-t.test('passwords are guessed ten times, whoever guesses and after whatever restart', async (t) => {
+t.test('passwords are guessed five times, whoever guesses and after whatever restart', async (t) => {
   const gateway = await startGateway(t)
   const member = new Browser(gateway)
   await member.post('auth/sign-up', { email: 'target@example.com', password: good })
@@ -136,11 +136,44 @@ t.test('passwords are guessed ten times, whoever guesses and after whatever rest
       new Browser(gateway).post('auth/sign-in', { email: 'target@example.com', password: 'wrong word' }),
     ),
   )
-  t.equal(guesses.filter(({ status }) => status === 401).length, 10)
-  t.equal(guesses.filter(({ status }) => status === 429).length, 10)
+  t.equal(guesses.filter(({ status }) => status === 401).length, 5)
+  t.equal(guesses.filter(({ status }) => status === 429).length, 15)
   await gateway.close()
-  const again = await startGateway(t, { store: { dataDir: gateway.config.store.dataDir } })
-  t.equal((await new Browser(again).post('auth/sign-in', { email: 'target@example.com', password: good })).status, 429)
+  const attempts = { 'code-resend': { times: 9, withinMs: 60_000 } }
+  const again = await startGateway(t, { limits: { attempts }, store: { dataDir: gateway.config.store.dataDir } })
+  const right = { email: 'target@example.com', password: good }
+  const refused = await new Browser(again).post('auth/sign-in', right)
+  t.match(refused, { status: 429, body: { message: /sign in by mail/ } })
+  const known = new Browser(again)
+  known.cookies.set('svc_membership_device', member.cookies.get('svc_membership_device') ?? '')
+  t.equal((await known.post('auth/sign-in', right)).status, 200, 'a browser that has signed in before has tries of its own')
+  t.equal((await new Browser(again).signIn('target@example.com')).status, 200, 'and a letter lets in any')
+})
+
+t.test('a known device has five guesses for its own account, and none more for others', async (t) => {
+  const gateway = await startGateway(t)
+  const thief = new Browser(gateway)
+  await thief.signIn('thief@example.com')
+  const owner = new Browser(gateway)
+  await owner.signIn('owner@example.com')
+  const guess = (browser: Browser) => browser.post('auth/sign-in', { email: 'owner@example.com', password: 'wrong word' })
+  const guessed = async (browser: Browser) => {
+    const answers = await Promise.all(Array.from({ length: 8 }, () => guess(browser)))
+    return answers.filter(({ status }) => status === 401).length
+  }
+  t.equal(await guessed(thief), 5, 'as a stranger')
+  const word = owner.cookies.get('svc_membership_device') ?? ''
+  for (const forged of [
+    word.slice(1),
+    word.replace(/.$/, (last) => (last === 'A' ? 'B' : 'A')),
+    'x'.repeat(44),
+    '.'.repeat(900),
+  ]) {
+    thief.cookies.set('svc_membership_device', forged)
+    t.equal((await guess(thief)).status, 429, forged.slice(0, 50))
+  }
+  t.equal(await guessed(owner), 5, 'as a known device')
+  t.equal((await guess(owner)).status, 429)
 })
 
 t.test('which passwords are taken', async (t) => {
@@ -219,4 +252,58 @@ t.test('a forgotten password is replaced within ten minutes of a mail code', asy
   t.equal((await browser.post('auth/password', { password: 'a new teapot orbit' })).status, 401, 'too late')
   await browser.signIn('forgot@example.com')
   t.equal((await browser.post('auth/password', { password: 'a new teapot orbit' })).status, 200)
+})
+
+t.test('a session of last week changes nothing without the code of a letter asked for now', async (t) => {
+  let now = Date.now()
+  const gateway = await startGateway(t, {}, { clock: { now: () => now, ticks: () => performance.now() } })
+  const email = 'old@example.com'
+  const browser = new Browser(gateway)
+  await browser.signIn(email)
+  const { id } = (await browser.get('auth/session')).body.account
+  now += 6 * 86_400_000
+  const needed = { status: 401, body: { code: 'proof_required', stage: 'auth', actions: ['sign_in'] } }
+  t.match(await browser.post('auth/password', { password: good }), needed)
+  t.match(await browser.post('auth/delete-account', { confirm: email }), needed)
+  t.match(await browser.post('auth/password', { password: good, code: '123456' }), {
+    status: 401,
+    body: { code: 'invalid_credentials' },
+  })
+
+  // A letter that signs in proves no change, and the other way round.
+  await browser.post('auth/otp/start', { email })
+  const toSignIn = await codeFor(gateway, email, 2)
+  t.equal((await browser.post('auth/password', { password: good, code: toSignIn })).status, 401)
+  now += 5 * 60_000
+  t.match(await browser.post('auth/proof/start'), { status: 200, body: { sent: true } })
+  const code = await codeFor(gateway, email, 3)
+  t.notMatch(lettersTo(gateway, email).at(-1), '/sign-in/link')
+  t.equal((await browser.post('auth/otp/verify', { email, code })).status, 401)
+  const other = new Browser(gateway)
+  other.cookies.set('svc_membership_session', browser.cookies.get('svc_membership_session') ?? '')
+  t.match(await other.post('auth/password', { password: 'short', code }), { status: 400 }, 'a bad password uses up no code')
+  t.match(await other.post('auth/password', { password: good, code: ` ${code.slice(0, 3)} ${code.slice(3)}` }), { status: 200 })
+  t.equal((await new Browser(gateway).post('auth/sign-in', { email, password: good })).status, 200)
+  t.match(await other.post('auth/delete-account', { confirm: email, code }), { status: 401 }, 'a code is good once')
+  t.match(await other.post('auth/delete-account', { confirm: email, current: good }), { status: 200 })
+  t.match(await gateway.services.store.accounts.find(id), { status: 'deleted' })
+})
+
+t.test('the code that confirms is guessed five times an hour', async (t) => {
+  let now = Date.now()
+  const gateway = await startGateway(t, {}, { clock: { now: () => now, ticks: () => performance.now() } })
+  const email = 'held@example.com'
+  const browser = new Browser(gateway)
+  await browser.signIn(email)
+  now += 86_400_000
+  for (let letter = 0; letter < 3; letter++) {
+    await browser.post('auth/proof/start')
+    for (let guess = 0; guess < 5; guess++) await browser.post('auth/password', { password: good, code: 'abcdef' })
+    now += 61_000
+  }
+  const { body } = await browser.get('audit?limit=100')
+  t.equal(body.data.filter(({ event }: { event: string }) => event === 'sign_in_failed').length, 15)
+  await until(() => lettersTo(gateway, email).length === 4, 'the letters')
+  const codes = lettersTo(gateway, email).filter((letter) => /^\s{4}\d{6}/m.test(letter))
+  t.equal(codes.length, 2, 'the one that signed in, and one that confirms')
 })

@@ -171,3 +171,16 @@ t.test('what a stopped server still owes is spoken of, and left to the next star
   await open()
   t.match(await run('ledger', 'verify', '--json'), { output: /"owed": ?0/ })
 })
+
+t.test('a plan may be given an end, and what is set shows it', async (t) => {
+  const { run } = await operator(t)
+  await run('account', 'create', '--email', 'a@example.com')
+  const set = (...words: string[]) => run('account', 'set-plan', 'a@example.com', '--plan', 'pro', ...words)
+  await refused(t, set('--until', '2001-01-31'), /^--until lies in the past/)
+  await refused(t, set('--until', 'soon'), /^--until must be a date such as/)
+  t.match(await set('--until', '2999-01-31'), { code: 0, output: /has plan pro now until 2999-01-31T00:00:00\.000Z, then free/ })
+  t.match(await run('account', 'show', 'a@example.com'), { code: 0, output: /2999-01-31T00:00:00\.000Z/ })
+  t.match(await run('audit', '--json'), { output: /"until": "2999-01-31T00:00:00\.000Z"/ })
+  t.equal((await set()).code, 0)
+  t.match(await run('account', 'show', 'a@example.com', '--json'), { output: /"plan_until": null/ })
+})

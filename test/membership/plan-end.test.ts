@@ -1,0 +1,34 @@
+/** A plan with an end. */
+import t from 'tap'
+import { Browser } from '../support/browser.ts'
+import { startGateway } from '../support/gateway.ts'
+
+t.test('a plan that has ended gives way to the default plan, and says so', async (t) => {
+  let now = Date.parse('2026-03-02T00:00:00Z')
+  const gateway = await startGateway(t, {}, { clock: { now: () => now, ticks: () => performance.now() } })
+  const { store, membership } = gateway.services
+  const browser = new Browser(gateway)
+  const { account } = (await browser.signIn('member@example.com')).body
+  const token = await gateway.key(account.id)
+  const end = now + 86_400_000
+  await store.accounts.setPlan(account.id, 'pro', end)
+  gateway.services.credentials.forgetAccount(account.id)
+  t.match((await browser.get('usage')).body, { plan: 'pro', plan_until: new Date(end).toISOString() })
+  t.match((await browser.get(`${gateway.url}/account`)).body, 'until Mar 3, 2026')
+
+  now = end - 1
+  await membership.endPlans()
+  t.match((await browser.get('usage')).body, { plan: 'pro' })
+  now = end
+  await membership.endPlans()
+  t.match((await browser.get('usage')).body, { plan: 'free', plan_until: null })
+  t.equal((await gateway.chat(token, { model: 'auto' })).status, 200)
+  const [changed] = (await browser.get('audit')).body.data.filter(({ event }: { event: string }) => event === 'plan_changed')
+  t.match(changed, { detail: { plan: 'free', by: 'the end of the plan' } })
+
+  await store.accounts.setPlan(account.id, 'pro', now + 1_000)
+  await store.accounts.setPlan(account.id, 'max')
+  now += 10_000
+  await membership.endPlans()
+  t.match(await store.accounts.find(account.id), { plan: 'max', planUntil: null }, 'one set without an end has none')
+})

@@ -9,6 +9,7 @@ import type { MemberMail } from './member-mail.ts'
 import type { PasswordVerdict } from './password-rules.ts'
 import { judgePassword } from './password-rules.ts'
 import type { PasswordWork } from './password-work.ts'
+import type { PersonDesk } from './person.ts'
 import type { Session } from './session.ts'
 import { mintSecretWord } from './session.ts'
 import type { Store } from './store.ts'
@@ -19,6 +20,7 @@ export interface AccountParts {
   readonly allowances: Allowances
   readonly passwords: PasswordWork
   readonly letters: Letters
+  readonly persons: PersonDesk
   readonly mail: MemberMail
   readonly note: Note
   readonly clock: { now(): number }
@@ -99,10 +101,12 @@ export class AccountDesk {
 
   /** Forgets the person; the ledger stays. @throws Busy */
   async deleteAccount(session: Asker, evidence: Evidence, visitor: Visitor): Promise<'deleted' | Exclude<Verdict, 'proven'>> {
-    const { store, note, clock, forget } = this.#parts
+    const { store, persons, note, clock, forget } = this.#parts
     const verdict = await this.#judge(session, evidence, visitor, 'account deletion')
     if (verdict !== 'proven') return verdict
-    await store.accounts.forget(session.account, clock.now())
+    const account = await store.accounts.find(session.account)
+    const legacy = account === undefined ? null : await persons.legacyOf(account)
+    await store.accounts.forget(session.account, clock.now(), legacy)
     forget(session.account)
     await note('account_deleted', session.account, visitor, null)
     return 'deleted'

@@ -1,4 +1,5 @@
 /** Accounts: who owns usage. */
+import type { Legacy } from './person.ts'
 
 export type AccountStatus = 'active' | 'disabled' | 'deleted'
 
@@ -54,6 +55,9 @@ export interface Accounts {
   setStatus(id: string, status: 'active' | 'disabled'): Promise<boolean>
   /** Gives accounts whose plan has ended `plan` in its place; returns their ids. */
   endPlans(now: number, plan: string): Promise<readonly string[]>
-  /** Forgets the person: address, password, sessions, keys and links go; the ledger stays. */
-  forget(id: string, at: number): Promise<boolean>
+  /**
+   * Forgets the person: address, password, sessions, keys and links go; the ledger stays, and in the same step what their legacy names is
+   * kept.
+   */
+  forget(id: string, at: number, legacy?: Legacy | null): Promise<boolean>
 }

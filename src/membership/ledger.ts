@@ -81,6 +81,15 @@ export interface Ending {
   readonly debt: number
 }
 
+/** What an account's person has used already of one pool, in the periods at hand. */
+export interface CarryOrder {
+  readonly account: string
+  readonly pool: Pool
+  readonly at: number
+  readonly periods: Periods
+  readonly used: PoolLimits
+}
+
 export type TurnState = 'held' | 'settled' | 'refunded' | 'expired'
 
 export interface Turn {
@@ -215,6 +224,8 @@ export interface Ledger {
   refund(order: RefundOrder): Promise<Ending>
   /** Adds a pack; the same id twice adds one. Durable. */
   grant(order: GrantOrder): Promise<Pack>
+  /** Opens a new account's books with what its person has used; periods that have been opened stay as they are. Durable. */
+  carry(order: CarryOrder): Promise<void>
   /**
    * Gives back this process's holds that are overdue at `at`, and those of processes that are proved dead; a living one's are its own to
    * end, whatever the clock says here. For a server alone. Returns how many.

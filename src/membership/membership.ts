@@ -13,6 +13,7 @@ import type { AddressRules } from './mail-address.ts'
 import type { MemberMail } from './member-mail.ts'
 import { PasswordWork } from './password-work.ts'
 import type { Calendar } from './period.ts'
+import { PersonDesk } from './person.ts'
 import { SignInDesk } from './sign-in-desk.ts'
 import type { SignUpRules } from './sign-up.ts'
 import type { Store } from './store.ts'
@@ -64,7 +65,8 @@ export function createMembership(parts: MembershipParts): Membership {
   const passwords = new PasswordWork(passwordWork)
   const letters = new Letters({ ...parts, table: parts.allowances })
   const note = notesIn(parts)
-  const shared = { ...parts, allowances, passwords, letters, note }
+  const persons = new PersonDesk({ ...parts, ledger: store.ledger })
+  const shared = { ...parts, allowances, passwords, letters, note, persons }
   return {
     signIn: new SignInDesk(shared),
     account: new AccountDesk(shared),
@@ -95,6 +97,7 @@ export function createMembership(parts: MembershipParts): Membership {
       // A code that is over is still told apart from one that never was, for a day.
       await store.devices.sweep(now - dayMs)
       await store.counters.sweep(now)
+      await store.persons.sweep(now)
       await store.sessions.sweep(now, sweptAtOnce)
       await store.apps.sweep(now, { unapproved: now - dayMs, unused: now - appDays * dayMs }, sweptAtOnce)
       await store.audit.sweep(now - auditDays * dayMs, sweptAtOnce)

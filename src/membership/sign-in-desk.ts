@@ -29,6 +29,7 @@ import type { MemberMail } from './member-mail.ts'
 import type { PasswordVerdict } from './password-rules.ts'
 import { judgePassword } from './password-rules.ts'
 import type { PasswordWork } from './password-work.ts'
+import type { PersonDesk } from './person.ts'
 import type { Session, SessionMethod } from './session.ts'
 import { lifetimes, mintSecretWord } from './session.ts'
 import { whyNoSignUp } from './sign-up.ts'
@@ -41,6 +42,7 @@ export interface SignInParts {
   readonly allowances: Allowances
   readonly passwords: PasswordWork
   readonly letters: Letters
+  readonly persons: PersonDesk
   readonly mail: MemberMail
   readonly note: Note
   readonly clock: { now(): number }
@@ -252,7 +254,7 @@ export class SignInDesk {
     invite: string | null,
     visitor: Visitor,
   ): Promise<Arrival | { readonly kind: 'no-sign-up'; readonly why: NoSignUp }> {
-    const { store, clock, ids, note, defaultPlan } = this.#parts
+    const { store, persons, clock, ids, note, defaultPlan } = this.#parts
     const known = await this.#accountAt(address)
     if (known !== undefined) return { account: known, created: false, invited: false }
     const barred = await this.#whyNoSignUp(address, invite)
@@ -265,6 +267,8 @@ export class SignInDesk {
       if (other === undefined) throw new Error('an account was taken and is gone at once')
       return { account: other, created: false, invited: false }
     }
+    // Before anybody can have a key of it.
+    await persons.carryTo(made)
     await note('account_created', id, visitor, null)
     return { account: made, created: true, invited: invite !== null && (await this.#recordInvite(made, address, invite)) }
   }

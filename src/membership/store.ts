@@ -10,6 +10,7 @@ import type { Counters } from './counters.ts'
 import type { DeviceLogins } from './device-login.ts'
 import type { Identities, ProviderLogins } from './identity.ts'
 import type { Ledger } from './ledger.ts'
+import type { Persons } from './person.ts'
 import type { MailCodes } from './mail-code.ts'
 import type { Sessions } from './session.ts'
 import type { UsedDays } from './usage.ts'
@@ -26,6 +27,7 @@ export interface Store {
   readonly devices: DeviceLogins
   readonly boosts: Boosts
   readonly counters: Counters
+  readonly persons: Persons
   readonly audit: Audit
   readonly changes: Changes
   readonly days: UsedDays

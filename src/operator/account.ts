@@ -4,7 +4,9 @@ import { judgeAddress } from '../membership/mail-address.ts'
 import { judgePassword, passwordLength } from '../membership/password-rules.ts'
 import type { Account } from '../membership/account.ts'
 import type { Balance } from '../membership/ledger.ts'
+import { PersonDesk } from '../membership/person.ts'
 import { planFor } from '../membership/plan.ts'
+import { openSecret } from '../secret.ts'
 import { toUsageBoosts, toUsagePools } from '../membership/usage.ts'
 import { futureInstant, wholeNumber } from './boost.ts'
 import { accountOf, atDesk, CommandError, note, planOf } from './desk.ts'
@@ -121,7 +123,10 @@ export function deleteAccount(idOrEmail: string, options: Output & { yes?: boole
       'This forgets the person and ends all their keys and sessions; the ledger stays. Say --yes if you mean it.',
     )
   return changeAccount(idOrEmail, options, async (desk, account) => {
-    if (!(await desk.store.accounts.forget(account.id, desk.clock.now()))) throw staysDeleted(account)
+    const { store, config, clock } = desk
+    const secret = openSecret(config.store.dataDir)
+    const persons = new PersonDesk({ ...desk, ledger: store.ledger, rules: config.signIn, secret })
+    if (!(await store.accounts.forget(account.id, clock.now(), await persons.legacyOf(account)))) throw staysDeleted(account)
     await note(desk, 'account_deleted', account.id)
     return `Account ${account.id} was deleted. Its ledger stays, without the person.`
   })

@@ -2,6 +2,7 @@
 import type { Account, Accounts } from '../membership/account.ts'
 import { canonicalAddress } from '../membership/mail-address.ts'
 import type { Database } from './database.ts'
+import { keepUse } from './persons.ts'
 
 export function accountsIn({ read, write }: Database): Accounts {
   return {
@@ -133,7 +134,7 @@ export function accountsIn({ read, write }: Database): Accounts {
       )
     },
 
-    forget(id, at) {
+    forget(id, at, legacy = null) {
       return write.transaction().execute(async (transaction) => {
         const gone = await transaction
           .updateTable('account')
@@ -142,6 +143,7 @@ export function accountsIn({ read, write }: Database): Accounts {
           .where('status', '!=', 'deleted')
           .execute()
         if (!changed(gone)) return false
+        if (legacy !== null) await keepUse(transaction, legacy)
         await transaction.deleteFrom('image_owner').where('account', '=', id).execute()
         await transaction.deleteFrom('session').where('account', '=', id).execute()
         await transaction.deleteFrom('identity').where('account', '=', id).execute()

@@ -52,8 +52,10 @@ export class Books {
     this.legibly(what, () => {
       switch (entry.kind) {
         case 'open': {
-          const [id, pool, window, start, end, granted] = detailOf<[number, string, string, number, number, number]>(entry)
-          this.buckets.set(id, { identity: bucketIdentity(pool, window, start, end), granted, settled: 0, debt: 0 })
+          // What the account's person had used before it was made is said only where there is some.
+          type Opened = [number, string, string, number, number, number, number?]
+          const [id, pool, window, start, end, granted, settled = 0] = detailOf<Opened>(entry)
+          this.buckets.set(id, { identity: bucketIdentity(pool, window, start, end), granted, settled, debt: 0 })
           return
         }
         case 'limit': {

@@ -3,6 +3,7 @@ import type { Generated } from 'kysely'
 import type { AuditEvent } from '../membership/audit.ts'
 import type { DeviceState } from '../membership/device-login.ts'
 import type { PackKind } from '../membership/ledger.ts'
+import type { Window } from '../membership/plan.ts'
 import type { Pool } from '../membership/product.ts'
 import type { SessionKind, SessionMethod } from '../membership/session.ts'
 
@@ -18,6 +19,7 @@ export interface MembershipSchema {
   readonly rush: RushTable
   readonly boost_claim: BoostClaimTable
   readonly attempt: AttemptTable
+  readonly person_use: PersonUseTable
   readonly audit: AuditTable
   readonly app: AppTable
   readonly app_record: AppRecordTable
@@ -140,6 +142,16 @@ export interface BoostClaimTable {
   at: number
   expires_at: number
   granted: number
+}
+
+/** What a person whose account is gone has used of a pool in a period; kept until that ends. */
+export interface PersonUseTable {
+  person: Uint8Array
+  pool: Pool
+  window: Window
+  starts_at: number
+  ends_at: number
+  used: number
 }
 
 /** One thing that was tried; it counts until `ends_at`. */

@@ -2,7 +2,7 @@
  * The ledger's operations on the writer's connection, each called inside a transaction. What can be refused is refused before anything is
  * written; after that only a broken promise or a broken disk can throw, and then the transaction is undone.
  */
-import { type CalendarPeriod, periodAt } from '../../membership/period.ts'
+import { type CalendarPeriod, type Period, periodAt } from '../../membership/period.ts'
 import { type Window, windows } from '../../membership/plan.ts'
 import { entryHash, heldHash, turnHash } from '../chain.ts'
 import type { EntryKind } from '../schema.ts'
@@ -25,6 +25,7 @@ import { HeldTurns } from './held-turns.ts'
 import { journalOf, readJournal } from './owed-journal.ts'
 import { type Owner, Presence } from './presence.ts'
 import type {
+  CarryOp,
   CountResult,
   CutOp,
   EndingResult,
@@ -76,6 +77,8 @@ export class LedgerStatements {
         return this.#refund(op)
       case 'grant':
         return this.#grant(op)
+      case 'carry':
+        return this.#carry(op)
       case 'expire':
         return this.#expire(op)
       case 'cut':
@@ -282,6 +285,20 @@ export class LedgerStatements {
     ]
   }
 
+  #carry([, account, pool, at, ...periods]: CarryOp): CountResult {
+    const purse = this.#purses.open(account, pool)
+    let opened = 0
+    for (const [index, window] of windows.entries()) {
+      const [start = 0, end = 0, used = 0] = periods.slice(3 * index)
+      const bucket = bucketIn(purse, window)
+      if (used === 0 || bucket.get('id') !== 0) continue
+      // Granted is what is used, until a turn says what the plan includes.
+      this.#open(purse, bucket, window, { start, end }, used, used, at)
+      opened += 1
+    }
+    return ['count', opened]
+  }
+
   /** The purse's bucket of one window, turned to the period at hand and to what the plan now includes. */
   #turnTo(purse: Purse, window: Window, calendar: CalendarPeriod, limit: number, at: number): Bucket {
     const bucket = bucketIn(purse, window)
@@ -308,10 +325,16 @@ export class LedgerStatements {
       this.#sql.takeOut.run(purse.account, bucket.get('id'))
       return
     }
+    this.#open(purse, bucket, window, period, limit, 0, at)
+  }
+
+  /** `used` is what somebody's earlier account leaves to this one; nearly always nothing, and then not in the entry. */
+  #open(purse: Purse, bucket: Bucket, window: Window, { start, end }: Period, granted: number, used: number, at: number): void {
     // A bucket is numbered by the entry that opens it.
     const id = purse.seq + 1
-    this.#enter(purse, 'open', at, [id, purse.pool, window, period.start, period.end, limit])
-    bucket.become([id, period.start, period.end, limit, 0, 0, 0])
+    const opened = [id, purse.pool, window, start, end, granted]
+    this.#enter(purse, 'open', at, used === 0 ? opened : [...opened, used])
+    bucket.become([id, start, end, granted, 0, used, 0])
   }
 
   /** The three buckets a turn was held from, wherever they are by now. */

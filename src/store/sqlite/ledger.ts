@@ -1,4 +1,5 @@
 /** The ledger on SQLite, seen from the main thread: orders become operations for the writer, answers become the port's words. */
+import { windows } from '../../membership/plan.ts'
 import type { Ending, Ledger, Pack, Reservation } from '../../membership/ledger.ts'
 import { balanceIn } from '../balance.ts'
 import type { Database } from '../database.ts'
@@ -87,6 +88,12 @@ export function ledgerOn(writer: Writer, db: Database, file: string, health: Hea
         true,
       )
       return toPack(order.id, result as PackResult)
+    },
+
+    async carry({ account, pool, at, periods: { day, week, month }, used }) {
+      for (const window of windows) amount(`used.${window}`, used[window])
+      const periods = [day.start, day.end, used.day, week.start, week.end, used.week, month.start, month.end, used.month] as const
+      await writer.submit(['carry', account, pool, at, ...periods], true)
     },
 
     async expire(at) {

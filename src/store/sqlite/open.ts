@@ -18,6 +18,7 @@ import { deviceLoginsIn } from '../device-logins.ts'
 import { identitiesIn, providerLoginsIn } from '../identities.ts'
 import { mailCodesIn } from '../mail-codes.ts'
 import { migrate } from '../migrate.ts'
+import { personsIn } from '../persons.ts'
 import { sessionsIn } from '../sessions.ts'
 import { usedDaysIn } from '../used-days.ts'
 import { rescue } from './backup.ts'
@@ -98,6 +99,7 @@ export async function openSqliteStore(options: SqliteOptions): Promise<SqliteSto
       devices: deviceLoginsIn(db),
       boosts: boostsIn(db),
       counters: countersIn(db),
+      persons: personsIn(db),
       audit: auditIn(db),
       changes: changesIn(db),
       days: usedDaysIn(db),

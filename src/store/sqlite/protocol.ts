@@ -57,13 +57,29 @@ export type EndingOp = SettleOp | RefundOp
 /** `except`: holds whose ending is known and only waits to be written. */
 export type ExpireOp = readonly [kind: 'expire', at: number, except: readonly number[]]
 
+export type CarryOp = readonly [
+  kind: 'carry',
+  account: string,
+  pool: Pool,
+  at: number,
+  dayStart: number,
+  dayEnd: number,
+  dayUsed: number,
+  weekStart: number,
+  weekEnd: number,
+  weekUsed: number,
+  monthStart: number,
+  monthEnd: number,
+  monthUsed: number,
+]
+
 /** Cuts an account's chain off, as `cuts.ts` has reckoned. */
 export type CutOp = readonly [kind: 'cut', cut: Cut]
 
 /** Any statement of the repositories. `rows` says whether it returns some. */
 export type SqlOp = readonly [kind: 'sql', text: string, parameters: readonly unknown[]]
 
-export type Op = ReserveOp | SettleOp | RefundOp | GrantOp | ExpireOp | CutOp | SqlOp
+export type Op = ReserveOp | SettleOp | RefundOp | GrantOp | CarryOp | ExpireOp | CutOp | SqlOp
 
 /** `batch`: all in one commit, waiting for the disk when `durable`. The others steer a transaction that spans several requests. */
 export type Request =

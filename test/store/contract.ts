@@ -475,6 +475,44 @@ export function storeContract(t: Test, openStore: (t: Test) => Promise<Store>): 
     t.same((await balanceOf(store, { plan: larger })).used, [800, 800, 800], 'unrelated writes move no money')
   })
 
+  promise('what a person has used already opens new books, once, whatever the plan includes', async (t, store) => {
+    const order = { account: accountId(1), pool: 'premium' as Pool, at: noon, periods: calendar.at(noon) }
+    await store.ledger.carry({ ...order, used: { day: 0, week: 900, month: 9_000 } })
+    t.same((await balanceOf(store)).used, [0, 900, 9_000])
+    t.same((await balanceOf(store)).remaining, [1000, 2100, 0], 'more than this plan has is no debt')
+    t.same((await balanceOf(store, { pool: 'fast' })).used, [0, 0, 0])
+    t.equal((await store.ledger.reserve(orderOf({ want: 10 }))).kind, 'empty')
+    const larger = { day: 1000, week: 3000, month: 10_000 }
+    await store.ledger.settle(endOf((await holdOf(store, { want: 10, limits: larger })).id, 7))
+    t.same((await balanceOf(store)).used, [7, 907, 9_007])
+    await store.ledger.carry({ ...order, used: { day: 500, week: 500, month: 500 } })
+    t.same((await balanceOf(store)).used, [7, 907, 9_007], 'periods that are open stay as they are')
+    await t.rejects(store.ledger.carry({ ...order, used: { day: -1, week: 0, month: 0 } }), /whole number/)
+  })
+
+  promise('so many times in any span, however many ask at once and whenever the span begins', async (t, { counters }) => {
+    const allowance = { times: 3, withinMs: hour }
+    const take = (at: number, subject = 'guesses') => counters.take(subject, allowance, at)
+    t.equal(await take(noon), null)
+    const later = noon + hour - 1
+    const answers = await Promise.all(Array.from({ length: 10 }, () => take(later)))
+    t.equal(answers.filter((freeAt) => freeAt === null).length, 2)
+    t.equal(
+      answers.find((freeAt) => freeAt !== null),
+      noon + hour,
+      'when the first counts no more',
+    )
+    t.equal(await take(noon + hour), null, 'what was refused was not counted')
+    t.equal(await take(noon + hour), later + hour, 'and no window begins anew')
+    t.equal(await take(noon, 'others'), null)
+    await counters.giveBack('guesses')
+    t.equal(await take(noon + hour), null)
+    await counters.sweep(later + hour)
+    t.equal(await take(later + hour), null)
+    t.equal(await take(later + hour), null)
+    t.equal(await take(later + hour), noon + 2 * hour)
+  })
+
   promise('overdue holds are given back, the others stay', async (t, store) => {
     const overdue = await holdOf(store, { until: noon + 10 })
     await holdOf(store, { until: noon + 1000 })

@@ -218,6 +218,22 @@ t.test('codes are guessed five times in ten minutes, however many at once', asyn
   t.equal((await browser.post('auth/device/approve', { user_code })).status, 429, 'even the right one')
 })
 
+t.test('one client starts ten devices and guesses at five codes in ten minutes, with however many accounts', async (t) => {
+  const gateway = await startGateway(t)
+  const starts = await Promise.all(
+    Array.from({ length: 14 }, () => program(gateway).post('auth/device/start', { client: 'svc-cli' })),
+  )
+  t.equal(starts.filter(({ status }) => status === 200).length, 10)
+  const statuses: number[] = []
+  for (const name of ['one', 'two', 'three']) {
+    const browser = new Browser(gateway)
+    await browser.signIn(`${name}@example.com`)
+    for (let guess = 0; guess < 3; guess++)
+      statuses.push((await browser.post('auth/device/lookup', { user_code: 'BCDF-BCDF' })).status)
+  }
+  t.equal(statuses.filter((status) => status === 404).length, 5)
+})
+
 t.test('starting is limited by address, and takes known clients only', async (t) => {
   const gateway = await startGateway(t, { limits: { attempts: { 'device-start': { times: 3, withinMs: 600_000 } } } })
   for (const client of ['evil-cli', '', 5, undefined]) {

@@ -150,6 +150,18 @@ t.test('passwords are guessed five times, whoever guesses and after whatever res
   t.equal((await new Browser(again).signIn('target@example.com')).status, 200, 'and a letter lets in any')
 })
 
+t.test('the spellings of one mailbox share their guesses, and a password is good with each', async (t) => {
+  const gateway = await startGateway(t)
+  const member = new Browser(gateway)
+  await member.post('auth/sign-up', { email: 'ann.lee@gmail.com', password: good })
+  await member.post('auth/otp/verify', { email: 'ann.lee@gmail.com', code: await codeFor(gateway, 'ann.lee@gmail.com') })
+  const enter = (email: string, password: string) => new Browser(gateway).post('auth/sign-in', { email, password })
+  t.equal((await enter('annlee+x@googlemail.com', good)).status, 200)
+  const spellings = ['annlee', 'a.nnlee', 'an.nlee', 'ann.lee', 'annl.ee', 'annle.e', 'annlee+1', 'annlee+2']
+  const guesses = await Promise.all(spellings.map((name) => enter(`${name}@gmail.com`, 'wrong word')))
+  t.equal(guesses.filter(({ status }) => status === 401).length, 5)
+})
+
 t.test('a known device has five guesses for its own account, and none more for others', async (t) => {
   const gateway = await startGateway(t)
   const thief = new Browser(gateway)

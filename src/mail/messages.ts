@@ -15,30 +15,36 @@ export interface Sender {
 
 /** Signs in: by its code in the browser that asked, by its link in any. Without a code where strangers have guessed at too many. */
 export function letterMessage({ name, site }: Sender, code: string | null, link: string): Message {
-  // Behind the sign: what stands there is not sent to servers, so no log has it.
-  const address = `${site}/sign-in/link#${link}`
-  return {
-    kind: 'code',
-    subject: code === null ? `${name}: your sign-in link / 登录链接` : `${name}: your sign-in code / 登录验证码`,
-    text: [
-      ...(code === null
-        ? []
-        : [
+  const [subject, english, chinese] =
+    code === null
+      ? ([
+          `${name}: your sign-in link / 登录链接`,
+          [`To sign in to ${name}, open this link, within an hour, once:`],
+          `请在一小时内打开上面的链接登录 ${name},链接仅可使用一次。`,
+        ] as const)
+      : ([
+          `${name}: your sign-in code / 登录验证码`,
+          [
             `Your code for ${name} is:`,
             '',
             `    ${code}`,
             '',
             'It is good for 5 minutes, once, in the browser where you asked for it. Or open this link, within an hour, once:',
-          ]),
-      ...(code === null ? [`To sign in to ${name}, open this link, within an hour, once:`] : []),
+          ],
+          `你的 ${name} 验证码是 ${code},5 分钟内有效,仅可在请求验证码的浏览器中使用一次。也可以在一小时内打开上面的链接登录,链接仅可使用一次。`,
+        ] as const)
+  return {
+    kind: 'code',
+    subject,
+    text: [
+      ...english,
       '',
-      address,
+      // What stands behind the `#` is not sent to servers, so no log has it.
+      `${site}/sign-in/link#${link}`,
       '',
       'If you did not ask for it, do nothing. Never pass it on to anybody: we do not ask for it.',
       '',
-      code === null
-        ? `请在一小时内打开上面的链接登录 ${name},链接仅可使用一次。`
-        : `你的 ${name} 验证码是 ${code},5 分钟内有效,仅可在请求验证码的浏览器中使用一次。也可以在一小时内打开上面的链接登录,链接仅可使用一次。`,
+      chinese,
       '如果不是你本人操作,请忽略此邮件。请勿将验证码或链接告诉任何人。',
       '',
       site,

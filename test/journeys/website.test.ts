@@ -1,6 +1,6 @@
 import type { Browser } from 'playwright-core'
 import t from 'tap'
-import { codeFor } from '../support/browser.ts'
+import { codeFor, linkFor } from '../support/browser.ts'
 import { openChromium, visitor } from '../support/chromium.ts'
 import { startGateway } from '../support/gateway.ts'
 import { signInByCode } from '../support/site.ts'
@@ -93,6 +93,41 @@ function journeys(browser: Browser): void {
     await page.getByRole('tabpanel').getByLabel('Password').fill('not the password')
     await page.getByRole('tabpanel').getByRole('button', { name: 'Sign in' }).click()
     await page.getByRole('tabpanel', { name: 'Password' }).getByText('The email, password or code is not correct.').waitFor()
+  })
+
+  t.test('the link of a letter says whose account it opens, and opens it when asked to, once', async (t) => {
+    const gateway = await startGateway(t)
+    const { page, context } = await visitor(browser, gateway.url)
+    t.teardown(() => context.close())
+    await page.goto('/sign-in?next=/keys')
+    await page.getByRole('tabpanel').getByLabel('Email address').fill('mei@example.com')
+    await page.getByRole('button', { name: 'Send me a code' }).click()
+    const link = `/sign-in/link#${await linkFor(gateway, 'mei@example.com')}`
+    await page.getByText('its link for an hour').waitFor()
+    await page.goto(link)
+    await page.getByText('This link signs in to the account of m***@example.com.').waitFor()
+    t.notMatch(page.url(), '#', 'the word is out of the address bar')
+    await Promise.all([page.waitForURL('**/keys'), page.getByRole('button', { name: 'Sign in' }).click()])
+    await page.goto(link)
+    await page.getByText('This link has been used or is too old.').waitFor()
+    t.equal(await page.getByRole('button', { name: 'Sign in', exact: true }).count(), 0)
+  })
+
+  t.test('a password is set by an older session with a code that the page sends for', async (t) => {
+    let now = Date.now() - 7 * 86_400_000
+    const gateway = await startGateway(t, {}, { clock: { now: () => now, ticks: () => performance.now() } })
+    const { page, context } = await visitor(browser, gateway.url)
+    t.teardown(() => context.close())
+    await signInByCode(page, gateway, 'mei@example.com')
+    now += 6 * 86_400_000
+    await page.goto('/account')
+    await page.getByLabel('New password').fill('correct horse battery')
+    await page.getByRole('button', { name: 'Save password' }).click()
+    await page.getByText('A code was sent to your address.').waitFor()
+    await page.locator('#password-code').fill(await codeFor(gateway, 'mei@example.com', 2))
+    await page.getByRole('button', { name: 'Save password' }).click()
+    await page.getByText('Saved. Your other sessions have ended.').waitFor()
+    t.equal(await page.locator('#password-code').isVisible(), false)
   })
 
   t.test('sign up with a password and an invitation, by keyboard alone; then sign in with it', async (t) => {

@@ -7,7 +7,7 @@ import { startGateway } from './gateway.ts'
 import type { TestGateway } from './gateway.ts'
 import { signInByCode } from './site.ts'
 
-const open = ['/', '/docs', '/sign-in', '/sign-in?invite=ABC', '/no-such-page']
+const open = ['/', '/docs', '/sign-in', '/sign-in?invite=ABC', '/sign-in/link', '/no-such-page']
 const members = ['/', '/docs', '/account', '/keys', '/sessions', '/device', '/chat', '/no-such-page']
 
 export interface Reader {

@@ -36,9 +36,11 @@ function hero(scene: Scene): Html {
   </section>`
 }
 
-function firstStep({ t, viewer }: Scene): Html {
+function firstStep({ t, viewer, services }: Scene): Html {
+  // Nobody is promised an account where only the operator makes them.
+  const start = services.config.signIn.signUp === 'closed' ? t.frame.signIn : t.home.start
   return viewer === null
-    ? html`<a class="button large" href="/sign-in">${t.home.start}</a>`
+    ? html`<a class="button large" href="/sign-in">${start}</a>`
     : html`<a class="button large" href="/chat">${t.home.open}</a>`
 }
 

@@ -41,6 +41,7 @@ t.test('closed: nobody signs up, and whoever the operator made an account for si
   const page = await new Browser(gateway).get(`${gateway.url}/sign-in`)
   t.match(page.body, 'Accounts are made by the operator')
   t.notMatch(page.body, 'data-form="sign-up"')
+  t.notMatch((await new Browser(gateway).get(`${gateway.url}/`)).body, 'Start for free')
   t.match((await new Browser(gateway).get(`${gateway.url}/sign-in`, { 'accept-language': 'zh' })).body, '此处不开放自行注册')
 })
 

@@ -1,5 +1,6 @@
 /** The account page: pools, chart, boosts and turns as they stand now; password; the way out. */
 import { usageChart } from './chart.js'
+import { mailCode, readPasted } from './codes.js'
 import {
   call,
   codeBlock,
@@ -205,10 +206,12 @@ function turns(list) {
 
 const passwordForm = find('[data-form=password]')
 const deleteForm = find('[data-form=delete]')
-for (const form of [passwordForm, deleteForm])
+for (const form of [passwordForm, deleteForm]) {
+  readPasted(find('[name=code]', form), mailCode)
   find('[data-prove]', form).addEventListener('click', () =>
     prove(form).catch((failure) => find('[data-outcome]', form).replaceChildren(failureNotice(failure))),
   )
+}
 
 onSubmit(passwordForm, async ({ password, ...evidence }, outcome) => {
   if (!(await confirmed(passwordForm, 'auth/password', { password, ...given(evidence) }))) return
@@ -219,7 +222,7 @@ onSubmit(passwordForm, async ({ password, ...evidence }, outcome) => {
 
 /** What was filled in of password and code; the other one proves nothing. */
 function given({ current, code }) {
-  return { ...(current === '' ? {} : { current }), ...(code === '' ? {} : { code: code.trim() }) }
+  return { ...(current === '' ? {} : { current }), ...(code === '' ? {} : { code: mailCode(code) }) }
 }
 
 /** Where the service wants proof and there is no password to give, the code is sent at once: nobody should have to find out how. */

@@ -177,7 +177,7 @@ t.test('a known device has five guesses for its own account, and none more for o
   const word = owner.cookies.get('svc_membership_device') ?? ''
   for (const forged of [
     word.slice(1),
-    word.replace(/.$/, (last) => (last === 'A' ? 'B' : 'A')),
+    word.replace(/^./, (first) => (first === 'A' ? 'B' : 'A')),
     'x'.repeat(44),
     '.'.repeat(900),
   ]) {

@@ -4,16 +4,17 @@ import type { Allowances } from './allowances.ts'
 import { hashToken } from './api-key.ts'
 import type { AppMetadata } from './app.ts'
 import { maskAddress } from './audit.ts'
-import type { AuditEvent } from './audit.ts'
+import type { Note } from './audit.ts'
 import type { MemberMail } from './member-mail.ts'
 import { lifetimes, mintSecretWord } from './session.ts'
 import type { Store } from './store.ts'
 import type { Visitor } from './visitor.ts'
 
 export interface AppParts {
-  readonly store: Pick<Store, 'apps' | 'audit'>
+  readonly store: Pick<Store, 'apps'>
   readonly allowances: Allowances
   readonly mail: MemberMail
+  readonly note: Note
   readonly clock: { now(): number }
   readonly ids: { next(prefix: string, now: number): string; bytes(size: number): Uint8Array }
 }
@@ -65,25 +66,17 @@ export class AppDesk {
       hash: hashToken(mintSecretWord((size) => ids.bytes(size))),
     })
     if (!made) return undefined
-    await this.#note('app_approved', account.id, visitor, { session: id, client: app.name })
+    await this.#parts.note('app_approved', account.id, visitor, { session: id, client: app.name })
     if (account.email !== null) mail.deviceSignedIn(account.email, { client: app.name, hostname: null, at: now })
     return id
   }
 
   deny(app: AskingApp, account: Account, visitor: Visitor): Promise<void> {
-    return this.#note('app_denied', account.id, visitor, { client: app.name })
+    return this.#parts.note('app_denied', account.id, visitor, { client: app.name })
   }
 
   /** When an approval ends whatever happens. */
   endOf({ createdAt }: { readonly createdAt: number }): number {
     return createdAt + lifetimes.app.absoluteMs
-  }
-
-  async #note(event: AuditEvent, account: string, visitor: Visitor, detail: Readonly<Record<string, string>>): Promise<void> {
-    const { store, clock, ids } = this.#parts
-    const at = clock.now()
-    const { requestId } = visitor
-    const address = maskAddress(visitor.address)
-    await store.audit.record({ id: ids.next('aud_', at), account, event, at, address, requestId, detail })
   }
 }

@@ -118,7 +118,7 @@ export function appsIn({ read, write }: Database): Apps {
         .innerJoin('session', 'session.id', 'token.session')
         .innerJoin('account as owner', 'owner.id', 'session.account')
         .selectAll('session')
-        .select(['owner.email', 'owner.plan', 'owner.status', 'owner.created_at as account_created_at'])
+        .select(['owner.email', 'owner.plan', 'owner.plan_until', 'owner.status', 'owner.created_at as account_created_at'])
         .select('token.expires_at as token_expires_at')
         .where('token.kind', '=', kind)
         .where('token.hash', '=', hash)

@@ -1,4 +1,5 @@
 /** `svc-gateway account …` */
+import { DataFolder } from '../data-folder.ts'
 import { hashPassword } from '../membership/password.ts'
 import { judgeAddress } from '../membership/mail-address.ts'
 import { judgePassword, passwordLength } from '../membership/password-rules.ts'
@@ -124,7 +125,7 @@ export function deleteAccount(idOrEmail: string, options: Output & { yes?: boole
     )
   return changeAccount(idOrEmail, options, async (desk, account) => {
     const { store, config, clock } = desk
-    const secret = openSecret(config.store.dataDir)
+    const secret = openSecret(new DataFolder(config.store.dataDir).secret)
     const persons = new PersonDesk({ ...desk, ledger: store.ledger, rules: config.signIn, secret })
     if (!(await store.accounts.forget(account.id, clock.now(), await persons.legacyOf(account)))) throw staysDeleted(account)
     await note(desk, 'account_deleted', account.id)

@@ -69,11 +69,11 @@ function candidateFor(target: LiveTarget, x: Asked, { secret }: Services): Candi
 function bodyFor(
   { model, upstream, dialect }: LiveTarget,
   { chat, hold }: Asked,
-  asking: Asking | undefined,
+  asking: Asking,
   who: () => string,
 ): Record<string, unknown> {
   const { fields } = passing(chat.body, upstream.config)
-  const { user, safety_identifier: safetyIdentifier, stream_options: streamOptions, tools } = fields
+  const { user, safety_identifier: safetyIdentifier, tools } = fields
   // A field that is undefined is not written at all.
   const body: Record<string, unknown> = {
     ...fields,
@@ -82,10 +82,10 @@ function bodyFor(
     tools: Array.isArray(tools) ? withoutExtras(tools) : tools,
     max_tokens: undefined,
     max_completion_tokens: undefined,
-    [dialect.capField]: asking?.cap ?? dialect.capFor(hold.outputCap, chat.maxTokens === null, hold.inputEstimate),
+    [dialect.capField]: asking.cap ?? dialect.capFor(hold.outputCap, chat.maxTokens === null, hold.inputEstimate),
     user: user === undefined ? undefined : who(),
     safety_identifier: safetyIdentifier === undefined ? undefined : who(),
-    stream_options: chat.stream ? { ...(isRecord(streamOptions) ? streamOptions : {}), include_usage: true } : undefined,
+    ...streamFields(asking, chat.stream, fields['stream_options']),
   }
   for (const field of dialect.leftOut) body[field] = undefined
   return body
@@ -93,6 +93,12 @@ function bodyFor(
 
 function messagesFor({ messages }: ChatRequest, developerRole: string): readonly unknown[] {
   return developerRole === 'developer' ? messages : messages.map((message) => withRole(message, developerRole))
+}
+
+/** Whether a stream is asked for is decided by what is known of the target, not by what the member wants to be sent. */
+function streamFields({ stream, usage }: Asking, wanted: boolean, theirs: unknown): Record<string, unknown> {
+  const options = stream && usage ? { ...(wanted && isRecord(theirs) ? theirs : {}), include_usage: true } : undefined
+  return { stream: stream ? true : undefined, stream_options: options }
 }
 
 function withRole(message: unknown, role: string): unknown {

@@ -27,6 +27,15 @@ const upstream = z.strictObject({
   kind: z.enum(['openai', 'compatible']).default('compatible'),
   /** More fields that may pass to it (`exchange/fields.ts` has the usual ones). Danger: some of them choose other models, or buy extras. */
   passFields: z.array(z.string().min(1)).default([]),
+  /**
+   * Whether its answers are asked for as streams also where a member wants the whole answer: what is made is then seen and counted as it is
+   * made, and given up at once when the member leaves. `'auto'`: it is asked, and what it is seen to do decides what leaving costs. `true`:
+   * it is known to stream. `false`: it is never asked, because it cannot or because streams cost more; members who want one get it in one
+   * piece, and those who leave are charged for the whole.
+   */
+  streams: z.union([z.boolean(), z.literal('auto')]).default('auto'),
+  /** More fields of its answers that members may see beside those that are known (`src/upstream/shown.ts`). */
+  answerFields: z.array(z.string().min(1)).default([]),
   /** Plain HTTP to a public address sends keys and prompts in the clear. */
   allowPlaintext: z.boolean().default(false),
   /** Calls to it at once at most, each on a connection of its own over HTTP/1.1. */

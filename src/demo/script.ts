@@ -37,6 +37,8 @@ const scriptShape = z
     status: z.number().int().min(200).max(599),
     headers: z.record(z.string(), z.string()),
     body: z.unknown(),
+    /** The whole answer as one document, also where a stream was asked for. */
+    whole: z.literal(true),
     /** A web page with status 200. */
     html: z.literal(true),
     /** A 200 without a single byte of body. */

@@ -157,7 +157,7 @@ export async function startDemoUpstream(options: DemoOptions = {}): Promise<Demo
       includeUsage: request.stream_options?.include_usage === true,
       pace: options.pace ?? { ttftMs: 0, betweenMs: 0 },
     }
-    return (call.stream ? streamReply : completionReply)(answer(request, script), frame, script)
+    return (call.stream && script.whole === undefined ? streamReply : completionReply)(answer(request, script), frame, script)
   }
 
   function images(call: DemoCall, body: string): Reply {

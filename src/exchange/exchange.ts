@@ -124,12 +124,19 @@ export interface Candidate {
   readonly model: string
   /** Appended to the upstream's base URL, as in `/chat/completions`. */
   readonly path: string
-  /** The request's body. A function, because a fallback's body is seldom needed, and another cap seldomer. */
-  body(asking?: Asking): string
+  /**
+   * The request's body. A function, because a fallback's body is seldom needed, another cap seldomer, and how it is asked depends on the
+   * target.
+   */
+  body(asking: Asking): string
 }
 
-/** How a target is asked. */
+/** How a target is asked to answer. */
 export interface Asking {
+  /** As a stream, also where the member wants the whole answer: what is made is seen as it is made. */
+  readonly stream: boolean
+  /** With `stream_options.include_usage`. */
+  readonly usage: boolean
   /** A smaller cap on the answer than the one that is paid for, because the target takes no more. */
   readonly cap?: number
 }
@@ -137,8 +144,12 @@ export interface Asking {
 export interface Usage {
   readonly inputTokens: number
   readonly outputTokens: number
-  /** Our own count, because the upstream reported none. */
+  /** Our own count, because the upstream reported none, or none that can be believed. */
   readonly estimated: boolean
+  /** What the upstream reported where that contradicts what passed. */
+  readonly contradicted?: { readonly inputTokens: number; readonly outputTokens: number }
+  /** Things made, where the price is by the piece (images); 1 where it is left out. */
+  readonly pieces?: number
 }
 
 export const nothingUsed: Usage = { inputTokens: 0, outputTokens: 0, estimated: false }

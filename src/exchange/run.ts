@@ -56,8 +56,8 @@ export class Chain {
           ? await call(x, new ChainWire(steps, x, client, services))
           : { usage: nothingUsed, last: { kind: 'reply', reply } }
       last = answer.last
-      // The answer was whole before the client left: it is settled in full, whether or not the last word arrives.
-      outcome = { kind: 'completed', usage: answer.usage }
+      // The answer is whole: it is settled in full, whether or not the last word arrives, or anybody has heard a word of it.
+      outcome = { kind: client.left && !client.opened ? 'aborted' : 'completed', usage: answer.usage }
     } catch (thrown) {
       outcome =
         thrown instanceof ClientLeft

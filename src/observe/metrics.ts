@@ -78,6 +78,12 @@ export function createMetrics() {
       labelNames: ['target', 'outcome'],
       registers,
     }),
+    contradicted: new Counter({
+      name: 'svc_usage_contradicted_total',
+      help: 'Turns charged by our own count, because what the target reported contradicts what passed.',
+      labelNames: ['target'],
+      registers,
+    }),
     breaker: new Gauge({
       name: 'svc_upstream_breaker_state',
       help: 'Circuit breaker of a target: 0 closed, 1 half open, 2 open.',

@@ -117,7 +117,8 @@ export class Observe {
     }
     if (x.firstTokenTicks !== undefined) of.firstToken.observe((x.firstTokenTicks - x.startedTicks) / 1000)
     if (outcome.kind === 'failed') return
-    const { inputTokens, outputTokens } = outcome.usage
+    const { inputTokens, outputTokens, contradicted } = outcome.usage
+    if (contradicted !== undefined) metrics.contradicted.inc({ target: x.attempted.target ?? none })
     of.input.observe(inputTokens)
     of.output.observe(outputTokens)
     if (x.chat?.stream === true && x.firstTokenTicks !== undefined && outputTokens > 1) {
@@ -159,7 +160,11 @@ export class Observe {
         outcome: outcome.kind,
         ...(outcome.kind === 'failed'
           ? { errorCode: code, stage: outcome.failure.stage, status: outcome.failure.status, streamed: outcome.streamed }
-          : { inputTokens: outcome.usage.inputTokens, outputTokens: outcome.usage.outputTokens }),
+          : {
+              inputTokens: outcome.usage.inputTokens,
+              outputTokens: outcome.usage.outputTokens,
+              contradicted: outcome.usage.contradicted,
+            }),
         account: x.caller?.account.id,
         product: x.product?.id,
         target: attempted.target ?? undefined,

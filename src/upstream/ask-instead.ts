@@ -11,12 +11,13 @@ export function askInstead(
 ): Candidate[] {
   return (route?.candidates ?? []).map((candidate) => {
     const upstream = upstreams.get(candidate.upstream)
-    const bodyFor = (asking?: Asking): string => {
+    const bodyFor = ({ stream, usage, cap }: Asking): string => {
       if (path !== '/chat/completions' || hold === undefined || upstream === undefined)
         return JSON.stringify({ ...body, model: candidate.model })
       const dialect = upstreams.dialect(candidate.name, upstream)
-      const fitting = asking?.cap ?? dialect.capFor(hold.outputCap, (chat?.maxTokens ?? null) === null, hold.inputEstimate)
-      return JSON.stringify({ ...body, model: candidate.model, [dialect.capField]: fitting })
+      const fitting = cap ?? dialect.capFor(hold.outputCap, (chat?.maxTokens ?? null) === null, hold.inputEstimate)
+      const streamed = stream ? { stream, stream_options: usage ? { include_usage: true } : undefined } : {}
+      return JSON.stringify({ ...body, model: candidate.model, [dialect.capField]: fitting, ...streamed })
     }
     return { ...candidate, path, body: bodyFor }
   })

@@ -2,14 +2,21 @@
 import type { Dispatcher } from 'undici'
 import type { GatewayConfig } from '../config.ts'
 import { nothingUsed } from '../exchange/exchange.ts'
-import type { Answer, Candidate, Exchange, Route, Slots, Usage } from '../exchange/exchange.ts'
+import type { Asking, Candidate, Exchange, Route, Slots, Usage } from '../exchange/exchange.ts'
 import { ClientLeft } from '../exchange/outcome.ts'
 import type { Wire } from '../exchange/run.ts'
 import type { Clock } from '../clock.ts'
-import { completionOf } from './completion.ts'
+import { Assembly } from './assembly.ts'
+import { documentOf } from './completion.ts'
+import type { Whole } from './completion.ts'
+import { Delivery, openStream } from './delivery.ts'
 import { UpstreamFailure } from './failure.ts'
 import type { UpstreamFacts } from './failure.ts'
+import { Frames } from './frames.ts'
+import type { Habits } from './habits.ts'
+import type { Reading } from './reading.ts'
 import type { Placed } from './running.ts'
+import { beginsAsEvents } from './sse.ts'
 import { StreamReader } from './stream-reader.ts'
 import type { Upstream } from './upstreams.ts'
 
@@ -18,29 +25,12 @@ export interface AttemptOptions<Result> {
   readonly candidate: Candidate
   readonly upstream: Upstream
   readonly route: Route
+  readonly asking: Asking
   readonly reading: Reading<Result>
+  readonly habits: Habits
   readonly wire: Wire
   readonly clock: Clock
   readonly config: GatewayConfig
-}
-
-/** What is made of a 200. */
-export interface Reading<Result> {
-  /** A whole document. @throws UpstreamFailure when it is no success */
-  whole(text: string, route: Route, upstreamHost: string): Result
-  /** The end of a stream that has been passed on. Null: nothing is passed on, the document is wanted whole. */
-  readonly streamed: ((answer: Answer) => Result) | null
-}
-
-/** The member's own chat: a stream goes straight through. */
-export const chatReading: Reading<Answer> = {
-  whole(text, route, upstreamHost) {
-    const answer = completionOf(text, route, upstreamHost)
-    // Asked for a stream and got a document: an error in it is worth more than the wrong type.
-    if (route.stream) throw new UpstreamFailure({ kind: 'in_band', status: 200, reason: 'not_sse' }, upstreamHost)
-    return answer
-  },
-  streamed: (answer) => answer,
 }
 
 /** As much of a refusal's body as is kept to classify it. */
@@ -48,8 +38,11 @@ const refusalBytes = 64 * 1024
 /** An upstream that has said `[DONE]` may take this long to close before its connection is dropped instead of kept. */
 const lingerMs = 5_000
 
+/** After the client has left: how long output is awaited on, to tell an answer that grows from one that comes at once. */
+const lookOnMs = 100
+
 /** Where the call stands. `over` is final: whatever comes after it is ignored. */
-type Phase = 'sending' | 'refused' | 'collecting' | 'streaming' | 'over'
+type Phase = 'sending' | 'refused' | 'accepted' | 'collecting' | 'streaming' | 'over'
 
 export class Attempt<Result> implements Dispatcher.DispatchHandler, Placed {
   place = -1
@@ -59,45 +52,62 @@ export class Attempt<Result> implements Dispatcher.DispatchHandler, Placed {
   readonly #startedAt: number
   /** The total time is the turn's, whichever target it has come to: its hold lasts no longer. */
   readonly #turnStartedAt: number
+  /** The client's side, where the client awaits a stream. */
+  readonly #delivery: Delivery | null
   #resolve!: (result: Result) => void
   #reject!: (error: unknown) => void
   #phase: Phase = 'sending'
   #controller: Dispatcher.DispatchController | null = null
   #refusal: { readonly status: number; readonly contentType: string; readonly retryAfter: string | null } | null = null
+  #contentType = ''
   #reader: StreamReader | null = null
+  /** What a stream becomes: frames for the client, or a whole answer. */
+  #frames: Frames | null = null
+  #assembly: Assembly | null = null
   #chunks: Buffer[] = []
   #bytes = 0
-  /** When the upstream last sent an event, and when the client was last sent anything. */
+  /** When the upstream last sent an event. */
   #eventAt: number
-  #sentAt: number
-  /** When the client stopped taking; null while it takes. */
-  #blockedAt: number | null = null
-  /** How long it did not take before that, in all. */
-  #blockedMs = 0
+  #firstOutputAt: number | null = null
+  #lastOutputAt = 0
   #firstByte = false
-  #accepted = false
-  /** Frames that wait for a plugin's asynchronous look at the head. */
-  #held: string | null = null
+  /** When the client left and the call went on, to learn what is being made. */
+  #aloneSince: number | null = null
   /** The answer is whole; only its frames are still held. */
   #whole = false
   #linger: NodeJS.Timeout | undefined
 
   constructor(options: AttemptOptions<Result>) {
+    const { x, route, wire, clock, config } = options
     this.#options = options
-    this.#startedAt = options.clock.ticks()
-    this.#turnStartedAt = options.x.callStartedTicks ?? this.#startedAt
+    this.#startedAt = clock.ticks()
+    this.#turnStartedAt = x.callStartedTicks ?? this.#startedAt
     this.#eventAt = this.#startedAt
-    this.#sentAt = this.#startedAt
+    this.#delivery = route.stream
+      ? new Delivery({
+          x,
+          wire,
+          clock,
+          config,
+          pause: () => this.#controller?.pause(),
+          resume: () => this.#goOn(),
+          isWanted: () => this.#phase !== 'over' || this.#whole,
+          released: () => {
+            if (this.#whole) this.#finish()
+          },
+          refused: (error) => this.#refusedAtHead(error),
+        })
+      : null
     this.answer = new Promise((resolve, reject) => {
       this.#resolve = resolve
       this.#reject = reject
     })
-    options.wire.client.onLeave(() => this.#clientLeft())
+    wire.client.onLeave(() => this.#clientLeft())
   }
 
   /** The proxy's `fetch`: sends the request; what comes back is read by this handler, so the response it returns is empty. */
   readonly fetch = (): Promise<Response> => {
-    const { x, candidate, upstream } = this.#options
+    const { x, candidate, upstream, asking } = this.#options
     if (this.#phase !== 'over') {
       upstream.dispatcher.dispatch(
         {
@@ -105,7 +115,7 @@ export class Attempt<Result> implements Dispatcher.DispatchHandler, Placed {
           path: upstream.basePath + candidate.path,
           method: 'POST',
           headers: { ...upstream.headers, 'x-request-id': x.id },
-          body: candidate.body(),
+          body: candidate.body(asking),
         },
         this,
       )
@@ -139,36 +149,26 @@ export class Attempt<Result> implements Dispatcher.DispatchHandler, Placed {
     headers: Record<string, string | string[] | undefined>,
   ): void {
     if (status < 200 || this.#phase === 'over') return
-    const { x, route, upstream, wire, reading } = this.#options
+    const { x, asking } = this.#options
     this.#eventAt = this.#options.clock.ticks()
     this.#firstByte = true
     x.attempted.status = status
     x.debug.upstreamStatus = status
-    const contentType = one(headers['content-type']) ?? ''
+    this.#contentType = one(headers['content-type']) ?? ''
     if (status !== 200) {
-      this.#refusal = { status, contentType, retryAfter: one(headers['retry-after']) }
+      this.#refusal = { status, contentType: this.#contentType, retryAfter: one(headers['retry-after']) }
       this.#phase = 'refused'
       return
     }
     if (one(headers['content-encoding']) !== null && one(headers['content-encoding']) !== 'identity') {
-      this.#failWith({ kind: 'in_band', status, reason: route.stream ? 'not_sse' : 'not_json' })
+      this.#failWith({ kind: 'in_band', status, reason: asking.stream ? 'not_sse' : 'not_json' })
       return
     }
-    if (route.stream && reading.streamed !== null && contentType.includes('text/event-stream')) {
-      this.#phase = 'streaming'
-      this.#reader = new StreamReader({
-        productId: route.productId,
-        includeUsage: route.includeUsage,
-        inputEstimate: route.inputEstimate,
-        upstreamHost: upstream.host,
-        onEvent: wire.event,
-      })
-      return
-    }
-    this.#phase = 'collecting'
+    this.#phase = 'accepted'
   }
 
   onResponseData(_: Dispatcher.DispatchController, chunk: Buffer): void {
+    if (this.#phase === 'accepted') this.#begin(chunk)
     switch (this.#phase) {
       case 'streaming':
         return this.#stream(chunk)
@@ -178,21 +178,22 @@ export class Attempt<Result> implements Dispatcher.DispatchHandler, Placed {
       case 'collecting':
         this.#eventAt = this.#options.clock.ticks()
         this.#keep(chunk)
-        if (this.#bytes > this.#options.config.limits.answerBytes)
-          this.#failWith({ kind: 'in_band', status: 200, reason: 'too_large' })
+        if (this.#bytes > this.#options.config.limits.answerBytes) this.#tooLarge()
     }
   }
 
   onResponseEnd(): void {
     clearTimeout(this.#linger)
     switch (this.#phase) {
+      case 'accepted':
+        return this.#failWith({ kind: 'in_band', status: 200, reason: 'empty' })
       case 'streaming':
         return this.#endStream()
       case 'refused':
         if (this.#refusal !== null) this.#failWith({ kind: 'status', ...this.#refusal, body: this.#body() })
         return
       case 'collecting':
-        return this.#endWhole()
+        return this.#endDocument()
     }
   }
 
@@ -212,38 +213,43 @@ export class Attempt<Result> implements Dispatcher.DispatchHandler, Placed {
     const { timeouts } = this.#options.config
     if (this.#phase === 'over') return
     if (now - this.#turnStartedAt >= timeouts.totalMs) return this.#outOfTime(now)
+    if (this.#isSeenAlone(now)) return this.#leave()
+    const blockedAt = this.#delivery?.blockedAt ?? null
     if (!this.#firstByte) {
       if (now - this.#startedAt >= timeouts.firstByteMs) return this.#failWith({ kind: 'timeout', phase: 'first_byte' })
-    } else if (this.#blockedAt !== null) {
+    } else if (blockedAt !== null) {
       // The client is the slow one: the upstream is paused, so its silence says nothing.
-      if (now - this.#blockedAt >= timeouts.slowReaderMs) return this.#clientLeft()
+      if (now - blockedAt >= timeouts.slowReaderMs) return this.#leave()
       return
     } else if (now - this.#eventAt >= timeouts.idleMs) return this.#failWith({ kind: 'timeout', phase: 'idle' })
-    this.#heartbeat(now)
+    this.#delivery?.heartbeat(now)
   }
 
   /** Whoever took most of the time is the one who ran out of it: an answer read slowly to the end of all time is not free. */
   #outOfTime(now: number): void {
-    const blockedMs = this.#blockedMs + (this.#blockedAt === null ? 0 : now - this.#blockedAt)
-    if (blockedMs > (now - this.#turnStartedAt) / 2) this.#clientLeft()
+    const blockedMs = this.#delivery?.blockedMs(now) ?? 0
+    if (blockedMs > (now - this.#turnStartedAt) / 2) this.#leave()
     else this.#failWith({ kind: 'timeout', phase: 'total' })
   }
 
-  /** Proxies between us and the client drop a silent stream; a comment keeps it, and is nothing to the client's parser. */
-  #heartbeat(now: number): void {
-    const { route, wire, config } = this.#options
-    if (!route.stream || this.#held !== null) return
-    const { client } = wire
-    const wait = client.opened ? config.timeouts.heartbeatEveryMs : config.timeouts.heartbeatAfterMs
-    if (now - this.#sentAt < wait || client.left) return
-    if (!client.opened) client.open(200, { ...wire.headers(), ...streamHeaders })
-    this.#send(': keep-alive\n\n')
+  /** The first bytes show what the answer is. */
+  #begin(chunk: Buffer): void {
+    const { route, reading, wire, upstream } = this.#options
+    if (!(beginsAsEvents(chunk) ?? this.#contentType.includes('text/event-stream'))) {
+      this.#phase = 'collecting'
+      return
+    }
+    this.#phase = 'streaming'
+    if (route.stream && reading.streamed !== null)
+      this.#frames = new Frames({ view: this.#view(), includeUsage: route.includeUsage, onEvent: wire.event })
+    const sink = this.#frames ?? (this.#assembly = new Assembly())
+    this.#reader = new StreamReader({ measure: this.#measure(), upstreamHost: upstream.host, take: sink.take })
   }
 
   #stream(chunk: Buffer): void {
     const reader = this.#reader
     if (reader === null) return
-    const before = reader.events
+    const { events, produced } = reader
     let frames: string
     try {
       frames = reader.push(chunk)
@@ -251,15 +257,18 @@ export class Attempt<Result> implements Dispatcher.DispatchHandler, Placed {
       return this.fail(error instanceof Error ? error : new Error(String(error)))
     }
     // Comments do not count: an upstream that only keeps its connection warm is not answering.
-    if (reader.events > before) this.#eventAt = this.#options.clock.ticks()
-    if (frames !== '') this.#deliver(frames)
-    if (!reader.done) return
-    this.#complete()
-    this.#linger = setTimeout(
-      () => this.#controller?.abort(new Error('the upstream did not close after its last event')),
-      lingerMs,
-    )
-    this.#linger.unref()
+    if (reader.events > events) this.#eventAt = this.#options.clock.ticks()
+    if (reader.produced > produced) {
+      this.#lastOutputAt = this.#eventAt
+      this.#firstOutputAt ??= this.#eventAt
+    }
+    if (frames !== '') this.#delivery?.take(frames)
+    if (reader.done) {
+      this.#complete()
+      return this.#awaitClose()
+    }
+    // What is passed on is not kept.
+    if (this.#assembly !== null && (this.#bytes += chunk.length) > this.#options.config.limits.answerBytes) this.#tooLarge()
   }
 
   #endStream(): void {
@@ -267,101 +276,139 @@ export class Attempt<Result> implements Dispatcher.DispatchHandler, Placed {
     if (reader === null) return
     try {
       const frames = reader.end()
-      if (frames !== '') this.#deliver(frames)
+      if (frames !== '') this.#delivery?.take(frames)
     } catch (error) {
       return this.fail(error instanceof Error ? error : new Error(String(error)))
     }
     this.#complete()
   }
 
-  /** The first frames open the stream, after the plugins have seen the head; the rest just pass. */
-  #deliver(frames: string): void {
-    if (this.#held !== null) {
-      this.#held += frames
-      return
-    }
-    if (this.#accepted) return this.#send(frames)
-    this.#accepted = true
-    const looking = this.#options.wire.accepted({ status: 200, stream: true })
-    if (!(looking instanceof Promise)) return this.#open(frames)
-    this.#held = frames
-    this.#controller?.pause()
-    looking.then(
-      () => {
-        const held = this.#held ?? ''
-        this.#held = null
-        if (this.#phase === 'over' && !this.#whole) return
-        this.#open(held)
-        this.#controller?.resume()
-        if (this.#whole) this.#finish()
-      },
-      (error: unknown) => {
-        // The upstream may have said its last word meanwhile; that is no answer any more.
-        this.#phase = 'over'
-        this.#controller?.abort(new Error('refused at the head'))
-        this.#reject(error)
-      },
-    )
-  }
-
-  #open(frames: string): void {
-    const { wire, x, clock } = this.#options
-    if (!wire.client.opened) wire.client.open(200, { ...wire.headers(), ...streamHeaders })
-    x.firstTokenTicks ??= clock.ticks()
-    this.#send(frames)
-  }
-
-  #send(frames: string): void {
-    const { client } = this.#options.wire
-    this.#sentAt = this.#options.clock.ticks()
-    if (client.left || client.write(frames, 'latin1') || this.#blockedAt !== null) return
-    const blockedAt = this.#sentAt
-    this.#blockedAt = blockedAt
-    this.#controller?.pause()
-    client.onDrain(() => {
-      this.#blockedAt = null
-      this.#eventAt = this.#options.clock.ticks()
-      this.#blockedMs += this.#eventAt - blockedAt
-      this.#controller?.resume()
-    })
-  }
-
   #complete(): void {
     this.#phase = 'over'
     this.#whole = true
-    if (this.#held === null) this.#finish()
+    if (this.#delivery?.isHolding !== true) this.#finish()
+  }
+
+  #awaitClose(): void {
+    this.#linger = setTimeout(
+      () => this.#controller?.abort(new Error('the upstream did not close after its last event')),
+      lingerMs,
+    )
+    this.#linger.unref()
   }
 
   #finish(): void {
-    const reader = this.#reader
-    const { streamed } = this.#options.reading
-    if (reader !== null && streamed !== null)
-      this.#resolve(streamed({ usage: reader.usage(), last: { kind: 'tail', frames: reader.tail() } }))
+    const { reading, habits, candidate } = this.#options
+    if (this.#reader === null) return
+    const { produced, report } = this.#reader
+    const usage = this.#reader.usage()
+    const overMs = this.#firstOutputAt === null ? 0 : this.#lastOutputAt - this.#firstOutputAt
+    habits.streamed(candidate.name, { counted: produced, charged: usage.outputTokens, overMs })
+    if (this.#assembly !== null) this.#endWhole(this.#assembly.document(), { usage, report })
+    else if (this.#frames !== null && reading.streamed !== null)
+      this.#resolve(reading.streamed({ usage, last: { kind: 'tail', frames: this.#frames.tail(usage, report) } }))
   }
 
-  #endWhole(): void {
-    const { route, upstream, wire, clock, x, reading } = this.#options
+  #endDocument(): void {
+    const { habits, candidate, upstream } = this.#options
     this.#phase = 'over'
     try {
-      const result = reading.whole(this.#body(), route, upstream.host)
-      x.firstTokenTicks ??= clock.ticks()
-      const looking = wire.accepted({ status: 200, stream: false })
-      if (looking instanceof Promise) looking.then(() => this.#resolve(result), this.#reject)
-      else this.#resolve(result)
+      const document = documentOf(this.#body(), upstream.host)
+      habits.answeredWhole(candidate.name)
+      this.#endWhole(document)
     } catch (error) {
       this.#reject(error)
     }
   }
 
+  #endWhole(document: Record<string, unknown>, metered?: Whole['metered']): void {
+    const { route, asking, upstream, wire, clock, x, reading } = this.#options
+    const inOnePiece = route.stream && reading.streamed !== null
+    try {
+      const whole: Whole = {
+        document,
+        view: this.#view(),
+        measure: this.#measure(),
+        upstreamHost: upstream.host,
+        ...(metered === undefined ? {} : { metered }),
+      }
+      const result = reading.whole(whole, { route, asking, wire })
+      x.firstTokenTicks ??= clock.ticks()
+      const looking = wire.accepted({ status: 200, stream: inOnePiece })
+      const deliver = (): void => {
+        if (inOnePiece) openStream(wire)
+        this.#resolve(result)
+      }
+      if (looking instanceof Promise) looking.then(deliver).catch(this.#reject)
+      else deliver()
+    } catch (error) {
+      this.#reject(error)
+    }
+  }
+
+  #view(): Whole['view'] {
+    const { route, upstream } = this.#options
+    return { productId: route.productId, more: upstream.config.answerFields }
+  }
+
+  #measure(): Whole['measure'] {
+    const { route, x } = this.#options
+    const outputCap = x.hold === undefined ? Number.POSITIVE_INFINITY : x.hold.outputCap * (x.chat?.choices ?? 1)
+    return { inputEstimate: route.inputEstimate, outputCap }
+  }
+
+  /** The client took what it was sent, or the plugins have looked: it was not the upstream that was silent. */
+  #goOn(): void {
+    this.#eventAt = this.#options.clock.ticks()
+    this.#controller?.resume()
+  }
+
+  #refusedAtHead(error: unknown): void {
+    // The upstream may have said its last word meanwhile; that is no answer any more.
+    this.#phase = 'over'
+    this.#controller?.abort(new Error('refused at the head'))
+    this.#reject(error)
+  }
+
+  /**
+   * A client that leaves must cost what was made for it. Where that is seen as it is made, we hang up at once; where it may be made unseen,
+   * the call goes on as if the client had stayed, until the answer shows it.
+   */
   #clientLeft(): void {
     if (this.#phase === 'over') return
+    if (this.#mayWorkUnseen()) this.#aloneSince = this.#options.clock.ticks()
+    else this.#leave()
+  }
+
+  #mayWorkUnseen(): boolean {
+    const { route, asking, reading, habits, candidate, upstream } = this.#options
+    // Without a connection, or turned away: the upstream has not worked for it.
+    if (this.#controller === null || this.#phase === 'refused') return false
+    if (!asking.stream) return true
+    if (route.stream && reading.streamed !== null) return false
+    return this.#phase === 'collecting' || habits.work(candidate, upstream) !== 'shown'
+  }
+
+  /** Nobody listens, and what is made is seen after all. */
+  #isSeenAlone(now: number): boolean {
+    const { habits, candidate, upstream } = this.#options
+    if (this.#aloneSince === null || this.#firstOutputAt === null) return false
+    if (now - Math.max(this.#aloneSince, this.#firstOutputAt) < lookOnMs) return false
+    return habits.work(candidate, upstream) !== 'hidden'
+  }
+
+  /** Hangs up for a client that has gone, or is given up for gone. */
+  #leave(): void {
     this.fail(new ClientLeft(this.#used()))
   }
 
   #used(): Usage {
-    // Without a connection, or turned away: the upstream has not worked for it.
     if (this.#controller === null || this.#phase === 'refused') return nothingUsed
     return this.#reader?.usageSoFar() ?? { inputTokens: this.#options.route.inputEstimate, outputTokens: 0, estimated: true }
+  }
+
+  #tooLarge(): void {
+    this.#failWith({ kind: 'in_band', status: 200, reason: 'too_large' })
   }
 
   #failWith(facts: UpstreamFacts): void {
@@ -376,13 +423,6 @@ export class Attempt<Result> implements Dispatcher.DispatchHandler, Placed {
   #body(): string {
     return (this.#chunks.length === 1 ? this.#chunks[0] : Buffer.concat(this.#chunks))?.toString('utf8') ?? ''
   }
-}
-
-/** Of a stream of events. */
-export const streamHeaders = {
-  'content-type': 'text/event-stream; charset=utf-8',
-  'cache-control': 'no-cache, no-transform',
-  'x-accel-buffering': 'no',
 }
 
 const emptyResponse = Promise.resolve({ status: 200, statusText: '', headers: new Headers(), body: null } as Response)

@@ -10,19 +10,20 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { createProxyServer } from 'http-proxy-3'
 import type { ProxyServer } from 'http-proxy-3'
 import type { GatewayConfig } from '../config.ts'
-import type { Answer, Candidate, Exchange, Route, Slots } from '../exchange/exchange.ts'
+import type { Answer, Asking, Candidate, Exchange, Route, Slots } from '../exchange/exchange.ts'
 import { nothingUsed } from '../exchange/exchange.ts'
 import { ClientLeft } from '../exchange/outcome.ts'
 import type { Wire } from '../exchange/run.ts'
 import type { Clock } from '../clock.ts'
-import { Attempt, chatReading } from './attempt.ts'
-import type { Reading } from './attempt.ts'
-import { documentOf } from './completion.ts'
+import { Attempt } from './attempt.ts'
 import { countsAgainstBreaker, isRefusedWhole, UpstreamFailure, wasNeverSent } from './failure.ts'
+import { Habits } from './habits.ts'
 import { lessonOf } from './lesson.ts'
 import type { Lesson } from './lesson.ts'
+import { chatReading, documentReading } from './reading.ts'
+import type { Reading, UpstreamDocument } from './reading.ts'
 import { Running } from './running.ts'
-import type { Upstreams } from './upstreams.ts'
+import type { Upstream, Upstreams } from './upstreams.ts'
 
 export interface ForwardOptions {
   readonly config: GatewayConfig
@@ -39,6 +40,7 @@ export class Forwarder {
   readonly #options: ForwardOptions
   readonly #proxy: ProxyServer
   readonly #running = new Running<Pick<Attempt<unknown>, 'fail' | 'tick' | 'place'>>()
+  readonly #habits = new Habits()
   readonly #addresses = new Map<string, URL>()
   #sweep: NodeJS.Timeout | undefined
 
@@ -156,6 +158,7 @@ export class Forwarder {
     if (ok !== null) upstreams.breaker(candidate.name).record(ok, clock.ticks(), startedAt)
   }
 
+  /** Asks the target as it is known to take it; where it refuses a field that asks for the stream, again without that. */
   async #attempt<Result>(
     x: Exchange & Partial<Slots>,
     route: Route,
@@ -164,9 +167,24 @@ export class Forwarder {
     reading: Reading<Result>,
     mayWait: boolean,
   ): Promise<Result> {
-    const { upstreams, config, clock } = this.#options
+    const { upstreams, clock } = this.#options
     const upstream = upstreams.get(candidate.upstream)
     if (upstream === undefined) throw new UpstreamFailure({ kind: 'unconfigured', reason: 'unknown upstream' }, null)
+    for (;;) {
+      const asking = this.#habits.asking(candidate, upstream, clock.ticks())
+      try {
+        return await this.#ask({ x, route, candidate, wire, reading, asking, upstream, mayWait })
+      } catch (error) {
+        if (!(error instanceof UpstreamFailure) || wire.client.left) throw error
+        // What was refused has produced nothing; each refusal takes a field away, so this ends.
+        if (!this.#habits.learns(candidate.name, asking, error.facts, clock.ticks())) throw error
+      }
+    }
+  }
+
+  async #ask<Result>(call: Called<Result>): Promise<Result> {
+    const { x, candidate, upstream, wire, mayWait } = call
+    const { config, clock } = this.#options
     x.attempted.target = candidate.name
     // What an earlier target has answered says nothing about this one.
     x.attempted.status = null
@@ -176,7 +194,7 @@ export class Forwarder {
       if (wire.client.left) throw new ClientLeft(nothingUsed)
       throw new UpstreamFailure({ kind: 'full' }, upstream.host)
     }
-    const attempt = new Attempt({ x, candidate, upstream, route, reading, wire, clock, config })
+    const attempt = new Attempt({ ...call, habits: this.#habits, clock, config })
     this.#running.add(attempt)
     this.#sweep ??= setInterval(() => this.#lookAtDeadlines(), sweepEveryMs).unref()
     try {
@@ -230,15 +248,16 @@ function blamedOnUs(failure: UpstreamFailure, { blamed }: Lesson): UpstreamFailu
   return facts.kind === 'status' ? new UpstreamFailure({ ...facts, ours: blamed }, upstreamHost, { cause: failure }) : failure
 }
 
-/** What a document-seeking call brings back. */
-export interface UpstreamDocument {
-  readonly document: Record<string, unknown>
-  readonly upstreamHost: string
-}
-
-const documentReading: Reading<UpstreamDocument> = {
-  whole: (text, _, upstreamHost) => ({ document: documentOf(text, upstreamHost), upstreamHost }),
-  streamed: null,
+interface Called<Result> {
+  readonly x: Exchange & Partial<Slots>
+  readonly route: Route
+  readonly candidate: Candidate
+  readonly wire: Wire
+  readonly reading: Reading<Result>
+  readonly asking: Asking
+  readonly upstream: Upstream
+  /** Whether a place is worth waiting for: there is no other target. */
+  readonly mayWait: boolean
 }
 
 /** With headers given here the proxy copies none of the request's; ours are set by the attempt itself. */

@@ -1,40 +1,36 @@
 /**
- * Reads a streamed answer: upstream bytes in, frames for the client out. Pure, so that every way an upstream can end badly is a table
+ * Reads a streamed answer: upstream bytes in, judged and metered chunks out. Pure, so that every way an upstream can end badly is a table
  * of bytes in a test.
  *
- * Events are passed on as the bytes they came as. Only what must differ is touched: the upstream's model id becomes the product's, the
- * usage chunk is held back, and an error inside the stream stops it.
+ * Every event is parsed. What is no JSON object, or an error under whatever name, stops the stream; what has no list of choices is no
+ * part of the answer and is passed over; the rest is handed on, to be shown (`frames.ts`) or put together (`assembly.ts`).
  */
 import { isRecord } from '../exchange/chat-request.ts'
 import type { Usage } from '../exchange/exchange.ts'
+import { isBadFinish } from './completion.ts'
 import { UpstreamFailure } from './failure.ts'
-import { EventSplitter, EventTooLarge, utf8Of } from './sse.ts'
-import { OutputCounter, usageOf, withCachedTokens } from './usage.ts'
+import { EventSplitter, EventTooLarge } from './sse.ts'
+import type { ServerEvent } from './sse.ts'
+import { believed, isBetter, OutputCounter, reportIn, usageOf } from './usage.ts'
+import type { Measure } from './usage.ts'
 
 export interface StreamReaderOptions {
-  readonly productId: string
-  readonly includeUsage: boolean
-  readonly inputEstimate: number
+  readonly measure: Measure
   readonly upstreamHost: string | null
-  /** Told each event's JSON text; null when nobody listens. */
-  readonly onEvent: ((json: string) => void) | null
+  /** What becomes of a chunk with a list of choices: the frames to pass on. `text` is what it was parsed from. */
+  readonly take: (chunk: Record<string, unknown>, text: string) => string
 }
-
-/** Finish reasons that mean the upstream broke off. */
-const badFinishes = new Set(['error', 'abort', 'insufficient_system_resource'])
 
 export class StreamReader {
   readonly #options: StreamReaderOptions
   readonly #splitter = new EventSplitter()
   readonly #output = new OutputCounter()
-  /** `"model":"<upstream's id>"` as its events spell it, and what stands there instead; learned from the first event with a choice. */
-  #model: { readonly theirs: string; readonly ours: string } | null = null
-  #lastUsage: Record<string, unknown> | null = null
+  #report: Record<string, unknown> | null = null
   /** Our own count when the upstream last reported. */
   #countedAtReport = 0
-  #frame: Record<string, unknown> | null = null
   #events = 0
-  #finished = false
+  /** Of each choice seen, whether it has come to its end. */
+  readonly #finished = new Map<number, boolean>()
   #done = false
 
   constructor(options: StreamReaderOptions) {
@@ -51,12 +47,22 @@ export class StreamReader {
     return this.#events
   }
 
-  /** Frames (Latin-1) for the client; empty when the chunk completed none. @throws UpstreamFailure */
+  /** Tokens of output that have passed, by our own count. */
+  get produced(): number {
+    return this.#output.tokens
+  }
+
+  /** The upstream's last report that said something, as it came. */
+  get report(): Record<string, unknown> | null {
+    return this.#report
+  }
+
+  /** Frames for the client; empty when the chunk completed none. @throws UpstreamFailure */
   push(chunk: Buffer): string {
     let frames = ''
-    for (const data of this.#split(chunk)) {
+    for (const event of this.#split(chunk)) {
       if (this.#done) break
-      frames += this.#pass(data)
+      frames += this.#pass(event)
     }
     return frames
   }
@@ -65,40 +71,26 @@ export class StreamReader {
   end(): string {
     const rest = this.#done ? null : this.#splitter.end()
     const frames = rest === null ? '' : this.#pass(rest)
-    if (this.#events === 0) throw this.#failure('empty')
-    if (!this.#finished) throw this.#failure('no_finish')
-    this.#done = true
+    this.#finish()
     return frames
   }
 
-  /** The last frames: usage if it was asked for, once; then the end mark. */
-  tail(): string {
-    if (!this.#options.includeUsage) return 'data: [DONE]\n\n'
-    const { inputTokens, outputTokens } = this.usage()
-    const usage = this.#lastUsage ?? {
-      prompt_tokens: inputTokens,
-      completion_tokens: outputTokens,
-      total_tokens: inputTokens + outputTokens,
-    }
-    const chunk = { ...this.#frame, choices: [], usage: withCachedTokens(usage) }
-    return `data: ${JSON.stringify(chunk)}\n\ndata: [DONE]\n\n`
-  }
-
-  /** The upstream's last report, else our own count of what has passed. */
+  /** The upstream's last report, where it can be believed, else our own count of what has passed. */
   usage(): Usage {
-    const reported = usageOf(this.#lastUsage)
-    if (reported !== null) return { ...reported, estimated: false }
-    return { inputTokens: this.#options.inputEstimate, outputTokens: this.#output.tokens, estimated: true }
+    return believed(usageOf(this.#report), this.#output, this.#options.measure)
   }
 
   /** Of an answer that was cut off: what has passed since the last report, which may have been made when nothing had, counts as well. */
   usageSoFar(): Usage {
-    const { inputTokens, outputTokens, estimated } = this.usage()
-    const since = estimated ? 0 : Math.max(0, this.#output.tokens - this.#countedAtReport)
-    return { inputTokens, outputTokens: outputTokens + since, estimated: estimated || since > 0 }
+    const report = usageOf(this.#report)
+    if (report === null) return this.usage()
+    const since = Math.max(0, this.#output.tokens - this.#countedAtReport)
+    const sum = { inputTokens: report.inputTokens, outputTokens: report.outputTokens + since }
+    const usage = believed(sum, this.#output, this.#options.measure)
+    return since > 0 ? { ...usage, estimated: true } : usage
   }
 
-  #split(chunk: Buffer): string[] {
+  #split(chunk: Buffer): ServerEvent[] {
     try {
       return this.#splitter.push(chunk)
     } catch (error) {
@@ -107,46 +99,34 @@ export class StreamReader {
     }
   }
 
-  #pass(data: string): string {
-    if (data === '[DONE]') {
-      this.#done = true
-      if (this.#events === 0) throw this.#failure('empty')
-      if (!this.#finished) throw this.#failure('no_finish')
+  #pass({ data, isError }: ServerEvent): string {
+    if (data.startsWith('[DONE]') && data.trim() === '[DONE]') {
+      this.#finish()
       return ''
     }
-    if (data === '') return ''
-    const before = this.#lastUsage
-    const json = this.#frame === null || mustRead(data) ? this.#read(data) : this.#renamed(data)
+    if (data.trim() === '') return ''
+    if (isError) throw this.#failure('error_object', errorIn(data))
+    const chunk = this.#parse(data)
     this.#events++
-    if (json !== null) this.#output.add(json)
-    if (this.#lastUsage !== before) this.#countedAtReport = this.#output.tokens
-    if (json === null) return ''
-    this.#options.onEvent?.(utf8Of(json))
-    return `data: ${json}\n\n`
+    const { choices } = chunk
+    this.#refuseErrors(chunk)
+    if (Array.isArray(choices)) for (const choice of choices as unknown[]) this.#judge(choice)
+    this.#meter(chunk)
+    // A ping, a note, an error that does not call itself one: whatever it is, it is no part of the answer and nobody's but ours to see.
+    return Array.isArray(choices) ? this.#options.take(chunk, data) : ''
   }
 
-  /** The slow way, for the few events that matter: parsed, judged, and rewritten where it must be. */
-  #read(data: string): string | null {
-    const chunk = this.#parse(data)
-    this.#refuseErrors(chunk)
-    const { usage, choices } = chunk
-    if (isRecord(usage)) this.#lastUsage = usage
-    // A ping, a note, an error that does not call itself one: whatever it is, it is no part of the answer and nobody's but ours to see.
-    if (!Array.isArray(choices)) return null
-    // Azure opens with the filter's verdict on the prompt, whose id, object, date and model are empty.
-    if (this.#frame === null && choices.length > 0) this.#learn(chunk, data)
-    if (isRecord(usage)) {
-      if (choices.length === 0) return null
-      return toLatin1(JSON.stringify({ ...chunk, model: this.#options.productId, usage: undefined }))
-    }
-    if (data.includes('\n')) return toLatin1(JSON.stringify({ ...chunk, model: this.#options.productId }))
-    return this.#renamed(data)
+  #finish(): void {
+    if (this.#events === 0) throw this.#failure('empty')
+    if (this.#finished.size === 0) throw this.#failure('no_finish')
+    for (const finished of this.#finished.values()) if (!finished) throw this.#failure('no_finish')
+    this.#done = true
   }
 
   #parse(data: string): Record<string, unknown> {
     let chunk: unknown
     try {
-      chunk = JSON.parse(utf8Of(data))
+      chunk = JSON.parse(data)
     } catch {
       throw this.#failure('not_json')
     }
@@ -155,37 +135,30 @@ export class StreamReader {
   }
 
   #refuseErrors(chunk: Record<string, unknown>): void {
-    const { error, choices } = chunk
+    const { error } = chunk
     if (error !== undefined && error !== null) throw this.#failure('error_object', error)
     if (chunk['object'] === 'error' || chunk['type'] === 'error') throw this.#failure('error_object', chunk)
-    if (!Array.isArray(choices)) return
-    for (const choice of choices as unknown[]) {
-      if (!isRecord(choice)) continue
-      if (choice['error'] !== undefined && choice['error'] !== null) throw this.#failure('error_object', choice['error'])
-      const finish = choice['finish_reason']
-      if (typeof finish !== 'string') continue
-      if (badFinishes.has(finish)) throw this.#failure('bad_finish')
-      this.#finished = true
-    }
   }
 
-  #learn(chunk: Record<string, unknown>, data: string): void {
-    const { id, object, created, model } = chunk
-    this.#frame = { id, object, created, model: this.#options.productId }
-    if (typeof model !== 'string') return
-    const id1 = toLatin1(JSON.stringify(model))
-    const ours = JSON.stringify(this.#options.productId)
-    const separator = [':', ': '].find((colon) => data.includes(`"model"${colon}${id1}`))
-    if (separator !== undefined) this.#model = { theirs: `"model"${separator}${id1}`, ours: `"model"${separator}${ours}` }
+  #judge(choice: unknown): void {
+    if (!isRecord(choice)) return
+    const { error, finish_reason: finish, delta, message } = choice
+    if (error !== undefined && error !== null) throw this.#failure('error_object', error)
+    const index = typeof choice['index'] === 'number' ? choice['index'] : 0
+    // Some say an empty word where others say null.
+    const ends = typeof finish === 'string' && finish !== ''
+    if (ends && isBadFinish(finish)) throw this.#failure('bad_finish')
+    if (ends || this.#finished.get(index) !== true) this.#finished.set(index, ends)
+    if (isRecord(delta)) this.#output.add(delta)
+    else if (isRecord(message)) this.#output.add(message)
   }
 
-  /** The model id replaced in place. A quote inside a string is escaped, so the needle can only be the key itself. */
-  #renamed(data: string): string {
-    const needle = this.#model
-    const at = needle === null ? -1 : data.indexOf(needle.theirs)
-    if (needle !== null && at !== -1) return data.slice(0, at) + needle.ours + data.slice(at + needle.theirs.length)
-    if (needle === null && !data.includes('"model"')) return data
-    return toLatin1(JSON.stringify({ ...this.#parse(data), model: this.#options.productId }))
+  #meter(chunk: Record<string, unknown>): void {
+    const report = reportIn(chunk)
+    const reported = usageOf(report)
+    if (reported === null || !isBetter(reported, usageOf(this.#report))) return
+    this.#report = report
+    this.#countedAtReport = this.#output.tokens
   }
 
   #failure(
@@ -199,23 +172,12 @@ export class StreamReader {
   }
 }
 
-/** Whether an event holds something we must look at: an error, a finish reason, a usage report, a line break inside its data; or no answer. */
-function mustRead(data: string): boolean {
-  return (
-    !data.includes('"choices"') ||
-    data.includes('"error"') ||
-    data.includes('"finish_reason":"') ||
-    data.includes('"finish_reason": "') ||
-    hasUsage(data) ||
-    data.includes('\n')
-  )
-}
-
-function hasUsage(data: string): boolean {
-  const at = data.indexOf('"usage":')
-  return at !== -1 && data.indexOf('{', at) !== -1 && !/^\s*null/.test(data.slice(at + 8, at + 16))
-}
-
-function toLatin1(text: string): string {
-  return Buffer.from(text, 'utf8').toString('latin1')
+/** What an `event: error` says, in whatever form. */
+function errorIn(data: string): unknown {
+  try {
+    const value: unknown = JSON.parse(data)
+    return isRecord(value) ? (value['error'] ?? value) : value
+  } catch {
+    return data
+  }
 }

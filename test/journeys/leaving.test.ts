@@ -2,7 +2,9 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import t from 'tap'
 import { startDemoUpstream } from '../../src/demo/upstream.ts'
+import type { DemoCall } from '../../src/demo/record.ts'
 import { startGateway, until } from '../support/gateway.ts'
+import type { TestGateway } from '../support/gateway.ts'
 
 t.test('clients that leave at any moment', async (t) => {
   const g = await startGateway(t)
@@ -57,22 +59,102 @@ t.test('clients that leave at any moment', async (t) => {
   t.ok(off <= 1, `the ledger and the upstream differ by ${off} tokens at most`)
 })
 
-t.test('a client that leaves a whole answer that is being made', async (t) => {
+/** The share of a whole answer after which its client leaves. */
+const shares = [0.05, 0.5, 0.95]
+const tokens = 200
+const madeInMs = 1_000
+
+/** The upstream's call of a turn, once it is there. */
+async function callOf({ demo }: TestGateway, requestId: string): Promise<DemoCall> {
+  const find = () => demo.calls.find(({ id }) => id === `mbr_${requestId}`)
+  await until(() => find() !== undefined, 'the call to reach the upstream')
+  const call = find()
+  if (call === undefined) throw new Error('there is no such call')
+  return call
+}
+
+t.test('a whole answer left is paid for as far as it was made: an upstream that streams', async (t) => {
+  const g = await startGateway(t)
+  const { id, token } = await g.member()
+  g.demo.script(() => ({ tokens, ttftMs: 20, betweenMs: madeInMs / tokens }))
+  for (const known of [false, true]) {
+    // Once an answer was seen to grow, no other client's need be waited for.
+    if (known) await (await g.chat(token)).text()
+    await Promise.all(
+      shares.map(async (share) => {
+        const gone = new AbortController()
+        const requestId = `whole-${known}-${share}`
+        const headers = { 'x-svc-request-id': requestId }
+        const asked = g.chat(token, {}, { signal: gone.signal, headers }).catch(() => undefined)
+        const call = await callOf(g, requestId)
+        await until(() => call.tokens >= share * tokens, `${share * 100} % to be made`)
+        const made = call.tokens
+        const at = Date.now()
+        gone.abort()
+        await asked
+        await call.ended
+        const turn = async () => (await g.turns(id)).find((turn) => turn.requestId === `mbr_${requestId}`)
+        await until(async () => (await turn())?.state !== 'held', 'the turn to end')
+        const charged = (await turn())?.outputTokens ?? 0
+        // At the end there may be nothing left to hang up on.
+        const late = (call.abortedAt ?? at) - at
+        t.ok(late <= 500, `${known ? 'known' : 'unknown'}, left at ${share * 100} %: hung up after ${late} ms`)
+        t.ok(charged >= made * 0.9 && charged <= tokens, `${charged} tokens charged of ${made} made`)
+      }),
+    )
+  }
+  await until(() => g.log.some((line) => line.includes('"outcome":"aborted"')), 'the log to tell')
+})
+
+t.test('a whole answer left is paid for as far as it was made: an upstream that shows nothing before its end', async (t) => {
+  for (const [name, script] of [
+    ['a document where a stream was asked for', { whole: true, betweenMs: madeInMs / tokens }],
+    ['a stream that is kept back', { headMs: madeInMs, betweenMs: 0 }],
+  ] as const) {
+    const g = await startGateway(t)
+    const { id, token } = await g.member()
+    g.demo.script(() => ({ tokens, ...script }))
+    // What it did the first time must not make the second one cheaper.
+    for (const round of [1, 2]) {
+      await Promise.all(
+        shares.map(async (share) => {
+          const gone = new AbortController()
+          const headers = { 'x-svc-request-id': `${round}-${share}` }
+          const asked = g.chat(token, {}, { signal: gone.signal, headers }).catch(() => undefined)
+          await callOf(g, `${round}-${share}`)
+          await pause(share * madeInMs)
+          gone.abort()
+          await asked
+        }),
+      )
+      await g.settled()
+      const turns = (await g.turns(id)).slice(0, shares.length)
+      t.ok(
+        turns.every(({ state, outputTokens }) => state === 'settled' && outputTokens === tokens),
+        `${name}: all of it is charged, whenever they left`,
+      )
+      t.ok(
+        turns.some(({ code }) => code === 'aborted'),
+        'and the turn log tells that nobody heard it',
+      )
+    }
+    t.equal(g.services.limits.running.size, 0, 'no place is left taken')
+  }
+})
+
+t.test('an upstream that fails a client who has left costs as little as it would have cost one who stayed', async (t) => {
   const g = await startGateway(t)
   const { token } = await g.member()
-  g.demo.script(() => ({ headMs: 5_000 }))
+  g.demo.script(() => ({ headMs: 1_000, status: 500 }))
   const gone = new AbortController()
   const next = g.demo.next()
   const asked = g.chat(token, {}, { signal: gone.signal }).catch(() => undefined)
-  const call = await next
-  const at = Date.now()
+  await next
   gone.abort()
   await asked
-  await call.ended
-  t.ok((call.abortedAt ?? Infinity) - at <= 250)
+  t.equal(g.gateway.forwarder.running, 1, 'it runs on, and counts as running')
   await g.settled()
-  t.match(await g.turns(), [{ state: 'settled', outputTokens: 0, estimated: true }])
-  await until(() => g.log.some((line) => line.includes('"outcome":"aborted"')), 'the log to tell')
+  t.match(await g.turns(), [{ state: 'refunded', credits: 0, code: 'upstream_error' }])
 })
 
 t.test('a client that takes nothing holds the upstream back, and is gone in the end', async (t) => {
@@ -114,7 +196,7 @@ t.test('a client that leaves while its turn still waits for a connection to the 
   const upstream = await startDemoUpstream()
   t.teardown(() => upstream.close())
   const g = await startGateway(t, {
-    upstreams: { main: { baseUrl: upstream.url, connections: 1 } },
+    upstreams: { main: { baseUrl: upstream.url, connections: 1, streams: true } },
     products: { 'svc-2.1': { targets: [{ upstream: 'main', model: 'demo-flagship' }] } },
   })
   const first = await g.member()

@@ -324,8 +324,8 @@ t.test('fifty callers with the same JSON-RPC id never see each other’s answers
   for (const { id } of tokens) t.equal((await gateway.turns(id)).length, 5)
 })
 
-t.test('when the client leaves, the upstream is let go', async (t) => {
-  const gateway = await startGateway(t)
+t.test('when the client leaves, an upstream that shows its work is let go', async (t) => {
+  const gateway = await startGateway(t, { upstreams: { main: { baseUrl: 'demo', streams: true } } })
   const { token, id } = await gateway.member()
   gateway.demo.script(() => ({ hang: 'before_headers' }))
   for (const legacy of [false, true]) {

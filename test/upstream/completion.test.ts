@@ -1,9 +1,13 @@
 /** A whole answer: judged, metered, and given the product's name. */
 import t from 'tap'
 import { UpstreamFailure } from '../../src/upstream/failure.ts'
-import { completionOf } from '../../src/upstream/completion.ts'
+import { completionInOnePiece, completionOf, documentOf } from '../../src/upstream/completion.ts'
 
-const route = { productId: 'svc-2.1', inputEstimate: 99 }
+const given = {
+  view: { productId: 'svc-2.1', more: ['kept_extra'] },
+  measure: { inputEstimate: 99, outputCap: 1_000 },
+  upstreamHost: 'host',
+}
 const good = {
   id: 'c1',
   object: 'chat.completion',
@@ -12,14 +16,23 @@ const good = {
   choices: [{ index: 0, message: { role: 'assistant', content: 'Hello there, you.' }, finish_reason: 'stop' }],
   usage: { prompt_tokens: 12, completion_tokens: 5, total_tokens: 17 },
 }
-const read = (body: unknown) => completionOf(typeof body === 'string' ? body : JSON.stringify(body), route, 'host')
+const wholeOf = (body: unknown) => ({
+  ...given,
+  document: documentOf(typeof body === 'string' ? body : JSON.stringify(body), 'host'),
+})
+const read = (body: unknown) => completionOf(wholeOf(body))
 const bodyOf = (body: unknown) => {
   const { last } = read(body)
   return last.kind === 'reply' ? (JSON.parse(String(last.reply.body)) as Record<string, unknown>) : {}
 }
 
-t.test('everything passes but the model id', async (t) => {
-  t.same(bodyOf({ ...good, vendor_extra: { a: 1 } }), { ...good, model: 'svc-2.1', vendor_extra: { a: 1 } })
+t.test('the answer passes, with the product in the place of the model, and without what is the operator’s', async (t) => {
+  const extras = { system_fingerprint: 'fp', service_tier: 'default', citations: ['https://a.example'], kept_extra: { a: 1 } }
+  t.same(bodyOf({ ...good, ...extras, provider: 'Vendor', vendor_extra: { a: 1 }, x_groq: { id: 'r' } }), {
+    ...good,
+    ...extras,
+    model: 'svc-2.1',
+  })
   t.same(bodyOf({ ...good, model: undefined })['model'], 'svc-2.1', 'also where there was none')
 })
 
@@ -34,7 +47,15 @@ t.test('usage is what was reported, else our own count', async (t) => {
     'x',
   ]) {
     t.same(read({ ...good, usage }).usage, { inputTokens: 99, outputTokens: 5, estimated: true }, JSON.stringify(usage))
+    t.match(bodyOf({ ...good, usage })['usage'], { prompt_tokens: 99, completion_tokens: 5, total_tokens: 104 })
   }
+  const zero = { prompt_tokens: 12, completion_tokens: 0 }
+  t.same(read({ ...good, usage: zero }).usage, {
+    inputTokens: 12,
+    outputTokens: 5,
+    estimated: true,
+    contradicted: { inputTokens: 12, outputTokens: 0 },
+  })
 })
 
 t.test('a 200 that is no success is a failure with its reason', async (t) => {
@@ -55,6 +76,7 @@ t.test('a 200 that is no success is a failure with its reason', async (t) => {
     ['an error in a choice', { ...good, choices: [{ ...choice, error: { code: 500 } }] }, 'error_object'],
     ['no finish reason', { ...good, choices: [{ ...choice, finish_reason: null }] }, 'no_finish'],
     ['one choice of two without', { ...good, choices: [choice, { ...choice, finish_reason: undefined }] }, 'no_finish'],
+    ['an empty finish reason', { ...good, choices: [{ ...choice, finish_reason: '' }] }, 'no_finish'],
     ['a finish of error', { ...good, choices: [{ ...choice, finish_reason: 'error' }] }, 'bad_finish'],
   ] as const) {
     try {
@@ -69,4 +91,61 @@ t.test('a 200 that is no success is a failure with its reason', async (t) => {
 
 t.test('an error that is null is none', async (t) => {
   t.equal(bodyOf({ ...good, error: null })['model'], 'svc-2.1')
+})
+
+t.test('citations stand inside of the answer', async (t) => {
+  const cited = (start: unknown, end: unknown) => ({
+    type: 'url_citation',
+    url_citation: { url: 'https://a.example', title: 'A', start_index: start, end_index: end },
+  })
+  const placesOf = (...annotations: unknown[]) => {
+    const message = { role: 'assistant', content: 'Hello there', annotations }
+    const { choices } = bodyOf({ ...good, choices: [{ index: 0, message, finish_reason: 'stop' }] }) as {
+      choices: { message: { annotations: { url_citation?: { start_index: unknown; end_index: unknown } }[] } }[]
+    }
+    return choices[0]?.message.annotations.map(({ url_citation: at }) => [at?.start_index, at?.end_index])
+  }
+  t.same(
+    placesOf(cited(0, 5), cited(5, 2), cited(0, 1e9), cited(-1, 3), cited(0.5, 3), cited('0', '5'), cited(6, 11), cited(6, 12)),
+    [
+      [0, 5],
+      [0, 0],
+      [0, 0],
+      [0, 0],
+      [0, 0],
+      [0, 0],
+      [6, 11],
+      [0, 0],
+    ],
+  )
+})
+
+t.test('a whole answer in one piece is a stream for those who want one', async (t) => {
+  const call = { id: 'c', type: 'function', function: { name: 'f', arguments: '{}' } }
+  const choices = [
+    { index: 0, message: { role: 'assistant', content: 'Hello' }, finish_reason: 'stop', logprobs: null },
+    { index: 1, message: { role: 'assistant', content: null, tool_calls: [call] }, finish_reason: 'tool_calls' },
+  ]
+  const heard: string[] = []
+  const { last, usage } = completionInOnePiece(wholeOf({ ...good, choices, provider: 'x' }), {
+    includeUsage: true,
+    onEvent: (json) => heard.push(json),
+  })
+  const frames = last.kind === 'tail' ? last.frames : ''
+  t.match(frames, /data: \[DONE\]\n\n$/)
+  const chunks = frames
+    .split('\n\n')
+    .filter((frame) => frame !== '' && frame !== 'data: [DONE]')
+    .map((frame) => JSON.parse(frame.slice(6)) as Record<string, unknown>)
+  const head = { id: 'c1', object: 'chat.completion.chunk', created: 1, model: 'svc-2.1' }
+  t.match(chunks, [
+    { ...head, choices: [{ index: 0, delta: { content: 'Hello' }, finish_reason: null }] },
+    { ...head, choices: [{ index: 0, delta: {}, finish_reason: 'stop' }] },
+    { ...head, choices: [{ index: 1, delta: { tool_calls: [{ index: 0, id: 'c' }] }, finish_reason: null }] },
+    { ...head, choices: [{ index: 1, delta: {}, finish_reason: 'tool_calls' }] },
+    { ...head, choices: [], usage: good.usage },
+  ])
+  t.equal(heard.length, 4)
+  t.notMatch(frames, /vendor|provider/)
+  t.same(usage, { inputTokens: 12, outputTokens: 5, estimated: false })
 })

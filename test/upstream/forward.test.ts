@@ -127,3 +127,98 @@ t.test('the prompt’s cap goes up, whatever the client called it', async (t) =>
   t.equal(sent['max_tokens'], 7)
   t.notOk('max_completion_tokens' in sent)
 })
+
+const sentTo = (g: TestGateway) => g.demo.calls.map(({ rawBody }) => JSON.parse(rawBody) as Record<string, unknown>)
+
+t.test('a whole answer is asked for as a stream and comes as one document', async (t) => {
+  const g = await startGateway(t)
+  const { token } = await g.member()
+  g.demo.script(() => ({ text: 'Hello there, 额度 🎉' }))
+  const body = (await (await g.chat(token, { n: 2 })).json()) as Record<string, unknown>
+  t.match(body, {
+    object: 'chat.completion',
+    model: 'svc-2.1',
+    choices: [
+      { index: 0, message: { role: 'assistant', content: 'Hello there, 额度 🎉', refusal: null }, finish_reason: 'stop' },
+      { index: 1, message: { content: 'Hello there, 额度 🎉' }, finish_reason: 'stop' },
+    ],
+  })
+  t.match(sentTo(g), [{ stream: true, stream_options: { include_usage: true } }])
+  const [turn] = await g.turns()
+  t.match(body['usage'], { prompt_tokens: turn?.inputTokens, completion_tokens: turn?.outputTokens })
+  t.equal(turn?.estimated, false)
+})
+
+t.test('an upstream that fails in the midst of a whole answer fails it, early and refunded', async (t) => {
+  const g = await startGateway(t)
+  const { token } = await g.member()
+  g.demo.script(() => ({ error: { at: 3 }, tokens: 50 }))
+  t.equal((await g.chat(token)).status, 502)
+  t.match(await g.turns(), [{ state: 'refunded' }])
+})
+
+t.test('a field that asks for a stream and is refused is left out, once found out for every turn', async (t) => {
+  const refuse = (message: string, param: string) => ({
+    status: 400,
+    body: { error: { message, type: 'invalid_request_error', param } },
+  })
+  const g = await startGateway(t)
+  const { token } = await g.member()
+  g.demo.script(({ rawBody }) =>
+    rawBody.includes('stream_options')
+      ? refuse('Unknown parameter: stream_options', 'stream_options')
+      : rawBody.includes('"stream":true')
+        ? refuse('Your organization must be verified to stream this model.', 'stream')
+        : { text: 'Hello', whole: true },
+  )
+  t.equal((await g.chat(token)).status, 200)
+  t.equal(g.demo.calls.length, 3, 'with both, with one, with none')
+  const streamed = await g.chat(token, { stream: true, stream_options: { include_usage: true } })
+  const text = await streamed.text()
+  t.equal(g.demo.calls.length, 4, 'known from then on')
+  t.match(streamed.headers.get('content-type'), /event-stream/)
+  t.match(
+    text,
+    /"content":"Hello".*"finish_reason":"stop".*"prompt_tokens".*\[DONE\]\n\n$/s,
+    'in one piece, for who awaits a stream',
+  )
+  t.match(await g.turns(), [
+    { state: 'settled', estimated: false },
+    { state: 'settled', estimated: false },
+  ])
+})
+
+t.test('an upstream that is not to be asked for streams is not', async (t) => {
+  const g = await startGateway(t, { upstreams: { main: { baseUrl: 'demo', streams: false } } })
+  const { token } = await g.member()
+  for (const stream of [false, true]) await (await g.chat(token, { stream })).text()
+  t.ok(sentTo(g).every((sent) => sent['stream'] === undefined && sent['stream_options'] === undefined))
+  t.match(await g.turns(), [{ state: 'settled' }, { state: 'settled' }])
+})
+
+t.test('events under the wrong content type are events, and a document under theirs is one', async (t) => {
+  const g = await startGateway(t)
+  const { token } = await g.member()
+  g.demo.script(() => ({ text: 'Hello', headers: { 'content-type': 'text/plain' } }))
+  t.match(await (await g.chat(token, { stream: true })).text(), /"content":"Hello"/)
+  t.match(await (await g.chat(token)).json(), { choices: [{ message: { content: 'Hello' } }] })
+  g.demo.script(() => ({
+    body: { error: { message: 'slow down', code: 429 } },
+    headers: { 'content-type': 'text/event-stream' },
+  }))
+  t.equal((await g.chat(token, { stream: true })).status, 429)
+  g.demo.script(() => ({ html: true, headers: { 'content-type': 'text/event-stream' } }))
+  t.equal((await g.chat(token, { stream: true })).status, 502)
+})
+
+t.test('a report that contradicts the answer is counted', async (t) => {
+  const g = await startGateway(t)
+  const { token } = await g.member()
+  g.demo.script(() => ({ tokens: 100, usage: { prompt_tokens: 0, completion_tokens: 0 } }))
+  for (const stream of [false, true]) await (await g.chat(token, { stream })).text()
+  t.match(await g.turns(), [
+    { outputTokens: 100, estimated: true },
+    { outputTokens: 100, estimated: true },
+  ])
+  t.match(await g.services.observe.metricsText(), /svc_usage_contradicted_total\{target="main\/demo-flagship"\} 2/)
+})

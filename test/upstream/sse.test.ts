@@ -1,13 +1,13 @@
 /** Events out of bytes, wherever the network cuts them. */
 import t from 'tap'
-import { EventSplitter, EventTooLarge, utf8Of } from '../../src/upstream/sse.ts'
+import { beginsAsEvents, EventSplitter, EventTooLarge } from '../../src/upstream/sse.ts'
 
 /** All data fields that come out when `bytes` arrive in the given pieces. */
 function events(pieces: readonly Buffer[]): string[] {
   const splitter = new EventSplitter()
   const out = pieces.flatMap((piece) => splitter.push(piece))
   const rest = splitter.end()
-  return [...out, ...(rest === null ? [] : [rest])].map(utf8Of)
+  return [...out, ...(rest === null ? [] : [rest])].map(({ data }) => data)
 }
 
 const table = [
@@ -24,6 +24,9 @@ const table = [
   ['the last event without its blank line', 'data: a\n\ndata: b', ['a', 'b']],
   ['the last event with half of it', 'data: a\n\ndata: b\n', ['a', 'b']],
   ['characters of several bytes', 'data: 额度 🎉 é\n\n', ['额度 🎉 é']],
+  ['a byte order mark before the first', '\uFEFFdata: a\n\ndata: b\n\n', ['a', 'b']],
+  ['a byte order mark later is text', 'data: a\uFEFF\n\n', ['a\uFEFF']],
+  ['a byte order mark alone', '\uFEFF', []],
   ['an empty data line', 'data: \n\n', ['']],
   ['nothing at all', '', []],
   ['a field of another name', 'datax: a\n\n', []],
@@ -63,4 +66,36 @@ t.test('a long event costs its length, not its square', async (t) => {
   // At its square these sixteen megabytes take half a minute.
   const took = time(16_000)
   t.ok(took < 3_000, `${Math.round(took)} ms`)
+})
+
+t.test('an event that calls itself an error is known as one', async (t) => {
+  const splitter = new EventSplitter()
+  const [first, second, third] = splitter.push(
+    Buffer.from('event: error\ndata: {"message":"no"}\n\nevent: message\ndata: a\n\ndata: event: error\n\n'),
+  )
+  t.same(first, { data: '{"message":"no"}', isError: true })
+  t.same(second, { data: 'a', isError: false })
+  t.same(third, { data: 'event: error', isError: false })
+})
+
+t.test('bytes that are no UTF-8 are replaced, not passed on', async (t) => {
+  const splitter = new EventSplitter()
+  const [event] = splitter.push(Buffer.concat([Buffer.from('data: a'), Buffer.from([0xff, 0xc3]), Buffer.from('b\n\n')]))
+  t.equal(event?.data, 'a\uFFFD\uFFFDb')
+})
+
+t.test('the first bytes tell events from a document', async (t) => {
+  for (const [bytes, expected] of [
+    ['data: {"choices"', true],
+    ['event: error\n', true],
+    [': keep-alive\n', true],
+    ['id: 1\n', true],
+    ['\uFEFF\r\n data:', true],
+    ['{"error":', false],
+    ['\n [', false],
+    ['<!DOCTYPE html>', false],
+    ['\n', null],
+    ['database', null],
+  ] as const)
+    t.equal(beginsAsEvents(Buffer.from(bytes)), expected, JSON.stringify(bytes))
 })

@@ -1,6 +1,7 @@
 /** A streamed answer as a table of bytes: what the client sees, what it costs, and every way it can end badly. */
 import t from 'tap'
 import { UpstreamFailure } from '../../src/upstream/failure.ts'
+import { Frames } from '../../src/upstream/frames.ts'
 import { StreamReader } from '../../src/upstream/stream-reader.ts'
 
 const chunk = (delta: object, finish: string | null = null, more: object = {}) => ({
@@ -10,6 +11,11 @@ const chunk = (delta: object, finish: string | null = null, more: object = {}) =
   model: 'vendor/big-model-2026',
   choices: [{ index: 0, delta, finish_reason: finish }],
   ...more,
+})
+/** Of a second choice. */
+const other = (delta: object, finish: string | null = null) => ({
+  ...chunk({}),
+  choices: [{ index: 1, delta, finish_reason: finish }],
 })
 const usage = { prompt_tokens: 12, completion_tokens: 3, total_tokens: 15 }
 const sse = (...events: (object | string)[]) =>
@@ -26,23 +32,21 @@ interface ReadOptions {
   readonly includeUsage?: boolean
   readonly size?: number
   readonly onEvent?: (json: string) => void
+  readonly productId?: string
 }
 
+const measure = { inputEstimate: 99, outputCap: 1_000 }
+
 /** What a client receives for these upstream bytes, and the usage. */
-function read(text: string, { includeUsage = false, size, onEvent }: ReadOptions = {}) {
-  const reader = new StreamReader({
-    productId: 'svc-2.1',
-    includeUsage,
-    inputEstimate: 99,
-    upstreamHost: 'u',
-    onEvent: onEvent ?? null,
-  })
+function read(text: string, { includeUsage = false, size, onEvent, productId = 'svc-2.1' }: ReadOptions = {}) {
+  const frames = new Frames({ view: { productId, more: [] }, includeUsage, onEvent: onEvent ?? null })
+  const reader = new StreamReader({ measure, upstreamHost: 'u', take: frames.take })
   const bytes = Buffer.from(text)
-  let out = ''
+  let seen = ''
   for (let at = 0; at < bytes.length && !reader.done; at += size ?? bytes.length)
-    out += reader.push(bytes.subarray(at, at + (size ?? bytes.length)))
-  if (!reader.done) out += reader.end()
-  const seen = Buffer.from(out, 'latin1').toString('utf8') + reader.tail()
+    seen += reader.push(bytes.subarray(at, at + (size ?? bytes.length)))
+  if (!reader.done) seen += reader.end()
+  seen += frames.tail(reader.usage(), reader.report)
   return { seen, usage: reader.usage(), chunks: chunksOf(seen) }
 }
 
@@ -151,13 +155,7 @@ t.test('of an answer that is cut off, what passed since the last report counts a
   const words = Array.from({ length: 10 }, () => chunk({ content: ' word' }))
   const opening = { ...chunk({ role: 'assistant', content: '' }), usage: { prompt_tokens: 12, completion_tokens: 0 } }
   const cut = (...events: object[]) => {
-    const reader = new StreamReader({
-      productId: 'svc-2.1',
-      includeUsage: false,
-      inputEstimate: 99,
-      upstreamHost: 'u',
-      onEvent: null,
-    })
+    const reader = new StreamReader({ measure, upstreamHost: 'u', take: () => '' })
     reader.push(Buffer.from(sse(...events)))
     return reader.usageSoFar()
   }
@@ -201,6 +199,8 @@ t.test('hostile usage numbers charge nothing that is not in the rules', async (t
 
 t.test('every bad ending is a failure, wherever the bytes are cut', async (t) => {
   const error = { message: 'boom', code: 500 }
+  const named = '{"model":"vendor/big-model-2026",'
+  const nameless = good.map((event) => ({ ...event, model: undefined }))
   for (const [name, text, reason] of [
     ['nothing at all', '', 'empty'],
     ['only comments', ': keep-alive\n\n: keep-alive\n\n', 'empty'],
@@ -218,8 +218,16 @@ t.test('every bad ending is a failure, wherever the bytes are cut', async (t) =>
     [
       'an error event whose data does not say so',
       `${sse(good[0] ?? '')}event: error\ndata: {"message":"secret trouble"}\n\n`,
-      'no_finish',
+      'error_object',
     ],
+    ['an error event after the finish', `${sse(...good)}event: error\ndata: no JSON\n\n`, 'error_object'],
+    ['half an event that has choices', sse(...good, `${named}"choices":[{"delta":{"content":"x"`, '[DONE]'), 'not_json'],
+    ['a web page that speaks of choices', sse(...good, `<html>${named}"choices"</html>`, '[DONE]'), 'not_json'],
+    ['an end mark with more behind it', sse(...good, `[DONE] ${named}"choices":[]}`, '[DONE]'), 'not_json'],
+    ['half an event of an upstream that names no model', sse(...nameless, '{"choices":[{"delta":', '[DONE]'), 'not_json'],
+    ['text after the first event', sse(good[0] ?? '', 'upstream says "choices" here', ...good.slice(1)), 'not_json'],
+    ['an empty finish reason', sse(good[0] ?? '', chunk({}, ''), '[DONE]'), 'no_finish'],
+    ['one choice of two without an end', sse(...good, other({ content: 'x' }), '[DONE]'), 'no_finish'],
     ['a finish of error', sse(good[0] ?? '', chunk({}, 'error'), '[DONE]'), 'bad_finish'],
     ['a finish of abort', sse(good[0] ?? '', chunk({}, 'abort'), '[DONE]'), 'bad_finish'],
     ['the upstream ran out of resources', sse(good[0] ?? '', chunk({}, 'insufficient_system_resource'), '[DONE]'), 'bad_finish'],
@@ -290,4 +298,129 @@ t.test('tool calls, reasoning and vendor fields pass untouched', async (t) => {
     chunks,
     events.map((event) => ({ ...event, model: 'svc-2.1' })),
   )
+})
+
+t.test('what begins or ends a stream a little differently is still one', async (t) => {
+  const expected = read(sse(...good, '[DONE]')).seen
+  for (const [name, text] of [
+    ['a byte order mark', `\uFEFF${sse(...good, '[DONE]')}`],
+    ['blanks behind the end mark', sse(...good, '[DONE]  ')],
+    ['an end mark with CR LF', sse(...good, '[DONE]').replaceAll('\n', '\r\n')],
+    ['ids and times of reconnection', sse(...good, '[DONE]').replaceAll('data:', 'id: 1\nretry: 5\ndata:')],
+    ['an event of blanks', sse(good[0] ?? '', ' ', ...good.slice(1), '[DONE]')],
+  ] as const) {
+    for (const size of [undefined, 1, 5]) t.equal(read(text, size === undefined ? {} : { size }).seen, expected, name)
+  }
+})
+
+t.test('an empty finish reason on the way is null for the client', async (t) => {
+  const { chunks } = read(sse(chunk({ content: 'a' }, ''), chunk({ content: 'b' }, ''), chunk({}, 'stop'), '[DONE]'))
+  t.match(chunks, [{ choices: [{ finish_reason: null }] }, { choices: [{ finish_reason: null }] }, {}])
+})
+
+t.test('several choices end each for itself', async (t) => {
+  const { chunks } = read(sse(chunk({ content: 'a' }), other({ content: 'b' }), other({}, 'length'), chunk({}, 'stop'), '[DONE]'))
+  t.equal(chunks.length, 4)
+})
+
+t.test('a product’s name may be of any script, and an event of any size', async (t) => {
+  const { chunks } = read(sse(chunk({ content: 'x'.repeat(1_000_000) }), chunk({ content: '额度 🎉' }), chunk({}, 'stop')), {
+    productId: '模型-é',
+    size: 60_000,
+  })
+  t.ok(chunks.every(({ model }) => model === '模型-é'))
+  t.match(chunks[1], { choices: [{ delta: { content: '额度 🎉' } }] })
+})
+
+t.test('what is the operator’s is in no event, wherever it stands', async (t) => {
+  const extras = {
+    provider: 'Vendor',
+    cost: 0.1,
+    x_groq: { id: 'req', usage },
+    usage: { ...usage, cost: 0.1, cost_details: { upstream: 0.1 }, is_byok: true },
+  }
+  const spoken = chunk({ content: 'model', provider_specific_fields: { model: 'vendor/x' } }, null, extras)
+  const nested = chunk({ content: 'a', audio: { model: 'vendor/big-model-2026' } }, null, { metadata: [{ model: 'vendor/y' }] })
+  const first = JSON.stringify(nested).replace('"id":"c1",', '"id":"c1","note":{"model":"vendor/big-model-2026"},')
+  const ending = { ...chunk({}, 'stop'), choices: [{ index: 0, delta: {}, finish_reason: 'stop', native_finish_reason: 'eos' }] }
+  const { seen, chunks, usage: charged } = read(sse(first, spoken, nested, ending, '[DONE]'), { includeUsage: true })
+  t.notMatch(seen, /vendor|Vendor|cost|is_byok|native|provider|x_groq|"note"/)
+  t.match(chunks[1], { choices: [{ delta: { content: 'model' } }] }, 'a word is a word')
+  t.match(chunks[2], {
+    model: 'svc-2.1',
+    metadata: [{ model: 'svc-2.1' }],
+    choices: [{ delta: { audio: { model: 'svc-2.1' } } }],
+  })
+  t.match(chunks.at(-1), { usage })
+  t.same(charged, { inputTokens: 12, outputTokens: 3, estimated: false })
+})
+
+t.test('usage is found where vendors put it, and a later report that knows less discards nothing', async (t) => {
+  const inChoice = { ...chunk({}, 'stop'), choices: [{ index: 0, delta: {}, finish_reason: 'stop', usage }] }
+  for (const [name, text] of [
+    ['in the choice', sse(...good.slice(0, -1), inChoice, '[DONE]')],
+    ['beside Groq’s own', sse(...good.slice(0, -1), chunk({}, 'stop', { x_groq: { usage } }), '[DONE]')],
+    ...[{}, null, [], 'many', true, { prompt_tokens: 0, completion_tokens: 0 }, { prompt_tokens: 12, completion_tokens: 0 }].map(
+      (later) => [`then ${JSON.stringify(later)}`, sse(...good, usageChunk, { ...usageChunk, usage: later }, '[DONE]')] as const,
+    ),
+  ] as const) {
+    const { seen, usage: charged, chunks } = read(text)
+    t.same(charged, { inputTokens: 12, outputTokens: 3, estimated: false }, name)
+    t.notMatch(seen, /usage|x_groq|many/, `${name}: nothing of it is shown`)
+    t.equal(chunks.length, good.length, `${name}: no chunk without a choice`)
+  }
+})
+
+t.test('a report of nothing beside an answer is replaced by our own count', async (t) => {
+  const words = Array.from({ length: 500 }, () => chunk({ content: ' word' }))
+  const zero = { ...usageChunk, usage: { prompt_tokens: 0, completion_tokens: 0 } }
+  t.same(read(sse(...words, chunk({}, 'stop'), zero, '[DONE]')).usage, {
+    inputTokens: 99,
+    outputTokens: 500,
+    estimated: true,
+    contradicted: { inputTokens: 0, outputTokens: 0 },
+  })
+  const nearly = { ...usageChunk, usage: { prompt_tokens: 12, completion_tokens: 1 } }
+  const { usage: charged, chunks } = read(sse(...words, chunk({}, 'stop'), nearly, '[DONE]'), { includeUsage: true })
+  t.same(charged, {
+    inputTokens: 12,
+    outputTokens: 500,
+    estimated: true,
+    contradicted: { inputTokens: 12, outputTokens: 1 },
+  })
+  t.match(
+    chunks.at(-1),
+    { usage: { prompt_tokens: 12, completion_tokens: 500, total_tokens: 512 } },
+    'the client sees what it pays',
+  )
+})
+
+t.test('citations of a stream stand inside of its text, also those that come before it', async (t) => {
+  const cite = (start: number, end: number) => ({
+    type: 'url_citation',
+    url_citation: { url: 'u', start_index: start, end_index: end },
+  })
+  const { chunks } = read(
+    sse(
+      chunk({ annotations: [cite(0, 5), cite(0, 1e9)] }),
+      chunk({ content: 'Hello' }),
+      chunk({ annotations: [cite(1, 4), cite(5, 2)] }),
+      chunk({ content: ' there' }, 'stop'),
+      '[DONE]',
+    ),
+  )
+  const places = chunks.map(({ choices }) => {
+    const [choice] = choices as { delta: { annotations?: { url_citation: { start_index: number; end_index: number } }[] } }[]
+    return choice?.delta.annotations?.map(({ url_citation: at }) => [at.start_index, at.end_index])
+  })
+  t.same(places, [
+    undefined,
+    undefined,
+    [[1, 4]],
+    [
+      [0, 5],
+      [0, 0],
+      [0, 0],
+    ],
+  ])
 })

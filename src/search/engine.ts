@@ -4,8 +4,6 @@
  */
 import { Agent, request } from 'undici'
 import { isRecord } from '../exchange/chat-request.ts'
-import { nothingUsed } from '../exchange/exchange.ts'
-import { ClientLeft } from '../exchange/outcome.ts'
 import type { Services } from '../services.ts'
 import { readBounded } from '../upstream/bounded-body.ts'
 import { countsAgainstBreaker, UpstreamFailure } from '../upstream/failure.ts'
@@ -37,8 +35,11 @@ export class Engine {
     this.#agent = new Agent({ connections: 32, connect: { timeout: services.config.timeouts.connectMs } })
   }
 
-  /** The engine's JSON object. @throws UpstreamFailure, or ClientLeft */
-  async ask(wanted: EngineRequest, { x, wire }: Pick<Question, 'x' | 'wire'>): Promise<Record<string, unknown>> {
+  /**
+   * The engine's JSON object. A client that leaves does not end the question: the engine counts it in any case, and only its answer tells
+   * what it was worth. @throws UpstreamFailure
+   */
+  async ask(wanted: EngineRequest, { x }: Pick<Question, 'x'>): Promise<Record<string, unknown>> {
     const { upstreams, clock, observe } = this.#services
     const breaker = upstreams.breaker(this.#name)
     const startedAt = clock.ticks()
@@ -46,18 +47,12 @@ export class Engine {
     breaker.allows(startedAt)
     x.attempted.target = this.#name
     x.attempted.status = null
-    const gone = new AbortController()
-    wire.client.onLeave(() => gone.abort())
     try {
-      const document = await this.#exchange(wanted, x, gone.signal)
+      const document = await this.#exchange(wanted, x)
       breaker.record(true, clock.ticks(), startedAt)
       observe.upstreamTried(this.#name, 'ok')
       return document
     } catch (error) {
-      if (gone.signal.aborted) {
-        observe.upstreamTried(this.#name, 'left')
-        throw new ClientLeft(nothingUsed)
-      }
       const failure =
         error instanceof UpstreamFailure ? error : new UpstreamFailure(factsOf(error), wanted.url.hostname, { cause: error })
       breaker.record(!countsAgainstBreaker(failure.facts), clock.ticks(), startedAt)
@@ -70,7 +65,7 @@ export class Engine {
     return this.#agent.destroy()
   }
 
-  async #exchange(wanted: EngineRequest, x: Question['x'], left: AbortSignal): Promise<Record<string, unknown>> {
+  async #exchange(wanted: EngineRequest, x: Question['x']): Promise<Record<string, unknown>> {
     const { url, method, headers, body, refusals } = wanted
     const fail = (facts: UpstreamFacts): UpstreamFailure => new UpstreamFailure(facts, url.hostname)
     const answer = await request(url, {
@@ -78,7 +73,7 @@ export class Engine {
       headers: { ...headers, accept: 'application/json', 'accept-encoding': 'identity', 'x-request-id': x.id },
       ...(body === undefined ? {} : { body }),
       dispatcher: this.#agent,
-      signal: AbortSignal.any([left, AbortSignal.timeout(this.#services.config.search.timeoutMs)]),
+      signal: AbortSignal.timeout(this.#services.config.search.timeoutMs),
     })
     const status = answer.statusCode
     x.attempted.status = status

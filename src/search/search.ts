@@ -1,5 +1,6 @@
 /** A search: the one path behind the tool call, the tool protocol and the chat with the search product. */
 import type { Exchange, Slots, Usage } from '../exchange/exchange.ts'
+import { ClientLeft } from '../exchange/outcome.ts'
 import type { Wire } from '../exchange/run.ts'
 import type { Product } from '../membership/product.ts'
 import type { Services } from '../services.ts'
@@ -50,10 +51,10 @@ export class Search {
     const { ids, names } = this.#services
     const query = queryOf(x.chat ?? { messages: [] })
     const question: Question = { query, x, wire }
-    const found = await answered(await this.#backend.find(question), question, {
-      forwarder: this.#forwarder,
-      services: this.#services,
-    })
+    const sources = await this.#backend.find(question)
+    // It has been searched for, and is paid for; there is only nobody to read it to.
+    if (wire.client.left) throw new ClientLeft(usageFor(sources, query))
+    const found = await answered(sources, question, { forwarder: this.#forwarder, services: this.#services })
     const usage = usageFor(found, query)
     const document = toDocument(found, {
       schema: names.searchSchema,
@@ -98,9 +99,9 @@ function backendOf(config: Services['config']['search'], engine: Engine, forward
   }
 }
 
-/** Our own count where no model reports one: the question, and what was found for it. */
+/** Our own count where no model reports one, or none for an answer: the question, and what was found for it. */
 function usageFor({ usage, answer, results }: Found, query: string): Usage {
-  if (usage !== null) return { ...usage, estimated: false }
+  if (usage !== null && (usage.outputTokens > 0 || !answer)) return { ...usage, estimated: false }
   const text = [answer ?? '', ...results.map(({ title, snippet }) => `${lineOf(title)}${lineOf(snippet)}`)].join('')
   return {
     inputTokens: tokensOfBytes(Buffer.byteLength(query)),

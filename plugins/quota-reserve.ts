@@ -45,9 +45,9 @@ async function reserve(x: Asked, { ledger, clock, calendar, config }: Services):
     at,
     periods: calendar.at(at),
     limits: caller.plan.pools[pool],
-    want: priceOf(product, input, cap * chat.choices),
+    want: priceOf(product, input, cap, chat.choices),
     // Less than the most that the prompt can cost is no hold: a turn let in on what it probably costs could overdraw.
-    floor: priceOf(product, input, least * chat.choices),
+    floor: priceOf(product, input, least, chat.choices),
     price: product.price,
     until: at + config.timeouts.totalMs + leaseMarginMs,
     idempotency: idempotencyOf(x),
@@ -76,10 +76,10 @@ async function reserve(x: Asked, { ledger, clock, calendar, config }: Services):
   }
 }
 
-/** Free of charge is still a turn; a product of a fixed price costs at least that. */
-function priceOf(product: Product, input: number, output: number): number {
-  const tokens = creditsFor({ input, output }, product.price)
-  return Math.max(tokens, product.flatCredits ?? 0)
+/** Free of charge is still a turn; each choice of a product of a fixed price costs at least that. `output` is a choice's own. */
+function priceOf(product: Product, input: number, output: number, choices: number): number {
+  const tokens = creditsFor({ input, output: output * choices }, product.price)
+  return Math.max(tokens, (product.flatCredits ?? 0) * choices)
 }
 
 function tooLong({ contextLength }: Product): GatewayError {
@@ -177,8 +177,8 @@ async function settle(
   x.charged = credits
 }
 
-function finalPrice(product: Product, { inputTokens, outputTokens, estimated }: Usage): number {
+function finalPrice(product: Product, { inputTokens, outputTokens, estimated, pieces = 1 }: Usage): number {
   const byTokens = creditsFor({ input: inputTokens, output: outputTokens }, product.price)
   // A fixed price stands for an upstream that reports nothing; one that reports is charged by its report.
-  return estimated && product.flatCredits !== null ? product.flatCredits : byTokens
+  return estimated && product.flatCredits !== null ? product.flatCredits * pieces : byTokens
 }

@@ -85,12 +85,15 @@ export class Painter {
     const { text, images } =
       this.#services.config.images.style === 'generations' ? imagesInGenerations(document) : imagesInChat(document, upstreamHost)
     const reported = usageOf(document['usage'])
+    // Pictures are many tokens: a report of none is no report. Each that was asked for and came has its fixed price then.
+    const pieces = Math.max(1, Math.min(images.length, chat.choices))
     const usage: Usage =
-      reported === null
-        ? { inputTokens: hold?.inputEstimate ?? 0, outputTokens: 0, estimated: true }
+      reported === null || reported.outputTokens === 0
+        ? { inputTokens: hold?.inputEstimate ?? 0, outputTokens: 0, estimated: true, pieces }
         : { ...reported, estimated: false }
+    // Painted they have been, and are paid for; there is only nobody to keep them for.
+    if (wire.client.left) throw new ClientLeft(usage)
     const kept = await this.#keep(images.slice(0, mostImages), caller.account.id, wire)
-    // Painted it has been, and is paid for; there is only nobody to show it to.
     if (kept.length === 0 && wire.client.left) throw new ClientLeft(usage)
     // Words alone are an answer too (a question back, a refusal); images that cannot be shown are none.
     if (kept.length === 0 && (images.length > 0 || text === ''))

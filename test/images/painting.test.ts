@@ -187,6 +187,34 @@ t.test('an upstream that paints at /images/generations serves the same chat', as
   )
 })
 
+t.test('several images of a fixed price are so many prices, whether or not anybody waited for them', async (t) => {
+  const { gateway, token, id } = await start(t, { images: { style: 'generations' } })
+  const data = [1, 2, 3].map((nth) => ({ b64_json: paintPng(`${nth}`).toString('base64') }))
+  for (const usage of [undefined, { input_tokens: 0, output_tokens: 0 }]) {
+    gateway.demo.script(() => ({ body: { data, usage } }))
+    await paint(gateway, token, 'Three birds', { n: 3 })
+  }
+  gateway.demo.script(() => ({ body: { data }, headMs: 500 }))
+  const gone = new AbortController()
+  const next = gateway.demo.next()
+  const body = { model: 'svc-img', n: 3 }
+  const asked = gateway.chat(token, body, { signal: gone.signal }).catch(() => undefined)
+  await next
+  gone.abort()
+  await asked
+  await gateway.settled()
+  const turns = await gateway.turns(id)
+  t.same(
+    turns.map(({ credits, code }) => [credits, code]),
+    [
+      [6_000, 'aborted'],
+      [6_000, null],
+      [6_000, null],
+    ],
+  )
+  t.ok(turns.every(({ reserved }) => reserved >= 6_000))
+})
+
 t.test('images are found wherever an upstream puts them, and no data URL is ever passed on', async (t) => {
   const { gateway, token } = await start(t)
   const base64 = png.toString('base64')

@@ -1,6 +1,6 @@
 /** Holds the most a turn can cost before the upstream hears of it, and settles what it did cost. */
 import { affordableOutput, bodyHash, creditsFor, definePlugin, GatewayError, poolOf, promptSize } from '../src/index.ts'
-import type { Exchange, HeldTurn, Outcome, Product, Services, Slots, Usage } from '../src/index.ts'
+import type { Exchange, HeldTurn, Outcome, Product, Reservation, Services, Slots, Usage } from '../src/index.ts'
 
 /** An answer of fewer tokens is no answer; below this the turn is refused instead of clamped. */
 const leastOutput = 16
@@ -121,15 +121,8 @@ function idempotencyOf(x: Asked): { key: string; bodyHash: string } | null {
   return { key, bodyHash: bodyHash(x.chat) }
 }
 
-function duplicate({
-  state,
-  sameBody,
-  requestId,
-}: {
-  state: 'held' | 'settled'
-  sameBody: boolean
-  requestId: string
-}): GatewayError {
+/** What became of the first request with this key. Its answer is not kept, so what can be told is how it ended and what it cost. */
+function duplicate({ state, sameBody, requestId, aborted, credits }: Extract<Reservation, { kind: 'duplicate' }>): GatewayError {
   if (!sameBody) {
     return new GatewayError('invalid_request', {
       params: {
@@ -149,10 +142,15 @@ function duplicate({
             en: `The request with this Idempotency-Key is still running (${requestId}).`,
             zh: `该 Idempotency-Key 的请求仍在进行(${requestId})。`,
           }
-        : {
-            en: `The request with this Idempotency-Key has been answered and charged once (${requestId}).`,
-            zh: `该 Idempotency-Key 的请求已完成并计费一次(${requestId})。`,
-          },
+        : aborted
+          ? {
+              en: `The connection of the request with this Idempotency-Key ended before its answer did; ${credits} credits were charged once, for what had been produced (${requestId}). Answers are not kept: use a new key to ask again.`,
+              zh: `该 Idempotency-Key 的请求在回答完成前已断开连接,仅按已生成的内容计费一次(${credits} 点,${requestId})。回答不会保存,如需重新请求请使用新的 Key。`,
+            }
+          : {
+              en: `The request with this Idempotency-Key has been answered and charged once: ${credits} credits (${requestId}). Answers are not kept: use a new key to ask again.`,
+              zh: `该 Idempotency-Key 的请求已完成并计费一次(${credits} 点,${requestId})。回答不会保存,如需重新请求请使用新的 Key。`,
+            },
   })
 }
 

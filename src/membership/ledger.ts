@@ -46,7 +46,16 @@ export type Reservation =
   /** Only holds of running turns are in the way: worth trying again shortly. */
   | { readonly kind: 'busy' }
   /** This idempotency key has been used: by a turn that still runs, was charged, or had another body. */
-  | { readonly kind: 'duplicate'; readonly state: 'held' | 'settled'; readonly sameBody: boolean; readonly requestId: string }
+  | {
+      readonly kind: 'duplicate'
+      readonly state: 'held' | 'settled'
+      readonly sameBody: boolean
+      readonly requestId: string
+      /** The client of that turn had left before its end. */
+      readonly aborted: boolean
+      /** What that turn was charged; 0 while it runs. */
+      readonly credits: number
+    }
 
 /** What was used, for the ledger and the turn log. */
 export interface SettleOrder {

@@ -207,12 +207,23 @@ t.test('one idempotency key, one charge', async (t) => {
   t.match(running.message, /still running/)
   t.match(await refused(ask({ temperature: 1 })), { code: 'invalid_request' }, 'another body under the same key')
   await quotaReserve.onSettle?.(first, completed(used(10, 10)), g.services)
-  t.match((await refused(ask())).message, /charged once/)
+  const charged = first.charged ?? 0
+  t.match(await refused(ask()), {
+    message: new RegExp(`answered and charged once: ${charged} credits`),
+    messageZh: new RegExp(`${charged} 点`),
+  })
   const other = await ask({}, sent, await g.account())
   t.ok(other.hold, 'another account’s key is another key')
   await quotaReserve.onSettle?.(other, completed(used(0, 0)), g.services)
   for (const bad of ['', 'x'.repeat(256)])
     t.match(await refused(ask({}, { 'idempotency-key': bad })), { code: 'invalid_request' })
+
+  const left = await ask({}, { 'idempotency-key': 'order-3' })
+  await quotaReserve.onSettle?.(left, { kind: 'aborted', usage: used(100, 10) }, g.services)
+  const told = await refused(ask({}, { 'idempotency-key': 'order-3' }))
+  t.match(told, { code: 'conflict', details: { shouldRetry: false }, messageZh: /断开连接.*计费一次/ })
+  t.match(told.message, new RegExp(`ended before its answer did; ${left.charged} credits were charged once`))
+  t.notMatch(told.message, /has been answered/)
 
   const failed = await ask({}, { 'idempotency-key': 'order-2' })
   await refund.onSettle?.(failed, { kind: 'failed', failure: new GatewayError('upstream_error'), streamed: false }, g.services)

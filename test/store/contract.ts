@@ -537,18 +537,20 @@ export function storeContract(t: Test, openStore: (t: Test) => Promise<Store>): 
     const answers = await Promise.all(Array.from({ length: 50 }, (_, index) => keyed('a', `mbr_${index}`)))
     const held = answers.filter((answer) => answer.kind === 'held')
     t.equal(held.length, 1)
-    t.same(answers[10], { kind: 'duplicate', state: 'held', sameBody: true, requestId: 'mbr_0' })
+    const first = { kind: 'duplicate', state: 'held', sameBody: true, requestId: 'mbr_0', aborted: false, credits: 0 }
+    t.same(answers[10], first)
     t.match(await keyed('b', 'mbr_x'), { kind: 'duplicate', sameBody: false })
     await addAccount(store, 2)
     t.equal((await keyed('a', 'mbr_y', accountId(2))).kind, 'held', 'another account is independent')
 
-    const [first] = held
-    if (first?.kind !== 'held') throw new Error('no hold')
-    await store.ledger.refund(refundOf(first.hold.id))
+    const [hold] = held
+    if (hold?.kind !== 'held') throw new Error('no hold')
+    await store.ledger.refund(refundOf(hold.hold.id))
     const again = await keyed('b', 'mbr_z')
     if (again.kind !== 'held') throw new Error('the key did not run again')
-    await store.ledger.settle(endOf(again.hold.id, 10))
-    t.same(await keyed('b', 'mbr_q'), { kind: 'duplicate', state: 'settled', sameBody: true, requestId: 'mbr_z' })
+    await store.ledger.settle({ ...endOf(again.hold.id, 10), outcome: 'aborted' })
+    const settled = { kind: 'duplicate', state: 'settled', sameBody: true, requestId: 'mbr_z', aborted: true, credits: 10 }
+    t.same(await keyed('b', 'mbr_q'), settled, 'how it ended, and what it cost')
   })
 
   promise('200 turns at once on quota for 20 admit exactly 20', async (t, store) => {

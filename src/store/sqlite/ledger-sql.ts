@@ -12,6 +12,15 @@ import {
 } from '../turn-columns.ts'
 import type { Connection } from './connection.ts'
 
+/** The turn that used an idempotency key. */
+export interface EarlierTurn {
+  readonly state: 'held' | 'settled'
+  readonly body_hash: string | null
+  readonly request_id: string
+  readonly code: string | null
+  readonly credits: number
+}
+
 export interface OpenPack {
   readonly id: string
   readonly left: number
@@ -23,8 +32,8 @@ export type LedgerSql = ReturnType<typeof prepareLedgerSql>
 export function prepareLedgerSql(db: Connection) {
   const all = <Row>(text: string): Statement<unknown[], Row> => db.prepare<unknown[], Row>(text)
   return {
-    byKey: all<{ state: 'held' | 'settled'; body_hash: string | null; request_id: string }>(`
-      select state, body_hash, request_id from turn
+    byKey: all<EarlierTurn>(`
+      select state, body_hash, request_id, code, credits from turn
       where account = ? and idempotency_key = ? and idempotency_key is not null and state in ('held', 'settled')`),
 
     putAway: all(`

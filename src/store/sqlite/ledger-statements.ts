@@ -116,7 +116,10 @@ export class LedgerStatements {
     const [, account, , pool, at, , , , key, bodyHash] = asked
     if (key !== null) {
       const earlier = this.#sql.byKey.get(account, key)
-      if (earlier !== undefined) return ['duplicate', earlier.state, earlier.body_hash === bodyHash, earlier.request_id]
+      if (earlier !== undefined) {
+        const { state, body_hash: hash, request_id: id, code, credits } = earlier
+        return ['duplicate', state, hash === bodyHash, id, code === 'aborted', credits]
+      }
     }
 
     const purse = this.#purses.open(account, pool)

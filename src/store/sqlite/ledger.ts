@@ -157,8 +157,10 @@ function toReservation(result: ReserveResult): Reservation {
       return { kind: 'empty', resetsAt: result[1] }
     case 'busy':
       return { kind: 'busy' }
-    case 'duplicate':
-      return { kind: 'duplicate', state: result[1], sameBody: result[2], requestId: result[3] }
+    case 'duplicate': {
+      const [kind, state, sameBody, requestId, aborted, credits] = result
+      return { kind, state, sameBody, requestId, aborted, credits }
+    }
   }
 }
 

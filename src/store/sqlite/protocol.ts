@@ -96,7 +96,14 @@ export type ReserveResult =
   | readonly [kind: 'held', id: number, credits: number]
   | readonly [kind: 'empty', resetsAt: number]
   | readonly [kind: 'busy']
-  | readonly [kind: 'duplicate', state: 'held' | 'settled', sameBody: boolean, requestId: string]
+  | readonly [
+      kind: 'duplicate',
+      state: 'held' | 'settled',
+      sameBody: boolean,
+      requestId: string,
+      aborted: boolean,
+      credits: number,
+    ]
 export type EndingResult = readonly [kind: 'ended', done: boolean, state: TurnState, credits: number, debt: number]
 export type PackResult = readonly [
   kind: 'pack',

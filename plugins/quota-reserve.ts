@@ -168,6 +168,10 @@ async function settle(
     credits: tokens.input + tokens.output === 0 && kind === 'aborted' ? 0 : finalPrice(x.product, usage),
     tokens,
     estimated: usage.estimated,
+    contradicted:
+      usage.contradicted === undefined
+        ? null
+        : { input: usage.contradicted.inputTokens, output: usage.contradicted.outputTokens },
     outcome: kind,
     target: x.attempted.target,
     upstreamStatus: x.attempted.status,

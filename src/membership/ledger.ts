@@ -65,6 +65,8 @@ export interface SettleOrder {
   readonly tokens: Tokens
   /** The upstream reported no usage: the tokens are our own count. */
   readonly estimated: boolean
+  /** What the upstream reported where that is not believed; kept beside what is charged. */
+  readonly contradicted?: Tokens | null
   readonly outcome: 'completed' | 'aborted'
   /** The upstream's model target, `upstream/model`, for the operator's log. */
   readonly target: string | null
@@ -113,6 +115,8 @@ export interface Turn {
   readonly inputTokens: number
   readonly outputTokens: number
   readonly estimated: boolean
+  /** What the upstream reported where that was not believed; null otherwise. */
+  readonly contradicted: Tokens | null
   readonly code: string | null
   readonly upstreamStatus: number | null
   readonly target: string | null

@@ -133,6 +133,9 @@ export interface TurnTable {
   input_tokens: number
   output_tokens: number
   estimated: number
+  /** What the upstream reported where that was not believed; null otherwise. */
+  contradicted_input: number | null
+  contradicted_output: number | null
   code: string | null
   upstream_status: number | null
   target: string | null

@@ -50,6 +50,9 @@ export const reportedColumns = [
   'upstream_status',
 ] as const satisfies readonly Column[]
 
+/** What is noted beside a turn's bill and is no part of it; no hash covers them. */
+export const notedColumns = ['contradicted_input', 'contradicted_output'] as const satisfies readonly Column[]
+
 /** What a turn that was given back reports. */
 export const nothingUsed = {
   credits: 0,
@@ -90,7 +93,10 @@ export type EndingTurn = Pick<Row, (typeof endingColumns)[number]>
 export type EndedTurn = Pick<Row, (typeof provenColumns)[number]>
 
 // Names the column that a new one was not put into any list for.
-void ({} satisfies Record<Exclude<Column, (typeof provenColumns)[number] | (typeof leaseColumns)[number]>, never>)
+void ({} satisfies Record<
+  Exclude<Column, (typeof provenColumns)[number] | (typeof leaseColumns)[number] | (typeof notedColumns)[number]>,
+  never
+>)
 
 /** The types of some columns, in their order. */
 export type ValuesOf<Columns extends readonly Column[]> = { readonly [Index in keyof Columns]: Row[Columns[Index]] }

@@ -66,6 +66,10 @@ function toTurn(row: Selectable<Schema['turn']>): Turn {
     inputTokens: row.input_tokens,
     outputTokens: row.output_tokens,
     estimated: row.estimated === 1,
+    contradicted:
+      row.contradicted_input === null || row.contradicted_output === null
+        ? null
+        : { input: row.contradicted_input, output: row.contradicted_output },
     code: row.code,
     upstreamStatus: row.upstream_status,
     target: row.target,

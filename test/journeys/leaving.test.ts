@@ -209,7 +209,7 @@ t.test('a client that leaves while its turn still waits for a connection to the 
   const second = await g.member()
   const impatient = new AbortController()
   const waiting = g.chat(second.token, {}, { signal: impatient.signal }).catch(() => undefined)
-  await until(() => g.gateway.forwarder.running === 2, 'the second turn to wait')
+  await until(() => g.services.limits.running.size === 2, 'the second turn to wait')
   impatient.abort()
   await waiting
   await until(async () => (await g.turns(second.id))[0]?.state === 'settled', 'the second turn to end')

@@ -217,8 +217,8 @@ t.test('a report that contradicts the answer is counted', async (t) => {
   g.demo.script(() => ({ tokens: 100, usage: { prompt_tokens: 0, completion_tokens: 0 } }))
   for (const stream of [false, true]) await (await g.chat(token, { stream })).text()
   t.match(await g.turns(), [
-    { outputTokens: 100, estimated: true },
-    { outputTokens: 100, estimated: true },
+    { outputTokens: 100, estimated: true, contradicted: { input: 0, output: 0 } },
+    { outputTokens: 100, estimated: true, contradicted: { input: 0, output: 0 } },
   ])
   t.match(await g.services.observe.metricsText(), /svc_usage_contradicted_total\{target="main\/demo-flagship"\} 2/)
 })

@@ -21,7 +21,8 @@ export function toOp(order: EndingOrder): EndingOp {
     estimated: order.estimated ? 1 : 0,
     code: order.outcome === 'aborted' ? 'aborted' : null,
   })
-  return [kind, hold, ...reported]
+  const { contradicted = null } = order
+  return [kind, hold, contradicted === null ? null : [contradicted.input, contradicted.output], ...reported]
 }
 
 /** What it will have become once the ledger has it. How much of it is debt only the ledger can tell. */

@@ -7,6 +7,7 @@ import {
   type EndingTurn,
   leaseColumns,
   linkColumns,
+  notedColumns,
   reportedColumns,
   sealedColumns,
 } from '../turn-columns.ts'
@@ -68,6 +69,7 @@ export function prepareLedgerSql(db: Connection) {
     endTurn: all(`
       update turn set ${[...reportedColumns, ...endedColumns, ...linkColumns].map((name) => `${name} = ?`).join(', ')}
       where id = ? and state = 'held'`),
+    noteTurn: all(`update turn set ${notedColumns.map((name) => `${name} = ?`).join(', ')} where id = ?`),
     overdue: all<{ id: number }>(`select id from turn where state = 'held' and until <= ? and owner = ?`),
     heldByNobody: all<{ id: number }>(`select id from turn where state = 'held' and owner not in (select id from process)`),
     heldBy: all<{ id: number }>(`select id from turn where state = 'held' and owner = ?`),

@@ -170,7 +170,7 @@ export class LedgerStatements {
   }
 
   #settle(op: SettleOp): EndingResult {
-    const [, hold, ...reported] = op
+    const [, hold, noted, ...reported] = op
     const [at, credits] = reported
     const turn = this.#held.take(hold) ?? this.#turn(hold)
     if (turn.state !== 'held') return alreadyEnded(turn)
@@ -201,6 +201,7 @@ export class LedgerStatements {
 
     // Ended by another process since it was held here; nothing has been moved yet.
     if (!this.#link(purse, turn, reported, ['settled', debt, debts, packsUsed])) return alreadyEnded(this.#turn(hold))
+    if (noted !== null) this.#sql.noteTurn.run(...noted, hold)
     for (const [index, bucket] of buckets.entries()) {
       bucket.add('reserved', -turn.reserved_plan)
       bucket.add('settled', fromPlan + debt)

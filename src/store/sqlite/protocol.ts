@@ -5,7 +5,7 @@
 import type { PackKind, TurnState } from '../../membership/ledger.ts'
 import type { Pool } from '../../membership/product.ts'
 import type { Cut } from '../cuts.ts'
-import type { askedColumns, reportedColumns, ValuesOf } from '../turn-columns.ts'
+import type { askedColumns, notedColumns, reportedColumns, ValuesOf } from '../turn-columns.ts'
 
 /** What the thread is started with. */
 export interface WriterOptions {
@@ -36,7 +36,12 @@ export type ReserveOp = readonly [
   ...asked: ValuesOf<typeof askedColumns>,
 ]
 
-export type SettleOp = readonly [kind: 'settle', hold: number, ...reported: ValuesOf<typeof reportedColumns>]
+export type SettleOp = readonly [
+  kind: 'settle',
+  hold: number,
+  noted: ValuesOf<typeof notedColumns> | null,
+  ...reported: ValuesOf<typeof reportedColumns>,
+]
 
 export type RefundOp = readonly [kind: 'refund', hold: number, ...reported: ValuesOf<typeof reportedColumns>]
 

@@ -121,7 +121,7 @@ void t.test('migrations are done once, and an interrupted start is taken up by t
   raw(file, (db) => {
     db.exec('drop table entry; drop table turn; drop table pack; drop table bucket; drop table purse; drop table process')
     db.exec('drop table checkpoint; drop table roster; drop table roster_end')
-    db.prepare("delete from migration where name in ('0002-ledger', '0005-turn-links')").run()
+    db.prepare("delete from migration where name in ('0002-ledger', '0005-turn-links', '0008-contradicted-usage')").run()
   })
   const store = await openAt(t, file)
   await addAccount(store)

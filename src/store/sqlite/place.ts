@@ -3,7 +3,7 @@
  * lets go of it when the process ends, however it ends, so a killed server's place is free at once, and one that is only asleep keeps its own.
  */
 import Sqlite from 'better-sqlite3'
-import { closeSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { closeSync, openSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { Unusable } from '../../unusable.ts'
 import type { Connection } from './connection.ts'
@@ -24,7 +24,24 @@ export class Place {
   static take(database: string, pid: number, at: number): Place {
     const file = `${database}.server-lock`
     const card = `${database}.server`
+    const lock = lockOf(file, card)
+    // For people: who has the place is what the lock says, whoever is named here.
+    writeFileSync(card, JSON.stringify({ pid, host: hostname(), since: new Date(at).toISOString() }), { mode: 0o600 })
+    return new Place(lock, card)
+  }
+
+  release(): void {
+    if (!this.#lock.open) return
+    for (const file of [this.#card, this.#lock.name]) rmSync(file, { force: true })
+    this.#lock.close()
+  }
+}
+
+/** The lock that is found under this name by all others: whoever had it before may have taken its file away while we waited for it. */
+function lockOf(file: string, card: string): Connection {
+  for (;;) {
     make(file)
+    const before = inodeOf(file)
     const lock = new Sqlite(file, { timeout: togetherMs })
     try {
       lock.exec('begin exclusive')
@@ -33,17 +50,13 @@ export class Place {
       if (error instanceof Sqlite.SqliteError && error.code.startsWith('SQLITE_BUSY')) throw taken(card)
       throw error
     }
-    // For people: who has the place is what the lock says, whoever is named here.
-    writeFileSync(card, JSON.stringify({ pid, host: hostname(), since: new Date(at).toISOString() }), { mode: 0o600 })
-    return new Place(lock, card)
+    if (before !== undefined && before === inodeOf(file)) return lock
+    lock.close()
   }
+}
 
-  release(): void {
-    if (!this.#lock.open) return
-    rmSync(this.#card, { force: true })
-    // The lock's own file stays: were it taken away, one who opened it before and one who makes it anew would both have a lock.
-    this.#lock.close()
-  }
+function inodeOf(file: string): bigint | undefined {
+  return statSync(file, { bigint: true, throwIfNoEntry: false })?.ino
 }
 
 /** Never opened by us where it is there: closing it again would let go of what SQLite has locked in it for this very process. */

@@ -11,6 +11,8 @@ const codes = Object.keys(catalogue) as Code[]
 /** What the man page promises; codes that are not here end with 1. */
 const exitOf: Partial<Record<Code, number>> = {
   sign_in_required: 4,
+  proof_required: 4,
+  temporarily_unavailable: 7,
   access_denied: 4,
   expired_token: 4,
   invalid_grant: 4,

@@ -19,7 +19,7 @@ t.test('svc and the real gateway understand each other', async (t) => {
     t.equal(code, 0)
     const ids = JSON.parse(stdout).result.map((model: { id: string }) => model.id)
     t.ok(ids.includes('auto') && ids.includes('svc-2.1'), ids.join(' '))
-    t.match((await run(['models'])).stdout, /^svc-2\.1 +flagship/m)
+    t.match((await run(['models'])).stdout, /^svc-2\.1 +Premium/m)
   })
 
   await t.test('plans', async (t) => {

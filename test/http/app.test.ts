@@ -26,7 +26,7 @@ t.test('an unknown route gets the envelope; under /v1 it is told what there is',
   for (const path of [
     '/v2/chat/completions',
     '/api/membership/nothing',
-    '/.well-known/oauth-authorization-server',
+    '/.well-known/nothing',
     '/.env',
     '/constructor',
     '/__proto__',

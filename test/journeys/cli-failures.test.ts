@@ -85,7 +85,7 @@ t.test('a stream that dies keeps its words, tells the failure, and costs nothing
   )
   t.equal(exit, 7)
   t.match(shown, /^these/m)
-  t.match(shown, /^Ref: mbr_[0-9A-Z]{26} · upstream_error · stage=upstream · HTTP 200/m)
+  t.match(shown, /^Ref: mbr_[0-9A-Z]{26} · upstream_error · stage=upstream · HTTP 502 · up=200$/m)
   t.match(await turns(id), [{ state: 'refunded', credits: 0 }])
 })
 

@@ -1,5 +1,6 @@
 /** Sessions end when they should, at once where they were ended and soon elsewhere; and what happened is written down. */
 import t from 'tap'
+import { openStore } from '../../../../src/open-store.ts'
 import { Browser } from '../../../support/browser.ts'
 import { startGateway, until } from '../../../support/gateway.ts'
 
@@ -75,19 +76,19 @@ t.test('sessions are listed and ended one by one, or all others at once', async 
 
 t.test('what one process revokes is worth nothing in another within five seconds', async (t) => {
   const gateway = await startGateway(t)
-  const other = await startGateway(t, { store: { dataDir: gateway.config.store.dataDir } })
+  // As a command of the operator opens it: beside the server.
+  const beside = await openStore(gateway.config)
+  t.teardown(() => beside.close())
   const browser = new Browser(gateway)
   const { account } = (await browser.signIn('member@example.com')).body
-  await gateway.services.store.accounts.setPlan(account.id, 'max')
+  await beside.accounts.setPlan(account.id, 'max')
   const { id, token } = (await browser.post('auth/api-keys', { name: 'shared' })).body
-  const elsewhere = new Browser(other)
-  for (const [name, value] of browser.cookies) elsewhere.cookies.set(name, value)
   const listModels = async (token: string): Promise<number> =>
-    (await fetch(`${other.url}/v1/models`, { headers: { authorization: `Bearer ${token}` } })).status
+    (await fetch(`${gateway.url}/v1/models`, { headers: { authorization: `Bearer ${token}` } })).status
   t.equal(await listModels(token), 200)
-  t.equal((await elsewhere.get('auth/session')).status, 200)
-  // The other process must have begun to follow changes before there is one.
-  await other.services.credentials.followChanges()
+  t.equal((await browser.get('auth/session')).status, 200)
+  // The server must have begun to follow changes before there is one.
+  await gateway.services.credentials.followChanges()
 
   const within = async (what: string, gone: () => Promise<boolean>): Promise<void> => {
     const started = performance.now()
@@ -95,21 +96,21 @@ t.test('what one process revokes is worth nothing in another within five seconds
     t.ok(performance.now() - started < 5_000, `${what}: ${Math.round(performance.now() - started)} ms`)
   }
   t.equal(await listModels(token), 200)
-  await browser.delete(`auth/api-keys/${id}`)
+  await beside.keys.revoke(account.id, id, Date.now())
   await within('the key to be refused', async () => (await listModels(token)) === 401)
 
   const second = (await browser.post('auth/api-keys', { name: 'second' })).body.token
   t.equal(await listModels(second), 200)
-  await gateway.services.store.accounts.setPlan(account.id, 'pro')
-  await within('the plan to change', async () => (await elsewhere.get('usage')).body.plan === 'pro')
+  await beside.accounts.setPlan(account.id, 'pro')
+  await within('the plan to change', async () => (await browser.get('usage')).body.plan === 'pro')
 
-  await gateway.services.store.accounts.setStatus(account.id, 'disabled')
+  await beside.accounts.setStatus(account.id, 'disabled')
   await within('the account to be refused', async () => (await listModels(second)) === 401)
-  await gateway.services.store.accounts.setStatus(account.id, 'active')
+  await beside.accounts.setStatus(account.id, 'active')
   await within('the account to be let in again', async () => (await listModels(second)) === 200)
 
-  await gateway.services.store.sessions.endOthers(account.id, null)
-  await within('the session to be refused', async () => (await elsewhere.get('auth/session')).status === 401)
+  await beside.sessions.endOthers(account.id, null)
+  await within('the session to be refused', async () => (await browser.get('auth/session')).status === 401)
 })
 
 t.test('each security event leaves one record, with the request and no secret', async (t) => {

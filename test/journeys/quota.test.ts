@@ -17,7 +17,9 @@ t.test('200 turns at once on quota for 20: exactly 20 are let in, the others are
   const { id, token } = await g.member('free')
   // Nothing ends before all have asked, and what is used is what was held.
   const seen: number[] = []
-  const input = Math.ceil(JSON.stringify({ model: 'svc-2.1', messages: body.messages, max_tokens: 100 }).length / 3)
+  const { input: perInput, output: perOutput, discountPercent } = probe.services.products.get('svc-2.1')?.price ?? fail()
+  // As many tokens of prompt as the hold was for: nano-dollars a token, credits of a thousand of them, less the discount.
+  const input = Math.floor(((price * 1000 * 100) / (100 - discountPercent) - 100 * perOutput) / perInput)
   g.demo.script(() => ({ tokens: 3, usage: { prompt_tokens: input, completion_tokens: 100 }, headMs: 1_500 }))
   await Promise.all(
     Array.from({ length: 200 }, async () => {
@@ -28,6 +30,7 @@ t.test('200 turns at once on quota for 20: exactly 20 are let in, the others are
         t.match(JSON.parse(text), { code: 'quota_exceeded', stage: 'quota', debug: { quotaRefunded: undefined } })
     }),
   )
+  t.equal((await g.turns(id)).find(({ state }) => state === 'settled')?.credits, price, 'the turns cost what was held')
   t.equal(seen.filter((status) => status === 200).length, 20)
   t.equal(seen.filter((status) => status === 402).length, 180)
   t.equal(g.demo.stats().requests, 20, 'the upstream heard of no other')
@@ -91,3 +94,7 @@ t.test('turns at once, and requests a minute, over all keys of an account', asyn
   t.equal(more.filter(({ status }) => status === 200).length, 6, 'what the minute had left')
   t.match(more.find(({ status }) => status === 429)?.headers.get('x-ratelimit-remaining-requests'), '0')
 })
+
+function fail(): never {
+  throw new Error('there is no such product')
+}

@@ -5,8 +5,11 @@ import { startDemoUpstream } from '../../src/demo/upstream.ts'
 import { envelopeOf } from '../support/envelope.ts'
 import { startGateway, testConfig, until } from '../support/gateway.ts'
 
+const metrics = { token: 'a scraper of ours' }
+const scraper = { headers: { authorization: `Bearer ${metrics.token}` } }
+
 t.test('with 400 streams held on the shipped configuration the next turn is answered at once', async (t) => {
-  const g = await startGateway(t)
+  const g = await startGateway(t, { metrics })
   t.ok((g.config.upstreams['main']?.connections ?? 0) >= 10_000, 'the shipped configuration has places for 10 000')
   const { token } = await g.member()
   g.demo.script(() => ({ tokens: 1, hang: { afterEvents: 1 } }))
@@ -14,7 +17,7 @@ t.test('with 400 streams held on the shipped configuration the next turn is answ
   const streams = Array.from({ length: 400 }, () => g.chat(token, { stream: true }, { signal: held.signal }))
   await Promise.all(streams)
   t.equal(g.services.upstreams.get('main')?.gate.running, 400)
-  t.match(await (await fetch(`${g.url}/metrics`)).text(), /svc_upstream_calls_running\{upstream="main"\} 400/)
+  t.match(await (await fetch(`${g.url}/metrics`, scraper)).text(), /svc_upstream_calls_running\{upstream="main"\} 400/)
   g.demo.script()
   const from = performance.now()
   t.equal((await g.chat(token)).status, 200)
@@ -25,7 +28,7 @@ t.test('with 400 streams held on the shipped configuration the next turn is answ
 })
 
 t.test('a full upstream: the line, its end, and the time in it; refused turns are refunded', async (t) => {
-  const g = await startGateway(t, { upstreams: { main: { connections: 1, queue: 1, queueMs: 400 } } })
+  const g = await startGateway(t, { metrics, upstreams: { main: { connections: 1, queue: 1, queueMs: 400 } } })
   const { token, id } = await g.member()
   g.demo.script(() => ({ tokens: 1, hang: { afterEvents: 1 } }))
   const held = new AbortController()
@@ -33,14 +36,14 @@ t.test('a full upstream: the line, its end, and the time in it; refused turns ar
   await g.chat(token, { stream: true }, { signal: held.signal })
   const waiting = g.chat(token)
   await until(() => gate?.waiting === 1, 'one to wait')
-  t.match(await (await fetch(`${g.url}/metrics`)).text(), /svc_upstream_calls_waiting\{upstream="main"\} 1/)
+  t.match(await (await fetch(`${g.url}/metrics`, scraper)).text(), /svc_upstream_calls_waiting\{upstream="main"\} 1/)
   for (const response of [await g.chat(token), await waiting]) {
     t.ok(Number(response.headers.get('retry-after')) >= 1)
     const { debug } = await envelopeOf(t, response, { status: 429, code: 'upstream_rate_limited' })
     t.equal(debug.quotaRefunded, true)
   }
   t.match(
-    await (await fetch(`${g.url}/metrics`)).text(),
+    await (await fetch(`${g.url}/metrics`, scraper)).text(),
     /svc_upstream_attempts_total\{target="main\/demo-flagship",outcome="full"\} 2/,
   )
   const patient = g.chat(token)

@@ -29,7 +29,7 @@ async function oldDatabase(t: Test): Promise<string> {
 void t.test('books of the first version are carried over: balances, turns, open holds, and they go on', async (t) => {
   const file = await oldDatabase(t)
   const old = raw(file, (db) => db.prepare('select id, state, credits, debt, price_input from turn order by id').all())
-  const store = await openAt(t, file)
+  const store = await openAt(t, file, { role: 'server' })
   t.match(await store.ledger.verify(), { ok: true, mismatches: [], holdsOpen: 0, accounts: 3, turns: 8 })
   const now = raw(file, (db) => db.prepare('select id, state, credits, debt, price_input from turn order by id').all())
   t.same(now.slice(0, -2), old.slice(0, -2), 'no turn has become another')
@@ -53,7 +53,7 @@ void t.test('an old turn that is changed or deleted afterwards is found', async 
     'update turn set settled_packs = null where settled_packs is not null',
   ]) {
     const file = await oldDatabase(t)
-    await (await openAt(t, file)).close()
+    await (await openAt(t, file, { role: 'server' })).close()
     raw(file, (db) => db.exec(change))
     t.notOk(verifyFile(file).ok, change)
   }
@@ -77,7 +77,7 @@ void t.test('books that do not add up are not taken over, and stay as they were'
         db.prepare('select * from migration').all(),
       ])
     const before = rows()
-    await t.rejects(openAt(t, file), { message: /The ledger of account .*does not add up .*Nothing was changed/ }, change)
+    await t.rejects(openAt(t, file, { role: 'server' }), { message: /The ledger of account .*does not add up .*Nothing was changed/ }, change)
     t.same(rows(), before)
   }
 })

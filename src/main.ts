@@ -22,7 +22,7 @@ export async function serve(): Promise<void> {
   }
   const { services } = gateway
   const { log } = services
-  process.stdout.write(await welcome(gateway))
+  const greeting = await welcome(gateway)
   log.info({ url: gateway.url, node: process.version, pid: process.pid }, 'listening')
   process.on('unhandledRejection', (error) => log.fatal({ err: error }, 'a promise was left to fail'))
 
@@ -47,6 +47,8 @@ export async function serve(): Promise<void> {
   }
   process.on('SIGTERM', () => stop('SIGTERM'))
   process.on('SIGINT', () => stop('SIGINT'))
+  // Whoever is told that it listens may end it at once, and it must end as it should.
+  process.stdout.write(greeting)
 }
 
 if (import.meta.main) await serve()

@@ -1,7 +1,9 @@
 /** Shutting down: no new turns, running ones finish, the rest are told and refunded, and no connection is torn. */
+import { once } from 'node:events'
 import { connect } from 'node:net'
 import t from 'tap'
-import { startGateway, until } from '../support/gateway.ts'
+import { startGateway, temporaryFolder, until } from '../support/gateway.ts'
+import { startServer } from '../support/server.ts'
 
 const ended = /data: \[DONE\]\n\n$/
 
@@ -40,6 +42,23 @@ t.test('nothing running: it is over at once', async (t) => {
   const from = performance.now()
   await g.gateway.close({ drainMs: 30_000 })
   t.ok(performance.now() - from < 3_000)
+})
+
+t.test('told to end as it says that it listens, it ends as it should', async (t) => {
+  // A signal sent to oneself arrives before the call returns: nobody can be quicker than this.
+  const quickest = `const write = process.stdout.write
+    process.stdout.write = function (text) {
+      if (String(text).includes('listens on')) process.kill(process.pid, 'SIGTERM')
+      return write.call(this, text)
+    }`
+  const server = await startServer(t, {
+    DATA_DIR: temporaryFolder(t),
+    LOG_LEVEL: 'silent',
+    NODE_OPTIONS: `--import data:text/javascript,${encodeURIComponent(quickest)}`,
+  })
+  const { child } = server
+  if (child.exitCode === null && child.signalCode === null) await once(child, 'exit')
+  t.equal(child.exitCode, 0)
 })
 
 t.test('while it drains it says so, on kept connections and on new ones, and tells each to go', async (t) => {

@@ -51,7 +51,8 @@ export async function startGateway(upstream: string, flags: readonly string[] = 
   }
 }
 
-async function start(
+/** A program of this repository; `ready` finds its address, and its key if it has one, in what it prints. */
+export async function start(
   args: readonly string[],
   env: Record<string, string>,
   ready: RegExp,

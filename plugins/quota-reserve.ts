@@ -1,5 +1,16 @@
 /** Holds the most a turn can cost before the upstream hears of it, and settles what it did cost. */
-import { affordableOutput, bodyHash, creditsFor, definePlugin, GatewayError, poolOf, promptSize } from '../src/index.ts'
+import {
+  affordableOutput,
+  bodyHash,
+  bodyHashInSlices,
+  creditsFor,
+  definePlugin,
+  GatewayError,
+  isLarge,
+  poolOf,
+  promptSize,
+  promptSizeInSlices,
+} from '../src/index.ts'
 import type { Exchange, HeldTurn, Outcome, Product, Reservation, Services, Slots, Usage } from '../src/index.ts'
 
 /** An answer of fewer tokens is no answer; below this the turn is refused instead of clamped. */
@@ -30,11 +41,15 @@ type Asked = Exchange & Pick<Slots, 'caller' | 'chat' | 'product'>
 
 async function reserve(x: Asked, { ledger, clock, calendar, config }: Services): Promise<HeldTurn> {
   const { chat, product, caller } = x
-  const { tokens: inputEstimate, mostTokens: input, textBytes } = promptSize(chat, config.limits.imageTokens)
+  const { imageTokens } = config.limits
+  const size = isLarge(chat.bytes) ? await promptSizeInSlices(chat, imageTokens) : promptSize(chat, imageTokens)
+  const { tokens: inputEstimate, mostTokens: input, textBytes } = size
   // Only what cannot fit by any count is refused here; the upstream decides the rest.
   if (textBytes / mostBytesPerToken > product.contextLength) throw tooLong(product)
   const cap = Math.min(chat.maxTokens ?? product.defaultOutputTokens, product.maxOutputTokens)
   const least = Math.min(cap, leastOutput)
+  const key = idempotencyKeyOf(x)
+  const idempotency = key === null ? null : { key, bodyHash: isLarge(chat.bytes) ? await bodyHashInSlices(chat) : bodyHash(chat) }
   const at = clock.now()
   const pool = poolOf[product.tier]
   const reservation = await ledger.reserve({
@@ -50,7 +65,7 @@ async function reserve(x: Asked, { ledger, clock, calendar, config }: Services):
     floor: priceOf(product, input, least, chat.choices),
     price: product.price,
     until: at + config.timeouts.totalMs + leaseMarginMs,
-    idempotency: idempotencyOf(x),
+    idempotency,
   })
   switch (reservation.kind) {
     case 'held': {
@@ -105,7 +120,7 @@ const tooLongForTheRest = {
   },
 } as const
 
-function idempotencyOf(x: Asked): { key: string; bodyHash: string } | null {
+function idempotencyKeyOf(x: Asked): string | null {
   const key = x.inbound.headers['idempotency-key']
   if (key === undefined) return null
   if (typeof key !== 'string' || key.length === 0 || key.length > 255) {
@@ -118,7 +133,7 @@ function idempotencyOf(x: Asked): { key: string; bodyHash: string } | null {
       },
     })
   }
-  return { key, bodyHash: bodyHash(x.chat) }
+  return key
 }
 
 /** What became of the first request with this key. Its answer is not kept, so what can be told is how it ended and what it cost. */

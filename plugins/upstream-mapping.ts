@@ -1,6 +1,6 @@
 /** Product → the targets that can serve it now, and the body each of them is sent. */
 import { createHmac } from 'node:crypto'
-import { definePlugin, droppedHeader, isRecord, passing, promptSize, UpstreamFailure, withoutExtras } from '../src/index.ts'
+import { definePlugin, droppedHeader, hasImages, isRecord, passing, UpstreamFailure, withoutExtras } from '../src/index.ts'
 import type { Asking, Candidate, ChatRequest, Exchange, LiveTarget, Product, Services, Slots } from '../src/index.ts'
 
 export const upstreamMapping = definePlugin({
@@ -32,11 +32,10 @@ export const upstreamMapping = definePlugin({
 })
 
 /** Whose targets serve it: the product's own, or for `auto` those of the first rule that fits. Id and price stay those of what was asked for. */
-function servingProduct({ product, chat }: Pick<Slots, 'product' | 'chat'>, { products, config }: Services): Product {
+function servingProduct({ product, chat, hold }: Pick<Slots, 'product' | 'chat' | 'hold'>, { products }: Services): Product {
   if (product.rules.length === 0) return product
-  const { images, tokens } = promptSize(chat, config.limits.imageTokens)
   const fitting = product.rules.find(({ when, longerThanTokens = 0 }) =>
-    when === 'images' ? images > 0 : tokens > longerThanTokens,
+    when === 'images' ? hasImages(chat) : hold.inputEstimate > longerThanTokens,
   )
   return products.all.find(({ id }) => id === fitting?.use) ?? product
 }

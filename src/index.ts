@@ -21,9 +21,10 @@ export type {
   Slots,
   Usage,
 } from './exchange/exchange.ts'
-export { bodyHash, hasImages, isRecord } from './exchange/chat-request.ts'
+export { isLarge } from './exchange/breath.ts'
+export { bodyHash, bodyHashInSlices, hasImages, isRecord } from './exchange/chat-request.ts'
 export type { ChatRequest } from './exchange/chat-request.ts'
-export { promptSize } from './exchange/estimate.ts'
+export { promptSize, promptSizeInSlices } from './exchange/estimate.ts'
 export { droppedHeader, faultIn, passing, withoutExtras } from './exchange/fields.ts'
 export { rateHeaders } from './limits.ts'
 export { affordableOutput, creditsFor } from './membership/price.ts'

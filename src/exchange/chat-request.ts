@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto'
 import { invalidRequest } from '../errors.ts'
 import type { GatewayError } from '../errors.ts'
+import { breath, slice } from './breath.ts'
 
 /** The fields that the gateway itself reads; every other field is the upstream's business. */
 export interface ChatRequest {
@@ -83,7 +84,7 @@ function checkDepth(raw: Buffer): void {
   for (let i = 0; i < raw.length; i++) {
     const byte = raw[i]
     if (byte === quote) {
-      for (i++; i < raw.length && raw[i] !== quote; i++) if (raw[i] === backslash) i++
+      i = endOfString(raw, i + 1)
     } else if (byte === 0x5b || byte === 0x7b) {
       if (++depth > maxDepth)
         throw invalidRequest({
@@ -93,6 +94,25 @@ function checkDepth(raw: Buffer): void {
     } else if (byte === 0x5d || byte === 0x7d) depth--
   }
 }
+
+/** Where the string that begins here has its closing quote. A long one is searched by the runtime, at ten times the speed of a loop. */
+function endOfString(raw: Buffer, from: number): number {
+  for (let i = from; ;) {
+    for (const near = Math.min(raw.length, i + loopedBytes); i < near; i++) {
+      if (raw[i] === quote) return i
+      if (raw[i] === backslash) i++
+    }
+    const end = raw.indexOf(quote, i)
+    if (end === -1) return raw.length
+    let slashes = 0
+    while (end - slashes > i && raw[end - slashes - 1] === backslash) slashes++
+    if (slashes % 2 === 0) return end
+    i = end + 1
+  }
+}
+
+/** Below this a loop is faster than the call. */
+const loopedBytes = 64
 
 function checkMessage(message: unknown, at: string): void {
   if (!isRecord(message)) throw invalidRequest({ en: `'${at}' must be an object.`, zh: `'${at}' 必须是对象。` }, at)
@@ -150,6 +170,21 @@ function wantsUsage(options: unknown): boolean {
 export function bodyHash(chat: ChatRequest): string {
   return createHash('sha256').update(JSON.stringify(chat.body)).digest('base64url')
 }
+
+/** The same of a large request, in slices. */
+export async function bodyHashInSlices(chat: ChatRequest): Promise<string> {
+  await breath()
+  const printed = Buffer.from(JSON.stringify(chat.body))
+  const hash = createHash('sha256')
+  for (let from = 0; from < printed.length; from += hashedBytes) {
+    await breath()
+    hash.update(printed.subarray(from, from + hashedBytes))
+  }
+  return hash.digest('base64url')
+}
+
+/** A digest reads faster than a counter of tokens. */
+const hashedBytes = 4 * slice
 
 export function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)

@@ -6,6 +6,7 @@ import type { BlockList } from 'node:net'
 import type { Context, Middleware, Next } from 'koa'
 import { networks, privateNetworks } from '../networks.ts'
 import { GatewayError } from '../errors.ts'
+import { breath, isLarge } from '../exchange/breath.ts'
 import { parseChatRequest } from '../exchange/chat-request.ts'
 import type { ChatRequest } from '../exchange/chat-request.ts'
 import { envelopeReply, traceHeaders } from '../exchange/envelope.ts'
@@ -125,7 +126,12 @@ class HttpInbound implements Inbound {
   }
 
   async #readChat(): Promise<ChatRequest> {
-    return parseChatRequest(await readBody(this.#ctx.req, this.#services.config.limits.chatBodyBytes))
+    const raw = await readBody(this.#ctx.req, this.#services.config.limits.chatBodyBytes)
+    if (!isLarge(raw.length)) return parseChatRequest(raw)
+    await breath()
+    const chat = parseChatRequest(raw)
+    await breath()
+    return chat
   }
 }
 

@@ -2,7 +2,7 @@
 import t from 'tap'
 import * as fc from 'fast-check'
 import { GatewayError } from '../../src/errors.ts'
-import { bodyHash, parseChatRequest } from '../../src/exchange/chat-request.ts'
+import { bodyHash, bodyHashInSlices, parseChatRequest } from '../../src/exchange/chat-request.ts'
 
 const ok = { model: 'svc', messages: [{ role: 'user', content: 'hi' }] }
 const parse = (body: unknown) => parseChatRequest(Buffer.from(typeof body === 'string' ? body : JSON.stringify(body)))
@@ -101,6 +101,23 @@ t.test('brackets inside strings are not nesting', async (t) => {
   t.doesNotThrow(() => parse({ ...ok, messages: [{ role: 'user', content: '[{"\\'.repeat(10_000) }] }))
 })
 
+t.test('a string ends at its first quote that is not escaped, however long it is and wherever its escapes stand', async (t) => {
+  const nested = { deep: JSON.parse(deep(127)) as unknown }
+  for (let length = 0; length < 140; length++) {
+    for (const escapes of ['', '"', '\\', '\\"', '\\\\', '"'.repeat(70), '\\'.repeat(70)]) {
+      const content = `${'x'.repeat(length)}${escapes}[[[{{{${'y'.repeat(length)}${escapes}`
+      const body = { ...ok, messages: [{ role: 'user', content }] }
+      const sent = JSON.stringify(body)
+      if (JSON.stringify(parse(sent).body) !== sent) t.fail(`${length} and ${escapes}`)
+      // The brackets behind it count.
+      const thrown = caught(() => parse({ ...body, nested }))
+      if (!/nested/.test(thrown.message)) t.fail(`${length} and ${escapes}: ${thrown.message}`)
+    }
+  }
+  for (const cut of ['{"a":"', `{"a":"${'x'.repeat(63)}\\`, `{"a":"${'x'.repeat(64)}\\"`, `{"a":"${'x'.repeat(200)}`])
+    t.match(caught(() => parse(cut)).message, /not JSON/)
+})
+
 t.test('__proto__ is a field like any other, and touches no prototype', async (t) => {
   const chat = parse(
     '{"model":"svc","messages":[{"role":"user","content":"x","__proto__":{"polluted":true}}],"__proto__":{"polluted":true}}',
@@ -131,6 +148,8 @@ t.test('whatever the bytes: a request or a GatewayError, never another error', a
 t.test('two bodies have one hash only if they are the same request', async (t) => {
   t.equal(bodyHash(parse(ok)), bodyHash(parse(JSON.stringify(ok, null, 2))), 'white space says nothing')
   t.not(bodyHash(parse(ok)), bodyHash(parse({ ...ok, temperature: 0 })))
+  const large = parse({ ...ok, user: '额 x'.repeat(200_000) })
+  t.equal(await bodyHashInSlices(large), bodyHash(large), 'in slices the same')
 })
 
 function caught(run: () => unknown): GatewayError {

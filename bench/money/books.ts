@@ -147,7 +147,7 @@ class Judge {
     if (row.debt > 0) say('overcharged', 'more than was held and left')
     const likelyInput = Math.ceil(each.bodyBytes / 3)
     const isReported = script.usage === 'right' || script.usage === 'in_choice'
-    const exact = priceOf(plan, isReported ? script.inputTokens : likelyInput, script.tokens)
+    const exact = priceOf(plan, isReported ? script.inputTokens : likelyInput, call?.tokens ?? script.tokens)
     const charged = row.state === 'settled'
     const { credits } = row
     if (!charged && credits !== 0) say('overcharged', 'charged and given back')

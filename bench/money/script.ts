@@ -87,6 +87,7 @@ export function planOf(seed: number, number: number): Plan {
   const paceMs = isPaced ? chance.whole(2, 20) : 0
   const headMs = chance.next() < 0.1 ? chance.whole(5, 200) : 0
   const leaves = chance.next() < (isPaced ? 0.5 : 0.08)
+  const stream = chance.next() < 0.6
   const lastsMs = headMs + tokens * paceMs
   return {
     number,
@@ -97,12 +98,13 @@ export function planOf(seed: number, number: number): Plan {
       inputTokens: chance.whole(20, 120),
       tokens,
       failsAfter: chance.whole(0, tokens - 1),
-      asDocument: chance.next() < 0.1,
+      // For a client that wants a stream that is a failure.
+      asDocument: !stream && chance.next() < 0.2,
       headMs,
       paceMs,
     },
     model: chance.next() < 0.7 ? 'svc-2.1' : 'svc-2.1-fast',
-    stream: chance.next() < 0.6,
+    stream,
     maxTokens: chance.next() < 0.8 ? chance.whole(tokens, 400) : null,
     leavesAfterMs: leaves ? chance.whole(0, Math.ceil(lastsMs * 1.1) + 15) : null,
     keyed: chance.next() < 0.05,

@@ -7,6 +7,8 @@ import type { Script } from './script.ts'
 
 /** One call, under the request id the gateway has sent with it. */
 export interface Call {
+  /** Of the whole answer: the script's, or as many as were asked for at most. */
+  readonly tokens: number
   /** When each token was written. */
   readonly made: number[]
   ended: 'complete' | 'failed' | 'abandoned' | null
@@ -35,7 +37,9 @@ export async function startUpstream(scriptOf: (turn: number) => Script | undefin
     const script = scriptOf(Number(/turn (\d+)/.exec(text)?.[1]))
     const id = String(request.headers['x-request-id'])
     if (script === undefined) throw new Error(`nobody has asked for ${id}`)
-    const call: Call = { made: [], ended: null, endedAt: 0 }
+    const cap = Number(/"max(?:_completion)?_tokens":(\d+)/.exec(text)?.[1] ?? Infinity)
+    const [tokens, failsAfter] = [Math.min(script.tokens, cap), Math.min(script.failsAfter, cap)]
+    const call: Call = { tokens, made: [], ended: null, endedAt: 0 }
     const known = calls.get(id)
     if (known === undefined) calls.set(id, [call])
     else known.push(call)
@@ -45,7 +49,7 @@ export async function startUpstream(scriptOf: (turn: number) => Script | undefin
       call.endedAt = performance.now()
     }
     response.on('close', () => end('abandoned'))
-    await play(script, call, response, end)
+    await play({ ...script, tokens, failsAfter }, call, response, end)
   }
 
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))

@@ -77,7 +77,11 @@ void t.test('books that do not add up are not taken over, and stay as they were'
         db.prepare('select * from migration').all(),
       ])
     const before = rows()
-    await t.rejects(openAt(t, file, { role: 'server' }), { message: /The ledger of account .*does not add up .*Nothing was changed/ }, change)
+    await t.rejects(
+      openAt(t, file, { role: 'server' }),
+      { message: /The ledger of account .*does not add up .*Nothing was changed/ },
+      change,
+    )
     t.same(rows(), before)
   }
 })

@@ -61,7 +61,7 @@ t.test('on macOS the words are arguments of the script, not part of it', async (
   t.match((await notifier.show(message))[1], { sink: 'desktop', ok: true })
   t.match(
     args(),
-    /\[display notification \(item 2 of argv\) with title \(item 1 of argv\) sound name "Ping"\]\[-e\]\[end run\]\[--title \$\(touch x\)\]/,
+    /\[display notification \(item 2 of argv\) with title \(item 1 of argv\) sound name "Ping"\]\[-e\]\[end run\]\[--\]\[--title \$\(touch x\)\]/,
   )
 })
 

@@ -1,5 +1,5 @@
 /**
- * The way of a request, top to bottom. Everything here is checked at start; every field is described in `src/config-shape.ts`.
+ * The way of a request, top to bottom. Everything here is checked at start; every field is described in `src/config/shape.ts`.
  * To change parts of it, leave this file alone: import it from one of your own and name that in GATEWAY_CONFIG.
  */
 import { defineGateway, env } from './src/index.ts'

@@ -19,7 +19,7 @@ const root = fileURLToPath(new URL('..', import.meta.url))
 
 /** `flags` go to the demonstration upstream. */
 export function startUpstream(flags: readonly string[] = []): Promise<Program> {
-  return start(['src/demo/main.ts', '--port', '0', ...flags], {}, /(http:\/\/[\d.:]+)/)
+  return start(['src/upstream/demo/main.ts', '--port', '0', ...flags], {}, /(http:\/\/[\d.:]+)/)
 }
 
 export function startBareProxy(upstream: string): Promise<Program> {

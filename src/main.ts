@@ -1,9 +1,9 @@
 /** The server program: configuration → store → services → house → listen → drain. */
-import { ConfigError, loadConfig } from './config.ts'
-import { openGateway } from './gateway.ts'
-import type { Gateway } from './gateway.ts'
+import { ConfigError, loadConfig } from './config/config.ts'
+import { openGateway } from './gateway/gateway.ts'
+import type { Gateway } from './gateway/gateway.ts'
 import { welcome } from './operator/welcome.ts'
-import { Unusable } from './unusable.ts'
+import { Unusable } from './system/unusable.ts'
 
 /** Signals this close together are one request to stop. */
 const sameRequestMs = 500

@@ -120,12 +120,11 @@ t.test('each library that was taken in for one thing is known in one place', asy
     ['kysely', 'src/store/'],
     ['koa', 'src/http/', 'src/pages/'],
     ['@koa/router', 'src/http/', 'src/pages/'],
-    ['prom-client', 'src/observe/'],
-    ['pino', 'src/observe/', 'src/services.ts'],
-    ['nodemailer', 'src/mail/'],
-    ['@modelcontextprotocol/server', 'src/mcp/', 'src/http/', 'src/search/'],
-    ['jose', 'src/trusted-issuers.ts', 'src/membership/', 'src/sign-in/'],
-    ['pg', 'src/store/postgres/'],
+    ['prom-client', 'src/system/observe/'],
+    ['pino', 'src/system/observe/', 'src/gateway/services.ts'],
+    ['nodemailer', 'src/system/mail/'],
+    ['@modelcontextprotocol/server', 'src/tools/mcp/', 'src/http/', 'src/tools/search/'],
+    ['jose', 'src/access/trusted-issuers.ts', 'src/membership/'],
   ] as const) {
     const users = sources.filter(({ packages }) => packages.some((used) => used === name || used.startsWith(`${name}/`)))
     t.same(
@@ -139,7 +138,7 @@ t.test('each library that was taken in for one thing is known in one place', asy
 t.test('the user’s command knows nothing of the server but types', async (t) => {
   const cli = room('cli')
   const wrong = cli.flatMap(({ path, files }) =>
-    files.filter((file) => !within(file, 'src/cli/', 'src/workbench/')).map((file) => `${path} → ${file}`),
+    files.filter((file) => !within(file, 'src/cli/', 'src/cli/workbench/')).map((file) => `${path} → ${file}`),
   )
   t.same(wrong, [])
 })
@@ -150,7 +149,7 @@ t.test('the environment is read in two places', async (t) => {
     .map(({ path }) => path)
   t.same(
     // The snippets are text: examples shown to members, in which the word stands.
-    readers.filter((path) => !['src/config.ts', 'src/cli/credentials.ts', 'src/pages/snippets.ts'].includes(path)),
+    readers.filter((path) => !['src/config/config.ts', 'src/cli/credentials.ts', 'src/pages/snippets.ts'].includes(path)),
     [],
   )
 })
@@ -158,12 +157,12 @@ t.test('the environment is read in two places', async (t) => {
 t.test('time and chance come from services', async (t) => {
   // Where the clocks and dice themselves are made, and programs that have no services: the demonstration upstream, the user’s command.
   const makers = [
-    'src/clock.ts',
-    'src/gateway.ts',
-    'src/demo/',
+    'src/system/clock.ts',
+    'src/gateway/gateway.ts',
+    'src/upstream/demo/',
     'src/cli/',
-    'src/workbench/',
-    'src/observe/',
+    'src/cli/workbench/',
+    'src/system/observe/',
     'src/operator/',
     'src/store/sqlite/',
   ]
@@ -219,10 +218,10 @@ t.test('every file is imported by somebody, or is a program', async (t) => {
     'src/main.ts',
     'src/index.ts',
     'gateway.config.ts',
-    'src/demo/main.ts',
+    'src/upstream/demo/main.ts',
     'src/cli/main.ts',
     'src/operator/main.ts',
-    'src/workbench/main.ts',
+    'src/cli/workbench/main.ts',
   ]
   const imported = new Set([...sources, ...tests].flatMap(({ files, types }) => [...files, ...types]))
   const scripts = readFileSync(join(root, 'package.json'), 'utf8')

@@ -1,7 +1,7 @@
 /**
  * The exchange: one request from the door to its last word. It is what plugins see; it knows no web framework and no database.
  */
-import type { Names } from '../brand.ts'
+import type { Names } from '../config/brand.ts'
 import type { GatewayError } from '../errors.ts'
 import type { Account } from '../membership/account.ts'
 import type { Hold } from '../membership/ledger.ts'

@@ -1,6 +1,6 @@
 /** The contract of a plugin: a plain named object with at most five hooks. List order is time order, in every hook. */
 import type { GatewayError } from '../errors.ts'
-import type { Services } from '../services.ts'
+import type { Services } from '../gateway/services.ts'
 import type { Exchange, Outcome, Reply, Slot, Slots } from './exchange.ts'
 
 /** What the upstream's acceptance looks like, before anything has been sent to the client. */

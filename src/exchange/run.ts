@@ -9,7 +9,7 @@
  * 6. A hook that returns no promise is not awaited.
  */
 import { GatewayError } from '../errors.ts'
-import type { Services } from '../services.ts'
+import type { Services } from '../gateway/services.ts'
 import type { Client } from './client.ts'
 import { envelopeFrames, envelopeReply, traceHeaders } from './envelope.ts'
 import { nothingUsed } from './exchange.ts'

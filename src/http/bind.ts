@@ -1,6 +1,6 @@
 /** Taking an address to listen on; what keeps us from it is told in one sentence. */
 import type { Server } from 'node:net'
-import { ConfigError } from '../config.ts'
+import { ConfigError } from '../config/config.ts'
 
 export interface Place {
   readonly host: string

@@ -1,6 +1,6 @@
 /** Cross-origin use of the API from web pages: open, because it works by Bearer alone, and never with credentials. */
 import type { Middleware } from 'koa'
-import type { Services } from '../services.ts'
+import type { Services } from '../gateway/services.ts'
 
 /** On `/v1` but not on the tool server, whose protocol demands that foreign pages be refused. */
 export function cors({ names }: Pick<Services, 'names'>): Middleware {

@@ -1,6 +1,6 @@
-import type { Calls } from '../calls.ts'
+import type { Calls } from '../gateway/calls.ts'
 import type { Chain } from '../exchange/run.ts'
-import type { Services } from '../services.ts'
+import type { Services } from '../gateway/services.ts'
 
 /** What the routes are built from. */
 export interface House {

@@ -1,9 +1,9 @@
 /** `/metrics` on a listener of its own, away from the public one: for loopback, named networks, and the token's bearer. */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import type { GatewayConfig } from '../config.ts'
-import { networks } from '../networks.ts'
-import type { Observe } from '../observe/observe.ts'
+import type { GatewayConfig } from '../config/config.ts'
+import { networks } from '../access/networks.ts'
+import type { Observe } from '../system/observe/observe.ts'
 import { clientAddress, isTrusted } from './address.ts'
 import { hasToken } from './bearer.ts'
 import { bind, shownHost } from './bind.ts'

@@ -1,6 +1,6 @@
 /** What a browser is told about our pages: what they may load and run, and who may frame, open or watch them. */
 import type { Middleware } from 'koa'
-import type { Services } from '../services.ts'
+import type { Services } from '../gateway/services.ts'
 
 const powers = [
   'accelerometer',

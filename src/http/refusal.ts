@@ -6,7 +6,7 @@ import { invalidRequest } from '../errors.ts'
 import type { GatewayError, Words } from '../errors.ts'
 import { envelopeReply } from '../exchange/envelope.ts'
 import type { Reply } from '../exchange/exchange.ts'
-import type { Services } from '../services.ts'
+import type { Services } from '../gateway/services.ts'
 import { adoptId } from './door.ts'
 import { commonHeaderValues } from './page-headers.ts'
 

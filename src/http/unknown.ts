@@ -2,7 +2,7 @@
 import type { Middleware } from 'koa'
 import type { Router } from '@koa/router'
 import { GatewayError } from '../errors.ts'
-import type { Services } from '../services.ts'
+import type { Services } from '../gateway/services.ts'
 import { exchangeOf } from './door.ts'
 
 type Layers = Router['stack']

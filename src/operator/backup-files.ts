@@ -18,7 +18,7 @@ import {
   statSync,
 } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
-import type { DataFolder } from '../data-folder.ts'
+import type { DataFolder } from '../system/data-folder.ts'
 import { freeName } from '../store/sqlite/backup.ts'
 
 export function filesBeside(backup: string): string {

@@ -1,8 +1,8 @@
 /** `svc-gateway backup` and `svc-gateway restore` */
 import { existsSync, rmSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { loadConfig } from '../config.ts'
-import { DataFolder } from '../data-folder.ts'
+import { loadConfig } from '../config/config.ts'
+import { DataFolder } from '../system/data-folder.ts'
 import { restoreFile } from '../store/sqlite/restore.ts'
 import { filesBeside, restoreFiles, saveFiles } from './backup-files.ts'
 import { atDesk, CommandError } from './desk.ts'

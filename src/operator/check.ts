@@ -1,7 +1,7 @@
 /** `svc-gateway check` */
-import { ConfigError, configFile, loadConfig } from '../config.ts'
-import type { GatewayConfig } from '../config.ts'
-import { shownUrl } from '../shown-url.ts'
+import { ConfigError, configFile, loadConfig } from '../config/config.ts'
+import type { GatewayConfig } from '../config/config.ts'
+import { shownUrl } from '../config/shown-url.ts'
 import { show } from './output.ts'
 import type { Output } from './output.ts'
 

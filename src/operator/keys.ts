@@ -2,7 +2,7 @@
 import { GatewayError } from '../errors.ts'
 import { hashToken, mintApiKey } from '../membership/api-key.ts'
 import type { ApiKey } from '../membership/api-key.ts'
-import type { Services } from '../services.ts'
+import type { Services } from '../gateway/services.ts'
 
 /** Characters of a key that are kept to recognise it by, after its fixed prefix. */
 const shownChars = 4

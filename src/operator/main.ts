@@ -144,8 +144,8 @@ async function fail(error: unknown): Promise<void> {
     return
   }
   const { CommandError } = await import('./desk.ts')
-  const { ConfigError } = await import('../config.ts')
-  const { Unusable } = await import('../unusable.ts')
+  const { ConfigError } = await import('../config/config.ts')
+  const { Unusable } = await import('../system/unusable.ts')
   const expected = error instanceof CommandError || error instanceof ConfigError || error instanceof Unusable
   process.stderr.write(`${expected ? error.message : error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`)
   process.exitCode = 1

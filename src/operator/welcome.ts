@@ -1,5 +1,5 @@
 /** What the server says when it starts: where it is, and on an empty database the first account with its key, shown this once. */
-import type { Gateway } from '../gateway.ts'
+import type { Gateway } from '../gateway/gateway.ts'
 import { note } from './desk.ts'
 import { mintApiKeyFor } from './keys.ts'
 

@@ -1,9 +1,9 @@
 /** Plans and prices as the pages show them, from the configuration alone. */
-import type { GatewayConfig } from '../config.ts'
+import type { GatewayConfig } from '../config/config.ts'
 import { planHas } from '../membership/plan.ts'
 import { poolOf } from '../membership/product.ts'
 import type { Pool } from '../membership/product.ts'
-import { effectivePrice } from '../products.ts'
+import { effectivePrice } from '../config/products.ts'
 
 type PlanConfig = GatewayConfig['plans'][string]
 

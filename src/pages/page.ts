@@ -1,6 +1,6 @@
 /** What a page is, and what it is given to draw itself with. */
 import type { Account } from '../membership/account.ts'
-import type { Services } from '../services.ts'
+import type { Services } from '../gateway/services.ts'
 import type { Html } from './html.ts'
 import type { Language } from './language.ts'
 import type { Texts } from './texts/en.ts'

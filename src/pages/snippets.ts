@@ -1,5 +1,5 @@
 /** How each tool is connected, with the reader's own addresses in place. Plain text; the page escapes it. */
-import type { Services } from '../services.ts'
+import type { Services } from '../gateway/services.ts'
 
 /** Where a reader's keys come from in every snippet. */
 export function keyVariable({ names }: Services): string {

@@ -3,7 +3,7 @@
  * taken up by the next one, and two processes that start together share the work.
  */
 import type { Kysely } from 'kysely'
-import { Unusable } from '../unusable.ts'
+import { Unusable } from '../system/unusable.ts'
 import { migrations } from './migrations/all.ts'
 import type { Dialect } from './migrations/migration.ts'
 import type { Schema } from './schema.ts'

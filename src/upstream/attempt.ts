@@ -1,11 +1,11 @@
 /** One call to one target, from the first byte of the request to the last of the answer, with every way it can be cut short. */
 import type { Dispatcher } from 'undici'
-import type { GatewayConfig } from '../config.ts'
+import type { GatewayConfig } from '../config/config.ts'
 import { nothingUsed } from '../exchange/exchange.ts'
 import type { Asking, Candidate, Exchange, Route, Slots, Usage } from '../exchange/exchange.ts'
 import { ClientLeft } from '../exchange/outcome.ts'
 import type { Wire } from '../exchange/run.ts'
-import type { Clock } from '../clock.ts'
+import type { Clock } from '../system/clock.ts'
 import { Assembly } from './assembly.ts'
 import { documentOf } from './completion.ts'
 import type { Whole } from './completion.ts'

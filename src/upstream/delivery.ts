@@ -1,6 +1,6 @@
 /** The client's side of a streamed call: when its stream is opened, how fast it takes what it is sent, and what keeps it while nothing comes. */
-import type { GatewayConfig } from '../config.ts'
-import type { Clock } from '../clock.ts'
+import type { GatewayConfig } from '../config/config.ts'
+import type { Clock } from '../system/clock.ts'
 import type { Exchange } from '../exchange/exchange.ts'
 import type { Wire } from '../exchange/run.ts'
 

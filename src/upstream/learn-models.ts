@@ -5,7 +5,7 @@
  */
 import { request } from 'undici'
 import { isRecord } from '../exchange/chat-request.ts'
-import type { Services } from '../services.ts'
+import type { Services } from '../gateway/services.ts'
 import { readBounded } from './bounded-body.ts'
 import type { Dialect } from './dialect.ts'
 import type { Upstream } from './upstreams.ts'

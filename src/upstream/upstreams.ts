@@ -1,9 +1,9 @@
 /** The configured upstreams and the health of their targets: who can serve a product now, best first. */
 import { Agent } from 'undici'
 import type { Dispatcher } from 'undici'
-import type { GatewayConfig } from '../config.ts'
+import type { GatewayConfig } from '../config/config.ts'
 import type { Target } from '../membership/product.ts'
-import { basicAuthorization } from '../shown-url.ts'
+import { basicAuthorization } from '../config/shown-url.ts'
 import { Breaker } from './breaker.ts'
 import type { BreakerState } from './breaker.ts'
 import { Dialect } from './dialect.ts'

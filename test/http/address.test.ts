@@ -1,6 +1,6 @@
 /** Who is calling: nobody can say it of himself but a proxy we trust. */
 import t from 'tap'
-import { networks } from '../../src/networks.ts'
+import { networks } from '../../src/access/networks.ts'
 import { addressPrefix, clientAddress } from '../../src/http/address.ts'
 
 const trusted = networks(['127.0.0.1', '10.0.0.0/8', 'fd00::/8'])

@@ -1,6 +1,6 @@
 /** Secrets cross no border: nothing of the client's goes up but its request, nothing of the upstream's comes down but its answer. */
 import t from 'tap'
-import { startDemoUpstream } from '../../src/demo/upstream.ts'
+import { startDemoUpstream } from '../../src/upstream/demo/upstream.ts'
 import { startGateway } from '../support/gateway.ts'
 
 t.test('up goes the request; down comes the answer', async (t) => {

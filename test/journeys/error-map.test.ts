@@ -5,7 +5,7 @@
 import { createServer } from 'node:net'
 import type { AddressInfo } from 'node:net'
 import t from 'tap'
-import type { Script } from '../../src/demo/script.ts'
+import type { Script } from '../../src/upstream/demo/script.ts'
 import type { Code } from '../../src/errors.ts'
 import { checkEnvelope, envelopeOf } from '../support/envelope.ts'
 import type { Envelope } from '../support/envelope.ts'

@@ -1,7 +1,7 @@
 /** Two targets, one bad: members do not notice, the bad one is left alone, and nothing is ever asked twice once it may have been done. */
 import t from 'tap'
-import { startDemoUpstream } from '../../src/demo/upstream.ts'
-import type { DemoUpstream } from '../../src/demo/upstream.ts'
+import { startDemoUpstream } from '../../src/upstream/demo/upstream.ts'
+import type { DemoUpstream } from '../../src/upstream/demo/upstream.ts'
 import { startGateway, until } from '../support/gateway.ts'
 import type { Overrides, TestGateway } from '../support/gateway.ts'
 

@@ -1,6 +1,6 @@
 /** The upstream's connection, cut anywhere and hung anywhere: nobody waits for ever, nothing looks whole that is not, nothing is charged. */
 import t from 'tap'
-import type { Script } from '../../src/demo/script.ts'
+import type { Script } from '../../src/upstream/demo/script.ts'
 import { startGateway } from '../support/gateway.ts'
 
 /** What a client makes of an answer: whole, failed and said so, or neither (which must never be). */

@@ -4,7 +4,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import t from 'tap'
-import { startDemoUpstream } from '../../src/demo/upstream.ts'
+import { startDemoUpstream } from '../../src/upstream/demo/upstream.ts'
 import { temporaryFolder, until } from '../support/gateway.ts'
 import { startServer } from '../support/server.ts'
 

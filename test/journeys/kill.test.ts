@@ -1,7 +1,7 @@
 /** kill -9, again and again, under load: the books are right each time, nothing acknowledged is lost, and no hold outlives its process. */
 import { join } from 'node:path'
 import t from 'tap'
-import { startDemoUpstream } from '../../src/demo/upstream.ts'
+import { startDemoUpstream } from '../../src/upstream/demo/upstream.ts'
 import { openForReading } from '../../src/store/sqlite/connection.ts'
 import { verifyFile } from '../../src/store/sqlite/verify-file.ts'
 import { temporaryFolder } from '../support/gateway.ts'

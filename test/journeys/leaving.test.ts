@@ -1,8 +1,8 @@
 /** Hang up and we hang up: the upstream is closed at once, and what was produced is what is charged. */
 import { setTimeout as pause } from 'node:timers/promises'
 import t from 'tap'
-import { startDemoUpstream } from '../../src/demo/upstream.ts'
-import type { DemoCall } from '../../src/demo/record.ts'
+import { startDemoUpstream } from '../../src/upstream/demo/upstream.ts'
+import type { DemoCall } from '../../src/upstream/demo/record.ts'
 import { startGateway, until } from '../support/gateway.ts'
 import type { TestGateway } from '../support/gateway.ts'
 

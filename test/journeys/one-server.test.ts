@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
-import { systemClock } from '../../src/clock.ts'
+import { systemClock } from '../../src/system/clock.ts'
 import { startGateway, temporaryFolder } from '../support/gateway.ts'
 import { startServer } from '../support/server.ts'
 

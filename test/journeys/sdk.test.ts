@@ -1,7 +1,7 @@
 /** The official SDK, as members use it: chats, streams, tools, and what it reads from each failure. */
 import OpenAI, { APIError } from 'openai'
 import t from 'tap'
-import type { Script } from '../../src/demo/script.ts'
+import type { Script } from '../../src/upstream/demo/script.ts'
 import { startGateway } from '../support/gateway.ts'
 
 const g = await startGateway(t, { plans: { free: { rpm: 1_000 } } })

@@ -1,6 +1,6 @@
 /** The error map: whatever the upstream does, streamed or not, the member gets one code, one status, and the turn back. */
 import t from 'tap'
-import type { Script } from '../../src/demo/script.ts'
+import type { Script } from '../../src/upstream/demo/script.ts'
 import type { Code } from '../../src/errors.ts'
 import { catalogue } from '../../src/errors.ts'
 import { startGateway } from '../support/gateway.ts'

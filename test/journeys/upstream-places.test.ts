@@ -1,7 +1,7 @@
 /** Places at an upstream: the shipped ones hold what a busy day brings, and where they are taken a turn waits for a stated time, not for ever. */
 import t from 'tap'
-import { filesAllowed, filesNeeded } from '../../src/open-files.ts'
-import { startDemoUpstream } from '../../src/demo/upstream.ts'
+import { filesAllowed, filesNeeded } from '../../src/system/open-files.ts'
+import { startDemoUpstream } from '../../src/upstream/demo/upstream.ts'
 import { envelopeOf } from '../support/envelope.ts'
 import { startGateway, testConfig, until } from '../support/gateway.ts'
 

@@ -5,7 +5,7 @@
 import { randomUUID } from 'node:crypto'
 import t from 'tap'
 import type { Test } from 'tap'
-import { createIds } from '../../src/ids.ts'
+import { createIds } from '../../src/system/ids.ts'
 import { allowancesWith } from '../../src/membership/allowances.ts'
 import { withAccount } from '../../src/membership/known-device.ts'
 import { createMembership } from '../../src/membership/membership.ts'

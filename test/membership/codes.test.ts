@@ -1,6 +1,6 @@
 /** Codes that people type: how they are made, and what is taken for one. */
 import t from 'tap'
-import { createIds } from '../../src/ids.ts'
+import { createIds } from '../../src/system/ids.ts'
 import { maskAddress, maskEmail } from '../../src/membership/audit.ts'
 import { mintUserCode, toUserCode } from '../../src/membership/device-login.ts'
 import { hashMailCode, mintMailCode, sameHash } from '../../src/membership/mail-code.ts'

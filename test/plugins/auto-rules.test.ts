@@ -1,6 +1,6 @@
 import t from 'tap'
 import type { Test } from 'tap'
-import { ConfigError } from '../../src/config.ts'
+import { ConfigError } from '../../src/config/config.ts'
 import { startGateway, testConfig } from '../support/gateway.ts'
 import type { TestGateway } from '../support/gateway.ts'
 

@@ -3,7 +3,7 @@ import t from 'tap'
 import { modelAllowlist } from '../../plugins/model-allowlist.ts'
 import type { GatewayError } from '../../src/errors.ts'
 import type { Exchange, Slots } from '../../src/exchange/exchange.ts'
-import { Products } from '../../src/products.ts'
+import { Products } from '../../src/config/products.ts'
 import { anExchange, fewServices, noon } from '../support/exchange.ts'
 import { testConfig } from '../support/gateway.ts'
 

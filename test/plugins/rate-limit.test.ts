@@ -3,7 +3,7 @@ import t from 'tap'
 import { rateLimit } from '../../plugins/rate-limit.ts'
 import type { GatewayError } from '../../src/errors.ts'
 import type { Exchange, Slots } from '../../src/exchange/exchange.ts'
-import { createLimits } from '../../src/limits.ts'
+import { createLimits } from '../../src/access/limits.ts'
 import { anExchange, fewServices } from '../support/exchange.ts'
 
 function asking(kind: 'turn' | 'query', plan: { rpm: number; concurrency: number }) {

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import t from 'tap'
 import base from '../../gateway.config.ts'
-import { loadConfig } from '../../src/config.ts'
+import { loadConfig } from '../../src/config/config.ts'
 import type { AnyPlugin } from '../../src/exchange/plugin.ts'
 import { startGateway, temporaryFolder } from '../support/gateway.ts'
 

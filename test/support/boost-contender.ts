@@ -6,7 +6,7 @@
  * Prints one JSON line: how many were granted. It begins when a line arrives on its standard input, so that several begin together.
  */
 import { once } from 'node:events'
-import { createIds } from '../../src/ids.ts'
+import { createIds } from '../../src/system/ids.ts'
 import { BoostDesk } from '../../src/membership/boost-desk.ts'
 import { calendarOf } from '../../src/membership/period.ts'
 import { openSqliteStore } from '../../src/store/sqlite/open.ts'

@@ -11,8 +11,8 @@ import {
   type Method,
   type Results,
   type WorkbenchEvent,
-} from '../../workbench/protocol.ts'
-import type { ParamsOf } from '../../workbench/params.ts'
+} from '../workbench/protocol.ts'
+import type { ParamsOf } from '../workbench/params.ts'
 
 export interface ConnectOptions {
   readonly socketPath: string

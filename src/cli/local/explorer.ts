@@ -1,4 +1,4 @@
-import type { RemoteFile } from '../../workbench/protocol.ts'
+import type { RemoteFile } from '../workbench/protocol.ts'
 import { terminalLine } from '../terminal-text.ts'
 import { localName } from './remote-path.ts'
 

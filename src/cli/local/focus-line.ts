@@ -1,4 +1,4 @@
-import type { Focus } from '../../workbench/protocol.ts'
+import type { Focus } from '../workbench/protocol.ts'
 
 /** Where the focus is, on one line: workspace and pane. */
 export function focusLine(focused: Focus): string {

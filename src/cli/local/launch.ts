@@ -1,7 +1,7 @@
 import { spawn, type ChildProcess } from 'node:child_process'
 import { extname } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import type { Settings as HostSettings } from '../../workbench/settings.ts'
+import type { Settings as HostSettings } from '../workbench/settings.ts'
 import type { Context } from '../context.ts'
 import { Failure } from '../failure.ts'
 import { Settings } from '../settings.ts'
@@ -18,7 +18,7 @@ const BROWSER_IDLE_MS = 10 * 60_000
  */
 export async function launch(context: Context, place: Place): Promise<void> {
   const settings = hostSettings(context, place)
-  const child = spawn(process.execPath, [program('../../workbench/main')], {
+  const child = spawn(process.execPath, [program('../workbench/main')], {
     cwd: context.environment.home,
     detached: true,
     env: settings.env,
@@ -38,7 +38,7 @@ export async function launch(context: Context, place: Place): Promise<void> {
 /** The same in this terminal, until Ctrl-C: for service managers and for looking at what goes wrong. */
 export async function launchInForeground(context: Context, place: Place): Promise<number> {
   const settings = hostSettings(context, place)
-  const child = spawn(process.execPath, [program('../../workbench/main')], {
+  const child = spawn(process.execPath, [program('../workbench/main')], {
     env: settings.env,
     stdio: ['pipe', 'inherit', 'inherit'],
   })

@@ -1,6 +1,6 @@
 import { open, rename, rm } from 'node:fs/promises'
 import { Failure } from '../failure.ts'
-import { LIMITS } from '../../workbench/protocol.ts'
+import { LIMITS } from '../workbench/protocol.ts'
 import type { Client } from './client.ts'
 import type { RemotePlace } from './remote-path.ts'
 

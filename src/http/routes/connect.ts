@@ -5,15 +5,15 @@
 import type { Router } from '@koa/router'
 import type { Context } from 'koa'
 import type { Provider } from 'oidc-provider'
-import { connectPaths, issuerMetadata, resourceMetadata } from '../../connect/metadata.ts'
-import { plainName } from '../../connect/plain-name.ts'
-import { isLoopback, placeOf } from '../../connect/redirects.ts'
-import { RegistrationRefused, toMetadata, toRegistrationRecord } from '../../connect/registration.ts'
+import { connectPaths, issuerMetadata, resourceMetadata } from '../../access/connect/metadata.ts'
+import { plainName } from '../../access/connect/plain-name.ts'
+import { isLoopback, placeOf } from '../../access/connect/redirects.ts'
+import { RegistrationRefused, toMetadata, toRegistrationRecord } from '../../access/connect/registration.ts'
 import { GatewayError, invalidRequest } from '../../errors.ts'
 import type { AskingApp } from '../../membership/app-desk.ts'
 import { Busy } from '../../membership/refusal.ts'
 import type { Assets } from '../../pages/assets.ts'
-import type { Services } from '../../services.ts'
+import type { Services } from '../../gateway/services.ts'
 import { readJson } from '../body.ts'
 import type { House } from '../house.ts'
 import { textField } from './membership/fields.ts'
@@ -38,7 +38,7 @@ export function connectRoutes(router: Router, { services }: House, assets: Asset
   let opening: Promise<Provider> | undefined
   const provider = (): Promise<Provider> => (opening ??= open())
   const open = async (): Promise<Provider> => {
-    const { openProvider } = await import('../../connect/provider.ts')
+    const { openProvider } = await import('../../access/connect/provider.ts')
     const opened = openProvider(services, {
       show: (ctx, detail) => failurePage(ctx as unknown as Context, startAgain(detail), services, assets),
     })

@@ -10,12 +10,12 @@ import type { Client } from '../../exchange/client.ts'
 import type { Answer, Exchange, Slots } from '../../exchange/exchange.ts'
 import { nothingUsed } from '../../exchange/exchange.ts'
 import type { Wire } from '../../exchange/run.ts'
-import { CapturedClient } from '../../mcp/captured-client.ts'
-import { checkOrigin } from '../../mcp/guard.ts'
-import { discoveryOf, queryOfCall, serverInfo, toolsFor } from '../../mcp/tool.ts'
-import { documentResult, failureResult } from '../../mcp/tool-result.ts'
-import { documentAnswer } from '../../search/completion.ts'
-import { askFor } from '../../search/query.ts'
+import { CapturedClient } from '../../tools/mcp/captured-client.ts'
+import { checkOrigin } from '../../tools/mcp/guard.ts'
+import { discoveryOf, queryOfCall, serverInfo, toolsFor } from '../../tools/mcp/tool.ts'
+import { documentResult, failureResult } from '../../tools/mcp/tool-result.ts'
+import { documentAnswer } from '../../tools/search/completion.ts'
+import { askFor } from '../../tools/search/query.ts'
 import type { House } from '../house.ts'
 import { readBody, readJson } from '../body.ts'
 import { takeOver } from '../client.ts'
@@ -69,7 +69,7 @@ async function answerMessage(ctx: Context, x: Exchange & Partial<Slots>, wire: W
     body: new Uint8Array(raw),
     signal: gone.signal,
   })
-  const { serve } = await import('../../mcp/serve.ts')
+  const { serve } = await import('../../tools/mcp/serve.ts')
   const response = await serve(request, message, {
     x,
     names: services.names,

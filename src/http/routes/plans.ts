@@ -1,8 +1,8 @@
 /** `GET /api/membership/plans`: the public catalogue. Price points of one name are one plan, with its largest entry's ids beside. */
 import type { Router } from '@koa/router'
-import type { GatewayConfig } from '../../config.ts'
+import type { GatewayConfig } from '../../config/config.ts'
 import { planHas } from '../../membership/plan.ts'
-import { effectivePrice, isServed } from '../../products.ts'
+import { effectivePrice, isServed } from '../../config/products.ts'
 import type { House } from '../house.ts'
 
 export function planRoutes(router: Router, { services }: House): void {

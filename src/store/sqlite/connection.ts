@@ -2,7 +2,7 @@
 import Sqlite from 'better-sqlite3'
 import { chmodSync, closeSync, mkdirSync, openSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { Unusable, whyNot } from '../../unusable.ts'
+import { Unusable, whyNot } from '../../system/unusable.ts'
 import { patiently } from './patience.ts'
 
 export type Connection = Sqlite.Database

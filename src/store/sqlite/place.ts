@@ -5,7 +5,7 @@
 import Sqlite from 'better-sqlite3'
 import { closeSync, openSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { hostname } from 'node:os'
-import { Unusable } from '../../unusable.ts'
+import { Unusable } from '../../system/unusable.ts'
 import type { Connection } from './connection.ts'
 
 /** Two that start in the same moment stand in each other's way for an instant; then one of them has it. */

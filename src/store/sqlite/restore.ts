@@ -13,7 +13,7 @@ import {
 } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import Sqlite from 'better-sqlite3'
-import { Unusable, whyNot } from '../../unusable.ts'
+import { Unusable, whyNot } from '../../system/unusable.ts'
 import { freeName } from './backup.ts'
 import { prepareFile } from './connection.ts'
 import { verifyFile } from './verify-file.ts'

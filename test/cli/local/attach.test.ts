@@ -1,7 +1,7 @@
 import t from 'tap'
 import { svc } from '../../support/run-svc.ts'
 import { openTerminal } from '../../support/terminal.ts'
-import { folder } from '../../workbench/support/bench.ts'
+import { folder } from '../workbench/support/bench.ts'
 
 t.test('svc attach shows the workbench in the terminal, a pane knows itself, and leaving ends nothing', async (t) => {
   const home = folder(t)

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { until } from '../../workbench/support/bench.ts'
+import { until } from '../workbench/support/bench.ts'
 import { provesQuiet, type Case } from './support/scene.ts'
 
 const cases: Readonly<Record<string, Case>> = {

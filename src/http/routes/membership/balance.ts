@@ -2,7 +2,7 @@
 import type { Account } from '../../../membership/account.ts'
 import type { Balance } from '../../../membership/ledger.ts'
 import { planFor } from '../../../membership/plan.ts'
-import type { Services } from '../../../services.ts'
+import type { Services } from '../../../gateway/services.ts'
 
 export function balanceOf(
   account: Account,

@@ -2,7 +2,7 @@
 import type { Context } from 'koa'
 import { deviceLifeSeconds, withAccount } from '../../../membership/known-device.ts'
 import { lifetimes, looksLikeSecretWord, mintSecretWord } from '../../../membership/session.ts'
-import type { Services } from '../../../services.ts'
+import type { Services } from '../../../gateway/services.ts'
 import { isLoopbackHttp } from '../../origin.ts'
 import { readCookie, sessionCookie } from '../../cookie.ts'
 

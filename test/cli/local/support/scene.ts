@@ -8,9 +8,9 @@ import { walk } from '../../../../src/cli/walk.ts'
 import { requireProgram } from '../../../support/real-parts.ts'
 import { startSvc, svc, type Ended } from '../../../support/run-svc.ts'
 import { startSshd } from '../../../support/sshd.ts'
-import { folder } from '../../../workbench/support/bench.ts'
-import { startSite } from '../../../workbench/support/site.ts'
-import { attachUser, type User } from '../../../workbench/support/user.ts'
+import { folder } from '../../workbench/support/bench.ts'
+import { startSite } from '../../workbench/support/site.ts'
+import { attachUser, type User } from '../../workbench/support/user.ts'
 
 /** The only commands that may move the focus. */
 export const FOCUS: ReadonlySet<string> = new Set([

@@ -1,6 +1,6 @@
 /** Sessions end when they should, at once where they were ended and soon elsewhere; and what happened is written down. */
 import t from 'tap'
-import { openStore } from '../../../../src/open-store.ts'
+import { openStore } from '../../../../src/gateway/open-store.ts'
 import { Browser } from '../../../support/browser.ts'
 import { startGateway, until } from '../../../support/gateway.ts'
 

@@ -1,0 +1,57 @@
+/**
+ * What the service says of itself to programs that want to sign in for a member: as the tool server (RFC 9728) and as the place that signs
+ * in (RFC 8414). Written here and not asked of the library, which need not be there before somebody really signs in.
+ */
+import type { Services } from '../../gateway/services.ts'
+
+/** The only permission there is: to use the hosted tools on the member's quota. */
+export const toolsScope = 'tools'
+
+export const connectPaths = {
+  authorize: '/oauth/authorize',
+  token: '/oauth/token',
+  register: '/oauth/register',
+  revoke: '/oauth/revoke',
+  keys: '/oauth/keys',
+} as const
+
+/** The tool server's name as a resource (RFC 8707): tokens are for it alone. */
+export function toolsResource({ origins }: Pick<Services, 'origins'>): string {
+  return `${origins.base}/v1/mcp`
+}
+
+export function resourceMetadata(services: Pick<Services, 'origins' | 'config'>): Record<string, unknown> {
+  const { origins, config } = services
+  return {
+    resource: toolsResource(services),
+    resource_name: `${config.brand.name} tools`,
+    resource_documentation: `${origins.site}/docs`,
+    authorization_servers: [origins.site],
+    scopes_supported: [toolsScope],
+    bearer_methods_supported: ['header'],
+  }
+}
+
+export function issuerMetadata({ origins: { site } }: Pick<Services, 'origins'>): Record<string, unknown> {
+  return {
+    issuer: site,
+    authorization_endpoint: site + connectPaths.authorize,
+    token_endpoint: site + connectPaths.token,
+    registration_endpoint: site + connectPaths.register,
+    revocation_endpoint: site + connectPaths.revoke,
+    scopes_supported: [toolsScope],
+    response_types_supported: ['code'],
+    response_modes_supported: ['query'],
+    grant_types_supported: ['authorization_code', 'refresh_token'],
+    code_challenge_methods_supported: ['S256'],
+    token_endpoint_auth_methods_supported: ['none'],
+    revocation_endpoint_auth_methods_supported: ['none'],
+    authorization_response_iss_parameter_supported: true,
+    client_id_metadata_document_supported: true,
+    service_documentation: `${site}/docs`,
+    // Nothing here is signed. These are what a reader of the OpenID document insists on (OpenID Connect Discovery 1.0, 3).
+    jwks_uri: site + connectPaths.keys,
+    subject_types_supported: ['public'],
+    id_token_signing_alg_values_supported: ['RS256'],
+  }
+}

@@ -1,0 +1,180 @@
+/**
+ * Whose token is this? A short memory in front of the store, keyed by the token's hash, so that a known key costs no query and a
+ * dropped cache reveals no token. Revoking anything on this process takes effect at once; on others within a few seconds.
+ */
+import { LRUCache } from 'lru-cache'
+import type { Names } from '../config/brand.ts'
+import type { Account } from '../membership/account.ts'
+import { accessTokenKind } from '../membership/app.ts'
+import { hashToken, looksLikeApiKey } from '../membership/api-key.ts'
+import { endOf, looksLikeSecretWord } from '../membership/session.ts'
+import type { Store } from '../membership/store.ts'
+import type { Clock } from '../system/clock.ts'
+
+/** A live credential and its owner. */
+export interface Credential {
+  /** `session` came by device login, `cookie` from the website's sign-in, `app` by a member's approval, for the tool server alone. */
+  readonly kind: 'key' | 'session' | 'cookie' | 'app' | 'jwt'
+  readonly id: string
+  readonly account: Account
+  readonly expiresAt: number | null
+}
+
+type Known = Credential | null
+type Kind = 'key' | 'session' | 'cookie' | 'app'
+
+const positiveMs = 30_000
+const negativeMs = 5_000
+const touchEveryMs = 60_000
+const changesAtOnce = 1_000
+/** Looking for one account among the remembered costs as much as forgetting all of them a few times. */
+const fewAccounts = 20
+
+export class Credentials {
+  readonly #store: Store
+  readonly #names: Names
+  readonly #clock: Clock
+  readonly #known = new LRUCache<string, { readonly value: Known }>({ max: 50_000 })
+  /** Apart, so that a flood of wrong tokens pushes no right one out. */
+  readonly #unknown = new LRUCache<string, true>({ max: 10_000, ttl: negativeMs })
+  readonly #asking = new Map<string, Promise<Known>>()
+  /** How often something was forgotten: an answer from before may not be remembered after. */
+  #forgotten = 0
+  /** When each key and session was last used, written behind. */
+  readonly #keyUses = new Map<string, number>()
+  readonly #sessionUses = new Map<string, number>()
+  /** How far the book of changes has been read; null before the first look. */
+  #seenChange: number | null = null
+
+  constructor(store: Store, names: Names, clock: Clock) {
+    this.#store = store
+    this.#names = names
+    this.#clock = clock
+  }
+
+  /**
+   * The live credential of a bearer token, or null: unknown, revoked, expired, or of an account that may not use the service. A promise
+   * only where the store must be asked: a token that is remembered costs no turn of the event loop.
+   */
+  resolve(token: string): Known | Promise<Known> {
+    const kind = this.#kindOf(token)
+    if (kind === null) return null
+    const hash = hashToken(token)
+    const cacheKey = hash.toString('latin1')
+    const now = this.#clock.now()
+    const cached = this.#known.get(cacheKey)
+    if (cached !== undefined) return this.#live(cached.value, now)
+    if (this.#unknown.has(cacheKey)) return null
+    // Many requests with one new token ask the store once.
+    let asking = this.#asking.get(cacheKey)
+    if (asking === undefined) {
+      asking = this.#askStore(kind, hash, cacheKey, now)
+      this.#asking.set(cacheKey, asking)
+    }
+    return asking.then((found) => this.#live(found, now))
+  }
+
+  /** Changes whenever anything is forgotten: who remembers accounts elsewhere forgets them then. */
+  get forgotten(): number {
+    return this.#forgotten
+  }
+
+  /** Forgets what is known of an account: its keys, sessions or plan have changed. */
+  forgetAccount(account: string): void {
+    for (const [key, { value }] of this.#known.entries()) if (value?.account.id === account) this.#known.delete(key)
+    this.#forgetDoubtful()
+  }
+
+  /** Forgets everything; another process has changed something. */
+  forgetAll(): void {
+    this.#known.clear()
+    this.#forgetDoubtful()
+  }
+
+  /** What was refused may be let in again now, and what is being looked up may come back as it was before the change. */
+  #forgetDoubtful(): void {
+    this.#unknown.clear()
+    this.#asking.clear()
+    this.#forgotten += 1
+  }
+
+  async #askStore(kind: Kind, hash: Buffer, cacheKey: string, now: number): Promise<Known> {
+    const forgotten = this.#forgotten
+    try {
+      const found = await this.#look(kind, hash, now)
+      if (forgotten !== this.#forgotten) return found
+      if (found === null) this.#unknown.set(cacheKey, true)
+      else this.#known.set(cacheKey, { value: found }, { ttl: positiveMs })
+      return found
+    } finally {
+      if (forgotten === this.#forgotten) this.#asking.delete(cacheKey)
+    }
+  }
+
+  /** Learns what other processes changed since the last look, and forgets those accounts. Called every few seconds. */
+  async followChanges(): Promise<void> {
+    const { changes } = this.#store
+    if (this.#seenChange === null) {
+      // What was remembered before the first look may be older than a change that the look has passed over.
+      this.#seenChange = await changes.latest()
+      this.forgetAll()
+      return
+    }
+    const { seq, accounts } = await changes.since(this.#seenChange, changesAtOnce)
+    this.#seenChange = seq
+    if (accounts.length > fewAccounts) this.forgetAll()
+    else for (const account of accounts) this.forgetAccount(account)
+  }
+
+  /** Writes down when keys and sessions were last used. Called now and then, and at the end. */
+  async flushUses(): Promise<void> {
+    const keys = new Map(this.#keyUses)
+    const sessions = new Map(this.#sessionUses)
+    this.#keyUses.clear()
+    this.#sessionUses.clear()
+    if (keys.size > 0) await this.#store.keys.touch(keys)
+    if (sessions.size > 0) await this.#store.sessions.touch(sessions)
+  }
+
+  #kindOf(token: string): Kind | null {
+    if (looksLikeApiKey(token, this.#names.keyPrefix)) return 'key'
+    if (looksLikeSecretWord(token)) return 'cookie'
+    const { sessionPrefix, appTokenPrefix } = this.#names
+    if (token.startsWith(sessionPrefix) && looksLikeSecretWord(token.slice(sessionPrefix.length))) return 'session'
+    return token.startsWith(appTokenPrefix) && looksLikeSecretWord(token.slice(appTokenPrefix.length)) ? 'app' : null
+  }
+
+  async #look(kind: Kind, hash: Buffer, now: number): Promise<Known> {
+    if (kind === 'key') return this.#lookForKey(hash, now)
+    return kind === 'app' ? this.#lookForApp(hash, now) : this.#lookForSession(kind, hash, now)
+  }
+
+  async #lookForSession(kind: 'session' | 'cookie', hash: Buffer, now: number): Promise<Known> {
+    const found = await this.#store.sessions.findByHash(hash)
+    if (found === undefined || found.account.status !== 'active') return null
+    if (found.session.kind !== (kind === 'cookie' ? 'web' : 'cli')) return null
+    const expiresAt = endOf(found.session)
+    return expiresAt <= now ? null : { kind, id: found.session.id, account: found.account, expiresAt }
+  }
+
+  async #lookForApp(hash: Buffer, now: number): Promise<Known> {
+    const found = await this.#store.apps.owner(accessTokenKind, hash)
+    if (found === undefined || found.account.status !== 'active') return null
+    const expiresAt = Math.min(found.expiresAt, endOf(found.session))
+    return expiresAt <= now ? null : { kind: 'app', id: found.session.id, account: found.account, expiresAt }
+  }
+
+  async #lookForKey(hash: Buffer, now: number): Promise<Known> {
+    const found = await this.#store.keys.findByHash(hash)
+    if (found === undefined || found.key.revokedAt !== null || found.account.status !== 'active') return null
+    if (found.key.expiresAt !== null && found.key.expiresAt <= now) return null
+    return { kind: 'key', id: found.key.id, account: found.account, expiresAt: found.key.expiresAt }
+  }
+
+  #live(found: Known, now: number): Credential | null {
+    if (found === null || (found.expiresAt !== null && found.expiresAt <= now)) return null
+    const uses = found.kind === 'key' ? this.#keyUses : this.#sessionUses
+    if (now - (uses.get(found.id) ?? 0) > touchEveryMs) uses.set(found.id, now)
+    return found
+  }
+}

@@ -1,0 +1,156 @@
+/** What single fields of a configuration cannot tell: names that point nowhere, and limits that could never take effect. */
+import { isIP } from 'node:net'
+import type { GatewayConfig } from './shape.ts'
+import { orderFaults } from '../exchange/order.ts'
+import { judgeAddress } from '../membership/mail-address.ts'
+import { shownUrl } from './shown-url.ts'
+import { coversInternet, networks, privateNetworks } from '../access/networks.ts'
+
+/** One sentence for each fault; none when it can work. */
+export function crossFaults(config: GatewayConfig): string[] {
+  return [
+    ...orderFaults(config.plugins).map((fault) => `${fault}.`),
+    ...productFaults(config),
+    ...planFaults(config),
+    ...originFaults(config),
+    ...upstreamFaults(config),
+    ...limitFaults(config),
+    ...signInFaults(config),
+  ]
+}
+
+function productFaults({ products, upstreams }: GatewayConfig): string[] {
+  const faults: string[] = []
+  if (Object.keys(products).length === 0) faults.push('products: there is none; a gateway without products sells nothing.')
+  for (const [id, product] of Object.entries(products)) {
+    for (const { upstream } of product.targets) {
+      if (!(upstream in upstreams)) faults.push(`products.${id}.targets: there is no upstream '${upstream}'.`)
+    }
+    for (const rule of product.rules) {
+      if (!(rule.use in products)) faults.push(`products.${id}.rules: there is no product '${rule.use}'.`)
+      else if (products[rule.use]?.capabilities.includes('chat') !== true)
+        faults.push(`products.${id}.rules: '${rule.use}' is no chat product and could not answer in its place.`)
+      if (rule.when === 'long' && rule.longerThanTokens === undefined)
+        faults.push(`products.${id}.rules: 'long' needs longerThanTokens.`)
+    }
+    if (product.targets.every(({ weight }) => weight === 0))
+      faults.push(`products.${id}.targets: all weights are 0, so none would be used.`)
+    if (product.maxOutputTokens > product.contextLength) {
+      faults.push(`products.${id}: maxOutputTokens is above contextLength and could never take effect.`)
+    }
+    if (product.defaultOutputTokens > product.maxOutputTokens) {
+      faults.push(`products.${id}: defaultOutputTokens is above maxOutputTokens and could never take effect.`)
+    }
+  }
+  return faults
+}
+
+function planFaults({ plans, products, defaultPlan, signIn }: GatewayConfig): string[] {
+  const faults: string[] = []
+  if (!(defaultPlan in plans)) faults.push(`defaultPlan: there is no plan '${defaultPlan}'.`)
+  for (const { issuer, plan } of signIn.jwtIssuers) {
+    if (!(plan in plans)) faults.push(`signIn.jwtIssuers (${shownUrl(issuer)}): there is no plan '${plan}'.`)
+  }
+  for (const [id, plan] of Object.entries(plans)) {
+    for (const [pool, { day, week, month }] of Object.entries(plan.pools)) {
+      if (day > week) faults.push(`plans.${id}.pools.${pool}: a day's limit above the week's could never take effect.`)
+      if (week > month) faults.push(`plans.${id}.pools.${pool}: a week's limit above the month's could never take effect.`)
+    }
+    if (plan.models !== 'all') {
+      for (const model of plan.models)
+        if (!(model in products)) faults.push(`plans.${id}.models: there is no product '${model}'.`)
+    }
+  }
+  return faults
+}
+
+/** Addresses of pages and of the API are made by adding a path to these. */
+function originFaults({ listen }: GatewayConfig): string[] {
+  const faults: string[] = []
+  for (const name of ['siteUrl', 'baseUrl'] as const) {
+    const url = listen[name] === null ? null : new URL(listen[name])
+    if (url === null) continue
+    if (url.pathname !== '/' || url.search !== '' || url.hash !== '' || url.username !== '' || url.password !== '')
+      faults.push(`listen.${name} must be an origin alone, as in ${url.origin}: paths such as /v1 are added to it.`)
+  }
+  return faults
+}
+
+function upstreamFaults({ upstreams }: GatewayConfig): string[] {
+  const faults: string[] = []
+  for (const [name, { baseUrl, apiKey, allowPlaintext }] of Object.entries(upstreams)) {
+    if (baseUrl !== 'demo') {
+      const { username, password, search } = new URL(baseUrl)
+      if (apiKey !== null && username + password !== '')
+        faults.push(`upstreams.${name}: there are both a key and credentials in the address; it can be sent one of them.`)
+      if (search !== '') faults.push(`upstreams.${name}.baseUrl: must not have a query; paths are appended to it.`)
+    }
+    if (baseUrl === 'demo' || baseUrl.startsWith('https:') || allowPlaintext) continue
+    const { hostname } = new URL(baseUrl)
+    if (!isPrivateHost(hostname)) {
+      faults.push(
+        `upstreams.${name}.baseUrl: plain http to ${hostname} would send keys and prompts in the clear; use https, or set allowPlaintext: true.`,
+      )
+    }
+  }
+  return faults
+}
+
+function limitFaults({ listen, metrics, timeouts, search }: GatewayConfig): string[] {
+  const faults: string[] = []
+  for (const [place, list] of [
+    ['listen.trustedProxies', listen.trustedProxies],
+    ['metrics.allow', metrics.allow],
+  ] as const) {
+    for (const entry of list)
+      if (!isNetwork(entry)) faults.push(`${place}: '${entry}' is neither an address nor a CIDR such as 10.0.0.0/8.`)
+  }
+  if (coversInternet(networks(listen.trustedProxies.filter(isNetwork))))
+    faults.push(
+      'listen.trustedProxies covers the whole Internet, so that anybody could choose the address he is counted by; name only the addresses of your own proxies.',
+    )
+  if (metrics.port === null && metrics.allow.length > 0)
+    faults.push('metrics.allow could never take effect: it is for the listener that metrics.port opens, and there is none.')
+  for (const name of ['connectMs', 'firstByteMs', 'idleMs'] as const) {
+    if (timeouts[name] > timeouts.totalMs) faults.push(`timeouts.${name} is above totalMs and could never take effect.`)
+  }
+  if (search.backend === 'searxng' && search.searxngUrl === null)
+    faults.push("search.searxngUrl is needed for the backend 'searxng'.")
+  if ((search.backend === 'tavily' || search.backend === 'brave') && search.apiKey === null) {
+    faults.push(`search.apiKey is needed for the backend '${search.backend}'.`)
+  }
+  return faults
+}
+
+function signInFaults({ signIn, mail }: GatewayConfig): string[] {
+  const faults: string[] = []
+  for (const [name, { issuer }] of Object.entries(signIn.providers)) {
+    const { protocol, hostname } = new URL(issuer)
+    if (protocol !== 'https:' && hostname !== 'localhost' && hostname !== '[::1]' && !hostname.startsWith('127.'))
+      faults.push(`signIn.providers.${name}.issuer: plain http is for a provider on this machine only; use https.`)
+  }
+  if (mail.smtpUrl !== null && !/^smtps?:\/\/[^/]/.test(mail.smtpUrl))
+    faults.push('mail.smtpUrl must look like smtp://user:password@host:587 or smtps://host.')
+  if (!isSender(mail.from)) faults.push("mail.from must be one mail address, as in 'Example <no-reply@example.com>'.")
+  return faults
+}
+
+/** `address`, or `name <address>`. */
+function isSender(from: string): boolean {
+  const address = /^[^<>\r\n]*<([^<>\s]+)>$/.exec(from.trim())?.[1] ?? from.trim()
+  return judgeAddress(address, { mergeAliases: false, blockedDomains: [], blockDisposable: false }).kind === 'good'
+}
+
+function isNetwork(entry: string): boolean {
+  const [address = '', bits] = entry.split('/')
+  const family = isIP(address)
+  if (family === 0) return false
+  return bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= (family === 4 ? 32 : 128))
+}
+/** Loopback, private ranges, and names that only resolve inside a network of one's own. */
+function isPrivateHost(hostname: string): boolean {
+  const bare = hostname.replace(/^\[|\]$/g, '')
+  const family = isIP(bare)
+  if (family === 0) return !bare.includes('.') || /\.(local|internal|lan|home|localhost)$/.test(bare)
+  return privateNetworks().check(bare, family === 6 ? 'ipv6' : 'ipv4')
+}

@@ -1,0 +1,73 @@
+/** What must be done now and then, whoever asks: overdue holds go back, old turns leave the log, uses are written down, boosts are paid. */
+import { LeaseClock } from '../system/clock.ts'
+import type { Services } from './services.ts'
+
+const expireEveryMs = 5_000
+const flushEveryMs = 15_000
+const followEveryMs = 2_000
+const payEveryMs = 2_000
+const forgetEveryMs = 60_000
+const cleanUpEveryMs = 600_000
+const verifyEveryMs = 3_600_000
+const dayMs = 86_400_000
+/** Looked at in one go: more than ever ran at once, because a turn is forgotten only together with what its account ended before it. */
+const turnsLookedAt = 50_000
+
+export class Chores {
+  readonly #services: Services
+  readonly #timers: NodeJS.Timeout[]
+  readonly #running = new Set<Promise<void>>()
+
+  constructor(services: Services) {
+    this.#services = services
+    const { ledger, clock, credentials, config, observe, membership, limits } = services
+    const leases = new LeaseClock(clock)
+    this.#timers = [
+      this.#every(expireEveryMs, 'expire holds', async () => {
+        const expired = await ledger.expire(leases.now(limits.running.size === 0))
+        if (expired > 0) services.log.warn({ expired }, 'holds of dead or lost turns were given back')
+      }),
+      this.#every(flushEveryMs, 'write key uses', () => credentials.flushUses()),
+      // Within these seconds a key revoked by another process is worth nothing here.
+      this.#every(followEveryMs, 'follow changes', () => credentials.followChanges()),
+      this.#every(payEveryMs, 'pay boosts', async () => {
+        await membership.boosts.payInvites()
+        await membership.boosts.deliverLost()
+      }),
+      this.#every(payEveryMs, 'end plans', async () => void (await membership.endPlans())),
+      this.#every(forgetEveryMs, 'tidy membership', () => membership.tidy()),
+      this.#every(cleanUpEveryMs, 'forget old turns', async () => {
+        const before = clock.now() - config.store.keepTurnsForDays * dayMs
+        while ((await ledger.forgetTurns(before, turnsLookedAt)) > 0);
+      }),
+      this.#every(cleanUpEveryMs, 'clean up images', () => services.images.cleanUp()),
+      this.#every(verifyEveryMs, 'verify the ledger', async () =>
+        observe.ledgerChecked((await ledger.verify()).mismatches.length),
+      ),
+    ]
+  }
+
+  /** Stops, and waits for what is under way. */
+  async close(): Promise<void> {
+    for (const timer of this.#timers) clearInterval(timer)
+    await Promise.all(this.#running)
+    await this.#services.credentials.flushUses().catch(() => undefined)
+  }
+
+  #every(ms: number, name: string, chore: () => Promise<void>): NodeJS.Timeout {
+    let busy = false
+    return setInterval(() => {
+      if (busy) return
+      busy = true
+      const run = chore()
+        .catch((error: unknown) =>
+          this.#services.log.error({ chore: name, err: error }, 'a chore failed; it will be tried again'),
+        )
+        .finally(() => {
+          busy = false
+          this.#running.delete(run)
+        })
+      this.#running.add(run)
+    }, ms).unref()
+  }
+}

@@ -1,0 +1,224 @@
+/** What the service says of itself: the metrics and the log, told once an exchange has ended. */
+import { monitorEventLoopDelay } from 'node:perf_hooks'
+import type { Logger } from 'pino'
+import type { Counter, Histogram } from 'prom-client'
+import type { GatewayError } from '../../errors.ts'
+import type { Exchange, Outcome, Slots } from '../../exchange/exchange.ts'
+import type { Ledger } from '../../membership/ledger.ts'
+import { ownWords, UpstreamFailure } from '../../upstream/failure.ts'
+import type { Upstreams } from '../../upstream/upstreams.ts'
+import { createMetrics } from './metrics.ts'
+import type { Metrics } from './metrics.ts'
+
+/** What is read at the moment of a scrape. */
+export interface Sources {
+  readonly ledger: Ledger
+  readonly upstreams: Upstreams
+  /** Turns whose upstream is being called. */
+  readonly running: () => number
+  readonly ticks: () => number
+}
+
+/** Metrics with their labels already chosen. */
+interface TurnSeries {
+  readonly turns: Counter.Internal
+  readonly duration: Histogram.Internal<string>
+  readonly firstToken: Histogram.Internal<string>
+  readonly perToken: Histogram.Internal<string>
+  readonly input: Histogram.Internal<string>
+  readonly output: Histogram.Internal<string>
+  readonly credits: Counter.Internal
+}
+
+const breakerValue = { closed: 0, half_open: 1, open: 2 } as const
+const none = 'none'
+const longestPath = 200
+
+export class Observe {
+  readonly #log: Logger
+  readonly #metrics: Metrics = createMetrics()
+  readonly #loop = monitorEventLoopDelay({ resolution: 20 })
+  #sources: Sources | null = null
+  readonly #turnSeries = new Map<string, TurnSeries>()
+  #seen = { commits: 0, operations: 0, syncs: 0, cpu: 0 }
+
+  constructor(log: Logger) {
+    this.#log = log
+    this.#loop.enable()
+    this.#metrics.startTime.set(Date.now() / 1000 - process.uptime())
+    this.#metrics.mismatches.set(0)
+  }
+
+  /** Connects what is read at a scrape; the sources are made after this. */
+  connect(sources: Sources): void {
+    this.#sources = sources
+  }
+
+  exchangeEnded(x: Exchange & Partial<Slots>, outcome: Outcome): void {
+    const code = outcome.kind === 'failed' ? outcome.failure.code : none
+    if (x.kind === 'turn') this.#turnEnded(x, outcome, code)
+    else this.#metrics.queries.inc({ outcome: outcome.kind, code })
+    if (outcome.kind === 'failed' && outcome.failure.code === 'internal_error') this.requestFailed(x, outcome.failure)
+    this.#logEnd(x, outcome, code)
+  }
+
+  /** Somebody's client asks for what is not offered; `label` is of a bounded list, the path itself is for the log. */
+  unknownPath({ id, inbound: { method, path } }: Pick<Exchange, 'id' | 'inbound'>, label: string): void {
+    this.#metrics.unknownPaths.inc({ path: label })
+    this.#log.info({ requestId: id, method, path: path.slice(0, longestPath) }, 'unknown path')
+  }
+
+  /** A bug or a broken part of ours; its words are for the log alone. */
+  requestFailed(x: Pick<Exchange, 'id' | 'inbound'>, failure: GatewayError): void {
+    this.#metrics.requestErrors.inc()
+    this.#log.error({ requestId: x.id, path: x.inbound.path, err: failure.cause ?? failure }, 'internal error')
+  }
+
+  hookFailed(x: Exchange, plugin: string, hook: string, error: unknown): void {
+    this.#metrics.hookErrors.inc({ plugin, hook })
+    this.#log.error({ requestId: x.id, plugin, hook, err: error }, 'a plugin hook failed')
+  }
+
+  upstreamTried(target: string, outcome: string): void {
+    this.#metrics.attempts.inc({ target, outcome })
+  }
+
+  /** The result of the last `ledger verify` in this process. */
+  ledgerChecked(mismatches: number): void {
+    this.#metrics.mismatches.set(mismatches)
+    if (mismatches > 0) this.#log.fatal({ mismatches }, 'the ledger does not add up; run: svc-gateway ledger verify')
+  }
+
+  get metricsType(): string {
+    return this.#metrics.registry.contentType
+  }
+
+  async metricsText(): Promise<string> {
+    this.#gather()
+    return this.#metrics.registry.metrics()
+  }
+
+  close(): void {
+    this.#loop.disable()
+  }
+
+  #turnEnded(x: Exchange & Partial<Slots>, outcome: Outcome, code: string): void {
+    const metrics = this.#metrics
+    // Only product ids get here: a model nobody offers must not make a series of its own.
+    const product = x.product?.id ?? none
+    const now = this.#sources?.ticks() ?? x.startedTicks
+    const of = this.#series(product, outcome.kind, code)
+    of.turns.inc()
+    if (outcome.kind === 'failed' && x.debug.quotaRefunded === true) metrics.refunds.inc({ code })
+    if (x.product === undefined) return
+    of.duration.observe((now - x.startedTicks) / 1000)
+    if (x.callStartedTicks !== undefined && x.callEndedTicks !== undefined) {
+      metrics.overhead.observe(Math.max(0, now - x.startedTicks - (x.callEndedTicks - x.callStartedTicks)) / 1000)
+    }
+    if (x.firstTokenTicks !== undefined) of.firstToken.observe((x.firstTokenTicks - x.startedTicks) / 1000)
+    if (outcome.kind === 'failed') return
+    const { inputTokens, outputTokens, contradicted } = outcome.usage
+    if (contradicted !== undefined) metrics.contradicted.inc({ target: x.attempted.target ?? none })
+    of.input.observe(inputTokens)
+    of.output.observe(outputTokens)
+    if (x.chat?.stream === true && x.firstTokenTicks !== undefined && outputTokens > 1) {
+      of.perToken.observe((now - x.firstTokenTicks) / 1000 / (outputTokens - 1))
+    }
+    if (x.charged !== undefined) of.credits.inc(x.charged)
+  }
+
+  /** The metrics of one kind of turn, their labels looked up once: they are few, and turns are many. */
+  #series(product: string, outcome: Outcome['kind'], code: string): TurnSeries {
+    const key = `${product} ${outcome} ${code}`
+    let series = this.#turnSeries.get(key)
+    if (series === undefined) {
+      const { turns, duration, firstToken, perToken, tokens, credits } = this.#metrics
+      const model = { gen_ai_request_model: product }
+      series = {
+        turns: turns.labels({ product, outcome, code }),
+        duration: duration.labels({ ...model, outcome }),
+        firstToken: firstToken.labels(model),
+        perToken: perToken.labels(model),
+        input: tokens.labels({ ...model, gen_ai_token_type: 'input' }),
+        output: tokens.labels({ ...model, gen_ai_token_type: 'output' }),
+        credits: credits.labels({ product }),
+      }
+      this.#turnSeries.set(key, series)
+    }
+    return series
+  }
+
+  #logEnd(x: Exchange & Partial<Slots>, outcome: Outcome, code: string): void {
+    if (!this.#log.isLevelEnabled('info')) return
+    const { inbound, debug, attempted } = x
+    this.#log.info(
+      {
+        requestId: x.id,
+        kind: x.kind,
+        method: inbound.method,
+        path: inbound.path,
+        outcome: outcome.kind,
+        ...(outcome.kind === 'failed'
+          ? { errorCode: code, stage: outcome.failure.stage, status: outcome.failure.status, streamed: outcome.streamed }
+          : {
+              inputTokens: outcome.usage.inputTokens,
+              outputTokens: outcome.usage.outputTokens,
+              contradicted: outcome.usage.contradicted,
+            }),
+        account: x.caller?.account.id,
+        product: x.product?.id,
+        target: attempted.target ?? undefined,
+        upstreamStatus: attempted.status ?? undefined,
+        credits: x.charged,
+        refunded: debug.quotaRefunded,
+        ms: debug.latencyMs,
+      },
+      'request',
+    )
+    // Why the upstream failed is the operator's to know, and nobody else's.
+    if (outcome.kind === 'failed' && outcome.failure.stage === 'upstream') {
+      this.#log.warn(
+        { requestId: x.id, target: attempted.target, errorCode: code, ...causeOf(outcome.failure) },
+        'upstream failed',
+      )
+    }
+  }
+
+  #gather(): void {
+    const metrics = this.#metrics
+    const { user, system } = process.cpuUsage()
+    const cpu = (user + system) / 1e6
+    metrics.cpu.inc(Math.max(0, cpu - this.#seen.cpu))
+    this.#seen.cpu = cpu
+    metrics.memory.set(process.memoryUsage.rss())
+    for (const share of [50, 90, 99, 100]) {
+      // The runtime's histogram holds its timer's own period; what is above it is the delay.
+      const late = Math.max(0, this.#loop.percentile(share) / 1e9 - 0.02)
+      if (Number.isFinite(late)) metrics.eventLoop.observe(late)
+    }
+    this.#loop.reset()
+    if (this.#sources === null) return
+    const { ledger, upstreams, running, ticks } = this.#sources
+    metrics.running.set(running())
+    for (const { name, gate } of upstreams.all) {
+      metrics.callsRunning.set({ upstream: name }, gate.running)
+      metrics.callsWaiting.set({ upstream: name }, gate.waiting)
+    }
+    for (const { target, state } of upstreams.states(ticks())) metrics.breaker.set({ target }, breakerValue[state])
+    const vitals = ledger.vitals()
+    metrics.holdsOpen.set(vitals.holdsOpen)
+    metrics.writerQueue.set(vitals.queue)
+    metrics.owed.set(vitals.owed)
+    metrics.owedSeconds.set(vitals.owedSince === null ? 0 : Math.max(0, Date.now() - vitals.owedSince) / 1000)
+    metrics.commits.inc(vitals.commits - this.#seen.commits)
+    metrics.operations.inc(vitals.operations - this.#seen.operations)
+    metrics.syncs.inc(vitals.syncs - this.#seen.syncs)
+    this.#seen = { ...this.#seen, commits: vitals.commits, operations: vitals.operations, syncs: vitals.syncs }
+    for (const seconds of vitals.commitSeconds) metrics.commitSeconds.observe(seconds)
+  }
+}
+
+/** What the upstream said is only logged where it is the operator's affair; what it says of a member's request may quote the prompt. */
+function causeOf({ cause }: GatewayError): Record<string, unknown> {
+  return cause instanceof UpstreamFailure ? { err: cause, said: ownWords(cause.facts) } : { err: cause }
+}

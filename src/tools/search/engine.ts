@@ -1,0 +1,123 @@
+/**
+ * The line to a search engine: the configured address and nothing else, no redirects, bounded in time and in size. What goes wrong is
+ * told in the same facts as for an upstream, so that the same table says what it means for the caller.
+ */
+import { Agent, request } from 'undici'
+import { isRecord } from '../../exchange/chat-request.ts'
+import type { Services } from '../../gateway/services.ts'
+import { readBounded } from '../../upstream/bounded-body.ts'
+import { countsAgainstBreaker, UpstreamFailure } from '../../upstream/failure.ts'
+import type { UpstreamFacts } from '../../upstream/failure.ts'
+import type { Question } from './backend.ts'
+
+export interface EngineRequest {
+  readonly method: 'GET' | 'POST'
+  readonly url: URL
+  /** Sent to that address alone. */
+  readonly headers: Readonly<Record<string, string>>
+  readonly body?: string
+  /** Statuses that mean something of the engine's own, by the name under which the table of failures knows it. */
+  readonly refusals?: ReadonlyMap<number, string>
+}
+
+/** An engine's answer at most, and a refusal's as far as it is read. */
+const answerBytes = 4 * 1024 * 1024
+const refusalBytes = 64 * 1024
+
+export class Engine {
+  readonly #name: string
+  readonly #services: Pick<Services, 'config' | 'clock' | 'observe' | 'upstreams'>
+  readonly #agent: Agent
+
+  constructor(name: string, services: Pick<Services, 'config' | 'clock' | 'observe' | 'upstreams'>) {
+    this.#name = `search/${name}`
+    this.#services = services
+    this.#agent = new Agent({ connections: 32, connect: { timeout: services.config.timeouts.connectMs } })
+  }
+
+  /**
+   * The engine's JSON object. A client that leaves does not end the question: the engine counts it in any case, and only its answer tells
+   * what it was worth. @throws UpstreamFailure
+   */
+  async ask(wanted: EngineRequest, { x }: Pick<Question, 'x'>): Promise<Record<string, unknown>> {
+    const { upstreams, clock, observe } = this.#services
+    const breaker = upstreams.breaker(this.#name)
+    const startedAt = clock.ticks()
+    // There is no other engine to go to, so it is asked in any case; what the breaker knows is for the metrics.
+    breaker.allows(startedAt)
+    x.attempted.target = this.#name
+    x.attempted.status = null
+    try {
+      const document = await this.#exchange(wanted, x)
+      breaker.record(true, clock.ticks(), startedAt)
+      observe.upstreamTried(this.#name, 'ok')
+      return document
+    } catch (error) {
+      const failure =
+        error instanceof UpstreamFailure ? error : new UpstreamFailure(factsOf(error), wanted.url.hostname, { cause: error })
+      breaker.record(!countsAgainstBreaker(failure.facts), clock.ticks(), startedAt)
+      observe.upstreamTried(this.#name, failure.facts.kind)
+      throw failure
+    }
+  }
+
+  close(): Promise<void> {
+    return this.#agent.destroy()
+  }
+
+  async #exchange(wanted: EngineRequest, x: Question['x']): Promise<Record<string, unknown>> {
+    const { url, method, headers, body, refusals } = wanted
+    const fail = (facts: UpstreamFacts): UpstreamFailure => new UpstreamFailure(facts, url.hostname)
+    const answer = await request(url, {
+      method,
+      headers: { ...headers, accept: 'application/json', 'accept-encoding': 'identity', 'x-request-id': x.id },
+      ...(body === undefined ? {} : { body }),
+      dispatcher: this.#agent,
+      signal: AbortSignal.timeout(this.#services.config.search.timeoutMs),
+    })
+    const status = answer.statusCode
+    x.attempted.status = status
+    x.debug.upstreamStatus = status
+    if (status !== 200) {
+      const text = (await readBounded(answer.body, refusalBytes))?.toString('utf8') ?? ''
+      const name = refusals?.get(status) ?? refusalName(status, text)
+      if (name !== null) throw fail({ kind: 'in_band', status, reason: 'error_object', error: { code: name } })
+      const one = (value: string | string[] | undefined): string | null => (Array.isArray(value) ? value[0] : value) ?? null
+      throw fail({
+        kind: 'status',
+        status,
+        contentType: one(answer.headers['content-type']) ?? '',
+        retryAfter: one(answer.headers['retry-after']),
+        body: text,
+      })
+    }
+    const bytes = await readBounded(answer.body, answerBytes)
+    if (bytes === null) throw fail({ kind: 'in_band', status, reason: 'too_large' })
+    let document: unknown
+    try {
+      document = JSON.parse(bytes.toString('utf8'))
+    } catch {
+      throw fail({ kind: 'in_band', status, reason: 'not_json' })
+    }
+    if (!isRecord(document)) throw fail({ kind: 'in_band', status, reason: 'not_json' })
+    return document
+  }
+}
+
+/**
+ * What an engine refuses is a request of our making, so a refusal that would blame the member's request blames our set-up instead. Some
+ * say 422 for a key that is not theirs.
+ */
+function refusalName(status: number, body: string): string | null {
+  if (/\b(?:token|key)[_ ](?:is[_ ])?invalid\b|\binvalid[_ ](?:api[_ ])?(?:token|key)\b/i.test(body)) return 'invalid_api_key'
+  return [400, 409, 413, 422].includes(status) ? 'permission_denied' : null
+}
+
+function factsOf(error: unknown): UpstreamFacts {
+  const { code, name, cause } = error as { code?: unknown; name?: unknown; cause?: { code?: unknown } }
+  if (name === 'TimeoutError') return { kind: 'timeout', phase: 'total' }
+  const known = [code, cause?.code, name].find((word) => typeof word === 'string') ?? 'unknown'
+  if (known === 'UND_ERR_CONNECT_TIMEOUT') return { kind: 'timeout', phase: 'connect' }
+  if (known === 'UND_ERR_HEADERS_TIMEOUT') return { kind: 'timeout', phase: 'first_byte' }
+  return { kind: 'network', code: String(known) }
+}

@@ -1,0 +1,41 @@
+/** JWTs of an operator's own issuer: whom they let in, and that an operator's word on the account counts at once. */
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { exportJWK, generateKeyPair, SignJWT } from 'jose'
+import t from 'tap'
+import { startGateway } from '../support/gateway.ts'
+
+t.test('a token of a trusted issuer is good only as long as its account is', async (t) => {
+  const { privateKey, publicKey } = await generateKeyPair('ES256')
+  const keys = JSON.stringify({ keys: [{ ...(await exportJWK(publicKey)), kid: 'one', alg: 'ES256' }] })
+  const server = createServer((_, response) => response.setHeader('content-type', 'application/json').end(keys))
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.teardown(() => server.close())
+  const issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const gateway = await startGateway(t, {
+    signIn: { jwtIssuers: [{ issuer, audience: 'gateway', jwksUrl: `${issuer}/keys`, plan: 'pro' }] },
+  })
+  const { store, credentials } = gateway.services
+  const token = await new SignJWT()
+    .setProtectedHeader({ alg: 'ES256', kid: 'one' })
+    .setIssuer(issuer)
+    .setAudience('gateway')
+    .setSubject('mei')
+    .setExpirationTime('5m')
+    .sign(privateKey)
+  t.equal((await gateway.chat(token)).status, 200)
+  const [account] = await store.accounts.list({ limit: 1 })
+  t.match(account, { plan: 'pro', status: 'active' })
+  // The first look only finds out how far the book of changes goes.
+  await credentials.followChanges()
+  t.equal((await gateway.chat(token)).status, 200)
+
+  await store.accounts.setStatus(account?.id ?? '', 'disabled')
+  await credentials.followChanges()
+  t.equal((await gateway.chat(token)).status, 401, 'disabled by a command beside the server')
+  await store.accounts.setStatus(account?.id ?? '', 'active')
+  await credentials.followChanges()
+  t.equal((await gateway.chat(token)).status, 200, 'and enabled again')
+})

@@ -1,0 +1,267 @@
+/**
+ * The rule that only focus methods move the focus, proved for every method of the protocol's table with a real tmux, a real
+ * terminal, a real browser and a real ssh server. Each focus method is seen to move it, so the proof is not blind.
+ */
+import { join } from 'node:path'
+import { writeFileSync } from 'node:fs'
+import t, { type Test } from 'tap'
+import type { Client } from '../../../src/cli/local/client.ts'
+import {
+  FOCUS_METHODS,
+  QUIET_METHODS,
+  PROTOCOL,
+  type FocusMethod,
+  type QuietMethod,
+} from '../../../src/cli/workbench/protocol.ts'
+import { requireProgram } from '../../support/real-parts.ts'
+import { startSshd } from '../../support/sshd.ts'
+import { folder, startBench, testSettings, until, type TestBench } from './support/bench.ts'
+import { startSite } from './support/site.ts'
+import { attachUser, type User } from './support/user.ts'
+
+interface Scene {
+  readonly bench: TestBench
+  readonly client: Client
+  readonly user: User
+  readonly site: string
+  readonly dir: string
+  /** A workspace behind, with two panes. */
+  readonly workspaceId: string
+  readonly paneId: string
+  /** The other pane of the workspace in front. */
+  readonly besideId: string
+  readonly pageId: string
+  readonly sshId: string
+}
+
+/** Calls one method in the way that would move the focus if anything did. */
+type Case = (scene: Scene) => Promise<unknown>
+
+const form = async ({ client, pageId, site }: Scene): Promise<void> => {
+  await client.call('browser.goto', { url: `${site}/form`, pageId })
+}
+
+/** Typed against the table: a method without a case does not compile. */
+const quiet = {
+  'system.ping': ({ client }) => client.call('system.ping', {}),
+  'system.hello': ({ bench, client }) =>
+    client.call('system.hello', { protocol: PROTOCOL, token: bench.token, client: { name: 'again', version: '1' } }),
+  'system.identify': ({ client }) => client.call('system.identify', {}),
+  'system.capabilities': ({ client }) => client.call('system.capabilities', {}),
+  'system.tree': ({ client }) => client.call('system.tree', {}),
+  'system.doctor': ({ client }) => client.call('system.doctor', {}),
+  'workspace.list': ({ client }) => client.call('workspace.list', {}),
+  'workspace.create': ({ client }) => client.call('workspace.create', { title: 'new', command: 'echo hello', env: { A: '1' } }),
+  'workspace.rename': ({ client, workspaceId }) => client.call('workspace.rename', { id: workspaceId, title: 'renamed' }),
+  'workspace.close': async ({ client }) => {
+    const { workspace } = await client.call('workspace.create', { title: 'to close' })
+    await client.call('workspace.close', { id: workspace.id })
+  },
+  'workspace.show': ({ client }) => client.call('workspace.show', {}),
+  'pane.list': ({ client }) => client.call('pane.list', { all: true }),
+  // Of the workspace in front, beside the pane that has the keys.
+  'pane.split': async ({ client, besideId }) => {
+    const { pane } = await client.call('pane.split', { paneId: besideId, direction: 'down' })
+    await client.call('pane.split', { direction: 'left' })
+    await client.call('pane.close', { paneId: pane.id })
+  },
+  'pane.close': async ({ client, besideId }) => {
+    const { pane } = await client.call('pane.split', { paneId: besideId, direction: 'up' })
+    await client.call('pane.close', { paneId: pane.id })
+  },
+  'pane.resize': ({ client, besideId }) => client.call('pane.resize', { paneId: besideId, cols: 30 }),
+  'pane.send': ({ client, besideId }) => client.call('pane.send', { paneId: besideId, text: 'echo typed\n' }),
+  'pane.key': ({ client, besideId }) => client.call('pane.key', { paneId: besideId, key: 'C-c' }),
+  'pane.read': ({ client, paneId }) => client.call('pane.read', { paneId, lines: 10 }),
+  'notification.create': ({ client, paneId }) =>
+    client.call('notification.create', { title: 'Look', body: 'here', sound: true, paneId }),
+  'notification.list': ({ client }) => client.call('notification.list', {}),
+  'notification.read': async ({ client, workspaceId }) => {
+    const { id } = await client.call('notification.create', { title: 'Look', body: 'here', workspaceId })
+    await client.call('notification.read', { id })
+  },
+  'notification.dismiss': async ({ client, workspaceId }) => {
+    const { id } = await client.call('notification.create', { title: 'Look', body: 'here', workspaceId })
+    await client.call('notification.dismiss', { id })
+  },
+  'notification.clear': ({ client }) => client.call('notification.clear', {}),
+  'browser.open': ({ client, workspaceId }) => client.call('browser.open', { workspaceId }),
+  'browser.close': async ({ client, workspaceId }) => {
+    const { page } = await client.call('browser.open', { workspaceId })
+    await client.call('browser.close', { pageId: page.id })
+  },
+  'browser.list': ({ client }) => client.call('browser.list', {}),
+  'browser.goto': ({ client, site }) => client.call('browser.goto', { url: site }),
+  'browser.back': async (scene) => {
+    await form(scene)
+    await scene.client.call('browser.goto', { url: scene.site, pageId: scene.pageId })
+    await scene.client.call('browser.back', { pageId: scene.pageId })
+  },
+  'browser.forward': ({ client, pageId }) => client.call('browser.forward', { pageId }),
+  'browser.reload': ({ client, pageId }) => client.call('browser.reload', { pageId }),
+  'browser.snapshot': ({ client, pageId }) => client.call('browser.snapshot', { pageId }),
+  'browser.fill': async (scene) => {
+    await form(scene)
+    await scene.client.call('browser.fill', { pageId: scene.pageId, selector: '#name', text: 'Ada' })
+  },
+  'browser.click': ({ client, pageId }) => client.call('browser.click', { pageId, selector: '#go' }),
+  'browser.type': ({ client, pageId }) => client.call('browser.type', { pageId, selector: '#name', text: 'x' }),
+  'browser.press': ({ client, pageId }) => client.call('browser.press', { pageId, key: 'Tab' }),
+  'browser.select': ({ client, pageId }) => client.call('browser.select', { pageId, selector: '#plan', values: ['pro'] }),
+  'browser.check': ({ client, pageId }) => client.call('browser.check', { pageId, selector: '#terms' }),
+  'browser.wait': ({ client, pageId }) => client.call('browser.wait', { pageId, selector: '#later' }),
+  'browser.get': ({ client, pageId }) => client.call('browser.get', { pageId, what: 'title' }),
+  'browser.eval': ({ client, pageId }) =>
+    client.call('browser.eval', { pageId, expression: 'window.focus(), window.open("about:blank"), 1' }),
+  'browser.screenshot': ({ client, pageId }) => client.call('browser.screenshot', { pageId }),
+  'ssh.connect': ({ client }) => client.call('ssh.connect', { destination: 'box' }),
+  'ssh.list': ({ client }) => client.call('ssh.list', {}),
+  'ssh.status': ({ client, sshId }) => client.call('ssh.status', { sshId }),
+  'files.list': ({ client, sshId, dir }) => client.call('files.list', { sshId, path: dir }),
+  'files.write': ({ client, sshId, dir }) => client.call('files.write', { sshId, path: join(dir, 'w'), offset: 0, data: 'aGk=' }),
+  'files.stat': ({ client, sshId, dir }) => client.call('files.stat', { sshId, path: join(dir, 'w') }),
+  'files.read': ({ client, sshId, dir }) => client.call('files.read', { sshId, path: join(dir, 'w'), offset: 0 }),
+  'files.mkdir': ({ client, sshId, dir }) => client.call('files.mkdir', { sshId, path: join(dir, 'folder') }),
+  'files.rename': ({ client, sshId, dir }) => client.call('files.rename', { sshId, path: join(dir, 'w'), to: join(dir, 'v') }),
+  'files.remove': ({ client, sshId, dir }) => client.call('files.remove', { sshId, path: join(dir, 'v') }),
+  'files.realpath': ({ client, sshId }) => client.call('files.realpath', { sshId, path: '.' }),
+  'files.open': ({ client, sshId }) => client.call('files.open', { sshId }),
+  'ssh.reconnect': async ({ client, sshId }) => {
+    await client.call('ssh.reconnect', { sshId })
+    await connected(client, sshId)
+  },
+  'ssh.disconnect': ({ client, sshId }) => client.call('ssh.disconnect', { sshId }),
+  'events.subscribe': ({ client }) => client.call('events.subscribe', {}),
+  'events.unsubscribe': async ({ client }) => {
+    const { subscriptionId } = await client.call('events.subscribe', {})
+    await client.call('events.unsubscribe', { subscriptionId })
+  },
+  'app.shutdown': ({ client }) => client.call('app.shutdown', {}),
+} as const satisfies Record<QuietMethod, Case>
+
+const moving = {
+  'workspace.focus': ({ client, workspaceId }) => client.call('workspace.focus', { id: workspaceId }),
+  'workspace.next': ({ client }) => client.call('workspace.next', {}),
+  'workspace.previous': ({ client }) => client.call('workspace.previous', {}),
+  'workspace.last': ({ client }) => client.call('workspace.last', {}),
+  'pane.focus': ({ client, besideId }) => client.call('pane.focus', { paneId: besideId }),
+  'pane.last': ({ client }) => client.call('pane.last', {}),
+  'notification.open': async ({ client, workspaceId }) => {
+    const { id } = await client.call('notification.create', { title: 'Look', body: 'here', workspaceId })
+    await client.call('notification.open', { id })
+  },
+  'notification.nextUnread': async ({ client, workspaceId }) => {
+    await client.call('notification.create', { title: 'Look', body: 'here', workspaceId })
+    await client.call('notification.nextUnread', {})
+  },
+  'browser.focus': ({ client, pageId }) => client.call('browser.focus', { pageId }),
+} as const satisfies Record<FocusMethod, Case>
+
+const TERMINAL = QUIET_METHODS.filter((method) => /^(?:system|workspace|pane|notification)\./.test(method))
+
+t.test('no method but a focus method moves the focus, and every focus method does', { timeout: 110_000 }, async (t) => {
+  if (!requireProgram(t, 'tmux') || !requireProgram(t, 'chromium', 'google-chrome') || !requireProgram(t, '/usr/sbin/sshd'))
+    return
+  const scene = await prepare(t)
+  const { user, bench } = scene
+
+  await t.test('the user typing in the pane in front', async (t) => {
+    for (const method of QUIET_METHODS) {
+      if (method === 'app.shutdown') continue
+      await alone(t, method, scene, '<', '>')
+    }
+  })
+
+  await t.test('with the pane in front zoomed', async (t) => {
+    await user.tmux('resize-pane', '-Z', '-t', '=svc:')
+    t.match(await user.state(), 'zoom=1')
+    for (const method of TERMINAL) await alone(t, method, scene, '<', '>')
+    await user.tmux('resize-pane', '-Z', '-t', '=svc:')
+  })
+
+  await t.test('while the user looks through the history of the pane in front', async (t) => {
+    await user.tmux('copy-mode', '-t', '=svc:')
+    t.match(await user.state(), 'mode=1')
+    for (const method of TERMINAL) await alone(t, method, scene, '', '')
+    t.match(await user.state(), 'mode=1')
+    await user.tmux('send-keys', '-t', '=svc:', '-X', 'cancel')
+  })
+
+  await t.test('every focus method is seen to move it by each of the signals', async (t) => {
+    for (const method of FOCUS_METHODS) {
+      // From the recorder's pane, with another pane and another workspace to have come from.
+      await bringBack(scene)
+      const noticed = await user.during('<', () => moving[method](scene), '')
+      t.not(noticed.after, noticed.before, `${method}: another pane is in front`)
+      t.ok(
+        noticed.notices.some((notice) => /^%(?:session-window|window-pane)-changed/.test(notice)),
+        `${method}: tmux announced it`,
+      )
+      await until(`${method}: the program in the pane was told`, () => noticed.receivedByNow().includes('\u001b[O'))
+      t.pass(`${method}: the program in the pane was told`)
+    }
+  })
+
+  t.equal(bench.log.filter((entry) => 'focusViolation' in entry).length, 0, 'the guard had nothing to repair')
+
+  await t.test('stopping the workbench', async (t) => {
+    await bringBack(scene)
+    await alone(t, 'app.shutdown', scene, '<', '>')
+  })
+})
+
+/** Calls one method while the user types, and fails for whatever of it the user would notice. */
+async function alone(t: Test, method: QuietMethod, scene: Scene, first: string, last: string): Promise<void> {
+  const noticed = await scene.user.during(first, () => quiet[method](scene), last)
+  t.strictSame(
+    { notices: noticed.notices, received: noticed.received, state: noticed.after },
+    { notices: [], received: first + last, state: noticed.before },
+    `${method} changes nothing that the user sees`,
+  )
+}
+
+async function prepare(t: Test): Promise<Scene> {
+  const dir = folder(t)
+  const sshd = await startSshd(t, dir)
+  const site = await startSite(t)
+  const { env } = testSettings(dir)
+  writeFileSync(join(dir, 'w'), 'hi')
+  const bench = await startBench(t, { engine: 'tmux', env: { ...env, PATH: `${sshd.bin}:${env['PATH']}` } }, dir)
+  const { client } = bench
+  const user = await attachUser(t, bench)
+  const { pane: beside } = await client.call('pane.split', { direction: 'right' })
+  const { workspace, pane } = await client.call('workspace.create', { title: 'behind' })
+  await client.call('pane.split', { paneId: pane.id, direction: 'right' })
+  const { page } = await client.call('browser.open', { workspaceId: workspace.id })
+  const { ssh } = await client.call('ssh.connect', { destination: sshd.alias })
+  await connected(client, ssh.id)
+  await user.record()
+  return {
+    bench,
+    client,
+    user,
+    site,
+    dir,
+    workspaceId: workspace.id,
+    paneId: pane.id,
+    besideId: beside.id,
+    pageId: page.id,
+    sshId: ssh.id,
+  }
+}
+
+async function connected(client: Client, sshId: string): Promise<void> {
+  await until('ssh is connected', async () => (await client.call('ssh.status', { sshId })).ssh.explorer !== null)
+}
+
+/** Puts the recorder's pane in front again, having been elsewhere, so that "last" has a meaning. */
+async function bringBack({ client, besideId, workspaceId, user }: Scene): Promise<void> {
+  const { workspaces } = await client.call('workspace.list', {})
+  const home = workspaces.find((workspace) => workspace.title === 'home')
+  const { panes } = await client.call('pane.list', { workspaceId: home?.id ?? '' })
+  const recorder = panes.find((pane) => pane.command === 'cat')
+  await client.call('workspace.focus', { id: workspaceId })
+  await client.call('pane.focus', { paneId: besideId })
+  await client.call('pane.focus', { paneId: recorder?.id ?? '' })
+  await user.during('.', async () => undefined, '')
+}

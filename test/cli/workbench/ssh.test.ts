@@ -1,0 +1,278 @@
+import { createHash, randomBytes } from 'node:crypto'
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { homedir } from 'node:os'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import type { Client } from '../../../src/cli/local/client.ts'
+import { download, upload } from '../../../src/cli/local/transfer.ts'
+import type { Ssh } from '../../../src/cli/workbench/protocol.ts'
+import { requireProgram } from '../../support/real-parts.ts'
+import { startSshd, type TestSshd } from '../../support/sshd.ts'
+import { folder, startBench, testSettings, until, type TestBench } from './support/bench.ts'
+
+interface Scene {
+  readonly bench: TestBench
+  readonly client: Client
+  readonly sshd: TestSshd
+  readonly dir: string
+}
+
+async function scene(t: Test): Promise<Scene | undefined> {
+  if (!requireProgram(t, 'tmux') || !requireProgram(t, 'ssh') || !requireProgram(t, '/usr/sbin/sshd')) return undefined
+  const dir = folder(t)
+  const sshd = await startSshd(t, dir)
+  const { env } = testSettings(dir)
+  const bench = await startBench(t, { engine: 'tmux', env: { ...env, PATH: `${sshd.bin}:${env['PATH']}` } }, dir)
+  return { bench, client: bench.client, sshd, dir }
+}
+
+async function settled(client: Client, sshId: string): Promise<Ssh> {
+  return until('the connection has come or failed', async () => {
+    const { ssh } = await client.call('ssh.status', { sshId })
+    return ssh.state === 'connected' ? ssh.explorer !== null && ssh : ssh.state !== 'connecting' && ssh
+  })
+}
+
+t.test('a host alias of the configuration is enough: connected, and the explorer offered', async (t) => {
+  const given = await scene(t)
+  if (!given) return
+  const { client } = given
+  const seen: string[] = []
+  client.onEvent((event) => seen.push(event.name))
+  await client.call('events.subscribe', { names: ['ssh.state', 'explorer.offered'] })
+  const made = await client.call('ssh.connect', { destination: 'box' })
+  t.match(made, { ssh: { state: 'connecting', explorer: null }, workspace: { kind: 'ssh', title: 'box', focused: false } })
+  const ssh = await settled(client, made.ssh.id)
+  t.match(ssh, { state: 'connected', explorer: { offered: true, root: homedir() } }, 'the root is the remote home')
+  await until('it was told', () => seen.includes('explorer.offered'))
+  t.strictSame(seen, ['ssh.state', 'explorer.offered'])
+  await client.call('pane.send', { paneId: ssh.paneId, text: 'echo "at $SSH_CONNECTION" | cut -c1-12\n' })
+  await until('the shell there answers', async () =>
+    /^at 127\.0\.0\./m.test((await client.call('pane.read', { paneId: ssh.paneId })).text),
+  )
+})
+
+t.test('files are listed, read, written, moved and removed over the same connection', async (t) => {
+  const given = await scene(t)
+  if (!given) return
+  const { client, dir, sshd } = given
+  const { id: sshId } = await settled(client, (await client.call('ssh.connect', { destination: 'box' })).ssh.id)
+  const there = join(dir, 'there')
+  mkdirSync(there)
+  const odd = 'a name\nwith a line end'
+  writeFileSync(join(there, 'with spaces and "quotes"'), 'one')
+  writeFileSync(join(there, odd), 'two')
+  writeFileSync(Buffer.concat([Buffer.from(`${there}/`), Buffer.from([0xff, 0xfe])]), 'three')
+  mkdirSync(join(there, 'folder'))
+  // No second login: the key the alias names is taken away.
+  writeFileSync(join(dir, 'ssh', 'authorized'), '')
+  const { path, files } = await client.call('files.list', { sshId, path: there })
+  t.equal(path, there)
+  t.strictSame(files.map(({ name }) => name).sort(), [odd, 'folder', 'with spaces and "quotes"', '\ufffd\ufffd'].sort())
+  t.match(
+    files.find(({ name }) => name === odd),
+    { type: 'file', size: 3 },
+  )
+  const bytes = files.find((file) => file.nameBase64 !== undefined)?.nameBase64 ?? ''
+  const whole = Buffer.concat([Buffer.from(`${there}/`), Buffer.from(bytes, 'base64')]).toString('base64')
+  t.match(await client.call('files.read', { sshId, pathBase64: whole, offset: 0 }), {
+    data: Buffer.from('three').toString('base64'),
+    end: true,
+  })
+  t.match(await client.call('files.read', { sshId, path: join(there, odd), offset: 1, length: 1 }), {
+    data: Buffer.from('w').toString('base64'),
+    bytes: 1,
+  })
+
+  await client.call('files.mkdir', { sshId, path: join(there, 'made') })
+  await client.call('files.write', {
+    sshId,
+    path: join(there, 'made', 'x'),
+    offset: 0,
+    data: Buffer.from('hello').toString('base64'),
+    mode: 0o600,
+  })
+  t.equal(readFileSync(join(there, 'made', 'x'), 'utf8'), 'hello')
+  await client.call('files.write', { sshId, path: join(there, 'y'), offset: 0, data: '' })
+  await t.rejects(
+    client.call('files.rename', { sshId, path: join(there, 'made', 'x'), to: join(there, 'y') }),
+    { code: 'remote_io' },
+    'not over a file that is there',
+  )
+  await client.call('files.rename', { sshId, path: join(there, 'made', 'x'), to: join(there, 'y'), replace: true })
+  t.equal(readFileSync(join(there, 'y'), 'utf8'), 'hello')
+  t.match(await client.call('files.stat', { sshId, path: join(there, 'y') }), {
+    file: { name: 'y', type: 'file', size: 5, mode: 0o600 },
+  })
+  await client.call('files.remove', { sshId, path: join(there, 'made') })
+  await client.call('files.remove', { sshId, path: join(there, 'y') })
+  t.notOk(existsSync(join(there, 'y')) || existsSync(join(there, 'made')))
+
+  await t.rejects(client.call('files.read', { sshId, path: join(there, 'absent'), offset: 0 }), { code: 'not_found' })
+  await t.rejects(client.call('files.read', { sshId, path: there, offset: 0 }), { code: 'remote_io' })
+  await t.rejects(client.call('files.list', { sshId, path: 'a\0b' }), { code: 'invalid_params' })
+  await t.rejects(client.call('files.list', { sshId }), { code: 'invalid_params' })
+  t.equal(sshd.alias, 'box')
+})
+
+t.test('ten megabytes are put there and got back equal', async (t) => {
+  const given = await scene(t)
+  if (!given) return
+  const { client, dir } = given
+  const { id: sshId } = await settled(client, (await client.call('ssh.connect', { destination: 'box' })).ssh.id)
+  const data = randomBytes(10 * 1024 * 1024 + 12_345)
+  const hash = (bytes: Buffer): string => createHash('sha256').update(bytes).digest('hex')
+  writeFileSync(join(dir, 'big'), data, { mode: 0o640 })
+  const remote = { sshId, path: join(dir, 'big there') }
+  t.equal(await upload(client, join(dir, 'big'), remote, () => undefined), data.length)
+  t.equal(hash(readFileSync(remote.path)), hash(data))
+  t.equal(await download(client, remote, join(dir, 'big back'), () => undefined), data.length)
+  t.equal(hash(readFileSync(join(dir, 'big back'))), hash(data))
+  t.equal(statSync(join(dir, 'big back')).mode & 0o777, 0o640)
+  writeFileSync(join(dir, 'empty'), '')
+  await upload(client, join(dir, 'empty'), { sshId, path: join(dir, 'empty there') }, () => undefined)
+  t.equal(await download(client, { sshId, path: join(dir, 'empty there') }, join(dir, 'empty back'), () => undefined), 0)
+  await t.rejects(
+    download(client, { sshId, path: join(dir, 'absent') }, join(dir, 'never'), () => undefined),
+    { code: 'not_found' },
+  )
+  t.notOk(existsSync(join(dir, 'never')))
+})
+
+t.test('a wrong key and an unknown host fail with the words of ssh', async (t) => {
+  const given = await scene(t)
+  if (!given) return
+  const { client } = given
+  for (const [destination, words] of [
+    ['wrong-key', /Permission denied/],
+    ['unknown-host', /Host key verification failed|No .*host key is known/],
+  ] as const) {
+    const { ssh } = await client.call('ssh.connect', { destination })
+    const ended = await settled(client, ssh.id)
+    t.match(ended, { state: 'failed', exit: 255, explorer: null }, destination)
+    t.match(ended.reason, words)
+    await t.rejects(client.call('files.list', { sshId: ssh.id, path: '.' }), { code: 'ssh_not_connected' })
+    t.match(await client.call('pane.read', { paneId: ended.paneId, lines: 5 }), { text: words }, 'the pane stays to show it')
+  }
+  for (const destination of ['-oProxyCommand=touch x', 'a b', 'a\nb']) {
+    await t.rejects(client.call('ssh.connect', { destination }), { code: 'invalid_params' }, destination)
+  }
+})
+
+t.test('a connection that failed is forgotten when its workspace is closed', async (t) => {
+  const given = await scene(t)
+  if (!given) return
+  const { client } = given
+  const { ssh } = await client.call('ssh.connect', { destination: 'wrong-key' })
+  t.match(await settled(client, ssh.id), { state: 'failed' })
+  await client.call('workspace.close', { id: ssh.workspaceId })
+  await until('it is gone', async () => (await client.call('ssh.list', {})).connections.length === 0)
+})
+
+t.test('what ssh asks, it asks in its pane', async (t) => {
+  const given = await scene(t)
+  if (!given) return
+  const { client } = given
+  const { ssh } = await client.call('ssh.connect', { destination: 'asks' })
+  await until('it asks for the host key', async () =>
+    (await client.call('pane.read', { paneId: ssh.paneId })).text.includes('continue connecting'),
+  )
+  t.match(await client.call('ssh.status', { sshId: ssh.id }), { ssh: { state: 'connecting' } })
+  await client.call('pane.send', { paneId: ssh.paneId, text: 'yes\n' })
+  t.match(await settled(client, ssh.id), { state: 'connected' })
+})
+
+t.test('a control path of the user is kept', async (t) => {
+  const given = await scene(t)
+  if (!given) return
+  const { client, dir } = given
+  const { ssh } = await client.call('ssh.connect', { destination: 'own-control' })
+  t.match(await settled(client, ssh.id), { state: 'connected' })
+  t.ok(readdirSync(dir).some((name) => /^own-[0-9a-f]{40}$/.test(name)))
+})
+
+t.test('a connection that ends is noticed, not logged in again by itself, and comes back when asked', async (t) => {
+  const given = await scene(t)
+  if (!given) return
+  const { client } = given
+  const seen: string[] = []
+  client.onEvent((event) => seen.push(event.name))
+  await client.call('events.subscribe', { names: ['pane.exited'] })
+  const { ssh } = await client.call('ssh.connect', { destination: 'box' })
+  await settled(client, ssh.id)
+  await client.call('ssh.disconnect', { sshId: ssh.id })
+  t.match(await client.call('ssh.status', { sshId: ssh.id }), { ssh: { state: 'closed', explorer: null } })
+  await t.rejects(client.call('files.list', { sshId: ssh.id, path: '.' }), { code: 'ssh_not_connected' })
+  await client.call('ssh.reconnect', { sshId: ssh.id })
+  t.match(await settled(client, ssh.id), { state: 'connected' })
+  await client.call('pane.send', { paneId: ssh.paneId, text: 'exit 0\n' })
+  await until('its end is noticed', async () => (await client.call('ssh.status', { sshId: ssh.id })).ssh.state === 'closed')
+  await until('the end of its program is told', () => seen.includes('pane.exited'))
+  await client.call('workspace.close', { id: ssh.workspaceId })
+})
+
+t.test('a host that starts again knows its connections', async (t) => {
+  const given = await scene(t)
+  if (!given) return
+  const { bench, client } = given
+  const { ssh } = await client.call('ssh.connect', { destination: 'box' })
+  await settled(client, ssh.id)
+  const again = await bench.restart()
+  t.match(await settled(again.client, ssh.id), {
+    id: ssh.id,
+    destination: 'box',
+    state: 'connected',
+    workspaceId: ssh.workspaceId,
+  })
+  t.match(await again.client.call('files.realpath', { sshId: ssh.id, path: '.' }), { path: homedir() })
+})
+
+t.test('the explorer runs in a pane: it lists, goes in, shows, makes, renames, fetches and deletes', async (t) => {
+  const given = await scene(t)
+  if (!given) return
+  const { client, dir } = given
+  const { ssh } = await client.call('ssh.connect', { destination: 'box' })
+  await settled(client, ssh.id)
+  const there = join(dir, 'there')
+  mkdirSync(join(there, 'inner'), { recursive: true })
+  writeFileSync(join(there, 'inner', 'note.txt'), 'first line\nsecond \u001b]0;title\u0007line\n')
+  const { pane } = await client.call('files.open', { sshId: ssh.id, path: there })
+  const shows = (words: RegExp): Promise<unknown> =>
+    until(`the explorer shows ${words}`, async () => words.test((await client.call('pane.read', { paneId: pane.id })).text))
+  const key = (name: string): Promise<unknown> => client.call('pane.key', { paneId: pane.id, key: name })
+  const type = (text: string): Promise<unknown> => client.call('pane.send', { paneId: pane.id, text })
+  await shows(/> +inner\//)
+  await key('Enter')
+  await shows(/> +\d+ {2}note\.txt/)
+  await key('Enter')
+  await shows(/second line/)
+  await key('q')
+  await key('m')
+  await shows(/New directory: _/)
+  await type('made\n')
+  await shows(/made\//)
+  t.ok(existsSync(join(there, 'inner', 'made')))
+  await key('Down')
+  await shows(/> +\d+ {2}note\.txt/)
+  await key('r')
+  await key('C-u')
+  await type('other.txt\n')
+  await shows(/> +\d+ {2}other\.txt/)
+  await key('g')
+  await key('C-u')
+  await type(`${join(dir, 'fetched')}\n`)
+  await shows(/got \d+ bytes/)
+  t.match(readFileSync(join(dir, 'fetched'), 'utf8'), /first line/)
+  await key('d')
+  await type('no\n')
+  await shows(/not deleted/)
+  await key('d')
+  await type('yes\n')
+  await shows(/deleted other\.txt/)
+  t.notOk(existsSync(join(there, 'inner', 'other.txt')))
+  await key('q')
+  await until(
+    'its pane is gone',
+    async () => !(await client.call('pane.list', { all: true })).panes.some(({ id }) => id === pane.id),
+  )
+})

@@ -1,0 +1,308 @@
+/** A configuration that cannot work stops the server with one clear sentence, and no secret is repeated in it. */
+import { spawnSync } from 'node:child_process'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath, pathToFileURL } from 'node:url'
+import t from 'tap'
+import base from '../../gateway.config.ts'
+import { checkConfig, ConfigError, env, loadConfig } from '../../src/config/config.ts'
+import type { AnyPlugin } from '../../src/exchange/plugin.ts'
+import { networks } from '../../src/access/networks.ts'
+import { temporaryFolder } from '../support/gateway.ts'
+
+const plugins = base.plugins as AnyPlugin[]
+const secret = 'sk-very-secret-0123456789'
+const main = { baseUrl: 'https://api.example.com/v1', apiKey: secret }
+const product = base.products['svc']
+const plan = base.plans['free']
+const pools = (day: number, week: number, month: number) => ({
+  ...plan,
+  pools: { fast: { day, week, month }, premium: plan?.pools.premium },
+})
+
+/** The faults, the place each sentence names, and what it says of it. */
+const broken: readonly [string, Record<string, unknown>, RegExp][] = [
+  ['an unknown key', { listne: {} }, /The configuration: unknown key 'listne'/],
+  ['an unknown key further in', { listen: { ...base.listen, hots: 'x' } }, /listen: unknown key 'hots'/],
+  ['an unknown limit', { limits: { chatBodyByte: 1 } }, /limits: unknown key 'chatBodyByte'/],
+  ['an unknown key of a plan', { plans: { ...base.plans, free: { ...plan, rpn: 1 } } }, /plans\.free: unknown key 'rpn'/],
+  ['no port', { listen: { ...base.listen, port: 70_000 } }, /listen\.port/],
+  ['half a port', { listen: { ...base.listen, port: 80.5 } }, /listen\.port/],
+  ['an empty host', { listen: { ...base.listen, host: '' } }, /listen\.host/],
+  ['no workers', { listen: { ...base.listen, workers: 0 } }, /listen\.workers/],
+  ['a site that is no address', { listen: { ...base.listen, siteUrl: 'example.com' } }, /listen\.siteUrl/],
+  ['a site of another kind', { listen: { ...base.listen, baseUrl: 'ftp://example.com' } }, /listen\.baseUrl/],
+  [
+    'a proxy that is no network',
+    { listen: { ...base.listen, trustedProxies: ['proxy.local'] } },
+    /trustedProxies: 'proxy\.local' is neither/,
+  ],
+  [
+    'a network with too many bits',
+    { listen: { ...base.listen, trustedProxies: ['10.0.0.0/33'] } },
+    /'10\.0\.0\.0\/33' is neither/,
+  ],
+  ['a brand that cannot be a name', { brand: { slug: 'Svc!', name: 'x' } }, /brand\.slug/],
+  ['no folder', { store: { ...base.store, dataDir: '' } }, /store\.dataDir/],
+  ['turns kept for no time', { store: { ...base.store, keepTurnsForDays: 0 } }, /store\.keepTurnsForDays/],
+  ['a time zone that is none', { timeZone: 'Mars/Olympus' }, /timeZone: is not a time zone/],
+  ['a log level that is none', { log: { level: 'loud' } }, /log\.level/],
+  ['an empty secret', { upstreams: { main: { ...main, apiKey: '' } } }, /upstreams\.main\.apiKey: is empty/],
+  [
+    'an upstream that is no address',
+    { upstreams: { main: { ...main, baseUrl: 'api.example.com' } } },
+    /upstreams\.main\.baseUrl/,
+  ],
+  [
+    'plain http over the internet',
+    { upstreams: { main: { ...main, baseUrl: 'http://api.example.com/v1' } } },
+    /plain http to api\.example\.com/,
+  ],
+  ['an upstream with a name that is none', { upstreams: { 'Main One': main, main } }, /upstreams/],
+  ['no connections', { upstreams: { main: { ...main, connections: 0 } } }, /upstreams\.main\.connections/],
+  ['no products', { products: {} }, /products: there is none/],
+  ['a product without targets', { products: { svc: { ...product, targets: [] } } }, /products\.svc\.targets/],
+  ['a product of a tier that is none', { products: { svc: { ...product, tier: 'gold' } } }, /products\.svc\.tier/],
+  [
+    'a target that points nowhere',
+    { products: { ...base.products, svc: { ...product, targets: [{ upstream: 'mian', model: 'm' }] } } },
+    /products\.svc\.targets: there is no upstream 'mian'/,
+  ],
+  [
+    'targets that nobody would use',
+    { products: { ...base.products, svc: { ...product, targets: [{ upstream: 'main', model: 'm', weight: 0 }] } } },
+    /all weights are 0/,
+  ],
+  [
+    'a negative weight',
+    { products: { ...base.products, svc: { ...product, targets: [{ upstream: 'main', model: 'm', weight: -1 }] } } },
+    /weight/,
+  ],
+  [
+    'more output than fits',
+    { products: { ...base.products, svc: { ...product, maxOutputTokens: 999_999 } } },
+    /maxOutputTokens is above contextLength/,
+  ],
+  [
+    'a default above the maximum',
+    { products: { ...base.products, svc: { ...product, maxOutputTokens: 100, defaultOutputTokens: 200 } } },
+    /defaultOutputTokens is above maxOutputTokens/,
+  ],
+  [
+    'a rule that points nowhere',
+    { products: { ...base.products, auto: { ...base.products['auto'], rules: [{ when: 'images', use: 'svc-9' }] } } },
+    /there is no product 'svc-9'/,
+  ],
+  [
+    'a long rule without a length',
+    { products: { ...base.products, auto: { ...base.products['auto'], rules: [{ when: 'long', use: 'svc' }] } } },
+    /'long' needs longerThanTokens/,
+  ],
+  ['a date that is none', { products: { ...base.products, svc: { ...product, shutdownDate: 'next year' } } }, /shutdownDate/],
+  [
+    'a negative price',
+    { prices: { ...base.prices, light: { input: -1, output: 1, discountPercent: 0 } } },
+    /prices\.light\.input/,
+  ],
+  [
+    'a discount above all',
+    { prices: { ...base.prices, light: { input: 1, output: 1, discountPercent: 101 } } },
+    /prices\.light\.discountPercent/,
+  ],
+  ['a price missing', { prices: { light: base.prices.light } }, /prices\.flagship/],
+  ['a plan without requests', { plans: { ...base.plans, free: { ...plan, rpm: 0 } } }, /plans\.free\.rpm/],
+  ['a plan without turns', { plans: { ...base.plans, free: { ...plan, concurrency: 0 } } }, /plans\.free\.concurrency/],
+  ['a negative pool', { plans: { ...base.plans, free: pools(-1, 1, 1) } }, /pools\.fast\.day/],
+  [
+    'a day above its week',
+    { plans: { ...base.plans, free: pools(3, 2, 4) } },
+    /a day's limit above the week's could never take effect/,
+  ],
+  [
+    'a week above its month',
+    { plans: { ...base.plans, free: pools(1, 3, 2) } },
+    /a week's limit above the month's could never take effect/,
+  ],
+  [
+    'a plan with a product that is none',
+    { plans: { ...base.plans, free: { ...plan, models: ['svc-9'] } } },
+    /plans\.free\.models: there is no product 'svc-9'/,
+  ],
+  ['a default plan that is none', { defaultPlan: 'gold' }, /defaultPlan: there is no plan 'gold'/],
+  ['a wait of no time', { timeouts: { idleMs: 0 } }, /timeouts\.idleMs/],
+  [
+    'a wait longer than all',
+    { timeouts: { firstByteMs: 2_000, totalMs: 1_000, connectMs: 500, idleMs: 500 } },
+    /timeouts\.firstByteMs is above totalMs/,
+  ],
+  ['a search without its address', { search: { backend: 'searxng' } }, /search\.searxngUrl is needed/],
+  ['a search without its key', { search: { backend: 'tavily' } }, /search\.apiKey is needed/],
+  [
+    'an issuer whose plan is none',
+    {
+      signIn: { jwtIssuers: [{ issuer: 'https://id.example', audience: 'a', jwksUrl: 'https://id.example/keys', plan: 'gold' }] },
+    },
+    /there is no plan 'gold'/,
+  ],
+  ['an empty metrics token', { metrics: { token: '' } }, /metrics\.token: is empty/],
+  [
+    'a scraper for a listener that is not there',
+    { metrics: { allow: ['10.0.0.0/8'] } },
+    /metrics\.allow could never take effect/,
+  ],
+  ['a scraper that is no network', { metrics: { allow: ['prometheus'] } }, /metrics\.allow: 'prometheus' is neither/],
+  ['plugins in the wrong order', { plugins: [...plugins].toReversed() }, /list '[a-z-]+' before it/],
+  ['a plugin listed twice', { plugins: [...plugins, plugins[0]] }, /listed twice/],
+  ['a plugin that is none', { plugins: ['auth'] }, /plugins\.0/],
+]
+
+t.test('the shipped one is right', async (t) => {
+  const config = checkConfig(base)
+  t.same(Object.keys(config.products), [
+    'auto',
+    'svc',
+    'svc-2.1',
+    'svc-2.1-fast',
+    'svc-2.1-pro',
+    'svc-2.1-rev',
+    'svc-2.1-search',
+    'svc-img',
+  ])
+  t.equal(config.limits.chatBodyBytes, 10 * 1024 * 1024)
+})
+
+t.test(`${broken.length} that cannot work are each refused with a sentence that names the place`, async (t) => {
+  for (const [name, change, sentence] of broken) {
+    try {
+      checkConfig({ ...base, upstreams: { main }, ...change })
+      t.fail(`${name}: it was accepted`)
+    } catch (error) {
+      t.ok(error instanceof ConfigError, name)
+      const { message } = error as Error
+      t.match(message, sentence, name)
+      t.notOk(message.includes(secret), `${name}: no secret`)
+      t.notMatch(message, /\n\s+at |\[object|undefined\b.*undefined/, `${name}: no stack, no debris`)
+      for (const line of message.split('\n')) t.match(line, /[.!]$/, `${name}: a whole sentence: ${line}`)
+    }
+  }
+})
+
+t.test('a file that cannot be read, or says nothing, is named', async (t) => {
+  const folder = temporaryFolder(t)
+  const file = (name: string, text: string) => {
+    writeFileSync(join(folder, name), text)
+    return join(folder, name)
+  }
+  await t.rejects(loadConfig(join(folder, 'none.ts')), { name: 'ConfigError', message: /none\.ts cannot be read/ })
+  await t.rejects(loadConfig(file('syntax.ts', 'export default {')), {
+    name: 'ConfigError',
+    message: /syntax\.ts cannot be read/,
+  })
+  await t.rejects(loadConfig(file('silent.ts', 'export const config = {}')), {
+    name: 'ConfigError',
+    message: /must have a default export/,
+  })
+  await t.rejects(loadConfig(file('wrong.ts', 'export default 7')), { name: 'ConfigError' })
+  const shipped = pathToFileURL(join(import.meta.dirname, '../../gateway.config.ts')).href
+  const other = await loadConfig(
+    file('other.ts', `import base from '${shipped}'\nexport default { ...base, defaultPlan: 'pro' }`),
+  )
+  t.equal(other.defaultPlan, 'pro')
+})
+
+t.test('a file anywhere takes the shipped one by the name of the package, and changes parts of it', async (t) => {
+  const file = join(temporaryFolder(t), 'my.config.ts')
+  writeFileSync(
+    file,
+    `import base from 'svc-gateway/gateway.config.js'
+     import { defineGateway } from 'svc-gateway'
+     export default defineGateway({ ...base, plans: { ...base.plans, free: { ...base.plans['free']!, rpm: 5 } } })`,
+  )
+  const config = await loadConfig(file)
+  t.equal(config.plans['free']?.rpm, 5)
+  t.equal(config.plans['pro']?.rpm, checkConfig(base).plans['pro']?.rpm)
+  // Objects of another copy of the program would look the same and not be.
+  t.equal(config.plugins[0], plugins[0])
+})
+
+t.test('a fault names the variable that the value came from, never its value', async (t) => {
+  const file = fileURLToPath(new URL('../../gateway.config.ts', import.meta.url))
+  const check = async (variables: Readonly<Record<string, string>>) => {
+    const { stdout } = spawnSync(
+      process.execPath,
+      [fileURLToPath(new URL('../../src/operator/main.ts', import.meta.url)), 'check'],
+      {
+        env: { PATH: process.env['PATH'] ?? '', GATEWAY_CONFIG: file, DATA_DIR: join(temporaryFolder(t), 'data'), ...variables },
+        encoding: 'utf8',
+      },
+    )
+    return stdout
+  }
+  const told = await check({
+    SITE_URL: 'https://gate.example.com/v1',
+    MAIL_FROM: 'nobody',
+    TRUSTED_PROXIES: '192.0.2.1, proxy.local',
+    SMTP_URL: 'http://gate:secret-0123@mail.example.com',
+  })
+  t.match(told, /listen\.siteUrl must be an origin alone, as in https:\/\/gate\.example\.com.* \(it comes from SITE_URL\)\./)
+  t.match(told, /mail\.from must be one mail address.* \(it comes from MAIL_FROM\)\./)
+  t.match(told, /trustedProxies: 'proxy\.local' .* \(it comes from TRUSTED_PROXIES\)\./)
+  t.match(told, /mail\.smtpUrl must look like .* \(it comes from SMTP_URL\)\./)
+  t.notMatch(told, /secret-0123/)
+  t.match(await check({ PORT: '70000' }), /listen\.port: .* \(it comes from PORT\)\./)
+})
+
+t.test('the environment: blank is not set, but for a secret it is a mistake', async (t) => {
+  const set = (value: string | undefined) => {
+    if (value === undefined) delete process.env['SVC_TEST_VALUE']
+    else process.env['SVC_TEST_VALUE'] = value
+  }
+  t.teardown(() => set(undefined))
+  for (const value of [undefined, '', '  ']) {
+    set(value)
+    t.equal(env.text('SVC_TEST_VALUE', 'fallback'), 'fallback')
+    t.equal(env.integer('SVC_TEST_VALUE', 7), 7)
+    t.same(env.list('SVC_TEST_VALUE'), [])
+  }
+  set(undefined)
+  t.equal(env.secret('SVC_TEST_VALUE'), null)
+  set(' ')
+  t.throws(() => env.secret('SVC_TEST_VALUE'), { name: 'ConfigError', message: /SVC_TEST_VALUE is set but empty/ })
+  set(' a , b,,')
+  t.same(env.list('SVC_TEST_VALUE'), ['a', 'b'])
+  for (const value of ['-1', '1.5', '0x10', 'ten', '1e3']) {
+    set(value)
+    t.throws(() => env.integer('SVC_TEST_VALUE', 7), { name: 'ConfigError', message: /must be a whole number/ })
+  }
+})
+
+t.test('networks hold what they say', async (t) => {
+  const list = networks(['10.0.0.0/8', '192.0.2.1', 'fd00::/8', '::1'])
+  t.ok(
+    list.check('10.1.2.3', 'ipv4') &&
+      list.check('192.0.2.1', 'ipv4') &&
+      list.check('fd00::7', 'ipv6') &&
+      list.check('::1', 'ipv6'),
+  )
+  t.notOk(list.check('11.0.0.1', 'ipv4') || list.check('192.0.2.2', 'ipv4') || list.check('2001:db8::1', 'ipv6'))
+})
+
+t.test('proxies that are half of the Internet, in whatever pieces, are refused', async (t) => {
+  const listening = (trustedProxies: string[]) => checkConfig({ ...base, listen: { ...base.listen, trustedProxies } })
+  for (const everybody of [
+    ['0.0.0.0/0'],
+    ['::/0'],
+    ['0.0.0.0/1'],
+    ['0.0.0.0/2', '64.0.0.0/2', '128.0.0.0/2'],
+    ['::ffff:0:0/96'],
+    ['2000::/3'],
+    ['10.0.0.0/8', '0.0.0.0/0'],
+  ])
+    t.throws(() => listening(everybody), { message: /listen\.trustedProxies covers the whole Internet/ }, everybody.join())
+  for (const ours of [
+    ['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', '127.0.0.1', '::1', 'fc00::/7'],
+    ['240.0.0.0/4'],
+    ['2400:cb00::/32'],
+  ])
+    t.doesNotThrow(() => listening(ours), ours.join())
+})

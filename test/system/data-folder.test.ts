@@ -1,0 +1,64 @@
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import t from 'tap'
+import { DataFolder } from '../../src/system/data-folder.ts'
+import { temporaryFolder, testConfig } from '../support/gateway.ts'
+import { openGateway } from '../../src/gateway/gateway.ts'
+
+const mode = (path: string): number => statSync(path).mode & 0o777
+
+t.test('a folder that is open to everybody is closed; one that is open to a group was meant so', async (t) => {
+  const path = join(temporaryFolder(t), 'data')
+  t.equal(new DataFolder(path).prepare(), null)
+  t.equal(mode(path), 0o700, 'a new one')
+  for (const [before, after] of [
+    [0o755, 0o700],
+    [0o750, 0o750],
+  ] as const) {
+    chmodSync(path, before)
+    t.equal(new DataFolder(path).prepare(), null)
+    t.equal(mode(path), after)
+  }
+})
+
+t.test('a folder that people work in is spoken about and left open', async (t) => {
+  const path = mkdtempSync(join(tmpdir(), 'svc-gateway-test-'))
+  chmodSync(path, 0o755)
+  const before = process.cwd()
+  process.chdir(path)
+  t.teardown(() => {
+    process.chdir(before)
+    rmSync(path, { recursive: true })
+  })
+  t.match(
+    new DataFolder('.').prepare(),
+    /is open to every user of this machine \(mode 755\); give the service a folder of its own/,
+  )
+  t.equal(mode(path), 0o755)
+})
+
+t.test('a database that was lost is not begun anew in its place; a new place is named once', async (t) => {
+  const config = testConfig(t, { log: { level: 'silent' } })
+  const folder = new DataFolder(config.store.dataDir)
+  const first = await openGateway({ config })
+  t.equal(first.begunIn, folder.path)
+  await first.close()
+  for (const harm of [() => writeFileSync(folder.database, ''), () => rmSync(folder.database)]) {
+    harm()
+    await t.rejects(openGateway({ config }), {
+      name: 'Unusable',
+      message: `${folder.path} had an installation, but its gateway.db is missing or empty. Restore a backup (svc-gateway restore FILE), or name another folder in DATA_DIR.`,
+    })
+  }
+})
+
+t.test('what the system says no to is a sentence', async (t) => {
+  const config = testConfig(t, { log: { level: 'silent' } })
+  const folder = new DataFolder(config.store.dataDir)
+  mkdirSync(folder.database)
+  await t.rejects(openGateway({ config }), {
+    name: 'Unusable',
+    message: /gateway\.db cannot be written: it is a folder \(EISDIR\)/,
+  })
+})

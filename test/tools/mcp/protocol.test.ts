@@ -1,0 +1,408 @@
+import { Client as ClientV2, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
+import { request } from 'node:http'
+import type { IncomingMessage, OutgoingHttpHeaders } from 'node:http'
+import { text as textOf } from 'node:stream/consumers'
+import t from 'tap'
+import type { Test } from 'tap'
+import type { SearchDocument } from '../../../src/tools/search/schema.ts'
+import { startGateway, until } from '../../support/gateway.ts'
+import type { TestGateway } from '../../support/gateway.ts'
+
+const modern = {
+  'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+  'io.modelcontextprotocol/clientCapabilities': {},
+  'io.modelcontextprotocol/clientInfo': { name: 'test', version: '1' },
+}
+
+interface Message {
+  readonly jsonrpc: string
+  readonly id: unknown
+  readonly result?: Result
+  readonly error?: { readonly code: number; readonly message: string; readonly data: Record<string, unknown> }
+}
+
+/** Of a call or of a list. */
+interface Result {
+  readonly isError?: boolean
+  readonly content: readonly { readonly text: string }[]
+  readonly structuredContent: SearchDocument
+  readonly tools: readonly unknown[]
+  readonly _meta: { readonly requestId: string }
+}
+
+interface Discovery {
+  readonly protocolVersions: readonly string[]
+  readonly tools: readonly {
+    readonly inputSchema: { readonly required: readonly string[] }
+    readonly outputSchema: { readonly $id?: string; readonly properties: { readonly schema: { readonly const: string } } }
+  }[]
+}
+
+/** One message of the newer protocol, or with `legacy` of the older. */
+function post(
+  { url }: TestGateway,
+  token: string | null,
+  message: unknown,
+  { legacy = false, headers = {}, signal }: { legacy?: boolean; headers?: Record<string, string>; signal?: AbortSignal } = {},
+): Promise<Response> {
+  const { method, params } = (message ?? {}) as { method?: string; params?: { name?: string } }
+  return fetch(`${url}/v1/mcp`, {
+    method: 'POST',
+    headers: {
+      ...(token === null ? {} : { authorization: `Bearer ${token}` }),
+      'content-type': 'application/json',
+      accept: 'application/json, text/event-stream',
+      'mcp-protocol-version': legacy ? '2025-11-25' : '2026-07-28',
+      ...(legacy ? {} : { 'mcp-method': method ?? '' }),
+      ...(legacy || params?.name === undefined ? {} : { 'mcp-name': params.name }),
+      ...headers,
+    },
+    body: typeof message === 'string' ? message : JSON.stringify(message),
+    ...(signal === undefined ? {} : { signal }),
+  })
+}
+
+function call(id: unknown, args: unknown, name = 'web_search', legacy = false): object {
+  return { jsonrpc: '2.0', id, method: 'tools/call', params: { name, arguments: args, ...(legacy ? {} : { _meta: modern }) } }
+}
+
+/** The one message of an answer, as JSON or as an event. */
+async function messageOf(response: Response): Promise<Message> {
+  const body = await response.text()
+  const event = /^data: (.*)$/m.exec(body)?.[1]
+  return JSON.parse(event ?? body) as Message
+}
+
+/** A request with headers that `fetch` would not let through. */
+async function raw(
+  { url }: TestGateway,
+  { path = '/v1/mcp', method = 'GET', headers }: { path?: string; method?: string; headers: OutgoingHttpHeaders },
+): Promise<{ status: number; headers: IncomingMessage['headers']; body: string }> {
+  const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>()
+  request(new URL(path, url), { method, headers, agent: false }, resolve).on('error', reject).end()
+  const answer = await promise
+  return { status: answer.statusCode ?? 0, headers: answer.headers, body: await textOf(answer) }
+}
+
+async function chargedNothing(t: Test, gateway: TestGateway, account: string): Promise<void> {
+  await gateway.settled()
+  t.ok(
+    (await gateway.turns(account)).every(({ credits }) => credits === 0),
+    'nothing was charged',
+  )
+}
+
+t.test('discovery tells what there is and where, to whoever may use it', async (t) => {
+  const gateway = await startGateway(t, { listen: { baseUrl: 'https://api.example.com' } })
+  const { token } = await gateway.member()
+  const response = await fetch(`${gateway.url}/v1/mcp`, { headers: { authorization: `Bearer ${token}` } })
+  t.equal(response.status, 200)
+  const found = (await response.json()) as Discovery
+  t.match(found, {
+    object: 'mcp.discovery',
+    server: { name: 'svc' },
+    protocol: 'mcp',
+    endpoint: { type: 'streamable-http', url: 'https://api.example.com/v1/mcp' },
+    call: { method: 'POST', url: 'https://api.example.com/v1/mcp/tools/call' },
+  })
+  t.same(found.protocolVersions.slice(0, 2), ['2026-07-28', '2025-11-25'])
+  const [tool] = found.tools
+  t.match(tool, { name: 'web_search', model: 'svc-2.1-search', schema: 'svc.search.v1', annotations: { readOnlyHint: true } })
+  t.same(tool!.inputSchema.required, ['query'])
+  t.equal(tool!.outputSchema.properties.schema.const, 'svc.search.v1')
+  t.notOk(tool!.outputSchema.$id)
+})
+
+t.test('a plan without the search product has no tools', async (t) => {
+  const gateway = await startGateway(t, { plans: { free: { models: ['svc-2.1-fast'] } } })
+  const { token } = await gateway.member('free')
+  const response = await fetch(`${gateway.url}/v1/mcp`, { headers: { authorization: `Bearer ${token}` } })
+  t.same(((await response.json()) as { tools: unknown[] }).tools, [])
+  t.equal((await messageOf(await post(gateway, token, call(1, { query: 'x' })))).error?.code, -32_602)
+})
+
+t.test('streams are not to be had: GET for one and DELETE are 405', async (t) => {
+  const gateway = await startGateway(t)
+  const { token } = await gateway.member()
+  const headers = { authorization: `Bearer ${token}` }
+  const probe = await fetch(`${gateway.url}/v1/mcp`, { headers: { ...headers, accept: 'text/event-stream' } })
+  t.equal(probe.status, 405)
+  t.equal(probe.headers.get('allow'), 'GET, POST')
+  t.equal((await fetch(`${gateway.url}/v1/mcp`, { method: 'DELETE', headers })).status, 405)
+  const listen = { jsonrpc: '2.0', id: 7, method: 'subscriptions/listen', params: { _meta: modern } }
+  const refused = await post(gateway, token, listen)
+  t.equal(refused.status, 404)
+  t.match(await messageOf(refused), { id: 7, error: { code: -32_601, data: { requestId: /^mbr_/ } } })
+})
+
+t.test('whoever is not signed in gets 401', async (t) => {
+  const gateway = await startGateway(t)
+  const list = { jsonrpc: '2.0', id: 1, method: 'tools/list', params: { _meta: modern } }
+  const answers = [
+    await post(gateway, null, list),
+    await post(gateway, 'svc_live_nobody', list),
+    await fetch(`${gateway.url}/v1/mcp`),
+    await fetch(`${gateway.url}/v1/mcp/tools/call`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: '{}',
+    }),
+  ]
+  for (const answer of answers) {
+    t.equal(answer.status, 401)
+    t.match(answer.headers.get('www-authenticate'), /^Bearer realm="svc"/)
+    t.equal(((await answer.json()) as { code: string }).code, 'sign_in_required')
+  }
+})
+
+t.test("other people's pages are refused, and pages that come under a foreign name", async (t) => {
+  const gateway = await startGateway(t, { search: { allowedOrigins: ['https://tools.example.com'] } })
+  const { token } = await gateway.member()
+  const host = new URL(gateway.url).host
+  const authorization = `Bearer ${token}`
+  const refused: OutgoingHttpHeaders[] = [
+    { host, origin: 'https://evil.example' },
+    { host, origin: 'null' },
+    { host, origin: 'https://tools.example.com.evil.example' },
+    { host, origin: 'http://tools.example.com' },
+    { host: 'evil.example' },
+    { host: 'localhost.evil.example:80' },
+  ]
+  for (const path of ['/v1/mcp', '/v1/mcp/tools/call']) {
+    for (const headers of refused) {
+      const method = path === '/v1/mcp' ? 'GET' : 'POST'
+      const answer = await raw(gateway, { path, method, headers: { authorization, ...headers } })
+      t.same([answer.status, JSON.parse(answer.body).code], [403, 'forbidden_origin'], JSON.stringify(headers))
+      t.equal(answer.headers['access-control-allow-origin'], undefined)
+    }
+  }
+  const welcome: OutgoingHttpHeaders[] = [
+    { host },
+    { host, origin: gateway.url },
+    { host, origin: 'https://tools.example.com' },
+    { host: 'localhost:1', origin: 'http://localhost:3000' },
+  ]
+  for (const headers of welcome)
+    t.equal((await raw(gateway, { headers: { authorization, ...headers } })).status, 200, JSON.stringify(headers))
+})
+
+t.test('behind a public name a page on loopback is as foreign as any', async (t) => {
+  const gateway = await startGateway(t, { listen: { siteUrl: 'https://svc.example.com' } })
+  const { token } = await gateway.member()
+  const ask = (origin: string) =>
+    raw(gateway, { headers: { authorization: `Bearer ${token}`, host: 'svc.example.com', origin } }).then(({ status }) => status)
+  t.equal(await ask('https://svc.example.com'), 200)
+  for (const origin of ['http://localhost:3000', 'http://127.0.0.1:8787', 'http://[::1]:1'])
+    t.equal(await ask(origin), 403, origin)
+})
+
+t.test('bad calls are refused before anything is held, each in the words of its door', async (t) => {
+  const gateway = await startGateway(t)
+  const { token, id } = await gateway.member()
+  const before = gateway.demo.stats().requests
+  const bad: readonly [string, unknown, unknown, string][] = [
+    ['unknown tool', 'web_fetch', { query: 'x' }, 'name'],
+    ['missing query', 'web_search', {}, 'arguments.query'],
+    ['empty query', 'web_search', { query: ' \n' }, 'arguments.query'],
+    ['number for a query', 'web_search', { query: 7 }, 'arguments.query'],
+    ['overlong query', 'web_search', { query: 'ü'.repeat(2001) }, 'arguments.query'],
+  ]
+  for (const [what, name, args, param] of bad) {
+    const plain = await fetch(`${gateway.url}/v1/mcp/tools/call`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ name, arguments: args }),
+    })
+    const envelope = (await plain.json()) as { code: string; error: { param: string } }
+    t.same([plain.status, envelope.code, envelope.error.param], [400, 'invalid_request', param], `${what}, plainly`)
+    for (const legacy of [false, true]) {
+      const { error } = await messageOf(await post(gateway, token, call(1, args, name as string, legacy), { legacy }))
+      t.match(error, { code: -32_602, data: { requestId: /^mbr_/, code: 'invalid_request', stage: 'validation' } }, what)
+    }
+  }
+  const chat = await gateway.chat(token, { model: 'svc-2.1-search', messages: [{ role: 'user', content: 'x'.repeat(2001) }] })
+  t.match(await chat.json(), { code: 'invalid_request', error: { param: 'messages' } }, 'overlong query, in chat')
+  const silent = await gateway.chat(token, { model: 'svc-2.1-search', messages: [{ role: 'system', content: 'x' }] })
+  t.match(await silent.json(), { code: 'invalid_request', error: { param: 'messages' } }, 'no question, in chat')
+  t.equal(gateway.demo.stats().requests, before, 'nobody was asked')
+  t.same(await gateway.turns(id), [], 'nothing was held')
+
+  const kept = await post(gateway, token, call(1, { query: 'ü'.repeat(2000), depth: 'deep' }))
+  t.equal((await messageOf(kept)).result?.structuredContent.schema, 'svc.search.v1', 'the longest query, and one argument more')
+})
+
+t.test('what is no message of the protocol is refused before it is one', async (t) => {
+  const gateway = await startGateway(t)
+  const { token, id } = await gateway.member()
+  const cases: readonly [string, Response, number, string][] = [
+    [
+      'not JSON by type',
+      await post(gateway, token, call(1, {}), { headers: { 'content-type': 'text/plain' } }),
+      415,
+      'unsupported_media_type',
+    ],
+    ['not JSON', await post(gateway, token, '{"jsonrpc"'), 400, 'invalid_request'],
+    ['a batch', await post(gateway, token, [call(1, { query: 'a' }), call(2, { query: 'b' })]), 400, 'invalid_request'],
+    ['too large', await post(gateway, token, call(1, { query: 'x'.repeat(5_000_000) })), 413, 'payload_too_large'],
+  ]
+  for (const [what, response, status, code] of cases) {
+    t.equal(response.status, status, what)
+    t.match(await response.json(), { ok: false, code, requestId: /^mbr_/ }, what)
+  }
+  const mismatched = await post(gateway, token, call(1, { query: 'x' }), { headers: { 'mcp-name': 'other_tool' } })
+  t.equal(mismatched.status, 400)
+  t.match(await messageOf(mismatched), { error: { code: -32_020, data: { requestId: /^mbr_/, stage: 'validation' } } })
+  const bare = await post(gateway, token, { name: 'web_search', arguments: { query: 'x' } })
+  t.equal(bare.status, 400)
+  await chargedNothing(t, gateway, id)
+})
+
+t.test('an upstream that fails is a result that says so, refunded, with the reference to tell', async (t) => {
+  const gateway = await startGateway(t)
+  const { token, id } = await gateway.member()
+  gateway.demo.script(() => ({ status: 500 }))
+  for (const legacy of [false, true]) {
+    const response = await post(gateway, token, call(1, { query: 'x' }, 'web_search', legacy), { legacy })
+    t.equal(response.status, 200)
+    const { result } = await messageOf(response)
+    t.equal(result?.isError, true)
+    t.match(
+      result?.content[0]?.text,
+      /^The model service failed to answer\. .+\nRef: mbr_\w{26} · upstream_error · stage=upstream · HTTP 502 · up=500$/,
+    )
+    t.match(result?._meta, { requestId: /^mbr_/, code: 'upstream_error', stage: 'upstream', quotaRefunded: true })
+    t.equal(result?._meta.requestId, response.headers.get('x-request-id'))
+  }
+  await chargedNothing(t, gateway, id)
+})
+
+t.test('an empty pool is a result, not a broken connection; listing still works', async (t) => {
+  const gateway = await startGateway(t, { plans: { free: { pools: { premium: { day: 0, week: 0, month: 0 } } } } })
+  const { token } = await gateway.member('free')
+  const { result } = await messageOf(await post(gateway, token, call(1, { query: 'x' })))
+  t.match(result, { isError: true, _meta: { code: 'quota_exceeded', stage: 'quota' } })
+  const list = await messageOf(
+    await post(gateway, token, { jsonrpc: '2.0', id: 2, method: 'tools/list', params: { _meta: modern } }),
+  )
+  t.equal(list.result?.tools.length, 1)
+  const plain = await fetch(`${gateway.url}/v1/mcp/tools/call`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ name: 'web_search', arguments: { query: 'x' } }),
+  })
+  t.same([plain.status, ((await plain.json()) as { code: string }).code], [402, 'quota_exceeded'])
+})
+
+t.test('a call counts once against the requests a minute, and messages that cost nothing count too', async (t) => {
+  const gateway = await startGateway(t, { plans: { max: { rpm: 4 } } })
+  const { token } = await gateway.member()
+  const statuses: number[] = []
+  for (let i = 0; i < 4; i++) statuses.push((await post(gateway, token, call(i, { query: 'x' }))).status)
+  const over = await post(gateway, token, { jsonrpc: '2.0', id: 9, method: 'tools/list', params: { _meta: modern } })
+  t.same([...statuses, over.status], [200, 200, 200, 200, 429])
+  t.match(await over.json(), { code: 'rate_limited' })
+  t.ok(over.headers.get('retry-after'))
+})
+
+t.test('fifty callers with the same JSON-RPC id never see each other’s answers', async (t) => {
+  const gateway = await startGateway(t)
+  const tokens = await Promise.all(Array.from({ length: 10 }, () => gateway.member()))
+  const answers = await Promise.all(
+    Array.from({ length: 50 }, async (_, nth) => {
+      const legacy = nth % 2 === 0
+      const query = `question number ${nth} of caller ${nth % 10}`
+      const response = await post(gateway, tokens[nth % 10]!.token, call(1, { query }, 'web_search', legacy), { legacy })
+      const { id, result } = await messageOf(response)
+      return { id, asked: query, got: result?.structuredContent.query, found: result?.structuredContent.results[0]?.title }
+    }),
+  )
+  for (const { id, asked, got, found } of answers) {
+    t.same([id, got], [1, asked])
+    t.match(found, asked.slice(0, 40))
+  }
+  await gateway.settled()
+  for (const { id } of tokens) t.equal((await gateway.turns(id)).length, 5)
+})
+
+t.test('when the client leaves, an upstream that shows its work is let go', async (t) => {
+  const gateway = await startGateway(t, { upstreams: { main: { baseUrl: 'demo', streams: true } } })
+  const { token, id } = await gateway.member()
+  gateway.demo.script(() => ({ hang: 'before_headers' }))
+  for (const legacy of [false, true]) {
+    const asked = gateway.demo.next()
+    const leaving = new AbortController()
+    const answer = post(gateway, token, call(1, { query: 'x' }, 'web_search', legacy), { legacy, signal: leaving.signal })
+    await asked
+    const began = performance.now()
+    leaving.abort()
+    await t.rejects(answer.then((response) => response.text()))
+    await until(() => gateway.demo.stats().open === 0, 'the upstream to be let go')
+    t.ok(performance.now() - began < 500, 'within half a second')
+  }
+  await gateway.settled()
+  t.equal((await gateway.turns(id)).length, 2)
+})
+
+t.test('an official client may call many times over one connection', async (t) => {
+  const gateway = await startGateway(t)
+  const { token } = await gateway.member()
+  const client = new ClientV2({ name: 'test', version: '1.0.0' })
+  const headers = { authorization: `Bearer ${token}` }
+  await client.connect(new StreamableHTTPClientTransport(new URL(`${gateway.url}/v1/mcp`), { requestInit: { headers } }))
+  t.teardown(() => client.close())
+  const asked = Array.from({ length: 10 }, (_, nth) => `what is ${nth}`)
+  const answers = await Promise.all(asked.map((query) => client.callTool({ name: 'web_search', arguments: { query } })))
+  t.same(
+    answers.map(({ structuredContent }) => (structuredContent as { query: string }).query),
+    asked,
+  )
+})
+
+t.test('every revision that discovery names can be spoken', async (t) => {
+  const gateway = await startGateway(t)
+  const { token } = await gateway.member()
+  const response = await fetch(`${gateway.url}/v1/mcp`, { headers: { authorization: `Bearer ${token}` } })
+  const [newest, ...older] = ((await response.json()) as Discovery).protocolVersions
+  const discover = { jsonrpc: '2.0', id: 1, method: 'server/discover', params: { _meta: modern } }
+  const found = await messageOf(await post(gateway, token, discover))
+  t.match(found.result, { supportedVersions: [newest], capabilities: { tools: {} } })
+  for (const version of older) {
+    const params = { protocolVersion: version, capabilities: {}, clientInfo: { name: 'test', version: '1' } }
+    const initialize = { jsonrpc: '2.0', id: 1, method: 'initialize', params }
+    const answer = await post(gateway, token, initialize, { legacy: true, headers: { 'mcp-protocol-version': version } })
+    t.match((await messageOf(answer)).result, { protocolVersion: version, serverInfo: { name: 'svc' } }, version)
+  }
+})
+
+t.test('a key of idempotency charges one search once, through whichever of its doors', async (t) => {
+  const gateway = await startGateway(t)
+  const { token, id } = await gateway.member()
+  const headers = { 'idempotency-key': 'once' }
+  t.ok((await messageOf(await post(gateway, token, call(1, { query: 'x' }), { headers }))).result?.structuredContent)
+  const again = await messageOf(await post(gateway, token, call(1, { query: 'x' }), { headers }))
+  t.match(again.result, { isError: true, _meta: { code: 'conflict', stage: 'quota' } })
+  const plain = await fetch(`${gateway.url}/v1/mcp/tools/call`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json', ...headers },
+    body: JSON.stringify({ name: 'web_search', arguments: { query: 'x' } }),
+  })
+  t.equal(plain.status, 409)
+  const other = await messageOf(await post(gateway, token, call(1, { query: 'another' }), { headers }))
+  t.match(other.result, { isError: true, _meta: { code: 'invalid_request' } })
+  await gateway.settled()
+  t.equal((await gateway.turns(id)).filter(({ credits }) => credits > 0).length, 1)
+})
+
+t.test('calls count against the turns at once', async (t) => {
+  const gateway = await startGateway(t, { plans: { max: { concurrency: 1 } } })
+  const { token } = await gateway.member()
+  gateway.demo.script(() => ({ hang: 'before_headers' }))
+  const leaving = new AbortController()
+  const asked = gateway.demo.next()
+  const first = post(gateway, token, call(1, { query: 'x' }), { signal: leaving.signal })
+  await asked
+  const { result } = await messageOf(await post(gateway, token, call(2, { query: 'x' })))
+  t.match(result, { isError: true, _meta: { code: 'rate_limited', stage: 'rate_limit' } })
+  leaving.abort()
+  await t.rejects(first)
+})

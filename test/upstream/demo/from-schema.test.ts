@@ -1,0 +1,46 @@
+import t from 'tap'
+import { fromSchema } from '../../../src/upstream/demo/from-schema.ts'
+
+t.test('a value has the shape its schema asks for', (t) => {
+  const schema = {
+    type: 'object',
+    required: ['city'],
+    $defs: { day: { type: 'string', format: 'date' } },
+    properties: {
+      city: { type: 'string' },
+      unit: { enum: ['c', 'f'] },
+      days: { type: 'array', items: { $ref: '#/$defs/day' }, minItems: 2 },
+      count: { type: 'integer', minimum: 3 },
+      few: { type: 'number', maximum: 0 },
+      exact: { type: 'boolean' },
+      fixed: { const: 7 },
+      usual: { default: 'x' },
+      either: { anyOf: [{ type: 'null' }, { type: 'string' }] },
+      many: { type: ['string', 'null'], maxLength: 3 },
+      nested: { properties: { a: { type: 'string', format: 'email' } } },
+    },
+  }
+  t.same(fromSchema(schema, 'Berlin'), {
+    city: 'Berlin',
+    unit: 'c',
+    days: ['2026-01-01', '2026-01-01'],
+    count: 3,
+    few: 0,
+    exact: true,
+    fixed: 7,
+    usual: 'x',
+    either: null,
+    many: 'Ber',
+    nested: { a: 'someone@example.com' },
+  })
+  t.end()
+})
+
+t.test('a schema that is none, or has no end, still gives a value', (t) => {
+  t.equal(fromSchema(undefined, 'x'), 'x')
+  t.equal(fromSchema({ $ref: '#/nowhere' }, 'x'), 'x')
+  const endless = { type: 'object', properties: { self: { $ref: '#' } } }
+  t.type(fromSchema(endless, 'x'), 'object')
+  t.same(fromSchema({ type: 'object' }, 'x'), {})
+  t.end()
+})

@@ -2,9 +2,9 @@
  * Does every turn cost what it may, whatever happens? The real server, again and again killed, under clients that come and go, with an
  * upstream that fails in every way, locks on its database, a full disk, clocks that step, and the operator's commands beside it.
  *
- *   node bench/money.ts [--turns 20000] [--seconds 600] [--seed 1] [--clients 96] [--keep FOLDER]
+ *   node bench/money.ts [--turns 20000] [--seconds 600] [--seed 1] [--clients 96] [--every 15] [--keep FOLDER]
  *
- * It ends with whichever bound is met first, keeps its own accounts (`money/books.ts`), and exits with 1 where the server's differ. The
+ * A fault begins within `--every` seconds after the last. It ends with whichever bound is met first, keeps its own accounts (`money/books.ts`), and exits with 1 where the server's differ. The
  * full disk needs root on Linux. What a turn is to be depends on the seed and its number alone; when the faults meet it does not.
  */
 import { spawnSync } from 'node:child_process'
@@ -31,15 +31,13 @@ const { values } = parseArgs({
     seconds: { type: 'string', default: '600' },
     seed: { type: 'string', default: '1' },
     clients: { type: 'string', default: '96' },
+    every: { type: 'string', default: '15' },
     keep: { type: 'string' },
   },
 })
-const [most, seconds, seed, clients] = [values.turns, values.seconds, values.seed, values.clients].map(Number) as [
-  number,
-  number,
-  number,
-  number,
-]
+const [most, seconds, seed, clients, every] = [values.turns, values.seconds, values.seed, values.clients, values.every].map(
+  Number,
+) as [number, number, number, number, number]
 
 // A disk of its own ends with its mount namespace, however this ends: so it runs once more inside of one.
 const inside = 'SVC_BENCH_INSIDE'
@@ -84,7 +82,7 @@ const isOver = (): boolean => turns >= most || performance.now() - began > secon
 /** One life of the server: clients come and go, one fault or none, an operator beside it, and an end. */
 async function live(number: number, keys: string[]): Promise<void> {
   const chance = new Chance(Math.imul(seed, 0x27_d4_eb_2f) ^ number)
-  const shifts = chance.next() < 0.5 ? [0] : [0, chance.whole(-15, 15), chance.whole(-15, 15)]
+  const shifts = chance.next() < 0.5 ? [0] : [0, chance.whole(-60, 60), chance.whole(-60, 60)]
   const server = await start(shifts)
   if (keys.length === 0) {
     keys.push(...(await makeAccounts(server.key)))
@@ -218,7 +216,7 @@ async function ask(server: Server, key: string, plan: Plan, nth: number, life: L
 /** What happens to the disk in this life of the server, one thing after the other; the last may outlast it. */
 async function faulted(chance: Chance, over: AbortSignal): Promise<void> {
   for (;;) {
-    await pause(chance.whole(0, 15_000), undefined, { signal: over }).catch(() => undefined)
+    await pause(chance.whole(0, every * 1000), undefined, { signal: over }).catch(() => undefined)
     if (over.aborted) return
     await upset(chance)
   }

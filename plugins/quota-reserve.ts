@@ -64,7 +64,7 @@ async function reserve(x: Asked, { ledger, clock, calendar, config }: Services):
     // Less than the most that the prompt can cost is no hold: a turn let in on what it probably costs could overdraw.
     floor: priceOf(product, input, least, chat.choices),
     price: product.price,
-    until: at + config.timeouts.totalMs + leaseMarginMs,
+    until: Math.ceil(clock.ticks() + config.timeouts.totalMs + leaseMarginMs),
     idempotency,
   })
   switch (reservation.kind) {

@@ -1,5 +1,4 @@
 /** What must be done now and then, whoever asks: overdue holds go back, old turns leave the log, uses are written down, boosts are paid. */
-import { LeaseClock } from '../system/clock.ts'
 import type { Services } from './services.ts'
 
 const expireEveryMs = 5_000
@@ -20,11 +19,10 @@ export class Chores {
 
   constructor(services: Services) {
     this.#services = services
-    const { ledger, clock, credentials, config, observe, membership, limits } = services
-    const leases = new LeaseClock(clock)
+    const { ledger, clock, credentials, config, observe, membership } = services
     this.#timers = [
       this.#every(expireEveryMs, 'expire holds', async () => {
-        const expired = await ledger.expire(leases.now(limits.running.size === 0))
+        const expired = await ledger.expire(clock.now(), clock.ticks())
         if (expired > 0) services.log.warn({ expired }, 'holds of dead or lost turns were given back')
       }),
       this.#every(flushEveryMs, 'write key uses', () => credentials.flushUses()),

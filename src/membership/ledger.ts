@@ -27,7 +27,7 @@ export interface ReserveOrder {
   readonly floor: number
   /** Kept on the turn, so that a later change of price rewrites nothing. */
   readonly price: Price
-  /** When the hold expires if nobody ends it. */
+  /** When the hold expires if nobody ends it, by this process's clock of durations: a step of the wall clock ends no turn. */
   readonly until: number
   /** At most one charge for the same key of the same account. */
   readonly idempotency: { readonly key: string; readonly bodyHash: string } | null
@@ -240,10 +240,10 @@ export interface Ledger {
   /** Opens a new account's books with what its person has used; periods that have been opened stay as they are. Durable. */
   carry(order: CarryOrder): Promise<void>
   /**
-   * Gives back this process's holds that are overdue at `at`, and those of processes that are proved dead; a living one's are its own to
-   * end, whatever the clock says here. For a server alone. Returns how many.
+   * Gives back this process's holds whose lease is over at `ticks`, and those of processes that are proved dead; a living one's are its own
+   * to end. `at` is when, for the turn log; the wall clock decides nothing. For a server alone. Returns how many.
    */
-  expire(at: number): Promise<number>
+  expire(at: number, ticks: number): Promise<number>
   /** Endings in journals, of any process, that the ledger does not have yet: a server that runs is at it, or the next start will be. */
   owed(): Promise<number>
   balance(query: BalanceQuery): Promise<Balance>

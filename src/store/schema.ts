@@ -108,6 +108,7 @@ export interface TurnTable {
   state: TurnState
   /** The process that holds it. */
   owner: number
+  /** By the owner's clock of durations, which says nothing to anybody else. */
   until: number
   started_at: number
   ended_at: number | null

@@ -65,3 +65,19 @@ t.test('a command ends no turn of a server, however the clocks differ', async (t
   t.match(await running.text(), /\[DONE\]\n\n$/)
   t.match(await g.turns(), [{ state: 'settled', outputTokens: 30 }])
 })
+
+t.test('a wall clock that steps back and forth ends no turn', async (t) => {
+  let stepMs = 0
+  const clock = { now: () => Date.now() + stepMs, ticks: () => systemClock.ticks() }
+  const g = await startGateway(t, {}, { clock })
+  const { token } = await g.member()
+  stepMs = -1_800_000
+  const running = await g.chat(token, {
+    stream: true,
+    messages: [{ role: 'user', content: 'demo:{"tokens":10,"betweenMs":50}' }],
+  })
+  stepMs = 1_800_000
+  t.equal(await g.services.ledger.expire(clock.now(), clock.ticks()), 0)
+  t.match(await running.text(), /\[DONE\]\n\n$/)
+  t.match(await g.turns(), [{ state: 'settled', outputTokens: 10 }])
+})

@@ -364,7 +364,7 @@ export function storeContract(t: Test, openStore: (t: Test) => Promise<Store>): 
       { used: [0, 0, 0], reserved: [7, 7, 7] },
       'the new periods start with nothing used',
     )
-    t.equal(await store.ledger.expire(monday), 1)
+    t.equal(await store.ledger.expire(monday, monday), 1)
     t.same((await balanceOf(store, { at: lateSunday })).reserved, [0, 0, 0])
     t.equal((await store.ledger.settle(endOf(third.id, 1, monday))).done, false)
     await store.ledger.settle(endOf(next.id, 7, monday))
@@ -516,8 +516,8 @@ export function storeContract(t: Test, openStore: (t: Test) => Promise<Store>): 
   promise('overdue holds are given back, the others stay', async (t, store) => {
     const overdue = await holdOf(store, { until: noon + 10 })
     await holdOf(store, { until: noon + 1000 })
-    t.equal(await store.ledger.expire(noon + 9), 0)
-    t.equal(await store.ledger.expire(noon + 10), 1)
+    t.equal(await store.ledger.expire(noon + 9, noon + 9), 0)
+    t.equal(await store.ledger.expire(noon + 10, noon + 10), 1)
     t.same((await balanceOf(store)).reserved, [100, 100, 100])
     t.same(await store.ledger.settle(endOf(overdue.id, 5)), { done: false, state: 'expired', credits: 0, debt: 0 })
     t.equal(store.ledger.vitals().holdsOpen, 1)

@@ -121,7 +121,7 @@ class Member {
       this.holds.delete(id)
       this.model.giveBack(hold)
     }
-    same(await this.world.store.ledger.expire(this.now), overdue.length)
+    same(await this.world.store.ledger.expire(this.now, this.now), overdue.length)
   }
 
   async grant(pool: Pool, credits: number, lastsMs: number): Promise<void> {

@@ -23,7 +23,7 @@ async function history(t: Test) {
     endOf((await holdOf(store, { at: tomorrow, account: accountId(2), limits: { day: 900, week: 3000, month: 8000 } })).id, 5),
   )
   await holdOf(store, { at: tomorrow, account: accountId(2) })
-  await store.ledger.expire(tomorrow + 3_600_000)
+  await store.ledger.expire(tomorrow + 3_600_000, tomorrow + 3_600_000)
   await holdOf(store, { at: tomorrow, account: accountId(2) })
   t.same((await store.ledger.verify()).mismatches, [], 'in order before anybody tampers')
   raw(file, (db) => db.pragma('wal_checkpoint(truncate)'))

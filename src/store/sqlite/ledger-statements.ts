@@ -233,9 +233,9 @@ export class LedgerStatements {
     return true
   }
 
-  #expire([, at, except]: ExpireOp): SweptResult {
+  #expire([, at, ticks, except]: ExpireOp): SweptResult {
     const kept = new Set(except)
-    const overdue = this.#sql.overdue.all(at, this.#owner).filter(({ id }) => !kept.has(id))
+    const overdue = this.#sql.overdue.all(ticks, this.#owner).filter(({ id }) => !kept.has(id))
     let expired = this.#expireAll([...overdue, ...this.#sql.heldByNobody.all()], at)
     let owed = 0
     for (const dead of this.#presence.dead()) {

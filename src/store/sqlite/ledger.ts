@@ -96,8 +96,8 @@ export function ledgerOn(writer: Writer, db: Database, file: string, health: Hea
       await writer.submit(['carry', account, pool, at, ...periods], true)
     },
 
-    async expire(at) {
-      const result = await writer.submit(['expire', at, owed?.holds() ?? []], true)
+    async expire(at, ticks) {
+      const result = await writer.submit(['expire', at, ticks, owed?.holds() ?? []], true)
       if (result[0] !== 'swept') throw unexpected(result)
       owed?.inherited(result[2])
       return result[1]

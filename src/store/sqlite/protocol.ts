@@ -60,7 +60,7 @@ export type GrantOp = readonly [
 export type EndingOp = SettleOp | RefundOp
 
 /** `except`: holds whose ending is known and only waits to be written. */
-export type ExpireOp = readonly [kind: 'expire', at: number, except: readonly number[]]
+export type ExpireOp = readonly [kind: 'expire', at: number, ticks: number, except: readonly number[]]
 
 export type CarryOp = readonly [
   kind: 'carry',

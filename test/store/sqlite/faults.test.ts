@@ -82,7 +82,7 @@ void t.test(
     t.equal(store.ledger.vitals().writable, false)
     t.match(await ended, { state: 'settled', credits: 20 }, 'whether or not its commit was done')
     t.equal((await store.ledger.reserve(orderOf())).kind, 'held')
-    t.equal(await store.ledger.expire(noon), 0, 'the hold is still this process’s own')
+    t.equal(await store.ledger.expire(noon, noon), 0, 'the hold is still this process’s own')
     t.match(await store.ledger.settle(endOf(open.id, 10)), { done: true })
     await until(() => store.ledger.vitals().owed === 0, 'what is owed to be paid')
     t.match(store.ledger.vitals(), { writable: true, holdsOpen: 1 })

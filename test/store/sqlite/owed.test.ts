@@ -58,7 +58,7 @@ void t.test(
     t.equal(await beside.ledger.owed(), 2, 'a command beside the server sees them, and leaves them to it')
 
     const late = noon + 1e12
-    const sweep = store.ledger.expire(late)
+    const sweep = store.ledger.expire(late, late)
     hog.exec('rollback')
     await sweep
     await paid(store)
@@ -145,7 +145,7 @@ void t.test('a journal is for the holds of its own process alone', async (t) => 
   await journal.close(true)
   t.equal(await store.ledger.owed(), 0)
   await raw(file, (db) => db.prepare("insert into process (name, pid, started_at) values ('a-stranger', 1, 1)").run())
-  t.equal(await store.ledger.expire(noon), 0)
+  t.equal(await store.ledger.expire(noon, noon), 0)
   t.match(await store.ledger.turns({ limit: 9 }), [{ state: 'held' }])
 })
 

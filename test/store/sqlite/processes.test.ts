@@ -30,13 +30,13 @@ void t.test('holds of a process that died are given back, those of one that live
   const [dying, living] = [new Other(t, 'hold', file), new Other(t, 'hold', file)]
   await Promise.all([dying.line('hold'), living.line('hold')])
   const late = noon + 1e12
-  t.equal(await store.ledger.expire(late), 0)
+  t.equal(await store.ledger.expire(late, late), 0)
   t.equal(store.ledger.vitals().holdsOpen, 2)
   await dying.kill()
-  t.equal(await store.ledger.expire(noon), 1)
+  t.equal(await store.ledger.expire(noon, noon), 1)
   t.same((await balanceOf(store)).reserved, [70, 70, 70])
   living.child.kill('SIGSTOP')
-  t.equal(await store.ledger.expire(late), 0, 'one that sleeps is not dead')
+  t.equal(await store.ledger.expire(late, late), 0, 'one that sleeps is not dead')
   await living.kill()
   await openAt(t, file)
   t.same((await balanceOf(store)).reserved, [70, 70, 70], 'a guest ends nothing')
@@ -50,7 +50,7 @@ void t.test('a hold that was given back is not charged or given back again', asy
   await addAccount(store)
   const [settling, refunding] = [await holdOf(store), await holdOf(store)]
   const late = noon + 7 * 24 * 3_600_000
-  t.equal(await store.ledger.expire(late), 2)
+  t.equal(await store.ledger.expire(late, late), 2)
   t.match(await store.ledger.settle(endOf(settling.id, 30, late)), { done: false, state: 'expired', credits: 0 })
   t.match(await store.ledger.refund(refundOf(refunding.id, late)), { done: false, state: 'expired' })
   t.same((await balanceOf(store)).reserved, [0, 0, 0])
@@ -62,7 +62,7 @@ void t.test('a hold whose process nobody knows is given back', async (t) => {
   await addAccount(store)
   const hold = await holdOf(store)
   await store.db.write.updateTable('turn').set({ owner: 4_711 }).where('id', '=', hold.id).execute()
-  t.equal(await store.ledger.expire(noon), 1)
+  t.equal(await store.ledger.expire(noon, noon), 1)
   t.match(await store.ledger.verify(), { ok: true, holdsOpen: 0 })
 })
 
@@ -87,7 +87,7 @@ void t.test(
       // A different moment each time: after so many acknowledged endings, right in the middle of the next commit.
       await other.said(10 + kill * 5)
       await other.kill()
-      await store.ledger.expire(noon)
+      await store.ledger.expire(noon, noon)
       const verification = await store.ledger.verify()
       if (!verification.ok || verification.holdsOpen > 0) t.same(verification, {}, `in order after kill ${kill}`)
       const lost = raw(file, (db) => {

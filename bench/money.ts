@@ -278,11 +278,13 @@ async function operate(chance: Chance, over: AbortSignal): Promise<void> {
       ],
     }[kind]
     const inFault = faults > 0
+    const earlier = did.locks + did.fills
     if (kind === 'grant' && inFault) continue
     const minutes = kind === 'grant' ? 0 : chance.next() < 0.5 ? chance.whole(-1440, 1440) : 0
     const { code, out, complaint } = await command(place, [...words, '--json'], minutes)
     did.commands++
-    const isTroubled = inFault || faults > 0
+    // One may have come and gone while it ran.
+    const isTroubled = inFault || faults > 0 || did.locks + did.fills > earlier
     if (isTroubled) did.commandsInFaults++
     if (kind === 'grant' && code === 0) granted.push(credits)
     if (code !== 0 && (!isTroubled || out.includes('"mismatches"')))

@@ -59,8 +59,14 @@ export class LedgerStatements {
     this.#sql = prepareLedgerSql(db)
     this.#purses = new Purses(db)
     this.#presence = new Presence(db, name)
-    this.#owner = this.#presence.enrol(pid, at)
-    this.#holdsOpen = this.#countHolds()
+    try {
+      this.#owner = this.#presence.enrol(pid, at)
+      this.#holdsOpen = this.#countHolds()
+    } catch (error) {
+      // Nobody will ever find its row, and so nobody would take its file away.
+      this.#presence.leave()
+      throw error
+    }
   }
 
   get holdsOpen(): number {

@@ -172,3 +172,12 @@ void t.test('a backup is whole, verified, readable by its user alone, and never 
   await restored.ledger.settle(endOf((await holdOf(restored)).id, 10))
   t.ok((await restored.ledger.verify()).ok)
 })
+
+void t.test('a process that could not be enrolled leaves no file of its own', async (t) => {
+  const folder = folderOf(t)
+  const file = join(folder, 'store.db')
+  await (await openAt(t, file)).close()
+  raw(file, (db) => db.exec("create trigger full before insert on process begin select raise(abort, 'no room'); end"))
+  await t.rejects(openAt(t, file), { message: 'no room' })
+  t.same(readdirSync(folder), ['store.db'])
+})

@@ -5,10 +5,10 @@ export const errorEnvelope = definePlugin({
   name: 'error-envelope',
   on: 'turn',
   onFailure(x, failure, { config, clock }) {
-    const { cause } = failure
-    if (!(cause instanceof UpstreamFailure)) return
-    if (config.exposeUpstreamHost && cause.upstreamHost !== null) x.debug.upstreamHost = cause.upstreamHost
-    return classify(cause.facts, { now: clock.now(), hide: hiddenWords(x.attempted.target, cause.upstreamHost), cause })
+    if (!(failure instanceof UpstreamFailure)) return
+    const { facts, upstreamHost } = failure
+    if (config.exposeUpstreamHost && upstreamHost !== null) x.debug.upstreamHost = upstreamHost
+    return classify(facts, { now: clock.now(), hide: hiddenWords(x.attempted.target, upstreamHost), cause: failure })
   },
 })
 

@@ -1,6 +1,8 @@
 /** An answer of our own making in the form of a chat completion: whole, or as a stream of one piece. */
 import type { Answer, Exchange, Slots, Usage } from './exchange.ts'
+import { jsonHeaders } from './headers.ts'
 import type { Wire } from './run.ts'
+import { endMark, openStream } from './stream.ts'
 
 export interface OwnMessage {
   readonly content: string
@@ -30,7 +32,7 @@ export function completionAnswer({ content, extras = {} }: OwnMessage, { x, wire
     const body = JSON.stringify({ id, object: 'chat.completion', created, model, choices, usage: counted })
     return { usage, last: { kind: 'reply', reply: { status: 200, headers: jsonHeaders, body } } }
   }
-  if (!wire.client.opened && !wire.client.left) wire.client.open(200, { ...wire.headers(), ...streamHeaders })
+  openStream(wire)
   const head = { id, object: 'chat.completion.chunk', created, model }
   const choice = (delta: object, finish: string | null) => [{ index: 0, delta, logprobs: null, finish_reason: finish }]
   const chunks: object[] = [
@@ -41,13 +43,5 @@ export function completionAnswer({ content, extras = {} }: OwnMessage, { x, wire
   if (x.chat.includeUsage) chunks.push({ ...head, choices: [], usage: counted })
   const texts = chunks.map((chunk) => JSON.stringify(chunk))
   if (wire.event !== null) for (const text of texts) wire.event(text)
-  return { usage, last: { kind: 'tail', frames: `${texts.map((text) => `data: ${text}\n\n`).join('')}data: [DONE]\n\n` } }
-}
-
-const jsonHeaders = { 'content-type': 'application/json; charset=utf-8' }
-
-const streamHeaders = {
-  'content-type': 'text/event-stream; charset=utf-8',
-  'cache-control': 'no-cache, no-transform',
-  'x-accel-buffering': 'no',
+  return { usage, last: { kind: 'tail', frames: texts.map((text) => `data: ${text}\n\n`).join('') + endMark } }
 }

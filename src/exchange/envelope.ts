@@ -1,10 +1,12 @@
 /** The envelope: the one shape in which every failure reaches a caller. */
 import type { GatewayError } from '../errors.ts'
 import type { Exchange, Reply } from './exchange.ts'
+import { jsonHeaders } from './headers.ts'
+import { endMark } from './stream.ts'
 
 /** The end of a stream that failed: its status too, because the answer's own has been said and is 200. */
 export function envelopeFrames(x: Pick<Exchange, 'id' | 'debug'>, failure: GatewayError): string {
-  return `data: ${envelopeJson(x, failure, { status: failure.status })}\n\ndata: [DONE]\n\n`
+  return `data: ${envelopeJson(x, failure, { status: failure.status })}\n\n${endMark}`
 }
 
 /** The body of a failure, as JSON text on one line. */
@@ -31,7 +33,7 @@ export function envelopeReply(x: Pick<Exchange, 'id' | 'echo' | 'names' | 'debug
     ...x.headers,
     ...details.headers,
     ...traceHeaders(x),
-    'content-type': 'application/json; charset=utf-8',
+    ...jsonHeaders,
     'cache-control': 'no-store',
     [x.names.errorCodeHeader]: failure.code,
     [x.names.errorStageHeader]: failure.stage,

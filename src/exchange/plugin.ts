@@ -2,6 +2,7 @@
 import type { GatewayError } from '../errors.ts'
 import type { Services } from '../gateway/services.ts'
 import type { Exchange, Outcome, Reply, Slot, Slots } from './exchange.ts'
+import type { UpstreamFailure } from './upstream-failure.ts'
 
 /** What the upstream's acceptance looks like, before anything has been sent to the client. */
 export interface ResponseHead {
@@ -26,8 +27,8 @@ export interface Plugin<Needs extends Slot = never, Gives extends Slot = never> 
   onResponse?(x: Filled<Needs | Gives>, head: ResponseHead, services: Services): void | Promise<void>
   /** Each streamed event, as its JSON text. Synchronous. */
   onEvent?(x: Filled<Needs | Gives>, event: string): void
-  /** Only if it failed. Return another failure to rename this one. `cause` is what was thrown. */
-  onFailure?(x: Filled<Needs | Gives>, failure: GatewayError, services: Services): void | GatewayError
+  /** Only if it failed. Return another failure to rename this one; an upstream's own that nobody judges reaches the caller as `internal_error`. */
+  onFailure?(x: Filled<Needs | Gives>, failure: GatewayError | UpstreamFailure, services: Services): void | GatewayError
   /** Exactly once, whatever happened, before the client sees the end. */
   onSettle?(x: Filled<Needs | Gives>, outcome: Outcome, services: Services): void | Promise<void>
 }

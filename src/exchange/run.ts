@@ -16,6 +16,7 @@ import { nothingUsed } from './exchange.ts'
 import type { Answer, Exchange, Outcome, Reply, Slot, Slots } from './exchange.ts'
 import { ClientLeft, toFailure } from './outcome.ts'
 import type { AnyPlugin, ResponseHead } from './plugin.ts'
+import { UpstreamFailure } from './upstream-failure.ts'
 
 /** What stands behind the chain: the upstream for a turn, a handler of ours for a query. */
 export type Call = (x: Exchange & Partial<Slots>, wire: Wire) => Promise<Answer>
@@ -110,7 +111,7 @@ function has(x: Exchange & Partial<Slots>, slots: readonly Slot[] | undefined): 
 }
 
 function renamed(steps: Steps, x: Exchange & Partial<Slots>, thrown: unknown, services: Services): GatewayError {
-  let failure = toFailure(thrown)
+  let failure = thrown instanceof UpstreamFailure ? thrown : toFailure(thrown)
   for (const plugin of steps.failure) {
     if (!isFilled(x, plugin)) continue
     try {
@@ -119,8 +120,9 @@ function renamed(steps: Steps, x: Exchange & Partial<Slots>, thrown: unknown, se
       services.observe.hookFailed(x, plugin.name, 'onFailure', error)
     }
   }
-  if (failure.details.upstreamStatus !== undefined) x.debug.upstreamStatus = failure.details.upstreamStatus
-  return failure
+  const named = toFailure(failure)
+  if (named.details.upstreamStatus !== undefined) x.debug.upstreamStatus = named.details.upstreamStatus
+  return named
 }
 
 async function settle(steps: Steps, x: Exchange & Partial<Slots>, outcome: Outcome, services: Services): Promise<void> {

@@ -1,40 +1,25 @@
 /** One call to one target, from the first byte of the request to the last of the answer, with every way it can be cut short. */
 import type { Dispatcher } from 'undici'
-import type { GatewayConfig } from '../config/config.ts'
 import { nothingUsed } from '../exchange/exchange.ts'
-import type { Asking, Candidate, Exchange, Route, Slots, Usage } from '../exchange/exchange.ts'
+import type { Usage } from '../exchange/exchange.ts'
 import { ClientLeft } from '../exchange/outcome.ts'
-import type { Wire } from '../exchange/run.ts'
+import { openStream } from '../exchange/stream.ts'
+import { UpstreamFailure } from '../exchange/upstream-failure.ts'
+import type { UpstreamFacts } from '../exchange/upstream-failure.ts'
 import type { Clock } from '../system/clock.ts'
-import { Assembly } from './assembly.ts'
-import { documentOf } from './completion.ts'
-import type { Whole } from './completion.ts'
-import { Delivery, openStream } from './delivery.ts'
-import { UpstreamFailure } from './failure.ts'
-import type { UpstreamFacts } from './failure.ts'
-import { Frames } from './frames.ts'
-import type { Habits } from './habits.ts'
-import type { Reading } from './reading.ts'
+import { BoundedBody } from './bounded-body.ts'
+import { Deadlines } from './deadlines.ts'
+import { Delivery } from './delivery.ts'
+import { brokenFacts, headerOf, refusalBytes, refusalFacts } from './http-facts.ts'
+import type { AnswerHeaders } from './http-facts.ts'
+import { incomingOf } from './incoming.ts'
+import type { Incoming, IncomingOptions } from './incoming.ts'
 import type { Placed } from './running.ts'
-import { beginsAsEvents } from './sse.ts'
-import { StreamReader } from './stream-reader.ts'
-import type { Upstream } from './upstreams.ts'
 
-export interface AttemptOptions<Result> {
-  readonly x: Exchange & Partial<Slots>
-  readonly candidate: Candidate
-  readonly upstream: Upstream
-  readonly route: Route
-  readonly asking: Asking
-  readonly reading: Reading<Result>
-  readonly habits: Habits
-  readonly wire: Wire
+export interface AttemptOptions<Result> extends IncomingOptions<Result> {
   readonly clock: Clock
-  readonly config: GatewayConfig
 }
 
-/** As much of a refusal's body as is kept to classify it. */
-const refusalBytes = 64 * 1024
 /** An upstream that has said `[DONE]` may take this long to close before its connection is dropped instead of kept. */
 const lingerMs = 5_000
 
@@ -42,35 +27,24 @@ const lingerMs = 5_000
 const lookOnMs = 100
 
 /** Where the call stands. `over` is final: whatever comes after it is ignored. */
-type Phase = 'sending' | 'refused' | 'accepted' | 'collecting' | 'streaming' | 'over'
+type Phase = 'sending' | 'refused' | 'accepted' | 'answering' | 'over'
 
 export class Attempt<Result> implements Dispatcher.DispatchHandler, Placed {
   place = -1
   /** Resolves with the answer, or rejects with `UpstreamFailure` or `ClientLeft`. */
   readonly answer: Promise<Result>
   readonly #options: AttemptOptions<Result>
-  readonly #startedAt: number
-  /** The total time is the turn's, whichever target it has come to: its hold lasts no longer. */
-  readonly #turnStartedAt: number
+  readonly #deadlines: Deadlines
   /** The client's side, where the client awaits a stream. */
   readonly #delivery: Delivery | null
   #resolve!: (result: Result) => void
   #reject!: (error: unknown) => void
   #phase: Phase = 'sending'
   #controller: Dispatcher.DispatchController | null = null
-  #refusal: { readonly status: number; readonly contentType: string; readonly retryAfter: string | null } | null = null
-  #contentType = ''
-  #reader: StreamReader | null = null
-  /** What a stream becomes: frames for the client, or a whole answer. */
-  #frames: Frames | null = null
-  #assembly: Assembly | null = null
-  #chunks: Buffer[] = []
-  #bytes = 0
-  /** When the upstream last sent an event. */
-  #eventAt: number
-  #firstOutputAt: number | null = null
-  #lastOutputAt = 0
-  #firstByte = false
+  #head: { readonly status: number; readonly headers: AnswerHeaders } = { status: 0, headers: {} }
+  /** What a refusal explains. */
+  #refusal: BoundedBody | null = null
+  #incoming: Incoming<Result> | null = null
   /** When the client left and the call went on, to learn what is being made. */
   #aloneSince: number | null = null
   /** The answer is whole; only its frames are still held. */
@@ -79,16 +53,15 @@ export class Attempt<Result> implements Dispatcher.DispatchHandler, Placed {
 
   constructor(options: AttemptOptions<Result>) {
     const { x, route, wire, clock, config } = options
+    const startedAt = clock.ticks()
     this.#options = options
-    this.#startedAt = clock.ticks()
-    this.#turnStartedAt = x.callStartedTicks ?? this.#startedAt
-    this.#eventAt = this.#startedAt
+    this.#deadlines = new Deadlines(config.timeouts, { startedAt, turnStartedAt: x.callStartedTicks ?? startedAt })
     this.#delivery = route.stream
       ? new Delivery({
           x,
           wire,
           clock,
-          config,
+          deadlines: this.#deadlines,
           pause: () => this.#controller?.pause(),
           resume: () => this.#goOn(),
           isWanted: () => this.#phase !== 'over' || this.#whole,
@@ -131,11 +104,12 @@ export class Attempt<Result> implements Dispatcher.DispatchHandler, Placed {
     )
 
   /** Ends the call with this failure unless it has ended. */
-  readonly fail = (error: Error): void => {
+  readonly fail = (error: unknown): void => {
     if (this.#phase === 'over') return
+    const failure = error instanceof Error ? error : new Error(String(error))
     this.#phase = 'over'
-    this.#controller?.abort(error)
-    this.#reject(error)
+    this.#controller?.abort(failure)
+    this.#reject(failure)
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
@@ -143,142 +117,80 @@ export class Attempt<Result> implements Dispatcher.DispatchHandler, Placed {
     if (this.#phase === 'over') controller.abort(new Error('ended before it was sent'))
   }
 
-  onResponseStart(
-    _: Dispatcher.DispatchController,
-    status: number,
-    headers: Record<string, string | string[] | undefined>,
-  ): void {
+  onResponseStart(_: Dispatcher.DispatchController, status: number, headers: AnswerHeaders): void {
     if (status < 200 || this.#phase === 'over') return
-    const { x, asking } = this.#options
-    this.#eventAt = this.#options.clock.ticks()
-    this.#firstByte = true
+    const { x, asking, clock } = this.#options
+    this.#deadlines.heard(clock.ticks())
     x.attempted.status = status
     x.debug.upstreamStatus = status
-    this.#contentType = one(headers['content-type']) ?? ''
+    this.#head = { status, headers }
     if (status !== 200) {
-      this.#refusal = { status, contentType: this.#contentType, retryAfter: one(headers['retry-after']) }
+      this.#refusal = new BoundedBody(refusalBytes)
       this.#phase = 'refused'
-      return
-    }
-    if (one(headers['content-encoding']) !== null && one(headers['content-encoding']) !== 'identity') {
-      this.#failWith({ kind: 'in_band', status, reason: asking.stream ? 'not_sse' : 'not_json' })
-      return
-    }
-    this.#phase = 'accepted'
+    } else if ((headerOf(headers, 'content-encoding') ?? 'identity') === 'identity') this.#phase = 'accepted'
+    else this.#failWith({ kind: 'in_band', status, reason: asking.stream ? 'not_sse' : 'not_json' })
   }
 
   onResponseData(_: Dispatcher.DispatchController, chunk: Buffer): void {
     if (this.#phase === 'accepted') this.#begin(chunk)
-    switch (this.#phase) {
-      case 'streaming':
-        return this.#stream(chunk)
-      case 'refused':
-        if (this.#bytes < refusalBytes) this.#keep(chunk.subarray(0, refusalBytes - this.#bytes))
-        return
-      case 'collecting':
-        this.#eventAt = this.#options.clock.ticks()
-        this.#keep(chunk)
-        if (this.#bytes > this.#options.config.limits.answerBytes) this.#tooLarge()
-    }
+    if (this.#phase === 'answering') this.#take(chunk)
+    else if (this.#phase === 'refused') this.#refusal?.take(chunk)
   }
 
   onResponseEnd(): void {
     clearTimeout(this.#linger)
-    switch (this.#phase) {
-      case 'accepted':
-        return this.#failWith({ kind: 'in_band', status: 200, reason: 'empty' })
-      case 'streaming':
-        return this.#endStream()
-      case 'refused':
-        if (this.#refusal !== null) this.#failWith({ kind: 'status', ...this.#refusal, body: this.#body() })
-        return
-      case 'collecting':
-        return this.#endDocument()
-    }
+    if (this.#phase === 'accepted') this.#failWith({ kind: 'in_band', status: 200, reason: 'empty' })
+    else if (this.#phase === 'answering') this.#end()
+    else if (this.#phase === 'refused') this.#failRefused()
   }
 
-  onResponseError(_: Dispatcher.DispatchController, error: Error & { code?: string; cause?: { code?: string } }): void {
+  onResponseError(_: Dispatcher.DispatchController, error: Error): void {
     clearTimeout(this.#linger)
-    if (this.#phase === 'refused' && this.#refusal !== null) {
-      // The status has been said; the rest of its explanation is all that was lost.
-      this.#failWith({ kind: 'status', ...this.#refusal, body: this.#body() })
-      return
-    }
-    const code = error.code ?? error.cause?.code ?? error.name
-    this.#failWith(code === 'UND_ERR_CONNECT_TIMEOUT' ? { kind: 'timeout', phase: 'connect' } : { kind: 'network', code })
+    // The status has been said; the rest of its explanation is all that was lost.
+    if (this.#phase === 'refused') this.#failRefused()
+    else this.#failWith(brokenFacts(error))
   }
 
   /** Looks at the deadlines; called several times a second while the call runs. */
   tick(now: number): void {
-    const { timeouts } = this.#options.config
     if (this.#phase === 'over') return
-    if (now - this.#turnStartedAt >= timeouts.totalMs) return this.#outOfTime(now)
-    if (this.#isSeenAlone(now)) return this.#leave()
-    const blockedAt = this.#delivery?.blockedAt ?? null
-    if (!this.#firstByte) {
-      if (now - this.#startedAt >= timeouts.firstByteMs) return this.#failWith({ kind: 'timeout', phase: 'first_byte' })
-    } else if (blockedAt !== null) {
-      // The client is the slow one: the upstream is paused, so its silence says nothing.
-      if (now - blockedAt >= timeouts.slowReaderMs) return this.#leave()
-      return
-    } else if (now - this.#eventAt >= timeouts.idleMs) return this.#failWith({ kind: 'timeout', phase: 'idle' })
-    this.#delivery?.heartbeat(now)
-  }
-
-  /** Whoever took most of the time is the one who ran out of it: an answer read slowly to the end of all time is not free. */
-  #outOfTime(now: number): void {
-    const blockedMs = this.#delivery?.blockedMs(now) ?? 0
-    if (blockedMs > (now - this.#turnStartedAt) / 2) this.#leave()
-    else this.#failWith({ kind: 'timeout', phase: 'total' })
+    const due = this.#deadlines.due(now, this.#options.wire.client.opened)
+    if (due !== 'total' && this.#isSeenAlone(now)) return this.#leave()
+    if (due === 'slow_reader') this.#leave()
+    else if (due === 'heartbeat') this.#delivery?.keepAlive()
+    else if (due !== null) this.#failWith({ kind: 'timeout', phase: due })
   }
 
   /** The first bytes show what the answer is. */
-  #begin(chunk: Buffer): void {
-    const { route, reading, wire, upstream } = this.#options
-    if (!(beginsAsEvents(chunk) ?? this.#contentType.includes('text/event-stream'))) {
-      this.#phase = 'collecting'
-      return
-    }
-    this.#phase = 'streaming'
-    if (route.stream && reading.streamed !== null)
-      this.#frames = new Frames({ view: this.#view(), includeUsage: route.includeUsage, onEvent: wire.event })
-    const sink = this.#frames ?? (this.#assembly = new Assembly())
-    this.#reader = new StreamReader({ measure: this.#measure(), upstreamHost: upstream.host, take: sink.take })
+  #begin(first: Buffer): void {
+    this.#incoming = incomingOf(first, headerOf(this.#head.headers, 'content-type') ?? '', this.#options)
+    this.#phase = 'answering'
   }
 
-  #stream(chunk: Buffer): void {
-    const reader = this.#reader
-    if (reader === null) return
-    const { events, produced } = reader
+  #take(chunk: Buffer): void {
+    const incoming = this.#incoming
+    if (incoming === null) return
+    const { words } = incoming
+    const now = this.#options.clock.ticks()
     let frames: string
     try {
-      frames = reader.push(chunk)
+      frames = incoming.take(chunk, now)
     } catch (error) {
-      return this.fail(error instanceof Error ? error : new Error(String(error)))
+      return this.fail(error)
     }
-    // Comments do not count: an upstream that only keeps its connection warm is not answering.
-    if (reader.events > events) this.#eventAt = this.#options.clock.ticks()
-    if (reader.produced > produced) {
-      this.#lastOutputAt = this.#eventAt
-      this.#firstOutputAt ??= this.#eventAt
-    }
+    if (incoming.words > words) this.#deadlines.heard(now)
     if (frames !== '') this.#delivery?.take(frames)
-    if (reader.done) {
-      this.#complete()
-      return this.#awaitClose()
-    }
-    // What is passed on is not kept.
-    if (this.#assembly !== null && (this.#bytes += chunk.length) > this.#options.config.limits.answerBytes) this.#tooLarge()
+    if (!incoming.isWhole) return
+    this.#complete()
+    this.#awaitClose()
   }
 
-  #endStream(): void {
-    const reader = this.#reader
-    if (reader === null) return
+  #end(): void {
     try {
-      const frames = reader.end()
+      const frames = this.#incoming?.end() ?? ''
       if (frames !== '') this.#delivery?.take(frames)
     } catch (error) {
-      return this.fail(error instanceof Error ? error : new Error(String(error)))
+      return this.fail(error)
     }
     this.#complete()
   }
@@ -298,68 +210,34 @@ export class Attempt<Result> implements Dispatcher.DispatchHandler, Placed {
   }
 
   #finish(): void {
-    const { reading, habits, candidate } = this.#options
-    if (this.#reader === null) return
-    const { produced, report } = this.#reader
-    const usage = this.#reader.usage()
-    const overMs = this.#firstOutputAt === null ? 0 : this.#lastOutputAt - this.#firstOutputAt
-    habits.streamed(candidate.name, { counted: produced, charged: usage.outputTokens, overMs })
-    if (this.#assembly !== null) this.#endWhole(this.#assembly.document(), { usage, report })
-    else if (this.#frames !== null && reading.streamed !== null)
-      this.#resolve(reading.streamed({ usage, last: { kind: 'tail', frames: this.#frames.tail(usage, report) } }))
-  }
-
-  #endDocument(): void {
-    const { habits, candidate, upstream } = this.#options
-    this.#phase = 'over'
+    const incoming = this.#incoming
+    if (incoming === null) return
     try {
-      const document = documentOf(this.#body(), upstream.host)
-      habits.answeredWhole(candidate.name)
-      this.#endWhole(document)
+      const result = incoming.result()
+      if (incoming.isPassedOn) this.#resolve(result)
+      else this.#handOver(result)
     } catch (error) {
       this.#reject(error)
     }
   }
 
-  #endWhole(document: Record<string, unknown>, metered?: Whole['metered']): void {
-    const { route, asking, upstream, wire, clock, x, reading } = this.#options
+  /** What came whole: the plugins see its head before anything of it is sent. */
+  #handOver(result: Result): void {
+    const { route, reading, wire, clock, x } = this.#options
     const inOnePiece = route.stream && reading.streamed !== null
-    try {
-      const whole: Whole = {
-        document,
-        view: this.#view(),
-        measure: this.#measure(),
-        upstreamHost: upstream.host,
-        ...(metered === undefined ? {} : { metered }),
-      }
-      const result = reading.whole(whole, { route, asking, wire })
-      x.firstTokenTicks ??= clock.ticks()
-      const looking = wire.accepted({ status: 200, stream: inOnePiece })
-      const deliver = (): void => {
-        if (inOnePiece) openStream(wire)
-        this.#resolve(result)
-      }
-      if (looking instanceof Promise) looking.then(deliver).catch(this.#reject)
-      else deliver()
-    } catch (error) {
-      this.#reject(error)
+    x.firstTokenTicks ??= clock.ticks()
+    const looking = wire.accepted({ status: 200, stream: inOnePiece })
+    const deliver = (): void => {
+      if (inOnePiece) openStream(wire)
+      this.#resolve(result)
     }
+    if (looking instanceof Promise) looking.then(deliver).catch(this.#reject)
+    else deliver()
   }
 
-  #view(): Whole['view'] {
-    const { route, upstream } = this.#options
-    return { productId: route.productId, more: upstream.config.answerFields }
-  }
-
-  #measure(): Whole['measure'] {
-    const { route, x } = this.#options
-    const outputCap = x.hold === undefined ? Number.POSITIVE_INFINITY : x.hold.outputCap * (x.chat?.choices ?? 1)
-    return { inputEstimate: route.inputEstimate, outputCap }
-  }
-
-  /** The client took what it was sent, or the plugins have looked: it was not the upstream that was silent. */
+  /** The client took what it was sent, or the plugins have looked. */
   #goOn(): void {
-    this.#eventAt = this.#options.clock.ticks()
+    this.#deadlines.resumed(this.#options.clock.ticks())
     this.#controller?.resume()
   }
 
@@ -386,14 +264,15 @@ export class Attempt<Result> implements Dispatcher.DispatchHandler, Placed {
     if (this.#controller === null || this.#phase === 'refused') return false
     if (!asking.stream) return true
     if (route.stream && reading.streamed !== null) return false
-    return this.#phase === 'collecting' || habits.work(candidate, upstream) !== 'shown'
+    return this.#incoming?.isShown === false || habits.work(candidate, upstream) !== 'shown'
   }
 
   /** Nobody listens, and what is made is seen after all. */
   #isSeenAlone(now: number): boolean {
     const { habits, candidate, upstream } = this.#options
-    if (this.#aloneSince === null || this.#firstOutputAt === null) return false
-    if (now - Math.max(this.#aloneSince, this.#firstOutputAt) < lookOnMs) return false
+    const firstOutputAt = this.#incoming?.firstOutputAt ?? null
+    if (this.#aloneSince === null || firstOutputAt === null) return false
+    if (now - Math.max(this.#aloneSince, firstOutputAt) < lookOnMs) return false
     return habits.work(candidate, upstream) !== 'hidden'
   }
 
@@ -404,29 +283,18 @@ export class Attempt<Result> implements Dispatcher.DispatchHandler, Placed {
 
   #used(): Usage {
     if (this.#controller === null || this.#phase === 'refused') return nothingUsed
-    return this.#reader?.usageSoFar() ?? { inputTokens: this.#options.route.inputEstimate, outputTokens: 0, estimated: true }
+    const { inputEstimate } = this.#options.route
+    return this.#incoming?.usageSoFar() ?? { inputTokens: inputEstimate, outputTokens: 0, estimated: true }
   }
 
-  #tooLarge(): void {
-    this.#failWith({ kind: 'in_band', status: 200, reason: 'too_large' })
+  #failRefused(): void {
+    const { status, headers } = this.#head
+    this.#failWith(refusalFacts(status, headers, this.#refusal?.text() ?? ''))
   }
 
   #failWith(facts: UpstreamFacts): void {
     this.fail(new UpstreamFailure(facts, this.#options.upstream.host))
   }
-
-  #keep(chunk: Buffer): void {
-    this.#chunks.push(chunk)
-    this.#bytes += chunk.length
-  }
-
-  #body(): string {
-    return (this.#chunks.length === 1 ? this.#chunks[0] : Buffer.concat(this.#chunks))?.toString('utf8') ?? ''
-  }
 }
 
 const emptyResponse = Promise.resolve({ status: 200, statusText: '', headers: new Headers(), body: null } as Response)
-
-function one(value: string | string[] | undefined): string | null {
-  return (Array.isArray(value) ? value[0] : value) ?? null
-}

@@ -3,19 +3,43 @@ import type { Dispatcher } from 'undici'
 
 type Body = Dispatcher.ResponseData['body']
 
+/** The first bytes of a body, at most as many as were agreed on. */
+export class BoundedBody {
+  readonly #longest: number
+  readonly #chunks: Buffer[] = []
+  #size = 0
+
+  constructor(longest: number) {
+    this.#longest = longest
+  }
+
+  /** False where it was too much; what fits is kept. */
+  take(chunk: Buffer): boolean {
+    const room = this.#longest - this.#size
+    if (room > 0) this.#chunks.push(chunk.length > room ? chunk.subarray(0, room) : chunk)
+    this.#size = Math.min(this.#longest, this.#size + chunk.length)
+    return chunk.length <= room
+  }
+
+  bytes(): Buffer {
+    const [only] = this.#chunks
+    return only !== undefined && this.#chunks.length === 1 ? only : Buffer.concat(this.#chunks)
+  }
+
+  text(): string {
+    return this.bytes().toString('utf8')
+  }
+}
+
 /** All of it, or null where it is longer than that; the rest is not waited for. */
 export async function readBounded(body: Body, longest: number): Promise<Buffer | null> {
-  const chunks: Buffer[] = []
-  let size = 0
+  const read = new BoundedBody(longest)
   for await (const chunk of body as AsyncIterable<Buffer>) {
-    size += chunk.length
-    if (size > longest) {
-      discard(body)
-      return null
-    }
-    chunks.push(chunk)
+    if (read.take(chunk)) continue
+    discard(body)
+    return null
   }
-  return Buffer.concat(chunks)
+  return read.bytes()
 }
 
 /** Ends the connection that an unwanted body is coming on. */

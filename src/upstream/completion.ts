@@ -1,11 +1,12 @@
 /** A whole answer: the upstream's document judged, metered, and shown as the product's. */
 import { isRecord } from '../exchange/chat-request.ts'
 import type { Answer, Usage } from '../exchange/exchange.ts'
+import { jsonHeaders } from '../exchange/headers.ts'
 import { placedIn } from './citations.ts'
-import { UpstreamFailure } from './failure.ts'
 import { Frames } from './frames.ts'
 import { shown } from './shown.ts'
 import type { View } from './shown.ts'
+import { choicesOf } from './success.ts'
 import { believed, OutputCounter, reportIn, shownUsage, usageOf } from './usage.ts'
 import type { Measure } from './usage.ts'
 
@@ -51,40 +52,6 @@ export function completionInOnePiece(
   return { usage, last: { kind: 'tail', frames: all + frames.tail(usage, report) } }
 }
 
-/** A JSON object that does not say that it is an error. @throws UpstreamFailure */
-export function documentOf(text: string, upstreamHost: string | null): Record<string, unknown> {
-  if (text.trim() === '') throw failed('empty', upstreamHost)
-  let document: unknown
-  try {
-    document = JSON.parse(text)
-  } catch {
-    throw failed('not_json', upstreamHost)
-  }
-  if (!isRecord(document)) throw failed('not_json', upstreamHost)
-  const { error } = document
-  if (error !== undefined && error !== null) throw failed('error_object', upstreamHost, error)
-  if (document['object'] === 'error' || document['type'] === 'error') throw failed('error_object', upstreamHost, document)
-  return document
-}
-
-/** The choices of a completion, each of which has come to a good end. @throws UpstreamFailure */
-export function choicesOf({ choices }: Record<string, unknown>, upstreamHost: string | null): Record<string, unknown>[] {
-  if (!Array.isArray(choices) || choices.length === 0) throw failed('empty', upstreamHost)
-  return choices.map((choice: unknown) => {
-    if (!isRecord(choice)) throw failed('empty', upstreamHost)
-    if (choice['error'] !== undefined && choice['error'] !== null) throw failed('error_object', upstreamHost, choice['error'])
-    const finish = choice['finish_reason']
-    if (typeof finish !== 'string' || finish === '') throw failed('no_finish', upstreamHost)
-    if (isBadFinish(finish)) throw failed('bad_finish', upstreamHost)
-    return choice
-  })
-}
-
-/** Finish reasons that mean the upstream broke off. */
-export function isBadFinish(finish: string): boolean {
-  return finish === 'error' || finish === 'abort' || finish === 'insufficient_system_resource'
-}
-
 /** What a document that came whole says it used, or what its text comes to. */
 export function meteredIn({ document, measure, upstreamHost }: Pick<Whole, 'document' | 'measure' | 'upstreamHost'>): {
   readonly usage: Usage
@@ -95,16 +62,6 @@ export function meteredIn({ document, measure, upstreamHost }: Pick<Whole, 'docu
   const report = reportIn(document)
   return { usage: believed(usageOf(report), output, measure), report }
 }
-
-function failed(
-  reason: 'not_json' | 'empty' | 'error_object' | 'bad_finish' | 'no_finish',
-  upstreamHost: string | null,
-  error?: unknown,
-): UpstreamFailure {
-  return new UpstreamFailure({ kind: 'in_band', status: 200, reason, ...(error === undefined ? {} : { error }) }, upstreamHost)
-}
-
-const jsonHeaders = { 'content-type': 'application/json; charset=utf-8' }
 
 function withCheckedMessage(choice: Record<string, unknown>): Record<string, unknown> {
   const { message } = choice

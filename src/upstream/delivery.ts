@@ -1,14 +1,16 @@
-/** The client's side of a streamed call: when its stream is opened, how fast it takes what it is sent, and what keeps it while nothing comes. */
-import type { GatewayConfig } from '../config/config.ts'
-import type { Clock } from '../system/clock.ts'
+/** The client's side of a streamed call: when its stream is opened, whether it takes what it is sent, and what keeps it while nothing comes. */
 import type { Exchange } from '../exchange/exchange.ts'
 import type { Wire } from '../exchange/run.ts'
+import { openStream } from '../exchange/stream.ts'
+import type { Clock } from '../system/clock.ts'
+import type { Deadlines } from './deadlines.ts'
 
 export interface DeliveryOptions {
   readonly x: Exchange
   readonly wire: Wire
   readonly clock: Clock
-  readonly config: GatewayConfig
+  /** Told when the client is sent something, and when it takes nothing. */
+  readonly deadlines: Deadlines
   /** The upstream is to wait. */
   readonly pause: () => void
   /** The upstream may go on. */
@@ -23,32 +25,16 @@ export interface DeliveryOptions {
 
 export class Delivery {
   readonly #options: DeliveryOptions
-  /** When the client was last sent anything. */
-  #sentAt: number
-  /** When the client stopped taking; null while it takes. */
-  #blockedAt: number | null = null
-  /** How long it did not take before that, in all. */
-  #blockedMs = 0
   #accepted = false
   /** Frames that wait for a plugin's asynchronous look at the head. */
   #held: string | null = null
 
   constructor(options: DeliveryOptions) {
     this.#options = options
-    this.#sentAt = options.clock.ticks()
   }
 
   get isHolding(): boolean {
     return this.#held !== null
-  }
-
-  get blockedAt(): number | null {
-    return this.#blockedAt
-  }
-
-  /** How long the client has kept the upstream waiting, in all. */
-  blockedMs(now: number): number {
-    return this.#blockedMs + (this.#blockedAt === null ? 0 : now - this.#blockedAt)
   }
 
   /** The first frames open the stream, after the plugins have seen the head; the rest just pass. */
@@ -74,12 +60,9 @@ export class Delivery {
   }
 
   /** Proxies between us and the client drop a silent stream; a comment keeps it, and is nothing to the client's parser. */
-  heartbeat(now: number): void {
-    const { wire, config } = this.#options
-    if (this.#held !== null) return
-    const { client } = wire
-    const wait = client.opened ? config.timeouts.heartbeatEveryMs : config.timeouts.heartbeatAfterMs
-    if (now - this.#sentAt < wait || client.left) return
+  keepAlive(): void {
+    const { wire } = this.#options
+    if (this.#held !== null || wire.client.left) return
     openStream(wire)
     this.#send(': keep-alive\n\n')
   }
@@ -92,28 +75,15 @@ export class Delivery {
   }
 
   #send(frames: string): void {
-    const { clock, wire } = this.#options
-    this.#sentAt = clock.ticks()
-    if (wire.client.left || wire.client.write(frames, 'utf8') || this.#blockedAt !== null) return
-    const blockedAt = this.#sentAt
-    this.#blockedAt = blockedAt
+    const { clock, wire, deadlines } = this.#options
+    const now = clock.ticks()
+    deadlines.sent(now)
+    if (wire.client.left || wire.client.write(frames, 'utf8') || deadlines.isBlocked) return
+    deadlines.blocked(now)
     this.#options.pause()
     wire.client.onDrain(() => {
-      this.#blockedAt = null
-      this.#blockedMs += clock.ticks() - blockedAt
+      deadlines.taken(clock.ticks())
       this.#options.resume()
     })
   }
-}
-
-/** Opens the client's stream unless it is open. */
-export function openStream(wire: Wire): void {
-  if (!wire.client.opened && !wire.client.left) wire.client.open(200, { ...wire.headers(), ...streamHeaders })
-}
-
-/** Of a stream of events. */
-export const streamHeaders = {
-  'content-type': 'text/event-stream; charset=utf-8',
-  'cache-control': 'no-cache, no-transform',
-  'x-accel-buffering': 'no',
 }

@@ -1,4 +1,6 @@
+/** What a failed call to an upstream means for the caller: the table, and what it asks of the facts. */
 import { type Code, type FailureDetails, GatewayError } from '../errors.ts'
+import type { UpstreamFacts } from '../exchange/upstream-failure.ts'
 import { type ErrorBody, readErrorBody, readErrorValue } from './error-body.ts'
 import { safeText } from './safe-text.ts'
 import {
@@ -14,50 +16,9 @@ import {
   statusOfName,
   throttled,
   unknownModel,
+  wrongAddress,
   wrongPlace,
 } from './wording.ts'
-
-/** What was observed when a call to the upstream failed, before anyone judged it. */
-export type UpstreamFacts =
-  /** There is no target, address, key or model to call. `reason` is for the log; `product` is what nobody can serve. */
-  | { readonly kind: 'unconfigured'; readonly reason: string; readonly product?: string }
-  /** No answer, or a broken one: the code of the Node or undici error, e.g. `ECONNREFUSED`. */
-  | { readonly kind: 'network'; readonly code: string }
-  /** As many calls run as it may have, and no place came free in time. */
-  | { readonly kind: 'full' }
-  /** One of the gateway's own limits ran out. */
-  | { readonly kind: 'timeout'; readonly phase: 'connect' | 'first_byte' | 'idle' | 'total' }
-  /** A whole answer with a status that is no success; `body` is at most its first 64 KiB. */
-  | {
-      readonly kind: 'status'
-      readonly status: number
-      readonly contentType: string
-      readonly retryAfter: string | null
-      readonly body: string
-      /** A field that we added or changed and that it refuses: then it is no fault of the caller's. */
-      readonly ours?: string
-    }
-  /** A success that was none. `error` is the error object found inside, if there was one. */
-  | {
-      readonly kind: 'in_band'
-      readonly status: number
-      readonly reason: 'error_object' | 'bad_finish' | 'no_finish' | 'empty' | 'not_json' | 'not_sse' | 'too_large'
-      readonly error?: unknown
-    }
-
-/** Thrown by whatever calls the upstream. Its message is for the log and carries nothing the upstream wrote. */
-export class UpstreamFailure extends Error {
-  readonly facts: UpstreamFacts
-  /** Host name of the target, null where none was chosen. */
-  readonly upstreamHost: string | null
-
-  constructor(facts: UpstreamFacts, upstreamHost: string | null = null, options?: ErrorOptions) {
-    super(summary(facts), options)
-    this.name = 'UpstreamFailure'
-    this.facts = facts
-    this.upstreamHost = upstreamHost
-  }
-}
 
 export interface ClassifyOptions {
   /** Milliseconds since 1970, for a `Retry-After` that is a date; without it such a date is not passed on. */
@@ -77,34 +38,6 @@ export function classify(facts: UpstreamFacts, options: ClassifyOptions = {}): G
   const row = table.find((row) => row.when(seen)) ?? otherwise
   const cause = options.cause === undefined ? {} : { cause: options.cause }
   return new GatewayError(row.code, { ...known(seen), ...row.tells?.(seen, options), ...cause })
-}
-
-/**
- * True where nothing of the request can have been acted on, so that another target may be tried: the connection was never
- * made, or the whole of it was turned away with 429 or 503.
- */
-export function isRefusedWhole(facts: UpstreamFacts): boolean {
-  return wasNeverSent(facts) || (facts.kind === 'status' && [429, 503].includes(facts.status))
-}
-
-/** True where not a byte of the request has left: trying another target costs no upstream anything. */
-export function wasNeverSent(facts: UpstreamFacts): boolean {
-  if (facts.kind === 'unconfigured' || facts.kind === 'full') return true
-  if (facts.kind === 'network') return neverConnected.test(facts.code)
-  return facts.kind === 'timeout' && facts.phase === 'connect'
-}
-
-/**
- * True where the failure speaks against the target and not against the request. What a caller can provoke at will (a
- * validation, a page of a web firewall, an unknown model) must not close a target to everyone else, and a target that
- * asks for patience is in good health.
- */
-export function countsAgainstBreaker(facts: UpstreamFacts): boolean {
-  if (facts.kind === 'unconfigured' || facts.kind === 'full') return false
-  const code = classify(facts).code
-  if (facts.kind === 'status' && !(facts.status >= 500 || facts.status < 400 || [401, 402, 407, 408].includes(facts.status)))
-    return false
-  return code === 'upstream_error' || code === 'upstream_not_configured' || code === 'upstream_model_unavailable'
 }
 
 /** The facts, brought to the few questions that the table asks. */
@@ -305,13 +238,6 @@ function itsOwnWords({ message, param }: Observed, { hide }: ClassifyOptions): F
 const longestWaitSeconds = 60
 const usualWaitSeconds = 5
 
-const wrongAddress =
-  /^(?:ENOTFOUND|EAI_|CERT_|CRL_|ERR_TLS_|ERR_SSL_|ERR_OSSL_|EPROTO$|UNABLE_TO_|DEPTH_ZERO_SELF_SIGNED_CERT|SELF_SIGNED_CERT_IN_CHAIN|HOSTNAME_MISMATCH|INVALID_CA|INVALID_PURPOSE|PATH_LENGTH_EXCEEDED|ERR_INVALID_URL)/
-
-const neverConnected = new RegExp(
-  `${wrongAddress.source}|^(?:ECONNREFUSED|EHOSTUNREACH|EHOSTDOWN|ENETUNREACH|ENETDOWN|EADDRNOTAVAIL|UND_ERR_CONNECT_TIMEOUT)$`,
-)
-
 function observe(facts: UpstreamFacts, { now }: ClassifyOptions): Observed {
   if (facts.kind === 'status') {
     const body = readErrorBody(facts.body, facts.contentType)
@@ -363,20 +289,3 @@ export function ownWords(facts: UpstreamFacts, hide: readonly string[] = []): st
 }
 
 const longestLogged = 200
-
-function summary(facts: UpstreamFacts): string {
-  switch (facts.kind) {
-    case 'unconfigured':
-      return `upstream not configured: ${facts.reason}`
-    case 'network':
-      return `upstream connection failed: ${facts.code}`
-    case 'full':
-      return 'upstream is full: no place for another call came free in time'
-    case 'timeout':
-      return `upstream timed out: ${facts.phase}`
-    case 'status':
-      return `upstream answered ${facts.status}`
-    case 'in_band':
-      return `upstream answered ${facts.status} and failed: ${facts.reason}`
-  }
-}

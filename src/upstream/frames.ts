@@ -3,6 +3,7 @@
  * upstream's model id becomes the product's, the usage chunk is held back for the end.
  */
 import type { Usage } from '../exchange/exchange.ts'
+import { endMark } from '../exchange/stream.ts'
 import { StreamedCitations } from './citations.ts'
 import { isFitToShow, saysMore, shown } from './shown.ts'
 import type { View } from './shown.ts'
@@ -87,5 +88,3 @@ export class Frames {
     this.#model = colon === undefined ? null : { id: model, theirs: `"model"${colon}${id}`, ours: `"model"${colon}${ours}` }
   }
 }
-
-export const endMark = 'data: [DONE]\n\n'

@@ -4,7 +4,7 @@
  */
 import type { Asking, Candidate } from '../exchange/exchange.ts'
 import { readErrorBody } from './error-body.ts'
-import type { UpstreamFacts } from './failure.ts'
+import type { UpstreamFacts } from '../exchange/upstream-failure.ts'
 import type { Upstream } from './upstreams.ts'
 
 /** A refusal of a stream is remembered so long: it may have been meant for one request, or for a version that is gone. */

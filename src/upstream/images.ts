@@ -1,6 +1,6 @@
 /** Where an upstream's answer holds its images: every style that is known, read into one list. */
 import { isRecord } from '../exchange/chat-request.ts'
-import { choicesOf } from './completion.ts'
+import { choicesOf } from './success.ts'
 
 export interface Painted {
   /** What was said beside the images, without any of them in it. */

@@ -5,7 +5,7 @@
 import type { Dialect } from './dialect.ts'
 import { readErrorBody } from './error-body.ts'
 import type { ErrorBody } from './error-body.ts'
-import type { UpstreamFacts } from './failure.ts'
+import type { UpstreamFacts } from '../exchange/upstream-failure.ts'
 import { capRefused, fieldRefused, overflow, says } from './wording.ts'
 
 /** What of the request was ours. */

@@ -3,7 +3,7 @@ import type { Answer, Asking, Route } from '../exchange/exchange.ts'
 import type { Wire } from '../exchange/run.ts'
 import { completionInOnePiece, completionOf } from './completion.ts'
 import type { Whole } from './completion.ts'
-import { UpstreamFailure } from './failure.ts'
+import { noSuccess } from './success.ts'
 
 export interface Reading<Result> {
   /** A whole document, as it came or put together from a stream. @throws UpstreamFailure when it is no success */
@@ -18,7 +18,7 @@ export const chatReading: Reading<Answer> = {
     if (!route.stream) return completionOf(whole)
     const answer = completionInOnePiece(whole, { includeUsage: route.includeUsage, onEvent: wire.event })
     // Asked for a stream and got a document: an error in it is worth more than the wrong type.
-    if (asking.stream) throw new UpstreamFailure({ kind: 'in_band', status: 200, reason: 'not_sse' }, whole.upstreamHost)
+    if (asking.stream) throw noSuccess('not_sse', whole.upstreamHost)
     return answer
   },
   streamed: (answer) => answer,

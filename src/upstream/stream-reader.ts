@@ -7,10 +7,9 @@
  */
 import { isRecord } from '../exchange/chat-request.ts'
 import type { Usage } from '../exchange/exchange.ts'
-import { isBadFinish } from './completion.ts'
-import { UpstreamFailure } from './failure.ts'
 import { EventSplitter, EventTooLarge } from './sse.ts'
 import type { ServerEvent } from './sse.ts'
+import { hasEnded, noSuccess, objectOf } from './success.ts'
 import { believed, isBetter, OutputCounter, reportIn, usageOf } from './usage.ts'
 import type { Measure } from './usage.ts'
 
@@ -94,7 +93,7 @@ export class StreamReader {
     try {
       return this.#splitter.push(chunk)
     } catch (error) {
-      if (error instanceof EventTooLarge) throw this.#failure('too_large')
+      if (error instanceof EventTooLarge) throw noSuccess('too_large', this.#options.upstreamHost)
       throw error
     }
   }
@@ -105,11 +104,11 @@ export class StreamReader {
       return ''
     }
     if (data.trim() === '') return ''
-    if (isError) throw this.#failure('error_object', errorIn(data))
-    const chunk = this.#parse(data)
+    const { upstreamHost } = this.#options
+    if (isError) throw noSuccess('error_object', upstreamHost, errorIn(data))
+    const chunk = objectOf(data, upstreamHost)
     this.#events++
     const { choices } = chunk
-    this.#refuseErrors(chunk)
     if (Array.isArray(choices)) for (const choice of choices as unknown[]) this.#judge(choice)
     this.#meter(chunk)
     // A ping, a note, an error that does not call itself one: whatever it is, it is no part of the answer and nobody's but ours to see.
@@ -117,37 +116,18 @@ export class StreamReader {
   }
 
   #finish(): void {
-    if (this.#events === 0) throw this.#failure('empty')
-    if (this.#finished.size === 0) throw this.#failure('no_finish')
-    for (const finished of this.#finished.values()) if (!finished) throw this.#failure('no_finish')
+    const { upstreamHost } = this.#options
+    if (this.#events === 0) throw noSuccess('empty', upstreamHost)
+    if (this.#finished.size === 0) throw noSuccess('no_finish', upstreamHost)
+    for (const finished of this.#finished.values()) if (!finished) throw noSuccess('no_finish', upstreamHost)
     this.#done = true
-  }
-
-  #parse(data: string): Record<string, unknown> {
-    let chunk: unknown
-    try {
-      chunk = JSON.parse(data)
-    } catch {
-      throw this.#failure('not_json')
-    }
-    if (!isRecord(chunk)) throw this.#failure('not_json')
-    return chunk
-  }
-
-  #refuseErrors(chunk: Record<string, unknown>): void {
-    const { error } = chunk
-    if (error !== undefined && error !== null) throw this.#failure('error_object', error)
-    if (chunk['object'] === 'error' || chunk['type'] === 'error') throw this.#failure('error_object', chunk)
   }
 
   #judge(choice: unknown): void {
     if (!isRecord(choice)) return
-    const { error, finish_reason: finish, delta, message } = choice
-    if (error !== undefined && error !== null) throw this.#failure('error_object', error)
+    const { delta, message } = choice
     const index = typeof choice['index'] === 'number' ? choice['index'] : 0
-    // Some say an empty word where others say null.
-    const ends = typeof finish === 'string' && finish !== ''
-    if (ends && isBadFinish(finish)) throw this.#failure('bad_finish')
+    const ends = hasEnded(choice, this.#options.upstreamHost)
     if (ends || this.#finished.get(index) !== true) this.#finished.set(index, ends)
     if (isRecord(delta)) this.#output.add(delta)
     else if (isRecord(message)) this.#output.add(message)
@@ -159,16 +139,6 @@ export class StreamReader {
     if (reported === null || !isBetter(reported, usageOf(this.#report))) return
     this.#report = report
     this.#countedAtReport = this.#output.tokens
-  }
-
-  #failure(
-    reason: 'empty' | 'no_finish' | 'not_json' | 'too_large' | 'error_object' | 'bad_finish',
-    error?: unknown,
-  ): UpstreamFailure {
-    return new UpstreamFailure(
-      { kind: 'in_band', status: 200, reason, ...(error === undefined ? {} : { error }) },
-      this.#options.upstreamHost,
-    )
   }
 }
 

@@ -143,3 +143,7 @@ export const statusOfName: ReadonlyMap<string, number> = new Map([
   ['server_is_overloaded', 503],
   ['overloaded_error', 529],
 ])
+
+/** Codes of Node and undici for an address that was entered wrongly: no such name, or a certificate that does not hold. */
+export const wrongAddress =
+  /^(?:ENOTFOUND|EAI_|CERT_|CRL_|ERR_TLS_|ERR_SSL_|ERR_OSSL_|EPROTO$|UNABLE_TO_|DEPTH_ZERO_SELF_SIGNED_CERT|SELF_SIGNED_CERT_IN_CHAIN|HOSTNAME_MISMATCH|INVALID_CA|INVALID_PURPOSE|PATH_LENGTH_EXCEEDED|ERR_INVALID_URL)/

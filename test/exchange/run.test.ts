@@ -7,7 +7,8 @@ import { definePlugin } from '../../src/exchange/plugin.ts'
 import type { AnyPlugin } from '../../src/exchange/plugin.ts'
 import { Chain } from '../../src/exchange/run.ts'
 import type { Call } from '../../src/exchange/run.ts'
-import { classify, UpstreamFailure } from '../../src/upstream/failure.ts'
+import { UpstreamFailure } from '../../src/exchange/upstream-failure.ts'
+import { classify } from '../../src/upstream/failure.ts'
 import { anExchange, fewServices, ScriptedClient } from '../support/exchange.ts'
 
 const usage: Usage = { inputTokens: 8, outputTokens: 4, estimated: false }
@@ -31,7 +32,7 @@ function books(): { plugins: AnyPlugin[]; entries: string[] } {
   })
   const envelope = definePlugin({
     name: 'envelope',
-    onFailure: (_, { cause }) => (cause instanceof UpstreamFailure ? classify(cause.facts) : undefined),
+    onFailure: (_, failure) => (failure instanceof UpstreamFailure ? classify(failure.facts) : undefined),
   })
   const refund = definePlugin({
     name: 'refund',
@@ -279,12 +280,23 @@ t.test('rule 3: a failure is handed along the list, and a failure hook with a bu
       throw new Error('bug')
     },
   })
-  const seen: string[] = []
-  const last = definePlugin({ name: 'last', onFailure: (_, failure) => void seen.push(failure.code) })
+  const seen: unknown[] = []
+  const last = definePlugin({ name: 'last', onFailure: (_, failure) => void seen.push(failure) })
   const { client, remembered } = await run(never, [first, buggy, last])
-  t.same(seen, ['upstream_rate_limited'])
+  t.match(seen, [{ code: 'upstream_rate_limited' }])
   t.equal(client.status, 429)
   t.match(remembered.hooksFailed, [{ plugin: 'buggy', hook: 'onFailure' }])
+})
+
+t.test('an upstream’s failure is told as what it is, until a plugin has judged it', async (t) => {
+  const facts = { kind: 'timeout', phase: 'idle' } as const
+  const failing: Call = async () => {
+    throw new UpstreamFailure(facts, 'host')
+  }
+  const seen: unknown[] = []
+  const look = (name: string) => definePlugin({ name, onFailure: (_, failure) => void seen.push(failure) })
+  await run(failing, [look('before')], [look('after')])
+  t.match(seen, [new UpstreamFailure(facts, 'host'), { name: 'GatewayError', code: classify(facts).code }])
 })
 
 t.test('rule 5: an empty list works, and what nobody classified is an internal error', async (t) => {

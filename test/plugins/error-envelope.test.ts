@@ -3,7 +3,7 @@ import t from 'tap'
 import { errorEnvelope } from '../../plugins/error-envelope.ts'
 import { GatewayError } from '../../src/errors.ts'
 import { toFailure } from '../../src/exchange/outcome.ts'
-import { UpstreamFailure } from '../../src/upstream/failure.ts'
+import { UpstreamFailure } from '../../src/exchange/upstream-failure.ts'
 import { anExchange, fewServices } from '../support/exchange.ts'
 
 const refusal = {
@@ -17,7 +17,7 @@ const refusal = {
 t.test('an upstream failure gets its code; an upstream 401 is never the caller’s', async (t) => {
   const { services } = fewServices({ config: { exposeUpstreamHost: true } })
   const x = anExchange()
-  const failure = errorEnvelope.onFailure?.(x, toFailure(new UpstreamFailure(refusal, 'api.example.com')), services)
+  const failure = errorEnvelope.onFailure?.(x, new UpstreamFailure(refusal, 'api.example.com'), services)
   t.match(failure, { code: 'upstream_not_configured', status: 503 })
   t.equal(x.debug.upstreamHost, 'api.example.com')
 })
@@ -29,7 +29,7 @@ t.test('the host stays hidden where the operator says so, or none was chosen', a
   ] as const) {
     const x = anExchange()
     const { services } = fewServices({ config: { exposeUpstreamHost: expose } })
-    errorEnvelope.onFailure?.(x, toFailure(new UpstreamFailure(refusal, host)), services)
+    errorEnvelope.onFailure?.(x, new UpstreamFailure(refusal, host), services)
     t.equal(x.debug.upstreamHost, undefined)
   }
 })
@@ -46,7 +46,7 @@ t.test('an upstream’s own words about a request name neither the model behind 
   const x = anExchange({ attempted: { target: 'main/vendor/secret-7b', status: 400 } })
   const body = JSON.stringify({ error: { message: 'vendor/secret-7b at api.example.test does not take temperature 9' } })
   const facts = { kind: 'status', status: 400, contentType: 'application/json', retryAfter: null, body } as const
-  const failure = errorEnvelope.onFailure?.(x, toFailure(new UpstreamFailure(facts, 'api.example.test')), services)
+  const failure = errorEnvelope.onFailure?.(x, new UpstreamFailure(facts, 'api.example.test'), services)
   t.match(failure, { code: 'invalid_request', message: /does not take temperature 9/ })
   t.notMatch((failure as GatewayError).message, /secret-7b|api\.example/)
 })
@@ -55,7 +55,7 @@ t.test('a wait that is a date becomes seconds', async (t) => {
   const { services, clock } = fewServices({ config: { exposeUpstreamHost: false } })
   const retryAfter = new Date(clock.time + 20_000).toUTCString()
   const facts = { kind: 'status', status: 429, contentType: '', retryAfter, body: '' } as const
-  t.match(errorEnvelope.onFailure?.(anExchange(), toFailure(new UpstreamFailure(facts)), services), {
+  t.match(errorEnvelope.onFailure?.(anExchange(), new UpstreamFailure(facts), services), {
     details: { retryAfter: 20 },
   })
 })

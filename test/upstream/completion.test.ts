@@ -1,7 +1,8 @@
 /** A whole answer: judged, metered, and given the product's name. */
 import t from 'tap'
-import { UpstreamFailure } from '../../src/upstream/failure.ts'
-import { completionInOnePiece, completionOf, documentOf } from '../../src/upstream/completion.ts'
+import { UpstreamFailure } from '../../src/exchange/upstream-failure.ts'
+import { documentOf } from '../../src/upstream/success.ts'
+import { completionInOnePiece, completionOf } from '../../src/upstream/completion.ts'
 
 const given = {
   view: { productId: 'svc-2.1', more: ['kept_extra'] },

@@ -1,13 +1,10 @@
 import * as fc from 'fast-check'
 import t from 'tap'
 import { type Code, GatewayError, catalogue } from '../../src/errors.ts'
-import {
-  UpstreamFailure,
-  type UpstreamFacts,
-  classify,
-  countsAgainstBreaker,
-  isRefusedWhole,
-} from '../../src/upstream/failure.ts'
+import { UpstreamFailure } from '../../src/exchange/upstream-failure.ts'
+import type { UpstreamFacts } from '../../src/exchange/upstream-failure.ts'
+import { countsAgainstBreaker, isRefusedWhole } from '../../src/upstream/fallback.ts'
+import { classify } from '../../src/upstream/failure.ts'
 
 type Facts<K extends UpstreamFacts['kind']> = Extract<UpstreamFacts, { kind: K }>
 

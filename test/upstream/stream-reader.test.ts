@@ -1,6 +1,6 @@
 /** A streamed answer as a table of bytes: what the client sees, what it costs, and every way it can end badly. */
 import t from 'tap'
-import { UpstreamFailure } from '../../src/upstream/failure.ts'
+import { UpstreamFailure } from '../../src/exchange/upstream-failure.ts'
 import { Frames } from '../../src/upstream/frames.ts'
 import { StreamReader } from '../../src/upstream/stream-reader.ts'
 

@@ -4,17 +4,19 @@ import { completionAnswer } from '../../exchange/completion-answer.ts'
 import { isRecord } from '../../exchange/chat-request.ts'
 import type { ChatRequest } from '../../exchange/chat-request.ts'
 import { paintingFields } from '../../exchange/fields.ts'
+import { privateJsonHeaders } from '../../exchange/headers.ts'
 import type { Answer, Exchange, Slots, Usage } from '../../exchange/exchange.ts'
 import { ClientLeft } from '../../exchange/outcome.ts'
 import type { Wire } from '../../exchange/run.ts'
 import type { ImageRecord } from '../../membership/image.ts'
 import type { Services } from '../../gateway/services.ts'
 import { askInstead } from '../../upstream/ask-instead.ts'
-import { UpstreamFailure } from '../../upstream/failure.ts'
+import { UpstreamFailure } from '../../exchange/upstream-failure.ts'
 import type { Forwarder } from '../../upstream/forward.ts'
 import { imagesInChat, imagesInGenerations } from '../../upstream/images.ts'
 import type { PaintedImage } from '../../upstream/images.ts'
 import type { UpstreamDocument } from '../../upstream/reading.ts'
+import { noSuccess } from '../../upstream/success.ts'
 import { usageOf } from '../../upstream/usage.ts'
 import { ImageLinks } from './link.ts'
 import { RemoteImages } from './remote.ts'
@@ -50,7 +52,7 @@ export class Painter {
   async pictures(x: Exchange & Partial<Slots>, wire: Wire): Promise<Answer> {
     const { kept, usage, upstreamHost } = await this.#paint(x, wire)
     // There is no place for words here; words alone are no picture, and nobody pays for them.
-    if (kept.length === 0) throw new UpstreamFailure({ kind: 'in_band', status: 200, reason: 'empty' }, upstreamHost)
+    if (kept.length === 0) throw noSuccess('empty', upstreamHost)
     const asBytes = x.chat?.body['response_format'] === 'b64_json'
     const data = asBytes
       ? kept.map(({ bytes }) => ({ b64_json: bytes.toString('base64') }))
@@ -62,8 +64,7 @@ export class Painter {
       usage: { input_tokens: inputTokens, output_tokens: outputTokens, total_tokens: inputTokens + outputTokens },
     }
     await wire.accepted({ status: 200, stream: false })
-    const headers = { 'content-type': 'application/json; charset=utf-8', 'cache-control': 'private, no-store' }
-    return { usage, last: { kind: 'reply', reply: { status: 200, headers, body: JSON.stringify(body) } } }
+    return { usage, last: { kind: 'reply', reply: { status: 200, headers: privateJsonHeaders, body: JSON.stringify(body) } } }
   }
 
   /** @throws GatewayError `link_invalid`, or `link_expired` */
@@ -96,8 +97,7 @@ export class Painter {
     const kept = await this.#keep(images.slice(0, mostImages), caller.account.id, wire)
     if (kept.length === 0 && wire.client.left) throw new ClientLeft(usage)
     // Words alone are an answer too (a question back, a refusal); images that cannot be shown are none.
-    if (kept.length === 0 && (images.length > 0 || text === ''))
-      throw new UpstreamFailure({ kind: 'in_band', status: 200, reason: 'empty' }, upstreamHost)
+    if (kept.length === 0 && (images.length > 0 || text === '')) throw noSuccess('empty', upstreamHost)
     return { text, kept, usage, upstreamHost, prompt: asked.prompt, stream: chat.stream }
   }
 

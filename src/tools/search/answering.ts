@@ -2,9 +2,8 @@
 import { isRecord } from '../../exchange/chat-request.ts'
 import type { Services } from '../../gateway/services.ts'
 import { askInstead } from '../../upstream/ask-instead.ts'
-import { choicesOf } from '../../upstream/completion.ts'
-import { UpstreamFailure } from '../../upstream/failure.ts'
 import type { Forwarder } from '../../upstream/forward.ts'
+import { choicesOf, noSuccess } from '../../upstream/success.ts'
 import { usageOf } from '../../upstream/usage.ts'
 import type { Question } from './backend.ts'
 import { toResults } from './document.ts'
@@ -35,7 +34,6 @@ export async function answered(
   const { document, upstreamHost } = await forwarder.document(x, candidates, wire)
   const [choice] = choicesOf(document, upstreamHost)
   const content = isRecord(choice?.['message']) ? choice['message']['content'] : undefined
-  if (typeof content !== 'string' || content.trim() === '')
-    throw new UpstreamFailure({ kind: 'in_band', status: 200, reason: 'empty' }, upstreamHost)
+  if (typeof content !== 'string' || content.trim() === '') throw noSuccess('empty', upstreamHost)
   return { ...found, answer: content, citations: null, usage: usageOf(document['usage']) }
 }

@@ -2,6 +2,7 @@
 import type { Answer, Exchange, Slots } from '../../exchange/exchange.ts'
 import type { Wire } from '../../exchange/run.ts'
 import { completionAnswer } from '../../exchange/completion-answer.ts'
+import { privateJsonHeaders } from '../../exchange/headers.ts'
 import type { Finding, Search } from './search.ts'
 
 export async function chatSearch(search: Search, x: Exchange & Partial<Slots>, wire: Wire): Promise<Answer> {
@@ -25,6 +26,5 @@ function placesInContent(content: string, answer: string): (place: number | unde
 
 /** The document itself. */
 export function documentAnswer({ document, usage }: Finding): Answer {
-  const headers = { 'content-type': 'application/json; charset=utf-8', 'cache-control': 'private, no-store' }
-  return { usage, last: { kind: 'reply', reply: { status: 200, headers, body: JSON.stringify(document) } } }
+  return { usage, last: { kind: 'reply', reply: { status: 200, headers: privateJsonHeaders, body: JSON.stringify(document) } } }
 }

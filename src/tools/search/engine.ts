@@ -6,8 +6,10 @@ import { Agent, request } from 'undici'
 import { isRecord } from '../../exchange/chat-request.ts'
 import type { Services } from '../../gateway/services.ts'
 import { readBounded } from '../../upstream/bounded-body.ts'
-import { countsAgainstBreaker, UpstreamFailure } from '../../upstream/failure.ts'
-import type { UpstreamFacts } from '../../upstream/failure.ts'
+import { UpstreamFailure } from '../../exchange/upstream-failure.ts'
+import { countsAgainstBreaker } from '../../upstream/fallback.ts'
+import type { UpstreamFacts } from '../../exchange/upstream-failure.ts'
+import { brokenFacts, refusalBytes, refusalFacts } from '../../upstream/http-facts.ts'
 import type { Question } from './backend.ts'
 
 export interface EngineRequest {
@@ -20,9 +22,8 @@ export interface EngineRequest {
   readonly refusals?: ReadonlyMap<number, string>
 }
 
-/** An engine's answer at most, and a refusal's as far as it is read. */
+/** An engine's answer at most. */
 const answerBytes = 4 * 1024 * 1024
-const refusalBytes = 64 * 1024
 
 export class Engine {
   readonly #name: string
@@ -54,7 +55,7 @@ export class Engine {
       return document
     } catch (error) {
       const failure =
-        error instanceof UpstreamFailure ? error : new UpstreamFailure(factsOf(error), wanted.url.hostname, { cause: error })
+        error instanceof UpstreamFailure ? error : new UpstreamFailure(brokenFacts(error), wanted.url.hostname, { cause: error })
       breaker.record(!countsAgainstBreaker(failure.facts), clock.ticks(), startedAt)
       observe.upstreamTried(this.#name, failure.facts.kind)
       throw failure
@@ -82,14 +83,7 @@ export class Engine {
       const text = (await readBounded(answer.body, refusalBytes))?.toString('utf8') ?? ''
       const name = refusals?.get(status) ?? refusalName(status, text)
       if (name !== null) throw fail({ kind: 'in_band', status, reason: 'error_object', error: { code: name } })
-      const one = (value: string | string[] | undefined): string | null => (Array.isArray(value) ? value[0] : value) ?? null
-      throw fail({
-        kind: 'status',
-        status,
-        contentType: one(answer.headers['content-type']) ?? '',
-        retryAfter: one(answer.headers['retry-after']),
-        body: text,
-      })
+      throw fail(refusalFacts(status, answer.headers, text))
     }
     const bytes = await readBounded(answer.body, answerBytes)
     if (bytes === null) throw fail({ kind: 'in_band', status, reason: 'too_large' })
@@ -111,13 +105,4 @@ export class Engine {
 function refusalName(status: number, body: string): string | null {
   if (/\b(?:token|key)[_ ](?:is[_ ])?invalid\b|\binvalid[_ ](?:api[_ ])?(?:token|key)\b/i.test(body)) return 'invalid_api_key'
   return [400, 409, 413, 422].includes(status) ? 'permission_denied' : null
-}
-
-function factsOf(error: unknown): UpstreamFacts {
-  const { code, name, cause } = error as { code?: unknown; name?: unknown; cause?: { code?: unknown } }
-  if (name === 'TimeoutError') return { kind: 'timeout', phase: 'total' }
-  const known = [code, cause?.code, name].find((word) => typeof word === 'string') ?? 'unknown'
-  if (known === 'UND_ERR_CONNECT_TIMEOUT') return { kind: 'timeout', phase: 'connect' }
-  if (known === 'UND_ERR_HEADERS_TIMEOUT') return { kind: 'timeout', phase: 'first_byte' }
-  return { kind: 'network', code: String(known) }
 }

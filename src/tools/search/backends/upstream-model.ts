@@ -2,9 +2,8 @@
 import { isRecord } from '../../../exchange/chat-request.ts'
 import type { Services } from '../../../gateway/services.ts'
 import { askInstead } from '../../../upstream/ask-instead.ts'
-import { choicesOf } from '../../../upstream/completion.ts'
-import { UpstreamFailure } from '../../../upstream/failure.ts'
 import type { Forwarder } from '../../../upstream/forward.ts'
+import { choicesOf, noSuccess } from '../../../upstream/success.ts'
 import { usageOf } from '../../../upstream/usage.ts'
 import type { Backend } from '../backend.ts'
 import type { Found, FoundCitation, FoundResult } from '../found.ts'
@@ -25,8 +24,7 @@ export function foundIn(document: Record<string, unknown>, upstreamHost: string 
   const message = isRecord(choice?.['message']) ? choice['message'] : {}
   const text = textOf(message['content'])
   const told = fromSearchResults(document, text) ?? fromAnnotations(message, text) ?? fromJson(text) ?? plain(text)
-  if ((told.answer ?? '').trim() === '' && told.results.length === 0)
-    throw new UpstreamFailure({ kind: 'in_band', status: 200, reason: 'empty' }, upstreamHost)
+  if ((told.answer ?? '').trim() === '' && told.results.length === 0) throw noSuccess('empty', upstreamHost)
   const usage = isRecord(document['usage']) ? document['usage'] : {}
   const searches = usage['num_search_queries']
   return {

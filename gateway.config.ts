@@ -34,12 +34,11 @@ export default defineGateway({
     siteUrl: env.text('SITE_URL'),
     baseUrl: env.text('BASE_URL'),
     trustedProxies: env.list('TRUSTED_PROXIES'),
-    workers: env.integer('WORKERS', 1),
   },
 
-  store: { dataDir: env.text('DATA_DIR', './data'), url: env.text('STORE_URL') as null, keepTurnsForDays: 90 },
+  store: { dataDir: env.text('DATA_DIR', './data'), keepTurnsForDays: 90 },
   timeZone: 'UTC',
-  log: { level: env.text('LOG_LEVEL', 'info') as 'info' },
+  log: { level: env.text('LOG_LEVEL', 'info') },
   metrics: { port: env.integer('METRICS_PORT', null), token: env.secret('METRICS_TOKEN') },
   mail: { smtpUrl: env.secret('SMTP_URL'), from: env.text('MAIL_FROM', 'svc <no-reply@localhost>') },
 

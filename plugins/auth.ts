@@ -1,6 +1,6 @@
 /** Bearer token → account. A key, a session token, an app's token, the site's own cookie, or a trusted issuer's JWT; else `sign_in_required`. */
 import { definePlugin, GatewayError, planFor } from '../src/index.ts'
-import type { Caller, Credential, Exchange, Services } from '../src/index.ts'
+import type { Caller, Credential, Exchange, PluginServices } from '../src/index.ts'
 
 export const auth = definePlugin({
   name: 'auth',
@@ -13,7 +13,7 @@ export const auth = definePlugin({
 })
 
 /** A token that is remembered is answered at once, without a promise. */
-function identify(x: Exchange, services: Services): Caller | Promise<Caller> {
+function identify(x: Exchange, services: PluginServices): Caller | Promise<Caller> {
   const header = x.inbound.headers['authorization']
   const token = header === undefined ? x.inbound.cookieToken : bearerOf(header)
   if (token === null) throw signInRequired(x, services, header !== undefined)
@@ -22,7 +22,7 @@ function identify(x: Exchange, services: Services): Caller | Promise<Caller> {
   return Promise.resolve(found).then(async (known) => callerOf(known ?? (await services.jwt.resolve(token)), x, services))
 }
 
-function callerOf(found: Credential | null, x: Exchange, services: Services): Caller {
+function callerOf(found: Credential | null, x: Exchange, services: PluginServices): Caller {
   if (found === null) throw signInRequired(x, services, true)
   // What a member let a program have is for the tools, and buys nothing else.
   if (found.kind === 'app' && !isToolServer(x.inbound.path)) throw signInRequired(x, services, true)
@@ -42,7 +42,7 @@ function isToolServer(path: string): boolean {
 }
 
 /** The tool server says besides where a program may sign in for a member (RFC 9728, 5.1). */
-function signInRequired(x: Exchange, { origins }: Services, tokenSent: boolean): GatewayError {
+function signInRequired(x: Exchange, { origins }: PluginServices, tokenSent: boolean): GatewayError {
   const parts = [`realm="${x.names.slug}"`]
   if (tokenSent) parts.push('error="invalid_token"')
   if (x.inbound.path === '/v1/mcp') {

@@ -1,6 +1,6 @@
 /** Product ids only, and only those the plan has; and nothing else in the body that chooses a model or buys an extra. */
 import { definePlugin, faultIn, GatewayError, hasImages, planHas, questionOf } from '../src/index.ts'
-import type { Caller, Product, Services } from '../src/index.ts'
+import type { Caller, Product, PluginServices } from '../src/index.ts'
 
 export const modelAllowlist = definePlugin({
   name: 'model-allowlist',
@@ -29,7 +29,7 @@ function isBlind({ capabilities }: Product): boolean {
   return capabilities.includes('chat') && !capabilities.includes('vision')
 }
 
-function cannotSee({ id }: Product, { plan }: Caller, { products, clock }: Services): GatewayError {
+function cannotSee({ id }: Product, { plan }: Caller, { products, clock }: PluginServices): GatewayError {
   const seeing = products
     .availableTo(plan, clock.now())
     .flatMap((product) => (product.capabilities.includes('vision') ? [`'${product.id}'`] : []))
@@ -45,7 +45,7 @@ function cannotSee({ id }: Product, { plan }: Caller, { products, clock }: Servi
 }
 
 /** What the operator lets through to every upstream that may serve this product. */
-function allowedFor({ targets, rules, capabilities }: Product, { config, products }: Services): ReadonlySet<string> {
+function allowedFor({ targets, rules, capabilities }: Product, { config, products }: PluginServices): ReadonlySet<string> {
   const all = [...targets, ...rules.flatMap(({ use }) => products.get(use)?.targets ?? [])]
   const [first = [], ...others] = all.map(({ upstream }) => config.upstreams[upstream]?.passFields ?? [])
   const allowed = first.filter((field) => others.every((fields) => fields.includes(field)))
@@ -56,7 +56,7 @@ function allowedFor({ targets, rules, capabilities }: Product, { config, product
 
 const none: ReadonlySet<string> = new Set()
 
-function idsFor({ plan }: Caller, { products, clock }: Services): string {
+function idsFor({ plan }: Caller, { products, clock }: PluginServices): string {
   return products
     .availableTo(plan, clock.now())
     .map(({ id }) => id)

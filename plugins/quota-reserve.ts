@@ -11,7 +11,7 @@ import {
   promptSize,
   promptSizeInSlices,
 } from '../src/index.ts'
-import type { Exchange, HeldTurn, Outcome, Product, Reservation, Services, Slots, Usage } from '../src/index.ts'
+import type { Exchange, HeldTurn, Outcome, Product, Reservation, PluginServices, Slots, Usage } from '../src/index.ts'
 
 /** An answer of fewer tokens is no answer; below this the turn is refused instead of clamped. */
 const leastOutput = 16
@@ -39,7 +39,7 @@ export const quotaReserve = definePlugin({
 
 type Asked = Exchange & Pick<Slots, 'caller' | 'chat' | 'product'>
 
-async function reserve(x: Asked, { ledger, clock, calendar, config }: Services): Promise<HeldTurn> {
+async function reserve(x: Asked, { ledger, clock, calendar, config }: PluginServices): Promise<HeldTurn> {
   const { chat, product, caller } = x
   const { imageTokens } = config.limits
   const size = isLarge(chat.bytes) ? await promptSizeInSlices(chat, imageTokens) : promptSize(chat, imageTokens)
@@ -172,7 +172,7 @@ function duplicate({ state, sameBody, requestId, aborted, credits }: Extract<Res
 async function settle(
   x: Asked & Pick<Slots, 'hold'>,
   outcome: Extract<Outcome, { usage: Usage }>,
-  { ledger, clock }: Services,
+  { ledger, clock }: PluginServices,
 ): Promise<void> {
   const { usage, kind } = outcome
   const tokens = { input: usage.inputTokens, output: usage.outputTokens }

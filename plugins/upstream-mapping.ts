@@ -1,7 +1,7 @@
 /** Product → the targets that can serve it now, and the body each of them is sent. */
 import { createHmac } from 'node:crypto'
 import { definePlugin, droppedHeader, hasImages, isRecord, passing, UpstreamFailure, withoutExtras } from '../src/index.ts'
-import type { Asking, Candidate, ChatRequest, Exchange, LiveTarget, Product, Services, Slots } from '../src/index.ts'
+import type { Asking, Candidate, ChatRequest, Exchange, LiveTarget, Product, PluginServices, Slots } from '../src/index.ts'
 
 export const upstreamMapping = definePlugin({
   name: 'upstream-mapping',
@@ -32,7 +32,10 @@ export const upstreamMapping = definePlugin({
 })
 
 /** Whose targets serve it: the product's own, or for `auto` those of the first rule that fits. Id and price stay those of what was asked for. */
-function servingProduct({ product, chat, hold }: Pick<Slots, 'product' | 'chat' | 'hold'>, { products }: Services): Product {
+function servingProduct(
+  { product, chat, hold }: Pick<Slots, 'product' | 'chat' | 'hold'>,
+  { products }: PluginServices,
+): Product {
   if (product.rules.length === 0) return product
   const fitting = product.rules.find(({ when, longerThanTokens = 0 }) =>
     when === 'images' ? hasImages(chat) : hold.inputEstimate > longerThanTokens,
@@ -54,7 +57,7 @@ function tellDropped(x: Asked, first: LiveTarget | undefined): void {
   if (dropped.length > 0) x.headers[x.names.fieldsDroppedHeader] = droppedHeader(dropped)
 }
 
-function candidateFor(target: LiveTarget, x: Asked, { secret }: Services): Candidate {
+function candidateFor(target: LiveTarget, x: Asked, { secret }: PluginServices): Candidate {
   return {
     name: target.name,
     upstream: target.upstream.name,

@@ -1,4 +1,7 @@
-/** All that a plugin author or a configuration file imports. */
+/**
+ * The public interface: what plugins and configuration files may import, and nothing else. All that is behind it may change; what stands here
+ * changes with a word in the CHANGELOG. Nothing of the service itself imports it.
+ */
 export { checkConfig, ConfigError, defineGateway, env } from './config/config.ts'
 export type { GatewayConfig, GatewayInput } from './config/config.ts'
 export { catalogue, GatewayError, invalidRequest } from './errors.ts'
@@ -35,7 +38,6 @@ export type { Plan } from './membership/plan.ts'
 export type { Product } from './membership/product.ts'
 export { questionOf } from './tools/search/query.ts'
 export type { Credential } from './access/credentials.ts'
-export type { Services } from './gateway/services.ts'
+export type { LiveTarget, PluginLog, PluginServices, PluginSettings } from './exchange/plugin-services.ts'
 export { UpstreamFailure } from './exchange/upstream-failure.ts'
 export { classify } from './upstream/failure.ts'
-export type { LiveTarget } from './upstream/upstreams.ts'

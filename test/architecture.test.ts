@@ -88,10 +88,20 @@ t.test('the domain imports only itself', async (t) => {
   )
 })
 
-t.test('the exchange knows no web framework and no database', async (t) => {
-  for (const { path, files, types, packages } of room('exchange')) {
+t.test('the exchange imports the domain, and of the rest a few types', async (t) => {
+  const exchange = room('exchange')
+  const types = [
+    'src/config/brand.ts',
+    'src/access/credentials.ts',
+    'src/access/limits.ts',
+    'src/system/clock.ts',
+    'src/system/ids.ts',
+  ]
+  const domain = ['src/exchange/', 'src/membership/', 'src/errors.ts']
+  t.same(strays(exchange, ...domain, ...types), [])
+  for (const { path, files, packages } of exchange) {
     t.same(
-      [...files, ...types].filter((file) => within(file, 'src/http/', 'src/store/', 'src/pages/')),
+      files.filter((file) => !within(file, ...domain)),
       [],
       path,
     )
@@ -101,6 +111,36 @@ t.test('the exchange knows no web framework and no database', async (t) => {
       path,
     )
   }
+})
+
+t.test('what the gateway is built of does not know the gateway', async (t) => {
+  for (const name of ['access', 'config', 'exchange', 'membership', 'store', 'system', 'upstream']) {
+    const known = room(name).flatMap(({ path, files, types }) =>
+      [...files, ...types].filter((file) => within(file, 'src/gateway/')).map((file) => `${path} → ${file}`),
+    )
+    t.same(
+      // What signing in of programs is mounted with.
+      known.filter((line) => !line.startsWith('src/access/connect/')),
+      [],
+      name,
+    )
+  }
+})
+
+t.test('src/index.ts is for plugins and configurations: nothing of the service imports it', async (t) => {
+  const service = sources.filter(({ path }) => path.startsWith('src/'))
+  t.same(
+    service.filter(({ files, types }) => [...files, ...types].includes('src/index.ts')).map(({ path }) => path),
+    [],
+  )
+})
+
+t.test('every place that is named here exists', async (t) => {
+  const named = readFileSync(fileURLToPath(import.meta.url), 'utf8').matchAll(/'((?:src|plugins|test)\/[\w./-]*)'/g)
+  t.same(
+    [...named].flatMap(([, path = '']) => (existsSync(join(root, path)) ? [] : path)),
+    [],
+  )
 })
 
 t.test('plugins import src/index.ts and nothing else', async (t) => {
@@ -138,7 +178,7 @@ t.test('each library that was taken in for one thing is known in one place', asy
 t.test('the user’s command knows nothing of the server but types', async (t) => {
   const cli = room('cli')
   const wrong = cli.flatMap(({ path, files }) =>
-    files.filter((file) => !within(file, 'src/cli/', 'src/cli/workbench/')).map((file) => `${path} → ${file}`),
+    files.filter((file) => !within(file, 'src/cli/')).map((file) => `${path} → ${file}`),
   )
   t.same(wrong, [])
 })
@@ -161,7 +201,6 @@ t.test('time and chance come from services', async (t) => {
     'src/gateway/gateway.ts',
     'src/upstream/demo/',
     'src/cli/',
-    'src/cli/workbench/',
     'src/system/observe/',
     'src/operator/',
     'src/store/sqlite/',
@@ -204,7 +243,7 @@ t.test('nothing in the source is forced past the types', async (t) => {
     ['any', /[:<|,(]\s*any\b(?!\s*[-:])|\bas any\b/],
     ['ts-ignore', /@ts-(?:ignore|nocheck|expect-error)/],
   ] as const) {
-    const users = sources.filter(({ path, code }) => use.test(code) && path !== 'src/exchange/plugin.ts')
+    const users = sources.filter(({ code }) => use.test(code))
     t.same(
       users.map(({ path }) => path),
       [],

@@ -112,14 +112,10 @@ export const shape = z.strictObject({
     baseUrl: url.nullable().default(null),
     /** Addresses and CIDRs whose X-Forwarded-For is believed. */
     trustedProxies: z.array(z.string()).default([]),
-    /** Server processes sharing the port. Limits are kept in one process's memory, so there is one. */
-    workers: z.int().min(1).max(1, 'must be 1: one process serves, and limits are exact because of it').default(1),
   }),
   store: z.strictObject({
     /** A directory that is ours alone: database, images, outgoing mail. */
     dataDir: z.string().min(1),
-    /** Another database than SQLite in `dataDir`: none is supported, and a wish for one must not be ignored. */
-    url: z.null('another database than SQLite is not supported; unset STORE_URL').default(null),
     /** Ended turns are kept in the log this long. Their ledger entries stay for ever. */
     keepTurnsForDays: z.int().min(1).default(90),
   }),
@@ -295,7 +291,15 @@ export const shape = z.strictObject({
   exposeUpstreamHost: z.boolean().default(true),
   /** The built-in demonstration upstream. `scripted` lets a message order failures from it, for trying things out. */
   demo: z.strictObject({ scripted: z.boolean().default(false) }).prefault({}),
-  log: z.strictObject({ level: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'silent']).default('info') }).prefault({}),
+  log: z
+    // Any text as far as types go, so that one from the environment needs no cast.
+    .strictObject({
+      level: z
+        .string()
+        .pipe(z.enum(['trace', 'debug', 'info', 'warn', 'error', 'silent']))
+        .default('info'),
+    })
+    .prefault({}),
   /** The way of a request, top to bottom. */
   plugins: z.array(z.custom<AnyPlugin>((value) => typeof value === 'object' && value !== null && 'name' in value)),
 })

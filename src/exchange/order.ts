@@ -1,10 +1,11 @@
 /** Whether a list of plugins can work in the order it is in: checked at start, so that a wrong order never meets a request. */
+import type { Slot } from './exchange.ts'
 import type { AnyPlugin } from './plugin.ts'
 
 /** One sentence for each thing wrong; empty when the order holds. */
 export function orderFaults(plugins: readonly AnyPlugin[]): string[] {
   const faults: string[] = []
-  const giver = new Map<string, AnyPlugin>()
+  const giver = new Map<Slot, AnyPlugin>()
   const names = new Set<string>()
   for (const [index, plugin] of plugins.entries()) {
     for (const name of plugin.followedBy ?? []) {
@@ -31,7 +32,7 @@ export function orderFaults(plugins: readonly AnyPlugin[]): string[] {
   return faults
 }
 
-function missing(plugin: AnyPlugin, slot: string, plugins: readonly AnyPlugin[]): string {
+function missing(plugin: AnyPlugin, slot: Slot, plugins: readonly AnyPlugin[]): string {
   const later = plugins.find((other) => other !== plugin && (other.gives ?? []).includes(slot))
   if (later !== undefined)
     return `plugin '${plugin.name}' needs '${slot}', which '${later.name}' fills; list '${later.name}' before it`

@@ -1,7 +1,7 @@
 /** The contract of a plugin: a plain named object with at most five hooks. List order is time order, in every hook. */
 import type { GatewayError } from '../errors.ts'
-import type { Services } from '../gateway/services.ts'
 import type { Exchange, Outcome, Reply, Slot, Slots } from './exchange.ts'
+import type { PluginServices } from './plugin-services.ts'
 import type { UpstreamFailure } from './upstream-failure.ts'
 
 /** What the upstream's acceptance looks like, before anything has been sent to the client. */
@@ -22,15 +22,15 @@ export interface Plugin<Needs extends Slot = never, Gives extends Slot = never> 
   /** Only when a model is called; the default is every exchange. */
   readonly on?: 'turn'
   /** Before the call. Throw to fail; return a reply to answer here. */
-  onRequest?(x: Asking<Needs, Gives>, services: Services): void | Reply | Promise<void | Reply>
+  onRequest?(x: Asking<Needs, Gives>, services: PluginServices): void | Reply | Promise<void | Reply>
   /** The upstream has accepted; nothing has been sent to the client yet. */
-  onResponse?(x: Filled<Needs | Gives>, head: ResponseHead, services: Services): void | Promise<void>
+  onResponse?(x: Filled<Needs | Gives>, head: ResponseHead, services: PluginServices): void | Promise<void>
   /** Each streamed event, as its JSON text. Synchronous. */
   onEvent?(x: Filled<Needs | Gives>, event: string): void
   /** Only if it failed. Return another failure to rename this one; an upstream's own that nobody judges reaches the caller as `internal_error`. */
-  onFailure?(x: Filled<Needs | Gives>, failure: GatewayError | UpstreamFailure, services: Services): void | GatewayError
+  onFailure?(x: Filled<Needs | Gives>, failure: GatewayError | UpstreamFailure, services: PluginServices): void | GatewayError
   /** Exactly once, whatever happened, before the client sees the end. */
-  onSettle?(x: Filled<Needs | Gives>, outcome: Outcome, services: Services): void | Promise<void>
+  onSettle?(x: Filled<Needs | Gives>, outcome: Outcome, services: PluginServices): void | Promise<void>
 }
 
 /** The exchange in `onRequest`: what I need is there, what I give is not yet. */
@@ -39,9 +39,8 @@ export type Asking<Needs extends Slot, Gives extends Slot> = Exchange & Readonly
 /** The exchange in every later hook: a hook runs only where these are filled. */
 export type Filled<Has extends Slot> = Exchange & Pick<Slots, Has>
 
-/** Any plugin, whatever its slots: what a list holds. */
-// eslint-disable-next-line typescript/no-explicit-any -- the slots of a plugin are its own affair; the runner checks them before each hook
-export type AnyPlugin = Plugin<any, any>
+/** Any plugin, whatever its slots: what a list holds. It is only handed exchanges on which its own are filled (`order.ts`, `run.ts`). */
+export type AnyPlugin = Plugin<Slot, Slot>
 
 /** Gives a plugin's object its types from its own `needs` and `gives`. */
 export function definePlugin<const Needs extends Slot = never, const Gives extends Slot = never>(

@@ -9,13 +9,13 @@
  * 6. A hook that returns no promise is not awaited.
  */
 import { GatewayError } from '../errors.ts'
-import type { Services } from '../gateway/services.ts'
 import type { Client } from './client.ts'
 import { envelopeFrames, envelopeReply, traceHeaders } from './envelope.ts'
 import { nothingUsed } from './exchange.ts'
 import type { Answer, Exchange, Outcome, Reply, Slot, Slots } from './exchange.ts'
 import { ClientLeft, toFailure } from './outcome.ts'
-import type { AnyPlugin, ResponseHead } from './plugin.ts'
+import type { AnyPlugin, Filled, ResponseHead } from './plugin.ts'
+import type { PluginServices } from './plugin-services.ts'
 import { UpstreamFailure } from './upstream-failure.ts'
 
 /** What stands behind the chain: the upstream for a turn, a handler of ours for a query. */
@@ -32,6 +32,16 @@ export interface Wire {
   headers(): Record<string, string>
 }
 
+/** What the runner itself needs besides: somebody to tell how it went. */
+export interface ChainServices extends PluginServices {
+  readonly observe: {
+    exchangeEnded(x: Exchange & Partial<Slots>, outcome: Outcome): void
+    hookFailed(x: Exchange, plugin: string, hook: string, error: unknown): void
+    /** A bug or a broken part of ours. */
+    requestFailed(x: Exchange, failure: GatewayError): void
+  }
+}
+
 /** A list of plugins, sorted once by the hooks they have. */
 export class Chain {
   readonly plugins: readonly AnyPlugin[]
@@ -45,7 +55,7 @@ export class Chain {
   }
 
   /** Runs one exchange to its last word. Never rejects. */
-  async run(x: Exchange & Partial<Slots>, call: Call, client: Client, services: Services): Promise<Outcome> {
+  async run(x: Exchange & Partial<Slots>, call: Call, client: Client, services: ChainServices): Promise<Outcome> {
     const steps = x.kind === 'turn' ? this.#turn : this.#query
     let outcome: Outcome
     let last: Answer['last'] | undefined
@@ -92,16 +102,18 @@ function stepsOf(plugins: readonly AnyPlugin[]): Steps {
   }
 }
 
-async function ask(steps: Steps, x: Exchange & Partial<Slots>, services: Services): Promise<Reply | undefined> {
+async function ask(steps: Steps, x: Exchange & Partial<Slots>, services: ChainServices): Promise<Reply | undefined> {
   for (const plugin of steps.request) {
-    let reply = plugin.onRequest?.(x, services)
+    // What it needs is there: that was checked of the list, before the first request.
+    let reply = plugin.onRequest?.(x as Filled<Slot>, services)
     if (reply instanceof Promise) reply = await reply
     if (reply !== undefined) return reply
   }
   return undefined
 }
 
-function isFilled(x: Exchange & Partial<Slots>, plugin: AnyPlugin): boolean {
+/** To this plugin, whose type knows no other slots, the exchange is one on which all are filled. */
+function isFilled(x: Exchange & Partial<Slots>, plugin: AnyPlugin): x is Filled<Slot> {
   return has(x, plugin.needs) && has(x, plugin.gives)
 }
 
@@ -110,7 +122,7 @@ function has(x: Exchange & Partial<Slots>, slots: readonly Slot[] | undefined): 
   return true
 }
 
-function renamed(steps: Steps, x: Exchange & Partial<Slots>, thrown: unknown, services: Services): GatewayError {
+function renamed(steps: Steps, x: Exchange & Partial<Slots>, thrown: unknown, services: ChainServices): GatewayError {
   let failure = thrown instanceof UpstreamFailure ? thrown : toFailure(thrown)
   for (const plugin of steps.failure) {
     if (!isFilled(x, plugin)) continue
@@ -125,7 +137,7 @@ function renamed(steps: Steps, x: Exchange & Partial<Slots>, thrown: unknown, se
   return named
 }
 
-async function settle(steps: Steps, x: Exchange & Partial<Slots>, outcome: Outcome, services: Services): Promise<void> {
+async function settle(steps: Steps, x: Exchange & Partial<Slots>, outcome: Outcome, services: ChainServices): Promise<void> {
   for (const plugin of steps.settle) {
     if (!isFilled(x, plugin)) continue
     try {
@@ -139,7 +151,13 @@ async function settle(steps: Steps, x: Exchange & Partial<Slots>, outcome: Outco
 }
 
 /** A plugin may have left a header that no answer can carry; the caller must still hear something. */
-function sayLastWord(x: Exchange, outcome: Outcome, last: Answer['last'] | undefined, client: Client, services: Services): void {
+function sayLastWord(
+  x: Exchange,
+  outcome: Outcome,
+  last: Answer['last'] | undefined,
+  client: Client,
+  services: ChainServices,
+): void {
   try {
     lastWord(x, outcome, last, client)
   } catch (thrown) {
@@ -172,9 +190,9 @@ class ChainWire implements Wire {
   readonly event: ((json: string) => void) | null
   readonly #steps: Steps
   readonly #x: Exchange & Partial<Slots>
-  readonly #services: Services
+  readonly #services: ChainServices
 
-  constructor(steps: Steps, x: Exchange & Partial<Slots>, client: Client, services: Services) {
+  constructor(steps: Steps, x: Exchange & Partial<Slots>, client: Client, services: ChainServices) {
     this.client = client
     this.#steps = steps
     this.#x = x

@@ -4,19 +4,25 @@
  * is not asked: it says so itself, by refusing the first cap that is too large.
  */
 import { request } from 'undici'
+import type { GatewayConfig } from '../config/config.ts'
 import { isRecord } from '../exchange/chat-request.ts'
-import type { Services } from '../gateway/services.ts'
+import type { PluginLog } from '../exchange/plugin-services.ts'
 import { readBounded } from './bounded-body.ts'
 import type { Dialect } from './dialect.ts'
-import type { Upstream } from './upstreams.ts'
+import type { Upstream, Upstreams } from './upstreams.ts'
 
 const againMs = 30_000
 /** Lists of hundreds of models are a few megabytes. */
 const longestList = 16 * 1024 * 1024
 
+export interface LearnOptions {
+  readonly config: GatewayConfig
+  readonly upstreams: Upstreams
+  readonly log: Pick<PluginLog, 'info'>
+}
+
 /** Asks now, and again until each upstream has answered. Returns how to stop. */
-export function learnModels(services: Services): () => void {
-  const { config, upstreams } = services
+export function learnModels({ config, upstreams, log }: LearnOptions): () => void {
   const targets = Object.values(config.products).flatMap((product) => product.targets)
   const unnamed = new Set(targets.filter(({ model }) => model === null).map(({ upstream }) => upstream))
   const pending = [...upstreams.all].filter(({ name, config: { baseUrl } }) => unnamed.has(name) && baseUrl !== 'demo')
@@ -35,7 +41,7 @@ export function learnModels(services: Services): () => void {
     const [first] = models
     if (first !== undefined) {
       upstreams.list(name, first.id)
-      services.log.info({ upstream: name, model: first.id }, 'no model is configured for this upstream; using the first it lists')
+      log.info({ upstream: name, model: first.id }, 'no model is configured for this upstream; using the first it lists')
     }
     const used = new Set(targets.filter(({ upstream: of }) => of === name).map(({ model }) => model ?? first?.id))
     for (const model of models) if (used.has(model.id)) takeOver(upstreams.dialect(`${name}/${model.id}`, upstream), model)

@@ -2,6 +2,7 @@
 import { Agent } from 'undici'
 import type { Dispatcher } from 'undici'
 import type { GatewayConfig } from '../config/config.ts'
+import type { LiveTarget } from '../exchange/plugin-services.ts'
 import type { Target } from '../membership/product.ts'
 import { basicAuthorization } from '../config/shown-url.ts'
 import { Breaker } from './breaker.ts'
@@ -25,16 +26,6 @@ export interface Upstream {
   readonly dispatcher: Dispatcher
   /** Its places: how many calls run at once, and how many wait. */
   readonly gate: Gate
-}
-
-/** A target that may be called now. */
-export interface LiveTarget {
-  /** `upstream/model`. */
-  readonly name: string
-  readonly upstream: Upstream
-  readonly model: string
-  /** How it wants to be spoken to. */
-  readonly dialect: Dialect
 }
 
 export class Upstreams {

@@ -29,7 +29,6 @@ const broken: readonly [string, Record<string, unknown>, RegExp][] = [
   ['no port', { listen: { ...base.listen, port: 70_000 } }, /listen\.port/],
   ['half a port', { listen: { ...base.listen, port: 80.5 } }, /listen\.port/],
   ['an empty host', { listen: { ...base.listen, host: '' } }, /listen\.host/],
-  ['no workers', { listen: { ...base.listen, workers: 0 } }, /listen\.workers/],
   ['a site that is no address', { listen: { ...base.listen, siteUrl: 'example.com' } }, /listen\.siteUrl/],
   ['a site of another kind', { listen: { ...base.listen, baseUrl: 'ftp://example.com' } }, /listen\.baseUrl/],
   [
@@ -250,6 +249,20 @@ t.test('a fault names the variable that the value came from, never its value', a
   t.match(told, /mail\.smtpUrl must look like .* \(it comes from SMTP_URL\)\./)
   t.notMatch(told, /secret-0123/)
   t.match(await check({ PORT: '70000' }), /listen\.port: .* \(it comes from PORT\)\./)
+})
+
+t.test('what one may expect to set and cannot is refused, not passed over', async (t) => {
+  for (const [name, value, told] of [
+    ['STORE_URL', 'postgres://db/svc', /^STORE_URL: another database than SQLite is not supported/],
+    ['WORKERS', '2', /^WORKERS must be 1/],
+  ] as const) {
+    process.env[name] = value
+    await t.rejects(loadConfig(), { name: 'ConfigError', message: told })
+    delete process.env[name]
+  }
+  process.env['WORKERS'] = '1'
+  t.teardown(() => delete process.env['WORKERS'])
+  t.equal((await loadConfig()).listen.port, 8787)
 })
 
 t.test('the environment: blank is not set, but for a secret it is a mistake', async (t) => {

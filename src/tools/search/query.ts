@@ -1,8 +1,9 @@
 /** The question of a search: one rule for it, whichever door it comes through. */
-import type { GatewayConfig } from '../../config/config.ts'
 import { invalidRequest } from '../../errors.ts'
 import { isRecord } from '../../exchange/chat-request.ts'
 import type { ChatRequest } from '../../exchange/chat-request.ts'
+
+type SearchSettings = { readonly search: { readonly backend: string; readonly maxResults: number } }
 
 /** In characters (code points), as JSON Schema counts. */
 export const longestQuery = 2_000
@@ -40,7 +41,7 @@ export function queryOf({ messages }: Pick<ChatRequest, 'messages'>): string {
  * What is asked, with all that a search does not look at left out. The hold and the price follow from this alone, so a question costs the
  * same through every door and whatever the conversation around it.
  */
-export function questionOf(chat: ChatRequest, config: Pick<GatewayConfig, 'search'>): ChatRequest {
+export function questionOf(chat: ChatRequest, config: SearchSettings): ChatRequest {
   const messages = [{ role: 'user', content: queryOf(chat) }]
   const unreadBytes = readingBytes(config)
   return {
@@ -65,7 +66,7 @@ export function askFor(query: string, model: string): ChatRequest {
 }
 
 /** Where an engine only finds, a model of ours reads what was found, and that is part of the price. */
-function readingBytes({ search }: Pick<GatewayConfig, 'search'>): number {
+function readingBytes({ search }: SearchSettings): number {
   return search.backend === 'upstream' ? 0 : search.maxResults * bytesOfSource
 }
 

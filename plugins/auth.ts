@@ -1,5 +1,5 @@
 /** Bearer token → account. A key, a session token, an app's token, the site's own cookie, or a trusted issuer's JWT; else `sign_in_required`. */
-import { definePlugin, GatewayError, planFor } from '../src/index.ts'
+import { bearerToken, definePlugin, GatewayError, planFor } from '../src/index.ts'
 import type { Caller, Credential, Exchange, PluginServices } from '../src/index.ts'
 
 export const auth = definePlugin({
@@ -15,7 +15,7 @@ export const auth = definePlugin({
 /** A token that is remembered is answered at once, without a promise. */
 function identify(x: Exchange, services: PluginServices): Caller | Promise<Caller> {
   const header = x.inbound.headers['authorization']
-  const token = header === undefined ? x.inbound.cookieToken : bearerOf(header)
+  const token = header === undefined ? x.inbound.cookieToken : bearerToken(header)
   if (token === null) throw signInRequired(x, services, header !== undefined)
   const found = services.credentials.resolve(token)
   if (found !== null && !(found instanceof Promise)) return callerOf(found, x, services)
@@ -30,11 +30,6 @@ function callerOf(found: Credential | null, x: Exchange, services: PluginService
   const byCookie = x.inbound.headers['authorization'] === undefined
   if (byCookie !== (found.kind === 'cookie')) throw signInRequired(x, services, true)
   return { account: found.account, plan: planFor(services.config, found.account.plan), credential: found.kind }
-}
-
-function bearerOf(header: string | string[]): string | null {
-  if (typeof header !== 'string') return null
-  return /^Bearer +([^\s]{1,8192})$/i.exec(header)?.[1] ?? null
 }
 
 function isToolServer(path: string): boolean {

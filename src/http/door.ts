@@ -12,6 +12,7 @@ import type { ChatRequest } from '../exchange/chat-request.ts'
 import { envelopeReply, traceHeaders } from '../exchange/envelope.ts'
 import type { Exchange, ExchangeKind, Inbound } from '../exchange/exchange.ts'
 import { toFailure } from '../exchange/outcome.ts'
+import { adoptId } from '../exchange/trace-id.ts'
 import { rateHeaders } from '../access/limits.ts'
 import type { Services } from '../gateway/services.ts'
 import { addressPrefix, clientAddress, isTrusted } from './address.ts'
@@ -25,8 +26,6 @@ export interface DoorState {
   /** This request's exchange, once somebody has asked for it (`exchangeOf`). */
   x?: Exchange
 }
-
-const acceptableId = /^[A-Za-z0-9._-]{1,64}$/
 
 export function door(services: Services): Middleware {
   const trusted = networks(services.config.listen.trustedProxies)
@@ -86,14 +85,6 @@ function newExchange(ctx: Context, address: string, kind: ExchangeKind, services
     debug: {},
     attempted: { target: null, status: null },
   }
-}
-
-/** The caller's own trace id, for answers given outside a chain (in a chain the `request-id` plugin does this). */
-export function adoptId(x: Pick<Exchange, 'id' | 'echo' | 'names'> & { readonly inbound: Pick<Inbound, 'headers'> }): void {
-  const sent = x.inbound.headers[x.names.requestIdHeader]
-  if (typeof sent !== 'string' || !acceptableId.test(sent)) return
-  x.echo = sent
-  x.id = sent.startsWith('mbr_') ? sent : `mbr_${sent}`
 }
 
 class HttpInbound implements Inbound {

@@ -7,7 +7,7 @@ import type { GatewayError, Words } from '../errors.ts'
 import { envelopeReply } from '../exchange/envelope.ts'
 import type { Reply } from '../exchange/exchange.ts'
 import type { Services } from '../gateway/services.ts'
-import { adoptId } from './door.ts'
+import { adoptId } from '../exchange/trace-id.ts'
 import { commonHeaderValues } from './page-headers.ts'
 
 export interface Fault {

@@ -1,7 +1,9 @@
 /** What a membership route knows of its caller: the visitor, their session, and whether the request may write. */
 import type { Context } from 'koa'
+import { bearerToken } from '../../../access/bearer.ts'
 import type { Credential } from '../../../access/credentials.ts'
 import { GatewayError } from '../../../errors.ts'
+import { adoptId } from '../../../exchange/trace-id.ts'
 import type { Account } from '../../../membership/account.ts'
 import { hashToken } from '../../../membership/api-key.ts'
 import type { Session } from '../../../membership/session.ts'
@@ -9,7 +11,7 @@ import type { Visitor } from '../../../membership/visitor.ts'
 import type { Services } from '../../../gateway/services.ts'
 import { addressPrefix } from '../../address.ts'
 import { readCookie } from '../../cookie.ts'
-import { adoptId, exchangeOf } from '../../door.ts'
+import { exchangeOf } from '../../door.ts'
 import type { DoorState } from '../../door.ts'
 import { isForeign, isOwnPage } from '../../origin.ts'
 import { clientName } from './client-name.ts'
@@ -42,9 +44,9 @@ export function requireCookie(ctx: Context, services: Services): Promise<Member>
 export async function requireSession(ctx: Context, services: Services): Promise<Member> {
   const header = ctx.get('authorization')
   if (header === '') return byCookie(ctx, services)
-  const token = /^Bearer +([^\s]{1,8192})$/i.exec(header)?.[1]
-  const credential = token === undefined ? null : await services.credentials.resolve(token)
-  if (token === undefined || credential?.kind !== 'session') throw new GatewayError('sign_in_required')
+  const token = bearerToken(header)
+  const credential = token === null ? null : await services.credentials.resolve(token)
+  if (token === null || credential?.kind !== 'session') throw new GatewayError('sign_in_required')
   return { account: credential.account, credential, token }
 }
 

@@ -1,33 +1,21 @@
 /** Where members change what opens their account, or leave. A session alone is not enough for either. */
 import { hashToken } from './api-key.ts'
-import type { Allowances } from './allowances.ts'
-import type { Note } from './audit.ts'
-import type { Letters } from './letters.ts'
 import type { AddressRules } from './mail-address.ts'
 import { mailboxOf } from './mail-address.ts'
-import type { MemberMail } from './member-mail.ts'
 import type { PasswordVerdict } from './password-rules.ts'
 import { judgePassword } from './password-rules.ts'
-import type { PasswordWork } from './password-work.ts'
-import type { PersonDesk } from './person.ts'
 import type { Session } from './session.ts'
 import { mintSecretWord } from './session.ts'
+import type { SignInParts } from './sign-in-desk.ts'
 import type { Store } from './store.ts'
 import type { Visitor } from './visitor.ts'
 
-export interface AccountParts {
+type Shared = 'allowances' | 'passwords' | 'letters' | 'persons' | 'mail' | 'note' | 'clock' | 'forget'
+
+export interface AccountParts extends Pick<SignInParts, Shared> {
   readonly store: Pick<Store, 'accounts' | 'sessions'>
-  readonly allowances: Allowances
-  readonly passwords: PasswordWork
-  readonly letters: Letters
-  readonly persons: PersonDesk
-  readonly mail: MemberMail
-  readonly note: Note
-  readonly clock: { now(): number }
   readonly ids: { bytes(size: number): Uint8Array }
   readonly rules: Pick<AddressRules, 'mergeAliases'>
-  /** Called when an account's credentials changed, so that no memory of them is used again. */
-  readonly forget: (account: string) => void
 }
 
 type Asker = Pick<Session, 'id' | 'account' | 'method' | 'createdAt'>

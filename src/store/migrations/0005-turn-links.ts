@@ -278,6 +278,7 @@ async function compareWithStored(db: Kysely<Schema>, books: ReadonlyMap<string, 
   }
 }
 
+/** As they were when this migration was written: it does not follow `turn-columns.ts`, or old databases would be hashed by new rules. */
 const heldColumns = [
   'request_id',
   'account',

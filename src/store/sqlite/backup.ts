@@ -50,7 +50,8 @@ export function freeName(name: string): string {
   for (let i = 1; ; i++) if (!existsSync(`${name}-${i}`)) return `${name}-${i}`
 }
 
-function sync(path: string): void {
+/** Durable, whatever becomes of the machine: a file's contents, or a folder's names. */
+export function sync(path: string): void {
   const descriptor = openSync(path, 'r')
   try {
     fsyncSync(descriptor)

@@ -1,20 +1,9 @@
 /** Puts a backup in place of the database: verified first, nothing deleted, and never under a running process. */
-import {
-  chmodSync,
-  closeSync,
-  copyFileSync,
-  existsSync,
-  fsyncSync,
-  openSync,
-  readdirSync,
-  renameSync,
-  rmSync,
-  statSync,
-} from 'node:fs'
+import { chmodSync, copyFileSync, existsSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import Sqlite from 'better-sqlite3'
 import { Unusable, whyNot } from '../../system/unusable.ts'
-import { freeName } from './backup.ts'
+import { freeName, sync } from './backup.ts'
 import { prepareFile } from './connection.ts'
 import { verifyFile } from './verify-file.ts'
 
@@ -102,14 +91,5 @@ function isLocked(file: string): boolean {
     return true
   } finally {
     lock.close()
-  }
-}
-
-function sync(path: string): void {
-  const descriptor = openSync(path, 'r')
-  try {
-    fsyncSync(descriptor)
-  } finally {
-    closeSync(descriptor)
   }
 }

@@ -5,8 +5,8 @@ import { usageFailure } from '../failure.ts'
 import { toTable } from '../table.ts'
 import { terminalLine, terminalText } from '../terminal-text.ts'
 import type { Values } from '../values.ts'
-import type { Navigation, Page } from '../workbench/protocol.ts'
-import type { Client } from './client.ts'
+import type { Navigation, BrowserPage } from '../workbench/protocol.ts'
+import type { WorkbenchClient } from './client.ts'
 import { pickPage, pickWorkspace } from './pick.ts'
 import { textOrInput } from './read-input.ts'
 import { withWorkbench } from './session.ts'
@@ -218,7 +218,7 @@ function navigationLine({ page, status, finalUrl }: Navigation): string {
   return [page.id, status === null ? '-' : String(status), terminalLine(finalUrl), terminalLine(page.title)].join('  ').trimEnd()
 }
 
-export function pageTable(context: Context, pages: readonly Page[]): string {
+export function pageTable(context: Context, pages: readonly BrowserPage[]): string {
   return toTable(pages, [
     { heading: 'ID', cell: (page) => page.id },
     { heading: context.say({ en: 'WORKSPACE', zh: '工作区' }), cell: (page) => page.workspaceId },
@@ -227,7 +227,7 @@ export function pageTable(context: Context, pages: readonly Page[]): string {
   ])
 }
 
-async function pageOf(client: Client, options: Values): Promise<{ pageId?: string }> {
+async function pageOf(client: WorkbenchClient, options: Values): Promise<{ pageId?: string }> {
   const word = options.text('page')
   return word === undefined ? {} : { pageId: await pickPage(client, word) }
 }

@@ -27,7 +27,7 @@ export interface ConnectOptions {
 }
 
 /** A connection that has been greeted. */
-export interface Client {
+export interface WorkbenchClient {
   call<M extends Method>(method: M, params: ParamsOf<M>, timeoutMs?: number): Promise<Results[M]>
   /** For what is not typed here: `svc rpc`. */
   callAny(method: string, params: unknown, timeoutMs?: number): Promise<unknown>
@@ -43,7 +43,7 @@ export interface Client {
 export class NotRunning extends Error {}
 
 /** Connects and greets. Throws `NotRunning`, or `Failure` for everything that starting would not mend. */
-export async function connectWorkbench(options: ConnectOptions): Promise<Client> {
+export async function connectWorkbench(options: ConnectOptions): Promise<WorkbenchClient> {
   const { socketPath, platform, version, caller } = options
   if (platform !== 'win32') await refuseUnsafe(socketPath)
   const token = await readFile(options.tokenPath, 'utf8').catch((cause: unknown) => {
@@ -61,7 +61,7 @@ export async function connectWorkbench(options: ConnectOptions): Promise<Client>
   return client
 }
 
-class SocketClient implements Client {
+class SocketClient implements WorkbenchClient {
   readonly closed: Promise<void>
   readonly #socket: Socket
   readonly #timeoutMs: number

@@ -3,7 +3,7 @@ import type { Run } from '../command.ts'
 import { Failure, usageFailure } from '../failure.ts'
 import { terminalText } from '../terminal-text.ts'
 import { LIMITS } from '../workbench/protocol.ts'
-import type { Client } from './client.ts'
+import type { WorkbenchClient } from './client.ts'
 import { draw, join, press, type Deed, type Question, type View } from './explorer.ts'
 import { baseName, remotePlace } from './remote-path.ts'
 import { withWorkbench } from './session.ts'
@@ -47,7 +47,7 @@ export const run: Run = (context, args) =>
   })
 
 interface Remote {
-  readonly client: Client
+  readonly client: WorkbenchClient
   readonly sshId: string
 }
 

@@ -6,7 +6,7 @@ import { toTable } from '../table.ts'
 import { terminalLine, terminalText } from '../terminal-text.ts'
 import type { Values } from '../values.ts'
 import type { Pane } from '../workbench/protocol.ts'
-import type { Client } from './client.ts'
+import type { WorkbenchClient } from './client.ts'
 import { pickPane, pickWorkspace } from './pick.ts'
 import { textOrInput } from './read-input.ts'
 import { withWorkbench } from './session.ts'
@@ -111,7 +111,7 @@ export function paneTable(context: Context, panes: readonly Pane[]): string {
 }
 
 /** `--pane` and `--workspace`, as ids; where neither is given the workbench takes the caller's own pane. */
-async function targetOf(client: Client, options: Values): Promise<{ paneId?: string; workspaceId?: string }> {
+async function targetOf(client: WorkbenchClient, options: Values): Promise<{ paneId?: string; workspaceId?: string }> {
   const workspace = options.text('workspace')
   const pane = options.text('pane')
   const workspaceId = workspace === undefined ? undefined : await pickWorkspace(client, workspace)

@@ -1,9 +1,9 @@
 import { Failure } from '../failure.ts'
 import { terminalLine } from '../terminal-text.ts'
-import type { Client } from './client.ts'
+import type { WorkbenchClient } from './client.ts'
 
 /** People type the number that a list shows, programs the id: both name a workspace, a pane, a page … */
-export async function pickWorkspace(client: Client, word: string): Promise<string> {
+export async function pickWorkspace(client: WorkbenchClient, word: string): Promise<string> {
   if (!isNumber(word)) return word
   const { workspaces } = await client.call('workspace.list', {})
   const workspace = workspaces.find(({ index }) => String(index) === word)
@@ -11,7 +11,7 @@ export async function pickWorkspace(client: Client, word: string): Promise<strin
   return workspace.id
 }
 
-export async function pickPane(client: Client, word: string, workspaceId?: string): Promise<string> {
+export async function pickPane(client: WorkbenchClient, word: string, workspaceId?: string): Promise<string> {
   if (!isNumber(word)) return word
   const { panes } = await client.call('pane.list', workspaceId === undefined ? {} : { workspaceId })
   const pane = panes.find((pane) => String(pane.index) === word)
@@ -19,15 +19,15 @@ export async function pickPane(client: Client, word: string, workspaceId?: strin
   return pane.id
 }
 
-export async function pickPage(client: Client, word: string): Promise<string> {
+export async function pickPage(client: WorkbenchClient, word: string): Promise<string> {
   return isNumber(word) ? nth((await client.call('browser.list', {})).pages, word, 'page') : word
 }
 
-export async function pickNotification(client: Client, word: string): Promise<string> {
+export async function pickNotification(client: WorkbenchClient, word: string): Promise<string> {
   return isNumber(word) ? nth((await client.call('notification.list', {})).notifications, word, 'notification') : word
 }
 
-export async function pickSsh(client: Client, word: string): Promise<string> {
+export async function pickSsh(client: WorkbenchClient, word: string): Promise<string> {
   return isNumber(word) ? nth((await client.call('ssh.list', {})).connections, word, 'ssh connection') : word
 }
 

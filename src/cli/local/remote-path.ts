@@ -1,5 +1,5 @@
 import { usageFailure } from '../failure.ts'
-import type { Client } from './client.ts'
+import type { WorkbenchClient } from './client.ts'
 import { pickSsh } from './pick.ts'
 
 export interface RemotePlace {
@@ -8,7 +8,7 @@ export interface RemotePlace {
 }
 
 /** `<ssh>:<path>`, as scp writes it; an empty path is the directory the connection begins in. */
-export async function remotePlace(client: Client, word: string): Promise<RemotePlace> {
+export async function remotePlace(client: WorkbenchClient, word: string): Promise<RemotePlace> {
   const at = word.indexOf(':')
   if (at < 1) {
     throw usageFailure(

@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import type { Context } from '../context.ts'
 import type { ExitCode } from '../exit-code.ts'
 import { version } from '../version.ts'
-import { connectWorkbench, NotRunning, unreachable, type Client } from './client.ts'
+import { connectWorkbench, NotRunning, unreachable, type WorkbenchClient } from './client.ts'
 import { launch } from './launch.ts'
 import { placeOf, type Place } from './place.ts'
 
@@ -11,7 +11,7 @@ const ANSWER_MS = 60_000
 /** Connects to the workbench, starting it when it is not there and may be, does the work, and hangs up. */
 export async function withWorkbench(
   context: Context,
-  work: (client: Client) => Promise<ExitCode | void>,
+  work: (client: WorkbenchClient) => Promise<ExitCode | void>,
 ): Promise<ExitCode | void> {
   const client = await reach(context, placeOf(context))
   try {
@@ -22,11 +22,11 @@ export async function withWorkbench(
 }
 
 /** Undefined when nobody listens and the workbench must not be started for this. */
-export async function reachRunning(context: Context): Promise<Client | undefined> {
+export async function reachRunning(context: Context): Promise<WorkbenchClient | undefined> {
   return attempt(context, placeOf(context))
 }
 
-async function reach(context: Context, place: Place): Promise<Client> {
+async function reach(context: Context, place: Place): Promise<WorkbenchClient> {
   const running = await attempt(context, place)
   if (running) return running
   if (context.noStart) throw unreachable('it is not running')
@@ -40,7 +40,7 @@ async function reach(context: Context, place: Place): Promise<Client> {
 }
 
 /** Another command may be starting it at this moment: then it is a matter of a second. */
-async function patiently(context: Context, place: Place): Promise<Client> {
+async function patiently(context: Context, place: Place): Promise<WorkbenchClient> {
   for (let tries = 0; tries < 100; tries += 1) {
     const client = await attempt(context, place)
     if (client) return client
@@ -49,7 +49,7 @@ async function patiently(context: Context, place: Place): Promise<Client> {
   throw unreachable('it was started and does not answer')
 }
 
-async function attempt(context: Context, place: Place): Promise<Client | undefined> {
+async function attempt(context: Context, place: Place): Promise<WorkbenchClient | undefined> {
   try {
     return await connectWorkbench({
       socketPath: place.socketPath,

@@ -5,7 +5,7 @@ import { Failure } from '../failure.ts'
 import { toTable } from '../table.ts'
 import { terminalLine, terminalText } from '../terminal-text.ts'
 import type { Ssh } from '../workbench/protocol.ts'
-import type { Client } from './client.ts'
+import type { WorkbenchClient } from './client.ts'
 import { pickSsh } from './pick.ts'
 import { withWorkbench } from './session.ts'
 
@@ -62,7 +62,7 @@ function fromHere(identity: string): string {
 }
 
 /** Asks until the connection has come or failed, or the time is over: the password may be asked for in the pane meanwhile. */
-async function settled(context: Context, client: Client, ssh: Ssh, ms: number): Promise<Ssh> {
+async function settled(context: Context, client: WorkbenchClient, ssh: Ssh, ms: number): Promise<Ssh> {
   const end = context.now() + ms
   let now = ssh
   const done = context.progress({

@@ -1,7 +1,7 @@
 import { open, rename, rm } from 'node:fs/promises'
 import { Failure } from '../failure.ts'
 import { LIMITS } from '../workbench/protocol.ts'
-import type { Client } from './client.ts'
+import type { WorkbenchClient } from './client.ts'
 import type { RemotePlace } from './remote-path.ts'
 
 /** How many pieces are on the way at once. */
@@ -11,7 +11,7 @@ const AHEAD = 4
 type Progress = (bytes: number) => void
 
 /** Fetches a remote file. It gets its name here only when it is whole: a broken transfer leaves no half file behind. */
-export async function download(client: Client, from: RemotePlace, to: string, progress: Progress): Promise<number> {
+export async function download(client: WorkbenchClient, from: RemotePlace, to: string, progress: Progress): Promise<number> {
   const part = `${to}.part-${process.pid}`
   const file = await open(part, 'wx', 0o600).catch((cause: unknown) => {
     const why = cause instanceof Error ? cause.message : String(cause)
@@ -41,7 +41,7 @@ export async function download(client: Client, from: RemotePlace, to: string, pr
 }
 
 /** Brings a local file there, first under another name, then in one step under its own. */
-export async function upload(client: Client, from: string, to: RemotePlace, progress: Progress): Promise<number> {
+export async function upload(client: WorkbenchClient, from: string, to: RemotePlace, progress: Progress): Promise<number> {
   const { sshId, path } = to
   const part = `${path}.part-${process.pid}`
   const file = await open(from, 'r').catch((cause: unknown) => {

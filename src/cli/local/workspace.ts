@@ -3,7 +3,7 @@ import type { Run } from '../command.ts'
 import type { Context } from '../context.ts'
 import { toTable } from '../table.ts'
 import { terminalLine } from '../terminal-text.ts'
-import type { Page, Pane, Workspace } from '../workbench/protocol.ts'
+import type { BrowserPage, Pane, Workspace } from '../workbench/protocol.ts'
 import { focusLine } from './focus-line.ts'
 import { keyValues } from './key-values.ts'
 import { pickWorkspace } from './pick.ts'
@@ -79,7 +79,7 @@ export function workspaceTable(context: Context, workspaces: readonly Workspace[
   ])
 }
 
-function describe(context: Context, workspace: Workspace, panes: readonly Pane[], pages: readonly Page[]): string {
+function describe(context: Context, workspace: Workspace, panes: readonly Pane[], pages: readonly BrowserPage[]): string {
   const pageLines = pages.map((page) => `${page.id}  ${terminalLine(page.url)}  ${terminalLine(page.title)}`)
   return [
     workspaceTable(context, [workspace]),

@@ -1,6 +1,6 @@
 import { WorkbenchError, type Focus, type Pane } from './protocol.ts'
 import type {
-  Client,
+  EngineClient,
   Direction,
   EngineChange,
   FocusIntent,
@@ -131,7 +131,7 @@ export class MemoryEngine implements TerminalEngine {
     return Promise.resolve({ workspaceId: this.#shown, paneId: this.#find(this.#shown).active })
   }
 
-  clients(): Promise<readonly Client[]> {
+  clients(): Promise<readonly EngineClient[]> {
     return Promise.resolve([])
   }
 

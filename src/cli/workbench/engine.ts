@@ -35,7 +35,7 @@ export interface TerminalEngine {
   keep(id: string, text: string): Promise<void>
   focused(): Promise<Focus>
   /** The terminals people are looking through. */
-  clients(): Promise<readonly Client[]>
+  clients(): Promise<readonly EngineClient[]>
   onChange(listener: (change: EngineChange) => void): void
   /** Lets go of the engine; with `endSessions` everything in it ends too. */
   close(endSessions: boolean): Promise<void>
@@ -88,7 +88,7 @@ export interface NewPane {
   readonly argv?: readonly string[]
 }
 
-export interface Client {
+export interface EngineClient {
   readonly tty: string
   readonly term: string
   /** Seconds since 1970 of the last key or resize. */

@@ -24,7 +24,7 @@ import type { Settings } from './settings.ts'
 import { SshConnections } from './ssh/connections.ts'
 import { TmuxEngine, tmuxVersion } from './tmux/engine.ts'
 import { LayoutWatch } from './watch.ts'
-import type { Services, Workbench } from './workbench.ts'
+import type { WorkbenchServices, Workbench } from './workbench.ts'
 
 export interface Host {
   /** Settles when the host has ended, for whatever reason. */
@@ -33,7 +33,7 @@ export interface Host {
   stop(killSessions: boolean): Promise<void>
 }
 
-export interface HostServices extends Services {
+export interface HostServices extends WorkbenchServices {
   /** The secret of this start: 32 random bytes. */
   readonly token: string
 }

@@ -3,7 +3,7 @@ import { access, open } from 'node:fs/promises'
 import { constants } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import type { Client } from './engine.ts'
+import type { EngineClient } from './engine.ts'
 import type { Delivery } from './protocol.ts'
 
 const run = promisify(execFile)
@@ -17,7 +17,7 @@ export interface Message {
 export interface NotifierOptions {
   readonly env: Readonly<Record<string, string>>
   readonly platform: string
-  readonly clients: () => Promise<readonly Client[]>
+  readonly clients: () => Promise<readonly EngineClient[]>
 }
 
 /** Shows a message wherever it can be shown without opening a window or moving the focus. Each way may fail alone. */

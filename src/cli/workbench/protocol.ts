@@ -233,7 +233,7 @@ export interface Delivery {
   readonly reason?: string
 }
 
-export interface Page {
+export interface BrowserPage {
   readonly id: string
   readonly workspaceId: string
   readonly url: string
@@ -302,14 +302,14 @@ export interface Results {
     readonly focus: readonly Method[]
   }
   'system.tree': {
-    readonly workspaces: readonly (Workspace & { readonly panes: readonly Pane[]; readonly pages: readonly Page[] })[]
+    readonly workspaces: readonly (Workspace & { readonly panes: readonly Pane[]; readonly pages: readonly BrowserPage[] })[]
   }
   'system.doctor': { readonly checks: readonly Check[]; readonly focusViolations: number }
   'workspace.list': { readonly workspaces: readonly Workspace[] }
   'workspace.create': { readonly workspace: Workspace; readonly pane: Pane }
   'workspace.rename': { readonly workspace: Workspace }
   'workspace.close': Done
-  'workspace.show': { readonly workspace: Workspace; readonly panes: readonly Pane[]; readonly pages: readonly Page[] }
+  'workspace.show': { readonly workspace: Workspace; readonly panes: readonly Pane[]; readonly pages: readonly BrowserPage[] }
   'workspace.focus': { readonly focused: Focus }
   'workspace.next': { readonly focused: Focus }
   'workspace.previous': { readonly focused: Focus }
@@ -330,25 +330,30 @@ export interface Results {
   'notification.clear': { readonly cleared: number }
   'notification.open': { readonly notification: Notification; readonly focused: Focus }
   'notification.nextUnread': { readonly notification: Notification; readonly focused: Focus }
-  'browser.open': { readonly page: Page }
+  'browser.open': { readonly page: BrowserPage }
   'browser.close': Done
-  'browser.list': { readonly pages: readonly Page[] }
+  'browser.list': { readonly pages: readonly BrowserPage[] }
   'browser.goto': Navigation
   'browser.back': Navigation
   'browser.forward': Navigation
   'browser.reload': Navigation
-  'browser.snapshot': { readonly page: Page; readonly snapshotId: string; readonly text: string; readonly truncated: boolean }
-  'browser.fill': { readonly page: Page }
-  'browser.click': { readonly page: Page }
-  'browser.type': { readonly page: Page }
-  'browser.press': { readonly page: Page }
-  'browser.select': { readonly page: Page; readonly selected: readonly string[] }
-  'browser.check': { readonly page: Page; readonly checked: boolean }
-  'browser.wait': { readonly page: Page }
-  'browser.get': { readonly page: Page; readonly value: string | null }
-  'browser.eval': { readonly page: Page; readonly value: unknown }
-  'browser.screenshot': { readonly page: Page; readonly path: string; readonly bytes: number }
-  'browser.focus': { readonly page: Page; readonly focused: Focus }
+  'browser.snapshot': {
+    readonly page: BrowserPage
+    readonly snapshotId: string
+    readonly text: string
+    readonly truncated: boolean
+  }
+  'browser.fill': { readonly page: BrowserPage }
+  'browser.click': { readonly page: BrowserPage }
+  'browser.type': { readonly page: BrowserPage }
+  'browser.press': { readonly page: BrowserPage }
+  'browser.select': { readonly page: BrowserPage; readonly selected: readonly string[] }
+  'browser.check': { readonly page: BrowserPage; readonly checked: boolean }
+  'browser.wait': { readonly page: BrowserPage }
+  'browser.get': { readonly page: BrowserPage; readonly value: string | null }
+  'browser.eval': { readonly page: BrowserPage; readonly value: unknown }
+  'browser.screenshot': { readonly page: BrowserPage; readonly path: string; readonly bytes: number }
+  'browser.focus': { readonly page: BrowserPage; readonly focused: Focus }
   'ssh.connect': { readonly ssh: Ssh; readonly workspace: Workspace; readonly pane: Pane }
   'ssh.list': { readonly connections: readonly Ssh[] }
   'ssh.status': { readonly ssh: Ssh }
@@ -375,7 +380,7 @@ export interface Results {
 }
 
 export interface Navigation {
-  readonly page: Page
+  readonly page: BrowserPage
   /** The HTTP status of the last answer; null for about:blank and for steps within the page. */
   readonly status: number | null
   readonly finalUrl: string

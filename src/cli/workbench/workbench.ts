@@ -21,12 +21,12 @@ export interface Workbench {
   /** The pages there are, without loading anything. */
   readonly openPages: () => BrowserPages | undefined
   readonly ssh: SshConnections
-  readonly services: Services
+  readonly services: WorkbenchServices
   /** Ends the host after the current answer. */
   readonly shutdown: (killSessions: boolean) => void
 }
 
-export interface Services {
+export interface WorkbenchServices {
   readonly now: () => number
   readonly newId: (prefix: string) => string
   readonly log: (entry: Readonly<Record<string, unknown>>) => void

@@ -4,14 +4,14 @@ import { createServer, type AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
-import type { Client } from '../../../src/cli/local/client.ts'
+import type { WorkbenchClient } from '../../../src/cli/local/client.ts'
 import { requireProgram } from '../../support/real-parts.ts'
 import { folder, startBench, testSettings, until, type TestBench } from './support/bench.ts'
 import { startSite } from './support/site.ts'
 
 const run = promisify(execFile)
 
-async function browserBench(t: Test): Promise<{ bench: TestBench; client: Client; site: string } | undefined> {
+async function browserBench(t: Test): Promise<{ bench: TestBench; client: WorkbenchClient; site: string } | undefined> {
   if (!requireProgram(t, 'chromium', 'google-chrome')) return undefined
   const bench = await startBench(t)
   return { bench, client: bench.client, site: await startSite(t) }

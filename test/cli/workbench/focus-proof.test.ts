@@ -5,7 +5,7 @@
 import { join } from 'node:path'
 import { writeFileSync } from 'node:fs'
 import t, { type Test } from 'tap'
-import type { Client } from '../../../src/cli/local/client.ts'
+import type { WorkbenchClient } from '../../../src/cli/local/client.ts'
 import {
   FOCUS_METHODS,
   QUIET_METHODS,
@@ -21,7 +21,7 @@ import { attachUser, type User } from './support/user.ts'
 
 interface Scene {
   readonly bench: TestBench
-  readonly client: Client
+  readonly client: WorkbenchClient
   readonly user: User
   readonly site: string
   readonly dir: string
@@ -250,7 +250,7 @@ async function prepare(t: Test): Promise<Scene> {
   }
 }
 
-async function connected(client: Client, sshId: string): Promise<void> {
+async function connected(client: WorkbenchClient, sshId: string): Promise<void> {
   await until('ssh is connected', async () => (await client.call('ssh.status', { sshId })).ssh.explorer !== null)
 }
 

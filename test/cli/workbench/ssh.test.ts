@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSy
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import type { Client } from '../../../src/cli/local/client.ts'
+import type { WorkbenchClient } from '../../../src/cli/local/client.ts'
 import { download, upload } from '../../../src/cli/local/transfer.ts'
 import type { Ssh } from '../../../src/cli/workbench/protocol.ts'
 import { requireProgram } from '../../support/real-parts.ts'
@@ -12,7 +12,7 @@ import { folder, startBench, testSettings, until, type TestBench } from './suppo
 
 interface Scene {
   readonly bench: TestBench
-  readonly client: Client
+  readonly client: WorkbenchClient
   readonly sshd: TestSshd
   readonly dir: string
 }
@@ -26,7 +26,7 @@ async function scene(t: Test): Promise<Scene | undefined> {
   return { bench, client: bench.client, sshd, dir }
 }
 
-async function settled(client: Client, sshId: string): Promise<Ssh> {
+async function settled(client: WorkbenchClient, sshId: string): Promise<Ssh> {
   return until('the connection has come or failed', async () => {
     const { ssh } = await client.call('ssh.status', { sshId })
     return ssh.state === 'connected' ? ssh.explorer !== null && ssh : ssh.state !== 'connecting' && ssh

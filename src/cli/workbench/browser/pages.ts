@@ -1,8 +1,8 @@
 import { chmod, mkdir, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Browser, BrowserContext, Locator, Page as BrowserPage, Response } from 'playwright-core'
+import type { Browser, BrowserContext, Locator, Page as PlaywrightPage, Response } from 'playwright-core'
 import type { Events } from '../events.ts'
-import { WorkbenchError, type Navigation, type Page } from '../protocol.ts'
+import { WorkbenchError, type Navigation, type BrowserPage } from '../protocol.ts'
 import type { Settings } from '../settings.ts'
 import { launchChromium } from './chromium.ts'
 import { browserFailure } from './failure.ts'
@@ -18,7 +18,7 @@ type Wait = 'load' | 'domcontentloaded' | 'networkidle'
 interface OpenPage {
   readonly id: string
   readonly workspaceId: string
-  readonly page: BrowserPage
+  readonly page: PlaywrightPage
   title: string
   snapshots: number
 }
@@ -46,18 +46,18 @@ export class BrowserPages {
     this.#options = options
   }
 
-  list(workspaceId?: string): readonly Page[] {
+  list(workspaceId?: string): readonly BrowserPage[] {
     return [...this.#pages.values()]
       .filter((open) => workspaceId === undefined || open.workspaceId === workspaceId)
       .map((open) => describe(open))
   }
 
-  async open(workspaceId: string): Promise<Page> {
+  async open(workspaceId: string): Promise<BrowserPage> {
     return describe(await this.#open(workspaceId))
   }
 
   /** The page named, else the newest of the workspace. */
-  async find(pageId: string | undefined, workspaceId: string | null): Promise<Page> {
+  async find(pageId: string | undefined, workspaceId: string | null): Promise<BrowserPage> {
     return describe(this.#find(pageId, workspaceId))
   }
 
@@ -109,7 +109,7 @@ export class BrowserPages {
   async snapshot(
     pageId: string,
     wish: { selector: string | undefined; depth: number | undefined; maxBytes: number | undefined },
-  ): Promise<{ page: Page; snapshotId: string; text: string; truncated: boolean }> {
+  ): Promise<{ page: BrowserPage; snapshotId: string; text: string; truncated: boolean }> {
     const open = this.#find(pageId, null)
     const options = { mode: 'ai', timeout: ACT_MS, ...(wish.depth === undefined ? {} : { depth: wish.depth }) } as const
     const whole = await this.#attempt('snapshot', async () =>
@@ -128,7 +128,7 @@ export class BrowserPages {
     selector: string,
     doing: string,
     work: (element: Locator) => Promise<T>,
-  ): Promise<{ page: Page; value: T }> {
+  ): Promise<{ page: BrowserPage; value: T }> {
     const open = this.#find(pageId, null)
     const value = await this.#attempt(`${doing} ${selector}`, async () => work(await this.#one(open, selector)))
     await readTitle(open)
@@ -136,7 +136,11 @@ export class BrowserPages {
   }
 
   /** Does something with the page as a whole. */
-  async use<T>(pageId: string, doing: string, work: (page: BrowserPage) => Promise<T>): Promise<{ page: Page; value: T }> {
+  async use<T>(
+    pageId: string,
+    doing: string,
+    work: (page: PlaywrightPage) => Promise<T>,
+  ): Promise<{ page: BrowserPage; value: T }> {
     const open = this.#find(pageId, null)
     const value = await this.#attempt(doing, () => work(open.page))
     await readTitle(open)
@@ -297,7 +301,7 @@ async function readTitle(open: OpenPage): Promise<void> {
   open.title = (await inTime(open.page.title())) ?? open.title
 }
 
-function describe(open: OpenPage): Page {
+function describe(open: OpenPage): BrowserPage {
   return { id: open.id, workspaceId: open.workspaceId, url: open.page.url(), title: open.title }
 }
 

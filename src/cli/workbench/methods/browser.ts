@@ -2,7 +2,7 @@ import { chmod, mkdir, writeFile } from 'node:fs/promises'
 import { isAbsolute, join } from 'node:path'
 import type { Locator } from 'playwright-core'
 import type { Family, Handlers } from '../handler.ts'
-import { WorkbenchError, type Focus, type Page } from '../protocol.ts'
+import { WorkbenchError, type Focus, type BrowserPage } from '../protocol.ts'
 import { targetWorkspace, type Workbench } from '../workbench.ts'
 
 interface Asking {
@@ -14,7 +14,7 @@ const ACT = { timeout: 5_000 }
 
 export function browserMethods(bench: Workbench): Handlers<Family<'browser'>> {
   /** The page named, else the newest of the caller's workspace, else of the one in front. */
-  const pageOf = async ({ caller, params }: Asking): Promise<Page> => {
+  const pageOf = async ({ caller, params }: Asking): Promise<BrowserPage> => {
     const pages = await bench.pages()
     if (params.pageId !== undefined) return pages.find(params.pageId, null)
     return pages.find(undefined, (await targetWorkspace(bench, { caller }, undefined)).id)

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { WorkbenchError, type Focus } from '../protocol.ts'
 import type {
-  Client,
+  EngineClient,
   Direction,
   EngineChange,
   FocusIntent,
@@ -243,7 +243,7 @@ export class TmuxEngine implements TerminalEngine {
     return { workspaceId: fields[1], paneId: fields[2] }
   }
 
-  async clients(): Promise<readonly Client[]> {
+  async clients(): Promise<readonly EngineClient[]> {
     const client = await this.#connected()
     const [lines = []] = await client.run([
       'list-clients',

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import type { Test } from 'tap'
-import { connectWorkbench, type Client } from '../../../../src/cli/local/client.ts'
+import { connectWorkbench, type WorkbenchClient } from '../../../../src/cli/local/client.ts'
 import { startHost, type Host } from '../../../../src/cli/workbench/host.ts'
 import type { Focus } from '../../../../src/cli/workbench/protocol.ts'
 import { tmuxArguments } from '../../../../src/cli/workbench/tmux/engine.ts'
@@ -15,10 +15,10 @@ export interface TestBench {
   readonly dir: string
   readonly settings: Settings
   readonly host: Host
-  readonly client: Client
+  readonly client: WorkbenchClient
   readonly token: string
   readonly log: Readonly<Record<string, unknown>>[]
-  connect(caller?: Focus): Promise<Client>
+  connect(caller?: Focus): Promise<WorkbenchClient>
   /** Stops this host and starts another on the same folders. */
   restart(): Promise<TestBench>
 }
@@ -66,7 +66,7 @@ export async function startBench(t: Test, changes: Partial<Settings> = {}, dir =
     const [program = 'tmux', ...base] = tmuxArguments(settings.runDir)
     await promisify(execFile)(program, [...base, 'kill-server'], { env: settings.env }).catch(() => undefined)
   })
-  const connect = async (caller?: Focus): Promise<Client> => {
+  const connect = async (caller?: Focus): Promise<WorkbenchClient> => {
     const client = await connectWorkbench({
       socketPath: settings.socketPath,
       tokenPath: join(settings.runDir, 'workbench.token'),

@@ -1,7 +1,7 @@
 /** Where boosts are given: one a day, one a rush, and both sides of an invitation. A person counts once, whatever aliases they have. */
 import { createHmac } from 'node:crypto'
 import type { Account } from './account.ts'
-import type { Boosts, Claim, Rush, RushState } from './boost.ts'
+import type { Award, Boosts, Rush, RushState } from './boost.ts'
 import type { Ledger, Pack, PackKind } from './ledger.ts'
 import { personOf } from './mail-address.ts'
 import type { Calendar } from './period.ts'
@@ -41,7 +41,7 @@ export interface BoostStatus {
 }
 
 const dayMs = 86_400_000
-/** A claim this old whose delivery is not noted has lost its process. */
+/** An award this old whose delivery is not noted has lost its process. */
 const lostAfterMs = 10_000
 const atOnce = 100
 /** Ten letters of 31: about 50 bits, and nothing that looks like something else. */
@@ -59,7 +59,7 @@ export class BoostDesk {
     const { boosts, calendar, clock, rules } = this.#parts
     const now = clock.now()
     const { day, month } = calendar.at(now)
-    const done = await boosts.hasClaim(this.#checkinId(account, day.start))
+    const done = await boosts.hasAward(this.#checkinId(account, day.start))
     const rush = await boosts.currentRush(now)
     return {
       checkin: { available: !done, nextAt: done ? day.end : now, amount: rules.checkin },
@@ -75,7 +75,7 @@ export class BoostDesk {
           : {
               ...rush,
               active: rush.startsAt <= now && rush.remaining > 0,
-              taken: await boosts.hasClaim(this.#rushId(account, rush.id)),
+              taken: await boosts.hasAward(this.#rushId(account, rush.id)),
             },
     }
   }
@@ -86,8 +86,8 @@ export class BoostDesk {
     const at = clock.now()
     const { pool, credits, days } = rules.checkin
     const id = this.#checkinId(account, calendar.at(at).day.start)
-    const claim: Claim = { id, account: account.id, kind: 'checkin', pool, credits, at, expiresAt: at + days * dayMs }
-    return (await boosts.claim(claim)) ? this.#deliver(claim) : undefined
+    const award: Award = { id, account: account.id, kind: 'checkin', pool, credits, at, expiresAt: at + days * dayMs }
+    return (await boosts.award(award)) ? this.#deliver(award) : undefined
   }
 
   /** One a person, as long as there are any; undefined otherwise. */
@@ -99,8 +99,8 @@ export class BoostDesk {
     if (rush === undefined || rush.startsAt > at || rush.remaining === 0) return undefined
     const { id: rushId, pool, credits, packMs } = rush
     const id = this.#rushId(account, rushId)
-    const claim: Claim = { id, account: account.id, kind: 'rush', pool, credits, at, expiresAt: at + packMs }
-    return (await boosts.grab(claim, rushId)) ? this.#deliver(claim) : undefined
+    const award: Award = { id, account: account.id, kind: 'rush', pool, credits, at, expiresAt: at + packMs }
+    return (await boosts.grab(award, rushId)) ? this.#deliver(award) : undefined
   }
 
   /** Pays both sides of each invitation whose invited account has had its first charged turn. Returns how many were paid. */
@@ -124,18 +124,18 @@ export class BoostDesk {
     return payable.length
   }
 
-  /** Delivers claims whose process died before it could. Returns how many. */
+  /** Delivers awards whose process died before it could. Returns how many. */
   async deliverLost(): Promise<number> {
     const { boosts, clock } = this.#parts
     const lost = await boosts.undelivered(clock.now() - lostAfterMs, atOnce)
-    await eachByItself(lost, (claim) => this.#deliver(claim))
+    await eachByItself(lost, (award) => this.#deliver(award))
     return lost.length
   }
 
-  async #deliver(claim: Claim): Promise<Pack> {
+  async #deliver(award: Award): Promise<Pack> {
     const { boosts, ledger } = this.#parts
-    const pack = await ledger.grant(claim)
-    await boosts.delivered(claim.id)
+    const pack = await ledger.grant(award)
+    await boosts.delivered(award.id)
     return pack
   }
 

@@ -1,14 +1,14 @@
 /**
  * Boosts: credits beside the plan. A member checks in once a day, is paid for invitations, and takes part in rushes; an operator may grant.
  *
- * Each boost is decided by one conditional statement that writes a *claim*, and delivered by the ledger under the claim's own id, which
+ * Each boost is decided by one conditional statement that writes an *award*, and delivered by the ledger under the award's own id, which
  * may be repeated: whatever dies between the two, the next sweep delivers, and nothing is delivered twice.
  */
 import type { PackKind } from './ledger.ts'
 import type { Pool } from './product.ts'
 
-export interface Claim {
-  /** Also the pack's id; made of what it is for, so that a second claim is the same claim. */
+export interface Award {
+  /** Also the pack's id; made of what it is for, so that a second award is the same award. */
   readonly id: string
   readonly account: string
   readonly kind: PackKind
@@ -51,13 +51,13 @@ export interface PayableInvite {
 }
 
 export interface Boosts {
-  /** False when there is such a claim already. */
-  claim(claim: Claim): Promise<boolean>
-  hasClaim(id: string): Promise<boolean>
-  /** Takes one pack of a rush: false when it is not open, has none left, or the claim exists. One step. */
-  grab(claim: Claim, rush: string): Promise<boolean>
-  /** Claims made before `before` of which the ledger may not have been told. */
-  undelivered(before: number, limit: number): Promise<readonly Claim[]>
+  /** False when there is such an award already. */
+  award(award: Award): Promise<boolean>
+  hasAward(id: string): Promise<boolean>
+  /** Takes one pack of a rush: false when it is not open, has none left, or the award exists. One step. */
+  grab(award: Award, rush: string): Promise<boolean>
+  /** Awards made before `before` of which the ledger may not have been told. */
+  undelivered(before: number, limit: number): Promise<readonly Award[]>
   delivered(id: string): Promise<void>
 
   /** Opens it, unless another one runs at any of its time and it may not stand `beside` one: then nothing happens and that one is returned. */

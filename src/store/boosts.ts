@@ -1,7 +1,7 @@
-/** Boost claims, rushes and invitations on SQL. */
+/** Boost awards, rushes and invitations on SQL. */
 import { sql } from 'kysely'
 import type { Selectable } from 'kysely'
-import type { Boosts, Claim, RushState } from '../membership/boost.ts'
+import type { Award, Boosts, RushState } from '../membership/boost.ts'
 import type { Database } from './database.ts'
 import type { BoostClaimTable, RushTable } from './membership-schema.ts'
 
@@ -10,27 +10,27 @@ const rushesLooked = 20
 
 export function boostsIn({ read, write }: Database): Boosts {
   return {
-    async claim(claim) {
+    async award(award) {
       const row = await write
         .insertInto('boost_claim')
-        .values({ ...toRow(claim), rush: null, granted: 0 })
+        .values({ ...toRow(award), rush: null, granted: 0 })
         .onConflict((conflict) => conflict.column('id').doNothing())
         .returning('id')
         .executeTakeFirst()
       return row !== undefined
     },
 
-    async hasClaim(id) {
+    async hasAward(id) {
       return (await read.selectFrom('boost_claim').select('id').where('id', '=', id).executeTakeFirst()) !== undefined
     },
 
-    async grab(claim, rush) {
-      // The rush's state, its number and the claim's being new are one statement's business: nothing can come between.
+    async grab(award, rush) {
+      // The rush's state, its number and the award's being new are one statement's business: nothing can come between.
       const { rows } = await sql<{ id: string }>`
         insert into boost_claim (id, account, kind, pool, credits, rush, at, expires_at, granted)
-        select ${claim.id}, ${claim.account}, ${claim.kind}, ${claim.pool}, ${claim.credits}, rush.id, ${claim.at}, ${claim.expiresAt}, 0
+        select ${award.id}, ${award.account}, ${award.kind}, ${award.pool}, ${award.credits}, rush.id, ${award.at}, ${award.expiresAt}, 0
         from rush
-        where rush.id = ${rush} and rush.starts_at <= ${claim.at} and rush.ends_at > ${claim.at}
+        where rush.id = ${rush} and rush.starts_at <= ${award.at} and rush.ends_at > ${award.at}
           and (select count(*) from boost_claim as taken where taken.rush = rush.id) < rush.packs
         on conflict (id) do nothing
         returning id
@@ -47,7 +47,7 @@ export function boostsIn({ read, write }: Database): Boosts {
         .orderBy('at')
         .limit(limit)
         .execute()
-      return rows.map(toClaim)
+      return rows.map(toAward)
     },
 
     async delivered(id) {
@@ -218,11 +218,11 @@ function toRush(row: Selectable<RushTable> & { readonly taken: number | null }):
   }
 }
 
-function toRow({ id, account, kind, pool, credits, at, expiresAt }: Claim) {
+function toRow({ id, account, kind, pool, credits, at, expiresAt }: Award) {
   return { id, account, kind, pool, credits, at, expires_at: expiresAt }
 }
 
-function toClaim(row: Selectable<BoostClaimTable>): Claim {
+function toAward(row: Selectable<BoostClaimTable>): Award {
   const { id, account, kind, pool, credits, at, expires_at: expiresAt } = row
   return { id, account, kind, pool, credits, at, expiresAt }
 }

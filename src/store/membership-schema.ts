@@ -131,7 +131,7 @@ export interface RushTable {
   opened_at: number
 }
 
-/** A decision to grant a pack; the ledger is told after it, under the same id, as often as needed. */
+/** An award: a decision to grant a pack; the ledger is told after it, under the same id, as often as needed. The table keeps its first name. */
 export interface BoostClaimTable {
   id: string
   account: string

@@ -356,7 +356,7 @@ t.test('what was decided is delivered, though the process that decided died befo
     at: clock.at,
     expiresAt: clock.at + dayMs,
   } as const
-  t.equal(await store.boosts.claim(lost), true)
+  t.equal(await store.boosts.award(lost), true)
   t.equal(await left(ann), 0)
   t.equal(await desk.deliverLost(), 0, 'it may still be under way')
   clock.at += 11_000
@@ -365,14 +365,14 @@ t.test('what was decided is delivered, though the process that decided died befo
   t.equal(await left(ann), 5_000)
 })
 
-t.test('a claim that cannot be delivered stands in nobody’s way', async (t) => {
+t.test('an award that cannot be delivered stands in nobody’s way', async (t) => {
   const { desk, store, clock, account, left } = await bench(t)
   const [other, member] = [await account('other@example.com'), await account('member@example.com')]
   const pack = await desk.checkIn(other)
   if (pack === undefined) throw new Error('it was refused')
   // Its pack belongs to somebody else already: no grant of it ever succeeds.
   await store.db.write.updateTable('boost_claim').set({ granted: 0, account: member.id, at: 1 }).execute()
-  const claim = {
+  const award = {
     account: member.id,
     kind: 'checkin',
     pool: 'fast',
@@ -380,7 +380,7 @@ t.test('a claim that cannot be delivered stands in nobody’s way', async (t) =>
     at: 2,
     expiresAt: clock.now() + 1_000_000,
   } as const
-  await store.boosts.claim({ id: 'pack_lost', ...claim })
+  await store.boosts.award({ id: 'pack_lost', ...award })
   await t.rejects(desk.deliverLost(), { message: /belongs to another account/ })
   t.equal(await left(member), 7)
 })

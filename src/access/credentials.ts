@@ -7,7 +7,7 @@ import type { Names } from '../config/brand.ts'
 import type { Account } from '../membership/account.ts'
 import { accessTokenKind } from '../membership/app.ts'
 import { hashToken, looksLikeApiKey } from '../membership/api-key.ts'
-import { endOf, looksLikeSecretWord } from '../membership/session.ts'
+import { endOf, looksLikeToken } from '../membership/session.ts'
 import type { Store } from '../membership/store.ts'
 import type { Clock } from '../system/clock.ts'
 
@@ -138,10 +138,10 @@ export class Credentials {
 
   #kindOf(token: string): Kind | null {
     if (looksLikeApiKey(token, this.#names.keyPrefix)) return 'key'
-    if (looksLikeSecretWord(token)) return 'cookie'
+    if (looksLikeToken(token)) return 'cookie'
     const { sessionPrefix, appTokenPrefix } = this.#names
-    if (token.startsWith(sessionPrefix) && looksLikeSecretWord(token.slice(sessionPrefix.length))) return 'session'
-    return token.startsWith(appTokenPrefix) && looksLikeSecretWord(token.slice(appTokenPrefix.length)) ? 'app' : null
+    if (token.startsWith(sessionPrefix) && looksLikeToken(token.slice(sessionPrefix.length))) return 'session'
+    return token.startsWith(appTokenPrefix) && looksLikeToken(token.slice(appTokenPrefix.length)) ? 'app' : null
   }
 
   async #look(kind: Kind, hash: Buffer, now: number): Promise<Known> {

@@ -5,7 +5,7 @@ import { mailboxOf } from './mail-address.ts'
 import type { PasswordVerdict } from './password-rules.ts'
 import { judgePassword } from './password-rules.ts'
 import type { Session } from './session.ts'
-import { mintSecretWord } from './session.ts'
+import { mintToken } from './session.ts'
 import type { SignInParts } from './sign-in-desk.ts'
 import type { Store } from './store.ts'
 import type { Visitor } from './visitor.ts'
@@ -57,7 +57,7 @@ export class AccountDesk {
   }
 
   /**
-   * Sets a new password, ends every other session, and gives this one a new word.
+   * Sets a new password, ends every other session, and gives this one a new token.
    * @throws Busy
    */
   async changePassword(
@@ -66,7 +66,7 @@ export class AccountDesk {
     password: string,
     visitor: Visitor,
   ): Promise<
-    | { readonly kind: 'changed'; readonly word: string; readonly endedSessions: number }
+    | { readonly kind: 'changed'; readonly token: string; readonly endedSessions: number }
     | { readonly kind: Exclude<Verdict, 'proven'> }
     | { readonly kind: 'password'; readonly why: Exclude<PasswordVerdict, 'good'> }
   > {
@@ -79,12 +79,12 @@ export class AccountDesk {
     if (verdict !== 'proven') return { kind: verdict }
     await store.accounts.setPasswordHash(session.account, await passwords.hash(password))
     const endedSessions = await store.sessions.endOthers(session.account, session.id)
-    const word = mintSecretWord((size) => ids.bytes(size))
-    await store.sessions.renew(session.id, hashToken(word))
+    const token = mintToken((size) => ids.bytes(size))
+    await store.sessions.renew(session.id, hashToken(token))
     forget(session.account)
     await note('password_changed', session.account, visitor, { ended_sessions: endedSessions })
     if (address !== null) mail.passwordChanged(address, clock.now())
-    return { kind: 'changed', word, endedSessions }
+    return { kind: 'changed', token, endedSessions }
   }
 
   /** Forgets the person; the ledger stays. @throws Busy */
@@ -134,7 +134,7 @@ export class AccountDesk {
   }
 }
 
-/** Takes the place of a browser's word: no browser can send it, so no code of the one kind is good for the other. */
+/** Takes the place of a browser's token: no browser can send it, so no code of the one kind is good for the other. */
 function wordOf({ id }: Pick<Session, 'id'>): string {
   return `session ${id}`
 }

@@ -6,7 +6,7 @@ import type { AppMetadata } from './app.ts'
 import { maskAddress } from './audit.ts'
 import type { Note } from './audit.ts'
 import type { MemberMail } from './member-mail.ts'
-import { lifetimes, mintSecretWord } from './session.ts'
+import { lifetimes, mintToken } from './session.ts'
 import type { Store } from './store.ts'
 import type { Visitor } from './visitor.ts'
 
@@ -62,8 +62,8 @@ export class AppDesk {
       address: maskAddress(visitor.address),
       createdAt: now,
       expiresAt: now + firstTokenMs,
-      // Every session has a word; nobody is told this one's.
-      hash: hashToken(mintSecretWord((size) => ids.bytes(size))),
+      // Every session has a token; nobody is told this one's.
+      hash: hashToken(mintToken((size) => ids.bytes(size))),
     })
     if (!made) return undefined
     await this.#parts.note('app_approved', account.id, visitor, { session: id, client: app.name })

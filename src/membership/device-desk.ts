@@ -9,7 +9,7 @@ import { deviceIntervalSeconds, deviceLifeMs, mintUserCode, toUserCode } from '.
 import type { DeviceLogin, Poll } from './device-login.ts'
 import type { MemberMail } from './member-mail.ts'
 import type { NewSession } from './session.ts'
-import { lifetimes, looksLikeSecretWord, mintSecretWord } from './session.ts'
+import { lifetimes, looksLikeToken, mintToken } from './session.ts'
 import type { Store } from './store.ts'
 import type { Visitor } from './visitor.ts'
 
@@ -69,7 +69,7 @@ export class DeviceDesk {
     const { store, allowances, clock, ids } = this.#parts
     const now = clock.now()
     await allowances.take('device-start', visitor.network, now)
-    const deviceCode = mintSecretWord((size) => ids.bytes(size))
+    const deviceCode = mintToken((size) => ids.bytes(size))
     for (let tries = 0; tries < mintTries; tries++) {
       const userCode = mintUserCode((size) => ids.bytes(size))
       const started = await store.devices.start(
@@ -98,11 +98,11 @@ export class DeviceDesk {
     const { store, allowances, mail, clock, ids, sessionPrefix } = this.#parts
     const now = clock.now()
     await allowances.take('device-poll', visitor.network, now)
-    if (!looksLikeSecretWord(deviceCode)) return { kind: 'gone' }
+    if (!looksLikeToken(deviceCode)) return { kind: 'gone' }
     const codeHash = hashToken(deviceCode)
     const polled = await store.devices.poll(codeHash, now)
     if (polled.kind !== 'approved') return polled
-    const token = sessionPrefix + mintSecretWord((size) => ids.bytes(size))
+    const token = sessionPrefix + mintToken((size) => ids.bytes(size))
     let device: { readonly client: string; readonly hostname: string | null } | undefined
     const session = await store.devices.redeem(codeHash, now, (login): NewSession => {
       device = login

@@ -9,7 +9,7 @@ export interface Identities {
 
 /** What must be remembered between sending a browser to its provider and its coming back. */
 export interface ProviderLogin {
-  /** Hash of the word that the browser keeps; the same word is the protocol's `state`. */
+  /** Hash of the token that the browser keeps; the same token is the protocol's `state`. */
   readonly state: Uint8Array
   readonly provider: string
   readonly nonce: string

@@ -5,7 +5,7 @@ import { judgeLetter, lettersCountFor, linkLifeMs } from './letter-rules.ts'
 import { hashMailCode, mintMailCode, sameHash } from './mail-code.ts'
 import type { NewLetter } from './mail-code.ts'
 import { Busy } from './refusal.ts'
-import { looksLikeSecretWord, mintSecretWord } from './session.ts'
+import { looksLikeToken, mintToken } from './session.ts'
 import type { Store } from './store.ts'
 
 export interface LetterParts {
@@ -18,7 +18,7 @@ export interface LetterParts {
 
 /** What a letter is for, before anything of it is made. */
 export type LetterOrder = Pick<NewLetter, 'address' | 'mailbox' | 'network' | 'known' | 'passwordHash' | 'invite'> & {
-  /** The word that the asking browser keeps. */
+  /** The token that the asking browser keeps. */
   readonly browser: string
 }
 
@@ -44,7 +44,7 @@ export class Letters {
     const { store, table, clock, ids, secret } = this.#parts
     const at = clock.now()
     const code = mintMailCode((size) => ids.bytes(size))
-    const link = mintSecretWord((size) => ids.bytes(size))
+    const link = mintToken((size) => ids.bytes(size))
     const browser = hashToken(order.browser)
     const letter = { ...order, browser, link: hashToken(link), codeHash: hashMailCode(secret, browser, order.address, code), at }
     const verdict = await store.mailCodes.put(letter, at - lettersCountFor(table), (recent) => judgeLetter(letter, recent, table))
@@ -53,9 +53,9 @@ export class Letters {
   }
 
   /** The right code uses up the letter; a wrong one a try. */
-  async enterCode(address: string, code: string, browserWord: string): Promise<Proof | undefined> {
+  async enterCode(address: string, code: string, browserToken: string): Promise<Proof | undefined> {
     const { store, clock, secret } = this.#parts
-    const browser = hashToken(browserWord)
+    const browser = hashToken(browserToken)
     const letter = await store.mailCodes.attempt(browser, address, clock.now())
     const given = hashMailCode(secret, browser, address, code)
     if (letter === undefined || !sameHash(letter.codeHash, given)) return undefined
@@ -67,17 +67,17 @@ export class Letters {
   /** Whose letter it is; nothing is used up, because programs open links too. */
   async look(link: string): Promise<string | undefined> {
     const { store } = this.#parts
-    if (!looksLikeSecretWord(link)) return undefined
+    if (!looksLikeToken(link)) return undefined
     return (await store.mailCodes.look(hashToken(link), this.#linksSince()))?.address
   }
 
   /** Uses up the letter. A password asked for with it counts only in the browser that asked: elsewhere it may be a stranger's. */
-  async openLink(link: string, browserWord: string | null): Promise<Proof | undefined> {
+  async openLink(link: string, browserToken: string | null): Promise<Proof | undefined> {
     const { store } = this.#parts
-    if (!looksLikeSecretWord(link)) return undefined
+    if (!looksLikeToken(link)) return undefined
     const letter = await store.mailCodes.consumeLink(hashToken(link), this.#linksSince())
     if (letter === undefined) return undefined
-    const own = browserWord !== null && sameHash(hashToken(browserWord), letter.browser)
+    const own = browserToken !== null && sameHash(hashToken(browserToken), letter.browser)
     return { address: letter.address, passwordHash: own ? letter.passwordHash : null, invite: letter.invite }
   }
 

@@ -1,15 +1,15 @@
 /**
  * What a letter proves an address by. A *code*: six digits, good for five minutes and five tries at most, once, and only in the browser that
- * asked for it (ASVS 6.5, 6.6). A *link*: a word of 256 bits that nobody can guess, good once, in any browser, for as long as its letter
+ * asked for it (ASVS 6.5, 6.6). A *link*: a token of 256 bits that nobody can guess, good once, in any browser, for as long as its letter
  * counts among those that may be sent (`letter-rules.ts` has why). Both are kept as hashes: the code's is keyed, because six digits alone
  * would be guessed from a plain one at once.
  */
 import { createHmac, timingSafeEqual } from 'node:crypto'
 
 export interface NewLetter {
-  /** Hash of the link's word; it names the letter. */
+  /** Hash of the link's token; it names the letter. */
   readonly link: Uint8Array
-  /** Hash of the word that the asking browser keeps. */
+  /** Hash of the token that the asking browser keeps. */
   readonly browser: Uint8Array
   readonly address: string
   /** What limits count by: `mailboxOf(address)`. */

@@ -1,6 +1,6 @@
 /**
  * Sessions: the website's (a cookie), the command line's (a Bearer token), and those of programs that a member let in (`app.ts`). All are
- * random words of which only the hash is kept.
+ * random tokens of which only the hash is kept.
  */
 import type { Account } from './account.ts'
 
@@ -42,7 +42,7 @@ export interface Sessions {
   end(account: string, id: string): Promise<boolean>
   /** Ends all but `keep`, and what a device may fetch but has not; returns how many sessions. */
   endOthers(account: string, keep: string | null): Promise<number>
-  /** Gives a session another word; the old one is worth nothing from then on. */
+  /** Gives a session another token; the old one is worth nothing from then on. */
   renew(id: string, hash: Uint8Array): Promise<boolean>
   /** Records when sessions were last used; many at once, because it is written behind. */
   touch(uses: ReadonlyMap<string, number>): Promise<void>
@@ -64,11 +64,11 @@ export function endOf({ kind, lastUsedAt, expiresAt }: Pick<Session, 'kind' | 'l
   return Math.min(expiresAt, lastUsedAt + lifetimes[kind].idleMs)
 }
 
-/** 256 bits as 43 letters: what a cookie holds, and what follows a session token's prefix. */
-export function mintSecretWord(random: (size: number) => Uint8Array): string {
+/** 256 bits as 43 letters: what a cookie or a link holds, and what follows the prefix of a session's. */
+export function mintToken(random: (size: number) => Uint8Array): string {
   return Buffer.from(random(32)).toString('base64url')
 }
 
-export function looksLikeSecretWord(text: string): boolean {
+export function looksLikeToken(text: string): boolean {
   return /^[A-Za-z0-9_-]{43}$/.test(text)
 }

@@ -31,7 +31,7 @@ import { judgePassword } from './password-rules.ts'
 import type { PasswordWork } from './password-work.ts'
 import type { PersonDesk } from './person.ts'
 import type { Session, SessionMethod } from './session.ts'
-import { lifetimes, mintSecretWord } from './session.ts'
+import { lifetimes, mintToken } from './session.ts'
 import { whyNoSignUp } from './sign-up.ts'
 import type { NoSignUp, SignUpRules } from './sign-up.ts'
 import type { Store } from './store.ts'
@@ -59,7 +59,7 @@ export interface SignInParts {
 /** Somebody asks for a letter. */
 export interface Asking {
   readonly email: string
-  /** The word that their browser keeps. */
+  /** The token that their browser keeps. */
   readonly browser: string
   /** Becomes the new account's; asking with one is signing up, and refused as such. */
   readonly password?: string | null
@@ -78,7 +78,7 @@ export interface SignedIn {
   readonly hasPassword: boolean
   readonly session: Session
   /** The cookie's value; only its hash is kept. */
-  readonly word: string
+  readonly token: string
   /** The account was made just now. */
   readonly created: boolean
   /** The new account counts as somebody's invitation. */
@@ -167,7 +167,7 @@ export class SignInDesk {
     return this.#parts.letters.look(link)
   }
 
-  /** A word of 256 bits is not guessed, so nothing is counted. */
+  /** A token of 256 bits is not guessed, so nothing is counted. */
   async openLink(link: string, browser: string | null, visitor: Visitor): Promise<TrySignIn> {
     const proof = await this.#parts.letters.openLink(link, browser)
     return proof === undefined ? this.#wrong(null, 'code', visitor) : this.#enterProven(proof, null, visitor)
@@ -333,7 +333,7 @@ export class SignInDesk {
     const record = await store.accounts.findForSignIn(accountId)
     if (record?.account.status !== 'active') return undefined
     const at = clock.now()
-    const word = mintSecretWord((size) => ids.bytes(size))
+    const token = mintToken((size) => ids.bytes(size))
     const session = {
       id: ids.next('ses_', at),
       account: accountId,
@@ -344,14 +344,14 @@ export class SignInDesk {
       createdAt: at,
       expiresAt: at + lifetimes.web.absoluteMs,
     }
-    if (!(await store.sessions.create({ ...session, hash: hashToken(word) }))) return undefined
+    if (!(await store.sessions.create({ ...session, hash: hashToken(token) }))) return undefined
     await note('signed_in', accountId, visitor, { method, session: session.id })
     return {
       kind: 'signed-in',
       account: record.account,
       hasPassword: record.passwordHash !== null,
       session: { ...session, lastUsedAt: at },
-      word,
+      token,
       created: news.created,
       invited: news.invited,
     }

@@ -4,7 +4,7 @@ import { createIds } from '../../src/system/ids.ts'
 import { maskAddress, maskEmail } from '../../src/membership/audit.ts'
 import { mintUserCode, toUserCode } from '../../src/membership/device-login.ts'
 import { hashMailCode, mintMailCode, sameHash } from '../../src/membership/mail-code.ts'
-import { endOf, looksLikeSecretWord, mintSecretWord } from '../../src/membership/session.ts'
+import { endOf, looksLikeToken, mintToken } from '../../src/membership/session.ts'
 
 const bytes = (size: number): Uint8Array => createIds().bytes(size)
 
@@ -51,12 +51,12 @@ t.test('user codes are eight consonants, and taken however they are typed', asyn
   }
 })
 
-t.test('secret words have 256 bits', async (t) => {
-  const word = mintSecretWord(bytes)
-  t.match(word, /^[\w-]{43}$/)
-  t.ok(looksLikeSecretWord(word))
-  t.not(mintSecretWord(bytes), word)
-  for (const text of ['', word.slice(1), `${word}x`, word.replace(/.$/, '.'), `${word}\n`]) t.notOk(looksLikeSecretWord(text))
+t.test('secret tokens have 256 bits', async (t) => {
+  const token = mintToken(bytes)
+  t.match(token, /^[\w-]{43}$/)
+  t.ok(looksLikeToken(token))
+  t.not(mintToken(bytes), token)
+  for (const text of ['', token.slice(1), `${token}x`, token.replace(/.$/, '.'), `${token}\n`]) t.notOk(looksLikeToken(text))
 })
 
 t.test('a session ends by the earlier of its two ends', async (t) => {

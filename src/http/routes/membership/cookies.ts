@@ -1,7 +1,7 @@
 /** The cookies that membership sets: the session's, and short-lived words that bind a code or a provider's answer to one browser. */
 import type { Context } from 'koa'
 import { deviceLifeSeconds, withAccount } from '../../../membership/known-device.ts'
-import { lifetimes, looksLikeSecretWord, mintSecretWord } from '../../../membership/session.ts'
+import { lifetimes, looksLikeToken, mintToken } from '../../../membership/session.ts'
 import type { Services } from '../../../gateway/services.ts'
 import { isLoopbackHttp } from '../../origin.ts'
 import { readCookie, sessionCookie } from '../../cookie.ts'
@@ -45,12 +45,12 @@ export type Purpose = 'browser' | 'provider'
 /** The word this browser keeps, or null. */
 export function wordOf(ctx: Context, { names }: Services, purpose: Purpose): string | null {
   const word = readCookie(ctx.req.headers.cookie, `${names.slug}_membership_${purpose}`)
-  return word !== null && looksLikeSecretWord(word) ? word : null
+  return word !== null && looksLikeToken(word) ? word : null
 }
 
 /** A fresh word for this browser. */
 export function giveWord(ctx: Context, { names, origins, ids }: Services, purpose: Purpose): string {
-  const word = mintSecretWord((size) => ids.bytes(size))
+  const word = mintToken((size) => ids.bytes(size))
   const secure = !isLoopbackHttp(origins.site)
   ctx.append('set-cookie', sessionCookie(`${names.slug}_membership_${purpose}`, word, browserLifeSeconds, secure))
   return word

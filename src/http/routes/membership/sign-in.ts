@@ -125,7 +125,7 @@ export function signInRoutes(router: Router, { services }: House): void {
     const changed = await desk.changePassword(session, evidenceIn(sent), password, visitorOf(ctx, services))
     if (changed.kind === 'password') throw badPassword(changed.why)
     if (changed.kind !== 'changed') throw unproven(changed.kind)
-    giveSession(ctx, services, changed.word)
+    giveSession(ctx, services, changed.token)
     return { ok: true, ended_sessions: changed.endedSessions }
   })
 
@@ -150,7 +150,7 @@ export async function admit(ctx: Context, services: Services, tried: TrySignIn):
   if (tried.kind === 'no-sign-up') throw noSignUp(tried.why, services)
   if (tried.kind !== 'signed-in') throw new GatewayError('invalid_credentials')
   await endFormer(ctx, services)
-  giveSession(ctx, services, tried.word)
+  giveSession(ctx, services, tried.token)
   giveDevice(ctx, services, tried.account.id)
   return newsOf(tried)
 }

@@ -1,17 +1,18 @@
 /** `svc-gateway`: the operator's commands. Each is imported when it is asked for. */
-import { Command } from 'commander'
+import type { Command } from 'commander'
 import type { Output } from './output.ts'
 
 export async function main(argv: readonly string[]): Promise<void> {
+  const words = argv.slice(2)
+  // The plain start, which is nearly every one, does without the parser of the other commands.
+  if (words.length === 0 || (words.length === 1 && words[0] === 'start')) return start().catch(fail)
+  const { Command } = await import('commander')
   const program = new Command('svc-gateway')
     .description('Runs and looks after a membership and model API gateway.')
     .showHelpAfterError('(--help shows what there is)')
   program.exitOverride()
 
-  program
-    .command('start', { isDefault: true })
-    .description('run the server (the default)')
-    .action(async () => (await import('../main.ts')).serve())
+  program.command('start', { isDefault: true }).description('run the server (the default)').action(start)
   json(program.command('check').description('check the configuration and say what it amounts to')).action(
     async (options: Output) => (await import('./check.ts')).check(options),
   )
@@ -121,6 +122,10 @@ export async function main(argv: readonly string[]): Promise<void> {
     .action(async (file: string, options: Output & { yes?: boolean }) => (await import('./backup.ts')).restore(file, options))
 
   await parse(program, argv).catch(fail)
+}
+
+async function start(): Promise<void> {
+  return (await import('../main.ts')).serve()
 }
 
 /** With a default command commander takes a word it does not know for an argument of that one, and complains of too many. */

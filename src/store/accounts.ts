@@ -1,10 +1,12 @@
 /** Accounts on SQL. */
-import type { Account, Accounts } from '../membership/account.ts'
+import type { Accounts } from '../membership/account.ts'
 import { canonicalAddress } from '../membership/mail-address.ts'
+import { accountColumns, toAccount } from './account-row.ts'
 import type { Database } from './database.ts'
+import type { FirstAsked } from './first-asked.ts'
 import { keepUse } from './persons.ts'
 
-export function accountsIn({ read, write }: Database): Accounts {
+export function accountsIn({ read, write }: Database): Omit<Accounts, keyof FirstAsked['accounts']> {
   return {
     async create(account) {
       const email = account.email.toLowerCase()
@@ -84,25 +86,6 @@ export function accountsIn({ read, write }: Database): Accounts {
       return rows.map(toAccount)
     },
 
-    async count() {
-      const { total } = await read
-        .selectFrom('account')
-        .select((select) => select.fn.countAll<number>().as('total'))
-        .executeTakeFirstOrThrow()
-      return Number(total)
-    },
-
-    async byPlan() {
-      const rows = await read
-        .selectFrom('account')
-        .select((select) => ['plan', select.fn.countAll<number>().as('accounts')])
-        .where('status', '!=', 'deleted')
-        .groupBy('plan')
-        .orderBy('plan')
-        .execute()
-      return rows.map(({ plan, accounts }) => ({ plan, accounts: Number(accounts) }))
-    },
-
     async setPlan(id, plan, until) {
       return changed(
         await write
@@ -163,30 +146,6 @@ export function accountsIn({ read, write }: Database): Accounts {
       })
     },
   }
-}
-
-/** What an `Account` is made of; a join that has the same columns under other names uses its own. */
-export const accountColumns = [
-  'account.id',
-  'account.email',
-  'account.plan',
-  'account.plan_until',
-  'account.status',
-  'account.created_at',
-] as const
-
-export interface AccountRow {
-  readonly id: string
-  readonly email: string | null
-  readonly plan: string
-  readonly plan_until: number | null
-  readonly status: Account['status']
-  readonly created_at: number
-}
-
-export function toAccount(row: AccountRow): Account {
-  const { id, email, plan, plan_until: planUntil, status, created_at: createdAt } = row
-  return { id, email, plan, planUntil, status, createdAt: Number(createdAt) }
 }
 
 function changed(results: readonly { readonly numUpdatedRows: bigint }[]): boolean {

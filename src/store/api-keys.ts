@@ -1,13 +1,14 @@
 /** Personal API keys on SQL. */
 import { sql } from 'kysely'
-import type { ApiKey, ApiKeys } from '../membership/api-key.ts'
-import { toAccount } from './accounts.ts'
+import type { ApiKeys } from '../membership/api-key.ts'
+import { keyColumns, toApiKey } from './api-key-row.ts'
 import type { Database } from './database.ts'
+import type { FirstAsked } from './first-asked.ts'
 
 /** A statement may carry only so many parameters; a long list of uses is written in slices. */
 const usesPerStatement = 200
 
-export function apiKeysIn({ read, write }: Database): ApiKeys {
+export function apiKeysIn({ read, write }: Database): Omit<ApiKeys, keyof FirstAsked['keys']> {
   return {
     async create(key, limit) {
       // Counted and inserted by one statement: two requests at once can never both take the last place.
@@ -65,18 +66,6 @@ export function apiKeysIn({ read, write }: Database): ApiKeys {
       return results.some((result) => result.numUpdatedRows > 0n)
     },
 
-    async findByHash(hash) {
-      const row = await read
-        .selectFrom('api_key')
-        .innerJoin('account as owner', 'owner.id', 'api_key.account')
-        .select(keyColumns)
-        .select(['owner.email', 'owner.plan', 'owner.plan_until', 'owner.status', 'owner.created_at as account_created_at'])
-        .where('hash', '=', hash)
-        .executeTakeFirst()
-      if (row === undefined) return undefined
-      return { key: toApiKey(row), account: toAccount({ ...row, id: row.account, created_at: row.account_created_at }) }
-    },
-
     async touch(uses) {
       const all = [...uses]
       for (let start = 0; start < all.length; start += usesPerStatement) {
@@ -89,43 +78,5 @@ export function apiKeysIn({ read, write }: Database): ApiKeys {
         `.execute(write)
       }
     },
-  }
-}
-
-const keyColumns = [
-  'api_key.id',
-  'api_key.account',
-  'api_key.name',
-  'api_key.prefix',
-  'api_key.last4',
-  'api_key.created_at',
-  'api_key.last_used_at',
-  'api_key.expires_at',
-  'api_key.revoked_at',
-] as const
-
-interface KeyRow {
-  readonly id: string
-  readonly account: string
-  readonly name: string
-  readonly prefix: string
-  readonly last4: string
-  readonly created_at: number
-  readonly last_used_at: number | null
-  readonly expires_at: number | null
-  readonly revoked_at: number | null
-}
-
-function toApiKey(row: KeyRow): ApiKey {
-  return {
-    id: row.id,
-    account: row.account,
-    name: row.name,
-    prefix: row.prefix,
-    last4: row.last4,
-    createdAt: row.created_at,
-    lastUsedAt: row.last_used_at,
-    expiresAt: row.expires_at,
-    revokedAt: row.revoked_at,
   }
 }

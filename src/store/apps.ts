@@ -1,6 +1,6 @@
 /** Programs with a member's approval, on SQL. */
 import type { AppRecord, Apps } from '../membership/app.ts'
-import { toAccount } from './accounts.ts'
+import { toAccount } from './account-row.ts'
 import type { Database } from './database.ts'
 import { insertSession, toSession } from './sessions.ts'
 

@@ -8,6 +8,11 @@ import { migrations } from './migrations/all.ts'
 import type { Dialect } from './migrations/migration.ts'
 import type { Schema } from './schema.ts'
 
+/** Whether a database with these steps is of this very version, so that there is nothing to do or to refuse. */
+export function isCurrent(applied: readonly string[]): boolean {
+  return applied.length === migrations.length && migrations.every(({ name }) => applied.includes(name))
+}
+
 /** Throws when the database was made by a newer version: writing to it could break promises that this version does not know. */
 export async function migrate(db: Kysely<Schema>, dialect: Dialect, now: () => number, list = migrations): Promise<void> {
   await db.schema
@@ -27,10 +32,12 @@ export async function migrate(db: Kysely<Schema>, dialect: Dialect, now: () => n
   }
   for (const migration of list) {
     if (applied.has(migration.name)) continue
+    // Loaded before, because everybody waits for a transaction.
+    const { up } = await migration.load()
     await db.transaction().execute(async (transaction) => {
       // Asked inside the transaction: another process may have done this step a moment ago.
       if ((await appliedIn(transaction)).includes(migration.name)) return
-      await migration.up(transaction, dialect)
+      await up(transaction, dialect)
       await transaction.insertInto('migration').values({ name: migration.name, applied_at: now() }).execute()
     })
   }

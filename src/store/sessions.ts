@@ -2,7 +2,7 @@
 import { sql } from 'kysely'
 import type { Selectable } from 'kysely'
 import type { NewSession, Session, Sessions } from '../membership/session.ts'
-import { toAccount } from './accounts.ts'
+import { toAccount } from './account-row.ts'
 import type { Database } from './database.ts'
 import type { Kysely } from 'kysely'
 import type { Schema } from './schema.ts'

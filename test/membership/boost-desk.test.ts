@@ -196,7 +196,13 @@ t.test('of a thousand contenders in two processes fifty get a rush pack, each on
     50,
     granted.join(' + '),
   )
-  const packs = await store.db.read.selectFrom('pack').select(['account', 'granted']).where('kind', '=', 'rush').execute()
+  const packs = await (
+    await store.database()
+  ).read
+    .selectFrom('pack')
+    .select(['account', 'granted'])
+    .where('kind', '=', 'rush')
+    .execute()
   t.equal(packs.length, 50)
   t.equal(new Set(packs.map((pack) => pack.account)).size, 50, 'nobody has two')
   clock.at = Date.now()
@@ -336,7 +342,13 @@ t.test('an account is paid for ten invitations a month', async (t) => {
   await desk.payInvites()
   t.equal(await left(ann), 500_000)
   t.equal((await desk.status(ann)).invite.credited, 10)
-  const capped = await store.db.read.selectFrom('invite').select('invited').where('state', '=', 'capped').execute()
+  const capped = await (
+    await store.database()
+  ).read
+    .selectFrom('invite')
+    .select('invited')
+    .where('state', '=', 'capped')
+    .execute()
   t.equal(capped.length, 1)
   clock.at = Date.UTC(2026, 1, 1)
   await turn(friends[11] as Account)
@@ -371,7 +383,7 @@ t.test('an award that cannot be delivered stands in nobody’s way', async (t) =
   const pack = await desk.checkIn(other)
   if (pack === undefined) throw new Error('it was refused')
   // Its pack belongs to somebody else already: no grant of it ever succeeds.
-  await store.db.write.updateTable('boost_claim').set({ granted: 0, account: member.id, at: 1 }).execute()
+  await (await store.database()).write.updateTable('boost_claim').set({ granted: 0, account: member.id, at: 1 }).execute()
   const award = {
     account: member.id,
     kind: 'checkin',

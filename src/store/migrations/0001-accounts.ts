@@ -3,7 +3,6 @@ import { sql } from 'kysely'
 import type { Migration } from './migration.ts'
 
 export const accounts: Migration = {
-  name: '0001-accounts',
   async up(db, { whole, bytes, tableEnd }) {
     await db.schema
       .createTable('account')

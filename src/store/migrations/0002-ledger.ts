@@ -7,7 +7,6 @@ import { sql } from 'kysely'
 import type { Migration } from './migration.ts'
 
 export const ledger: Migration = {
-  name: '0002-ledger',
   async up(db, { whole, bytes, serial, logSerial, tableEnd, clusteredTableEnd, sealed }) {
     const amount = (name: string) => sql`${sql.ref(name)} >= 0`
 

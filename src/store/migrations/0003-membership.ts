@@ -8,7 +8,6 @@ import { sql } from 'kysely'
 import type { Migration } from './migration.ts'
 
 export const membership: Migration = {
-  name: '0003-membership',
   async up(db, { whole, bytes, serial, tableEnd, clusteredTableEnd, after }) {
     await db.schema
       .createTable('session')

@@ -3,7 +3,6 @@ import { sql } from 'kysely'
 import type { Migration } from './migration.ts'
 
 export const images: Migration = {
-  name: '0004-images',
   async up(db, { whole, tableEnd, clusteredTableEnd }) {
     await db.schema
       .createTable('image')

@@ -12,7 +12,6 @@ import type { Schema } from '../schema.ts'
 import type { Migration } from './migration.ts'
 
 export const turnLinks: Migration = {
-  name: '0005-turn-links',
   async up(db, { whole, bytes, noBytes, tableEnd, clusteredTableEnd, sealed, kept }) {
     const accounts = await readOldBooks(db)
 

@@ -2,7 +2,6 @@
 import type { Migration } from './migration.ts'
 
 export const contradictedUsage: Migration = {
-  name: '0008-contradicted-usage',
   async up(db, { whole }) {
     await db.schema.alterTable('turn').addColumn('contradicted_input', whole).execute()
     await db.schema.alterTable('turn').addColumn('contradicted_output', whole).execute()

@@ -8,7 +8,6 @@ import { sql } from 'kysely'
 import type { Migration } from './migration.ts'
 
 export const access: Migration = {
-  name: '0009-access',
   async up(db, { whole, bytes, serial, tableEnd }) {
     await db.schema.dropTable('counter').execute()
     await db.schema

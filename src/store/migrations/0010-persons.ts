@@ -3,7 +3,6 @@ import { sql } from 'kysely'
 import type { Migration } from './migration.ts'
 
 export const persons: Migration = {
-  name: '0010-persons',
   async up(db, { whole, bytes, clusteredTableEnd }) {
     await db.schema
       .createTable('person_use')

@@ -6,7 +6,6 @@ import { sql } from 'kysely'
 import type { Migration } from './migration.ts'
 
 export const apps: Migration = {
-  name: '0011-apps',
   async up(db, { whole, bytes, tableEnd, clusteredTableEnd, after }) {
     await db.schema
       .createTable('app')

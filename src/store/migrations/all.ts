@@ -1,23 +1,14 @@
 /** Every schema change there ever was, in order. New ones are added at the end; released ones never change. */
-import type { Migration } from './migration.ts'
-import { accounts } from './0001-accounts.ts'
-import { ledger } from './0002-ledger.ts'
-import { membership } from './0003-membership.ts'
-import { images } from './0004-images.ts'
-import { turnLinks } from './0005-turn-links.ts'
-import { contradictedUsage } from './0008-contradicted-usage.ts'
-import { access } from './0009-access.ts'
-import { persons } from './0010-persons.ts'
-import { apps } from './0011-apps.ts'
+import type { Step } from './migration.ts'
 
-export const migrations: readonly Migration[] = [
-  accounts,
-  ledger,
-  membership,
-  images,
-  turnLinks,
-  contradictedUsage,
-  access,
-  persons,
-  apps,
+export const migrations: readonly Step[] = [
+  { name: '0001-accounts', load: async () => (await import('./0001-accounts.ts')).accounts },
+  { name: '0002-ledger', load: async () => (await import('./0002-ledger.ts')).ledger },
+  { name: '0003-membership', load: async () => (await import('./0003-membership.ts')).membership },
+  { name: '0004-images', load: async () => (await import('./0004-images.ts')).images },
+  { name: '0005-turn-links', load: async () => (await import('./0005-turn-links.ts')).turnLinks },
+  { name: '0008-contradicted-usage', load: async () => (await import('./0008-contradicted-usage.ts')).contradictedUsage },
+  { name: '0009-access', load: async () => (await import('./0009-access.ts')).access },
+  { name: '0010-persons', load: async () => (await import('./0010-persons.ts')).persons },
+  { name: '0011-apps', load: async () => (await import('./0011-apps.ts')).apps },
 ]

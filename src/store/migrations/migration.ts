@@ -32,8 +32,13 @@ export interface Dialect {
   ): RawBuilder<unknown>
 }
 
-export interface Migration {
+/** A migration by its name, loaded where it is not yet done. */
+export interface Step {
   /** Sorts in the order of its number: `0001-accounts`. Never changed once released. */
   readonly name: string
+  load(): Promise<Migration>
+}
+
+export interface Migration {
   up(db: Kysely<Schema>, dialect: Dialect): Promise<void>
 }

@@ -16,7 +16,7 @@ import type { Dialect } from '../migrations/migration.ts'
 import type { Schema } from '../schema.ts'
 import type { Connection } from './connection.ts'
 import type { RowsResult } from './protocol.ts'
-import { Statements } from './statements.ts'
+import { type Reading, readingOf } from './reading.ts'
 import type { Transaction, Writer } from './writer.ts'
 
 const kept: Dialect['kept'] = (table, { change, deletion }) =>
@@ -47,17 +47,16 @@ export const sqliteDialect: Dialect = {
   },
 }
 
-/** `onFault` hears each failure of a read; the writer has ears of its own. */
-export function databaseOn(reader: Connection, writer: Writer, onFault: (error: unknown) => void): Database {
+export function databaseOn(reading: Reading, writer: Writer): Database {
   return {
-    read: readingFrom(reader, onFault),
+    read: new Kysely<Schema>({ dialect: dialectWith(() => new ReadDriver(reading)) }),
     write: new Kysely<Schema>({ dialect: dialectWith(() => new WriteDriver(writer)) }),
   }
 }
 
 /** Sees what was committed; refuses to write. */
-export function readingFrom(reader: Connection, onFault: (error: unknown) => void = () => {}): Kysely<Schema> {
-  return new Kysely<Schema>({ dialect: dialectWith(() => new ReadDriver(reader, onFault)) })
+export function readingFrom(reader: Connection): Kysely<Schema> {
+  return new Kysely<Schema>({ dialect: dialectWith(() => new ReadDriver(readingOf(reader))) })
 }
 
 function dialectWith(createDriver: () => Driver): KyselyDialect {
@@ -79,16 +78,10 @@ class Adapter extends SqliteAdapter {
 class ReadDriver implements Driver {
   readonly #connection: DatabaseConnection
 
-  constructor(reader: Connection, onFault: (error: unknown) => void) {
-    const statements = new Statements(reader)
+  constructor(reading: Reading) {
     this.#connection = {
       async executeQuery<R>(query: CompiledQuery) {
-        try {
-          return toQueryResult<R>(statements.run(query.sql, query.parameters))
-        } catch (error) {
-          onFault(error)
-          throw error
-        }
+        return toQueryResult<R>(reading(query.sql, query.parameters))
       },
       streamQuery: noStreaming,
     }

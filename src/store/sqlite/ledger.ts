@@ -15,7 +15,7 @@ import { runTask } from './reader.ts'
 import type { Writer } from './writer.ts'
 
 /** `owed` is a server's: whoever only works beside one ends no turns. */
-export function ledgerOn(writer: Writer, db: Database, file: string, health: Health, owed?: Owed): Ledger {
+export function ledgerOn(writer: Writer, database: () => Promise<Database>, file: string, health: Health, owed?: Owed): Ledger {
   const tasked = <Result>(work: Promise<Result>): Promise<Result> =>
     work.catch((error: unknown) => {
       health.met(error)
@@ -107,15 +107,16 @@ export function ledgerOn(writer: Writer, db: Database, file: string, health: Hea
       let count = 0
       for (const process of processesWithJournal(file)) {
         const orders = readJournal(journalOf(file, process))
-        if (orders.length > 0) count += await heldAmong(db, process, orders)
+        if (orders.length > 0) count += await heldAmong(await database(), process, orders)
       }
       return count
     },
 
-    balance: (query) => balanceIn(db, query),
-    turns: (query) => (isShortQuery(query) ? turnsIn(db.read, query) : tasked(runTask('turns', { file, query }))),
+    balance: async (query) => balanceIn(await database(), query),
+    turns: async (query) =>
+      isShortQuery(query) ? turnsIn((await database()).read, query) : tasked(runTask('turns', { file, query })),
     async forgetTurns(before, limit) {
-      if (!(await hasOldLinks(db, before))) return 0
+      if (!(await hasOldLinks(await database(), before))) return 0
       const cuts = await tasked(runTask('cuts', { file, before, limit }))
       const forgotten = await Promise.all(cuts.map((cut) => writer.submit(['cut', cut], true)))
       return forgotten.reduce((sum, result) => sum + countIn(result), 0)

@@ -5,31 +5,20 @@ import { join } from 'node:path'
 import { GatewayError } from '../../errors.ts'
 import type { Store } from '../../membership/store.ts'
 import { Unusable, whyNot } from '../../system/unusable.ts'
-import { accountsIn } from '../accounts.ts'
-import { apiKeysIn } from '../api-keys.ts'
-import { appsIn } from '../apps.ts'
-import { auditIn } from '../audit.ts'
-import { boostsIn } from '../boosts.ts'
-import { changesIn } from '../changes.ts'
-import { countersIn } from '../counters.ts'
 import type { Database } from '../database.ts'
-import { imagesIn } from '../images.ts'
-import { deviceLoginsIn } from '../device-logins.ts'
-import { identitiesIn, providerLoginsIn } from '../identities.ts'
-import { mailCodesIn } from '../mail-codes.ts'
-import { migrate } from '../migrate.ts'
-import { personsIn } from '../persons.ts'
-import { sessionsIn } from '../sessions.ts'
-import { usedDaysIn } from '../used-days.ts'
+import { firstAskedOf } from '../first-asked.ts'
+import { isCurrent, migrate } from '../migrate.ts'
+import type { Repositories } from '../repositories.ts'
+import { whenAsked } from '../when-asked.ts'
 import { rescue } from './backup.ts'
 import { type Connection, defaultBusyTimeoutMs, openForReading, prepareFile } from './connection.ts'
-import { databaseOn, sqliteDialect } from './dialect.ts'
 import { Health } from './health.ts'
 import { ledgerOn } from './ledger.ts'
 import { Owed, type OwedLog } from './owed.ts'
 import { OwedJournal } from './owed-journal.ts'
 import { Place } from './place.ts'
 import { runTask } from './reader.ts'
+import { readingOf } from './reading.ts'
 import { Writer } from './writer.ts'
 
 const defaultOwedMs = 1_000
@@ -57,7 +46,7 @@ export interface SqliteOptions {
 
 export interface SqliteStore extends Store {
   /** For the repositories and for tests; the service itself speaks to the port. */
-  readonly db: Database
+  database(): Promise<Database>
 }
 
 /**
@@ -80,39 +69,49 @@ export async function openSqliteStore(options: SqliteOptions): Promise<SqliteSto
   let owed: Owed | undefined
   try {
     await writer.ready()
-    const reading = openForReading(file, busyTimeoutMs)
-    reader = reading
-    const db = databaseOn(reading, writer, (error) => health.met(error))
-    await migrate(db.write, sqliteDialect, () => clock.now())
+    const connection = openForReading(file, busyTimeoutMs)
+    reader = connection
+    const reading = readingOf(connection, (error) => health.met(error))
+    const database = once(async () => (await import('./dialect.ts')).databaseOn(reading, writer))
+    const repositories = once(async () => (await import('../repositories.ts')).repositoriesIn(await database()))
+    const later =
+      <Name extends keyof Repositories>(name: Name) =>
+      async () =>
+        (await repositories())[name]
+    if (!isCurrent(appliedIn(connection))) {
+      const { sqliteDialect } = await import('./dialect.ts')
+      await migrate((await database()).write, sqliteDialect, () => clock.now())
+    }
     await writer.enrol(options.process.id, options.process.pid, clock.now())
     if (isServer) owed = await takeOver(writer, file, options)
+    const first = firstAskedOf((text, parameters) => reading(text, parameters)[1])
     const store: SqliteStore = {
-      db,
-      accounts: accountsIn(db),
-      keys: apiKeysIn(db),
-      images: imagesIn(db),
-      sessions: sessionsIn(db),
-      apps: appsIn(db),
-      mailCodes: mailCodesIn(db),
-      identities: identitiesIn(db),
-      providerLogins: providerLoginsIn(db),
-      devices: deviceLoginsIn(db),
-      boosts: boostsIn(db),
-      counters: countersIn(db),
-      persons: personsIn(db),
-      audit: auditIn(db),
-      changes: changesIn(db),
-      days: usedDaysIn(db),
-      ledger: ledgerOn(writer, db, file, health, owed),
+      database,
+      accounts: whenAsked(later('accounts'), first.accounts),
+      keys: whenAsked(later('keys'), first.keys),
+      images: whenAsked(later('images'), {}),
+      sessions: whenAsked(later('sessions'), {}),
+      apps: whenAsked(later('apps'), {}),
+      mailCodes: whenAsked(later('mailCodes'), {}),
+      identities: whenAsked(later('identities'), {}),
+      providerLogins: whenAsked(later('providerLogins'), {}),
+      devices: whenAsked(later('devices'), {}),
+      boosts: whenAsked(later('boosts'), {}),
+      counters: whenAsked(later('counters'), {}),
+      persons: whenAsked(later('persons'), {}),
+      audit: whenAsked(later('audit'), {}),
+      changes: whenAsked(later('changes'), {}),
+      days: whenAsked(later('days'), {}),
+      ledger: ledgerOn(writer, database, file, health, owed),
       async backup(to) {
         await runTask('backup', { file, to })
       },
       async close({ owedMs = defaultOwedMs } = {}) {
         await owed?.drain(owedMs)
         health.close()
-        if (health.isLost) onTrouble(rescued(reading, file))
+        if (health.isLost) onTrouble(rescued(connection, file))
         // The writer goes last: only who may write can take the log into the database, and leave one file behind.
-        reading.close()
+        connection.close()
         await writer.close()
         await owed?.close()
         place?.release()
@@ -133,6 +132,22 @@ export async function openSqliteStore(options: SqliteOptions): Promise<SqliteSto
     if (!(error instanceof GatewayError) || !(error.cause instanceof Error)) throw error
     throw new Unusable(`The database ${file} cannot be used: ${error.cause.message}.`, { cause: error })
   }
+}
+
+/** The steps of the schema that it has, by name. */
+function appliedIn(db: Connection): readonly string[] {
+  const isThere = db.prepare(`select 1 from sqlite_schema where name = 'migration'`).get() !== undefined
+  return isThere ? (db.prepare('select name from migration').pluck().all() as string[]) : []
+}
+
+/** The same promise for whoever asks; after a failure it is tried again. */
+function once<Result>(make: () => Promise<Result>): () => Promise<Result> {
+  let made: Promise<Result> | undefined
+  return () =>
+    (made ??= make().catch((error: unknown) => {
+      made = undefined
+      throw error
+    }))
 }
 
 /** Says where the last copy of a lost database is, or that there is none: closing goes on. */

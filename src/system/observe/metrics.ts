@@ -1,5 +1,5 @@
 /** Every metric, in one table. Labels are bounded and known in advance: products, codes and targets of the configuration, never ids. */
-import { Counter, Gauge, Histogram, Registry } from 'prom-client'
+import { Counter, Gauge, Histogram, Registry } from './prom-client.ts'
 
 /** Seconds. OpenTelemetry's buckets for generative AI, with room for upstreams that queue. */
 const firstTokenBuckets = [0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10, 30, 60]

@@ -5,6 +5,7 @@ import { migrate } from '../../../src/store/migrate.ts'
 import { migrations } from '../../../src/store/migrations/all.ts'
 import { openForReading, prepareFile } from '../../../src/store/sqlite/connection.ts'
 import { databaseOn, sqliteDialect } from '../../../src/store/sqlite/dialect.ts'
+import { readingOf } from '../../../src/store/sqlite/reading.ts'
 import { verifyFile } from '../../../src/store/sqlite/verify-file.ts'
 import { Writer } from '../../../src/store/sqlite/writer.ts'
 import { accountId, balanceOf, endOf, holdOf, noon } from '../contract.ts'
@@ -19,7 +20,7 @@ async function oldDatabase(t: Test): Promise<string> {
   const writer = new Writer({ file, busyTimeoutMs: 1000, mayBeNew: true })
   await writer.ready()
   const reader = openForReading(file, 1000)
-  await migrate(databaseOn(reader, writer, () => {}).write, sqliteDialect, () => noon, migrations.slice(0, 4))
+  await migrate(databaseOn(readingOf(reader), writer).write, sqliteDialect, () => noon, migrations.slice(0, 4))
   reader.close()
   await writer.close()
   raw(file, (db) => db.exec(readFileSync(join(import.meta.dirname, 'version-1.sql'), 'utf8')))

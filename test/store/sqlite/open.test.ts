@@ -139,7 +139,8 @@ void t.test('processes that open the same new file at once all come up', async (
 
 void t.test('a store in memory leaves nothing behind', async (t) => {
   const store = await openSqliteStore({ file: ':memory:', process: { id: 'test', pid: process.pid }, clock: { now: () => noon } })
-  const [{ file } = { file: '' }] = (await sql<{ file: string }>`pragma database_list`.execute(store.db.read)).rows
+  const [{ file } = { file: '' }] = (await sql<{ file: string }>`pragma database_list`.execute((await store.database()).read))
+    .rows
   t.ok(existsSync(file))
   await store.close()
   t.notOk(existsSync(file))

@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import Sqlite from 'better-sqlite3'
 import type { Test } from 'tap'
+import type { Database } from '../../../src/store/database.ts'
 import { openSqliteStore, type SqliteOptions, type SqliteStore } from '../../../src/store/sqlite/open.ts'
 import { noon } from '../contract.ts'
 
@@ -19,11 +20,15 @@ export function folderOf(t: Test): string {
   return folder
 }
 
-export async function openAt(t: Test, file: string, change: Partial<SqliteOptions> = {}): Promise<SqliteStore> {
+export async function openAt(
+  t: Test,
+  file: string,
+  change: Partial<SqliteOptions> = {},
+): Promise<SqliteStore & { readonly db: Database }> {
   const process_ = { id: `test-${Math.random().toString(36).slice(2)}`, pid: process.pid }
   const store = await openSqliteStore({ file, process: process_, clock: { now: () => noon }, ...change })
   t.teardown(() => store.close())
-  return store
+  return Object.assign(store, { db: await store.database() })
 }
 
 /** The file as it is, past all of our code. */

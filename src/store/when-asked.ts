@@ -1,0 +1,27 @@
+/** A port that is loaded when it is first asked something. */
+
+/** Each of its methods answers by a promise, so nobody can tell it from one that is there. */
+export type Asynchronous<Port> = { readonly [Name in keyof Port]: (...asked: never[]) => Promise<unknown> }
+
+/** `here` are the methods that need no loading. A failed load is tried again at the next question, if `load` does. */
+export function whenAsked<Port extends Asynchronous<Port>, Here extends keyof Port = never>(
+  load: () => Promise<Omit<Port, Here>>,
+  here: Pick<Port, Here>,
+): Port {
+  const methods = new Map<string | symbol, unknown>(Object.entries(here))
+  return new Proxy({} as Port, {
+    get(_, name) {
+      // Whoever awaits the port itself must not take it for a promise.
+      if (name === 'then') return undefined
+      let method = methods.get(name)
+      if (method === undefined) {
+        method = async (...asked: readonly unknown[]) => {
+          const port: object = await load()
+          return (Reflect.get(port, name) as (...asked: readonly unknown[]) => unknown)(...asked)
+        }
+        methods.set(name, method)
+      }
+      return method
+    },
+  })
+}

@@ -11,7 +11,7 @@ import {
   promptSize,
   promptSizeInSlices,
 } from '../src/index.ts'
-import type { Exchange, HeldTurn, Outcome, Product, Reservation, PluginServices, Slots, Usage } from '../src/index.ts'
+import type { Exchange, HeldTurn, Outcome, PluginServices, Pool, Product, Reservation, Slots, Usage, Window } from '../src/index.ts'
 
 /** An answer of fewer tokens is no answer; below this the turn is refused instead of clamped. */
 const leastOutput = 16
@@ -76,7 +76,7 @@ async function reserve(x: Asked, { ledger, clock, calendar, config }: PluginServ
       return { ...hold, inputEstimate, outputCap }
     }
     case 'empty':
-      throw emptyPools(x, reservation.resetsAt, input >= longPromptTokens)
+      throw emptyPool(x, reservation, { pool, at, isLong: input >= longPromptTokens })
     case 'busy':
       throw new GatewayError('quota_exceeded', {
         retryAfter: 2,
@@ -107,18 +107,56 @@ function tooLong({ contextLength }: Product): GatewayError {
   })
 }
 
-function emptyPools(x: Asked, resetsAt: number, isLong: boolean): GatewayError {
+/** Named in words, because many programs show their users nothing of a refusal but its message. */
+function emptyPool(
+  x: Asked,
+  { resetsAt, window }: Extract<Reservation, { kind: 'empty' }>,
+  { pool, at, isLong }: { readonly pool: Pool; readonly at: number; readonly isLong: boolean },
+): GatewayError {
   const headers = { [x.names.quotaResetHeader]: String(Math.ceil(resetsAt / 1000)) }
-  return new GatewayError('quota_exceeded', isLong ? { headers, ...tooLongForTheRest } : { headers })
+  const [models, when] = [poolNames[pool], windowNames[window]]
+  const left = spanUntil(resetsAt - at)
+  if (!isLong) {
+    return new GatewayError('quota_exceeded', {
+      headers,
+      message: {
+        en: `Your included usage of ${models.en} ${when.en} is used up. It begins anew in ${left.en}.`,
+        zh: `${when.zh}的${models.zh}额度已用完,${left.zh}后重置。`,
+      },
+    })
+  }
+  return new GatewayError('quota_exceeded', {
+    headers,
+    actions: ['shorten_prompt', 'use_boost', 'upgrade_plan', 'retry_later'],
+    message: {
+      en: `What is left of your included usage of ${models.en} ${when.en} does not cover a prompt of this length. A shorter one may still fit; it begins anew in ${left.en}.`,
+      zh: `${when.zh}剩余的${models.zh}额度不足以处理如此长的内容,较短的内容可能仍可使用;${left.zh}后重置。`,
+    },
+  })
 }
 
-const tooLongForTheRest = {
-  actions: ['shorten_prompt', 'use_boost', 'upgrade_plan', 'retry_later'],
-  message: {
-    en: 'What is left of your included usage for this period does not cover a prompt of this length. A shorter one may still fit.',
-    zh: '本周期剩余的可用额度不足以处理如此长的内容,较短的内容可能仍可使用。',
-  },
-} as const
+const poolNames = {
+  fast: { en: 'fast models', zh: '快速模型' },
+  premium: { en: 'premium models', zh: '高级模型' },
+} as const satisfies Record<Pool, unknown>
+
+const windowNames = {
+  day: { en: 'for today', zh: '今日' },
+  week: { en: 'for this week', zh: '本周' },
+  month: { en: 'for this month', zh: '本月' },
+} as const satisfies Record<Window, unknown>
+
+/** In the largest unit that leaves a number worth reading, rounded up: nobody shall come too early. */
+function spanUntil(ms: number): { readonly en: string; readonly zh: string } {
+  const minutes = Math.max(1, Math.ceil(ms / 60_000))
+  const [count, unit, zh] =
+    minutes < 120
+      ? ([minutes, 'minute', '分钟'] as const)
+      : minutes < 48 * 60
+        ? ([Math.ceil(minutes / 60), 'hour', '小时'] as const)
+        : ([Math.ceil(minutes / 1_440), 'day', '天'] as const)
+  return { en: `${count} ${unit}${count === 1 ? '' : 's'}`, zh: `${count} ${zh}` }
+}
 
 function idempotencyKeyOf(x: Asked): string | null {
   const key = x.inbound.headers['idempotency-key']

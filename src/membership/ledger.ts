@@ -41,8 +41,8 @@ export interface Hold {
 
 export type Reservation =
   | { readonly kind: 'held'; readonly hold: Hold }
-  /** The pools and boosts are used up; `resetsAt` is the earliest instant at which a full pool comes back. */
-  | { readonly kind: 'empty'; readonly resetsAt: number }
+  /** The pool and its boosts are used up; `resetsAt` is the earliest instant at which there is room again, when `window` begins anew. */
+  | { readonly kind: 'empty'; readonly resetsAt: number; readonly window: Window }
   /** Only holds of running turns are in the way: worth trying again shortly. */
   | { readonly kind: 'busy' }
   /** This idempotency key has been used: by a turn that still runs, was charged, or had another body. */

@@ -100,6 +100,43 @@ t.test('what is left limits the answer, and says so; with next to nothing left i
   t.match(after.details.headers, { 'x-svc-quota-reset': /^\d{10}$/ })
 })
 
+t.test('who only reads the message learns which pool is empty, for which time, and when it begins anew', async (t) => {
+  // A Wednesday, 14:30.
+  const at = Date.UTC(2026, 4, 13, 14, 30)
+  for (const [premium, en, zh] of [
+    [
+      { day: 1, week: 1_000_000, month: 1_000_000 },
+      'for today is used up. It begins anew in 10 hours.',
+      '今日的高级模型额度已用完,10 小时后重置。',
+    ],
+    [
+      { day: 1, week: 1, month: 1_000_000 },
+      'for this week is used up. It begins anew in 5 days.',
+      '本周的高级模型额度已用完,5 天后重置。',
+    ],
+    [
+      { day: 1, week: 1, month: 1 },
+      'for this month is used up. It begins anew in 19 days.',
+      '本月的高级模型额度已用完,19 天后重置。',
+    ],
+  ] as const) {
+    let now = at
+    const clock = { now: () => now, ticks: () => performance.now() }
+    const g = await startGateway(t, { plans: { free: { pools: { premium } } } }, { clock })
+    const member = await g.account('free')
+    const refusal = await refused(Promise.resolve(quotaReserve.onRequest?.(await turnOf(g, member), g.services)))
+    t.equal(refusal.message, `Your included usage of premium models ${en}`)
+    t.equal(refusal.messageZh, zh)
+    const long = await turnOf(g, member, { messages: [{ role: 'user', content: 'word '.repeat(4_000) }] })
+    const tooLong = await refused(Promise.resolve(quotaReserve.onRequest?.(long, g.services)))
+    t.match(tooLong.message, /^What is left of your included usage of premium models for .* begins anew in \d+ (hours|days)\.$/)
+    now = Date.UTC(2026, 4, 13, 23, 59)
+    if (premium.week === 1) continue
+    const soon = await refused(Promise.resolve(quotaReserve.onRequest?.(await turnOf(g, member), g.services)))
+    t.match(soon.message, /in 1 minute\.$/)
+  }
+})
+
 t.test('an upstream that used more than was held is settled in full all the same', async (t) => {
   const g = await startGateway(t)
   const x = await turnOf(g, await g.account(), { max_tokens: 16 })

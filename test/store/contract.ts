@@ -286,11 +286,11 @@ export function storeContract(t: Test, openStore: (t: Test) => Promise<Store>): 
     }
     await spend(100, { day: 100, week: 3000, month: 8000 })
     const emptyDay = orderOf({ limits: { day: 100, week: 3000, month: 8000 } })
-    t.same(await store.ledger.reserve(emptyDay), { kind: 'empty', resetsAt: Date.UTC(2026, 4, 14) })
+    t.same(await store.ledger.reserve(emptyDay), { kind: 'empty', resetsAt: Date.UTC(2026, 4, 14), window: 'day' })
     const emptyWeek = orderOf({ limits: { day: 500, week: 100, month: 8000 } })
-    t.same(await store.ledger.reserve(emptyWeek), { kind: 'empty', resetsAt: Date.UTC(2026, 4, 18) })
+    t.same(await store.ledger.reserve(emptyWeek), { kind: 'empty', resetsAt: Date.UTC(2026, 4, 18), window: 'week' })
     const emptyDayAndMonth = orderOf({ limits: { day: 100, week: 3000, month: 100 } })
-    t.same(await store.ledger.reserve(emptyDayAndMonth), { kind: 'empty', resetsAt: Date.UTC(2026, 5, 1) })
+    t.same(await store.ledger.reserve(emptyDayAndMonth), { kind: 'empty', resetsAt: Date.UTC(2026, 5, 1), window: 'month' })
   })
 
   promise('packs are drawn on after the plan, the one that expires first before the others', async (t, store) => {

@@ -132,7 +132,7 @@ export class LedgerStatements {
     const day = this.#turnTo(purse, 'day', { start: dayStart, end: dayEnd, nextEnd: dayNextEnd }, dayLimit, at)
     const week = this.#turnTo(purse, 'week', { start: weekStart, end: weekEnd, nextEnd: weekNextEnd }, weekLimit, at)
     const month = this.#turnTo(purse, 'month', { start: monthStart, end: monthEnd, nextEnd: monthNextEnd }, monthLimit, at)
-    const buckets = [day, week, month]
+    const buckets = [day, week, month] as const
     const fromPlan = Math.min(want, day.room, week.room, month.room)
     const packs = fromPlan < want ? this.#sql.openPacks.all(account, pool, at) : []
     const shares = takeFromPacks(packs, want - fromPlan)
@@ -140,9 +140,11 @@ export class LedgerStatements {
     if (held < floor) {
       // A period may have begun or the plan have changed: that stays true though the turn was refused.
       const inPacks = packs.reduce((sum, pack) => sum + pack.left + pack.reserved, 0)
-      const lacking = buckets.filter((bucket) => bucket.get('granted') - bucket.covered + inPacks < floor)
-      // Every window that lacks room has to begin anew before a turn like this one fits again.
-      return lacking.length === 0 ? ['busy'] : ['empty', Math.max(...lacking.map((bucket) => bucket.get('endsAt')))]
+      const lacks = (bucket: Bucket): boolean => bucket.get('granted') - bucket.covered + inPacks < floor
+      // Every window that lacks room has to begin anew before a turn like this one fits again; the last of them is the one to name.
+      const lacking = buckets.flatMap((bucket, index) => (lacks(bucket) ? { endsAt: bucket.get('endsAt'), index } : []))
+      const [last] = lacking.toSorted((a, b) => b.endsAt - a.endsAt)
+      return last === undefined ? ['busy'] : ['empty', last.endsAt, windows[last.index] ?? 'month']
     }
 
     for (const bucket of buckets) bucket.add('reserved', fromPlan)

@@ -155,7 +155,7 @@ function toReservation(result: ReserveResult): Reservation {
     case 'held':
       return { kind: 'held', hold: { id: result[1], credits: result[2] } }
     case 'empty':
-      return { kind: 'empty', resetsAt: result[1] }
+      return { kind: 'empty', resetsAt: result[1], window: result[2] }
     case 'busy':
       return { kind: 'busy' }
     case 'duplicate': {

@@ -2,6 +2,7 @@
  * What the main thread and the writer's thread say to each other: one request, one reply, never two requests at once.
  * Operations are flat tuples of plain values: structured cloning of objects would cost more than the ledger's own statements.
  */
+import type { Window } from '../../membership/plan.ts'
 import type { PackKind, TurnState } from '../../membership/ledger.ts'
 import type { Pool } from '../../membership/product.ts'
 import type { Cut } from '../cuts.ts'
@@ -99,7 +100,7 @@ export type Request =
 
 export type ReserveResult =
   | readonly [kind: 'held', id: number, credits: number]
-  | readonly [kind: 'empty', resetsAt: number]
+  | readonly [kind: 'empty', resetsAt: number, window: Window]
   | readonly [kind: 'busy']
   | readonly [
       kind: 'duplicate',

@@ -69,7 +69,7 @@ const table: readonly Row[] = [
   },
   {
     rule: 11,
-    when: ({ facts }) => facts.kind === 'full',
+    when: ({ facts }) => isFull(facts),
     code: 'upstream_rate_limited',
     tells: waitAtLeast,
   },
@@ -237,6 +237,14 @@ function itsOwnWords({ message, param }: Observed, { hide }: ClassifyOptions): F
 /** The JavaScript SDK ignores a longer wait and hammers instead; the Python one gives up. */
 const longestWaitSeconds = 60
 const usualWaitSeconds = 5
+
+/** This process has no descriptor, or this machine no port, for another call: no target has anything to do with it. */
+const noMoreHere = /^(?:EMFILE|ENFILE|EADDRNOTAVAIL|ENOBUFS)$/
+
+/** There is no room for another call, by the configuration or by the system; room comes as calls end. */
+export function isFull(facts: UpstreamFacts): boolean {
+  return facts.kind === 'full' || (facts.kind === 'network' && noMoreHere.test(facts.code))
+}
 
 function observe(facts: UpstreamFacts, { now }: ClassifyOptions): Observed {
   if (facts.kind === 'status') {

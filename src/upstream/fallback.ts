@@ -1,6 +1,6 @@
 /** What a failed call to a target means for the others, and for the trust in it. */
 import type { UpstreamFacts } from '../exchange/upstream-failure.ts'
-import { classify } from './failure.ts'
+import { classify, isFull } from './failure.ts'
 import { wrongAddress } from './wording.ts'
 
 /**
@@ -13,7 +13,7 @@ export function isRefusedWhole(facts: UpstreamFacts): boolean {
 
 /** True where not a byte of the request has left: trying another target costs no upstream anything. */
 export function wasNeverSent(facts: UpstreamFacts): boolean {
-  if (facts.kind === 'unconfigured' || facts.kind === 'full') return true
+  if (facts.kind === 'unconfigured' || isFull(facts)) return true
   if (facts.kind === 'network') return neverConnected.test(facts.code)
   return facts.kind === 'timeout' && facts.phase === 'connect'
 }
@@ -24,7 +24,7 @@ export function wasNeverSent(facts: UpstreamFacts): boolean {
  * asks for patience is in good health.
  */
 export function countsAgainstBreaker(facts: UpstreamFacts): boolean {
-  if (facts.kind === 'unconfigured' || facts.kind === 'full') return false
+  if (facts.kind === 'unconfigured' || isFull(facts)) return false
   const code = classify(facts).code
   if (facts.kind === 'status' && !(facts.status >= 500 || facts.status < 400 || [401, 402, 407, 408].includes(facts.status)))
     return false
@@ -32,5 +32,5 @@ export function countsAgainstBreaker(facts: UpstreamFacts): boolean {
 }
 
 const neverConnected = new RegExp(
-  `${wrongAddress.source}|^(?:ECONNREFUSED|EHOSTUNREACH|EHOSTDOWN|ENETUNREACH|ENETDOWN|EADDRNOTAVAIL|UND_ERR_CONNECT_TIMEOUT)$`,
+  `${wrongAddress.source}|^(?:ECONNREFUSED|EHOSTUNREACH|EHOSTDOWN|ENETUNREACH|ENETDOWN|UND_ERR_CONNECT_TIMEOUT)$`,
 )

@@ -18,6 +18,7 @@ import type { Clock } from '../system/clock.ts'
 import { Attempt } from './attempt.ts'
 import { UpstreamFailure } from '../exchange/upstream-failure.ts'
 import { countsAgainstBreaker, isRefusedWhole, wasNeverSent } from './fallback.ts'
+import { isFull } from './failure.ts'
 import { Habits } from './habits.ts'
 import { lessonOf } from './lesson.ts'
 import type { Lesson } from './lesson.ts'
@@ -108,7 +109,7 @@ export class Forwarder {
         this.#record(
           candidate,
           startedAt,
-          failure === null ? 'left' : failure.facts.kind,
+          failure === null ? 'left' : isFull(failure.facts) ? 'full' : failure.facts.kind,
           failure === null ? null : !countsAgainstBreaker(failure.facts),
         )
         if (failure === null || wire.client.opened) throw error

@@ -606,6 +606,17 @@ t.test('a caller cannot speak against a target by what it sends', (t) => {
   t.end()
 })
 
+t.test('a process without descriptors is full itself: no fault of the target, and another may be tried', (t) => {
+  for (const code of ['EMFILE', 'ENFILE', 'EADDRNOTAVAIL', 'ENOBUFS']) {
+    const { code: told, details } = classify(network(code))
+    t.equal(told, 'upstream_rate_limited', code)
+    t.match(details, { retryAfter: Number })
+    t.ok(isRefusedWhole(network(code)), code)
+    t.notOk(countsAgainstBreaker(network(code)), code)
+  }
+  t.end()
+})
+
 t.test("the thrown failure says what happened without the upstream's words", (t) => {
   const failure = new UpstreamFailure(status(500, 'secret words'), 'api.example.com', { cause: new Error('why') })
   t.equal(failure.message, 'upstream answered 500')

@@ -1,0 +1,56 @@
+/**
+ * An upstream whose streams never end: an event at once, then one every few seconds for as long as anybody listens. A prompt that says
+ * "short" ends at once. With a certificate it speaks HTTP/2. Prints its address, and at the end of its standard input how many it has seen.
+ *
+ *   node bench/held-upstream.ts EVERY_MS [CERT KEY]
+ */
+import { readFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { createSecureServer } from 'node:http2'
+import type { AddressInfo } from 'node:net'
+import { text } from 'node:stream/consumers'
+
+const [everyMs = '5000', cert, key] = process.argv.slice(2)
+const streams = new Set<ServerResponse>()
+
+const chunk = (delta: object, finish: string | null = null): string =>
+  `data: ${JSON.stringify({ id: 'c', object: 'chat.completion.chunk', created: 1, model: 'm', choices: [{ index: 0, delta, finish_reason: finish }] })}\n\n`
+
+async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  const body = await text(request)
+  response.on('error', () => undefined)
+  response.writeHead(200, { 'content-type': 'text/event-stream' })
+  response.write(chunk({ role: 'assistant', content: 'Hello' }))
+  if (body.includes('short')) {
+    response.end(`${chunk({}, 'stop')}data: [DONE]\n\n`)
+    return
+  }
+  streams.add(response)
+  response.on('close', () => streams.delete(response))
+}
+
+// Spread over the time, as the events of many strangers are.
+const slices = 100
+let slice = 0
+setInterval(
+  () => {
+    let index = 0
+    for (const stream of streams) if (index++ % slices === slice) stream.write(chunk({ content: ' and on' }))
+    slice = (slice + 1) % slices
+  },
+  Number(everyMs) / slices,
+)
+
+const server =
+  cert === undefined || key === undefined
+    ? createServer((request, response) => void answer(request, response))
+    : createSecureServer(
+        { cert: readFileSync(cert), key: readFileSync(key), allowHTTP1: true },
+        (request, response) => void answer(request as unknown as IncomingMessage, response as unknown as ServerResponse),
+      )
+server.listen({ port: 0, host: '127.0.0.1', backlog: 4096 }, () => {
+  const { port } = server.address() as AddressInfo
+  process.stdout.write(`${cert === undefined ? 'http' : 'https'}://127.0.0.1:${port}\n`)
+})
+process.on('SIGTERM', () => process.exit(0))

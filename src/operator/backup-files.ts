@@ -1,6 +1,7 @@
 /**
  * What a backup holds besides the database: the secret, without which links already sent are void and nobody is recognised by what only
- * a keyed hash was kept of, and the images. They lie in a folder named after the copy, as `today.db` and `today.db.files/`.
+ * a keyed hash was kept of, the images, and endings that were owed to the database just then. They lie in a folder named after the copy,
+ * as `today.db` and `today.db.files/`.
  */
 import {
   chmodSync,
@@ -16,22 +17,31 @@ import {
   renameSync,
   rmSync,
   statSync,
+  writeFileSync,
 } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 import type { DataFolder } from '../system/data-folder.ts'
 import { freeName } from '../store/sqlite/backup.ts'
+import { journalOf, owedTo } from '../store/sqlite/owed-journal.ts'
 
 export function filesBeside(backup: string): string {
   return `${backup}.files`
 }
 
+export interface WhatToSave {
+  readonly images: boolean
+  /** The journals' lines, by process (`owedTo`), of before the database was copied: what is missing in one of them is in the other. */
+  readonly owed: ReadonlyMap<string, string>
+}
+
 /** Whole or not at all. Gives how many images there were. */
-export function saveFiles(folder: DataFolder, to: string, withImages: boolean): number {
+export function saveFiles(folder: DataFolder, to: string, { images: withImages, owed }: WhatToSave): number {
   const part = `${to}.part`
   rmSync(part, { recursive: true, force: true })
   try {
     mkdirSync(part, { mode: 0o700 })
     if (existsSync(folder.secret)) copyDurably(folder.secret, join(part, 'secret.key'))
+    for (const [process, lines] of owed) writeDurably(join(part, `${owedPrefix}${process}`), Buffer.from(`${lines}\n`, 'latin1'))
     const images = withImages ? copyMissing(folder.images, join(part, 'images')) : 0
     renameSync(part, to)
     return images
@@ -58,6 +68,19 @@ export function restoreFiles(backup: string, folder: DataFolder): RestoredFiles 
   return { kept, images: copyMissing(join(from, 'images'), folder.images) }
 }
 
+/** Puts back what was owed to the copy, from beside it, for the next start to apply. Gives how many processes owed something. */
+export function restoreOwed(backup: string, folder: DataFolder): number {
+  const files = filesBeside(backup)
+  const saved = existsSync(files) ? readdirSync(files).filter((name) => name.startsWith(owedPrefix)) : []
+  const journals = new Map(saved.map((name) => [name.slice(owedPrefix.length), readFileSync(join(files, name))]))
+  // A data folder that was copied as it is has the journals themselves.
+  for (const [process, lines] of owedTo(backup)) journals.set(process, Buffer.from(`${lines}\n`, 'latin1'))
+  for (const [process, lines] of journals) writeDurably(journalOf(folder.database, process), lines)
+  return journals.size
+}
+
+const owedPrefix = 'owed-'
+
 /** Images are named by their content: what is there under the same name, and as long, is the same. */
 function copyMissing(from: string, to: string): number {
   if (!existsSync(from)) return 0
@@ -81,8 +104,16 @@ function copyMissing(from: string, to: string): number {
 }
 
 function copyDurably(from: string, to: string): void {
+  durably(to, (part) => copyFileSync(from, part, constants.COPYFILE_FICLONE))
+}
+
+function writeDurably(to: string, bytes: Uint8Array): void {
+  durably(to, (part) => writeFileSync(part, bytes, { mode: 0o600 }))
+}
+
+function durably(to: string, make: (part: string) => void): void {
   const part = `${to}.part`
-  copyFileSync(from, part, constants.COPYFILE_FICLONE)
+  make(part)
   chmodSync(part, 0o600)
   const descriptor = openSync(part, 'r+')
   try {

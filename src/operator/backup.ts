@@ -3,8 +3,9 @@ import { existsSync, rmSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { loadConfig } from '../config/config.ts'
 import { DataFolder } from '../system/data-folder.ts'
+import { owedTo } from '../store/sqlite/owed-journal.ts'
 import { restoreFile } from '../store/sqlite/restore.ts'
-import { filesBeside, restoreFiles, saveFiles } from './backup-files.ts'
+import { filesBeside, restoreFiles, restoreOwed, saveFiles } from './backup-files.ts'
 import { atDesk, CommandError } from './desk.ts'
 import { show } from './output.ts'
 import type { Output } from './output.ts'
@@ -18,12 +19,14 @@ export function backup(file: string, options: Output & { images: boolean }): Pro
     const folder = new DataFolder(config.store.dataDir)
     const none = (error: unknown) =>
       new CommandError(`No backup was written: ${error instanceof Error ? error.message : String(error)}`)
+    // Before the copy: an ending that is written to the database meanwhile is then in both, and done once.
+    const owed = owedTo(folder.database)
     await store.backup(to).catch((error: unknown) => {
       throw none(error)
     })
     let images: number
     try {
-      images = saveFiles(folder, files, options.images)
+      images = saveFiles(folder, files, { images: options.images, owed })
     } catch (error) {
       rmSync(to, { force: true })
       throw none(error)
@@ -49,11 +52,13 @@ export async function restore(file: string, options: Output & { yes?: boolean })
   }
   folder.prepare()
   const { kept } = restoreFile(from, to)
+  const owing = restoreOwed(from, folder)
   const files = restoreFiles(from, folder)
   show(options, { ok: true, file: to, kept, files }, () =>
     [
       `${from} was verified and is the database now: ${to}.`,
       ...(kept === null ? [] : [`What was there is kept as ${kept}.`]),
+      ...(owing === 0 ? [] : ['Endings of turns that were still owed to it are back too; the next start writes them.']),
       ...(files === null
         ? [
             existsSync(folder.secret)

@@ -1,10 +1,11 @@
 /** A lost machine: what was backed up beside a running server is all there again in an empty folder, and serves. */
 import { execFile } from 'node:child_process'
-import { cpSync, existsSync, readdirSync, readFileSync, renameSync, statSync } from 'node:fs'
+import { cpSync, existsSync, readdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import t from 'tap'
+import { journalOf, OwedJournal, processesWithJournal } from '../../src/store/sqlite/owed-journal.ts'
 import { startGateway, temporaryFolder } from '../support/gateway.ts'
 import type { TestGateway } from '../support/gateway.ts'
 
@@ -88,6 +89,49 @@ t.test('a data folder that was copied as it is is restored from its database; an
   const alone = join(temporaryFolder(t), 'alone.db')
   renameSync(join(copied, 'gateway.db'), alone)
   t.match(await operate(data, 'restore', alone, '--yes'), /No secret or images came with it; those of .* stay/)
+})
+
+t.test('what was owed to the database when it was copied is charged after the restore', async (t) => {
+  const g = await startGateway(t)
+  const { id, token } = await g.member()
+  await (await g.chat(token)).text()
+  const data = g.config.store.dataDir
+  const at = g.services.clock.now()
+  const balance = await owned(g, id)
+  // A turn whose ending the ledger does not take: it stands in its process's journal alone.
+  const reservation = await g.services.ledger.reserve({
+    account: id,
+    requestId: 'mbr_owed',
+    model: 'svc-2.1',
+    pool: 'premium',
+    at,
+    periods: g.services.calendar.at(at),
+    limits: { day: 1e6, week: 1e6, month: 1e6 },
+    want: 1_000,
+    floor: 1_000,
+    price: { input: 1, output: 1, discountPercent: 0 },
+    until: at + 60_000,
+    idempotency: null,
+  })
+  if (reservation.kind !== 'held') throw new Error(`it is ${reservation.kind}`)
+  const [process = ''] = processesWithJournal(join(data, 'gateway.db'))
+  const beside = await OwedJournal.make(join(data, 'elsewhere.db'), process)
+  const how = { tokens: { input: 300, output: 400 }, estimated: false, contradicted: null, outcome: 'completed' } as const
+  await beside.write({ kind: 'settle', hold: reservation.hold.id, at, credits: 700, target: null, upstreamStatus: 200, ...how })
+  const lines = readFileSync(journalOf(join(data, 'elsewhere.db'), process))
+  await beside.close(false)
+  writeFileSync(journalOf(join(data, 'gateway.db'), process), lines)
+
+  const copy = join(temporaryFolder(t), 'today.db')
+  await operate(data, 'backup', copy)
+  await g.services.ledger.refund({ hold: reservation.hold.id, at, code: 'upstream_error', target: null, upstreamStatus: null })
+  const fresh = join(temporaryFolder(t), 'data')
+  t.match(await operate(fresh, 'restore', copy), /Endings of turns that were still owed to it are back too/)
+  const again = await startGateway(t, { store: { dataDir: fresh } })
+  const used = ({ pools }: Awaited<ReturnType<typeof owned>>): number =>
+    pools.reduce((sum, one) => sum + (one.pool === 'premium' && one.window === 'day' ? one.used : 0), 0)
+  t.equal(used(await owned(again, id)) - used(balance), 700)
+  t.match(await again.turns(), [{ requestId: 'mbr_owed', state: 'settled', credits: 700 }, { state: 'settled' }])
 })
 
 t.test('without the images, it is said where they are', async (t) => {

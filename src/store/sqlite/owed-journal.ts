@@ -25,6 +25,15 @@ export function processesWithJournal(database: string): readonly string[] {
   return readdirSync(dirname(database)).flatMap((name) => (name.startsWith(start) ? [name.slice(start.length)] : []))
 }
 
+/** What is owed to this database now, by each process that owes something: its lines, without the room behind them. */
+export function owedTo(database: string): ReadonlyMap<string, string> {
+  const journals = processesWithJournal(database).map((process) => {
+    const lines = readFileSync(journalOf(database, process), 'latin1').split('\n')
+    return [process, lines.filter((line) => toOrder(line).length > 0).join('\n')] as const
+  })
+  return new Map(journals.filter(([, lines]) => lines !== ''))
+}
+
 /** In the order they were written; none where there is no such file. */
 export function readJournal(file: string): readonly EndingOrder[] {
   if (!existsSync(file)) return []

@@ -22,7 +22,7 @@ export class Place {
 
   /** @throws Unusable with a sentence that names the process which has it */
   static take(database: string, pid: number, at: number): Place {
-    const file = `${database}.server-lock`
+    const file = lockBeside(database)
     const card = `${database}.server`
     const lock = lockOf(file, card)
     // For people: who has the place is what the lock says, whoever is named here.
@@ -35,6 +35,10 @@ export class Place {
     for (const file of [this.#card, this.#lock.name]) rmSync(file, { force: true })
     this.#lock.close()
   }
+}
+
+export function lockBeside(database: string): string {
+  return `${database}.server-lock`
 }
 
 /** The lock that is found under this name by all others: whoever had it before may have taken its file away while we waited for it. */

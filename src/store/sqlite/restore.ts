@@ -5,6 +5,8 @@ import Sqlite from 'better-sqlite3'
 import { Unusable, whyNot } from '../../system/unusable.ts'
 import { freeName, sync } from './backup.ts'
 import { prepareFile } from './connection.ts'
+import { journalOf, processesWithJournal } from './owed-journal.ts'
+import { lockBeside } from './place.ts'
 import { verifyFile } from './verify-file.ts'
 
 /** What belongs to a database beside its file: what was committed last may stand in the log alone. */
@@ -59,6 +61,8 @@ function setAside(file: string): string | null {
   }
   const kept = freeName(`${file}.before-restore`)
   for (const suffix of ['', ...beside]) if (existsSync(file + suffix)) renameSync(file + suffix, kept + suffix)
+  // What was owed to it is owed to no other.
+  for (const process of processesWithJournal(file)) renameSync(journalOf(file, process), journalOf(kept, process))
   return kept
 }
 
@@ -73,13 +77,17 @@ function fold(file: string): boolean {
   }
 }
 
-/** Each process that uses a database keeps the lock of a small file beside it, however it was started. */
+/**
+ * Each process that uses a database keeps the lock of a small file beside it, however it was started. A server has its place before, while
+ * it is still waiting for the database or bringing it up to date.
+ */
 function isInUse(file: string): boolean {
   if (!existsSync(dirname(file))) return false
-  const locks = readdirSync(dirname(file)).filter(
-    (name) => name.startsWith(`${basename(file)}.process-`) && !name.endsWith('-journal'),
-  )
-  return locks.some((name) => isLocked(join(dirname(file), name)))
+  const locks = readdirSync(dirname(file))
+    .filter((name) => name.startsWith(`${basename(file)}.process-`) && !name.endsWith('-journal'))
+    .map((name) => join(dirname(file), name))
+  const place = lockBeside(file)
+  return (existsSync(place) ? [place, ...locks] : locks).some(isLocked)
 }
 
 function isLocked(file: string): boolean {

@@ -2,6 +2,8 @@ import { spawnSync } from 'node:child_process'
 import { copyFileSync, existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import { journalOf, processesWithJournal } from '../../../src/store/sqlite/owed-journal.ts'
+import { Place } from '../../../src/store/sqlite/place.ts'
 import { restoreFile } from '../../../src/store/sqlite/restore.ts'
 import { addAccount, balanceOf, endOf, grantOf, holdOf } from '../contract.ts'
 import { folderOf, openAt, Other } from './support.ts'
@@ -36,6 +38,26 @@ void t.test('a copied database is restored with its log, and what it replaces is
   const alone = join(folderOf(t), 'alone.db')
   copyFileSync(second ?? '', alone)
   t.match(await balanceOf(await openAt(t, alone)), { used: [30, 30, 30], packs: { pack: 777_777 } })
+})
+
+void t.test('what was owed to a database that is replaced goes with it', async (t) => {
+  const folder = folderOf(t)
+  const [file, backup] = [join(folder, 'store.db'), join(folder, 'backup.db')]
+  for (const one of [file, backup]) await (await openAt(t, one)).close()
+  writeFileSync(journalOf(file, 'dead'), 'what is owed')
+  const { kept } = restoreFile(backup, file)
+  t.equal(readFileSync(journalOf(kept ?? '', 'dead'), 'utf8'), 'what is owed')
+  t.same(processesWithJournal(file), [])
+})
+
+void t.test('a server that has its place and not yet opened the database is in the way', async (t) => {
+  const folder = folderOf(t)
+  const [file, backup] = [join(folder, 'store.db'), join(folder, 'backup.db')]
+  for (const one of [file, backup]) await (await openAt(t, one)).close()
+  const place = Place.take(file, process.pid, 0)
+  t.throws(() => restoreFile(backup, file), { message: /A server still uses this database/ })
+  place.release()
+  restoreFile(backup, file)
 })
 
 void t.test('a damaged database that is replaced is kept with its log', async (t) => {

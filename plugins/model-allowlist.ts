@@ -8,14 +8,14 @@ export const modelAllowlist = definePlugin({
   gives: ['chat', 'product'],
   on: 'turn',
   async onRequest(x, services) {
-    const chat = await x.inbound.chat()
+    const chat = await x.inbound.chat(x.caller.account.id)
     const product = services.products.get(chat.model)
     if (product === undefined || !planHas(x.caller.plan, product.id) || services.products.isGone(product, x.startedAt)) {
       throw new GatewayError('official_models_only', { param: 'model', params: { ids: idsFor(x.caller, services) } })
     }
     x.debug.productModel = product.id
     if (isBlind(product) && hasImages(chat)) throw cannotSee(product, x.caller, services)
-    const fault = faultIn(chat.body, allowedFor(product, services))
+    const fault = faultIn(chat, allowedFor(product, services))
     if (fault !== null) throw fault
     // Of a search only the question counts, for what it does and for what it costs.
     x.chat = product.capabilities.includes('search') ? questionOf(chat, services.config) : chat

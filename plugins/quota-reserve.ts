@@ -1,16 +1,5 @@
 /** Holds the most a turn can cost before the upstream hears of it, and settles what it did cost. */
-import {
-  affordableOutput,
-  bodyHash,
-  bodyHashInSlices,
-  creditsFor,
-  definePlugin,
-  GatewayError,
-  isLarge,
-  poolOf,
-  promptSize,
-  promptSizeInSlices,
-} from '../src/index.ts'
+import { affordableOutput, bodyHash, creditsFor, definePlugin, GatewayError, poolOf, promptSize } from '../src/index.ts'
 import type { Exchange, HeldTurn, Outcome, PluginServices, Pool, Product, Reservation, Slots, Usage, Window } from '../src/index.ts'
 
 /** An answer of fewer tokens is no answer; below this the turn is refused instead of clamped. */
@@ -41,15 +30,13 @@ type Asked = Exchange & Pick<Slots, 'caller' | 'chat' | 'product'>
 
 async function reserve(x: Asked, { ledger, clock, calendar, config }: PluginServices): Promise<HeldTurn> {
   const { chat, product, caller } = x
-  const { imageTokens } = config.limits
-  const size = isLarge(chat.bytes) ? await promptSizeInSlices(chat, imageTokens) : promptSize(chat, imageTokens)
-  const { tokens: inputEstimate, mostTokens: input, textBytes } = size
+  const { tokens: inputEstimate, mostTokens: input, textBytes } = promptSize(chat, config.limits.imageTokens)
   // Only what cannot fit by any count is refused here; the upstream decides the rest.
   if (textBytes / mostBytesPerToken > product.contextLength) throw tooLong(product)
   const cap = Math.min(chat.maxTokens ?? product.defaultOutputTokens, product.maxOutputTokens)
   const least = Math.min(cap, leastOutput)
   const key = idempotencyKeyOf(x)
-  const idempotency = key === null ? null : { key, bodyHash: isLarge(chat.bytes) ? await bodyHashInSlices(chat) : bodyHash(chat) }
+  const idempotency = key === null ? null : { key, bodyHash: bodyHash(chat) }
   const at = clock.now()
   const pool = poolOf[product.tier]
   const reservation = await ledger.reserve({

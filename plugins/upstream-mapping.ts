@@ -1,7 +1,18 @@
 /** Product → the targets that can serve it now, and the body each of them is sent. */
 import { createHmac } from 'node:crypto'
-import { definePlugin, droppedHeader, hasImages, isRecord, passing, UpstreamFailure, withoutExtras } from '../src/index.ts'
-import type { Asking, Candidate, ChatRequest, Exchange, LiveTarget, Product, PluginServices, Slots } from '../src/index.ts'
+import {
+  definePlugin,
+  droppedHeader,
+  hasImages,
+  isRecord,
+  messagesFor,
+  passing,
+  Printed,
+  printFor,
+  UpstreamFailure,
+  withoutExtras,
+} from '../src/index.ts'
+import type { Asking, Candidate, Exchange, LiveTarget, PluginServices, Product, Slots } from '../src/index.ts'
 
 export const upstreamMapping = definePlugin({
   name: 'upstream-mapping',
@@ -53,7 +64,7 @@ type Asked = Exchange & Pick<Slots, 'caller' | 'chat' | 'product' | 'hold'>
 /** What the first target will not be sent is what the caller is told of: the others are seldom asked. */
 function tellDropped(x: Asked, first: LiveTarget | undefined): void {
   if (first === undefined) return
-  const { dropped } = passing(x.chat.body, first.upstream.config)
+  const { dropped } = passing(x.chat, first.upstream.config)
   if (dropped.length > 0) x.headers[x.names.fieldsDroppedHeader] = droppedHeader(dropped)
 }
 
@@ -63,7 +74,11 @@ function candidateFor(target: LiveTarget, x: Asked, { secret }: PluginServices):
     upstream: target.upstream.name,
     model: target.model,
     path: '/chat/completions',
-    body: (asking) => JSON.stringify(bodyFor(target, x, asking, () => pseudonym(x.caller.account.id, secret))),
+    body: (asking) =>
+      printFor(
+        x.chat,
+        bodyFor(target, x, asking, () => pseudonym(x.caller.account.id, secret)),
+      ),
   }
 }
 
@@ -74,13 +89,13 @@ function bodyFor(
   asking: Asking,
   who: () => string,
 ): Record<string, unknown> {
-  const { fields } = passing(chat.body, upstream.config)
+  const { fields } = passing(chat, upstream.config)
   const { user, safety_identifier: safetyIdentifier, tools } = fields
   // A field that is undefined is not written at all.
   const body: Record<string, unknown> = {
     ...fields,
     model,
-    messages: withoutExtras(messagesFor(chat, dialect.developerRole)),
+    messages: messagesFor(chat, dialect.developerRole),
     tools: Array.isArray(tools) ? withoutExtras(tools) : tools,
     max_tokens: undefined,
     max_completion_tokens: undefined,
@@ -93,18 +108,13 @@ function bodyFor(
   return body
 }
 
-function messagesFor({ messages }: ChatRequest, developerRole: string): readonly unknown[] {
-  return developerRole === 'developer' ? messages : messages.map((message) => withRole(message, developerRole))
-}
-
 /** Whether a stream is asked for is decided by what is known of the target, not by what the member wants to be sent. */
 function streamFields({ stream, usage }: Asking, wanted: boolean, theirs: unknown): Record<string, unknown> {
-  const options = stream && usage ? { ...(wanted && isRecord(theirs) ? theirs : {}), include_usage: true } : undefined
-  return { stream: stream ? true : undefined, stream_options: options }
-}
-
-function withRole(message: unknown, role: string): unknown {
-  return isRecord(message) && message['role'] === 'developer' ? { ...message, role } : message
+  if (!stream || !usage) return { stream: stream ? true : undefined, stream_options: undefined }
+  // Where options are so many that they are text, that has the field.
+  const options =
+    wanted && theirs instanceof Printed ? theirs : { ...(wanted && isRecord(theirs) ? theirs : {}), include_usage: true }
+  return { stream: true, stream_options: options }
 }
 
 /** The same for an account every time, and nobody's but ours to trace back. */

@@ -24,12 +24,12 @@ export type {
   Slots,
   Usage,
 } from './exchange/exchange.ts'
-export { isLarge } from './exchange/breath.ts'
-export { bodyHash, bodyHashInSlices, hasImages, isRecord } from './exchange/chat-request.ts'
+export { bodyHash, fieldsOf, hasImages, isRecord, lastUserMessage } from './exchange/chat-request.ts'
 export type { ChatRequest } from './exchange/chat-request.ts'
-export { promptSize, promptSizeInSlices } from './exchange/estimate.ts'
+export { promptSize } from './exchange/estimate.ts'
 export { adoptId } from './exchange/trace-id.ts'
-export { droppedHeader, faultIn, passing, withoutExtras } from './exchange/fields.ts'
+export { droppedHeader, faultIn, messagesFor, passing, withoutExtras } from './exchange/fields.ts'
+export { Printed, printFor } from './exchange/large/printed.ts'
 export { bearerToken } from './access/bearer.ts'
 export { rateHeaders } from './access/limits.ts'
 export { affordableOutput, creditsFor } from './membership/price.ts'

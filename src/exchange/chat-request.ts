@@ -2,7 +2,9 @@
 import { createHash } from 'node:crypto'
 import { invalidRequest } from '../errors.ts'
 import type { GatewayError } from '../errors.ts'
-import { breath, slice } from './breath.ts'
+import type { PromptCount } from './estimate.ts'
+import type { Faults } from './fields.ts'
+import type { Printed } from './large/printed.ts'
 
 /** The fields that the gateway itself reads; every other field is the upstream's business. */
 export interface ChatRequest {
@@ -18,9 +20,28 @@ export interface ChatRequest {
   readonly bytes: number
   /** Of them, those of a text that will be put beside it and that nobody has read yet. */
   readonly unreadBytes?: number
-  /** The whole body as it was sent. Read-only: a changed copy goes upstream. */
+  /**
+   * The whole body as it was sent. Read-only: a changed copy goes upstream. Of a large request both this and `messages` are parsed when they
+   * are first asked for, which holds everybody up for some ten milliseconds a megabyte.
+   */
   readonly body: Readonly<Record<string, unknown>>
+  /** What has been worked out of a large request already. It is asked through the functions that answer for small ones too. */
+  readonly worked?: WorkedOut
 }
+
+/** The answers to all that is asked about a request on its way, where it is large (`large/worked-out.ts`). */
+export interface WorkedOut {
+  readonly fields: Readonly<Record<string, unknown>>
+  readonly messages: { readonly developer: Printed; readonly system: Printed }
+  readonly count: PromptCount
+  readonly hash: string
+  readonly hasImages: boolean
+  readonly faults: Faults
+  readonly lastUser: unknown
+}
+
+/** Requests above this many bytes are worked through in a thread of their own; below it the way there would cost as much as the work. */
+export const largeBytes = 128 * 1024
 
 /** Deeper than any real request; a parser or printer that recurses must not be led further. */
 const maxDepth = 128
@@ -168,32 +189,34 @@ function wantsUsage(options: unknown): boolean {
 
 /** What two requests with the same idempotency key must share. */
 export function bodyHash(chat: ChatRequest): string {
-  return createHash('sha256').update(JSON.stringify(chat.body)).digest('base64url')
+  return chat.worked?.hash ?? hashOf(JSON.stringify(chat.body))
 }
 
-/** The same of a large request, in slices. */
-export async function bodyHashInSlices(chat: ChatRequest): Promise<string> {
-  await breath()
-  const printed = Buffer.from(JSON.stringify(chat.body))
-  const hash = createHash('sha256')
-  for (let from = 0; from < printed.length; from += hashedBytes) {
-    await breath()
-    hash.update(printed.subarray(from, from + hashedBytes))
-  }
-  return hash.digest('base64url')
+export function hashOf(body: string | Uint8Array): string {
+  return createHash('sha256').update(body).digest('base64url')
 }
-
-/** A digest reads faster than a counter of tokens. */
-const hashedBytes = 4 * slice
 
 export function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 /** Whether any message carries a picture. */
-export function hasImages({ messages }: Pick<ChatRequest, 'messages'>): boolean {
-  return messages.some((message) => {
+export function hasImages(chat: Pick<ChatRequest, 'messages' | 'worked'>): boolean {
+  if (chat.worked !== undefined) return chat.worked.hasImages
+  return chat.messages.some((message) => {
     const content = isRecord(message) ? message['content'] : undefined
     return Array.isArray(content) && content.some((part) => isRecord(part) && part['type'] === 'image_url')
   })
+}
+
+/** The last message of the role `user`, with its words; of a large request without its pictures. */
+export function lastUserMessage(chat: Pick<ChatRequest, 'messages' | 'worked'>): unknown {
+  // Of a large request null says that the message is too long to be carried about.
+  if (chat.worked !== undefined && chat.worked.lastUser !== null) return chat.worked.lastUser
+  return chat.messages.findLast((message) => isRecord(message) && message['role'] === 'user')
+}
+
+/** The fields of the body; of a large request only those that may go to an upstream, the long ones as text (`Printed`). */
+export function fieldsOf(chat: Pick<ChatRequest, 'body' | 'worked'>): Readonly<Record<string, unknown>> {
+  return chat.worked?.fields ?? chat.body
 }

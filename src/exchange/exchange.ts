@@ -8,6 +8,7 @@ import type { Hold } from '../membership/ledger.ts'
 import type { Plan } from '../membership/plan.ts'
 import type { Product } from '../membership/product.ts'
 import type { ChatRequest } from './chat-request.ts'
+import type { LargeBody } from './large/printed.ts'
 
 /** A *turn* calls a model and costs quota; a *query* (the model list, tool discovery) does neither. */
 export type ExchangeKind = 'turn' | 'query'
@@ -50,8 +51,12 @@ export interface Inbound {
   readonly address: string
   /** The cookie session's token, only where the request is provably the site's own page. */
   readonly cookieToken: string | null
-  /** The body, read once, bounded, parsed and checked. @throws GatewayError naming the field at fault */
-  chat(): Promise<ChatRequest>
+  /**
+   * The body, read once, bounded, parsed and checked. Large ones are taken in turn by member, where one is named.
+   *
+   * @throws GatewayError naming the field at fault
+   */
+  chat(member?: string): Promise<ChatRequest>
 }
 
 export interface Debug {
@@ -128,7 +133,7 @@ export interface Candidate {
    * The request's body. A function, because a fallback's body is seldom needed, another cap seldomer, and how it is asked depends on the
    * target.
    */
-  body(asking: Asking): string
+  body(asking: Asking): string | LargeBody
 }
 
 /** How a target is asked to answer. */

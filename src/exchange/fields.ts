@@ -6,8 +6,10 @@
  * Everything else is left out and named in a header: clients send much that no upstream needs, and must not fail for it.
  */
 import { invalidRequest } from '../errors.ts'
-import type { GatewayError } from '../errors.ts'
-import { isRecord } from './chat-request.ts'
+import type { GatewayError, Words } from '../errors.ts'
+import { fieldsOf, isRecord } from './chat-request.ts'
+import type { ChatRequest } from './chat-request.ts'
+import type { Printed } from './large/printed.ts'
 
 /** OpenAI's own, but for what costs more, keeps more, or belongs to the operator's account. */
 const openai = words(`
@@ -45,6 +47,9 @@ const refused: ReadonlySet<string> = new Set(
   mock_response mcp_servers container file_ids`),
 )
 
+/** Known by OpenAI, and dearer. */
+const cost: ReadonlySet<string> = new Set(['service_tier', 'store'])
+
 /** Left out without a word when they stand where an ordinary client puts them. */
 const silent: ReadonlySet<string> = new Set(['service_tier', 'store', 'metadata', 'modalities'])
 
@@ -54,15 +59,36 @@ export interface FieldRules {
   readonly passCostFields: boolean
 }
 
+/** What chooses or buys in a request. */
+export interface Faults {
+  /** Fields of the body by name. */
+  readonly fields: readonly string[]
+  readonly tool: Fault | null
+  readonly part: Fault | null
+}
+
+interface Fault {
+  readonly detail: Words
+  readonly at: string
+}
+
 /** The first thing in it that chooses or buys; null where there is none. `allowed` are fields an operator lets through. */
-export function faultIn(body: Readonly<Record<string, unknown>>, allowed: ReadonlySet<string>): GatewayError | null {
-  for (const [field, value] of Object.entries(body))
-    if (!allowed.has(field) && asksForMore(field, value))
-      return invalidRequest(
-        { en: `'${field}' is not offered here; leave it out.`, zh: `此处不提供 '${field}',请去掉该字段。` },
-        field,
-      )
-  return toolFault(body['tools'], allowed) ?? partFault(body['messages'])
+export function faultIn(chat: Pick<ChatRequest, 'body' | 'worked'>, allowed: ReadonlySet<string>): GatewayError | null {
+  const { fields, tool, part } = chat.worked?.faults ?? faultsOf(chat.body)
+  const field = fields.find((name) => !allowed.has(name))
+  if (field !== undefined)
+    return invalidRequest(
+      { en: `'${field}' is not offered here; leave it out.`, zh: `此处不提供 '${field}',请去掉该字段。` },
+      field,
+    )
+  const fault = (allowed.has('tools') ? null : tool) ?? part
+  return fault === null ? null : invalidRequest(fault.detail, fault.at)
+}
+
+export function faultsOf(body: Readonly<Record<string, unknown>>): Faults {
+  const fields: string[] = []
+  for (const [field, value] of Object.entries(body)) if (asksForMore(field, value)) fields.push(field)
+  return { fields, tool: toolFault(body['tools']), part: partFault(body['messages']) }
 }
 
 function asksForMore(field: string, value: unknown): boolean {
@@ -74,27 +100,27 @@ function asksForMore(field: string, value: unknown): boolean {
 }
 
 /** Tools that the upstream runs itself are billed to the operator, and reach where the operator's account reaches. */
-function toolFault(tools: unknown, allowed: ReadonlySet<string>): GatewayError | null {
-  if (!Array.isArray(tools) || allowed.has('tools')) return null
+function toolFault(tools: unknown): Fault | null {
+  if (!Array.isArray(tools)) return null
   for (const [i, tool] of (tools as unknown[]).entries()) {
-    if (!isRecord(tool))
-      return invalidRequest({ en: `'tools[${i}]' must be an object.`, zh: `'tools[${i}]' 必须是对象。` }, `tools[${i}]`)
+    const at = `tools[${i}]`
+    if (!isRecord(tool)) return { detail: { en: `'${at}' must be an object.`, zh: `'${at}' 必须是对象。` }, at }
     const { type } = tool
     if ((type === 'function' || type === undefined) && isRecord(tool['function'])) continue
     if (type === 'custom' && isRecord(tool['custom'])) continue
-    return invalidRequest(
-      {
-        en: `'tools[${i}].type' must be 'function' or 'custom'; tools run by the model service are not offered here.`,
-        zh: `'tools[${i}].type' 必须是 'function' 或 'custom';此处不提供由模型服务运行的工具。`,
+    return {
+      detail: {
+        en: `'${at}.type' must be 'function' or 'custom'; tools run by the model service are not offered here.`,
+        zh: `'${at}.type' 必须是 'function' 或 'custom';此处不提供由模型服务运行的工具。`,
       },
-      `tools[${i}].type`,
-    )
+      at: `${at}.type`,
+    }
   }
   return null
 }
 
 /** Uploaded files belong to the operator's account, all members' alike. */
-function partFault(messages: unknown): GatewayError | null {
+function partFault(messages: unknown): Fault | null {
   if (!Array.isArray(messages)) return null
   for (const [i, message] of (messages as unknown[]).entries()) {
     const content = isRecord(message) ? message['content'] : undefined
@@ -104,10 +130,13 @@ function partFault(messages: unknown): GatewayError | null {
       const file = isRecord(part['file']) ? part['file'] : part
       if (file['file_id'] === undefined || file['file_id'] === null) continue
       const at = `messages[${i}].content[${j}]`
-      return invalidRequest(
-        { en: `'${at}' names an uploaded file; send its contents instead.`, zh: `'${at}' 引用了已上传的文件,请直接发送内容。` },
+      return {
+        detail: {
+          en: `'${at}' names an uploaded file; send its contents instead.`,
+          zh: `'${at}' 引用了已上传的文件,请直接发送内容。`,
+        },
         at,
-      )
+      }
     }
   }
   return null
@@ -115,14 +144,13 @@ function partFault(messages: unknown): GatewayError | null {
 
 /** The fields of the body that this upstream may be sent, and the names of those it may not. */
 export function passing(
-  body: Readonly<Record<string, unknown>>,
+  chat: Pick<ChatRequest, 'body' | 'worked'>,
   { kind, passFields, passCostFields }: FieldRules,
 ): { readonly fields: Record<string, unknown>; readonly dropped: readonly string[] } {
   const fields: Record<string, unknown> = {}
   const dropped: string[] = []
-  for (const [field, value] of Object.entries(body)) {
-    const passes =
-      known[kind].has(field) || passFields.includes(field) || (passCostFields && (field === 'service_tier' || field === 'store'))
+  for (const [field, value] of Object.entries(fieldsOf(chat))) {
+    const passes = known[kind].has(field) || passFields.includes(field) || (passCostFields && cost.has(field))
     if (passes) fields[field] = value
     else if (!silent.has(field)) dropped.push(field)
   }
@@ -130,8 +158,18 @@ export function passing(
 }
 
 /** Of a request for a picture, what the painter may be told. */
-export function paintingFields(body: Readonly<Record<string, unknown>>): Record<string, unknown> {
-  return Object.fromEntries(Object.entries(body).filter(([field]) => painting.has(field)))
+export function paintingFields(chat: Pick<ChatRequest, 'body' | 'worked'>): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(fieldsOf(chat)).filter(([field]) => painting.has(field)))
+}
+
+/** Whether anybody may be sent it, whichever the product; `passFields` are those that operators let through. */
+export function mayPass(field: string, passFields: ReadonlySet<string>): boolean {
+  return known.compatible.has(field) || painting.has(field) || cost.has(field) || passFields.has(field)
+}
+
+/** Whether nobody is told that it was left out. */
+export function isSilent(field: string): boolean {
+  return silent.has(field)
 }
 
 /** What marks a place for a paid cache: on messages, on their parts, and on tools. */
@@ -158,13 +196,32 @@ function plain(item: unknown): unknown {
   return copy
 }
 
+/** The messages as an upstream is sent them that has this role for what the developer says. */
+export function messagesFor(
+  chat: Pick<ChatRequest, 'messages' | 'worked'>,
+  developerRole: 'developer' | 'system',
+): readonly unknown[] | Printed {
+  return chat.worked?.messages[developerRole] ?? messagesAs(developerRole, chat.messages)
+}
+
+export function messagesAs(developerRole: 'developer' | 'system', messages: readonly unknown[]): readonly unknown[] {
+  return withoutExtras(developerRole === 'developer' ? messages : messages.map((message) => withRole(message, developerRole)))
+}
+
+function withRole(message: unknown, role: string): unknown {
+  return isRecord(message) && message['role'] === 'developer' ? { ...message, role } : message
+}
+
 /** Names of fields are the caller's own words: of those that fit into a header, as many as fit. */
 export function droppedHeader(names: readonly string[]): string {
-  return names
-    .filter((name) => /^[\w.-]{1,64}$/.test(name))
-    .slice(0, 20)
-    .join(', ')
+  return names.filter(fitsHeader).slice(0, namedInHeader).join(', ')
 }
+
+export function fitsHeader(name: string): boolean {
+  return /^[\w.-]{1,64}$/.test(name)
+}
+
+export const namedInHeader = 20
 
 function words(text: string): string[] {
   return text.trim().split(/\s+/)

@@ -54,36 +54,19 @@ const costs = costsOfPairs()
 
 /** Tokens that this text makes at most. */
 export function mostTokens(text: string): number {
-  const count = new TokenCount()
-  count.read(text, 0, text.length)
-  return count.tokens
-}
-
-/** The same in pieces: the count of a text that is read on where it was left. */
-export class TokenCount {
-  #cost = 0
-  #before = other
-
-  get tokens(): number {
-    return Math.ceil(this.#cost / token)
-  }
-
-  read(text: string, from: number, to: number): void {
-    let cost = this.#cost
-    let before = this.#before
-    for (let i = from; i < to; i++) {
-      const code = text.charCodeAt(i)
-      if (code < 128) {
-        cost += costs[before * 128 + code] ?? token
-        before = code === space && (before === space || before === severalSpaces) ? severalSpaces : code
-      } else {
-        cost += costOf(code)
-        before = other
-      }
+  let cost = 0
+  let before = other
+  for (let i = 0; i < text.length; i++) {
+    const code = text.charCodeAt(i)
+    if (code < 128) {
+      cost += costs[before * 128 + code] ?? token
+      before = code === space && (before === space || before === severalSpaces) ? severalSpaces : code
+    } else {
+      cost += costOf(code)
+      before = other
     }
-    this.#cost = cost
-    this.#before = before
   }
+  return Math.ceil(cost / token)
 }
 
 function costsOfPairs(): Uint8Array {

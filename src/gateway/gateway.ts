@@ -14,6 +14,7 @@ import { DataFolder } from '../system/data-folder.ts'
 import { pleasantPace, startDemoUpstream } from '../upstream/demo/upstream.ts'
 import type { DemoUpstream } from '../upstream/demo/upstream.ts'
 import { GatewayError } from '../errors.ts'
+import { LargeBodies } from '../exchange/large/large-bodies.ts'
 import { Chain } from '../exchange/run.ts'
 import { createApp } from '../http/app.ts'
 import { listen } from '../http/listen.ts'
@@ -126,6 +127,11 @@ export async function openGateway(options: GatewayOptions): Promise<Gateway> {
     membership,
     jwt: new TrustedIssuers(config.signIn.jwtIssuers, store.accounts, ids, clock, credentials),
     limits: createLimits(),
+    largeBodies: new LargeBodies({
+      passFields: Object.values(config.upstreams).flatMap(({ passFields }) => passFields),
+      mostBytes: config.limits.chatBodyBytes,
+      onFault: (error) => log.error({ err: error }, 'the thread for large requests died; the next one gets a new one'),
+    }),
     images: new ImageStore({
       directory: folder.images,
       records: store.images,
@@ -148,6 +154,7 @@ export async function openGateway(options: GatewayOptions): Promise<Gateway> {
   const app = createApp({ services, chain: new Chain(config.plugins), calls, ready: () => ready })
   const release = async (owedMs = leastOwedMs): Promise<void> => {
     await mailRoom.close()
+    await services.largeBodies.close()
     forwarder.close()
     await calls.close()
     await upstreams.close()
@@ -180,7 +187,7 @@ export async function openGateway(options: GatewayOptions): Promise<Gateway> {
       const until = clock.ticks() + drainMs
       ready = false
       stopLearning()
-      await drain(listener, forwarder, { drainMs, noticeMs: config.timeouts.noticeMs })
+      await drain(listener, { forwarder, largeBodies: services.largeBodies }, { drainMs, noticeMs: config.timeouts.noticeMs })
       await chores.close()
       await metrics?.close()
       // What is owed has what is left of the time, and where that is used up a last try.
@@ -212,18 +219,18 @@ const leastOwedMs = 500
 
 async function drain(
   listener: Listener,
-  forwarder: Forwarder,
+  work: { readonly forwarder: Forwarder; readonly largeBodies: LargeBodies },
   { drainMs, noticeMs }: { readonly drainMs: number; readonly noticeMs: number },
 ): Promise<void> {
   const late = setTimeout(() => {
-    forwarder.abortAll(
-      new GatewayError('internal_error', {
-        message: {
-          en: 'The service is restarting. This turn was not counted; please send it again.',
-          zh: '服务正在重启,本次不计入用量,请重新发送。',
-        },
-      }),
-    )
+    const reason = new GatewayError('internal_error', {
+      message: {
+        en: 'The service is restarting. This turn was not counted; please send it again.',
+        zh: '服务正在重启,本次不计入用量,请重新发送。',
+      },
+    })
+    work.largeBodies.abortAll(reason)
+    work.forwarder.abortAll(reason)
     listener.endIdle()
   }, drainMs)
   await listener.announceEnd(Math.min(noticeMs, drainMs))

@@ -3,6 +3,7 @@ import type { Logger } from 'pino'
 import type { Names } from '../config/brand.ts'
 import type { Clock } from '../system/clock.ts'
 import type { GatewayConfig } from '../config/config.ts'
+import type { LargeBodies } from '../exchange/large/large-bodies.ts'
 import type { ImageStore } from '../tools/images/image-store.ts'
 import type { Ids } from '../system/ids.ts'
 import type { Limits } from '../access/limits.ts'
@@ -33,6 +34,8 @@ export interface Services {
   /** Whose token this is, where an operator's own identity provider signed it. */
   readonly jwt: TrustedIssuers
   readonly limits: Limits
+  /** Reads large requests, in a thread of its own. */
+  readonly largeBodies: LargeBodies
   /** Images painted for members. */
   readonly images: ImageStore
   /** The desks where members sign in, approve devices and take boosts. */

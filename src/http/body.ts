@@ -7,7 +7,12 @@ import { isRecord } from '../exchange/chat-request.ts'
 type Request = IncomingMessage | Http2ServerRequest
 
 /** @throws GatewayError `unsupported_media_type`, `payload_too_large`, or `invalid_request` */
-export function readBody(request: Request, limit: number): Promise<Buffer> {
+export async function readBody(request: Request, limit: number): Promise<Buffer> {
+  return inOnePiece(await readChunks(request, limit))
+}
+
+/** The same as it came, for whoever hands it on. */
+export function readChunks(request: Request, limit: number): Promise<readonly Buffer[]> {
   requireJson(request)
   if (Number(request.headers['content-length'] ?? 0) > limit) return Promise.reject(tooLarge(limit))
   return new Promise((resolve, reject) => {
@@ -29,10 +34,15 @@ export function readBody(request: Request, limit: number): Promise<Buffer> {
         reject(invalidRequest({ en: 'the body ended before it was whole.', zh: '请求内容不完整,传输提前结束。' }))
     }
     request.on('data', onData)
-    request.on('end', () => resolve(chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks)))
+    request.on('end', () => resolve(chunks))
     request.on('error', onCut)
     request.on('close', onCut)
   })
+}
+
+export function inOnePiece(chunks: readonly Buffer[]): Buffer {
+  const [first] = chunks
+  return chunks.length === 1 && first !== undefined ? first : Buffer.concat(chunks)
 }
 
 /** A JSON object. @throws GatewayError */

@@ -6,8 +6,7 @@ import type { BlockList } from 'node:net'
 import type { Context, Middleware, Next } from 'koa'
 import { networks, privateNetworks } from '../access/networks.ts'
 import { GatewayError } from '../errors.ts'
-import { breath, isLarge } from '../exchange/breath.ts'
-import { parseChatRequest } from '../exchange/chat-request.ts'
+import { largeBytes, parseChatRequest } from '../exchange/chat-request.ts'
 import type { ChatRequest } from '../exchange/chat-request.ts'
 import { envelopeReply, traceHeaders } from '../exchange/envelope.ts'
 import type { Exchange, ExchangeKind, Inbound } from '../exchange/exchange.ts'
@@ -16,7 +15,7 @@ import { adoptId } from '../exchange/trace-id.ts'
 import { rateHeaders } from '../access/limits.ts'
 import type { Services } from '../gateway/services.ts'
 import { addressPrefix, clientAddress, isTrusted } from './address.ts'
-import { readBody } from './body.ts'
+import { inOnePiece, readChunks } from './body.ts'
 import { readCookie } from './cookie.ts'
 import { isSameOrigin } from './origin.ts'
 
@@ -111,18 +110,19 @@ class HttpInbound implements Inbound {
     return token !== null && isSameOrigin(headers, this.#services.origins.site) ? token : null
   }
 
-  chat(): Promise<ChatRequest> {
-    this.#chat ??= this.#readChat()
+  chat(member = this.address): Promise<ChatRequest> {
+    this.#chat ??= this.#readChat(member)
     return this.#chat
   }
 
-  async #readChat(): Promise<ChatRequest> {
-    const raw = await readBody(this.#ctx.req, this.#services.config.limits.chatBodyBytes)
-    if (!isLarge(raw.length)) return parseChatRequest(raw)
-    await breath()
-    const chat = parseChatRequest(raw)
-    await breath()
-    return chat
+  async #readChat(member: string): Promise<ChatRequest> {
+    const { req, res } = this.#ctx
+    const { config, largeBodies } = this.#services
+    const chunks = await readChunks(req, config.limits.chatBodyBytes)
+    const bytes = chunks.reduce((sum, { length }) => sum + length, 0)
+    return bytes <= largeBytes
+      ? parseChatRequest(inOnePiece(chunks))
+      : largeBodies.read(chunks, member, (listener) => void res.once('close', listener))
   }
 }
 

@@ -1,4 +1,5 @@
 /** One call to one target, from the first byte of the request to the last of the answer, with every way it can be cut short. */
+import { Readable } from 'node:stream'
 import type { Dispatcher } from 'undici'
 import { nothingUsed } from '../exchange/exchange.ts'
 import type { Usage } from '../exchange/exchange.ts'
@@ -82,13 +83,16 @@ export class Attempt<Result> implements Dispatcher.DispatchHandler, Placed {
   readonly fetch = (): Promise<Response> => {
     const { x, candidate, upstream, asking } = this.#options
     if (this.#phase !== 'over') {
+      const body = candidate.body(asking)
+      const headers: Record<string, string> = { ...upstream.headers, 'x-request-id': x.id }
+      if (typeof body !== 'string') headers['content-length'] = String(body.bytes)
       upstream.dispatcher.dispatch(
         {
           origin: upstream.origin,
           path: upstream.basePath + candidate.path,
           method: 'POST',
-          headers: { ...upstream.headers, 'x-request-id': x.id },
-          body: candidate.body(asking),
+          headers,
+          body: typeof body === 'string' ? body : Readable.from(body, { objectMode: false }),
         },
         this,
       )

@@ -1,7 +1,7 @@
 /** What a prompt is assumed to cost before anybody has counted it: never too little for text, and not by an image's size. */
 import t from 'tap'
 import { parseChatRequest } from '../../src/exchange/chat-request.ts'
-import { promptSize, promptSizeInSlices } from '../../src/exchange/estimate.ts'
+import { promptSize } from '../../src/exchange/estimate.ts'
 
 const sizeOf = (content: unknown) =>
   promptSize(parseChatRequest(Buffer.from(JSON.stringify({ model: 'svc', messages: [{ role: 'user', content }] }))), 1_100)
@@ -53,46 +53,4 @@ t.test('all that makes tokens counts towards the most', async (t) => {
     ['a video', part({ type: 'video_url', video_url: { url: 'https://example.com/a.mp4' } }), 16_384],
   ] as const)
     t.ok(most(body) - bare >= least - 2, `${name}: ${most(body) - bare} of ${least}`)
-})
-
-t.test('a large request has the same size in slices, and lets others go first between them', async (t) => {
-  const mixed = 'The  quick 额外 "fox"\n<b>  🏳️‍🌈 Überprüfung\t'.repeat(3_000)
-  const tool = { type: 'function', function: { name: 'f', description: mixed } }
-  const shapes: Record<string, object> = {
-    'one text': { messages: [{ role: 'user', content: mixed }] },
-    'blanks where it is cut': { messages: [{ role: 'user', content: ' '.repeat(300_000) }] },
-    'parts, and a picture': {
-      messages: [
-        {
-          role: 'user',
-          content: [
-            { type: 'text', text: mixed },
-            { type: 'text', text: 'short' },
-            { type: 'image_url', image_url: { url: `data:image/png;base64,${'A'.repeat(200_000)}` } },
-            { type: 'file', file: { file_data: mixed } },
-          ],
-        },
-      ],
-    },
-    'what a tool has said': { messages: [{ role: 'tool', content: mixed }] },
-    'many messages': {
-      messages: Array.from({ length: 4_000 }, (_, i) => ({ role: 'user', content: `${i}. ${mixed.slice(0, 80)}` })),
-    },
-    tools: { messages: [{ role: 'user', content: 'x' }], tools: [tool, tool] },
-  }
-  for (const [name, body] of Object.entries(shapes)) {
-    const chat = parseChatRequest(Buffer.from(JSON.stringify({ model: 'svc', ...body })))
-    const whole = promptSize(chat, 1_100)
-    let rounds = 0
-    let counting = true
-    const others = (): void => {
-      rounds++
-      if (counting) setImmediate(others)
-    }
-    setImmediate(others)
-    const inSlices = await promptSizeInSlices(chat, 1_100)
-    counting = false
-    t.same(inSlices, whole, name)
-    t.ok(rounds >= 4, `${name}: others went first ${rounds} times`)
-  }
 })

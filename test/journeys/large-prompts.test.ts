@@ -47,14 +47,13 @@ t.test('it is refused for what a short one is refused for', async (t) => {
   t.same(await g.turns(), [], 'nothing was held')
 })
 
-t.test('a client who leaves while it is counted is charged nothing, and the upstream hears nothing', async (t) => {
+t.test('a client who leaves while it is held is charged nothing, and the upstream hears nothing', async (t) => {
   const g = await startGateway(t)
   const { id, token } = await g.member()
   const reserve = g.services.ledger.reserve.bind(g.services.ledger)
   const gone = new AbortController()
   const counted = new Promise<void>((resolve) => {
     g.services.ledger.reserve = async (asked) => {
-      // Leaving is seen between slices; by the time of the hold it has been.
       gone.abort()
       await until(() => g.services.limits.running.size > 0, 'the turn to run')
       await new Promise((seen) => setTimeout(seen, 50))
@@ -68,4 +67,60 @@ t.test('a client who leaves while it is counted is charged nothing, and the upst
   t.match(await g.turns(id), [{ credits: 0, outputTokens: 0 }])
   t.equal(g.demo.calls.length, 0)
   await until(() => g.services.limits.running.size === 0, 'its place to be free')
+})
+
+t.test('a client who leaves while it waits to be read is let go, and nothing is held', async (t) => {
+  const g = await startGateway(t)
+  const { id, token } = await g.member()
+  const gone = new AbortController()
+  const { largeBodies } = g.services
+  const read = largeBodies.read.bind(largeBodies)
+  let asked = ''
+  largeBodies.read = (chunks, member, onLeave) => {
+    asked = member
+    // Another one is in the thread all the while.
+    read([Buffer.from('x'.repeat(300_000))], 'another', () => undefined).catch(() => undefined)
+    const reading = read(chunks, member, onLeave)
+    gone.abort()
+    return reading
+  }
+  await t.rejects(g.chat(token, { messages: [{ role: 'user', content: long }] }, { signal: gone.signal }))
+  await until(() => g.services.limits.running.size === 0, 'its place to be free')
+  t.equal(asked, id, 'lines are by member')
+  t.same(await g.turns(id), [])
+  t.equal(g.demo.calls.length, 0)
+})
+
+t.test('one whose thread dies is told so, and the next is served', async (t) => {
+  const g = await startGateway(t)
+  const { id, token } = await g.member()
+  const { largeBodies } = g.services
+  const read = largeBodies.read.bind(largeBodies)
+  const messages = [{ role: 'user', content: long }]
+  // No bytes, of which the thread dies.
+  const nonsense = { length: 8_192, byteLength: 8_192, buffer: new ArrayBuffer(8_192) } as Buffer
+  largeBodies.read = (_chunks, member, onLeave) => read([nonsense], member, onLeave)
+  const broken = await g.chat(token, { messages })
+  t.equal(broken.status, 500)
+  t.match(await broken.json(), { ok: false, code: 'internal_error' })
+  largeBodies.read = read
+  t.equal((await g.chat(token, { messages })).status, 200)
+  await g.settled()
+  t.equal((await g.turns(id)).length, 1, 'nothing was held for the first')
+})
+
+t.test('a stop while one is being read lets it finish', async (t) => {
+  const g = await startGateway(t)
+  const { token } = await g.member()
+  const { largeBodies } = g.services
+  const read = largeBodies.read.bind(largeBodies)
+  let closing: Promise<void> | undefined
+  largeBodies.read = (chunks, member, onLeave) => {
+    closing = g.gateway.close({ drainMs: 10_000 })
+    return read(chunks, member, onLeave)
+  }
+  const answer = await g.chat(token, { messages: [{ role: 'user', content: long }] })
+  t.equal(answer.status, 200)
+  await answer.text()
+  await closing
 })

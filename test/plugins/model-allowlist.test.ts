@@ -17,7 +17,7 @@ t.test('what is let through and what is not', async (t) => {
   const { services } = fewServices({ config, products: new Products(config) })
   const ask = async (model: unknown, models: 'all' | string[] = 'all') => {
     const x = Object.assign(anExchange({ body: { model, messages: [{ role: 'user', content: 'x' }] } }), {
-      caller: { plan: { id: 'free', models } },
+      caller: { account: { id: 'acc_1' }, plan: { id: 'free', models } },
     }) as unknown as Exchange & Slots
     await modelAllowlist.onRequest?.(x, services)
     return x
@@ -67,7 +67,7 @@ t.test('nothing else in the body chooses a model, a provider, an address or a ke
     async (fields: object, model = 'svc') => {
       const { services } = fewServices({ config, products: new Products(config) })
       const x = Object.assign(anExchange({ body: { model, messages: [{ role: 'user', content: 'x' }], ...fields } }), {
-        caller: { plan: { id: 'free', models: 'all' } },
+        caller: { account: { id: 'acc_1' }, plan: { id: 'free', models: 'all' } },
       }) as unknown as Exchange & Slots
       try {
         await modelAllowlist.onRequest?.(x, services)

@@ -79,6 +79,13 @@ t.test('the example works as it stands in the README, in a second configuration 
   t.equal(bad.status, 400)
   t.match(await bad.json(), { code: 'content_filter', error: { param: 'messages' }, debug: { quotaRefunded: undefined } })
   t.equal((await turns()).length, 1, 'nothing was held for it')
+  // Of a large one the text comes when it is asked for.
+  const large = 'Much ado about it. '.repeat(20_000)
+  for (const [content, status] of [
+    [large, 200],
+    [`${large} unobtainium`, 400],
+  ] as const)
+    t.equal((await chat(token, { messages: [{ role: 'user', content }] })).status, status)
 })
 
 t.test('the wrong place is refused with the sentence that the README promises', async (t) => {

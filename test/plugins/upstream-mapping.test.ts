@@ -34,7 +34,7 @@ function mapper(t: Parameters<typeof testConfig>[0], overrides: Overrides = {}, 
       route: x.route,
       headers: x.headers,
       dialect: upstreams.dialect('main/demo-flagship', upstream),
-      sent: JSON.parse(first?.body({ stream: x.chat.stream, usage: true }) ?? '{}') as Record<string, unknown>,
+      sent: JSON.parse(String(first?.body({ stream: x.chat.stream, usage: true }) ?? '{}')) as Record<string, unknown>,
     }
   }
 }

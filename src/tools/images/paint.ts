@@ -1,9 +1,9 @@
 /** The image product: an upstream paints, the bytes are kept here, and the chat answers with links to them. */
 import { invalidRequest } from '../../errors.ts'
 import { completionAnswer } from '../../exchange/completion-answer.ts'
-import { isRecord } from '../../exchange/chat-request.ts'
+import { fieldsOf, isRecord, lastUserMessage } from '../../exchange/chat-request.ts'
 import type { ChatRequest } from '../../exchange/chat-request.ts'
-import { paintingFields } from '../../exchange/fields.ts'
+import { messagesFor, paintingFields } from '../../exchange/fields.ts'
 import { privateJsonHeaders } from '../../exchange/headers.ts'
 import type { Answer, Exchange, Slots, Usage } from '../../exchange/exchange.ts'
 import { ClientLeft } from '../../exchange/outcome.ts'
@@ -53,7 +53,7 @@ export class Painter {
     const { kept, usage, upstreamHost } = await this.#paint(x, wire)
     // There is no place for words here; words alone are no picture, and nobody pays for them.
     if (kept.length === 0) throw noSuccess('empty', upstreamHost)
-    const asBytes = x.chat?.body['response_format'] === 'b64_json'
+    const asBytes = x.chat !== undefined && fieldsOf(x.chat)['response_format'] === 'b64_json'
     const data = asBytes
       ? kept.map(({ bytes }) => ({ b64_json: bytes.toString('base64') }))
       : this.#linksTo(kept).map((url) => ({ url }))
@@ -110,7 +110,7 @@ export class Painter {
   #ask(x: Exchange & Partial<Slots>, wire: Wire, { prompt, chat, hasImages }: Asked): Promise<UpstreamDocument> {
     const { upstreams, config } = this.#services
     if (config.images.style === 'chat') {
-      const body = { ...paintingFields(chat.body), messages: chat.messages, modalities: ['image', 'text'] }
+      const body = { ...paintingFields(chat), messages: messagesFor(chat, 'developer'), modalities: ['image', 'text'] }
       return this.#forwarder.document(x, askInstead(x, upstreams, '/chat/completions', body), wire)
     }
     if (prompt === '')
@@ -126,7 +126,7 @@ export class Painter {
         },
         'messages',
       )
-    const body = { prompt, n: chat.choices, ...paintingFields(chat.body) }
+    const body = { prompt, n: chat.choices, ...paintingFields(chat) }
     return this.#forwarder.document(x, askInstead(x, upstreams, '/images/generations', body), wire)
   }
 
@@ -171,7 +171,7 @@ interface Asked {
 }
 
 function promptOf(chat: ChatRequest): Asked {
-  const last = chat.messages.findLast((message) => isRecord(message) && message['role'] === 'user')
+  const last = lastUserMessage(chat)
   const content = isRecord(last) ? last['content'] : undefined
   if (typeof content === 'string') return { chat, prompt: content.trim(), hasImages: false }
   const parts = Array.isArray(content) ? content.filter(isRecord) : []

@@ -1,6 +1,6 @@
 /** The question of a search: one rule for it, whichever door it comes through. */
 import { invalidRequest } from '../../errors.ts'
-import { isRecord } from '../../exchange/chat-request.ts'
+import { isRecord, lastUserMessage } from '../../exchange/chat-request.ts'
 import type { ChatRequest } from '../../exchange/chat-request.ts'
 
 type SearchSettings = { readonly search: { readonly backend: string; readonly maxResults: number } }
@@ -24,8 +24,8 @@ export function checkQuery(value: unknown, param: string): string {
 }
 
 /** The text of the last user message: what a chat with the search product asks. @throws GatewayError `invalid_request` */
-export function queryOf({ messages }: Pick<ChatRequest, 'messages'>): string {
-  const last = messages.findLast((message) => isRecord(message) && message['role'] === 'user')
+export function queryOf(chat: Pick<ChatRequest, 'messages' | 'worked'>): string {
+  const last = lastUserMessage(chat)
   if (!isRecord(last))
     throw invalidRequest(
       { en: "'messages' must hold a message of the role 'user'.", zh: "'messages' 中必须有一条 'user' 消息。" },

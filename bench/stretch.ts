@@ -1,0 +1,81 @@
+/**
+ * How long one large request holds the main thread at a time: `node bench/stretch.ts [--times 20] [--bytes 2000000]`.
+ *
+ * One request after another, nothing beside it. Each has its longest stretch, from one round of the event loop to the next; told are the
+ * shortest of them, which is the work without what the machine does beside it, and the median.
+ */
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { parseArgs } from 'node:util'
+import { startGateway } from './processes.ts'
+
+const { values } = parseArgs({
+  options: { times: { type: 'string', default: '20' }, bytes: { type: 'string', default: '2000000' } },
+})
+const [times, bytes] = [Number(values.times), Number(values.bytes)]
+
+const sentence = 'The quick brown fox jumps over the lazy dog, and then it rains in the "valley" for many days.\n'
+const user = (content: unknown) => ({ role: 'user', content })
+const shapes: Readonly<Record<string, unknown>> = {
+  'nothing large': [user('Say something short.')],
+  'one text': [user(sentence.repeat(bytes / sentence.length))],
+  'many messages': Array.from({ length: bytes / 80 }, (_, i) => user(`${i}. ${sentence.slice(0, 44)}`)),
+  'a picture': [user([{ type: 'image_url', image_url: { url: `data:image/png;base64,${'iVBORw0KGgoA'.repeat(bytes / 12)}` } }])],
+}
+
+const chunk = (delta: object, finish: string | null): string =>
+  `data: ${JSON.stringify({ id: 'x', object: 'chat.completion.chunk', created: 1, model: 'm', choices: [{ index: 0, delta, finish_reason: finish }] })}\n\n`
+const events = `${chunk({ role: 'assistant', content: 'Well, here it is.' }, null)}${chunk({}, 'stop')}data: [DONE]\n\n`
+const upstream = createServer((req, res) => {
+  req.resume()
+  req.on('end', () => res.writeHead(200, { 'content-type': 'text/event-stream' }).end(events))
+})
+await new Promise<void>((resolve) => upstream.listen(0, '127.0.0.1', resolve))
+
+const folder = mkdtempSync(join(tmpdir(), 'svc-rounds-'))
+process.env['ROUNDS_FILE'] = join(folder, 'rounds')
+const preload = fileURLToPath(new URL('./rounds.ts', import.meta.url))
+const gateway = await startGateway(`http://127.0.0.1:${(upstream.address() as AddressInfo).port}`, ['--import', preload])
+
+/** Begins or ends to look; the longest stretch since it was last called, in milliseconds. */
+async function look(): Promise<number> {
+  const file = join(folder, 'rounds')
+  rmSync(file, { force: true })
+  process.kill(gateway.pid, 'SIGUSR2')
+  while (!existsSync(file) || readFileSync(file, 'utf8') === '') await pause(2)
+  return Number(readFileSync(file, 'utf8'))
+}
+
+const median = (list: readonly number[]): number => list.toSorted((a, b) => a - b)[Math.floor(list.length / 2)] ?? 0
+
+try {
+  for (const [name, messages] of Object.entries(shapes)) {
+    const body = JSON.stringify({ model: 'svc-2.1', messages })
+    const seen: number[] = []
+    for (let i = 0; i < times + 5; i++) {
+      await look()
+      const answer = await fetch(`${gateway.url}/v1/chat/completions`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', authorization: `Bearer ${gateway.key}` },
+        body,
+      })
+      if (answer.status !== 200) throw new Error(await answer.text())
+      await answer.text()
+      // The first ones warm it up.
+      const found = await look()
+      if (i >= 5) seen.push(found)
+    }
+    process.stdout.write(
+      `${name}: longest stretch ${Math.min(...seen).toFixed(2)} ms, median ${median(seen).toFixed(2)} ms (of ${times})\n`,
+    )
+  }
+} finally {
+  await gateway.stop()
+  upstream.close()
+  rmSync(folder, { recursive: true, force: true })
+}

@@ -1,0 +1,41 @@
+/** The thread that works large requests out: one at a time, as they are handed to it. */
+import { setPriority } from 'node:os'
+import { parentPort, workerData } from 'node:worker_threads'
+import { GatewayError } from '../../errors.ts'
+import type { Code, FailureDetails } from '../../errors.ts'
+import { workOut } from './worked-out.ts'
+import type { Result } from './worked-out.ts'
+
+/** The body as it came, in pieces. */
+export type Order = readonly Uint8Array<ArrayBuffer>[]
+
+export type Reply =
+  | { readonly kind: 'done'; readonly result: Result }
+  | { readonly kind: 'refused'; readonly code: Code; readonly details: FailureDetails }
+
+export interface ThreadOptions {
+  readonly passFields: readonly string[]
+}
+
+/** Behind everything else the processors have to do. */
+const niceness = 10
+
+function answer(order: Order, passFields: ReadonlySet<string>): Reply {
+  try {
+    return { kind: 'done', result: workOut(Buffer.concat(order), passFields) }
+  } catch (error) {
+    // Whatever else is thrown ends this thread, of which the main one hears.
+    if (!(error instanceof GatewayError)) throw error
+    return { kind: 'refused', code: error.code, details: { ...error.details, cause: undefined } }
+  }
+}
+
+if (parentPort === null) throw new Error('this file is started as a thread')
+// Linux alone has a priority for each thread; elsewhere this would slow the whole process.
+if (process.platform === 'linux') setPriority(0, niceness)
+const port = parentPort
+const passFields = new Set((workerData as ThreadOptions).passFields)
+port.on('message', (order: Order) => {
+  const reply = answer(order, passFields)
+  port.postMessage(reply, reply.kind === 'done' ? [reply.result.text] : [])
+})

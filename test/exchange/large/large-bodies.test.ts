@@ -1,0 +1,135 @@
+/** Large requests and the thread that reads them: each has an answer, also where the thread has none. */
+import type { Test } from 'tap'
+import t from 'tap'
+import { GatewayError } from '../../../src/errors.ts'
+import { LargeBodies } from '../../../src/exchange/large/large-bodies.ts'
+import type { LargeBodiesOptions } from '../../../src/exchange/large/large-bodies.ts'
+import { ClientLeft } from '../../../src/exchange/outcome.ts'
+import { until } from '../../support/gateway.ts'
+
+const stays = (): void => undefined
+const sent = (content: string) => Buffer.from(JSON.stringify({ model: 'svc-2.1', messages: [{ role: 'user', content }] }))
+
+/** A thread that does this with each order, named by what the order says, until it dies of it. */
+function programOf(does: string): URL {
+  return new URL(
+    `data:text/javascript,${encodeURIComponent(`
+      import { parentPort } from 'node:worker_threads'
+      parentPort.on('message', (order) => {
+        const said = Buffer.concat(order).toString()
+        const refuse = (en) => parentPort.postMessage({ kind: 'refused', code: 'invalid_request', details: { params: { detail: { en, zh: en } } } })
+        ${does}
+      })`)}`,
+  )
+}
+
+function bodies(t: Test, options: Partial<LargeBodiesOptions> = {}) {
+  const faults: string[] = []
+  const bodies = new LargeBodies({
+    passFields: [],
+    mostBytes: 10 * 2 ** 20,
+    onFault: ({ message }) => void faults.push(message),
+    ...options,
+  })
+  t.teardown(() => bodies.close())
+  return { bodies, faults }
+}
+
+async function thrownBy(promise: Promise<unknown>): Promise<unknown> {
+  try {
+    await promise
+  } catch (error) {
+    return error
+  }
+  throw new Error('it was read')
+}
+
+t.test('it is read, in whatever pieces it came, and refused as a small one is', async (t) => {
+  const { bodies: large } = bodies(t)
+  const body = sent('x'.repeat(300_000))
+  const shared = Buffer.concat([Buffer.from('before'), body, Buffer.from('behind')]).subarray(6, 6 + body.length)
+  const crumbs = Array.from({ length: Math.ceil(body.length / 100) }, (_, i) => body.subarray(i * 100, (i + 1) * 100))
+  const read = await Promise.all(
+    [[Buffer.from(body)], [shared.subarray(0, 1_000), shared.subarray(1_000)], crumbs].map((chunks) =>
+      large.read(chunks, 'a', stays),
+    ),
+  )
+  for (const chat of read) t.equal(Buffer.from(JSON.stringify(chat.body)).compare(body), 0)
+  t.ok(shared.length > 0, 'what is not its own alone is left to its owner')
+  const refused = await thrownBy(large.read([Buffer.from('{"model":""}')], 'a', stays))
+  t.match(refused, { code: 'invalid_request', details: { param: 'model' } })
+  t.ok(refused instanceof GatewayError)
+})
+
+t.test('members are served in turn', async (t) => {
+  const { bodies: large } = bodies(t, { program: programOf('refuse(said)') })
+  const order: string[] = []
+  const ask = (member: string, name: string) =>
+    thrownBy(large.read([Buffer.from(name)], member, stays)).then((error) => order.push((error as Error).message.slice(-2)))
+  await Promise.all([ask('a', 'a1'), ask('a', 'a2'), ask('a', 'a3'), ask('b', 'b1'), ask('c', 'c1')])
+  // The first is under way before anybody else has come.
+  t.same(order, ['a1', 'a2', 'b1', 'c1', 'a3'])
+})
+
+t.test('a thread that dies takes the one it worked on along, with a refusal, and nobody else', async (t) => {
+  for (const [does, fault] of [
+    ["throw new Error('a bug')", /a bug/],
+    ['process.exit(3)', /has ended/],
+  ] as const) {
+    const { bodies: large, faults } = bodies(t, { program: programOf(`if (said === 'bad') { ${does} } else refuse(said)`) })
+    const [bad, good, again] = await Promise.all(
+      ['bad', 'good', 'good again'].map((name) => thrownBy(large.read([Buffer.from(name)], 'a', stays))),
+    )
+    t.match(bad, { code: 'internal_error' })
+    t.match(good, { code: 'invalid_request', message: /good/ })
+    t.match(again, { code: 'invalid_request', message: /good again/ })
+    t.equal(faults.length, 1)
+    t.match(faults[0], fault)
+  }
+})
+
+t.test('one that takes more memory than the thread may have is refused as too large', async (t) => {
+  const program = programOf(
+    "if (said === 'bad') for (const all = []; ;) all.push(Array.from({ length: 100_000 })); else refuse(said)",
+  )
+  const { bodies: large } = bodies(t, { program, heapMb: 32 })
+  const both = await Promise.all(['bad', 'good'].map((name) => thrownBy(large.read([Buffer.from(name)], 'a', stays))))
+  t.match(both, [{ code: 'payload_too_large', message: /memory/ }, { code: 'invalid_request' }])
+})
+
+t.test('a thread that loses its way is ended, and another one goes on', async (t) => {
+  const program = programOf("if (said === 'bad') for (;;); else refuse(said)")
+  const { bodies: large } = bodies(t, { program, limitMs: 700 })
+  const ask = (name: string) => thrownBy(large.read([Buffer.from(name)], 'a', stays))
+  t.match(await ask('bad'), { code: 'internal_error', cause: /in time/ })
+  // On a busy machine to begin a thread may itself take that long.
+  await until(async () => ((await ask('good')) as GatewayError).code === 'invalid_request', 'one to be answered', 20_000)
+})
+
+t.test('a client who leaves is let go at once, and what waited for him is not worked on', async (t) => {
+  const { bodies: large } = bodies(t, { program: programOf('setTimeout(() => refuse(said), 50)') })
+  const leave: (() => void)[] = []
+  const ask = (name: string) => thrownBy(large.read([Buffer.from(name)], 'a', (listener) => void leave.push(listener)))
+  const all = ['first', 'second', 'third'].map(ask)
+  leave[0]?.()
+  leave[1]?.()
+  t.ok((await all[0]) instanceof ClientLeft)
+  t.ok((await all[1]) instanceof ClientLeft)
+  t.match(await all[2], { code: 'invalid_request', message: /third/ })
+})
+
+t.test(
+  'at the end of the drain all are refused with its words; closed, it takes nothing more and holds nothing open',
+  async (t) => {
+    const { bodies: large } = bodies(t, { program: programOf('') })
+    const waiting = () => ['first', 'second'].map((name) => thrownBy(large.read([Buffer.from(name)], 'a', stays)))
+    const reason = new GatewayError('temporarily_unavailable', { message: { en: 'restarting', zh: '' } })
+    const drained = waiting()
+    large.abortAll(reason)
+    t.same(await Promise.all(drained), [reason, reason])
+    const closed = waiting()
+    await large.close()
+    t.match(await Promise.all(closed), [{ code: 'temporarily_unavailable' }, { code: 'temporarily_unavailable' }])
+    t.match(await thrownBy(large.read([Buffer.from('late')], 'a', stays)), { code: 'temporarily_unavailable' })
+  },
+)

@@ -1,4 +1,6 @@
 /** A prompt of megabytes passes every rule that a short one does, says the same to the upstream, and leaves others their turn. */
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import t from 'tap'
 import { startGateway, until } from '../support/gateway.ts'
 
@@ -123,4 +125,57 @@ t.test('a stop while one is being read lets it finish', async (t) => {
   t.equal(answer.status, 200)
   await answer.text()
   await closing
+})
+
+t.test('it is sent whole and again where its target refuses it first, before or after having read it', async (t) => {
+  let refusal: 'at its head' | 'once read' | null = null
+  const sent: string[] = []
+  const server = createServer((req, res) => {
+    const refuse = (message: string) =>
+      res.writeHead(400, { 'content-type': 'application/json' }).end(JSON.stringify({ error: { message } }))
+    if (req.method === 'GET') return void res.writeHead(404).end()
+    if (refusal === 'at its head') {
+      refusal = null
+      // As a proxy in front of a model does: said, and the line is closed on what still comes.
+      refuse('the input is too long')
+      req.socket.end()
+      return
+    }
+    const chunks: Buffer[] = []
+    req.on('data', (chunk: Buffer) => chunks.push(chunk))
+    req.on('end', () => {
+      sent.push(Buffer.concat(chunks).toString())
+      if (refusal !== null) {
+        refusal = null
+        return refuse(
+          "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.",
+        )
+      }
+      const chunk = (delta: object, finish: string | null) =>
+        `data: ${JSON.stringify({ id: 'x', created: 1, model: 'm', choices: [{ index: 0, delta, finish_reason: finish }] })}\n\n`
+      res.writeHead(200, { 'content-type': 'text/event-stream' })
+      res.end(`${chunk({ content: 'Hello.' }, null)}${chunk({}, 'stop')}data: [DONE]\n\n`)
+    })
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => server.close().closeAllConnections())
+  const baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`
+  const g = await startGateway(t, {
+    upstreams: { main: { baseUrl } },
+    products: { 'svc-2.1': { targets: [{ upstream: 'main', model: 'm' }] } },
+  })
+  const { id, token } = await g.member()
+  const messages = [{ role: 'user', content: long }]
+  refusal = 'once read'
+  t.equal((await g.chat(token, { messages })).status, 200)
+  t.same(
+    sent.map((body) => Object.keys(JSON.parse(body) as object).includes('max_completion_tokens')),
+    [false, true],
+  )
+  for (const body of sent) t.same((JSON.parse(body) as { messages: unknown }).messages, messages)
+  refusal = 'at its head'
+  const refused = await g.chat(token, { messages })
+  t.equal(refused.status, 400, await refused.text())
+  await g.settled()
+  t.match(await g.turns(id), [{ state: 'refunded' }, { state: 'settled' }])
 })

@@ -1,5 +1,4 @@
 /** The thread that works large requests out: one at a time, as they are handed to it. */
-import { setPriority } from 'node:os'
 import { parentPort, workerData } from 'node:worker_threads'
 import { GatewayError } from '../../errors.ts'
 import type { Code, FailureDetails } from '../../errors.ts'
@@ -17,9 +16,6 @@ export interface ThreadOptions {
   readonly passFields: readonly string[]
 }
 
-/** Behind everything else the processors have to do. */
-const niceness = 10
-
 function answer(order: Order, passFields: ReadonlySet<string>): Reply {
   try {
     return { kind: 'done', result: workOut(Buffer.concat(order), passFields) }
@@ -31,8 +27,6 @@ function answer(order: Order, passFields: ReadonlySet<string>): Reply {
 }
 
 if (parentPort === null) throw new Error('this file is started as a thread')
-// Linux alone has a priority for each thread; elsewhere this would slow the whole process.
-if (process.platform === 'linux') setPriority(0, niceness)
 const port = parentPort
 const passFields = new Set((workerData as ThreadOptions).passFields)
 port.on('message', (order: Order) => {

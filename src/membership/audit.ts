@@ -1,25 +1,27 @@
 /** The audit log: one record for each thing that matters to an account's security. No secrets, no whole addresses. */
 import type { Visitor } from './visitor.ts'
 
-export type AuditEvent =
-  | 'account_created'
-  | 'signed_in'
-  | 'sign_in_failed'
-  | 'signed_out'
-  | 'session_ended'
-  | 'password_changed'
-  | 'provider_linked'
-  | 'key_made'
-  | 'key_revoked'
-  | 'device_approved'
-  | 'device_denied'
-  | 'device_signed_in'
-  | 'app_approved'
-  | 'app_denied'
-  | 'plan_changed'
-  | 'account_disabled'
-  | 'account_enabled'
-  | 'account_deleted'
+export const auditEvents = [
+  'account_created',
+  'signed_in',
+  'sign_in_failed',
+  'signed_out',
+  'session_ended',
+  'password_changed',
+  'provider_linked',
+  'key_made',
+  'key_revoked',
+  'device_approved',
+  'device_denied',
+  'device_signed_in',
+  'app_approved',
+  'app_denied',
+  'plan_changed',
+  'account_disabled',
+  'account_enabled',
+  'account_deleted',
+] as const
+export type AuditEvent = (typeof auditEvents)[number]
 
 export interface AuditRecord {
   /** `aud_` + 26 characters, time-sortable. */

@@ -16,7 +16,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { namesOf } from '../src/config/brand.ts'
 import { loadConfig } from '../src/config/config.ts'
-import { mintApiKeyFor } from '../src/operator/keys.ts'
+import { mintKey } from '../src/membership/key-desk.ts'
 import { openSqliteStore } from '../src/store/sqlite/open.ts'
 import { systemClock } from '../src/system/clock.ts'
 import { createIds } from '../src/system/ids.ts'
@@ -151,7 +151,10 @@ async function makeMembers(count: number): Promise<readonly string[]> {
       emailVerified: true,
       at,
     })
-    return (await mintApiKeyFor({ store, ids, names: namesOf(config.brand.slug), clock, config }, id, 'held', null)).token
+    const keys = { prefix: namesOf(config.brand.slug).keyPrefix, perAccount: config.limits.keysPerAccount }
+    const made = await mintKey({ store, ids, clock, keys }, id, 'held', null)
+    if (made === undefined) throw new Error(`${id} may have no key`)
+    return made.token
   }
   const tokens = await Promise.all(Array.from({ length: count }, member))
   await store.close()

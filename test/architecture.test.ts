@@ -183,6 +183,36 @@ t.test('the user’s command knows nothing of the server but types', async (t) =
   t.same(wrong, [])
 })
 
+t.test('what is said over the wire is described without the wire', async (t) => {
+  t.same(strays(room('api'), 'src/api/', 'src/errors.ts', 'src/membership/'), [])
+  t.same(
+    room('api').flatMap(({ path, packages }) => packages.filter((name) => name !== 'zod').map((name) => `${path} → ${name}`)),
+    [],
+  )
+})
+
+t.test('the routes know nothing of the operator’s commands', async (t) => {
+  const wrong = room('http').flatMap(({ path, files, types }) =>
+    [...files, ...types].filter((file) => within(file, 'src/operator/')).map((file) => `${path} → ${file}`),
+  )
+  t.same(wrong, [])
+})
+
+t.test('the audit is written in one place', async (t) => {
+  const writers = sources.filter(({ code }) => /\baudit\.record\(/.test(code)).map(({ path }) => path)
+  t.same(writers, ['src/membership/audit.ts'])
+})
+
+t.test('every route is an endpoint that src/api describes', async (t) => {
+  const mounted = room('http')
+    .filter(({ path }) => !within(path, 'src/http/serve.ts', 'src/http/routes/pages.ts', 'src/http/routes/assets.ts'))
+    .filter(({ code }) => /\b(?:router|api|site)(?:\.(?:get|post|put|patch|delete|all)|\[\w+\.?\w*\])\(/.test(code))
+  t.same(
+    mounted.map(({ path }) => path),
+    [],
+  )
+})
+
 t.test('the environment is read in two places', async (t) => {
   const readers = sources
     .filter(({ code }) => /process\.env\b|\bfrom 'node:process'[^]*\benv\b/.test(code))

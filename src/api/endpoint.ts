@@ -81,9 +81,10 @@ export function failuresOf({ who, body, errors, query }: Endpoint): readonly Cod
   const ofWho: Readonly<Record<Asker, readonly Code[]>> = {
     anybody: [],
     visitor: ['forbidden_origin'],
-    cookie: ['sign_in_required', 'forbidden_origin'],
-    session: ['sign_in_required', 'forbidden_origin'],
-    caller: ['sign_in_required', 'temporarily_unavailable'],
+    // A session cookie that comes twice is nobody's.
+    cookie: ['sign_in_required', 'forbidden_origin', 'invalid_request'],
+    session: ['sign_in_required', 'forbidden_origin', 'invalid_request'],
+    caller: ['sign_in_required', 'invalid_request', 'temporarily_unavailable'],
     link: [],
     operator: [],
   }

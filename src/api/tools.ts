@@ -6,6 +6,8 @@ import { searchArguments, searchDocument } from './search-document.ts'
 
 const rpcId = z.union([z.string(), z.number(), z.null()])
 
+const message = z.looseObject({ jsonrpc: z.literal('2.0'), id: rpcId.optional() })
+
 export const discoverTools = endpoint({
   method: 'get',
   path: '/v1/mcp',
@@ -39,7 +41,9 @@ export const speakProtocol = endpoint({
   who: 'caller',
   about: 'One JSON-RPC message of the Model Context Protocol (streamable HTTP, without sessions).',
   body: z.looseObject({ jsonrpc: z.literal('2.0'), method: z.string(), id: rpcId.optional() }),
-  answer: z.looseObject({ jsonrpc: z.literal('2.0'), id: rpcId.optional() }),
+  answer: message,
   media: 'text/event-stream',
+  // What is wrong with a message is told in the protocol's own form.
+  others: { 400: message, 404: message },
   errors: ['forbidden_origin'],
 })

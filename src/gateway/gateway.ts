@@ -109,6 +109,7 @@ export async function openGateway(options: GatewayOptions): Promise<Gateway> {
     rules: config.signIn,
     allowances: allowancesWith(config.limits.attempts),
     boosts: config.boosts,
+    keys: { prefix: names.keyPrefix, perAccount: config.limits.keysPerAccount },
     defaultPlan: config.defaultPlan,
     forget: (account) => credentials.forgetAccount(account),
   })

@@ -13,10 +13,10 @@ import { modelRoutes } from './routes/models.ts'
 import { operationRoutes } from './routes/operations.ts'
 import { loadAssets } from '../pages/assets.ts'
 import { commonHeaders } from './page-headers.ts'
+import { serveOn } from './serve.ts'
 import { refuseUnknown } from './unknown.ts'
 import { assetRoutes } from './routes/assets.ts'
 import { missingPage, pageRoutes } from './routes/pages.ts'
-import { planRoutes } from './routes/plans.ts'
 
 export function createApp(house: House): Koa {
   const app = new Koa()
@@ -32,8 +32,7 @@ export function createApp(house: House): Koa {
   operationRoutes(api, house)
   const site = new Router({ strict: true, sensitive: true })
   const assets = loadAssets()
-  planRoutes(site, house)
-  membershipRoutes(site, house)
+  membershipRoutes(serveOn(site, house.services), house.services)
   connectRoutes(site, house, assets)
   assetRoutes(site, assets)
   pageRoutes(site, house, assets)

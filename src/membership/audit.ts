@@ -86,6 +86,11 @@ export function notesIn({
   }
 }
 
+/** The same for what the operator does to an account; members see it among their security events. */
+export function byOperator(note: Note): (event: AuditEvent, account: string, detail?: AuditRecord['detail']) => Promise<void> {
+  return (event, account, detail = null) => note(event, account, null, { by: 'operator', ...detail })
+}
+
 /** An address as a log may keep it: enough to recognise a network by, not a person. */
 export function maskAddress(address: string): string {
   if (address.includes(':')) {

@@ -8,12 +8,15 @@ import { notesIn } from './audit.ts'
 import { BoostDesk } from './boost-desk.ts'
 import type { BoostRules } from './boost-desk.ts'
 import { DeviceDesk } from './device-desk.ts'
+import { KeyDesk } from './key-desk.ts'
+import type { KeyRules } from './key-desk.ts'
 import { Letters } from './letters.ts'
 import type { AddressRules } from './mail-address.ts'
 import type { MemberMail } from './member-mail.ts'
 import { PasswordWork } from './password-work.ts'
 import type { Calendar } from './period.ts'
 import { PersonDesk } from './person.ts'
+import { SessionDesk } from './session-desk.ts'
 import { SignInDesk } from './sign-in-desk.ts'
 import type { SignUpRules } from './sign-up.ts'
 import type { Store } from './store.ts'
@@ -29,6 +32,7 @@ export interface MembershipParts {
   readonly rules: AddressRules & SignUpRules
   readonly allowances: AllowanceTable
   readonly boosts: BoostRules
+  readonly keys: KeyRules
   readonly defaultPlan: string
   /** Called when an account's credentials changed. */
   readonly forget: (account: string) => void
@@ -37,6 +41,8 @@ export interface MembershipParts {
 export interface Membership {
   readonly signIn: SignInDesk
   readonly account: AccountDesk
+  readonly keys: KeyDesk
+  readonly sessions: SessionDesk
   readonly devices: DeviceDesk
   readonly apps: AppDesk
   readonly boosts: BoostDesk
@@ -70,6 +76,8 @@ export function createMembership(parts: MembershipParts): Membership {
   return {
     signIn: new SignInDesk(shared),
     account: new AccountDesk(shared),
+    keys: new KeyDesk(shared),
+    sessions: new SessionDesk(shared),
     devices: new DeviceDesk(shared),
     apps: new AppDesk(shared),
     boosts: new BoostDesk({

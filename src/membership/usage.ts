@@ -1,11 +1,12 @@
 /** Usage in the words members and operators read: the same in the API, the pages and the commands. */
-import type { Balance, Turn } from './ledger.ts'
+import type { Balance, Pack, PackKind, Turn, TurnState } from './ledger.ts'
 import type { Period } from './period.ts'
+import type { Window } from './plan.ts'
 import type { Pool } from './product.ts'
 
 export interface UsagePool {
-  readonly tier: string
-  readonly window: string
+  readonly tier: Pool
+  readonly window: Window
   readonly limit: number
   readonly used: number
   readonly reserved: number
@@ -16,8 +17,8 @@ export interface UsagePool {
 
 export interface UsageBoost {
   readonly id: string
-  readonly kind: string
-  readonly tier: string
+  readonly kind: PackKind
+  readonly tier: Pool
   readonly granted: number
   readonly remaining: number
   readonly expires_at: string
@@ -25,10 +26,9 @@ export interface UsageBoost {
 
 export interface UsageTurn {
   readonly request_id: string
-  readonly account: string
   readonly model: string
-  readonly tier: string
-  readonly state: string
+  readonly tier: Pool
+  readonly state: TurnState
   readonly credits: number
   readonly reserved: number
   readonly input_tokens: number
@@ -64,21 +64,18 @@ export function toUsagePools({ pools }: Balance): UsagePool[] {
   }))
 }
 
-export function toUsageBoosts({ packs }: Balance): UsageBoost[] {
-  return packs.map(({ id, kind, pool, granted, reserved, settled, expiresAt }) => ({
-    id,
-    kind,
-    tier: pool,
-    granted,
-    remaining: granted - reserved - settled,
-    expires_at: new Date(expiresAt).toISOString(),
-  }))
+export function toUsageBoosts({ packs }: Pick<Balance, 'packs'>): UsageBoost[] {
+  return packs.map(toUsageBoost)
+}
+
+export function toUsageBoost({ id, kind, pool, granted, reserved, settled, expiresAt }: Pack): UsageBoost {
+  const remaining = granted - reserved - settled
+  return { id, kind, tier: pool, granted, remaining, expires_at: new Date(expiresAt).toISOString() }
 }
 
 export function toUsageTurn(turn: Turn): UsageTurn {
   return {
     request_id: turn.requestId,
-    account: turn.account,
     model: turn.model,
     tier: turn.pool,
     state: turn.state,

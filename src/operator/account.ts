@@ -10,7 +10,7 @@ import { planFor } from '../membership/plan.ts'
 import { openSecret } from '../system/secret.ts'
 import { toUsageBoosts, toUsagePools } from '../membership/usage.ts'
 import { futureInstant, wholeNumber } from './boost.ts'
-import { accountOf, atDesk, CommandError, note, planOf } from './desk.ts'
+import { accountOf, atDesk, CommandError, planOf } from './desk.ts'
 import type { Desk } from './desk.ts'
 import { instant, show, table } from './output.ts'
 import type { Output } from './output.ts'
@@ -34,7 +34,7 @@ export function createAccount(options: Output & { email: string; plan?: string; 
     })
     if (account === undefined)
       throw new CommandError(`There is an account for ${email} already. See: svc-gateway account show ${email}`)
-    await note(desk, 'account_created', account.id)
+    await desk.note('account_created', account.id)
     show(
       options,
       toRecord(account),
@@ -104,7 +104,7 @@ export function setPlan(idOrEmail: string, options: Output & { plan: string; unt
     const until = options.until === undefined ? undefined : futureInstant('--until', options.until, desk.clock.now())
     if (!(await desk.store.accounts.setPlan(account.id, plan, until))) throw staysDeleted(account)
     const end = until === undefined ? null : instant(until)
-    await note(desk, 'plan_changed', account.id, end === null ? { plan } : { plan, until: end })
+    await desk.note('plan_changed', account.id, end === null ? { plan } : { plan, until: end })
     const then = end === null ? '' : ` until ${end}, then ${desk.config.defaultPlan}`
     return `Account ${account.id} has plan ${plan} now${then}. What it has used stays used.`
   })
@@ -113,7 +113,7 @@ export function setPlan(idOrEmail: string, options: Output & { plan: string; unt
 export function setStatus(idOrEmail: string, status: 'active' | 'disabled', options: Output): Promise<void> {
   return changeAccount(idOrEmail, options, async (desk, account) => {
     if (!(await desk.store.accounts.setStatus(account.id, status))) throw staysDeleted(account)
-    await note(desk, status === 'active' ? 'account_enabled' : 'account_disabled', account.id)
+    await desk.note(status === 'active' ? 'account_enabled' : 'account_disabled', account.id)
     return `Account ${account.id} is ${status} now.`
   })
 }
@@ -128,7 +128,7 @@ export function deleteAccount(idOrEmail: string, options: Output & { yes?: boole
     const secret = openSecret(new DataFolder(config.store.dataDir).secret)
     const persons = new PersonDesk({ ...desk, ledger: store.ledger, rules: config.signIn, secret })
     if (!(await store.accounts.forget(account.id, clock.now(), await persons.legacyOf(account)))) throw staysDeleted(account)
-    await note(desk, 'account_deleted', account.id)
+    await desk.note('account_deleted', account.id)
     return `Account ${account.id} was deleted. Its ledger stays, without the person.`
   })
 }

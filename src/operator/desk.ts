@@ -9,8 +9,8 @@ import { openStore } from '../gateway/open-store.ts'
 import { createIds } from '../system/ids.ts'
 import type { Ids } from '../system/ids.ts'
 import type { Account } from '../membership/account.ts'
-import { notesIn } from '../membership/audit.ts'
-import type { AuditEvent, AuditRecord } from '../membership/audit.ts'
+import { byOperator, notesIn } from '../membership/audit.ts'
+import type { KeyRules } from '../membership/key-desk.ts'
 import { calendarOf } from '../membership/period.ts'
 import type { Calendar } from '../membership/period.ts'
 import type { Store } from '../membership/store.ts'
@@ -22,6 +22,9 @@ export interface Desk {
   readonly ids: Ids
   readonly clock: Clock
   readonly calendar: Calendar
+  readonly keys: KeyRules
+  /** Writes down what the operator did to an account. */
+  readonly note: ReturnType<typeof byOperator>
 }
 
 /** A command that cannot do what it was asked; its message is for the operator. */
@@ -32,27 +35,13 @@ export async function atDesk<Result>(work: (desk: Desk) => Promise<Result>): Pro
   const config = await loadConfig()
   const store = await openStore(config)
   try {
-    return await work({
-      config,
-      names: namesOf(config.brand.slug),
-      store,
-      ids: createIds(),
-      clock: systemClock,
-      calendar: calendarOf(config.timeZone),
-    })
+    const names = namesOf(config.brand.slug)
+    const parts = { config, names, store, ids: createIds(), clock: systemClock, calendar: calendarOf(config.timeZone) }
+    const keys = { prefix: names.keyPrefix, perAccount: config.limits.keysPerAccount }
+    return await work({ ...parts, keys, note: byOperator(notesIn(parts)) })
   } finally {
     await store.close()
   }
-}
-
-/** Writes down what the operator did to an account; members see it among their security events. */
-export function note(
-  parts: Pick<Desk, 'store' | 'ids' | 'clock'>,
-  event: AuditEvent,
-  account: string,
-  detail: AuditRecord['detail'] = null,
-): Promise<void> {
-  return notesIn(parts)(event, account, null, { by: 'operator', ...detail })
 }
 
 /** @throws CommandError */

@@ -1,7 +1,6 @@
 /** `svc-gateway key …` */
-import { GatewayError } from '../errors.ts'
-import { accountOf, atDesk, CommandError, note } from './desk.ts'
-import { mintApiKeyFor } from './keys.ts'
+import { mintKey } from '../membership/key-desk.ts'
+import { accountOf, atDesk, CommandError } from './desk.ts'
 import { instant, show, table } from './output.ts'
 import type { Output } from './output.ts'
 
@@ -13,10 +12,13 @@ export function createKey(options: Output & { account: string; name: string; exp
     if (account.status !== 'active') throw new CommandError(`Account ${account.id} is ${account.status}; enable it first.`)
     if (options.name.length < 1 || options.name.length > 64) throw new CommandError('A key needs a --name of 1 to 64 characters.')
     const expiresAt = options.expiresInDays === undefined ? null : desk.clock.now() + daysOf(options.expiresInDays) * dayMs
-    const { key, token } = await mintApiKeyFor(desk, account.id, options.name, expiresAt).catch((error: unknown) => {
-      throw error instanceof GatewayError ? new CommandError(error.message) : error
-    })
-    await note(desk, 'key_made', account.id, { key: key.id, name: key.name })
+    const made = await mintKey(desk, account.id, options.name, expiresAt)
+    if (made === undefined)
+      throw new CommandError(
+        `An account may have ${desk.keys.perAccount} live keys; revoke one first: svc-gateway key list --account …`,
+      )
+    const { key, token } = made
+    await desk.note('key_made', account.id, { key: key.id, name: key.name })
     show(
       options,
       {
@@ -76,7 +78,7 @@ export function revokeKey(id: string, options: Output): Promise<void> {
     const key = await desk.store.keys.find(id)
     if (key === undefined) throw new CommandError(`There is no key '${id}'. See: svc-gateway key list --account …`)
     await desk.store.keys.revoke(key.account, id, desk.clock.now())
-    await note(desk, 'key_revoked', key.account, { key: id, name: key.name })
+    await desk.note('key_revoked', key.account, { key: id, name: key.name })
     show(options, { ok: true, id, revoked: true }, () => `Key ${id} is revoked.`)
   })
 }

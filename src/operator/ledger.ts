@@ -45,7 +45,7 @@ export function listTurns(
       ...(options.model === undefined ? {} : { model: options.model }),
       ...(options.since === undefined ? {} : { since: sinceOf(options.since, desk.clock.now()) }),
     }
-    const turns = (await desk.store.ledger.turns(query)).map(toUsageTurn)
+    const turns = (await desk.store.ledger.turns(query)).map((turn) => ({ ...toUsageTurn(turn), account: turn.account }))
     const emails = await emailsOf(
       desk,
       turns.map(({ account }) => account),

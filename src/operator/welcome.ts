@@ -1,7 +1,6 @@
 /** What the server says when it starts: where it is, and on an empty database the first account with its key, shown this once. */
 import type { Gateway } from '../gateway/gateway.ts'
-import { note } from './desk.ts'
-import { mintApiKeyFor } from './keys.ts'
+import { byOperator } from '../membership/audit.ts'
 
 const firstEmail = 'owner@localhost'
 
@@ -31,7 +30,7 @@ export async function welcome({ services, url, demo, begunIn }: Gateway): Promis
 }
 
 async function firstKey(services: Gateway['services']): Promise<string | null> {
-  const { store, ids, clock, config } = services
+  const { store, ids, clock, config, membership } = services
   if ((await store.accounts.count()) > 0) return null
   const at = clock.now()
   const plan = 'max' in config.plans ? 'max' : config.defaultPlan
@@ -45,8 +44,10 @@ async function firstKey(services: Gateway['services']): Promise<string | null> {
   })
   // Another process on the same new database was first: its output has the key.
   if (account === undefined) return null
-  const { key, token } = await mintApiKeyFor(services, account.id, 'first key', null)
-  await note(services, 'account_created', account.id)
-  await note(services, 'key_made', account.id, { key: key.id, name: key.name })
-  return token
+  const made = await membership.keys.mint(account.id, 'first key', null)
+  const note = byOperator(membership.note)
+  await note('account_created', account.id)
+  if (made === undefined) return null
+  await note('key_made', account.id, { key: made.key.id, name: made.key.name })
+  return made.token
 }

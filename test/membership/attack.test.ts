@@ -47,6 +47,7 @@ async function house(t: Test) {
     ids,
     secret,
     sessionPrefix: 'svc_sess_',
+    keys: { prefix: 'svc_live_', perAccount: 20 },
     rules: { mergeAliases: true, blockedDomains: [], blockDisposable: true, signUp: 'open', allowedDomains: [] },
     allowances: table,
     boosts: {

@@ -12,7 +12,6 @@ import { checkConfig } from '../../src/config/config.ts'
 import { openGateway } from '../../src/gateway/gateway.ts'
 import type { Gateway } from '../../src/gateway/gateway.ts'
 import { openRush } from '../../src/membership/boost-desk.ts'
-import { mintApiKeyFor } from '../../src/operator/keys.ts'
 import { launch } from '../support/chromium.ts'
 import { findProgram } from '../support/real-parts.ts'
 import { signInByCode } from '../support/site.ts'
@@ -87,7 +86,7 @@ async function live({ services, url }: Gateway, browser: Browser): Promise<Await
   const at = clock.now()
   const id = ids.next('acc_', at)
   await store.accounts.create({ id, email, plan: 'free', passwordHash: null, emailVerified: true, at })
-  const { token } = await mintApiKeyFor(services, id, 'laptop editor', null)
+  const { token } = (await services.membership.keys.mint(id, 'laptop editor', null))!
   for (let day = 0; day < 30; day++) {
     lateBy = (29 - day) * dayMs
     // More on some days than on others, as it is, yet the same in every gallery.
@@ -104,7 +103,7 @@ async function live({ services, url }: Gateway, browser: Browser): Promise<Await
   await chat(url, token, { model: 'svc-2.1-pro', messages: [{ role: 'user', content: 'demo:{"status":500}' }] })
   await chat(url, token, { model: 'auto', messages: [{ role: 'user', content: 'Hello' }] })
   lateBy = 0
-  await mintApiKeyFor(services, id, 'nightly report', clock.now() + 90 * dayMs)
+  await services.membership.keys.mint(id, 'nightly report', clock.now() + 90 * dayMs)
   const now = clock.now()
   await openRush(
     store.boosts,

@@ -4,7 +4,6 @@ import { auth } from '../../plugins/auth.ts'
 import type { GatewayError } from '../../src/errors.ts'
 import type { Exchange, Slots } from '../../src/exchange/exchange.ts'
 import { anExchange } from '../support/exchange.ts'
-import { mintApiKeyFor } from '../../src/operator/keys.ts'
 import { startGateway } from '../support/gateway.ts'
 
 t.test('keys', async (t) => {
@@ -61,11 +60,11 @@ t.test('keys', async (t) => {
 
   const other = await account()
   await services.store.accounts.setStatus(other.id, 'disabled')
-  const disabled = (await mintApiKeyFor(services, other.id, 'k', null)).token
+  const disabled = (await services.membership.keys.mint(other.id, 'k', null))!.token
   t.match(await refusal(`Bearer ${disabled}`), { code: 'sign_in_required' }, 'a disabled account')
-  const expired = (await mintApiKeyFor(services, id, 'k', services.clock.now() - 1)).token
+  const expired = (await services.membership.keys.mint(id, 'k', services.clock.now() - 1))!.token
   t.match(await refusal(`Bearer ${expired}`), { code: 'sign_in_required' }, 'an expired key')
-  const { key, token: revoked } = await mintApiKeyFor(services, id, 'k', null)
+  const { key, token: revoked } = (await services.membership.keys.mint(id, 'k', null))!
   t.ok(await ask(`Bearer ${revoked}`))
   await services.store.keys.revoke(id, key.id, services.clock.now())
   services.credentials.forgetAccount(id)

@@ -1,6 +1,7 @@
 /**
  * A whole gateway for a test: real SQLite in a folder of the test's own, real HTTP on loopback, and the demonstration upstream, which
- * does what the test scripts. When the test ends everything is closed and the ledger is verified: no test passes on broken books.
+ * does what the test scripts. When the test ends everything is closed and the ledger is verified: no test passes on broken books, and none with
+ * an answer that is not as `src/api` says.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -13,8 +14,8 @@ import type { DemoUpstream } from '../../src/upstream/demo/upstream.ts'
 import { openGateway } from '../../src/gateway/gateway.ts'
 import type { Gateway, GatewayOptions } from '../../src/gateway/gateway.ts'
 import type { Turn } from '../../src/membership/ledger.ts'
-import { mintApiKeyFor } from '../../src/operator/keys.ts'
 import type { Services } from '../../src/gateway/services.ts'
+import { watchAnswers } from './answers.ts'
 import { verifyFile } from '../../src/store/sqlite/verify-file.ts'
 
 export interface TestGateway {
@@ -64,8 +65,11 @@ export async function startGateway(t: Test, overrides: Overrides = {}, options: 
   let made = 0
   let closed: Promise<void> | undefined
   const close = (): Promise<void> => (closed ??= gateway.close({ drainMs: 200 }))
+  const watch = watchAnswers(Number(new URL(gateway.url).port))
   t.teardown(async () => {
     await close()
+    watch.stop()
+    if (watch.faults.length > 0) throw new Error(`answers that are not as src/api says: ${watch.faults.join('\n')}`)
     if (options.verify === false) return
     const { mismatches } = verifyFile(join(config.store.dataDir, 'gateway.db'))
     if (mismatches.length > 0) throw new Error(`the ledger does not add up: ${JSON.stringify(mismatches)}`)
@@ -91,7 +95,7 @@ export async function startGateway(t: Test, overrides: Overrides = {}, options: 
     },
     async key(account) {
       const id = typeof account === 'string' ? account : account.id
-      return (await mintApiKeyFor(services, id, 'test', null)).token
+      return (await services.membership.keys.mint(id, 'test', null))!.token
     },
     async member(plan) {
       const account = await self.account(plan)

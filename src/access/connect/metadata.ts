@@ -2,6 +2,8 @@
  * What the service says of itself to programs that want to sign in for a member: as the tool server (RFC 9728) and as the place that signs
  * in (RFC 8414). Written here and not asked of the library, which need not be there before somebody really signs in.
  */
+import type { AnswerOf } from '../../api/endpoint.ts'
+import type { describeIssuer, describeResource } from '../../api/connect.ts'
 import type { Services } from '../../gateway/services.ts'
 
 /** The only permission there is: to use the hosted tools on the member's quota. */
@@ -20,7 +22,7 @@ export function toolsResource({ origins }: Pick<Services, 'origins'>): string {
   return `${origins.base}/v1/mcp`
 }
 
-export function resourceMetadata(services: Pick<Services, 'origins' | 'config'>): Record<string, unknown> {
+export function resourceMetadata(services: Pick<Services, 'origins' | 'config'>): AnswerOf<typeof describeResource> {
   const { origins, config } = services
   return {
     resource: toolsResource(services),
@@ -32,7 +34,7 @@ export function resourceMetadata(services: Pick<Services, 'origins' | 'config'>)
   }
 }
 
-export function issuerMetadata({ origins: { site } }: Pick<Services, 'origins'>): Record<string, unknown> {
+export function issuerMetadata({ origins: { site } }: Pick<Services, 'origins'>): AnswerOf<typeof describeIssuer> {
   return {
     issuer: site,
     authorization_endpoint: site + connectPaths.authorize,

@@ -64,7 +64,7 @@ export const listAudit = endpoint({
   who: 'cookie',
   about: 'What happened to the account, newest first; `before` is the id of the last one seen.',
   query: z.object({
-    before: z.unknown().transform((id) => (typeof id === 'string' && id !== '' ? id : null)),
+    before: z.string().optional().catch(undefined),
     limit: z.preprocess(pageSize, z.int().min(1).max(auditPage.most).default(auditPage.usual)),
   }),
   answer: listOf(auditRecord, { has_more: z.boolean() }),

@@ -150,8 +150,8 @@ export const startProvider = endpoint({
   who: 'anybody',
   about: 'Sends the browser to the provider. `next` is where it goes afterwards, a path of our own (default `/account`).',
   query: z.object({
-    next: z.unknown().meta({ description: 'A path.' }),
-    invite: z.unknown().transform((code) => (typeof code === 'string' ? code.slice(0, 64) : null)),
+    next: z.string().optional().catch(undefined),
+    invite: z.string().max(64).optional().catch(undefined),
   }),
   status: 302,
   errors: ['not_found'],

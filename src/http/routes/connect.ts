@@ -5,20 +5,33 @@
 import type { Router } from '@koa/router'
 import type { Context } from 'koa'
 import type { Provider } from 'oidc-provider'
-import { connectPaths, issuerMetadata, resourceMetadata } from '../../access/connect/metadata.ts'
+import { issuerMetadata, resourceMetadata } from '../../access/connect/metadata.ts'
 import { plainName } from '../../access/connect/plain-name.ts'
 import { isLoopback, placeOf } from '../../access/connect/redirects.ts'
 import { RegistrationRefused, toMetadata, toRegistrationRecord } from '../../access/connect/registration.ts'
-import { GatewayError, invalidRequest } from '../../errors.ts'
+import {
+  authorize,
+  decideRequest,
+  describeIssuer,
+  describeResource,
+  exchangeToken,
+  listSigningKeys,
+  registerApp,
+  resumeAuthorize,
+  revokeToken,
+  showRequest,
+} from '../../api/connect.ts'
+import { addressesOf } from '../../api/endpoint.ts'
+import type { Endpoint } from '../../api/endpoint.ts'
+import { GatewayError } from '../../errors.ts'
 import type { AskingApp } from '../../membership/app-desk.ts'
-import { Busy } from '../../membership/refusal.ts'
 import type { Assets } from '../../pages/assets.ts'
 import type { Services } from '../../gateway/services.ts'
 import { readJson } from '../body.ts'
+import { asFailure } from '../busy.ts'
 import type { House } from '../house.ts'
-import { textField } from './membership/fields.ts'
-import { tooMany } from './membership/mount.ts'
-import { requireCookie, visitorOf } from './membership/visitor.ts'
+import { mount, paramsOf, serveOn } from '../serve.ts'
+import { visitorOf } from '../visitor.ts'
 import { failurePage } from './pages.ts'
 
 /** What a program may say when it sends a member here. There is one permission, and no identity to ask for, so the rest is left out. */
@@ -46,20 +59,18 @@ export function connectRoutes(router: Router, { services }: House, assets: Asset
     return opened
   }
 
-  for (const [paths, document] of [
-    [['/.well-known/oauth-protected-resource', '/.well-known/oauth-protected-resource/v1/mcp'], resourceMetadata],
-    [['/.well-known/oauth-authorization-server', '/.well-known/openid-configuration'], issuerMetadata],
-    [[connectPaths.keys], () => ({ keys: [] })],
+  for (const [endpoint, document] of [
+    [describeResource, resourceMetadata],
+    [describeIssuer, issuerMetadata],
+    [listSigningKeys, () => ({ keys: [] })],
   ] as const) {
-    for (const path of paths) {
-      openly(router, 'get', path, async (ctx) => {
-        ctx.set('cache-control', 'public, max-age=300')
-        ctx.body = document(services)
-      })
-    }
+    openly(router, endpoint, async (ctx) => {
+      ctx.set('cache-control', 'public, max-age=300')
+      ctx.body = document(services)
+    })
   }
 
-  openly(router, 'post', connectPaths.register, async (ctx) => {
+  openly(router, registerApp, async (ctx) => {
     ctx.set('cache-control', 'no-store')
     const sent = await readJson(ctx.req, config.limits.otherBodyBytes)
     try {
@@ -79,29 +90,29 @@ export function connectRoutes(router: Router, { services }: House, assets: Asset
     }
   })
 
-  router.get(connectPaths.authorize, async (ctx) => {
+  mount(router, authorize, async (ctx) => {
     try {
       await membership.allowances.take('app-start', visitorOf(ctx, services).network, clock.now())
     } catch (error) {
-      return failurePage(ctx, error instanceof Busy ? tooMany(error) : error, services, assets)
+      return failurePage(ctx, asFailure(error), services, assets)
     }
     ctx.query = Object.fromEntries([...Object.entries(ctx.query).filter(([name]) => asked.includes(name)), ['scope', 'tools']])
     return speak(ctx, await provider(), services)
   })
-  router.get(`${connectPaths.authorize}/:uid`, async (ctx) => speak(ctx, await provider(), services))
+  mount(router, resumeAuthorize, async (ctx) => speak(ctx, await provider(), services))
 
-  for (const path of [connectPaths.token, connectPaths.revoke]) {
-    openly(router, 'post', path, async (ctx) => {
+  for (const endpoint of [exchangeToken, revokeToken]) {
+    openly(router, endpoint, async (ctx) => {
       await membership.allowances.take('app-token', visitorOf(ctx, services).network, clock.now())
       await speak(ctx, await provider(), services)
     })
   }
 
-  router.get('/connect/:uid/request', async (ctx) => {
-    ctx.set('cache-control', 'no-store')
-    const { account } = await requireCookie(ctx, services)
+  const serve = serveOn(router, services)
+
+  serve(showRequest, async ({ ctx, member: { account } }) => {
     const { app, redirect, expiresAt } = await requestOf(ctx, await provider())
-    ctx.body = {
+    return {
       app: { name: app.name, address: app.id.startsWith('https:') ? placeOf(app.id) : null },
       redirect: { place: placeOf(redirect), local: isLoopback(redirect) },
       account: account.email ?? account.id,
@@ -109,17 +120,8 @@ export function connectRoutes(router: Router, { services }: House, assets: Asset
     }
   })
 
-  router.post('/connect/:uid', async (ctx) => {
-    ctx.set('cache-control', 'no-store')
-    const { account } = await requireCookie(ctx, services)
-    const decision = textField(await readJson(ctx.req, config.limits.otherBodyBytes), 'decision')
-    if (decision !== 'approve' && decision !== 'deny')
-      throw invalidRequest(
-        { en: "'decision' must be 'approve' or 'deny'.", zh: "'decision' 必须是 'approve' 或 'deny'。" },
-        'decision',
-      )
+  serve(decideRequest, async ({ ctx, member: { account }, body: { decision }, visitor }) => {
     const { app } = await requestOf(ctx, await provider())
-    const visitor = visitorOf(ctx, services)
     const session = decision === 'approve' ? await membership.apps.approve(app, account, visitor) : undefined
     if (decision === 'deny') await membership.apps.deny(app, account, visitor)
     else if (session === undefined) throw new GatewayError('sign_in_required')
@@ -127,7 +129,7 @@ export function connectRoutes(router: Router, { services }: House, assets: Asset
       session === undefined
         ? { error: 'access_denied', error_description: 'the member said no' }
         : { login: { accountId: account.id, remember: false }, consent: { grantId: session } }
-    ctx.body = { ok: true, location: await (await provider()).interactionResult(ctx.req, ctx.res, result) }
+    return { ok: true, location: await (await provider()).interactionResult(ctx.req, ctx.res, result) }
   })
 }
 
@@ -139,7 +141,7 @@ interface Request {
 
 /** The request that this very browser was sent with: its cookie says so, and nobody else's link can bring it here. */
 async function requestOf(ctx: Context, provider: Provider): Promise<Request> {
-  const { uid } = (ctx as Context & { params: Record<string, string> }).params
+  const { uid } = paramsOf(ctx)
   const details = await provider.interactionDetails(ctx.req, ctx.res).catch(() => undefined)
   if (details === undefined || details.uid !== uid || details.result !== undefined) throw startAgain('the request is over')
   const client = await provider.Client.find(String(details.params['client_id']))
@@ -163,23 +165,22 @@ async function speak(ctx: Context, provider: Provider, { origins }: Services): P
 }
 
 /** Any page may ask: no cookie counts here, and what is answered is for whoever has the words. */
-function openly(router: Router, method: 'get' | 'post', path: string, handler: (ctx: Context) => Promise<void>): void {
-  router.options(path, (ctx) => {
-    ctx.set({
-      'access-control-allow-origin': '*',
-      'access-control-allow-methods': `${method.toUpperCase()}, OPTIONS`,
-      'access-control-allow-headers': ctx.get('access-control-request-headers') || 'content-type',
-      'access-control-max-age': '600',
+function openly(router: Router, endpoint: Endpoint, handler: (ctx: Context) => Promise<void>): void {
+  for (const address of addressesOf(endpoint))
+    router.options(address, (ctx) => {
+      ctx.set({
+        'access-control-allow-origin': '*',
+        'access-control-allow-methods': `${endpoint.method.toUpperCase()}, OPTIONS`,
+        'access-control-allow-headers': ctx.get('access-control-request-headers') || 'content-type',
+        'access-control-max-age': '600',
+      })
+      ctx.status = 204
     })
-    ctx.status = 204
-  })
-  router[method](path, async (ctx) => {
+  mount(router, endpoint, async (ctx) => {
     ctx.set('access-control-allow-origin', '*')
-    try {
-      await handler(ctx)
-    } catch (error) {
-      throw error instanceof Busy ? tooMany(error) : error
-    }
+    await handler(ctx).catch((thrown: unknown) => {
+      throw asFailure(thrown)
+    })
   })
 }
 

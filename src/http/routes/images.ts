@@ -3,6 +3,7 @@
  * `GET /v1/images/{id}.{ext}`: a painted image, for whoever holds a link that was signed for it and has not expired.
  */
 import type { Router } from '@koa/router'
+import { createImage, showImage } from '../../api/images.ts'
 import { GatewayError } from '../../errors.ts'
 import { asking } from '../../exchange/asking.ts'
 import { parsePictureRequest } from '../../tools/images/picture-request.ts'
@@ -11,16 +12,17 @@ import { readJson } from '../body.ts'
 import { takeOver } from '../client.ts'
 import { exchangeOf } from '../door.ts'
 import type { House } from '../house.ts'
+import { mount, paramsOf } from '../serve.ts'
 
 export function imageRoutes(router: Router, { services, chain, calls }: House): void {
-  router.post('/v1/images/generations', async (ctx) => {
+  mount(router, createImage, async (ctx) => {
     const x = exchangeOf(ctx, 'turn', services)
     const chat = async () => parsePictureRequest(await readJson(ctx.req, services.config.limits.otherBodyBytes), services)
     await chain.run({ ...x, inbound: asking(x.inbound, chat) }, calls.pictures, takeOver(ctx), services)
   })
 
-  router.get('/v1/images/:hash.:ending', async (ctx) => {
-    const { hash = '', ending = '' } = ctx.params
+  mount(router, showImage, async (ctx) => {
+    const { hash = '', ending = '' } = paramsOf(ctx)
     const { exp, sig } = ctx.query
     calls.painter.checkLink(`${hash}.${ending}`, { exp, sig })
     const found = await services.images.open(hash)

@@ -2,6 +2,7 @@
 import type { Router } from '@koa/router'
 import type { Context } from 'koa'
 import type { CallToolResult } from '@modelcontextprotocol/server'
+import { callTool, discoverTools, speakProtocol } from '../../api/tools.ts'
 import { GatewayError, invalidRequest } from '../../errors.ts'
 import { asking } from '../../exchange/asking.ts'
 import { isRecord } from '../../exchange/chat-request.ts'
@@ -20,24 +21,23 @@ import type { House } from '../house.ts'
 import { readBody, readJson } from '../body.ts'
 import { takeOver } from '../client.ts'
 import { exchangeOf } from '../door.ts'
+import { mount } from '../serve.ts'
+import { documentAnswer } from './document-answer.ts'
 
 export function mcpRoutes(router: Router, house: House): void {
   const { services, chain, calls } = house
   const { limits } = services.config
 
-  router.get('/v1/mcp', async (ctx) => {
+  mount(router, discoverTools, async (ctx) => {
     checkOrigin(ctx.req.headers, services)
     // Clients of the older protocol try for a stream of notifications; there are none to be had.
     if (ctx.get('accept').includes('text/event-stream')) throw methodNotAllowed()
-    const discover = async ({ caller }: Partial<Slots>): Promise<Answer> => {
-      const body = JSON.stringify(await discoveryOf(toolsFor(caller, calls.search, services), calls.search, services))
-      const headers = { 'content-type': 'application/json; charset=utf-8', 'cache-control': 'private, no-store' }
-      return { usage: nothingUsed, last: { kind: 'reply', reply: { status: 200, headers, body } } }
-    }
+    const discover = async ({ caller }: Partial<Slots>): Promise<Answer> =>
+      documentAnswer(discoverTools, await discoveryOf(toolsFor(caller, calls.search, services), calls.search, services))
     await chain.run(exchangeOf(ctx, 'query', services), discover, takeOver(ctx), services)
   })
 
-  router.post('/v1/mcp/tools/call', async (ctx) => {
+  mount(router, callTool, async (ctx) => {
     checkOrigin(ctx.req.headers, services)
     const x = exchangeOf(ctx, 'turn', services)
     const chat = async (): Promise<ChatRequest> => {
@@ -49,7 +49,7 @@ export function mcpRoutes(router: Router, house: House): void {
     await chain.run({ ...x, inbound: asking(x.inbound, chat) }, find, takeOver(ctx), services)
   })
 
-  router.post('/v1/mcp', async (ctx) => {
+  mount(router, speakProtocol, async (ctx) => {
     checkOrigin(ctx.req.headers, services)
     const speak = (x: Exchange & Partial<Slots>, wire: Wire): Promise<Answer> => answerMessage(ctx, x, wire, house)
     await chain.run(exchangeOf(ctx, 'query', services), speak, takeOver(ctx), services)
@@ -76,13 +76,13 @@ async function answerMessage(ctx: Context, x: Exchange & Partial<Slots>, wire: W
     info: serverInfo(services),
     tools: toolsFor(x.caller, calls.search, services),
     check: queryOfCall,
-    call: (query) => callTool(query, x, wire, house),
+    call: (query) => callWithin(query, x, wire, house),
   })
   return passOn(response, wire.client, wire.headers())
 }
 
 /** A turn within the request that carried it: who asks, and how fast they may, has been settled there. */
-async function callTool(
+async function callWithin(
   query: string,
   outer: Exchange & Partial<Slots>,
   wire: Wire,
@@ -104,8 +104,7 @@ async function callTool(
     within: outer,
   }
   const client = new CapturedClient(wire.client)
-  const find = async (x: Exchange & Partial<Slots>, wire: Wire): Promise<Answer> =>
-    documentAnswer(await calls.search.find(x, wire))
+  const find = async (x: Exchange & Partial<Slots>, wire: Wire): Promise<Answer> => documentAnswer(await calls.search.find(x, wire))
   const outcome = await chain.run(turn, find, client, services)
   if (outcome.kind === 'failed') return failureResult(turn, outcome.failure)
   // Whoever asked has gone; what is thrown here reaches nobody.

@@ -1,8 +1,11 @@
 /** What keeps us alive asks here: `/healthz`, `/readyz`, `/metrics`. */
 import type { Router } from '@koa/router'
+import type { AnswerOf } from '../../api/endpoint.ts'
+import { health, metrics, readiness } from '../../api/operations.ts'
 import { GatewayError } from '../../errors.ts'
 import { hasToken } from '../bearer.ts'
 import type { House } from '../house.ts'
+import { mount } from '../serve.ts'
 
 /** More operations waiting for the writer than this, and new turns only make it worse. */
 const fullQueue = 5_000
@@ -12,11 +15,11 @@ export function operationRoutes(router: Router, house: House): void {
   const { token } = services.config.metrics
 
   // No dependency: a probe that asked the database would turn one outage into two.
-  router.get('/healthz', (ctx) => {
-    ctx.body = { ok: true }
+  mount(router, health, async (ctx) => {
+    ctx.body = { ok: true } satisfies AnswerOf<typeof health>
   })
 
-  router.get('/readyz', (ctx) => {
+  mount(router, readiness, async (ctx) => {
     const { writable, queue, trouble, owed, owedSince } = services.ledger.vitals()
     const reasons = [
       !house.ready() && 'draining',
@@ -31,7 +34,7 @@ export function operationRoutes(router: Router, house: House): void {
   })
 
   // Who connects says nothing here: a proxy on this machine brings the whole world in under the machine's own address.
-  router.get('/metrics', async (ctx) => {
+  mount(router, metrics, async (ctx) => {
     if (!hasToken(ctx.headers, token)) throw new GatewayError('not_found')
     ctx.type = services.observe.metricsType
     ctx.body = await services.observe.metricsText()

@@ -1,5 +1,7 @@
 /** The hosted tool: its definition for the protocol, and the discovery document for everybody else. */
 import type { Tool } from '@modelcontextprotocol/server'
+import type { AnswerOf } from '../../api/endpoint.ts'
+import type { discoverTools } from '../../api/tools.ts'
 import { invalidRequest } from '../../errors.ts'
 import { isRecord } from '../../exchange/chat-request.ts'
 import type { Caller } from '../../exchange/exchange.ts'
@@ -34,7 +36,7 @@ export async function discoveryOf(
   tools: readonly Tool[],
   search: Search,
   { names, config, origins }: Services,
-): Promise<Record<string, unknown>> {
+): Promise<AnswerOf<typeof discoverTools>> {
   // The package is large, and a gateway may never be asked for its tools.
   const { SUPPORTED_PROTOCOL_VERSIONS } = await import('@modelcontextprotocol/server')
   return {

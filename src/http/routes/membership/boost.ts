@@ -1,48 +1,33 @@
 /** Boosts: what there is, and the two that a member takes by asking. */
-import type { Router } from '@koa/router'
-import { GatewayError, invalidRequest } from '../../../errors.ts'
+import type { AnswerOf } from '../../../api/endpoint.ts'
+import { showBoost, takeBoost } from '../../../api/membership/usage.ts'
+import { GatewayError } from '../../../errors.ts'
 import type { Account } from '../../../membership/account.ts'
-import type { Pack } from '../../../membership/ledger.ts'
+import type { Pool } from '../../../membership/product.ts'
 import type { Services } from '../../../gateway/services.ts'
-import { toUsageBoosts } from '../../../membership/usage.ts'
-import type { House } from '../../house.ts'
-import { readJson } from '../../body.ts'
+import { toUsageBoost, toUsageBoosts } from '../../../membership/usage.ts'
+import type { Serve } from '../../serve.ts'
 import { balanceOf } from './balance.ts'
-import { textField } from './fields.ts'
-import { mount } from './mount.ts'
-import { requireSession } from './visitor.ts'
+import { instant } from './instant.ts'
 
-const actions = ['checkin', 'rush_grab'] as const
+export function boostRoutes(serve: Serve, services: Services): void {
+  const { membership, clock } = services
 
-export function boostRoutes(router: Router, { services }: House): void {
-  const { membership, config, clock } = services
+  serve(showBoost, ({ member: { account } }) => toBoost(account, services))
 
-  mount(router, 'get', '/boost', async (ctx) => {
-    const { account } = await requireSession(ctx, services)
-    return toStatus(account, services)
-  })
-
-  mount(router, 'post', '/boost', async (ctx) => {
-    const { account } = await requireSession(ctx, services)
-    const asked = textField(await readJson(ctx.req, config.limits.otherBodyBytes), 'action', { max: 64 })
-    const action = actions.find((known) => known === asked)
-    if (action === undefined)
-      throw invalidRequest(
-        { en: `'action' must be one of: ${actions.join(', ')}.`, zh: `'action' 必须是以下之一:${actions.join('、')}。` },
-        'action',
-      )
+  serve(takeBoost, async ({ member: { account }, body: { action } }) => {
     await membership.allowances.take('boost-by-account', account.id, clock.now())
     const pack = await (action === 'checkin' ? membership.boosts.checkIn(account) : membership.boosts.grabRush(account))
     if (pack === undefined) throw unavailable(action)
-    return { ok: true, action, pack: toPackRecord(pack), boost: await toStatus(account, services) }
+    return { ok: true, action, pack: toUsageBoost(pack), boost: await toBoost(account, services) }
   })
 }
 
-async function toStatus(account: Account, services: Services): Promise<Record<string, unknown>> {
+async function toBoost(account: Account, services: Services): Promise<AnswerOf<typeof showBoost>> {
   const { membership, origins } = services
   const { checkin, invite, rush } = await membership.boosts.status(account)
   const packs = toUsageBoosts(await balanceOf(account, services))
-  const left = (tier: string): number =>
+  const left = (tier: Pool): number =>
     packs.filter((pack) => pack.tier === tier).reduce((sum, { remaining }) => sum + remaining, 0)
   const balances = { fast: left('fast'), premium: left('premium') }
   return {
@@ -50,7 +35,7 @@ async function toStatus(account: Account, services: Services): Promise<Record<st
     balances,
     checkin: {
       available: checkin.available,
-      next_at: new Date(checkin.nextAt).toISOString(),
+      next_at: instant(checkin.nextAt),
       credits: checkin.amount.credits,
       tier: checkin.amount.pool,
     },
@@ -64,8 +49,8 @@ async function toStatus(account: Account, services: Services): Promise<Record<st
     },
     rush: {
       active: rush?.active ?? false,
-      starts_at: rush === null ? null : new Date(rush.startsAt).toISOString(),
-      ends_at: rush === null ? null : new Date(rush.endsAt).toISOString(),
+      starts_at: rush === null ? null : instant(rush.startsAt),
+      ends_at: rush === null ? null : instant(rush.endsAt),
       remaining: rush?.remaining ?? 0,
       credits: rush?.credits ?? null,
       tier: rush?.pool ?? null,
@@ -75,11 +60,7 @@ async function toStatus(account: Account, services: Services): Promise<Record<st
   }
 }
 
-function toPackRecord(pack: Pack): unknown {
-  return toUsageBoosts({ pools: [], packs: [pack] })[0]
-}
-
-function unavailable(action: (typeof actions)[number]): GatewayError {
+function unavailable(action: 'checkin' | 'rush_grab'): GatewayError {
   return new GatewayError('boost_unavailable', {
     message:
       action === 'checkin'

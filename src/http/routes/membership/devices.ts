@@ -1,33 +1,21 @@
 /** Device login: what programs post, and what the page at `/device` posts. */
-import type { Router } from '@koa/router'
-import type { Context } from 'koa'
+import type { AnswerOf } from '../../../api/endpoint.ts'
+import { approveDevice, denyDevice, lookUpDevice, pollDevice, startDevice } from '../../../api/membership/devices.ts'
 import { GatewayError, invalidRequest } from '../../../errors.ts'
 import { maskEmail } from '../../../membership/audit.ts'
 import type { PollAnswer, SeenDevice } from '../../../membership/device-desk.ts'
-import type { House } from '../../house.ts'
-import { readJson } from '../../body.ts'
-import { optionalTextField, textField } from './fields.ts'
-import { mount } from './mount.ts'
-import { refuseForeignPages, requireCookie, visitorOf } from './visitor.ts'
+import type { Services } from '../../../gateway/services.ts'
+import type { Serve } from '../../serve.ts'
+import { instant } from './instant.ts'
 
-export function deviceRoutes(router: Router, { services }: House): void {
-  const { membership, config, names, clock, origins } = services
-  const { devices } = membership
-  const body = (ctx: Context): Promise<Record<string, unknown>> => readJson(ctx.req, config.limits.otherBodyBytes)
-
-  mount(router, 'post', '/auth/device/start', async (ctx) => {
-    refuseForeignPages(ctx, services)
-    const sent = await body(ctx)
-    const client = textField(sent, 'client', { max: 64 })
+export function deviceRoutes(serve: Serve, { membership: { devices: desk }, names, clock, origins }: Services): void {
+  serve(startDevice, async ({ body: { client, client_version: version, hostname }, visitor }) => {
     if (client !== names.cliClient)
       throw invalidRequest(
         { en: `'client' must be '${names.cliClient}'.`, zh: `'client' 必须是 '${names.cliClient}'。` },
         'client',
       )
-    const version = optionalTextField(sent, 'client_version', { max: 64 })
-    const hostname = optionalTextField(sent, 'hostname', { max: 64 })
-    const visitor = visitorOf(ctx, services)
-    const started = await devices.start({ client, version, hostname }, visitor)
+    const started = await desk.start({ client, version, hostname }, visitor)
     const page = `${origins.site}/device`
     return {
       device_code: started.deviceCode,
@@ -40,39 +28,34 @@ export function deviceRoutes(router: Router, { services }: House): void {
     }
   })
 
-  mount(router, 'post', '/auth/device/poll', async (ctx) => {
-    refuseForeignPages(ctx, services)
-    const deviceCode = textField(await body(ctx), 'device_code', { max: 256 })
-    const visitor = visitorOf(ctx, services)
-    return toPollRecord(await devices.poll(deviceCode, visitor), visitor.requestId, clock.now())
-  })
+  serve(pollDevice, async ({ body, visitor }) =>
+    toPoll(await desk.poll(body.device_code, visitor), visitor.requestId, clock.now()),
+  )
 
-  mount(router, 'post', '/auth/device/lookup', async (ctx) => {
-    const { account } = await requireCookie(ctx, services)
-    const seen = await devices.look(textField(await body(ctx), 'user_code', { max: 64 }), account, visitorOf(ctx, services))
+  serve(lookUpDevice, async ({ member: { account }, body, visitor }) => {
+    const seen = await desk.look(body.user_code, account, visitor)
     if (seen === undefined) throw unknownCode()
-    return { device: toDeviceRecord(seen, clock.now()) }
+    return { device: toDevice(seen, clock.now()) }
   })
 
-  for (const [path, decision] of [
-    ['approve', 'approved'],
-    ['deny', 'denied'],
-  ] as const) {
-    mount(router, 'post', `/auth/device/${path}`, async (ctx) => {
-      const { account } = await requireCookie(ctx, services)
-      const code = textField(await body(ctx), 'user_code', { max: 64 })
-      if ((await devices.decide(code, decision, account, visitorOf(ctx, services))) === undefined) throw unknownCode()
-      return { ok: true, status: decision }
-    })
-  }
+  serve(approveDevice, async ({ member: { account }, body, visitor }) => {
+    if ((await desk.decide(body.user_code, 'approved', account, visitor)) === undefined) throw unknownCode()
+    return { ok: true, status: 'approved' }
+  })
+
+  serve(denyDevice, async ({ member: { account }, body, visitor }) => {
+    if ((await desk.decide(body.user_code, 'denied', account, visitor)) === undefined) throw unknownCode()
+    return { ok: true, status: 'denied' }
+  })
 }
 
-function toPollRecord(answer: PollAnswer, requestId: string, now: number): Record<string, unknown> {
+function toPoll(answer: PollAnswer, requestId: string, now: number): AnswerOf<typeof pollDevice> {
   switch (answer.kind) {
     case 'waiting': {
-      const expiresIn = Math.max(0, Math.ceil((answer.expiresAt - now) / 1000))
-      const [status, error] = answer.hurried ? ['slow_down', 'slow_down'] : ['pending', 'authorization_pending']
-      return { status, error, interval: answer.intervalSeconds, expires_in: expiresIn, requestId }
+      const rest = { interval: answer.intervalSeconds, expires_in: secondsLeft(answer, now), requestId }
+      return answer.hurried
+        ? { status: 'slow_down', error: 'slow_down', ...rest }
+        : { status: 'pending', error: 'authorization_pending', ...rest }
     }
     case 'token':
       return {
@@ -80,7 +63,7 @@ function toPollRecord(answer: PollAnswer, requestId: string, now: number): Recor
         sessionToken: answer.token,
         token_type: 'Bearer',
         expires_in: Math.round((answer.expiresAt - now) / 1000),
-        expires_at: new Date(answer.expiresAt).toISOString(),
+        expires_at: instant(answer.expiresAt),
         account: { id: answer.account.id, email_masked: maskEmail(answer.account.email), plan: answer.account.plan },
         requestId,
       }
@@ -93,7 +76,7 @@ function toPollRecord(answer: PollAnswer, requestId: string, now: number): Recor
   }
 }
 
-function toDeviceRecord({ login, sameNetwork }: SeenDevice, now: number): Record<string, unknown> {
+function toDevice({ login, sameNetwork }: SeenDevice, now: number): AnswerOf<typeof lookUpDevice>['device'] {
   return {
     user_code: login.userCode,
     client: login.client,
@@ -101,10 +84,14 @@ function toDeviceRecord({ login, sameNetwork }: SeenDevice, now: number): Record
     hostname: login.hostname,
     address: login.address,
     same_network: sameNetwork,
-    started_at: new Date(login.startedAt).toISOString(),
-    expires_in: Math.max(0, Math.ceil((login.expiresAt - now) / 1000)),
+    started_at: instant(login.startedAt),
+    expires_in: secondsLeft(login, now),
     state: login.state,
   }
+}
+
+function secondsLeft({ expiresAt }: { readonly expiresAt: number }, now: number): number {
+  return Math.max(0, Math.ceil((expiresAt - now) / 1000))
 }
 
 /** Never issued, over, decided on, or another's: all the same to who asks. */

@@ -1,20 +1,18 @@
 /** Sign-in with a third party: OpenID Connect, authorization code with PKCE, by openid-client. */
-import type { Router } from '@koa/router'
 import type { Context } from 'koa'
 import type * as Oidc from 'openid-client'
+import { finishProvider, listProviders, startProvider } from '../../../api/membership/sign-in.ts'
 import type { GatewayConfig } from '../../../config/config.ts'
 import { GatewayError } from '../../../errors.ts'
 import { hashToken } from '../../../membership/api-key.ts'
 import { providerLoginLifeMs } from '../../../membership/identity.ts'
 import type { ProviderClaims } from '../../../membership/sign-in-desk.ts'
 import type { Services } from '../../../gateway/services.ts'
-import type { House } from '../../house.ts'
 import { returnPath } from '../../../pages/return-path.ts'
 import { isLoopbackName } from '../../origin.ts'
-import { giveWord, takeWord, wordOf } from './cookies.ts'
-import { mount } from './mount.ts'
+import { giveWord, takeWord, wordOf } from '../../member-cookies.ts'
+import type { Serve } from '../../serve.ts'
 import { admit } from './sign-in.ts'
-import { visitorOf } from './visitor.ts'
 
 type ProviderConfig = GatewayConfig['signIn']['providers'][string]
 
@@ -30,12 +28,12 @@ type Trouble =
 const afterwards = '/account'
 const timeoutSeconds = 10
 
-export function providerRoutes(router: Router, { services }: House): void {
+export function providerRoutes(serve: Serve, services: Services): void {
   const { config, membership, origins, store, clock, log } = services
   const known = config.signIn.providers
   const discovered = new Discovery(known)
 
-  mount(router, 'get', '/auth/providers', async () => ({
+  serve(listProviders, async () => ({
     object: 'list',
     data: Object.entries(known).map(([id, { name }]) => ({
       id,
@@ -44,10 +42,9 @@ export function providerRoutes(router: Router, { services }: House): void {
     })),
   }))
 
-  mount(router, 'get', '/auth/oauth/:provider/start', async (ctx) => {
-    const { id, provider } = providerOf(ctx, known)
-    await membership.allowances.take('provider-by-network', visitorOf(ctx, services).network, clock.now())
-    const invite = typeof ctx.query['invite'] === 'string' ? ctx.query['invite'].slice(0, 64) : null
+  serve(startProvider, async ({ ctx, params, query, visitor }) => {
+    const { id, provider } = providerOf(params.provider, known)
+    await membership.allowances.take('provider-by-network', visitor.network, clock.now())
     let client: Oidc.Configuration
     try {
       client = await discovered.of(id)
@@ -65,8 +62,8 @@ export function providerRoutes(router: Router, { services }: House): void {
       provider: id,
       nonce,
       verifier,
-      next: returnPath(ctx.query['next'], afterwards),
-      invite,
+      next: returnPath(query.next, afterwards),
+      invite: query.invite ?? null,
       expiresAt: clock.now() + providerLoginLifeMs,
     })
     const url = oidc.buildAuthorizationUrl(client, {
@@ -80,9 +77,9 @@ export function providerRoutes(router: Router, { services }: House): void {
     return redirect(ctx, url.href)
   })
 
-  mount(router, 'get', '/auth/oauth/:provider/callback', async (ctx) => {
-    const { id } = providerOf(ctx, known)
-    await membership.allowances.take('provider-by-network', visitorOf(ctx, services).network, clock.now())
+  serve(finishProvider, async ({ ctx, params, visitor }) => {
+    const { id } = providerOf(params.provider, known)
+    await membership.allowances.take('provider-by-network', visitor.network, clock.now())
     const word = wordOf(ctx, services, 'provider')
     takeWord(ctx, services, 'provider')
     if (word === null || ctx.query['state'] !== word) return redirect(ctx, failed('provider_failed'))
@@ -95,10 +92,10 @@ export function providerRoutes(router: Router, { services }: House): void {
       const url = new URL(`${callbackOf(id, services)}${ctx.search}`)
       claims = await claimsOf(id, await discovered.of(id), url, { ...login, state: word })
     } catch (error) {
-      log.warn({ requestId: visitorOf(ctx, services).requestId, provider: id, err: error }, 'a sign-in by provider failed')
+      log.warn({ requestId: visitor.requestId, provider: id, err: error }, 'a sign-in by provider failed')
       return redirect(ctx, failed('provider_failed'))
     }
-    const entered = await membership.signIn.enterByProvider(claims, visitorOf(ctx, services), login.invite)
+    const entered = await membership.signIn.enterByProvider(claims, visitor, login.invite)
     if (entered.kind === 'no-sign-up') return redirect(ctx, failed('sign_up_closed'))
     if (entered.kind !== 'signed-in') return redirect(ctx, failed(entered.kind))
     await admit(ctx, services, entered)
@@ -170,10 +167,9 @@ async function claimsOf(
 }
 
 function providerOf(
-  ctx: Context,
+  id: string,
   known: Readonly<Record<string, ProviderConfig>>,
 ): { readonly id: string; readonly provider: ProviderConfig } {
-  const { provider: id = '' } = (ctx as Context & { params: Record<string, string> }).params
   const provider = Object.hasOwn(known, id) ? known[id] : undefined
   if (provider === undefined) throw new GatewayError('not_found')
   return { id, provider }

@@ -1,20 +1,22 @@
-/** Everything under `/api/membership`; the table is in the README beside this file. */
-import type { Router } from '@koa/router'
-import type { House } from '../../house.ts'
-import { apiKeyRoutes } from './api-keys.ts'
+/** Everything under `/api/membership`, as `src/api/membership` describes it. */
+import type { Services } from '../../../gateway/services.ts'
+import type { Serve } from '../../serve.ts'
 import { boostRoutes } from './boost.ts'
 import { deviceRoutes } from './devices.ts'
+import { keyRoutes } from './keys.ts'
+import { planRoutes } from './plans.ts'
 import { providerRoutes } from './providers.ts'
 import { sessionRoutes } from './sessions.ts'
 import { signInRoutes } from './sign-in.ts'
 import { usageRoutes } from './usage.ts'
 
-export function membershipRoutes(router: Router, house: House): void {
-  signInRoutes(router, house)
-  providerRoutes(router, house)
-  sessionRoutes(router, house)
-  deviceRoutes(router, house)
-  apiKeyRoutes(router, house)
-  boostRoutes(router, house)
-  usageRoutes(router, house)
+export function membershipRoutes(serve: Serve, services: Services): void {
+  planRoutes(serve, services)
+  signInRoutes(serve, services)
+  providerRoutes(serve, services)
+  sessionRoutes(serve, services)
+  deviceRoutes(serve, services)
+  keyRoutes(serve, services)
+  boostRoutes(serve, services)
+  usageRoutes(serve, services)
 }

@@ -1,67 +1,37 @@
 /** A member's sessions, and what happened to their account. */
-import type { Router } from '@koa/router'
-import { GatewayError, invalidRequest } from '../../../errors.ts'
+import type { AnswerOf } from '../../../api/endpoint.ts'
+import { endOtherSessions, endSession, listAudit, listSessions } from '../../../api/membership/sessions.ts'
+import { GatewayError } from '../../../errors.ts'
 import type { AuditRecord } from '../../../membership/audit.ts'
 import { endOf } from '../../../membership/session.ts'
 import type { Session } from '../../../membership/session.ts'
-import type { House } from '../../house.ts'
-import { idOf, mount } from './mount.ts'
-import { requireCookie, visitorOf } from './visitor.ts'
+import type { Services } from '../../../gateway/services.ts'
+import type { Serve } from '../../serve.ts'
+import { instant } from './instant.ts'
 
-const auditPage = { usual: 50, most: 200 } as const
+export function sessionRoutes(serve: Serve, { membership: { sessions: desk } }: Services): void {
+  serve(listSessions, async ({ member: { account, credential } }) => ({
+    object: 'list',
+    data: (await desk.list(account.id)).map((session) => toSession(session, credential.id)),
+  }))
 
-export function sessionRoutes(router: Router, { services }: House): void {
-  const { membership, store, credentials, clock } = services
-
-  mount(router, 'get', '/auth/sessions', async (ctx) => {
-    const { account, credential } = await requireCookie(ctx, services)
-    const now = clock.now()
-    const sessions = (await store.sessions.list(account.id)).filter((session) => endOf(session) > now)
-    return { object: 'list', data: sessions.map((session) => toSessionRecord(session, credential.id)) }
-  })
-
-  mount(router, 'delete', '/auth/sessions/:id', async (ctx) => {
-    const { account } = await requireCookie(ctx, services)
-    const id = idOf(ctx)
-    if (!(await store.sessions.end(account.id, id))) throw new GatewayError('not_found')
-    credentials.forgetAccount(account.id)
-    await membership.note('session_ended', account.id, visitorOf(ctx, services), { session: id })
+  serve(endSession, async ({ member: { account }, params: { id }, visitor }) => {
+    if (!(await desk.end(account.id, id, visitor))) throw new GatewayError('not_found')
     return { ok: true, id, ended: true }
   })
 
-  mount(router, 'post', '/auth/sessions/end-others', async (ctx) => {
-    const { account, credential } = await requireCookie(ctx, services)
-    const ended = await store.sessions.endOthers(account.id, credential.id)
-    credentials.forgetAccount(account.id)
-    await membership.note('session_ended', account.id, visitorOf(ctx, services), { ended_sessions: ended })
-    return { ok: true, ended_sessions: ended }
-  })
+  serve(endOtherSessions, async ({ member: { account, credential }, visitor }) => ({
+    ok: true,
+    ended_sessions: await desk.endOthers(account.id, credential.id, visitor),
+  }))
 
-  mount(router, 'get', '/audit', async (ctx) => {
-    const { account } = await requireCookie(ctx, services)
-    const limit = pageSize(ctx.query['limit'])
-    const before = ctx.query['before']
-    const records = await store.audit.list({
-      account: account.id,
-      limit: limit + 1,
-      ...(typeof before === 'string' && before !== '' ? { before } : {}),
-    })
-    return { object: 'list', data: records.slice(0, limit).map(toAuditRecord), has_more: records.length > limit }
+  serve(listAudit, async ({ member: { account }, query }) => {
+    const { records, hasMore } = await desk.events(account.id, query)
+    return { object: 'list', data: records.map(toAuditRecord), has_more: hasMore }
   })
 }
 
-function pageSize(asked: string | string[] | undefined): number {
-  if (asked === undefined || asked === '') return auditPage.usual
-  const size = typeof asked === 'string' && /^\d{1,4}$/.test(asked) ? Number(asked) : 0
-  if (size < 1 || size > auditPage.most)
-    throw invalidRequest(
-      { en: `'limit' must be from 1 to ${auditPage.most}.`, zh: `'limit' 必须在 1 到 ${auditPage.most} 之间。` },
-      'limit',
-    )
-  return size
-}
-
-export function toSessionRecord(session: Session, current: string): Record<string, unknown> {
+export function toSession(session: Session, current: string): AnswerOf<typeof listSessions>['data'][number] {
   const { id, kind, method, client, address, createdAt, lastUsedAt } = session
   return {
     id,
@@ -69,13 +39,14 @@ export function toSessionRecord(session: Session, current: string): Record<strin
     method,
     client,
     address,
-    created_at: new Date(createdAt).toISOString(),
-    last_used_at: new Date(lastUsedAt).toISOString(),
-    expires_at: new Date(endOf(session)).toISOString(),
+    created_at: instant(createdAt),
+    last_used_at: instant(lastUsedAt),
+    expires_at: instant(endOf(session)),
     current: id === current,
   }
 }
 
-function toAuditRecord({ id, event, at, address, requestId, detail }: AuditRecord): Record<string, unknown> {
-  return { id, event, at: new Date(at).toISOString(), address, request_id: requestId, detail }
+function toAuditRecord(record: AuditRecord): AnswerOf<typeof listAudit>['data'][number] {
+  const { id, event, at, address, requestId, detail } = record
+  return { id, event, at: instant(at), address, request_id: requestId, detail }
 }

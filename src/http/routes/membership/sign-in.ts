@@ -1,208 +1,150 @@
-/** Signing in and out, by mail code and password; changing the password; leaving. */
-import type { Router } from '@koa/router'
+/** Signing in and out, by mail code, link and password; changing the password; leaving. */
 import type { Context } from 'koa'
+import type { AnswerOf } from '../../../api/endpoint.ts'
+import {
+  changePassword,
+  deleteAccount,
+  lookAtLink,
+  showSession,
+  signIn,
+  signOut,
+  signUp,
+  startCode,
+  startProof,
+  verifyCode,
+  verifyLink,
+} from '../../../api/membership/sign-in.ts'
 import { GatewayError, invalidRequest } from '../../../errors.ts'
 import type { Account } from '../../../membership/account.ts'
-import { hashToken } from '../../../membership/api-key.ts'
 import { maskEmail } from '../../../membership/audit.ts'
 import { codeLifeMs, resendAfterMs } from '../../../membership/mail-code.ts'
 import { passwordLength } from '../../../membership/password-rules.ts'
-import type { Evidence } from '../../../membership/account-desk.ts'
 import type { NoSignUp } from '../../../membership/sign-up.ts'
-import type { AskForCode, SignedIn, TrySignIn } from '../../../membership/sign-in-desk.ts'
+import type { AskForCode, TrySignIn } from '../../../membership/sign-in-desk.ts'
 import type { Services } from '../../../gateway/services.ts'
-import type { House } from '../../house.ts'
-import { readJson } from '../../body.ts'
 import { readCookie } from '../../cookie.ts'
-import { giveDevice, giveSession, giveWord, takeSession, takeWord, wordOf } from './cookies.ts'
-import { optionalTextField, passwordField, textField } from './fields.ts'
-import { mount } from './mount.ts'
-import { toSessionRecord } from './sessions.ts'
-import { refuseForeignPages, requireCookie, requireSession, sessionOf, visitorOf } from './visitor.ts'
+import { giveDevice, giveSession, giveWord, takeSession, takeWord, wordOf } from '../../member-cookies.ts'
+import type { Serve } from '../../serve.ts'
+import { sessionOf } from '../../visitor.ts'
+import { instant } from './instant.ts'
+import { toSession } from './sessions.ts'
 
-/** Longer than any code and any address. */
-const codeChars = 64
-const emailChars = 320
-const inviteChars = 64
+export function signInRoutes(serve: Serve, services: Services): void {
+  const { membership, store } = services
+  const { signIn: desk, account: accountDesk, sessions } = membership
 
-export function signInRoutes(router: Router, { services }: House): void {
-  const { membership, config, credentials, store } = services
-  const { signIn, account: desk } = membership
+  serve(startCode, async ({ ctx, body: { email, invite }, visitor }) =>
+    toSent(await desk.askForCode({ email, browser: browserWord(ctx, services), invite }, visitor), services),
+  )
 
-  const body = (ctx: Context): Promise<Record<string, unknown>> => readJson(ctx.req, config.limits.otherBodyBytes)
+  serve(signUp, async ({ ctx, body: { email, password, invite }, visitor }) =>
+    toSent(await desk.askForCode({ email, browser: browserWord(ctx, services), password, invite }, visitor), services),
+  )
 
-  mount(router, 'post', '/auth/otp/start', async (ctx) => {
-    refuseForeignPages(ctx, services)
-    const sent = await body(ctx)
-    const email = textField(sent, 'email', { max: emailChars })
-    // The browser keeps its word, so that a second code replaces the first.
-    const browser = wordOf(ctx, services, 'browser') ?? giveWord(ctx, services, 'browser')
-    const invite = optionalTextField(sent, 'invite', { max: inviteChars })
-    return toSent(await signIn.askForCode({ email, browser, invite }, visitorOf(ctx, services)), services)
-  })
-
-  mount(router, 'post', '/auth/sign-up', async (ctx) => {
-    refuseForeignPages(ctx, services)
-    const sent = await body(ctx)
-    const email = textField(sent, 'email', { max: emailChars })
-    const password = passwordField(sent, 'password')
-    const browser = wordOf(ctx, services, 'browser') ?? giveWord(ctx, services, 'browser')
-    const invite = optionalTextField(sent, 'invite', { max: inviteChars })
-    return toSent(await signIn.askForCode({ email, browser, password, invite }, visitorOf(ctx, services)), services)
-  })
-
-  mount(router, 'post', '/auth/otp/verify', async (ctx) => {
-    refuseForeignPages(ctx, services)
-    const sent = await body(ctx)
-    const email = textField(sent, 'email', { max: emailChars })
-    const code = bareCode(textField(sent, 'code', { max: codeChars }))
-    const invite = optionalTextField(sent, 'invite', { max: inviteChars })
+  serve(verifyCode, async ({ ctx, body: { email, code, invite }, visitor }) => {
     // Without the browser's word no code can be right; a made-up one keeps the way, and its time, the same.
     const browser = wordOf(ctx, services, 'browser') ?? ''
-    const tried = await signIn.enterCode(email, code, browser, visitorOf(ctx, services), invite)
-    const { account, created, invited } = await admit(ctx, services, tried)
+    const news = await admit(ctx, services, await desk.enterCode(email, code, browser, visitor, invite))
     takeWord(ctx, services, 'browser')
-    return { ok: true, account, created, invited }
+    return { ok: true, ...news }
   })
 
   // Looking is a POST as well, so that the word stands in no address and no log; it uses up nothing, because programs open links too.
-  mount(router, 'post', '/auth/link/look', async (ctx) => {
-    refuseForeignPages(ctx, services)
-    const address = await signIn.lookAtLink(textField(await body(ctx), 'link', { max: codeChars }))
+  serve(lookAtLink, async ({ body: { link } }) => {
+    const address = await desk.lookAtLink(link)
     if (address === undefined) throw overLink()
     return { email_masked: maskEmail(address) }
   })
 
-  mount(router, 'post', '/auth/link/verify', async (ctx) => {
-    refuseForeignPages(ctx, services)
-    const link = textField(await body(ctx), 'link', { max: codeChars })
-    const tried = await signIn.openLink(link, wordOf(ctx, services, 'browser'), visitorOf(ctx, services))
+  serve(verifyLink, async ({ ctx, body: { link }, visitor }) => {
+    const tried = await desk.openLink(link, wordOf(ctx, services, 'browser'), visitor)
     if (tried.kind === 'wrong') throw overLink()
-    const { account, created, invited } = await admit(ctx, services, tried)
+    const news = await admit(ctx, services, tried)
     takeWord(ctx, services, 'browser')
-    return { ok: true, account, created, invited }
+    return { ok: true, ...news }
   })
 
-  mount(router, 'post', '/auth/sign-in', async (ctx) => {
-    refuseForeignPages(ctx, services)
-    const sent = await body(ctx)
-    const email = textField(sent, 'email', { max: emailChars })
-    const password = passwordField(sent, 'password')
-    const { account } = await admit(ctx, services, await signIn.enterPassword(email, password, visitorOf(ctx, services)))
+  serve(signIn, async ({ ctx, body: { email, password }, visitor }) => {
+    const { account } = await admit(ctx, services, await desk.enterPassword(email, password, visitor))
     return { ok: true, account }
   })
 
-  mount(router, 'post', '/auth/sign-out', async (ctx) => {
-    const member = await requireSession(ctx, services)
-    await store.sessions.end(member.account.id, member.credential.id)
-    credentials.forgetAccount(member.account.id)
-    await membership.note('signed_out', member.account.id, visitorOf(ctx, services), { session: member.credential.id })
-    if (member.credential.kind === 'cookie') takeSession(ctx, services)
+  serve(signOut, async ({ ctx, member: { account, credential }, visitor }) => {
+    await sessions.signOut(account.id, credential.id, visitor)
+    if (credential.kind === 'cookie') takeSession(ctx, services)
     return { ok: true }
   })
 
-  mount(router, 'get', '/auth/session', async (ctx) => {
-    const member = await requireSession(ctx, services)
+  serve(showSession, async ({ member }) => {
     const session = await sessionOf(member, services)
     const record = await store.accounts.findForSignIn(member.account.id)
-    return {
-      account: toAccountRecord(member.account, record?.passwordHash != null),
-      session: toSessionRecord(session, session.id),
-    }
+    return { account: toAccount(member.account, record?.passwordHash != null), session: toSession(session, session.id) }
   })
 
-  mount(router, 'post', '/auth/proof/start', async (ctx) => {
-    const member = await requireCookie(ctx, services)
-    await desk.askForProof(await sessionOf(member, services), visitorOf(ctx, services))
-    return sentRecord
+  serve(startProof, async ({ member, visitor }) => {
+    await accountDesk.askForProof(await sessionOf(member, services), visitor)
+    return sent
   })
 
-  mount(router, 'post', '/auth/password', async (ctx) => {
-    const member = await requireCookie(ctx, services)
-    const sent = await body(ctx)
-    const password = passwordField(sent, 'password')
+  serve(changePassword, async ({ ctx, member, body: { password, current = null, code }, visitor }) => {
     const session = await sessionOf(member, services)
-    const changed = await desk.changePassword(session, evidenceIn(sent), password, visitorOf(ctx, services))
+    const changed = await accountDesk.changePassword(session, { current, code }, password, visitor)
     if (changed.kind === 'password') throw badPassword(changed.why)
     if (changed.kind !== 'changed') throw unproven(changed.kind)
     giveSession(ctx, services, changed.token)
     return { ok: true, ended_sessions: changed.endedSessions }
   })
 
-  mount(router, 'post', '/auth/delete-account', async (ctx) => {
-    const member = await requireCookie(ctx, services)
-    const sent = await body(ctx)
-    const confirm = textField(sent, 'confirm', { max: emailChars })
+  serve(deleteAccount, async ({ ctx, member, body: { confirm, current = null, code }, visitor }) => {
     if (confirm.trim().toLowerCase() !== member.account.email)
       throw invalidRequest(
         { en: "'confirm' must be the account's own mail address.", zh: "'confirm' 必须是该账户自己的邮箱地址。" },
         'confirm',
       )
-    const result = await desk.deleteAccount(await sessionOf(member, services), evidenceIn(sent), visitorOf(ctx, services))
+    const result = await accountDesk.deleteAccount(await sessionOf(member, services), { current, code }, visitor)
     if (result !== 'deleted') throw unproven(result)
     takeSession(ctx, services)
     return { ok: true, deleted: true }
   })
 }
 
-/** Sets the session's cookie, and ends the session that the browser had before: a sign-in never goes on with an old value. */
-export async function admit(ctx: Context, services: Services, tried: TrySignIn): Promise<AccountNews> {
+/** Sets the session's cookie, and ends the session that the browser had before. */
+export async function admit(ctx: Context, services: Services, tried: TrySignIn): Promise<News> {
   if (tried.kind === 'no-sign-up') throw noSignUp(tried.why, services)
   if (tried.kind !== 'signed-in') throw new GatewayError('invalid_credentials')
-  await endFormer(ctx, services)
-  giveSession(ctx, services, tried.token)
-  giveDevice(ctx, services, tried.account.id)
-  return newsOf(tried)
+  const former = readCookie(ctx.req.headers.cookie, services.names.cookie)
+  if (former !== null) await services.membership.sessions.leave(former)
+  const { account, hasPassword, token, created, invited } = tried
+  giveSession(ctx, services, token)
+  giveDevice(ctx, services, account.id)
+  return { account: toAccount(account, hasPassword), created, invited }
 }
 
-async function endFormer(ctx: Context, { names, store, credentials }: Services): Promise<void> {
-  const former = readCookie(ctx.req.headers.cookie, names.cookie)
-  const found = former === null ? undefined : await store.sessions.findByHash(hashToken(former))
-  if (found === undefined) return
-  await store.sessions.end(found.account.id, found.session.id)
-  credentials.forgetAccount(found.account.id)
-}
+type News = Omit<AnswerOf<typeof verifyCode>, 'ok'>
 
-export interface AccountNews {
-  readonly account: Record<string, unknown>
-  readonly created: boolean
-  readonly invited: boolean
-}
-
-function newsOf({ account, hasPassword, created, invited }: SignedIn): AccountNews {
-  return { account: toAccountRecord(account, hasPassword), created, invited }
-}
-
-export function toAccountRecord(account: Account, hasPassword: boolean): Record<string, unknown> {
+function toAccount(account: Account, hasPassword: boolean): News['account'] {
   return {
     id: account.id,
     email: account.email,
     email_masked: maskEmail(account.email),
     plan: account.plan,
     has_password: hasPassword,
-    created_at: new Date(account.createdAt).toISOString(),
+    created_at: instant(account.createdAt),
   }
 }
 
-const sentRecord = { ok: true, sent: true, expires_in: codeLifeMs / 1000, resend_after: resendAfterMs / 1000 } as const
+/** The browser keeps its word, so that a second code replaces the first. */
+function browserWord(ctx: Context, services: Services): string {
+  return wordOf(ctx, services, 'browser') ?? giveWord(ctx, services, 'browser')
+}
 
-function toSent(asked: AskForCode, services: Services): typeof sentRecord {
+const sent = { ok: true, sent: true, expires_in: codeLifeMs / 1000, resend_after: resendAfterMs / 1000 } as const
+
+function toSent(asked: AskForCode, services: Services): typeof sent {
   if (asked.kind === 'address') throw badAddress(asked.why)
   if (asked.kind === 'password') throw badPassword(asked.why)
   if (asked.kind === 'no-sign-up') throw noSignUp(asked.why, services)
-  return sentRecord
-}
-
-/** What a member shows besides their session: the password, or the code of `proof/start`. */
-function evidenceIn(sent: Readonly<Record<string, unknown>>): Evidence {
-  return {
-    current: sent['current'] === undefined || sent['current'] === null ? null : passwordField(sent, 'current'),
-    code: bareCode(optionalTextField(sent, 'code', { max: codeChars })),
-  }
-}
-
-function bareCode<Code extends string | null>(code: Code): Code {
-  return (code === null ? null : code.replaceAll(/[\s-]/g, '')) as Code
+  return sent
 }
 
 function unproven(why: 'wrong' | 'needed'): GatewayError {

@@ -1,5 +1,6 @@
 /** `GET usage`: pools, boosts, the last turns, and the last thirty days. */
-import type { Router } from '@koa/router'
+import type { AnswerOf } from '../../../api/endpoint.ts'
+import { showUsage } from '../../../api/membership/usage.ts'
 import { maskEmail } from '../../../membership/audit.ts'
 import type { Period } from '../../../membership/period.ts'
 import { planFor } from '../../../membership/plan.ts'
@@ -7,20 +8,18 @@ import type { Pool } from '../../../membership/product.ts'
 import { toUsageBoosts, toUsagePools, toUsageTurn } from '../../../membership/usage.ts'
 import type { UsedDay } from '../../../membership/usage.ts'
 import type { Services } from '../../../gateway/services.ts'
-import type { House } from '../../house.ts'
+import type { Serve } from '../../serve.ts'
 import { balanceOf } from './balance.ts'
-import { mount } from './mount.ts'
-import { requireSession } from './visitor.ts'
+import { instantOrNull } from './instant.ts'
 
 const turnsShown = 50
 const daysShown = 30
 const dayMs = 86_400_000
 
-export function usageRoutes(router: Router, { services }: House): void {
+export function usageRoutes(serve: Serve, services: Services): void {
   const { ledger, config, store } = services
 
-  mount(router, 'get', '/usage', async (ctx) => {
-    const { account } = await requireSession(ctx, services)
+  serve(showUsage, async ({ member: { account } }) => {
     const plan = planFor(config, account.plan)
     const balance = await balanceOf(account, services)
     const turns = await ledger.turns({ account: account.id, limit: turnsShown })
@@ -29,12 +28,12 @@ export function usageRoutes(router: Router, { services }: House): void {
     return {
       account: { id: account.id, email_masked: maskEmail(account.email), plan: plan.id },
       plan: plan.id,
-      plan_until: account.planUntil === null ? null : new Date(account.planUntil).toISOString(),
+      plan_until: instantOrNull(account.planUntil),
       plan_name: plan.name,
       pools: toUsagePools(balance),
       boosts: toUsageBoosts(balance),
-      turns: turns.map((turn) => ({ ...toUsageTurn(turn), account: undefined })),
-      days: days.map((startsAt) => toDayRecord(startsAt, used, services)),
+      turns: turns.map(toUsageTurn),
+      days: days.map((startsAt) => toDay(startsAt, used, services)),
     }
   })
 }
@@ -46,11 +45,11 @@ function lastDays({ calendar, clock }: Pick<Services, 'calendar' | 'clock'>): nu
   return days
 }
 
-function toDayRecord(
+function toDay(
   startsAt: number,
   days: readonly UsedDay[],
   { calendar, clock, config }: Pick<Services, 'calendar' | 'clock' | 'config'>,
-): Record<string, unknown> {
+): AnswerOf<typeof showUsage>['days'][number] {
   const { day } = calendar.at(startsAt)
   const now = clock.now()
   // A day that was opened in another time zone is shown where the middle of it is; one that has just begun is today's.

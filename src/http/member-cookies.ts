@@ -1,10 +1,10 @@
 /** The cookies that membership sets: the session's, and short-lived words that bind a code or a provider's answer to one browser. */
 import type { Context } from 'koa'
-import { deviceLifeSeconds, withAccount } from '../../../membership/known-device.ts'
-import { lifetimes, looksLikeToken, mintToken } from '../../../membership/session.ts'
-import type { Services } from '../../../gateway/services.ts'
-import { isLoopbackHttp } from '../../origin.ts'
-import { readCookie, sessionCookie } from '../../cookie.ts'
+import { deviceLifeSeconds, withAccount } from '../membership/known-device.ts'
+import { lifetimes, looksLikeToken, mintToken } from '../membership/session.ts'
+import type { Services } from '../gateway/services.ts'
+import { isLoopbackHttp } from './origin.ts'
+import { readCookie, sessionCookie } from './cookie.ts'
 
 const browserLifeSeconds = 3600
 

@@ -1,21 +1,20 @@
 /** What a membership route knows of its caller: the visitor, their session, and whether the request may write. */
 import type { Context } from 'koa'
-import { bearerToken } from '../../../access/bearer.ts'
-import type { Credential } from '../../../access/credentials.ts'
-import { GatewayError } from '../../../errors.ts'
-import { adoptId } from '../../../exchange/trace-id.ts'
-import type { Account } from '../../../membership/account.ts'
-import { hashToken } from '../../../membership/api-key.ts'
-import type { Session } from '../../../membership/session.ts'
-import type { Visitor } from '../../../membership/visitor.ts'
-import type { Services } from '../../../gateway/services.ts'
-import { addressPrefix } from '../../address.ts'
-import { readCookie } from '../../cookie.ts'
-import { exchangeOf } from '../../door.ts'
-import type { DoorState } from '../../door.ts'
-import { isForeign, isOwnPage } from '../../origin.ts'
+import { bearerToken } from '../access/bearer.ts'
+import type { Credential } from '../access/credentials.ts'
+import { GatewayError } from '../errors.ts'
+import { adoptId } from '../exchange/trace-id.ts'
+import type { Account } from '../membership/account.ts'
+import type { Session } from '../membership/session.ts'
+import type { Visitor } from '../membership/visitor.ts'
+import type { Services } from '../gateway/services.ts'
+import { addressPrefix } from './address.ts'
+import { readCookie } from './cookie.ts'
+import { exchangeOf } from './door.ts'
+import type { DoorState } from './door.ts'
+import { isForeign, isOwnPage } from './origin.ts'
 import { clientName } from './client-name.ts'
-import { deviceOf } from './cookies.ts'
+import { deviceOf } from './member-cookies.ts'
 
 export function visitorOf(ctx: Context, services: Services): Visitor {
   const { address } = ctx.state as DoorState
@@ -61,10 +60,10 @@ async function byCookie(ctx: Context, services: Services): Promise<Member> {
 }
 
 /** The session behind a member's credential, as the store has it. */
-export async function sessionOf({ token }: Member, { store }: Services): Promise<Session> {
-  const found = await store.sessions.findByHash(hashToken(token))
-  if (found === undefined) throw new GatewayError('sign_in_required')
-  return found.session
+export async function sessionOf({ token }: Member, { membership }: Services): Promise<Session> {
+  const session = await membership.sessions.of(token)
+  if (session === undefined) throw new GatewayError('sign_in_required')
+  return session
 }
 
 function requireOwnPage(ctx: Context, { origins }: Services): void {

@@ -1,0 +1,62 @@
+/** What came from outside, by its schema; where it does not fit, the first fault with its field, in both languages. */
+import type { z } from 'zod'
+import { invalidRequest } from '../errors.ts'
+import type { GatewayError, Words } from '../errors.ts'
+
+type Issue = z.core.$ZodIssue
+
+/** @throws GatewayError `invalid_request`, naming the field */
+export function parsed<Schema extends z.ZodType>(schema: Schema, sent: unknown): z.output<Schema> {
+  const { success, data, error } = schema.safeParse(sent)
+  if (success) return data
+  throw refusalOf(error.issues[0])
+}
+
+function refusalOf(issue: Issue | undefined): GatewayError {
+  if (issue === undefined) throw new Error('a schema refused something and does not say what')
+  const param = nameOf(issue.path)
+  const { en, zh } = faultOf(issue)
+  return invalidRequest({ en: `'${param}' ${en}.`, zh: `'${param}' ${zh}。` }, param)
+}
+
+/** As in `messages[0].role`. */
+function nameOf(path: readonly PropertyKey[]): string {
+  return path.reduce<string>(
+    (name, part) => (typeof part === 'number' ? `${name}[${part}]` : name === '' ? String(part) : `${name}.${String(part)}`),
+    '',
+  )
+}
+
+/** What is wrong with the field, to be read after its name. */
+function faultOf(issue: Issue): Words {
+  switch (issue.code) {
+    case 'invalid_type':
+      return kinds[issue.expected] ?? unfit
+    case 'invalid_value': {
+      const values = issue.values.map(String)
+      return { en: `must be one of: ${values.join(', ')}`, zh: `必须是以下之一:${values.join('、')}` }
+    }
+    case 'too_small':
+      if (issue.origin === 'string') return { en: 'is empty', zh: '不能为空' }
+      return { en: `must be at least ${issue.minimum}`, zh: `不能小于 ${issue.minimum}` }
+    case 'too_big':
+      if (issue.origin === 'string')
+        return { en: `is longer than ${issue.maximum} characters`, zh: `超过 ${issue.maximum} 个字符` }
+      return { en: `must be at most ${issue.maximum}`, zh: `不能大于 ${issue.maximum}` }
+    case 'invalid_format':
+      return { en: 'has control characters', zh: '含有控制字符' }
+    default:
+      return unfit
+  }
+}
+
+const unfit = { en: 'is not valid', zh: '无效' }
+
+const kinds: Readonly<Record<string, Words>> = {
+  string: { en: 'must be a string', zh: '必须是字符串' },
+  number: { en: 'must be a whole number', zh: '必须是整数' },
+  int: { en: 'must be a whole number', zh: '必须是整数' },
+  boolean: { en: 'must be true or false', zh: '必须是 true 或 false' },
+  object: { en: 'must be an object', zh: '必须是对象' },
+  array: { en: 'must be an array', zh: '必须是数组' },
+}

@@ -1,3 +1,4 @@
+import type { AnswerOf, Endpoint, SentTo } from '../../api/endpoint.ts'
 import type { Context } from '../context.ts'
 import { Failure } from '../failure.ts'
 import { version } from '../version.ts'
@@ -22,6 +23,19 @@ export interface Answer {
   readonly requestId: string
 }
 
+/** A request to an endpoint of `src/api`: where it goes and what is sent are what the endpoint says. */
+export type RequestTo<E extends Endpoint> = Omit<ServiceRequest, 'method' | 'path' | 'body'> & {
+  readonly method: Uppercase<E['method']>
+  readonly path: E['path']
+} & (E extends { readonly body: object } ? { readonly body: SentTo<E> } : { readonly body?: Readonly<Record<string, never>> })
+
+/** An answer as a service of another version may give it: whatever it has is of the type that the endpoint says, and anything may be missing. */
+export type Told<T> = T extends readonly (infer Item)[]
+  ? readonly Told<Item>[]
+  : T extends object
+    ? { readonly [K in keyof T]?: Told<T[K]> | undefined }
+    : T
+
 const defaultTimeoutMs = 30_000
 /** No document of the service comes near; what is longer is not ours. */
 const longestAnswer = 32 * 1024 * 1024
@@ -35,6 +49,40 @@ export async function call(context: Context, site: Site, request: ServiceRequest
   const body = parse(await exchange.text())
   if (body === undefined) throw notTheService(exchange.url, exchange.response)
   return { body, requestId: exchange.requestId }
+}
+
+/** The same to an endpoint: `ask<typeof showUsage>(context, site, { method: 'GET', path: '/api/membership/usage', … })`. */
+export async function ask<E extends Endpoint>(
+  context: Context,
+  site: Site,
+  request: RequestTo<E> & ServiceRequest,
+): Promise<{ readonly answer: Told<AnswerOf<E>>; readonly requestId: string }> {
+  const { body, requestId } = await call(context, site, request)
+  // Its fields are looked at where they are shown (`show`); here it need only be something that can have fields.
+  if (typeof body !== 'object' || body === null || Array.isArray(body)) throw strangeAnswer(site)
+  return { answer: body as Told<AnswerOf<E>>, requestId }
+}
+
+/** Prints an answer; one whose fields are not what this version knows is said to be so. `--json` prints it as it came. */
+export function show<Told>(context: Context, site: Site, answer: Told, toText: (answer: Told) => string): void {
+  context.result(answer, () => {
+    try {
+      return toText(answer)
+    } catch (error) {
+      throw error instanceof TypeError ? strangeAnswer(site, error) : error
+    }
+  })
+}
+
+function strangeAnswer(site: Site, cause?: unknown): Failure {
+  return new Failure(
+    'unexpected_answer',
+    {
+      en: `${site.siteOrigin} answered in a form that this version of svc does not know.`,
+      zh: `${site.siteOrigin} 返回的内容是当前版本的 svc 无法识别的格式。`,
+    },
+    { hints: [{ en: 'update svc; or see what came with --json', zh: '请更新 svc,或使用 --json 查看原始内容' }], cause },
+  )
 }
 
 export interface Exchange extends AsyncDisposable {

@@ -1,16 +1,19 @@
 import { spawn } from 'node:child_process'
 import { hostname } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { AnswerOf } from '../../api/endpoint.ts'
+import type { pollDevice, startDevice } from '../../api/membership/devices.ts'
+import type { listPlans } from '../../api/membership/plans.ts'
+import type { signOut } from '../../api/membership/sign-in.ts'
 import type { Run } from '../command.ts'
 import type { Context } from '../context.ts'
 import type { StoredSession } from '../credentials.ts'
 import { CredentialStore } from '../credentials.ts'
 import { Failure } from '../failure.ts'
-import type { Fields } from '../record.ts'
-import { number, record, string } from '../record.ts'
 import { terminalLine } from '../terminal-text.ts'
 import { version } from '../version.ts'
-import { call } from './client.ts'
+import { ask } from './client.ts'
+import type { Told } from './client.ts'
 import type { Site } from './site.ts'
 import { readSite, signInHint } from './site.ts'
 import { Settings } from '../settings.ts'
@@ -26,12 +29,12 @@ export const run: Run = async (context, _args, options) => {
   if (site.siteUrl.startsWith('http:') && !isLoopback(new URL(site.siteUrl).hostname)) {
     context.note({ en: 'warning: this address is not encrypted (http)', zh: '警告:该地址未加密(http)' })
   }
-  const { body } = await call(context, site, {
+  const { answer } = await ask<typeof startDevice>(context, site, {
     method: 'POST',
     path: '/api/membership/auth/device/start',
     body: { client: `${site.brand}-cli`, client_version: version(), hostname: hostname() },
   })
-  const start = readStart(record(body), site)
+  const start = readStart(answer, site)
   tell(context, start)
   const stopOffering = offerBrowser(context, start.completeUri, options.flag('no-browser'))
   try {
@@ -55,8 +58,8 @@ export const run: Run = async (context, _args, options) => {
 async function learnBrand(context: Context, site: Site): Promise<Site> {
   const settings = new Settings(context.environment)
   if (settings.get('brand').from === 'environment') return site
-  const told = await call(context, site, { method: 'GET', path: '/api/membership/plans' }).then(
-    ({ body }) => record(record(body)['brand'])['slug'],
+  const told = await ask<typeof listPlans>(context, site, { method: 'GET', path: '/api/membership/plans' }).then(
+    ({ answer }) => answer.brand?.slug,
     () => undefined,
   )
   if (typeof told !== 'string' || !/^[a-z][a-z0-9]{1,15}$/.test(told) || told === site.brand) return site
@@ -67,7 +70,7 @@ async function learnBrand(context: Context, site: Site): Promise<Site> {
 /** Signing in again leaves no forgotten session open at the service. That it could not be ended is no reason to fail: it ends by itself. */
 async function endEarlier(context: Context, site: Site, token: string): Promise<void> {
   try {
-    await call(context, site, {
+    await ask<typeof signOut>(context, site, {
       method: 'POST',
       path: '/api/membership/auth/sign-out',
       body: {},
@@ -80,6 +83,10 @@ async function endEarlier(context: Context, site: Site, token: string): Promise<
   }
 }
 
+type Poll = Told<AnswerOf<typeof pollDevice>>
+type Approved = Extract<Poll, { readonly sessionToken?: string | undefined }>
+type Waiting = Exclude<Poll, { readonly status?: 'approved' | undefined }>
+
 interface Start {
   readonly deviceCode: string
   readonly userCode: string
@@ -89,10 +96,9 @@ interface Start {
   readonly lifeMs: number
 }
 
-function readStart(body: Fields, site: Site): Start {
-  const deviceCode = string(body['device_code'])
-  const completeUri = string(body['verification_uri_complete'])
-  if (deviceCode === undefined || completeUri === undefined) {
+function readStart(told: Told<AnswerOf<typeof startDevice>>, site: Site): Start {
+  const { device_code: deviceCode, verification_uri_complete: completeUri, verification_uri: uri, user_code: userCode } = told
+  if (typeof deviceCode !== 'string' || typeof completeUri !== 'string') {
     throw new Failure('unexpected_answer', {
       en: `${site.siteOrigin} did not start a device login.`,
       zh: `${site.siteOrigin} 未能开始设备登录。`,
@@ -101,11 +107,11 @@ function readStart(body: Fields, site: Site): Start {
   return {
     deviceCode,
     completeUri,
-    userCode: terminalLine(string(body['user_code']) ?? ''),
-    uri: string(body['verification_uri']) ?? completeUri,
+    userCode: terminalLine(userCode ?? ''),
+    uri: uri ?? completeUri,
     // RFC 8628: five seconds where the server names no interval.
-    intervalMs: (number(body['interval']) ?? 5) * 1000,
-    lifeMs: (number(body['expires_in']) ?? 600) * 1000,
+    intervalMs: (told.interval ?? 5) * 1000,
+    lifeMs: (told.expires_in ?? 600) * 1000,
   }
 }
 
@@ -134,21 +140,21 @@ function tell(context: Context, start: Start): void {
 }
 
 /** Polls at the server's pace until the user has decided. A network that fails for a moment does not end the login. */
-async function waitForApproval(context: Context, site: Site, start: Start): Promise<Fields> {
+async function waitForApproval(context: Context, site: Site, start: Start): Promise<Approved> {
   const endsAt = context.now() + start.lifeMs
   let intervalMs = start.intervalMs
   while (context.now() < endsAt) {
     await sleep(intervalMs, undefined, { signal: context.signal })
     const answer = await poll(context, site, start.deviceCode)
     if (answer instanceof Failure) {
-      const wait = answer.code === 'rate_limited' ? number(answer.details?.['retryAfter']) : undefined
-      intervalMs = Math.min(Math.max(intervalMs * 2, (wait ?? 0) * 1000), 60_000)
+      const wait = answer.code === 'rate_limited' ? Number(answer.details?.['retryAfter'] ?? 0) : 0
+      intervalMs = Math.min(Math.max(intervalMs * 2, wait * 1000), 60_000)
       context.detail(answer.text)
-    } else if (string(answer['sessionToken']) !== undefined) {
+    } else if ('sessionToken' in answer && answer.sessionToken !== undefined) {
       return answer
     } else {
-      const slower = answer['error'] === 'slow_down' ? intervalMs + 5000 : intervalMs
-      const named = number(answer['interval'])
+      const { error, interval: named } = answer as Waiting
+      const slower = error === 'slow_down' ? intervalMs + 5000 : intervalMs
       intervalMs = named === undefined ? slower : named * 1000
     }
   }
@@ -160,14 +166,14 @@ async function waitForApproval(context: Context, site: Site, start: Start): Prom
 }
 
 /** A failure that may pass is an answer too. */
-async function poll(context: Context, site: Site, deviceCode: string): Promise<Fields | Failure> {
+async function poll(context: Context, site: Site, deviceCode: string): Promise<Poll | Failure> {
   try {
-    const { body } = await call(context, site, {
+    const { answer } = await ask<typeof pollDevice>(context, site, {
       method: 'POST',
       path: '/api/membership/auth/device/poll',
       body: { device_code: deviceCode },
     })
-    return record(body)
+    return answer
   } catch (error) {
     if (error instanceof Failure && passing.has(error.exit)) return error
     throw error
@@ -176,17 +182,16 @@ async function poll(context: Context, site: Site, deviceCode: string): Promise<F
 
 const passing: ReadonlySet<string> = new Set(['tryAgain', 'timeout'])
 
-function toSession(answer: Fields, site: Site, now: number): StoredSession {
-  const account = record(answer['account'])
-  const [id, email, plan, expiresAt] = [account['id'], account['email_masked'], account['plan'], answer['expires_at']].map(string)
+function toSession({ sessionToken = '', account = {}, expires_at: expiresAt }: Approved, site: Site, now: number): StoredSession {
+  const { id, email_masked: email, plan } = account
   return {
-    token: string(answer['sessionToken']) ?? '',
+    token: sessionToken,
     apiOrigin: site.apiOrigin,
     signedInAt: now,
     ...(expiresAt === undefined ? {} : { expiresAt }),
     account: {
       ...(id === undefined ? {} : { id }),
-      ...(email === undefined ? {} : { email_masked: email }),
+      ...(email == null ? {} : { email_masked: email }),
       ...(plan === undefined ? {} : { plan }),
     },
   }

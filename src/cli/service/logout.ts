@@ -1,7 +1,8 @@
+import type { signOut } from '../../api/membership/sign-in.ts'
 import type { Run } from '../command.ts'
 import { CredentialStore } from '../credentials.ts'
 import { Failure } from '../failure.ts'
-import { call } from './client.ts'
+import { ask } from './client.ts'
 import { readSite } from './site.ts'
 
 /** Ends the session at the service, then forgets it here. If the service cannot be reached nothing changes, so that it can be tried again. */
@@ -18,7 +19,7 @@ export const run: Run = async (context, _args, options) => {
   const atServer = !options.flag('local')
   if (atServer) {
     try {
-      await call(context, site, {
+      await ask<typeof signOut>(context, site, {
         method: 'POST',
         path: '/api/membership/auth/sign-out',
         body: {},

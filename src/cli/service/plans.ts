@@ -1,22 +1,22 @@
+import type { AnswerOf } from '../../api/endpoint.ts'
+import type { listPlans } from '../../api/membership/plans.ts'
 import type { Run } from '../command.ts'
-import type { Fields } from '../record.ts'
-import { list, number, record, string } from '../record.ts'
 import { toTable } from '../table.ts'
 import { terminalLine } from '../terminal-text.ts'
 import { credits } from './amounts.ts'
-import { call } from './client.ts'
+import { ask, show } from './client.ts'
+import type { Told } from './client.ts'
 import { readSite } from './site.ts'
 
 /** `GET plans`: the public catalogue; nobody needs to be signed in. */
 export const run: Run = async (context) => {
   const site = readSite(context)
-  const { body } = await call(context, site, { method: 'GET', path: '/api/membership/plans' })
-  const plans = list(record(body)['data']).map(record)
-  context.result(body, () =>
+  const { answer } = await ask<typeof listPlans>(context, site, { method: 'GET', path: '/api/membership/plans' })
+  show(context, site, answer, ({ data: plans = [] }) =>
     toTable(plans, [
       {
         heading: context.say({ en: 'PLAN', zh: '套餐' }),
-        cell: (plan) => terminalLine(string(plan['name']) ?? string(plan['id']) ?? ''),
+        cell: (plan) => terminalLine(plan.name ?? plan.id ?? ''),
       },
       {
         heading: context.say({ en: 'PRICE', zh: '价格' }),
@@ -27,25 +27,25 @@ export const run: Run = async (context) => {
       {
         heading: context.say({ en: 'PER MINUTE', zh: '每分钟' }),
         align: 'right',
-        cell: (plan) => String(number(plan['rpm']) ?? ''),
+        cell: (plan) => String(plan.rpm ?? ''),
       },
     ]),
   )
 }
 
-function prices(plan: Fields): string {
-  return list(plan['prices'])
-    .map(record)
-    .filter((price) => (number(price['amount']) ?? 0) > 0)
-    .map((price) => {
-      const times = number(price['multiplier'])
-      const currency = string(price['currency']) === 'USD' ? '$' : `${terminalLine(string(price['currency']) ?? '')} `
-      return `${currency}${number(price['amount'])}/${terminalLine(string(price['interval']) ?? '')}${times !== undefined && times > 1 ? ` (${times}x)` : ''}`
+type Plan = Told<AnswerOf<typeof listPlans>['data'][number]>
+
+function prices({ prices = [] }: Plan): string {
+  return prices
+    .filter(({ amount = 0 }) => amount > 0)
+    .map(({ amount, currency = '', interval = 'month', multiplier }) => {
+      const shown = currency === 'USD' ? '$' : `${terminalLine(currency)} `
+      return `${shown}${amount}/${terminalLine(interval)}${multiplier != null && multiplier > 1 ? ` (${multiplier}x)` : ''}`
     })
     .join(', ')
 }
 
-function pool(plan: Fields, tier: string): string {
-  const windows = record(record(plan['pools'])[tier])
-  return ['day', 'week', 'month'].map((window) => credits(windows[window])).join(' / ')
+function pool({ pools }: Plan, tier: 'fast' | 'premium'): string {
+  const { day, week, month } = pools?.[tier] ?? {}
+  return [day, week, month].map(credits).join(' / ')
 }

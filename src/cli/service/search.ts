@@ -1,6 +1,6 @@
+import type { callTool } from '../../api/tools.ts'
 import type { Run } from '../command.ts'
-import { record } from '../record.ts'
-import { call } from './client.ts'
+import { ask, show } from './client.ts'
 import { foundText } from './found-text.ts'
 import { needCredential, readSite } from './site.ts'
 
@@ -10,12 +10,12 @@ export const run: Run = async (context, args) => {
   const credential = needCredential(context, site, 'any')
   const query = args.list('query').join(' ')
   const done = context.progress({ en: 'Searching …', zh: '正在搜索 …' })
-  const { body } = await call(context, site, {
+  const { answer } = await ask<typeof callTool>(context, site, {
     method: 'POST',
     path: '/v1/mcp/tools/call',
     body: { name: 'web_search', arguments: { query } },
     credential,
     timeoutMs: 120_000,
   }).finally(done)
-  context.result(body, () => foundText(context, record(body)))
+  show(context, site, answer, (found) => foundText(context, found))
 }

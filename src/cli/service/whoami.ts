@@ -1,7 +1,8 @@
+import type { showUsage } from '../../api/membership/usage.ts'
+import type { listModels } from '../../api/models.ts'
 import type { Run } from '../command.ts'
-import { list, record, string } from '../record.ts'
 import { terminalLine } from '../terminal-text.ts'
-import { call } from './client.ts'
+import { ask } from './client.ts'
 import { needCredential, readSite } from './site.ts'
 
 /** Asks the service who the credential in use belongs to. A key opens only `/v1`, so with a key all that can be known is that it works. */
@@ -11,8 +12,8 @@ export const run: Run = async (context) => {
   const base = { site: site.siteOrigin, credential: credential.kind, from: credential.from }
   const from = credential.from === 'file' ? context.say({ en: 'svc login', zh: 'svc login' }) : credential.from
   if (credential.kind === 'key') {
-    const { body } = await call(context, site, { method: 'GET', path: '/v1/models', credential })
-    const models = list(record(body)['data']).length
+    const { answer } = await ask<typeof listModels>(context, site, { method: 'GET', path: '/v1/models', credential })
+    const models = answer.data?.length ?? 0
     context.result({ ...base, valid: true, models }, () =>
       context.say({
         en: `The API key in ${from} works at ${site.apiOrigin} (${models} models). A key does not tell whose account it is.`,
@@ -21,12 +22,12 @@ export const run: Run = async (context) => {
     )
     return
   }
-  const { body } = await call(context, site, { method: 'GET', path: '/api/membership/usage', credential })
-  const account = record(record(body)['account'])
-  const plan = string(account['plan']) ?? string(record(body)['plan']) ?? ''
+  const { answer } = await ask<typeof showUsage>(context, site, { method: 'GET', path: '/api/membership/usage', credential })
+  const { account = {} } = answer
+  const plan = account.plan ?? answer.plan ?? ''
   context.result({ ...base, account: { ...account, plan } }, () => {
-    const email = terminalLine(string(account['email_masked']) ?? string(account['email']) ?? '')
-    const name = email === '' ? terminalLine(string(account['id']) ?? '') : email
+    const email = terminalLine(account.email_masked ?? '')
+    const name = email === '' ? terminalLine(account.id ?? '') : email
     return context.say({
       en: `${name || 'Signed in'} · ${terminalLine(plan)} · ${site.siteOrigin} (session from ${from})`,
       zh: `${name || '已登录'} · ${terminalLine(plan)} · ${site.siteOrigin}(会话来自 ${from})`,

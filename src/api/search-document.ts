@@ -42,10 +42,9 @@ export const searchDocument = z.object({
   schema: z.string().regex(/^[a-z][a-z0-9]*\.search\.v1$/),
   id: z.string().regex(/^srch_[0-9A-Za-z]{16,}$/),
   query: z.string(),
-  answer: z
-    .string()
-    .max(longest.answer)
-    .meta({ description: 'May be empty: results without a synthesis. Marks `[n]` refer to `results[].index`.' }),
+  answer: z.string().max(longest.answer).meta({
+    description: 'May be empty: results without a synthesis. Marks `[n]` refer to `results[].index`.',
+  }),
   results: z.array(result).max(mostResults),
   citations: z.array(citation).max(mostCitations),
   model: z.string(),

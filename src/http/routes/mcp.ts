@@ -15,7 +15,7 @@ import { CapturedClient } from '../../tools/mcp/captured-client.ts'
 import { checkOrigin } from '../../tools/mcp/guard.ts'
 import { discoveryOf, queryOfCall, serverInfo, toolsFor } from '../../tools/mcp/tool.ts'
 import { documentResult, failureResult } from '../../tools/mcp/tool-result.ts'
-import { documentAnswer } from '../../tools/search/completion.ts'
+import { foundAnswer } from '../../tools/search/completion.ts'
 import { askFor } from '../../tools/search/query.ts'
 import type { House } from '../house.ts'
 import { readBody, readJson } from '../body.ts'
@@ -42,10 +42,10 @@ export function mcpRoutes(router: Router, house: House): void {
     const x = exchangeOf(ctx, 'turn', services)
     const chat = async (): Promise<ChatRequest> => {
       const { name, arguments: args } = await readJson(ctx.req, limits.otherBodyBytes)
-      return askFor(queryOfCall(name, args), calls.search.schema.properties.model.const)
+      return askFor(queryOfCall(name, args), calls.search.model)
     }
     const find = async (x: Exchange & Partial<Slots>, wire: Wire): Promise<Answer> =>
-      documentAnswer(await calls.search.find(x, wire))
+      foundAnswer(await calls.search.find(x, wire))
     await chain.run({ ...x, inbound: asking(x.inbound, chat) }, find, takeOver(ctx), services)
   })
 
@@ -88,7 +88,7 @@ async function callWithin(
   wire: Wire,
   { services, chain, calls }: House,
 ): Promise<CallToolResult> {
-  const chat = async (): Promise<ChatRequest> => askFor(query, calls.search.schema.properties.model.const)
+  const chat = async (): Promise<ChatRequest> => askFor(query, calls.search.model)
   const { id, echo, names } = outer
   const turn: Exchange & Partial<Slots> = {
     id,
@@ -104,7 +104,7 @@ async function callWithin(
     within: outer,
   }
   const client = new CapturedClient(wire.client)
-  const find = async (x: Exchange & Partial<Slots>, wire: Wire): Promise<Answer> => documentAnswer(await calls.search.find(x, wire))
+  const find = async (x: Exchange & Partial<Slots>, wire: Wire): Promise<Answer> => foundAnswer(await calls.search.find(x, wire))
   const outcome = await chain.run(turn, find, client, services)
   if (outcome.kind === 'failed') return failureResult(turn, outcome.failure)
   // Whoever asked has gone; what is thrown here reaches nobody.

@@ -25,6 +25,6 @@ function placesInContent(content: string, answer: string): (place: number | unde
 }
 
 /** The document itself. */
-export function documentAnswer({ document, usage }: Finding): Answer {
+export function foundAnswer({ document, usage }: Finding): Answer {
   return { usage, last: { kind: 'reply', reply: { status: 200, headers: privateJsonHeaders, body: JSON.stringify(document) } } }
 }

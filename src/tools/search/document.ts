@@ -2,8 +2,8 @@
 import type { Found, FoundCitation, FoundResult } from './found.ts'
 import { cleanDate, cleanScore, cleanText, cleanUrl, sourceOf } from './clean.ts'
 import { Places } from './places.ts'
-import type { Citation, SearchDocument, SearchResult, SearchUsage } from './schema.ts'
-import { longest, mostCitations, mostResults } from './schema.ts'
+import type { Citation, SearchDocument, SearchResult, SearchUsage } from '../../api/search-document.ts'
+import { longest, mostCitations, mostResults } from '../../api/search-document.ts'
 
 export interface DocumentOptions {
   readonly schema: string

@@ -5,7 +5,7 @@
  */
 import { cleanText } from './clean.ts'
 import type { FoundCitation } from './found.ts'
-import { longest } from './schema.ts'
+import { longest } from '../../api/search-document.ts'
 
 export interface Place {
   readonly start_index: number

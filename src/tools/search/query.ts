@@ -1,12 +1,10 @@
 /** The question of a search: one rule for it, whichever door it comes through. */
+import { longest } from '../../api/search-document.ts'
 import { invalidRequest } from '../../errors.ts'
 import { isRecord, lastUserMessage } from '../../exchange/chat-request.ts'
 import type { ChatRequest } from '../../exchange/chat-request.ts'
 
 type SearchSettings = { readonly search: { readonly backend: string; readonly maxResults: number } }
-
-/** In characters (code points), as JSON Schema counts. */
-export const longestQuery = 2_000
 
 /** @param param the field the caller will know it by. @throws GatewayError `invalid_request` */
 export function checkQuery(value: unknown, param: string): string {
@@ -15,9 +13,9 @@ export function checkQuery(value: unknown, param: string): string {
   const query = value.toWellFormed().trim()
   if (query === '') throw invalidRequest({ en: `'${param}' must not be empty.`, zh: `'${param}' 不能为空。` }, param)
   // A code point has at most two code units, so what is longer than that need not be counted.
-  if (query.length > 2 * longestQuery || [...query].length > longestQuery)
+  if (query.length > 2 * longest.query || [...query].length > longest.query)
     throw invalidRequest(
-      { en: `'${param}' must have at most ${longestQuery} characters.`, zh: `'${param}' 最多 ${longestQuery} 个字符。` },
+      { en: `'${param}' must have at most ${longest.query} characters.`, zh: `'${param}' 最多 ${longest.query} 个字符。` },
       param,
     )
   return query

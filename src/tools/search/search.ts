@@ -17,8 +17,8 @@ import { toDocument } from './document.ts'
 import { Engine } from './engine.ts'
 import type { Found } from './found.ts'
 import { queryOf } from './query.ts'
-import type { SearchDocument } from './schema.ts'
-import { documentSchema } from './schema.ts'
+import type { SearchDocument } from '../../api/search-document.ts'
+import { documentSchema, documentShape } from './schema.ts'
 
 export interface Finding {
   readonly document: SearchDocument
@@ -28,13 +28,15 @@ export interface Finding {
 export class Search {
   /** What is sold as search here; undefined where nothing is. */
   readonly product: Product | undefined
+  /** The model that is sold as search, by its id. */
+  readonly model: string
+  /** What a document is, as JSON Schema. */
   readonly schema: ReturnType<typeof documentSchema>
+  readonly #shape: ReturnType<typeof documentShape>
   readonly #services: Services
   readonly #forwarder: Forwarder
   readonly #engine: Engine
   readonly #backend: Backend
-  /** The check of a document, made at the first search: it takes longer to make than a hundred searches. */
-  #published: Promise<IsPublished> | undefined
 
   constructor(services: Services, forwarder: Forwarder) {
     const { config, products, names } = services
@@ -43,7 +45,9 @@ export class Search {
     this.#engine = new Engine(config.search.backend, services)
     this.#backend = backendOf(config.search, this.#engine, forwarder, services)
     this.product = products.all.find(({ capabilities }) => capabilities.includes('search'))
-    this.schema = documentSchema(names, this.product?.id ?? names.searchModel)
+    this.model = this.product?.id ?? names.searchModel
+    this.schema = documentSchema(names, this.model)
+    this.#shape = documentShape(names, this.model)
   }
 
   /** Searches for what the exchange's chat asks. The document is the published one, whatever was found. @throws UpstreamFailure, ClientLeft */
@@ -60,7 +64,7 @@ export class Search {
       schema: names.searchSchema,
       id: ids.next('srch_', x.startedAt),
       query,
-      model: this.schema.properties.model.const,
+      model: this.model,
       created: Math.floor(x.startedAt / 1000),
       usage: {
         prompt_tokens: usage.inputTokens,
@@ -69,10 +73,9 @@ export class Search {
         ...(found.searches === null ? {} : { search_requests: found.searches }),
       },
     })
-    this.#published ??= checkOf(this.schema)
-    const { valid, errorMessage } = (await this.#published)(document)
-    if (!valid) {
-      const cause = new Error(`a search document is not what was published: ${errorMessage}`)
+    const { error } = this.#shape.safeParse(document)
+    if (error !== undefined) {
+      const cause = new Error(`a search document is not what was published: ${error.message}`)
       throw new UpstreamFailure({ kind: 'in_band', status: 200, reason: 'not_json' }, null, { cause })
     }
     await wire.accepted({ status: 200, stream: x.chat?.stream === true })
@@ -112,11 +115,4 @@ function usageFor({ usage, answer, results }: Found, query: string): Usage {
 
 function lineOf(value: unknown): string {
   return typeof value === 'string' ? value.slice(0, 1_000) : ''
-}
-
-type IsPublished = (document: unknown) => { readonly valid: boolean; readonly errorMessage?: string | undefined }
-
-async function checkOf(schema: ReturnType<typeof documentSchema>): Promise<IsPublished> {
-  const { AjvJsonSchemaValidator } = await import('@modelcontextprotocol/server/validators/ajv')
-  return new AjvJsonSchemaValidator().getValidator(schema)
 }

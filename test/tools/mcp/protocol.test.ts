@@ -4,7 +4,7 @@ import type { IncomingMessage, OutgoingHttpHeaders } from 'node:http'
 import { text as textOf } from 'node:stream/consumers'
 import t from 'tap'
 import type { Test } from 'tap'
-import type { SearchDocument } from '../../../src/tools/search/schema.ts'
+import type { SearchDocument } from '../../../src/api/search-document.ts'
 import { startGateway, until } from '../../support/gateway.ts'
 import type { TestGateway } from '../../support/gateway.ts'
 

@@ -9,7 +9,7 @@ import { AjvJsonSchemaValidator } from '@modelcontextprotocol/server/validators/
 import t from 'tap'
 import type { Test } from 'tap'
 import { documentSchema } from '../../../src/tools/search/schema.ts'
-import type { SearchDocument } from '../../../src/tools/search/schema.ts'
+import type { SearchDocument } from '../../../src/api/search-document.ts'
 import { startGateway } from '../../support/gateway.ts'
 import type { Overrides, TestGateway } from '../../support/gateway.ts'
 

@@ -1,8 +1,9 @@
 import { AjvJsonSchemaValidator } from '@modelcontextprotocol/server/validators/ajv'
 import t from 'tap'
 import type { Script } from '../../../src/upstream/demo/script.ts'
-import { documentSchema, longest } from '../../../src/tools/search/schema.ts'
-import type { SearchDocument } from '../../../src/tools/search/schema.ts'
+import { longest } from '../../../src/api/search-document.ts'
+import { documentSchema } from '../../../src/tools/search/schema.ts'
+import type { SearchDocument } from '../../../src/api/search-document.ts'
 import { startGateway } from '../../support/gateway.ts'
 
 const isPublished = new AjvJsonSchemaValidator().getValidator(documentSchema({ searchSchema: 'svc.search.v1' }, 'svc-2.1-search'))

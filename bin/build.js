@@ -1,6 +1,6 @@
 /**
  * Makes `dist/`, which is what the published package runs: the compiled sources, the files beside them that are not TypeScript
- * (style sheets, scripts of pages), the types of what others may import, and the manual page. Run by `npm run build`.
+ * (style sheets, pictures), the types of what others may import, and the manual page. Run by `npm run build`.
  */
 import { spawnSync } from 'node:child_process'
 import { cpSync, rmSync, statSync, writeFileSync } from 'node:fs'
@@ -9,16 +9,24 @@ import { fileURLToPath } from 'node:url'
 const root = fileURLToPath(new URL('..', import.meta.url))
 
 rmSync(`${root}dist`, { recursive: true, force: true })
-for (const project of ['tsconfig.build.json', 'tsconfig.types.json']) {
-  run(`${root}node_modules/typescript/bin/tsc`, ['--project', `${root}${project}`])
-}
+for (const project of ['tsconfig.build.json', 'tsconfig.types.json']) compile(project)
+// The pages' modules know a browser's globals where all others know Node's, so they are a project of their own.
+compile('src/pages/browser', '--noEmit', 'false', '--outDir', `${root}dist`, '--rootDir', root)
 for (const folder of ['src', 'plugins']) {
   cpSync(`${root}${folder}`, `${root}dist/${folder}`, {
     recursive: true,
-    filter: (path) => statSync(path).isDirectory() || !/\.(?:ts|md)$/.test(path),
+    filter: (path) => statSync(path).isDirectory() || !/(?:\.(?:ts|md)|\/tsconfig\.json)$/.test(path),
   })
 }
 writeFileSync(`${root}dist/svc.1`, run(`${root}dist/src/cli/main.js`, ['man']))
+
+/**
+ * @param {string} project
+ * @param {readonly string[]} options
+ */
+function compile(project, ...options) {
+  run(`${root}node_modules/typescript/bin/tsc`, ['--project', `${root}${project}`, ...options])
+}
 
 /**
  * @param {string} program

@@ -1,6 +1,6 @@
 /** The drawing, held: who may import whom, who may read the environment, the clock and chance, and that nothing lies around unused. */
 import { existsSync, globSync, readFileSync } from 'node:fs'
-import { dirname, join, relative, resolve } from 'node:path'
+import { basename, dirname, join, relative, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
 
@@ -56,6 +56,8 @@ function withoutComments(text: string): string {
   return text.replaceAll(/\/\*[^]*?\*\//g, '').replaceAll(/(^|[^:'"`\\])\/\/[^\n]*/g, '$1')
 }
 
+/** Modules of the website's pages: programs of their own, served to browsers and not imported. */
+const inBrowser = (path: string) => path.startsWith('src/pages/browser/')
 const room = (name: string) => sources.filter(({ path }) => path.startsWith(`src/${name}/`))
 const within = (path: string, ...places: string[]) => places.some((place) => path === place || path.startsWith(place))
 
@@ -213,6 +215,22 @@ t.test('every route is an endpoint that src/api describes', async (t) => {
   )
 })
 
+t.test('what runs in the browser brings nothing of the server along but types', async (t) => {
+  for (const { path, files, types, packages } of sources.filter(({ path }) => inBrowser(path))) {
+    t.same(
+      files.filter((file) => !inBrowser(file)),
+      [],
+      path,
+    )
+    t.same(
+      types.filter((file) => !within(file, 'src/pages/', 'src/api/')),
+      [],
+      path,
+    )
+    t.same(packages, [], path)
+  }
+})
+
 t.test('the environment is read in two places', async (t) => {
   const readers = sources
     .filter(({ code }) => /process\.env\b|\bfrom 'node:process'[^]*\benv\b/.test(code))
@@ -234,6 +252,7 @@ t.test('time and chance come from services', async (t) => {
     'src/system/observe/',
     'src/operator/',
     'src/store/sqlite/',
+    'src/pages/browser/',
   ]
   for (const [name, use] of [
     ['Date.now', /\bDate\.now\s*\(/],
@@ -263,7 +282,8 @@ t.test('nothing is kept in a module: no top-level let, and no top-level collecti
       .map((line) => `${path}: ${line}`),
   )
   t.same(
-    keeping.filter((line) => !line.startsWith('src/cli/')),
+    // A page's state is its modules', which go with it.
+    keeping.filter((line) => !line.startsWith('src/cli/') && !inBrowser(line)),
     [],
   )
 })
@@ -294,8 +314,12 @@ t.test('every file is imported by somebody, or is a program', async (t) => {
   ]
   const imported = new Set([...sources, ...tests].flatMap(({ files, types }) => [...files, ...types]))
   const scripts = readFileSync(join(root, 'package.json'), 'utf8')
-  // Page modules are served to browsers by their address, not imported.
-  const served = (path: string) => path.startsWith('src/pages/')
+  // Page modules are named by their pages and served to browsers by their address; `site` stands on all of them.
+  const views = room('pages').map(({ code }) => code)
+  const served = (path: string) => {
+    const name = basename(path, '.ts')
+    return inBrowser(path) && (name === 'site' || views.some((code) => code.includes(`name: '${name}'`)))
+  }
   t.same(
     sources
       .map(({ path }) => path)

@@ -1,15 +1,16 @@
 /**
- * The site's own files: stylesheet, scripts, icon. Read once, at start. All of them live under one content hash, so that modules import
- * each other by plain relative paths and every address can be cached for good.
+ * The site's own files: stylesheet, scripts, icon. Read once, at start; what costs more than reading is done when a browser asks. All of
+ * them live under one content hash, so that modules import each other by plain relative paths and every address can be cached for good.
  */
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import { brotliCompressSync, gzipSync } from 'node:zlib'
+import { toBrowserModule } from './browser-module.ts'
 
 export interface Asset {
   readonly type: string
-  readonly plain: Buffer
-  /** Made when it is asked for first: a start must not wait for what no browser may want. */
+  // Each is made when it is asked for first: a start must not wait for what no browser may want.
+  readonly plain: () => Buffer
   readonly br: () => Buffer
   readonly gzip: () => Buffer
 }
@@ -25,18 +26,26 @@ const types: Readonly<Record<string, string>> = {
   css: 'text/css; charset=utf-8',
   js: 'text/javascript; charset=utf-8',
   svg: 'image/svg+xml',
+  // A module's source, which is served as the JavaScript that it becomes.
+  ts: 'text/javascript; charset=utf-8',
 }
 
-/** Reads `browser/`, which stands beside this file in the checkout and in the package alike. */
+/** Reads `browser/`, which stands beside this file in the checkout and in the package alike, there compiled. */
 export function loadAssets(folder = new URL('./browser/', import.meta.url)): Assets {
-  const names = readdirSync(folder).filter((name) => extensionOf(name) in types)
   const digest = createHash('sha256')
   const files = new Map<string, Asset>()
-  for (const name of names.sort()) {
-    const plain = readFileSync(new URL(name, folder))
-    digest.update(name).update('\0').update(plain)
-    const type = types[extensionOf(name)] ?? 'application/octet-stream'
-    files.set(name, { type, plain, br: once(() => brotliCompressSync(plain)), gzip: once(() => gzipSync(plain)) })
+  for (const name of readdirSync(folder).toSorted()) {
+    const type = types[name.slice(name.lastIndexOf('.') + 1)]
+    if (type === undefined) continue
+    const source = readFileSync(new URL(name, folder))
+    digest.update(name).update('\0').update(source)
+    const plain = name.endsWith('.ts') ? once(() => Buffer.from(toBrowserModule(source.toString()))) : () => source
+    files.set(name.replace(/\.ts$/, '.js'), {
+      type,
+      plain,
+      br: once(() => brotliCompressSync(plain())),
+      gzip: once(() => gzipSync(plain())),
+    })
   }
   const hash = digest.digest('base64url').slice(0, 12)
   return {
@@ -52,8 +61,4 @@ export function loadAssets(folder = new URL('./browser/', import.meta.url)): Ass
 function once(make: () => Buffer): () => Buffer {
   let made: Buffer | undefined
   return () => (made ??= make())
-}
-
-function extensionOf(name: string): string {
-  return name.slice(name.lastIndexOf('.') + 1)
 }

@@ -2,6 +2,7 @@
 import { dataBlock, html } from './html.ts'
 import type { Html } from './html.ts'
 import { fill } from './page.ts'
+import type { PageData } from './page-data.ts'
 import type { Scene, View } from './page.ts'
 
 export function drawPage(scene: Scene, view: View): string {
@@ -21,7 +22,7 @@ export function drawPage(scene: Scene, view: View): string {
         <link rel="icon" href="${asset('icon.svg')}" type="image/svg+xml" />
         <link rel="stylesheet" href="${asset('site.css')}" />
         <script type="module" src="${asset('site.js')}"></script>
-        ${view.script && html`<script type="module" src="${asset(view.script.name)}"></script>`}
+        ${view.script && html`<script type="module" src="${asset(`${view.script.name}.js`)}"></script>`}
       </head>
       <body class="${app ? 'app' : 'page'}">
         <a class="skip" href="#content">${t.frame.skip}</a>
@@ -29,11 +30,18 @@ export function drawPage(scene: Scene, view: View): string {
         <main id="content" tabindex="-1">
           ${view.script && html`<noscript><p class="notice shell">${t.frame.noScript}</p></noscript>`} ${view.main}
         </main>
-        ${!app && footer(scene)}
-        ${dataBlock('page-data', { language, texts: { common: t.common, ...view.script?.texts }, ...view.script?.data })}
+        ${!app && footer(scene)} ${dataBlock('page-data', pageData(scene, view))}
       </body>
     </html> `
   return page.toString()
+}
+
+function pageData({ t, language }: Scene, { script }: View): PageData {
+  return {
+    language,
+    texts: { common: t.common, ...script?.texts },
+    told: script === undefined ? {} : { [script.name]: script.told },
+  }
 }
 
 /** The mark: a gate within a gate. */

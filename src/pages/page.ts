@@ -3,6 +3,7 @@ import type { Account } from '../membership/account.ts'
 import type { Services } from '../gateway/services.ts'
 import type { Html } from './html.ts'
 import type { Language } from './language.ts'
+import type { PageModule } from './page-data.ts'
 import type { Texts } from './texts/en.ts'
 
 /** One page of the site, under one path. */
@@ -31,12 +32,7 @@ export interface View {
   readonly title: string
   readonly description?: string
   readonly main: Html
-  /** The page's own ES module, the words it needs, and what else it is told. */
-  readonly script?: {
-    readonly name: string
-    readonly texts: Partial<Texts>
-    readonly data?: Readonly<Record<string, unknown>>
-  }
+  readonly script?: PageModule
   /** The chat fills the window and needs no footer. */
   readonly layout?: 'page' | 'app'
   readonly status?: number

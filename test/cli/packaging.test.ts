@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import t from 'tap'
+import type { Test } from 'tap'
 import { bareProgram } from '../support/bare-program.ts'
 import { temporaryFolder } from '../support/gateway.ts'
 import { startGatewayProcess } from '../support/gateway-process.ts'
@@ -98,6 +99,7 @@ t.test(
     const page = await (await fetch(gateway.origin)).text()
     const style = /href="(\/assets\/[^"]+\.css)"/.exec(page)?.[1] ?? 'no style sheet'
     t.equal((await fetch(new URL(style, gateway.origin))).status, 200, "the pages' own files are in the package")
+    await modulesAnswer(t, new URL(style.replace('site.css', 'chat.js'), gateway.origin))
     const answer = await installed('svc', ['chat', 'Hello!', '--json'], {
       SVC_SITE_URL: gateway.origin,
       SVC_API_KEY: gateway.key,
@@ -107,6 +109,21 @@ t.test(
     t.ok(result.result.text.length > 0)
   },
 )
+
+/** A module of the pages and all that it imports, as a browser would fetch them. */
+async function modulesAnswer(t: Test, entry: URL): Promise<void> {
+  const wanted = [entry.href]
+  for (const address of wanted) {
+    const answer = await fetch(address)
+    t.equal(answer.status, 200, address)
+    t.equal(answer.headers.get('content-type'), 'text/javascript; charset=utf-8')
+    for (const [, name = ''] of (await answer.text()).matchAll(/^(?:import|export) [^']*from '([^']*)'/gm)) {
+      const { href } = new URL(name, address)
+      if (!wanted.includes(href)) wanted.push(href)
+    }
+  }
+  t.ok(wanted.length > 5, `${wanted.length} modules of the chat are in the package`)
+}
 
 t.test('in a checkout the launchers run the source, under the pinned Node where this one is too old', async (t) => {
   const home = t.testdir()

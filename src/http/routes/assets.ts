@@ -27,5 +27,5 @@ function send(ctx: Context, asset: Asset): void {
   ctx.vary('accept-encoding')
   const encoding = ctx.acceptsEncodings('br', 'gzip', 'identity')
   if (encoding === 'br' || encoding === 'gzip') ctx.set('content-encoding', encoding)
-  ctx.body = encoding === 'br' ? asset.br() : encoding === 'gzip' ? asset.gzip() : asset.plain
+  ctx.body = encoding === 'br' ? asset.br() : encoding === 'gzip' ? asset.gzip() : asset.plain()
 }

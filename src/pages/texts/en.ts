@@ -166,7 +166,6 @@ export const en = {
     granted: '{credits} credits added.',
     invite: 'Invite',
     inviteText: 'You get {credits} credits once the person you invited has used the service.',
-    inviteTextPlain: 'You get a pack once the person you invited has used the service.',
     inviteCount: '{credited} of {limit} this month',
     inviteLink: 'Your invitation link',
     pack: { checkin: 'Check-in', invite: 'Invitation', rush: 'Rush', grant: 'Gift' },

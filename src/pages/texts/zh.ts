@@ -159,7 +159,6 @@ export const zh: Texts = {
     granted: '已到账 {credits} 点。',
     invite: '邀请',
     inviteText: '你邀请的人首次使用后，你将获得 {credits} 点。',
-    inviteTextPlain: '你邀请的人首次使用后，你将获得一份加油包。',
     inviteCount: '本月 {credited} / {limit}',
     inviteLink: '你的邀请链接',
     pack: { checkin: '签到', invite: '邀请', rush: '限时抢', grant: '赠送' },

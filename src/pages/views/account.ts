@@ -34,9 +34,9 @@ export function accountView(scene: Scene): View {
       <div class="columns even">${passwordCard(scene)} ${deleteCard(scene, viewer.email ?? viewer.id)}</div>
     </div>`,
     script: {
-      name: 'account.js',
+      name: 'account',
       texts: { account: t.account },
-      data: { email: viewer.email ?? viewer.id, site: services.origins.site, checkin: services.config.boosts },
+      told: {},
     },
   }
 }

@@ -1,7 +1,6 @@
 /** `/chat`: a real chat over `/v1` with the cookie. The list of models is the plan's. */
 import { catalogue } from '../../errors.ts'
 import { planFor } from '../../membership/plan.ts'
-import { poolOf } from '../../membership/product.ts'
 import { html } from '../html.ts'
 import { memberOf } from '../page.ts'
 import type { Scene, View } from '../page.ts'
@@ -61,12 +60,12 @@ export function chatView(scene: Scene): View {
       </form>
     </div>`,
     script: {
-      name: 'chat.js',
+      name: 'chat',
       texts: { chat: t.chat },
-      data: {
+      told: {
         account: viewer.id,
         origins: [...new Set([services.origins.site, services.origins.base])],
-        models: models.map(({ id, name, tier, capabilities }) => ({ id, name, pool: poolOf[tier], capabilities })),
+        models: models.map(({ id, name, capabilities }) => ({ id, name, capabilities })),
         statuses: Object.fromEntries(Object.entries(catalogue).map(([code, { status }]) => [code, status])),
         searchSchema: services.names.searchSchema,
       },

@@ -35,6 +35,6 @@ export function deviceView(scene: Scene): View {
         <div data-request></div>
       </div>
     </section>`,
-    script: { name: 'device.js', texts: { device: t.device }, data: { code, account: viewer.email ?? viewer.id } },
+    script: { name: 'device', texts: { device: t.device }, told: { code, account: viewer.email ?? viewer.id } },
   }
 }

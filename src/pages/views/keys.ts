@@ -51,6 +51,6 @@ export function keysView({ t, services }: Scene): View {
         </form>
       </dialog>
     </div>`,
-    script: { name: 'keys.js', texts: { keys: t.keys }, data: { base: services.origins.base, model } },
+    script: { name: 'keys', texts: { keys: t.keys }, told: { base: services.origins.base, model } },
   }
 }

@@ -24,6 +24,6 @@ export function sessionsView({ t }: Scene): View {
         <div data-content><p class="sub loading pad-rest">${t.account.loading}</p></div>
       </section>
     </div>`,
-    script: { name: 'sessions.js', texts: { sessions: t.sessions } },
+    script: { name: 'sessions', texts: { sessions: t.sessions }, told: {} },
   }
 }

@@ -19,6 +19,6 @@ export function signInLinkView({ t }: Scene): View {
         <p class="form-links" data-anew hidden><a href="/sign-in">${t.signInLink.anew}</a></p>
       </div>
     </section>`,
-    script: { name: 'sign-in-link.js', texts: { signInLink: t.signInLink } },
+    script: { name: 'sign-in-link', texts: { signInLink: t.signInLink }, told: {} },
   }
 }

@@ -38,7 +38,7 @@ export function signInView(scene: Scene): View {
         </ul>
       </aside>
     </section>`,
-    script: { name: 'sign-in.js', texts: { signIn: t.signIn }, data: { next, signUp: signUp !== 'closed' } },
+    script: { name: 'sign-in', texts: { signIn: t.signIn }, told: { next, signUp: signUp !== 'closed' } },
   }
 }
 

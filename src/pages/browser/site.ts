@@ -1,24 +1,30 @@
 /** On every page: signing out, copying code, and a menu that closes when one is done with it. */
-import { failureNotice, membership, texts } from './page.js'
+import { common, find, findAll } from './page.ts'
+import { membership } from './service.ts'
+import { failureNotice } from './show.ts'
 
-document.addEventListener('click', async (event) => {
+document.addEventListener('click', (event) => {
   const target = event.target instanceof Element ? event.target : null
   const copier = target?.closest('[data-copy]')
-  if (copier !== null && copier !== undefined) return copy(copier)
+  if (copier instanceof HTMLElement) return void copy(copier)
   const leaver = target?.closest('[data-sign-out]')
-  if (leaver !== null && leaver !== undefined) return signOut(leaver)
-  for (const menu of document.querySelectorAll('details.menu[open]')) if (!menu.contains(target)) menu.open = false
+  if (leaver instanceof HTMLButtonElement) return void signOut(leaver)
+  for (const menu of openMenus()) if (!menu.contains(target)) menu.open = false
 })
 
 document.addEventListener('keydown', (event) => {
   if (event.key !== 'Escape') return
-  for (const menu of document.querySelectorAll('details.menu[open]')) {
+  for (const menu of openMenus()) {
     menu.open = false
     menu.querySelector('summary')?.focus()
   }
 })
 
-async function copy(button) {
+function openMenus(): HTMLDetailsElement[] {
+  return findAll('details.menu[open]', HTMLDetailsElement)
+}
+
+async function copy(button: HTMLElement): Promise<void> {
   const code = button.closest('.code-block')?.querySelector('code')
   const text = code?.textContent ?? ''
   try {
@@ -30,24 +36,24 @@ async function copy(button) {
   }
 }
 
-function flash(button) {
-  button.textContent = texts.common.copied
+function flash(button: HTMLElement): void {
+  button.textContent = common.copied
   button.classList.add('done')
   setTimeout(() => {
-    button.textContent = texts.common.copy
+    button.textContent = common.copy
     button.classList.remove('done')
   }, 2000)
 }
 
-async function signOut(button) {
+async function signOut(button: HTMLButtonElement): Promise<void> {
   button.disabled = true
   try {
-    await membership('POST', 'auth/sign-out')
+    await membership('POST auth/sign-out')
     // Conversations of this tab are of whoever was signed in.
     sessionStorage.clear()
     location.assign('/')
   } catch (failure) {
     button.disabled = false
-    document.getElementById('content')?.prepend(failureNotice(failure))
+    find('#content', HTMLElement).prepend(failureNotice(failure))
   }
 }

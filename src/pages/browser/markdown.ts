@@ -4,15 +4,25 @@
  *
  * A subset of CommonMark that chats use: headings, paragraphs, lists, quotes, fences, tables, rules; emphasis, code, links, pictures.
  */
-import { element } from './page.js'
+import { common, element } from './page.ts'
 
-/** `imageOrigins`: from where pictures may be shown. */
-export function renderMarkdown(text, { imageOrigins }) {
+interface Context {
+  /** From where pictures may be shown. */
+  readonly imageOrigins: readonly string[]
+  readonly depth: number
+}
+
+type Made = string | Node
+/** What was made, and the line after it. */
+type Block = readonly [node: HTMLElement, next: number]
+
+export function renderMarkdown(text: string, { imageOrigins }: Pick<Context, 'imageOrigins'>): DocumentFragment {
   const fragment = document.createDocumentFragment()
   fragment.append(...blocks(text.replaceAll('\r\n', '\n').split('\n'), { imageOrigins, depth: 0 }))
   return fragment
 }
 
+const levels = ['h2', 'h3', 'h4', 'h5'] as const
 const fence = /^ {0,3}(`{3,}|~{3,})\s*([\w+#.-]*)/
 const heading = /^ {0,3}(#{1,6})\s+(.*)$/
 const headingEnd = /(?:^|\s)#+$/
@@ -23,11 +33,11 @@ const tableRule = /^\|?\s*:?-+:?\s*(\|\s*:?-+:?\s*)*\|?$/
 /** Deeper than this, lists and quotes are shown as plain text: nobody means it, and a browser's patience is finite. */
 const deepest = 12
 
-function blocks(lines, context) {
-  const nodes = []
+function blocks(lines: readonly string[], context: Context): HTMLElement[] {
+  const nodes: HTMLElement[] = []
   let at = 0
   while (at < lines.length) {
-    const line = lines[at]
+    const line = lines[at] ?? ''
     if (line.trim() === '') {
       at += 1
       continue
@@ -39,13 +49,14 @@ function blocks(lines, context) {
   return nodes
 }
 
-function block(lines, at, context) {
-  const line = lines[at]
+function block(lines: readonly string[], at: number, context: Context): Block {
+  const line = lines[at] ?? ''
   const fenced = fence.exec(line)
   if (fenced !== null) return codeFence(lines, at, fenced)
   const titled = heading.exec(line)
   // The page's own headings are one and two; an answer's begin below them.
-  if (titled !== null) return [element(`h${Math.min(6, titled[1].length + 2)}`, {}, ...inline(titleOf(titled), context)), at + 1]
+  if (titled !== null)
+    return [element(levels[titled[1]?.length ?? 0] ?? 'h6', {}, ...inline(titleOf(titled[2] ?? ''), context)), at + 1]
   if (rule.test(line)) return [element('hr'), at + 1]
   if (context.depth < deepest && quote.test(line)) return quoted(lines, at, context)
   if (context.depth < deepest && item.test(line)) return list(lines, at, context)
@@ -54,14 +65,14 @@ function block(lines, at, context) {
 }
 
 /** Cut in steps: one pattern for text, gap and closing marks would try every way to part a long gap among them. */
-function titleOf([, , text]) {
+function titleOf(text: string): string {
   return text.trimEnd().replace(headingEnd, '').trimEnd()
 }
 
-function codeFence(lines, at, [, marks, language]) {
+function codeFence(lines: readonly string[], at: number, [, marks = '', language = '']: RegExpExecArray): Block {
   const closing = new RegExp(`^ {0,3}${marks[0] === '`' ? '`' : '~'}{${marks.length},}\\s*$`)
   let end = at + 1
-  while (end < lines.length && !closing.test(lines[end])) end += 1
+  while (end < lines.length && !closing.test(lines[end] ?? '')) end += 1
   const code = lines.slice(at + 1, end).join('\n')
   return [
     element(
@@ -71,7 +82,7 @@ function codeFence(lines, at, [, marks, language]) {
         'div',
         { class: 'code-head' },
         element('span', {}, language),
-        element('button', { type: 'button', 'data-copy': '' }, copyWord()),
+        element('button', { type: 'button', 'data-copy': '' }, common.copy),
       ),
       element('pre', { tabindex: '0' }, element('code', {}, code)),
     ),
@@ -79,55 +90,45 @@ function codeFence(lines, at, [, marks, language]) {
   ]
 }
 
-let copyLabel = 'Copy'
-function copyWord() {
-  return copyLabel
-}
-
-/** The word on the buttons that copy code. */
-export function nameCopyButtons(label) {
-  copyLabel = label
-}
-
-function quoted(lines, at, context) {
+function quoted(lines: readonly string[], at: number, context: Context): Block {
   let end = at
-  const inner = []
-  while (end < lines.length && lines[end].trim() !== '') {
-    inner.push(lines[end].replace(quote, ''))
+  const inner: string[] = []
+  for (let line = lines[end]; line !== undefined && line.trim() !== ''; line = lines[end]) {
+    inner.push(line.replace(quote, ''))
     end += 1
   }
   return [element('blockquote', {}, ...blocks(inner, { ...context, depth: context.depth + 1 })), end]
 }
 
-function list(lines, at, context) {
-  const [, indent, marker] = item.exec(lines[at])
+function list(lines: readonly string[], at: number, context: Context): Block {
+  const [, indent = '', marker = ''] = item.exec(lines[at] ?? '') ?? []
   const ordered = /\d/.test(marker)
-  const items = []
+  const items: HTMLElement[] = []
   let end = at
   while (end < lines.length) {
-    const next = item.exec(lines[end])
-    if (next === null || next[1].length > indent.length + 1 || next[1].length < indent.length || /\d/.test(next[2]) !== ordered)
+    const [found, lead = '', sign = ''] = item.exec(lines[end] ?? '') ?? []
+    if (found === undefined || lead.length > indent.length + 1 || lead.length < indent.length || /\d/.test(sign) !== ordered)
       break
-    const width = next[0].length
-    const inner = [lines[end].slice(width)]
+    const width = found.length
+    const inner = [(lines[end] ?? '').slice(width)]
     end += 1
     // What is indented under an item, blank lines between included, belongs to it.
     while (end < lines.length) {
-      const line = lines[end]
+      const line = lines[end] ?? ''
       const indented = line.length - line.trimStart().length
       const blank = line.trim() === ''
-      if (blank && (lines[end + 1] ?? '').trim() !== '' && leads(lines[end + 1]) > indent.length) inner.push('')
+      if (blank && (lines[end + 1] ?? '').trim() !== '' && leads(lines[end + 1] ?? '') > indent.length) inner.push('')
       else if (!blank && indented > indent.length) inner.push(line.slice(Math.min(indented, width)))
-      else if (!blank && !startsBlock(line) && lines[end - 1].trim() !== '') inner.push(line)
+      else if (!blank && !startsBlock(line) && (lines[end - 1] ?? '').trim() !== '') inner.push(line)
       else break
       end += 1
     }
     items.push(listItem(inner, context))
     while (
       end < lines.length &&
-      lines[end].trim() === '' &&
+      (lines[end] ?? '').trim() === '' &&
       item.test(lines[end + 1] ?? '') &&
-      leads(lines[end + 1]) === indent.length
+      leads(lines[end + 1] ?? '') === indent.length
     )
       end += 1
   }
@@ -135,37 +136,37 @@ function list(lines, at, context) {
   return [element(ordered ? 'ol' : 'ul', { start }, ...items), end]
 }
 
-function listItem(lines, context) {
+function listItem(lines: readonly string[], context: Context): HTMLElement {
   const children = blocks(lines, { ...context, depth: context.depth + 1 })
   const [first, ...rest] = children
   // An item of one paragraph reads better without the paragraph's margins.
   return first?.nodeName === 'P' ? element('li', {}, ...first.childNodes, ...rest) : element('li', {}, ...children)
 }
 
-function leads(line) {
+function leads(line: string): number {
   return line.length - line.trimStart().length
 }
 
-function startsBlock(line) {
+function startsBlock(line: string): boolean {
   return fence.test(line) || heading.test(line) || rule.test(line) || quote.test(line) || item.test(line)
 }
 
-function grid(lines, at, context) {
-  const cells = (line) =>
+function grid(lines: readonly string[], at: number, context: Context): Block {
+  const cells = (line: string) =>
     line
       .trim()
       .replace(/^\||\|$/g, '')
       .split(/(?<!\\)\|/)
       .map((text) => text.replaceAll('\\|', '|').trim())
-  const head = cells(lines[at])
-  const rows = []
+  const head = cells(lines[at] ?? '')
+  const rows: string[][] = []
   let end = at + 2
-  while (end < lines.length && lines[end].includes('|')) {
-    rows.push(cells(lines[end]))
+  while (end < lines.length && (lines[end] ?? '').includes('|')) {
+    rows.push(cells(lines[end] ?? ''))
     end += 1
   }
   // No more cells than were written: a wide head over many short rows would be millions of empty ones.
-  const row = (name, texts) =>
+  const row = (name: 'th' | 'td', texts: readonly string[]) =>
     element('tr', {}, ...texts.slice(0, head.length).map((text) => element(name, {}, ...inline(text, context))))
   return [
     element(
@@ -177,13 +178,13 @@ function grid(lines, at, context) {
   ]
 }
 
-function paragraph(lines, at, context) {
+function paragraph(lines: readonly string[], at: number, context: Context): Block {
   let end = at + 1
-  while (end < lines.length && lines[end].trim() !== '' && !startsBlock(lines[end])) end += 1
+  while (end < lines.length && (lines[end] ?? '').trim() !== '' && !startsBlock(lines[end] ?? '')) end += 1
   const children = lines
     .slice(at, end)
     .flatMap((line, place) => [
-      ...(place === 0 ? [] : [/(?: {2}|\\)$/.test(lines[at + place - 1]) ? element('br') : ' ']),
+      ...(place === 0 ? [] : [/(?: {2}|\\)$/.test(lines[at + place - 1] ?? '') ? element('br') : ' ']),
       ...inline(line.trim().replace(/\\$/, ''), context),
     ])
   return [element('p', {}, ...children), end]
@@ -193,39 +194,44 @@ function paragraph(lines, at, context) {
  * Marks that stand around a text. Their ends are sought by hand, and not again once there is none left: a pattern would look through the
  * rest of the text at every beginning, which for an answer of nothing but beginnings takes seconds.
  */
-const pairs = [
+interface Pair {
+  readonly mark: string
+  readonly name: 'strong' | 'del'
+  readonly endsWord: boolean
+}
+const pairs: readonly Pair[] = [
   { mark: '**', name: 'strong', endsWord: false },
   { mark: '__', name: 'strong', endsWord: true },
   { mark: '~~', name: 'del', endsWord: false },
 ]
 
 /** The first of these that matches is taken; what lies between matches is text. Each looks only so far. */
-const spans = [
+const spans: readonly { readonly mark: RegExp; readonly make: (match: RegExpExecArray, context: Context) => Made }[] = [
   {
     mark: /^!\[([^\]]{0,300})\]\(\s{0,9}<?(?=([^\s)>]{1,2000}))\2>?(?:\s{1,9}"[^"]{0,500}")?\s{0,9}\)/,
-    make: ([, alt, url], context) => picture(alt, url, context),
+    make: ([, alt = '', url = ''], context) => picture(alt, url, context),
   },
   {
     mark: /^\[((?:[^[\]]|\[[^[\]]{0,200}\]){0,300})\]\(\s{0,9}<?(?=([^\s)>]{1,2000}))\2>?(?:\s{1,9}"[^"]{0,500}")?\s{0,9}\)/,
-    make: ([, label, url], context) => anchor(url, inline(label, { ...context, depth: context.depth + 1 })),
+    make: ([, label = '', url = ''], context) => anchor(url, inline(label, { ...context, depth: context.depth + 1 })),
   },
-  { mark: /^<(https?:\/\/[^\s<>]{1,2000})>/, make: ([, url]) => anchor(url, [url]) },
-  { mark: /^\*(?=[^\s*])([^*]+?)(?<=\S)\*/, make: ([, text], context) => element('em', {}, ...deeper(text, context)) },
-  { mark: /^_(?=[^\s_])([^_]+?)(?<=\S)_(?!\w)/, make: ([, text], context) => element('em', {}, ...deeper(text, context)) },
+  { mark: /^<(https?:\/\/[^\s<>]{1,2000})>/, make: ([, url = '']) => anchor(url, [url]) },
+  { mark: /^\*(?=[^\s*])([^*]+?)(?<=\S)\*/, make: ([, text = ''], context) => element('em', {}, ...deeper(text, context)) },
+  { mark: /^_(?=[^\s_])([^_]+?)(?<=\S)_(?!\w)/, make: ([, text = ''], context) => element('em', {}, ...deeper(text, context)) },
   { mark: /^https?:\/\/[^\s<>()[\]]{0,2000}[^\s<>()[\].,;:!?'"*_~]/, make: ([url]) => anchor(url, [url]) },
-  { mark: /^\\([!-/:-@[-`{-~])/, make: ([, character]) => character },
+  { mark: /^\\([!-/:-@[-`{-~])/, make: ([, character = '']) => character },
 ]
 const maybe = /[`![<*_~\\]|https?:\/\//g
 
-function deeper(text, context) {
+function deeper(text: string, context: Context): Made[] {
   return inline(text, { ...context, depth: context.depth + 1 })
 }
 
-function inline(text, context) {
+function inline(text: string, context: Context): Made[] {
   if (context.depth > deepest) return [text]
-  const nodes = []
+  const nodes: Made[] = []
   /** Marks of which no end is left. */
-  const over = new Set()
+  const over = new Set<string>()
   let done = 0
   for (let found = nextMark(text, 0); found !== -1; found = nextMark(text, found)) {
     const span = spanAt(text, found, over, context)
@@ -242,13 +248,19 @@ function inline(text, context) {
   return nodes
 }
 
+interface Span {
+  readonly node: Made
+  readonly end: number
+}
+
 /** What begins here and where it ends; or how many characters mean nothing. */
-function spanAt(text, at, over, context) {
+function spanAt(text: string, at: number, over: Set<string>, context: Context): Span | number {
   if (text[at] === '`') return codeAt(text, at, over)
   if (text[at] === '_' && /\w/.test(text[at - 1] ?? '')) return 1
   const pair = pairs.find(({ mark }) => text.startsWith(mark, at) && !over.has(mark) && /\S/.test(text[at + 2] ?? ''))
   const end = pair === undefined ? -1 : pairEnd(text, pair, at + 3)
-  if (end !== -1) return { node: element(pair.name, {}, ...deeper(text.slice(at + 2, end), context)), end: end + 2 }
+  if (pair !== undefined && end !== -1)
+    return { node: element(pair.name, {}, ...deeper(text.slice(at + 2, end), context)), end: end + 2 }
   if (pair !== undefined) over.add(pair.mark)
   const rest = text.slice(at, at + 20_000)
   for (const { mark, make } of spans) {
@@ -258,15 +270,15 @@ function spanAt(text, at, over, context) {
   return 1
 }
 
-function pairEnd(text, { mark, endsWord }, from) {
+function pairEnd(text: string, { mark, endsWord }: Pair, from: number): number {
   for (let end = text.indexOf(mark, from); end !== -1; end = text.indexOf(mark, end + 1)) {
-    if (/\S/.test(text[end - 1]) && !(endsWord && /\w/.test(text[end + 2] ?? ''))) return end
+    if (/\S/.test(text[end - 1] ?? '') && !(endsWord && /\w/.test(text[end + 2] ?? ''))) return end
   }
   return -1
 }
 
 /** Code ends with as many backticks as it began with, no more and no fewer. */
-function codeAt(text, at, over) {
+function codeAt(text: string, at: number, over: Set<string>): Span | number {
   const size = runOf(text, at)
   const marks = text.slice(at, at + size)
   if (!over.has(marks)) {
@@ -283,33 +295,33 @@ function codeAt(text, at, over) {
   return size
 }
 
-function runOf(text, at) {
+function runOf(text: string, at: number): number {
   let end = at
   while (text[end] === '`') end += 1
   return end - at
 }
 
-function nextMark(text, from) {
+function nextMark(text: string, from: number): number {
   maybe.lastIndex = from
   return maybe.exec(text)?.index ?? -1
 }
 
-function anchor(url, children) {
+function anchor(url: string, children: readonly Made[]): HTMLElement {
   const href = safeUrl(url)
   if (href === null) return element('span', {}, ...children)
   return element('a', { href, target: '_blank', rel: 'noopener noreferrer nofollow' }, ...children)
 }
 
 /** The address as it is followed, or null where it is none that a link may have. */
-export function safeUrl(url) {
+export function safeUrl(url: string): string | null {
   if (!URL.canParse(url)) return null
   const { protocol, href } = new URL(url)
   return protocol === 'https:' || protocol === 'http:' || protocol === 'mailto:' ? href : null
 }
 
-function picture(alt, url, { imageOrigins }) {
+function picture(alt: string, url: string, { imageOrigins }: Context): HTMLElement {
   const href = safeUrl(url)
-  const { origin, pathname } = href === null ? {} : new URL(href)
+  const { origin, pathname } = new URL(href ?? 'about:blank')
   if (href !== null && imageOrigins.includes(origin) && pathname.startsWith('/v1/images/'))
     return element(
       'a',

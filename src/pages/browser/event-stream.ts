@@ -1,6 +1,6 @@
 /** Server-sent events from a response's body: the `data` of each, until `[DONE]` or the end. Comments are passed over. */
-export async function* eventsOf(response) {
-  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader()
+export async function* eventsOf<Event>(body: ReadableStream<Uint8Array<ArrayBuffer>>): AsyncGenerator<Event> {
+  const reader = body.pipeThrough(new TextDecoderStream()).getReader()
   let waiting = ''
   try {
     while (true) {
@@ -8,7 +8,7 @@ export async function* eventsOf(response) {
       if (done) return
       waiting += value
       const events = waiting.split(/\r?\n\r?\n/)
-      waiting = events.pop()
+      waiting = events.pop() ?? ''
       for (const event of events) {
         const data = event
           .split(/\r?\n/)

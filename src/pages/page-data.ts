@@ -22,8 +22,8 @@ export interface Told {
     readonly searchSchema: string
   }
   readonly connect: {
-    /** The path of the request to decide on. */
-    readonly request: string
+    /** Of the request to decide on. */
+    readonly uid: string
   }
   readonly device: {
     /** From the address; empty where there is none in it. */

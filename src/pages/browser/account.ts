@@ -4,18 +4,17 @@ import { mailCode, readPasted } from './codes.ts'
 import { figure, fromNow, moment } from './figures.ts'
 import type { Child } from './page.ts'
 import { codeBlock, element, fill, find, words } from './page.ts'
-import type { Asked } from './service.ts'
-import { Failure, membership } from './service.ts'
+import { call, Failure } from './service.ts'
 import type { Typed } from './show.ts'
 import { failureNotice, goodNotice, onSubmit, show } from './show.ts'
 import { table } from './table.ts'
-import type { Boost, Pack, Pool, Turn } from './wire.ts'
+import type { Boost, BoostAction, Evidence, Pack, Pool, Turn } from './wire.ts'
 
 const texts = words('account')
 const windows = ['day', 'week', 'month'] as const
 
-const usage = membership('GET usage')
-const boost = membership('GET boost')
+const usage = call('get', '/api/membership/usage')
+const boost = call('get', '/api/membership/boost')
 
 void show('pools', async () => pools((await usage).pools))
 void show('chart', async () => usageChart((await usage).days, chartWidth()))
@@ -131,25 +130,23 @@ function boostRow(title: string, text: string, button?: Child): HTMLElement {
   )
 }
 
-type Action = 'checkin' | 'rush_grab'
-
-function actButton(action: Action, label: string): HTMLElement {
+function actButton(action: BoostAction, label: string): HTMLElement {
   const button = element('button', { class: 'button small', type: 'button', 'data-boost': action }, label)
   button.addEventListener('click', () => act(action, button))
   return button
 }
 
-async function act(action: Action, button: HTMLButtonElement): Promise<void> {
+async function act(action: BoostAction, button: HTMLButtonElement): Promise<void> {
   const outcome = find('[data-outcome]', HTMLElement)
   button.disabled = true
   outcome.replaceChildren()
   try {
-    const { pack: granted, boost: status } = await membership('POST boost', { body: { action } })
+    const { pack: granted, boost: status } = await call('post', '/api/membership/boost', { body: { action } })
     outcome.replaceChildren(goodNotice(fill(texts.granted, { credits: figure(granted.granted) })))
     await show('boosts', async () => boosts(status))
   } catch (failure) {
     outcome.replaceChildren(failureNotice(failure))
-    await show('boosts', async () => boosts(await membership('GET boost')))
+    await show('boosts', async () => boosts(await call('get', '/api/membership/boost')))
   }
   outcome.scrollIntoView({ block: 'nearest' })
 }
@@ -209,26 +206,22 @@ for (const form of [passwordForm, deleteForm]) {
 
 onSubmit(passwordForm, async (typed, outcome) => {
   const body = { password: typed('password'), ...evidence(typed) }
-  if (!(await confirmed(passwordForm, 'POST auth/password', body))) return
+  if (!(await confirmed(passwordForm, () => call('post', '/api/membership/auth/password', { body })))) return
   passwordForm.reset()
   find('[data-proof]', HTMLElement, passwordForm).hidden = true
   outcome.replaceChildren(goodNotice(texts.passwordSaved))
 })
 
 /** What was filled in of password and code; the other one proves nothing. */
-function evidence(typed: Typed): Readonly<Record<string, string>> {
+function evidence(typed: Typed): Evidence {
   const [current, code] = [typed('current'), typed('code')]
   return { ...(current === '' ? {} : { current }), ...(code === '' ? {} : { code: mailCode(code) }) }
 }
 
 /** Where the service wants proof and there is no password to give, the code is sent at once: nobody should have to find out how. */
-async function confirmed(
-  form: HTMLFormElement,
-  endpoint: 'POST auth/password' | 'POST auth/delete-account',
-  body: NonNullable<Asked['body']>,
-): Promise<boolean> {
+async function confirmed(form: HTMLFormElement, change: () => Promise<unknown>): Promise<boolean> {
   try {
-    await membership(endpoint, { body })
+    await change()
     return true
   } catch (failure) {
     if (!(failure instanceof Failure && failure.code === 'proof_required')) throw failure
@@ -238,7 +231,7 @@ async function confirmed(
 }
 
 async function prove(form: HTMLFormElement): Promise<void> {
-  await membership('POST auth/proof/start')
+  await call('post', '/api/membership/auth/proof/start')
   const field = find('[data-proof]', HTMLElement, form)
   field.hidden = false
   find('[name=current]', HTMLInputElement, form).value = ''
@@ -259,7 +252,7 @@ dialog.addEventListener('keydown', (event) => {
 })
 onSubmit(deleteForm, async (typed) => {
   const body = { confirm: typed('email').trim(), ...evidence(typed) }
-  if (!(await confirmed(deleteForm, 'POST auth/delete-account', body))) return
+  if (!(await confirmed(deleteForm, () => call('post', '/api/membership/auth/delete-account', { body })))) return
   sessionStorage.clear()
   location.assign('/')
 })

@@ -67,11 +67,12 @@ async function follow(
   for await (const event of eventsOf<CompletionChunk | Envelope>(body)) {
     // After the first byte a failure can only come as an event; its status is the one its code has in the catalogue.
     if (isEnvelope(event)) throw new Failure(statuses[event.code] ?? status, event)
-    const choice = event.choices?.[0]
+    const choice = event.choices[0]
     usage = event.usage ?? usage
     reason = choice?.finish_reason ?? reason
-    const { content, reasoning_content: reasoning } = choice?.delta ?? {}
-    if (content || reasoning) take({ content: content ?? '', reasoning: reasoning ?? '' })
+    const { content, reasoning_content: thought } = choice?.delta ?? {}
+    const reasoning = typeof thought === 'string' ? thought : ''
+    if (content || reasoning) take({ content: content ?? '', reasoning })
   }
   return reason === null ? null : { reason, usage }
 }

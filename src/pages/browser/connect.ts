@@ -4,16 +4,14 @@ import type { Child } from './page.ts'
 import { element, fill, find, findAll, told, words } from './page.ts'
 import { call } from './service.ts'
 import { failureNotice } from './show.ts'
-import type { ConnectDecided, ConnectRequest } from './wire.ts'
-
-type Decision = 'approve' | 'deny'
+import type { ConnectRequest, Decision } from './wire.ts'
 
 const texts = words('connect')
-const path = told('connect').request
+const params = told('connect')
 const outcome = find('.device > [data-outcome]', HTMLElement)
 const place = find('[data-request]', HTMLElement)
 
-call<ConnectRequest>('GET', `${path}/request`).then(ask, (failure: unknown) => outcome.replaceChildren(failureNotice(failure)))
+call('get', '/connect/{uid}/request', { params }).then(ask, (failure: unknown) => outcome.replaceChildren(failureNotice(failure)))
 
 function ask({ app, redirect, account, expires_in: expiresIn }: ConnectRequest): void {
   const title = element('h2', { tabindex: '-1' }, fill(texts.askTitle, { name: app.name }))
@@ -49,7 +47,7 @@ function ask({ app, redirect, account, expires_in: expiresIn }: ConnectRequest):
     const buttons = findAll('button', HTMLButtonElement, place)
     for (const button of buttons) button.disabled = true
     try {
-      finish(decision, (await call<ConnectDecided>('POST', path, { decision })).location)
+      finish(decision, (await call('post', '/connect/{uid}', { params, body: { decision } })).location)
     } catch (failure) {
       verdict.after(failureNotice(failure))
       for (const button of buttons) button.disabled = false

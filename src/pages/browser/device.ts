@@ -3,11 +3,9 @@ import { deviceCode, readPasted } from './codes.ts'
 import { fromNow, moment } from './figures.ts'
 import type { Child } from './page.ts'
 import { element, fill, find, findAll, told, words } from './page.ts'
-import { membership } from './service.ts'
+import { call } from './service.ts'
 import { failureNotice, onSubmit } from './show.ts'
-import type { AskingDevice } from './wire.ts'
-
-type Verdict = 'approve' | 'deny'
+import type { AskingDevice, Decision } from './wire.ts'
 
 const texts = words('device')
 const { code: codeOfAddress, account } = told('device')
@@ -26,7 +24,7 @@ if (codeOfAddress !== '') {
 }
 
 async function look(code: string): Promise<void> {
-  const { device } = await membership('POST auth/device/lookup', { body: { user_code: code } })
+  const { device } = await call('post', '/api/membership/auth/device/lookup', { body: { user_code: code } })
   outcome.replaceChildren()
   form.hidden = true
   ask(device)
@@ -65,11 +63,11 @@ function ask(device: AskingDevice): void {
       texts.deny,
     ),
   )
-  const decide = async (decision: Verdict) => {
+  const decide = async (decision: Decision) => {
     const buttons = findAll('button', HTMLButtonElement, place)
     for (const button of buttons) button.disabled = true
     try {
-      await membership(`POST auth/device/${decision}`, { body: { user_code: userCode } })
+      await call('post', `/api/membership/auth/device/${decision}`, { body: { user_code: userCode } })
       finish(decision)
     } catch (failure) {
       verdict.after(failureNotice(failure))
@@ -89,8 +87,8 @@ function ask(device: AskingDevice): void {
   title.focus()
 }
 
-function finish(verdict: Verdict): void {
-  const approved = verdict === 'approve'
+function finish(decision: Decision): void {
+  const approved = decision === 'approve'
   const title = element('h2', { tabindex: '-1' }, approved ? texts.approvedTitle : texts.deniedTitle)
   place.replaceChildren(
     element('div', { class: `verdict-mark ${approved ? 'good' : 'bad'}`, 'aria-hidden': 'true' }, approved ? '✓' : '✕'),

@@ -1,7 +1,7 @@
 /** Keys: made, shown once, listed, revoked after a question. */
 import { day, fromNow, moment } from './figures.ts'
 import { codeBlock, element, fill, find, told, words } from './page.ts'
-import { membership } from './service.ts'
+import { call } from './service.ts'
 import { onSubmit, show } from './show.ts'
 import { table } from './table.ts'
 import type { Key } from './wire.ts'
@@ -18,7 +18,7 @@ void refresh()
 onSubmit(form, async (typed) => {
   const days = typed('expires_in_days')
   const name = typed('name').trim()
-  const key = await membership('POST auth/api-keys', {
+  const key = await call('post', '/api/membership/auth/api-keys', {
     body: { name, ...(days === '' ? {} : { expires_in_days: Number(days) }) },
   })
   form.reset()
@@ -31,7 +31,7 @@ function refresh(): Promise<void> {
 }
 
 async function load(): Promise<HTMLElement> {
-  return list((await membership('GET auth/api-keys')).data)
+  return list((await call('get', '/api/membership/auth/api-keys')).data)
 }
 
 function reveal(token: string): void {
@@ -100,7 +100,7 @@ async function revoke({ id, name }: Key): Promise<void> {
   })
   if (dialog.returnValue !== 'yes') return
   await show('keys', async () => {
-    await membership('DELETE auth/api-keys', { id })
+    await call('delete', '/api/membership/auth/api-keys/{id}', { params: { id } })
     status.textContent = fill(texts.revokedNow, { name })
     return load()
   })

@@ -5,7 +5,7 @@ import type { Message } from './conversation.ts'
 import { figure } from './figures.ts'
 import { renderMarkdown } from './markdown.ts'
 import { element, fill, told, words } from './page.ts'
-import { searchAnswer, searchDocument, searchText } from './search-answer.ts'
+import { foundIn, searchAnswer, searchText } from './search-answer.ts'
 import type { Failure } from './service.ts'
 import { failureNotice } from './show.ts'
 
@@ -90,7 +90,7 @@ export class MessageView {
 
 /** An answer as people read it: a search document is its answer and where it was found. */
 export function asText(content: string): string {
-  const found = searchDocument(content)
+  const found = foundIn(content)
   return found === null ? content : searchText(found)
 }
 
@@ -107,7 +107,7 @@ function copyButton({ content }: Message): HTMLElement {
 
 function contentOf({ role, content, reasoning = '' }: Message): Node[] {
   if (role === 'user') return [element('p', { class: 'as-typed' }, content)]
-  const found = searchDocument(content)
+  const found = foundIn(content)
   if (found !== null) return searchAnswer(found)
   const answer = renderMarkdown(content, { imageOrigins: origins })
   if (reasoning === '') return [answer]

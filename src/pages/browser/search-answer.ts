@@ -1,54 +1,65 @@
 /** The search product answers with a JSON document; it is shown as what it means. */
 import { renderMarkdown, safeUrl } from './markdown.ts'
 import { element, told, words } from './page.ts'
-import type { SearchDocument } from './wire.ts'
+import type { SearchDocument, SearchResult } from '../../api/search-document.ts'
 
 const texts = words('chat')
 const { origins, searchSchema } = told('chat')
 
-/** The document that an answer is; null where it is something else. */
-export function searchDocument(content: string): SearchDocument | null {
+/** As much of a document as is shown. */
+interface Found extends Pick<SearchDocument, 'answer'> {
+  readonly results: readonly Source[]
+}
+type Source = Pick<SearchResult, 'index' | 'title' | 'url' | 'snippet'>
+
+/** Any model can write something that begins like a document; what cannot be shown as one (null) is shown as it is. */
+export function foundIn(content: string): Found | null {
   if (!content.startsWith('{')) return null
   try {
-    const value: unknown = JSON.parse(content)
-    return isSearchDocument(value) ? value : null
+    const { schema, answer, results }: Unknown<SearchDocument> = JSON.parse(content)
+    if (schema !== searchSchema || !isText(answer ?? '') || !Array.isArray(results)) return null
+    const sources = results.map(toSource)
+    return sources.includes(null) ? null : { answer: textOf(answer), results: sources.filter((one) => one !== null) }
   } catch {
     return null
   }
 }
 
-/** Any model can write something that begins like one; what cannot be shown as one is shown as it is. */
-function isSearchDocument(value: unknown): value is SearchDocument {
-  if (typeof value !== 'object' || value === null) return false
-  const { schema, answer, results }: Partial<Record<keyof SearchDocument, unknown>> = value
-  return schema === searchSchema && typeof (answer ?? '') === 'string' && Array.isArray(results) && results.every(isResult)
+type Unknown<T> = { readonly [K in keyof T]?: unknown }
+
+function toSource(value: Unknown<SearchResult> | null, place: number): Source | null {
+  const { index, title, url, snippet } = value ?? {}
+  if (!isText(title) || !isText(url) || !isText(snippet ?? '')) return null
+  return { index: typeof index === 'number' ? index : place + 1, title, url, snippet: textOf(snippet) }
 }
 
-function isResult(value: unknown): boolean {
-  if (typeof value !== 'object' || value === null) return false
-  const { title, url, snippet }: Partial<Record<keyof SearchDocument['results'][number], unknown>> = value
-  return typeof title === 'string' && typeof url === 'string' && typeof (snippet ?? '') === 'string'
+function isText(value: unknown): value is string {
+  return typeof value === 'string'
+}
+
+function textOf(value: unknown): string {
+  return isText(value) ? value : ''
 }
 
 /** As people read it without a page: the answer and where it was found. */
-export function searchText({ answer, results }: SearchDocument): string {
-  const sources = results.map(({ index, title, url }, place) => `[${index ?? place + 1}] ${title} ${url}`)
-  return [answer ?? '', sources.join('\n')].filter((part) => part !== '').join('\n\n')
+export function searchText({ answer, results }: Found): string {
+  const sources = results.map(({ index, title, url }) => `[${index}] ${title} ${url}`)
+  return [answer, sources.join('\n')].filter((part) => part !== '').join('\n\n')
 }
 
-export function searchAnswer({ answer, results }: SearchDocument): Node[] {
-  const drawn = renderMarkdown(answer ?? '', { imageOrigins: origins })
+export function searchAnswer({ answer, results }: Found): Node[] {
+  const drawn = renderMarkdown(answer, { imageOrigins: origins })
   if (results.length === 0) return [drawn]
   return [drawn, element('p', { class: 'label' }, texts.sources), element('ol', { class: 'sources' }, ...results.map(source))]
 }
 
-function source({ title, url, snippet }: SearchDocument['results'][number]): HTMLElement {
+function source({ title, url, snippet }: Source): HTMLElement {
   const href = safeUrl(url)
   return element(
     'li',
     {},
     href === null ? title : element('a', { href, target: '_blank', rel: 'noopener noreferrer nofollow' }, title),
     href !== null && element('span', { class: 'sub' }, ` ${new URL(href).host}`),
-    snippet && element('p', { class: 'sub' }, snippet),
+    snippet !== '' && element('p', { class: 'sub' }, snippet),
   )
 }

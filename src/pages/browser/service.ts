@@ -1,6 +1,7 @@
 /** Asking our own API, and what it says when it cannot. */
+import type { AnswerOf } from '../../api/endpoint.ts'
 import { common, language } from './page.ts'
-import type { Answers, Envelope } from './wire.ts'
+import type { Envelope, Known, Sent } from './wire.ts'
 
 /** A failure as the service told it; `status` 0 where nothing was heard at all. */
 export class Failure extends Error {
@@ -43,29 +44,26 @@ export function isEnvelope(value: unknown): value is Envelope {
   )
 }
 
-/** What a request says besides its address: `id` is the last part of the path, `body` is sent as JSON. */
-export interface Asked {
-  readonly id?: string
-  readonly body?: Readonly<Record<string, unknown>>
-}
-
-/** Asks an endpoint of the membership API. @throws {Failure} */
-export function membership<Endpoint extends keyof Answers>(
-  endpoint: Endpoint,
-  { id, body }: Asked = {},
-): Promise<Answers[Endpoint]> {
-  const [method = 'GET', path = ''] = endpoint.split(' ')
-  return call(method, `/api/membership/${path}${id === undefined ? '' : `/${encodeURIComponent(id)}`}`, body)
-}
-
-/** Asks any address of ours. @throws {Failure} */
-export async function call<Answer>(method: string, path: string, body: Asked['body'] = {}): Promise<Answer> {
+/** Asks an endpoint of ours. @throws {Failure} */
+export async function call<Method extends Known['method'], Path extends Known<Method>['path']>(
+  method: Method,
+  path: Path,
+  ...sent: Sent<Known<Method, Path>>
+): Promise<AnswerOf<Known<Method, Path>>>
+export async function call(
+  method: string,
+  path: string,
+  { params, body = {} }: { readonly params?: Readonly<Record<string, string>>; readonly body?: object } = {},
+): Promise<unknown> {
+  const address = path.replaceAll(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(params?.[name] ?? ''))
   const request =
-    method === 'GET' ? { method } : { method, headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) }
-  const response = await fetch(path, request).catch(() => {
+    method === 'get'
+      ? {}
+      : { method: method.toUpperCase(), headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) }
+  const response = await fetch(address, request).catch(() => {
     throw new Failure(0, null)
   })
-  const value = await response.json().catch(() => null)
+  const value: unknown = await response.json().catch(() => null)
   if (response.ok && value !== null) return value
   throw failureOf(response, value)
 }

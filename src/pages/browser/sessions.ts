@@ -1,20 +1,20 @@
 /** Sessions and the security log. */
 import { fromNow, moment } from './figures.ts'
 import { element, fill, find, words } from './page.ts'
-import { membership } from './service.ts'
+import { call } from './service.ts'
 import { show } from './show.ts'
 import { table } from './table.ts'
-import type { AuditEntry, Session } from './wire.ts'
+import type { AuditRecord, Session } from './wire.ts'
 
 const texts = words('sessions')
 const events: Readonly<Record<string, string>> = texts.events
 const status = find('[data-status]', HTMLElement)
 
 void show('sessions', load)
-void show('audit', async () => audit((await membership('GET audit')).data))
+void show('audit', async () => audit((await call('get', '/api/membership/audit')).data))
 
 async function load(): Promise<HTMLElement> {
-  return sessions((await membership('GET auth/sessions')).data)
+  return sessions((await call('get', '/api/membership/auth/sessions')).data)
 }
 
 function sessions(list: readonly Session[]): HTMLElement {
@@ -55,13 +55,13 @@ function action(session: Session): HTMLElement | null {
 
 async function end({ id }: Session): Promise<void> {
   await show('sessions', async () => {
-    await membership('DELETE auth/sessions', { id })
+    await call('delete', '/api/membership/auth/sessions/{id}', { params: { id } })
     status.textContent = texts.ended
     return load()
   })
 }
 
-function audit(list: readonly AuditEntry[]): HTMLElement {
+function audit(list: readonly AuditRecord[]): HTMLElement {
   if (list.length === 0) return element('p', { class: 'sub pad-rest' }, texts.auditEmpty)
   return table(
     texts.auditTitle,

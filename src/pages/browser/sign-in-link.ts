@@ -1,6 +1,6 @@
 /** The link of a letter: shows whose account it opens, and opens it when asked to. */
 import { element, find, takeWayOn, words } from './page.ts'
-import { membership } from './service.ts'
+import { call } from './service.ts'
 import { around, failureNotice, onSubmit } from './show.ts'
 
 const texts = words('signInLink')
@@ -14,14 +14,14 @@ history.replaceState(null, '', location.pathname)
 look().catch(refuse)
 
 async function look(): Promise<void> {
-  const { email_masked: email } = await membership('POST auth/link/look', { body: { link } })
+  const { email_masked: email } = await call('post', '/api/membership/auth/link/look', { body: { link } })
   find('[data-whose]', HTMLElement).replaceChildren(...around(texts.whose, '{email}', element('strong', {}, email)))
   form.hidden = false
   find('button', HTMLButtonElement, form).focus()
 }
 
 onSubmit(form, async () => {
-  await membership('POST auth/link/verify', { body: { link } })
+  await call('post', '/api/membership/auth/link/verify', { body: { link } })
   location.assign(takeWayOn())
 })
 

@@ -1,7 +1,7 @@
 /** Signing in: three ways, each a form or two, one at a time. */
 import { mailCode, readPasted } from './codes.ts'
 import { element, fill, find, findAll, keepWayOn, told, words } from './page.ts'
-import { membership } from './service.ts'
+import { call } from './service.ts'
 import { around, onSubmit } from './show.ts'
 
 const texts = words('signIn')
@@ -39,28 +39,40 @@ function shownEmail(): HTMLInputElement | undefined {
   return findAll('[role=tabpanel]:not([hidden]) [name=email]', HTMLInputElement)[0]
 }
 
-twoSteps('otp-start', 'otp-verify', 'POST auth/otp/start')
-if (signUp) twoSteps('sign-up', 'sign-up-verify', 'POST auth/sign-up')
+twoSteps('otp-start', 'otp-verify', (asked) => call('post', '/api/membership/auth/otp/start', { body: asked }))
+if (signUp)
+  twoSteps('sign-up', 'sign-up-verify', (asked, password) =>
+    call('post', '/api/membership/auth/sign-up', { body: { ...asked, password } }),
+  )
+
+/** For whom a code is asked. */
+interface Asked {
+  readonly email: string
+  readonly invite?: string
+}
 
 onSubmit(find('[data-form=password]', HTMLFormElement), async (typed) => {
-  await membership('POST auth/sign-in', { body: { email: typed('email').trim(), password: typed('password') } })
+  await call('post', '/api/membership/auth/sign-in', { body: { email: typed('email').trim(), password: typed('password') } })
   location.assign(next)
 })
 
 /** A form that has a code sent, and the one the code goes into. */
-function twoSteps(firstName: string, secondName: string, endpoint: 'POST auth/otp/start' | 'POST auth/sign-up'): void {
+function twoSteps(
+  firstName: string,
+  secondName: string,
+  send: (asked: Asked, password: string) => Promise<{ readonly resend_after: number }>,
+): void {
   const first = find(`[data-form=${firstName}]`, HTMLFormElement)
   const second = find(`[data-form=${secondName}]`, HTMLFormElement)
   const again = find('[data-again]', HTMLButtonElement, second)
   const code = find('[name=code]', HTMLInputElement, second)
-  /** For whom the code was asked. */
-  let asked: { readonly email: string; readonly invite?: string } = { email: '' }
+  let asked: Asked = { email: '' }
   let waiting: ReturnType<typeof setInterval> | undefined
 
   onSubmit(first, async (typed) => {
-    const [password, invite] = [typed('password'), typed('invite').trim()]
+    const invite = typed('invite').trim()
     asked = { email: typed('email').trim(), ...(invite === '' ? {} : { invite }) }
-    const { resend_after: wait } = await membership(endpoint, { body: { ...asked, ...(password === '' ? {} : { password }) } })
+    const { resend_after: wait } = await send(asked, typed('password'))
     keepWayOn(next)
     sent(wait)
   })
@@ -102,7 +114,7 @@ function twoSteps(firstName: string, secondName: string, endpoint: 'POST auth/ot
 
   readPasted(code, mailCode)
   onSubmit(second, async (typed) => {
-    await membership('POST auth/otp/verify', { body: { ...asked, code: mailCode(typed('code')) } })
+    await call('post', '/api/membership/auth/otp/verify', { body: { ...asked, code: mailCode(typed('code')) } })
     location.assign(next)
   })
 }

@@ -1,6 +1,6 @@
 /** On every page: signing out, copying code, and a menu that closes when one is done with it. */
 import { common, find, findAll } from './page.ts'
-import { membership } from './service.ts'
+import { call } from './service.ts'
 import { failureNotice } from './show.ts'
 
 document.addEventListener('click', (event) => {
@@ -48,7 +48,7 @@ function flash(button: HTMLElement): void {
 async function signOut(button: HTMLButtonElement): Promise<void> {
   button.disabled = true
   try {
-    await membership('POST auth/sign-out')
+    await call('post', '/api/membership/auth/sign-out')
     // Conversations of this tab are of whoever was signed in.
     sessionStorage.clear()
     location.assign('/')

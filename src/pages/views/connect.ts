@@ -12,6 +12,6 @@ export function connectView({ t, path }: Scene): View {
         <div data-request></div>
       </div>
     </section>`,
-    script: { name: 'connect', texts: { connect: t.connect }, told: { request: path } },
+    script: { name: 'connect', texts: { connect: t.connect }, told: { uid: path.slice(path.lastIndexOf('/') + 1) } },
   }
 }

@@ -95,7 +95,7 @@ async function viewerOf(ctx: Context, { names, credentials }: Services): Promise
 function languageOf(ctx: Context, { names }: Services): Language {
   // The choice of a language is no secret and no credential: of two cookies either will do.
   const chosen = new RegExp(`(?:^|;\\s*)${names.slug}_language=(\\w+)`).exec(ctx.headers.cookie ?? '')?.[1]
-  return isLanguage(chosen) ? chosen : preferredLanguage(ctx.headers['accept-language'])
+  return isLanguage(chosen) ? chosen : preferredLanguage(ctx)
 }
 
 /** `?lang=zh` is kept in a cookie and taken out of the address, so that the address can be passed on to readers of either language. */

@@ -2,7 +2,7 @@
 import { isIP } from 'node:net'
 import type { GatewayConfig } from './shape.ts'
 import { orderFaults } from '../exchange/order.ts'
-import { judgeAddress } from '../membership/mail-address.ts'
+import { anyDomain, judgeAddress } from '../membership/mail-address.ts'
 import { shownUrl } from './shown-url.ts'
 import { coversInternet, networks, privateNetworks } from '../access/networks.ts'
 
@@ -138,7 +138,7 @@ function signInFaults({ signIn, mail }: GatewayConfig): string[] {
 /** `address`, or `name <address>`. */
 function isSender(from: string): boolean {
   const address = /^[^<>\r\n]*<([^<>\s]+)>$/.exec(from.trim())?.[1] ?? from.trim()
-  return judgeAddress(address, { mergeAliases: false, blockedDomains: [], blockDisposable: false }).kind === 'good'
+  return judgeAddress(address, { mergeAliases: false, ...anyDomain }).kind === 'good'
 }
 
 function isNetwork(entry: string): boolean {

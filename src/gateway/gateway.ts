@@ -36,6 +36,7 @@ import { Products } from '../config/products.ts'
 import { openOwnStore } from './open-store.ts'
 import { openSecret } from '../system/secret.ts'
 import type { Services } from './services.ts'
+import { disposableDomains } from './disposable-domains.ts'
 import { TrustedIssuers } from '../access/trusted-issuers.ts'
 import { Forwarder } from '../upstream/forward.ts'
 import { learnModels } from '../upstream/learn-models.ts'
@@ -106,7 +107,7 @@ export async function openGateway(options: GatewayOptions): Promise<Gateway> {
     ids,
     secret,
     sessionPrefix: names.sessionPrefix,
-    rules: config.signIn,
+    rules: { ...config.signIn, disposableDomains: config.signIn.blockDisposable ? disposableDomains() : new Set() },
     allowances: allowancesWith(config.limits.attempts),
     boosts: config.boosts,
     keys: { prefix: names.keyPrefix, perAccount: config.limits.keysPerAccount },

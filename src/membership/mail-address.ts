@@ -1,12 +1,12 @@
 /** Mail addresses: what we take for one, and which of them are one person's. */
 import { createHmac } from 'node:crypto'
-import { disposableDomains } from './disposable-domains.ts'
 
 export interface AddressRules {
   /** `a+b@x` and `a@x`, and at Gmail any dots, are one person. */
   readonly mergeAliases: boolean
   readonly blockedDomains: readonly string[]
-  readonly blockDisposable: boolean
+  /** Providers of throw-away addresses, where those are not wanted. */
+  readonly disposableDomains: ReadonlySet<string>
 }
 
 export type AddressVerdict =
@@ -14,6 +14,9 @@ export type AddressVerdict =
   | { readonly kind: 'malformed' }
   /** Its domain may not sign up here. */
   | { readonly kind: 'blocked' }
+
+/** Of an address that need not be fit to sign up: only whether it is one. */
+export const anyDomain = { blockedDomains: [], disposableDomains: new Set<string>() } as const
 
 const localPart = /^[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+(\.[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+)*$/
 const label = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/
@@ -42,12 +45,14 @@ export function judgeAddress(text: string, rules: AddressRules): AddressVerdict 
   return isBlocked(domain, rules) ? { kind: 'blocked' } : { kind: 'good', address }
 }
 
-function isBlocked(domain: string, { blockedDomains, blockDisposable }: AddressRules): boolean {
-  const within = (list: Iterable<string>): boolean => {
-    for (const blocked of list) if (domain === blocked || domain.endsWith(`.${blocked}`)) return true
-    return false
-  }
-  return within(blockedDomains.map((name) => name.toLowerCase())) || (blockDisposable && within(disposableDomains))
+function isBlocked(domain: string, { blockedDomains, disposableDomains }: AddressRules): boolean {
+  const blocked = new Set(blockedDomains.map((name) => name.toLowerCase()))
+  const labels = domain.split('.')
+  // What is blocked is blocked with all that is below it.
+  return labels.some((_, place) => {
+    const above = labels.slice(place).join('.')
+    return blocked.has(above) || disposableDomains.has(above)
+  })
 }
 
 /** Whose dots mean nothing. */

@@ -24,7 +24,7 @@ import type { AllowanceName, Allowances } from './allowances.ts'
 import { knowsAccount } from './known-device.ts'
 import type { Letters, Proof } from './letters.ts'
 import type { AddressRules } from './mail-address.ts'
-import { canonicalAddress, judgeAddress, mailboxOf, personOf } from './mail-address.ts'
+import { anyDomain, canonicalAddress, judgeAddress, mailboxOf, personOf } from './mail-address.ts'
 import type { MemberMail } from './member-mail.ts'
 import type { PasswordVerdict } from './password-rules.ts'
 import { judgePassword } from './password-rules.ts'
@@ -194,7 +194,7 @@ export class SignInDesk {
   async enterPassword(email: string, password: string, visitor: Visitor): Promise<TrySignIn> {
     const { store, allowances, passwords, note, clock, rules } = this.#parts
     const now = clock.now()
-    const verdict = judgeAddress(email, { ...rules, blockedDomains: [], blockDisposable: false })
+    const verdict = judgeAddress(email, { ...rules, ...anyDomain })
     const address = verdict.kind === 'good' ? verdict.address : null
     const record = address === null ? undefined : await this.#recordAt(address)
     const counted: [AllowanceName, string][] =

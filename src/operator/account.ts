@@ -1,7 +1,7 @@
 /** `svc-gateway account …` */
 import { DataFolder } from '../system/data-folder.ts'
 import { hashPassword } from '../membership/password.ts'
-import { judgeAddress } from '../membership/mail-address.ts'
+import { anyDomain, judgeAddress } from '../membership/mail-address.ts'
 import { judgePassword, passwordLength } from '../membership/password-rules.ts'
 import type { Account } from '../membership/account.ts'
 import type { Balance } from '../membership/ledger.ts'
@@ -19,7 +19,7 @@ export function createAccount(options: Output & { email: string; plan?: string; 
   return atDesk(async (desk) => {
     const { store, ids, clock, config } = desk
     // As signing in reads it, or nobody could; whom the operator lets in may be at any domain.
-    const verdict = judgeAddress(options.email, { ...config.signIn, blockedDomains: [], blockDisposable: false })
+    const verdict = judgeAddress(options.email, { ...config.signIn, ...anyDomain })
     if (verdict.kind !== 'good') throw new CommandError(`'${options.email}' is not a mail address.`)
     const email = verdict.address
     if (options.password !== undefined) refuseBadPassword(options.password, email)

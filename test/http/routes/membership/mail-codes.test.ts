@@ -187,7 +187,7 @@ t.test('throw-away and blocked mail providers are refused, by setting', async (t
       email,
     )
   }
-  t.equal((await new Browser(gateway).post('auth/otp/start', { email: 'a@notmailinator.com' })).status, 200)
+  t.equal((await new Browser(gateway).post('auth/otp/start', { email: 'a@notmailinator.example' })).status, 200)
   const open = await startGateway(t, { signIn: { blockDisposable: false } })
   t.equal((await new Browser(open).post('auth/otp/start', { email: 'a@mailinator.com' })).status, 200)
 })

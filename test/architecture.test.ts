@@ -165,6 +165,8 @@ t.test('each library that was taken in for one thing is known in one place', asy
     ['prom-client', 'src/system/observe/'],
     ['pino', 'src/system/observe/', 'src/gateway/services.ts'],
     ['nodemailer', 'src/system/mail/'],
+    ['eventsource-parser', 'src/cli/service/', 'src/pages/browser/'],
+    ['disposable-email-domains-js', 'src/gateway/disposable-domains.ts'],
     ['@modelcontextprotocol/server', 'src/tools/mcp/', 'src/http/', 'src/tools/search/'],
     ['jose', 'src/access/trusted-issuers.ts', 'src/membership/'],
   ] as const) {
@@ -227,7 +229,11 @@ t.test('what runs in the browser brings nothing of the server along but types', 
       [],
       path,
     )
-    t.same(packages, [], path)
+    t.same(
+      packages.filter((name) => name !== 'eventsource-parser'),
+      [],
+      path,
+    )
   }
 })
 

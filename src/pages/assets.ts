@@ -5,7 +5,7 @@
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import { brotliCompressSync, gzipSync } from 'node:zlib'
-import { toBrowserModule } from './browser-module.ts'
+import { libraryModules, toBrowserModule } from './browser-module.ts'
 
 export interface Asset {
   readonly type: string
@@ -26,27 +26,26 @@ const types: Readonly<Record<string, string>> = {
   css: 'text/css; charset=utf-8',
   js: 'text/javascript; charset=utf-8',
   svg: 'image/svg+xml',
-  // A module's source, which is served as the JavaScript that it becomes.
-  ts: 'text/javascript; charset=utf-8',
 }
 
 /** Reads `browser/`, which stands beside this file in the checkout and in the package alike, there compiled. */
 export function loadAssets(folder = new URL('./browser/', import.meta.url)): Assets {
   const digest = createHash('sha256')
   const files = new Map<string, Asset>()
-  for (const name of readdirSync(folder).toSorted()) {
-    const type = types[name.slice(name.lastIndexOf('.') + 1)]
-    if (type === undefined) continue
-    const source = readFileSync(new URL(name, folder))
+  const add = (name: string, source: Buffer | string, make: () => Buffer): void => {
+    const type = types[extensionOf(name)]
+    if (type === undefined) return
     digest.update(name).update('\0').update(source)
-    const plain = name.endsWith('.ts') ? once(() => Buffer.from(toBrowserModule(source.toString()))) : () => source
-    files.set(name.replace(/\.ts$/, '.js'), {
-      type,
-      plain,
-      br: once(() => brotliCompressSync(plain())),
-      gzip: once(() => gzipSync(plain())),
-    })
+    const plain = once(make)
+    files.set(name, { type, plain, br: once(() => brotliCompressSync(plain())), gzip: once(() => gzipSync(plain())) })
   }
+  for (const name of readdirSync(folder).toSorted()) {
+    const source = readFileSync(new URL(name, folder))
+    const isModule = ['ts', 'js'].includes(extensionOf(name))
+    const served = name.replace(/\.ts$/, '.js')
+    add(served, source, isModule ? () => Buffer.from(toBrowserModule(name, source.toString())) : () => source)
+  }
+  for (const [name, script] of libraryModules()) add(name, script, () => Buffer.from(script))
   const hash = digest.digest('base64url').slice(0, 12)
   return {
     hash,
@@ -56,6 +55,10 @@ export function loadAssets(folder = new URL('./browser/', import.meta.url)): Ass
       return `/assets/${hash}/${name}`
     },
   }
+}
+
+function extensionOf(name: string): string {
+  return name.slice(name.lastIndexOf('.') + 1)
 }
 
 function once(make: () => Buffer): () => Buffer {

@@ -1,22 +1,18 @@
-/** Server-sent events from a response's body: the `data` of each, until `[DONE]` or the end. Comments are passed over. */
+/** Server-sent events from a response's body: the `data` of each as JSON, until `[DONE]` or the end. Comments are passed over. */
+import { createParser } from 'eventsource-parser'
+
 export async function* eventsOf<Event>(body: ReadableStream<Uint8Array<ArrayBuffer>>): AsyncGenerator<Event> {
+  const come: string[] = []
+  const parser = createParser({ onEvent: ({ data }) => come.push(data) })
   const reader = body.pipeThrough(new TextDecoderStream()).getReader()
-  let waiting = ''
   try {
     while (true) {
       const { done, value } = await reader.read()
       if (done) return
-      waiting += value
-      const events = waiting.split(/\r?\n\r?\n/)
-      waiting = events.pop() ?? ''
-      for (const event of events) {
-        const data = event
-          .split(/\r?\n/)
-          .filter((line) => line.startsWith('data:'))
-          .map((line) => line.slice(5).trimStart())
-          .join('\n')
+      parser.feed(value)
+      for (const data of come.splice(0)) {
         if (data === '[DONE]') return
-        if (data !== '') yield JSON.parse(data)
+        yield JSON.parse(data)
       }
     }
   } finally {

@@ -63,8 +63,18 @@ const beginnings = [
   '> ',
   '|',
 ].map((piece) => piece.repeat(Math.ceil(32_000 / piece.length)))
+/** And these make a reader of nested or neighbouring marks begin over and over. */
+const crossings = [
+  'a*_'.repeat(10_000),
+  'a***'.repeat(8_000),
+  '(http://a'.repeat(4_000),
+  `${'**a '.repeat(3_000)}${'a**'.repeat(3_000)}`,
+  `${'~~a '.repeat(3_000)}${'a~~ '.repeat(3_000)}`,
+  `${'a|'.repeat(5_000)}\n${'-|'.repeat(5_000)}\n${'|\n'.repeat(5_000)}`,
+]
 const bombs = [
   ...beginnings,
+  ...crossings,
   Array.from({ length: 250 }, (_, size) => '`'.repeat(size)).join(' '),
   `a|b\n${' '.repeat(32_000)}x`,
   `${'|'.repeat(10_000)}\n|-|\n${'|\n'.repeat(10_000)}`,

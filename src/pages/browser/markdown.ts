@@ -2,6 +2,9 @@
  * Markdown to elements. What a model writes is untrusted: every node is built by hand from text, no markup is ever parsed, links lead to
  * http, https or mail only, and pictures are loaded from the given origins alone; any other picture becomes a link to it.
  *
+ * By hand because a model's answer may be anything: the lexer of `marked` (18.2) takes 40 s for 30 KB of `a*_`, 9 s for strong text within
+ * strong text and overflows the stack on nested quotes, where this takes a tenth of a second and none.
+ *
  * A subset of CommonMark that chats use: headings, paragraphs, lists, quotes, fences, tables, rules; emphasis, code, links, pictures.
  */
 import { common, element } from './page.ts'

@@ -1,6 +1,9 @@
 /**
  * Makes what strangers wrote fit to be handed on. Titles, snippets and answers are made of web pages, whose authors know that a model will
  * read them: what a reader cannot see, what a page could run and what a client would fetch by itself do not get through.
+ *
+ * By hand because it is no HTML but prose in which markup may stand. A parser of HTML (htmlparser2 was tried) takes `List<String>` for an
+ * element, all that follows a `<script>` that is only spoken of for a script, and makes a live one of `&lt;script&gt;`.
  */
 
 /** One line (title, snippet) or several (an answer). At most `longest` characters, none of them half. */

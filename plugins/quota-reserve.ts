@@ -1,6 +1,17 @@
 /** Holds the most a turn can cost before the upstream hears of it, and settles what it did cost. */
 import { affordableOutput, bodyHash, creditsFor, definePlugin, GatewayError, poolOf, promptSize } from '../src/index.ts'
-import type { Exchange, HeldTurn, Outcome, PluginServices, Pool, Product, Reservation, Slots, Usage, Window } from '../src/index.ts'
+import type {
+  Exchange,
+  HeldTurn,
+  Outcome,
+  PluginServices,
+  Pool,
+  Product,
+  Reservation,
+  Slots,
+  Usage,
+  Window,
+} from '../src/index.ts'
 
 /** An answer of fewer tokens is no answer; below this the turn is refused instead of clamped. */
 const leastOutput = 16

@@ -24,7 +24,7 @@ export type {
   Slots,
   Usage,
 } from './exchange/exchange.ts'
-export { bodyHash, fieldsOf, hasImages, isRecord, lastUserMessage } from './exchange/chat-request.ts'
+export { bodyHash, fieldsOf, hasImages, isRecord, lastUserMessage, promptText } from './exchange/chat-request.ts'
 export type { ChatRequest } from './exchange/chat-request.ts'
 export { promptSize } from './exchange/estimate.ts'
 export { adoptId } from './exchange/trace-id.ts'

@@ -209,6 +209,20 @@ export function hasImages(chat: Pick<ChatRequest, 'messages' | 'worked'>): boole
   })
 }
 
+/**
+ * The words of all messages, a line each: what somebody wrote, without roles, names, tool calls or pictures. Of a large request it costs
+ * what parsing it costs (see `body`).
+ */
+export function promptText(chat: Pick<ChatRequest, 'messages'>): string {
+  return chat.messages.flatMap((message) => (isRecord(message) ? wordsOf(message['content']) : [])).join('\n')
+}
+
+function wordsOf(content: unknown): readonly string[] {
+  if (typeof content === 'string') return [content]
+  if (!Array.isArray(content)) return []
+  return content.flatMap((part: unknown) => (isRecord(part) && typeof part['text'] === 'string' ? [part['text']] : []))
+}
+
 /** The last message of the role `user`, with its words; of a large request without its pictures. */
 export function lastUserMessage(chat: Pick<ChatRequest, 'messages' | 'worked'>): unknown {
   // Of a large request null says that the message is too long to be carried about.

@@ -79,6 +79,15 @@ t.test('the example works as it stands in the README, in a second configuration 
   t.equal(bad.status, 400)
   t.match(await bad.json(), { code: 'content_filter', error: { param: 'messages' }, debug: { quotaRefunded: undefined } })
   t.equal((await turns()).length, 1, 'nothing was held for it')
+  t.equal(
+    (await chat(token, { messages: [{ role: 'user', name: 'unobtainium', content: [{ type: 'text', text: 'Hi' }] }] })).status,
+    200,
+  )
+  const parts = [
+    { type: 'text', text: 'Where is' },
+    { type: 'text', text: 'the UNOBTAINIUM?' },
+  ]
+  t.equal((await chat(token, { messages: [{ role: 'user', content: parts }] })).status, 400)
   // Of a large one the text comes when it is asked for.
   const large = 'Much ado about it. '.repeat(20_000)
   for (const [content, status] of [

@@ -112,8 +112,8 @@ t.test('what moves the focus is named in the focus file alone', (t) => {
   const forbidden =
     /select-window|select-pane|switch-client|(?:next|previous|last)-window|last-pane|bringToFront|headless: false|display-popup|display-menu|choose-tree|copy-mode|swap-pane|swap-window/
   const found = readdirSync(root, { recursive: true, encoding: 'utf8' })
-    .filter((name) => name.endsWith('.ts') && /^(?:workbench|cli\/local)\//.test(name))
+    .filter((name) => name.endsWith('.ts') && /^cli\/(?:workbench|local)\//.test(name))
     .filter((name) => forbidden.test(readFileSync(join(root, name), 'utf8')))
-  t.strictSame(found, ['workbench/tmux/focus.ts'])
+  t.strictSame(found, ['cli/workbench/tmux/focus.ts'])
   t.end()
 })

@@ -1,0 +1,31 @@
+/** Prints the test files that start nothing: no server, no store, no browser, no program. What a file is, is told from what it imports, and what that imports. */
+import { existsSync, globSync, readFileSync } from 'node:fs'
+import { dirname, join, relative, resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const root = fileURLToPath(new URL('../..', import.meta.url))
+const starts =
+  /from '(?:node:child_process|node:http2?|node:https|node:net|node:tls|node:worker_threads|better-sqlite3|playwright-core|koa|undici)'|\bfetch\(|new Worker\(/
+const known = new Map<string, boolean>()
+
+function isPure(file: string): boolean {
+  const before = known.get(file)
+  if (before !== undefined) return before
+  // Files that import each other in a circle are judged by the rest of it.
+  known.set(file, true)
+  const text = readFileSync(file, 'utf8')
+  const files = [...text.matchAll(/(?:import|export)\s(?!type\b)[^;'"]*?from\s+'(\.[^']+)'|import\('(\.[^']+)'\)/g)].map(
+    ([, one, other]) => resolve(dirname(file), one ?? other ?? ''),
+  )
+  const pure = !starts.test(text) && files.every((next) => !existsSync(next) || isPure(next))
+  known.set(file, pure)
+  return pure
+}
+
+const files = globSync('test/**/*.test.ts', { cwd: root }).map((file) => join(root, file))
+process.stdout.write(
+  `${files
+    .filter(isPure)
+    .map((file) => relative(root, file))
+    .join('\n')}\n`,
+)

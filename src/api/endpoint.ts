@@ -77,18 +77,17 @@ export function addressesOf({ path, alsoAt = [] }: Pick<Endpoint, 'path' | 'also
 }
 
 /** Every code that it can fail with, its own first. */
-export function failuresOf({ who, body, errors, query }: Endpoint): readonly Code[] {
+export function failuresOf({ who, body, errors }: Endpoint): readonly Code[] {
   const ofWho: Readonly<Record<Asker, readonly Code[]>> = {
     anybody: [],
     visitor: ['forbidden_origin'],
-    // A session cookie that comes twice is nobody's.
-    cookie: ['sign_in_required', 'forbidden_origin', 'invalid_request'],
-    session: ['sign_in_required', 'forbidden_origin', 'invalid_request'],
-    caller: ['sign_in_required', 'invalid_request', 'temporarily_unavailable'],
+    cookie: ['sign_in_required', 'forbidden_origin'],
+    session: ['sign_in_required', 'forbidden_origin'],
+    caller: ['sign_in_required', 'temporarily_unavailable'],
     link: [],
     operator: [],
   }
-  const ofBody: readonly Code[] = body === undefined ? [] : ['invalid_request', 'payload_too_large', 'unsupported_media_type']
-  const ofQuery: readonly Code[] = query === undefined ? [] : ['invalid_request']
-  return [...new Set<Code>([...errors, ...ofWho[who], ...ofBody, ...ofQuery, 'rate_limited', 'internal_error'])]
+  const ofBody: readonly Code[] = body === undefined ? [] : ['payload_too_large', 'unsupported_media_type']
+  // What is no HTTP, as without a Host, is no valid request anywhere.
+  return [...new Set<Code>([...errors, ...ofWho[who], ...ofBody, 'invalid_request', 'rate_limited', 'internal_error'])]
 }

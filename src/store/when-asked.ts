@@ -8,20 +8,17 @@ export function whenAsked<Port extends Asynchronous<Port>, Here extends keyof Po
   load: () => Promise<Omit<Port, Here>>,
   here: Pick<Port, Here>,
 ): Port {
-  const methods = new Map<string | symbol, unknown>(Object.entries(here))
-  return new Proxy({} as Port, {
-    get(_, name) {
+  return new Proxy({ ...here } as Port, {
+    get(methods, name) {
       // Whoever awaits the port itself must not take it for a promise.
       if (name === 'then') return undefined
-      let method = methods.get(name)
-      if (method === undefined) {
-        method = async (...asked: readonly unknown[]) => {
+      if (!Object.hasOwn(methods, name)) {
+        Reflect.set(methods, name, async (...asked: readonly unknown[]) => {
           const port: object = await load()
           return (Reflect.get(port, name) as (...asked: readonly unknown[]) => unknown)(...asked)
-        }
-        methods.set(name, method)
+        })
       }
-      return method
+      return Reflect.get(methods, name)
     },
   })
 }

@@ -32,7 +32,8 @@ export function watchAnswers(port: number): Watch {
       const { method = '', url = '' } = request
       const fault = faultIn({
         method,
-        path: url.split('?', 1)[0] ?? '',
+        // A target may be a whole address.
+        path: URL.parse(url, 'http://here')?.pathname ?? url,
         status: response.statusCode,
         type: typeOf(response),
         body: body(),

@@ -32,8 +32,7 @@ export function watchAnswers(port: number): Watch {
       const { method = '', url = '' } = request
       const fault = faultIn({
         method,
-        // A target may be a whole address.
-        path: URL.parse(url, 'http://here')?.pathname ?? url,
+        path: pathOf(url),
         status: response.statusCode,
         type: typeOf(response),
         body: body(),
@@ -43,6 +42,11 @@ export function watchAnswers(port: number): Watch {
   }
   subscribe('http.server.request.start', onStart)
   return { faults, stop: () => void unsubscribe('http.server.request.start', onStart) }
+}
+
+/** As it was asked for: dots and slashes in it are part of what is refused. A target may be a whole address. */
+function pathOf(target: string): string {
+  return target.replace(/^https?:\/\/[^/]*/, '').split('?', 1)[0] ?? ''
 }
 
 export interface SeenAnswer {

@@ -4,19 +4,22 @@
  */
 
 /** Where in the request's way it failed (closed list). */
-export type Stage = 'auth' | 'rate_limit' | 'validation' | 'quota' | 'upstream' | 'internal' | 'membership'
+export const stages = ['auth', 'rate_limit', 'validation', 'quota', 'upstream', 'internal', 'membership'] as const
+export type Stage = (typeof stages)[number]
 
 /** What the reader can do next (closed list). */
-export type Action =
-  | 'retry_later'
-  | 'switch_model'
-  | 'sign_in'
-  | 'device_login'
-  | 'upgrade_plan'
-  | 'use_boost'
-  | 'shorten_prompt'
-  | 'fix_request'
-  | 'contact_operator'
+export const actions = [
+  'retry_later',
+  'switch_model',
+  'sign_in',
+  'device_login',
+  'upgrade_plan',
+  'use_boost',
+  'shorten_prompt',
+  'fix_request',
+  'contact_operator',
+] as const
+export type Action = (typeof actions)[number]
 
 interface Entry {
   readonly status: number

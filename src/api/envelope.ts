@@ -1,22 +1,9 @@
 /** The one shape in which every failure reaches a caller. */
 import { z } from 'zod'
-import { catalogue } from '../errors.ts'
-import type { Action, Code, Stage } from '../errors.ts'
+import { actions, catalogue, stages } from '../errors.ts'
+import type { Code } from '../errors.ts'
 
 const codes = z.enum(Object.keys(catalogue) as [Code, ...Code[]])
-const stages = ['auth', 'rate_limit', 'validation', 'quota', 'upstream', 'internal', 'membership'] as const satisfies Stage[]
-const actions = [
-  'retry_later',
-  'switch_model',
-  'sign_in',
-  'device_login',
-  'upgrade_plan',
-  'use_boost',
-  'shorten_prompt',
-  'fix_request',
-  'contact_operator',
-] as const satisfies Action[]
-
 export const envelope = z
   .strictObject({
     ok: z.literal(false),

@@ -1,11 +1,12 @@
 /** Approving a device: look at who asks, compare the code, then decide. Nothing is approved by opening the page. */
 import { deviceCode, readPasted } from './codes.ts'
 import { fromNow, moment } from './figures.ts'
-import type { Child } from './page.ts'
-import { element, fill, find, findAll, told, words } from './page.ts'
+import { element, fill, find, told, words } from './page.ts'
 import { call } from './service.ts'
 import { failureNotice, onSubmit } from './show.ts'
-import type { AskingDevice, Decision } from './wire.ts'
+import type { Fact } from './verdict.ts'
+import { factList, showVerdict, verdictButtons } from './verdict.ts'
+import type { AskingDevice } from './wire.ts'
 
 const texts = words('device')
 const { code: codeOfAddress, account } = told('device')
@@ -34,7 +35,7 @@ function ask(device: AskingDevice): void {
   const { user_code: userCode, same_network: sameNetwork, expires_in: expiresIn } = device
   const program = [device.client, device.client_version].filter(Boolean).join(' ')
   const title = element('h2', { tabindex: '-1' }, texts.compareTitle)
-  const facts: [string, Child][] = [
+  const facts: Fact[] = [
     [texts.client, element('code', {}, program)],
     [texts.host, device.hostname ?? texts.unknown],
     [
@@ -49,51 +50,19 @@ function ask(device: AskingDevice): void {
     [texts.started, element('span', {}, moment(device.started_at), ` · ${fromNow(device.started_at)}`)],
     [texts.account, account],
   ]
-  const verdict = element(
-    'div',
-    { class: 'verdict' },
-    element(
-      'button',
-      { class: 'button large', type: 'button', 'data-approve': '', onclick: () => decide('approve') },
-      texts.approve,
-    ),
-    element(
-      'button',
-      { class: 'button danger large', type: 'button', 'data-deny': '', onclick: () => decide('deny') },
-      texts.deny,
-    ),
-  )
-  const decide = async (decision: Decision) => {
-    const buttons = findAll('button', HTMLButtonElement, place)
-    for (const button of buttons) button.disabled = true
-    try {
-      await call('post', `/api/membership/auth/device/${decision}`, { body: { user_code: userCode } })
-      finish(decision)
-    } catch (failure) {
-      verdict.after(failureNotice(failure))
-      for (const button of buttons) button.disabled = false
-    }
-  }
+  const verdict = verdictButtons(place, texts, async (decision) => {
+    await call('post', `/api/membership/auth/device/${decision}`, { body: { user_code: userCode } })
+    showVerdict(place, texts, decision)
+  })
   place.replaceChildren(
     title,
     element('p', { class: 'sub' }, texts.compareLead),
     element('p', { class: 'user-code', 'aria-label': [...userCode].join(' ') }, userCode),
-    element('dl', { class: 'facts' }, ...facts.flatMap(([name, value]) => [element('dt', {}, name), element('dd', {}, value)])),
+    factList(facts),
     ...(sameNetwork ? [] : [element('p', { class: 'notice bad' }, texts.otherNetwork)]),
     element('p', { class: 'notice warn' }, texts.warning),
     verdict,
     element('p', { class: 'fine' }, fill(texts.expires, { when: fromNow(Date.now() + expiresIn * 1000) })),
-  )
-  title.focus()
-}
-
-function finish(decision: Decision): void {
-  const approved = decision === 'approve'
-  const title = element('h2', { tabindex: '-1' }, approved ? texts.approvedTitle : texts.deniedTitle)
-  place.replaceChildren(
-    element('div', { class: `verdict-mark ${approved ? 'good' : 'bad'}`, 'aria-hidden': 'true' }, approved ? '✓' : '✕'),
-    title,
-    element('p', {}, approved ? texts.approved : texts.denied),
   )
   title.focus()
 }

@@ -20,6 +20,8 @@ export interface TestSshd {
 export async function startSshd(t: Test, dir: string): Promise<TestSshd> {
   const keys = join(dir, 'ssh')
   const bin = join(dir, 'bin')
+  const home = join(dir, 'remote-home')
+  mkdirSync(home, { recursive: true })
   mkdirSync(keys, { recursive: true, mode: 0o700 })
   mkdirSync(bin, { recursive: true })
   for (const name of ['host', 'user', 'wrong']) {
@@ -43,6 +45,8 @@ export async function startSshd(t: Test, dir: string): Promise<TestSshd> {
       'PermitRootLogin yes',
       'PasswordAuthentication no',
       'KbdInteractiveAuthentication no',
+      // The files a shell reads at its start are whose machine it is: they may take longer than a test waits.
+      `SetEnv HOME=${home}`,
       'Subsystem sftp internal-sftp',
       '',
     ].join('\n'),

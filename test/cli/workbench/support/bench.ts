@@ -90,7 +90,7 @@ export async function startBench(t: Test, changes: Partial<Settings> = {}, dir =
 export async function until<T>(
   words: string,
   look: () => Promise<T | undefined | false> | T | undefined | false,
-  ms = 10_000,
+  ms = 30_000,
 ): Promise<T> {
   const end = Date.now() + ms
   for (;;) {

@@ -1,4 +1,4 @@
-/** The server program: configuration → store → services → house → listen → drain. */
+/** The server program: configuration → store → services → application → listen → drain. */
 import { ConfigError, loadConfig } from './config/config.ts'
 import { openGateway } from './gateway/gateway.ts'
 import type { Gateway } from './gateway/gateway.ts'

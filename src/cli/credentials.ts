@@ -15,7 +15,7 @@ import {
   writeSync,
 } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { Failure } from './failure.ts'
+import { CommandFailure } from './failure.ts'
 import { isRecord } from './record.ts'
 
 export interface Environment {
@@ -76,7 +76,7 @@ export class CredentialStore {
     if (text === undefined) return {}
     const read = parse(text)
     if (isRecord(read) && isRecord(read['sites'])) return read['sites']
-    throw new Failure(
+    throw new CommandFailure(
       'credentials_unreadable',
       { en: `The file of sessions cannot be understood: ${this.path}`, zh: `无法解析登录信息文件:${this.path}` },
       { hints: [{ en: 'move it away, then run: svc login', zh: '请移走该文件,然后运行:svc login' }], exit: 'signIn' },
@@ -96,7 +96,7 @@ export function readPrivate(path: string): string | undefined {
     return readFileSync(path, 'utf8')
   } catch (error) {
     if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined
-    throw new Failure(
+    throw new CommandFailure(
       'file_unreadable',
       { en: `Cannot read ${path}: ${reason(error)}`, zh: `无法读取 ${path}:${reason(error)}` },
       { cause: error },
@@ -122,7 +122,7 @@ export function writePrivate(path: string, text: string): void {
     renameSync(temporary, path)
   } catch (error) {
     rmSync(temporary, { force: true })
-    throw new Failure(
+    throw new CommandFailure(
       'file_unwritable',
       { en: `Cannot write ${path}: ${reason(error)}`, zh: `无法写入 ${path}:${reason(error)}` },
       { cause: error },

@@ -2,7 +2,7 @@ import type { ExitName } from './exit-code.ts'
 import type { Text } from './text.ts'
 
 /** What a failure can tell besides its code and its sentence. */
-export interface FailureDetails {
+export interface CommandFailureDetails {
   /** How `svc` ends; default `failed` (1). */
   readonly exit?: ExitName
   /** What to do next, one line each, e.g. `run: svc login`. */
@@ -18,7 +18,7 @@ export interface FailureDetails {
  * The only error a command throws on purpose: a stable `code` for scripts, a sentence for people, an exit code.
  * Anything else that is thrown is a bug and is shown as one, without a stack trace.
  */
-export class Failure extends Error {
+export class CommandFailure extends Error {
   readonly code: string
   readonly text: Text
   readonly exit: ExitName
@@ -26,9 +26,9 @@ export class Failure extends Error {
   readonly ref: string | undefined
   readonly details: Readonly<Record<string, unknown>> | undefined
 
-  constructor(code: string, text: Text, details: FailureDetails = {}) {
+  constructor(code: string, text: Text, details: CommandFailureDetails = {}) {
     super(typeof text === 'string' ? text : text.en, { cause: details.cause })
-    this.name = 'Failure'
+    this.name = 'CommandFailure'
     this.code = code
     this.text = text
     this.exit = details.exit ?? 'failed'
@@ -39,6 +39,6 @@ export class Failure extends Error {
 }
 
 /** The command line is wrong: exit 2, and the sentence says which word. */
-export function usageFailure(text: Text, hints: readonly Text[] = []): Failure {
-  return new Failure('usage', text, { exit: 'usage', hints })
+export function usageFailure(text: Text, hints: readonly Text[] = []): CommandFailure {
+  return new CommandFailure('usage', text, { exit: 'usage', hints })
 }

@@ -7,7 +7,7 @@ import {
 } from 'commander'
 import type { Argument, Command, CommandGroup, Option, Row } from './command.ts'
 import { globalOptions, isGroup } from './command.ts'
-import type { Failure } from './failure.ts'
+import type { CommandFailure } from './failure.ts'
 import { usageFailure } from './failure.ts'
 import { commandHelp, groupHelp, programHelp } from './help.ts'
 import type { Language, Text } from './text.ts'
@@ -21,7 +21,7 @@ export type Request =
   | { readonly kind: 'version' }
 
 /**
- * Reads a command line (without the program's own name) against the table. A wrong one is a `Failure` of exit 2 that names the
+ * Reads a command line (without the program's own name) against the table. A wrong one is a `CommandFailure` of exit 2 that names the
  * word at fault and, where one is near, the word that was probably meant.
  */
 export function parse(words: readonly string[], rows: readonly Row[], language: Language): Request {
@@ -159,7 +159,7 @@ function toCamel(name: string): string {
 }
 
 /** The parser's English sentence in the words of `svc`, in both languages. */
-function toFailure(error: CommanderError): Failure {
+function toFailure(error: CommanderError): CommandFailure {
   const [sentence = '', ...rest] = error.message.replace(/^error: /, '').split('\n')
   const guesses = /Did you mean (?:one of )?(.+)\?/.exec(rest.join(' '))?.[1]
   const [first = '', second = ''] = [...sentence.matchAll(/'([^']*)'/g)].map((match) => match[1])

@@ -3,7 +3,7 @@ import type { Context } from './context.ts'
 import type { Environment } from './credentials.ts'
 import { readEnvironment } from './credentials.ts'
 import { exitCodes } from './exit-code.ts'
-import { Failure } from './failure.ts'
+import { CommandFailure } from './failure.ts'
 import { readLanguage } from './language.ts'
 import { toSink } from './output.ts'
 import { printVersion } from './print-version.ts'
@@ -41,7 +41,8 @@ async function run(words: readonly string[]): Promise<number> {
   } catch (error) {
     const failure = context?.signal.aborted === true ? interrupted(error) : toFailure(error)
     const stderr = toSink(process.stderr, environment, words.includes('--no-color'), () => {})
-    if (words.includes('--verbose') && !(error instanceof Failure) && error instanceof Error) stderr.write(`${error.stack}\n`)
+    if (words.includes('--verbose') && !(error instanceof CommandFailure) && error instanceof Error)
+      stderr.write(`${error.stack}\n`)
     return showFailure(failure, context ?? { stdout: process.stdout, stderr, json }, language)
   }
 }
@@ -62,14 +63,14 @@ async function leave(code: number): Promise<void> {
   process.exit(code)
 }
 
-function interrupted(cause: unknown): Failure {
-  return new Failure('interrupted', { en: 'Interrupted.', zh: '已中断。' }, { exit: 'interrupted', cause })
+function interrupted(cause: unknown): CommandFailure {
+  return new CommandFailure('interrupted', { en: 'Interrupted.', zh: '已中断。' }, { exit: 'interrupted', cause })
 }
 
-function toFailure(error: unknown): Failure {
-  if (error instanceof Failure) return error
+function toFailure(error: unknown): CommandFailure {
+  if (error instanceof CommandFailure) return error
   const message = error instanceof Error ? error.message : String(error)
-  return new Failure(
+  return new CommandFailure(
     'internal_error',
     { en: `Something unexpected went wrong in svc itself: ${message}`, zh: `svc 自身出现意外错误:${message}` },
     { cause: error },

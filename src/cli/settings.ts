@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import type { Environment } from './credentials.ts'
 import { configFolder, readPrivate, writePrivate } from './credentials.ts'
-import { Failure, usageFailure } from './failure.ts'
+import { CommandFailure, usageFailure } from './failure.ts'
 import type { Text } from './text.ts'
 
 /** What `svc config` can set. The variable of the environment, where it is set, goes first. */
@@ -84,7 +84,7 @@ export class Settings {
     } catch {
       // The sentence below says it.
     }
-    throw new Failure(
+    throw new CommandFailure(
       'config_unreadable',
       { en: `The settings file is not a JSON object: ${this.path}`, zh: `配置文件不是 JSON 对象:${this.path}` },
       { hints: [{ en: 'correct it, or move it away', zh: '请修正或移走该文件' }] },

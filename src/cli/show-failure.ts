@@ -2,7 +2,7 @@ import { styleText } from 'node:util'
 import type { Sink } from './context.ts'
 import type { ExitCode } from './exit-code.ts'
 import { exitCodes } from './exit-code.ts'
-import type { Failure } from './failure.ts'
+import type { CommandFailure } from './failure.ts'
 import { toJsonLine } from './output.ts'
 import { terminalText } from './terminal-text.ts'
 import type { Language, Text } from './text.ts'
@@ -14,7 +14,7 @@ import { inLanguage } from './text.ts'
  * would act on is taken out. Returns the exit code.
  */
 export function showFailure(
-  failure: Failure,
+  failure: CommandFailure,
   output: { readonly stdout: Pick<Sink, 'write'>; readonly stderr: Pick<Sink, 'write' | 'styled'>; readonly json: boolean },
   language: Language,
 ): ExitCode {

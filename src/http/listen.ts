@@ -161,7 +161,7 @@ function secureServer(
       streamResetBurst: 200,
       streamResetRate: 33,
     },
-    // The compatibility request and response have all that the house uses.
+    // The compatibility request and response have all that we use.
     onRequest as unknown as Parameters<typeof createSecureServer>[1],
   )
 }

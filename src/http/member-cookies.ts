@@ -8,9 +8,9 @@ import { readCookie, sessionCookie } from './cookie.ts'
 
 const browserLifeSeconds = 3600
 
-export function giveSession(ctx: Context, { names, origins }: Services, word: string): void {
+export function giveSession(ctx: Context, { names, origins }: Services, token: string): void {
   const seconds = lifetimes.web.absoluteMs / 1000
-  ctx.append('set-cookie', sessionCookie(names.cookie, word, seconds, !isLoopbackHttp(origins.site)))
+  ctx.append('set-cookie', sessionCookie(names.cookie, token, seconds, !isLoopbackHttp(origins.site)))
 }
 
 export function takeSession(ctx: Context, { names, origins }: Services): void {
@@ -39,23 +39,23 @@ export function giveDevice(ctx: Context, services: Services, account: string): v
   ctx.append('set-cookie', sessionCookie(`${names.slug}_membership_device`, words, deviceLifeSeconds, secure))
 }
 
-/** A purpose of a browser's word. */
+/** What a browser's token is for. */
 export type Purpose = 'browser' | 'provider'
 
-/** The word this browser keeps, or null. */
-export function wordOf(ctx: Context, { names }: Services, purpose: Purpose): string | null {
-  const word = readCookie(ctx.req.headers.cookie, `${names.slug}_membership_${purpose}`)
-  return word !== null && looksLikeToken(word) ? word : null
+/** The token this browser keeps, or null. */
+export function browserToken(ctx: Context, { names }: Services, purpose: Purpose): string | null {
+  const token = readCookie(ctx.req.headers.cookie, `${names.slug}_membership_${purpose}`)
+  return token !== null && looksLikeToken(token) ? token : null
 }
 
-/** A fresh word for this browser. */
-export function giveWord(ctx: Context, { names, origins, ids }: Services, purpose: Purpose): string {
-  const word = mintToken((size) => ids.bytes(size))
+/** A fresh token for this browser. */
+export function giveBrowserToken(ctx: Context, { names, origins, ids }: Services, purpose: Purpose): string {
+  const token = mintToken((size) => ids.bytes(size))
   const secure = !isLoopbackHttp(origins.site)
-  ctx.append('set-cookie', sessionCookie(`${names.slug}_membership_${purpose}`, word, browserLifeSeconds, secure))
-  return word
+  ctx.append('set-cookie', sessionCookie(`${names.slug}_membership_${purpose}`, token, browserLifeSeconds, secure))
+  return token
 }
 
-export function takeWord(ctx: Context, { names, origins }: Services, purpose: Purpose): void {
+export function takeBrowserToken(ctx: Context, { names, origins }: Services, purpose: Purpose): void {
   ctx.append('set-cookie', sessionCookie(`${names.slug}_membership_${purpose}`, '', 0, !isLoopbackHttp(origins.site)))
 }

@@ -1,4 +1,4 @@
-/** What never becomes a request of the house is answered by the same envelope, with the same headers and an id of its own. */
+/** What never becomes a request of the application is answered by the same envelope, with the same headers and an id of its own. */
 import { STATUS_CODES } from 'node:http'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'

@@ -51,7 +51,7 @@ export class AccountDesk {
       known: true,
       passwordHash: null,
       invite: null,
-      browser: wordOf(session),
+      browser: standInToken(session),
     })
     mail.proof(address, code)
   }
@@ -126,7 +126,7 @@ export class AccountDesk {
       return ok ? 'proven' : 'wrong'
     }
     if (code !== null) {
-      const proof = account.email === null ? undefined : await letters.enterCode(account.email, code, wordOf(session))
+      const proof = account.email === null ? undefined : await letters.enterCode(account.email, code, standInToken(session))
       return proof === undefined ? 'wrong' : 'proven'
     }
     if (session.method !== 'password' && now - session.createdAt <= freshProofMs) return 'proven'
@@ -135,6 +135,6 @@ export class AccountDesk {
 }
 
 /** Takes the place of a browser's token: no browser can send it, so no code of the one kind is good for the other. */
-function wordOf({ id }: Pick<Session, 'id'>): string {
+function standInToken({ id }: Pick<Session, 'id'>): string {
   return `session ${id}`
 }

@@ -10,14 +10,14 @@ import { planFor } from '../membership/plan.ts'
 import { openSecret } from '../system/secret.ts'
 import { toUsageBoosts, toUsagePools } from '../membership/usage.ts'
 import { futureInstant, wholeNumber } from './boost.ts'
-import { accountOf, atDesk, CommandError, planOf } from './desk.ts'
-import type { Desk } from './desk.ts'
+import { accountOf, CommandError, planOf, withInstallation } from './installation.ts'
+import type { Installation } from './installation.ts'
 import { instant, show, table } from './output.ts'
 import type { Output } from './output.ts'
 
 export function createAccount(options: Output & { email: string; plan?: string; password?: string }): Promise<void> {
-  return atDesk(async (desk) => {
-    const { store, ids, clock, config } = desk
+  return withInstallation(async (installation) => {
+    const { store, ids, clock, config } = installation
     // As signing in reads it, or nobody could; whom the operator lets in may be at any domain.
     const verdict = judgeAddress(options.email, { ...config.signIn, ...anyDomain })
     if (verdict.kind !== 'good') throw new CommandError(`'${options.email}' is not a mail address.`)
@@ -27,14 +27,14 @@ export function createAccount(options: Output & { email: string; plan?: string; 
     const account = await store.accounts.create({
       id: ids.next('acc_', at),
       email,
-      plan: planOf(desk, options.plan ?? config.defaultPlan),
+      plan: planOf(installation, options.plan ?? config.defaultPlan),
       passwordHash: options.password === undefined ? null : await hashPassword(options.password),
       emailVerified: true,
       at,
     })
     if (account === undefined)
       throw new CommandError(`There is an account for ${email} already. See: svc-gateway account show ${email}`)
-    await desk.note('account_created', account.id)
+    await installation.note('account_created', account.id)
     show(
       options,
       toRecord(account),
@@ -45,7 +45,7 @@ export function createAccount(options: Output & { email: string; plan?: string; 
 }
 
 export function listAccounts(options: Output & { limit: string; after?: string }): Promise<void> {
-  return atDesk(async ({ store }) => {
+  return withInstallation(async ({ store }) => {
     const accounts = await store.accounts.list({
       limit: wholeNumber('--limit', options.limit),
       ...(options.after === undefined ? {} : { after: options.after }),
@@ -60,9 +60,9 @@ export function listAccounts(options: Output & { limit: string; after?: string }
 }
 
 export function showAccount(idOrEmail: string, options: Output): Promise<void> {
-  return atDesk(async (desk) => {
-    const account = await accountOf(desk, idOrEmail)
-    const balance = await balanceOf(desk, account)
+  return withInstallation(async (installation) => {
+    const account = await accountOf(installation, idOrEmail)
+    const balance = await balanceOf(installation, account)
     const pools = toUsagePools(balance)
     const boosts = toUsageBoosts(balance)
     show(options, { ...toRecord(account), pools, boosts }, () =>
@@ -99,21 +99,21 @@ export function showAccount(idOrEmail: string, options: Output): Promise<void> {
 }
 
 export function setPlan(idOrEmail: string, options: Output & { plan: string; until?: string }): Promise<void> {
-  return changeAccount(idOrEmail, options, async (desk, account) => {
-    const plan = planOf(desk, options.plan)
-    const until = options.until === undefined ? undefined : futureInstant('--until', options.until, desk.clock.now())
-    if (!(await desk.store.accounts.setPlan(account.id, plan, until))) throw staysDeleted(account)
+  return changeAccount(idOrEmail, options, async (installation, account) => {
+    const plan = planOf(installation, options.plan)
+    const until = options.until === undefined ? undefined : futureInstant('--until', options.until, installation.clock.now())
+    if (!(await installation.store.accounts.setPlan(account.id, plan, until))) throw staysDeleted(account)
     const end = until === undefined ? null : instant(until)
-    await desk.note('plan_changed', account.id, end === null ? { plan } : { plan, until: end })
-    const then = end === null ? '' : ` until ${end}, then ${desk.config.defaultPlan}`
+    await installation.note('plan_changed', account.id, end === null ? { plan } : { plan, until: end })
+    const then = end === null ? '' : ` until ${end}, then ${installation.config.defaultPlan}`
     return `Account ${account.id} has plan ${plan} now${then}. What it has used stays used.`
   })
 }
 
 export function setStatus(idOrEmail: string, status: 'active' | 'disabled', options: Output): Promise<void> {
-  return changeAccount(idOrEmail, options, async (desk, account) => {
-    if (!(await desk.store.accounts.setStatus(account.id, status))) throw staysDeleted(account)
-    await desk.note(status === 'active' ? 'account_enabled' : 'account_disabled', account.id)
+  return changeAccount(idOrEmail, options, async (installation, account) => {
+    if (!(await installation.store.accounts.setStatus(account.id, status))) throw staysDeleted(account)
+    await installation.note(status === 'active' ? 'account_enabled' : 'account_disabled', account.id)
     return `Account ${account.id} is ${status} now.`
   })
 }
@@ -123,12 +123,12 @@ export function deleteAccount(idOrEmail: string, options: Output & { yes?: boole
     throw new CommandError(
       'This forgets the person and ends all their keys and sessions; the ledger stays. Say --yes if you mean it.',
     )
-  return changeAccount(idOrEmail, options, async (desk, account) => {
-    const { store, config, clock } = desk
+  return changeAccount(idOrEmail, options, async (installation, account) => {
+    const { store, config, clock } = installation
     const secret = openSecret(new DataFolder(config.store.dataDir).secret)
-    const persons = new PersonDesk({ ...desk, ledger: store.ledger, rules: config.signIn, secret })
+    const persons = new PersonDesk({ ...installation, ledger: store.ledger, rules: config.signIn, secret })
     if (!(await store.accounts.forget(account.id, clock.now(), await persons.legacyOf(account)))) throw staysDeleted(account)
-    await desk.note('account_deleted', account.id)
+    await installation.note('account_deleted', account.id)
     return `Account ${account.id} was deleted. Its ledger stays, without the person.`
   })
 }
@@ -149,16 +149,16 @@ function refuseBadPassword(password: string, email: string): void {
 function changeAccount(
   idOrEmail: string,
   options: Output,
-  change: (desk: Desk, account: Account) => Promise<string>,
+  change: (installation: Installation, account: Account) => Promise<string>,
 ): Promise<void> {
-  return atDesk(async (desk) => {
-    const { id } = await accountOf(desk, idOrEmail)
-    const said = await change(desk, await accountOf(desk, id))
-    show(options, toRecord(await accountOf(desk, id)), () => said)
+  return withInstallation(async (installation) => {
+    const { id } = await accountOf(installation, idOrEmail)
+    const said = await change(installation, await accountOf(installation, id))
+    show(options, toRecord(await accountOf(installation, id)), () => said)
   })
 }
 
-function balanceOf({ store, calendar, clock, config }: Desk, account: Account): Promise<Balance> {
+function balanceOf({ store, calendar, clock, config }: Installation, account: Account): Promise<Balance> {
   const at = clock.now()
   const plan = planFor(config, account.plan)
   return store.ledger.balance({ account: account.id, at, periods: calendar.at(at), limits: plan.pools })

@@ -1,20 +1,20 @@
 /** `svc-gateway audit`: the security events, newest first. */
 import type { AuditEvent, AuditQuery } from '../membership/audit.ts'
 import { wholeNumber } from './boost.ts'
-import { accountOf, atDesk } from './desk.ts'
+import { accountOf, withInstallation } from './installation.ts'
 import { sinceOf } from './ledger.ts'
 import { instant, show, table } from './output.ts'
 import type { Output } from './output.ts'
 
 export function audit(options: Output & { account?: string; event?: string; since?: string; limit: string }): Promise<void> {
-  return atDesk(async (desk) => {
+  return withInstallation(async (installation) => {
     const query: AuditQuery = {
       limit: wholeNumber('--limit', options.limit),
-      ...(options.account === undefined ? {} : { account: (await accountOf(desk, options.account)).id }),
+      ...(options.account === undefined ? {} : { account: (await accountOf(installation, options.account)).id }),
       ...(options.event === undefined ? {} : { event: options.event as AuditEvent }),
-      ...(options.since === undefined ? {} : { since: sinceOf(options.since, desk.clock.now()) }),
+      ...(options.since === undefined ? {} : { since: sinceOf(options.since, installation.clock.now()) }),
     }
-    const records = await desk.store.audit.list(query)
+    const records = await installation.store.audit.list(query)
     show(
       options,
       {

@@ -6,7 +6,7 @@ import { DataFolder } from '../system/data-folder.ts'
 import { owedTo } from '../store/sqlite/owed-journal.ts'
 import { restoreFile } from '../store/sqlite/restore.ts'
 import { filesBeside, restoreFiles, restoreOwed, saveFiles } from './backup-files.ts'
-import { atDesk, CommandError } from './desk.ts'
+import { CommandError, withInstallation } from './installation.ts'
 import { show } from './output.ts'
 import type { Output } from './output.ts'
 
@@ -15,7 +15,7 @@ export function backup(file: string, options: Output & { images: boolean }): Pro
   const files = filesBeside(to)
   for (const place of [to, files])
     if (existsSync(place)) throw new CommandError(`${place} exists; a backup overwrites nothing. Choose another name.`)
-  return atDesk(async ({ store, config }) => {
+  return withInstallation(async ({ store, config }) => {
     const folder = new DataFolder(config.store.dataDir)
     const none = (error: unknown) =>
       new CommandError(`No backup was written: ${error instanceof Error ? error.message : String(error)}`)

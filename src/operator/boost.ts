@@ -1,17 +1,17 @@
 /** `svc-gateway boost grant`: credits by the operator's hand. */
-import { accountOf, atDesk, CommandError } from './desk.ts'
+import { accountOf, CommandError, withInstallation } from './installation.ts'
 import { instant, show } from './output.ts'
 import type { Output } from './output.ts'
 
 export function grantBoost(options: Output & { account: string; tier: string; credits: string; expires: string }): Promise<void> {
-  return atDesk(async (desk) => {
-    const account = await accountOf(desk, options.account)
+  return withInstallation(async (installation) => {
+    const account = await accountOf(installation, options.account)
     if (account.status === 'deleted') throw new CommandError(`Account ${account.id} is deleted; nobody could use the credits.`)
-    const at = desk.clock.now()
+    const at = installation.clock.now()
     const { tier } = options
     if (tier !== 'fast' && tier !== 'premium') throw new CommandError(`--tier must be fast or premium, not '${tier}'.`)
-    const pack = await desk.store.ledger.grant({
-      id: desk.ids.next('pack_', at),
+    const pack = await installation.store.ledger.grant({
+      id: installation.ids.next('pack_', at),
       account: account.id,
       kind: 'grant',
       pool: tier,

@@ -13,7 +13,7 @@ import { testMessage } from '../system/mail/messages.ts'
 import { lostPlans } from '../membership/lost-plans.ts'
 import { Upstreams } from '../upstream/upstreams.ts'
 import type { Upstream } from '../upstream/upstreams.ts'
-import { atDesk } from './desk.ts'
+import { withInstallation } from './installation.ts'
 import { owedSentence } from './ledger.ts'
 import { show, table } from './output.ts'
 import type { Output } from './output.ts'
@@ -102,7 +102,7 @@ async function ledger(config: GatewayConfig): Promise<Finding[]> {
   const folder = new DataFolder(config.store.dataDir)
   if (!folder.hasDatabase() && !folder.hadInstallation())
     return [{ what: 'ledger', ok: true, detail: `none yet; the first start makes one in ${folder.path}` }]
-  return atDesk(async ({ store }) => {
+  return withInstallation(async ({ store }) => {
     const { ok, accounts, turns, mismatches } = await store.ledger.verify()
     const owed = await store.ledger.owed()
     const detail = ok

@@ -1,24 +1,25 @@
 /** `svc-gateway key …` */
 import { mintKey } from '../membership/key-desk.ts'
-import { accountOf, atDesk, CommandError } from './desk.ts'
+import { accountOf, CommandError, withInstallation } from './installation.ts'
 import { instant, show, table } from './output.ts'
 import type { Output } from './output.ts'
 
 const dayMs = 86_400_000
 
 export function createKey(options: Output & { account: string; name: string; expiresInDays?: string }): Promise<void> {
-  return atDesk(async (desk) => {
-    const account = await accountOf(desk, options.account)
+  return withInstallation(async (installation) => {
+    const account = await accountOf(installation, options.account)
     if (account.status !== 'active') throw new CommandError(`Account ${account.id} is ${account.status}; enable it first.`)
     if (options.name.length < 1 || options.name.length > 64) throw new CommandError('A key needs a --name of 1 to 64 characters.')
-    const expiresAt = options.expiresInDays === undefined ? null : desk.clock.now() + daysOf(options.expiresInDays) * dayMs
-    const made = await mintKey(desk, account.id, options.name, expiresAt)
+    const expiresAt =
+      options.expiresInDays === undefined ? null : installation.clock.now() + daysOf(options.expiresInDays) * dayMs
+    const made = await mintKey(installation, account.id, options.name, expiresAt)
     if (made === undefined)
       throw new CommandError(
-        `An account may have ${desk.keys.perAccount} live keys; revoke one first: svc-gateway key list --account …`,
+        `An account may have ${installation.keys.perAccount} live keys; revoke one first: svc-gateway key list --account …`,
       )
     const { key, token } = made
-    await desk.note('key_made', account.id, { key: key.id, name: key.name })
+    await installation.note('key_made', account.id, { key: key.id, name: key.name })
     show(
       options,
       {
@@ -38,9 +39,9 @@ export function createKey(options: Output & { account: string; name: string; exp
 }
 
 export function listKeys(options: Output & { account: string }): Promise<void> {
-  return atDesk(async (desk) => {
-    const account = await accountOf(desk, options.account)
-    const keys = await desk.store.keys.list(account.id)
+  return withInstallation(async (installation) => {
+    const account = await accountOf(installation, options.account)
+    const keys = await installation.store.keys.list(account.id)
     show(
       options,
       {
@@ -74,11 +75,11 @@ export function listKeys(options: Output & { account: string }): Promise<void> {
 }
 
 export function revokeKey(id: string, options: Output): Promise<void> {
-  return atDesk(async (desk) => {
-    const key = await desk.store.keys.find(id)
+  return withInstallation(async (installation) => {
+    const key = await installation.store.keys.find(id)
     if (key === undefined) throw new CommandError(`There is no key '${id}'. See: svc-gateway key list --account …`)
-    await desk.store.keys.revoke(key.account, id, desk.clock.now())
-    await desk.note('key_revoked', key.account, { key: id, name: key.name })
+    await installation.store.keys.revoke(key.account, id, installation.clock.now())
+    await installation.note('key_revoked', key.account, { key: id, name: key.name })
     show(options, { ok: true, id, revoked: true }, () => `Key ${id} is revoked.`)
   })
 }

@@ -1,15 +1,15 @@
 /** `svc-gateway ledger verify` and `svc-gateway turns` */
 import type { TurnQuery, TurnState } from '../membership/ledger.ts'
 import { toUsageTurn } from '../membership/usage.ts'
-import { accountOf, atDesk, CommandError } from './desk.ts'
-import type { Desk } from './desk.ts'
+import { accountOf, CommandError, withInstallation } from './installation.ts'
+import type { Installation } from './installation.ts'
 import { instantOf, wholeNumber } from './boost.ts'
 import { show, table } from './output.ts'
 import type { Output } from './output.ts'
 
 /** Rebuilds every balance from the entries; exits with 1 where anything does not add up. */
 export function verifyLedger(options: Output): Promise<void> {
-  return atDesk(async ({ store }) => {
+  return withInstallation(async ({ store }) => {
     const { ok, accounts, turns, holdsOpen, mismatches } = await store.ledger.verify()
     const owed = await store.ledger.owed()
     if (!ok) process.exitCode = 1
@@ -34,20 +34,20 @@ const states: readonly string[] = ['held', 'settled', 'refunded', 'expired'] sat
 export function listTurns(
   options: Output & { account?: string; state?: string; model?: string; since?: string; limit: string },
 ): Promise<void> {
-  return atDesk(async (desk) => {
+  return withInstallation(async (installation) => {
     const { state } = options
     if (state !== undefined && !states.includes(state))
       throw new CommandError(`--state must be one of ${states.join(', ')}, not '${state}'.`)
     const query: TurnQuery = {
       limit: wholeNumber('--limit', options.limit),
-      ...(options.account === undefined ? {} : { account: (await accountOf(desk, options.account)).id }),
+      ...(options.account === undefined ? {} : { account: (await accountOf(installation, options.account)).id }),
       ...(state === undefined ? {} : { state: state as TurnState }),
       ...(options.model === undefined ? {} : { model: options.model }),
-      ...(options.since === undefined ? {} : { since: sinceOf(options.since, desk.clock.now()) }),
+      ...(options.since === undefined ? {} : { since: sinceOf(options.since, installation.clock.now()) }),
     }
-    const turns = (await desk.store.ledger.turns(query)).map((turn) => ({ ...toUsageTurn(turn), account: turn.account }))
+    const turns = (await installation.store.ledger.turns(query)).map((turn) => ({ ...toUsageTurn(turn), account: turn.account }))
     const emails = await emailsOf(
-      desk,
+      installation,
       turns.map(({ account }) => account),
     )
     const data = turns.map((turn) => ({ ...turn, email: emails.get(turn.account) ?? null }))
@@ -73,7 +73,7 @@ export function listTurns(
   })
 }
 
-async function emailsOf({ store }: Desk, ids: readonly string[]): Promise<ReadonlyMap<string, string | null>> {
+async function emailsOf({ store }: Installation, ids: readonly string[]): Promise<ReadonlyMap<string, string | null>> {
   const found = await Promise.all(
     [...new Set(ids)].map(async (id) => [id, (await store.accounts.find(id))?.email ?? null] as const),
   )

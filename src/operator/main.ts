@@ -148,7 +148,7 @@ async function fail(error: unknown): Promise<void> {
     process.exitCode = error.exitCode === 0 ? 0 : 2
     return
   }
-  const { CommandError } = await import('./desk.ts')
+  const { CommandError } = await import('./installation.ts')
   const { ConfigError } = await import('../config/config.ts')
   const { Unusable } = await import('../system/unusable.ts')
   const expected = error instanceof CommandError || error instanceof ConfigError || error instanceof Unusable

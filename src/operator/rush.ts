@@ -2,7 +2,7 @@
 import type { RushState } from '../membership/boost.ts'
 import { openRush } from '../membership/boost-desk.ts'
 import { futureInstant, instantOf, wholeNumber } from './boost.ts'
-import { atDesk, CommandError } from './desk.ts'
+import { CommandError, withInstallation } from './installation.ts'
 import { instant, show, table } from './output.ts'
 import type { Output } from './output.ts'
 
@@ -11,7 +11,7 @@ const dayMs = 86_400_000
 export function open(
   options: Output & { packs: string; credits?: string; starts: string; ends: string; tier?: string; beside?: true },
 ): Promise<void> {
-  return atDesk(async ({ store, ids, clock, config }) => {
+  return withInstallation(async ({ store, ids, clock, config }) => {
     const at = clock.now()
     const { rush: defaults } = config.boosts
     const pool = options.tier ?? defaults.pool
@@ -52,7 +52,7 @@ export function open(
 
 /** Newest first: what was promised, what is left of it, and when. */
 export function list(options: Output & { limit: string }): Promise<void> {
-  return atDesk(async ({ store, clock }) => {
+  return withInstallation(async ({ store, clock }) => {
     const at = clock.now()
     const rushes = await store.boosts.rushes(wholeNumber('--limit', options.limit))
     const rows = rushes.map((rush) => ({
@@ -84,7 +84,7 @@ function stateOf({ startsAt, endsAt, remaining }: RushState, now: number): 'to c
 
 /** Nobody can take another pack of it; one that had not begun never does. */
 export function close(id: string, options: Output): Promise<void> {
-  return atDesk(async ({ store, clock }) => {
+  return withInstallation(async ({ store, clock }) => {
     const at = clock.now()
     if (!(await store.boosts.closeRush(id, at)))
       throw new CommandError(`There is no rush '${id}' that runs or is to come. See: svc-gateway rush list`)

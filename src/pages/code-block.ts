@@ -2,9 +2,9 @@
 import { html } from './html.ts'
 import type { Html } from './html.ts'
 import { fill } from './page.ts'
-import type { Scene } from './page.ts'
+import type { PageContext } from './page.ts'
 
-export function codeBlock({ t }: Scene, name: string, code: string): Html {
+export function codeBlock({ t }: PageContext, name: string, code: string): Html {
   return html`<div class="code-block">
     <div class="code-head">
       <span>${name}</span>

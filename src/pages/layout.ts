@@ -3,10 +3,10 @@ import { dataBlock, html } from './html.ts'
 import type { Html } from './html.ts'
 import { fill } from './page.ts'
 import type { PageData } from './page-data.ts'
-import type { Scene, View } from './page.ts'
+import type { PageContext, View } from './page.ts'
 
-export function drawPage(scene: Scene, view: View): string {
-  const { t, asset, services, language } = scene
+export function drawPage(context: PageContext, view: View): string {
+  const { t, asset, services, language } = context
   const { name } = services.config.brand
   const app = view.layout === 'app'
   const page = html`<!doctype html>
@@ -26,17 +26,17 @@ export function drawPage(scene: Scene, view: View): string {
       </head>
       <body class="${app ? 'app' : 'page'}">
         <a class="skip" href="#content">${t.frame.skip}</a>
-        ${header(scene)}
+        ${header(context)}
         <main id="content" tabindex="-1">
           ${view.script && html`<noscript><p class="notice shell">${t.frame.noScript}</p></noscript>`} ${view.main}
         </main>
-        ${!app && footer(scene)} ${dataBlock('page-data', pageData(scene, view))}
+        ${!app && footer(context)} ${dataBlock('page-data', pageData(context, view))}
       </body>
     </html> `
   return page.toString()
 }
 
-function pageData({ t, language }: Scene, { script }: View): PageData {
+function pageData({ t, language }: PageContext, { script }: View): PageData {
   return {
     language,
     texts: { common: t.common, ...script?.texts },
@@ -52,39 +52,39 @@ export function mark(): Html {
   </svg>`
 }
 
-function header(scene: Scene): Html {
-  const { t, viewer, services } = scene
+function header(context: PageContext): Html {
+  const { t, viewer, services } = context
   const { frame } = t
   const links =
     viewer === null
-      ? [link(scene, '/#plans', frame.plans), link(scene, '/docs', frame.docs)]
+      ? [link(context, '/#plans', frame.plans), link(context, '/docs', frame.docs)]
       : [
-          link(scene, '/chat', frame.chat),
-          link(scene, '/account', frame.account),
-          link(scene, '/keys', frame.keys),
-          link(scene, '/sessions', frame.sessions),
-          link(scene, '/docs', frame.docs),
+          link(context, '/chat', frame.chat),
+          link(context, '/account', frame.account),
+          link(context, '/keys', frame.keys),
+          link(context, '/sessions', frame.sessions),
+          link(context, '/docs', frame.docs),
         ]
   return html`<header class="top">
     <div class="shell top-row">
       <a class="brand" href="/">${mark()}<span>${services.config.brand.name}</span></a>
       <nav class="wide" aria-label="${frame.mainNavigation}">${links}</nav>
-      <div class="top-end wide">${languageSwitch(scene)} ${door(scene)}</div>
+      <div class="top-end wide">${languageSwitch(context)} ${door(context)}</div>
       <details class="menu narrow">
         <summary class="button quiet">${frame.menu}</summary>
-        <nav class="menu-panel" aria-label="${frame.mainNavigation}">${links} ${languageSwitch(scene)} ${door(scene)}</nav>
+        <nav class="menu-panel" aria-label="${frame.mainNavigation}">${links} ${languageSwitch(context)} ${door(context)}</nav>
       </details>
     </div>
   </header>`
 }
 
-function door({ t, viewer, path }: Scene): Html {
+function door({ t, viewer, path }: PageContext): Html {
   if (viewer === null) return path === '/sign-in' ? html`` : html`<a class="button small" href="/sign-in">${t.frame.signIn}</a>`
   const label = fill(t.frame.signedInAs, { email: viewer.email ?? viewer.id })
   return html`<button class="button quiet small" type="button" data-sign-out title="${label}">${t.frame.signOut}</button>`
 }
 
-function languageSwitch({ t, query }: Scene): Html {
+function languageSwitch({ t, query }: PageContext): Html {
   const wanted = new URLSearchParams(query)
   wanted.set('lang', t.language.otherCode)
   const code = t.language.otherCode === 'zh' ? 'zh-CN' : 'en'
@@ -93,12 +93,12 @@ function languageSwitch({ t, query }: Scene): Html {
   >`
 }
 
-function link({ path }: Scene, href: string, label: string): Html {
+function link({ path }: PageContext, href: string, label: string): Html {
   return href === path ? html`<a href="${href}" aria-current="page">${label}</a>` : html`<a href="${href}">${label}</a>`
 }
 
-function footer(scene: Scene): Html {
-  const { t, services } = scene
+function footer(context: PageContext): Html {
+  const { t, services } = context
   return html`<footer class="bottom">
     <div class="shell bottom-row">
       <p class="bottom-brand">${mark()}<span>${services.config.brand.name}</span></p>
@@ -106,7 +106,7 @@ function footer(scene: Scene): Html {
       <nav aria-label="${services.config.brand.name}">
         <a href="/#plans">${t.frame.plans}</a>
         <a href="/docs">${t.frame.docs}</a>
-        ${languageSwitch(scene)}
+        ${languageSwitch(context)}
       </nav>
     </div>
   </footer>`

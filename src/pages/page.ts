@@ -11,11 +11,11 @@ export interface Page {
   readonly path: string
   /** `members`: whoever is not signed in is led to sign in first. `guests`: whoever is signed in already is led on. */
   readonly for: 'everyone' | 'members' | 'guests'
-  readonly view: (scene: Scene) => View
+  readonly view: (context: PageContext) => View
 }
 
 /** Who looks, in which language, at which address. */
-export interface Scene {
+export interface PageContext {
   readonly services: Services
   readonly t: Texts
   readonly language: Language
@@ -39,7 +39,7 @@ export interface View {
 }
 
 /** Members' pages are drawn for members only; the route sees to that. */
-export function memberOf({ viewer }: Scene): Account {
+export function memberOf({ viewer }: PageContext): Account {
   if (viewer === null) throw new Error('A page for members was drawn for nobody. Its `for` must be `members`.')
   return viewer
 }

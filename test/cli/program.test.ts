@@ -1,6 +1,6 @@
 import t from 'tap'
 import type { Command, Row } from '../../src/cli/command.ts'
-import { Failure } from '../../src/cli/failure.ts'
+import { CommandFailure } from '../../src/cli/failure.ts'
 import { parse } from '../../src/cli/program.ts'
 
 const load: Command['load'] = async () => ({ run: async () => {} })
@@ -158,11 +158,11 @@ t.test('asking for a name the row does not have is a bug and says so', async (t)
   t.throws(() => run('split').args.need('words'), TypeError)
 })
 
-function failure(line: string): Failure {
+function failure(line: string): CommandFailure {
   try {
     parse(line.split(' '), rows, 'en')
   } catch (error) {
-    if (error instanceof Failure) return error
+    if (error instanceof CommandFailure) return error
     throw error
   }
   throw new Error(`accepted: ${line}`)

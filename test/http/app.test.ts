@@ -1,4 +1,4 @@
-/** The house: every route, every failure, every rule. */
+/** The application: every route, every failure, every rule. */
 import http from 'node:http'
 import t from 'tap'
 import { envelopeOf } from '../support/envelope.ts'

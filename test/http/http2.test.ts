@@ -1,4 +1,4 @@
-/** HTTP/2 over TLS: the same house, and a client that cancels as fast as it asks costs nothing. */
+/** HTTP/2 over TLS: the same application, and a client that cancels as fast as it asks costs nothing. */
 import { once } from 'node:events'
 import http2 from 'node:http2'
 import https from 'node:https'

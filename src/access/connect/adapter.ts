@@ -6,22 +6,20 @@ import type { Adapter, AdapterPayload } from 'oidc-provider'
 import { hashToken } from '../../membership/api-key.ts'
 import { accessTokenKind } from '../../membership/app.ts'
 import { endOf } from '../../membership/session.ts'
-import type { Services } from '../../gateway/services.ts'
+import type { ConnectParts } from './parts.ts'
 import { toolsResource, toolsScope } from './metadata.ts'
 
-type Used = Pick<Services, 'store' | 'membership' | 'credentials' | 'clock' | 'origins'>
-
 /** `refuse` makes the library's own error for a word that is worth nothing. */
-export function adapterFor(kind: string, services: Used, refuse: (why: string) => Error): Adapter {
+export function adapterFor(kind: string, parts: ConnectParts, refuse: (why: string) => Error): Adapter {
   switch (kind) {
     case 'Client':
-      return { ...nothing, find: (id) => services.store.apps.find(id) }
+      return { ...nothing, find: (id) => parts.store.apps.find(id) }
     case 'Grant':
-      return grants(services)
+      return grants(parts)
     case 'Session':
       return nothing
     default:
-      return records(kind, services, refuse)
+      return records(kind, parts, refuse)
   }
 }
 
@@ -35,8 +33,8 @@ const nothing: Adapter = {
   revokeByGrantId: async () => undefined,
 }
 
-function grants(services: Used): Adapter {
-  const { store, clock } = services
+function grants(parts: ConnectParts): Adapter {
+  const { store, clock } = parts
   return {
     ...nothing,
     async find(id) {
@@ -47,24 +45,24 @@ function grants(services: Used): Adapter {
         kind: 'Grant',
         accountId: session.account,
         clientId: session.app,
-        resources: { [toolsResource(services)]: toolsScope },
+        resources: { [toolsResource(parts)]: toolsScope },
         iat: seconds(session.createdAt),
         exp: seconds(endOf(session)),
       }
     },
-    destroy: (id) => end(id, services),
+    destroy: (id) => end(id, parts),
   }
 }
 
-async function end(id: string, { store, credentials }: Used): Promise<void> {
+async function end(id: string, { store, credentials }: ConnectParts): Promise<void> {
   const session = await store.apps.approval(id)
   if (session === undefined) return
   await store.sessions.end(session.account, id)
   credentials.forgetAccount(session.account)
 }
 
-function records(kind: string, services: Used, refuse: (why: string) => Error): Adapter {
-  const { store, membership, credentials, clock } = services
+function records(kind: string, parts: ConnectParts, refuse: (why: string) => Error): Adapter {
+  const { store, membership, credentials, clock } = parts
   const { apps } = store
   return {
     ...nothing,
@@ -92,7 +90,7 @@ function records(kind: string, services: Used, refuse: (why: string) => Error): 
       if (await apps.consume(kind, hash, clock.now())) return
       // Two at once came with one word, which both found unused. As when one comes later: nobody knows which is the thief.
       const session = (await apps.look(kind, hash))?.session
-      if (typeof session === 'string') await end(session, services)
+      if (typeof session === 'string') await end(session, parts)
       throw refuse('already used')
     },
     destroy: (id) => apps.drop(kind, hashToken(id)),

@@ -4,7 +4,7 @@
  */
 import type { AnswerOf } from '../../api/endpoint.ts'
 import type { describeIssuer, describeResource } from '../../api/connect.ts'
-import type { Services } from '../../gateway/services.ts'
+import type { ConnectParts } from './parts.ts'
 
 /** The only permission there is: to use the hosted tools on the member's quota. */
 export const toolsScope = 'tools'
@@ -18,14 +18,14 @@ export const connectPaths = {
 } as const
 
 /** The tool server's name as a resource (RFC 8707): tokens are for it alone. */
-export function toolsResource({ origins }: Pick<Services, 'origins'>): string {
+export function toolsResource({ origins }: Pick<ConnectParts, 'origins'>): string {
   return `${origins.base}/v1/mcp`
 }
 
-export function resourceMetadata(services: Pick<Services, 'origins' | 'config'>): AnswerOf<typeof describeResource> {
-  const { origins, config } = services
+export function resourceMetadata(parts: Pick<ConnectParts, 'origins' | 'config'>): AnswerOf<typeof describeResource> {
+  const { origins, config } = parts
   return {
-    resource: toolsResource(services),
+    resource: toolsResource(parts),
     resource_name: `${config.brand.name} tools`,
     resource_documentation: `${origins.site}/docs`,
     authorization_servers: [origins.site],
@@ -34,7 +34,7 @@ export function resourceMetadata(services: Pick<Services, 'origins' | 'config'>)
   }
 }
 
-export function issuerMetadata({ origins: { site } }: Pick<Services, 'origins'>): AnswerOf<typeof describeIssuer> {
+export function issuerMetadata({ origins: { site } }: Pick<ConnectParts, 'origins'>): AnswerOf<typeof describeIssuer> {
   return {
     issuer: site,
     authorization_endpoint: site + connectPaths.authorize,

@@ -9,7 +9,7 @@ import { fetch } from 'undici'
 import type { RequestInit } from 'undici'
 import { lifetimes } from '../../membership/session.ts'
 import { mayAsk, publicAgent } from '../public-network.ts'
-import type { Services } from '../../gateway/services.ts'
+import type { ConnectParts } from './parts.ts'
 import { adapterFor } from './adapter.ts'
 import { connectPaths, toolsResource, toolsScope } from './metadata.ts'
 import { isSameRedirect, mayRedirect } from './redirects.ts'
@@ -27,11 +27,11 @@ const codeSeconds = 60
 const accessSeconds = 3_600
 const documentMs = 5_000
 
-export function openProvider(services: Services, options: ProviderOptions): Provider {
-  const { origins, config, names, store } = services
-  const resource = toolsResource(services)
+export function openProvider(parts: ConnectParts, options: ProviderOptions): Provider {
+  const { origins, config, names, store } = parts
+  const resource = toolsResource(parts)
   const provider = new Provider(origins.site, {
-    adapter: (kind) => adapterFor(kind, services, (why) => new errors.InvalidGrant(why)),
+    adapter: (kind) => adapterFor(kind, parts, (why) => new errors.InvalidGrant(why)),
     // Nothing is ever signed with it, because tokens are random words; the library will not start without one.
     jwks: { keys: [generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export({ format: 'jwk' })] },
     routes: {

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import type { Run } from '../command.ts'
-import { Failure, usageFailure } from '../failure.ts'
+import { CommandFailure, usageFailure } from '../failure.ts'
 import { pickWorkspace } from './pick.ts'
 import { placeOf } from './place.ts'
 import { withWorkbench } from './session.ts'
@@ -18,7 +18,7 @@ export const run: Run = (context, args) =>
     }
     const { attach } = client.hello.engine
     if (attach === null) {
-      throw new Failure(
+      throw new CommandFailure(
         'engine_unavailable',
         { en: 'The workbench has no terminal to show.', zh: '工作台没有可显示的终端。' },
         { hints: ['svc workbench doctor'] },

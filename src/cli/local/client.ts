@@ -1,7 +1,7 @@
 import { lstat, readFile, stat } from 'node:fs/promises'
 import { connect as connectSocket, type Socket } from 'node:net'
 import { dirname } from 'node:path'
-import { Failure, type FailureDetails } from '../failure.ts'
+import { CommandFailure, type CommandFailureDetails } from '../failure.ts'
 import type { ExitName } from '../exit-code.ts'
 import {
   PROTOCOL,
@@ -42,7 +42,7 @@ export interface WorkbenchClient {
 /** Nobody listens on the socket: the one failure that starting the workbench can mend. */
 export class NotRunning extends Error {}
 
-/** Connects and greets. Throws `NotRunning`, or `Failure` for everything that starting would not mend. */
+/** Connects and greets. Throws `NotRunning`, or `CommandFailure` for everything that starting would not mend. */
 export async function connectWorkbench(options: ConnectOptions): Promise<WorkbenchClient> {
   const { socketPath, platform, version, caller } = options
   if (platform !== 'win32') await refuseUnsafe(socketPath)
@@ -70,7 +70,7 @@ class SocketClient implements WorkbenchClient {
   #next = 1
   #rest = ''
   /** What the workbench said about the connection as a whole before it closed it. */
-  #farewell: Failure | undefined
+  #farewell: CommandFailure | undefined
   #hello: Hello | undefined
 
   constructor(socket: Socket, options: ConnectOptions) {
@@ -106,7 +106,9 @@ class SocketClient implements WorkbenchClient {
     const { promise, resolve, reject } = Promise.withResolvers<unknown>()
     const timer = setTimeout(() => {
       this.#waiting.delete(id)
-      reject(new Failure('timeout', { en: `no answer to ${method} in time`, zh: `${method} 等待超时` }, { exit: 'timeout' }))
+      reject(
+        new CommandFailure('timeout', { en: `no answer to ${method} in time`, zh: `${method} 等待超时` }, { exit: 'timeout' }),
+      )
     }, timeoutMs)
     const done = (): void => clearTimeout(timer)
     this.#waiting.set(id, {
@@ -187,20 +189,20 @@ const EXITS: Readonly<Partial<Record<ErrorCode, ExitName>>> = {
   busy: 'tryAgain',
 }
 
-function toFailure(error: RemoteError): Failure {
+function toFailure(error: RemoteError): CommandFailure {
   const code = error.data?.code ?? 'internal_error'
   const exit = EXITS[code as ErrorCode]
-  const details: FailureDetails = {
+  const details: CommandFailureDetails = {
     ...(exit === undefined ? {} : { exit }),
     ...(error.data?.hint === undefined ? {} : { hints: [error.data.hint] }),
     ...(error.data?.details === undefined ? {} : { details: error.data.details }),
   }
-  return new Failure(code, error.message, details)
+  return new CommandFailure(code, error.message, details)
 }
 
-export function unreachable(reason: string, cause?: unknown): Failure {
+export function unreachable(reason: string, cause?: unknown): CommandFailure {
   const text = { en: `the workbench is not reachable: ${reason}`, zh: `无法连接工作台:${reason}` }
-  return new Failure('workbench_unreachable', text, {
+  return new CommandFailure('workbench_unreachable', text, {
     exit: 'workbench',
     hints: ['svc workbench start · svc workbench doctor'],
     cause,
@@ -223,7 +225,7 @@ async function refuseUnsafe(socketPath: string): Promise<void> {
         : undefined
   if (problem === undefined) return
   const text = { en: `${socketPath} is not safe to use: ${problem}`, zh: `${socketPath} 不安全,拒绝使用` }
-  throw new Failure('unsafe_socket', text, { exit: 'workbench' })
+  throw new CommandFailure('unsafe_socket', text, { exit: 'workbench' })
 }
 
 function open(socketPath: string): Promise<Socket> {

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path'
 import type { Run } from '../command.ts'
-import { Failure, usageFailure } from '../failure.ts'
+import { CommandFailure, usageFailure } from '../failure.ts'
 import { terminalText } from '../terminal-text.ts'
 import { LIMITS } from '../workbench/protocol.ts'
 import type { WorkbenchClient } from './client.ts'
@@ -73,7 +73,7 @@ async function perform(view: View, deed: Deed, remote: Remote): Promise<View> {
         return view
     }
   } catch (error) {
-    if (error instanceof Failure && error.code === 'workbench_unreachable') throw error
+    if (error instanceof CommandFailure && error.code === 'workbench_unreachable') throw error
     return { ...view, message: error instanceof Error ? error.message : String(error) }
   }
 }

@@ -2,7 +2,7 @@ import { stat as localStat } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import type { Run } from '../command.ts'
 import type { Context } from '../context.ts'
-import { Failure, usageFailure } from '../failure.ts'
+import { CommandFailure, usageFailure } from '../failure.ts'
 import { toTable } from '../table.ts'
 import { terminalLine, TerminalTextFilter } from '../terminal-text.ts'
 import type { RemoteFile } from '../workbench/protocol.ts'
@@ -60,13 +60,17 @@ export const put: Run = (context, args) =>
     const from = resolve(args.need('file'))
     const place = await remotePlace(client, args.need('place'))
     const { file } = await client.call('files.stat', place).catch((error: unknown) => {
-      if (error instanceof Failure && error.code === 'not_found') return { file: undefined }
+      if (error instanceof CommandFailure && error.code === 'not_found') return { file: undefined }
       throw error
     })
     const into = file?.type === 'directory' || args.need('place').endsWith('/')
     const to = into ? { ...place, path: joinRemote(place.path, baseName(from)) } : place
     const facts = await localStat(from).catch((cause: unknown) => {
-      throw new Failure('not_found', { en: `There is no file ${from}.`, zh: `文件不存在:${from}。` }, { exit: 'notFound', cause })
+      throw new CommandFailure(
+        'not_found',
+        { en: `There is no file ${from}.`, zh: `文件不存在:${from}。` },
+        { exit: 'notFound', cause },
+      )
     })
     if (!facts.isFile()) throw usageFailure({ en: `${from} is not a file.`, zh: `${from} 不是文件。` })
     const bytes = await counting(context, (progress) => upload(client, from, to, progress))

@@ -3,7 +3,7 @@ import { extname } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Settings as HostSettings } from '../workbench/settings.ts'
 import type { Context } from '../context.ts'
-import { Failure } from '../failure.ts'
+import { CommandFailure } from '../failure.ts'
 import { Settings } from '../settings.ts'
 import { version } from '../version.ts'
 import { unreachable } from './client.ts'
@@ -118,12 +118,12 @@ function firstLine(child: ChildProcess): Promise<Answer> {
   })
 }
 
-function startFailure(answer: Answer): Failure {
+function startFailure(answer: Answer): CommandFailure {
   const { code = 'failed', message = '' } = answer
   if (code !== 'socket_path_too_long' && code !== 'unsafe_socket') return unreachable(`it could not be started: ${message}`)
   const hint = {
     en: 'choose a shorter path of your own: --socket <path>, or SVC_SOCKET',
     zh: '请使用属于您的较短路径:--socket <path> 或 SVC_SOCKET',
   }
-  return new Failure(code, { en: message, zh: message }, { exit: 'workbench', hints: [hint] })
+  return new CommandFailure(code, { en: message, zh: message }, { exit: 'workbench', hints: [hint] })
 }

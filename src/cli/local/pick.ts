@@ -1,4 +1,4 @@
-import { Failure } from '../failure.ts'
+import { CommandFailure } from '../failure.ts'
 import { terminalLine } from '../terminal-text.ts'
 import type { WorkbenchClient } from './client.ts'
 
@@ -41,8 +41,8 @@ function nth(items: readonly { readonly id: string }[], word: string, kind: stri
   return item.id
 }
 
-function missing(kind: string, word: string): Failure {
-  return new Failure(
+function missing(kind: string, word: string): CommandFailure {
+  return new CommandFailure(
     'not_found',
     { en: `There is no ${kind} ${terminalLine(word)}.`, zh: `不存在:${kind} ${terminalLine(word)}。` },
     { exit: 'notFound' },

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path'
 import type { Run } from '../command.ts'
 import type { Context } from '../context.ts'
-import { Failure } from '../failure.ts'
+import { CommandFailure } from '../failure.ts'
 import { toTable } from '../table.ts'
 import { terminalLine, terminalText } from '../terminal-text.ts'
 import type { Ssh } from '../workbench/protocol.ts'
@@ -105,11 +105,11 @@ function sshTable(context: Context, connections: readonly Ssh[]): string {
   ])
 }
 
-function sshFailure(ssh: Ssh): Failure {
+function sshFailure(ssh: Ssh): CommandFailure {
   const words = terminalText(ssh.reason ?? '').trim()
   const text = {
     en: `ssh could not connect${words === '' ? '.' : `:\n${words}`}`,
     zh: `ssh 连接失败${words === '' ? '。' : `:\n${words}`}`,
   }
-  return new Failure('ssh_failed', text, { details: { exit: ssh.exit, sshId: ssh.id } })
+  return new CommandFailure('ssh_failed', text, { details: { exit: ssh.exit, sshId: ssh.id } })
 }

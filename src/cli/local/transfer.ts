@@ -1,5 +1,5 @@
 import { open, rename, rm } from 'node:fs/promises'
-import { Failure } from '../failure.ts'
+import { CommandFailure } from '../failure.ts'
 import { LIMITS } from '../workbench/protocol.ts'
 import type { WorkbenchClient } from './client.ts'
 import type { RemotePlace } from './remote-path.ts'
@@ -15,7 +15,7 @@ export async function download(client: WorkbenchClient, from: RemotePlace, to: s
   const part = `${to}.part-${process.pid}`
   const file = await open(part, 'wx', 0o600).catch((cause: unknown) => {
     const why = cause instanceof Error ? cause.message : String(cause)
-    throw new Failure('file_unwritable', { en: `Cannot write ${to}: ${why}`, zh: `无法写入 ${to}:${why}` }, { cause })
+    throw new CommandFailure('file_unwritable', { en: `Cannot write ${to}: ${why}`, zh: `无法写入 ${to}:${why}` }, { cause })
   })
   try {
     let offset = 0
@@ -46,7 +46,7 @@ export async function upload(client: WorkbenchClient, from: string, to: RemotePl
   const part = `${path}.part-${process.pid}`
   const file = await open(from, 'r').catch((cause: unknown) => {
     const why = cause instanceof Error ? cause.message : String(cause)
-    throw new Failure('file_unreadable', { en: `Cannot read ${from}: ${why}`, zh: `无法读取 ${from}:${why}` }, { cause })
+    throw new CommandFailure('file_unreadable', { en: `Cannot read ${from}: ${why}`, zh: `无法读取 ${from}:${why}` }, { cause })
   })
   try {
     const { size, mode } = await file.stat()

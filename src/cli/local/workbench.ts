@@ -2,7 +2,7 @@ import { open } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Run } from '../command.ts'
 import { exitCodes } from '../exit-code.ts'
-import { Failure, usageFailure } from '../failure.ts'
+import { CommandFailure, usageFailure } from '../failure.ts'
 import { toTable } from '../table.ts'
 import { terminalLine, terminalText } from '../terminal-text.ts'
 import { unreachable } from './client.ts'
@@ -78,7 +78,7 @@ export const doctor: Run = (context) =>
 export const logs: Run = async (context, _args, options) => {
   const path = join(placeOf(context).stateDir, 'workbench.log')
   const file = await open(path, 'r').catch((cause: unknown) => {
-    throw new Failure('not_found', { en: 'There is no log yet.', zh: '尚无日志。' }, { exit: 'notFound', cause })
+    throw new CommandFailure('not_found', { en: 'There is no log yet.', zh: '尚无日志。' }, { exit: 'notFound', cause })
   })
   try {
     const { size } = await file.stat()

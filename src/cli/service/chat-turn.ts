@@ -1,5 +1,5 @@
 import type { Context } from '../context.ts'
-import { Failure } from '../failure.ts'
+import { CommandFailure } from '../failure.ts'
 import { isRecord } from '../record.ts'
 import { call, open } from './client.ts'
 import { eventData } from './server-sent-events.ts'
@@ -115,13 +115,13 @@ function parseEvent(data: string, requestId: string): Readonly<Record<string, un
 }
 
 /** The envelope as the stream's last event. Its status stands in it, because HTTP said 200. */
-function streamFailure(event: Readonly<Record<string, unknown>>, response: Response, requestId: string): Failure {
+function streamFailure(event: Readonly<Record<string, unknown>>, response: Response, requestId: string): CommandFailure {
   const status = typeof event['status'] === 'number' ? event['status'] : response.status
   return serviceFailure({ status, headers: response.headers, body: event, requestId })
 }
 
-function brokenStream(requestId: string): Failure {
-  return new Failure(
+function brokenStream(requestId: string): CommandFailure {
+  return new CommandFailure(
     'answer_incomplete',
     { en: 'The answer ended before it was complete.', zh: '回答在完成之前中断。' },
     {

@@ -1,6 +1,6 @@
 import type { AnswerOf, Endpoint, SentTo } from '../../api/endpoint.ts'
 import type { Context } from '../context.ts'
-import { Failure } from '../failure.ts'
+import { CommandFailure } from '../failure.ts'
 import { version } from '../version.ts'
 import { newRequestId } from './request-id.ts'
 import { serviceFailure } from './service-failure.ts'
@@ -74,8 +74,8 @@ export function show<Told>(context: Context, site: Site, answer: Told, toText: (
   })
 }
 
-function strangeAnswer(site: Site, cause?: unknown): Failure {
-  return new Failure(
+function strangeAnswer(site: Site, cause?: unknown): CommandFailure {
+  return new CommandFailure(
     'unexpected_answer',
     {
       en: `${site.siteOrigin} answered in a form that this version of svc does not know.`,
@@ -220,12 +220,12 @@ class Deadline {
 }
 
 function toFailure(error: unknown, url: URL, requestId: string, limit: Deadline, stops: readonly AbortSignal[]): unknown {
-  if (error instanceof Failure) return error
+  if (error instanceof CommandFailure) return error
   const sent = { en: `request id: ${requestId}`, zh: `请求 ID:${requestId}` }
   const details = { requestId, address: url.origin }
   if (limit.signal.aborted) {
     const seconds = limit.ms / 1000
-    return new Failure(
+    return new CommandFailure(
       'timeout',
       { en: `No answer from ${url.origin} within ${seconds} s.`, zh: `${url.origin} 在 ${seconds} 秒内没有响应。` },
       {
@@ -238,7 +238,7 @@ function toFailure(error: unknown, url: URL, requestId: string, limit: Deadline,
   }
   if (stops.some((stop) => stop.aborted)) return error
   const why = causeOf(error)
-  return new Failure(
+  return new CommandFailure(
     'unreachable',
     { en: `Could not reach ${url.origin}: ${why.en}.`, zh: `无法连接 ${url.origin}:${why.zh}。` },
     {
@@ -274,10 +274,10 @@ const causes: Readonly<Record<string, { readonly en: string; readonly zh: string
   ENETUNREACH: { en: 'no network', zh: '网络不可用' },
 }
 
-function redirected(url: URL, response: Response): Failure {
+function redirected(url: URL, response: Response): CommandFailure {
   const target = response.headers.get('location') ?? ''
   const to = URL.canParse(target, url) ? new URL(target, url).origin : 'elsewhere'
-  return new Failure(
+  return new CommandFailure(
     'redirected',
     {
       en: `${url.origin} sends this request on to ${to}; it was not followed.`,
@@ -291,8 +291,8 @@ function redirected(url: URL, response: Response): Failure {
   )
 }
 
-function notTheService(url: URL, response: Response): Failure {
-  return new Failure(
+function notTheService(url: URL, response: Response): CommandFailure {
+  return new CommandFailure(
     'unexpected_answer',
     {
       en: `${url.origin} answered HTTP ${response.status} with something that is not the service's JSON.`,

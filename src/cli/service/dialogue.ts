@@ -2,7 +2,7 @@ import { createInterface } from 'node:readline'
 import type { Context } from '../context.ts'
 import type { ExitCode } from '../exit-code.ts'
 import { exitCodes } from '../exit-code.ts'
-import { Failure } from '../failure.ts'
+import { CommandFailure } from '../failure.ts'
 import { showFailure } from '../show-failure.ts'
 import type { Text } from '../text.ts'
 import type { Message } from './chat-turn.ts'
@@ -74,7 +74,7 @@ async function turn(context: Context, talk: Talk, messages: readonly Message[]):
   } catch (error) {
     if (stop.signal.aborted) {
       context.note({ en: '(stopped)', zh: '(已停止)' })
-    } else if (error instanceof Failure) {
+    } else if (error instanceof CommandFailure) {
       showFailure(error, context, context.language)
     } else {
       throw error

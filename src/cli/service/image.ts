@@ -2,7 +2,7 @@ import { closeSync, constants, existsSync, openSync, renameSync, rmSync, writeSy
 import { extname } from 'node:path'
 import type { Run } from '../command.ts'
 import type { Context } from '../context.ts'
-import { Failure } from '../failure.ts'
+import { CommandFailure } from '../failure.ts'
 import { terminalLine, terminalText } from '../terminal-text.ts'
 import { wholeTurn } from './chat-turn.ts'
 import { fetchPicture } from './picture.ts'
@@ -22,7 +22,7 @@ export const run: Run = async (context, args, options) => {
   const turn = await wholeTurn(context, site, credential, { model, messages: [{ role: 'user', content: prompt }] }).finally(done)
   const links = pictureLinks(turn.text)
   if (links.length === 0) {
-    throw new Failure(
+    throw new CommandFailure(
       'no_picture',
       {
         en: `The answer holds no picture: ${terminalLine(turn.text).slice(0, 300)}`,
@@ -73,12 +73,16 @@ function save(path: string, bytes: Uint8Array, force: boolean): void {
   } catch (error) {
     rmSync(temporary, { force: true })
     const why = error instanceof Error ? error.message : String(error)
-    throw new Failure('file_unwritable', { en: `Cannot write ${path}: ${why}`, zh: `无法写入 ${path}:${why}` }, { cause: error })
+    throw new CommandFailure(
+      'file_unwritable',
+      { en: `Cannot write ${path}: ${why}`, zh: `无法写入 ${path}:${why}` },
+      { cause: error },
+    )
   }
 }
 
-function exists(path: string): Failure {
-  return new Failure(
+function exists(path: string): CommandFailure {
+  return new CommandFailure(
     'file_exists',
     { en: `${path} is there already.`, zh: `${path} 已存在。` },
     { hints: [{ en: 'another name: --output <file>; to replace it: --force', zh: '换个文件名:--output <文件>;覆盖:--force' }] },

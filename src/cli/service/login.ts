@@ -9,7 +9,7 @@ import type { Run } from '../command.ts'
 import type { Context } from '../context.ts'
 import type { StoredSession } from '../credentials.ts'
 import { CredentialStore } from '../credentials.ts'
-import { Failure } from '../failure.ts'
+import { CommandFailure } from '../failure.ts'
 import { terminalLine } from '../terminal-text.ts'
 import { version } from '../version.ts'
 import { ask } from './client.ts'
@@ -78,7 +78,7 @@ async function endEarlier(context: Context, site: Site, token: string): Promise<
       timeoutMs: 5000,
     })
   } catch (error) {
-    if (!(error instanceof Failure)) throw error
+    if (!(error instanceof CommandFailure)) throw error
     context.detail({ en: 'The earlier session could not be ended.', zh: '未能结束之前的会话。' })
   }
 }
@@ -99,7 +99,7 @@ interface Start {
 function readStart(told: Told<AnswerOf<typeof startDevice>>, site: Site): Start {
   const { device_code: deviceCode, verification_uri_complete: completeUri, verification_uri: uri, user_code: userCode } = told
   if (typeof deviceCode !== 'string' || typeof completeUri !== 'string') {
-    throw new Failure('unexpected_answer', {
+    throw new CommandFailure('unexpected_answer', {
       en: `${site.siteOrigin} did not start a device login.`,
       zh: `${site.siteOrigin} 未能开始设备登录。`,
     })
@@ -146,7 +146,7 @@ async function waitForApproval(context: Context, site: Site, start: Start): Prom
   while (context.now() < endsAt) {
     await sleep(intervalMs, undefined, { signal: context.signal })
     const answer = await poll(context, site, start.deviceCode)
-    if (answer instanceof Failure) {
+    if (answer instanceof CommandFailure) {
       const wait = answer.code === 'rate_limited' ? Number(answer.details?.['retryAfter'] ?? 0) : 0
       intervalMs = Math.min(Math.max(intervalMs * 2, wait * 1000), 60_000)
       context.detail(answer.text)
@@ -158,7 +158,7 @@ async function waitForApproval(context: Context, site: Site, start: Start): Prom
       intervalMs = named === undefined ? slower : named * 1000
     }
   }
-  throw new Failure(
+  throw new CommandFailure(
     'expired_token',
     { en: 'The code has expired before it was approved.', zh: '代码在批准之前已过期。' },
     { exit: 'signIn', hints: [signInHint] },
@@ -166,7 +166,7 @@ async function waitForApproval(context: Context, site: Site, start: Start): Prom
 }
 
 /** A failure that may pass is an answer too. */
-async function poll(context: Context, site: Site, deviceCode: string): Promise<Poll | Failure> {
+async function poll(context: Context, site: Site, deviceCode: string): Promise<Poll | CommandFailure> {
   try {
     const { answer } = await ask<typeof pollDevice>(context, site, {
       method: 'POST',
@@ -175,7 +175,7 @@ async function poll(context: Context, site: Site, deviceCode: string): Promise<P
     })
     return answer
   } catch (error) {
-    if (error instanceof Failure && passing.has(error.exit)) return error
+    if (error instanceof CommandFailure && passing.has(error.exit)) return error
     throw error
   }
 }

@@ -1,7 +1,7 @@
 import type { signOut } from '../../api/membership/sign-in.ts'
 import type { Run } from '../command.ts'
 import { CredentialStore } from '../credentials.ts'
-import { Failure } from '../failure.ts'
+import { CommandFailure } from '../failure.ts'
 import { ask } from './client.ts'
 import { readSite } from './site.ts'
 
@@ -27,14 +27,14 @@ export const run: Run = async (context, _args, options) => {
       })
     } catch (error) {
       // A session that the service no longer knows has ended already.
-      if (!(error instanceof Failure)) throw error
+      if (!(error instanceof CommandFailure)) throw error
       if (error.code !== 'sign_in_required') {
         const { code, text, exit, ref, details } = error
         const hints = [
           ...error.hints,
           { en: 'to forget it only here: svc logout --local', zh: '仅在本机清除:svc logout --local' },
         ]
-        throw new Failure(code, text, { exit, hints, cause: error, ...(ref && { ref }), ...(details && { details }) })
+        throw new CommandFailure(code, text, { exit, hints, cause: error, ...(ref && { ref }), ...(details && { details }) })
       }
     }
   }

@@ -1,5 +1,5 @@
 import type { Context } from '../context.ts'
-import { Failure } from '../failure.ts'
+import { CommandFailure } from '../failure.ts'
 
 export interface Picture {
   readonly bytes: Uint8Array
@@ -21,7 +21,7 @@ export async function fetchPicture(context: Context, link: string): Promise<Pict
     if (!response.ok) throw unavailable(host, `HTTP ${response.status}`)
     bytes = await readAtMost(response, largestPicture, host)
   } catch (error) {
-    if (error instanceof Failure || context.signal.aborted) throw error
+    if (error instanceof CommandFailure || context.signal.aborted) throw error
     const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error
     throw unavailable(host, cause instanceof Error ? cause.message : String(cause))
   }
@@ -50,8 +50,8 @@ function kindOf(bytes: Uint8Array): { readonly type: string; readonly extension:
   return head.startsWith('GIF8') ? { type: 'image/gif', extension: '.gif' } : undefined
 }
 
-function unavailable(host: string, why: string): Failure {
-  return new Failure(
+function unavailable(host: string, why: string): CommandFailure {
+  return new CommandFailure(
     'picture_unavailable',
     { en: `The picture could not be fetched from ${host}: ${why}.`, zh: `无法从 ${host} 获取图片:${why}。` },
     { exit: 'tryAgain', details: { host, cause: why } },

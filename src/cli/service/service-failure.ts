@@ -1,6 +1,6 @@
 import type { Action, Code } from '../../errors.ts'
 import type { ExitName } from '../exit-code.ts'
-import { Failure } from '../failure.ts'
+import { CommandFailure } from '../failure.ts'
 import { isRecord } from '../record.ts'
 import { terminalLine } from '../terminal-text.ts'
 import type { Text } from '../text.ts'
@@ -23,7 +23,7 @@ export interface FailedAnswer {
  * The service's own words: its message in both languages, its actions as hints, and the Ref line. Where the answer is not the
  * service's envelope (a proxy's page, an empty body) id, code and stage come from the headers, and what is still unknown is said to be.
  */
-export function serviceFailure({ status, headers, body, requestId, credential }: FailedAnswer): Failure {
+export function serviceFailure({ status, headers, body, requestId, credential }: FailedAnswer): CommandFailure {
   const envelope = isRecord(body) ? body : {}
   const code = word(envelope['code']) ?? word(own(headers, 'error-code')) ?? 'unknown'
   const stage = word(envelope['stage']) ?? word(own(headers, 'error-stage')) ?? 'unknown'
@@ -31,7 +31,7 @@ export function serviceFailure({ status, headers, body, requestId, credential }:
   const debug = isRecord(envelope['debug']) ? envelope['debug'] : {}
   const retryAfter = seconds(headers.get('retry-after'))
   const up = typeof debug['upstreamStatus'] === 'number' ? ` · up=${debug['upstreamStatus']}` : ''
-  return new Failure(code, sentence(envelope, status), {
+  return new CommandFailure(code, sentence(envelope, status), {
     exit: exitOf(code, status),
     hints: hints(code, envelope['actions'], { retryAfter, resetsAt: resetIn(headers) }, credential),
     ref: `Ref: ${id} · ${code} · stage=${stage} · HTTP ${status}${up}`,

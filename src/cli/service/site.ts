@@ -1,6 +1,6 @@
 import type { Context } from '../context.ts'
 import { CredentialStore } from '../credentials.ts'
-import { Failure } from '../failure.ts'
+import { CommandFailure } from '../failure.ts'
 import { parseAddress, Settings } from '../settings.ts'
 
 /** Where the service is. */
@@ -45,7 +45,7 @@ export function needCredential(context: Context, site: Site, accept: 'any' | 'se
   const found = findCredential(context, site, accept)
   if (found !== undefined) return found
   if (accept === 'session' && (context.environment.variables['SVC_API_KEY'] ?? '') !== '') {
-    throw new Failure(
+    throw new CommandFailure(
       'sign_in_required',
       {
         en: 'This needs a signed-in session; the API key in SVC_API_KEY cannot open it.',
@@ -54,7 +54,7 @@ export function needCredential(context: Context, site: Site, accept: 'any' | 'se
       { exit: 'signIn', hints: [signInHint] },
     )
   }
-  throw new Failure(
+  throw new CommandFailure(
     'sign_in_required',
     { en: `You are not signed in at ${site.siteOrigin}.`, zh: `尚未登录 ${site.siteOrigin}。` },
     { exit: 'signIn', hints: [signInHint] },
@@ -69,7 +69,7 @@ export function findCredential(context: Context, site: Site, accept: 'any' | 'se
   const stored = new CredentialStore(context.environment).read(site.siteOrigin)
   if (stored === undefined) return undefined
   if (stored.apiOrigin !== site.apiOrigin && site.apiOrigin !== site.siteOrigin) {
-    throw new Failure(
+    throw new CommandFailure(
       'sign_in_required',
       {
         en: `Your session belongs to ${site.siteOrigin} and ${stored.apiOrigin}; it is not sent to ${site.apiOrigin}.`,

@@ -29,7 +29,7 @@ import type { Assets } from '../../pages/assets.ts'
 import type { Services } from '../../gateway/services.ts'
 import { readJson } from '../body.ts'
 import { asFailure } from '../busy.ts'
-import type { House } from '../house.ts'
+import type { RouteParts } from '../route-parts.ts'
 import { mount, paramsOf, serveOn } from '../serve.ts'
 import { visitorOf } from '../visitor.ts'
 import { failurePage } from './pages.ts'
@@ -46,7 +46,7 @@ const asked = [
   'prompt',
 ]
 
-export function connectRoutes(router: Router, { services }: House, assets: Assets): void {
+export function connectRoutes(router: Router, { services }: RouteParts, assets: Assets): void {
   const { config, membership, log, clock } = services
   let opening: Promise<Provider> | undefined
   const provider = (): Promise<Provider> => (opening ??= open())

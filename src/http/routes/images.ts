@@ -11,10 +11,10 @@ import { contentTypes, endings } from '../../tools/images/sniff.ts'
 import { readJson } from '../body.ts'
 import { takeOver } from '../client.ts'
 import { exchangeOf } from '../door.ts'
-import type { House } from '../house.ts'
+import type { RouteParts } from '../route-parts.ts'
 import { mount, paramsOf } from '../serve.ts'
 
-export function imageRoutes(router: Router, { services, chain, calls }: House): void {
+export function imageRoutes(router: Router, { services, chain, calls }: RouteParts): void {
   mount(router, createImage, async (ctx) => {
     const x = exchangeOf(ctx, 'turn', services)
     const chat = async () => parsePictureRequest(await readJson(ctx.req, services.config.limits.otherBodyBytes), services)

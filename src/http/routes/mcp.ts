@@ -10,6 +10,7 @@ import type { ChatRequest } from '../../exchange/chat-request.ts'
 import type { Client } from '../../exchange/client.ts'
 import type { Answer, Exchange, Slots } from '../../exchange/exchange.ts'
 import { nothingUsed } from '../../exchange/exchange.ts'
+import { jsonHeaders } from '../../exchange/headers.ts'
 import type { Wire } from '../../exchange/run.ts'
 import { CapturedClient } from '../../tools/mcp/captured-client.ts'
 import { checkOrigin } from '../../tools/mcp/guard.ts'
@@ -17,15 +18,15 @@ import { discoveryOf, queryOfCall, serverInfo, toolsFor } from '../../tools/mcp/
 import { documentResult, failureResult } from '../../tools/mcp/tool-result.ts'
 import { foundAnswer } from '../../tools/search/completion.ts'
 import { askFor } from '../../tools/search/query.ts'
-import type { House } from '../house.ts'
+import type { RouteParts } from '../route-parts.ts'
 import { readBody, readJson } from '../body.ts'
 import { takeOver } from '../client.ts'
 import { exchangeOf } from '../door.ts'
 import { mount } from '../serve.ts'
 import { documentAnswer } from './document-answer.ts'
 
-export function mcpRoutes(router: Router, house: House): void {
-  const { services, chain, calls } = house
+export function mcpRoutes(router: Router, parts: RouteParts): void {
+  const { services, chain, calls } = parts
   const { limits } = services.config
 
   mount(router, discoverTools, async (ctx) => {
@@ -51,13 +52,13 @@ export function mcpRoutes(router: Router, house: House): void {
 
   mount(router, speakProtocol, async (ctx) => {
     checkOrigin(ctx.req.headers, services)
-    const speak = (x: Exchange & Partial<Slots>, wire: Wire): Promise<Answer> => answerMessage(ctx, x, wire, house)
+    const speak = (x: Exchange & Partial<Slots>, wire: Wire): Promise<Answer> => answerMessage(ctx, x, wire, parts)
     await chain.run(exchangeOf(ctx, 'query', services), speak, takeOver(ctx), services)
   })
 }
 
-async function answerMessage(ctx: Context, x: Exchange & Partial<Slots>, wire: Wire, house: House): Promise<Answer> {
-  const { services, calls } = house
+async function answerMessage(ctx: Context, x: Exchange & Partial<Slots>, wire: Wire, parts: RouteParts): Promise<Answer> {
+  const { services, calls } = parts
   const raw = await readBody(ctx.req, services.config.limits.mcpBodyBytes)
   const message = parse(raw)
   if (message['method'] === 'subscriptions/listen') return noSuchMethod(message, x)
@@ -76,7 +77,7 @@ async function answerMessage(ctx: Context, x: Exchange & Partial<Slots>, wire: W
     info: serverInfo(services),
     tools: toolsFor(x.caller, calls.search, services),
     check: queryOfCall,
-    call: (query) => callWithin(query, x, wire, house),
+    call: (query) => callWithin(query, x, wire, parts),
   })
   return passOn(response, wire.client, wire.headers())
 }
@@ -86,7 +87,7 @@ async function callWithin(
   query: string,
   outer: Exchange & Partial<Slots>,
   wire: Wire,
-  { services, chain, calls }: House,
+  { services, chain, calls }: RouteParts,
 ): Promise<CallToolResult> {
   const chat = async (): Promise<ChatRequest> => askFor(query, calls.search.model)
   const { id, echo, names } = outer
@@ -166,5 +167,3 @@ async function passOn(response: Response, client: Client, headers: Readonly<Reco
 function methodNotAllowed(): GatewayError {
   return new GatewayError('method_not_allowed', { headers: { allow: 'GET, POST' } })
 }
-
-const jsonHeaders = { 'content-type': 'application/json; charset=utf-8' }

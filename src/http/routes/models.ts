@@ -6,7 +6,7 @@ import { GatewayError } from '../../errors.ts'
 import type { Answer, Exchange, Slots } from '../../exchange/exchange.ts'
 import type { Product } from '../../membership/product.ts'
 import type { Services } from '../../gateway/services.ts'
-import type { House } from '../house.ts'
+import type { RouteParts } from '../route-parts.ts'
 import { takeOver } from '../client.ts'
 import { exchangeOf } from '../door.ts'
 import { mount, paramsOf } from '../serve.ts'
@@ -16,7 +16,7 @@ import { toPrice } from './price.ts'
 /** When this catalogue of products was published (Unix seconds); a fixed date, so that lists compare equal. */
 const catalogueDate = 1_767_225_600
 
-export function modelRoutes(router: Router, { services, chain }: House): void {
+export function modelRoutes(router: Router, { services, chain }: RouteParts): void {
   mount(router, listModels, async (ctx) => {
     const list = async (x: Exchange & Partial<Slots>): Promise<Answer> =>
       documentAnswer(listModels, { object: 'list', data: available(x, services).map((product) => toModel(product, services)) })

@@ -4,14 +4,14 @@ import type { AnswerOf } from '../../api/endpoint.ts'
 import { health, metrics, readiness } from '../../api/operations.ts'
 import { GatewayError } from '../../errors.ts'
 import { hasToken } from '../bearer.ts'
-import type { House } from '../house.ts'
+import type { RouteParts } from '../route-parts.ts'
 import { mount } from '../serve.ts'
 
 /** More operations waiting for the writer than this, and new turns only make it worse. */
 const fullQueue = 5_000
 
-export function operationRoutes(router: Router, house: House): void {
-  const { services } = house
+export function operationRoutes(router: Router, parts: RouteParts): void {
+  const { services } = parts
   const { token } = services.config.metrics
 
   // No dependency: a probe that asked the database would turn one outage into two.
@@ -22,7 +22,7 @@ export function operationRoutes(router: Router, house: House): void {
   mount(router, readiness, async (ctx) => {
     const { writable, queue, trouble, owed, owedSince } = services.ledger.vitals()
     const reasons = [
-      !house.ready() && 'draining',
+      !parts.ready() && 'draining',
       !writable && 'the ledger cannot be written',
       trouble ?? false,
       queue > fullQueue && 'the ledger is behind',

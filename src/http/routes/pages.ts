@@ -7,13 +7,13 @@ import type { Assets } from '../../pages/assets.ts'
 import { isLanguage, preferredLanguage } from '../../pages/language.ts'
 import type { Language } from '../../pages/language.ts'
 import { drawPage } from '../../pages/layout.ts'
-import type { Page, Scene, View } from '../../pages/page.ts'
+import type { Page, PageContext, View } from '../../pages/page.ts'
 import { pages } from '../../pages/pages.ts'
 import { returnPath } from '../../pages/return-path.ts'
 import { texts } from '../../pages/texts/texts.ts'
 import { failureView } from '../../pages/views/failure.ts'
 import type { Services } from '../../gateway/services.ts'
-import type { House } from '../house.ts'
+import type { RouteParts } from '../route-parts.ts'
 import { readCookie } from '../cookie.ts'
 import { exchangeOf } from '../door.ts'
 import { toFailure } from '../../exchange/outcome.ts'
@@ -21,7 +21,7 @@ import { pageHeaders } from '../page-headers.ts'
 
 const aYear = 31_536_000
 
-export function pageRoutes(router: Router, { services }: House, assets: Assets): void {
+export function pageRoutes(router: Router, { services }: RouteParts, assets: Assets): void {
   for (const page of pages) {
     router.get(page.path, async (ctx) => {
       if (isLanguage(ctx.query['lang'])) return remember(ctx, page, ctx.query['lang'], services)
@@ -33,24 +33,24 @@ export function pageRoutes(router: Router, { services }: House, assets: Assets):
 }
 
 /** Whoever asks for a page that is not there, with a browser, gets a page that says so. */
-export function missingPage({ services }: House, assets: Assets): Middleware {
+export function missingPage({ services }: RouteParts, assets: Assets): Middleware {
   return async (ctx, next) => {
     const wantsPage = (ctx.method === 'GET' || ctx.method === 'HEAD') && ctx.get('accept').includes('text/html')
     if (!wantsPage || /^\/(v1|api|assets)(\/|$)/.test(ctx.path)) return next()
-    const scene = sceneOf(ctx, await viewerOf(ctx, services).catch(() => null), services, assets)
-    show(ctx, scene, failureView(scene, new GatewayError('not_found'), exchangeOf(ctx, 'query', services).id))
+    const context = sceneOf(ctx, await viewerOf(ctx, services).catch(() => null), services, assets)
+    show(ctx, context, failureView(context, new GatewayError('not_found'), exchangeOf(ctx, 'query', services).id))
   }
 }
 
 async function answer(ctx: Context, page: Page, services: Services, assets: Assets): Promise<void> {
-  let scene = sceneOf(ctx, null, services, assets)
+  let context = sceneOf(ctx, null, services, assets)
   try {
-    scene = { ...scene, viewer: await viewerOf(ctx, services) }
-    if (page.for === 'members' && scene.viewer === null) return goTo(ctx, signInFirst(ctx))
-    if (page.for === 'guests' && scene.viewer !== null) return goTo(ctx, returnPath(ctx.query['next']))
-    show(ctx, scene, page.view(scene))
+    context = { ...context, viewer: await viewerOf(ctx, services) }
+    if (page.for === 'members' && context.viewer === null) return goTo(ctx, signInFirst(ctx))
+    if (page.for === 'guests' && context.viewer !== null) return goTo(ctx, returnPath(ctx.query['next']))
+    show(ctx, context, page.view(context))
   } catch (thrown) {
-    showFailure(ctx, scene, thrown)
+    showFailure(ctx, context, thrown)
   }
 }
 
@@ -59,26 +59,26 @@ export async function failurePage(ctx: Context, thrown: unknown, services: Servi
   showFailure(ctx, sceneOf(ctx, await viewerOf(ctx, services).catch(() => null), services, assets), thrown)
 }
 
-function showFailure(ctx: Context, scene: Scene, thrown: unknown): void {
+function showFailure(ctx: Context, context: PageContext, thrown: unknown): void {
   const failure = toFailure(thrown)
-  const { services } = scene
+  const { services } = context
   const x = exchangeOf(ctx, 'query', services)
   if (failure.code === 'internal_error') services.observe.requestFailed(x, failure)
-  show(ctx, scene, failureView(scene, failure, x.id))
+  show(ctx, context, failureView(context, failure, x.id))
 }
 
-function show(ctx: Context, scene: Scene, view: View): void {
+function show(ctx: Context, context: PageContext, view: View): void {
   ctx.status = view.status ?? 200
   ctx.type = 'text/html; charset=utf-8'
-  ctx.set(pageHeaders(scene.services))
+  ctx.set(pageHeaders(context.services))
   // Every page says who is signed in, so none may be kept for another reader, or for this one after signing out.
   ctx.set('cache-control', 'private, no-store')
-  ctx.set('content-language', scene.language === 'zh' ? 'zh-CN' : 'en')
+  ctx.set('content-language', context.language === 'zh' ? 'zh-CN' : 'en')
   ctx.vary('accept-language, cookie')
-  ctx.body = drawPage(scene, view)
+  ctx.body = drawPage(context, view)
 }
 
-function sceneOf(ctx: Context, viewer: Account | null, services: Services, assets: Assets): Scene {
+function sceneOf(ctx: Context, viewer: Account | null, services: Services, assets: Assets): PageContext {
   const language = isLanguage(ctx.query['lang']) ? ctx.query['lang'] : languageOf(ctx, services)
   const { path } = ctx
   const query = new URLSearchParams(ctx.querystring)

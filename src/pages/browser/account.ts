@@ -4,7 +4,7 @@ import { mailCode, readPasted } from './codes.ts'
 import { figure, fromNow, moment } from './figures.ts'
 import type { Child } from './page.ts'
 import { codeBlock, element, fill, find, words } from './page.ts'
-import { call, Failure } from './service.ts'
+import { call, CallFailure } from './service.ts'
 import type { Typed } from './show.ts'
 import { failureNotice, goodNotice, onSubmit, show } from './show.ts'
 import { table } from './table.ts'
@@ -224,7 +224,7 @@ async function confirmed(form: HTMLFormElement, change: () => Promise<unknown>):
     await change()
     return true
   } catch (failure) {
-    if (!(failure instanceof Failure && failure.code === 'proof_required')) throw failure
+    if (!(failure instanceof CallFailure && failure.code === 'proof_required')) throw failure
     await prove(form)
     return false
   }

@@ -4,7 +4,7 @@ import { Conversation } from './conversation.ts'
 import type { KeptFailure, Message } from './conversation.ts'
 import { asText, MessageView } from './message-view.ts'
 import { find, findAll, told, words } from './page.ts'
-import { Failure, isEnvelope } from './service.ts'
+import { CallFailure, isEnvelope } from './service.ts'
 
 const texts = words('chat')
 const { account, models, statuses } = told('chat')
@@ -120,7 +120,7 @@ async function answer(): Promise<void> {
       view.end(unfinished, texts.stopped)
       status.textContent = texts.stopped
     } else {
-      const failure = thrown instanceof Failure ? thrown : brokenOff()
+      const failure = thrown instanceof CallFailure ? thrown : brokenOff()
       message.unfinished = { status: failure.status, envelope: failure.envelope }
       fail(message, view, failure)
     }
@@ -140,7 +140,7 @@ function append(message: Message): MessageView {
   return view
 }
 
-function fail(message: Message, view: MessageView, failure: Failure): void {
+function fail(message: Message, view: MessageView, failure: CallFailure): void {
   view.fail(failure, () => {
     if (running !== null) return
     conversation.remove(message)
@@ -149,13 +149,13 @@ function fail(message: Message, view: MessageView, failure: Failure): void {
   })
 }
 
-function brokenOff(): Failure {
+function brokenOff(): CallFailure {
   return toFailure({ status: 0, envelope: null })
 }
 
 /** A failure as it was kept; where the service told none, the answer broke off. */
-function toFailure({ status, envelope }: KeptFailure): Failure {
-  const failure = new Failure(status, isEnvelope(envelope) ? envelope : null)
+function toFailure({ status, envelope }: KeptFailure): CallFailure {
+  const failure = new CallFailure(status, isEnvelope(envelope) ? envelope : null)
   if (failure.envelope === null) failure.message = texts.broken
   return failure
 }

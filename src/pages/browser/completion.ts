@@ -1,7 +1,7 @@
 /** A model asked over `/v1/chat/completions` with the cookie of this site, and its answer as it comes. */
 import type { ChatModel } from '../page-data.ts'
 import { eventsOf } from './event-stream.ts'
-import { Failure, failureOf, isEnvelope } from './service.ts'
+import { CallFailure, failureOf, isEnvelope } from './service.ts'
 import type { Completion, CompletionChunk, Envelope, TokenUsage } from './wire.ts'
 
 export interface Delta {
@@ -24,7 +24,7 @@ export interface Question {
 
 /**
  * Hands each piece of the answer to `take`. Null: it broke off before its end, and nobody said why.
- * @throws {Failure} as the service told it, also in the middle of a stream
+ * @throws {CallFailure} as the service told it, also in the middle of a stream
  */
 export async function complete(
   { model, messages, signal, statuses }: Question,
@@ -43,7 +43,7 @@ export async function complete(
     }),
     signal,
   }).catch((error: unknown) => {
-    throw signal.aborted ? error : new Failure(0, null)
+    throw signal.aborted ? error : new CallFailure(0, null)
   })
   if (!response.ok) throw failureOf(response, await response.json().catch(() => null))
   const streamed = (response.headers.get('content-type') ?? '').startsWith('text/event-stream')
@@ -66,7 +66,7 @@ async function follow(
   let usage: TokenUsage | null = null
   for await (const event of eventsOf<CompletionChunk | Envelope>(body)) {
     // After the first byte a failure can only come as an event; its status is the one its code has in the catalogue.
-    if (isEnvelope(event)) throw new Failure(statuses[event.code] ?? status, event)
+    if (isEnvelope(event)) throw new CallFailure(statuses[event.code] ?? status, event)
     const choice = event.choices[0]
     usage = event.usage ?? usage
     reason = choice?.finish_reason ?? reason

@@ -6,7 +6,7 @@ import { figure } from './figures.ts'
 import { renderMarkdown } from './markdown.ts'
 import { element, fill, told, words } from './page.ts'
 import { foundIn, searchAnswer, searchText } from './search-answer.ts'
-import type { Failure } from './service.ts'
+import type { CallFailure } from './service.ts'
 import { failureNotice } from './show.ts'
 
 const texts = words('chat')
@@ -71,7 +71,7 @@ export class MessageView {
     if (atEnd) this.#scroll.toEnd()
   }
 
-  fail(failure: Failure, retry: () => void): void {
+  fail(failure: CallFailure, retry: () => void): void {
     this.#draw()
     this.#foot.replaceChildren()
     const notice = failureNotice(failure)

@@ -4,7 +4,7 @@ import { common, language } from './page.ts'
 import type { Envelope, Known, Sent } from './wire.ts'
 
 /** A failure as the service told it; `status` 0 where nothing was heard at all. */
-export class Failure extends Error {
+export class CallFailure extends Error {
   readonly status: number
   readonly envelope: Envelope | null
   /** Seconds. */
@@ -44,7 +44,7 @@ export function isEnvelope(value: unknown): value is Envelope {
   )
 }
 
-/** Asks an endpoint of ours. @throws {Failure} */
+/** Asks an endpoint of ours. @throws {CallFailure} */
 export async function call<Method extends Known['method'], Path extends Known<Method>['path']>(
   method: Method,
   path: Path,
@@ -61,15 +61,15 @@ export async function call(
       ? {}
       : { method: method.toUpperCase(), headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) }
   const response = await fetch(address, request).catch(() => {
-    throw new Failure(0, null)
+    throw new CallFailure(0, null)
   })
   const value: unknown = await response.json().catch(() => null)
   if (response.ok && value !== null) return value
   throw failureOf(response, value)
 }
 
-export function failureOf({ status, headers }: Response, value: unknown): Failure {
+export function failureOf({ status, headers }: Response, value: unknown): CallFailure {
   const retryAfter = Number(headers.get('retry-after')) || null
   const reset = [...headers].find(([name]) => name.endsWith('-quota-reset'))?.[1]
-  return new Failure(status, isEnvelope(value) ? value : null, retryAfter, reset === undefined ? null : Number(reset) * 1000)
+  return new CallFailure(status, isEnvelope(value) ? value : null, retryAfter, reset === undefined ? null : Number(reset) * 1000)
 }

@@ -1,11 +1,11 @@
 /** What a page shows of a call: that it runs, what came of it, what went wrong and what to do. */
 import { moment } from './figures.ts'
 import { common, element, fill, find, findAll } from './page.ts'
-import { Failure } from './service.ts'
+import { CallFailure } from './service.ts'
 
 /** A failure, shown: what happened, what to do, and the reference to quote. */
 export function failureNotice(failure: unknown): HTMLElement {
-  if (!(failure instanceof Failure)) throw failure
+  if (!(failure instanceof CallFailure)) throw failure
   const { envelope, reference, message } = failure
   const steps = (envelope?.actions ?? []).map((action) => step(action, failure)).filter((item) => item !== null)
   return element(
@@ -24,7 +24,7 @@ const wayOut: Readonly<Record<string, string>> = {
   use_boost: '/account#title-boosts',
 }
 
-function step(action: string, { retryAfter, resetsAt }: Failure): Node | null {
+function step(action: string, { retryAfter, resetsAt }: CallFailure): Node | null {
   // Who is signing in is at the right step already: a link would lead away from the code that was sent.
   if (action === 'sign_in' && location.pathname === '/sign-in') return null
   const words = whatNext[action]

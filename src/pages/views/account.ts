@@ -3,11 +3,11 @@ import { planFor } from '../../membership/plan.ts'
 import { html } from '../html.ts'
 import type { Html } from '../html.ts'
 import { fill, memberOf } from '../page.ts'
-import type { Scene, View } from '../page.ts'
+import type { PageContext, View } from '../page.ts'
 
-export function accountView(scene: Scene): View {
-  const { t, services } = scene
-  const viewer = memberOf(scene)
+export function accountView(context: PageContext): View {
+  const { t, services } = context
+  const viewer = memberOf(context)
   const plan = planFor(services.config, viewer.plan)
   return {
     title: t.account.title,
@@ -20,7 +20,7 @@ export function accountView(scene: Scene): View {
         <p class="plan-now">
           <span class="sub">${t.account.plan}</span>
           <strong data-plan>${plan.name}</strong>
-          ${viewer.planUntil !== null && planEnd(scene, viewer.planUntil)}
+          ${viewer.planUntil !== null && planEnd(context, viewer.planUntil)}
           <a class="button quiet small" href="/#plans">${t.account.change}</a>
         </p>
       </header>
@@ -31,7 +31,7 @@ export function accountView(scene: Scene): View {
         ${live('boosts', t.account.boostsTitle, t.account.boostsLead, t.account.loading)}
       </div>
       ${live('turns', t.account.turnsTitle, '', t.account.loading)}
-      <div class="columns even">${passwordCard(scene)} ${deleteCard(scene, viewer.email ?? viewer.id)}</div>
+      <div class="columns even">${passwordCard(context)} ${deleteCard(context, viewer.email ?? viewer.id)}</div>
     </div>`,
     script: {
       name: 'account',
@@ -41,13 +41,13 @@ export function accountView(scene: Scene): View {
   }
 }
 
-function planEnd({ t, language }: Scene, until: number): Html {
+function planEnd({ t, language }: PageContext, until: number): Html {
   const date = new Intl.DateTimeFormat(language === 'zh' ? 'zh-CN' : 'en-US', { dateStyle: 'medium' }).format(until)
   return html`<time class="sub" datetime="${new Date(until).toISOString()}">${fill(t.account.planUntil, { date })}</time>`
 }
 
 /** Where a code is entered when there is no password, or it is forgotten: shown once the code has been sent. */
-function proofField({ t }: Scene, form: string): Html {
+function proofField({ t }: PageContext, form: string): Html {
   return html`<p class="form-links"><button class="link-button" type="button" data-prove>${t.account.proofInstead}</button></p>
     <div class="field" data-proof hidden>
       <label for="${form}-code">${t.account.proofCode}</label>
@@ -65,20 +65,20 @@ function live(name: string, title: string, lead: string, loading: string): Html 
   </section>`
 }
 
-function passwordCard(scene: Scene): Html {
-  const { t } = scene
+function passwordCard(context: PageContext): Html {
+  const { t } = context
   return html`<section class="card pad" aria-labelledby="title-password">
     <div class="card-head">
       <h2 id="title-password">${t.account.passwordTitle}</h2>
       <p>${t.account.passwordLead}</p>
     </div>
     <form method="post" data-form="password" novalidate>
-      <input type="text" name="username" autocomplete="username" value="${memberOf(scene).email ?? ''}" hidden />
+      <input type="text" name="username" autocomplete="username" value="${memberOf(context).email ?? ''}" hidden />
       <div class="field">
         <label for="current">${t.account.current}</label>
         <input id="current" name="current" type="password" autocomplete="current-password" />
       </div>
-      ${proofField(scene, 'password')}
+      ${proofField(context, 'password')}
       <div class="field">
         <label for="next">${t.account.next}</label>
         <input
@@ -98,8 +98,8 @@ function passwordCard(scene: Scene): Html {
   </section>`
 }
 
-function deleteCard(scene: Scene, name: string): Html {
-  const { t } = scene
+function deleteCard(context: PageContext, name: string): Html {
+  const { t } = context
   return html`<section class="card pad" aria-labelledby="title-delete">
     <div class="card-head">
       <h2 id="title-delete">${t.account.deleteTitle}</h2>
@@ -118,7 +118,7 @@ function deleteCard(scene: Scene, name: string): Html {
           <label for="delete-current">${t.account.current}</label>
           <input id="delete-current" name="current" type="password" autocomplete="current-password" />
         </div>
-        ${proofField(scene, 'delete')}
+        ${proofField(context, 'delete')}
         <div data-outcome></div>
         <div class="form-end">
           <button class="button quiet" type="button" data-close>${t.common.cancel}</button>

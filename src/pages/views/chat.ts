@@ -3,11 +3,11 @@ import { catalogue } from '../../errors.ts'
 import { planFor } from '../../membership/plan.ts'
 import { html } from '../html.ts'
 import { memberOf } from '../page.ts'
-import type { Scene, View } from '../page.ts'
+import type { PageContext, View } from '../page.ts'
 
-export function chatView(scene: Scene): View {
-  const { t, services } = scene
-  const viewer = memberOf(scene)
+export function chatView(context: PageContext): View {
+  const { t, services } = context
+  const viewer = memberOf(context)
   const models = services.products.availableTo(planFor(services.config, viewer.plan), services.clock.now())
   const group = (label: string, tier: 'light' | 'flagship') => {
     const own = models.filter((model) => model.tier === tier)

@@ -1,8 +1,8 @@
 /** `/connect/…`: decide on a program that wants to use the tools. Opening the link approves nothing. */
 import { html } from '../html.ts'
-import type { Scene, View } from '../page.ts'
+import type { PageContext, View } from '../page.ts'
 
-export function connectView({ t, path }: Scene): View {
+export function connectView({ t, path }: PageContext): View {
   return {
     title: t.connect.title,
     main: html`<section class="shell centre">

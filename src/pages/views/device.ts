@@ -1,11 +1,11 @@
 /** `/device`: compare and approve a sign-in that was started elsewhere. Opening the link approves nothing. */
 import { html } from '../html.ts'
 import { memberOf } from '../page.ts'
-import type { Scene, View } from '../page.ts'
+import type { PageContext, View } from '../page.ts'
 
-export function deviceView(scene: Scene): View {
-  const { t, query } = scene
-  const viewer = memberOf(scene)
+export function deviceView(context: PageContext): View {
+  const { t, query } = context
+  const viewer = memberOf(context)
   const given = (query.get('user_code') ?? '').toUpperCase()
   const code = /^[A-Z0-9]{4}-?[A-Z0-9]{4}$/.test(given) ? given : ''
   return {

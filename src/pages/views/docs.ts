@@ -4,7 +4,7 @@ import { codeBlock } from '../code-block.ts'
 import { html } from '../html.ts'
 import type { Html } from '../html.ts'
 import { fill } from '../page.ts'
-import type { Scene, View } from '../page.ts'
+import type { PageContext, View } from '../page.ts'
 import { snippets } from '../snippets.ts'
 
 interface Chapter {
@@ -13,9 +13,9 @@ interface Chapter {
   readonly sections: readonly { readonly id: string; readonly title: string; readonly content: Html }[]
 }
 
-export function docsView(scene: Scene): View {
-  const { t } = scene
-  const chapters = [start(scene), sdks(scene), editors(scene), apps(scene), commandLine(scene), rules(scene)]
+export function docsView(context: PageContext): View {
+  const { t } = context
+  const chapters = [start(context), sdks(context), editors(context), apps(context), commandLine(context), rules(context)]
   return {
     title: t.docs.title,
     description: t.docs.lead,
@@ -59,8 +59,8 @@ export function docsView(scene: Scene): View {
   }
 }
 
-function start(scene: Scene): Chapter {
-  const { t, services, viewer } = scene
+function start(context: PageContext): Chapter {
+  const { t, services, viewer } = context
   const { origins, names } = services
   const code = snippets(services)
   return {
@@ -82,14 +82,14 @@ function start(scene: Scene): Chapter {
             </dd>
           </dl>
           <p>${t.docs.envText}</p>
-          ${codeBlock(scene, 'shell', code.env)}`,
+          ${codeBlock(context, 'shell', code.env)}`,
       },
-      { id: 'models', title: t.docs.models, content: modelList(scene) },
+      { id: 'models', title: t.docs.models, content: modelList(context) },
     ],
   }
 }
 
-function modelList({ t, services }: Scene): Html {
+function modelList({ t, services }: PageContext): Html {
   const path = `GET ${services.origins.base}/v1/models`
   return html`<p>${fill(t.docs.modelsText, { path })}</p>
     <ul class="chips">
@@ -97,15 +97,15 @@ function modelList({ t, services }: Scene): Html {
     </ul>`
 }
 
-function sdks(scene: Scene): Chapter {
-  const { t, services } = scene
+function sdks(context: PageContext): Chapter {
+  const { t, services } = context
   const { names } = services
   const code = snippets(services)
   const image = {
     id: 'images',
     title: 'Images',
     content: html`<p>${t.docs.imageText}</p>
-      ${code.image !== null && codeBlock(scene, 'shell', code.image)}`,
+      ${code.image !== null && codeBlock(context, 'shell', code.image)}`,
   }
   return {
     id: 'sdks',
@@ -115,33 +115,33 @@ function sdks(scene: Scene): Chapter {
         id: 'curl',
         title: 'curl',
         content: html`<p>${t.docs.curlText}</p>
-          ${codeBlock(scene, 'shell', code.curl)}`,
+          ${codeBlock(context, 'shell', code.curl)}`,
       },
       {
         id: 'python',
         title: 'OpenAI · Python',
         content: html`<p>${t.docs.pythonText}</p>
-          ${codeBlock(scene, 'python', code.python)}`,
+          ${codeBlock(context, 'python', code.python)}`,
       },
       {
         id: 'javascript',
         title: 'OpenAI · JavaScript',
         content: html`<p>${t.docs.jsText}</p>
-          ${codeBlock(scene, 'javascript', code.javascript)}`,
+          ${codeBlock(context, 'javascript', code.javascript)}`,
       },
       ...(code.image === null ? [] : [image]),
       {
         id: 'search',
         title: 'web_search',
         content: html`<p>${fill(t.docs.searchText, { schema: names.searchSchema, model: names.searchModel })}</p>
-          ${codeBlock(scene, 'shell', code.search)}`,
+          ${codeBlock(context, 'shell', code.search)}`,
       },
     ],
   }
 }
 
-function editors(scene: Scene): Chapter {
-  const { t, services } = scene
+function editors(context: PageContext): Chapter {
+  const { t, services } = context
   const code = snippets(services)
   const tool = `mcp__${services.names.mcpServer}__web_search`
   return {
@@ -152,35 +152,35 @@ function editors(scene: Scene): Chapter {
         id: 'claude-code',
         title: 'Claude Code',
         content: html`<p>${fill(t.docs.claudeText, { tool })}</p>
-          ${codeBlock(scene, '.mcp.json', code.claude)}
+          ${codeBlock(context, '.mcp.json', code.claude)}
           <p>${t.docs.claudeOr}</p>
-          ${codeBlock(scene, 'shell', code.claudeShell)}`,
+          ${codeBlock(context, 'shell', code.claudeShell)}`,
       },
       {
         id: 'cursor',
         title: 'Cursor',
         content: html`<p>${t.docs.cursorMcp}</p>
-          ${codeBlock(scene, '.cursor/mcp.json', code.cursor)}
+          ${codeBlock(context, '.cursor/mcp.json', code.cursor)}
           <p>${t.docs.cursorModels}</p>`,
       },
       {
         id: 'vscode',
         title: 'VS Code',
         content: html`<p>${t.docs.vscodeText}</p>
-          ${codeBlock(scene, '.vscode/mcp.json', code.vscode)}`,
+          ${codeBlock(context, '.vscode/mcp.json', code.vscode)}`,
       },
       {
         id: 'codex',
         title: 'Codex',
         content: html`<p>${t.docs.codexText}</p>
-          ${codeBlock(scene, 'config.toml', code.codex)}`,
+          ${codeBlock(context, 'config.toml', code.codex)}`,
       },
     ],
   }
 }
 
-function apps(scene: Scene): Chapter {
-  const { t, services } = scene
+function apps(context: PageContext): Chapter {
+  const { t, services } = context
   const code = snippets(services)
   return {
     id: 'apps',
@@ -190,20 +190,20 @@ function apps(scene: Scene): Chapter {
         id: 'open-webui',
         title: 'Open WebUI',
         content: html`<p>${t.docs.openWebUiText}</p>
-          ${codeBlock(scene, 'shell', code.openWebUi)}`,
+          ${codeBlock(context, 'shell', code.openWebUi)}`,
       },
       {
         id: 'librechat',
         title: 'LibreChat',
         content: html`<p>${t.docs.libreChatText}</p>
-          ${codeBlock(scene, 'librechat.yaml', code.libreChat)}`,
+          ${codeBlock(context, 'librechat.yaml', code.libreChat)}`,
       },
     ],
   }
 }
 
-function commandLine(scene: Scene): Chapter {
-  const { t, services } = scene
+function commandLine(context: PageContext): Chapter {
+  const { t, services } = context
   const code = snippets(services)
   return {
     id: 'cli',
@@ -214,15 +214,15 @@ function commandLine(scene: Scene): Chapter {
         title: services.names.slug,
         content: html`<p>${fill(t.docs.cliText, { command: services.names.slug })}</p>
           ${services.config.brand.cliPackageUrl === null ? html`<p>${t.docs.cliAsk}</p>` : ''}
-          ${codeBlock(scene, 'shell', code.cli)}
+          ${codeBlock(context, 'shell', code.cli)}
           <p>${t.docs.deviceText}</p>
-          ${codeBlock(scene, 'shell · device', code.device)}`,
+          ${codeBlock(context, 'shell · device', code.device)}`,
       },
     ],
   }
 }
 
-function rules({ t, language, services }: Scene): Chapter {
+function rules({ t, language, services }: PageContext): Chapter {
   const codes = Object.entries(catalogue).slice(0, 12)
   return {
     id: 'rules',

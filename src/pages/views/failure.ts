@@ -1,9 +1,9 @@
 /** A failure, as a page: what happened, and the way on. */
 import type { GatewayError } from '../../errors.ts'
 import { html } from '../html.ts'
-import type { Scene, View } from '../page.ts'
+import type { PageContext, View } from '../page.ts'
 
-export function failureView({ t, language }: Scene, failure: GatewayError, requestId: string): View {
+export function failureView({ t, language }: PageContext, failure: GatewayError, requestId: string): View {
   const missing = failure.code === 'not_found'
   const title = missing ? t.failure.notFoundTitle : t.failure.title
   const said = language === 'zh' ? failure.messageZh : failure.message

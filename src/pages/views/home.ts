@@ -5,38 +5,38 @@ import { figure, money, roughFigure } from '../figures.ts'
 import { html } from '../html.ts'
 import type { Html } from '../html.ts'
 import { fill } from '../page.ts'
-import type { Scene, View } from '../page.ts'
+import type { PageContext, View } from '../page.ts'
 import { effectivePrice } from '../../config/products.ts'
 import { windows } from '../../membership/plan.ts'
 import type { PoolLimits } from '../../membership/plan.ts'
 import type { Pool } from '../../membership/product.ts'
 
-export function homeView(scene: Scene): View {
-  const { t, services } = scene
+export function homeView(context: PageContext): View {
+  const { t, services } = context
   const brand = services.config.brand.name
   return {
     title: fill(t.home.title, { brand }),
     description: t.home.description,
-    main: html`${hero(scene)} ${points(scene)} ${plans(scene)} ${models(scene)} ${ending(scene)}`,
+    main: html`${hero(context)} ${points(context)} ${plans(context)} ${models(context)} ${ending(context)}`,
   }
 }
 
-function hero(scene: Scene): Html {
-  const { t } = scene
+function hero(context: PageContext): Html {
+  const { t } = context
   return html`<section class="hero">
     <div class="shell hero-row">
       <div class="hero-words">
         <p class="eyebrow">${t.home.eyebrow}</p>
         <h1>${t.home.headline}</h1>
         <p class="lead">${t.home.lead}</p>
-        <p class="actions">${firstStep(scene)} <a class="button quiet large" href="/docs">${t.home.readDocs}</a></p>
+        <p class="actions">${firstStep(context)} <a class="button quiet large" href="/docs">${t.home.readDocs}</a></p>
       </div>
-      ${terminal(scene)}
+      ${terminal(context)}
     </div>
   </section>`
 }
 
-function firstStep({ t, viewer, services }: Scene): Html {
+function firstStep({ t, viewer, services }: PageContext): Html {
   // Nobody is promised an account where only the operator makes them.
   const start = services.config.signIn.signUp === 'closed' ? t.frame.signIn : t.home.start
   return viewer === null
@@ -44,7 +44,7 @@ function firstStep({ t, viewer, services }: Scene): Html {
     : html`<a class="button large" href="/chat">${t.home.open}</a>`
 }
 
-function terminal({ t, services }: Scene): Html {
+function terminal({ t, services }: PageContext): Html {
   const { origins, names, products } = services
   const model = products.all.find(({ capabilities }) => capabilities.includes('chat'))?.id ?? 'auto'
   const line = (text: string): Html => html`<span class="line">${text}</span>`
@@ -65,7 +65,7 @@ const icons: readonly Html[] = [
   html`<path d="M5 20V10M12 20V4M19 20v-7" />`,
 ]
 
-function points({ t }: Scene): Html {
+function points({ t }: PageContext): Html {
   return html`<section class="shell points">
     ${t.home.points.map(
       ({ title, text }, index) =>
@@ -78,8 +78,8 @@ function points({ t }: Scene): Html {
   </section>`
 }
 
-function plans(scene: Scene): Html {
-  const { t, services } = scene
+function plans(context: PageContext): Html {
+  const { t, services } = context
   const offered = offeredPlans(services.config)
   const favourite = offered.find(({ offers }) => (offers[0]?.price.amount ?? 0) > 0)
   return html`<section class="shell section" id="plans">
@@ -87,24 +87,24 @@ function plans(scene: Scene): Html {
       <h2>${t.home.plansTitle}</h2>
       <p>${t.home.plansLead}</p>
     </div>
-    <div class="plans">${offered.map((plan) => planCard(plan, plan === favourite, scene))}</div>
+    <div class="plans">${offered.map((plan) => planCard(plan, plan === favourite, context))}</div>
     <p class="fine">${t.home.estimate}</p>
   </section>`
 }
 
-function planCard({ name, offers }: OfferedPlan, favourite: boolean, scene: Scene): Html {
-  const { t, viewer } = scene
+function planCard({ name, offers }: OfferedPlan, favourite: boolean, context: PageContext): Html {
+  const { t, viewer } = context
   const theirs = viewer !== null && offers.some(({ id }) => id === viewer.plan)
   const [first] = offers
   return html`<article class="card plan${favourite && ' favourite'}${offers.length > 1 && ' several'}">
     <h3>${name}${theirs && html` <span class="badge">${t.home.yours}</span>`}</h3>
-    <div class="offers">${offers.map((offer) => offerBlock(offer, scene))}</div>
+    <div class="offers">${offers.map((offer) => offerBlock(offer, context))}</div>
     ${
       first !== undefined &&
       html`<ul class="ticks">
-        <li>${allowance(first, offers, scene, 'rpm')}</li>
-        <li>${allowance(first, offers, scene, 'concurrency')}</li>
-        <li>${modelCount(first, scene)}</li>
+        <li>${allowance(first, offers, context, 'rpm')}</li>
+        <li>${allowance(first, offers, context, 'concurrency')}</li>
+        <li>${modelCount(first, context)}</li>
         <li>${t.home.boosts}</li>
       </ul>`
     }
@@ -112,8 +112,8 @@ function planCard({ name, offers }: OfferedPlan, favourite: boolean, scene: Scen
   </article>`
 }
 
-function offerBlock({ price, plan }: Offer, scene: Scene): Html {
-  const { t, language } = scene
+function offerBlock({ price, plan }: Offer, context: PageContext): Html {
+  const { t, language } = context
   const every = price.interval === 'month' ? t.home.perMonth : t.home.perYear
   return html`<div class="offer">
     <p class="price">
@@ -123,13 +123,14 @@ function offerBlock({ price, plan }: Offer, scene: Scene): Html {
     </p>
     <p class="included">${t.home.includes}</p>
     <dl class="pairs">
-      ${poolPair(t.home.light, 'fast', plan.pools.fast, scene)} ${poolPair(t.home.flagship, 'premium', plan.pools.premium, scene)}
+      ${poolPair(t.home.light, 'fast', plan.pools.fast, context)}
+      ${poolPair(t.home.flagship, 'premium', plan.pools.premium, context)}
     </dl>
   </div>`
 }
 
 /** A day's share does not come seven times a week, so all three windows are said. */
-function poolPair(label: string, pool: Pool, limits: PoolLimits, { t, services, language }: Scene): Html {
+function poolPair(label: string, pool: Pool, limits: PoolLimits, { t, services, language }: PageContext): Html {
   const amount = (credits: number): string => {
     const tokens = tokensFor(credits, pool, services.config)
     return tokens === null ? figure(credits, language) : fill(t.home.aboutTokens, { count: roughFigure(tokens, language) })
@@ -141,19 +142,19 @@ function poolPair(label: string, pool: Pool, limits: PoolLimits, { t, services, 
 }
 
 /** One number, or the range over a plan's price points. */
-function allowance(first: Offer, offers: readonly Offer[], { t, language }: Scene, what: 'rpm' | 'concurrency'): string {
+function allowance(first: Offer, offers: readonly Offer[], { t, language }: PageContext, what: 'rpm' | 'concurrency'): string {
   const most = Math.max(...offers.map(({ plan }) => plan[what]))
   const least = first.plan[what]
   const count = most === least ? figure(least, language) : `${figure(least, language)}–${figure(most, language)}`
   return fill(t.home[what], { count })
 }
 
-function modelCount({ models }: Offer, { t, services }: Scene): string {
+function modelCount({ models }: Offer, { t, services }: PageContext): string {
   const total = services.products.all.length
   return models === total ? fill(t.home.allModels, { count: total }) : fill(t.home.someModels, { count: models, total })
 }
 
-function models({ t, services, language }: Scene): Html {
+function models({ t, services, language }: PageContext): Html {
   const { config, products } = services
   const amounts = (price: number, effective: number): Html =>
     price === effective
@@ -205,15 +206,15 @@ function models({ t, services, language }: Scene): Html {
   </section>`
 }
 
-function ending(scene: Scene): Html {
-  const { t } = scene
+function ending(context: PageContext): Html {
+  const { t } = context
   return html`<section class="shell section">
     <div class="ending">
       <div>
         <h2>${t.home.endTitle}</h2>
         <p>${t.home.endText}</p>
       </div>
-      ${firstStep(scene)}
+      ${firstStep(context)}
     </div>
   </section>`
 }

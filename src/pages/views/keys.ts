@@ -1,11 +1,11 @@
 /** `/keys`: make a key, see it once, revoke it. */
 import { html } from '../html.ts'
 import { fill } from '../page.ts'
-import type { Scene, View } from '../page.ts'
+import type { PageContext, View } from '../page.ts'
 
 const lifetimes = [30, 90, 365] as const
 
-export function keysView({ t, services }: Scene): View {
+export function keysView({ t, services }: PageContext): View {
   const model = services.products.all.find(({ capabilities }) => capabilities.includes('chat'))?.id ?? 'auto'
   return {
     title: t.keys.title,

@@ -1,8 +1,8 @@
 /** `/sessions`: where the account is signed in, and what happened to it. */
 import { html } from '../html.ts'
-import type { Scene, View } from '../page.ts'
+import type { PageContext, View } from '../page.ts'
 
-export function sessionsView({ t }: Scene): View {
+export function sessionsView({ t }: PageContext): View {
   return {
     title: t.sessions.title,
     main: html`<div class="shell dashboard">

@@ -3,9 +3,9 @@
  * and the page says whose account it is, because anybody can send anybody a link of their own.
  */
 import { html } from '../html.ts'
-import type { Scene, View } from '../page.ts'
+import type { PageContext, View } from '../page.ts'
 
-export function signInLinkView({ t }: Scene): View {
+export function signInLinkView({ t }: PageContext): View {
   return {
     title: t.signInLink.title,
     main: html`<section class="shell centre">

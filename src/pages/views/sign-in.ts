@@ -5,13 +5,13 @@
 import { html } from '../html.ts'
 import type { Html } from '../html.ts'
 import { fill } from '../page.ts'
-import type { Scene, View } from '../page.ts'
+import type { PageContext, View } from '../page.ts'
 import { returnPath } from '../return-path.ts'
 
 type Way = 'code' | 'password' | 'sign-up'
 
-export function signInView(scene: Scene): View {
-  const { t, query, services } = scene
+export function signInView(context: PageContext): View {
+  const { t, query, services } = context
   const next = returnPath(query.get('next'))
   const invite = inviteFrom(query)
   const title = invite === '' ? t.signIn.title : t.signIn.titleInvited
@@ -23,13 +23,13 @@ export function signInView(scene: Scene): View {
       <div class="card pad sign-in">
         <h1>${title}</h1>
         <p class="sub">${signUp === 'closed' ? t.signIn.leadClosed : lead}</p>
-        ${whoMayJoin(scene)} ${providerFailure(scene)}
+        ${whoMayJoin(context)} ${providerFailure(context)}
         <div class="tabs" role="tablist" aria-label="${t.signIn.ways}">
           ${tab('code', t.signIn.byCode, true)} ${tab('password', t.signIn.byPassword)}
           ${signUp !== 'closed' && tab('sign-up', t.signIn.signUp)}
         </div>
-        ${panel('code', true, codeForms(scene, invite))} ${panel('password', false, passwordForm(scene))}
-        ${signUp !== 'closed' && panel('sign-up', false, signUpForms(scene, invite))} ${providers(scene, next, invite)}
+        ${panel('code', true, codeForms(context, invite))} ${panel('password', false, passwordForm(context))}
+        ${signUp !== 'closed' && panel('sign-up', false, signUpForms(context, invite))} ${providers(context, next, invite)}
       </div>
       <aside class="sign-in-aside" aria-label="${t.signIn.asideTitle}">
         <h2>${t.signIn.asideTitle}</h2>
@@ -43,7 +43,7 @@ export function signInView(scene: Scene): View {
 }
 
 /** What a newcomer must know before they try. */
-function whoMayJoin({ t, services }: Scene): Html {
+function whoMayJoin({ t, services }: PageContext): Html {
   const { signUp, allowedDomains } = services.config.signIn
   if (signUp === 'closed') return html``
   const domains =
@@ -51,7 +51,7 @@ function whoMayJoin({ t, services }: Scene): Html {
   return html`${signUp === 'invited' && html`<p class="notice">${t.signIn.invitedOnly}</p>`} ${domains}`
 }
 
-function providerFailure({ t, query }: Scene): Html {
+function providerFailure({ t, query }: PageContext): Html {
   const code = query.get('error')
   if (code === null) return html``
   const told = Object.hasOwn(t.signIn.providerFailed, code)
@@ -83,17 +83,17 @@ function panel(way: Way, selected: boolean, content: Html): Html {
   return html`<div role="tabpanel" id="panel-${way}" aria-labelledby="tab-${way}" ${!selected && html`hidden`}>${content}</div>`
 }
 
-function codeForms(scene: Scene, invite: string): Html {
-  const { t } = scene
+function codeForms(context: PageContext, invite: string): Html {
+  const { t } = context
   return html`<form method="post" data-form="otp-start" novalidate>
-      ${emailField(scene, 'code')} ${inviteField(scene, invite, 'code')}
+      ${emailField(context, 'code')} ${inviteField(context, invite, 'code')}
       <div class="form-end"><button class="button block">${t.signIn.sendCode}</button></div>
       <div data-outcome></div>
     </form>
-    ${codeForm(scene, 'otp-verify')}`
+    ${codeForm(context, 'otp-verify')}`
 }
 
-function codeForm({ t }: Scene, name: string): Html {
+function codeForm({ t }: PageContext, name: string): Html {
   return html`<form method="post" data-form="${name}" novalidate hidden>
     <p class="notice" data-sent></p>
     <div class="field">
@@ -109,10 +109,10 @@ function codeForm({ t }: Scene, name: string): Html {
   </form>`
 }
 
-function passwordForm(scene: Scene): Html {
-  const { t } = scene
+function passwordForm(context: PageContext): Html {
+  const { t } = context
   return html`<form method="post" data-form="password" novalidate>
-    ${emailField(scene, 'password')}
+    ${emailField(context, 'password')}
     <div class="field">
       <label for="password-password">${t.signIn.password}</label>
       <input id="password-password" name="password" type="password" autocomplete="current-password" required />
@@ -122,10 +122,10 @@ function passwordForm(scene: Scene): Html {
   </form>`
 }
 
-function signUpForms(scene: Scene, invite: string): Html {
-  const { t } = scene
+function signUpForms(context: PageContext, invite: string): Html {
+  const { t } = context
   return html`<form method="post" data-form="sign-up" novalidate>
-      ${emailField(scene, 'sign-up')}
+      ${emailField(context, 'sign-up')}
       <div class="field">
         <label for="sign-up-password">${t.signIn.newPassword}</label>
         <input
@@ -139,14 +139,14 @@ function signUpForms(scene: Scene, invite: string): Html {
         />
         <p class="hint" id="sign-up-hint">${t.signIn.passwordHint}</p>
       </div>
-      ${inviteField(scene, invite, 'sign-up')}
+      ${inviteField(context, invite, 'sign-up')}
       <div class="form-end"><button class="button block">${t.signIn.signUpButton}</button></div>
       <div data-outcome></div>
     </form>
-    ${codeForm(scene, 'sign-up-verify')}`
+    ${codeForm(context, 'sign-up-verify')}`
 }
 
-function emailField({ t }: Scene, form: string): Html {
+function emailField({ t }: PageContext, form: string): Html {
   return html`<div class="field">
     <label for="${form}-email">${t.signIn.email}</label>
     <input
@@ -162,7 +162,7 @@ function emailField({ t }: Scene, form: string): Html {
   </div>`
 }
 
-function inviteField({ t, services }: Scene, invite: string, form: string): Html {
+function inviteField({ t, services }: PageContext, invite: string, form: string): Html {
   // Somebody who was not invited is not asked about it where they most likely only sign in.
   const needed = services.config.signIn.signUp === 'invited'
   if (invite === '' && form === 'code' && !needed) return html``
@@ -174,7 +174,7 @@ function inviteField({ t, services }: Scene, invite: string, form: string): Html
   </div>`
 }
 
-function providers({ t, services }: Scene, next: string, invite: string): Html {
+function providers({ t, services }: PageContext, next: string, invite: string): Html {
   const named = Object.entries(services.config.signIn.providers)
   if (named.length === 0) return html``
   const to = (id: string): string =>

@@ -10,7 +10,7 @@ import type { ProviderClaims } from '../../../membership/sign-in-desk.ts'
 import type { Services } from '../../../gateway/services.ts'
 import { returnPath } from '../../../pages/return-path.ts'
 import { isLoopbackName } from '../../origin.ts'
-import { giveWord, takeWord, wordOf } from '../../member-cookies.ts'
+import { browserToken, giveBrowserToken, takeBrowserToken } from '../../member-cookies.ts'
 import type { Serve } from '../../serve.ts'
 import { admit } from './sign-in.ts'
 
@@ -52,13 +52,13 @@ export function providerRoutes(serve: Serve, services: Services): void {
       log.warn({ provider: id, err: error }, 'a sign-in provider cannot be reached')
       return redirect(ctx, failed('provider_failed'))
     }
-    // The word is the protocol's state and the browser's cookie at once: an answer is good only where it was asked for.
-    const word = giveWord(ctx, services, 'provider')
+    // The token is the protocol's state and the browser's cookie at once: an answer is good only where it was asked for.
+    const token = giveBrowserToken(ctx, services, 'provider')
     const oidc = await library()
     const nonce = oidc.randomNonce()
     const verifier = oidc.randomPKCECodeVerifier()
     await store.providerLogins.put({
-      state: hashToken(word),
+      state: hashToken(token),
       provider: id,
       nonce,
       verifier,
@@ -69,7 +69,7 @@ export function providerRoutes(serve: Serve, services: Services): void {
     const url = oidc.buildAuthorizationUrl(client, {
       redirect_uri: callbackOf(id, services),
       scope: provider.scopes.join(' '),
-      state: word,
+      state: token,
       nonce,
       code_challenge: await oidc.calculatePKCECodeChallenge(verifier),
       code_challenge_method: 'S256',
@@ -80,17 +80,17 @@ export function providerRoutes(serve: Serve, services: Services): void {
   serve(finishProvider, async ({ ctx, params, visitor }) => {
     const { id } = providerOf(params.provider, known)
     await membership.allowances.take('provider-by-network', visitor.network, clock.now())
-    const word = wordOf(ctx, services, 'provider')
-    takeWord(ctx, services, 'provider')
-    if (word === null || ctx.query['state'] !== word) return redirect(ctx, failed('provider_failed'))
-    const login = await store.providerLogins.take(hashToken(word), clock.now())
+    const token = browserToken(ctx, services, 'provider')
+    takeBrowserToken(ctx, services, 'provider')
+    if (token === null || ctx.query['state'] !== token) return redirect(ctx, failed('provider_failed'))
+    const login = await store.providerLogins.take(hashToken(token), clock.now())
     if (login === undefined || login.provider !== id) return redirect(ctx, failed('provider_failed'))
     if (ctx.query['error'] === 'access_denied') return redirect(ctx, failed('access_denied'))
     let claims: ProviderClaims
     try {
       // From the configured origin, never from the Host header.
       const url = new URL(`${callbackOf(id, services)}${ctx.search}`)
-      claims = await claimsOf(id, await discovered.of(id), url, { ...login, state: word })
+      claims = await claimsOf(id, await discovered.of(id), url, { ...login, state: token })
     } catch (error) {
       log.warn({ requestId: visitor.requestId, provider: id, err: error }, 'a sign-in by provider failed')
       return redirect(ctx, failed('provider_failed'))

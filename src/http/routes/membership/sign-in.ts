@@ -23,7 +23,7 @@ import type { NoSignUp } from '../../../membership/sign-up.ts'
 import type { AskForCode, TrySignIn } from '../../../membership/sign-in-desk.ts'
 import type { Services } from '../../../gateway/services.ts'
 import { readCookie } from '../../cookie.ts'
-import { giveDevice, giveSession, giveWord, takeSession, takeWord, wordOf } from '../../member-cookies.ts'
+import { browserToken, giveBrowserToken, giveDevice, giveSession, takeBrowserToken, takeSession } from '../../member-cookies.ts'
 import type { Serve } from '../../serve.ts'
 import { sessionOf } from '../../visitor.ts'
 import { instant } from './instant.ts'
@@ -34,22 +34,22 @@ export function signInRoutes(serve: Serve, services: Services): void {
   const { signIn: desk, account: accountDesk, sessions } = membership
 
   serve(startCode, async ({ ctx, body: { email, invite }, visitor }) =>
-    toSent(await desk.askForCode({ email, browser: browserWord(ctx, services), invite }, visitor), services),
+    toSent(await desk.askForCode({ email, browser: browserTokenKept(ctx, services), invite }, visitor), services),
   )
 
   serve(signUp, async ({ ctx, body: { email, password, invite }, visitor }) =>
-    toSent(await desk.askForCode({ email, browser: browserWord(ctx, services), password, invite }, visitor), services),
+    toSent(await desk.askForCode({ email, browser: browserTokenKept(ctx, services), password, invite }, visitor), services),
   )
 
   serve(verifyCode, async ({ ctx, body: { email, code, invite }, visitor }) => {
-    // Without the browser's word no code can be right; a made-up one keeps the way, and its time, the same.
-    const browser = wordOf(ctx, services, 'browser') ?? ''
+    // Without the browser's token no code can be right; a made-up one keeps the way, and its time, the same.
+    const browser = browserToken(ctx, services, 'browser') ?? ''
     const news = await admit(ctx, services, await desk.enterCode(email, code, browser, visitor, invite))
-    takeWord(ctx, services, 'browser')
+    takeBrowserToken(ctx, services, 'browser')
     return { ok: true, ...news }
   })
 
-  // Looking is a POST as well, so that the word stands in no address and no log; it uses up nothing, because programs open links too.
+  // Looking is a POST as well, so that the token of the link stands in no address and no log; it uses up nothing, because programs open links too.
   serve(lookAtLink, async ({ body: { link } }) => {
     const address = await desk.lookAtLink(link)
     if (address === undefined) throw overLink()
@@ -57,10 +57,10 @@ export function signInRoutes(serve: Serve, services: Services): void {
   })
 
   serve(verifyLink, async ({ ctx, body: { link }, visitor }) => {
-    const tried = await desk.openLink(link, wordOf(ctx, services, 'browser'), visitor)
+    const tried = await desk.openLink(link, browserToken(ctx, services, 'browser'), visitor)
     if (tried.kind === 'wrong') throw overLink()
     const news = await admit(ctx, services, tried)
-    takeWord(ctx, services, 'browser')
+    takeBrowserToken(ctx, services, 'browser')
     return { ok: true, ...news }
   })
 
@@ -133,9 +133,9 @@ function toAccount(account: Account, hasPassword: boolean): News['account'] {
   }
 }
 
-/** The browser keeps its word, so that a second code replaces the first. */
-function browserWord(ctx: Context, services: Services): string {
-  return wordOf(ctx, services, 'browser') ?? giveWord(ctx, services, 'browser')
+/** The browser keeps its token, so that a second code replaces the first. */
+function browserTokenKept(ctx: Context, services: Services): string {
+  return browserToken(ctx, services, 'browser') ?? giveBrowserToken(ctx, services, 'browser')
 }
 
 const sent = { ok: true, sent: true, expires_in: codeLifeMs / 1000, resend_after: resendAfterMs / 1000 } as const

@@ -3,7 +3,7 @@ import type { Chain } from '../exchange/run.ts'
 import type { Services } from '../gateway/services.ts'
 
 /** What the routes are built from. */
-export interface House {
+export interface RouteParts {
   readonly services: Services
   readonly chain: Chain
   readonly calls: Calls

@@ -15,7 +15,7 @@ import { calendarOf } from '../membership/period.ts'
 import type { Calendar } from '../membership/period.ts'
 import type { Store } from '../membership/store.ts'
 
-export interface Desk {
+export interface Installation {
   readonly config: GatewayConfig
   readonly names: Names
   readonly store: Store
@@ -30,8 +30,8 @@ export interface Desk {
 /** A command that cannot do what it was asked; its message is for the operator. */
 export class CommandError extends Error {}
 
-/** Opens the desk, does the work, closes it again whatever happens. */
-export async function atDesk<Result>(work: (desk: Desk) => Promise<Result>): Promise<Result> {
+/** Opens the installation, does the work, closes it again whatever happens. */
+export async function withInstallation<Result>(work: (installation: Installation) => Promise<Result>): Promise<Result> {
   const config = await loadConfig()
   const store = await openStore(config)
   try {
@@ -45,14 +45,14 @@ export async function atDesk<Result>(work: (desk: Desk) => Promise<Result>): Pro
 }
 
 /** @throws CommandError */
-export async function accountOf({ store }: Desk, idOrEmail: string): Promise<Account> {
+export async function accountOf({ store }: Installation, idOrEmail: string): Promise<Account> {
   const account = await store.accounts.find(idOrEmail)
   if (account === undefined) throw new CommandError(`There is no account '${idOrEmail}'. See: svc-gateway account list`)
   return account
 }
 
 /** @throws CommandError naming the plans there are */
-export function planOf({ config }: Desk, plan: string): string {
+export function planOf({ config }: Installation, plan: string): string {
   if (Object.hasOwn(config.plans, plan)) return plan
   throw new CommandError(`There is no plan '${plan}'. Plans: ${Object.keys(config.plans).join(', ')}.`)
 }

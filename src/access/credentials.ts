@@ -23,6 +23,8 @@ export interface Credential {
 type Known = Credential | null
 type Kind = 'key' | 'session' | 'cookie' | 'app'
 
+/** Every entry counts one. A cache by size grows with what it holds; with `max` it makes room for all of it at the start. */
+const one = (): number => 1
 const positiveMs = 30_000
 const negativeMs = 5_000
 const touchEveryMs = 60_000
@@ -34,9 +36,9 @@ export class Credentials {
   readonly #store: Store
   readonly #names: Names
   readonly #clock: Clock
-  readonly #known = new LRUCache<string, { readonly value: Known }>({ max: 50_000 })
+  readonly #known = new LRUCache<string, { readonly value: Known }>({ maxSize: 50_000, sizeCalculation: one })
   /** Apart, so that a flood of wrong tokens pushes no right one out. */
-  readonly #unknown = new LRUCache<string, true>({ max: 10_000, ttl: negativeMs })
+  readonly #unknown = new LRUCache<string, true>({ maxSize: 10_000, sizeCalculation: one, ttl: negativeMs })
   readonly #asking = new Map<string, Promise<Known>>()
   /** How often something was forgotten: an answer from before may not be remembered after. */
   #forgotten = 0

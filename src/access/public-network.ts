@@ -6,7 +6,7 @@ import { lookup } from 'node:dns'
 import type { LookupAddress } from 'node:dns'
 import { BlockList, isIP } from 'node:net'
 import type { LookupFunction } from 'node:net'
-import { Agent } from 'undici'
+import { Agent } from '../system/undici-agent.ts'
 
 export interface PublicOptions {
   /** For tests: whom to ask for addresses, which of them may be dialled, and whose certificates are believed besides the usual. */

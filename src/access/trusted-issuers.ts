@@ -28,7 +28,9 @@ export class TrustedIssuers {
   readonly #clock: Clock
   readonly #credentials: Pick<Credentials, 'forgotten'>
   readonly #known = new LRUCache<string, { readonly credential: Credential; readonly forgotten: number }>({
-    max: 10_000,
+    maxSize: 10_000,
+    // By size it grows with what it holds; with `max` it would make room for all of it at the start.
+    sizeCalculation: () => 1,
     ttl: rememberMs,
   })
 

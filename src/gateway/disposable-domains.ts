@@ -17,6 +17,11 @@ const alsoDisposable = [
   'throwaway.email',
 ]
 
-export function disposableDomains(): ReadonlySet<string> {
-  return new Set([...disposableEmailBlocklist(), ...alsoDisposable])
+/** Whether a domain is such a provider's. The list is long, and read when somebody signs up for the first time. */
+export function disposableDomains(): (domain: string) => boolean {
+  let known: ReadonlySet<string> | undefined
+  return (domain) => {
+    known ??= new Set([...disposableEmailBlocklist(), ...alsoDisposable])
+    return known.has(domain)
+  }
 }

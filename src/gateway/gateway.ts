@@ -107,7 +107,7 @@ export async function openGateway(options: GatewayOptions): Promise<Gateway> {
     ids,
     secret,
     sessionPrefix: names.sessionPrefix,
-    rules: { ...config.signIn, disposableDomains: config.signIn.blockDisposable ? disposableDomains() : new Set() },
+    rules: { ...config.signIn, isDisposable: config.signIn.blockDisposable ? disposableDomains() : () => false },
     allowances: allowancesWith(config.limits.attempts),
     boosts: config.boosts,
     keys: { prefix: names.keyPrefix, perAccount: config.limits.keysPerAccount },

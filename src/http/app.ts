@@ -1,22 +1,16 @@
 /** The Koa application: the door, then one table of routes. */
 import Koa from 'koa'
+import type { Middleware } from 'koa'
 import { Router } from '@koa/router'
 import { cors } from './cors.ts'
 import { door } from './door.ts'
 import type { RouteParts } from './route-parts.ts'
 import { chatRoutes } from './routes/chat.ts'
-import { connectRoutes } from './routes/connect.ts'
 import { imageRoutes } from './routes/images.ts'
 import { mcpRoutes } from './routes/mcp.ts'
-import { membershipRoutes } from './routes/membership/routes.ts'
 import { modelRoutes } from './routes/models.ts'
 import { operationRoutes } from './routes/operations.ts'
-import { loadAssets } from '../pages/assets.ts'
 import { commonHeaders } from './page-headers.ts'
-import { serveOn } from './serve.ts'
-import { refuseUnknown } from './unknown.ts'
-import { assetRoutes } from './routes/assets.ts'
-import { missingPage, pageRoutes } from './routes/pages.ts'
 
 export function createApp(parts: RouteParts): Koa {
   const app = new Koa()
@@ -30,19 +24,25 @@ export function createApp(parts: RouteParts): Koa {
   mcpRoutes(api, parts)
   imageRoutes(api, parts)
   operationRoutes(api, parts)
-  const site = new Router({ strict: true, sensitive: true })
-  const assets = loadAssets()
-  membershipRoutes(serveOn(site, parts.services), parts.services)
-  connectRoutes(site, parts, assets)
-  assetRoutes(site, assets)
-  pageRoutes(site, parts, assets)
+  const website = loadedOnce(async () => (await import('./website.ts')).createWebsite(parts, api))
   app.use(commonHeaders(parts.services))
   // Before the door, so that a page can read the door's refusals too; a question about permission is no request yet and is not counted.
   app.use(cors(parts.services))
   app.use(door(parts.services))
   app.use(api.routes())
-  app.use(site.routes())
-  app.use(missingPage(parts, assets))
-  app.use(refuseUnknown([...api.stack, ...site.stack], parts.services))
+  app.use(async (ctx, next) => (await website())(ctx, next))
   return app
+}
+
+/** Loaded when it is first asked for: a start and a turn need nothing of it, and it is a fifth of what they would load. */
+function loadedOnce(load: () => Promise<Middleware>): () => Promise<Middleware> {
+  let loaded: Promise<Middleware> | undefined
+  return () => {
+    loaded ??= load().catch((error: unknown) => {
+      // Without a descriptor to spare it could not be read just now.
+      loaded = undefined
+      throw error
+    })
+    return loaded
+  }
 }

@@ -5,8 +5,8 @@ export interface AddressRules {
   /** `a+b@x` and `a@x`, and at Gmail any dots, are one person. */
   readonly mergeAliases: boolean
   readonly blockedDomains: readonly string[]
-  /** Providers of throw-away addresses, where those are not wanted. */
-  readonly disposableDomains: ReadonlySet<string>
+  /** Whether a domain is a provider's of throw-away addresses, where those are not wanted. */
+  readonly isDisposable: (domain: string) => boolean
 }
 
 export type AddressVerdict =
@@ -16,7 +16,7 @@ export type AddressVerdict =
   | { readonly kind: 'blocked' }
 
 /** Of an address that need not be fit to sign up: only whether it is one. */
-export const anyDomain = { blockedDomains: [], disposableDomains: new Set<string>() } as const
+export const anyDomain = { blockedDomains: [], isDisposable: () => false } as const
 
 const localPart = /^[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+(\.[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+)*$/
 const label = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/
@@ -45,13 +45,13 @@ export function judgeAddress(text: string, rules: AddressRules): AddressVerdict 
   return isBlocked(domain, rules) ? { kind: 'blocked' } : { kind: 'good', address }
 }
 
-function isBlocked(domain: string, { blockedDomains, disposableDomains }: AddressRules): boolean {
+function isBlocked(domain: string, { blockedDomains, isDisposable }: AddressRules): boolean {
   const blocked = new Set(blockedDomains.map((name) => name.toLowerCase()))
   const labels = domain.split('.')
   // What is blocked is blocked with all that is below it.
   return labels.some((_, place) => {
     const above = labels.slice(place).join('.')
-    return blocked.has(above) || disposableDomains.has(above)
+    return blocked.has(above) || isDisposable(above)
   })
 }
 

@@ -3,7 +3,6 @@
  * key are enough to begin with; and how much it can take, so that the cap we add to a request fits. An upstream whose models are all named
  * is not asked: it says so itself, by refusing the first cap that is too large.
  */
-import { request } from 'undici'
 import type { GatewayConfig } from '../config/config.ts'
 import { isRecord } from '../exchange/chat-request.ts'
 import type { PluginLog } from '../exchange/plugin-services.ts'
@@ -103,6 +102,7 @@ function least(...values: readonly unknown[]): number | null {
 
 async function modelsOf({ origin, basePath, headers, dispatcher }: Upstream): Promise<readonly ListedModel[] | 'unreachable'> {
   try {
+    const { request } = await import('undici')
     const { statusCode, body } = await request(`${origin}${basePath}/models`, {
       dispatcher,
       headers: { ...headers },

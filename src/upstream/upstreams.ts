@@ -1,10 +1,10 @@
 /** The configured upstreams and the health of their targets: who can serve a product now, best first. */
-import { Agent } from 'undici'
 import type { Dispatcher } from 'undici'
 import type { GatewayConfig } from '../config/config.ts'
 import type { LiveTarget } from '../exchange/plugin-services.ts'
 import type { Target } from '../membership/product.ts'
 import { basicAuthorization } from '../config/shown-url.ts'
+import { Agent } from '../system/undici-agent.ts'
 import { Breaker } from './breaker.ts'
 import type { BreakerState } from './breaker.ts'
 import { Dialect } from './dialect.ts'

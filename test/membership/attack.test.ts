@@ -48,7 +48,7 @@ async function house(t: Test) {
     secret,
     sessionPrefix: 'svc_sess_',
     keys: { prefix: 'svc_live_', perAccount: 20 },
-    rules: { mergeAliases: true, blockedDomains: [], disposableDomains: new Set(), signUp: 'open', allowedDomains: [] },
+    rules: { mergeAliases: true, blockedDomains: [], isDisposable: () => false, signUp: 'open', allowedDomains: [] },
     allowances: table,
     boosts: {
       checkin: { pool: 'fast', credits: 1, days: 1 },

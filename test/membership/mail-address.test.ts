@@ -2,7 +2,11 @@
 import t from 'tap'
 import { anyDomain, canonicalAddress, judgeAddress, personOf } from '../../src/membership/mail-address.ts'
 
-const rules = { mergeAliases: true, blockedDomains: ['Rival.example'], disposableDomains: new Set(['mailinator.com']) }
+const rules = {
+  mergeAliases: true,
+  blockedDomains: ['Rival.example'],
+  isDisposable: (domain: string) => domain === 'mailinator.com',
+}
 
 t.test('addresses are lower-cased and composed; what is not plain is refused', async (t) => {
   for (const [text, address] of [

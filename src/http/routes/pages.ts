@@ -37,13 +37,13 @@ export function missingPage({ services }: RouteParts, assets: Assets): Middlewar
   return async (ctx, next) => {
     const wantsPage = (ctx.method === 'GET' || ctx.method === 'HEAD') && ctx.get('accept').includes('text/html')
     if (!wantsPage || /^\/(v1|api|assets)(\/|$)/.test(ctx.path)) return next()
-    const context = sceneOf(ctx, await viewerOf(ctx, services).catch(() => null), services, assets)
+    const context = contextOf(ctx, await viewerOf(ctx, services).catch(() => null), services, assets)
     show(ctx, context, failureView(context, new GatewayError('not_found'), exchangeOf(ctx, 'query', services).id))
   }
 }
 
 async function answer(ctx: Context, page: Page, services: Services, assets: Assets): Promise<void> {
-  let context = sceneOf(ctx, null, services, assets)
+  let context = contextOf(ctx, null, services, assets)
   try {
     context = { ...context, viewer: await viewerOf(ctx, services) }
     if (page.for === 'members' && context.viewer === null) return goTo(ctx, signInFirst(ctx))
@@ -56,7 +56,7 @@ async function answer(ctx: Context, page: Page, services: Services, assets: Asse
 
 /** A failure of something that a browser was sent to and that is no page of the site. */
 export async function failurePage(ctx: Context, thrown: unknown, services: Services, assets: Assets): Promise<void> {
-  showFailure(ctx, sceneOf(ctx, await viewerOf(ctx, services).catch(() => null), services, assets), thrown)
+  showFailure(ctx, contextOf(ctx, await viewerOf(ctx, services).catch(() => null), services, assets), thrown)
 }
 
 function showFailure(ctx: Context, context: PageContext, thrown: unknown): void {
@@ -78,7 +78,7 @@ function show(ctx: Context, context: PageContext, view: View): void {
   ctx.body = drawPage(context, view)
 }
 
-function sceneOf(ctx: Context, viewer: Account | null, services: Services, assets: Assets): PageContext {
+function contextOf(ctx: Context, viewer: Account | null, services: Services, assets: Assets): PageContext {
   const language = isLanguage(ctx.query['lang']) ? ctx.query['lang'] : languageOf(ctx, services)
   const { path } = ctx
   const query = new URLSearchParams(ctx.querystring)

@@ -2,7 +2,6 @@
  * Fetches an image from an address that a model named, which is as good as a stranger's wish. Only https, only public addresses; redirects
  * start over; time and size are bounded; nothing of ours is sent along.
  */
-import { request } from 'undici'
 import type { Agent } from 'undici'
 import { mayAsk, publicAgent } from '../../access/public-network.ts'
 import type { PublicOptions } from '../../access/public-network.ts'
@@ -30,6 +29,7 @@ export class RemoteImages {
   async fetch(address: string, left: AbortSignal): Promise<Buffer | null> {
     const signal = AbortSignal.any([left, AbortSignal.timeout(deadlineMs)])
     try {
+      const { request } = await import('undici')
       let url: URL | null = URL.parse(address)
       for (let hop = 0; hop <= mostRedirects; hop++) {
         if (url === null || !mayAsk(url, this.#options)) return null

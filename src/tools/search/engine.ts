@@ -2,11 +2,11 @@
  * The line to a search engine: the configured address and nothing else, no redirects, bounded in time and in size. What goes wrong is
  * told in the same facts as for an upstream, so that the same table says what it means for the caller.
  */
-import { Agent, request } from 'undici'
 import { isRecord } from '../../exchange/chat-request.ts'
 import type { Services } from '../../gateway/services.ts'
 import { readBounded } from '../../upstream/bounded-body.ts'
 import { UpstreamFailure } from '../../exchange/upstream-failure.ts'
+import { Agent } from '../../system/undici-agent.ts'
 import { countsAgainstBreaker } from '../../upstream/fallback.ts'
 import type { UpstreamFacts } from '../../exchange/upstream-failure.ts'
 import { brokenFacts, refusalBytes, refusalFacts } from '../../upstream/http-facts.ts'
@@ -69,6 +69,7 @@ export class Engine {
   async #exchange(wanted: EngineRequest, x: Question['x']): Promise<Record<string, unknown>> {
     const { url, method, headers, body, refusals } = wanted
     const fail = (facts: UpstreamFacts): UpstreamFailure => new UpstreamFailure(facts, url.hostname)
+    const { request } = await import('undici')
     const answer = await request(url, {
       method,
       headers: { ...headers, accept: 'application/json', 'accept-encoding': 'identity', 'x-request-id': x.id },

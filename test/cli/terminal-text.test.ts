@@ -2,21 +2,21 @@ import * as fc from 'fast-check'
 import t from 'tap'
 import { terminalLine, terminalText, TerminalTextFilter } from '../../src/cli/terminal-text.ts'
 
-const ESC = '\u001b'
+const escape = '\u001b'
 
 t.test('what could act on a terminal is taken out, what people read stays', async (t) => {
   const cases: readonly (readonly [string, string, string])[] = [
     ['plain text', 'héllo 你好 👍🏽\n\tindented', 'héllo 你好 👍🏽\n\tindented'],
-    ['colours', `${ESC}[31mred${ESC}[0m`, 'red'],
-    ['a cleared screen', `a${ESC}[2J${ESC}[Hb`, 'ab'],
-    ['a window title, ended by BEL', `a${ESC}]0;title\u0007b`, 'ab'],
-    ['the clipboard (OSC 52), ended by ST', `a${ESC}]52;c;aGk=${ESC}\\b`, 'ab'],
-    ['a link (OSC 8)', `${ESC}]8;;http://evil${ESC}\\text${ESC}]8;;${ESC}\\`, 'text'],
-    ['DCS', `a${ESC}P1$r0m${ESC}\\b`, 'ab'],
-    ['APC', `a${ESC}_Gf=100;xxxx${ESC}\\b`, 'ab'],
-    ['PM and SOS', `a${ESC}^x${ESC}\\b${ESC}Xy${ESC}\\c`, 'abc'],
-    ['a charset', `a${ESC}(0b`, 'ab'],
-    ['a reset', `a${ESC}cb`, 'ab'],
+    ['colours', `${escape}[31mred${escape}[0m`, 'red'],
+    ['a cleared screen', `a${escape}[2J${escape}[Hb`, 'ab'],
+    ['a window title, ended by BEL', `a${escape}]0;title\u0007b`, 'ab'],
+    ['the clipboard (OSC 52), ended by ST', `a${escape}]52;c;aGk=${escape}\\b`, 'ab'],
+    ['a link (OSC 8)', `${escape}]8;;http://evil${escape}\\text${escape}]8;;${escape}\\`, 'text'],
+    ['DCS', `a${escape}P1$r0m${escape}\\b`, 'ab'],
+    ['APC', `a${escape}_Gf=100;xxxx${escape}\\b`, 'ab'],
+    ['PM and SOS', `a${escape}^x${escape}\\b${escape}Xy${escape}\\c`, 'abc'],
+    ['a charset', `a${escape}(0b`, 'ab'],
+    ['a reset', `a${escape}cb`, 'ab'],
     ['C1 CSI', 'a\u009b31mb', 'ab'],
     ['C1 OSC with C1 ST', 'a\u009d0;t\u009cb', 'ab'],
     ['C1 DCS', 'a\u0090x\u009cb', 'ab'],
@@ -25,8 +25,8 @@ t.test('what could act on a terminal is taken out, what people read stays', asyn
     ['Windows line ends', 'a\r\nb', 'a\nb'],
     ['direction overrides', 'a\u202egpj.exe\u202c \u2066x\u2069', 'agpj.exe x'],
     ['line separators', 'a\u2028b\u2029c', 'a\nb\nc'],
-    ['a sequence that never ends loses only its line', `a${ESC}]0;never\nnext`, 'a\nnext'],
-    ['a sequence cut by another', `a${ESC}[3${ESC}[1mb`, 'ab'],
+    ['a sequence that never ends loses only its line', `a${escape}]0;never\nnext`, 'a\nnext'],
+    ['a sequence cut by another', `a${escape}[3${escape}[1mb`, 'ab'],
     ['lonely surrogates', 'a\ud83d b\ude00', 'a\ufffd b\ufffd'],
   ]
   for (const [name, text, clean] of cases) t.equal(terminalText(text), clean, name)
@@ -36,10 +36,10 @@ t.test('what could act on a terminal is taken out, what people read stays', asyn
 t.test('it does not matter where the text is cut', async (t) => {
   const piece = fc.oneof(
     fc.constantFrom(
-      ESC,
-      `${ESC}[`,
-      `${ESC}]0;`,
-      `${ESC}\\`,
+      escape,
+      `${escape}[`,
+      `${escape}]0;`,
+      `${escape}\\`,
       '\u009b',
       '\u009c',
       '31m',

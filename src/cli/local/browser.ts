@@ -13,7 +13,7 @@ import { withWorkbench } from './session.ts'
 import { focusLine } from './focus-line.ts'
 
 /** Longer than the browser itself waits, so that its own answer is heard. */
-const PATIENCE_MS = 5_000
+const patienceMs = 5_000
 
 export const open: Run = (context, args, options) =>
   withWorkbench(context, async (client) => {
@@ -248,7 +248,7 @@ function waiting(context: Context, options: Values): { wait?: LoadState; timeout
 }
 
 function patience(context: Context): number {
-  return (context.timeoutMs ?? 60_000) + PATIENCE_MS
+  return (context.timeoutMs ?? 60_000) + patienceMs
 }
 
 function loadState(word: string): LoadState {
@@ -259,10 +259,10 @@ function loadState(word: string): LoadState {
   })
 }
 
-const PROPERTIES = ['url', 'title', 'text', 'html', 'value', 'attribute', 'count'] as const
+const properties = ['url', 'title', 'text', 'html', 'value', 'attribute', 'count'] as const
 
-function property(word: string): (typeof PROPERTIES)[number] {
-  const found = PROPERTIES.find((name) => name === word)
+function property(word: string): (typeof properties)[number] {
+  const found = properties.find((name) => name === word)
   if (found) return found
-  throw usageFailure({ en: `What to get is one of: ${PROPERTIES.join(', ')}.`, zh: `可获取的内容为:${PROPERTIES.join('、')}。` })
+  throw usageFailure({ en: `What to get is one of: ${properties.join(', ')}.`, zh: `可获取的内容为:${properties.join('、')}。` })
 }

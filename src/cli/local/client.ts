@@ -4,7 +4,7 @@ import { dirname } from 'node:path'
 import { CommandFailure, type CommandFailureDetails } from '../failure.ts'
 import type { ExitName } from '../exit-code.ts'
 import {
-  PROTOCOL,
+  protocolRange,
   type ErrorCode,
   type Focus,
   type Hello,
@@ -51,7 +51,7 @@ export async function connectWorkbench(options: ConnectOptions): Promise<Workben
   })
   const socket = await open(socketPath)
   const client = new SocketClient(socket, options)
-  const hello = { protocol: PROTOCOL, token: token.trim(), client: { name: 'svc', version } }
+  const hello = { protocol: protocolRange, token: token.trim(), client: { name: 'svc', version } }
   try {
     client.greet(await client.call('system.hello', caller ? { ...hello, caller } : hello))
   } catch (error) {
@@ -177,7 +177,7 @@ interface RemoteError {
   readonly data?: { readonly code?: string; readonly hint?: string; readonly details?: Readonly<Record<string, unknown>> }
 }
 
-const EXITS: Readonly<Partial<Record<ErrorCode, ExitName>>> = {
+const exitOf: Readonly<Partial<Record<ErrorCode, ExitName>>> = {
   not_found: 'notFound',
   timeout: 'timeout',
   invalid_params: 'usage',
@@ -191,7 +191,7 @@ const EXITS: Readonly<Partial<Record<ErrorCode, ExitName>>> = {
 
 function toFailure(error: RemoteError): CommandFailure {
   const code = error.data?.code ?? 'internal_error'
-  const exit = EXITS[code as ErrorCode]
+  const exit = exitOf[code as ErrorCode]
   const details: CommandFailureDetails = {
     ...(exit === undefined ? {} : { exit }),
     ...(error.data?.hint === undefined ? {} : { hints: [error.data.hint] }),

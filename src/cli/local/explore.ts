@@ -2,7 +2,7 @@ import { resolve } from 'node:path'
 import type { Run } from '../command.ts'
 import { CommandFailure, usageFailure } from '../failure.ts'
 import { terminalText } from '../terminal-text.ts'
-import { LIMITS } from '../workbench/protocol.ts'
+import { limits } from '../workbench/protocol.ts'
 import type { WorkbenchClient } from './client.ts'
 import { draw, join, press, type Deed, type Question, type View } from './explorer.ts'
 import { baseName, remotePlace } from './remote-path.ts'
@@ -64,7 +64,7 @@ async function perform(view: View, deed: Deed, remote: Remote): Promise<View> {
           offset: 0,
         })
         const lines = terminalText(Buffer.from(data, 'base64').toString('utf8')).replaceAll('\t', '    ').split('\n')
-        const more = end ? [] : [`… the first ${LIMITS.fileChunkBytes} bytes`]
+        const more = end ? [] : [`… the first ${limits.fileChunkBytes} bytes`]
         return { ...view, message: '', text: { title: join(view.path, deed.file.name), lines: [...lines, ...more], top: 0 } }
       }
       case 'answer':

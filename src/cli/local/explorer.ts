@@ -34,9 +34,9 @@ export interface Step {
   readonly deed: Deed
 }
 
-const NONE = { kind: 'none' } as const
+const nothingToDo = { kind: 'none' } as const
 
-export const HELP = 'Enter open · Backspace up · v view · g get · p put · m mkdir · r rename · d delete · q quit'
+export const explorerHelp = 'Enter open · Backspace up · v view · g get · p put · m mkdir · r rename · d delete · q quit'
 
 /** One key pressed. `page` is how many lines the list shows. */
 export function press(view: View, key: string, page: number): Step {
@@ -59,7 +59,7 @@ export function press(view: View, key: string, page: number): Step {
       return move(view, view.cursor + page)
     case '\r':
     case '\u001b[C':
-      if (!file) return { view, deed: NONE }
+      if (!file) return { view, deed: nothingToDo }
       return file.type === 'file'
         ? { view, deed: { kind: 'view', file } }
         : { view, deed: { kind: 'list', path: join(view.path, file.name) } }
@@ -68,23 +68,23 @@ export function press(view: View, key: string, page: number): Step {
     case 'u':
       return { view, deed: { kind: 'list', path: parent(view.path) } }
     case 'v':
-      return { view, deed: file ? { kind: 'view', file } : NONE }
+      return { view, deed: file ? { kind: 'view', file } : nothingToDo }
     case '\u000c':
       return { view, deed: { kind: 'list', path: view.path } }
     case 'g':
-      return file ? ask(view, 'get', `Get ${file.name} as`, localName(file.name)) : { view, deed: NONE }
+      return file ? ask(view, 'get', `Get ${file.name} as`, localName(file.name)) : { view, deed: nothingToDo }
     case 'p':
       return ask(view, 'put', 'Put which local file here', '')
     case 'm':
       return ask(view, 'mkdir', 'New directory', '')
     case 'r':
-      return file ? ask(view, 'rename', `Rename ${file.name} to`, file.name) : { view, deed: NONE }
+      return file ? ask(view, 'rename', `Rename ${file.name} to`, file.name) : { view, deed: nothingToDo }
     case 'd':
-      return file ? ask(view, 'delete', `Delete ${file.name}? Type yes`, '') : { view, deed: NONE }
+      return file ? ask(view, 'delete', `Delete ${file.name}? Type yes`, '') : { view, deed: nothingToDo }
     case '/':
       return ask(view, 'go', 'Go to', view.path)
     default:
-      return { view, deed: NONE }
+      return { view, deed: nothingToDo }
   }
 }
 
@@ -97,7 +97,7 @@ export function draw(view: View, destination: string, columns: number, rows: num
   const prompt = view.question
     ? `${terminalLine(view.question.words)}: ${terminalLine(view.question.answer)}_`
     : terminalLine(view.message)
-  return [head, ...filled, prompt, view.text ? 'q back' : HELP].map((line) => [...line].slice(0, columns).join(''))
+  return [head, ...filled, prompt, view.text ? 'q back' : explorerHelp].map((line) => [...line].slice(0, columns).join(''))
 }
 
 function listLines(view: View, body: number): readonly string[] {
@@ -120,34 +120,34 @@ function parent(path: string): string {
 
 function move(view: View, cursor: number): Step {
   const last = Math.max(0, view.files.length - 1)
-  return { view: { ...view, cursor: Math.min(last, Math.max(0, cursor)), message: '' }, deed: NONE }
+  return { view: { ...view, cursor: Math.min(last, Math.max(0, cursor)), message: '' }, deed: nothingToDo }
 }
 
 function ask(view: View, kind: Question['kind'], words: string, answer: string): Step {
-  return { view: { ...view, question: { kind, words, answer } }, deed: NONE }
+  return { view: { ...view, question: { kind, words, answer } }, deed: nothingToDo }
 }
 
 function answer(view: View, question: Question, key: string): Step {
-  if (key === '\u001b' || key === '\u0003') return { view: { ...view, question: null, message: '' }, deed: NONE }
+  if (key === '\u001b' || key === '\u0003') return { view: { ...view, question: null, message: '' }, deed: nothingToDo }
   if (key === '\r')
     return { view: { ...view, question: null }, deed: { kind: 'answer', question, file: view.files[view.cursor] } }
-  if (key === '\u0015') return { view: { ...view, question: { ...question, answer: '' } }, deed: NONE }
+  if (key === '\u0015') return { view: { ...view, question: { ...question, answer: '' } }, deed: nothingToDo }
   const typed =
     key === '\u007f' ? [...question.answer].slice(0, -1).join('') : question.answer + (/^[^\p{Cc}]+$/u.test(key) ? key : '')
-  return { view: { ...view, question: { ...question, answer: typed } }, deed: NONE }
+  return { view: { ...view, question: { ...question, answer: typed } }, deed: nothingToDo }
 }
 
 function reading(view: View, text: NonNullable<View['text']>, key: string, page: number): Step {
   const to = (top: number): Step => {
     const last = Math.max(0, text.lines.length - page)
-    return { view: { ...view, text: { ...text, top: Math.min(last, Math.max(0, top)) } }, deed: NONE }
+    return { view: { ...view, text: { ...text, top: Math.min(last, Math.max(0, top)) } }, deed: nothingToDo }
   }
   if (key === '\u001b[A' || key === 'k') return to(text.top - 1)
   if (key === '\u001b[B' || key === 'j') return to(text.top + 1)
   if (key === '\u001b[5~') return to(text.top - page)
   if (key === '\u001b[6~' || key === ' ') return to(text.top + page)
   if (key === 'q' || key === '\u001b' || key === '\u007f' || key === '\u001b[D')
-    return { view: { ...view, text: null }, deed: NONE }
+    return { view: { ...view, text: null }, deed: nothingToDo }
   if (key === '\u0003') return { view, deed: { kind: 'quit' } }
-  return { view, deed: NONE }
+  return { view, deed: nothingToDo }
 }

@@ -106,14 +106,14 @@ function fileTable(files: readonly RemoteFile[]): string {
   return files.length === 0
     ? ''
     : toTable(files, [
-        { heading: 'MODE', cell: ({ type, mode }) => `${MARK[type]}${mode.toString(8).padStart(4, '0')}` },
+        { heading: 'MODE', cell: ({ type, mode }) => `${markOf[type]}${mode.toString(8).padStart(4, '0')}` },
         { heading: 'SIZE', align: 'right', cell: ({ size }) => String(size) },
         { heading: 'MODIFIED', cell: ({ modified }) => new Date(modified * 1_000).toISOString().slice(0, 19) },
         { heading: 'NAME', cell: ({ name, type }) => `${terminalLine(name)}${type === 'directory' ? '/' : ''}` },
       ])
 }
 
-const MARK = { file: '-', directory: 'd', link: 'l', other: '?' } as const
+const markOf = { file: '-', directory: 'd', link: 'l', other: '?' } as const
 
 async function intoFolder(path: string, name: string): Promise<string> {
   const facts = await localStat(path).catch(() => undefined)

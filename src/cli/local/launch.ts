@@ -9,8 +9,8 @@ import { version } from '../version.ts'
 import { unreachable } from './client.ts'
 import type { Place } from './place.ts'
 
-const READY_MS = 20_000
-const BROWSER_IDLE_MS = 10 * 60_000
+const readyMs = 20_000
+const browserIdleMs = 10 * 60_000
 
 /**
  * Starts the workbench in the background, apart from this terminal, and waits until it serves. That it is running already, or
@@ -68,7 +68,7 @@ function hostSettings(context: Context, place: Place): HostSettings {
     browser: {
       executable: settings.get('browser').value ?? null,
       sandbox: settings.get('browser_sandbox').value !== 'off',
-      idleMs: BROWSER_IDLE_MS,
+      idleMs: browserIdleMs,
     },
     engine: 'tmux',
     strictFocus: false,
@@ -76,7 +76,7 @@ function hostSettings(context: Context, place: Place): HostSettings {
 }
 
 /** Of this pane or this terminal, not of the workbench; and the credentials of the service, which it has no use for. */
-const KEPT_BACK = new Set([
+const keptBack = new Set([
   'TMUX',
   'TMUX_PANE',
   'SVC_API_KEY',
@@ -90,7 +90,7 @@ const KEPT_BACK = new Set([
 function handedOn(variables: Readonly<Record<string, string | undefined>>): Record<string, string> {
   const env: Record<string, string> = {}
   for (const [name, value] of Object.entries(variables)) {
-    if (value !== undefined && !KEPT_BACK.has(name)) env[name] = value
+    if (value !== undefined && !keptBack.has(name)) env[name] = value
   }
   return env
 }
@@ -107,7 +107,7 @@ function firstLine(child: ChildProcess): Promise<Answer> {
       clearTimeout(timer)
       resolve(answer)
     }
-    const timer = setTimeout(() => done({ ready: false, code: 'timeout', message: 'it did not start in time' }), READY_MS)
+    const timer = setTimeout(() => done({ ready: false, code: 'timeout', message: 'it did not start in time' }), readyMs)
     child.once('error', (error) => done({ ready: false, message: error.message }))
     child.once('close', () => done({ ready: false, message: 'it ended at once' }))
     child.stdout?.setEncoding('utf8').on('data', (chunk: string) => {

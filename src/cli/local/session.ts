@@ -6,7 +6,7 @@ import { connectWorkbench, NotRunning, unreachable, type WorkbenchClient } from 
 import { launch } from './launch.ts'
 import { placeOf, type Place } from './place.ts'
 
-const ANSWER_MS = 60_000
+const answerMs = 60_000
 
 /** Connects to the workbench, starting it when it is not there and may be, does the work, and hangs up. */
 export async function withWorkbench(
@@ -57,7 +57,7 @@ async function attempt(context: Context, place: Place): Promise<WorkbenchClient 
       platform: context.environment.platform,
       version: version(),
       caller: place.caller,
-      timeoutMs: context.timeoutMs ?? ANSWER_MS,
+      timeoutMs: context.timeoutMs ?? answerMs,
       signal: context.signal,
     })
   } catch (error) {

@@ -10,7 +10,7 @@ import { pickSsh } from './pick.ts'
 import { withWorkbench } from './session.ts'
 
 /** On a terminal a person sees the outcome; a script that has not asked for waiting is not held up. */
-const WAIT_ON_TERMINAL_S = 15
+const waitOnTerminalS = 15
 
 export const connect: Run = (context, args, options) =>
   withWorkbench(context, async (client) => {
@@ -25,7 +25,7 @@ export const connect: Run = (context, args, options) =>
       ...(identity === undefined ? {} : { identity: fromHere(identity) }),
       ...(chosen.length === 0 ? {} : { options: chosen }),
     })
-    const seconds = options.number('wait') ?? (context.stdout.isTerminal ? WAIT_ON_TERMINAL_S : 0)
+    const seconds = options.number('wait') ?? (context.stdout.isTerminal ? waitOnTerminalS : 0)
     const ssh = await settled(context, client, made.ssh, seconds * 1_000)
     if (ssh.state === 'failed') throw sshFailure(ssh)
     context.result({ ...made, ssh }, () => describe(context, ssh, options.flag('no-explorer')))
@@ -52,7 +52,7 @@ export const disconnect: Run = (context, args) =>
 export const reconnect: Run = (context, args) =>
   withWorkbench(context, async (client) => {
     const { ssh } = await client.call('ssh.reconnect', { sshId: await pickSsh(client, args.need('ssh')) })
-    const now = await settled(context, client, ssh, context.stdout.isTerminal ? WAIT_ON_TERMINAL_S * 1_000 : 0)
+    const now = await settled(context, client, ssh, context.stdout.isTerminal ? waitOnTerminalS * 1_000 : 0)
     context.result({ ssh: now }, () => describe(context, now, false))
   })
 

@@ -1,11 +1,11 @@
 import { open, rename, rm } from 'node:fs/promises'
 import { CommandFailure } from '../failure.ts'
-import { LIMITS } from '../workbench/protocol.ts'
+import { limits } from '../workbench/protocol.ts'
 import type { WorkbenchClient } from './client.ts'
 import type { RemotePlace } from './remote-path.ts'
 
 /** How many pieces are on the way at once. */
-const AHEAD = 4
+const piecesAhead = 4
 
 /** Told now and then how many bytes are there. */
 type Progress = (bytes: number) => void
@@ -52,10 +52,10 @@ export async function upload(client: WorkbenchClient, from: string, to: RemotePl
     const { size, mode } = await file.stat()
     await client.call('files.write', { sshId, path: part, offset: 0, data: '', truncate: true, mode: mode & 0o777 })
     let sent = 0
-    const starts = Array.from({ length: Math.ceil(size / LIMITS.fileChunkBytes) }, (_, index) => index * LIMITS.fileChunkBytes)
-    const lanes = Array.from({ length: AHEAD }, async () => {
+    const starts = Array.from({ length: Math.ceil(size / limits.fileChunkBytes) }, (_, index) => index * limits.fileChunkBytes)
+    const lanes = Array.from({ length: piecesAhead }, async () => {
       for (let start = starts.shift(); start !== undefined; start = starts.shift()) {
-        const buffer = Buffer.alloc(Math.min(LIMITS.fileChunkBytes, size - start))
+        const buffer = Buffer.alloc(Math.min(limits.fileChunkBytes, size - start))
         const { bytesRead } = await file.read(buffer, 0, buffer.length, start)
         const data = buffer.subarray(0, bytesRead).toString('base64')
         await client.call('files.write', { sshId, path: part, offset: start, data })

@@ -52,7 +52,7 @@ export const waitOption: Option = {
   defaultText: 'load',
 }
 
-export const DIRECTIONS = ['right', 'left', 'up', 'down'] as const
+export const directions = ['right', 'left', 'up', 'down'] as const
 
 export const workspaceArgument: Argument = { name: 'workspace', summary: { en: 'id or number', zh: 'ID 或编号' } }
 export const paneArgument: Argument = { name: 'pane', summary: { en: 'id or number', zh: 'ID 或编号' } }

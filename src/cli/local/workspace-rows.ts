@@ -1,5 +1,5 @@
 import type { Command, CommandGroup } from '../command.ts'
-import { commandOption, cwdOption, DIRECTIONS, paneArgument, paneOption, workspaceArgument, workspaceOption } from './words.ts'
+import { commandOption, cwdOption, directions, paneArgument, paneOption, workspaceArgument, workspaceOption } from './words.ts'
 
 const step = (name: 'next' | 'previous' | 'last', en: string, zh: string): Command => ({
   name,
@@ -131,7 +131,7 @@ export const paneGroup: CommandGroup = {
           name: 'direction',
           kind: 'text',
           placeholder: 'direction',
-          choices: DIRECTIONS,
+          choices: directions,
           summary: { en: 'on which side', zh: '方向' },
           defaultText: 'right',
         },
@@ -226,7 +226,7 @@ export const paneGroup: CommandGroup = {
           name: 'direction',
           kind: 'text',
           placeholder: 'direction',
-          choices: DIRECTIONS,
+          choices: directions,
           summary: { en: 'the one on that side', zh: '该方向的窗格' },
         },
       ],

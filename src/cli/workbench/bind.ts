@@ -1,7 +1,7 @@
 import { lstat, mkdir, open, rm, stat, writeFile } from 'node:fs/promises'
 import { connect, type Server } from 'node:net'
 import { dirname, join } from 'node:path'
-import { LIMITS } from './protocol.ts'
+import { limits } from './protocol.ts'
 
 export interface BindOptions {
   readonly socketPath: string
@@ -24,7 +24,7 @@ export class BindError extends Error {
 }
 
 /** A start takes well under a second; a lock older than this was left by one that died. */
-const LOCK_MS = 10_000
+const lockMs = 10_000
 
 /**
  * Listens on the socket, for the user alone. One host at a time: a lock keeps two that start together apart, a socket that
@@ -41,7 +41,7 @@ export async function bind(server: Server, options: BindOptions): Promise<void> 
   }
   // A longer path is cut silently by some systems, and another socket would be served.
   for (const path of [socketPath, join(runDir, 'tmux.sock')]) {
-    if (Buffer.byteLength(path) > LIMITS.socketPathBytes)
+    if (Buffer.byteLength(path) > limits.socketPathBytes)
       throw new BindError('socket_path_too_long', `the socket's path is too long for this system: ${path}`)
   }
   await ownDirectory(runDir)
@@ -114,7 +114,7 @@ async function lock(path: string, now: () => number): Promise<() => Promise<void
     await take()
   } catch {
     const facts = await stat(path).catch(() => undefined)
-    if (facts && now() - facts.mtimeMs < LOCK_MS)
+    if (facts && now() - facts.mtimeMs < lockMs)
       throw new BindError('already_running', 'the workbench is being started by another process')
     await rm(path, { force: true })
     await take()

@@ -1,9 +1,9 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
-import { CHROMIUM_HINT, findBrowser } from './browser/executable.ts'
+import { chromiumHint, findBrowser } from './browser/executable.ts'
 import type { Check } from './protocol.ts'
 import type { Settings } from './settings.ts'
-import { TMUX_HINT, tmuxVersion } from './tmux/engine.ts'
+import { tmuxHint, tmuxVersion } from './tmux/engine.ts'
 
 const run = promisify(execFile)
 
@@ -15,8 +15,8 @@ export function diagnose(settings: Settings): Promise<readonly Check[]> {
       ({ stdout, stderr }) => (stdout.trim() || stderr.trim()).split('\n')[0] ?? program,
     )
   return Promise.all([
-    check('tmux', 'workspaces and panes', TMUX_HINT, () => tmuxVersion(env)),
-    check('chromium', 'svc browser', CHROMIUM_HINT, async () => {
+    check('tmux', 'workspaces and panes', tmuxHint, () => tmuxVersion(env)),
+    check('chromium', 'svc browser', chromiumHint, async () => {
       const path = await findBrowser({ chosen: settings.browser.executable, env, platform: settings.platform })
       return `${await version(path, ['--version'])} (${path})`
     }),

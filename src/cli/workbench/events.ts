@@ -1,4 +1,4 @@
-import { LIMITS, type EventName, type WorkbenchEvent } from './protocol.ts'
+import { limits, type EventName, type WorkbenchEvent } from './protocol.ts'
 
 export interface Subscription {
   readonly id: string
@@ -27,7 +27,7 @@ export class Events {
     this.#seq += 1
     const event = { seq: this.#seq, bootId: this.bootId, name, at: this.#now(), data }
     this.#ring.push(event)
-    if (this.#ring.length > LIMITS.eventRing) this.#ring.shift()
+    if (this.#ring.length > limits.eventRing) this.#ring.shift()
     for (const subscription of this.#subscriptions.values()) hand(subscription, event)
   }
 

@@ -18,7 +18,7 @@ import { systemMethods } from './methods/system.ts'
 import { workspaceMethods } from './methods/workspace.ts'
 import { Notifications } from './notifications.ts'
 import { Notifier } from './notify.ts'
-import { isFocusMethod, METHODS, WorkbenchError, type FocusMethod, type Method, type QuietMethod } from './protocol.ts'
+import { isFocusMethod, methods, WorkbenchError, type FocusMethod, type Method, type QuietMethod } from './protocol.ts'
 import { serveRpc } from './rpc-server.ts'
 import type { Settings } from './settings.ts'
 import { SshConnections } from './ssh/connections.ts'
@@ -38,7 +38,7 @@ export interface HostServices extends WorkbenchServices {
   readonly token: string
 }
 
-const HEARTBEAT_MS = 30_000
+const heartbeatMs = 30_000
 
 /** Starts the workbench: engine, state and socket. Throws `BindError` where the socket cannot be served. */
 export async function startHost(settings: Settings, services: HostServices): Promise<Host> {
@@ -71,7 +71,7 @@ export async function startHost(settings: Settings, services: HostServices): Pro
         browser: bench.openPages()?.version ?? null,
         attach: engine.attach,
       },
-      capabilities: METHODS,
+      capabilities: methods,
     }),
     handle: (method, params, call) => {
       if (stopping) throw new WorkbenchError('shutting_down', 'the workbench is stopping')
@@ -79,7 +79,7 @@ export async function startHost(settings: Settings, services: HostServices): Pro
     },
   })
   release()
-  const heartbeat = setInterval(() => events.emit('heartbeat', {}), HEARTBEAT_MS)
+  const heartbeat = setInterval(() => events.emit('heartbeat', {}), heartbeatMs)
 
   async function tearDown(killSessions: boolean): Promise<void> {
     clearInterval(heartbeat)

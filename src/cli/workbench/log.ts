@@ -1,6 +1,6 @@
 import { appendFileSync, renameSync, statSync } from 'node:fs'
 
-const MOST_BYTES = 2 * 1024 * 1024
+const keptBytes = 2 * 1024 * 1024
 
 /**
  * One JSON line an event, in a file for the user alone. At two megabytes it becomes `<path>.1`, in place of the one before, so
@@ -9,7 +9,7 @@ const MOST_BYTES = 2 * 1024 * 1024
 export function openLog(
   path: string,
   now: () => number,
-  mostBytes = MOST_BYTES,
+  mostBytes = keptBytes,
 ): (entry: Readonly<Record<string, unknown>>) => void {
   let size = statSync(path, { throwIfNoEntry: false })?.size ?? 0
   return (entry) => {

@@ -1,7 +1,7 @@
 import { readFile, rename, writeFile } from 'node:fs/promises'
 import { WorkbenchError, type Notification } from './protocol.ts'
 
-const KEPT = 500
+const mostKept = 500
 
 /** The record of what was notified: kept in a file, so that it outlives the host; the newest 500. */
 export class Notifications {
@@ -44,7 +44,7 @@ export class Notifications {
   }
 
   async add(notification: Notification): Promise<void> {
-    this.#list = [...this.#list, notification].slice(-KEPT)
+    this.#list = [...this.#list, notification].slice(-mostKept)
     await this.#save()
   }
 

@@ -81,17 +81,17 @@ function osascript(message: Message): readonly string[] {
   ]
 }
 
-const OSC_777 = /kitty|ghostty|wezterm|foot|rxvt/i
+const knowOsc777 = /kitty|ghostty|wezterm|foot|rxvt/i
 /** Terminals that print what they do not understand. */
-const DUMB = /^(?:linux|dumb|vt\d+|cons\d+)/
+const printEverything = /^(?:linux|dumb|vt\d+|cons\d+)/
 
 /** OSC 777 where it is known to be understood, else OSC 9; the words cut to what a notification shows. */
 export function sequence(term: string, message: Message): string {
   const bell = message.sound ? '\u0007' : ''
-  if (DUMB.test(term)) return bell
+  if (printEverything.test(term)) return bell
   const title = oneLine(message.title, 120)
   const body = oneLine(message.body, 400)
-  if (OSC_777.test(term)) return `\u001b]777;notify;${title.replaceAll(';', ',')};${body.replaceAll(';', ',')}\u001b\\${bell}`
+  if (knowOsc777.test(term)) return `\u001b]777;notify;${title.replaceAll(';', ',')};${body.replaceAll(';', ',')}\u001b\\${bell}`
   return `\u001b]9;${body === '' ? title : `${title}: ${body}`}\u001b\\${bell}`
 }
 

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { EVENT_NAMES, LIMITS, type Method } from './protocol.ts'
+import { eventNames, limits, type Method } from './protocol.ts'
 
 /**
  * What each method takes. A parameter that is not named here is refused, so that a typing error is seen instead of ignored.
@@ -110,7 +110,7 @@ export const params = {
       .number()
       .int()
       .min(1)
-      .max(LIMITS.replyBytes / 2)
+      .max(limits.replyBytes / 2)
       .optional(),
   }),
   'browser.fill': z.strictObject({ ...page, selector, text: z.string() }),
@@ -163,12 +163,12 @@ export const params = {
   'files.read': z.strictObject({
     ...remote,
     offset: z.number().int().min(0),
-    length: z.number().int().min(1).max(LIMITS.fileChunkBytes).optional(),
+    length: z.number().int().min(1).max(limits.fileChunkBytes).optional(),
   }),
   'files.write': z.strictObject({
     ...remote,
     offset: z.number().int().min(0),
-    data: z.base64().max(Math.ceil(LIMITS.fileChunkBytes / 3) * 4),
+    data: z.base64().max(Math.ceil(limits.fileChunkBytes / 3) * 4),
     truncate: z.boolean().optional(),
     mode: z.number().int().min(0).max(0o7777).optional(),
   }),
@@ -184,7 +184,7 @@ export const params = {
   'files.open': z.strictObject({ sshId: id, path: z.string().max(4_096).optional() }),
 
   'events.subscribe': z.strictObject({
-    names: z.array(z.enum(EVENT_NAMES)).min(1).max(EVENT_NAMES.length).optional(),
+    names: z.array(z.enum(eventNames)).min(1).max(eventNames.length).optional(),
     after: z.number().int().min(0).optional(),
   }),
   'events.unsubscribe': z.strictObject({ subscriptionId: id }),

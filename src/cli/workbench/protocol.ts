@@ -3,10 +3,10 @@
  * JSON-RPC 2.0, one object a line. This file has no dependency, so that the command line starts quickly.
  */
 
-export const PROTOCOL = { min: 1, max: 1 } as const
+export const protocolRange = { min: 1, max: 1 } as const
 
 /** Bytes and counts beyond which a peer is refused instead of served. */
-export const LIMITS = {
+export const limits = {
   /** One request line. */
   requestBytes: 1024 * 1024,
   /** One reply line; what is larger (a screenshot) goes to a file and the reply names it. */
@@ -26,7 +26,7 @@ export const LIMITS = {
  * The only methods that may change what the user is looking at. Whatever is not in this list must leave the focus alone;
  * that is a property of the name, and it is tested for every method.
  */
-export const FOCUS_METHODS = [
+export const focusMethods = [
   'workspace.focus',
   'workspace.next',
   'workspace.previous',
@@ -39,7 +39,7 @@ export const FOCUS_METHODS = [
 ] as const
 
 /** The methods that never change the focus. */
-export const QUIET_METHODS = [
+export const quietMethods = [
   'system.ping',
   'system.hello',
   'system.identify',
@@ -100,19 +100,19 @@ export const QUIET_METHODS = [
   'app.shutdown',
 ] as const
 
-export type FocusMethod = (typeof FOCUS_METHODS)[number]
-export type QuietMethod = (typeof QUIET_METHODS)[number]
+export type FocusMethod = (typeof focusMethods)[number]
+export type QuietMethod = (typeof quietMethods)[number]
 export type Method = FocusMethod | QuietMethod
 
-export const METHODS: readonly Method[] = [...QUIET_METHODS, ...FOCUS_METHODS]
+export const methods: readonly Method[] = [...quietMethods, ...focusMethods]
 
 /** Whether calling `method` may change the focus. */
 export function isFocusMethod(method: Method): method is FocusMethod {
-  return (FOCUS_METHODS as readonly Method[]).includes(method)
+  return (focusMethods as readonly Method[]).includes(method)
 }
 
 /** Each stable error string with its JSON-RPC number; clients match on the string in `error.data.code`. */
-export const ERROR_NUMBERS = {
+export const errorNumbers = {
   parse_error: -32700,
   invalid_request: -32600,
   method_not_found: -32601,
@@ -137,7 +137,7 @@ export const ERROR_NUMBERS = {
   shutting_down: -32010,
 } as const
 
-export type ErrorCode = keyof typeof ERROR_NUMBERS
+export type ErrorCode = keyof typeof errorNumbers
 
 /** More about a failure: `details` for programs, `hint` for the person ("apt install tmux"). */
 export interface ErrorNotes {
@@ -386,7 +386,7 @@ export interface Navigation {
   readonly finalUrl: string
 }
 
-export const EVENT_NAMES = [
+export const eventNames = [
   'workspace.created',
   'workspace.renamed',
   'workspace.closed',
@@ -404,7 +404,7 @@ export const EVENT_NAMES = [
   'heartbeat',
 ] as const
 
-export type EventName = (typeof EVENT_NAMES)[number]
+export type EventName = (typeof eventNames)[number]
 
 /** Why the focus moved: the trail by which the focus rule can be checked afterwards. */
 export type FocusCause = { readonly kind: 'user' } | { readonly kind: 'method'; readonly method: Method; readonly requestId: Id }

@@ -5,10 +5,10 @@ import type { Peer } from './handler.ts'
 import { LineReader } from './lines.ts'
 import { params, type ParamsOf } from './params.ts'
 import {
-  ERROR_NUMBERS,
-  LIMITS,
-  METHODS,
-  PROTOCOL,
+  errorNumbers,
+  limits,
+  methods,
+  protocolRange,
   WorkbenchError,
   type EventName,
   type Focus,
@@ -45,8 +45,8 @@ export function serveRpc(server: Server, options: RpcServerOptions): { closeAll:
   server.on('connection', (socket) => {
     const connection = new Connection(socket, options, () => connections.delete(connection))
     connections.add(connection)
-    if (connections.size > LIMITS.connections) {
-      connection.refuse(null, new WorkbenchError('busy', `at most ${LIMITS.connections} connections`))
+    if (connections.size > limits.connections) {
+      connection.refuse(null, new WorkbenchError('busy', `at most ${limits.connections} connections`))
     }
   })
   return {
@@ -57,10 +57,10 @@ export function serveRpc(server: Server, options: RpcServerOptions): { closeAll:
 }
 
 /** How long a client has to read why it is sent away. */
-const LAST_WORD_MS = 5_000
+const lastWordMs = 5_000
 
 /** Replies not yet read by the client beyond this end the connection: it has stopped reading. */
-const UNREAD_BYTES = 2 * LIMITS.replyBytes
+const mostUnreadBytes = 2 * limits.replyBytes
 
 class Connection implements Peer {
   readonly #socket: Socket
@@ -78,16 +78,16 @@ class Connection implements Peer {
     this.#socket = socket
     this.#options = options
     const lines = new LineReader(
-      LIMITS.requestBytes,
+      limits.requestBytes,
       (line) => this.#take(line),
       (problem) =>
         problem === 'too_long'
-          ? this.refuse(null, new WorkbenchError('invalid_request', `a request is at most ${LIMITS.requestBytes} bytes`))
+          ? this.refuse(null, new WorkbenchError('invalid_request', `a request is at most ${limits.requestBytes} bytes`))
           : this.#fail(null, new WorkbenchError('parse_error', 'the line is not UTF-8')),
     )
     this.#helloTimer = setTimeout(
       () => this.refuse(null, new WorkbenchError('hello_required', 'no system.hello in time')),
-      options.helloMs ?? LIMITS.helloMs,
+      options.helloMs ?? limits.helloMs,
     )
     socket
       .on('data', (chunk: Buffer) => {
@@ -116,7 +116,7 @@ class Connection implements Peer {
     clearTimeout(this.#helloTimer)
     this.#socket.end()
     // A client that never reads its last answer must not keep the connection.
-    setTimeout(() => this.#socket.destroy(), LAST_WORD_MS).unref()
+    setTimeout(() => this.#socket.destroy(), lastWordMs).unref()
   }
 
   subscribe(names: readonly EventName[] | undefined, after: number | undefined): { id: string; gap: boolean } {
@@ -163,7 +163,7 @@ class Connection implements Peer {
     const log = (code: string, cause?: unknown): void =>
       this.#options.log({ method: request.method.slice(0, 64), ms: this.#options.now() - startedAt, code, cause })
     try {
-      if (this.#inFlight >= LIMITS.inFlight) throw new WorkbenchError('busy', `at most ${LIMITS.inFlight} requests at once`)
+      if (this.#inFlight >= limits.inFlight) throw new WorkbenchError('busy', `at most ${limits.inFlight} requests at once`)
       this.#inFlight += 1
       try {
         const result = await this.#run(request)
@@ -196,16 +196,16 @@ class Connection implements Peer {
         hint: 'it is in workbench.token beside the socket',
       })
     }
-    if (hello.protocol.min > PROTOCOL.max || hello.protocol.max < PROTOCOL.min) {
+    if (hello.protocol.min > protocolRange.max || hello.protocol.max < protocolRange.min) {
       throw new WorkbenchError('unsupported_protocol', 'there is no common version of the protocol', {
-        details: { host: PROTOCOL, client: hello.protocol },
+        details: { host: protocolRange, client: hello.protocol },
         hint: 'svc workbench stop, so that the newer version is started',
       })
     }
     this.#greeted = true
     this.#caller = hello.caller ?? null
     clearTimeout(this.#helloTimer)
-    return { protocol: Math.min(hello.protocol.max, PROTOCOL.max), ...(await this.#options.hello()) }
+    return { protocol: Math.min(hello.protocol.max, protocolRange.max), ...(await this.#options.hello()) }
   }
 
   /** Before the hello every error ends the connection, after having been told. */
@@ -217,13 +217,13 @@ class Connection implements Peer {
   #fail(id: Id, error: WorkbenchError): void {
     const { code, details, hint } = error
     const data = { code, ...(details === undefined ? {} : { details }), ...(hint === undefined ? {} : { hint }) }
-    this.#reply({ jsonrpc: '2.0', id, error: { code: ERROR_NUMBERS[code], message: error.message, data } })
+    this.#reply({ jsonrpc: '2.0', id, error: { code: errorNumbers[code], message: error.message, data } })
   }
 
   #reply(reply: RpcReply): void {
     const line = JSON.stringify(reply)
-    if (Buffer.byteLength(line) > LIMITS.replyBytes) {
-      this.#fail(reply.id, new WorkbenchError('internal_error', `the answer is larger than ${LIMITS.replyBytes} bytes`))
+    if (Buffer.byteLength(line) > limits.replyBytes) {
+      this.#fail(reply.id, new WorkbenchError('internal_error', `the answer is larger than ${limits.replyBytes} bytes`))
       return
     }
     this.#write(`${line}\n`)
@@ -231,10 +231,10 @@ class Connection implements Peer {
 
   #notify(message: unknown): void {
     if (this.#ended) return
-    if (this.#behind >= LIMITS.eventRing) {
+    if (this.#behind >= limits.eventRing) {
       for (const id of this.#subscriptions) this.unsubscribe(id)
       this.#options.log({ method: 'event', ms: 0, code: 'slow_consumer' })
-      this.refuse(null, new WorkbenchError('slow_consumer', `${LIMITS.eventRing} events were not read`))
+      this.refuse(null, new WorkbenchError('slow_consumer', `${limits.eventRing} events were not read`))
       return
     }
     this.#behind = this.#write(`${JSON.stringify(message)}\n`) ? 0 : this.#behind + 1
@@ -242,7 +242,7 @@ class Connection implements Peer {
 
   #write(text: string): boolean {
     if (this.#socket.destroyed || this.#socket.writableEnded) return true
-    if (this.#socket.writableLength > UNREAD_BYTES) {
+    if (this.#socket.writableLength > mostUnreadBytes) {
       this.#socket.destroy()
       return true
     }
@@ -274,7 +274,7 @@ function idOf(message: unknown): Id {
 }
 
 function isMethod(method: string): method is Method {
-  return (METHODS as readonly string[]).includes(method)
+  return (methods as readonly string[]).includes(method)
 }
 
 function checked<M extends Method>(method: M, value: unknown): ParamsOf<M> {

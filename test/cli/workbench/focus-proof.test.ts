@@ -7,9 +7,9 @@ import { writeFileSync } from 'node:fs'
 import t, { type Test } from 'tap'
 import type { WorkbenchClient } from '../../../src/cli/local/client.ts'
 import {
-  FOCUS_METHODS,
-  QUIET_METHODS,
-  PROTOCOL,
+  focusMethods,
+  quietMethods,
+  protocolRange,
   type FocusMethod,
   type QuietMethod,
 } from '../../../src/cli/workbench/protocol.ts'
@@ -45,7 +45,7 @@ const form = async ({ client, pageId, site }: Scene): Promise<void> => {
 const quiet = {
   'system.ping': ({ client }) => client.call('system.ping', {}),
   'system.hello': ({ bench, client }) =>
-    client.call('system.hello', { protocol: PROTOCOL, token: bench.token, client: { name: 'again', version: '1' } }),
+    client.call('system.hello', { protocol: protocolRange, token: bench.token, client: { name: 'again', version: '1' } }),
   'system.identify': ({ client }) => client.call('system.identify', {}),
   'system.capabilities': ({ client }) => client.call('system.capabilities', {}),
   'system.tree': ({ client }) => client.call('system.tree', {}),
@@ -157,7 +157,7 @@ const moving = {
   'browser.focus': ({ client, pageId }) => client.call('browser.focus', { pageId }),
 } as const satisfies Record<FocusMethod, Case>
 
-const TERMINAL = QUIET_METHODS.filter((method) => /^(?:system|workspace|pane|notification)\./.test(method))
+const terminalMethods = quietMethods.filter((method) => /^(?:system|workspace|pane|notification)\./.test(method))
 
 t.test('no method but a focus method moves the focus, and every focus method does', { timeout: 110_000 }, async (t) => {
   if (!requireProgram(t, 'tmux') || !requireProgram(t, 'chromium', 'google-chrome') || !requireProgram(t, '/usr/sbin/sshd'))
@@ -166,7 +166,7 @@ t.test('no method but a focus method moves the focus, and every focus method doe
   const { user, bench } = scene
 
   await t.test('the user typing in the pane in front', async (t) => {
-    for (const method of QUIET_METHODS) {
+    for (const method of quietMethods) {
       if (method === 'app.shutdown') continue
       await alone(t, method, scene, '<', '>')
     }
@@ -175,20 +175,20 @@ t.test('no method but a focus method moves the focus, and every focus method doe
   await t.test('with the pane in front zoomed', async (t) => {
     await user.tmux('resize-pane', '-Z', '-t', '=svc:')
     t.match(await user.state(), 'zoom=1')
-    for (const method of TERMINAL) await alone(t, method, scene, '<', '>')
+    for (const method of terminalMethods) await alone(t, method, scene, '<', '>')
     await user.tmux('resize-pane', '-Z', '-t', '=svc:')
   })
 
   await t.test('while the user looks through the history of the pane in front', async (t) => {
     await user.tmux('copy-mode', '-t', '=svc:')
     t.match(await user.state(), 'mode=1')
-    for (const method of TERMINAL) await alone(t, method, scene, '', '')
+    for (const method of terminalMethods) await alone(t, method, scene, '', '')
     t.match(await user.state(), 'mode=1')
     await user.tmux('send-keys', '-t', '=svc:', '-X', 'cancel')
   })
 
   await t.test('every focus method is seen to move it by each of the signals', async (t) => {
-    for (const method of FOCUS_METHODS) {
+    for (const method of focusMethods) {
       // From the recorder's pane, with another pane and another workspace to have come from.
       await bringBack(scene)
       const noticed = await user.during('<', () => moving[method](scene), '')

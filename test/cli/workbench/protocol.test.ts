@@ -1,5 +1,5 @@
 import t from 'tap'
-import { ERROR_NUMBERS, LIMITS, METHODS, QUIET_METHODS, isFocusMethod } from '../../../src/cli/workbench/protocol.ts'
+import { errorNumbers, limits, methods, quietMethods, isFocusMethod } from '../../../src/cli/workbench/protocol.ts'
 import { params } from '../../../src/cli/workbench/params.ts'
 import { startBench, until } from './support/bench.ts'
 import { helloOf, RawClient } from './support/raw-client.ts'
@@ -61,7 +61,7 @@ t.test('what is no request is refused with its own error, and the connection goe
     raw.write(bytes)
     await until(`${words} is answered`, () => raw.lines.length > before)
     t.equal(raw.lastError(), code, words)
-    t.equal(raw.lines.at(-1)?.error?.code, ERROR_NUMBERS[code as keyof typeof ERROR_NUMBERS], `${words}: the number of ${code}`)
+    t.equal(raw.lines.at(-1)?.error?.code, errorNumbers[code as keyof typeof errorNumbers], `${words}: the number of ${code}`)
   }
   t.match(await raw.ask(99, 'system.ping'), { result: { pong: true } })
 })
@@ -70,7 +70,7 @@ t.test('a line that is too long is answered and ends its connection, and no othe
   const bench = await startBench(t)
   const raw = new RawClient(t, bench.settings.socketPath)
   await raw.greet(bench)
-  raw.write(`{"jsonrpc":"2.0","id":1,"method":"system.ping","params":{"x":"${'a'.repeat(LIMITS.requestBytes)}"}}\n`)
+  raw.write(`{"jsonrpc":"2.0","id":1,"method":"system.ping","params":{"x":"${'a'.repeat(limits.requestBytes)}"}}\n`)
   await raw.untilClosed()
   t.equal(raw.lastError(), 'invalid_request')
   t.match(await bench.client.call('system.ping', {}), { pong: true })
@@ -108,13 +108,13 @@ t.test('a wrong token, an older protocol and silence are told why, then the conn
 t.test('a client that says nothing is sent away after five seconds', async (t) => {
   const bench = await startBench(t)
   const raw = new RawClient(t, bench.settings.socketPath)
-  await until('it is sent away', () => raw.closed, LIMITS.helloMs + 3_000)
+  await until('it is sent away', () => raw.closed, limits.helloMs + 3_000)
   t.equal(raw.lastError(), 'hello_required')
 })
 
 t.test('the sixty-fifth connection is refused, and a place that is given up is free again', async (t) => {
   const bench = await startBench(t)
-  const clients = Array.from({ length: LIMITS.connections - 1 }, () => new RawClient(t, bench.settings.socketPath))
+  const clients = Array.from({ length: limits.connections - 1 }, () => new RawClient(t, bench.settings.socketPath))
   for (const client of clients) await client.greet(bench)
   const late = new RawClient(t, bench.settings.socketPath)
   await late.untilClosed()
@@ -176,7 +176,7 @@ t.test('events older than the ring are gone, and the reader is told', async (t) 
   const raw = new RawClient(t, bench.settings.socketPath)
   await raw.greet(bench)
   const { seq } = (await raw.ask(1, 'events.subscribe', {})).result as { seq: number }
-  for (let i = 0; i < LIMITS.eventRing + 10; i += 1) await bench.client.call('notification.create', { title: 't', body: '' })
+  for (let i = 0; i < limits.eventRing + 10; i += 1) await bench.client.call('notification.create', { title: 't', body: '' })
   const late = new RawClient(t, bench.settings.socketPath)
   await late.greet(bench)
   t.match(await late.ask(1, 'events.subscribe', { after: seq }), { result: { gap: true } })
@@ -218,8 +218,8 @@ t.test('clients that break off, lie or flood do not end the host', async (t) => 
 })
 
 t.test('the table of methods is whole: each has a parameter schema, none is in both columns', (t) => {
-  t.strictSame(Object.keys(params).sort(), [...METHODS].sort())
-  t.equal(new Set(METHODS).size, METHODS.length)
-  t.notOk(QUIET_METHODS.some(isFocusMethod))
+  t.strictSame(Object.keys(params).sort(), [...methods].sort())
+  t.equal(new Set(methods).size, methods.length)
+  t.notOk(quietMethods.some(isFocusMethod))
   t.end()
 })

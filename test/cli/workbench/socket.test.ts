@@ -10,7 +10,7 @@ import { connectWorkbench } from '../../../src/cli/local/client.ts'
 import { bareProgram } from '../../support/bare-program.ts'
 import { requireProgram } from '../../support/real-parts.ts'
 import type { Settings } from '../../../src/cli/workbench/settings.ts'
-import { LIMITS } from '../../../src/cli/workbench/protocol.ts'
+import { limits } from '../../../src/cli/workbench/protocol.ts'
 import { folder, readText, startBench, testSettings, until } from './support/bench.ts'
 import { endWith } from './support/user.ts'
 
@@ -142,7 +142,7 @@ t.test('what is there and is no socket of ours is left alone', async (t) => {
   t.match((await startProcess(t, settings)).answer, { ready: false, code: 'unsafe_socket' }, 'a folder in which others may write')
   const long = join(dir, 'x'.repeat(120), 'workbench.sock')
   t.match((await startProcess(t, { ...settings, socketPath: long })).answer, { ready: false, code: 'socket_path_too_long' })
-  const narrow = join(dir, 'x'.repeat(LIMITS.socketPathBytes - dir.length - 4))
+  const narrow = join(dir, 'x'.repeat(limits.socketPathBytes - dir.length - 4))
   t.match(
     (await startProcess(t, { ...settings, runDir: narrow, socketPath: join(narrow, 's') })).answer,
     { ready: false, code: 'socket_path_too_long' },

@@ -3,7 +3,7 @@ import { WorkbenchError } from '../protocol.ts'
 import type { Settings } from '../settings.ts'
 import { findBrowser } from './executable.ts'
 
-export const SANDBOX_HINT =
+export const sandboxHint =
   'run the workbench as an ordinary user, or allow user namespaces for the browser; SVC_BROWSER_SANDBOX=off turns the sandbox off, and then any page may reach what you can'
 
 /** Starts Chromium without a window. Its environment holds nothing but what a browser needs: no keys, no tokens. */
@@ -37,7 +37,7 @@ export async function launchChromium(settings: Settings): Promise<Browser> {
   }
 }
 
-const PASSED_ON = [
+const passedOn = [
   'PATH',
   'HOME',
   'LANG',
@@ -50,17 +50,17 @@ const PASSED_ON = [
   'SYSTEMROOT',
   'USERPROFILE',
 ]
-const PROXIES = /^(?:https?|all|no)_proxy$/i
+const proxies = /^(?:https?|all|no)_proxy$/i
 
 /** No display is passed on: a browser that cannot reach one cannot open a window. */
 export function browserEnvironment(env: Readonly<Record<string, string>>): Record<string, string> {
-  return Object.fromEntries(Object.entries(env).filter(([name]) => PASSED_ON.includes(name) || PROXIES.test(name)))
+  return Object.fromEntries(Object.entries(env).filter(([name]) => passedOn.includes(name) || proxies.test(name)))
 }
 
 function launchFailure(cause: unknown): WorkbenchError {
   const words = cause instanceof Error ? cause.message : String(cause)
   if (/no usable sandbox|without --no-sandbox|sandbox.*(?:not|fail)/i.test(words)) {
-    return new WorkbenchError('engine_unavailable', 'Chromium cannot use its sandbox here', { hint: SANDBOX_HINT, cause })
+    return new WorkbenchError('engine_unavailable', 'Chromium cannot use its sandbox here', { hint: sandboxHint, cause })
   }
   return new WorkbenchError('engine_unavailable', `Chromium did not start: ${words.split('\n')[0] ?? ''}`, { cause })
 }

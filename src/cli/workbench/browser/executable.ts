@@ -2,12 +2,12 @@ import { access, constants } from 'node:fs/promises'
 import { delimiter, isAbsolute, join } from 'node:path'
 import { WorkbenchError } from '../protocol.ts'
 
-export const CHROMIUM_HINT =
+export const chromiumHint =
   'install Chromium: apt install chromium · dnf install chromium · brew install --cask chromium, or set SVC_BROWSER'
 
-const NAMES = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable', 'microsoft-edge', 'brave-browser']
+const programNames = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable', 'microsoft-edge', 'brave-browser']
 
-const STANDARD: Readonly<Record<string, readonly string[]>> = {
+const usualPlaces: Readonly<Record<string, readonly string[]>> = {
   darwin: [
     '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome',
     '/Applications/Chromium.app/Contents/MacOS/Chromium',
@@ -36,13 +36,13 @@ export async function findBrowser(input: ExecutableInput): Promise<string> {
   const onPath = (name: string): readonly string[] => (isAbsolute(name) ? [name] : folders.map((folder) => join(folder, name)))
   const candidates =
     chosen === null
-      ? [...(bundled === undefined ? [] : [bundled]), ...NAMES.flatMap(onPath), ...(STANDARD[platform] ?? [])]
+      ? [...(bundled === undefined ? [] : [bundled]), ...programNames.flatMap(onPath), ...(usualPlaces[platform] ?? [])]
       : onPath(chosen)
   for (const candidate of candidates) {
     if (await executable(candidate)) return candidate
   }
   const message = chosen === null ? 'there is no Chromium on this machine' : `there is no browser at ${chosen}`
-  throw new WorkbenchError('engine_unavailable', message, { hint: CHROMIUM_HINT })
+  throw new WorkbenchError('engine_unavailable', message, { hint: chromiumHint })
 }
 
 function executable(path: string): Promise<boolean> {

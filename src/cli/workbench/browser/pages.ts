@@ -24,10 +24,10 @@ interface OpenPage {
 }
 
 /** How long an act on an element that is there may take. */
-const ACT_MS = 5_000
-const NAVIGATE_MS = 30_000
+const actMs = 5_000
+const navigateMs = 30_000
 /** How long a page is waited for when it is asked for its title or for what it keeps. */
-const ANSWER_MS = 3_000
+const answerMs = 3_000
 
 /**
  * The pages of all workspaces in one Chromium without windows: each workspace has a context of its own, so the cookies of one
@@ -88,7 +88,7 @@ export class BrowserPages {
     const found = target.pageId === undefined ? this.#newest(target.workspaceId) : this.#find(target.pageId, null)
     const open = found ?? (await this.#open(target.workspaceId))
     return this.#navigate(open, `goto ${address}`, () =>
-      open.page.goto(address, { waitUntil: options.wait ?? 'load', timeout: options.timeoutMs ?? NAVIGATE_MS }),
+      open.page.goto(address, { waitUntil: options.wait ?? 'load', timeout: options.timeoutMs ?? navigateMs }),
     )
   }
 
@@ -98,7 +98,7 @@ export class BrowserPages {
     options: { wait: Wait | undefined; timeoutMs: number | undefined },
   ): Promise<Navigation> {
     const open = this.#find(pageId, null)
-    const wish = { waitUntil: options.wait ?? 'load', timeout: options.timeoutMs ?? NAVIGATE_MS } as const
+    const wish = { waitUntil: options.wait ?? 'load', timeout: options.timeoutMs ?? navigateMs } as const
     return this.#navigate(open, step, () => {
       if (step === 'reload') return open.page.reload(wish)
       return step === 'back' ? open.page.goBack(wish) : open.page.goForward(wish)
@@ -111,7 +111,7 @@ export class BrowserPages {
     wish: { selector: string | undefined; depth: number | undefined; maxBytes: number | undefined },
   ): Promise<{ page: BrowserPage; snapshotId: string; text: string; truncated: boolean }> {
     const open = this.#find(pageId, null)
-    const options = { mode: 'ai', timeout: ACT_MS, ...(wish.depth === undefined ? {} : { depth: wish.depth }) } as const
+    const options = { mode: 'ai', timeout: actMs, ...(wish.depth === undefined ? {} : { depth: wish.depth }) } as const
     const whole = await this.#attempt('snapshot', async () =>
       wish.selector === undefined
         ? open.page.ariaSnapshot(options)
@@ -292,7 +292,7 @@ export class BrowserPages {
 /** A page whose script never ends answers nothing; the workbench and its other pages do not wait for it. */
 function inTime<T>(work: Promise<T>): Promise<T | undefined> {
   const { promise: late, resolve } = Promise.withResolvers<undefined>()
-  const timer = setTimeout(() => resolve(undefined), ANSWER_MS)
+  const timer = setTimeout(() => resolve(undefined), answerMs)
   return Promise.race([work.catch(() => undefined), late]).finally(() => clearTimeout(timer))
 }
 

@@ -10,7 +10,7 @@ interface Asking {
   readonly params: { readonly pageId?: string | undefined }
 }
 
-const ACT = { timeout: 5_000 }
+const actOptions = { timeout: 5_000 }
 
 export function browserMethods(bench: Workbench): Handlers<Family<'browser'>> {
   /** The page named, else the newest of the caller's workspace, else of the one in front. */
@@ -63,14 +63,14 @@ export function browserMethods(bench: Workbench): Handlers<Family<'browser'>> {
       const { selector, text } = call.params
       const { page } = await (
         await bench.pages()
-      ).act((await pageOf(call)).id, selector, 'fill', (element) => element.fill(text, ACT))
+      ).act((await pageOf(call)).id, selector, 'fill', (element) => element.fill(text, actOptions))
       return { page }
     },
 
     'browser.click': async (call) => {
       const { page } = await (
         await bench.pages()
-      ).act((await pageOf(call)).id, call.params.selector, 'click', (element) => element.click(ACT))
+      ).act((await pageOf(call)).id, call.params.selector, 'click', (element) => element.click(actOptions))
       return { page }
     },
 
@@ -79,7 +79,7 @@ export function browserMethods(bench: Workbench): Handlers<Family<'browser'>> {
       const pages = await bench.pages()
       const { id } = await pageOf(call)
       if (selector === undefined) return { page: (await pages.use(id, 'type', (page) => page.keyboard.type(text))).page }
-      return { page: (await pages.act(id, selector, 'type', (element) => element.pressSequentially(text, ACT))).page }
+      return { page: (await pages.act(id, selector, 'type', (element) => element.pressSequentially(text, actOptions))).page }
     },
 
     'browser.press': async (call) => {
@@ -87,14 +87,14 @@ export function browserMethods(bench: Workbench): Handlers<Family<'browser'>> {
       const pages = await bench.pages()
       const { id } = await pageOf(call)
       if (selector === undefined) return { page: (await pages.use(id, 'press', (page) => page.keyboard.press(key))).page }
-      return { page: (await pages.act(id, selector, 'press', (element) => element.press(key, ACT))).page }
+      return { page: (await pages.act(id, selector, 'press', (element) => element.press(key, actOptions))).page }
     },
 
     'browser.select': async (call) => {
       const { selector, values } = call.params
       const pages = await bench.pages()
       const { page, value } = await pages.act((await pageOf(call)).id, selector, 'select', (element) =>
-        element.selectOption([...values], ACT),
+        element.selectOption([...values], actOptions),
       )
       return { page, selected: value }
     },
@@ -103,8 +103,8 @@ export function browserMethods(bench: Workbench): Handlers<Family<'browser'>> {
       const { selector, checked = true } = call.params
       const pages = await bench.pages()
       const { page, value } = await pages.act((await pageOf(call)).id, selector, 'check', async (element) => {
-        await element.setChecked(checked, ACT)
-        return element.isChecked(ACT)
+        await element.setChecked(checked, actOptions)
+        return element.isChecked(actOptions)
       })
       return { page, checked: value }
     },
@@ -180,9 +180,9 @@ function asJson(value: unknown): unknown {
 }
 
 function read(element: Locator, what: 'text' | 'html' | 'value' | 'attribute', name: string | undefined): Promise<string | null> {
-  if (what === 'text') return element.innerText(ACT)
-  if (what === 'html') return element.innerHTML(ACT)
-  if (what === 'value') return element.inputValue(ACT)
+  if (what === 'text') return element.innerText(actOptions)
+  if (what === 'html') return element.innerHTML(actOptions)
+  if (what === 'value') return element.inputValue(actOptions)
   if (name === undefined) throw new WorkbenchError('invalid_params', 'browser.get: an attribute needs a name')
-  return element.getAttribute(name, ACT)
+  return element.getAttribute(name, actOptions)
 }

@@ -1,5 +1,5 @@
 import type { Family, Handlers } from '../handler.ts'
-import { LIMITS, WorkbenchError } from '../protocol.ts'
+import { limits, WorkbenchError } from '../protocol.ts'
 import { paneById, type Workbench } from '../workbench.ts'
 
 export function filesMethods(bench: Workbench): Handlers<Family<'files'>> {
@@ -16,7 +16,7 @@ export function filesMethods(bench: Workbench): Handlers<Family<'files'>> {
 
     'files.read': ({ params }) =>
       ssh.files(params.sshId, async (sftp) => {
-        const length = params.length ?? LIMITS.fileChunkBytes
+        const length = params.length ?? limits.fileChunkBytes
         const { data, end } = await sftp.read(pathOf(params.path, params.pathBase64), params.offset, length)
         return { data: data.toString('base64'), bytes: data.length, end }
       }),

@@ -1,6 +1,6 @@
 import { diagnose } from '../doctor.ts'
 import type { Family, Handlers } from '../handler.ts'
-import { EVENT_NAMES, FOCUS_METHODS, METHODS, PROTOCOL, WorkbenchError } from '../protocol.ts'
+import { eventNames, focusMethods, methods, protocolRange, WorkbenchError } from '../protocol.ts'
 import { toWorkspace, type Workbench } from '../workbench.ts'
 
 /** The hello and the ping are answered by the connection itself, before anything here can be reached. */
@@ -12,7 +12,7 @@ export function systemMethods(
   return {
     'system.identify': async ({ caller }) => ({ focused: await bench.engine.focused(), caller }),
 
-    'system.capabilities': async () => ({ protocol: PROTOCOL.max, capabilities: METHODS, focus: FOCUS_METHODS }),
+    'system.capabilities': async () => ({ protocol: protocolRange.max, capabilities: methods, focus: focusMethods }),
 
     'system.tree': async () => {
       const pages = bench.openPages()?.list() ?? []
@@ -29,7 +29,7 @@ export function systemMethods(
     'system.doctor': async () => ({ checks: await diagnose(bench.settings), focusViolations: bench.guard.violations }),
 
     'events.subscribe': async ({ params, peer }) => {
-      const { id, gap } = peer.subscribe(params.names ?? EVENT_NAMES, params.after)
+      const { id, gap } = peer.subscribe(params.names ?? eventNames, params.after)
       return { subscriptionId: id, bootId: bench.events.bootId, seq: bench.events.seq, gap }
     },
 

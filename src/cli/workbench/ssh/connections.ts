@@ -4,7 +4,7 @@ import { promisify } from 'node:util'
 import { z } from 'zod'
 import type { TerminalEngine } from '../engine.ts'
 import type { Events } from '../events.ts'
-import { LIMITS, WorkbenchError, type Pane, type Ssh } from '../protocol.ts'
+import { limits, WorkbenchError, type Pane, type Ssh } from '../protocol.ts'
 import type { Settings } from '../settings.ts'
 import { Sftp } from './sftp.ts'
 
@@ -44,13 +44,13 @@ interface Connection {
   stopped: boolean
 }
 
-const CONNECTING_MS = 250
-const CONNECTED_MS = 2_000
+const connectingMs = 250
+const connectedMs = 2_000
 /** How long a file session that nobody uses is kept. */
-const IDLE_MS = 1_000
-const DEAD_LOOKS = 6
+const idleMs = 1_000
+const mostDeadLooks = 6
 /** What ssh appends to the name of a socket that it is still making. */
-const SSH_SUFFIX = 17
+const sshSuffixBytes = 17
 
 /**
  * The user's own ssh, in a pane: configuration, agents, jump hosts, passwords and host-key questions are its business. What
@@ -142,7 +142,7 @@ export class SshConnections {
     await this.#options.engine.respawn(paneId, login(connection.args, destination))
     connection.deadLooks = 0
     this.#change(connection, { state: 'connecting', explorer: null, exit: null, reason: null })
-    this.#follow(connection, CONNECTING_MS)
+    this.#follow(connection, connectingMs)
     return connection.ssh
   }
 
@@ -163,7 +163,7 @@ export class SshConnections {
       return await work(await this.#session(connection))
     } finally {
       connection.users -= 1
-      if (connection.users === 0) connection.idle = setTimeout(() => this.#hangUp(connection), IDLE_MS)
+      if (connection.users === 0) connection.idle = setTimeout(() => this.#hangUp(connection), idleMs)
     }
   }
 
@@ -241,7 +241,7 @@ export class SshConnections {
     if (own !== undefined && own !== 'none') return []
     // One of its own for each: ending this connection ends no other to the same place.
     const path = join(settings.runDir, id)
-    if (Buffer.byteLength(path) + SSH_SUFFIX > LIMITS.socketPathBytes) {
+    if (Buffer.byteLength(path) + sshSuffixBytes > limits.socketPathBytes) {
       throw new WorkbenchError('ssh_failed', `the workbench's folder has too long a path for ssh's socket: ${settings.runDir}`, {
         hint: 'choose a shorter one with --socket or SVC_SOCKET',
       })
@@ -259,7 +259,7 @@ export class SshConnections {
     await this.#look(connection).catch(() => undefined)
     const { state } = connection.ssh
     if (connection.stopped || state === 'failed' || state === 'closed') return
-    this.#follow(connection, state === 'connecting' || connection.deadLooks > 0 ? CONNECTING_MS : CONNECTED_MS)
+    this.#follow(connection, state === 'connecting' || connection.deadLooks > 0 ? connectingMs : connectedMs)
   }
 
   async #look(connection: Connection): Promise<void> {
@@ -272,7 +272,7 @@ export class SshConnections {
     if (pane.dead) {
       // What it ended with is known a look or two later than that it ended. It is not waited for without end.
       connection.deadLooks += 1
-      if (pane.exit !== null || connection.deadLooks > DEAD_LOOKS) await this.#over(connection, pane)
+      if (pane.exit !== null || connection.deadLooks > mostDeadLooks) await this.#over(connection, pane)
       return
     }
     const alive = await this.#ssh(connection, '-O', 'check').then(

@@ -26,7 +26,7 @@ export class Sftp {
     })
     this.#child.stdin?.on('error', () => undefined)
     this.#child.on('error', () => this.#end()).on('close', () => this.#end())
-    this.#send(Buffer.concat([Buffer.of(TYPE.init), uint32(3)]))
+    this.#send(Buffer.concat([Buffer.of(packetType.init), uint32(3)]))
   }
 
   /** The server's extensions; the first thing to await, because it proves that there is a server. */
@@ -35,90 +35,93 @@ export class Sftp {
   }
 
   async realpath(path: Buffer): Promise<Buffer> {
-    const [entry] = names(await this.#ask(TYPE.realpath, bytes(path)))
+    const [entry] = names(await this.#ask(packetType.realpath, bytes(path)))
     if (!entry) throw new WorkbenchError('remote_io', 'the server did not name the path')
     return entry.name
   }
 
   async stat(path: Buffer): Promise<RemoteFile> {
-    const answer = await this.#ask(TYPE.lstat, bytes(path))
-    const name = path.subarray(path.lastIndexOf(SLASH) + 1)
+    const answer = await this.#ask(packetType.lstat, bytes(path))
+    const name = path.subarray(path.lastIndexOf(slash) + 1)
     return toFile(name.length === 0 ? path : name, new Cursor(answer.body).attributes())
   }
 
   async list(path: Buffer): Promise<readonly RemoteFile[]> {
-    const handle = await this.#handle(TYPE.opendir, bytes(path))
+    const handle = await this.#handle(packetType.opendir, bytes(path))
     const files: RemoteFile[] = []
     try {
-      while (files.length <= MOST_ENTRIES) {
-        const answer = await this.#ask(TYPE.readdir, handle)
-        if (answer.type === TYPE.status) break
+      while (files.length <= mostEntries) {
+        const answer = await this.#ask(packetType.readdir, handle)
+        if (answer.type === packetType.status) break
         for (const entry of names(answer)) {
-          if (entry.name.equals(DOT) || entry.name.equals(DOT_DOT)) continue
+          if (entry.name.equals(dot) || entry.name.equals(dotDot)) continue
           files.push(toFile(entry.name, entry.attributes))
         }
       }
     } finally {
-      await this.#ask(TYPE.close, handle)
+      await this.#ask(packetType.close, handle)
     }
-    if (files.length > MOST_ENTRIES) throw new WorkbenchError('remote_io', `the directory has more than ${MOST_ENTRIES} entries`)
+    if (files.length > mostEntries) throw new WorkbenchError('remote_io', `the directory has more than ${mostEntries} entries`)
     return files.sort((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0))
   }
 
   /** At most `length` bytes from `offset`; `end` when there is nothing after them. */
   async read(path: Buffer, offset: number, length: number): Promise<{ data: Buffer; end: boolean }> {
-    const handle = await this.#handle(TYPE.open, bytes(path), uint32(OPEN.read), uint32(0))
+    const handle = await this.#handle(packetType.open, bytes(path), uint32(openFlag.read), uint32(0))
     try {
       // All pieces are asked for at once; a server may answer any of them with less.
-      const wanted = Array.from({ length: Math.ceil(length / PIECE) }, (_, i) => i * PIECE)
+      const wanted = Array.from({ length: Math.ceil(length / pieceBytes) }, (_, i) => i * pieceBytes)
       const answers = await Promise.all(
-        wanted.map((start) => this.#readPiece(handle, offset + start, Math.min(PIECE, length - start))),
+        wanted.map((start) => this.#readPiece(handle, offset + start, Math.min(pieceBytes, length - start))),
       )
       const pieces: Buffer[] = []
       for (const [i, piece] of answers.entries()) {
         pieces.push(piece.data)
-        const asked = Math.min(PIECE, length - i * PIECE)
+        const asked = Math.min(pieceBytes, length - i * pieceBytes)
         if (piece.end) return { data: Buffer.concat(pieces), end: true }
         if (piece.data.length < asked) return await this.#short(handle, offset, Buffer.concat(pieces))
       }
       return { data: Buffer.concat(pieces), end: false }
     } finally {
-      await this.#ask(TYPE.close, handle)
+      await this.#ask(packetType.close, handle)
     }
   }
 
   async write(path: Buffer, offset: number, data: Buffer, options: { truncate?: boolean; mode?: number } = {}): Promise<void> {
-    const flags = OPEN.write | OPEN.create | (options.truncate === true ? OPEN.truncate : 0)
-    const attributes = options.mode === undefined ? uint32(0) : Buffer.concat([uint32(ATTR.permissions), uint32(options.mode)])
-    const handle = await this.#handle(TYPE.open, bytes(path), uint32(flags), attributes)
+    const flags = openFlag.write | openFlag.create | (options.truncate === true ? openFlag.truncate : 0)
+    const attributes =
+      options.mode === undefined ? uint32(0) : Buffer.concat([uint32(attributeFlag.permissions), uint32(options.mode)])
+    const handle = await this.#handle(packetType.open, bytes(path), uint32(flags), attributes)
     try {
-      const starts = Array.from({ length: Math.ceil(data.length / PIECE) }, (_, i) => i * PIECE)
+      const starts = Array.from({ length: Math.ceil(data.length / pieceBytes) }, (_, i) => i * pieceBytes)
       await Promise.all(
-        starts.map((start) => this.#ask(TYPE.write, handle, uint64(offset + start), bytes(data.subarray(start, start + PIECE)))),
+        starts.map((start) =>
+          this.#ask(packetType.write, handle, uint64(offset + start), bytes(data.subarray(start, start + pieceBytes))),
+        ),
       )
     } finally {
-      await this.#ask(TYPE.close, handle)
+      await this.#ask(packetType.close, handle)
     }
   }
 
   async mkdir(path: Buffer): Promise<void> {
-    await this.#ask(TYPE.mkdir, bytes(path), uint32(0))
+    await this.#ask(packetType.mkdir, bytes(path), uint32(0))
   }
 
   /** With `replace` an existing target gives way, as `mv` does, where the server can do that in one step. */
   async rename(from: Buffer, to: Buffer, replace: boolean): Promise<void> {
     const extensions = await this.ready()
-    if (replace && extensions.has(POSIX_RENAME)) {
-      await this.#ask(TYPE.extended, bytes(Buffer.from(POSIX_RENAME)), bytes(from), bytes(to))
+    if (replace && extensions.has(posixRename)) {
+      await this.#ask(packetType.extended, bytes(Buffer.from(posixRename)), bytes(from), bytes(to))
       return
     }
-    await this.#ask(TYPE.rename, bytes(from), bytes(to))
+    await this.#ask(packetType.rename, bytes(from), bytes(to))
   }
 
   /** A file, a link (not what it points to) or an empty directory. */
   async remove(path: Buffer): Promise<void> {
     const { type } = await this.stat(path)
-    await this.#ask(type === 'directory' ? TYPE.rmdir : TYPE.remove, bytes(path))
+    await this.#ask(type === 'directory' ? packetType.rmdir : packetType.remove, bytes(path))
   }
 
   close(): void {
@@ -127,8 +130,8 @@ export class Sftp {
   }
 
   async #readPiece(handle: Buffer, offset: number, length: number): Promise<{ data: Buffer; end: boolean }> {
-    const answer = await this.#ask(TYPE.read, handle, uint64(offset), uint32(length))
-    if (answer.type === TYPE.status) return { data: Buffer.alloc(0), end: true }
+    const answer = await this.#ask(packetType.read, handle, uint64(offset), uint32(length))
+    if (answer.type === packetType.status) return { data: Buffer.alloc(0), end: true }
     return { data: new Cursor(answer.body).bytes(), end: false }
   }
 
@@ -152,7 +155,7 @@ export class Sftp {
     this.#waiting.set(id, { resolve, reject })
     this.#send(Buffer.concat([Buffer.of(type), uint32(id), ...parts]))
     const answer = await promise
-    if (answer.type === TYPE.status) refuseUnlessFine(answer)
+    if (answer.type === packetType.status) refuseUnlessFine(answer)
     return answer
   }
 
@@ -164,7 +167,7 @@ export class Sftp {
     this.#received = Buffer.concat([this.#received, chunk])
     while (this.#received.length >= 4) {
       const size = this.#received.readUInt32BE(0)
-      if (size > MOST_PACKET) {
+      if (size > mostPacketBytes) {
         // A login script that prints something is the usual reason: its words are read as a length.
         this.#words = 'the server did not speak SFTP (does a login script print something?)'
         this.close()
@@ -179,7 +182,7 @@ export class Sftp {
 
   #dispatch(packet: Buffer): void {
     const type = packet[0] ?? 0
-    if (type === TYPE.version) {
+    if (type === packetType.version) {
       this.#version.resolve(extensions(packet.subarray(5)))
       return
     }
@@ -218,7 +221,7 @@ interface Attributes {
   readonly modified: number
 }
 
-const TYPE = {
+const packetType = {
   init: 1,
   version: 2,
   open: 3,
@@ -240,26 +243,27 @@ const TYPE = {
   extended: 200,
 } as const
 
-const OPEN = { read: 1, write: 2, create: 8, truncate: 16 } as const
-const ATTR = { size: 1, owner: 2, permissions: 4, times: 8, extended: 0x8000_0000 } as const
-const POSIX_RENAME = 'posix-rename@openssh.com'
+const openFlag = { read: 1, write: 2, create: 8, truncate: 16 } as const
+const attributeFlag = { size: 1, owner: 2, permissions: 4, times: 8, extended: 0x8000_0000 } as const
+const posixRename = 'posix-rename@openssh.com'
 /** What every server takes in one packet. */
-const PIECE = 32 * 1024
-const MOST_PACKET = 1024 * 1024
-const MOST_ENTRIES = 50_000
-const SLASH = 0x2f
-const DOT = Buffer.from('.')
-const DOT_DOT = Buffer.from('..')
+const pieceBytes = 32 * 1024
+const mostPacketBytes = 1024 * 1024
+const mostEntries = 50_000
+const slash = 0x2f
+const dot = Buffer.from('.')
+const dotDot = Buffer.from('..')
 
-const STATUS = { ok: 0, eof: 1, noSuchFile: 2, denied: 3 } as const
+const statusCode = { ok: 0, eof: 1, noSuchFile: 2, denied: 3 } as const
 
 function refuseUnlessFine(answer: Answer): void {
   const cursor = new Cursor(answer.body)
   const status = cursor.uint32()
-  if (status === STATUS.ok || status === STATUS.eof) return
+  if (status === statusCode.ok || status === statusCode.eof) return
   const words = cursor.bytes().toString('utf8')
-  if (status === STATUS.noSuchFile) throw new WorkbenchError('not_found', 'there is no such remote file', { details: { status } })
-  const message = status === STATUS.denied ? 'the remote system denies it' : `the remote system refused: ${words}`
+  if (status === statusCode.noSuchFile)
+    throw new WorkbenchError('not_found', 'there is no such remote file', { details: { status } })
+  const message = status === statusCode.denied ? 'the remote system denies it' : `the remote system refused: ${words}`
   throw new WorkbenchError('remote_io', message, { details: { status, message: words } })
 }
 
@@ -294,15 +298,15 @@ class Cursor {
 
   attributes(): Attributes {
     const flags = this.uint32()
-    const size = flags & ATTR.size ? this.uint64() : 0
-    if (flags & ATTR.owner) this.#at += 8
-    const mode = flags & ATTR.permissions ? this.uint32() : 0
+    const size = flags & attributeFlag.size ? this.uint64() : 0
+    if (flags & attributeFlag.owner) this.#at += 8
+    const mode = flags & attributeFlag.permissions ? this.uint32() : 0
     let modified = 0
-    if (flags & ATTR.times) {
+    if (flags & attributeFlag.times) {
       this.#at += 4
       modified = this.uint32()
     }
-    if (flags & ATTR.extended) {
+    if (flags & attributeFlag.extended) {
       for (let count = this.uint32(); count > 0; count -= 1) {
         this.bytes()
         this.bytes()
@@ -331,7 +335,7 @@ function extensions(data: Buffer): ReadonlySet<string> {
   return found
 }
 
-const KIND: Readonly<Record<number, RemoteFile['type']>> = { 0o100000: 'file', 0o040000: 'directory', 0o120000: 'link' }
+const typeOfMode: Readonly<Record<number, RemoteFile['type']>> = { 0o100000: 'file', 0o040000: 'directory', 0o120000: 'link' }
 
 function toFile(name: Buffer, attributes: Attributes): RemoteFile {
   const text = name.toString('utf8')
@@ -339,7 +343,7 @@ function toFile(name: Buffer, attributes: Attributes): RemoteFile {
   return {
     name: text,
     ...(exact ? {} : { nameBase64: name.toString('base64') }),
-    type: KIND[attributes.mode & 0o170000] ?? 'other',
+    type: typeOfMode[attributes.mode & 0o170000] ?? 'other',
     size: attributes.size,
     mode: attributes.mode & 0o7777,
     modified: attributes.modified,

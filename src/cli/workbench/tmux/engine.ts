@@ -21,9 +21,9 @@ import { kept, label, literal } from './text.ts'
 
 const run = promisify(execFile)
 
-const SESSION = 'svc'
-const OLDEST = 3.2
-export const TMUX_HINT = 'install tmux 3.2 or newer: apt install tmux · dnf install tmux · brew install tmux'
+const sessionName = 'svc'
+const oldestVersion = 3.2
+export const tmuxHint = 'install tmux 3.2 or newer: apt install tmux · dnf install tmux · brew install tmux'
 
 export interface TmuxOptions {
   /** A directory of the user's own (0700): tmux's socket and configuration live there. */
@@ -44,11 +44,11 @@ export function tmuxArguments(runDir: string): readonly string[] {
 /** Which tmux is on the PATH. Throws `engine_unavailable` with the command that installs it. */
 export async function tmuxVersion(env: Readonly<Record<string, string>>): Promise<string> {
   const answer = await run('tmux', ['-V'], { env, timeout: 5_000 }).catch((cause: unknown) => {
-    throw new WorkbenchError('engine_unavailable', 'tmux is not installed', { hint: TMUX_HINT, cause })
+    throw new WorkbenchError('engine_unavailable', 'tmux is not installed', { hint: tmuxHint, cause })
   })
   const version = answer.stdout.trim()
-  if (Number.parseFloat(version.replace(/^\D+/, '')) < OLDEST) {
-    throw new WorkbenchError('engine_unavailable', `${version} is too old`, { hint: TMUX_HINT })
+  if (Number.parseFloat(version.replace(/^\D+/, '')) < oldestVersion) {
+    throw new WorkbenchError('engine_unavailable', `${version} is too old`, { hint: tmuxHint })
   }
   return version
 }
@@ -72,7 +72,7 @@ export class TmuxEngine implements TerminalEngine {
     this.name = version
     this.#options = options
     this.#tmux = tmuxArguments(options.runDir)
-    this.attach = [...this.#tmux, 'attach-session', '-t', `=${SESSION}`]
+    this.attach = [...this.#tmux, 'attach-session', '-t', `=${sessionName}`]
     this.#mark = options.newId('rec')
   }
 
@@ -87,7 +87,7 @@ export class TmuxEngine implements TerminalEngine {
     const client = await this.#connected()
     const workspaceId = this.#options.newId('ws')
     const paneId = this.#options.newId('pn')
-    const last = `=${SESSION}:{end}`
+    const last = `=${sessionName}:{end}`
     await client.run(
       ['new-window', '-a', '-d', '-t', last, ...this.#birth(workspaceId, paneId, wish)],
       ...naming(last, workspaceId, paneId, wish),
@@ -233,7 +233,7 @@ export class TmuxEngine implements TerminalEngine {
 
   async focused(): Promise<Focus> {
     const client = await this.#connected()
-    const [answer] = await client.run(['list-panes', '-t', `=${SESSION}:`, '-F', '#{pane_active}\t#{@svc_ws}\t#{@svc_pane}'])
+    const [answer] = await client.run(['list-panes', '-t', `=${sessionName}:`, '-F', '#{pane_active}\t#{@svc_ws}\t#{@svc_pane}'])
     const fields = answer?.find((line) => line.startsWith('1\t'))?.split('\t')
     if (!fields) return { workspaceId: null, paneId: null }
     if (!fields[1] || !fields[2]) {
@@ -277,7 +277,7 @@ export class TmuxEngine implements TerminalEngine {
   }
 
   async stepWorkspace(intent: FocusIntent, step: 'next' | 'previous' | 'last'): Promise<void> {
-    await tmuxFocus.step(await this.#connected(), intent, SESSION, step)
+    await tmuxFocus.step(await this.#connected(), intent, sessionName, step)
   }
 
   async focusPane(intent: FocusIntent, id: string): Promise<void> {
@@ -287,11 +287,11 @@ export class TmuxEngine implements TerminalEngine {
   }
 
   async focusDirection(intent: FocusIntent, direction: Direction): Promise<void> {
-    await tmuxFocus.direction(await this.#connected(), intent, SESSION, direction)
+    await tmuxFocus.direction(await this.#connected(), intent, sessionName, direction)
   }
 
   async lastPane(intent: FocusIntent): Promise<void> {
-    await tmuxFocus.lastPane(await this.#connected(), intent, SESSION)
+    await tmuxFocus.lastPane(await this.#connected(), intent, sessionName)
   }
 
   #connected(): Promise<ControlClient> {
@@ -309,12 +309,12 @@ export class TmuxEngine implements TerminalEngine {
     await writeFile(join(runDir, 'tmux.conf'), tmuxConfiguration, { mode: 0o600 })
     const [program = 'tmux', ...base] = this.#tmux
     const tmux = (...args: readonly string[]): Promise<unknown> => run(program, [...base, ...args], { env, timeout: 10_000 })
-    const exists = await tmux('has-session', '-t', `=${SESSION}`).then(
+    const exists = await tmux('has-session', '-t', `=${sessionName}`).then(
       () => true,
       () => false,
     )
     if (!exists) await this.#createSession(tmux)
-    const client = new ControlClient(this.#tmux, SESSION, env, (notice) => this.#heed(notice))
+    const client = new ControlClient(this.#tmux, sessionName, env, (notice) => this.#heed(notice))
     await client.ready
     void this.#forgetWhenEnded(client)
     return client
@@ -331,8 +331,8 @@ export class TmuxEngine implements TerminalEngine {
     const paneId = this.#options.newId('pn')
     const wish = { title: 'home', cwd: this.#options.home, env: {} }
     const commands: TmuxCommand[] = [
-      ['new-session', '-d', '-s', SESSION, '-x', '120', '-y', '36', ...this.#birth(workspaceId, paneId, wish)],
-      ...naming(`=${SESSION}:`, workspaceId, paneId, wish),
+      ['new-session', '-d', '-s', sessionName, '-x', '120', '-y', '36', ...this.#birth(workspaceId, paneId, wish)],
+      ...naming(`=${sessionName}:`, workspaceId, paneId, wish),
     ]
     await tmux(...commands.flatMap((command, index) => (index === 0 ? command : [';', ...command])))
   }
@@ -355,7 +355,7 @@ export class TmuxEngine implements TerminalEngine {
   }
 
   #rows(client: ControlClient): Promise<Row[]> {
-    return listRows(client, `=${SESSION}:`, this.#mark)
+    return listRows(client, `=${sessionName}:`, this.#mark)
   }
 
   /** Gives ids to what the user made with tmux's own keys. Answers whether there was any. */
@@ -391,8 +391,8 @@ export class TmuxEngine implements TerminalEngine {
 
   #heed(notice: string): void {
     const [name = ''] = notice.split(' ', 1)
-    if (FOCUS_NOTICES.has(name)) this.#tell('focus')
-    if (LAYOUT_NOTICES.has(name)) this.#tell('layout')
+    if (focusNotices.has(name)) this.#tell('focus')
+    if (layoutNotices.has(name)) this.#tell('layout')
   }
 
   #tell(change: EngineChange): void {
@@ -400,8 +400,8 @@ export class TmuxEngine implements TerminalEngine {
   }
 }
 
-const FOCUS_NOTICES = new Set(['%session-window-changed', '%window-pane-changed'])
-const LAYOUT_NOTICES = new Set(['%window-add', '%window-close', '%unlinked-window-close', '%window-renamed', '%layout-change'])
+const focusNotices = new Set(['%session-window-changed', '%window-pane-changed'])
+const layoutNotices = new Set(['%window-add', '%window-close', '%unlinked-window-close', '%window-renamed', '%layout-change'])
 
 function naming(target: string, workspaceId: string, paneId: string, wish: NewWorkspace): TmuxCommand[] {
   return [
@@ -434,10 +434,10 @@ function tooSmall(error: unknown): unknown {
   return new WorkbenchError('busy', 'the pane is too small to be split', { cause: error })
 }
 
-const NAMED_KEYS =
+const namedKeys =
   /^(?:Enter|Escape|Space|Tab|BTab|BSpace|Up|Down|Left|Right|Home|End|PageUp|PageDown|PgUp|PgDn|PPage|NPage|Insert|IC|Delete|DC|F(?:[1-9]|1[0-2])|[!-~])$/i
 
 /** `C-`, `M-`, `S-` in front of a key tmux knows by name or of one printable character. */
 function isKeyName(name: string): boolean {
-  return NAMED_KEYS.test(name.replace(/^(?:[CMS]-)+(?=.)/, ''))
+  return namedKeys.test(name.replace(/^(?:[CMS]-)+(?=.)/, ''))
 }

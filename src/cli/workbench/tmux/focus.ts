@@ -1,4 +1,4 @@
-import { FOCUS_METHODS, WorkbenchError, type FocusMethod } from '../protocol.ts'
+import { focusMethods, WorkbenchError, type FocusMethod } from '../protocol.ts'
 import type { Direction, FocusIntent } from '../engine.ts'
 import { TmuxError, type ControlClient, type TmuxCommand } from './control.ts'
 
@@ -17,16 +17,16 @@ export const tmuxFocus = {
     move(client, intent, ['select-window', '-t', windowId], ['select-pane', '-Z', '-t', paneId]),
 
   direction: (client: ControlClient, intent: FocusIntent, session: string, direction: Direction): Promise<void> =>
-    move(client, intent, ['select-pane', '-Z', FLAG[direction], '-t', `=${session}:`]),
+    move(client, intent, ['select-pane', '-Z', flagOf[direction], '-t', `=${session}:`]),
 
   lastPane: (client: ControlClient, intent: FocusIntent, session: string): Promise<void> =>
     move(client, intent, ['last-pane', '-Z', '-t', `=${session}:`]),
 }
 
-const FLAG: Readonly<Record<Direction, string>> = { right: '-R', left: '-L', up: '-U', down: '-D' }
+const flagOf: Readonly<Record<Direction, string>> = { right: '-R', left: '-L', up: '-U', down: '-D' }
 
 async function move(client: ControlClient, intent: FocusIntent, ...commands: readonly TmuxCommand[]): Promise<void> {
-  if (!FOCUS_METHODS.includes(intent.method as FocusMethod)) throw new TypeError(`${intent.method} may not move the focus`)
+  if (!focusMethods.includes(intent.method as FocusMethod)) throw new TypeError(`${intent.method} may not move the focus`)
   try {
     await client.run(...commands)
   } catch (error) {

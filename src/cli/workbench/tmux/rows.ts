@@ -3,7 +3,7 @@ import type { Pane } from '../protocol.ts'
 import type { ControlClient } from './control.ts'
 
 /** What programs choose themselves cannot shift the other fields: tabs are taken out, and `pane_title` comes last. */
-const FIELDS = [
+const fieldNames = [
   'pid',
   'window_id',
   '@svc_ws',
@@ -62,7 +62,7 @@ export interface Row {
  * record without knowing it.
  */
 export async function listRows(client: ControlClient, session: string, mark: string): Promise<Row[]> {
-  const format = FIELDS.map((field) => `#{${field}}`).join('\t')
+  const format = fieldNames.map((field) => `#{${field}}`).join('\t')
   const [lines = []] = await client.run(['list-panes', '-s', '-t', session, '-F', `${mark}\t${format}`])
   const records: string[] = []
   for (const line of lines) {
@@ -77,7 +77,7 @@ export async function listRows(client: ControlClient, session: string, mark: str
 
 function toRow(record: string): Row {
   const fields = record.split('\t')
-  const field = (name: (typeof FIELDS)[number]): string => fields[FIELDS.indexOf(name)] ?? ''
+  const field = (name: (typeof fieldNames)[number]): string => fields[fieldNames.indexOf(name)] ?? ''
   const windowName = field('s|\t| |:window_name')
   // A name that is not the one given here was typed by the user into tmux: it is the title now.
   const renamed = field('@svc_named') !== windowName
@@ -103,7 +103,7 @@ function toRow(record: string): Row {
     command: field('s|\t| |:pane_current_command'),
     // A shell that has not begun yet is nowhere; it will be where it was sent.
     cwd: field('s|\t| |:pane_current_path') || field('s|\t| |:pane_start_path'),
-    paneTitle: fields.slice(FIELDS.indexOf('pane_title')).join(' '),
+    paneTitle: fields.slice(fieldNames.indexOf('pane_title')).join(' '),
   }
 }
 

@@ -13,7 +13,7 @@ import { startSite } from '../../workbench/support/site.ts'
 import { attachUser, type User } from '../../workbench/support/user.ts'
 
 /** The only commands that may move the focus. */
-export const FOCUS: ReadonlySet<string> = new Set([
+export const focusRows: ReadonlySet<string> = new Set([
   'workspace focus',
   'workspace next',
   'workspace previous',
@@ -59,7 +59,7 @@ export async function provesQuiet(
     .filter(({ path, row }) => !isGroup(row) && families.includes(path[0] ?? ''))
     .map(({ path }) => path.join(' '))
   t.strictSame(
-    rows.filter((row) => !FOCUS.has(row)).sort(),
+    rows.filter((row) => !focusRows.has(row)).sort(),
     Object.keys(cases).sort(),
     'each row that is no focus command has a case',
   )

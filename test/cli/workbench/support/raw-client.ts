@@ -1,6 +1,6 @@
 import { connect, type Socket } from 'node:net'
 import type { Test } from 'tap'
-import { PROTOCOL } from '../../../../src/cli/workbench/protocol.ts'
+import { protocolRange } from '../../../../src/cli/workbench/protocol.ts'
 import type { TestBench } from './bench.ts'
 import { until } from './bench.ts'
 
@@ -65,5 +65,5 @@ export class RawClient {
 }
 
 export function helloOf(bench: TestBench, changes: Readonly<Record<string, unknown>> = {}): Readonly<Record<string, unknown>> {
-  return { protocol: PROTOCOL, token: bench.token, client: { name: 'test', version: '1' }, ...changes }
+  return { protocol: protocolRange, token: bench.token, client: { name: 'test', version: '1' }, ...changes }
 }

@@ -2,7 +2,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Test } from 'tap'
 
-const FORM = `<!doctype html><html lang="en"><title>Form</title>
+const formPage = `<!doctype html><html lang="en"><title>Form</title>
 <h1>Sign up</h1>
 <form>
   <label>Name <input id="name" name="name"></label>
@@ -19,7 +19,7 @@ export async function startSite(t: Test): Promise<string> {
   const server = createServer((request, response) => {
     const path = request.url ?? '/'
     if (path === '/moved') return response.writeHead(302, { location: '/form' }).end()
-    if (path === '/form') return response.writeHead(200, { 'content-type': 'text/html' }).end(FORM)
+    if (path === '/form') return response.writeHead(200, { 'content-type': 'text/html' }).end(formPage)
     if (path === '/cookie') {
       return response
         .writeHead(200, { 'content-type': 'text/html', 'set-cookie': 'seen=yes; Max-Age=3600' })

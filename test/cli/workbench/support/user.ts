@@ -30,11 +30,11 @@ export interface User {
   state(): Promise<string>
 }
 
-const FRONT =
+const frontNotice =
   /^%(?:session-window-changed|window-pane-changed|client-session-changed|session-changed|client-detached|pane-mode-changed|sessions-changed|exit)\b/
 
 /** Programs that only listen come and go without anybody seeing them; a user's client has the name of its terminal. */
-const UNSEEN = /^%client-(?:detached|session-changed) client-\d+/
+const unseenNotice = /^%client-(?:detached|session-changed) client-\d+/
 
 /**
  * A real user: a tmux client in a pseudo-terminal, a program in the focused pane that records every byte it gets and asks to be
@@ -104,7 +104,7 @@ export async function attachUser(
         await until(`the key ${last} arrives`, () => readText(record).slice(start).includes(last), 3_000).catch(() => undefined)
       await listener.settle()
       return {
-        notices: listener.notices.slice(announced).filter((notice) => FRONT.test(notice) && !UNSEEN.test(notice)),
+        notices: listener.notices.slice(announced).filter((notice) => frontNotice.test(notice) && !unseenNotice.test(notice)),
         received: readText(record).slice(start),
         receivedByNow: () => readText(record).slice(start),
         before,

@@ -1,5 +1,6 @@
 import t from 'tap'
-import { type Code, GatewayError, catalogue, invalidRequest } from '../src/errors.ts'
+import type { Code } from '../src/errors.ts'
+import { GatewayError, catalogue, invalidRequest } from '../src/errors.ts'
 
 const codes = Object.keys(catalogue) as Code[]
 

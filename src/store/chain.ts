@@ -8,7 +8,8 @@
  */
 import { hash } from 'node:crypto'
 import type { CheckpointTable, EntryTable } from './schema.ts'
-import { type EndedTurn, endedColumns, type HeldTurn, reportedColumns, sealedColumns, valuesOf } from './turn-columns.ts'
+import type { EndedTurn, HeldTurn } from './turn-columns.ts'
+import { endedColumns, reportedColumns, sealedColumns, valuesOf } from './turn-columns.ts'
 
 /** Half of SHA-256: enough against accidents and blind edits, and half the space on every row. */
 const hashBytes = 16

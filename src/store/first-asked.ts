@@ -4,8 +4,10 @@
  */
 import type { Accounts } from '../membership/account.ts'
 import type { ApiKeys } from '../membership/api-key.ts'
-import { type AccountRow, toAccount } from './account-row.ts'
-import { type KeyRow, keyColumns, toApiKey } from './api-key-row.ts'
+import type { AccountRow } from './account-row.ts'
+import { toAccount } from './account-row.ts'
+import type { KeyRow } from './api-key-row.ts'
+import { keyColumns, toApiKey } from './api-key-row.ts'
 
 /** Runs a statement that reads; `?` stands for a parameter. */
 export type Ask = (text: string, parameters: readonly unknown[]) => readonly unknown[]

@@ -1,10 +1,9 @@
 /** Sessions on SQL. */
+import type { Kysely, Selectable } from 'kysely'
 import { sql } from 'kysely'
-import type { Selectable } from 'kysely'
 import type { NewSession, Session, Sessions } from '../membership/session.ts'
 import { toAccount } from './account-row.ts'
 import type { Database } from './database.ts'
-import type { Kysely } from 'kysely'
 import type { Schema } from './schema.ts'
 import type { SessionTable } from './membership-schema.ts'
 

@@ -3,11 +3,13 @@
  * Runs on one snapshot, account by account, so its memory does not grow with the ledger.
  */
 import type { Mismatch, Verification } from '../membership/ledger.ts'
-import { Books, bucketIdentity, bucketsOf, packIdentity, sharesIn, type Sums } from './books.ts'
+import type { Sums } from './books.ts'
+import { Books, bucketIdentity, bucketsOf, packIdentity, sharesIn } from './books.ts'
 import { bucketsIn } from './buckets.ts'
 import { chainStart, heldHashOf, rosterHash, sameHash } from './chain.ts'
 import type { BucketTable, CheckpointTable, EntryTable, PackTable, PurseTable, RosterEndTable, RosterTable } from './schema.ts'
-import { type EndedTurn, endedColumns, reportedColumns, valuesOf } from './turn-columns.ts'
+import type { EndedTurn } from './turn-columns.ts'
+import { endedColumns, reportedColumns, valuesOf } from './turn-columns.ts'
 
 /** What verification reads; each database gives it its own way. All of one snapshot. */
 export interface LedgerRows {

@@ -1,7 +1,9 @@
 /** What a failed call to an upstream means for the caller: the table, and what it asks of the facts. */
-import { type Code, type FailureDetails, GatewayError } from '../errors.ts'
+import type { Code, FailureDetails } from '../errors.ts'
+import { GatewayError } from '../errors.ts'
 import type { UpstreamFacts } from '../exchange/upstream-failure.ts'
-import { type ErrorBody, readErrorBody, readErrorValue } from './error-body.ts'
+import type { ErrorBody } from './error-body.ts'
+import { readErrorBody, readErrorValue } from './error-body.ts'
 import { safeText } from './safe-text.ts'
 import {
   badKey,

@@ -1,5 +1,6 @@
 import t from 'tap'
-import { affordableOutput, creditsFor, type Price } from '../../src/membership/price.ts'
+import type { Price } from '../../src/membership/price.ts'
+import { affordableOutput, creditsFor } from '../../src/membership/price.ts'
 
 const fast: Price = { input: 140, output: 280, discountPercent: 70 }
 const premium: Price = { input: 435, output: 870, discountPercent: 75 }

@@ -1,7 +1,8 @@
 /** What every store promises, whatever stands behind it. Each store's own test runs this with its way of opening one. */
 import type { Test } from 'tap'
 import type { ReserveOrder, SettleOrder } from '../../src/membership/ledger.ts'
-import { type Calendar, calendarOf } from '../../src/membership/period.ts'
+import type { Calendar } from '../../src/membership/period.ts'
+import { calendarOf } from '../../src/membership/period.ts'
 import { windows } from '../../src/membership/plan.ts'
 import type { Pool } from '../../src/membership/product.ts'
 import type { Store } from '../../src/membership/store.ts'

@@ -1,6 +1,7 @@
 /** The ledger as one would write it on a napkin: no database, no threads, no entries; what the real one is compared with. */
 import type { Periods } from '../../src/membership/period.ts'
-import { type PoolLimits, type Window, windows } from '../../src/membership/plan.ts'
+import type { PoolLimits, Window } from '../../src/membership/plan.ts'
+import { windows } from '../../src/membership/plan.ts'
 import type { Pool } from '../../src/membership/product.ts'
 
 export interface ModelBucket {

@@ -1,6 +1,7 @@
 import { copyFileSync } from 'node:fs'
 import { join } from 'node:path'
-import t, { type Test } from 'tap'
+import type { Test } from 'tap'
+import t from 'tap'
 import { verifyFile } from '../../src/store/sqlite/verify-file.ts'
 import { accountId, addAccount, balanceOf, endOf, grantOf, holdOf, noon, refundOf } from './contract.ts'
 import { folderOf, openAt, raw } from './sqlite/support.ts'

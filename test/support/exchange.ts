@@ -1,7 +1,6 @@
 /** An exchange without a server: a scripted client, a clock that is moved by hand, and an observer that only remembers. */
 import { namesOf } from '../../src/config/brand.ts'
-import type { Outcome } from '../../src/exchange/exchange.ts'
-import type { Exchange, Inbound, Slots } from '../../src/exchange/exchange.ts'
+import type { Exchange, Inbound, Outcome, Slots } from '../../src/exchange/exchange.ts'
 import type { Client } from '../../src/exchange/client.ts'
 import { parseChatRequest } from '../../src/exchange/chat-request.ts'
 import type { GatewayError } from '../../src/errors.ts'

@@ -1,6 +1,7 @@
 import { execFileSync, spawn } from 'node:child_process'
 import { chmodSync, mkdirSync, writeFileSync } from 'node:fs'
-import { createServer, connect, type AddressInfo } from 'node:net'
+import type { AddressInfo } from 'node:net'
+import { createServer, connect } from 'node:net'
 import { userInfo } from 'node:os'
 import { join } from 'node:path'
 import type { Test } from 'tap'

@@ -1,6 +1,7 @@
 import * as fc from 'fast-check'
 import t from 'tap'
-import { type Code, GatewayError, catalogue } from '../../src/errors.ts'
+import type { Code } from '../../src/errors.ts'
+import { GatewayError, catalogue } from '../../src/errors.ts'
 import { UpstreamFailure } from '../../src/exchange/upstream-failure.ts'
 import type { UpstreamFacts } from '../../src/exchange/upstream-failure.ts'
 import { countsAgainstBreaker, isRefusedWhole } from '../../src/upstream/fallback.ts'

@@ -1,17 +1,12 @@
 import { lstat, readFile, stat } from 'node:fs/promises'
-import { connect as connectSocket, type Socket } from 'node:net'
+import type { Socket } from 'node:net'
+import { connect as connectSocket } from 'node:net'
 import { dirname } from 'node:path'
-import { CommandFailure, type CommandFailureDetails } from '../failure.ts'
+import type { CommandFailureDetails } from '../failure.ts'
+import { CommandFailure } from '../failure.ts'
 import type { ExitName } from '../exit-code.ts'
-import {
-  protocolRange,
-  type ErrorCode,
-  type Focus,
-  type Hello,
-  type Method,
-  type Results,
-  type WorkbenchEvent,
-} from '../workbench/protocol.ts'
+import type { ErrorCode, Focus, Hello, Method, Results, WorkbenchEvent } from '../workbench/protocol.ts'
+import { protocolRange } from '../workbench/protocol.ts'
 import type { ParamsOf } from '../workbench/params.ts'
 
 export interface ConnectOptions {

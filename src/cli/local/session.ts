@@ -2,9 +2,11 @@ import { join } from 'node:path'
 import type { Context } from '../context.ts'
 import type { ExitCode } from '../exit-code.ts'
 import { version } from '../version.ts'
-import { connectWorkbench, NotRunning, unreachable, type WorkbenchClient } from './client.ts'
+import type { WorkbenchClient } from './client.ts'
+import { connectWorkbench, NotRunning, unreachable } from './client.ts'
 import { launch } from './launch.ts'
-import { placeOf, type Place } from './place.ts'
+import type { Place } from './place.ts'
+import { placeOf } from './place.ts'
 
 const answerMs = 60_000
 

@@ -1,5 +1,6 @@
 import { lstat, mkdir, open, rm, stat, writeFile } from 'node:fs/promises'
-import { connect, type Server } from 'node:net'
+import type { Server } from 'node:net'
+import { connect } from 'node:net'
 import { dirname, join } from 'node:path'
 import { limits } from './protocol.ts'
 

@@ -1,4 +1,5 @@
-import { WorkbenchError, type Focus, type Pane } from './protocol.ts'
+import type { Focus, Pane } from './protocol.ts'
+import { WorkbenchError } from './protocol.ts'
 import type {
   EngineClient,
   Direction,

@@ -1,4 +1,5 @@
-import { limits, type EventName, type WorkbenchEvent } from './protocol.ts'
+import type { EventName, WorkbenchEvent } from './protocol.ts'
+import { limits } from './protocol.ts'
 
 export interface Subscription {
   readonly id: string

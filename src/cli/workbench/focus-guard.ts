@@ -1,5 +1,6 @@
 import type { FocusIntent, TerminalEngine } from './engine.ts'
-import { isFocusMethod, type Focus, type FocusCause, type Id, type Method } from './protocol.ts'
+import type { Focus, FocusCause, Id, Method } from './protocol.ts'
+import { isFocusMethod } from './protocol.ts'
 
 export interface FocusGuardOptions {
   readonly engine: TerminalEngine

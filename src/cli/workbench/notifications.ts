@@ -1,5 +1,6 @@
 import { readFile, rename, writeFile } from 'node:fs/promises'
-import { WorkbenchError, type Notification } from './protocol.ts'
+import type { Notification } from './protocol.ts'
+import { WorkbenchError } from './protocol.ts'
 
 const mostKept = 500
 

@@ -1,5 +1,6 @@
 import { z } from 'zod'
-import { eventNames, limits, type Method } from './protocol.ts'
+import type { Method } from './protocol.ts'
+import { eventNames, limits } from './protocol.ts'
 
 /**
  * What each method takes. A parameter that is not named here is refused, so that a typing error is seen instead of ignored.

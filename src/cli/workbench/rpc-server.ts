@@ -3,20 +3,10 @@ import type { Server, Socket } from 'node:net'
 import type { Events } from './events.ts'
 import type { Peer } from './handler.ts'
 import { LineReader } from './lines.ts'
-import { params, type ParamsOf } from './params.ts'
-import {
-  errorNumbers,
-  limits,
-  methods,
-  protocolRange,
-  WorkbenchError,
-  type EventName,
-  type Focus,
-  type Hello,
-  type Id,
-  type Method,
-  type RpcReply,
-} from './protocol.ts'
+import type { ParamsOf } from './params.ts'
+import { params } from './params.ts'
+import type { EventName, Focus, Hello, Id, Method, RpcReply } from './protocol.ts'
+import { errorNumbers, limits, methods, protocolRange, WorkbenchError } from './protocol.ts'
 
 export interface RpcServerOptions {
   readonly token: string

@@ -7,7 +7,8 @@
  * those. Hashes and columns are spelled out here as they were at this step, whatever they become later.
  */
 import { hash } from 'node:crypto'
-import { type Kysely, sql } from 'kysely'
+import type { Kysely } from 'kysely'
+import { sql } from 'kysely'
 import type { Schema } from '../schema.ts'
 import type { Migration } from './migration.ts'
 

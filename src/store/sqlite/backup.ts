@@ -5,7 +5,8 @@
 import { chmodSync, closeSync, existsSync, fsyncSync, linkSync, mkdirSync, openSync, rmSync } from 'node:fs'
 import { dirname } from 'node:path'
 import type { Verification } from '../../membership/ledger.ts'
-import { type Connection, defaultBusyTimeoutMs, openForReading } from './connection.ts'
+import type { Connection } from './connection.ts'
+import { defaultBusyTimeoutMs, openForReading } from './connection.ts'
 import { verifyFile } from './verify-file.ts'
 
 /** Throws when `to` exists, or when the copy does not verify; then nothing is left behind. */

@@ -1,7 +1,9 @@
 /** Reckons from one database file, on one snapshot, what of its ledger is to be forgotten. */
-import { type Cut, reckonCuts } from '../cuts.ts'
+import type { Cut } from '../cuts.ts'
+import { reckonCuts } from '../cuts.ts'
 import type { BucketTable, CheckpointTable, EntryTable, PackTable } from '../schema.ts'
-import { type EndedTurn, provenColumns } from '../turn-columns.ts'
+import type { EndedTurn } from '../turn-columns.ts'
+import { provenColumns } from '../turn-columns.ts'
 import { defaultBusyTimeoutMs, openForReading } from './connection.ts'
 
 export function cutsInFile(file: string, before: number, limit: number): readonly Cut[] {

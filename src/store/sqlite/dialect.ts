@@ -1,22 +1,13 @@
 /** kysely on our two connections: reads on the main thread's read-only one, writes through the writer's thread. */
-import {
-  type CompiledQuery,
-  type DatabaseConnection,
-  type Driver,
-  type Dialect as KyselyDialect,
-  Kysely,
-  type QueryResult,
-  SqliteAdapter,
-  SqliteIntrospector,
-  SqliteQueryCompiler,
-  sql,
-} from 'kysely'
+import type { CompiledQuery, DatabaseConnection, Driver, Dialect as KyselyDialect, QueryResult } from 'kysely'
+import { Kysely, SqliteAdapter, SqliteIntrospector, SqliteQueryCompiler, sql } from 'kysely'
 import type { Database } from '../database.ts'
 import type { Dialect } from '../migrations/migration.ts'
 import type { Schema } from '../schema.ts'
 import type { Connection } from './connection.ts'
 import type { RowsResult } from './protocol.ts'
-import { type Reading, readingOf } from './reading.ts'
+import type { Reading } from './reading.ts'
+import { readingOf } from './reading.ts'
 import type { Transaction, Writer } from './writer.ts'
 
 const kept: Dialect['kept'] = (table, { change, deletion }) =>

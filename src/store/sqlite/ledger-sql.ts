@@ -1,10 +1,10 @@
 /** The ledger's statements in SQLite's words, each prepared once. */
 import type { Statement } from 'better-sqlite3'
 import type { PackTable } from '../schema.ts'
+import type { EndingTurn } from '../turn-columns.ts'
 import {
   endedColumns,
   endingColumns,
-  type EndingTurn,
   leaseColumns,
   linkColumns,
   notedColumns,

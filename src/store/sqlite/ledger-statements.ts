@@ -2,28 +2,30 @@
  * The ledger's operations on the writer's connection, each called inside a transaction. What can be refused is refused before anything is
  * written; after that only a broken promise or a broken disk can throw, and then the transaction is undone.
  */
-import { type CalendarPeriod, type Period, periodAt } from '../../membership/period.ts'
-import { type Window, windows } from '../../membership/plan.ts'
+import type { CalendarPeriod, Period } from '../../membership/period.ts'
+import { periodAt } from '../../membership/period.ts'
+import type { Window } from '../../membership/plan.ts'
+import { windows } from '../../membership/plan.ts'
 import { entryHash, heldHash, turnHash } from '../chain.ts'
 import type { EntryKind } from '../schema.ts'
-import {
-  type EndingTurn,
-  type endedColumns,
-  type givenColumns,
-  type leaseColumns,
-  type linkColumns,
-  nothingUsed,
-  reportedColumns,
-  type sealedColumns,
-  type ValuesOf,
-  valuesOf,
+import type {
+  EndingTurn,
+  endedColumns,
+  givenColumns,
+  leaseColumns,
+  linkColumns,
+  sealedColumns,
+  ValuesOf,
 } from '../turn-columns.ts'
+import { nothingUsed, reportedColumns, valuesOf } from '../turn-columns.ts'
 import type { Connection } from './connection.ts'
 import { toOp } from './endings.ts'
-import { type LedgerSql, type OpenPack, prepareLedgerSql } from './ledger-sql.ts'
+import type { LedgerSql, OpenPack } from './ledger-sql.ts'
+import { prepareLedgerSql } from './ledger-sql.ts'
 import { HeldTurns } from './held-turns.ts'
 import { journalOf, readJournal } from './owed-journal.ts'
-import { type Owner, Presence } from './presence.ts'
+import type { Owner } from './presence.ts'
+import { Presence } from './presence.ts'
 import type {
   CarryOp,
   CountResult,
@@ -41,7 +43,8 @@ import type {
   SqlOp,
   SweptResult,
 } from './protocol.ts'
-import { Bucket, bucketIn, type Purse, Purses } from './purse.ts'
+import type { Purse } from './purse.ts'
+import { Bucket, bucketIn, Purses } from './purse.ts'
 
 export class LedgerStatements {
   readonly #database: string

@@ -4,9 +4,11 @@
  */
 import { GatewayError } from '../../errors.ts'
 import type { Result } from './protocol.ts'
-import { type EndingOrder, toOp } from './endings.ts'
+import type { EndingOrder } from './endings.ts'
+import { toOp } from './endings.ts'
 import type { OwedJournal } from './owed-journal.ts'
-import { isRefusal, type Writer } from './writer.ts'
+import type { Writer } from './writer.ts'
+import { isRefusal } from './writer.ts'
 
 /** More than this many owed, and no new turn is begun: each would only owe one more. */
 export const owedLimit = 1_000

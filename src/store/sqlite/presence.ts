@@ -6,7 +6,8 @@
 import Sqlite from 'better-sqlite3'
 import { existsSync, rmSync } from 'node:fs'
 import type { Statement } from 'better-sqlite3'
-import { type Connection, prepareFile } from './connection.ts'
+import type { Connection } from './connection.ts'
+import { prepareFile } from './connection.ts'
 import { journalOf } from './owed-journal.ts'
 
 /** A process as holds name it, and as its files do. */

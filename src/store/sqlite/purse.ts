@@ -1,6 +1,7 @@
 /** One pool of an account's purse in memory: plain numbers in the order of the columns, because every turn reads and writes all of them. */
 import type { Statement } from 'better-sqlite3'
-import { type Window, windows } from '../../membership/plan.ts'
+import type { Window } from '../../membership/plan.ts'
+import { windows } from '../../membership/plan.ts'
 import type { Pool } from '../../membership/product.ts'
 import { chainStart } from '../chain.ts'
 import { bucketFields } from '../schema.ts'

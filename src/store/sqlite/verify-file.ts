@@ -1,7 +1,8 @@
 /** Verifies the ledger of one database file, on one snapshot, while others go on writing. */
 import type { Verification } from '../../membership/ledger.ts'
 import type { BucketTable, CheckpointTable, EntryTable, PackTable, PurseTable, RosterEndTable, RosterTable } from '../schema.ts'
-import { type EndedTurn, provenColumns } from '../turn-columns.ts'
+import type { EndedTurn } from '../turn-columns.ts'
+import { provenColumns } from '../turn-columns.ts'
 import { verifyLedger } from '../verify.ts'
 import { defaultBusyTimeoutMs, openForReading } from './connection.ts'
 

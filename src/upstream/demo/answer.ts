@@ -1,6 +1,7 @@
 import { fromSchema } from './from-schema.ts'
 import { paintPng } from './png.ts'
-import { type ChatRequest, type Tool, lastUserText, textOf } from './request.ts'
+import type { ChatRequest, Tool } from './request.ts'
+import { lastUserText, textOf } from './request.ts'
 import type { Script } from './script.ts'
 import { toTokens } from './tokens.ts'
 import { speak } from './words.ts'

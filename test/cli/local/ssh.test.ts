@@ -2,7 +2,8 @@ import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { provesQuiet, works, type Case } from './support/scene.ts'
+import type { Case } from './support/scene.ts'
+import { provesQuiet, works } from './support/scene.ts'
 
 const cases: Readonly<Record<string, Case>> = {
   'ssh connect': async (t, scene) => {

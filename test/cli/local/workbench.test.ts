@@ -1,6 +1,7 @@
 import t from 'tap'
 import { until } from '../workbench/support/bench.ts'
-import { provesQuiet, type Case } from './support/scene.ts'
+import type { Case } from './support/scene.ts'
+import { provesQuiet } from './support/scene.ts'
 
 const cases: Readonly<Record<string, Case>> = {
   'workbench start': async (t, scene) =>

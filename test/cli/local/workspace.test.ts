@@ -1,6 +1,7 @@
 import t from 'tap'
 import { until } from '../workbench/support/bench.ts'
-import { provesQuiet, works, type Case } from './support/scene.ts'
+import type { Case } from './support/scene.ts'
+import { provesQuiet, works } from './support/scene.ts'
 
 const cases: Readonly<Record<string, Case>> = {
   'workspace list': async (t, scene) =>

@@ -1,12 +1,15 @@
 import { execFile } from 'node:child_process'
 import { chmodSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
-import { createServer, type AddressInfo } from 'node:net'
+import type { AddressInfo } from 'node:net'
+import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import t, { type Test } from 'tap'
+import type { Test } from 'tap'
+import t from 'tap'
 import type { WorkbenchClient } from '../../../src/cli/local/client.ts'
 import { requireProgram } from '../../support/real-parts.ts'
-import { folder, startBench, testSettings, until, type TestBench } from './support/bench.ts'
+import type { TestBench } from './support/bench.ts'
+import { folder, startBench, testSettings, until } from './support/bench.ts'
 import { startSite } from './support/site.ts'
 
 const run = promisify(execFile)

@@ -4,20 +4,18 @@
  */
 import { join } from 'node:path'
 import { writeFileSync } from 'node:fs'
-import t, { type Test } from 'tap'
+import type { Test } from 'tap'
+import t from 'tap'
 import type { WorkbenchClient } from '../../../src/cli/local/client.ts'
-import {
-  focusMethods,
-  quietMethods,
-  protocolRange,
-  type FocusMethod,
-  type QuietMethod,
-} from '../../../src/cli/workbench/protocol.ts'
+import type { FocusMethod, QuietMethod } from '../../../src/cli/workbench/protocol.ts'
+import { focusMethods, quietMethods, protocolRange } from '../../../src/cli/workbench/protocol.ts'
 import { requireProgram } from '../../support/real-parts.ts'
 import { startSshd } from '../../support/sshd.ts'
-import { folder, startBench, testSettings, until, type TestBench } from './support/bench.ts'
+import type { TestBench } from './support/bench.ts'
+import { folder, startBench, testSettings, until } from './support/bench.ts'
 import { startSite } from './support/site.ts'
-import { attachUser, type User } from './support/user.ts'
+import type { User } from './support/user.ts'
+import { attachUser } from './support/user.ts'
 
 interface Scene {
   readonly bench: TestBench

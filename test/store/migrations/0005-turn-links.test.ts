@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import t, { type Test } from 'tap'
+import type { Test } from 'tap'
+import t from 'tap'
 import { migrate } from '../../../src/store/migrate.ts'
 import { migrations } from '../../../src/store/migrations/all.ts'
 import { openForReading, prepareFile } from '../../../src/store/sqlite/connection.ts'

@@ -1,5 +1,6 @@
 /** Files, stores and other processes for the tests of this folder. */
-import { type ChildProcess, spawn } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -8,7 +9,8 @@ import { createInterface } from 'node:readline'
 import Sqlite from 'better-sqlite3'
 import type { Test } from 'tap'
 import type { Database } from '../../../src/store/database.ts'
-import { openSqliteStore, type SqliteOptions, type SqliteStore } from '../../../src/store/sqlite/open.ts'
+import type { SqliteOptions, SqliteStore } from '../../../src/store/sqlite/open.ts'
+import { openSqliteStore } from '../../../src/store/sqlite/open.ts'
 import { noon } from '../contract.ts'
 
 /** In memory where the system has such a place: the tests wait for thousands of commits, and none of them cuts the power for real. */

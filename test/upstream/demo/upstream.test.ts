@@ -1,6 +1,7 @@
 import OpenAI from 'openai'
 import t from 'tap'
-import { type DemoOptions, startDemoUpstream } from '../../../src/upstream/demo/upstream.ts'
+import type { DemoOptions } from '../../../src/upstream/demo/upstream.ts'
+import { startDemoUpstream } from '../../../src/upstream/demo/upstream.ts'
 
 async function start(t: Tap, options: DemoOptions = {}) {
   const demo = await startDemoUpstream(options)

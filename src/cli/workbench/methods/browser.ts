@@ -2,8 +2,10 @@ import { chmod, mkdir, writeFile } from 'node:fs/promises'
 import { isAbsolute, join } from 'node:path'
 import type { Locator } from 'playwright-core'
 import type { Family, Handlers } from '../handler.ts'
-import { WorkbenchError, type Focus, type BrowserPage } from '../protocol.ts'
-import { targetWorkspace, type Workbench } from '../workbench.ts'
+import type { Focus, BrowserPage } from '../protocol.ts'
+import { WorkbenchError } from '../protocol.ts'
+import type { Workbench } from '../workbench.ts'
+import { targetWorkspace } from '../workbench.ts'
 
 interface Asking {
   readonly caller: Focus | null

@@ -1,6 +1,7 @@
 import type { Family, Handlers } from '../handler.ts'
 import { limits, WorkbenchError } from '../protocol.ts'
-import { paneById, type Workbench } from '../workbench.ts'
+import type { Workbench } from '../workbench.ts'
+import { paneById } from '../workbench.ts'
 
 export function filesMethods(bench: Workbench): Handlers<Family<'files'>> {
   const { ssh } = bench

@@ -1,7 +1,9 @@
 import type { FocusIntent } from '../engine.ts'
 import type { Family, Handlers } from '../handler.ts'
-import { WorkbenchError, type Focus, type Notification } from '../protocol.ts'
-import { targetPane, targetWorkspace, type Workbench } from '../workbench.ts'
+import type { Focus, Notification } from '../protocol.ts'
+import { WorkbenchError } from '../protocol.ts'
+import type { Workbench } from '../workbench.ts'
+import { targetPane, targetWorkspace } from '../workbench.ts'
 
 export function notificationMethods(bench: Workbench): Handlers<Family<'notification'>> {
   const { engine, events, notifications } = bench

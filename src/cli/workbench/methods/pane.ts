@@ -1,6 +1,7 @@
 import type { Family, Handlers } from '../handler.ts'
 import { WorkbenchError } from '../protocol.ts'
-import { paneById, targetPane, targetWorkspace, type Workbench } from '../workbench.ts'
+import type { Workbench } from '../workbench.ts'
+import { paneById, targetPane, targetWorkspace } from '../workbench.ts'
 
 export function paneMethods(bench: Workbench): Handlers<Family<'pane'>> {
   const { engine } = bench

@@ -1,5 +1,6 @@
 import type { Family, Handlers } from '../handler.ts'
-import { paneById, toWorkspace, workspaceById, type Workbench } from '../workbench.ts'
+import type { Workbench } from '../workbench.ts'
+import { paneById, toWorkspace, workspaceById } from '../workbench.ts'
 
 export function sshMethods(bench: Workbench): Handlers<Family<'ssh'>> {
   const { ssh } = bench

@@ -1,7 +1,8 @@
 import { diagnose } from '../doctor.ts'
 import type { Family, Handlers } from '../handler.ts'
 import { eventNames, focusMethods, methods, protocolRange, WorkbenchError } from '../protocol.ts'
-import { toWorkspace, type Workbench } from '../workbench.ts'
+import type { Workbench } from '../workbench.ts'
+import { toWorkspace } from '../workbench.ts'
 
 /** The hello and the ping are answered by the connection itself, before anything here can be reached. */
 type Answered = 'system.hello' | 'system.ping'

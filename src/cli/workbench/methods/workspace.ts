@@ -1,6 +1,7 @@
 import type { Family, Handlers } from '../handler.ts'
 import { WorkbenchError } from '../protocol.ts'
-import { paneById, targetWorkspace, toWorkspace, workspaceById, type Workbench } from '../workbench.ts'
+import type { Workbench } from '../workbench.ts'
+import { paneById, targetWorkspace, toWorkspace, workspaceById } from '../workbench.ts'
 
 export function workspaceMethods(bench: Workbench): Handlers<Family<'workspace'>> {
   const { engine } = bench

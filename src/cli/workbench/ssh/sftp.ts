@@ -1,5 +1,7 @@
-import { spawn, type ChildProcess } from 'node:child_process'
-import { WorkbenchError, type RemoteFile } from '../protocol.ts'
+import type { ChildProcess } from 'node:child_process'
+import { spawn } from 'node:child_process'
+import type { RemoteFile } from '../protocol.ts'
+import { WorkbenchError } from '../protocol.ts'
 
 /**
  * The file protocol of ssh (SFTP version 3, draft-ietf-secsh-filexfer-02), spoken with a server reached by any command that

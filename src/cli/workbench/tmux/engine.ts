@@ -2,7 +2,8 @@ import { execFile } from 'node:child_process'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { WorkbenchError, type Focus } from '../protocol.ts'
+import type { Focus } from '../protocol.ts'
+import { WorkbenchError } from '../protocol.ts'
 import type {
   EngineClient,
   Direction,
@@ -14,9 +15,11 @@ import type {
   WorkspaceState,
 } from '../engine.ts'
 import { tmuxConfiguration } from './configuration.ts'
-import { ControlClient, TmuxError, type TmuxCommand } from './control.ts'
+import type { TmuxCommand } from './control.ts'
+import { ControlClient, TmuxError } from './control.ts'
 import { tmuxFocus } from './focus.ts'
-import { listRows, toWorkspaces, type Row } from './rows.ts'
+import type { Row } from './rows.ts'
+import { listRows, toWorkspaces } from './rows.ts'
 import { kept, label, literal } from './text.ts'
 
 const run = promisify(execFile)

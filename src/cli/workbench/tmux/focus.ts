@@ -1,6 +1,8 @@
-import { focusMethods, WorkbenchError, type FocusMethod } from '../protocol.ts'
+import type { FocusMethod } from '../protocol.ts'
+import { focusMethods, WorkbenchError } from '../protocol.ts'
 import type { Direction, FocusIntent } from '../engine.ts'
-import { TmuxError, type ControlClient, type TmuxCommand } from './control.ts'
+import type { ControlClient, TmuxCommand } from './control.ts'
+import { TmuxError } from './control.ts'
 
 /**
  * The only place from which tmux is told to show another window or pane. Each call takes the intent of a focus method; a

@@ -6,11 +6,13 @@ import { isGroup } from '../../../../src/cli/command.ts'
 import { localCommands } from '../../../../src/cli/local/index.ts'
 import { walk } from '../../../../src/cli/walk.ts'
 import { requireProgram } from '../../../support/real-parts.ts'
-import { startSvc, svc, type Ended } from '../../../support/run-svc.ts'
+import type { Ended } from '../../../support/run-svc.ts'
+import { startSvc, svc } from '../../../support/run-svc.ts'
 import { startSshd } from '../../../support/sshd.ts'
 import { folder } from '../../workbench/support/bench.ts'
 import { startSite } from '../../workbench/support/site.ts'
-import { attachUser, type User } from '../../workbench/support/user.ts'
+import type { User } from '../../workbench/support/user.ts'
+import { attachUser } from '../../workbench/support/user.ts'
 
 /** The only commands that may move the focus. */
 export const focusRows: ReadonlySet<string> = new Set([

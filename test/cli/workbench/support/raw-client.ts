@@ -1,4 +1,5 @@
-import { connect, type Socket } from 'node:net'
+import type { Socket } from 'node:net'
+import { connect } from 'node:net'
 import type { Test } from 'tap'
 import { protocolRange } from '../../../../src/cli/workbench/protocol.ts'
 import type { TestBench } from './bench.ts'

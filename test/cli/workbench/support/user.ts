@@ -1,9 +1,11 @@
-import { execFile, spawn, type ChildProcess } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
+import { execFile, spawn } from 'node:child_process'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import type { Test } from 'tap'
 import { tmuxArguments } from '../../../../src/cli/workbench/tmux/engine.ts'
-import { readText, until, type TestBench } from './bench.ts'
+import type { TestBench } from './bench.ts'
+import { readText, until } from './bench.ts'
 
 const run = promisify(execFile)
 

@@ -1,3 +1,4 @@
+/** Completion scripts for bash, zsh and fish, made from the table alone: they complete without starting `svc`. */
 import type { Option, Row } from './command.ts'
 import { globalOptions, isGroup } from './command.ts'
 import { standardOptions, visible } from './help.ts'
@@ -10,7 +11,7 @@ export const shells = ['bash', 'zsh', 'fish'] as const
 
 export type Shell = (typeof shells)[number]
 
-/** A completion script made from the table alone: it completes without starting `svc`, and it needs nothing but the shell. */
+/** The script needs nothing but the shell. */
 export function completionScript(shell: Shell, rows: readonly Row[], language: Language): string {
   const places = walk(rows).map((place) => toSpot(place, language))
   const root: Spot = {

@@ -1,7 +1,7 @@
+/** What a command may use of the world; nothing else is reached for, so a test can hand in its own. */
 import type { Environment } from './credentials.ts'
 import type { Language, Text } from './text.ts'
 
-/** What a command may use of the world; nothing else is reached for, so a test can hand in its own. */
 export interface Context {
   /** Data: what the command was asked for. */
   readonly stdout: Sink

@@ -1,3 +1,4 @@
+/** The context of a real command line, around this process: its streams, its clock, and what Ctrl-C does. */
 import { randomBytes } from 'node:crypto'
 import type { Context, Sink } from './context.ts'
 import type { Environment } from './credentials.ts'
@@ -9,7 +10,7 @@ import type { Values } from './values.ts'
 /** Three weeks. Node's timers end at once where they are given more than 31 bits of milliseconds; some waits add a little of their own. */
 const longestWaitMs = 21 * 24 * 3_600_000
 
-/** The real context, around this process. `leave` ends it at once, with the exit code given. */
+/** `leave` ends the process at once, with the exit code given. */
 export function createContext(
   globals: Values,
   environment: Environment,

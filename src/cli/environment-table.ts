@@ -1,6 +1,6 @@
+/** The variables that `svc` reads, for the man page. */
 import type { Text } from './text.ts'
 
-/** The variables that `svc` reads, for the man page. */
 export const environmentTable: readonly { readonly name: string; readonly summary: Text }[] = [
   {
     name: 'SVC_SITE_URL',

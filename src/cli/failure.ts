@@ -1,3 +1,4 @@
+/** How a command fails: the one error that it throws on purpose. It is shown by `show-failure.ts` alone. */
 import type { ExitName } from './exit-code.ts'
 import type { Text } from './text.ts'
 

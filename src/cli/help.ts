@@ -1,3 +1,4 @@
+/** The help texts, made from the table, and the pieces of them that the man page and the completions need as well. */
 import type { Argument, Command, CommandGroup, Example, Option, Row } from './command.ts'
 import { globalOptions } from './command.ts'
 import type { Language, Text } from './text.ts'

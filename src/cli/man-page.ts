@@ -1,3 +1,4 @@
+/** The reference made from the table: the manual page svc(1), and the README's list of commands. */
 import type { Argument, Command, CommandGroup, Option, Row } from './command.ts'
 import { globalOptions, isGroup } from './command.ts'
 import { environmentTable } from './environment-table.ts'
@@ -8,7 +9,7 @@ import { inLanguage } from './text.ts'
 import type { Place } from './walk.ts'
 import { walk } from './walk.ts'
 
-/** The manual page svc(1) in roff's man macros, made from the table. */
+/** In roff's man macros. */
 export function manPage(rows: readonly Row[], version: string, language: Language): string {
   const say = (text: Text) => escape(inLanguage(text, language))
   const describe = (name: string, text: string) => `.TP\n\\fB${escape(name)}\\fR\n${text}`

@@ -1,3 +1,4 @@
+/** Markdown for a terminal, whole or line by line while an answer streams. */
 import { styleText } from 'node:util'
 
 /**

@@ -1,3 +1,4 @@
+/** What `svc` writes: standard output and error as sinks, and one line of JSON that no terminal acts on. */
 import type { Environment } from './credentials.ts'
 import type { Sink } from './context.ts'
 

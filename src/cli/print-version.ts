@@ -1,3 +1,4 @@
+/** Answers `svc --version`; apart from the rest, so that it costs little more than the start of Node. */
 import { version } from './version.ts'
 
 export function printVersion(json: boolean): void {

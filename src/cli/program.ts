@@ -1,3 +1,4 @@
+/** The parser library, filled with the table: what it finds wrong with a command line is said in our own words. */
 import {
   Argument as CommanderArgument,
   Command as Parser,

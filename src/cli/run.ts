@@ -1,3 +1,7 @@
+/**
+ * Reads the command line against the table, loads the one command it names, runs it, shows its failure, and ends the process with
+ * an exit code of the table. Nothing else ends the process.
+ */
 import { homedir } from 'node:os'
 import type { Context } from './context.ts'
 import type { Environment } from './credentials.ts'
@@ -10,10 +14,6 @@ import { printVersion } from './print-version.ts'
 import { showFailure } from './show-failure.ts'
 import type { Language } from './text.ts'
 
-/**
- * Reads the command line against the table, loads the one command it names, runs it, shows its failure, and ends the process with
- * an exit code of the table. Nothing else ends the process.
- */
 export async function runAndLeave(words: readonly string[]): Promise<void> {
   await leave(await run(words))
 }

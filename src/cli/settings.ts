@@ -1,3 +1,4 @@
+/** What `svc config` keeps: the names, their checks and the file. A variable of the environment goes before the file's word. */
 import { join } from 'node:path'
 import type { Environment } from './credentials.ts'
 import { configFolder, readPrivate, writePrivate } from './credentials.ts'

@@ -1,3 +1,4 @@
+/** The one place where a failure is shown. */
 import { styleText } from 'node:util'
 import type { Sink } from './context.ts'
 import type { ExitCode } from './exit-code.ts'
@@ -9,7 +10,7 @@ import type { Language, Text } from './text.ts'
 import { inLanguage } from './text.ts'
 
 /**
- * The one place where a failure is shown. Standard error gets the sentence, what to do, and last the line `Ref: …`;
+ * Standard error gets the sentence, what to do, and last the line `Ref: …`;
  * with `--json` standard output gets the document as well. The words may be those of a page or a remote machine: what a terminal
  * would act on is taken out. Returns the exit code.
  */

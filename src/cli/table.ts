@@ -1,3 +1,4 @@
+/** A table for people: rows under headings. */
 import { pad, padLeft, width } from './width.ts'
 
 export interface Column<Item> {
@@ -6,7 +7,7 @@ export interface Column<Item> {
   readonly align?: 'right'
 }
 
-/** Rows under headings, two spaces apart; the last column is not filled up. Cells must be clean text on one line. */
+/** Columns are two spaces apart; the last column is not filled up. Cells must be clean text on one line. */
 export function toTable<Item>(items: readonly Item[], columns: readonly Column<Item>[]): string {
   const cells = [columns.map((column) => column.heading), ...items.map((item) => columns.map((column) => column.cell(item)))]
   const widths = columns.map((_, index) => Math.max(...cells.map((row) => width(row[index] ?? ''))))

@@ -1,6 +1,6 @@
+/** The version of the package this file belongs to, the same in a checkout and compiled. */
 import { readFileSync } from 'node:fs'
 
-/** The version of the package this file belongs to, the same in a checkout and compiled. */
 export function version(): string {
   const read: unknown = JSON.parse(readFileSync(new URL(import.meta.resolve('svc-gateway/package.json')), 'utf8'))
   if (typeof read === 'object' && read !== null && 'version' in read && typeof read.version === 'string') return read.version

@@ -1,3 +1,4 @@
+/** The table laid out flat, for everything that is made of all rows at once: help, completions, man page. */
 import type { Row } from './command.ts'
 import { isGroup } from './command.ts'
 

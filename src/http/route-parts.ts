@@ -1,8 +1,8 @@
+/** What the routes are built from. */
 import type { Calls } from '../gateway/calls.ts'
 import type { Chain } from '../exchange/run.ts'
 import type { Services } from '../gateway/services.ts'
 
-/** What the routes are built from. */
 export interface RouteParts {
   readonly services: Services
   readonly chain: Chain

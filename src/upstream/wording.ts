@@ -1,3 +1,4 @@
+/** The words by which upstreams are understood: codes and phrases that were met, gathered by what they mean. */
 import type { ErrorBody } from './error-body.ts'
 
 /** How upstreams put one and the same thing: in a code (lower-cased), or in a sentence. */

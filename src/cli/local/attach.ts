@@ -1,3 +1,4 @@
+/** Shows the workbench in this terminal. It is a focus command: naming a workspace brings that one to the front. */
 import { spawn } from 'node:child_process'
 import type { Run } from '../command.ts'
 import { CommandFailure, usageFailure } from '../failure.ts'
@@ -5,7 +6,6 @@ import { pickWorkspace } from './pick.ts'
 import { placeOf } from './place.ts'
 import { withWorkbench } from './session.ts'
 
-/** Shows the workbench in this terminal. It is a focus command: naming a workspace brings that one to the front. */
 export const run: Run = (context, args) =>
   withWorkbench(context, async (client) => {
     const word = args.text('workspace')

@@ -1,3 +1,4 @@
+/** The rows of `svc browser`; what they do is `browser.ts`. */
 import type { Argument, Command, CommandGroup, Option } from '../command.ts'
 import { pageOption, selectorOption, waitOption, workspaceOption } from './words.ts'
 

@@ -1,3 +1,4 @@
+/** The commands of `svc browser`: pages without a window, which belong to a workspace. */
 import { resolve } from 'node:path'
 import type { Run } from '../command.ts'
 import type { Context } from '../context.ts'

@@ -1,3 +1,4 @@
+/** The workbench's socket from the command's side: connecting, greeting, calling, hearing events; and what its errors are to `svc`. */
 import { lstat, readFile, stat } from 'node:fs/promises'
 import type { Socket } from 'node:net'
 import { connect as connectSocket } from 'node:net'

@@ -1,3 +1,4 @@
+/** `svc files explore`: drives the explorer by keys only, in the pane that `svc files open` makes for it or in any terminal. */
 import { resolve } from 'node:path'
 import type { Run } from '../command.ts'
 import { CommandFailure, usageFailure } from '../failure.ts'
@@ -10,7 +11,6 @@ import { baseName, remotePlace } from './remote-path.ts'
 import { withWorkbench } from './session.ts'
 import { download, upload } from './transfer.ts'
 
-/** The file explorer: keys only, in the pane `svc files open` makes for it, or in any terminal. */
 export const run: Run = (context, args) =>
   withWorkbench(context, async (client) => {
     const { stdin, stdout, signal } = context

@@ -1,3 +1,4 @@
+/** The commands of `svc files`: the files of the other end of an ssh connection that the workbench holds. */
 import { stat as localStat } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import type { Run } from '../command.ts'

@@ -1,6 +1,6 @@
+/** Where the focus is, on one line: workspace and pane. */
 import type { Focus } from '../workbench/protocol.ts'
 
-/** Where the focus is, on one line: workspace and pane. */
 export function focusLine(focused: Focus): string {
   return `${focused.workspaceId ?? '-'}  ${focused.paneId ?? '-'}`
 }

@@ -1,3 +1,4 @@
+/** The commands of the workbench behind the local socket. */
 import type { Command, CommandGroup, Option, Row } from '../command.ts'
 import { browserGroup } from './browser-rows.ts'
 import { filesGroup, sshGroup } from './ssh-rows.ts'
@@ -111,7 +112,6 @@ const rpc: Command = {
   load: async () => ({ run: (await import('./workbench.ts')).rpc }),
 }
 
-/** The commands of the workbench behind the local socket. */
 export const localCommands: readonly Row[] = [
   workspaceGroup,
   paneGroup,

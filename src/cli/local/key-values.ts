@@ -1,6 +1,6 @@
+/** `--env NAME=value` given any number of times. */
 import { usageFailure } from '../failure.ts'
 
-/** `--env NAME=value` given any number of times. */
 export function keyValues(words: readonly string[]): Readonly<Record<string, string>> {
   return Object.fromEntries(
     words.map((word) => {

@@ -1,3 +1,4 @@
+/** Starts the workbench as a program of its own: what it is told, what is kept from it, and how it says that it serves. */
 import type { ChildProcess } from 'node:child_process'
 import { spawn } from 'node:child_process'
 import { extname } from 'node:path'

@@ -1,3 +1,4 @@
+/** The rows of `svc notify` and `svc notification`; what they do is `notification.ts`. */
 import type { Argument, Command, CommandGroup } from '../command.ts'
 import { paneOption, workspaceOption } from './words.ts'
 

@@ -1,3 +1,4 @@
+/** The commands of `svc notify` and `svc notification`. Only `open` and `nextUnread` move what the user is looking at. */
 import type { Run } from '../command.ts'
 import { toTable } from '../table.ts'
 import { terminalLine } from '../terminal-text.ts'

@@ -1,8 +1,8 @@
+/** People type the number that a list shows, programs the id: both name a workspace, a pane, a page … */
 import { CommandFailure } from '../failure.ts'
 import { terminalLine } from '../terminal-text.ts'
 import type { WorkbenchClient } from './client.ts'
 
-/** People type the number that a list shows, programs the id: both name a workspace, a pane, a page … */
 export async function pickWorkspace(client: WorkbenchClient, word: string): Promise<string> {
   if (!isNumber(word)) return word
   const { workspaces } = await client.call('workspace.list', {})

@@ -1,10 +1,10 @@
+/** Where the workbench of this command line is, and from where it is called. */
 import { homedir, userInfo } from 'node:os'
 import { dirname, join } from 'node:path'
 import type { Context } from '../context.ts'
 import type { Focus } from '../workbench/protocol.ts'
 import { socketPath } from './socket-path.ts'
 
-/** Where the workbench of this command line is, and from where it is called. */
 export interface Place {
   readonly socketPath: string
   readonly runDir: string

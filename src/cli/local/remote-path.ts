@@ -1,3 +1,4 @@
+/** Remote paths as they are typed, and what a remote name may become here. */
 import { usageFailure } from '../failure.ts'
 import type { WorkbenchClient } from './client.ts'
 import { pickSsh } from './pick.ts'

@@ -1,3 +1,4 @@
+/** A command of the workbench from its connection to its end; this is where the workbench is started when it is not there. */
 import { join } from 'node:path'
 import type { Context } from '../context.ts'
 import type { ExitCode } from '../exit-code.ts'

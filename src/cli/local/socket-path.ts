@@ -1,3 +1,7 @@
+/**
+ * Where the workbench listens: `--socket`, `SVC_SOCKET`, `$XDG_RUNTIME_DIR/svc`, the user's state directory. Never below
+ * TMPDIR, where others may write. On Windows a named pipe.
+ */
 import { createHash } from 'node:crypto'
 import { join, resolve } from 'node:path'
 
@@ -10,10 +14,6 @@ export interface SocketPathInput {
   readonly platform: NodeJS.Platform
 }
 
-/**
- * Where the workbench listens: `--socket`, `SVC_SOCKET`, `$XDG_RUNTIME_DIR/svc`, the user's state directory. Never below
- * TMPDIR, where others may write. On Windows a named pipe.
- */
 export function socketPath(input: SocketPathInput): string {
   const { env, home } = input
   const chosen = input.option ?? env['SVC_SOCKET']

@@ -1,3 +1,4 @@
+/** The rows of `svc ssh` and `svc files`; what they do is `ssh.ts`, `files.ts` and `explore.ts`. */
 import type { Argument, CommandGroup } from '../command.ts'
 
 const ssh: Argument = { name: 'ssh', summary: { en: 'id or number of svc ssh list', zh: 'svc ssh list 中的 ID 或编号' } }

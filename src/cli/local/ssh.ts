@@ -1,3 +1,4 @@
+/** The commands of `svc ssh`. The connection itself is the user's own ssh in a pane of the workbench. */
 import { resolve } from 'node:path'
 import type { Run } from '../command.ts'
 import type { Context } from '../context.ts'

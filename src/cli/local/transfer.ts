@@ -1,3 +1,4 @@
+/** Files between here and a remote machine, in pieces that are asked for ahead of their turn. */
 import { open, rename, rm } from 'node:fs/promises'
 import { CommandFailure } from '../failure.ts'
 import { limits } from '../workbench/protocol.ts'

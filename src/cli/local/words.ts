@@ -1,6 +1,6 @@
+/** Options and arguments that several commands of the workbench share. */
 import type { Argument, Option } from '../command.ts'
 
-/** Options and arguments that several commands of the workbench share. */
 export const workspaceOption: Option = {
   name: 'workspace',
   kind: 'text',

@@ -1,3 +1,4 @@
+/** The commands about the workbench as a whole: starting and ending it, looking at it, and speaking its protocol by hand. */
 import { open } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Run } from '../command.ts'

@@ -1,3 +1,4 @@
+/** The rows of `svc workspace` and `svc pane`; what they do is `workspace.ts` and `pane.ts`. */
 import type { Command, CommandGroup } from '../command.ts'
 import { commandOption, cwdOption, directions, paneArgument, paneOption, workspaceArgument, workspaceOption } from './words.ts'
 

@@ -1,3 +1,4 @@
+/** The commands of `svc workspace`. Only `focus`, `next`, `previous` and `last` move what the user is looking at. */
 import { resolve } from 'node:path'
 import type { Run } from '../command.ts'
 import type { Context } from '../context.ts'

@@ -1,3 +1,4 @@
+/** The socket: who may listen on it, and that nobody else can reach it or read what lies beside it. */
 import { lstat, mkdir, open, rm, stat, writeFile } from 'node:fs/promises'
 import type { Server } from 'node:net'
 import { connect } from 'node:net'

@@ -1,3 +1,4 @@
+/** Looks for every program the workbench drives, and says what is missing, what for, and how to install it. */
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { chromiumHint, findBrowser } from './browser/executable.ts'
@@ -7,7 +8,6 @@ import { tmuxHint, tmuxVersion } from './tmux/engine.ts'
 
 const run = promisify(execFile)
 
-/** Looks for every program the workbench drives, and says what is missing, what for, and how to install it. */
 export function diagnose(settings: Settings): Promise<readonly Check[]> {
   const { env } = settings
   const version = (program: string, args: readonly string[]): Promise<string> =>

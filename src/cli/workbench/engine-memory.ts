@@ -1,3 +1,4 @@
+/** Workspaces and panes without any terminal: for tests of what stands above the engine, on every platform. */
 import type { Focus, Pane } from './protocol.ts'
 import { WorkbenchError } from './protocol.ts'
 import type {
@@ -30,7 +31,6 @@ interface MemoryWorkspace {
   mark: { readonly unread: number; readonly note: string }
 }
 
-/** Workspaces and panes without any terminal: for tests of what stands above the engine, on every platform. */
 export class MemoryEngine implements TerminalEngine {
   readonly name = 'memory'
   readonly attach = null

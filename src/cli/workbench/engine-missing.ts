@@ -1,7 +1,7 @@
+/** Stands where the terminal engine would, on a machine without one: everything that needs it says what to install. */
 import type { TerminalEngine } from './engine.ts'
 import type { WorkbenchError } from './protocol.ts'
 
-/** Stands where the terminal engine would, on a machine without one: everything that needs it says what to install. */
 export function missingEngine(reason: WorkbenchError): TerminalEngine {
   const missing = (): Promise<never> => Promise.reject(reason)
   return {

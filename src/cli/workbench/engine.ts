@@ -1,3 +1,4 @@
+/** The port to what shows workspaces and panes: tmux, the memory of a test, or nothing that says what to install. */
 import type { Focus, Id, Method, Pane } from './protocol.ts'
 
 /**

@@ -1,3 +1,4 @@
+/** What happened in the workbench, in order and numbered, for clients that subscribe or come back after a break. */
 import type { EventName, WorkbenchEvent } from './protocol.ts'
 import { limits } from './protocol.ts'
 

@@ -1,3 +1,4 @@
+/** What a method is handed and what it is made of, derived from the protocol: a handler forgotten is a type error. */
 import type { FocusIntent } from './engine.ts'
 import type { ParamsOf } from './params.ts'
 import type { EventName, Focus, FocusMethod, Id, Method, Results, WorkbenchEvent } from './protocol.ts'

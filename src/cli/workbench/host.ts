@@ -1,3 +1,4 @@
+/** Puts the workbench together and ends it in order; what each part does is the part's own. */
 import { mkdir, rm } from 'node:fs/promises'
 import type { Server, Socket } from 'node:net'
 import { createServer } from 'node:net'

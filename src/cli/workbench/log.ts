@@ -1,11 +1,11 @@
-import { appendFileSync, renameSync, statSync } from 'node:fs'
-
-const keptBytes = 2 * 1024 * 1024
-
 /**
  * One JSON line an event, in a file for the user alone. At two megabytes it becomes `<path>.1`, in place of the one before, so
  * the log of a workbench that runs for months stays small.
  */
+import { appendFileSync, renameSync, statSync } from 'node:fs'
+
+const keptBytes = 2 * 1024 * 1024
+
 export function openLog(
   path: string,
   now: () => number,

@@ -1,10 +1,10 @@
+/** The record of what was notified: kept in a file, so that it outlives the host; the newest 500. */
 import { readFile, rename, writeFile } from 'node:fs/promises'
 import type { Notification } from './protocol.ts'
 import { WorkbenchError } from './protocol.ts'
 
 const mostKept = 500
 
-/** The record of what was notified: kept in a file, so that it outlives the host; the newest 500. */
 export class Notifications {
   readonly #path: string
   #list: Notification[] = []

@@ -1,3 +1,4 @@
+/** The ways a notification reaches the user: the terminals that show the workbench, and the desktop. */
 import { execFile } from 'node:child_process'
 import { access, open } from 'node:fs/promises'
 import { constants } from 'node:fs'

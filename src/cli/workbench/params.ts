@@ -1,11 +1,11 @@
-import { z } from 'zod'
-import type { Method } from './protocol.ts'
-import { eventNames, limits } from './protocol.ts'
-
 /**
  * What each method takes. A parameter that is not named here is refused, so that a typing error is seen instead of ignored.
  * Read by the host alone; the command line uses the types.
  */
+import { z } from 'zod'
+import type { Method } from './protocol.ts'
+import { eventNames, limits } from './protocol.ts'
+
 const id = z.string().min(1).max(64)
 const title = z.string().max(1_000)
 const cwd = z.string().min(1).max(4_096)

@@ -1,3 +1,4 @@
+/** JSON-RPC on the socket: one line a message, a greeting first, limits on everything that a client could pile up. */
 import { timingSafeEqual } from 'node:crypto'
 import type { Server, Socket } from 'node:net'
 import type { Events } from './events.ts'

@@ -1,9 +1,9 @@
-import { z } from 'zod'
-
 /**
  * What the host is started with: one JSON document on its standard input, written by the command that starts it. So the host
  * reads no environment itself, and nothing of it shows in the process list.
  */
+import { z } from 'zod'
+
 export const settingsSchema = z.strictObject({
   version: z.string(),
   socketPath: z.string(),

@@ -1,9 +1,9 @@
+/** Compares what the engine shows now with what it showed before, and tells the differences as events. */
 import type { TerminalEngine, WorkspaceState } from './engine.ts'
 import type { EventName } from './protocol.ts'
 
 type Emit = (name: EventName, data: Readonly<Record<string, unknown>>) => void
 
-/** Compares what the engine shows now with what it showed before, and tells the differences as events. */
 export class LayoutWatch {
   readonly #engine: TerminalEngine
   readonly #emit: Emit

@@ -1,3 +1,4 @@
+/** What the handlers of the methods share, and how they find what a call names. */
 import type { BrowserPages } from './browser/pages.ts'
 import type { TerminalEngine, WorkspaceState } from './engine.ts'
 import type { Events } from './events.ts'
@@ -9,7 +10,6 @@ import { WorkbenchError } from './protocol.ts'
 import type { Settings } from './settings.ts'
 import type { SshConnections } from './ssh/connections.ts'
 
-/** What the handlers of the methods share. */
 export interface Workbench {
   readonly settings: Settings
   readonly engine: TerminalEngine

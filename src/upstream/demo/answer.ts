@@ -1,3 +1,4 @@
+/** What the demonstration upstream has to say to a request, before it is put into the form of a reply. */
 import { fromSchema } from './from-schema.ts'
 import { paintPng } from './png.ts'
 import type { ChatRequest, Tool } from './request.ts'
@@ -6,7 +7,6 @@ import type { Script } from './script.ts'
 import { toTokens } from './tokens.ts'
 import { speak } from './words.ts'
 
-/** What the demonstration upstream has to say to a request, before it is put into the form of a reply. */
 export interface Answer {
   /** Text, or the arguments of the tool call, in the pieces they are streamed in. */
   readonly tokens: readonly string[]

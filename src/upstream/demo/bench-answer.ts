@@ -1,8 +1,8 @@
+/** The fixed answer of `demo-bench`: made once, so that a benchmark measures the gateway and not its upstream. */
 import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises'
 
-/** The fixed answer of `demo-bench`: made once, so that a benchmark measures the gateway and not its upstream. */
 export interface BenchAnswer {
   /** Completion tokens in either form. */
   readonly tokens: number

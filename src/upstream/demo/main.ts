@@ -1,10 +1,10 @@
-import { parseArgs } from 'node:util'
-import { startDemoUpstream } from './upstream.ts'
-
 /**
  * The demonstration upstream as a process of its own, for benchmarks and for trying things by hand:
  * `node src/upstream/demo/main.ts --port 9090 --scripted`. Prints its base URL as the one line of its output.
  */
+import { parseArgs } from 'node:util'
+import { startDemoUpstream } from './upstream.ts'
+
 const { values } = parseArgs({
   options: {
     host: { type: 'string', default: '127.0.0.1' },

@@ -1,9 +1,9 @@
-import { crc32, deflateSync } from 'node:zlib'
-
 /**
  * Paints a small valid PNG (RFC 2083, 8-bit RGB): a soft gradient whose colours come from `seed`, so that two prompts give
  * two pictures and one prompt always the same.
  */
+import { crc32, deflateSync } from 'node:zlib'
+
 export function paintPng(seed: string, width = 128, height = 128): Buffer {
   const hue = crc32(seed)
   const from = [hue & 0xff, (hue >> 8) & 0xff, (hue >> 16) & 0xff]

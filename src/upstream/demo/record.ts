@@ -1,3 +1,4 @@
+/** What the demonstration upstream saw and handed out. Its own count is what the gateway's ledger is checked against. */
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import type { Script } from './script.ts'
 

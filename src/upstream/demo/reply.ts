@@ -1,3 +1,4 @@
+/** Answers as bytes: whole or streamed, in the form that OpenAI gives them, or with the faults of form that a script asks for. */
 import { gzipSync } from 'node:zlib'
 import type { Answer } from './answer.ts'
 import type { Script } from './script.ts'

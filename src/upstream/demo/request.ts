@@ -1,3 +1,4 @@
+/** What the demonstration upstream reads of a request, and how it refuses one that is malformed. */
 import { z } from 'zod'
 
 /** The parts of a chat request that the demonstration upstream acts on; everything else is accepted and ignored. */

@@ -1,3 +1,4 @@
+/** How one answer of the demonstration upstream shall go wrong (or be shaped). */
 import { z } from 'zod'
 import { BadRequest } from './request.ts'
 

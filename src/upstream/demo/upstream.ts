@@ -1,3 +1,7 @@
+/**
+ * The demonstration upstream: a small OpenAI-compatible server on loopback that answers helpfully on a first run,
+ * goes wrong in any way a test asks for, and counts what it did.
+ */
 import { once } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { createServer } from 'node:http'
@@ -61,10 +65,6 @@ export interface DemoUpstream {
   close(): Promise<void>
 }
 
-/**
- * Starts the demonstration upstream: a small OpenAI-compatible server on loopback that answers helpfully on a first run,
- * goes wrong in any way a test asks for, and counts what it did.
- */
 export async function startDemoUpstream(options: DemoOptions = {}): Promise<DemoUpstream> {
   const clock = options.clock ?? { now: () => Date.now() }
   const record = new Record(options.keep ?? 256, () => clock.now())

@@ -1,3 +1,4 @@
+/** A reply on its way: at its pace, in its pieces, and with the faults of a connection that a script asks for. */
 import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import { STATUS_CODES } from 'node:http'

@@ -1,3 +1,4 @@
+/** Chromium as a child of the workbench: without a window, and with hardly any environment. */
 import type { Browser } from 'playwright-core'
 import { WorkbenchError } from '../protocol.ts'
 import type { Settings } from '../settings.ts'

@@ -1,3 +1,4 @@
+/** Where a browser of the Chromium family is on this machine. */
 import { access, constants } from 'node:fs/promises'
 import { delimiter, isAbsolute, join } from 'node:path'
 import { WorkbenchError } from '../protocol.ts'

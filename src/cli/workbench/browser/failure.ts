@@ -1,6 +1,6 @@
+/** What the browser library throws, in the protocol's words. `doing` names the act for people: "fill #name". */
 import { WorkbenchError } from '../protocol.ts'
 
-/** What the browser library throws, in the protocol's words. `doing` names the act for people: "fill #name". */
 export function browserFailure(error: unknown, doing: string): WorkbenchError {
   if (error instanceof WorkbenchError) return error
   const words = error instanceof Error ? error.message : String(error)

@@ -1,3 +1,4 @@
+/** The workspaces' web pages, and the references by which a snapshot's elements are named. */
 import { chmod, mkdir, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Browser, BrowserContext, Locator, Page as PlaywrightPage, Response } from 'playwright-core'

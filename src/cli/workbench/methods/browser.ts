@@ -1,3 +1,4 @@
+/** The methods `browser.…`. The pages have no window, so `browser.focus` brings their workspace to the front. */
 import { chmod, mkdir, writeFile } from 'node:fs/promises'
 import { isAbsolute, join } from 'node:path'
 import type { Locator } from 'playwright-core'

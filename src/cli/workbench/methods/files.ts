@@ -1,3 +1,4 @@
+/** The methods `files.…`: the files of the other end of an ssh connection that has been made. */
 import type { Family, Handlers } from '../handler.ts'
 import { limits, WorkbenchError } from '../protocol.ts'
 import type { Workbench } from '../workbench.ts'

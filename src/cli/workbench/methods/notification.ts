@@ -1,3 +1,4 @@
+/** The methods `notification.…`: the record, and going to where one came from. */
 import type { FocusIntent } from '../engine.ts'
 import type { Family, Handlers } from '../handler.ts'
 import type { Focus, Notification } from '../protocol.ts'

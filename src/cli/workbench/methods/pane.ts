@@ -1,3 +1,4 @@
+/** The methods `pane.…`. Closing counts as quiet: a pane that has the keys is closed only with `force`. */
 import type { Family, Handlers } from '../handler.ts'
 import { WorkbenchError } from '../protocol.ts'
 import type { Workbench } from '../workbench.ts'

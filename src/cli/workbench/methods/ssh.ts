@@ -1,3 +1,4 @@
+/** The methods `ssh.…`: what `ssh/connections.ts` does, with the workspace and pane that a connection stands in. */
 import type { Family, Handlers } from '../handler.ts'
 import type { Workbench } from '../workbench.ts'
 import { paneById, toWorkspace, workspaceById } from '../workbench.ts'

@@ -1,3 +1,4 @@
+/** The methods `system.…`, `events.…` and `app.…`: about the workbench and the connection rather than about what it shows. */
 import { diagnose } from '../doctor.ts'
 import type { Family, Handlers } from '../handler.ts'
 import { eventNames, focusMethods, methods, protocolRange, WorkbenchError } from '../protocol.ts'

@@ -1,3 +1,4 @@
+/** The methods `workspace.…`. Closing counts as quiet: the workspace in front is closed only with `force`. */
 import type { Family, Handlers } from '../handler.ts'
 import { WorkbenchError } from '../protocol.ts'
 import type { Workbench } from '../workbench.ts'

@@ -1,3 +1,4 @@
+/** The ssh connections of the workbench: begun in a pane, watched, found again after a restart, and shared for files. */
 import { execFile } from 'node:child_process'
 import { join } from 'node:path'
 import { promisify } from 'node:util'

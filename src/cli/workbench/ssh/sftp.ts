@@ -1,12 +1,12 @@
+/**
+ * The file protocol of ssh (SFTP version 3, draft-ietf-secsh-filexfer-02), spoken with a server reached by any command that
+ * connects its standard input and output to one. Paths are bytes: a remote name need not be UTF-8.
+ */
 import type { ChildProcess } from 'node:child_process'
 import { spawn } from 'node:child_process'
 import type { RemoteFile } from '../protocol.ts'
 import { WorkbenchError } from '../protocol.ts'
 
-/**
- * The file protocol of ssh (SFTP version 3, draft-ietf-secsh-filexfer-02), spoken with a server reached by any command that
- * connects its standard input and output to one. Paths are bytes: a remote name need not be UTF-8.
- */
 export class Sftp {
   readonly #child: ChildProcess
   readonly #waiting = new Map<number, { resolve: (answer: Answer) => void; reject: (error: Error) => void }>()

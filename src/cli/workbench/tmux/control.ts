@@ -1,3 +1,7 @@
+/**
+ * A tmux client in control mode: one long-lived process through which commands take a tenth of a millisecond, and which says
+ * what changes in the session. It is attached with `ignore-size`, so a user's window keeps its size, and `no-output`.
+ */
 import type { ChildProcess } from 'node:child_process'
 import { spawn } from 'node:child_process'
 import { word } from './text.ts'
@@ -13,10 +17,6 @@ interface Waiting {
   readonly reject: (error: Error) => void
 }
 
-/**
- * A tmux client in control mode: one long-lived process through which commands take a tenth of a millisecond, and which says
- * what changes in the session. It is attached with `ignore-size`, so a user's window keeps its size, and `no-output`.
- */
 export class ControlClient {
   readonly #child: ChildProcess
   readonly #waiting: Waiting[] = []

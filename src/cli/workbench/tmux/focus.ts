@@ -1,13 +1,13 @@
+/**
+ * The only place from which tmux is told to show another window or pane. Each call takes the intent of a focus method; a
+ * test reads the sources and fails when one of these command names appears anywhere else.
+ */
 import type { FocusMethod } from '../protocol.ts'
 import { focusMethods, WorkbenchError } from '../protocol.ts'
 import type { Direction, FocusIntent } from '../engine.ts'
 import type { ControlClient, TmuxCommand } from './control.ts'
 import { TmuxError } from './control.ts'
 
-/**
- * The only place from which tmux is told to show another window or pane. Each call takes the intent of a focus method; a
- * test reads the sources and fails when one of these command names appears anywhere else.
- */
 export const tmuxFocus = {
   workspace: (client: ControlClient, intent: FocusIntent, windowId: string): Promise<void> =>
     move(client, intent, ['select-window', '-t', windowId]),

@@ -1,3 +1,4 @@
+/** What tmux tells of its windows and panes, read from records that a title or a path cannot forge. */
 import type { WorkspaceState } from '../engine.ts'
 import type { Pane } from '../protocol.ts'
 import type { ControlClient } from './control.ts'

@@ -1,3 +1,4 @@
+/** Amounts and moments of the service, as people read them. */
 import { number } from '../record.ts'
 
 /** An amount of quota: short where it is long (`1.5M`), `–` where it is unknown or has no limit. */

@@ -1,5 +1,7 @@
+/** The commands of `svc boost`: packs that come after the included usage. */
 import type { AnswerOf } from '../../api/endpoint.ts'
-import type { showBoost as showBoostEndpoint, takeBoost as takeBoostEndpoint } from '../../api/membership/usage.ts'
+import type { showBoost, takeBoost } from '../../api/membership/usage.ts'
+import type { Run } from '../command.ts'
 import type { Context } from '../context.ts'
 import { terminalLine } from '../terminal-text.ts'
 import { credits, moment } from './amounts.ts'
@@ -8,10 +10,10 @@ import type { Told } from './client.ts'
 import { needCredential, readSite } from './site.ts'
 
 /** `GET boost`: what can be had, and what there is. */
-export async function showBoost(context: Context): Promise<void> {
+export const status: Run = async (context) => {
   const site = readSite(context)
   const credential = needCredential(context, site, 'session')
-  const { answer } = await ask<typeof showBoostEndpoint>(context, site, {
+  const { answer } = await ask<typeof showBoost>(context, site, {
     method: 'GET',
     path: '/api/membership/boost',
     credential,
@@ -19,12 +21,16 @@ export async function showBoost(context: Context): Promise<void> {
   show(context, site, answer, (boost) => toText(context, boost))
 }
 
+export const checkin: Run = (context) => take(context, 'checkin')
+
+export const rush: Run = (context) => take(context, 'rush_grab')
+
 /** `POST boost {action}`. What was had already is the service's `boost_unavailable`. */
-export async function takeBoost(context: Context, action: 'checkin' | 'rush_grab'): Promise<void> {
+async function take(context: Context, action: 'checkin' | 'rush_grab'): Promise<void> {
   const site = readSite(context)
   const credential = needCredential(context, site, 'session')
   const done = context.progress({ en: 'Asking for the pack …', zh: '正在领取 …' })
-  const { answer } = await ask<typeof takeBoostEndpoint>(context, site, {
+  const { answer } = await ask<typeof takeBoost>(context, site, {
     method: 'POST',
     path: '/api/membership/boost',
     body: { action },
@@ -38,7 +44,7 @@ export async function takeBoost(context: Context, action: 'checkin' | 'rush_grab
   })
 }
 
-type Boost = Told<AnswerOf<typeof showBoostEndpoint>>
+type Boost = Told<AnswerOf<typeof showBoost>>
 
 function toText(context: Context, { balance, checkin = {}, invite = {}, rush = {}, packs = [] }: Boost): string {
   const link = terminalLine(invite.url ?? invite.code ?? '')

@@ -1,3 +1,4 @@
+/** One turn of a chat with the service, streamed or whole. Both forms end in the same result, or in the failure that the service told. */
 import type { Context } from '../context.ts'
 import { CommandFailure } from '../failure.ts'
 import { isRecord } from '../record.ts'

@@ -1,3 +1,4 @@
+/** One question from the command line or from standard input, or a dialogue where there is neither and a person is at the terminal. */
 import type { Run } from '../command.ts'
 import type { Context } from '../context.ts'
 import { usageFailure } from '../failure.ts'
@@ -12,7 +13,6 @@ import { needCredential, readSite } from './site.ts'
 import type { Talk } from './talk.ts'
 import { streamOnce, systemMessage } from './talk.ts'
 
-/** One question from the command line or from standard input, or a dialogue where there is neither and a person is at the terminal. */
 export const run: Run = async (context, args, options) => {
   const site = readSite(context)
   const credential = needCredential(context, site, 'any')

@@ -1,3 +1,4 @@
+/** Requests to the service, and what of them can go wrong on the way. No redirect is followed: it would carry the token along. */
 import type { AnswerOf, Endpoint, SentTo } from '../../api/endpoint.ts'
 import type { Context } from '../context.ts'
 import { CommandFailure } from '../failure.ts'

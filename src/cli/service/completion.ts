@@ -1,3 +1,4 @@
+/** `svc completion <shell>`: prints the script. */
 import type { Run } from '../command.ts'
 import { commands } from '../commands.ts'
 import type { Shell } from '../completion.ts'

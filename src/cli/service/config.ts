@@ -1,4 +1,5 @@
-import type { Context } from '../context.ts'
+/** The commands of `svc config`. What can be set, and where it is kept, is `settings.ts`. */
+import type { Run } from '../command.ts'
 import { usageFailure } from '../failure.ts'
 import type { SettingName } from '../settings.ts'
 import { isSettingName, Settings, settings } from '../settings.ts'
@@ -7,7 +8,7 @@ import { toTable } from '../table.ts'
 const names = Object.keys(settings).filter(isSettingName)
 
 /** Every setting, its value, and where the value comes from. */
-export async function listSettings(context: Context): Promise<void> {
+export const list: Run = async (context) => {
   const kept = new Settings(context.environment)
   const rows = names.map((name) => ({ name, ...kept.get(name) }))
   context.result(Object.fromEntries(rows.map(({ name, value, from }) => [name, { value: value ?? null, from }])), () =>
@@ -23,12 +24,15 @@ export async function listSettings(context: Context): Promise<void> {
   )
 }
 
-export async function getSetting(context: Context, name: string): Promise<void> {
+export const get: Run = async (context, args) => {
+  const name = args.need('name')
   const { value, from } = new Settings(context.environment).get(known(name))
   context.result({ name, value: value ?? null, from }, () => value ?? '')
 }
 
-export async function setSetting(context: Context, name: string, value: string): Promise<void> {
+export const set: Run = async (context, args) => {
+  const name = args.need('name')
+  const value = args.need('value')
   const kept = new Settings(context.environment)
   kept.set(known(name), value)
   const { from } = kept.get(known(name))
@@ -39,12 +43,13 @@ export async function setSetting(context: Context, name: string, value: string):
   context.result({ name, value }, () => '')
 }
 
-export async function unsetSetting(context: Context, name: string): Promise<void> {
+export const unset: Run = async (context, args) => {
+  const name = args.need('name')
   new Settings(context.environment).unset(known(name))
   context.result({ name }, () => '')
 }
 
-export async function showPath(context: Context): Promise<void> {
+export const path: Run = async (context) => {
   const { path } = new Settings(context.environment)
   context.result({ path }, () => path)
 }

@@ -1,3 +1,8 @@
+/**
+ * A conversation on a terminal. The model sees every earlier turn; arrow keys bring back earlier lines. Ctrl-C during an answer
+ * stops that answer only (and the service cancels the turn), Ctrl-C or Ctrl-D at the prompt ends the dialogue. A turn that failed is
+ * shown and taken out of the conversation, so it can be asked again.
+ */
 import { createInterface } from 'node:readline'
 import type { Context } from '../context.ts'
 import type { ExitCode } from '../exit-code.ts'
@@ -9,11 +14,6 @@ import type { Message } from './chat-turn.ts'
 import type { Talk } from './talk.ts'
 import { streamOnce, systemMessage } from './talk.ts'
 
-/**
- * A conversation on a terminal. The model sees every earlier turn; arrow keys bring back earlier lines. Ctrl-C during an answer
- * stops that answer only (and the service cancels the turn), Ctrl-C or Ctrl-D at the prompt ends the dialogue. A turn that failed is
- * shown and taken out of the conversation, so it can be asked again.
- */
 export async function dialogue(context: Context, talk: Talk, opening: string): Promise<ExitCode | void> {
   const messages: Message[] = [...systemMessage(talk)]
   let history: string[] = []

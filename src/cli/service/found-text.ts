@@ -1,3 +1,4 @@
+/** The answers of the search product: how a chat tells one from an ordinary answer, and how it is read by people. */
 import type { SearchDocument } from '../../api/search-document.ts'
 import type { Context } from '../context.ts'
 import { renderMarkdown } from '../markdown.ts'

@@ -1,3 +1,4 @@
+/** A picture from the image product, saved to a file; the answer's links are what the pictures are fetched from. */
 import { closeSync, constants, existsSync, openSync, renameSync, rmSync, writeSync } from 'node:fs'
 import { extname } from 'node:path'
 import type { Run } from '../command.ts'
@@ -8,7 +9,6 @@ import { wholeTurn } from './chat-turn.ts'
 import { fetchPicture } from './picture.ts'
 import { needCredential, readSite } from './site.ts'
 
-/** A picture from the image product, saved to a file; the answer's links are what the pictures are fetched from. */
 export const run: Run = async (context, args, options) => {
   const site = readSite(context)
   const credential = needCredential(context, site, 'any')

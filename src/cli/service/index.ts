@@ -1,3 +1,4 @@
+/** The commands of the hosted service, and those of the command line itself. */
 import type { Command, Option, Row } from '../command.ts'
 
 const model: Option = {
@@ -150,19 +151,19 @@ const boost: Row = {
       name: 'status',
       summary: { en: 'show packs, check-in, invitation and rush', zh: '查看加油包、签到、邀请与抢购' },
       examples: [{ line: 'svc boost status', text: { en: 'what there is', zh: '查看状态' } }],
-      load: () => import('./boost-status.ts'),
+      load: async () => ({ run: (await import('./boost.ts')).status }),
     },
     {
       name: 'checkin',
       summary: { en: "take today's pack", zh: '领取今日签到' },
       examples: [{ line: 'svc boost checkin', text: { en: 'once a day', zh: '每天一次' } }],
-      load: () => import('./boost-checkin.ts'),
+      load: async () => ({ run: (await import('./boost.ts')).checkin }),
     },
     {
       name: 'rush',
       summary: { en: 'grab a pack while a rush is open', zh: '抢购进行中时抢一份' },
       examples: [{ line: 'svc boost rush', text: { en: 'while packs last', zh: '抢完为止' } }],
-      load: () => import('./boost-rush.ts'),
+      load: async () => ({ run: (await import('./boost.ts')).rush }),
     },
   ],
 }
@@ -195,34 +196,34 @@ const config: Row = {
       name: 'list',
       summary: { en: 'all settings and where they come from', zh: '所有设置及其来源' },
       examples: [{ line: 'svc config list', text: { en: 'as a table', zh: '以表格显示' } }],
-      load: () => import('./config-list.ts'),
+      load: async () => ({ run: (await import('./config.ts')).list }),
     },
     {
       name: 'get',
       summary: { en: 'print one value', zh: '显示一项设置' },
       examples: [{ line: 'svc config get site_url', text: { en: 'the service in use', zh: '当前使用的服务' } }],
       arguments: [settingName],
-      load: () => import('./config-get.ts'),
+      load: async () => ({ run: (await import('./config.ts')).get }),
     },
     {
       name: 'set',
       summary: { en: 'keep a value', zh: '保存一项设置' },
       examples: [{ line: 'svc config set model svc-2.1', text: { en: 'the model of svc chat', zh: 'svc chat 使用的模型' } }],
       arguments: [settingName, { name: 'value', summary: { en: 'the value', zh: '值' } }],
-      load: () => import('./config-set.ts'),
+      load: async () => ({ run: (await import('./config.ts')).set }),
     },
     {
       name: 'unset',
       summary: { en: 'go back to the default', zh: '恢复默认值' },
       examples: [{ line: 'svc config unset model', text: { en: 'forget it', zh: '清除' } }],
       arguments: [settingName],
-      load: () => import('./config-unset.ts'),
+      load: async () => ({ run: (await import('./config.ts')).unset }),
     },
     {
       name: 'path',
       summary: { en: 'print where the settings are kept', zh: '显示设置文件的位置' },
       examples: [{ line: 'svc config path', text: { en: 'the file', zh: '文件路径' } }],
-      load: () => import('./config-path.ts'),
+      load: async () => ({ run: (await import('./config.ts')).path }),
     },
   ],
 }
@@ -253,7 +254,6 @@ const man: Command = {
   load: () => import('./man.ts'),
 }
 
-/** The commands of the hosted service, and those of the command line itself. */
 export const serviceCommands: readonly Row[] = [
   login,
   logout,

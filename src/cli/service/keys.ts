@@ -1,7 +1,7 @@
+/** Keys are made and revoked on the web only; this says where. Nothing is sent. */
 import type { Run } from '../command.ts'
 import { readSite } from './site.ts'
 
-/** Keys are made and revoked on the web only; this says where. Nothing is sent. */
 export const run: Run = async (context) => {
   const url = `${readSite(context).siteUrl}/keys`
   context.result({ url }, () => url)

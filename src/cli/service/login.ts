@@ -1,3 +1,8 @@
+/**
+ * Device login (RFC 8628 in the service's words): shows an address and a code, waits until the request is approved in a browser,
+ * and keeps the session that comes back. The address is printed before anything else is tried: on a machine without a
+ * display it is all there is.
+ */
 import { spawn } from 'node:child_process'
 import { hostname } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -18,11 +23,6 @@ import type { Site } from './site.ts'
 import { readSite, signInHint } from './site.ts'
 import { Settings } from '../settings.ts'
 
-/**
- * Device login (RFC 8628 in the service's words): shows an address and a code, waits until the request is approved in a browser,
- * and keeps the session that comes back. The address is printed before anything else is tried: on a machine without a
- * display it is all there is.
- */
 export const run: Run = async (context, _args, options) => {
   const site = await learnBrand(context, readSite(context))
   const store = new CredentialStore(context.environment)

@@ -1,3 +1,4 @@
+/** Ends the session at the service, then forgets it here. If the service cannot be reached nothing changes, so that it can be tried again. */
 import type { signOut } from '../../api/membership/sign-in.ts'
 import type { Run } from '../command.ts'
 import { CredentialStore } from '../credentials.ts'
@@ -5,7 +6,6 @@ import { CommandFailure } from '../failure.ts'
 import { ask } from './client.ts'
 import { readSite } from './site.ts'
 
-/** Ends the session at the service, then forgets it here. If the service cannot be reached nothing changes, so that it can be tried again. */
 export const run: Run = async (context, _args, options) => {
   const site = readSite(context)
   const store = new CredentialStore(context.environment)

@@ -1,3 +1,4 @@
+/** `svc man`: prints the manual page, or the README's list of commands. */
 import type { Run } from '../command.ts'
 import { commands } from '../commands.ts'
 import { manPage, markdownTable } from '../man-page.ts'

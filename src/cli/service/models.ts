@@ -1,3 +1,4 @@
+/** `GET /v1/models`: what the account's plan has. */
 import type { AnswerOf } from '../../api/endpoint.ts'
 import type { listModels } from '../../api/models.ts'
 import type { Run } from '../command.ts'
@@ -8,7 +9,6 @@ import { ask, show } from './client.ts'
 import type { Told } from './client.ts'
 import { needCredential, readSite } from './site.ts'
 
-/** `GET /v1/models`: what the account's plan has. */
 export const run: Run = async (context) => {
   const site = readSite(context)
   const credential = needCredential(context, site, 'any')

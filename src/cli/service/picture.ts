@@ -1,3 +1,4 @@
+/** Fetches a picture from its signed link, and believes its bytes rather than its name. */
 import type { Context } from '../context.ts'
 import { CommandFailure } from '../failure.ts'
 
@@ -11,7 +12,7 @@ export interface Picture {
 const largestPicture = 64 * 1024 * 1024
 const defaultTimeoutMs = 120_000
 
-/** Fetches a picture from its signed link. No credential goes with it: the link may point anywhere. */
+/** No credential goes with it: the link may point anywhere. */
 export async function fetchPicture(context: Context, link: string): Promise<Picture> {
   const stop = AbortSignal.any([context.signal, AbortSignal.timeout(context.timeoutMs ?? defaultTimeoutMs)])
   const host = new URL(link).host

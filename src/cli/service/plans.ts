@@ -1,3 +1,4 @@
+/** `GET plans`: the public catalogue; nobody needs to be signed in. */
 import type { AnswerOf } from '../../api/endpoint.ts'
 import type { listPlans } from '../../api/membership/plans.ts'
 import type { Run } from '../command.ts'
@@ -8,7 +9,6 @@ import { ask, show } from './client.ts'
 import type { Told } from './client.ts'
 import { readSite } from './site.ts'
 
-/** `GET plans`: the public catalogue; nobody needs to be signed in. */
 export const run: Run = async (context) => {
   const site = readSite(context)
   const { answer } = await ask<typeof listPlans>(context, site, { method: 'GET', path: '/api/membership/plans' })

@@ -1,6 +1,6 @@
+/** The id sent as `x-svc-request-id`: `mbr_`, then 48 bits of time and 80 of chance as 26 characters that sort by time. */
 import type { Context } from '../context.ts'
 
-/** The id sent as `x-svc-request-id`: `mbr_`, then 48 bits of time and 80 of chance as 26 characters that sort by time. */
 export function newRequestId({ now, random }: Pick<Context, 'now' | 'random'>): string {
   let value = BigInt(now())
   for (const byte of random(10)) value = (value << 8n) | BigInt(byte)

@@ -1,10 +1,10 @@
+/** `POST /v1/mcp/tools/call` with `web_search`: the answer, then the numbered results its marks point to. */
 import type { callTool } from '../../api/tools.ts'
 import type { Run } from '../command.ts'
 import { ask, show } from './client.ts'
 import { foundText } from './found-text.ts'
 import { needCredential, readSite } from './site.ts'
 
-/** `POST /v1/mcp/tools/call` with `web_search`: the answer, then the numbered results its marks point to. */
 export const run: Run = async (context, args) => {
   const site = readSite(context)
   const credential = needCredential(context, site, 'any')

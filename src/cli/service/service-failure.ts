@@ -1,3 +1,4 @@
+/** A failure that the service has told, as a failure of the command: exit code, hints and the line `Ref: …`. */
 import type { Action, Code } from '../../errors.ts'
 import type { ExitName } from '../exit-code.ts'
 import { CommandFailure } from '../failure.ts'

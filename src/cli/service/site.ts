@@ -1,3 +1,4 @@
+/** Which service is spoken to, and with whose credential. */
 import type { Context } from '../context.ts'
 import { CredentialStore } from '../credentials.ts'
 import { CommandFailure } from '../failure.ts'

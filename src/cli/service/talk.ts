@@ -1,3 +1,4 @@
+/** One turn of `svc chat` as it is shown, for a single question and for each turn of a dialogue. */
 import type { Context } from '../context.ts'
 import { terminalText } from '../terminal-text.ts'
 import { answerPrinter } from './answer-printer.ts'

@@ -1,3 +1,4 @@
+/** `GET usage`: the pools of day, week and month, and the packs that come after them. */
 import type { AnswerOf } from '../../api/endpoint.ts'
 import type { showUsage } from '../../api/membership/usage.ts'
 import type { Run } from '../command.ts'
@@ -9,7 +10,6 @@ import { ask, show } from './client.ts'
 import type { Told } from './client.ts'
 import { needCredential, readSite } from './site.ts'
 
-/** `GET usage`: the pools of day, week and month, and the packs that come after them. */
 export const run: Run = async (context, _args, options) => {
   const site = readSite(context)
   const credential = needCredential(context, site, 'session')

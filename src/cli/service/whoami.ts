@@ -1,3 +1,4 @@
+/** Asks the service who the credential in use belongs to. A key opens only `/v1`, so with a key all that can be known is that it works. */
 import type { showUsage } from '../../api/membership/usage.ts'
 import type { listModels } from '../../api/models.ts'
 import type { Run } from '../command.ts'
@@ -5,7 +6,6 @@ import { terminalLine } from '../terminal-text.ts'
 import { ask } from './client.ts'
 import { needCredential, readSite } from './site.ts'
 
-/** Asks the service who the credential in use belongs to. A key opens only `/v1`, so with a key all that can be known is that it works. */
 export const run: Run = async (context) => {
   const site = readSite(context)
   const credential = needCredential(context, site, 'any')

@@ -1,4 +1,0 @@
-import type { Run } from '../command.ts'
-import { showBoost } from './boost.ts'
-
-export const run: Run = (context) => showBoost(context)

@@ -6,8 +6,9 @@ import { dirname } from 'node:path'
 import type { CommandFailureDetails } from '../failure.ts'
 import { CommandFailure } from '../failure.ts'
 import type { ExitName } from '../exit-code.ts'
-import type { ErrorCode, Focus, Hello, Method, Results, WorkbenchEvent } from '../workbench/protocol.ts'
+import type { ErrorCode, Method, WorkbenchEvent } from '../workbench/protocol.ts'
 import { protocolRange } from '../workbench/protocol.ts'
+import type { Focus, Hello, Results } from '../workbench/results.ts'
 import type { ParamsOf } from '../workbench/params.ts'
 
 export interface ConnectOptions {

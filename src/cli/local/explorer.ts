@@ -1,5 +1,5 @@
 /** The file explorer as values: a view and a key give the next view and what is to be done. It touches neither terminal nor network. */
-import type { RemoteFile } from '../workbench/protocol.ts'
+import type { RemoteFile } from '../workbench/results.ts'
 import { terminalLine } from '../terminal-text.ts'
 import { localName } from './remote-path.ts'
 

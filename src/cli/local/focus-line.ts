@@ -1,5 +1,5 @@
 /** Where the focus is, on one line: workspace and pane. */
-import type { Focus } from '../workbench/protocol.ts'
+import type { Focus } from '../workbench/results.ts'
 
 export function focusLine(focused: Focus): string {
   return `${focused.workspaceId ?? '-'}  ${focused.paneId ?? '-'}`

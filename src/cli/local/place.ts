@@ -2,7 +2,7 @@
 import { homedir, userInfo } from 'node:os'
 import { dirname, join } from 'node:path'
 import type { Context } from '../context.ts'
-import type { Focus } from '../workbench/protocol.ts'
+import type { Focus } from '../workbench/results.ts'
 import { socketPath } from './socket-path.ts'
 
 export interface Place {

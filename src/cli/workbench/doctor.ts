@@ -2,9 +2,9 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { chromiumHint, findBrowser } from './browser/executable.ts'
-import type { Check } from './protocol.ts'
+import type { Check } from './results.ts'
 import type { Settings } from './settings.ts'
-import { tmuxHint, tmuxVersion } from './tmux/engine.ts'
+import { tmuxHint, tmuxVersion } from './tmux/version.ts'
 
 const run = promisify(execFile)
 

@@ -1,6 +1,6 @@
 /** Workspaces and panes without any terminal: for tests of what stands above the engine, on every platform. */
-import type { Focus, Pane } from './protocol.ts'
 import { WorkbenchError } from './protocol.ts'
+import type { Focus, Pane } from './results.ts'
 import type {
   EngineClient,
   Direction,

@@ -1,10 +1,8 @@
 /** The port to what shows workspaces and panes: tmux, the memory of a test, or nothing that says what to install. */
-import type { Focus, Id, Method, Pane } from './protocol.ts'
+import type { Id, Method } from './protocol.ts'
+import type { Focus, Pane } from './results.ts'
 
 /**
- * What shows workspaces and panes to the user. The host speaks only to this; tmux is the real one, the memory engine is for
- * tests of everything above it.
- *
  * Every call that moves the focus asks for a `FocusIntent`, which only the focus guard can make and only handlers of focus
  * methods receive: code that must not steal the focus has nothing to pass.
  */

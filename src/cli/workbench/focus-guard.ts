@@ -1,7 +1,8 @@
 /** The rule that only focus methods move the focus, held at run time. The types hold it before, and a test calls every method. */
 import type { FocusIntent, TerminalEngine } from './engine.ts'
-import type { Focus, FocusCause, Id, Method } from './protocol.ts'
+import type { FocusCause, Id, Method } from './protocol.ts'
 import { isFocusMethod } from './protocol.ts'
+import type { Focus } from './results.ts'
 
 export interface FocusGuardOptions {
   readonly engine: TerminalEngine

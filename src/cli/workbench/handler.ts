@@ -1,7 +1,8 @@
 /** What a method is handed and what it is made of, derived from the protocol: a handler forgotten is a type error. */
 import type { FocusIntent } from './engine.ts'
 import type { ParamsOf } from './params.ts'
-import type { EventName, Focus, FocusMethod, Id, Method, Results, WorkbenchEvent } from './protocol.ts'
+import type { EventName, FocusMethod, Id, Method, WorkbenchEvent } from './protocol.ts'
+import type { Focus, Results } from './results.ts'
 
 /** One request that has passed every check of the socket. */
 export interface Call<M extends Method> {

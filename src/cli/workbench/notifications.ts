@@ -1,7 +1,7 @@
 /** The record of what was notified: kept in a file, so that it outlives the host; the newest 500. */
 import { readFile, rename, writeFile } from 'node:fs/promises'
-import type { Notification } from './protocol.ts'
 import { WorkbenchError } from './protocol.ts'
+import type { Notification } from './results.ts'
 
 const mostKept = 500
 

@@ -5,7 +5,7 @@ import { constants } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import type { EngineClient } from './engine.ts'
-import type { Delivery } from './protocol.ts'
+import type { Delivery } from './results.ts'
 
 const run = promisify(execFile)
 

@@ -6,8 +6,9 @@ import type { Peer } from './handler.ts'
 import { LineReader } from './lines.ts'
 import type { ParamsOf } from './params.ts'
 import { params } from './params.ts'
-import type { EventName, Focus, Hello, Id, Method, RpcReply } from './protocol.ts'
+import type { EventName, Id, Method, RpcReply } from './protocol.ts'
 import { errorNumbers, limits, methods, protocolRange, WorkbenchError } from './protocol.ts'
+import type { Focus, Hello } from './results.ts'
 
 export interface RpcServerOptions {
   readonly token: string

@@ -1,7 +1,7 @@
 import t from 'tap'
 import type { View } from '../../../src/cli/local/explorer.ts'
 import { draw, press } from '../../../src/cli/local/explorer.ts'
-import type { RemoteFile } from '../../../src/cli/workbench/protocol.ts'
+import type { RemoteFile } from '../../../src/cli/workbench/results.ts'
 
 const file = (name: string, type: RemoteFile['type'] = 'file'): RemoteFile => ({ name, type, size: 5, mode: 0o644, modified: 0 })
 const view: View = {

@@ -4,7 +4,8 @@ import t from 'tap'
 import { MemoryEngine } from '../../../src/cli/workbench/engine-memory.ts'
 import type { FocusIntent } from '../../../src/cli/workbench/engine.ts'
 import { FocusGuard } from '../../../src/cli/workbench/focus-guard.ts'
-import type { Focus, FocusCause, Method } from '../../../src/cli/workbench/protocol.ts'
+import type { FocusCause, Method } from '../../../src/cli/workbench/protocol.ts'
+import type { Focus } from '../../../src/cli/workbench/results.ts'
 
 interface Scene {
   readonly engine: MemoryEngine

@@ -1,8 +1,8 @@
 /** The methods `notification.…`: the record, and going to where one came from. */
 import type { FocusIntent } from '../engine.ts'
 import type { Family, Handlers } from '../handler.ts'
-import type { Focus, Notification } from '../protocol.ts'
 import { WorkbenchError } from '../protocol.ts'
+import type { Focus, Notification } from '../results.ts'
 import type { Workbench } from '../workbench.ts'
 import { targetPane, targetWorkspace } from '../workbench.ts'
 

@@ -4,8 +4,8 @@
  */
 import type { ChildProcess } from 'node:child_process'
 import { spawn } from 'node:child_process'
-import type { RemoteFile } from '../protocol.ts'
 import { WorkbenchError } from '../protocol.ts'
+import type { RemoteFile } from '../results.ts'
 
 export class Sftp {
   readonly #child: ChildProcess

@@ -1,6 +1,6 @@
 /** What tmux tells of its windows and panes, read from records that a title or a path cannot forge. */
 import type { WorkspaceState } from '../engine.ts'
-import type { Pane } from '../protocol.ts'
+import type { Pane } from '../results.ts'
 import type { ControlClient } from './control.ts'
 
 /** What programs choose themselves cannot shift the other fields: tabs are taken out, and `pane_title` comes last. */

@@ -9,8 +9,8 @@ import type { WorkbenchClient } from '../../../../src/cli/local/client.ts'
 import { connectWorkbench } from '../../../../src/cli/local/client.ts'
 import type { Host } from '../../../../src/cli/workbench/host.ts'
 import { startHost } from '../../../../src/cli/workbench/host.ts'
-import type { Focus } from '../../../../src/cli/workbench/protocol.ts'
-import { tmuxArguments } from '../../../../src/cli/workbench/tmux/engine.ts'
+import type { Focus } from '../../../../src/cli/workbench/results.ts'
+import { tmuxArguments } from '../../../../src/cli/workbench/tmux/session.ts'
 import type { Settings } from '../../../../src/cli/workbench/settings.ts'
 
 export interface TestBench {

@@ -3,7 +3,7 @@ import { execFile, spawn } from 'node:child_process'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import type { Test } from 'tap'
-import { tmuxArguments } from '../../../../src/cli/workbench/tmux/engine.ts'
+import { tmuxArguments } from '../../../../src/cli/workbench/tmux/session.ts'
 import type { TestBench } from './bench.ts'
 import { readText, until } from './bench.ts'
 

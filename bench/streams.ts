@@ -8,8 +8,7 @@
  */
 import { setTimeout as pause } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
-import type { Dispatcher } from 'undici'
-import { Agent } from 'undici'
+import { Agent, type Dispatcher } from 'undici'
 import { cpuSeconds, residentKib, startGateway, startUpstream } from './processes.ts'
 
 const { values } = parseArgs({

@@ -97,6 +97,17 @@ export class Settings {
   }
 }
 
+/** An http or https address without name and password in it. */
+export function parseAddress(name: string, value: string): URL {
+  const url = URL.canParse(value) ? new URL(value) : undefined
+  if (url !== undefined && (url.protocol === 'http:' || url.protocol === 'https:') && url.username === '' && url.password === '')
+    return url
+  throw usageFailure({
+    en: `${name} must be an http or https address such as https://example.org, not '${value}'.`,
+    zh: `${name} 必须是 http 或 https 地址(例如 https://example.org),而不是“${value}”。`,
+  })
+}
+
 function check(name: SettingName, value: string): void {
   if (name === 'language' && value !== 'en' && value !== 'zh') {
     throw usageFailure({ en: `language is en or zh, not '${value}'.`, zh: `language 只能是 en 或 zh,而不是“${value}”。` })
@@ -113,15 +124,4 @@ function check(name: SettingName, value: string): void {
       en: `${name} needs a value; to forget it: svc config unset ${name}`,
       zh: `${name} 需要一个值;清除请用:svc config unset ${name}`,
     })
-}
-
-/** An http or https address without name and password in it. */
-export function parseAddress(name: string, value: string): URL {
-  const url = URL.canParse(value) ? new URL(value) : undefined
-  if (url !== undefined && (url.protocol === 'http:' || url.protocol === 'https:') && url.username === '' && url.password === '')
-    return url
-  throw usageFailure({
-    en: `${name} must be an http or https address such as https://example.org, not '${value}'.`,
-    zh: `${name} 必须是 http 或 https 地址(例如 https://example.org),而不是“${value}”。`,
-  })
 }

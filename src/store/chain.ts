@@ -17,15 +17,6 @@ const hashBytes = 16
 /** What the first link of an account, and the first account of the roster, is chained to. */
 export const chainStart: Uint8Array = new Uint8Array(hashBytes)
 
-/** JSON, because of all texts in it no two lists read the same. */
-function digest(before: string, values: readonly (string | number | null)[]): Uint8Array {
-  return hash('sha256', before + JSON.stringify(values), 'buffer').subarray(0, hashBytes)
-}
-
-function textOf(bytes: Uint8Array): string {
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64')
-}
-
 export function entryHash(before: Uint8Array, { account, seq, kind, at, detail }: Omit<EntryTable, 'hash'>): Uint8Array {
   return digest(textOf(before), [account, seq, kind, at, detail])
 }
@@ -66,4 +57,13 @@ export function rosterHash(before: Uint8Array, number: number, account: string):
 
 export function sameHash(one: Uint8Array, other: Uint8Array): boolean {
   return Buffer.compare(one, other) === 0
+}
+
+/** JSON, because of all texts in it no two lists read the same. */
+function digest(before: string, values: readonly (string | number | null)[]): Uint8Array {
+  return hash('sha256', before + JSON.stringify(values), 'buffer').subarray(0, hashBytes)
+}
+
+function textOf(bytes: Uint8Array): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64')
 }

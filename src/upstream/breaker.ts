@@ -4,29 +4,29 @@
  * milliseconds, given by the caller; nothing here looks at a clock.
  */
 export class Breaker {
-  private readonly options: BreakerOptions
-  private readonly slots: Slot[]
+  readonly #options: BreakerOptions
+  readonly #slots: Slot[]
   /** When it opened; null while closed. */
-  private openedAt: number | null = null
-  private lastProbeAt = 0
-  private goodProbes = 0
+  #openedAt: number | null = null
+  #lastProbeAt = 0
+  #goodProbes = 0
 
   constructor(options: Partial<BreakerOptions> = {}) {
-    this.options = { ...usual, ...options }
-    this.slots = Array.from({ length: slotCount }, () => ({ turn: -1, calls: 0, failures: 0 }))
+    this.#options = { ...usual, ...options }
+    this.#slots = Array.from({ length: slotCount }, () => ({ turn: -1, calls: 0, failures: 0 }))
   }
 
   /** Asked before each call. While open, true once per `probeEveryMs`: that call is the probe. */
   allows(now: number): boolean {
-    if (this.openedAt === null) return true
+    if (this.#openedAt === null) return true
     if (!this.wouldAllow(now)) return false
-    this.lastProbeAt = now
+    this.#lastProbeAt = now
     return true
   }
 
   /** Whether the next call would be let through, without taking the probe: for choosing between targets. */
   wouldAllow(now: number): boolean {
-    return this.openedAt === null || now - this.lastProbeAt >= this.options.probeEveryMs
+    return this.#openedAt === null || now - this.#lastProbeAt >= this.#options.probeEveryMs
   }
 
   /**
@@ -34,60 +34,60 @@ export class Breaker {
    * says nothing about the target (the client left, the request was invalid) is not told at all, or as a success.
    */
   record(ok: boolean, now: number, startedAt = now): void {
-    if (this.openedAt !== null) {
-      if (startedAt >= this.openedAt) this.judgeProbe(ok)
+    if (this.#openedAt !== null) {
+      if (startedAt >= this.#openedAt) this.#judgeProbe(ok)
       return
     }
-    const slot = this.slotOf(now)
+    const slot = this.#slotOf(now)
     slot.calls++
     if (!ok) slot.failures++
-    if (!ok && this.isFailing(now)) this.open(now)
+    if (!ok && this.#isFailing(now)) this.#open(now)
   }
 
   /** For the metric; `half_open` means that the next call would be let through as a probe, or that probes have gone well. */
   state(now: number): BreakerState {
-    if (this.openedAt === null) return 'closed'
-    return this.goodProbes > 0 || this.wouldAllow(now) ? 'half_open' : 'open'
+    if (this.#openedAt === null) return 'closed'
+    return this.#goodProbes > 0 || this.wouldAllow(now) ? 'half_open' : 'open'
   }
 
-  private judgeProbe(ok: boolean): void {
-    this.goodProbes = ok ? this.goodProbes + 1 : 0
-    if (this.goodProbes >= this.options.probesToClose) this.close()
+  #judgeProbe(ok: boolean): void {
+    this.#goodProbes = ok ? this.#goodProbes + 1 : 0
+    if (this.#goodProbes >= this.#options.probesToClose) this.#close()
   }
 
-  private open(now: number): void {
-    this.openedAt = now
-    this.lastProbeAt = now
-    this.goodProbes = 0
+  #open(now: number): void {
+    this.#openedAt = now
+    this.#lastProbeAt = now
+    this.#goodProbes = 0
   }
 
   /** What was counted before the opening says nothing about the target that came back. */
-  private close(): void {
-    this.openedAt = null
-    for (const slot of this.slots) slot.turn = -1
+  #close(): void {
+    this.#openedAt = null
+    for (const slot of this.#slots) slot.turn = -1
   }
 
-  private isFailing(now: number): boolean {
-    const turn = this.turnOf(now)
+  #isFailing(now: number): boolean {
+    const turn = this.#turnOf(now)
     let calls = 0
     let failures = 0
-    for (const slot of this.slots) {
+    for (const slot of this.#slots) {
       if (slot.turn <= turn - slotCount || slot.turn < 0) continue
       calls += slot.calls
       failures += slot.failures
     }
-    return calls >= this.options.minimumCalls && failures / calls >= this.options.failureRate
+    return calls >= this.#options.minimumCalls && failures / calls >= this.#options.failureRate
   }
 
-  private slotOf(now: number): Slot {
-    const turn = this.turnOf(now)
-    const slot = this.slots[turn % slotCount] ?? { turn, calls: 0, failures: 0 }
+  #slotOf(now: number): Slot {
+    const turn = this.#turnOf(now)
+    const slot = this.#slots[turn % slotCount] ?? { turn, calls: 0, failures: 0 }
     if (slot.turn !== turn) Object.assign(slot, { turn, calls: 0, failures: 0 })
     return slot
   }
 
-  private turnOf(now: number): number {
-    return Math.max(0, Math.floor((now * slotCount) / this.options.windowMs))
+  #turnOf(now: number): number {
+    return Math.max(0, Math.floor((now * slotCount) / this.#options.windowMs))
   }
 }
 

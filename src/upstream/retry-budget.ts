@@ -6,25 +6,25 @@
  * there are targets.
  */
 export class RetryBudget {
-  private readonly options: RetryBudgetOptions
-  private readonly slots: Slot[] = Array.from({ length: slotCount }, () => ({ turn: -1, calls: 0, retries: 0 }))
+  readonly #options: RetryBudgetOptions
+  readonly #slots: Slot[] = Array.from({ length: slotCount }, () => ({ turn: -1, calls: 0, retries: 0 }))
 
   constructor(options: Partial<RetryBudgetOptions> = {}) {
-    this.options = { ...usual, ...options }
+    this.#options = { ...usual, ...options }
   }
 
   /** Told of each turn's first try. */
   earn(now: number): void {
-    this.slotOf(now).calls++
+    this.#slotOf(now).calls++
   }
 
   /** True if there is a retry to spend, and then it is spent. */
   spend(now: number): boolean {
-    const { share, least } = this.options
-    const slot = this.slotOf(now)
+    const { share, least } = this.#options
+    const slot = this.#slotOf(now)
     let calls = 0
     let retries = 0
-    for (const { turn, calls: some, retries: again } of this.slots) {
+    for (const { turn, calls: some, retries: again } of this.#slots) {
       if (turn <= slot.turn - slotCount || turn < 0) continue
       calls += some
       retries += again
@@ -35,9 +35,9 @@ export class RetryBudget {
   }
 
   /** A clock that is set back goes on counting in the slot it was in. */
-  private slotOf(now: number): Slot {
-    const turn = Math.max(0, Math.floor((now * slotCount) / this.options.windowMs), ...this.slots.map((slot) => slot.turn))
-    const slot = this.slots[turn % slotCount] ?? { turn, calls: 0, retries: 0 }
+  #slotOf(now: number): Slot {
+    const turn = Math.max(0, Math.floor((now * slotCount) / this.#options.windowMs), ...this.#slots.map((slot) => slot.turn))
+    const slot = this.#slots[turn % slotCount] ?? { turn, calls: 0, retries: 0 }
     if (slot.turn !== turn) Object.assign(slot, { turn, calls: 0, retries: 0 })
     return slot
   }

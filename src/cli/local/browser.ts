@@ -204,6 +204,15 @@ export const focus: Run = (context, args) =>
     context.result(result, () => focusLine(result.focused))
   })
 
+export function pageTable(context: Context, pages: readonly BrowserPage[]): string {
+  return toTable(pages, [
+    { heading: 'ID', cell: (page) => page.id },
+    { heading: context.say({ en: 'WORKSPACE', zh: '工作区' }), cell: (page) => page.workspaceId },
+    { heading: context.say({ en: 'TITLE', zh: '标题' }), cell: (page) => terminalLine(page.title) },
+    { heading: context.say({ en: 'ADDRESS', zh: '地址' }), cell: (page) => terminalLine(page.url) },
+  ])
+}
+
 function step(context: Context, options: Values, method: 'browser.back' | 'browser.forward' | 'browser.reload'): ReturnType<Run> {
   return withWorkbench(context, async (client) => {
     const result = await client.call(
@@ -217,15 +226,6 @@ function step(context: Context, options: Values, method: 'browser.back' | 'brows
 
 function navigationLine({ page, status, finalUrl }: Navigation): string {
   return [page.id, status === null ? '-' : String(status), terminalLine(finalUrl), terminalLine(page.title)].join('  ').trimEnd()
-}
-
-export function pageTable(context: Context, pages: readonly BrowserPage[]): string {
-  return toTable(pages, [
-    { heading: 'ID', cell: (page) => page.id },
-    { heading: context.say({ en: 'WORKSPACE', zh: '工作区' }), cell: (page) => page.workspaceId },
-    { heading: context.say({ en: 'TITLE', zh: '标题' }), cell: (page) => terminalLine(page.title) },
-    { heading: context.say({ en: 'ADDRESS', zh: '地址' }), cell: (page) => terminalLine(page.url) },
-  ])
 }
 
 async function pageOf(client: WorkbenchClient, options: Values): Promise<{ pageId?: string }> {

@@ -58,6 +58,28 @@ export async function connectWorkbench(options: ConnectOptions): Promise<Workben
   return client
 }
 
+export function unreachable(reason: string, cause?: unknown): CommandFailure {
+  const text = { en: `the workbench is not reachable: ${reason}`, zh: `无法连接工作台:${reason}` }
+  return new CommandFailure('workbench_unreachable', text, {
+    exit: 'workbench',
+    hints: ['svc workbench start · svc workbench doctor'],
+    cause,
+  })
+}
+
+interface Message {
+  readonly id?: number | null
+  readonly method?: string
+  readonly params?: { readonly event: WorkbenchEvent }
+  readonly result?: unknown
+  readonly error?: RemoteError
+}
+
+interface RemoteError {
+  readonly message: string
+  readonly data?: { readonly code?: string; readonly hint?: string; readonly details?: Readonly<Record<string, unknown>> }
+}
+
 class SocketClient implements WorkbenchClient {
   readonly closed: Promise<void>
   readonly #socket: Socket
@@ -161,19 +183,6 @@ class SocketClient implements WorkbenchClient {
   }
 }
 
-interface Message {
-  readonly id?: number | null
-  readonly method?: string
-  readonly params?: { readonly event: WorkbenchEvent }
-  readonly result?: unknown
-  readonly error?: RemoteError
-}
-
-interface RemoteError {
-  readonly message: string
-  readonly data?: { readonly code?: string; readonly hint?: string; readonly details?: Readonly<Record<string, unknown>> }
-}
-
 const exitOf: Readonly<Partial<Record<ErrorCode, ExitName>>> = {
   not_found: 'notFound',
   timeout: 'timeout',
@@ -195,15 +204,6 @@ function toFailure(error: RemoteError): CommandFailure {
     ...(error.data?.details === undefined ? {} : { details: error.data.details }),
   }
   return new CommandFailure(code, error.message, details)
-}
-
-export function unreachable(reason: string, cause?: unknown): CommandFailure {
-  const text = { en: `the workbench is not reachable: ${reason}`, zh: `无法连接工作台:${reason}` }
-  return new CommandFailure('workbench_unreachable', text, {
-    exit: 'workbench',
-    hints: ['svc workbench start · svc workbench doctor'],
-    cause,
-  })
 }
 
 /** A socket that someone else could have put there is not spoken to: the token would be theirs. */

@@ -101,6 +101,10 @@ export function draw(view: View, destination: string, columns: number, rows: num
   return [head, ...filled, prompt, view.text ? 'q back' : explorerHelp].map((line) => [...line].slice(0, columns).join(''))
 }
 
+export function join(folder: string, name: string): string {
+  return folder.endsWith('/') ? `${folder}${name}` : `${folder}/${name}`
+}
+
 function listLines(view: View, body: number): readonly string[] {
   if (view.files.length === 0) return ['  (empty)']
   const top = Math.max(0, Math.min(view.cursor - Math.floor(body / 2), view.files.length - body))
@@ -109,10 +113,6 @@ function listLines(view: View, body: number): readonly string[] {
     const size = file.type === 'directory' ? '' : String(file.size)
     return `${mark} ${size.padStart(11)}  ${terminalLine(file.name)}${file.type === 'directory' ? '/' : ''}`
   })
-}
-
-export function join(folder: string, name: string): string {
-  return folder.endsWith('/') ? `${folder}${name}` : `${folder}/${name}`
 }
 
 function parent(path: string): string {

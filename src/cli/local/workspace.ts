@@ -61,13 +61,6 @@ export const next: Run = (context) => step(context, 'workspace.next')
 export const previous: Run = (context) => step(context, 'workspace.previous')
 export const last: Run = (context) => step(context, 'workspace.last')
 
-function step(context: Context, method: 'workspace.next' | 'workspace.previous' | 'workspace.last'): ReturnType<Run> {
-  return withWorkbench(context, async (client) => {
-    const { focused } = await client.call(method, {})
-    context.result({ focused }, () => focusLine(focused))
-  })
-}
-
 export function workspaceTable(context: Context, workspaces: readonly Workspace[]): string {
   return toTable(workspaces, [
     { heading: '#', cell: (workspace) => `${workspace.index}${workspace.focused ? '*' : ''}` },
@@ -78,6 +71,13 @@ export function workspaceTable(context: Context, workspaces: readonly Workspace[
     { heading: context.say({ en: 'UNREAD', zh: '未读' }), align: 'right', cell: (workspace) => String(workspace.unread) },
     { heading: context.say({ en: 'DIRECTORY', zh: '目录' }), cell: (workspace) => terminalLine(workspace.cwd) },
   ])
+}
+
+function step(context: Context, method: 'workspace.next' | 'workspace.previous' | 'workspace.last'): ReturnType<Run> {
+  return withWorkbench(context, async (client) => {
+    const { focused } = await client.call(method, {})
+    context.result({ focused }, () => focusLine(focused))
+  })
 }
 
 function describe(context: Context, workspace: Workspace, panes: readonly Pane[], pages: readonly BrowserPage[]): string {

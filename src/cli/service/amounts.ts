@@ -10,10 +10,6 @@ export function credits(value: unknown): string {
   return trim(amount)
 }
 
-function trim(amount: number): string {
-  return String(Number(amount.toFixed(amount < 10 ? 2 : 1)))
-}
-
 /** A moment as the reader's own clock has it, to the minute. Takes RFC 3339 text, or milliseconds, or seconds since 1970. */
 export function moment(value: unknown): string {
   const date =
@@ -23,4 +19,8 @@ export function moment(value: unknown): string {
   if (Number.isNaN(date.getTime())) return ''
   const two = (part: number) => String(part).padStart(2, '0')
   return `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())} ${two(date.getHours())}:${two(date.getMinutes())}`
+}
+
+function trim(amount: number): string {
+  return String(Number(amount.toFixed(amount < 10 ? 2 : 1)))
 }

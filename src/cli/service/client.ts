@@ -75,17 +75,6 @@ export function show<Told>(context: Context, site: Site, answer: Told, toText: (
   })
 }
 
-function strangeAnswer(site: Site, cause?: unknown): CommandFailure {
-  return new CommandFailure(
-    'unexpected_answer',
-    {
-      en: `${site.siteOrigin} answered in a form that this version of svc does not know.`,
-      zh: `${site.siteOrigin} 返回的内容是当前版本的 svc 无法识别的格式。`,
-    },
-    { hints: [{ en: 'update svc; or see what came with --json', zh: '请更新 svc,或使用 --json 查看原始内容' }], cause },
-  )
-}
-
 export interface Exchange extends AsyncDisposable {
   readonly url: URL
   readonly response: Response
@@ -125,6 +114,17 @@ export async function open(context: Context, site: Site, request: ServiceRequest
     limit.clear()
     throw explain(error)
   }
+}
+
+function strangeAnswer(site: Site, cause?: unknown): CommandFailure {
+  return new CommandFailure(
+    'unexpected_answer',
+    {
+      en: `${site.siteOrigin} answered in a form that this version of svc does not know.`,
+      zh: `${site.siteOrigin} 返回的内容是当前版本的 svc 无法识别的格式。`,
+    },
+    { hints: [{ en: 'update svc; or see what came with --json', zh: '请更新 svc,或使用 --json 查看原始内容' }], cause },
+  )
 }
 
 class OpenExchange implements Exchange {

@@ -65,6 +65,20 @@ export class Notifier {
   }
 }
 
+const knowOsc777 = /kitty|ghostty|wezterm|foot|rxvt/i
+/** Terminals that print what they do not understand. */
+const printEverything = /^(?:linux|dumb|vt\d+|cons\d+)/
+
+/** OSC 777 where it is known to be understood, else OSC 9; the words cut to what a notification shows. */
+export function sequence(term: string, message: Message): string {
+  const bell = message.sound ? '\u0007' : ''
+  if (printEverything.test(term)) return bell
+  const title = oneLine(message.title, 120)
+  const body = oneLine(message.body, 400)
+  if (knowOsc777.test(term)) return `\u001b]777;notify;${title.replaceAll(';', ',')};${body.replaceAll(';', ',')}\u001b\\${bell}`
+  return `\u001b]9;${body === '' ? title : `${title}: ${body}`}\u001b\\${bell}`
+}
+
 /** The words are arguments of the script, never part of its text, and never options: a title `-e` would be more script. */
 function osascript(message: Message): readonly string[] {
   const sound = message.sound ? ' sound name "Ping"' : ''
@@ -80,20 +94,6 @@ function osascript(message: Message): readonly string[] {
     message.title,
     message.body,
   ]
-}
-
-const knowOsc777 = /kitty|ghostty|wezterm|foot|rxvt/i
-/** Terminals that print what they do not understand. */
-const printEverything = /^(?:linux|dumb|vt\d+|cons\d+)/
-
-/** OSC 777 where it is known to be understood, else OSC 9; the words cut to what a notification shows. */
-export function sequence(term: string, message: Message): string {
-  const bell = message.sound ? '\u0007' : ''
-  if (printEverything.test(term)) return bell
-  const title = oneLine(message.title, 120)
-  const body = oneLine(message.body, 400)
-  if (knowOsc777.test(term)) return `\u001b]777;notify;${title.replaceAll(';', ',')};${body.replaceAll(';', ',')}\u001b\\${bell}`
-  return `\u001b]9;${body === '' ? title : `${title}: ${body}`}\u001b\\${bell}`
 }
 
 /** Nothing but printable characters may stand within a terminal's control sequence. */

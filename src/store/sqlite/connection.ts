@@ -42,6 +42,10 @@ export function openForWriting(file: string, busyTimeoutMs: number, mayBeNew: bo
   return db
 }
 
+export function openForReading(file: string, busyTimeoutMs: number): Connection {
+  return new Sqlite(file, { timeout: busyTimeoutMs, readonly: true, fileMustExist: true })
+}
+
 /** Refuses a database that is not ours before anything in it is changed, and marks ours. */
 function claim(db: Connection, mayBeNew: boolean): void {
   const mark = (): unknown => db.pragma('application_id', { simple: true })
@@ -56,8 +60,4 @@ function claim(db: Connection, mayBeNew: boolean): void {
     }
     db.pragma(`application_id = ${applicationId}`)
   }).immediate()
-}
-
-export function openForReading(file: string, busyTimeoutMs: number): Connection {
-  return new Sqlite(file, { timeout: busyTimeoutMs, readonly: true, fileMustExist: true })
 }

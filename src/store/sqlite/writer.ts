@@ -337,12 +337,6 @@ export class Transaction {
   }
 }
 
-function answer([results]: Reply): Result | undefined {
-  const [first] = results
-  if (first?.[0] === 'fault') throw toError(first)
-  return first
-}
-
 /** A database error as the repositories see it: `code` is SQLite's own. */
 export class DatabaseError extends Error {
   readonly code: string
@@ -352,6 +346,11 @@ export class DatabaseError extends Error {
     this.name = 'DatabaseError'
     this.code = code
   }
+}
+
+/** Whether the writer could not do it now, or cannot tell whether it did; not that the operation was wrong. */
+export function isRefusal(error: unknown): boolean {
+  return error instanceof GatewayError
 }
 
 function toError([, code, message]: FaultResult): Error {
@@ -364,7 +363,8 @@ function refused(cause: Error): GatewayError {
   return new GatewayError('internal_error', { retryAfter: 1, cause })
 }
 
-/** Whether the writer could not do it now, or cannot tell whether it did; not that the operation was wrong. */
-export function isRefusal(error: unknown): boolean {
-  return error instanceof GatewayError
+function answer([results]: Reply): Result | undefined {
+  const [first] = results
+  if (first?.[0] === 'fault') throw toError(first)
+  return first
 }

@@ -51,14 +51,14 @@ export class Record {
   tokens = 0
   finished = 0
   aborted = 0
-  private readonly keep: number
-  private readonly now: () => number
-  private readonly enders = new WeakMap<DemoCall, () => void>()
-  private waiting: ((call: DemoCall) => void)[] = []
+  readonly #keep: number
+  readonly #now: () => number
+  readonly #enders = new WeakMap<DemoCall, () => void>()
+  #waiting: ((call: DemoCall) => void)[] = []
 
   constructor(keep: number, now: () => number) {
-    this.keep = keep
-    this.now = now
+    this.#keep = keep
+    this.#now = now
   }
 
   begin(req: IncomingMessage): DemoCall {
@@ -77,27 +77,27 @@ export class Record {
       tokens: 0,
       events: 0,
       finished: false,
-      startedAt: this.now(),
+      startedAt: this.#now(),
       abortedAt: null,
       ended: promise,
     }
-    this.enders.set(call, resolve)
+    this.#enders.set(call, resolve)
     this.requests++
     this.open++
     this.calls.push(call)
-    if (this.calls.length > this.keep) this.calls.shift()
+    if (this.calls.length > this.#keep) this.calls.shift()
     return call
   }
 
   /** The request was read: those who wait for a call may look at it. */
   read(call: DemoCall): void {
-    const waiting = this.waiting
-    this.waiting = []
+    const waiting = this.#waiting
+    this.#waiting = []
     for (const tell of waiting) tell(call)
   }
 
   next(): Promise<DemoCall> {
-    return new Promise((resolve) => this.waiting.push(resolve))
+    return new Promise((resolve) => this.#waiting.push(resolve))
   }
 
   emit(call: DemoCall, tokens: number): void {
@@ -112,8 +112,8 @@ export class Record {
     if (finished) this.finished++
     else this.aborted++
     call.finished = finished
-    call.abortedAt = finished ? null : this.now()
-    this.enders.get(call)?.()
+    call.abortedAt = finished ? null : this.#now()
+    this.#enders.get(call)?.()
   }
 
   stats(): DemoStats {

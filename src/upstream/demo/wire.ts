@@ -48,94 +48,96 @@ type Written = 'written' | 'broken'
 
 /** Through Node's own response: kept alive, and as fast as it gets. */
 class PlainWire {
-  private readonly res: ServerResponse
-  private readonly script: Script
-  private readonly signal: AbortSignal
+  readonly #res: ServerResponse
+  readonly #script: Script
+  readonly #signal: AbortSignal
 
   constructor(res: ServerResponse, script: Script, signal: AbortSignal) {
-    this.res = res
-    this.script = script
-    this.signal = signal
+    this.#res = res
+    this.#script = script
+    this.#signal = signal
   }
 
   async head({ status, headers }: Reply): Promise<void> {
-    this.res.writeHead(status, headers)
-    this.res.flushHeaders()
+    this.#res.writeHead(status, headers)
+    this.#res.flushHeaders()
   }
 
   async write(bytes: Buffer): Promise<Written> {
-    if (!this.res.write(bytes)) await once(this.res, 'drain', { signal: this.signal })
+    if (!this.#res.write(bytes)) await once(this.#res, 'drain', { signal: this.#signal })
     return 'written'
   }
 
   async break(): Promise<void> {
-    if (this.res.socket !== null) await breakOff(this.res.socket, this.script)
+    if (this.#res.socket !== null) await breakOff(this.#res.socket, this.#script)
   }
 
   async end(): Promise<void> {
-    this.res.end()
+    this.#res.end()
   }
 }
 
 /** Writes every byte itself, head and chunk framing included, so that it can be cut at any of them. */
 class RawWire {
-  private readonly socket: Socket
-  private readonly script: Script
-  private readonly signal: AbortSignal
-  private chunked = true
+  readonly #socket: Socket
+  readonly #script: Script
+  readonly #signal: AbortSignal
+  #chunked = true
   /** Bytes left until it breaks. */
-  private left: number
+  #left: number
 
   constructor(res: ServerResponse, script: Script, signal: AbortSignal) {
     if (res.socket === null) throw new Error('the connection is gone')
-    this.socket = res.socket
-    this.socket.setNoDelay(true)
-    this.script = script
-    this.signal = signal
+    this.#socket = res.socket
+    this.#socket.setNoDelay(true)
+    this.#script = script
+    this.#signal = signal
     const end = script.reset ?? script.cut
-    this.left = end !== undefined && 'afterBytes' in end ? end.afterBytes : Number.POSITIVE_INFINITY
+    this.#left = end !== undefined && 'afterBytes' in end ? end.afterBytes : Number.POSITIVE_INFINITY
   }
 
   async head({ status, headers }: Reply): Promise<void> {
-    this.chunked = headers['content-length'] === undefined
+    this.#chunked = headers['content-length'] === undefined
     const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`)
-    const framing = this.chunked ? 'transfer-encoding: chunked\r\n' : ''
+    const framing = this.#chunked ? 'transfer-encoding: chunked\r\n' : ''
     // Node knows nothing of these bytes, so the connection cannot be used again.
     const text = `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? 'Unknown'}\r\n${lines.join('')}${framing}connection: close\r\n\r\n`
-    await this.put(Buffer.from(text))
+    await this.#put(Buffer.from(text))
   }
 
   async write(bytes: Buffer): Promise<Written> {
-    return this.put(this.chunked ? Buffer.concat([Buffer.from(`${bytes.length.toString(16)}\r\n`), bytes, crlf]) : bytes)
+    return this.#put(this.#chunked ? Buffer.concat([Buffer.from(`${bytes.length.toString(16)}\r\n`), bytes, crlf]) : bytes)
   }
 
   async end(): Promise<void> {
-    if (this.chunked && (await this.put(Buffer.from('0\r\n\r\n'))) === 'broken') return
-    this.socket.end()
+    if (this.#chunked && (await this.#put(Buffer.from('0\r\n\r\n'))) === 'broken') return
+    this.#socket.end()
   }
 
   async break(): Promise<void> {
-    await breakOff(this.socket, this.script)
+    await breakOff(this.#socket, this.#script)
   }
 
-  private async put(bytes: Buffer): Promise<Written> {
-    const size = this.script.drip?.bytes ?? this.script.split ?? bytes.length
-    for (let at = 0; at < bytes.length || this.left === 0; at += size) {
-      if (this.left > 0) await this.flush(bytes.subarray(at, Math.min(at + size, at + this.left)))
-      this.left -= Math.min(size, this.left)
-      if (this.left === 0) {
+  async #put(bytes: Buffer): Promise<Written> {
+    const size = this.#script.drip?.bytes ?? this.#script.split ?? bytes.length
+    for (let at = 0; at < bytes.length || this.#left === 0; at += size) {
+      if (this.#left > 0) await this.#flush(bytes.subarray(at, Math.min(at + size, at + this.#left)))
+      this.#left -= Math.min(size, this.#left)
+      if (this.#left === 0) {
         await this.break()
         return 'broken'
       }
-      if (this.script.drip !== undefined) await pause(this.script.drip.everyMs, undefined, { signal: this.signal })
-      else if (this.script.split !== undefined) await nextTurn(undefined, { signal: this.signal })
+      if (this.#script.drip !== undefined) await pause(this.#script.drip.everyMs, undefined, { signal: this.#signal })
+      else if (this.#script.split !== undefined) await nextTurn(undefined, { signal: this.#signal })
     }
     return 'written'
   }
 
-  private async flush(bytes: Buffer): Promise<void> {
-    this.signal.throwIfAborted()
-    await new Promise<void>((resolve, reject) => this.socket.write(bytes, (error) => (error == null ? resolve() : reject(error))))
+  async #flush(bytes: Buffer): Promise<void> {
+    this.#signal.throwIfAborted()
+    await new Promise<void>((resolve, reject) =>
+      this.#socket.write(bytes, (error) => (error == null ? resolve() : reject(error))),
+    )
   }
 }
 

@@ -76,6 +76,20 @@ export async function listRows(client: ControlClient, session: string, mark: str
   return rows
 }
 
+export function toWorkspaces(rows: readonly Row[]): WorkspaceState[] {
+  const windows = Map.groupBy(
+    rows.filter((row) => row.workspaceId !== '' && row.paneId !== ''),
+    (row) => row.workspaceId,
+  )
+  return [...windows.values()].flatMap((panes) => {
+    const [first] = panes
+    if (!first) return []
+    // The number that the bar shows: what is typed is what was seen.
+    const { workspaceId: id, windowIndex: index, title, shown: focused, kept, zoomed } = first
+    return [{ id, index, title, focused, kept, zoomed, panes: panes.map(toPane) }]
+  })
+}
+
 function toRow(record: string): Row {
   const fields = record.split('\t')
   const field = (name: (typeof fieldNames)[number]): string => fields[fieldNames.indexOf(name)] ?? ''
@@ -125,20 +139,6 @@ function remindOfChildren(serverPid: number): void {
   } catch {
     // The server has just ended, and its panes with it.
   }
-}
-
-export function toWorkspaces(rows: readonly Row[]): WorkspaceState[] {
-  const windows = Map.groupBy(
-    rows.filter((row) => row.workspaceId !== '' && row.paneId !== ''),
-    (row) => row.workspaceId,
-  )
-  return [...windows.values()].flatMap((panes) => {
-    const [first] = panes
-    if (!first) return []
-    // The number that the bar shows: what is typed is what was seen.
-    const { workspaceId: id, windowIndex: index, title, shown: focused, kept, zoomed } = first
-    return [{ id, index, title, focused, kept, zoomed, panes: panes.map(toPane) }]
-  })
 }
 
 function toPane(row: Row): Pane {

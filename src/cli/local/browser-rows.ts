@@ -12,14 +12,6 @@ const text: Option = {
   summary: { en: 'the text; - is standard input', zh: '文本;- 表示标准输入' },
 }
 
-const step = (name: 'back' | 'forward' | 'reload', en: string, zh: string): Command => ({
-  name,
-  summary: { en, zh },
-  examples: [{ line: `svc browser ${name}`, text: { en, zh } }],
-  options: [pageOption, waitOption],
-  load: async () => ({ run: (await import('./browser.ts'))[name] }),
-})
-
 export const browserGroup: CommandGroup = {
   name: 'browser',
   summary: { en: 'a browser without windows: open, read, fill, click', zh: '无窗口浏览器:打开、读取、填写、点击' },
@@ -237,4 +229,14 @@ export const browserGroup: CommandGroup = {
       load: async () => ({ run: (await import('./browser.ts')).focus }),
     },
   ],
+}
+
+function step(name: 'back' | 'forward' | 'reload', en: string, zh: string): Command {
+  return {
+    name,
+    summary: { en, zh },
+    examples: [{ line: `svc browser ${name}`, text: { en, zh } }],
+    options: [pageOption, waitOption],
+    load: async () => ({ run: (await import('./browser.ts'))[name] }),
+  }
 }

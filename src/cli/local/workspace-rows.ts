@@ -2,13 +2,6 @@
 import type { Command, CommandGroup } from '../command.ts'
 import { commandOption, cwdOption, directions, paneArgument, paneOption, workspaceArgument, workspaceOption } from './words.ts'
 
-const step = (name: 'next' | 'previous' | 'last', en: string, zh: string): Command => ({
-  name,
-  summary: { en, zh },
-  examples: [{ line: `svc workspace ${name}`, text: { en, zh } }],
-  load: async () => ({ run: (await import('./workspace.ts'))[name] }),
-})
-
 export const workspaceGroup: CommandGroup = {
   name: 'workspace',
   summary: { en: 'workspaces: make, list, show, close', zh: '工作区:新建、列出、显示、关闭' },
@@ -240,4 +233,13 @@ export const paneGroup: CommandGroup = {
       load: async () => ({ run: (await import('./pane.ts')).last }),
     },
   ],
+}
+
+function step(name: 'next' | 'previous' | 'last', en: string, zh: string): Command {
+  return {
+    name,
+    summary: { en, zh },
+    examples: [{ line: `svc workspace ${name}`, text: { en, zh } }],
+    load: async () => ({ run: (await import('./workspace.ts'))[name] }),
+  }
 }

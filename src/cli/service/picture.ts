@@ -9,7 +9,7 @@ export interface Picture {
   readonly extension: string
 }
 
-const largestPicture = 64 * 1024 * 1024
+const largestPictureBytes = 64 * 1024 * 1024
 const defaultTimeoutMs = 120_000
 
 /** No credential goes with it: the link may point anywhere. */
@@ -20,7 +20,7 @@ export async function fetchPicture(context: Context, link: string): Promise<Pict
   try {
     const response = await fetch(link, { signal: stop })
     if (!response.ok) throw unavailable(host, `HTTP ${response.status}`)
-    bytes = await readAtMost(response, largestPicture, host)
+    bytes = await readAtMost(response, largestPictureBytes, host)
   } catch (error) {
     if (error instanceof CommandFailure || context.signal.aborted) throw error
     const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error

@@ -98,7 +98,7 @@ export async function startDemoUpstream(options: DemoOptions = {}): Promise<Demo
       const early = call.script?.early === true
       const body = early ? empty : await readBody(req)
       if (isBench(req, body)) return await sendBench(res, body, bench, call, record)
-      call.rawBody = body.toString('utf8', 0, longestRemembered)
+      call.rawBody = body.toString('utf8', 0, mostRememberedBytes)
       if (decide?.at === 'body') call.script = decide.by(call) ?? call.script
       const reply = route(call, body.toString('utf8'))
       record.read(call)
@@ -213,8 +213,8 @@ export async function startDemoUpstream(options: DemoOptions = {}): Promise<Demo
   }
 }
 
-const longestBody = 64 * 1024 * 1024
-const longestRemembered = 1024 * 1024
+const longestBodyBytes = 64 * 1024 * 1024
+const mostRememberedBytes = 1024 * 1024
 const tokensOfPicture = 196
 
 const empty = Buffer.alloc(0)
@@ -227,7 +227,7 @@ function readBody(req: IncomingMessage): Promise<Buffer> {
   // Listeners and not an iterator: this is a good part of what a benchmark's call costs.
   req.on('data', (piece: Buffer) => {
     size += piece.length
-    if (size <= longestBody) pieces.push(piece)
+    if (size <= longestBodyBytes) pieces.push(piece)
     else reject(new BadRequest('The body of the request is too large.', { status: 413, code: 'too_large' }))
   })
   req.on('end', () => resolve(pieces.length === 1 && pieces[0] !== undefined ? pieces[0] : Buffer.concat(pieces)))

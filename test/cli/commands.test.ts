@@ -1,3 +1,4 @@
+/** The table of commands, held to what help, completion and documentation make of it. */
 import t from 'tap'
 import { isGroup } from '../../src/cli/command.ts'
 import { commands } from '../../src/cli/commands.ts'

@@ -1,3 +1,4 @@
+/** The completion scripts, run by the shells themselves where they are installed. */
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import t from 'tap'

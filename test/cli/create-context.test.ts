@@ -1,3 +1,4 @@
+/** The real context of a command, as far as it can be had without a terminal. */
 import t from 'tap'
 import { createContext } from '../../src/cli/create-context.ts'
 import { Values } from '../../src/cli/values.ts'

@@ -1,3 +1,4 @@
+/** The file of sessions: who can read it, and what becomes of it when something is wrong with it. */
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import t from 'tap'

@@ -1,3 +1,4 @@
+/** The program from outside: exit codes, standard output and standard error, whatever the command. */
 import { spawn } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { text } from 'node:stream/consumers'

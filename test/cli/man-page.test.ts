@@ -1,3 +1,4 @@
+/** The manual page and the tables of the READMEs hold the table of commands as it is now. */
 import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import t from 'tap'

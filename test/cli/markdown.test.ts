@@ -1,3 +1,4 @@
+/** Markdown on a terminal: what is shown, that no word is lost, and that no line costs more than another. */
 import { stripVTControlCharacters } from 'node:util'
 import * as fc from 'fast-check'
 import t from 'tap'

@@ -1,3 +1,4 @@
+/** The package as it is published: installed from its tarball, it runs compiled and needs nothing of the checkout. */
 import { execFile } from 'node:child_process'
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,3 +1,4 @@
+/** Command lines read against the table, and the words in which a wrong one is refused. */
 import t from 'tap'
 import type { Command, Row } from '../../src/cli/command.ts'
 import { CommandFailure } from '../../src/cli/failure.ts'

@@ -1,3 +1,4 @@
+/** Standard input as the value of a command. */
 import { PassThrough } from 'node:stream'
 import t from 'tap'
 import type { Context } from '../../src/cli/context.ts'

@@ -1,3 +1,4 @@
+/** A failure whose words come from outside. */
 import t from 'tap'
 import { CommandFailure } from '../../src/cli/failure.ts'
 import { showFailure } from '../../src/cli/show-failure.ts'

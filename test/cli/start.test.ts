@@ -1,3 +1,4 @@
+/** What each start of `svc` loads: never more than its command needs. */
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import t from 'tap'

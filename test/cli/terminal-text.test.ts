@@ -1,3 +1,4 @@
+/** Text from outside, made harmless for a terminal. */
 import * as fc from 'fast-check'
 import t from 'tap'
 import { terminalLine, terminalText, TerminalTextFilter } from '../../src/cli/terminal-text.ts'

@@ -1,3 +1,4 @@
+/** How many columns of a terminal a text takes. */
 import t from 'tap'
 import { pad, padLeft, width } from '../../src/cli/width.ts'
 

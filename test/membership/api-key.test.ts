@@ -4,7 +4,7 @@ import { hashToken, looksLikeApiKey, mintApiKey } from '../../src/membership/api
 
 const prefix = 'svc_live_'
 
-void t.test('a minted key has the prefix, 32 random letters and digits, and a checksum that fits', async (t) => {
+t.test('a minted key has the prefix, 32 random letters and digits, and a checksum that fits', async (t) => {
   const keys = Array.from({ length: 500 }, () => mintApiKey(prefix, randomBytes))
   for (const key of keys) {
     if (!/^svc_live_[0-9A-Za-z]{38}$/.test(key) || !looksLikeApiKey(key, prefix)) t.fail(key)
@@ -12,7 +12,7 @@ void t.test('a minted key has the prefix, 32 random letters and digits, and a ch
   t.equal(new Set(keys).size, 500)
 })
 
-void t.test('every letter and digit is as likely as any other', async (t) => {
+t.test('every letter and digit is as likely as any other', async (t) => {
   const counts = new Map<string, number>()
   for (let index = 0; index < 2000; index++) {
     for (const letter of mintApiKey('', randomBytes).slice(0, 32)) counts.set(letter, (counts.get(letter) ?? 0) + 1)
@@ -25,13 +25,13 @@ void t.test('every letter and digit is as likely as any other', async (t) => {
   )
 })
 
-void t.test('bytes that would favour the first letters are not used', async (t) => {
+t.test('bytes that would favour the first letters are not used', async (t) => {
   const bytes = [255, 248, 0, 61, 62]
   const key = mintApiKey('', (size) => Uint8Array.from({ length: size }, (_, index) => bytes[index % bytes.length] ?? 0))
   t.match(key.slice(0, 32), /^(0z0)+/)
 })
 
-void t.test('one wrong, missing, added or swapped character is noticed before any look-up', async (t) => {
+t.test('one wrong, missing, added or swapped character is noticed before any look-up', async (t) => {
   const key = mintApiKey(prefix, randomBytes)
   for (let index = 0; index < key.length; index++) {
     const other = key[index] === 'a' ? 'b' : 'a'
@@ -55,7 +55,7 @@ void t.test('one wrong, missing, added or swapped character is noticed before an
   t.ok(looksLikeApiKey(key, prefix))
 })
 
-void t.test('only the SHA-256 of a token is kept', async (t) => {
+t.test('only the SHA-256 of a token is kept', async (t) => {
   const key = mintApiKey(prefix, randomBytes)
   t.same(hashToken(key), createHash('sha256').update(key).digest())
   t.equal(hashToken(key).length, 32)

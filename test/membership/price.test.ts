@@ -12,7 +12,7 @@ function exactly(input: number, output: number, price: Price): bigint {
   return (exact + 99_999n) / 100_000n
 }
 
-void t.test('a turn costs tokens times list price less discount, rounded up to a whole credit', async (t) => {
+t.test('a turn costs tokens times list price less discount, rounded up to a whole credit', async (t) => {
   const rows: readonly (readonly [input: number, output: number, price: Price, credits: number])[] = [
     // A million tokens of each at 0.14 and 0.28 dollars, 70 % off: 42 000 and 84 000 millionths of a dollar.
     [1_000_000, 0, fast, 42_000],
@@ -30,7 +30,7 @@ void t.test('a turn costs tokens times list price less discount, rounded up to a
     t.equal(creditsFor({ input, output }, price), credits, `${input} and ${output}`)
 })
 
-void t.test('over 100 000 random turns rounding never adds a whole credit and never loses one', async (t) => {
+t.test('over 100 000 random turns rounding never adds a whole credit and never loses one', async (t) => {
   const random = seeded(20_260_513)
   let wrong = 0
   let charged = 0n
@@ -47,7 +47,7 @@ void t.test('over 100 000 random turns rounding never adds a whole credit and ne
   t.ok(charged >= exact && charged - exact < 100_000n * 100_000n, 'less than a credit a turn in all')
 })
 
-void t.test('what is affordable is affordable, and one token more is not', async (t) => {
+t.test('what is affordable is affordable, and one token more is not', async (t) => {
   const random = seeded(7)
   let wrong = 0
   for (let turn = 0; turn < 20_000; turn++) {
@@ -60,7 +60,7 @@ void t.test('what is affordable is affordable, and one token more is not', async
   t.equal(wrong, 0)
 })
 
-void t.test('where the answer is free any number of tokens is affordable', async (t) => {
+t.test('where the answer is free any number of tokens is affordable', async (t) => {
   t.equal(affordableOutput(0, 0, { input: 1, output: 0, discountPercent: 0 }), Number.MAX_SAFE_INTEGER)
   t.equal(affordableOutput(0, 10, { input: 1, output: 5, discountPercent: 100 }), Number.MAX_SAFE_INTEGER)
   t.equal(affordableOutput(0, 1_000_000, premium), 0)

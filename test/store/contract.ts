@@ -114,7 +114,7 @@ export function grantOf(id: string, credits: number, change: { expiresAt?: numbe
 export function storeContract(t: Test, openStore: (t: Test) => Promise<Store>): void {
   /** A promise about a store with one account, whose books must be in order afterwards. */
   const promise = (name: string, keep: (t: Test, store: Store) => Promise<void>): void => {
-    void t.test(name, async (t) => {
+    t.test(name, async (t) => {
       const store = await openStore(t)
       await addAccount(store)
       await keep(t, store)

@@ -273,7 +273,7 @@ const anyCommand = fc.oneof(
 /** Costs a hundred times as much as the others, so it is rare. */
 const crash = fc.constant(command('crash', (member) => member.crash()))
 
-void t.test('any history of a member agrees with the model, and its books are in order', async (t) => {
+t.test('any history of a member agrees with the model, and its books are in order', async (t) => {
   t.comment(`LEDGER_SEED=${seed} LEDGER_RUNS=${numRuns}`)
   const world = new World(t, folderOf(t))
   await world.open()
@@ -297,7 +297,7 @@ void t.test('any history of a member agrees with the model, and its books are in
   t.ok(runs > 10, `${runs} histories`)
 })
 
-void t.test(
+t.test(
   'in whatever order turns that run at once reserve and end, none is charged twice and the pool is never overdrawn',
   async (t) => {
     const world = new World(t, folderOf(t))

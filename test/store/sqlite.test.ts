@@ -1,3 +1,4 @@
+/** The contract of a store, held to SQLite. */
 import { join } from 'node:path'
 import t from 'tap'
 import { storeContract } from './contract.ts'

@@ -1,3 +1,4 @@
+/** Books that somebody has tampered with, column by column. */
 import { copyFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Test } from 'tap'
@@ -56,7 +57,7 @@ function another(value: unknown): string {
   return Buffer.isBuffer(value) ? "x'00112233445566778899aabbccddeeff'" : `'${String(value)}x'`
 }
 
-void t.test('entries cannot be changed or deleted, and no turn deleted, not even by hand', async (t) => {
+t.test('entries cannot be changed or deleted, and no turn deleted, not even by hand', async (t) => {
   const { store } = await history(t)
   await t.rejects(store.db.write.updateTable('entry').set({ at: 0 }).execute(), { message: 'rows of entry are final' })
   await t.rejects(store.db.write.deleteFrom('entry').execute(), { message: 'rows of entry are final' })
@@ -64,7 +65,7 @@ void t.test('entries cannot be changed or deleted, and no turn deleted, not even
   await t.rejects(store.db.write.deleteFrom('turn').where('state', '=', 'held').execute(), { message: 'rows of turn are final' })
 })
 
-void t.test('any column of any link that was changed is found: entries, ended turns, held ones', async (t) => {
+t.test('any column of any link that was changed is found: entries, ended turns, held ones', async (t) => {
   const { tampered, rows } = await history(t)
   // Whose turn it is to end it, and the way to the turn before, are nothing a bill is made of.
   const notSealed = ['previous', 'owner', 'until', 'contradicted_input', 'contradicted_output']
@@ -89,14 +90,14 @@ void t.test('any column of any link that was changed is found: entries, ended tu
   t.ok(changes > 200, `${changes} changes`)
 })
 
-void t.test('what was changed is named, once', async (t) => {
+t.test('what was changed is named, once', async (t) => {
   const { tampered } = await history(t)
   const { mismatches } = tampered(`update turn set price_output = 1 where id = 1`)
   t.match(mismatches, [{ rule: 'a link never changes', account: accountId(1), detail: /^turn 1 / }])
   t.equal(mismatches.length, 1)
 })
 
-void t.test('the books of one account that are gone altogether are missed, whoever’s they were', async (t) => {
+t.test('the books of one account that are gone altogether are missed, whoever’s they were', async (t) => {
   const { tampered } = await history(t)
   for (const account of [accountId(1), accountId(2)]) {
     const all = ['turn', 'entry', 'purse', 'bucket', 'pack', 'checkpoint']
@@ -111,7 +112,7 @@ void t.test('the books of one account that are gone altogether are missed, whoev
   t.notOk(tampered('delete from roster_end').ok)
 })
 
-void t.test('any figure of any balance that was changed is found, and named', async (t) => {
+t.test('any figure of any balance that was changed is found, and named', async (t) => {
   const { tampered, rows } = await history(t)
   const figures = ['id', 'starts_at', 'ends_at', 'granted', 'reserved', 'settled', 'debt']
   for (const purse of rows('purse')) {
@@ -142,7 +143,7 @@ void t.test('any figure of any balance that was changed is found, and named', as
   t.notOk(other.ok, 'a bucket that no entry opened')
 })
 
-void t.test('a log that does not agree with its chain is found', async (t) => {
+t.test('a log that does not agree with its chain is found', async (t) => {
   const { tampered, rows } = await history(t)
   const turnColumns = Object.keys(rows('turn')[0] ?? {})
     .slice(1)
@@ -168,7 +169,7 @@ void t.test('a log that does not agree with its chain is found', async (t) => {
   }
 })
 
-void t.test('after old turns were forgotten the books add up from the checkpoint, which no one changes unseen', async (t) => {
+t.test('after old turns were forgotten the books add up from the checkpoint, which no one changes unseen', async (t) => {
   const { store, file, tampered, rows } = await history(t)
   const later = noon + 100 * 86_400_000
   await store.ledger.refund(refundOf((await holdOf(store, { account: accountId(2), at: later })).id, later))
@@ -203,7 +204,7 @@ void t.test('after old turns were forgotten the books add up from the checkpoint
   }
 })
 
-void t.test('a chain that does not add up is not cut, so that what is wrong with it stays to be seen', async (t) => {
+t.test('a chain that does not add up is not cut, so that what is wrong with it stays to be seen', async (t) => {
   const { store, file } = await history(t)
   raw(file, (db) => db.exec('update turn set price_input = 1 where id = 1'))
   const later = noon + 100 * 86_400_000
@@ -213,7 +214,7 @@ void t.test('a chain that does not add up is not cut, so that what is wrong with
   t.equal((await store.ledger.turns({ account: accountId(1), limit: 10 })).length, 2)
 })
 
-void t.test('turns that ended in another order than they began are forgotten together', async (t) => {
+t.test('turns that ended in another order than they began are forgotten together', async (t) => {
   const store = await openAt(t, join(folderOf(t), 'store.db'))
   await addAccount(store)
   const holds = await Promise.all(Array.from({ length: 20 }, () => holdOf(store, { want: 10 })))
@@ -225,7 +226,7 @@ void t.test('turns that ended in another order than they began are forgotten tog
   t.same((await store.ledger.verify()).mismatches, [])
 })
 
-void t.test('verifying runs beside turns and sees one moment', async (t) => {
+t.test('verifying runs beside turns and sees one moment', async (t) => {
   const store = await openAt(t, join(folderOf(t), 'store.db'))
   await addAccount(store)
   const turns = async () => {

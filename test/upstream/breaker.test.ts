@@ -1,3 +1,4 @@
+/** When a failing target is left alone, and how it is tried again. */
 import * as fc from 'fast-check'
 import t from 'tap'
 import { Breaker } from '../../src/upstream/breaker.ts'

@@ -1,3 +1,4 @@
+/** What each failure of an upstream means: for the caller, for retrying, and for the other targets. */
 import * as fc from 'fast-check'
 import t from 'tap'
 import type { Code } from '../../src/errors.ts'

@@ -1,3 +1,4 @@
+/** Places at a target that takes only so many calls at once. */
 import t from 'tap'
 import { Gate } from '../../src/upstream/gate.ts'
 

@@ -1,3 +1,4 @@
+/** How many calls may be repeated, so that retries never become the load. */
 import * as fc from 'fast-check'
 import t from 'tap'
 import { RetryBudget } from '../../src/upstream/retry-budget.ts'

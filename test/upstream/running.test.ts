@@ -1,3 +1,4 @@
+/** The calls that are running, visited while they come and go. */
 import { array, assert, nat, property } from 'fast-check'
 import t from 'tap'
 import { Running } from '../../src/upstream/running.ts'

@@ -1,3 +1,4 @@
+/** `svc attach` in a real terminal, with a real workbench behind it. */
 import t from 'tap'
 import { svc } from '../../support/run-svc.ts'
 import { openTerminal } from '../../support/terminal.ts'

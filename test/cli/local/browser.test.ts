@@ -1,3 +1,4 @@
+/** `svc browser …` as it is typed, each with a user at the terminal who must not notice. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'

@@ -1,3 +1,4 @@
+/** The file explorer without a terminal: keys in, views and deeds out. */
 import t from 'tap'
 import type { View } from '../../../src/cli/local/explorer.ts'
 import { draw, press } from '../../../src/cli/local/explorer.ts'

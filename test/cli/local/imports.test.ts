@@ -1,3 +1,4 @@
+/** What starting a command of the workbench costs, and how `svc ssh` is read: the two things that need no workbench. */
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'

@@ -1,3 +1,4 @@
+/** `svc ssh …` and `svc files …` as they are typed, against a real sshd on loopback. */
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'

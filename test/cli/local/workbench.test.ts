@@ -1,3 +1,4 @@
+/** `svc workbench …` and what looks at all of it, as they are typed, each with a user at the terminal who must not notice. */
 import t from 'tap'
 import { until } from '../workbench/support/bench.ts'
 import type { Case } from './support/scene.ts'

@@ -1,3 +1,4 @@
+/** `svc workspace …`, `svc pane …` and `svc notify` as they are typed: which of them move the focus, and that the others do not. */
 import t from 'tap'
 import { until } from '../workbench/support/bench.ts'
 import type { Case } from './support/scene.ts'

@@ -1,3 +1,4 @@
+/** The account's commands against a scripted service: what is asked, what is printed, and what nothing is sent for. */
 import t from 'tap'
 import { fail, json, startContractServer } from '../../support/contract-server.ts'
 import { svc } from '../../support/run-svc.ts'

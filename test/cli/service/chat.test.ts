@@ -1,3 +1,4 @@
+/** `svc chat` with one question, against a scripted service: the words as they come, and every way a stream ends badly. */
 import { once } from 'node:events'
 import t from 'tap'
 import type { Test } from 'tap'

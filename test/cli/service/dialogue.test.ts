@@ -1,3 +1,4 @@
+/** `svc chat` as a dialogue, in a real terminal. */
 import t from 'tap'
 import { chunk, fail, startContractServer, streamOf } from '../../support/contract-server.ts'
 import type { Received } from '../../support/contract-server.ts'

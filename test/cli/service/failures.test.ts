@@ -1,3 +1,4 @@
+/** Failures as a user sees them: the service's own, those of the way to it, and answers that are none. */
 import t from 'tap'
 import type { Code } from '../../../src/errors.ts'
 import { catalogue } from '../../../src/errors.ts'

@@ -1,3 +1,4 @@
+/** `svc` against the real gateway, so that the scripted service of the other tests cannot drift away from it. */
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'

@@ -1,3 +1,4 @@
+/** Signing in from a real terminal: when a browser is opened, and when nothing is offered. */
 import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'

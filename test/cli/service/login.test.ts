@@ -1,3 +1,4 @@
+/** Signing in and out against a scripted service: the protocol of waiting, and what is kept of it. */
 import { readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'

@@ -1,3 +1,4 @@
+/** `svc search` and `svc image`: what is shown, what is saved, and what costs nothing because it is refused before. */
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'

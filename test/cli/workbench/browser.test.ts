@@ -1,3 +1,4 @@
+/** The methods `browser.…` with a real Chromium and a small site on loopback. */
 import { execFile } from 'node:child_process'
 import { chmodSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import type { AddressInfo } from 'node:net'

@@ -1,3 +1,4 @@
+/** The focus guard with an engine in memory and a clock that stands still. */
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'

@@ -1,3 +1,4 @@
+/** The workbench's log. */
 import { existsSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'

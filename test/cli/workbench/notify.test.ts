@@ -1,3 +1,4 @@
+/** Notifications: words that stay words in every program they are handed to, and the record in a real workbench. */
 import { chmodSync, mkdirSync, writeFileSync } from 'node:fs'
 import { spawn } from 'node:child_process'
 import { join } from 'node:path'

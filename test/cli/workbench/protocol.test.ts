@@ -1,3 +1,4 @@
+/** The socket as a client without manners meets it: framing, greeting, limits and errors. */
 import t from 'tap'
 import { errorNumbers, limits, methods, quietMethods, isFocusMethod } from '../../../src/cli/workbench/protocol.ts'
 import { params } from '../../../src/cli/workbench/params.ts'

@@ -1,3 +1,4 @@
+/** Who can reach the socket, what may lie in its place, and a host that starts again after being killed. */
 import { execFile, spawn } from 'node:child_process'
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'

@@ -1,3 +1,4 @@
+/** ssh connections with a real sshd on loopback: connecting, files, failing, ending and being found again. */
 import { createHash, randomBytes } from 'node:crypto'
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { homedir } from 'node:os'

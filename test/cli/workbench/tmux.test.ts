@@ -1,3 +1,4 @@
+/** The tmux engine with a real tmux: what it makes, what it keeps, and what the user does meanwhile. */
 import { execFile } from 'node:child_process'
 import { existsSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'

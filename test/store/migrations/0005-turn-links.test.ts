@@ -1,3 +1,4 @@
+/** Books of the first version, carried over or left alone. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Test } from 'tap'
@@ -28,7 +29,7 @@ async function oldDatabase(t: Test): Promise<string> {
   return file
 }
 
-void t.test('books of the first version are carried over: balances, turns, open holds, and they go on', async (t) => {
+t.test('books of the first version are carried over: balances, turns, open holds, and they go on', async (t) => {
   const file = await oldDatabase(t)
   const old = raw(file, (db) => db.prepare('select id, state, credits, debt, price_input from turn order by id').all())
   const store = await openAt(t, file, { role: 'server' })
@@ -49,7 +50,7 @@ void t.test('books of the first version are carried over: balances, turns, open 
   t.same((await store.ledger.verify()).mismatches, [])
 })
 
-void t.test('an old turn that is changed or deleted afterwards is found', async (t) => {
+t.test('an old turn that is changed or deleted afterwards is found', async (t) => {
   for (const change of [
     'update turn set price_input = 1 where id = 4',
     'update turn set settled_packs = null where settled_packs is not null',
@@ -61,7 +62,7 @@ void t.test('an old turn that is changed or deleted afterwards is found', async 
   }
 })
 
-void t.test('books that do not add up are not taken over, and stay as they were', async (t) => {
+t.test('books that do not add up are not taken over, and stay as they were', async (t) => {
   for (const change of [
     'update purse set premium_day_settled = premium_day_settled + 1, premium_day_debt = premium_day_debt + 1',
     'update pack set settled = settled - 1 where settled > 0',

@@ -1,3 +1,4 @@
+/** Statements of the query builder through the writer thread: alone, in transactions, and beside others. */
 import { join } from 'node:path'
 import t from 'tap'
 import { accountId, addAccount, endOf, holdOf, noon, orderOf } from '../contract.ts'
@@ -13,7 +14,7 @@ const member = (index: number) => ({
   created_at: noon,
 })
 
-void t.test('a transaction is all or nothing', async (t) => {
+t.test('a transaction is all or nothing', async (t) => {
   const store = await openAt(t, join(folderOf(t), 'store.db'))
   const { write } = store.db
   await t.rejects(
@@ -32,7 +33,7 @@ void t.test('a transaction is all or nothing', async (t) => {
   t.equal(await store.accounts.count(), 2)
 })
 
-void t.test('nobody writes between the statements of a transaction, and those who wait are served afterwards', async (t) => {
+t.test('nobody writes between the statements of a transaction, and those who wait are served afterwards', async (t) => {
   const store = await openAt(t, join(folderOf(t), 'store.db'))
   await addAccount(store)
   const transfers = Array.from({ length: 5 }, (_, index) =>
@@ -50,7 +51,7 @@ void t.test('nobody writes between the statements of a transaction, and those wh
   t.equal(Array.from(plan.slice(4)).sort().join(''), '01234', 'each began with what the one before had written')
 })
 
-void t.test('a transaction that loses its way is undone and lets the others on', async (t) => {
+t.test('a transaction that loses its way is undone and lets the others on', async (t) => {
   const store = await openAt(t, join(folderOf(t), 'store.db'), { transactionLimitMs: 200 })
   await addAccount(store)
   let letGo: () => void = () => undefined
@@ -78,7 +79,7 @@ void t.test('a transaction that loses its way is undone and lets the others on',
   t.match(await store.accounts.find(accountId(1)), { plan: 'free' })
 })
 
-void t.test('a statement that breaks a constraint fails alone and says which', async (t) => {
+t.test('a statement that breaks a constraint fails alone and says which', async (t) => {
   const store = await openAt(t, join(folderOf(t), 'store.db'))
   await addAccount(store)
   const [bad, good] = await Promise.allSettled([
@@ -97,7 +98,7 @@ void t.test('a statement that breaks a constraint fails alone and says which', a
   t.equal(await store.accounts.count(), 2)
 })
 
-void t.test('reading sees what was acknowledged before, and cannot write', async (t) => {
+t.test('reading sees what was acknowledged before, and cannot write', async (t) => {
   const store = await openAt(t, join(folderOf(t), 'store.db'))
   await store.db.write.insertInto('account').values(member(1)).execute()
   t.equal((await store.db.read.selectFrom('account').selectAll().execute()).length, 1)
@@ -105,7 +106,7 @@ void t.test('reading sees what was acknowledged before, and cannot write', async
   await t.rejects(store.db.read.transaction().execute(async () => undefined))
 })
 
-void t.test('the database itself refuses a balance that is overdrawn or below zero', async (t) => {
+t.test('the database itself refuses a balance that is overdrawn or below zero', async (t) => {
   const store = await openAt(t, join(folderOf(t), 'store.db'))
   await addAccount(store)
   await store.ledger.settle(endOf((await holdOf(store)).id, 10))

@@ -1,3 +1,4 @@
+/** A database that cannot be written: what waits, what is refused, and that nothing is half done. */
 import { join } from 'node:path'
 import { sql } from 'kysely'
 import t from 'tap'
@@ -6,32 +7,29 @@ import { addAccount, balanceOf, endOf, grantOf, holdOf, noon, orderOf } from '..
 import { until } from '../../support/gateway.ts'
 import { folderOf, openAt } from './support.ts'
 
-void t.test(
-  'on a full disk operations are refused, nothing is half done, and it goes on by itself once there is room',
-  async (t) => {
-    const store = await openAt(t, join(folderOf(t), 'store.db'))
-    await addAccount(store)
-    const open = await holdOf(store, { want: 10 })
-    await sql`pragma max_page_count = 1`.execute(store.db.write)
-    // SQLite never goes below what is in use, so the first few rows may still fit.
-    const grants = await Promise.allSettled(
-      Array.from({ length: 2000 }, (_, index) => store.ledger.grant(grantOf(`pack${index}`, 1))),
-    )
-    t.match(grants.find((grant) => grant.status === 'rejected')?.reason, {
-      code: 'internal_error',
-      details: { cause: { code: 'SQLITE_FULL' } },
-    })
-    t.equal(store.ledger.vitals().writable, false)
-    t.same((await balanceOf(store)).reserved, [10, 10, 10], 'reading still works')
+t.test('on a full disk operations are refused, nothing is half done, and it goes on by itself once there is room', async (t) => {
+  const store = await openAt(t, join(folderOf(t), 'store.db'))
+  await addAccount(store)
+  const open = await holdOf(store, { want: 10 })
+  await sql`pragma max_page_count = 1`.execute(store.db.write)
+  // SQLite never goes below what is in use, so the first few rows may still fit.
+  const grants = await Promise.allSettled(
+    Array.from({ length: 2000 }, (_, index) => store.ledger.grant(grantOf(`pack${index}`, 1))),
+  )
+  t.match(grants.find((grant) => grant.status === 'rejected')?.reason, {
+    code: 'internal_error',
+    details: { cause: { code: 'SQLITE_FULL' } },
+  })
+  t.equal(store.ledger.vitals().writable, false)
+  t.same((await balanceOf(store)).reserved, [10, 10, 10], 'reading still works')
 
-    await sql`pragma max_page_count = 1000000`.execute(store.db.write)
-    t.match(await store.ledger.settle(endOf(open.id, 10)), { done: true, credits: 10 })
-    t.equal(store.ledger.vitals().writable, true)
-    t.same((await store.ledger.verify()).mismatches, [])
-  },
-)
+  await sql`pragma max_page_count = 1000000`.execute(store.db.write)
+  t.match(await store.ledger.settle(endOf(open.id, 10)), { done: true, credits: 10 })
+  t.equal(store.ledger.vitals().writable, true)
+  t.same((await store.ledger.verify()).mismatches, [])
+})
 
-void t.test('while another process keeps the lock operations wait, then are refused; the event loop goes on', async (t) => {
+t.test('while another process keeps the lock operations wait, then are refused; the event loop goes on', async (t) => {
   const file = join(folderOf(t), 'store.db')
   const store = await openAt(t, file, { busyTimeoutMs: 300 })
   await addAccount(store)
@@ -53,7 +51,7 @@ void t.test('while another process keeps the lock operations wait, then are refu
   t.ok((await store.ledger.verify()).ok)
 })
 
-void t.test('more operations than the queue holds are refused at once, and none of them half done', async (t) => {
+t.test('more operations than the queue holds are refused at once, and none of them half done', async (t) => {
   const store = await openAt(t, join(folderOf(t), 'store.db'))
   await addAccount(store)
   const answers = await Promise.allSettled(
@@ -63,7 +61,7 @@ void t.test('more operations than the queue holds are refused at once, and none 
   t.equal(answers.filter((answer) => answer.status === 'fulfilled' && answer.value.kind === 'held').length, 20)
 })
 
-void t.test(
+t.test(
   'when the writer’s thread dies its operations are refused, what is to end is given again, and the next ones go on with another, holds and all',
   { timeout: 90_000 },
   async (t) => {

@@ -41,7 +41,7 @@ async function sellsNothing(t: Test, store: SqliteStore, trouble: RegExp): Promi
   t.match(store.ledger.vitals(), { trouble })
 }
 
-void t.test('a folder that is moved away stops the selling, and one that is moved back lets it go on', async (t) => {
+t.test('a folder that is moved away stops the selling, and one that is moved back lets it go on', async (t) => {
   const { folder, file, store, troubles } = await opened(t)
   const running = await holdOf(store)
   renameSync(folder, `${folder}-2`)
@@ -53,7 +53,7 @@ void t.test('a folder that is moved away stops the selling, and one that is move
   t.equal((await store.ledger.reserve(orderOf())).kind, 'held')
 })
 
-void t.test('a log that is deleted is noticed, and what stood in it alone is in the database after the stop', async (t) => {
+t.test('a log that is deleted is noticed, and what stood in it alone is in the database after the stop', async (t) => {
   const { file, store, troubles } = await opened(t)
   await store.ledger.settle(endOf((await holdOf(store)).id, 30))
   rmSync(`${file}-wal`)
@@ -63,7 +63,7 @@ void t.test('a log that is deleted is noticed, and what stood in it alone is in 
   t.same((await balanceOf(await openAt(t, file))).used, [30, 30, 30])
 })
 
-void t.test(
+t.test(
   'a database that is replaced is noticed; what the process knew is written down at the stop, and can be restored',
   async (t) => {
     const { folder, file, store, troubles } = await opened(t)
@@ -93,7 +93,7 @@ function spoil(file: string, table: string): void {
   closeSync(descriptor)
 }
 
-void t.test('a damaged page stops the selling for everybody, whoever met it, until a check of the file finds none', async (t) => {
+t.test('a damaged page stops the selling for everybody, whoever met it, until a check of the file finds none', async (t) => {
   const folder = folderOf(t)
   for (const [table, meet] of [
     ['purse', async (store: SqliteStore) => void (await store.ledger.reserve(orderOf({ account: accountId(2) })))],

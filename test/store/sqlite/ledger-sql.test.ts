@@ -1,9 +1,10 @@
+/** The plans of the ledger's statements, asked of SQLite. */
 import { join } from 'node:path'
 import t from 'tap'
 import { prepareLedgerSql } from '../../../src/store/sqlite/ledger-sql.ts'
 import { folderOf, openAt, raw } from './support.ts'
 
-void t.test('no statement of a turn looks at more rows than it needs, however long the log is', async (t) => {
+t.test('no statement of a turn looks at more rows than it needs, however long the log is', async (t) => {
   const file = join(folderOf(t), 'store.db')
   await openAt(t, file)
   raw(file, (db) => {

@@ -1,3 +1,4 @@
+/** Opening and closing: which files are taken for a database of ours, and what is left when the last one has gone. */
 import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
@@ -6,7 +7,7 @@ import { openSqliteStore } from '../../../src/store/sqlite/open.ts'
 import { addAccount, balanceOf, endOf, grantOf, holdOf, noon, orderOf } from '../contract.ts'
 import { folderOf, openAt, Other, raw } from './support.ts'
 
-void t.test('what was written is there after closing and opening again', async (t) => {
+t.test('what was written is there after closing and opening again', async (t) => {
   const file = join(folderOf(t), 'store.db')
   const first = await openAt(t, file)
   await addAccount(first)
@@ -19,7 +20,7 @@ void t.test('what was written is there after closing and opening again', async (
   t.ok((await second.ledger.verify()).ok)
 })
 
-void t.test('after the last one has closed there is one file, and everything is in it', async (t) => {
+t.test('after the last one has closed there is one file, and everything is in it', async (t) => {
   const folder = folderOf(t)
   const file = join(folder, 'store.db')
   const [first, second] = [await openAt(t, file), await openAt(t, file)]
@@ -40,7 +41,7 @@ void t.test('after the last one has closed there is one file, and everything is 
   t.same((await balanceOf(await openAt(t, copy))).used, [30, 30, 30])
 })
 
-void t.test('where there was a database, an empty one is not taken for a new installation, and is left as it is', async (t) => {
+t.test('where there was a database, an empty one is not taken for a new installation, and is left as it is', async (t) => {
   const file = join(folderOf(t), 'store.db')
   await t.rejects(openAt(t, file, { mayBeNew: false }), { name: 'Unusable', message: /no database/ })
   t.notOk(existsSync(file))
@@ -53,7 +54,7 @@ void t.test('where there was a database, an empty one is not taken for a new ins
   t.ok(before.equals(readFileSync(file)))
 })
 
-void t.test("another program's database is refused and left as it is", async (t) => {
+t.test("another program's database is refused and left as it is", async (t) => {
   const file = join(folderOf(t), 'store.db')
   raw(file, (db) => db.exec('create table letter (text)'))
   const before = readFileSync(file)
@@ -67,7 +68,7 @@ void t.test("another program's database is refused and left as it is", async (t)
   )
 })
 
-void t.test('a database from before databases were marked is known by its tables, and marked', async (t) => {
+t.test('a database from before databases were marked is known by its tables, and marked', async (t) => {
   const file = join(folderOf(t), 'store.db')
   await (await openAt(t, file)).close()
   raw(file, (db) => db.pragma('application_id = 0'))
@@ -78,7 +79,7 @@ void t.test('a database from before databases were marked is known by its tables
   )
 })
 
-void t.test('the database belongs to its user alone, and so does a folder made for it', async (t) => {
+t.test('the database belongs to its user alone, and so does a folder made for it', async (t) => {
   const folder = join(folderOf(t), 'data', 'deep')
   const store = await openAt(t, join(folder, 'store.db'))
   await addAccount(store)
@@ -88,21 +89,21 @@ void t.test('the database belongs to its user alone, and so does a folder made f
   }
 })
 
-void t.test('a database of a newer version is refused with a sentence', async (t) => {
+t.test('a database of a newer version is refused with a sentence', async (t) => {
   const file = join(folderOf(t), 'store.db')
   await (await openAt(t, file)).close()
   raw(file, (db) => db.prepare('insert into migration (name, applied_at) values (?, 1)').run('9999-from-the-future'))
   await t.rejects(openAt(t, file), { message: /newer version of svc-gateway .*9999-from-the-future/ })
 })
 
-void t.test('a file that is no database is refused and left as it is', async (t) => {
+t.test('a file that is no database is refused and left as it is', async (t) => {
   const file = join(folderOf(t), 'store.db')
   writeFileSync(file, 'this is a letter, not a database'.repeat(100))
   await t.rejects(openAt(t, file), { message: /not a database/ })
   t.equal(statSync(file).size, 3200)
 })
 
-void t.test('a place where no file can be made is refused with a sentence', async (t) => {
+t.test('a place where no file can be made is refused with a sentence', async (t) => {
   const folder = folderOf(t)
   mkdirSync(join(folder, 'store.db'))
   await t.rejects(openAt(t, join(folder, 'store.db')), {
@@ -111,7 +112,7 @@ void t.test('a place where no file can be made is refused with a sentence', asyn
   })
 })
 
-void t.test('migrations are done once, and an interrupted start is taken up by the next', async (t) => {
+t.test('migrations are done once, and an interrupted start is taken up by the next', async (t) => {
   const file = join(folderOf(t), 'store.db')
   const names = (): unknown[] => raw(file, (db) => db.prepare('select name, applied_at from migration order by name').all())
   await (await openAt(t, file)).close()
@@ -128,7 +129,7 @@ void t.test('migrations are done once, and an interrupted start is taken up by t
   t.equal((await store.ledger.reserve(orderOf())).kind, 'held')
 })
 
-void t.test('processes that open the same new file at once all come up', async (t) => {
+t.test('processes that open the same new file at once all come up', async (t) => {
   for (const round of ['first', 'second']) {
     const file = join(folderOf(t), 'store.db')
     const others = [1, 2, 3, 4].map(() => new Other(t, 'open', file))
@@ -137,7 +138,7 @@ void t.test('processes that open the same new file at once all come up', async (
   }
 })
 
-void t.test('a store in memory leaves nothing behind', async (t) => {
+t.test('a store in memory leaves nothing behind', async (t) => {
   const store = await openSqliteStore({ file: ':memory:', process: { id: 'test', pid: process.pid }, clock: { now: () => noon } })
   const [{ file } = { file: '' }] = (await sql<{ file: string }>`pragma database_list`.execute((await store.database()).read))
     .rows
@@ -146,7 +147,7 @@ void t.test('a store in memory leaves nothing behind', async (t) => {
   t.notOk(existsSync(file))
 })
 
-void t.test('after closing, operations are refused and nothing hangs', async (t) => {
+t.test('after closing, operations are refused and nothing hangs', async (t) => {
   const store = await openAt(t, join(folderOf(t), 'store.db'))
   await addAccount(store)
   const last = holdOf(store)
@@ -156,7 +157,7 @@ void t.test('after closing, operations are refused and nothing hangs', async (t)
   t.equal(store.ledger.vitals().writable, false)
 })
 
-void t.test('a backup is whole, verified, readable by its user alone, and never replaces a file', async (t) => {
+t.test('a backup is whole, verified, readable by its user alone, and never replaces a file', async (t) => {
   const folder = folderOf(t)
   const store = await openAt(t, join(folder, 'store.db'))
   await addAccount(store)
@@ -174,7 +175,7 @@ void t.test('a backup is whole, verified, readable by its user alone, and never 
   t.ok((await restored.ledger.verify()).ok)
 })
 
-void t.test('a process that could not be enrolled leaves no file of its own', async (t) => {
+t.test('a process that could not be enrolled leaves no file of its own', async (t) => {
   const folder = folderOf(t)
   const file = join(folder, 'store.db')
   await (await openAt(t, file)).close()

@@ -34,7 +34,7 @@ async function server(t: Test) {
 
 const paid = (store: SqliteStore): Promise<void> => until(() => store.ledger.vitals().owed === 0, 'what is owed to be paid')
 
-void t.test(
+t.test(
   'while another process keeps the lock endings are owed: durable, not given back, and written once it is gone',
   async (t) => {
     const { store, hog, told, file, journal } = await server(t)
@@ -78,7 +78,7 @@ void t.test(
   },
 )
 
-void t.test('a writer that only takes long is not waited for longer than a second', async (t) => {
+t.test('a writer that only takes long is not waited for longer than a second', async (t) => {
   const { store, file, journal } = await server(t)
   const hold = await holdOf(store)
   // A transaction of our own process is in the way, which no busy timeout ends.
@@ -99,7 +99,7 @@ void t.test('a writer that only takes long is not waited for longer than a secon
   t.match(await store.ledger.turns({ limit: 9 }), [{ state: 'settled', credits: 30 }])
 })
 
-void t.test('a process that is killed while it owes: the next start writes it, before it gives back what is left', async (t) => {
+t.test('a process that is killed while it owes: the next start writes it, before it gives back what is left', async (t) => {
   const file = join(folderOf(t), 'store.db')
   const first = await openAt(t, file)
   await addAccount(first)
@@ -135,7 +135,7 @@ void t.test('a process that is killed while it owes: the next start writes it, b
   )
 })
 
-void t.test('a journal is for the holds of its own process alone', async (t) => {
+t.test('a journal is for the holds of its own process alone', async (t) => {
   const file = join(folderOf(t), 'store.db')
   const store = await openAt(t, file)
   await addAccount(store)
@@ -149,7 +149,7 @@ void t.test('a journal is for the holds of its own process alone', async (t) => 
   t.match(await store.ledger.turns({ limit: 9 }), [{ state: 'held' }])
 })
 
-void t.test('a full database owes, and pays when it has room', async (t) => {
+t.test('a full database owes, and pays when it has room', async (t) => {
   const { store } = await server(t)
   const holds = await Promise.all(Array.from({ length: 400 }, () => holdOf(store, { want: 1 })))
   await sql`pragma max_page_count = 1`.execute(store.db.write)
@@ -173,7 +173,7 @@ void t.test('a full database owes, and pays when it has room', async (t) => {
   t.match(await store.ledger.verify(), { ok: true, holdsOpen: 0 })
 })
 
-void t.test('a commit that was done though its answer never came: given again it changes nothing, and is paid', async (t) => {
+t.test('a commit that was done though its answer never came: given again it changes nothing, and is paid', async (t) => {
   const file = join(folderOf(t), 'store.db')
   const store = await openAt(t, file)
   await addAccount(store)
@@ -188,7 +188,7 @@ void t.test('a commit that was done though its answer never came: given again it
   await owed.close()
 })
 
-void t.test('beyond a number of owed endings no new turn is begun; those that run may still end', async (t) => {
+t.test('beyond a number of owed endings no new turn is begun; those that run may still end', async (t) => {
   const { store, hog } = await server(t)
   const holds = await Promise.all(Array.from({ length: 1_010 }, () => holdOf(store, { want: 0, floor: 0 })))
   hog.exec('begin immediate')
@@ -201,7 +201,7 @@ void t.test('beyond a number of owed endings no new turn is begun; those that ru
   t.equal((await store.ledger.reserve(orderOf())).kind, 'held')
 })
 
-void t.test(
+t.test(
   'where the journal refuses as well nobody is told that it is durable, and it is tried again all the same',
   { timeout: 20_000 },
   async (t) => {
@@ -235,7 +235,7 @@ void t.test(
   },
 )
 
-void t.test('a clean stop waits for what is owed, and leaves the rest in the journal', async (t) => {
+t.test('a clean stop waits for what is owed, and leaves the rest in the journal', async (t) => {
   const { store, hog, file, told } = await server(t)
   const [soon, late] = [await holdOf(store), await holdOf(store)]
   hog.exec('begin immediate')
@@ -260,7 +260,7 @@ void t.test('a clean stop waits for what is owed, and leaves the rest in the jou
   )
 })
 
-void t.test('a line that is not whole is none, and takes no other with it', async (t) => {
+t.test('a line that is not whole is none, and takes no other with it', async (t) => {
   const database = join(folderOf(t), 'store.db')
   writeFileSync(database, '')
   const file = journalOf(database, 'one')

@@ -1,3 +1,4 @@
+/** Several processes on one database, and what the others do when one of them dies. */
 import { copyFileSync, mkdirSync, statSync, truncateSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
@@ -7,7 +8,7 @@ import { folderOf, openAt, Other, raw } from './support.ts'
 // Twenty starts of a process, each verified, on a busy machine.
 t.setTimeout(115_000)
 
-void t.test('200 turns at once from two processes on quota for 20 admit exactly 20', async (t) => {
+t.test('200 turns at once from two processes on quota for 20 admit exactly 20', async (t) => {
   const file = join(folderOf(t), 'store.db')
   const store = await openAt(t, file)
   await addAccount(store)
@@ -23,7 +24,7 @@ void t.test('200 turns at once from two processes on quota for 20 admit exactly 
   t.ok((await store.ledger.verify()).ok)
 })
 
-void t.test('holds of a process that died are given back, those of one that lives are not, however late it is', async (t) => {
+t.test('holds of a process that died are given back, those of one that lives are not, however late it is', async (t) => {
   const file = join(folderOf(t), 'store.db')
   const store = await openAt(t, file)
   await addAccount(store)
@@ -45,7 +46,7 @@ void t.test('holds of a process that died are given back, those of one that live
   t.equal((await next.ledger.verify()).holdsOpen, 0)
 })
 
-void t.test('a hold that was given back is not charged or given back again', async (t) => {
+t.test('a hold that was given back is not charged or given back again', async (t) => {
   const store = await openAt(t, join(folderOf(t), 'store.db'))
   await addAccount(store)
   const [settling, refunding] = [await holdOf(store), await holdOf(store)]
@@ -57,7 +58,7 @@ void t.test('a hold that was given back is not charged or given back again', asy
   t.match(await store.ledger.verify(), { ok: true, holdsOpen: 0 })
 })
 
-void t.test('a hold whose process nobody knows is given back', async (t) => {
+t.test('a hold whose process nobody knows is given back', async (t) => {
   const store = await openAt(t, join(folderOf(t), 'store.db'))
   await addAccount(store)
   const hold = await holdOf(store)
@@ -66,7 +67,7 @@ void t.test('a hold whose process nobody knows is given back', async (t) => {
   t.match(await store.ledger.verify(), { ok: true, holdsOpen: 0 })
 })
 
-void t.test('both pools of an account in one commit share its chain', async (t) => {
+t.test('both pools of an account in one commit share its chain', async (t) => {
   const file = join(folderOf(t), 'store.db')
   const store = await openAt(t, file)
   await addAccount(store)
@@ -76,7 +77,7 @@ void t.test('both pools of an account in one commit share its chain', async (t) 
   t.match(await store.ledger.verify(), { ok: true, holdsOpen: 0 })
 })
 
-void t.test(
+t.test(
   'killed 20 times in the midst of 64 members’ turns, the books are in order and nothing acknowledged is lost',
   async (t) => {
     const file = join(folderOf(t), 'store.db')
@@ -104,7 +105,7 @@ void t.test(
   },
 )
 
-void t.test('a settlement survives the power: what a cut may lose comes after it', async (t) => {
+t.test('a settlement survives the power: what a cut may lose comes after it', async (t) => {
   const folder = folderOf(t)
   const file = join(folder, 'store.db')
   const store = await openAt(t, file)

@@ -1,3 +1,4 @@
+/** A database put in the place of another, with nothing lost of either. */
 import { spawnSync } from 'node:child_process'
 import { copyFileSync, existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -8,7 +9,7 @@ import { restoreFile } from '../../../src/store/sqlite/restore.ts'
 import { addAccount, balanceOf, endOf, grantOf, holdOf } from '../contract.ts'
 import { folderOf, openAt, Other } from './support.ts'
 
-void t.test('a copied database is restored with its log, and what it replaces is kept whole in one file', async (t) => {
+t.test('a copied database is restored with its log, and what it replaces is kept whole in one file', async (t) => {
   const folder = folderOf(t)
   const [file, live, copied] = [join(folder, 'store.db'), join(folder, 'live.db'), join(folder, 'copied.db')]
   const first = await openAt(t, file)
@@ -40,7 +41,7 @@ void t.test('a copied database is restored with its log, and what it replaces is
   t.match(await balanceOf(await openAt(t, alone)), { used: [30, 30, 30], packs: { pack: 777_777 } })
 })
 
-void t.test('what was owed to a database that is replaced goes with it', async (t) => {
+t.test('what was owed to a database that is replaced goes with it', async (t) => {
   const folder = folderOf(t)
   const [file, backup] = [join(folder, 'store.db'), join(folder, 'backup.db')]
   for (const one of [file, backup]) await (await openAt(t, one)).close()
@@ -50,7 +51,7 @@ void t.test('what was owed to a database that is replaced goes with it', async (
   t.same(processesWithJournal(file), [])
 })
 
-void t.test('a server that has its place and not yet opened the database is in the way', async (t) => {
+t.test('a server that has its place and not yet opened the database is in the way', async (t) => {
   const folder = folderOf(t)
   const [file, backup] = [join(folder, 'store.db'), join(folder, 'backup.db')]
   for (const one of [file, backup]) await (await openAt(t, one)).close()
@@ -60,7 +61,7 @@ void t.test('a server that has its place and not yet opened the database is in t
   restoreFile(backup, file)
 })
 
-void t.test('a damaged database that is replaced is kept with its log', async (t) => {
+t.test('a damaged database that is replaced is kept with its log', async (t) => {
   const folder = folderOf(t)
   const [file, backup] = [join(folder, 'store.db'), join(folder, 'backup.db')]
   await (await openAt(t, backup)).close()
@@ -72,7 +73,7 @@ void t.test('a damaged database that is replaced is kept with its log', async (t
   await openAt(t, file)
 })
 
-void t.test('what is no whole database of ours is refused with a sentence, and nothing has changed', async (t) => {
+t.test('what is no whole database of ours is refused with a sentence, and nothing has changed', async (t) => {
   const folder = folderOf(t)
   const [file, bad] = [join(folder, 'store.db'), join(folder, 'bad')]
   const store = await openAt(t, file)
@@ -95,7 +96,7 @@ void t.test('what is no whole database of ours is refused with a sentence, and n
   t.same(readdirSync(folder).sort(), ['bad', 'store.db'])
 })
 
-void t.test('nothing is restored under a running process', async (t) => {
+t.test('nothing is restored under a running process', async (t) => {
   const folder = folderOf(t)
   const [file, backup] = [join(folder, 'store.db'), join(folder, 'backup.db')]
   const store = await openAt(t, backup)

@@ -1,3 +1,4 @@
+/** Values made up to a JSON schema. */
 import t from 'tap'
 import { fromSchema } from '../../../src/upstream/demo/from-schema.ts'
 

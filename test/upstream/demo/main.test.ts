@@ -1,3 +1,4 @@
+/** The demonstration upstream as a process of its own. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'

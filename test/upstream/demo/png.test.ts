@@ -1,3 +1,4 @@
+/** The painted pictures, taken apart again. */
 import t from 'tap'
 import { crc32, inflateSync } from 'node:zlib'
 import { paintPng } from '../../../src/upstream/demo/png.ts'

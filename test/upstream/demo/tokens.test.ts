@@ -1,3 +1,4 @@
+/** How the demonstration upstream cuts a text into tokens. */
 import * as fc from 'fast-check'
 import t from 'tap'
 import { toTokens } from '../../../src/upstream/demo/tokens.ts'

@@ -1,3 +1,4 @@
+/** What a first user gets from the demonstration upstream: answers in the form of every kind of request. */
 import OpenAI from 'openai'
 import t from 'tap'
 import type { DemoOptions } from '../../../src/upstream/demo/upstream.ts'

@@ -1,3 +1,4 @@
+/** Every fault that a script can ask for, as it arrives at the other end. */
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import t from 'tap'

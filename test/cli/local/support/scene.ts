@@ -1,3 +1,4 @@
+/** Commands of the workbench run by the real executable, while a user types in the pane in front and looks for changes. */
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'

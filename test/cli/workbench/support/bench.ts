@@ -1,3 +1,4 @@
+/** A real host in this process, on a real socket, for the tests of the methods. */
 import { execFile } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'

@@ -1,3 +1,4 @@
+/** A client without any manners: it sends exactly the bytes it is told to. */
 import type { Socket } from 'node:net'
 import { connect } from 'node:net'
 import type { Test } from 'tap'
@@ -17,7 +18,6 @@ interface Line {
   }
 }
 
-/** A client without any manners: it sends exactly the bytes it is told to. */
 export class RawClient {
   readonly socket: Socket
   readonly lines: Line[] = []

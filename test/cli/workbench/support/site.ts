@@ -1,3 +1,4 @@
+/** A small site on loopback for the browser to visit. */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Test } from 'tap'
@@ -14,7 +15,6 @@ const formPage = `<!doctype html><html lang="en"><title>Form</title>
 <p id="later" hidden>It has come</p>
 <script>setTimeout(() => { document.getElementById('later').hidden = false }, 150)</script>`
 
-/** A small site on loopback for the browser to visit. */
 export async function startSite(t: Test): Promise<string> {
   const server = createServer((request, response) => {
     const path = request.url ?? '/'

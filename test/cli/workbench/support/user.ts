@@ -1,3 +1,4 @@
+/** A user at the terminal, who notices whatever takes the focus away. */
 import type { ChildProcess } from 'node:child_process'
 import { execFile, spawn } from 'node:child_process'
 import { join } from 'node:path'

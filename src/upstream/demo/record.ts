@@ -43,7 +43,7 @@ export interface DemoStats {
 }
 
 /** Remembers the last `keep` calls and counts all of them. */
-export class Record {
+export class CallRecord {
   readonly calls: DemoCall[] = []
   requests = 0
   open = 0

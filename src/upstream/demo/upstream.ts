@@ -11,7 +11,7 @@ import type { BenchAnswer } from './bench-answer.ts'
 import { benchAnswer } from './bench-answer.ts'
 import { paintPng } from './png.ts'
 import type { DemoCall, DemoStats } from './record.ts'
-import { Record } from './record.ts'
+import { CallRecord } from './record.ts'
 import type { Reply } from './reply.ts'
 import { completionReply, gzipped, jsonReply, scriptedReply, streamReply } from './reply.ts'
 import { BadRequest, lastUserText, parseChat, parseImages } from './request.ts'
@@ -67,7 +67,7 @@ export interface DemoUpstream {
 
 export async function startDemoUpstream(options: DemoOptions = {}): Promise<DemoUpstream> {
   const clock = options.clock ?? { now: () => Date.now() }
-  const record = new Record(options.keep ?? 256, () => clock.now())
+  const record = new CallRecord(options.keep ?? 256, () => clock.now())
   const bench = benchAnswer(options.bench ?? { tokens: 20, betweenMs: 0 })
   let decide: { readonly by: ScriptFor; readonly at: 'head' | 'body' } | undefined
 
@@ -240,7 +240,13 @@ function isBench(req: IncomingMessage, body: Buffer): boolean {
   return req.method === 'POST' && body.includes('"demo-bench"')
 }
 
-async function sendBench(res: ServerResponse, body: Buffer, bench: BenchAnswer, call: DemoCall, record: Record): Promise<void> {
+async function sendBench(
+  res: ServerResponse,
+  body: Buffer,
+  bench: BenchAnswer,
+  call: DemoCall,
+  record: CallRecord,
+): Promise<void> {
   call.model = 'demo-bench'
   call.stream = /"stream"\s*:\s*true/.test(body.toString('latin1'))
   record.read(call)

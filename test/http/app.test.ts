@@ -1,6 +1,8 @@
 /** The application: every route, every failure, every rule. */
 import http from 'node:http'
 import t from 'tap'
+import { addressesOf } from '../../src/api/endpoint.ts'
+import { areas } from '../../src/api/endpoints.ts'
 import { envelopeOf } from '../support/envelope.ts'
 import { startGateway } from '../support/gateway.ts'
 import { raw } from '../support/raw.ts'
@@ -32,6 +34,17 @@ t.test('an unknown route gets the envelope; under /v1 it is told what there is',
     '/__proto__',
   ]) {
     await envelopeOf(t, await fetch(g.url + path), { status: 404, code: 'not_found' }, path)
+  }
+})
+
+t.test('every endpoint that is described is served', async (t) => {
+  for (const { name, endpoint } of Object.values(areas).flat()) {
+    for (const address of addressesOf(endpoint)) {
+      // By a method that no endpoint has: the refusal says which ones the address knows.
+      const answer = await fetch(g.url + address.replaceAll(/\{\w+\}/g, 'some'), { method: 'PATCH' })
+      await answer.body?.cancel()
+      t.match(answer.headers.get('allow')?.split(', '), new Set([endpoint.method.toUpperCase()]), `${name}: ${address}`)
+    }
   }
 })
 

@@ -1,7 +1,10 @@
-/** Starts the programs that are measured, each in a process of its own, and reads what they cost. */
+/** Starts the programs that are measured, each in a process of its own. */
 import { spawn } from 'node:child_process'
 import type { ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
 import { mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs'
+import { createServer } from 'node:net'
+import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -15,7 +18,25 @@ export interface Program {
   stop(): Promise<void>
 }
 
-const root = fileURLToPath(new URL('..', import.meta.url))
+export interface GatewayProgram extends Program {
+  readonly database: string
+  /** Where its metrics are read, if it is of a version that has a listener for them. */
+  readonly metrics: string
+}
+
+export interface GatewayKind {
+  /** Node's own, as for a profile. */
+  readonly flags?: readonly string[]
+  /** The upstream's model behind every product. */
+  readonly model?: string
+  /** A configuration of this folder. */
+  readonly config?: string
+  /** Where its source lies; default this checkout. */
+  readonly checkout?: string
+  readonly env?: Readonly<Record<string, string>>
+}
+
+export const root = fileURLToPath(new URL('..', import.meta.url))
 
 /** `flags` go to the demonstration upstream. */
 export function startUpstream(flags: readonly string[] = []): Promise<Program> {
@@ -26,24 +47,32 @@ export function startBareProxy(upstream: string): Promise<Program> {
   return start(['bench/bare-proxy.ts', upstream], {}, /(http:\/\/[\d.:]+)/)
 }
 
-/** The whole gateway, as `npm start` runs it: database on disk, log to a file, metrics on. `flags` go to Node, as for a profile. */
-export async function startGateway(upstream: string, flags: readonly string[] = [], model = 'demo-bench'): Promise<Program> {
+/** The whole gateway, as `npm start` runs it: database on disk, log to a file, metrics on. */
+export async function startGateway(upstream: string, kind: GatewayKind = {}): Promise<GatewayProgram> {
+  const { flags = [], model = 'demo-bench', config = 'gateway.config.ts', checkout = root, env = {} } = kind
   const dataDir = mkdtempSync(join(tmpdir(), 'svc-bench-'))
+  const metricsPort = await freePort()
   const program = await start(
     [...flags, 'src/main.ts'],
     {
       DATA_DIR: dataDir,
       PORT: '0',
-      GATEWAY_CONFIG: join(root, 'bench/gateway.config.ts'),
+      METRICS_PORT: String(metricsPort),
+      // Ours also for another commit: it imports whatever program reads it.
+      GATEWAY_CONFIG: join(root, 'bench', config),
       UPSTREAM_BASE_URL: `${upstream}/v1`,
       UPSTREAM_MODEL_FLAGSHIP: model,
       UPSTREAM_MODEL_LIGHT: model,
+      ...env,
     },
     /listens on (http:\/\/[\d.:]+)[\s\S]*?(svc_live_\w+)/,
     openSync(join(dataDir, 'log'), 'w'),
+    checkout,
   )
   return {
     ...program,
+    database: join(dataDir, 'gateway.db'),
+    metrics: `http://127.0.0.1:${metricsPort}/metrics`,
     async stop() {
       await program.stop()
       rmSync(dataDir, { recursive: true, force: true })
@@ -51,16 +80,31 @@ export async function startGateway(upstream: string, flags: readonly string[] = 
   }
 }
 
-/** A program of this repository; `ready` finds its address, and its key if it has one, in what it prints. */
+/** A program of a checkout; `ready` finds its address, and its key if it has one, in what it prints. */
 export async function start(
   args: readonly string[],
-  env: Record<string, string>,
+  env: Readonly<Record<string, string>>,
   ready: RegExp,
   stderr: number | 'inherit' = 'inherit',
+  cwd = root,
 ): Promise<Program> {
-  const child = spawn(process.execPath, args, { cwd: root, env: { ...process.env, ...env }, stdio: ['ignore', 'pipe', stderr] })
+  const child = spawn(process.execPath, args, { cwd, env: { ...bareEnvironment(), ...env }, stdio: ['ignore', 'pipe', stderr] })
   const found = await match(child, ready)
   return { url: found[1] ?? '', key: found[2] ?? '', pid: child.pid ?? 0, stop: () => stop(child) }
+}
+
+/** Without what the person at this terminal has set for another server: it would be measured too. */
+export function bareEnvironment(): Record<string, string> {
+  return { PATH: process.env['PATH'] ?? '', HOME: process.env['HOME'] ?? '', TMPDIR: tmpdir() }
+}
+
+export async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  server.close()
+  await once(server, 'close')
+  return port
 }
 
 async function match(child: ChildProcess, ready: RegExp): Promise<RegExpExecArray> {
@@ -77,8 +121,8 @@ async function match(child: ChildProcess, ready: RegExp): Promise<RegExpExecArra
 }
 
 async function stop(child: ChildProcess): Promise<void> {
-  if (child.exitCode !== null) return
-  const ended = new Promise((resolve) => child.once('exit', resolve))
+  if (child.exitCode !== null || child.signalCode !== null) return
+  const ended = once(child, 'exit')
   child.kill('SIGTERM')
   await ended
 }

@@ -1,103 +1,168 @@
 /**
- * The whole chain against bare http-proxy-3 and a direct call, interleaved in one run: `npm run bench`.
- * Bounded: rounds × scenarios × a few seconds, on loopback.
+ * What a turn costs, beside what others take for it, in one interleaved run: `npm run bench -- --help`, and README.md beside this file.
  */
-import { parseArgs } from 'node:util'
-import { cpuSeconds, startBareProxy, startGateway, startUpstream } from './processes.ts'
-import type { Program } from './processes.ts'
-import { wrk } from './wrk.ts'
+import { availableParallelism, cpus, release } from 'node:os'
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { Agent } from 'undici'
+import { loadConfig } from '../src/config/config.ts'
+import { root, startUpstream } from './processes.ts'
+import { booksOf, perTurn } from './run/books.ts'
+import type { Books, BooksOfATurn } from './run/books.ts'
+import { castOf, nameOf, ours } from './run/cast.ts'
+import type { Part } from './run/cast.ts'
+import { checkOut, thisCommit } from './run/checkout.ts'
+import { Machine, whyTooBusy } from './run/machine.ts'
+import { Measuring } from './run/measure.ts'
+import type { Sample } from './run/measure.ts'
+import { optionsOf } from './run/options.ts'
+import { pictureOf } from './run/picture.ts'
+import { planOf } from './run/plan.ts'
+import { Refused, TooBusy } from './run/refused.ts'
+import type { Run } from './run/report.ts'
+import { strayDifferences } from './run/shipped.ts'
+import { spreadOf } from './run/statistics.ts'
+import { whyNoAnswer } from './run/subject.ts'
+import type { Subject } from './run/subject.ts'
+import { markdownOf } from './run/table.ts'
+import { sumOf, usedBy } from './run/threads.ts'
 
-const { values } = parseArgs({
-  options: {
-    rounds: { type: 'string', default: '3' },
-    seconds: { type: 'string', default: '5' },
-    clients: { type: 'string', default: '64' },
-    prof: { type: 'boolean', default: false },
-  },
-})
-const rounds = Number(values.rounds)
-const seconds = Number(values.seconds)
-const clients = Number(values.clients)
+const options = optionsOf(process.argv.slice(2))
+/** Ended in the opposite order, however this ends. */
+const closers: (() => Promise<void> | void)[] = []
+process.once('SIGINT', () => void end(130))
+process.once('SIGTERM', () => void end(143))
 
-const upstream = await startUpstream()
-const bare = await startBareProxy(upstream.url.replace(/\/v1$/, ''))
-const gateway = await startGateway(
-  upstream.url.replace(/\/v1$/, ''),
-  values.prof ? ['--cpu-prof', '--cpu-prof-dir=bench/profiles'] : [],
-)
-
-const ask = (stream: boolean, model: string): string =>
-  JSON.stringify({ model, stream, messages: [{ role: 'user', content: 'Say something short, please. It is for a benchmark.' }] })
-
-interface Scenario {
-  readonly name: string
-  readonly program: Program
-  readonly stream: boolean
-  readonly headers: Record<string, string>
-  readonly model: string
-}
-
-const json = { 'Content-Type': 'application/json' }
-const scenarios: Scenario[] = [false, true].flatMap((stream) => [
-  { name: 'direct', program: upstream, stream, headers: json, model: 'demo-bench' },
-  { name: 'bare http-proxy-3', program: bare, stream, headers: json, model: 'demo-bench' },
-  { name: 'gateway', program: gateway, stream, headers: { ...json, Authorization: `Bearer ${gateway.key}` }, model: 'svc-2.1' },
-])
-
-interface Sample {
-  readonly cpuMicros: number
-  readonly rate: number
-  readonly failed: number
-}
-
-async function measure({ program, headers, model, stream }: Scenario, duration: number): Promise<Sample> {
-  const before = cpuSeconds(program.pid)
-  const url = `${program.url.replace(/\/v1$/, '')}/v1/chat/completions`
-  const load = await wrk(url, headers, ask(stream, model), clients, duration)
-  return {
-    cpuMicros: ((cpuSeconds(program.pid) - before) / load.requests) * 1e6,
-    rate: load.requests / load.seconds,
-    failed: load.failed,
-  }
-}
-
-const samples = new Map<Scenario, Sample[]>(scenarios.map((scenario) => [scenario, []]))
 try {
-  // Compiled and connected before anything counts.
-  for (const scenario of scenarios) await measure(scenario, 2)
-  for (let round = 0; round < rounds; round++)
-    for (const scenario of scenarios) samples.get(scenario)?.push(await measure(scenario, seconds))
-  for (const stream of [false, true]) {
-    process.stdout.write(`\n${stream ? 'streamed' : 'not streamed'}, ${clients} clients, ${rounds} × ${seconds} s, median\n`)
-    const reference = middle(samples.get(of('bare http-proxy-3', stream)) ?? [], 'cpuMicros')
-    const referenceRate = middle(samples.get(of('bare http-proxy-3', stream)) ?? [], 'rate')
-    for (const scenario of scenarios.filter((each) => each.stream === stream)) {
-      const taken = samples.get(scenario) ?? []
-      const cpu = middle(taken, 'cpuMicros')
-      const rate = middle(taken, 'rate')
-      const failed = taken.reduce((sum, sample) => sum + sample.failed, 0)
-      process.stdout.write(
-        `  ${scenario.name.padEnd(18)} ${cpu.toFixed(0).padStart(5)} µs CPU a turn (${(cpu / reference).toFixed(2)} ×)  ${rate.toFixed(0).padStart(6)} turns/s (${(rate / referenceRate).toFixed(2)} ×)  ${failed} failed\n`,
-      )
-    }
+  await main()
+  await end(0)
+} catch (error) {
+  say(error instanceof Refused ? error.message : error instanceof Error ? (error.stack ?? error.message) : String(error))
+  await end(error instanceof TooBusy ? 2 : 1)
+}
+
+async function main(): Promise<void> {
+  await checkConfiguration()
+  const against = options.against === null ? null : checkOut(options.against)
+  if (against !== null) closers.push(() => against.remove())
+  const parts = castOf({ ...options, against }).filter(({ id }) => options.only.includes(id))
+  const plan = planOf({ ...options, subjects: parts.length })
+  say(`${parts.map(({ name }) => name).join(' · ')}`)
+  say(`${plan.rounds} rounds, ${Math.ceil(plan.totalSeconds / 6) / 10} minutes in all`)
+
+  const pids = new Set<number>()
+  const machine = new Machine(() => [...pids].reduce((sum, pid) => sum + sumOf(usedBy(pid)) / 1e6, 0))
+  await demandQuiet(machine)
+  const dispatcher = new Agent({ connections: 64, pipelining: 1 })
+  closers.push(() => dispatcher.destroy())
+  const upstream = await startUpstream()
+  closers.push(() => upstream.stop())
+  pids.add(upstream.pid)
+
+  const measuring = new Measuring(plan, machine, dispatcher)
+  const subjects: Subject[] = []
+  const before = new Map<Subject, { readonly books: Books; readonly asked: number }>()
+  for (const part of parts) {
+    const subject = await start(part, { url: new URL(upstream.url).origin, pid: upstream.pid })
+    if (subject === null) continue
+    pids.add(subject.pid)
+    subjects.push(subject)
+    await measuring.warm(subject)
+    const books = await booksOf(subject)
+    if (books !== undefined) before.set(subject, { books, asked: measuring.askedOf(subject) })
   }
-  const metrics = await (await fetch(`${gateway.url}/metrics`, { headers: { authorization: 'Bearer bench' } })).text()
-  const value = (name: string): number => Number(new RegExp(`^${name} (\\S+)`, 'm').exec(metrics)?.[1] ?? 0)
-  const operations = value('svc_ledger_operations_total')
-  process.stdout.write(
-    `\nledger: ${operations} operations, ${(operations / value('svc_ledger_commits_total')).toFixed(1)} a commit, ${((value('svc_ledger_syncs_total') * 2) / operations).toFixed(3)} fsyncs a turn\n`,
+
+  const samples: Sample[] = []
+  const all = plan.rounds * subjects.length * (plan.shapes.length * plan.clients.length + (plan.rate > 0 ? 1 : 0))
+  for await (const sample of measuring.rounds(subjects, options.anyway)) {
+    samples.push(sample)
+    progress(`${samples.length} of ${all}: ${sample.subject}`)
+  }
+  const books: Record<string, BooksOfATurn> = {}
+  for (const [subject, { books: first, asked }] of before) {
+    const last = await booksOf(subject)
+    if (last !== undefined) books[subject.name] = perTurn(first, last, measuring.askedOf(subject) - asked)
+  }
+  const names = subjects.map(({ name }) => name)
+  tell({
+    at: new Date().toISOString().slice(0, 10),
+    commit: thisCommit(),
+    asked: process.argv.slice(2),
+    machine: `${availableParallelism()} × ${cpus()[0]?.model ?? 'unknown'}, Linux ${release()}, Node ${process.version.slice(1)}`,
+    rounds: plan.rounds,
+    speed: spreadOf(samples.map(({ look }) => look.speed)),
+    subjects: names,
+    pairs: pairsIn(names, against?.commit),
+    books,
+    samples,
+  })
+}
+
+/** A benchmark of another configuration than the shipped one would measure nobody's gateway. */
+async function checkConfiguration(): Promise<void> {
+  const stray = strayDifferences(
+    await loadConfig(join(root, 'gateway.config.ts')),
+    await loadConfig(join(root, 'bench/gateway.config.ts')),
   )
-} finally {
-  for (const program of [gateway, bare, upstream]) await program.stop()
+  if (stray.length > 0) throw new Refused(`bench/gateway.config.ts changes more than quotas: ${stray.join(', ')}`)
 }
 
-function of(name: string, stream: boolean): Scenario {
-  const found = scenarios.find((scenario) => scenario.name === name && scenario.stream === stream)
-  if (found === undefined) throw new Error(`no scenario ${name}`)
-  return found
+async function demandQuiet(machine: Machine): Promise<void> {
+  const why = whyTooBusy(await machine.look())
+  if (why === null) return
+  if (!options.anyway)
+    throw new TooBusy(`This machine is too busy to measure on: ${why}. --anyway measures all the same, and marks the figures.`)
+  say(`This machine is busy: ${why}. Figures that this touches are marked.`)
 }
 
-function middle(taken: readonly Sample[], field: 'cpuMicros' | 'rate'): number {
-  const sorted = taken.map((sample) => sample[field]).toSorted((a, b) => a - b)
-  return sorted[Math.floor(sorted.length / 2)] ?? 0
+async function start(part: Part, upstream: { readonly url: string; readonly pid: number }): Promise<Subject | null> {
+  progress(`starting ${part.name}`)
+  const subject = await part.start(upstream)
+  if (subject === null) {
+    say(`${part.name} is not on this machine and is left out (nginx: apt-get install nginx-light).`)
+    return null
+  }
+  closers.push(() => subject.stop())
+  const why = await whyNoAnswer(subject)
+  if (why !== null) throw new Refused(why)
+  progress(`warming up ${part.name}`)
+  return subject
+}
+
+/** This checkout's gateway with each of its variants and with the other commit's, for as many accounts. */
+function pairsIn(names: readonly string[], commit: string | undefined): (readonly [string, string])[] {
+  const others = [
+    ...options.variants.map((variant) => `${ours} with ${variant}`),
+    ...(commit === undefined ? [] : [`${ours} at ${commit}`]),
+  ]
+  return options.accounts
+    .flatMap((count) => others.map((other) => [nameOf(ours, count), nameOf(other, count)] as const))
+    .filter((pair) => pair.every((name) => names.includes(name)))
+}
+
+function tell(run: Run): void {
+  const folder = join(root, 'bench/results')
+  mkdirSync(folder, { recursive: true })
+  const markdown = markdownOf(run)
+  writeFileSync(join(folder, 'latest.json'), JSON.stringify(run))
+  writeFileSync(join(folder, 'latest.md'), markdown)
+  writeFileSync(join(folder, 'latest.svg'), pictureOf(run))
+  progress('')
+  process.stdout.write(`\n${markdown}\n`)
+  say('This table, a picture and every measurement: bench/results/latest.{md,svg,json}')
+}
+
+async function end(code: number): Promise<never> {
+  for (const close of closers.splice(0).toReversed()) await close()
+  process.exit(code)
+}
+
+function say(line: string): void {
+  progress('')
+  process.stderr.write(`${line}\n`)
+}
+
+/** One line that is written over, on a terminal alone. */
+function progress(line: string): void {
+  if (process.stderr.isTTY) process.stderr.write(`\r\u001B[K${line}`)
 }

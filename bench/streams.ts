@@ -32,7 +32,7 @@ interface Place {
 
 const model = 'demo-flagship'
 const upstream = await startUpstream(['--scripted'])
-const gateway = await startGateway(upstream.url.replace(/\/v1$/, ''), [], model)
+const gateway = await startGateway(upstream.url.replace(/\/v1$/, ''), { model })
 const dispatcher = new Agent({ connections: 20_000, headersTimeout: 0, bodyTimeout: 0 })
 const json = { 'content-type': 'application/json' }
 const direct: Place = {

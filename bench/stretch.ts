@@ -41,7 +41,9 @@ await new Promise<void>((resolve) => upstream.listen(0, '127.0.0.1', resolve))
 const folder = mkdtempSync(join(tmpdir(), 'svc-rounds-'))
 process.env['ROUNDS_FILE'] = join(folder, 'rounds')
 const preload = fileURLToPath(new URL('./rounds.ts', import.meta.url))
-const gateway = await startGateway(`http://127.0.0.1:${(upstream.address() as AddressInfo).port}`, ['--import', preload])
+const gateway = await startGateway(`http://127.0.0.1:${(upstream.address() as AddressInfo).port}`, {
+  flags: ['--import', preload],
+})
 
 /** Begins or ends to look; the longest stretch since it was last called, in milliseconds. */
 async function look(): Promise<number> {

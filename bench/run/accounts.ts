@@ -1,0 +1,44 @@
+/** Many accounts with a key each, made in the database of a running gateway at once: over HTTP ten thousand would take minutes. */
+import { randomBytes } from 'node:crypto'
+import { DatabaseSync } from 'node:sqlite'
+import type { SQLInputValue } from 'node:sqlite'
+import { hashToken, mintApiKey } from '../../src/membership/api-key.ts'
+
+type Row = Record<string, SQLInputValue>
+
+/**
+ * Copies of the first account and its key, whatever columns this version has; returns the keys with the first one before them. `firstKey` is
+ * what the gateway printed.
+ */
+export function addAccounts(database: string, firstKey: string, count: number): readonly string[] {
+  const db = new DatabaseSync(database, { timeout: 10_000 })
+  try {
+    const account = db.prepare('select * from account limit 1').get() as Row
+    const key = db.prepare('select * from api_key limit 1').get() as Row
+    const addAccount = inserting(db, 'account', account)
+    const addKey = inserting(db, 'api_key', key)
+    const prefix = firstKey.slice(0, firstKey.lastIndexOf('_') + 1)
+    const tokens = [firstKey]
+    db.exec('begin immediate')
+    for (let nth = 1; nth < count; nth++) {
+      const token = mintApiKey(prefix, randomBytes)
+      const suffix = String(nth).padStart(6, '0')
+      const id = `${String(account['id']).slice(0, -6)}${suffix}`
+      const email = `bench-${nth}@example.org`
+      addAccount({ ...account, id, email, mailbox: email })
+      addKey({ ...key, id: `${String(key['id']).slice(0, -6)}${suffix}`, account: id, hash: hashToken(token) })
+      tokens.push(token)
+    }
+    db.exec('commit')
+    return tokens
+  } finally {
+    db.close()
+  }
+}
+
+/** Takes the columns that the table has, and leaves out others. */
+function inserting(db: DatabaseSync, table: string, like: Row): (row: Row) => void {
+  const columns = Object.keys(like)
+  const insert = db.prepare(`insert into ${table} (${columns.join(', ')}) values (${columns.map(() => '?').join(', ')})`)
+  return (row) => void insert.run(...columns.map((name) => row[name] ?? null))
+}

@@ -22,7 +22,10 @@ export interface Peer {
   readonly headers?: Readonly<Record<string, string>>
 }
 
-/** Portkey's gateway of npm, from the folder that it was installed in. */
+/**
+ * Portkey's gateway of npm, from the folder that it was installed in, on our Node. Its 1.15 streams only where `@hono/node-server` is as old
+ * as 1.3.3 (`overrides` in the package.json that installs it): with newer ones it fails with `TypeError: immutable`.
+ */
 export function portkeyIn(folder: string): Peer {
   return {
     name: 'Portkey',
@@ -44,7 +47,12 @@ const patienceMs = 60_000
 
 /** Resolves once it has answered. */
 export async function startPeer(peer: Peer, upstream: string): Promise<Subject> {
-  const environment = { ...bareEnvironment(), PORT: String(await freePort()), UPSTREAM: `${upstream}/v1`, NODE_ENV: 'production' }
+  const environment = {
+    ...bareEnvironment(),
+    PORT: String(await freePort()),
+    UPSTREAM: `${upstream}/v1`,
+    NODE_ENV: 'production',
+  }
   const fill = (text: string): string => text.replaceAll('$PORT', environment.PORT).replaceAll('$UPSTREAM', environment.UPSTREAM)
   // A group of its own, so that whatever the shell has started ends with it.
   const child = spawn('sh', ['-c', peer.command], { env: environment, stdio: 'ignore', detached: true })

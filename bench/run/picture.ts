@@ -4,11 +4,19 @@ import { groupsOf, latenciesOf } from './report.ts'
 import type { Group, Latency, Run } from './report.ts'
 import { sumOf, threadGroups } from './threads.ts'
 
-const width = 880
 const rowHeight = 26
 const barHeight = 16
+const barLength = 430
+/** For the figures after a bar. */
+const figureWidth = 200
+/** Of a name, whose letters no one has measured. */
+const letterWidth = 7.2
+
 /** Where bars begin and end; names stand before, figures after. */
-const [from, to] = [250, 680] as const
+interface Across {
+  readonly from: number
+  readonly to: number
+}
 
 interface Panel {
   readonly height: number
@@ -19,10 +27,13 @@ interface Panel {
 export function pictureOf(run: Run): string {
   const groups = groupsOf(run)
   const clients = groups.map((group) => group.clients).toSorted((a, b) => Math.abs(a - 64) - Math.abs(b - 64))[0]
+  const from = Math.max(220, Math.ceil(30 + letterWidth * Math.max(...run.subjects.map(({ length }) => length))))
+  const across = { from, to: from + barLength }
+  const width = across.to + figureWidth
   const panels = [
-    legend(),
-    ...groups.filter((group) => group.clients === clients).map((group) => costPanel(group)),
-    latencyPanel(latenciesOf(run), run),
+    legend(across),
+    ...groups.filter((group) => group.clients === clients).map((group) => costPanel(group, across)),
+    latencyPanel(latenciesOf(run), run, across),
     source(run),
   ]
   let top = 16
@@ -39,7 +50,7 @@ ${placed.join('\n')}
 `
 }
 
-function legend(): Panel {
+function legend({ from }: Across): Panel {
   const items = threadGroups.map((group, index) => {
     const x = from + index * 86
     return `<rect class="${group}" x="${x}" y="2" width="12" height="12" rx="2"/>${text(x + 17, 12, legendOf[group], 'small')}`
@@ -49,13 +60,13 @@ function legend(): Panel {
 
 const legendOf = { main: 'main', workers: 'workers', V8: 'V8', libuv: 'libuv', other: 'other' } as const
 
-function costPanel({ shape, clients, costs }: Group): Panel {
+function costPanel({ shape, clients, costs }: Group, { from, to }: Across): Panel {
   const most = Math.max(...costs.map(({ cpu }) => cpu))
   const rows = costs.map(({ subject, cpu, threads, cpuRatio, isDisturbed }, index) => {
     const y = 34 + index * rowHeight
     // Medians of parts do not quite add up to the median of the whole, which is what the bar's length says.
     const scale = ((cpu / most) * (to - from)) / Math.max(1, sumOf(threads))
-    let x = from as number
+    let x = from
     const parts = threadGroups.map((group) => {
       const length = threads[group] * scale
       const part = `<rect class="${group}" x="${x.toFixed(1)}" y="${y}" width="${length.toFixed(1)}" height="${barHeight}"/>`
@@ -64,14 +75,14 @@ function costPanel({ shape, clients, costs }: Group): Panel {
     })
     const ratio = cpuRatio === undefined || subject === reference ? '' : `  ${cpuRatio.middle.toFixed(2)} ×`
     const figure = `${isDisturbed ? '~' : ''}${cpu.toFixed(0)} µs${ratio}`
-    return `${nameAt(y, subject)}${parts.join('')}${text(x + 8, y + 13, figure)}`
+    return `${nameAt(from, y, subject)}${parts.join('')}${text(x + 8, y + 13, figure)}`
   })
   const title = `CPU a turn, ${shape === 'whole' ? 'not streamed' : 'streamed, 20 events'}, ${clients} clients; × ${reference}`
   return { height: 34 + costs.length * rowHeight + 12, drawing: `${text(20, 20, title, 'title')}${rows.join('')}` }
 }
 
-/** A line from p50 to p99.9 with a mark at each: what is seldom may be a hundred times what is usual, so the scale is logarithmic. */
-function latencyPanel(latencies: readonly Latency[], { samples }: Run): Panel {
+/** A line from p50 (filled) over p99 (hollow) to p99.9: what is seldom may be a hundred times what is usual, so the scale is logarithmic. */
+function latencyPanel(latencies: readonly Latency[], { samples }: Run, { from, to }: Across): Panel {
   if (latencies.length === 0) return { height: 0, drawing: '' }
   const rate = samples.find((sample) => sample.kind === 'open')?.rate
   const all = latencies.flatMap(({ p50, p999 }) => [p50, p999])
@@ -84,24 +95,25 @@ function latencyPanel(latencies: readonly Latency[], { samples }: Run): Panel {
   })
   const rows = latencies.map((each, index) => {
     const y = 34 + index * rowHeight + barHeight / 2
-    const marks = [each.p50, each.p99, each.p999].map(
-      (ms, nth) => `<circle class="${['p50', 'p99', 'p999'][nth]}" cx="${at(ms).toFixed(1)}" cy="${y}" r="5"/>`,
-    )
-    const line = `<line class="range" x1="${at(each.p50).toFixed(1)}" x2="${at(each.p999).toFixed(1)}" y1="${y}" y2="${y}"/>`
+    const [p50, p99, p999] = [each.p50, each.p99, each.p999].map((ms) => at(ms).toFixed(1))
+    const marks =
+      `<path class="range" d="M${p50} ${y}H${p999}m0 -6v12"/>` +
+      `<circle class="range ink" cx="${p50}" cy="${y}" r="5"/><circle class="range hollow" cx="${p99}" cy="${y}" r="5"/>`
     const figure = `${each.isDisturbed ? '~' : ''}${each.p50.toFixed(1)} · ${each.p99.toFixed(1)} · ${each.p999.toFixed(1)} ms`
-    return `${nameAt(y - barHeight / 2, each.subject)}${line}${marks.join('')}${text(to + 16, y + 5, figure)}`
+    return `${nameAt(from, y - barHeight / 2, each.subject)}${marks}${text(to + 16, y + 5, figure)}`
   })
-  const title = `Time of an answer at ${rate} turns/s on the clock: p50 · p99 · p99.9`
+  const title = `Time of an answer at ${rate} turns/s on the clock: ● p50 · ○ p99 · | p99.9`
   return { height: bottom + 30, drawing: `${text(20, 20, title, 'title')}${grid.join('')}${rows.join('')}` }
 }
 
 function source({ at, commit, machine, rounds, samples }: Run): Panel {
   const disturbed = samples.filter((sample) => sample.disturbed !== null).length
   const quiet = disturbed === 0 ? '' : `; ${disturbed} of ${samples.length} measurements disturbed`
-  return { height: 30, drawing: text(20, 14, `${at}, ${commit}; ${machine}; medians of ${rounds} rounds${quiet}`, 'small') }
+  const lines = [machine, `${at}, ${commit}; medians of ${rounds} rounds${quiet}`]
+  return { height: 46, drawing: lines.map((line, index) => text(20, 14 + index * 16, line, 'small')).join('') }
 }
 
-function nameAt(y: number, subject: string): string {
+function nameAt(from: number, y: number, subject: string): string {
   return text(from - 10, y + 13, subject, subject === reference ? 'end strong' : 'end')
 }
 
@@ -118,9 +130,9 @@ const style = `
 text { font: 13px system-ui, sans-serif; fill: #1f2328; white-space: pre }
 .small { font-size: 11px; fill: #59636e } .title { font-size: 14px; font-weight: 600 } .strong { font-weight: 600 }
 .end { text-anchor: end } .middle { text-anchor: middle }
-.ground { fill: #ffffff } .grid { stroke: #d1d9e0 } .range { stroke: #59636e; stroke-width: 2 }
-.main, .p50 { fill: #0b62c4 } .workers, .p99 { fill: #c2570c } .V8, .p999 { fill: #8250b8 } .libuv { fill: #2c8a4b } .other { fill: #848d97 }
+.ground { fill: #ffffff } .grid { stroke: #d1d9e0 } .range { stroke: #1f2328; stroke-width: 2 } .ink { fill: #1f2328 } .hollow { fill: #ffffff }
+.main { fill: #0b62c4 } .workers { fill: #c2570c } .V8 { fill: #8250b8 } .libuv { fill: #2c8a4b } .other { fill: #848d97 }
 @media (prefers-color-scheme: dark) {
-text { fill: #e6edf3 } .small { fill: #9aa4af } .ground { fill: #0d1117 } .grid { stroke: #30363d } .range { stroke: #9aa4af }
-.main, .p50 { fill: #4c9dff } .workers, .p99 { fill: #f0883e } .V8, .p999 { fill: #bc8cff } .libuv { fill: #56d364 } .other { fill: #8b949e }
+text { fill: #e6edf3 } .small { fill: #9aa4af } .ground { fill: #0d1117 } .grid { stroke: #30363d } .range { stroke: #e6edf3 } .ink { fill: #e6edf3 } .hollow { fill: #0d1117 }
+.main { fill: #4c9dff } .workers { fill: #f0883e } .V8 { fill: #bc8cff } .libuv { fill: #56d364 } .other { fill: #8b949e }
 }`

@@ -23,7 +23,7 @@ export interface Plan extends Wish {
 }
 
 /** A program to start, a key for each account, and a look at whether it answers as it must. */
-const startSeconds = 4
+const startSeconds = 3
 /** Around each measurement: the calibration loop, what is still on its way, starting the load. */
 const aroundSeconds = 0.5
 /** With fewer, one that was disturbed decides. */

@@ -15,7 +15,7 @@ t.test('a run takes as many rounds as fit, and no longer than it was given', asy
   for (const minutes of [9, 15, 40]) {
     const { rounds, totalSeconds } = planOf({ ...wish, minutes })
     t.ok(totalSeconds <= minutes * 60, `${totalSeconds} s of ${minutes} minutes`)
-    const another = (totalSeconds - 6 * 14) / rounds
+    const another = (totalSeconds - 6 * 13) / rounds
     t.ok(totalSeconds + another > minutes * 60, `${rounds} rounds, and no room for one more`)
   }
   t.equal(planOf({ ...wish, rate: 0 }).openSeconds, 0)

@@ -16,6 +16,7 @@ import { Machine, whyTooBusy } from './run/machine.ts'
 import { Measuring } from './run/measure.ts'
 import type { Sample } from './run/measure.ts'
 import { optionsOf } from './run/options.ts'
+import type { Options } from './run/options.ts'
 import { pictureOf } from './run/picture.ts'
 import { planOf } from './run/plan.ts'
 import { Refused, TooBusy } from './run/refused.ts'
@@ -27,7 +28,7 @@ import type { Subject } from './run/subject.ts'
 import { markdownOf } from './run/table.ts'
 import { sumOf, usedBy } from './run/threads.ts'
 
-const options = optionsOf(process.argv.slice(2))
+const options = understood(process.argv.slice(2))
 /** Ended in the opposite order, however this ends. */
 const closers: (() => Promise<void> | void)[] = []
 process.once('SIGINT', () => void end(130))
@@ -98,6 +99,15 @@ async function main(): Promise<void> {
   })
 }
 
+function understood(words: readonly string[]): Options {
+  try {
+    return optionsOf(words)
+  } catch (error) {
+    process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`)
+    process.exit(1)
+  }
+}
+
 /** A benchmark of another configuration than the shipped one would measure nobody's gateway. */
 async function checkConfiguration(): Promise<void> {
   const stray = strayDifferences(
@@ -117,12 +127,14 @@ async function demandQuiet(machine: Machine): Promise<void> {
 
 async function start(part: Part, upstream: { readonly url: string; readonly pid: number }): Promise<Subject | null> {
   progress(`starting ${part.name}`)
-  const subject = await part.start(upstream)
+  const starting = part.start(upstream)
+  // Whoever interrupts this while it starts leaves nothing running.
+  closers.push(async () => (await starting.catch(() => null))?.stop())
+  const subject = await starting
   if (subject === null) {
     say(`${part.name} is not on this machine and is left out (nginx: apt-get install nginx-light).`)
     return null
   }
-  closers.push(() => subject.stop())
   const why = await whyNoAnswer(subject)
   if (why !== null) throw new Refused(why)
   progress(`warming up ${part.name}`)

@@ -24,9 +24,9 @@ const help = `npm run bench -- [options]
   --portkey FOLDER      beside @portkey-ai/gateway, installed there (or PORTKEY=FOLDER)
   --peers FILE          beside other gateways: README.md says what stands in it
   --only LIST           of ${everybody.join(', ')}
-  --minutes N           how long it may take; rounds are as many as fit (15; --quick 1.9, --against 6)
-  --seconds N           of one measurement, whole (2; --quick 1)
-  --warm N              seconds of load before the first measurement, each (10; --quick 3)
+  --minutes N           how long it may take; rounds are as many as fit (20; --quick 1.9, --against 8)
+  --seconds N           of one measurement, whole (4; --quick 2, --against 3)
+  --warm N              seconds of load before the first measurement, each (10; --quick 6)
   --clients LIST        that ask again as soon as they are answered (1,16,64,256; --quick and --against 64)
   --accounts LIST       that the turns belong to, in turn (1,10000; --quick 1)
   --shapes LIST         of ${shapes.join(', ')}
@@ -69,10 +69,14 @@ export function optionsOf(words: readonly string[]): Options {
     against: values.against ?? null,
     variants: values.with,
     peers: [...(portkey === undefined ? [] : [portkeyIn(portkey)]), ...(values.peers === undefined ? [] : peersIn(values.peers))],
-    only: chosen('only', values.only ?? (isPaired ? 'bare,gateway,with,against' : everybody.join(',')), everybody),
-    minutes: number('minutes', values.minutes ?? (quick ? '1.9' : isPaired ? '6' : '15')),
-    seconds: whole('seconds', values.seconds ?? (quick ? '1' : '2')),
-    warmSeconds: number('warm', values.warm ?? (quick ? '3' : '10')),
+    only: chosen(
+      'only',
+      values.only ?? (isPaired ? 'bare,gateway,with,against' : quick ? 'direct,bare,gateway' : everybody.join(',')),
+      everybody,
+    ),
+    minutes: number('minutes', values.minutes ?? (quick ? '1.9' : isPaired ? '8' : '20')),
+    seconds: whole('seconds', values.seconds ?? (quick ? '2' : isPaired ? '3' : '4')),
+    warmSeconds: number('warm', values.warm ?? (quick ? '6' : '10')),
     clients: wholes('clients', values.clients ?? (quick || isPaired ? '64' : '1,16,64,256')),
     accounts: wholes('accounts', values.accounts ?? (quick ? '1' : '1,10000')),
     shapes: chosen<Shape>('shapes', values.shapes ?? shapes.join(','), shapes),

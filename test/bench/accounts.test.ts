@@ -1,3 +1,4 @@
+/** Many accounts at once. */
 import { join } from 'node:path'
 import t from 'tap'
 import { addAccounts } from '../../bench/run/accounts.ts'

@@ -1,3 +1,4 @@
+/** Whether a machine can be measured on, and what threads take. */
 import t from 'tap'
 import { limits, Machine, whyTooBusy } from '../../bench/run/machine.ts'
 import { between, groupOf, nothingUsed, sumOf, usedBy } from '../../bench/run/threads.ts'

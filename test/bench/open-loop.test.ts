@@ -1,3 +1,4 @@
+/** Times from when a turn was to leave. */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { once } from 'node:events'

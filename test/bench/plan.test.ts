@@ -1,3 +1,4 @@
+/** How long a run takes, and in which order. */
 import t from 'tap'
 import { inRound, planOf } from '../../bench/run/plan.ts'
 

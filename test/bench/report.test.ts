@@ -1,3 +1,4 @@
+/** From measurements to figures, tables and the picture. */
 import t from 'tap'
 import type { ClosedSample, OpenSample, Sample } from '../../bench/run/measure.ts'
 import { pictureOf } from '../../bench/run/picture.ts'

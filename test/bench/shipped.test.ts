@@ -1,3 +1,4 @@
+/** What is measured is what is shipped. */
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { differences, strayDifferences } from '../../bench/run/shipped.ts'

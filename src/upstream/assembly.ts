@@ -7,6 +7,8 @@
  * anything else replaced by the later one. A null never takes the place of a value.
  */
 import { isRecord } from '../exchange/chat-request.ts'
+import type { Likeness, WordKey } from './likeness.ts'
+import type { ChunkTaker } from './stream-reader.ts'
 
 type Fields = Record<string, unknown>
 
@@ -18,12 +20,14 @@ interface Choice {
   logprobs: unknown
 }
 
-export class Assembly {
+export class Assembly implements ChunkTaker {
   #around: Fields = {}
   readonly #choices = new Map<number, Choice>()
+  /** Where the words of the next chunk belong, if it is like the last. */
+  #saying: { readonly said: Fields; readonly key: WordKey } | null = null
 
   /** A chunk with a list of choices. */
-  readonly take = (chunk: Fields): '' => {
+  take(chunk: Fields): '' {
     const { choices, ...around } = chunk
     for (const [name, value] of Object.entries(around)) {
       if (value === null || notOfTheWhole.has(name)) continue
@@ -32,6 +36,20 @@ export class Assembly {
       if (!isFirst || !this.#around[name]) this.#around[name] = value
     }
     for (const choice of choices as unknown[]) if (isRecord(choice)) this.#add(choice)
+    return ''
+  }
+
+  expect({ index, key }: Likeness): boolean {
+    const said = this.#choices.get(index)?.said
+    if (typeof said?.[key] !== 'string') return false
+    this.#saying = { said, key }
+    return true
+  }
+
+  more(words: string): '' {
+    if (this.#saying === null) return ''
+    const { said, key } = this.#saying
+    said[key] = `${String(said[key])}${words}`
     return ''
   }
 

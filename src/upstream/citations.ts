@@ -64,6 +64,11 @@ export class StreamedCitations {
     return withAnnotations(choice, delta, now.length === 0 ? undefined : now)
   }
 
+  /** So much of a choice's text has passed by itself. */
+  passed(index: number, length: number): void {
+    this.#lengths.set(index, (this.#lengths.get(index) ?? 0) + length)
+  }
+
   #takeEarly(wanted: number): unknown[] {
     const mine = this.#early.filter(({ index }) => index === wanted)
     this.#early = this.#early.filter(({ index }) => index !== wanted)

@@ -7,6 +7,8 @@ import { endMark } from '../exchange/stream.ts'
 import { StreamedCitations } from './citations.ts'
 import { isFitToShow, saysMore, shown } from './shown.ts'
 import type { View } from './shown.ts'
+import type { Likeness } from './likeness.ts'
+import type { ChunkTaker } from './stream-reader.ts'
 import { shownUsage } from './usage.ts'
 
 export interface FramesOptions {
@@ -17,7 +19,7 @@ export interface FramesOptions {
   readonly onEvent: ((json: string) => void) | null
 }
 
-export class Frames {
+export class Frames implements ChunkTaker {
   readonly #options: FramesOptions
   readonly #citations = new StreamedCitations()
   /** `"model":"<upstream's id>"` as its events spell it, and what stands there instead. */
@@ -25,13 +27,15 @@ export class Frames {
   /** What the usage chunk is made after. */
   #head: Record<string, unknown> = {}
   #hasHead = false
+  /** What stands around the words of the next chunk, if it is like the last, and of which choice's text they are. */
+  #around: { readonly before: string; readonly after: string; readonly textOf: number | null } | null = null
 
   constructor(options: FramesOptions) {
     this.#options = options
   }
 
   /** A chunk with a list of choices, and the text it was parsed from. Empty where it says nothing to the client. */
-  readonly take = (chunk: Record<string, unknown>, text: string): string => {
+  take(chunk: Record<string, unknown>, text: string): string {
     const choices = chunk['choices'] as unknown[]
     if (choices.length > 0 && !this.#hasHead) {
       const { id, object, created } = chunk
@@ -42,6 +46,22 @@ export class Frames {
     // Where the citations were changed, the text is not what the chunk says any more.
     const json = this.#jsonOf(checked, checked === chunk ? text : null)
     if (json === null) return ''
+    this.#options.onEvent?.(json)
+    return `data: ${json}\n\n`
+  }
+
+  expect({ index, key, marked: { chunk, text, mark } }: Likeness): boolean {
+    const [before, after, ...more] = this.#jsonOf(chunk, text)?.split(mark) ?? []
+    if (before === undefined || after === undefined || more.length > 0) return false
+    this.#around = { before, after, textOf: key === 'content' ? index : null }
+    return true
+  }
+
+  more(words: string, written: string): string {
+    if (this.#around === null) return ''
+    const { before, after, textOf } = this.#around
+    if (textOf !== null) this.#citations.passed(textOf, words.length)
+    const json = before + written + after
     this.#options.onEvent?.(json)
     return `data: ${json}\n\n`
   }

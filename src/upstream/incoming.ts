@@ -71,11 +71,11 @@ class IncomingStream<Result> implements Incoming<Result> {
     const measure = measureOf(options)
     if (route.stream && streamed !== null) {
       const frames = new Frames({ view: viewOf(options), includeUsage: route.includeUsage, onEvent: wire.event })
-      this.#reader = new StreamReader({ measure, upstreamHost: upstream.host, take: frames.take })
+      this.#reader = new StreamReader({ measure, upstreamHost: upstream.host, taker: frames })
       this.#make = ({ usage, report }) => streamed({ usage, last: { kind: 'tail', frames: frames.tail(usage, report) } })
     } else {
       const assembly = new Assembly()
-      this.#reader = new StreamReader({ measure, upstreamHost: upstream.host, take: assembly.take })
+      this.#reader = new StreamReader({ measure, upstreamHost: upstream.host, taker: assembly })
       this.#make = (metered) => madeOf(assembly.document(), options, metered)
     }
   }

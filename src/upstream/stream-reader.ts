@@ -2,11 +2,14 @@
  * Reads a streamed answer: upstream bytes in, judged and metered chunks out. Pure, so that every way an upstream can end badly is a table
  * of bytes in a test.
  *
- * Every event is parsed. What is no JSON object, or an error under whatever name, stops the stream; what has no list of choices is no
- * part of the answer and is passed over; the rest is handed on, to be shown (`frames.ts`) or put together (`assembly.ts`).
+ * Every event is parsed, or is known to be like the one before but for its words (`likeness.ts`). What is no JSON object, or an error under
+ * whatever name, stops the stream; what has no list of choices is no part of the answer and is passed over; the rest is handed on, to be
+ * shown (`frames.ts`) or put together (`assembly.ts`).
  */
 import { isRecord } from '../exchange/chat-request.ts'
 import type { Usage } from '../exchange/exchange.ts'
+import { likenessOf, stringOf, wordsIn } from './likeness.ts'
+import type { Likeness } from './likeness.ts'
 import { EventSplitter, EventTooLarge } from './sse.ts'
 import type { ServerEvent } from './sse.ts'
 import { hasEnded, noSuccess, objectOf } from './success.ts'
@@ -16,9 +19,21 @@ import type { Measure } from './usage.ts'
 export interface StreamReaderOptions {
   readonly measure: Measure
   readonly upstreamHost: string | null
-  /** What becomes of a chunk with a list of choices: the frames to pass on. `text` is what it was parsed from. */
-  readonly take: (chunk: Record<string, unknown>, text: string) => string
+  readonly taker: ChunkTaker
 }
+
+/** What becomes of the chunks with a list of choices; each gives the frames to pass on. */
+export interface ChunkTaker {
+  /** `text` is what it was parsed from. */
+  take(chunk: Record<string, unknown>, text: string): string
+  /** Chunks like the one just taken may come by `more`. False where they cannot. */
+  expect(likeness: Likeness): boolean
+  /** A chunk like the last one, in whose place these words stand; `written` is their JSON text without its quotes. */
+  more(words: string, written: string): string
+}
+
+/** Where chunks differ in more than their words, it is not tried for ever to find them alike. */
+const mostInVain = 4
 
 export class StreamReader {
   readonly #options: StreamReaderOptions
@@ -31,6 +46,10 @@ export class StreamReader {
   /** Of each choice seen, whether it has come to its end. */
   readonly #finished = new Map<number, boolean>()
   #done = false
+  /** What the next event is like, if it is. */
+  #likeness: Likeness | null = null
+  /** How many likenesses in a row held for no other event. */
+  #inVain = 0
 
   constructor(options: StreamReaderOptions) {
     this.#options = options
@@ -99,6 +118,8 @@ export class StreamReader {
   }
 
   #pass({ data, isError }: ServerEvent): string {
+    const words = this.#likeness === null || isError ? null : this.#sayMore(data, this.#likeness)
+    if (words !== null) return words
     if (data.startsWith('[DONE]') && data.trim() === '[DONE]') {
       this.#finish()
       return ''
@@ -112,7 +133,31 @@ export class StreamReader {
     if (Array.isArray(choices)) for (const choice of choices as unknown[]) this.#judge(choice)
     this.#meter(chunk)
     // A ping, a note, an error that does not call itself one: whatever it is, it is no part of the answer and nobody's but ours to see.
-    return Array.isArray(choices) ? this.#options.take(chunk, data) : ''
+    if (!Array.isArray(choices)) return ''
+    const frames = this.#options.taker.take(chunk, data)
+    this.#learn(chunk, data)
+    return frames
+  }
+
+  /** The frames of an event that is the last one but for its words; null where it is not. */
+  #sayMore(data: string, likeness: Likeness): string | null {
+    const written = wordsIn(data, likeness)
+    const words = written === null ? null : stringOf(written)
+    if (written === null || words === null) return null
+    this.#inVain = 0
+    this.#events++
+    this.#output.addBytes(Buffer.byteLength(words))
+    return this.#options.taker.more(words, written)
+  }
+
+  /** Only neighbours are compared: what came in between may have changed what a chunk like an earlier one adds. */
+  #learn(chunk: Record<string, unknown>, text: string): void {
+    this.#likeness = null
+    if (this.#inVain >= mostInVain) return
+    const likeness = likenessOf(chunk, text)
+    if (likeness === null || !this.#options.taker.expect(likeness)) return
+    this.#inVain++
+    this.#likeness = likeness
   }
 
   #finish(): void {

@@ -121,7 +121,11 @@ export class OutputCounter {
 
   /** A choice's `delta`, or its whole `message`. */
   add(said: Record<string, unknown>): void {
-    const bytes = producedIn(said)
+    this.addBytes(producedIn(said))
+  }
+
+  /** Of words that an event says and nothing besides. */
+  addBytes(bytes: number): void {
     if (bytes === 0) return
     this.#events++
     this.#bytes += bytes

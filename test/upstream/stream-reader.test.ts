@@ -35,12 +35,13 @@ interface ReadOptions {
   readonly productId?: string
 }
 
+const deaf = { take: () => '', expect: () => true, more: () => '' }
 const measure = { inputEstimate: 99, outputCap: 1_000 }
 
 /** What a client receives for these upstream bytes, and the usage. */
 function read(text: string, { includeUsage = false, size, onEvent, productId = 'svc-2.1' }: ReadOptions = {}) {
   const frames = new Frames({ view: { productId, more: [] }, includeUsage, onEvent: onEvent ?? null })
-  const reader = new StreamReader({ measure, upstreamHost: 'u', take: frames.take })
+  const reader = new StreamReader({ measure, upstreamHost: 'u', taker: frames })
   const bytes = Buffer.from(text)
   let seen = ''
   for (let at = 0; at < bytes.length && !reader.done; at += size ?? bytes.length)
@@ -155,7 +156,7 @@ t.test('of an answer that is cut off, what passed since the last report counts a
   const words = Array.from({ length: 10 }, () => chunk({ content: ' word' }))
   const opening = { ...chunk({ role: 'assistant', content: '' }), usage: { prompt_tokens: 12, completion_tokens: 0 } }
   const cut = (...events: object[]) => {
-    const reader = new StreamReader({ measure, upstreamHost: 'u', take: () => '' })
+    const reader = new StreamReader({ measure, upstreamHost: 'u', taker: deaf })
     reader.push(Buffer.from(sse(...events)))
     return reader.usageSoFar()
   }

@@ -35,15 +35,17 @@ export function likenessOf(chunk: Record<string, unknown>, text: string): Likene
   const [before, after] = [text.slice(0, from), text.slice(to)]
   const marked = before + mark + after
   const probe = parsed(marked)
+  const proof = probe === null ? null : saidBy(probe)
   // That the mark comes out where the words were proves that it stands in their place, whatever else the text holds.
-  if (probe === null || saidBy(probe)?.words !== mark || saidBy(probe)?.key !== said.key) return null
+  if (probe === null || proof?.words !== mark || proof.key !== said.key) return null
   return { index: said.index, key: said.key, before, after, marked: { chunk: probe, text: marked, mark } }
 }
 
 /** The words' own text, between its quotes, of a chunk that is like the one that was learnt from; null of any other. */
 export function wordsIn(text: string, { before, after }: Likeness): string | null {
-  if (text.length < before.length + after.length || !text.startsWith(before) || !text.endsWith(after)) return null
-  return text.slice(before.length, text.length - after.length)
+  const [from, to] = [before.length, text.length - after.length]
+  // V8 compares equals by words of memory, and `startsWith` by letters: a sixth of the time.
+  return from <= to && text.slice(0, from) === before && text.slice(to) === after ? text.slice(from, to) : null
 }
 
 /** What a JSON string says, of its text between the quotes; null where that is none. */

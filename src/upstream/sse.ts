@@ -17,6 +17,7 @@ export class EventTooLarge extends Error {}
 export class EventSplitter {
   /** A character may be cut in two. */
   readonly #decoder = new StringDecoder('utf8')
+  #holdsBytes = false
   #begun = false
   /** The pieces of an event that has not ended, joined once when it has: joining them at each would cost a long event its square. */
   #pieces: string[] = []
@@ -26,7 +27,7 @@ export class EventSplitter {
 
   /** The events completed by this chunk; those without data are not reported. @throws EventTooLarge */
   push(chunk: Buffer): ServerEvent[] {
-    let text = this.#decoder.write(chunk)
+    let text = this.#textOf(chunk)
     if (!this.#begun && text !== '') {
       this.#begun = true
       if (text.startsWith(byteOrderMark)) text = text.slice(1)
@@ -55,6 +56,14 @@ export class EventSplitter {
     const rest = this.#pieces.join('') + this.#decoder.end()
     this.#pieces = []
     return rest.trim() === '' ? null : eventOf(rest)
+  }
+
+  /** Nearly every chunk ends with its event's line feed, and so in no half character. */
+  #textOf(chunk: Buffer): string {
+    const isWhole = chunk[chunk.length - 1] === 0x0a
+    const text = isWhole && !this.#holdsBytes ? chunk.toString('utf8') : this.#decoder.write(chunk)
+    this.#holdsBytes = !isWhole
+    return text
   }
 
   /** Whether the kept event ends within this text. */

@@ -1,7 +1,7 @@
 /** The Koa application: the door, then one table of routes. */
-import Koa from 'koa'
 import type { Middleware } from 'koa'
 import { Router } from '@koa/router'
+import { Application } from './application.ts'
 import { cors } from './cors.ts'
 import { door } from './door.ts'
 import type { RouteParts } from './route-parts.ts'
@@ -12,8 +12,8 @@ import { modelRoutes } from './routes/models.ts'
 import { operationRoutes } from './routes/operations.ts'
 import { commonHeaders } from './page-headers.ts'
 
-export function createApp(parts: RouteParts): Koa {
-  const app = new Koa()
+export function createApp(parts: RouteParts): Application {
+  const app = new Application()
   // The door answers every failure; Koa's own printing would put stack traces where only the log belongs.
   app.silent = true
   // Two tables, the API's first: a router tries its routes one by one, and a turn must not try the website's.

@@ -15,7 +15,7 @@ export const modelAllowlist = definePlugin({
     }
     x.debug.productModel = product.id
     if (isBlind(product) && hasImages(chat)) throw cannotSee(product, x.caller, services)
-    const fault = faultIn(chat, allowedFor(product, services))
+    const fault = faultIn(chat, () => allowedFor(product, services))
     if (fault !== null) throw fault
     // Of a search only the question counts, for what it does and for what it costs.
     x.chat = product.capabilities.includes('search') ? questionOf(chat, services.config) : chat
@@ -51,10 +51,8 @@ function allowedFor({ targets, rules, capabilities }: Product, { config, product
   const allowed = first.filter((field) => others.every((fields) => fields.includes(field)))
   // A painter answers in pictures without being asked to; to ask for them is no extra there.
   if (capabilities.includes('image')) allowed.push('modalities')
-  return allowed.length === 0 ? none : new Set(allowed)
+  return new Set(allowed)
 }
-
-const none: ReadonlySet<string> = new Set()
 
 function idsFor({ plan }: Caller, { products, clock }: PluginServices): string {
   return products

@@ -72,9 +72,11 @@ interface Fault {
   readonly at: string
 }
 
-/** The first thing in it that chooses or buys; null where there is none. `allowed` are fields an operator lets through. */
-export function faultIn(chat: Pick<ChatRequest, 'body' | 'worked'>, allowed: ReadonlySet<string>): GatewayError | null {
+/** The first thing in it that chooses or buys; null where there is none. `allow` tells the fields an operator lets through. */
+export function faultIn(chat: Pick<ChatRequest, 'body' | 'worked'>, allow: () => ReadonlySet<string>): GatewayError | null {
   const { fields, tool, part } = chat.worked?.faults ?? faultsOf(chat.body)
+  if (fields.length === 0 && tool === null && part === null) return null
+  const allowed = allow()
   const field = fields.find((name) => !allowed.has(name))
   if (field !== undefined)
     return invalidRequest(

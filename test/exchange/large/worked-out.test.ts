@@ -93,7 +93,7 @@ const questions: Readonly<Record<string, (chat: ChatRequest) => unknown>> = {
   size: (chat) => promptSize(chat, 1_100),
   hash: bodyHash,
   pictures: hasImages,
-  faults: (chat) => [[], ['models', 'modalities', 'tools']].map((allowed) => faultIn(chat, new Set(allowed))?.details),
+  faults: (chat) => [[], ['models', 'modalities', 'tools']].map((allowed) => faultIn(chat, () => new Set(allowed))?.details),
   question: (chat) => {
     try {
       return queryOf(chat)

@@ -12,13 +12,16 @@ export type WordKey = (typeof wordKeys)[number]
 /** Stands for the words where it is learnt what is around them. Nobody writes it: its characters are for private use. */
 const mark = '\uE000\uF8FF\uE000'
 
-export interface Likeness {
+/** The text up to the words, with their first quote, and from their last one on. */
+export interface Around {
+  readonly before: string
+  readonly after: string
+}
+
+export interface Likeness extends Around {
   /** The choice that says them, and under which name. */
   readonly index: number
   readonly key: WordKey
-  /** The text up to the words, with their first quote, and from their last one on. */
-  readonly before: string
-  readonly after: string
   /** The chunk, and its text, with `mark` for words. */
   readonly marked: { readonly chunk: Record<string, unknown>; readonly text: string; readonly mark: string }
 }
@@ -42,7 +45,7 @@ export function likenessOf(chunk: Record<string, unknown>, text: string): Likene
 }
 
 /** The words' own text, between its quotes, of a chunk that is like the one that was learnt from; null of any other. */
-export function wordsIn(text: string, { before, after }: Likeness): string | null {
+export function wordsIn(text: string, { before, after }: Around): string | null {
   const [from, to] = [before.length, text.length - after.length]
   // V8 compares equals by words of memory, and `startsWith` by letters: a sixth of the time.
   return from <= to && text.slice(0, from) === before && text.slice(to) === after ? text.slice(from, to) : null

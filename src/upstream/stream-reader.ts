@@ -9,7 +9,7 @@
 import { isRecord } from '../exchange/chat-request.ts'
 import type { Usage } from '../exchange/exchange.ts'
 import { likenessOf, stringOf, wordsIn } from './likeness.ts'
-import type { Likeness } from './likeness.ts'
+import type { Around, Likeness } from './likeness.ts'
 import { EventSplitter, EventTooLarge } from './sse.ts'
 import type { ServerEvent } from './sse.ts'
 import { hasEnded, noSuccess, objectOf } from './success.ts'
@@ -46,8 +46,8 @@ export class StreamReader {
   /** Of each choice seen, whether it has come to its end. */
   readonly #finished = new Map<number, boolean>()
   #done = false
-  /** What the next event is like, if it is. */
-  #likeness: Likeness | null = null
+  /** What stands around the words of the next event, if it is like the last. */
+  #around: Around | null = null
   /** How many likenesses in a row held for no other event. */
   #inVain = 0
 
@@ -118,7 +118,7 @@ export class StreamReader {
   }
 
   #pass({ data, isError }: ServerEvent): string {
-    const words = this.#likeness === null || isError ? null : this.#sayMore(data, this.#likeness)
+    const words = this.#around === null || isError ? null : this.#sayMore(data, this.#around)
     if (words !== null) return words
     if (data.startsWith('[DONE]') && data.trim() === '[DONE]') {
       this.#finish()
@@ -140,8 +140,8 @@ export class StreamReader {
   }
 
   /** The frames of an event that is the last one but for its words; null where it is not. */
-  #sayMore(data: string, likeness: Likeness): string | null {
-    const written = wordsIn(data, likeness)
+  #sayMore(data: string, around: Around): string | null {
+    const written = wordsIn(data, around)
     const words = written === null ? null : stringOf(written)
     if (written === null || words === null) return null
     this.#inVain = 0
@@ -152,12 +152,12 @@ export class StreamReader {
 
   /** Only neighbours are compared: what came in between may have changed what a chunk like an earlier one adds. */
   #learn(chunk: Record<string, unknown>, text: string): void {
-    this.#likeness = null
+    this.#around = null
     if (this.#inVain >= mostInVain) return
     const likeness = likenessOf(chunk, text)
     if (likeness === null || !this.#options.taker.expect(likeness)) return
     this.#inVain++
-    this.#likeness = likeness
+    this.#around = { before: likeness.before, after: likeness.after }
   }
 
   #finish(): void {

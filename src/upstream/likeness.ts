@@ -9,6 +9,9 @@ import { reportIn } from './usage.ts'
 const wordKeys = ['content', 'reasoning_content', 'reasoning'] as const
 export type WordKey = (typeof wordKeys)[number]
 
+/** A longer event is one of few, and looking for its words' end would cost more than it could save. */
+const longestLearnt = 16_384
+
 /** Stands for the words where it is learnt what is around them. Nobody writes it: its characters are for private use. */
 const mark = '\uE000\uF8FF\uE000'
 
@@ -28,6 +31,7 @@ export interface Likeness extends Around {
 
 /** What others must be to be like this chunk; null where the words are not all that may differ. */
 export function likenessOf(chunk: Record<string, unknown>, text: string): Likeness | null {
+  if (text.length > longestLearnt) return null
   const said = saidBy(chunk)
   if (said === null) return null
   const name = `"${said.key}":`

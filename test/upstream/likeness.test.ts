@@ -58,6 +58,7 @@ t.test('an event that says more than words is like no other, nor is any like it'
     t.equal(wordsAfter(text, text), null, `${name}, twice`)
   }
   t.equal(wordsAfter('{"choices":[{"delta":{"content":"a","content":"b"}}]}', words), null, 'words that stand twice')
+  t.equal(wordsAfter(JSON.stringify(chunk({ content: 'x'.repeat(20_000) })), words), null, 'from a huge event nothing is learnt')
 })
 
 t.test('what only begins and ends alike is no string, and is parsed for what it is', async (t) => {

@@ -141,14 +141,18 @@ const never = Number.POSITIVE_INFINITY
 
 function opening(text: string, mark: string, from: number): number {
   for (let at = text.indexOf(mark, from); at !== -1; at = text.indexOf(mark, at + 1))
-    if (/\S/.test(text[at + mark.length] ?? '')) return at
+    if (/\S/.test(text[at + mark.length] ?? '') && !(mark === '__' && inWord.test(text[at - 1] ?? ''))) return at
   return never
 }
 
 function closing(text: string, mark: string, from: number): number {
-  for (let at = text.indexOf(mark, from); at !== -1; at = text.indexOf(mark, at + 1)) if (/\S/.test(text[at - 1] ?? '')) return at
+  for (let at = text.indexOf(mark, from); at !== -1; at = text.indexOf(mark, at + 1))
+    if (/\S/.test(text[at - 1] ?? '') && !(mark === '__' && inWord.test(text[at + mark.length] ?? ''))) return at
   return -1
 }
+
+/** Underscores mark whole words only: `some__name` is a name. */
+const inWord = /[\p{L}\p{N}_]/u
 
 function style(format: Parameters<typeof styleText>[0], text: string): string {
   // The caller has decided that there are styles; what Node thinks of its own standard output does not matter here.

@@ -26,6 +26,8 @@ t.test('headings, lists, code, emphasis, links, quotes and rules', async (t) => 
     ['*soft* and **loud**', `${italic('soft')} and ${bold('loud')}`],
     ['2 * 3 * 4', '2 * 3 * 4'],
     ['snake_case_name', 'snake_case_name'],
+    ['two__under__scores and __a__b', 'two__under__scores and __a__b'],
+    ['__loud__, and __loud__', `${bold('loud')}, and ${bold('loud')}`],
     ['[docs](https://example.org)', `docs (${underline('https://example.org')})`],
     ['an ` alone', 'an ` alone'],
     ['| a | b |', '| a | b |'],

@@ -12,10 +12,10 @@ import { toUsageBoosts, toUsagePools } from '../membership/usage.ts'
 import { futureInstant, wholeNumber } from './boost.ts'
 import { accountOf, CommandError, planOf, withInstallation } from './installation.ts'
 import type { Installation } from './installation.ts'
-import { instant, show, table } from './output.ts'
-import type { Output } from './output.ts'
+import { instant, say, table } from './output.ts'
+import type { Output, Said } from './output.ts'
 
-export function createAccount(options: Output & { email: string; plan?: string; password?: string }): Promise<void> {
+export function createAccount(options: Output & { email: string; plan?: string; password?: string }): Promise<Said> {
   return withInstallation(async (installation) => {
     const { store, ids, clock, config } = installation
     // As signing in reads it, or nobody could; whom the operator lets in may be at any domain.
@@ -35,7 +35,7 @@ export function createAccount(options: Output & { email: string; plan?: string; 
     if (account === undefined)
       throw new CommandError(`There is an account for ${email} already. See: svc-gateway account show ${email}`)
     await installation.note('account_created', account.id)
-    show(
+    return say(
       options,
       toRecord(account),
       () =>
@@ -44,13 +44,13 @@ export function createAccount(options: Output & { email: string; plan?: string; 
   })
 }
 
-export function listAccounts(options: Output & { limit: string; after?: string }): Promise<void> {
+export function listAccounts(options: Output & { limit: string; after?: string }): Promise<Said> {
   return withInstallation(async ({ store }) => {
     const accounts = await store.accounts.list({
       limit: wholeNumber('--limit', options.limit),
       ...(options.after === undefined ? {} : { after: options.after }),
     })
-    show(options, { object: 'list', data: accounts.map(toRecord) }, () =>
+    return say(options, { object: 'list', data: accounts.map(toRecord) }, () =>
       table(
         ['id', 'email', 'plan', 'status', 'created'],
         accounts.map(({ id, email, plan, status, createdAt }) => [id, email, plan, status, instant(createdAt)]),
@@ -59,13 +59,13 @@ export function listAccounts(options: Output & { limit: string; after?: string }
   })
 }
 
-export function showAccount(idOrEmail: string, options: Output): Promise<void> {
+export function showAccount(idOrEmail: string, options: Output): Promise<Said> {
   return withInstallation(async (installation) => {
     const account = await accountOf(installation, idOrEmail)
     const balance = await balanceOf(installation, account)
     const pools = toUsagePools(balance)
     const boosts = toUsageBoosts(balance)
-    show(options, { ...toRecord(account), pools, boosts }, () =>
+    return say(options, { ...toRecord(account), pools, boosts }, () =>
       [
         table(
           ['id', 'email', 'plan', 'until', 'status', 'created'],
@@ -98,7 +98,7 @@ export function showAccount(idOrEmail: string, options: Output): Promise<void> {
   })
 }
 
-export function setPlan(idOrEmail: string, options: Output & { plan: string; until?: string }): Promise<void> {
+export function setPlan(idOrEmail: string, options: Output & { plan: string; until?: string }): Promise<Said> {
   return changeAccount(idOrEmail, options, async (installation, account) => {
     const plan = planOf(installation, options.plan)
     const until = options.until === undefined ? undefined : futureInstant('--until', options.until, installation.clock.now())
@@ -110,7 +110,7 @@ export function setPlan(idOrEmail: string, options: Output & { plan: string; unt
   })
 }
 
-export function setStatus(idOrEmail: string, status: 'active' | 'disabled', options: Output): Promise<void> {
+export function setStatus(idOrEmail: string, status: 'active' | 'disabled', options: Output): Promise<Said> {
   return changeAccount(idOrEmail, options, async (installation, account) => {
     if (!(await installation.store.accounts.setStatus(account.id, status))) throw staysDeleted(account)
     await installation.note(status === 'active' ? 'account_enabled' : 'account_disabled', account.id)
@@ -118,7 +118,7 @@ export function setStatus(idOrEmail: string, status: 'active' | 'disabled', opti
   })
 }
 
-export function deleteAccount(idOrEmail: string, options: Output & { yes?: boolean }): Promise<void> {
+export function deleteAccount(idOrEmail: string, options: Output & { yes?: boolean }): Promise<Said> {
   if (options.yes !== true)
     throw new CommandError(
       'This forgets the person and ends all their keys and sessions; the ledger stays. Say --yes if you mean it.',
@@ -150,11 +150,11 @@ function changeAccount(
   idOrEmail: string,
   options: Output,
   change: (installation: Installation, account: Account) => Promise<string>,
-): Promise<void> {
+): Promise<Said> {
   return withInstallation(async (installation) => {
     const { id } = await accountOf(installation, idOrEmail)
     const said = await change(installation, await accountOf(installation, id))
-    show(options, toRecord(await accountOf(installation, id)), () => said)
+    return say(options, toRecord(await accountOf(installation, id)), () => said)
   })
 }
 

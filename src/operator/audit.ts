@@ -3,10 +3,10 @@ import type { AuditEvent, AuditQuery } from '../membership/audit.ts'
 import { wholeNumber } from './boost.ts'
 import { accountOf, withInstallation } from './installation.ts'
 import { sinceOf } from './ledger.ts'
-import { instant, show, table } from './output.ts'
-import type { Output } from './output.ts'
+import { instant, say, table } from './output.ts'
+import type { Output, Said } from './output.ts'
 
-export function audit(options: Output & { account?: string; event?: string; since?: string; limit: string }): Promise<void> {
+export function audit(options: Output & { account?: string; event?: string; since?: string; limit: string }): Promise<Said> {
   return withInstallation(async (installation) => {
     const query: AuditQuery = {
       limit: wholeNumber('--limit', options.limit),
@@ -15,7 +15,7 @@ export function audit(options: Output & { account?: string; event?: string; sinc
       ...(options.since === undefined ? {} : { since: sinceOf(options.since, installation.clock.now()) }),
     }
     const records = await installation.store.audit.list(query)
-    show(
+    return say(
       options,
       {
         object: 'list',

@@ -7,10 +7,10 @@ import { owedTo } from '../store/sqlite/owed-journal.ts'
 import { restoreFile } from '../store/sqlite/restore.ts'
 import { filesBeside, restoreFiles, restoreOwed, saveFiles } from './backup-files.ts'
 import { CommandError, withInstallation } from './installation.ts'
-import { show } from './output.ts'
-import type { Output } from './output.ts'
+import { say } from './output.ts'
+import type { Output, Said } from './output.ts'
 
-export function backup(file: string, options: Output & { images: boolean }): Promise<void> {
+export function backup(file: string, options: Output & { images: boolean }): Promise<Said> {
   const to = resolve(file)
   const files = filesBeside(to)
   for (const place of [to, files])
@@ -31,7 +31,7 @@ export function backup(file: string, options: Output & { images: boolean }): Pro
       rmSync(to, { force: true })
       throw none(error)
     }
-    show(options, { ok: true, file: to, files, images }, () =>
+    return say(options, { ok: true, file: to, files, images }, () =>
       [
         `A verified copy was written to ${to}.`,
         `The secret${options.images ? ` and ${images} images are` : ' is'} in ${files}; keep both together, where nobody else can read them.`,
@@ -41,7 +41,7 @@ export function backup(file: string, options: Output & { images: boolean }): Pro
   })
 }
 
-export async function restore(file: string, options: Output & { yes?: boolean }): Promise<void> {
+export async function restore(file: string, options: Output & { yes?: boolean }): Promise<Said> {
   const from = resolve(file)
   if (!existsSync(from)) throw new CommandError(`There is no file ${from}.`)
   const config = await loadConfig()
@@ -54,7 +54,7 @@ export async function restore(file: string, options: Output & { yes?: boolean })
   const { kept } = restoreFile(from, to)
   const owing = restoreOwed(from, folder)
   const files = restoreFiles(from, folder)
-  show(options, { ok: true, file: to, kept, files }, () =>
+  return say(options, { ok: true, file: to, kept, files }, () =>
     [
       `${from} was verified and is the database now: ${to}.`,
       ...(kept === null ? [] : [`What was there is kept as ${kept}.`]),

@@ -1,9 +1,9 @@
 /** `svc-gateway boost grant`: credits by the operator's hand. */
 import { accountOf, CommandError, withInstallation } from './installation.ts'
-import { instant, show } from './output.ts'
-import type { Output } from './output.ts'
+import { instant, say } from './output.ts'
+import type { Output, Said } from './output.ts'
 
-export function grantBoost(options: Output & { account: string; tier: string; credits: string; expires: string }): Promise<void> {
+export function grantBoost(options: Output & { account: string; tier: string; credits: string; expires: string }): Promise<Said> {
   return withInstallation(async (installation) => {
     const account = await accountOf(installation, options.account)
     if (account.status === 'deleted') throw new CommandError(`Account ${account.id} is deleted; nobody could use the credits.`)
@@ -19,7 +19,7 @@ export function grantBoost(options: Output & { account: string; tier: string; cr
       at,
       expiresAt: futureInstant('--expires', options.expires, at),
     })
-    show(
+    return say(
       options,
       {
         id: pack.id,

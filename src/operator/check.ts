@@ -2,21 +2,20 @@
 import { ConfigError, configFile, loadConfig } from '../config/config.ts'
 import type { GatewayConfig } from '../config/config.ts'
 import { shownUrl } from '../config/shown-url.ts'
-import { show } from './output.ts'
-import type { Output } from './output.ts'
+import { say } from './output.ts'
+import type { Output, Said } from './output.ts'
 
 /** Reads and checks the configuration, and says what it amounts to; exits with 1 and the faults where it cannot work. */
-export async function check(options: Output): Promise<void> {
+export async function check(options: Output): Promise<Said> {
   const file = configFile()
   let config: GatewayConfig
   try {
     config = await loadConfig(file)
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error
-    process.exitCode = 1
     const faults = error.message.split('\n')
-    show(options, { ok: false, file, faults }, () => [`${file} cannot work:`, ...faults.map((fault) => `  ${fault}`)].join('\n'))
-    return
+    const told = () => [`${file} cannot work:`, ...faults.map((fault) => `  ${fault}`)].join('\n')
+    return say(options, { ok: false, file, faults }, told, false)
   }
   const summary = {
     ok: true,
@@ -30,7 +29,7 @@ export async function check(options: Output): Promise<void> {
     })),
     plugins: config.plugins.map(({ name }) => name),
   }
-  show(options, summary, () =>
+  return say(options, summary, () =>
     [
       `${file} is fine.`,
       `  plugins    ${summary.plugins.join(' → ')}`,

@@ -15,8 +15,8 @@ import { Upstreams } from '../upstream/upstreams.ts'
 import type { Upstream } from '../upstream/upstreams.ts'
 import { withInstallation } from './installation.ts'
 import { owedSentence } from './ledger.ts'
-import { show, table } from './output.ts'
-import type { Output } from './output.ts'
+import { say, table } from './output.ts'
+import type { Output, Said } from './output.ts'
 
 interface Finding {
   readonly what: string
@@ -29,7 +29,7 @@ const patienceMs = 10_000
 const dayMs = 86_400_000
 
 /** Prints a line for each thing looked at; exits with 1 where one of them would keep the server from its work. */
-export async function doctor(options: Output & { sendTestMail?: string }): Promise<void> {
+export async function doctor(options: Output & { sendTestMail?: string }): Promise<Said> {
   const config = await loadConfig()
   const findings = (
     await Promise.all([
@@ -47,13 +47,12 @@ export async function doctor(options: Output & { sendTestMail?: string }): Promi
     ])
   ).flat()
   const ok = findings.every((finding) => finding.ok)
-  if (!ok) process.exitCode = 1
-  show(options, { ok, findings }, () =>
+  const told = () =>
     table(
       ['', 'what', 'finding'],
       findings.map((finding) => [finding.ok ? 'ok' : '!!', finding.what, finding.detail]),
-    ),
-  )
+    )
+  return say(options, { ok, findings }, told, ok)
 }
 
 function runtime(): Finding {

@@ -1,12 +1,12 @@
 /** `svc-gateway key …` */
 import { mintKey } from '../membership/key-desk.ts'
 import { accountOf, CommandError, withInstallation } from './installation.ts'
-import { instant, show, table } from './output.ts'
-import type { Output } from './output.ts'
+import { instant, say, table } from './output.ts'
+import type { Output, Said } from './output.ts'
 
 const dayMs = 86_400_000
 
-export function createKey(options: Output & { account: string; name: string; expiresInDays?: string }): Promise<void> {
+export function createKey(options: Output & { account: string; name: string; expiresInDays?: string }): Promise<Said> {
   return withInstallation(async (installation) => {
     const account = await accountOf(installation, options.account)
     if (account.status !== 'active') throw new CommandError(`Account ${account.id} is ${account.status}; enable it first.`)
@@ -20,7 +20,7 @@ export function createKey(options: Output & { account: string; name: string; exp
       )
     const { key, token } = made
     await installation.note('key_made', account.id, { key: key.id, name: key.name })
-    show(
+    return say(
       options,
       {
         id: key.id,
@@ -38,11 +38,11 @@ export function createKey(options: Output & { account: string; name: string; exp
   })
 }
 
-export function listKeys(options: Output & { account: string }): Promise<void> {
+export function listKeys(options: Output & { account: string }): Promise<Said> {
   return withInstallation(async (installation) => {
     const account = await accountOf(installation, options.account)
     const keys = await installation.store.keys.list(account.id)
-    show(
+    return say(
       options,
       {
         object: 'list',
@@ -74,13 +74,13 @@ export function listKeys(options: Output & { account: string }): Promise<void> {
   })
 }
 
-export function revokeKey(id: string, options: Output): Promise<void> {
+export function revokeKey(id: string, options: Output): Promise<Said> {
   return withInstallation(async (installation) => {
     const key = await installation.store.keys.find(id)
     if (key === undefined) throw new CommandError(`There is no key '${id}'. See: svc-gateway key list --account …`)
     await installation.store.keys.revoke(key.account, id, installation.clock.now())
     await installation.note('key_revoked', key.account, { key: id, name: key.name })
-    show(options, { ok: true, id, revoked: true }, () => `Key ${id} is revoked.`)
+    return say(options, { ok: true, id, revoked: true }, () => `Key ${id} is revoked.`)
   })
 }
 

@@ -4,23 +4,22 @@ import { toUsageTurn } from '../membership/usage.ts'
 import { accountOf, CommandError, withInstallation } from './installation.ts'
 import type { Installation } from './installation.ts'
 import { instantOf, wholeNumber } from './boost.ts'
-import { show, table } from './output.ts'
-import type { Output } from './output.ts'
+import { say, table } from './output.ts'
+import type { Output, Said } from './output.ts'
 
 /** Rebuilds every balance from the entries; exits with 1 where anything does not add up. */
-export function verifyLedger(options: Output): Promise<void> {
+export function verifyLedger(options: Output): Promise<Said> {
   return withInstallation(async ({ store }) => {
     const { ok, accounts, turns, holdsOpen, mismatches } = await store.ledger.verify()
     const owed = await store.ledger.owed()
-    if (!ok) process.exitCode = 1
-    show(options, { ok, accounts, turns, holds_open: holdsOpen, owed, mismatches }, () =>
+    const told = () =>
       [
         ok ? 'The ledger adds up.' : 'The ledger does NOT add up:',
         ...mismatches.map(({ rule, account, detail }) => `  ${account}: ${rule}: ${detail}`),
         `${accounts} accounts, ${turns} turns, ${holdsOpen} holds open.`,
         ...(owed === 0 ? [] : [owedSentence(owed)]),
-      ].join('\n'),
-    )
+      ].join('\n')
+    return say(options, { ok, accounts, turns, holds_open: holdsOpen, owed, mismatches }, told, ok)
   })
 }
 
@@ -33,7 +32,7 @@ const states: readonly string[] = ['held', 'settled', 'refunded', 'expired'] sat
 
 export function listTurns(
   options: Output & { account?: string; state?: string; model?: string; since?: string; limit: string },
-): Promise<void> {
+): Promise<Said> {
   return withInstallation(async (installation) => {
     const { state } = options
     if (state !== undefined && !states.includes(state))
@@ -51,7 +50,7 @@ export function listTurns(
       turns.map(({ account }) => account),
     )
     const data = turns.map((turn) => ({ ...turn, email: emails.get(turn.account) ?? null }))
-    show(options, { object: 'list', data }, () =>
+    return say(options, { object: 'list', data }, () =>
       table(
         ['started', 'request id', 'account', 'model', 'state', 'credits', 'held', 'in', 'out', 'code', 'up'],
         data.map((turn) => [

@@ -4,9 +4,15 @@ export interface Output {
   readonly json: boolean
 }
 
-/** Prints a result: as it is with `--json`, else as `text` says. */
-export function show(output: Output, result: unknown, text: () => string): void {
-  process.stdout.write(output.json ? `${JSON.stringify(result, null, 2)}\n` : `${text().trimEnd()}\n`)
+/** What a command has to say, and whether all is well: it ends with 1 where not. */
+export interface Said {
+  readonly text: string
+  readonly ok: boolean
+}
+
+/** A result: as it is with `--json`, else as `text` says. */
+export function say(output: Output, result: unknown, text: () => string, ok = true): Said {
+  return { ok, text: output.json ? `${JSON.stringify(result, null, 2)}\n` : `${text().trimEnd()}\n` }
 }
 
 /** Columns aligned, headings first; numbers to the right. */

@@ -3,14 +3,14 @@ import type { RushState } from '../membership/boost.ts'
 import { openRush } from '../membership/boost-desk.ts'
 import { futureInstant, instantOf, wholeNumber } from './boost.ts'
 import { CommandError, withInstallation } from './installation.ts'
-import { instant, show, table } from './output.ts'
-import type { Output } from './output.ts'
+import { instant, say, table } from './output.ts'
+import type { Output, Said } from './output.ts'
 
 const dayMs = 86_400_000
 
 export function open(
   options: Output & { packs: string; credits?: string; starts: string; ends: string; tier?: string; beside?: true },
-): Promise<void> {
+): Promise<Said> {
   return withInstallation(async ({ store, ids, clock, config }) => {
     const at = clock.now()
     const { rush: defaults } = config.boosts
@@ -33,7 +33,7 @@ export function open(
         `Rush ${inTheWay.id} runs from ${String(instant(inTheWay.startsAt))} to ${String(instant(inTheWay.endsAt))} already. Close it (svc-gateway rush close ${inTheWay.id}), choose another time, or say --beside to open a second one.`,
       )
     }
-    show(
+    return say(
       options,
       {
         id: rush.id,
@@ -51,7 +51,7 @@ export function open(
 }
 
 /** Newest first: what was promised, what is left of it, and when. */
-export function list(options: Output & { limit: string }): Promise<void> {
+export function list(options: Output & { limit: string }): Promise<Said> {
   return withInstallation(async ({ store, clock }) => {
     const at = clock.now()
     const rushes = await store.boosts.rushes(wholeNumber('--limit', options.limit))
@@ -65,7 +65,7 @@ export function list(options: Output & { limit: string }): Promise<void> {
       starts_at: instant(rush.startsAt),
       ends_at: instant(rush.endsAt),
     }))
-    show(options, { object: 'list', data: rows }, () =>
+    return say(options, { object: 'list', data: rows }, () =>
       rows.length === 0
         ? 'There has been no rush. Open one: svc-gateway rush open --packs 50 --ends 2h'
         : table(
@@ -83,11 +83,11 @@ function stateOf({ startsAt, endsAt, remaining }: RushState, now: number): 'to c
 }
 
 /** Nobody can take another pack of it; one that had not begun never does. */
-export function close(id: string, options: Output): Promise<void> {
+export function close(id: string, options: Output): Promise<Said> {
   return withInstallation(async ({ store, clock }) => {
     const at = clock.now()
     if (!(await store.boosts.closeRush(id, at)))
       throw new CommandError(`There is no rush '${id}' that runs or is to come. See: svc-gateway rush list`)
-    show(options, { id, ends_at: instant(at) }, () => `Rush ${id} is closed.`)
+    return say(options, { id, ends_at: instant(at) }, () => `Rush ${id} is closed.`)
   })
 }

@@ -1,19 +1,18 @@
 /** A lost machine: what was backed up beside a running server is all there again in an empty folder, and serves. */
-import { execFile } from 'node:child_process'
 import { cpSync, existsSync, readdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
 import t from 'tap'
+import type { Test } from 'tap'
 import { journalOf, OwedJournal, processesWithJournal } from '../../src/store/sqlite/owed-journal.ts'
 import { startGateway, temporaryFolder } from '../support/gateway.ts'
 import type { TestGateway } from '../support/gateway.ts'
+import { operatorOf } from '../support/operate.ts'
 
-const program = fileURLToPath(new URL('../../src/operator/main.ts', import.meta.url))
-
-async function operate(dataDir: string, ...words: string[]): Promise<string> {
-  const env = { PATH: process.env['PATH'] ?? '', DATA_DIR: dataDir }
-  return (await promisify(execFile)(process.execPath, [program, ...words], { env })).stdout
+/** What it prints; throws what it complains of. */
+async function operate(t: Test, dataDir: string, ...words: string[]): Promise<string> {
+  const { code, output, complaint } = await operatorOf(t, dataDir)(...words)
+  if (code !== 0) throw new Error(complaint)
+  return output
 }
 
 async function owned({ services }: TestGateway, account: string) {
@@ -49,10 +48,10 @@ t.test('turns, grants, the secret and images survive the machine', async (t) => 
 
   const data = g.config.store.dataDir
   const copy = join(temporaryFolder(t), 'today.db')
-  t.match(await operate(data, 'backup', copy), /The secret and 1 images are in .*today\.db\.files/)
+  t.match(await operate(t, data, 'backup', copy), /The secret and 1 images are in .*today\.db\.files/)
   for (const file of [copy, join(`${copy}.files`, 'secret.key')]) t.equal(statSync(file).mode & 0o777, 0o600, file)
   t.equal(statSync(`${copy}.files`).mode & 0o777, 0o700)
-  await t.rejects(operate(data, 'backup', copy), /exists; a backup overwrites nothing/)
+  await t.rejects(operate(t, data, 'backup', copy), /exists; a backup overwrites nothing/)
   await g.close()
   t.same(
     readdirSync(data).filter((name) => name.startsWith('gateway.db')),
@@ -61,7 +60,7 @@ t.test('turns, grants, the secret and images survive the machine', async (t) => 
   )
 
   const fresh = join(temporaryFolder(t), 'data')
-  t.match(await operate(fresh, 'restore', copy), /was verified and is the database now[^]*Its secret and 1 images are back/)
+  t.match(await operate(t, fresh, 'restore', copy), /was verified and is the database now[^]*Its secret and 1 images are back/)
   t.equal(statSync(fresh).mode & 0o777, 0o700)
   const again = await startGateway(t, { store: { dataDir: fresh } })
   t.equal(again.gateway.begunIn, null)
@@ -81,14 +80,14 @@ t.test('a data folder that was copied as it is is restored from its database; an
   const [data, copied] = [g.config.store.dataDir, join(temporaryFolder(t), 'copied')]
   cpSync(from.config.store.dataDir, copied, { recursive: true })
   const before = secretOf(data)
-  t.match(await operate(data, 'restore', join(copied, 'gateway.db'), '--yes'), /the secret that was there is kept as/)
+  t.match(await operate(t, data, 'restore', join(copied, 'gateway.db'), '--yes'), /the secret that was there is kept as/)
   t.ok(secretOf(data).equals(secretOf(copied)))
   t.ok(readFileSync(join(data, 'secret.key.before-restore-1')).equals(before))
 
   // An older backup, of the database alone.
   const alone = join(temporaryFolder(t), 'alone.db')
   renameSync(join(copied, 'gateway.db'), alone)
-  t.match(await operate(data, 'restore', alone, '--yes'), /No secret or images came with it; those of .* stay/)
+  t.match(await operate(t, data, 'restore', alone, '--yes'), /No secret or images came with it; those of .* stay/)
 })
 
 t.test('what was owed to the database when it was copied is charged after the restore', async (t) => {
@@ -123,10 +122,10 @@ t.test('what was owed to the database when it was copied is charged after the re
   writeFileSync(journalOf(join(data, 'gateway.db'), process), lines)
 
   const copy = join(temporaryFolder(t), 'today.db')
-  await operate(data, 'backup', copy)
+  await operate(t, data, 'backup', copy)
   await g.services.ledger.refund({ hold: reservation.hold.id, at, code: 'upstream_error', target: null, upstreamStatus: null })
   const fresh = join(temporaryFolder(t), 'data')
-  t.match(await operate(fresh, 'restore', copy), /Endings of turns that were still owed to it are back too/)
+  t.match(await operate(t, fresh, 'restore', copy), /Endings of turns that were still owed to it are back too/)
   const again = await startGateway(t, { store: { dataDir: fresh } })
   const used = ({ pools }: Awaited<ReturnType<typeof owned>>): number =>
     pools.reduce((sum, one) => sum + (one.pool === 'premium' && one.window === 'day' ? one.used : 0), 0)
@@ -137,7 +136,10 @@ t.test('what was owed to the database when it was copied is charged after the re
 t.test('without the images, it is said where they are', async (t) => {
   const g = await startGateway(t)
   const copy = join(temporaryFolder(t), 'today.db')
-  t.match(await operate(g.config.store.dataDir, 'backup', '--no-images', copy), /The images stay in .*images; copy that folder/)
+  t.match(
+    await operate(t, g.config.store.dataDir, 'backup', '--no-images', copy),
+    /The images stay in .*images; copy that folder/,
+  )
   t.same(readdirSync(`${copy}.files`), ['secret.key'])
   t.ok(existsSync(copy))
 })

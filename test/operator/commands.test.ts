@@ -1,4 +1,4 @@
-/** The operator's commands, run as an operator runs them: what they refuse, they refuse in a sentence, and change nothing. */
+/** The operator's commands: what they refuse, they refuse in a sentence, and change nothing. */
 import { spawn } from 'node:child_process'
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -8,44 +8,47 @@ import Database from 'better-sqlite3'
 import t from 'tap'
 import type { Test } from 'tap'
 import { openSqliteStore } from '../../src/store/sqlite/open.ts'
+import type { Ended } from '../../src/operator/main.ts'
 import { temporaryFolder } from '../support/gateway.ts'
+import { operatorOf } from '../support/operate.ts'
+import type { Operate } from '../support/operate.ts'
 import { addAccount, endOf, holdOf } from '../store/contract.ts'
 import { openAt } from '../store/sqlite/support.ts'
 
 const program = fileURLToPath(new URL('../../src/operator/main.ts', import.meta.url))
 
-interface Told {
-  readonly code: number | null
-  readonly output: string
-  readonly complaint: string
-}
-
-type Run = (...words: string[]) => Promise<Told>
-
 /** An installation to work on, as a first start leaves it. */
-async function operator(t: Test): Promise<{ readonly folder: string; readonly run: Run }> {
+async function operator(t: Test): Promise<{ readonly folder: string; readonly run: Operate }> {
   const folder = temporaryFolder(t)
   const file = join(folder, 'gateway.db')
   const store = await openSqliteStore({ file, process: { id: 'first start', pid: process.pid }, clock: { now: Date.now } })
   await store.close()
-  return { folder, run: (...words) => runIn(folder, words) }
-}
-
-async function runIn(dataDir: string, words: readonly string[]): Promise<Told> {
-  const env = { PATH: process.env['PATH'] ?? '', DATA_DIR: dataDir }
-  const child = spawn(process.execPath, [program, ...words], { env, stdio: ['ignore', 'pipe', 'pipe'] })
-  const code = new Promise<number | null>((resolve) => child.on('close', resolve))
-  const [output, complaint] = await Promise.all([text(child.stdout), text(child.stderr)])
-  return { code: await code, output, complaint }
+  return { folder, run: operatorOf(t, folder) }
 }
 
 /** One line, so no stack. */
-async function refused(t: Test, told: Promise<Told>, sentence: RegExp): Promise<void> {
+async function refused(t: Test, told: Promise<Ended>, sentence: RegExp): Promise<void> {
   const { code, complaint } = await told
   t.equal(code, 1)
   t.match(complaint, sentence)
   t.equal(complaint.trimEnd().split('\n').length, 1, complaint)
 }
+
+t.test('the program prints what its commands say, and ends as they end', async (t) => {
+  const { folder } = await operator(t)
+  const runProgram = async (...words: string[]): Promise<Ended> => {
+    const env = { PATH: process.env['PATH'] ?? '', DATA_DIR: folder }
+    const child = spawn(process.execPath, [program, ...words], { env, stdio: ['ignore', 'pipe', 'pipe'] })
+    const code = new Promise<number | null>((resolve) => child.on('close', resolve))
+    const [output, complaint] = await Promise.all([text(child.stdout), text(child.stderr)])
+    return { code: (await code) ?? -1, output, complaint }
+  }
+  const made = await runProgram('account', 'create', '--email', 'a@example.com')
+  t.match(made, { code: 0, output: /^Account acc_\w+ \(a@example\.com, plan free\) was made\.\n/, complaint: '' })
+  await refused(t, runProgram('account', 'set-plan', 'a@example.com', '--plan', 'none'), /^There is no plan 'none'/)
+  t.match(await runProgram('account', 'create'), { code: 2, output: '', complaint: /required option '--email <address>'/ })
+  t.match(await runProgram('ledger', '--help'), { code: 0, output: /verify/, complaint: '' })
+})
 
 t.test('a plan is one of the configuration, not a word that any object knows', async (t) => {
   const { run } = await operator(t)
@@ -89,12 +92,20 @@ t.test('a place that cannot be used is told in a sentence', async (t) => {
   await run('account', 'create', '--email', 'a@example.com')
   await refused(t, run('backup', join(folder, 'nowhere', 'copy.db')), /^No backup was written: ENOENT/)
   const blocked = join(folder, 'gateway.db', 'data')
-  await refused(t, runIn(blocked, ['restore', join(folder, 'gateway.db')]), /^The data folder .* cannot be made: .*\(ENOTDIR\)/)
+  await refused(
+    t,
+    operatorOf(t, blocked)('restore', join(folder, 'gateway.db')),
+    /^The data folder .* cannot be made: .*\(ENOTDIR\)/,
+  )
   const broken = join(folder, 'broken')
   mkdirSync(broken)
   writeFileSync(join(broken, 'gateway.db'), 'this is no database, whatever its name says')
-  await refused(t, runIn(broken, ['account', 'list']), /^The database .* cannot be used: file is not a database/)
-  t.match(await runIn(join(folder, 'not', 'there', 'yet'), ['doctor']), { code: 0, output: /disk +\d+ MiB free/, complaint: '' })
+  await refused(t, operatorOf(t, broken)('account', 'list'), /^The database .* cannot be used: file is not a database/)
+  t.match(await operatorOf(t, join(folder, 'not', 'there', 'yet'))('doctor'), {
+    code: 0,
+    output: /disk +\d+ MiB free/,
+    complaint: '',
+  })
 })
 
 t.test('a folder without a database is named, and nothing is made there', async (t) => {
@@ -105,14 +116,14 @@ t.test('a folder without a database is named, and nothing is made there', async 
     ['ledger', 'verify'],
     ['backup', join(folder, 'copy.db')],
   ])
-    await refused(t, runIn(elsewhere, words), new RegExp(`^There is no database in ${elsewhere}\\. .*DATA_DIR`))
+    await refused(t, operatorOf(t, elsewhere)(...words), new RegExp(`^There is no database in ${elsewhere}\\. .*DATA_DIR`))
   writeFileSync(join(folder, 'gateway.db'), '')
-  await refused(t, runIn(folder, ['turns']), /^There is no database in/)
+  await refused(t, operatorOf(t, folder)('turns'), /^There is no database in/)
   t.same(readdirSync(folder), ['gateway.db'])
   const made = join(folder, 'made')
   mkdirSync(made)
   new Database(join(made, 'gateway.db')).exec('create table letter (text)').close()
-  await refused(t, runIn(made, ['turns']), /^The database .* cannot be used: it is a database of another program/)
+  await refused(t, operatorOf(t, made)('turns'), /^The database .* cannot be used: it is a database of another program/)
   t.notOk(existsSync(elsewhere))
 })
 

@@ -1,19 +1,13 @@
 /** The doctor tries what it calls good: each thing that would fail a member later fails here, with what to do about it. */
-import { spawn } from 'node:child_process'
 import { createServer } from 'node:http'
 import type { RequestListener } from 'node:http'
-import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { text } from 'node:stream/consumers'
-import { fileURLToPath, pathToFileURL } from 'node:url'
 import { SMTPServer } from 'smtp-server'
 import t from 'tap'
 import type { Test } from 'tap'
 import { selfSigned } from '../support/certificate.ts'
 import { temporaryFolder } from '../support/gateway.ts'
-
-const program = fileURLToPath(new URL('../../src/operator/main.ts', import.meta.url))
-const shipped = pathToFileURL(fileURLToPath(new URL('../../gateway.config.ts', import.meta.url))).href
+import { operatorOf } from '../support/operate.ts'
 
 interface Finding {
   readonly what: string
@@ -22,15 +16,10 @@ interface Finding {
 }
 
 /** With the shipped configuration and these parts of it in its place. */
-async function examined(folder: string, parts: object, words: readonly string[] = []) {
-  const file = join(folder, 'examined.config.ts')
-  writeFileSync(file, `import base from '${shipped}'\nexport default { ...base, ...${JSON.stringify(parts)} }\n`)
-  const env = { PATH: process.env['PATH'] ?? '', DATA_DIR: join(folder, 'data'), GATEWAY_CONFIG: file }
-  const child = spawn(process.execPath, [program, 'doctor', '--json', ...words], { env, stdio: ['ignore', 'pipe', 'pipe'] })
-  const ended = new Promise<number | null>((resolve) => child.on('close', resolve))
-  const [output, complaint] = await Promise.all([text(child.stdout), text(child.stderr)])
+async function examined(t: Test, folder: string, parts: object, words: readonly string[] = []) {
+  const { code, output, complaint } = await operatorOf(t, join(folder, 'data'), parts)('doctor', '--json', ...words)
   const { findings } = JSON.parse(output) as { findings: readonly Finding[] }
-  return { code: await ended, complaint, finding: (what: string) => findings.find((one) => one.what === what) }
+  return { code, complaint, finding: (what: string) => findings.find((one) => one.what === what) }
 }
 
 async function serve(t: Test, answer: RequestListener): Promise<string> {
@@ -90,6 +79,7 @@ t.test('what would fail later fails here', async (t) => {
   const engine = await serve(t, (_, response) => void response.writeHead(200, { 'content-type': 'text/html' }).end('<p>'))
   const { cert } = selfSigned(folder)
   const { code, complaint, finding } = await examined(
+    t,
     folder,
     {
       listen: { host: '0.0.0.0', port: 8787, tls: { cert, key: cert } },
@@ -129,6 +119,7 @@ t.test('what works is called so, and the letter arrives', async (t) => {
   const provider: string = await serve(t, (request, response) => json({ issuer: provider })(request, response))
   const { cert, key } = selfSigned(folder)
   const { finding } = await examined(
+    t,
     folder,
     {
       listen: { host: '0.0.0.0', port: 8787, siteUrl: 'https://gate.example.com', tls: { cert, key } },

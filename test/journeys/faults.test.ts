@@ -3,9 +3,15 @@ import t from 'tap'
 import type { Script } from '../../src/upstream/demo/script.ts'
 import { startGateway } from '../support/gateway.ts'
 
+/** Work at once takes this long on a machine that is busy with something else; waiting for what does not come takes longer. */
+const atOnceMs = 15_000
+
 /** What a client makes of an answer: whole, failed and said so, or neither (which must never be). */
 async function verdict(response: Response, stream: boolean): Promise<'whole' | 'failed' | 'truncated'> {
-  const text = await response.text()
+  return verdictOn(await response.text(), response, stream)
+}
+
+function verdictOn(text: string, response: Response, stream: boolean): 'whole' | 'failed' | 'truncated' {
   if (response.status !== 200) return (JSON.parse(text) as { ok: boolean }).ok ? 'truncated' : 'failed'
   if (!stream) return (JSON.parse(text) as { choices: unknown[] }).choices.length > 0 ? 'whole' : 'truncated'
   if (!text.endsWith('data: [DONE]\n\n')) return 'truncated'
@@ -22,13 +28,20 @@ t.test('cut or reset at any byte: failed or whole, at once, and the ledger says 
       for (const afterBytes of [...Array.from({ length: 30 }, (_, i) => i * 49), 1_900, 2_400, 3_000]) {
         g.demo.script((): Script => ({ tokens: 8, [how]: { afterBytes } }))
         const from = performance.now()
-        const seen = await verdict(await g.chat(token, { stream }), stream)
+        const response = await g.chat(token, { stream })
+        const text = await response.text()
+        const seen = verdictOn(text, response, stream)
         const took = performance.now() - from
         const [turn] = await g.turns(id)
         calls++
         const name = `${how} at ${afterBytes}, ${stream ? 'streamed' : 'whole'}`
         if (seen === 'truncated') t.fail(name)
-        if (took > 1_000) t.fail(`${name} took ${took} ms`)
+        if (took > atOnceMs) t.fail(`${name} took ${took} ms`)
+        if (seen === 'failed') {
+          if (!text.includes('"code":"upstream_error"') || !text.includes('"quotaRefunded":true')) t.fail(`${name}: ${text}`)
+          if (text.includes('"finish_reason":"stop"')) t.fail(`${name} looks like an answer, and failed`)
+          if (![200, 502].includes(response.status)) t.fail(`${name}: ${response.status}`)
+        }
         if ((seen === 'whole') !== (turn?.state === 'settled')) t.fail(`${name}: ${seen}, but the turn is ${turn?.state}`)
       }
     }
@@ -57,7 +70,7 @@ t.test('a hang anywhere ends within its own limit, refunded', async (t) => {
       t.equal(await verdict(await g.chat(token, { stream }), stream), 'failed', name)
       const took = performance.now() - from
       t.ok(
-        took >= within * 0.9 && took <= within * 1.1 + 1_000,
+        took >= within * 0.9 && took <= within + atOnceMs,
         `${name}, ${stream ? 'streamed' : 'whole'}: ${Math.round(took)} ms of ${within}`,
       )
       const [turn] = await g.turns()

@@ -12,8 +12,6 @@ import type { Test } from 'tap'
 import { temporaryFolder, until } from './support/gateway.ts'
 import { startServer } from './support/server.ts'
 
-t.setTimeout(110_000)
-
 const root = fileURLToPath(new URL('..', import.meta.url))
 const hasNpm = spawnSync('npm', ['--version']).status === 0
 
@@ -43,7 +41,7 @@ async function start(t: Test, command: string, words: readonly string[], data = 
       // All of them have ended.
     }
   })
-  await until(() => said.includes('"listening"') || child.exitCode !== null, 'the server to start', 60_000)
+  await until(() => said.includes('"listening"') || child.exitCode !== null, 'the server to start')
   const pid = Number(/"pid":(\d+)/.exec(said)?.[1])
   return { child, said: () => said, pid, url: /listens on (\S+)/.exec(said)?.[1] ?? '' }
 }
@@ -67,7 +65,7 @@ for (const [name, ...command] of [
     const { child, pid, said } = await start(t, program, words, data)
     t.ok(lives(pid), said())
     child.kill('SIGTERM')
-    await until(() => !lives(pid), 'the server to end', 20_000)
+    await until(() => !lives(pid), 'the server to end')
     t.match(said(), /"stopped"/, 'in order')
     t.same(
       readdirSync(data).filter((file) => file.startsWith('gateway.db')),
@@ -93,7 +91,7 @@ t.test('the runtime it hands over to ends with it, however it ends', async (t) =
     const { child, pid } = await start(t, process.execPath, words)
     t.not(pid, child.pid, 'another process')
     child.kill(signal)
-    await until(() => !lives(pid), `the server to end after ${signal}`, 20_000)
+    await until(() => !lives(pid), `the server to end after ${signal}`)
   }
 })
 

@@ -117,7 +117,7 @@ function run(shell: Shell, words: readonly string[], home = '/nonexistent'): rea
     XDG_DATA_HOME: join(home, 'data'),
     LANG: 'C.UTF-8',
   }
-  const { stdout, stderr, error } = spawnSync(shell, words, { encoding: 'utf8', env, timeout: 20_000 })
+  const { stdout, stderr, error } = spawnSync(shell, words, { encoding: 'utf8', env, timeout: 60_000 })
   if (error !== undefined || stderr !== '') throw new Error(`${shell}: ${error?.message ?? stderr}`)
   return stdout.split('\n').map((line) => (line.split('\t')[0] ?? '').trim())
 }

@@ -24,7 +24,6 @@ function run(
 }
 
 // It compiles, packs, installs and starts everything: seconds on an idle machine, but this is the one test that a busy one can drown.
-t.setTimeout(300_000)
 
 t.test(
   'the tarball, installed into an empty folder, runs there compiled: svc, svc-gateway, and a chat between them',

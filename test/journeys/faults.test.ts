@@ -1,10 +1,7 @@
 /** The upstream's connection, cut anywhere and hung anywhere: nobody waits for ever, nothing looks whole that is not, nothing is charged. */
 import t from 'tap'
 import type { Script } from '../../src/upstream/demo/script.ts'
-import { startGateway } from '../support/gateway.ts'
-
-/** Work at once takes this long on a machine that is busy with something else; waiting for what does not come takes longer. */
-const atOnceMs = 15_000
+import { atOnceMs, startGateway } from '../support/gateway.ts'
 
 /** What a client makes of an answer: whole, failed and said so, or neither (which must never be). */
 async function verdict(response: Response, stream: boolean): Promise<'whole' | 'failed' | 'truncated'> {

@@ -7,13 +7,10 @@ import { verifyFile } from '../../src/store/sqlite/verify-file.ts'
 import { temporaryFolder } from '../support/gateway.ts'
 import { configIn, startServer } from '../support/server.ts'
 
-const kills = 20
-/** A file of tests has two minutes. On a machine so busy that a start takes seconds there are fewer kills than twenty, and the test says so. */
-const enoughMs = 75_000
-const fewest = 8
+const kills = 10
 const atOnce = 64
 
-t.test('kills under 64 turns at once', { timeout: 110_000 }, async (t) => {
+t.test('kills under 64 turns at once', async (t) => {
   const upstream = await startDemoUpstream({ keep: 50_000 })
   t.teardown(() => upstream.close())
   let nth = 0
@@ -43,9 +40,7 @@ t.test('kills under 64 turns at once', { timeout: 110_000 }, async (t) => {
   let token = ''
   const told = new Map<string, 'settled' | 'refunded'>()
 
-  const began = performance.now()
-  let kill = 0
-  for (; kill < kills && (kill < fewest || performance.now() - began < enoughMs); kill++) {
+  for (let kill = 0; kill < kills; kill++) {
     const from = performance.now()
     const server = await startServer(t, environment)
     t.ok(server.url, `start ${kill} in ${Math.round(performance.now() - from)} ms`)
@@ -90,8 +85,7 @@ t.test('kills under 64 turns at once', { timeout: 110_000 }, async (t) => {
   t.equal(await last.end('SIGTERM'), 0)
   const { ok, holdsOpen, turns } = verifyFile(file)
   t.same({ ok, holdsOpen }, { ok: true, holdsOpen: 0 })
-  if (kill < kills) t.comment(`this machine is busy: ${kill} kills of ${kills}`)
-  t.ok(turns > kill * 10, `${turns} turns in all`)
+  t.ok(turns > kills * 10, `${turns} turns in all`)
 
   const db = openForReading(file, 1_000)
   const rows = db.prepare('select request_id as id, state from turn').all() as { id: string; state: string }[]

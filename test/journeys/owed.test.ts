@@ -16,7 +16,7 @@ const slowly = (script: object) => ({
   messages: [{ role: 'user', content: `demo:${JSON.stringify({ betweenMs: 20, ...script })}` }],
 })
 
-t.test('another process keeps the database locked for longer than anybody waits', { timeout: 60_000 }, async (t) => {
+t.test('another process keeps the database locked for longer than anybody waits', async (t) => {
   const g = await startGateway(t)
   const { token } = await g.member()
   const ask = (script: object) => g.chat(token, slowly(script))
@@ -28,7 +28,7 @@ t.test('another process keeps the database locked for longer than anybody waits'
   for (const response of answered) t.match(await response.text(), /data: \[DONE\]\n\n$/, 'the answer does not wait for the lock')
   t.match(await failed.text(), /"quotaRefunded":true/, 'what is told is in the journal')
 
-  await until(() => !g.services.ledger.vitals().writable, 'the writer to have given up', 20_000)
+  await until(() => !g.services.ledger.vitals().writable, 'the writer to have given up')
   const ready = await fetch(`${g.url}/readyz`)
   t.equal(ready.status, 503)
   t.match(((await ready.json()) as { reasons: string[] }).reasons, [
@@ -37,7 +37,7 @@ t.test('another process keeps the database locked for longer than anybody waits'
   ])
   t.match(await g.services.observe.metricsText(), /^svc_ledger_owed 11$[^]*^svc_ledger_owed_seconds \d/m)
   other.exec('rollback')
-  await until(() => g.services.ledger.vitals().owed === 0, 'what is owed to be paid', 20_000)
+  await until(() => g.services.ledger.vitals().owed === 0, 'what is owed to be paid')
   t.equal((await fetch(`${g.url}/readyz`)).status, 200)
   const states = (await g.turns()).map(({ state, outputTokens }) => `${state} ${outputTokens}`)
   t.same(states.toSorted(), ['refunded 0', ...Array<string>(10).fill('settled 30')])
@@ -51,7 +51,7 @@ const canMount = process.platform === 'linux' && spawnSync('unshare', ['-m', 'mo
 
 t.test(
   'the disk is full, the server is killed, and starts again when there is room',
-  { timeout: 100_000, skip: !canMount && process.env['CI'] !== 'true' && 'needs root and Linux to make a small disk' },
+  { skip: !canMount && process.env['CI'] !== 'true' && 'needs root and Linux to make a small disk' },
   async (t) => {
     const upstream = await startDemoUpstream({ scripted: true })
     t.teardown(() => upstream.close())
@@ -88,7 +88,7 @@ t.test(
     await until(() => upstream.stats().requests >= 7, 'all to be running')
     t.throws(() => writeFileSync(join(disk, 'filler'), Buffer.alloc(16 * 1024 * 1024)), { code: 'ENOSPC' })
     // What the write-ahead log has room for may still be taken; the first turn that has none is refused.
-    await until(async () => (await ask({ tokens: 1 })).status !== 200, 'the disk to be full', 20_000)
+    await until(async () => (await ask({ tokens: 1 })).status !== 200, 'the disk to be full')
     const [told, refunded] = await Promise.all([Promise.all(turns), broken])
     for (const { text } of told) t.match(text, /data: \[DONE\]\n\n$/)
     t.match(refunded.text, /"quotaRefunded":true/)

@@ -83,16 +83,12 @@ t.test(
     t.throws(() => writeFileSync(join(disk, 'filler'), Buffer.alloc(8 * 1024 * 1024)), { code: 'ENOSPC' })
     let refused: Response | undefined
     // What the write-ahead log has room for may still be taken; the first that has none is refused.
-    await until(
-      async () => {
-        const response = await chat()
-        if (response.status !== 200) refused = response
-        else await response.text()
-        return refused !== undefined
-      },
-      'the disk to be full',
-      20_000,
-    )
+    await until(async () => {
+      const response = await chat()
+      if (response.status !== 200) refused = response
+      else await response.text()
+      return refused !== undefined
+    }, 'the disk to be full')
     const before = upstream.stats().requests
     if (refused !== undefined) await envelopeOf(t, refused, { status: 500, code: 'internal_error' }, 'while it is full')
     for (let i = 0; i < 3; i++) t.equal((await chat()).status, 500)

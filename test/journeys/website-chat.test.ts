@@ -3,7 +3,7 @@ import t from 'tap'
 import { openChromium, visitor } from '../support/chromium.ts'
 import { startGateway, until } from '../support/gateway.ts'
 import type { Overrides } from '../support/gateway.ts'
-import { signInByCode } from '../support/site.ts'
+import { openAs, signInByCode } from '../support/site.ts'
 
 const roomy: Overrides = { defaultPlan: 'max' }
 
@@ -15,7 +15,7 @@ function journeys(browser: Browser): void {
     const gateway = await startGateway(t, roomy)
     const { page, context, problems } = await visitor(browser, gateway.url)
     t.teardown(() => context.close())
-    await signInByCode(page, gateway, 'mei@example.com', '/sign-in?next=/chat')
+    await openAs(page, gateway, 'mei@example.com', '/chat')
     await page.getByRole('heading', { name: 'What shall we work on?' }).waitFor()
     const offered = await page.getByLabel('Model').locator('option').allTextContents()
     t.same([...offered].sort(), gateway.services.products.all.map(({ name }) => name).sort(), 'the models of the plan')
@@ -48,7 +48,7 @@ function journeys(browser: Browser): void {
     const gateway = await startGateway(t, roomy)
     const { page, context, problems } = await visitor(browser, gateway.url)
     t.teardown(() => context.close())
-    await signInByCode(page, gateway, 'mei@example.com', '/sign-in?next=/chat')
+    await openAs(page, gateway, 'mei@example.com', '/chat')
     gateway.demo.script(() => ({ text: 'never ending '.repeat(5000), betweenMs: 10 }))
     await send(page, 'Go on')
     await page.locator('.theirs', { hasText: 'never ending' }).waitFor()
@@ -66,7 +66,7 @@ function journeys(browser: Browser): void {
     const gateway = await startGateway(t, roomy)
     const { page, context, problems } = await visitor(browser, gateway.url)
     t.teardown(() => context.close())
-    await signInByCode(page, gateway, 'mei@example.com', '/sign-in?next=/chat')
+    await openAs(page, gateway, 'mei@example.com', '/chat')
     gateway.demo.script(() => ({ text: 'never ending '.repeat(5000), betweenMs: 10 }))
     await send(page, 'Go on')
     await page.locator('.theirs', { hasText: 'never ending' }).waitFor()
@@ -90,7 +90,7 @@ function journeys(browser: Browser): void {
       const gateway = await startGateway(t, roomy)
       const { page, context, problems } = await visitor(browser, gateway.url)
       t.teardown(() => context.close())
-      await signInByCode(page, gateway, 'mei@example.com', '/sign-in?next=/chat')
+      await openAs(page, gateway, 'mei@example.com', '/chat')
       gateway.demo.script(() => ({ text: 'never ending '.repeat(5000), betweenMs: 10 }))
       await send(page, 'Go on')
       await page.locator('.theirs', { hasText: 'never ending' }).waitFor()
@@ -127,7 +127,7 @@ function journeys(browser: Browser): void {
     const gateway = await startGateway(t, roomy)
     const { page, context, problems } = await visitor(browser, gateway.url)
     t.teardown(() => context.close())
-    await signInByCode(page, gateway, 'mei@example.com', '/sign-in?next=/chat')
+    await openAs(page, gateway, 'mei@example.com', '/chat')
     gateway.demo.script(() => ({ reasoning: 'thinking', text: `First things first.\n\n${'more '.repeat(400)}`, betweenMs: 10 }))
     await send(page, 'Go on')
     const fold = page.locator('.theirs details')
@@ -148,7 +148,7 @@ function journeys(browser: Browser): void {
     const gateway = await startGateway(t, roomy)
     const { page, context, problems } = await visitor(browser, gateway.url)
     t.teardown(() => context.close())
-    await signInByCode(page, gateway, 'mei@example.com', '/sign-in?next=/chat')
+    await openAs(page, gateway, 'mei@example.com', '/chat')
     gateway.demo.script(() => ({ status: 500 }))
     await send(page, 'Hello?')
     await page.getByText(/^Ref: mbr_\w+ · upstream_error · stage=upstream · HTTP 502 · up=500$/).waitFor()
@@ -171,7 +171,7 @@ function journeys(browser: Browser): void {
     const gateway = await startGateway(t, { plans: { free: { pools: { fast: none, premium: none } } } })
     const { page, context } = await visitor(browser, gateway.url)
     t.teardown(() => context.close())
-    await signInByCode(page, gateway, 'mei@example.com', '/sign-in?next=/chat')
+    await openAs(page, gateway, 'mei@example.com', '/chat')
     await send(page, 'Hello')
     await page.getByText(/^Ref: .* · quota_exceeded · stage=quota · HTTP 402$/).waitFor()
     t.equal(await page.getByRole('link', { name: 'Get a boost pack.' }).getAttribute('href'), '/account#title-boosts')
@@ -181,7 +181,7 @@ function journeys(browser: Browser): void {
     const gateway = await startGateway(t, roomy)
     const { page, context, problems } = await visitor(browser, gateway.url)
     t.teardown(() => context.close())
-    await signInByCode(page, gateway, 'mei@example.com', '/sign-in?next=/chat')
+    await openAs(page, gateway, 'mei@example.com', '/chat')
     await page.getByLabel('Model').selectOption('svc-img')
     await send(page, 'A lighthouse at dusk')
     const picture = page.locator('.theirs img')
@@ -195,7 +195,7 @@ function journeys(browser: Browser): void {
     const gateway = await startGateway(t, roomy)
     const { page, context, problems } = await visitor(browser, gateway.url)
     t.teardown(() => context.close())
-    await signInByCode(page, gateway, 'mei@example.com', '/sign-in?next=/chat')
+    await openAs(page, gateway, 'mei@example.com', '/chat')
     await page.getByLabel('Model').selectOption('svc-2.1-search')
     await send(page, 'What is new in SQLite?')
     await page.locator('.sources a').first().waitFor()
@@ -221,7 +221,7 @@ function journeys(browser: Browser): void {
     const gateway = await startGateway(t, roomy)
     const { page, context, problems } = await visitor(browser, gateway.url)
     t.teardown(() => context.close())
-    await signInByCode(page, gateway, 'mei@example.com', '/sign-in?next=/chat')
+    await openAs(page, gateway, 'mei@example.com', '/chat')
     const { searchSchema: schema } = gateway.services.names
     const lookalikes = [
       { schema, results: [null] },
@@ -251,7 +251,7 @@ function journeys(browser: Browser): void {
     const gateway = await startGateway(t, roomy)
     const { page, context } = await visitor(browser, gateway.url)
     t.teardown(() => context.close())
-    await signInByCode(page, gateway, 'one@example.com', '/sign-in?next=/chat')
+    await openAs(page, gateway, 'one@example.com', '/chat')
     await send(page, 'my secret')
     await page.getByText(/tokens in, \d+ out/).waitFor()
     await page.getByRole('button', { name: 'Sign out' }).click()

@@ -3,7 +3,7 @@ import t from 'tap'
 import { openChromium, visitor } from '../support/chromium.ts'
 import { startGateway } from '../support/gateway.ts'
 import type { TestGateway } from '../support/gateway.ts'
-import { signInByCode } from '../support/site.ts'
+import { openAs, signInByCode } from '../support/site.ts'
 
 const browser = await openChromium(t)
 if (browser !== undefined) journeys(browser)
@@ -68,7 +68,7 @@ function journeys(browser: Browser): void {
     const { page, context, problems } = await visitor(browser, gateway.url)
     t.teardown(() => context.close())
     const device = await start(gateway)
-    await signInByCode(page, gateway, 'mei@example.com', '/sign-in?next=/device')
+    await openAs(page, gateway, 'mei@example.com', '/device')
     await page.getByLabel('Code').fill('ZZZZ-ZZZZ')
     await page.getByRole('button', { name: 'Continue' }).click()
     await page.getByRole('alert').waitFor()
@@ -85,9 +85,9 @@ function journeys(browser: Browser): void {
     const [one, other] = [await visitor(browser, gateway.url), await visitor(browser, gateway.url)]
     t.teardown(() => Promise.all([one.context.close(), other.context.close()]))
     const device = await start(gateway)
-    await signInByCode(one.page, gateway, 'one@example.com', device.verification_uri_complete)
+    await openAs(one.page, gateway, 'one@example.com', device.verification_uri_complete)
     await one.page.getByRole('button', { name: 'Approve', exact: true }).waitFor()
-    await signInByCode(other.page, gateway, 'other@example.com', device.verification_uri_complete)
+    await openAs(other.page, gateway, 'other@example.com', device.verification_uri_complete)
     await other.page.getByText(/^Ref: .*not_found/).waitFor()
     t.equal(await other.page.getByRole('button', { name: 'Approve', exact: true }).count(), 0)
   })

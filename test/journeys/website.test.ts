@@ -3,7 +3,7 @@ import t from 'tap'
 import { codeFor, linkFor } from '../support/browser.ts'
 import { openChromium, visitor } from '../support/chromium.ts'
 import { startGateway } from '../support/gateway.ts'
-import { signInByCode } from '../support/site.ts'
+import { openAs, signInByCode } from '../support/site.ts'
 
 const browser = await openChromium(t)
 if (browser !== undefined) journeys(browser)
@@ -118,7 +118,7 @@ function journeys(browser: Browser): void {
     const gateway = await startGateway(t, {}, { clock: { now: () => now, ticks: () => performance.now() } })
     const { page, context } = await visitor(browser, gateway.url)
     t.teardown(() => context.close())
-    await signInByCode(page, gateway, 'mei@example.com')
+    await openAs(page, gateway, 'mei@example.com', '/account')
     now += 6 * 86_400_000
     await page.goto('/account')
     await page.getByLabel('New password').fill('correct horse battery')
@@ -134,7 +134,7 @@ function journeys(browser: Browser): void {
     const gateway = await startGateway(t)
     const inviter = await visitor(browser, gateway.url)
     t.teardown(() => inviter.context.close())
-    await signInByCode(inviter.page, gateway, 'host@example.com')
+    await openAs(inviter.page, gateway, 'host@example.com', '/account')
     const link = (await inviter.page.getByRole('region', { name: 'Your invitation link' }).textContent()) ?? ''
     t.match(link, `${gateway.url}/sign-in?invite=`)
 
@@ -185,7 +185,7 @@ function journeys(browser: Browser): void {
     const gateway = await startGateway(t)
     const { page, context, problems } = await visitor(browser, gateway.url)
     t.teardown(() => context.close())
-    await signInByCode(page, gateway, 'mei@example.com')
+    await openAs(page, gateway, 'mei@example.com', '/account')
     await page.getByRole('button', { name: 'Check in' }).click()
     await page.getByText('5,000 credits added.').waitFor()
     await page.getByText('5,000 of 5,000 left').waitFor()
@@ -198,7 +198,7 @@ function journeys(browser: Browser): void {
     const gateway = await startGateway(t)
     const { page, context, problems } = await visitor(browser, gateway.url)
     t.teardown(() => context.close())
-    await signInByCode(page, gateway, 'mei@example.com')
+    await openAs(page, gateway, 'mei@example.com', '/account')
     await page.getByRole('button', { name: 'Delete my account' }).click()
     const dialog = page.getByRole('dialog')
     await dialog.getByLabel('to confirm').fill('somebody@example.com')

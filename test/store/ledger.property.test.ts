@@ -24,8 +24,6 @@ const calendars = ['UTC', 'Asia/Shanghai', 'America/Los_Angeles', 'Asia/Kathmand
 const [calendar] = calendars as [Calendar]
 const pools = ['fast', 'premium'] as const satisfies readonly Pool[]
 
-t.setTimeout(115_000)
-
 /** The store, which crashes now and then, shared by all runs; each run has an account of its own. */
 class World {
   readonly #t: Test

@@ -4,6 +4,4 @@ import t from 'tap'
 import { storeContract } from './contract.ts'
 import { folderOf, openAt } from './sqlite/support.ts'
 
-t.setTimeout(115_000)
-
 storeContract(t, (t) => openAt(t, join(folderOf(t), 'store.db')))

@@ -10,3 +10,7 @@ export function bareProgram(
   const without = nodeOptions === undefined ? ['-u', 'NODE_OPTIONS'] : [`NODE_OPTIONS=${nodeOptions}`]
   return ['env', [...without, program, ...words]]
 }
+
+/** What Node has compiled for another process of the tests, in the environment of a program that is run from source. */
+export const keptCompiled: Readonly<Record<string, string>> =
+  process.env['NODE_COMPILE_CACHE'] === undefined ? {} : { NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'] }

@@ -39,7 +39,7 @@ export interface Visitor {
 /** Somebody with a browser of their own: no cookies but theirs. */
 export async function visitor(browser: Browser, site: string, options: BrowserContextOptions = {}): Promise<Visitor> {
   const context = await browser.newContext({ baseURL: site, locale: 'en-GB', viewport: { width: 1280, height: 800 }, ...options })
-  context.setDefaultTimeout(15_000)
+  context.setDefaultTimeout(60_000)
   const page = await context.newPage()
   const problems: string[] = []
   page.on('pageerror', (error) => problems.push(`script: ${error.message}`))

@@ -5,10 +5,15 @@ import { barriers, openChromium, visitor } from './chromium.ts'
 import type { Visitor } from './chromium.ts'
 import { startGateway } from './gateway.ts'
 import type { TestGateway } from './gateway.ts'
-import { signInByCode } from './site.ts'
+import { pages } from '../../src/pages/pages.ts'
+import { openAs } from './site.ts'
 
-const open = ['/', '/docs', '/sign-in', '/sign-in?invite=ABC', '/sign-in/link', '/no-such-page']
-const members = ['/', '/docs', '/account', '/keys', '/sessions', '/device', '/chat', '/no-such-page']
+/** Those with a part that only a request gives are looked at where there is one: `test/journeys/connect.test.ts`. */
+const pathsFor = (...whom: readonly string[]): string[] =>
+  pages.filter((page) => whom.includes(page.for) && !page.path.includes(':')).map(({ path }) => path)
+
+const open = [...pathsFor('everyone', 'guests'), '/sign-in?invite=ABC', '/no-such-page']
+const members = [...pathsFor('everyone', 'members'), '/no-such-page']
 
 export interface Reader {
   readonly language: 'en' | 'zh'
@@ -50,7 +55,7 @@ async function inspect(t: Test, path: string, { page }: Visitor, language: strin
 /** Signs in and leaves something to see on each page. */
 async function fillAccount(gateway: TestGateway, { page, context }: Visitor): Promise<void> {
   await context.addCookies([{ name: 'svc_language', value: 'en', url: gateway.url }])
-  await signInByCode(page, gateway, 'mei@example.com')
+  await openAs(page, gateway, 'mei@example.com', '/account')
   await page.getByRole('button', { name: 'Check in' }).click()
   await page.getByText('credits added').waitFor()
   await page.goto('/chat')

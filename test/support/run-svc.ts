@@ -3,7 +3,7 @@ import type { ChildProcess } from 'node:child_process'
 import { spawn } from 'node:child_process'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
-import { bareProgram } from './bare-program.ts'
+import { bareProgram, keptCompiled } from './bare-program.ts'
 
 export interface Ended {
   readonly code: number | null
@@ -52,6 +52,7 @@ export function svcEnvironment({ home, site, env }: SvcOptions): Record<string, 
     LANG: 'C.UTF-8',
     // An address where nothing listens: a test that forgets its server must not find another one.
     SVC_SITE_URL: site ?? 'http://127.0.0.1:1',
+    ...keptCompiled,
     ...env,
   }
 }

@@ -40,7 +40,7 @@ export async function startServer(
   child.stderr.on('data', (chunk: Buffer) => (log += chunk.toString()))
   const exited = once(child, 'exit')
   t.teardown(() => void child.kill('SIGKILL'))
-  await until(() => output.includes('listens on') || child.exitCode !== null, 'the server to start', 30_000)
+  await until(() => output.includes('listens on') || child.exitCode !== null, 'the server to start')
   return {
     child,
     output: () => output,

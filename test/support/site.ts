@@ -1,6 +1,6 @@
 /** What a person does on the website, for tests that need somebody signed in. */
 import type { Page } from 'playwright-core'
-import { codeFor } from './browser.ts'
+import { Browser, codeFor } from './browser.ts'
 import type { TestGateway } from './gateway.ts'
 
 /** Signs in by mail code, from the sign-in page to where it leads. */
@@ -20,4 +20,12 @@ export async function signInByCode(
     page.waitForURL((url) => url.pathname !== '/sign-in'),
     page.getByRole('button', { name: 'Continue', exact: true }).click(),
   ])
+}
+
+/** Somebody who is signed in already, where signing in is not the matter: their cookies, and the page they came for. */
+export async function openAs(page: Page, gateway: TestGateway, email: string, at: string): Promise<void> {
+  const member = new Browser(gateway)
+  await member.signIn(email)
+  await page.context().addCookies([...member.cookies].map(([name, value]) => ({ name, value, url: gateway.url })))
+  await page.goto(at)
 }

@@ -65,7 +65,7 @@ export async function openTerminal(t: Test, env: Readonly<Record<string, string>
     press: async (...keys) => void (await ask('send-keys', ...keys)),
     screen,
     styledScreen: () => ask('capture-pane', '-p', '-e', '-J', '-S', '-500'),
-    async until(wanted, withinMs = 20_000) {
+    async until(wanted, withinMs = 60_000) {
       const end = Date.now() + withinMs
       for (;;) {
         const shown = await screen()

@@ -58,14 +58,14 @@ t.test('a long event costs its length, not its square', async (t) => {
   const time = (pieces: number): number => {
     const splitter = new EventSplitter()
     const piece = Buffer.alloc(1024, 'x')
-    const from = performance.now()
+    const from = process.cpuUsage()
     for (let i = 0; i < pieces; i++) splitter.push(piece)
     t.equal(splitter.push(Buffer.from('\n\n')).length, 0)
-    return performance.now() - from
+    return process.cpuUsage(from).user / 1e3
   }
   // At its square these sixteen megabytes take half a minute.
   const took = time(16_000)
-  t.ok(took < 3_000, `${Math.round(took)} ms`)
+  t.ok(took < 10_000, `${Math.round(took)} ms of the processor`)
 })
 
 t.test('an event that calls itself an error is known as one', async (t) => {

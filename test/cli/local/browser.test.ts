@@ -39,7 +39,7 @@ const cases: Readonly<Record<string, Case>> = {
   'browser close': works('browser', 'close', '2'),
 }
 
-t.test('the browser by the command line', { timeout: 110_000 }, async (t) => {
+t.test('the browser by the command line', async (t) => {
   const scene = await provesQuiet(t, ['browser'], cases)
   if (!scene) return
   await t.test('browser focus brings its workspace to the front', async (t) => {

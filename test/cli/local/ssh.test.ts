@@ -60,7 +60,7 @@ const cases: Readonly<Record<string, Case>> = {
   'ssh reconnect': works('ssh', 'reconnect', '1'),
 }
 
-t.test('ssh and files by the command line', { timeout: 110_000 }, async (t) => {
+t.test('ssh and files by the command line', async (t) => {
   await provesQuiet(t, ['ssh', 'files'], cases)
 })
 

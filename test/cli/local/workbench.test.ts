@@ -48,7 +48,7 @@ const cases: Readonly<Record<string, Case>> = {
   },
 }
 
-t.test('the workbench itself by the command line', { timeout: 110_000 }, async (t) => {
+t.test('the workbench itself by the command line', async (t) => {
   const scene = await provesQuiet(t, ['workbench', 'tree', 'identify', 'capabilities', 'rpc', 'events', 'attach'], cases)
   if (!scene) return
   t.match(await scene.run(['attach']), { code: 2, stderr: /needs a terminal/ })

@@ -71,7 +71,7 @@ const cases: Readonly<Record<string, Case>> = {
   'notification clear': works('notification', 'clear'),
 }
 
-t.test('workspaces, panes and notifications by the command line', { timeout: 110_000 }, async (t) => {
+t.test('workspaces, panes and notifications by the command line', async (t) => {
   const scene = await provesQuiet(t, ['workspace', 'pane', 'notify', 'notification'], cases)
   if (!scene) return
   await t.test('the focus commands do move it', async (t) => {

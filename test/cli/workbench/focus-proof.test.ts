@@ -157,7 +157,7 @@ const moving = {
 
 const terminalMethods = quietMethods.filter((method) => /^(?:system|workspace|pane|notification)\./.test(method))
 
-t.test('no method but a focus method moves the focus, and every focus method does', { timeout: 110_000 }, async (t) => {
+t.test('no method but a focus method moves the focus, and every focus method does', async (t) => {
   if (!requireProgram(t, 'tmux') || !requireProgram(t, 'chromium', 'google-chrome') || !requireProgram(t, '/usr/sbin/sshd'))
     return
   const scene = await prepare(t)

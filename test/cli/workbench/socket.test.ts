@@ -27,7 +27,7 @@ const connectTo = (settings: Settings): ReturnType<typeof connectWorkbench> =>
     version: '1',
     caller: null,
     timeoutMs: 10_000,
-    signal: AbortSignal.timeout(60_000),
+    signal: AbortSignal.timeout(280_000),
   })
 
 /** The host as its own process, as the command line starts it. */
@@ -41,7 +41,7 @@ async function startProcess(
   child.stdin.end(JSON.stringify(settings))
   let text = ''
   child.stdout.setEncoding('utf8').on('data', (chunk: string) => (text += chunk))
-  await until('the host says whether it is ready', () => text.includes('\n'), 20_000)
+  await until('the host says whether it is ready', () => text.includes('\n'))
   const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()))
   const kill = async (): Promise<void> => {
     child.kill('SIGKILL')

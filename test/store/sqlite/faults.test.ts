@@ -63,7 +63,6 @@ t.test('more operations than the queue holds are refused at once, and none of th
 
 t.test(
   'when the writer’s thread dies its operations are refused, what is to end is given again, and the next ones go on with another, holds and all',
-  { timeout: 90_000 },
   async (t) => {
     const store = await openAt(t, join(folderOf(t), 'store.db'), { role: 'server' })
     await addAccount(store)

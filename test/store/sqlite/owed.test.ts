@@ -203,7 +203,6 @@ t.test('beyond a number of owed endings no new turn is begun; those that run may
 
 t.test(
   'where the journal refuses as well nobody is told that it is durable, and it is tried again all the same',
-  { timeout: 20_000 },
   async (t) => {
     const file = join(folderOf(t), 'store.db')
     const store = await openAt(t, file)

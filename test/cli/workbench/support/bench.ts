@@ -77,7 +77,7 @@ export async function startBench(t: Test, changes: Partial<Settings> = {}, dir =
       version: '0.0.0',
       caller: caller ?? null,
       timeoutMs: 40_000,
-      signal: AbortSignal.timeout(110_000),
+      signal: AbortSignal.timeout(280_000),
     })
     t.teardown(() => client.close())
     return client
@@ -93,7 +93,7 @@ export async function startBench(t: Test, changes: Partial<Settings> = {}, dir =
 export async function until<T>(
   words: string,
   look: () => Promise<T | undefined | false> | T | undefined | false,
-  ms = 30_000,
+  ms = 60_000,
 ): Promise<T> {
   const end = Date.now() + ms
   for (;;) {

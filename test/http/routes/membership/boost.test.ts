@@ -61,7 +61,7 @@ t.test('who signs up by an invitation pays both by the first turn', async (t) =>
   })
   const { token } = (await ben.post('auth/api-keys', { name: 'first' })).body
   t.equal((await gateway.chat(token)).status, 200)
-  await until(async () => (await ann.get('boost')).body.balance === 50_000, 'the inviter to be paid', 10_000)
+  await until(async () => (await ann.get('boost')).body.balance === 50_000, 'the inviter to be paid')
   t.equal((await ben.get('boost')).body.balance, 50_000)
   t.match((await ann.get('boost')).body.invite, { credited: 1 })
 })

@@ -8,6 +8,7 @@ import Database from 'better-sqlite3'
 import t from 'tap'
 import type { Test } from 'tap'
 import { openSqliteStore } from '../../src/store/sqlite/open.ts'
+import { futureInstant, wholeNumber } from '../../src/operator/boost.ts'
 import type { Ended } from '../../src/operator/main.ts'
 import { temporaryFolder } from '../support/gateway.ts'
 import { operatorOf } from '../support/operate.ts'
@@ -60,8 +61,10 @@ t.test('a plan is one of the configuration, not a word that any object knows', a
 
 t.test('a number of rows is a whole number', async (t) => {
   const { run } = await operator(t)
-  for (const limit of ['abc', '1.5', '-1', '0'])
-    await refused(t, run('account', 'list', `--limit=${limit}`), /^--limit must be a whole number of at least 1/)
+  await refused(t, run('account', 'list', '--limit=abc'), /^--limit must be a whole number of at least 1/)
+  for (const limit of ['abc', '1.5', '-1', '0', ''])
+    t.throws(() => wholeNumber('--limit', limit), { message: /^--limit must be a whole number of at least 1/ }, limit)
+  t.equal(wholeNumber('--limit', '50'), 50)
 })
 
 t.test('a date is a date or a span, and a bare number is neither', async (t) => {
@@ -69,10 +72,15 @@ t.test('a date is a date or a span, and a bare number is neither', async (t) => 
   await run('account', 'create', '--email', 'a@example.com')
   const grant = (expires: string) =>
     run('boost', 'grant', '--account', 'a@example.com', '--tier', 'fast', '--credits', '10', '--expires', expires)
+  await refused(t, grant('45'), /^--expires must be a date such as/)
+  t.equal((await grant('30d')).code, 0)
+  const now = Date.UTC(2026, 10, 22)
   for (const expires of ['45', 'in 30 days of 2030', '2999', '30 d', ''])
-    await refused(t, grant(expires), /^--expires must be a date such as/)
-  for (const expires of ['30d', '2999-01-31', '2999-01-31T00:00:00Z', '2999-01-31T00:00:00.5+08:00'])
-    t.equal((await grant(expires)).code, 0, expires)
+    t.throws(() => futureInstant('--expires', expires, now), { message: /^--expires must be a date such as/ }, expires)
+  t.equal(futureInstant('--expires', '30d', now), now + 30 * 86_400_000)
+  t.equal(futureInstant('--expires', '2999-01-31', now), Date.UTC(2999, 0, 31))
+  t.equal(futureInstant('--expires', '2999-01-31T00:00:00Z', now), Date.UTC(2999, 0, 31))
+  t.equal(futureInstant('--expires', '2999-01-31T00:00:00.5+08:00', now), Date.UTC(2999, 0, 30, 16, 0, 0, 500))
 })
 
 t.test('what cannot be done to a deleted account is not said to be done', async (t) => {

@@ -201,38 +201,35 @@ t.test('beyond a number of owed endings no new turn is begun; those that run may
   t.equal((await store.ledger.reserve(orderOf())).kind, 'held')
 })
 
-t.test(
-  'where the journal refuses as well nobody is told that it is durable, and it is tried again all the same',
-  async (t) => {
-    const file = join(folderOf(t), 'store.db')
-    const store = await openAt(t, file)
-    await addAccount(store)
-    const [hold, lost] = [await holdOf(store), await holdOf(store)]
-    const hog = new Sqlite(file)
-    t.teardown(() => hog.close())
-    const fatal: object[] = []
-    const writer = new Writer({ file, busyTimeoutMs: 50, mayBeNew: false })
-    await writer.enrol('another', process.pid, noon)
-    const noSpace = { write: () => Promise.reject(new Error('no space')), clear: () => undefined, close: () => Promise.resolve() }
-    const owed = new Owed(writer, noSpace, { info() {}, error() {}, fatal: (facts) => void fatal.push(facts) }, 200)
-    hog.exec('begin immediate')
-    await t.rejects(owed.end(settling(hold.id)), { code: 'internal_error', cause: { code: 'SQLITE_BUSY' } })
-    t.equal(owed.count, 1, 'it is still owed')
-    hog.exec('rollback')
-    await until(() => owed.count === 0, 'it to be written')
-    t.match(await store.ledger.turns({ limit: 1, state: 'settled' }), [{ credits: 30 }])
+t.test('where the journal refuses as well nobody is told that it is durable, and it is tried again all the same', async (t) => {
+  const file = join(folderOf(t), 'store.db')
+  const store = await openAt(t, file)
+  await addAccount(store)
+  const [hold, lost] = [await holdOf(store), await holdOf(store)]
+  const hog = new Sqlite(file)
+  t.teardown(() => hog.close())
+  const fatal: object[] = []
+  const writer = new Writer({ file, busyTimeoutMs: 50, mayBeNew: false })
+  await writer.enrol('another', process.pid, noon)
+  const noSpace = { write: () => Promise.reject(new Error('no space')), clear: () => undefined, close: () => Promise.resolve() }
+  const owed = new Owed(writer, noSpace, { info() {}, error() {}, fatal: (facts) => void fatal.push(facts) }, 200)
+  hog.exec('begin immediate')
+  await t.rejects(owed.end(settling(hold.id)), { code: 'internal_error', cause: { code: 'SQLITE_BUSY' } })
+  t.equal(owed.count, 1, 'it is still owed')
+  hog.exec('rollback')
+  await until(() => owed.count === 0, 'it to be written')
+  t.match(await store.ledger.turns({ limit: 1, state: 'settled' }), [{ credits: 30 }])
 
-    hog.exec('begin immediate')
-    const never = t.rejects(owed.end(settling(lost.id)), { code: 'internal_error' })
-    await until(() => owed.count === 1, 'it to be owed')
-    await owed.drain(10)
-    await writer.close()
-    await owed.close()
-    t.match(fatal, [{ owed: 1, lost: [{ kind: 'settle', hold: lost.id }] }], 'the log is the last to have it')
-    hog.exec('rollback')
-    await never
-  },
-)
+  hog.exec('begin immediate')
+  const never = t.rejects(owed.end(settling(lost.id)), { code: 'internal_error' })
+  await until(() => owed.count === 1, 'it to be owed')
+  await owed.drain(10)
+  await writer.close()
+  await owed.close()
+  t.match(fatal, [{ owed: 1, lost: [{ kind: 'settle', hold: lost.id }] }], 'the log is the last to have it')
+  hog.exec('rollback')
+  await never
+})
 
 t.test('a clean stop waits for what is owed, and leaves the rest in the journal', async (t) => {
   const { store, hog, file, told } = await server(t)

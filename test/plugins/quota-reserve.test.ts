@@ -179,6 +179,11 @@ t.test('a fixed price stands for an upstream that reports nothing', async (t) =>
   await quotaReserve.onRequest?.(reported, g.services)
   await quotaReserve.onSettle?.(reported, completed(used(10, 100)), g.services)
   t.equal(reported.charged, Math.ceil((10 * 0.435 + 100 * 0.87) * 0.25))
+  const early = await turnOf(g, member, { model: 'svc-img' })
+  await quotaReserve.onRequest?.(early, g.services)
+  const nothing = { inputTokens: 0, outputTokens: 0, estimated: true }
+  await quotaReserve.onSettle?.(early, { kind: 'aborted', usage: nothing }, g.services)
+  t.equal(early.charged, 0, 'whoever leaves before the upstream was asked pays no fixed price either')
 })
 
 t.test('a prompt that cannot fit by any count is refused here; nothing is held', async (t) => {

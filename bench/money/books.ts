@@ -237,9 +237,10 @@ class Judge {
       this.#fault('minted', `packs ${given.join()} where ${granted.join()} were granted`)
   }
 
+  /** The last server has stopped, and so written every purse as it was. */
   #buckets(): Bucket[] {
     const past = this.#db.prepare<[], Bucket>('select * from bucket').all()
-    const purses = this.#db.prepare<[], Record<string, number>>('select * from purse').all()
+    const purses = this.#db.prepare<[], Record<string, number>>('select * from written_purse').all()
     const open = purses.flatMap((purse) =>
       (['fast', 'premium'] as const).flatMap((pool) =>
         (['day', 'week', 'month'] as const).map((window): Bucket => {

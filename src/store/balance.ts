@@ -2,12 +2,14 @@
 import type { Balance, BalanceQuery, Pack, PoolBalance } from '../membership/ledger.ts'
 import { periodAt } from '../membership/period.ts'
 import { windows } from '../membership/plan.ts'
-import { bucketsIn, pools } from './buckets.ts'
+import { bucketsIn } from './buckets.ts'
 import type { Database } from './database.ts'
+import { pools } from './purse.ts'
+import { purseNow } from './purse-now.ts'
 import type { BucketTable, PackTable } from './schema.ts'
 
 export async function balanceIn({ read }: Database, { account, at, periods, limits }: BalanceQuery): Promise<Balance> {
-  const purse = await read.selectFrom('purse').selectAll().where('account', '=', account).executeTakeFirst()
+  const purse = await purseNow(read, account)
   const away = await read
     .selectFrom('bucket')
     .selectAll()

@@ -1,25 +1,27 @@
 /** The buckets in an account's purse, as rows like those that have left it. */
 import { windows } from '../membership/plan.ts'
-import type { Pool } from '../membership/product.ts'
-import type { BucketTable, PurseTable } from './schema.ts'
+import type { Purse } from './purse.ts'
+import { pools } from './purse.ts'
+import type { BucketTable } from './schema.ts'
 
-export const pools = ['fast', 'premium'] as const satisfies readonly Pool[]
-
-export function bucketsIn(purse: PurseTable): readonly BucketTable[] {
+export function bucketsIn(purse: Purse): readonly BucketTable[] {
   return pools
     .flatMap((pool) =>
-      windows.map((window) => ({
-        account: purse.account,
-        pool,
-        window,
-        id: purse[`${pool}_${window}_id`],
-        starts_at: purse[`${pool}_${window}_starts_at`],
-        ends_at: purse[`${pool}_${window}_ends_at`],
-        granted: purse[`${pool}_${window}_granted`],
-        reserved: purse[`${pool}_${window}_reserved`],
-        settled: purse[`${pool}_${window}_settled`],
-        debt: purse[`${pool}_${window}_debt`],
-      })),
+      windows.map((window) => {
+        const bucket = purse.bucket(pool, window)
+        return {
+          account: purse.account,
+          pool,
+          window,
+          id: bucket.get('id'),
+          starts_at: bucket.get('startsAt'),
+          ends_at: bucket.get('endsAt'),
+          granted: bucket.get('granted'),
+          reserved: bucket.get('reserved'),
+          settled: bucket.get('settled'),
+          debt: bucket.get('debt'),
+        }
+      }),
     )
     .filter((bucket) => bucket.id !== 0)
 }

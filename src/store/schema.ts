@@ -13,7 +13,9 @@ import type { MembershipSchema } from './membership-schema.ts'
 export interface Schema extends MembershipSchema {
   readonly account: AccountTable
   readonly api_key: ApiKeyTable
-  readonly purse: PurseTable
+  readonly written_purse: PurseTable
+  readonly purse_mark: PurseMarkTable
+  readonly purse_mark_hold: PurseMarkHoldTable
   readonly bucket: BucketTable
   readonly pack: PackTable
   readonly turn: TurnTable
@@ -60,7 +62,7 @@ export type BucketField = (typeof bucketFields)[number]
 
 /**
  * What one account's turns touch, all in one row: the buckets of the periods at hand, and the end of its chain. A bucket whose
- * `id` is 0 has not been opened. One row is one page to write, which is most of what a turn costs.
+ * `id` is 0 has not been opened. Written only now and then, so it is never to be read alone: `purse-now.ts` adds its turns since.
  */
 export type PurseTable = {
   account: string
@@ -70,6 +72,22 @@ export type PurseTable = {
   /** The account's newest turn, 0 before the first: with `turn.previous` the way to its turns, newest first. */
   last_turn: number
 } & Record<`${Pool}_${Window}_${BucketField}`, number>
+
+/**
+ * From where on purses may be behind. Every row has all that turns up to `turn` have done until they were marked; those that were held
+ * then, and may have ended since, stand in `purse_mark_hold`. There is one mark.
+ */
+export interface PurseMarkTable {
+  /** Whose memory of purses holds: moved on by whoever begins to keep some, so that everybody else forgets theirs. */
+  round: number
+  turn: number
+  /** The newest turn there is. Between the two no id is missing, or a turn has been deleted that no purse tells of yet. */
+  newest: number
+}
+
+export interface PurseMarkHoldTable {
+  turn: number
+}
 
 /** A bucket that has left the purse because its period is over; late endings of its holds still come back to it. */
 export interface BucketTable extends Record<BucketField, number> {

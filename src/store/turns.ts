@@ -2,6 +2,7 @@
 import type { Kysely, Selectable } from 'kysely'
 import type { Turn, TurnQuery } from '../membership/ledger.ts'
 import type { Database } from './database.ts'
+import { newestTurnOf } from './purse-now.ts'
 import type { Schema } from './schema.ts'
 
 /** Whether a query can be answered without looking at more turns than it returns; others belong off the event loop. */
@@ -21,17 +22,16 @@ export async function turnsIn(read: Kysely<Schema>, query: TurnQuery): Promise<r
 }
 
 /**
- * One account's turns, newest first: its chain is followed from the purse on, only as far as the page needs. No `order by`: it would make
+ * One account's turns, newest first: the way from each to the one before is followed, only as far as the page needs. No `order by`: it would make
  * the database follow the chain to its end first; and a cross join, because that keeps the chain's order in front. Where the log was forgotten the chain simply ends.
  */
 function turnsOf(read: Kysely<Schema>, account: string) {
   return read
     .withRecursive('chain(id, previous)', (db) =>
       db
-        .selectFrom('purse')
-        .innerJoin('turn as newest', 'newest.id', 'purse.last_turn')
+        .selectFrom('turn as newest')
         .select(['newest.id', 'newest.previous'])
-        .where('purse.account', '=', account)
+        .where('newest.id', '=', newestTurnOf(account))
         .unionAll(
           db.selectFrom('chain').innerJoin('turn as older', 'older.id', 'chain.previous').select(['older.id', 'older.previous']),
         ),

@@ -2,6 +2,7 @@
 import type { UsedDays } from '../membership/usage.ts'
 import { bucketsIn } from './buckets.ts'
 import type { Database } from './database.ts'
+import { purseNow } from './purse-now.ts'
 
 export function usedDaysIn({ read }: Database): UsedDays {
   return {
@@ -14,7 +15,7 @@ export function usedDaysIn({ read }: Database): UsedDays {
         .where('ends_at', '>', since)
         .orderBy('starts_at')
         .execute()
-      const purse = await read.selectFrom('purse').selectAll().where('account', '=', account).executeTakeFirst()
+      const purse = await purseNow(read, account)
       const last =
         purse === undefined ? [] : bucketsIn(purse).filter(({ window, ends_at: end }) => window === 'day' && end > since)
       return [...away, ...last].map(({ pool, settled, ...day }) => ({

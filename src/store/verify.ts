@@ -7,6 +7,8 @@ import type { Sums } from './books.ts'
 import { Books, bucketIdentity, bucketsOf, packIdentity, sharesIn } from './books.ts'
 import { bucketsIn } from './buckets.ts'
 import { chainStart, heldHashOf, rosterHash, sameHash } from './chain.ts'
+import type { MovedTurn } from './purse.ts'
+import { Purse } from './purse.ts'
 import type { BucketTable, CheckpointTable, EntryTable, PackTable, PurseTable, RosterEndTable, RosterTable } from './schema.ts'
 import type { EndedTurn } from './turn-columns.ts'
 import { endedColumns, reportedColumns, valuesOf } from './turn-columns.ts'
@@ -25,10 +27,22 @@ export interface LedgerRows {
   checkpoint(account: string): CheckpointTable | undefined
   /** By place in the chain. */
   entries(account: string): readonly EntryTable[]
+  mark(): PurseMark
+  /** As it was written last. */
   purse(account: string): PurseTable | undefined
   /** Those that have left the purse. */
   buckets(account: string): readonly BucketTable[]
   packs(account: string): readonly PackTable[]
+}
+
+/** From where on purses may be behind, and what there is after it. */
+export interface PurseMark {
+  readonly turn: number
+  readonly holds: ReadonlySet<number>
+  readonly newest: number
+  /** How many turns there are after it, and the newest of the log. */
+  readonly turnsAfter: number
+  readonly newestTurn: number
 }
 
 type Report = (rule: string, account: string, detail: string) => void
@@ -61,12 +75,19 @@ export function verifyLedger(rows: LedgerRows): Verification {
 }
 
 function verifyAccounts(rows: LedgerRows, log: Log, report: Report): void {
+  const mark = rows.mark()
   for (const { account, onRoster } of rows.accounts()) {
     for (const stray of log.before(account)) report('every turn belongs to books', stray.account, `turn ${stray.id}`)
     if (!onRoster) report('every account with books is on the roster', account, 'it is not')
-    new AccountProof(account, rows, report).verify(log.of(account))
+    new AccountProof(account, rows, mark, report).verify(log.of(account))
   }
   for (const stray of log.rest()) report('every turn belongs to books', stray.account, `turn ${stray.id}`)
+  if (mark.newestTurn !== mark.newest || mark.turnsAfter !== mark.newest - mark.turn)
+    report(
+      'no turn goes missing before purses are written',
+      '',
+      `after turn ${mark.turn} there are ${mark.turnsAfter}, the last is ${mark.newestTurn}; begun were those up to ${mark.newest}`,
+    )
 }
 
 /** Nobody's books are gone: not one account's in the midst, and not the last one's. */
@@ -136,10 +157,17 @@ class AccountProof {
   readonly #broken: (rule: string, detail: string) => void
   /** By bucket and by pack. */
   readonly #reserved = new Map<number | string, number>()
+  readonly #mark: PurseMark
+  readonly #purse: Purse | undefined
+  /** What the purse's row does not have yet. */
+  readonly #lacking: MovedTurn[] = []
 
-  constructor(account: string, rows: LedgerRows, report: Report) {
+  constructor(account: string, rows: LedgerRows, mark: PurseMark, report: Report) {
     this.#account = account
     this.#rows = rows
+    this.#mark = mark
+    const row = rows.purse(account)
+    this.#purse = row === undefined ? undefined : Purse.from(row)
     this.#broken = (rule, detail) => report(rule, account, detail)
     this.#books = new Books(account, this.#broken)
   }
@@ -151,15 +179,21 @@ class AccountProof {
     const entries = this.#rows.entries(this.#account)
     let next = 0
     const enterBefore = (seq: number): void => {
-      for (let entry = entries[next]; entry !== undefined && entry.seq < seq; entry = entries[++next]) books.enter(entry)
+      for (let entry = entries[next]; entry !== undefined && entry.seq < seq; entry = entries[++next]) {
+        books.enter(entry)
+        this.#compareWritten()
+      }
     }
+    this.#compareWritten()
     for (const turn of turns) {
+      if (this.#purse?.lacks(turn) === true) this.#lacks(turn)
       if (turn.state === 'held') {
         this.#hold(turn)
         continue
       }
       enterBefore(turn.seq)
       books.end(turn)
+      this.#compareWritten()
     }
     enterBefore(Number.POSITIVE_INFINITY)
     this.#compare()
@@ -179,12 +213,30 @@ class AccountProof {
     })
   }
 
+  /** Whoever takes in what purses lack would not find it. */
+  #lacks(turn: MovedTurn): void {
+    this.#lacking.push(turn)
+    if (turn.id <= this.#mark.turn && !this.#mark.holds.has(turn.id))
+      this.#broken('what a purse lacks stands after the mark', `turn ${turn.id} does not`)
+  }
+
+  /** The purse was written as its chain stood there. */
+  #compareWritten(): void {
+    const { seq, hash } = this.#books
+    if (this.#purse?.seq === seq && !sameHash(this.#purse.hash, hash))
+      this.#broken('a chain has no holes', `the purse, written at ${seq}, is of another chain`)
+  }
+
   #compare(): void {
-    const { buckets, packs, seq, hash } = this.#books
-    const purse = this.#rows.purse(this.#account)
+    const { buckets, packs, seq } = this.#books
+    const purse = this.#purse
     if (purse === undefined) this.#broken('every balance is stored', 'the purse is gone')
-    else if (purse.seq !== seq || !sameHash(purse.hash, hash))
-      this.#broken('a chain has no holes', `the purse stands at ${purse.seq}, the chain ends at ${seq}`)
+    else {
+      if (purse.lastTurn > this.#mark.newest)
+        this.#broken('a purse lacks no later turn', `the purse has turn ${purse.lastTurn}, the newest is ${this.#mark.newest}`)
+      this.#books.legibly('the purse', () => purse.takeIn(this.#lacking))
+      if (purse.seq !== seq) this.#broken('a chain has no holes', `the purse stands at ${purse.seq}, the chain ends at ${seq}`)
+    }
 
     const stored = new Set<number | string>()
     for (const row of [...this.#rows.buckets(this.#account), ...(purse === undefined ? [] : bucketsIn(purse))]) {

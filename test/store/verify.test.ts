@@ -100,7 +100,7 @@ t.test('what was changed is named, once', async (t) => {
 t.test('the books of one account that are gone altogether are missed, whoever’s they were', async (t) => {
   const { tampered } = await history(t)
   for (const account of [accountId(1), accountId(2)]) {
-    const all = ['turn', 'entry', 'purse', 'bucket', 'pack', 'checkpoint']
+    const all = ['turn', 'entry', 'written_purse', 'bucket', 'pack', 'checkpoint']
     const deletion = (tables: readonly string[]): string =>
       tables.map((table) => `delete from ${table} where account = '${account}'`).join(';')
     t.match(tampered(deletion(all)).mismatches, [{ rule: 'every balance is stored', account }], 'named by the roster')
@@ -115,11 +115,11 @@ t.test('the books of one account that are gone altogether are missed, whoever’
 t.test('any figure of any balance that was changed is found, and named', async (t) => {
   const { tampered, rows } = await history(t)
   const figures = ['id', 'starts_at', 'ends_at', 'granted', 'reserved', 'settled', 'debt']
-  for (const purse of rows('purse')) {
+  for (const purse of rows('written_purse')) {
     for (const column of Object.keys(purse)) {
       // The other pool was never opened, and the way to the newest turn is no money.
       if (column === 'account' || column === 'last_turn' || column.startsWith('fast_') || column === 'hash') continue
-      const { ok } = tampered(`update purse set ${column} = ${column} + 1 where account = '${String(purse['account'])}'`)
+      const { ok } = tampered(`update written_purse set ${column} = ${column} + 1 where account = '${String(purse['account'])}'`)
       if (ok) t.fail(`a purse with another ${column} was not found`)
     }
   }
@@ -135,11 +135,13 @@ t.test('any figure of any balance that was changed is found, and named', async (
     const { ok } = tampered(`update pack set ${column} = ${column} + 1`)
     if (ok) t.fail(`a pack with another ${column} was not found`)
   }
-  const found = tampered(`update purse set premium_day_settled = premium_day_settled + 7 where account = '${accountId(1)}'`)
+  const found = tampered(
+    `update written_purse set premium_day_settled = premium_day_settled + 7 where account = '${accountId(1)}'`,
+  )
   t.match(found.mismatches, [
     { rule: 'balances follow from the chain', account: accountId(1), detail: /has settled 12, by the chain 5/ },
   ])
-  const other = tampered(`update purse set fast_day_id = 77`)
+  const other = tampered(`update written_purse set fast_day_id = 77`)
   t.notOk(other.ok, 'a bucket that no entry opened')
 })
 
@@ -159,7 +161,7 @@ t.test('a log that does not agree with its chain is found', async (t) => {
     `insert into turn select 99, ${turnColumns} from turn where id = 1`,
     `insert into turn select 99, ${turnColumns.replace('account', "'acc_x'")} from turn where id = 1`,
     "delete from turn where state <> 'held'",
-    'delete from purse',
+    'delete from written_purse',
     'delete from bucket',
     'delete from pack',
     'delete from entry',

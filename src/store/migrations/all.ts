@@ -11,4 +11,5 @@ export const migrations: readonly Step[] = [
   { name: '0009-access', load: async () => (await import('./0009-access.ts')).access },
   { name: '0010-persons', load: async () => (await import('./0010-persons.ts')).persons },
   { name: '0011-apps', load: async () => (await import('./0011-apps.ts')).apps },
+  { name: '0012-written-purses', load: async () => (await import('./0012-written-purses.ts')).writtenPurses },
 ]

@@ -6,7 +6,9 @@ import type { CalendarPeriod, Period } from '../../membership/period.ts'
 import { periodAt } from '../../membership/period.ts'
 import type { Window } from '../../membership/plan.ts'
 import { windows } from '../../membership/plan.ts'
+import type { Pool } from '../../membership/product.ts'
 import { entryHash, heldHash, turnHash } from '../chain.ts'
+import { Bucket } from '../purse.ts'
 import type { EntryKind } from '../schema.ts'
 import type {
   EndingTurn,
@@ -43,8 +45,9 @@ import type {
   SqlOp,
   SweptResult,
 } from './protocol.ts'
-import type { Purse } from './purse.ts'
-import { Bucket, bucketIn, Purses } from './purse.ts'
+import type { KeptPurse } from './purse-rows.ts'
+import type { PurseBounds } from './purses.ts'
+import { Purses } from './purses.ts'
 
 export class LedgerStatements {
   readonly #database: string
@@ -57,10 +60,10 @@ export class LedgerStatements {
   #holdsOpen: number
   #holdsMoved = 0
 
-  constructor(db: Connection, name: string, pid: number, at: number) {
+  constructor(db: Connection, name: string, pid: number, at: number, bounds?: PurseBounds) {
     this.#database = db.name
     this.#sql = prepareLedgerSql(db)
-    this.#purses = new Purses(db)
+    this.#purses = new Purses(db, bounds)
     this.#presence = new Presence(db, name)
     try {
       this.#owner = this.#presence.enrol(pid, at)
@@ -77,6 +80,7 @@ export class LedgerStatements {
   }
 
   apply(op: Exclude<Op, SqlOp>): Result {
+    this.#purses.claim()
     switch (op[0]) {
       case 'reserve':
         return this.#reserve(op)
@@ -95,15 +99,31 @@ export class LedgerStatements {
     }
   }
 
-  /** Writes what the operations have left in memory. Before the transaction is committed, and before another's statement in it. */
+  /** Writes what may not stay in memory: before another's statement in the same transaction. */
   flush(): void {
-    this.#purses.flush()
+    this.#purses.writeDue()
+  }
+
+  /** Before the transaction is committed. */
+  finish(): void {
+    this.#purses.finish()
+  }
+
+  /** Whether rows of purses are behind what is in memory. */
+  get isBehind(): boolean {
+    return this.#purses.isBehind
+  }
+
+  /** Writes so many of them, in a transaction of its own. */
+  writeBehind(most: number): void {
+    this.#purses.writeBehind(most)
   }
 
   /** The transaction in which operations were applied is committed. */
   committed(): void {
     this.#holdsOpen += this.#holdsMoved
     this.#holdsMoved = 0
+    this.#purses.committed()
     this.#presence.committed()
   }
 
@@ -131,10 +151,10 @@ export class LedgerStatements {
       }
     }
 
-    const purse = this.#purses.open(account, pool)
-    const day = this.#turnTo(purse, 'day', { start: dayStart, end: dayEnd, nextEnd: dayNextEnd }, dayLimit, at)
-    const week = this.#turnTo(purse, 'week', { start: weekStart, end: weekEnd, nextEnd: weekNextEnd }, weekLimit, at)
-    const month = this.#turnTo(purse, 'month', { start: monthStart, end: monthEnd, nextEnd: monthNextEnd }, monthLimit, at)
+    const purse = this.#purses.open(account)
+    const day = this.#turnTo(purse, pool, 'day', { start: dayStart, end: dayEnd, nextEnd: dayNextEnd }, dayLimit, at)
+    const week = this.#turnTo(purse, pool, 'week', { start: weekStart, end: weekEnd, nextEnd: weekNextEnd }, weekLimit, at)
+    const month = this.#turnTo(purse, pool, 'month', { start: monthStart, end: monthEnd, nextEnd: monthNextEnd }, monthLimit, at)
     const buckets = [day, week, month] as const
     const fromPlan = Math.min(want, day.room, week.room, month.room)
     const packs = fromPlan < want ? this.#sql.openPacks.all(account, pool, at) : []
@@ -160,8 +180,7 @@ export class LedgerStatements {
     const lease: ValuesOf<typeof leaseColumns> = [purse.lastTurn, this.#owner, until]
     const { lastInsertRowid } = this.#sql.insertTurn.run(...lease, ...sealed, hash)
     const turn = Number(lastInsertRowid)
-    purse.lastTurn = turn
-    purse.changed = true
+    this.#purses.moved(purse, pool, turn)
     this.#held.keep({
       id: turn,
       account,
@@ -185,7 +204,7 @@ export class LedgerStatements {
     const [at, credits] = reported
     const turn = this.#held.take(hold) ?? this.#turn(hold)
     if (turn.state !== 'held') return alreadyEnded(turn)
-    const purse = this.#purses.open(turn.account, turn.pool)
+    const purse = this.#purses.open(turn.account)
     const buckets = this.#bucketsOf(turn, purse)
     const heldShares = toShares(turn.reserved_packs)
 
@@ -221,6 +240,7 @@ export class LedgerStatements {
     for (const [pack, share] of heldShares) this.#sql.settlePack.run(share, 0, pack)
     for (const [pack, share] of shares) this.#sql.settlePack.run(0, share, pack)
     this.#saveAway(purse, buckets)
+    this.#purses.moved(purse, turn.pool)
     this.#holdsMoved -= 1
     return ['ended', true, 'settled', credits, debt]
   }
@@ -234,12 +254,13 @@ export class LedgerStatements {
 
   /** Everything returns to where it came from, however long ago that period ended. Nothing moves, and false, where it has ended. */
   #giveBack(turn: EndingTurn, state: 'refunded' | 'expired', reported: ValuesOf<typeof reportedColumns>): boolean {
-    const purse = this.#purses.open(turn.account, turn.pool)
+    const purse = this.#purses.open(turn.account)
     if (!this.#link(purse, turn, reported, [state, 0, null, null])) return false
     const buckets = this.#bucketsOf(turn, purse)
     for (const bucket of buckets) bucket.add('reserved', -turn.reserved_plan)
     for (const [pack, share] of toShares(turn.reserved_packs)) this.#sql.settlePack.run(share, 0, pack)
     this.#saveAway(purse, buckets)
+    this.#purses.moved(purse, turn.pool)
     this.#holdsMoved -= 1
     return true
   }
@@ -281,7 +302,7 @@ export class LedgerStatements {
   #grant([, id, account, kind, pool, credits, at, expiresAt]: GrantOp): PackResult {
     const { changes } = this.#sql.insertPack.run(id, account, kind, pool, credits, expiresAt, at)
     if (changes > 0) {
-      const purse = this.#purses.open(account, pool)
+      const purse = this.#purses.open(account)
       this.#enter(purse, 'grant', at, [id, kind, pool, credits, expiresAt])
     }
     const pack = this.#sql.pack.get(id)
@@ -301,24 +322,24 @@ export class LedgerStatements {
   }
 
   #carry([, account, pool, at, ...periods]: CarryOp): CountResult {
-    const purse = this.#purses.open(account, pool)
+    const purse = this.#purses.open(account)
     let opened = 0
     for (const [index, window] of windows.entries()) {
       const [start = 0, end = 0, used = 0] = periods.slice(3 * index)
-      const bucket = bucketIn(purse, window)
+      const bucket = purse.bucket(pool, window)
       if (used === 0 || bucket.get('id') !== 0) continue
       // Granted is what is used, until a turn says what the plan includes.
-      this.#open(purse, bucket, window, { start, end }, used, used, at)
+      this.#open(purse, bucket, pool, window, { start, end }, used, used, at)
       opened += 1
     }
     return ['count', opened]
   }
 
   /** The purse's bucket of one window, turned to the period at hand and to what the plan now includes. */
-  #turnTo(purse: Purse, window: Window, calendar: CalendarPeriod, limit: number, at: number): Bucket {
-    const bucket = bucketIn(purse, window)
+  #turnTo(purse: KeptPurse, pool: Pool, window: Window, calendar: CalendarPeriod, limit: number, at: number): Bucket {
+    const bucket = purse.bucket(pool, window)
     const runs = bucket.get('id') !== 0 && bucket.get('startsAt') <= at && at < bucket.get('endsAt')
-    if (!runs) this.#change(purse, bucket, window, calendar, limit, at)
+    if (!runs) this.#change(purse, bucket, pool, window, calendar, limit, at)
     // A plan change keeps what was used: a smaller plan grants at least what is gone already.
     const granted = Math.max(limit, bucket.get('reserved') + bucket.covered)
     if (granted !== bucket.get('granted')) {
@@ -329,10 +350,18 @@ export class LedgerStatements {
   }
 
   /** Puts the bucket at hand away, and in its place the one of another period: a new one, or after a step back in time one put away. */
-  #change(purse: Purse, bucket: Bucket, window: Window, calendar: CalendarPeriod, limit: number, at: number): void {
-    purse.changed = true
-    if (bucket.get('id') !== 0) this.#sql.putAway.run(purse.account, purse.pool, window, ...bucket.figures())
-    const last = this.#sql.lastBucket.get(purse.account, purse.pool, window, at)
+  #change(
+    purse: KeptPurse,
+    bucket: Bucket,
+    pool: Pool,
+    window: Window,
+    calendar: CalendarPeriod,
+    limit: number,
+    at: number,
+  ): void {
+    this.#purses.mustWrite(purse)
+    if (bucket.get('id') !== 0) this.#sql.putAway.run(purse.account, pool, window, ...bucket.figures())
+    const last = this.#sql.lastBucket.get(purse.account, pool, window, at)
     if (last !== undefined) bucket.become(last)
     const opened = last === undefined ? undefined : { start: bucket.get('startsAt'), end: bucket.get('endsAt') }
     const period = periodAt(at, opened, calendar)
@@ -340,23 +369,32 @@ export class LedgerStatements {
       this.#sql.takeOut.run(purse.account, bucket.get('id'))
       return
     }
-    this.#open(purse, bucket, window, period, limit, 0, at)
+    this.#open(purse, bucket, pool, window, period, limit, 0, at)
   }
 
   /** `used` is what somebody's earlier account leaves to this one; nearly always nothing, and then not in the entry. */
-  #open(purse: Purse, bucket: Bucket, window: Window, { start, end }: Period, granted: number, used: number, at: number): void {
+  #open(
+    purse: KeptPurse,
+    bucket: Bucket,
+    pool: Pool,
+    window: Window,
+    { start, end }: Period,
+    granted: number,
+    used: number,
+    at: number,
+  ): void {
     // A bucket is numbered by the entry that opens it.
     const id = purse.seq + 1
-    const opened = [id, purse.pool, window, start, end, granted]
+    const opened = [id, pool, window, start, end, granted]
     this.#enter(purse, 'open', at, used === 0 ? opened : [...opened, used])
     bucket.become([id, start, end, granted, 0, used, 0])
   }
 
   /** The three buckets a turn was held from, wherever they are by now. */
-  #bucketsOf(turn: EndingTurn, purse: Purse): readonly Bucket[] {
+  #bucketsOf(turn: EndingTurn, purse: KeptPurse): readonly Bucket[] {
     const ids = [turn.day_bucket, turn.week_bucket, turn.month_bucket]
     return windows.map((window, index) => {
-      const bucket = bucketIn(purse, window)
+      const bucket = purse.bucket(turn.pool, window)
       const id = ids[index]
       if (bucket.get('id') === id) return bucket
       const away = this.#sql.bucket.get(turn.account, id)
@@ -366,7 +404,7 @@ export class LedgerStatements {
   }
 
   /** The purse keeps its own; what was put away before the turn ended is written where it is. */
-  #saveAway(purse: Purse, buckets: readonly Bucket[]): void {
+  #saveAway(purse: KeptPurse, buckets: readonly Bucket[]): void {
     for (const bucket of buckets) {
       if (bucket.cells === purse.cells) continue
       this.#sql.saveBucket.run(bucket.get('reserved'), bucket.get('settled'), bucket.get('debt'), purse.account, bucket.get('id'))
@@ -380,9 +418,9 @@ export class LedgerStatements {
   }
 
   /** Adds an entry to the account's chain, whose end the purse carries. */
-  #enter(purse: Purse, kind: EntryKind, at: number, detail: readonly (string | number)[]): void {
+  #enter(purse: KeptPurse, kind: EntryKind, at: number, detail: readonly (string | number)[]): void {
     const entry = { account: purse.account, seq: purse.seq + 1, kind, at, detail: JSON.stringify(detail) }
-    purse.changed = true
+    this.#purses.mustWrite(purse)
     purse.hash = entryHash(purse.hash, entry)
     purse.seq = entry.seq
     this.#sql.insertEntry.run(entry.account, entry.seq, kind, at, entry.detail, purse.hash)
@@ -390,7 +428,7 @@ export class LedgerStatements {
 
   /** Ends a turn, which makes it the next link of its account's chain. False, and nothing has changed, where it has ended already. */
   #link(
-    purse: Purse,
+    purse: KeptPurse,
     turn: EndingTurn,
     reported: ValuesOf<typeof reportedColumns>,
     ended: ValuesOf<typeof endedColumns>,
@@ -400,7 +438,6 @@ export class LedgerStatements {
       turnHash(purse.hash, turn.hash, turn.id, purse.seq + 1, [...reported, ...ended]),
     ]
     if (this.#sql.endTurn.run(...reported, ...ended, ...link, turn.id).changes === 0) return false
-    purse.changed = true
     ;[purse.seq, purse.hash] = link
     return true
   }
@@ -408,6 +445,7 @@ export class LedgerStatements {
   /** Forgets what a new checkpoint stands for. Nothing is forgotten where another process has done so meanwhile. */
   #cut([, { account, after, checkpoint, turns, buckets, packs }]: CutOp): CountResult {
     if ((this.#sql.cutAt.get(account)?.seq ?? 0) !== after) return ['count', 0]
+    this.#purses.writeAll()
     const { seq, hash, balances, seal } = checkpoint
     this.#sql.putCheckpoint.run(account, seq, hash, balances, seal)
     for (const id of turns) mustGo(this.#sql.forgetTurn.run(id).changes, `turn ${id}`)

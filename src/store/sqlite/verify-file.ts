@@ -3,6 +3,7 @@ import type { Verification } from '../../membership/ledger.ts'
 import type { BucketTable, CheckpointTable, EntryTable, PackTable, PurseTable, RosterEndTable, RosterTable } from '../schema.ts'
 import type { EndedTurn } from '../turn-columns.ts'
 import { provenColumns } from '../turn-columns.ts'
+import type { PurseMark } from '../verify.ts'
 import { verifyLedger } from '../verify.ts'
 import { defaultBusyTimeoutMs, openForReading } from './connection.ts'
 
@@ -16,13 +17,18 @@ export function verifyFile(file: string): Verification {
     const accounts = db.prepare<[], { account: string; on_roster: number }>(`
       select account, max(on_roster) as on_roster from (
         select account, 1 as on_roster from roster
-        union all select account, 0 from purse union all select account, 0 from checkpoint union all select distinct account, 0 from entry
+        union all select account, 0 from written_purse union all select account, 0 from checkpoint union all select distinct account, 0 from entry
         union all select distinct account, 0 from bucket union all select distinct account, 0 from pack)
       group by account order by account`)
     const turns = db.prepare<[], EndedTurn>(`select ${provenColumns.join(', ')} from turn order by account, seq`)
     const checkpoint = db.prepare<[string], CheckpointTable>('select * from checkpoint where account = ?')
     const entries = db.prepare<[string], EntryTable>('select * from entry where account = ? order by seq')
-    const purse = db.prepare<[string], PurseTable>('select * from purse where account = ?')
+    const mark = db.prepare<[], Omit<PurseMark, 'holds'>>(`
+      select turn, newest, (select count(*) from turn where turn.id > mark.turn) as turnsAfter,
+        (select coalesce(max(id), 0) from turn) as newestTurn
+      from purse_mark as mark`)
+    const markHolds = db.prepare<[], number>('select turn from purse_mark_hold').pluck()
+    const purse = db.prepare<[string], PurseTable>('select * from written_purse where account = ?')
     const buckets = db.prepare<[string], BucketTable>('select * from bucket where account = ?')
     const packs = db.prepare<[string], PackTable>('select * from pack where account = ?')
     return verifyLedger({
@@ -33,6 +39,11 @@ export function verifyFile(file: string): Verification {
       turns: () => turns.iterate(),
       checkpoint: (account) => checkpoint.get(account),
       entries: (account) => entries.all(account),
+      mark: () => {
+        const there = mark.get()
+        if (there === undefined) throw new Error('the mark of the purses is gone')
+        return { ...there, holds: new Set(markHolds.all()) }
+      },
       purse: (account) => purse.get(account),
       buckets: (account) => buckets.all(account),
       packs: (account) => packs.all(account),

@@ -9,6 +9,10 @@ import { patiently } from './patience.ts'
 import type { Op, Reply, Request, Result, WriterOptions } from './protocol.ts'
 import { Statements } from './statements.ts'
 
+/** After so long without a request purses are written, so many at a time. */
+const restAfterMs = 500
+const restStep = 256
+
 class WriterThread {
   readonly #db: Connection
   readonly #statements: Statements
@@ -36,6 +40,27 @@ class WriterThread {
     return [results, wrote ? (performance.now() - started) / 1000 : 0, wrote && this.#synchronous, this.#ledger?.holdsOpen ?? 0]
   }
 
+  /**
+   * Writes of what is behind so many purses, if the database is free; gives whether some are left. Nothing is lost where it is refused:
+   * whoever comes next takes in what the rows lack.
+   */
+  rest(most: number): boolean {
+    if (this.#ledger?.isBehind !== true || this.#db.inTransaction) return false
+    try {
+      this.#waitForDisk(false)
+      this.#beginNow.run()
+    } catch {
+      return false
+    }
+    try {
+      this.#ledger.writeBehind(most)
+      this.#commitNow.run()
+    } catch {
+      this.#undo()
+    }
+    return this.#ledger.isBehind
+  }
+
   #perform(request: Request): readonly Result[] {
     try {
       switch (request[0]) {
@@ -59,6 +84,7 @@ class WriterThread {
         case 'enrol':
           return this.#enrol(request[1], request[2], request[3])
         case 'close':
+          this.rest(Infinity)
           this.#ledger?.leave()
           // One file is all there is afterwards, also where somebody else still has it open; if not now, then by the last who closes it.
           this.#db.pragma('wal_checkpoint(truncate)')
@@ -111,7 +137,7 @@ class WriterThread {
   #together(ops: readonly Op[]): readonly Result[] {
     this.#begin()
     const results = ops.map((op) => this.#apply(op))
-    this.#ledger?.flush()
+    this.#ledger?.finish()
     this.#commitNow.run()
     this.#ledger?.committed()
     return results
@@ -168,7 +194,15 @@ function toFault(error: unknown): Result {
 if (parentPort === null) throw new Error('this file is started by the writer, as a thread')
 const port = parentPort
 const thread = new WriterThread(workerData as WriterOptions)
+/** Rewound by each request: it runs out when there have been none for a while. */
+const idle = setTimeout(rest, restAfterMs).unref()
 port.on('message', (request: Request) => {
   port.postMessage(thread.answer(request))
   if (request[0] === 'close') port.close()
+  else idle.refresh()
 })
+
+/** A little at a time, so that a request that comes meanwhile hardly waits. */
+function rest(): void {
+  if (thread.rest(restStep)) setImmediate(rest)
+}

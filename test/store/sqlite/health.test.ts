@@ -96,7 +96,7 @@ function spoil(file: string, table: string): void {
 t.test('a damaged page stops the selling for everybody, whoever met it, until a check of the file finds none', async (t) => {
   const folder = folderOf(t)
   for (const [table, meet] of [
-    ['purse', async (store: SqliteStore) => void (await store.ledger.reserve(orderOf({ account: accountId(2) })))],
+    ['written_purse', async (store: SqliteStore) => void (await store.ledger.reserve(orderOf({ account: accountId(2) })))],
     ['account', async (store: SqliteStore) => void (await store.accounts.find(accountId(2)))],
     ['entry', async (store: SqliteStore) => void (await store.ledger.verify())],
   ] as const) {

@@ -120,9 +120,11 @@ t.test('migrations are done once, and an interrupted start is taken up by the ne
   await (await openAt(t, file, { clock: { now: () => noon + 5 } })).close()
   t.same(names(), first)
   raw(file, (db) => {
-    db.exec('drop table entry; drop table turn; drop table pack; drop table bucket; drop table purse; drop table process')
-    db.exec('drop table checkpoint; drop table roster; drop table roster_end')
-    db.prepare("delete from migration where name in ('0002-ledger', '0005-turn-links', '0008-contradicted-usage')").run()
+    db.exec('drop table entry; drop table turn; drop table pack; drop table bucket; drop table written_purse; drop table process')
+    db.exec('drop table checkpoint; drop table roster; drop table roster_end; drop table purse_mark; drop table purse_mark_hold')
+    db.prepare(
+      "delete from migration where name in ('0002-ledger', '0005-turn-links', '0008-contradicted-usage', '0012-written-purses')",
+    ).run()
   })
   const store = await openAt(t, file)
   await addAccount(store)

@@ -1,0 +1,163 @@
+/**
+ * What an account has, in memory: plain numbers in the order of the columns, because every turn reads and moves some of them. Its row is
+ * written only now and then; `takeIn` adds what its turns have done since. All else that changes a purse writes the row at once.
+ */
+import type { Window } from '../membership/plan.ts'
+import { windows } from '../membership/plan.ts'
+import type { Pool } from '../membership/product.ts'
+import { sharesIn } from './books.ts'
+import { chainStart } from './chain.ts'
+import type { PurseTable } from './schema.ts'
+import { bucketFields } from './schema.ts'
+import type { EndedTurn } from './turn-columns.ts'
+
+export const pools = ['fast', 'premium'] as const satisfies readonly Pool[]
+
+/** Where each figure of a bucket stands, counted from the bucket's first. */
+export const field = { id: 0, startsAt: 1, endsAt: 2, granted: 3, reserved: 4, settled: 5, debt: 6 } as const
+
+const size = bucketFields.length
+
+/** Of all buckets, in the order of a purse's cells. */
+export const cellColumns = pools.flatMap((pool) =>
+  windows.flatMap((window) => bucketFields.map((name) => `${pool}_${window}_${name}` as const)),
+)
+
+/** What of a turn says how it has moved its account's purse. */
+export const movedColumns = [
+  'id',
+  'account',
+  'pool',
+  'state',
+  'seq',
+  'hash',
+  'reserved_plan',
+  'day_bucket',
+  'week_bucket',
+  'month_bucket',
+  'credits',
+  'window_debts',
+  'settled_packs',
+] as const satisfies readonly (keyof EndedTurn)[]
+
+export type MovedTurn = Pick<EndedTurn, (typeof movedColumns)[number]>
+
+/** A bucket in place: `cells[start + field.…]`. In the purse or, once its period is over, in a row of its own. */
+export class Bucket {
+  readonly cells: number[]
+  readonly #start: number
+
+  constructor(cells: number[], start: number) {
+    this.cells = cells
+    this.#start = start
+  }
+
+  get(name: keyof typeof field): number {
+    return this.cells[this.#start + field[name]] ?? 0
+  }
+
+  add(name: keyof typeof field, amount: number): void {
+    this.set(name, this.get(name) + amount)
+  }
+
+  set(name: keyof typeof field, value: number): void {
+    this.cells[this.#start + field[name]] = value
+  }
+
+  /** What was settled and is no debt. */
+  get covered(): number {
+    return this.get('settled') - this.get('debt')
+  }
+
+  get room(): number {
+    return this.get('granted') - this.get('reserved') - this.covered
+  }
+
+  /** As the table demands it of the row, which may be written only much later. */
+  get isSound(): boolean {
+    const debt = this.get('debt')
+    return this.get('reserved') >= 0 && debt >= 0 && debt <= this.get('settled') && this.room >= 0
+  }
+
+  figures(): number[] {
+    return this.cells.slice(this.#start, this.#start + size)
+  }
+
+  become(figures: readonly number[]): void {
+    figures.forEach((value, index) => (this.cells[this.#start + index] = value))
+  }
+}
+
+export class Purse {
+  readonly account: string
+  /** Of the last link of the account's chain. */
+  seq: number
+  hash: Uint8Array
+  lastTurn: number
+  /** All figures of all buckets. */
+  readonly cells: number[]
+
+  constructor(account: string, seq = 0, hash = chainStart, lastTurn = 0, cells = Array<number>(cellColumns.length).fill(0)) {
+    this.account = account
+    this.seq = seq
+    this.hash = hash
+    this.lastTurn = lastTurn
+    this.cells = cells
+  }
+
+  static from(row: PurseTable): Purse {
+    const cells = cellColumns.map((column) => row[column])
+    return new Purse(row.account, row.seq, row.hash, row.last_turn, cells)
+  }
+
+  bucket(pool: Pool, window: Window): Bucket {
+    return new Bucket(this.cells, (pools.indexOf(pool) * windows.length + windows.indexOf(window)) * size)
+  }
+
+  isSound(pool: Pool): boolean {
+    return windows.every((window) => this.bucket(pool, window).isSound)
+  }
+
+  /** Whether a turn has moved this purse since it was written: begun after its newest turn, or ended after its last link. */
+  lacks({ id, state, seq }: Pick<MovedTurn, 'id' | 'state' | 'seq'>): boolean {
+    return id > this.lastTurn || (state !== 'held' && seq > this.seq)
+  }
+
+  /**
+   * Takes in all that turns of the account have done since the purse was written; those it has are passed over. A bucket that is not
+   * here was put away before the purse was written, and what moved it since is in its own row.
+   * @throws where a link between the purse and the last of these is missing
+   */
+  takeIn(turns: Iterable<MovedTurn>): void {
+    const { seq: writtenSeq, lastTurn: writtenTurn } = this
+    let links = 0
+    for (const turn of turns) {
+      const isBegun = turn.id > writtenTurn
+      const isEnded = turn.state !== 'held' && turn.seq > writtenSeq
+      if (!isBegun && !isEnded) continue
+      if (turn.id > this.lastTurn) this.lastTurn = turn.id
+      this.#move(turn, isBegun, isEnded)
+      if (!isEnded) continue
+      links += 1
+      if (turn.seq <= this.seq) continue
+      this.seq = turn.seq
+      this.hash = turn.hash
+    }
+    if (this.seq !== writtenSeq + links)
+      throw new Error(`the purse of ${this.account} stands at ${writtenSeq}, and of the turns up to ${this.seq} some are missing`)
+  }
+
+  #move(turn: MovedTurn, isBegun: boolean, isEnded: boolean): void {
+    const reserved = (isBegun ? turn.reserved_plan : 0) - (isEnded ? turn.reserved_plan : 0)
+    const settled = isEnded ? turn.credits - sharesIn(turn.settled_packs).reduce((sum, [, credits]) => sum + credits, 0) : 0
+    const debts = isEnded && turn.window_debts !== null ? (JSON.parse(turn.window_debts) as readonly number[]) : []
+    const ids = [turn.day_bucket, turn.week_bucket, turn.month_bucket]
+    for (const [index, window] of windows.entries()) {
+      const bucket = this.bucket(turn.pool, window)
+      if (bucket.get('id') !== ids[index]) continue
+      bucket.add('reserved', reserved)
+      bucket.add('settled', settled)
+      bucket.add('debt', debts[index] ?? 0)
+    }
+  }
+}

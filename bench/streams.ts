@@ -8,7 +8,8 @@
  */
 import { setTimeout as pause } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
-import { Agent, type Dispatcher } from 'undici'
+import { Agent } from 'undici'
+import type { Dispatcher } from 'undici'
 import { cpuSeconds, residentKib, startGateway, startUpstream } from './processes.ts'
 
 const { values } = parseArgs({

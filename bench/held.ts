@@ -41,7 +41,7 @@ const keys = await makeMembers(Math.ceil((streams + 1) / perAccount))
 const certificate = values.h2 ? makeCertificate() : []
 const upstream = await start(['bench/held-upstream.ts', values['every-ms'], ...certificate], {}, /(https?:\/\/[\d.:]+)/)
 const gateway = await start(
-  ['src/main.ts'],
+  ['bin/svc-gateway.js', 'start'],
   {
     DATA_DIR: folder,
     PORT: '0',

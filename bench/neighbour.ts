@@ -36,6 +36,8 @@ interface Place {
 }
 
 const self = fileURLToPath(import.meta.url)
+/** Whoever is not measured brings no helpers of V8's along, who would be in the way of what is. */
+const alone = '--single-threaded-gc'
 const sentence = 'The quick brown fox jumps over the lazy dog, and then it rains in the "valley" for many days.\n'
 
 async function ask({ url, key }: Place, body: string | Buffer, dispatcher: Agent): Promise<void> {
@@ -87,10 +89,11 @@ async function beNeighbour(place: Place): Promise<void> {
 }
 
 async function measure(): Promise<void> {
-  const upstream = await start([self, '--as', 'upstream'], {}, /(http:\/\/[\d.:]+)/)
+  const upstream = await start([alone, self, '--as', 'upstream'], {}, /(http:\/\/[\d.:]+)/)
   const gateway = await startGateway(upstream.url)
   const neighbour = await start(
     [
+      alone,
       self,
       '--as',
       'neighbour',

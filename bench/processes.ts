@@ -53,7 +53,7 @@ export async function startGateway(upstream: string, kind: GatewayKind = {}): Pr
   const dataDir = mkdtempSync(join(tmpdir(), 'svc-bench-'))
   const metricsPort = await freePort()
   const program = await start(
-    [...flags, 'src/main.ts'],
+    [...flags, 'bin/svc-gateway.js', 'start'],
     {
       DATA_DIR: dataDir,
       PORT: '0',

@@ -4,7 +4,7 @@
  */
 import { spawn } from 'node:child_process'
 import { existsSync, mkdirSync, statSync } from 'node:fs'
-import { homedir } from 'node:os'
+import { availableParallelism, homedir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 
@@ -13,16 +13,24 @@ const neededNode = 24
 /** Tells a program that we started under another Node whose child it is. */
 const launchedBy = 'SVC_LAUNCHED_BY'
 
+/** V8 collects garbage in the thread that made it, with no helpers. */
+const collectAlone = '--single-threaded-gc'
+
+/** Where there are no more cores, four helpers and those they help are in each other's way. */
+const fewCores = 2
+
 /**
- * `program` is the module's path from the package's root without its extension; `run` gets the module; `threads` says that it has some.
+ * `program` is the module's path from the package's root without its extension; `run` gets the module; `threads` says that it has some,
+ * `stays` that it is the server.
  * @param {string} program
  * @param {(module: any) => unknown} run
- * @param {{ threads?: boolean }} [options]
+ * @param {{ threads?: boolean, stays?: boolean }} [options]
  */
-export async function launch(program, run, { threads = false } = {}) {
+export async function launch(program, run, { threads = false, stays = false } = {}) {
   const source = at(`../${program}.ts`)
   const inCheckout = existsSync(source)
   if (Number.parseInt(process.versions.node, 10) >= neededNode) {
+    if (stays) beginAnew()
     endWithParent(() => process.kill(process.pid, 'SIGTERM'))
     await keepCompiled(threads)
     await run(await import(pathToFileURL(inCheckout ? source : at(`../dist/${program}.js`)).href))
@@ -34,6 +42,23 @@ export async function launch(program, run, { threads = false } = {}) {
   const remedy = inCheckout ? 'Install one, or run npm ci without --omit=dev, which brings it along.' : 'Install one.'
   process.stderr.write(`This needs Node ${neededNode} or newer; here is ${process.version}. ${remedy}\n`)
   process.exitCode = 1
+}
+
+/**
+ * The same process under V8's settings for a server on few cores, which are taken only at its very beginning: with helpers, a long prompt
+ * that is read in one thread makes the turns in the other wait for tens of milliseconds. More cores have room for the helpers.
+ */
+function beginAnew() {
+  if (availableParallelism() > fewCores || process.execArgv.includes(collectAlone)) return
+  try {
+    process.execve?.(
+      process.execPath,
+      [process.execPath, ...process.execArgv, collectAlone, ...process.argv.slice(1)],
+      process.env,
+    )
+  } catch {
+    // Not on this system: then it is the slower one.
+  }
 }
 
 /**

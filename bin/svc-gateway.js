@@ -1,4 +1,6 @@
 #!/usr/bin/env node
 import { launch } from './launch.js'
 
-await launch('src/operator/main', ({ main }) => main(process.argv), { threads: true })
+const [command = 'start'] = process.argv.slice(2)
+
+await launch('src/operator/main', ({ main }) => main(process.argv), { threads: true, stays: command === 'start' })

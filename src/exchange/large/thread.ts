@@ -1,4 +1,5 @@
 /** The thread that works large requests out: one at a time, as they are handed to it. */
+import { setPriority } from 'node:os'
 import { parentPort, workerData } from 'node:worker_threads'
 import { GatewayError } from '../../errors.ts'
 import type { Code, FailureDetails } from '../../errors.ts'
@@ -28,6 +29,9 @@ function answer(order: Order, passFields: ReadonlySet<string>): Reply {
 
 if (parentPort === null) throw new Error('this file is started as a thread')
 const port = parentPort
+// Many short turns are waited for, and a long prompt takes long anyway: where both cores are wanted by others it has a tenth of one's weight.
+// Elsewhere than on Linux a thread has no priority of its own, and the whole process would get it.
+if (process.platform === 'linux') setPriority(0, 10)
 const passFields = new Set((workerData as ThreadOptions).passFields)
 port.on('message', (order: Order) => {
   const reply = answer(order, passFields)

@@ -1,11 +1,9 @@
 /** The ledger on SQLite, seen from the main thread: orders become operations for the writer, answers become the port's words. */
 import { windows } from '../../membership/plan.ts'
 import type { Ending, Ledger, Pack, Reservation } from '../../membership/ledger.ts'
-import { balanceIn } from '../balance.ts'
 import type { Database } from '../database.ts'
 import { GatewayError } from '../../errors.ts'
 import { askedColumns, valuesOf } from '../turn-columns.ts'
-import { hasOldLinks, isShortQuery, turnsIn } from '../turns.ts'
 import type { EndingOrder } from './endings.ts'
 import { asOrdered, toOp } from './endings.ts'
 import type { Owed } from './owed.ts'
@@ -16,7 +14,7 @@ import type { Health } from './health.ts'
 import { runTask } from './reader.ts'
 import type { Writer } from './writer.ts'
 
-/** `owed` is a server's: whoever only works beside one ends no turns. */
+/** `owed` is a server's: whoever only works beside one ends no turns. What is no turn is loaded when it is asked, with the query builder. */
 export function ledgerOn(writer: Writer, database: () => Promise<Database>, file: string, health: Health, owed?: Owed): Ledger {
   const tasked = <Result>(work: Promise<Result>): Promise<Result> =>
     work.catch((error: unknown) => {
@@ -114,10 +112,16 @@ export function ledgerOn(writer: Writer, database: () => Promise<Database>, file
       return count
     },
 
-    balance: async (query) => balanceIn(await database(), query),
-    turns: async (query) =>
-      isShortQuery(query) ? turnsIn((await database()).read, query) : tasked(runTask('turns', { file, query })),
+    async balance(query) {
+      const { balanceIn } = await import('../balance.ts')
+      return balanceIn(await database(), query)
+    },
+    async turns(query) {
+      const { isShortQuery, turnsIn } = await import('../turns.ts')
+      return isShortQuery(query) ? turnsIn((await database()).read, query) : tasked(runTask('turns', { file, query }))
+    },
     async forgetTurns(before, limit) {
+      const { hasOldLinks } = await import('../turns.ts')
       if (!(await hasOldLinks(await database(), before))) return 0
       const cuts = await tasked(runTask('cuts', { file, before, limit }))
       const forgotten = await Promise.all(cuts.map((cut) => writer.submit(['cut', cut], true)))

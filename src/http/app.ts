@@ -1,6 +1,6 @@
 /** The Koa application: the door, then one table of routes. */
 import type { Middleware } from 'koa'
-import { Router } from '@koa/router'
+import { Router } from './router.ts'
 import { Application } from './application.ts'
 import { cors } from './cors.ts'
 import { door } from './door.ts'

@@ -1,6 +1,6 @@
 /** The sockets: HTTP/1.1, or with a certificate HTTPS that speaks HTTP/2 as well. Every limit of the wire is set here. */
 import { readFileSync } from 'node:fs'
-import { createServer } from 'node:http'
+import { createServer } from '../system/node-http.ts'
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import { createSecureServer } from 'node:http2'
 import type { Http2SecureServer, ServerHttp2Session } from 'node:http2'

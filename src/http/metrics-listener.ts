@@ -1,5 +1,5 @@
 /** `/metrics` on a listener of its own, away from the public one: for loopback, named networks, and the token's bearer. */
-import { createServer } from 'node:http'
+import { createServer } from '../system/node-http.ts'
 import type { AddressInfo } from 'node:net'
 import type { GatewayConfig } from '../config/config.ts'
 import { networks } from '../access/networks.ts'

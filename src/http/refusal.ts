@@ -1,5 +1,5 @@
 /** What never becomes a request of the application is answered by the same envelope, with the same headers and an id of its own. */
-import { STATUS_CODES } from 'node:http'
+import { STATUS_CODES } from '../system/node-http.ts'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { invalidRequest } from '../errors.ts'

@@ -1,5 +1,5 @@
 /** Serving an endpoint of `src/api`: who asks is found out, what was sent is parsed by its schemas, and what is answered is what it says. */
-import type { Router } from '@koa/router'
+import type { Router } from './router.ts'
 import type { Context } from 'koa'
 import type { z } from 'zod'
 import { addressesOf } from '../api/endpoint.ts'

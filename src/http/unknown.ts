@@ -1,6 +1,6 @@
 /** What nobody offers here: a request that no route took is told what there is, and the operator what was asked for. */
 import type { Middleware } from 'koa'
-import type { Router } from '@koa/router'
+import type { Router } from './router.ts'
 import { GatewayError } from '../errors.ts'
 import type { Services } from '../gateway/services.ts'
 import { exchangeOf } from './door.ts'

@@ -1,5 +1,5 @@
 /** All that is no turn: where members sign in, what they look after, the pages, and what is told about paths that nobody offers. */
-import { Router } from '@koa/router'
+import { Router } from './router.ts'
 import type { Middleware } from 'koa'
 import { loadAssets } from '../pages/assets.ts'
 import type { RouteParts } from './route-parts.ts'

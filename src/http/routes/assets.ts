@@ -1,5 +1,5 @@
 /** `GET /assets/{hash}/{name}`: the site's files, cacheable for good because their address changes with their content. */
-import type { Router } from '@koa/router'
+import type { Router } from '../router.ts'
 import type { Context } from 'koa'
 import { GatewayError } from '../../errors.ts'
 import type { Asset, Assets } from '../../pages/assets.ts'

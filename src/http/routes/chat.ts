@@ -1,5 +1,5 @@
 /** `POST /v1/chat/completions`: a turn through the chain. */
-import type { Router } from '@koa/router'
+import type { Router } from '../router.ts'
 import { createCompletion } from '../../api/chat.ts'
 import type { RouteParts } from '../route-parts.ts'
 import { takeOver } from '../client.ts'

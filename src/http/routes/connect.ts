@@ -2,7 +2,7 @@
  * Programs that sign in to the tool server for a member: what they are told, where they register, and where the member decides. The
  * protocol's own endpoints are the library's, which is loaded when the first of them is asked for.
  */
-import type { Router } from '@koa/router'
+import type { Router } from '../router.ts'
 import type { Context } from 'koa'
 import type { Provider } from 'oidc-provider'
 import { issuerMetadata, resourceMetadata } from '../../access/connect/metadata.ts'

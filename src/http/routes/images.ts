@@ -2,7 +2,7 @@
  * `POST /v1/images/generations`: a picture as OpenAI's clients ask for one, over the product that paints in chat.
  * `GET /v1/images/{id}.{ext}`: a painted image, for whoever holds a link that was signed for it and has not expired.
  */
-import type { Router } from '@koa/router'
+import type { Router } from '../router.ts'
 import { createImage, showImage } from '../../api/images.ts'
 import { GatewayError } from '../../errors.ts'
 import { asking } from '../../exchange/asking.ts'

@@ -1,5 +1,5 @@
 /** `/v1/mcp`: the tools, discovered by GET, called as plain REST, and spoken to in the Model Context Protocol. */
-import type { Router } from '@koa/router'
+import type { Router } from '../router.ts'
 import type { Context } from 'koa'
 import type { CallToolResult } from '@modelcontextprotocol/server'
 import { callTool, discoverTools, speakProtocol } from '../../api/tools.ts'

@@ -1,5 +1,5 @@
 /** `GET /v1/models` and `GET /v1/models/{id}`: the products that the caller's plan has. */
-import type { Router } from '@koa/router'
+import type { Router } from '../router.ts'
 import type { AnswerOf } from '../../api/endpoint.ts'
 import { listModels, showModel } from '../../api/models.ts'
 import { GatewayError } from '../../errors.ts'

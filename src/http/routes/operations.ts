@@ -1,5 +1,5 @@
 /** What keeps us alive asks here: `/healthz`, `/readyz`, `/metrics`. */
-import type { Router } from '@koa/router'
+import type { Router } from '../router.ts'
 import type { AnswerOf } from '../../api/endpoint.ts'
 import { health, metrics, readiness } from '../../api/operations.ts'
 import { GatewayError } from '../../errors.ts'

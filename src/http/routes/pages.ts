@@ -1,5 +1,5 @@
 /** The website: each page by its path, in the reader's language, for those it is for; failures as pages, not as envelopes. */
-import type { Router } from '@koa/router'
+import type { Router } from '../router.ts'
 import type { Context, Middleware } from 'koa'
 import { GatewayError } from '../../errors.ts'
 import type { Account } from '../../membership/account.ts'

@@ -4,7 +4,7 @@
  */
 import { once } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { createServer } from 'node:http'
+import { createServer } from '../../system/node-http.ts'
 import type { AddressInfo } from 'node:net'
 import { answer, models } from './answer.ts'
 import type { BenchAnswer } from './bench-answer.ts'

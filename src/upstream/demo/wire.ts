@@ -1,7 +1,7 @@
 /** A reply on its way: at its pace, in its pieces, and with the faults of a connection that a script asks for. */
 import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
-import { STATUS_CODES } from 'node:http'
+import { STATUS_CODES } from '../../system/node-http.ts'
 import type { Socket } from 'node:net'
 import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises'
 import type { Reply } from './reply.ts'

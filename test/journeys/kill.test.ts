@@ -7,7 +7,7 @@ import { verifyFile } from '../../src/store/sqlite/verify-file.ts'
 import { temporaryFolder } from '../support/gateway.ts'
 import { configIn, startServer } from '../support/server.ts'
 
-const kills = 10
+const kills = 6
 const atOnce = 64
 
 t.test('kills under 64 turns at once', async (t) => {
@@ -72,7 +72,7 @@ t.test('kills under 64 turns at once', async (t) => {
     }
     const members = Array.from({ length: atOnce }, member)
     // At another moment each time, without leaving it to chance.
-    await new Promise((resolve) => setTimeout(resolve, 150 + ((kill * 73) % 400)))
+    await new Promise((resolve) => setTimeout(resolve, 150 + ((kill * 123) % 400)))
     killed.abort()
     await server.end('SIGKILL')
     await Promise.all(members)

@@ -57,9 +57,12 @@ export async function visitor(browser: Browser, site: string, options: BrowserCo
 
 /** What axe finds that keeps somebody from using the page: its serious and critical rules, one line each. */
 export async function barriers(page: Page): Promise<string[]> {
-  await page.evaluate(axe.source)
-  const results = (await page.evaluate('axe.run()')) as AxeResults
-  return results.violations
+  if (!(await page.evaluate("'axe' in window"))) await page.evaluate(axe.source)
+  // Of all that it has looked at only what is wrong leaves the page.
+  const violations = (await page.evaluate(
+    "axe.run({ resultTypes: ['violations'] }).then(({ violations }) => violations)",
+  )) as AxeResults['violations']
+  return violations
     .filter(({ impact }) => impact === 'serious' || impact === 'critical')
     .map(({ id, nodes }) => `${id}: ${nodes.map(({ html, failureSummary }) => `${html} ${failureSummary ?? ''}`).join(' | ')}`)
 }

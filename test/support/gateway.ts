@@ -3,8 +3,7 @@
  * does what the test scripts. When the test ends everything is closed and the ledger is verified: no test passes on broken books, and none with
  * an answer that is not as `src/api` says.
  */
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { copyFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Test } from 'tap'
 import base from '../../gateway.config.ts'
@@ -16,7 +15,11 @@ import type { Gateway, GatewayOptions } from '../../src/gateway/gateway.ts'
 import type { Turn } from '../../src/membership/ledger.ts'
 import type { Services } from '../../src/gateway/services.ts'
 import { watchAnswers } from './answers.ts'
+import { emptyDatabase } from './empty-database.ts'
+import { temporaryFolder } from './temporary-folder.ts'
 import { verifyFile } from '../../src/store/sqlite/verify-file.ts'
+
+export { temporaryFolder }
 
 export interface TestGateway {
   readonly gateway: Gateway
@@ -59,6 +62,8 @@ export type StartOptions = Pick<GatewayOptions, 'clock' | 'random'> & {
 
 export async function startGateway(t: Test, overrides: Overrides = {}, options: StartOptions = {}): Promise<TestGateway> {
   const config = testConfig(t, overrides)
+  const { dataDir } = config.store
+  if (overrides.store?.dataDir === undefined) copyFileSync(await emptyDatabase(), join(dataDir, 'gateway.db'))
   const log: string[] = []
   const gateway = await openGateway({ config, logTo: { write: (line) => void log.push(line) }, ...only(options) })
   const { services, demo } = gateway
@@ -71,7 +76,7 @@ export async function startGateway(t: Test, overrides: Overrides = {}, options: 
     watch.stop()
     if (watch.faults.length > 0) throw new Error(`answers that are not as src/api says: ${watch.faults.join('\n')}`)
     if (options.verify === false) return
-    const { mismatches } = verifyFile(join(config.store.dataDir, 'gateway.db'))
+    const { mismatches } = verifyFile(join(dataDir, 'gateway.db'))
     if (mismatches.length > 0) throw new Error(`the ledger does not add up: ${JSON.stringify(mismatches)}`)
   })
 
@@ -138,16 +143,6 @@ export function testConfig(t: Test, overrides: Overrides = {}): GatewayConfig {
     plans: { max: { rpm: 100_000, concurrency: 1_000 } },
   }
   return checkConfig(merged(merged(base, ground), overrides))
-}
-
-/**
- * A folder that goes when the test has ended. Teardowns run last first, so what is registered after this may still use it (the runner's
- * own test folders are gone by then).
- */
-export function temporaryFolder(t: Test): string {
-  const folder = mkdtempSync(join(tmpdir(), 'svc-gateway-test-'))
-  t.teardown(() => rmSync(folder, { recursive: true, force: true }))
-  return folder
 }
 
 /** How long a test waits for what should come: it goes on as soon as it is there, so only a failure takes as long. */

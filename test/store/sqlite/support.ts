@@ -2,8 +2,6 @@
 import type { ChildProcess } from 'node:child_process'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import Sqlite from 'better-sqlite3'
@@ -13,14 +11,7 @@ import type { SqliteOptions, SqliteStore } from '../../../src/store/sqlite/open.
 import { openSqliteStore } from '../../../src/store/sqlite/open.ts'
 import { noon } from '../contract.ts'
 
-/** In memory where the system has such a place: the tests wait for thousands of commits, and none of them cuts the power for real. */
-const place = existsSync('/dev/shm') ? '/dev/shm' : tmpdir()
-
-export function folderOf(t: Test): string {
-  const folder = mkdtempSync(join(place, 'svc-gateway-test-'))
-  t.teardown(() => rmSync(folder, { recursive: true, force: true }))
-  return folder
-}
+export { temporaryFolder as folderOf } from '../../support/temporary-folder.ts'
 
 export async function openAt(
   t: Test,

@@ -2,8 +2,10 @@
 import { execFile } from 'node:child_process'
 import { existsSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
+import { setImmediate } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import t from 'tap'
+import type { WorkspaceState } from '../../../src/cli/workbench/engine.ts'
 import type { WorkbenchEvent } from '../../../src/cli/workbench/protocol.ts'
 import { TmuxEngine } from '../../../src/cli/workbench/tmux/engine.ts'
 import { tmuxArguments } from '../../../src/cli/workbench/tmux/session.ts'
@@ -31,7 +33,8 @@ t.test('workspaces and panes are made, listed, typed into, read and closed', asy
   )
   await client.call('pane.send', { paneId: pane.id, text: 'printf "%s\\n" "one two"\n' })
   await client.call('pane.key', { paneId: pane.id, key: 'Enter' })
-  await until('the typed line ran', async () => /^one two$/m.test((await client.call('pane.read', { paneId: pane.id })).text))
+  // Typed before the shell is up, what it prints stands behind its first prompt.
+  await until('the typed line ran', async () => /one two$/m.test((await client.call('pane.read', { paneId: pane.id })).text))
   await client.call('pane.resize', { paneId: second.id, cols: 20 })
   t.equal((await client.call('pane.list', { workspaceId: workspace.id })).panes.find((other) => other.id === second.id)?.cols, 20)
 
@@ -76,6 +79,43 @@ t.test('what every program ended with is known, however soon it ended', async (t
     )
   }
   t.strictSame(exits, new Set([7]))
+})
+
+t.test('a pane and a workspace keep the id they were first seen with, whoever looks meanwhile', async (t) => {
+  if (!requireProgram(t, 'tmux')) return
+  const { settings } = await startBench(t)
+  const { env, home, socketPath, runDir } = settings
+  let ids = 0
+  const newId = (prefix: string): string => `${prefix}_${(ids += 1)}`
+  const engine = new TmuxEngine('tmux', { env, home, socketPath, runDir, newId })
+  t.teardown(() => engine.close(true))
+  const idsOf = (workspaces: readonly WorkspaceState[]): string[] =>
+    workspaces.flatMap(({ id, panes }) => [id, ...panes.map((pane) => pane.id)])
+  const [first] = await engine.list()
+  const from = first?.panes[0]?.id ?? ''
+
+  // Ours: looked at all the time until it is made, so also between its birth and its naming.
+  const looks: ReturnType<typeof engine.list>[] = []
+  let looking = 0
+  const splitting = engine.split({ paneId: from, direction: 'right' })
+  let made: string | undefined
+  do {
+    made = await Promise.race([splitting, setImmediate(undefined)])
+    if (looking > 3) continue
+    looking += 1
+    looks.push(engine.list().finally(() => (looking -= 1)))
+  } while (made === undefined)
+  const seen = new Set((await Promise.all(looks)).flatMap(idsOf))
+  t.strictSame(idsOf(await engine.list()), [first?.id, from, made])
+  t.strictSame(seen, new Set([first?.id, from, ...(seen.has(made) ? [made] : [])]), 'nobody was told of another')
+
+  // The user's own, found by two at once.
+  const [program = '', ...base] = tmuxArguments(runDir)
+  await promisify(execFile)(program, [...base, 'new-window', '-d'], { env })
+  const [one, two] = await Promise.all([engine.list(), engine.list()])
+  t.equal(one.length, 2)
+  t.strictSame(idsOf(two), idsOf(one))
+  t.strictSame(idsOf(await engine.list()), idsOf(one))
 })
 
 t.test('a title comes back equal and runs nothing, whatever is in it', async (t) => {

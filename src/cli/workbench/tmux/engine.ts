@@ -32,6 +32,8 @@ export class TmuxEngine implements TerminalEngine {
   readonly #session: TmuxSession
   readonly #mark: string
   readonly #listeners: ((change: EngineChange) => void)[] = []
+  /** Panes of ours that tmux may have and that do not have their ids yet. */
+  readonly #births = new Set<Promise<void>>()
 
   constructor(version: string, options: TmuxOptions) {
     this.name = version
@@ -83,29 +85,17 @@ export class TmuxEngine implements TerminalEngine {
     if (row.zoomed) flags.push('-Z')
     if (wish.size !== undefined) flags.push('-l', `${wish.size}%`)
     const cwd = wish.cwd ?? row.cwd
+    const argv = wish.argv ? ['--', ...asArguments(wish.argv)] : []
+    if (cwd !== '') flags.push('-c', literal(cwd))
     const env = environment(this.#place(row.workspaceId, paneId))
+    const birth = this.#bear(client, paneId, ['-t', row.tmuxPane, ...flags, ...env, ...argv])
+    this.#births.add(birth)
     try {
-      const [created] = await client.run([
-        'split-window',
-        '-d',
-        '-P',
-        '-F',
-        '#{pane_id}',
-        '-t',
-        row.tmuxPane,
-        ...flags,
-        ...(cwd === '' ? [] : ['-c', literal(cwd)]),
-        ...env,
-        ...(wish.argv ? ['--', ...asArguments(wish.argv)] : []),
-      ])
-      const made = created?.[0] ?? ''
-      await client.run(
-        ['set-option', '-p', '-t', made, '@svc_pane', paneId],
-        // In a workspace of ssh the panes of ended programs stay; one that was split off goes with its program.
-        ['set-option', '-p', '-t', made, 'remain-on-exit', 'off'],
-      )
+      await birth
     } catch (error) {
       throw tooSmall(error)
+    } finally {
+      this.#births.delete(birth)
     }
     return paneId
   }
@@ -255,17 +245,33 @@ export class TmuxEngine implements TerminalEngine {
     return listRows(client, `=${sessionName}:`, this.#mark)
   }
 
-  /** Gives ids to what the user made with tmux's own keys. Answers whether there was any. */
+  /** tmux tells a split-off pane's own number only when it is there, so what it is called by us comes a moment later. */
+  async #bear(client: ControlClient, paneId: string, args: readonly string[]): Promise<void> {
+    const [created] = await client.run(['split-window', '-d', '-P', '-F', '#{pane_id}', ...args])
+    const made = created?.[0] ?? ''
+    await client.run(
+      ['set-option', '-p', '-t', made, '@svc_pane', paneId],
+      // In a workspace of ssh the panes of ended programs stay; one that was split off goes with its program.
+      ['set-option', '-p', '-t', made, 'remain-on-exit', 'off'],
+    )
+  }
+
+  /**
+   * Gives ids to what the user made with tmux's own keys. Answers whether there was any. One of ours that is being made looks the
+   * same for a moment, and two lookers find the same stranger: whoever has an id by then (`o`) keeps it.
+   */
   async #nameStrangers(client: ControlClient, rows: readonly Row[]): Promise<boolean> {
-    const commands: TmuxCommand[] = []
-    for (const row of new Map(rows.filter((row) => row.workspaceId === '').map((row) => [row.windowId, row])).values()) {
-      commands.push(['set-option', '-w', '-t', row.windowId, '@svc_ws', this.#options.newId('ws')])
-    }
-    for (const row of rows.filter((row) => row.paneId === '')) {
-      commands.push(['set-option', '-p', '-t', row.tmuxPane, '@svc_pane', this.#options.newId('pn')])
-    }
-    if (commands.length > 0) await client.run(commands[0] ?? ['refresh-client'], ...commands.slice(1))
-    return commands.length > 0
+    const { newId } = this.#options
+    const windows = new Set(rows.filter((row) => row.workspaceId === '').map((row) => row.windowId))
+    const panes = rows.filter((row) => row.paneId === '')
+    const [first, ...more]: TmuxCommand[] = [
+      ...[...windows].map((windowId): TmuxCommand => ['set-option', '-woq', '-t', windowId, '@svc_ws', newId('ws')]),
+      ...panes.map((row): TmuxCommand => ['set-option', '-poq', '-t', row.tmuxPane, '@svc_pane', newId('pn')]),
+    ]
+    if (first === undefined) return false
+    await Promise.allSettled(this.#births)
+    await client.run(first, ...more)
+    return true
   }
 
   async #window(client: ControlClient, id: string): Promise<Row> {

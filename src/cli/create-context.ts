@@ -1,8 +1,8 @@
-/** The context of a real command line, around this process: its streams, its clock, and what Ctrl-C does. */
+/** The context of a command line in its surroundings: their streams, the clock, and what Ctrl-C does. */
 import { randomBytes } from 'node:crypto'
 import type { Context, Sink } from './context.ts'
-import type { Environment } from './credentials.ts'
 import { toJsonLine, toSink } from './output.ts'
+import type { Surroundings } from './surroundings.ts'
 import type { Language, Text } from './text.ts'
 import { inLanguage } from './text.ts'
 import type { Values } from './values.ts'
@@ -10,26 +10,21 @@ import type { Values } from './values.ts'
 /** Three weeks. Node's timers end at once where they are given more than 31 bits of milliseconds; some waits add a little of their own. */
 const longestWaitMs = 21 * 24 * 3_600_000
 
-/** `leave` ends the process at once, with the exit code given. */
-export function createContext(
-  globals: Values,
-  environment: Environment,
-  language: Language,
-  leave: (code: number) => void,
-): Context {
+export function createContext(globals: Values, surroundings: Surroundings, language: Language): Context {
+  const { environment, leave } = surroundings
   const noColor = globals.flag('no-color')
-  const stdout = toSink(process.stdout, environment, noColor, () => leave(0))
-  const stderr = toSink(process.stderr, environment, noColor, () => leave(0))
+  const stdout = toSink(surroundings.stdout, environment, noColor, () => leave(0))
+  const stderr = toSink(surroundings.stderr, environment, noColor, () => leave(0))
   const say = (text: Text) => inLanguage(text, language)
   const json = globals.flag('json')
   const quiet = globals.flag('quiet')
   const verbose = globals.flag('verbose')
   const timeout = globals.number('timeout')
-  const interrupt = listenForInterrupts(leave)
+  const interrupt = listenForInterrupts(surroundings)
   return {
     stdout,
     stderr,
-    stdin: process.stdin,
+    stdin: surroundings.stdin,
     environment,
     language,
     json,
@@ -76,10 +71,10 @@ function showProgress(stderr: Sink, text: string): () => void {
 }
 
 /** The first Ctrl-C asks the command to stop, the second one does not ask. */
-function listenForInterrupts(leave: (code: number) => void): Pick<Context, 'signal' | 'interrupted'> {
+function listenForInterrupts({ onInterrupt, leave }: Surroundings): Pick<Context, 'signal' | 'interrupted'> {
   const controller = new AbortController()
   const handlers: (() => void)[] = []
-  process.on('SIGINT', () => {
+  onInterrupt(() => {
     const handler = handlers.at(-1)
     if (handler !== undefined) return handler()
     if (controller.signal.aborted) return leave(130)

@@ -5,7 +5,7 @@ export async function main(words: readonly string[]): Promise<void> {
   process.stdout.on('error', ignoreGoneReader)
   if (words.length > 0 && words.every((word) => word === '--version' || word === '-V' || word === '--json')) {
     const { printVersion } = await import('./print-version.ts')
-    return printVersion(words.includes('--json'))
+    return printVersion(process.stdout, words.includes('--json'))
   }
   const { runAndLeave } = await import('./run.ts')
   await runAndLeave(words)

@@ -1,9 +1,10 @@
 /** What `svc` writes: standard output and error as sinks, and one line of JSON that no terminal acts on. */
 import type { Environment } from './credentials.ts'
 import type { Sink } from './context.ts'
+import type { Output } from './surroundings.ts'
 
 /** A process's stream as a sink. A reader that went away (`svc models | head -1`) is no failure: `gone` is called once. */
-export function toSink(stream: NodeJS.WriteStream, environment: Environment, noColor: boolean, gone: () => void): Sink {
+export function toSink(stream: Output, environment: Environment, noColor: boolean, gone: () => void): Sink {
   stream.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code !== 'EPIPE') throw error
     gone()

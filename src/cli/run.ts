@@ -2,24 +2,25 @@
  * Reads the command line against the table, loads the one command it names, runs it, shows its failure, and ends the process with
  * an exit code of the table. Nothing else ends the process.
  */
-import { homedir } from 'node:os'
 import type { Context } from './context.ts'
 import type { Environment } from './credentials.ts'
-import { readEnvironment } from './credentials.ts'
 import { exitCodes } from './exit-code.ts'
 import { CommandFailure } from './failure.ts'
 import { readLanguage } from './language.ts'
 import { toSink } from './output.ts'
 import { printVersion } from './print-version.ts'
 import { showFailure } from './show-failure.ts'
+import type { Surroundings } from './surroundings.ts'
+import { ofThisProcess } from './surroundings.ts'
 import type { Language } from './text.ts'
 
 export async function runAndLeave(words: readonly string[]): Promise<void> {
-  await leave(await run(words))
+  await leave(await run(words, ofThisProcess()))
 }
 
-async function run(words: readonly string[]): Promise<number> {
-  const environment = readEnvironment(homedir())
+/** Answers the exit code; what is to be seen has gone to the outputs. */
+export async function run(words: readonly string[], surroundings: Surroundings): Promise<number> {
+  const { environment, stdout } = surroundings
   const json = words.includes('--json')
   let language = readLanguage(environment)
   let context: Context | undefined
@@ -28,22 +29,22 @@ async function run(words: readonly string[]): Promise<number> {
     language = await chosenLanguage(environment)
     const request = parse(words, commands, language)
     if (request.kind === 'version') {
-      printVersion(json)
+      printVersion(stdout, json)
       return exitCodes.ok.code
     }
     if (request.kind === 'help') {
-      process.stdout.write(request.text)
+      stdout.write(request.text)
       return exitCodes.ok.code
     }
     const [{ createContext }, { run }] = await Promise.all([import('./create-context.ts'), request.command.load()])
-    context = createContext(request.globals, environment, language, (code) => process.exit(code))
+    context = createContext(request.globals, surroundings, language)
     return (await run(context, request.args, request.options)) ?? exitCodes.ok.code
   } catch (error) {
     const failure = context?.signal.aborted === true ? interrupted(error) : toFailure(error)
-    const stderr = toSink(process.stderr, environment, words.includes('--no-color'), () => {})
+    const stderr = toSink(surroundings.stderr, environment, words.includes('--no-color'), () => {})
     if (words.includes('--verbose') && !(error instanceof CommandFailure) && error instanceof Error)
       stderr.write(`${error.stack}\n`)
-    return showFailure(failure, context ?? { stdout: process.stdout, stderr, json }, language)
+    return showFailure(failure, context ?? { stdout, stderr, json }, language)
   }
 }
 

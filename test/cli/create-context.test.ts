@@ -1,6 +1,7 @@
 /** The real context of a command, as far as it can be had without a terminal. */
 import t from 'tap'
 import { createContext } from '../../src/cli/create-context.ts'
+import { ofThisProcess } from '../../src/cli/surroundings.ts'
 import { Values } from '../../src/cli/values.ts'
 
 const names = ['json', 'quiet', 'verbose', 'timeout', 'no-color', 'socket', 'no-start']
@@ -9,7 +10,7 @@ t.test('--timeout is whole milliseconds that a timer can wait, however long it i
   const environment = { variables: {}, platform: process.platform, home: t.testdir() }
   const timeoutOf = (seconds: number | undefined) => {
     const values = new Values(new Map(names.map((name) => [name, name === 'timeout' ? seconds : undefined])))
-    return createContext(values, environment, 'en', () => {}).timeoutMs
+    return createContext(values, { ...ofThisProcess(), environment, onInterrupt: () => {} }, 'en').timeoutMs
   }
   t.equal(timeoutOf(undefined), undefined)
   t.equal(timeoutOf(0.25), 250)

@@ -7,7 +7,7 @@ import { isGroup } from '../../src/cli/command.ts'
 import { serviceCommands } from '../../src/cli/service/index.ts'
 import { walk } from '../../src/cli/walk.ts'
 import { bareProgram } from '../support/bare-program.ts'
-import { svc, svcEnvironment, svcProgram } from '../support/run-svc.ts'
+import { runProgram, svc, svcEnvironment, svcProgram } from '../support/run-svc.ts'
 
 const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'))
 
@@ -16,6 +16,7 @@ t.test('version and help: to standard output, exit 0, no network', async (t) => 
   for (const words of [['--version'], ['-V'], ['--version', '--no-color'], ['chat', '--version']]) {
     t.strictSame(await svc(words, { home }), { code: 0, stdout: `${version}\n`, stderr: '' }, words.join(' '))
   }
+  t.strictSame(await runProgram(['--version'], { home }), { code: 0, stdout: `${version}\n`, stderr: '' }, 'as a program')
   t.equal((await svc(['--version', '--json'], { home })).stdout, `{"ok":true,"result":{"version":"${version}"}}\n`)
   for (const words of [['--help'], [], ['boost', '-h']]) {
     const ended = await svc(words, { home })
@@ -27,7 +28,7 @@ t.test('version and help: to standard output, exit 0, no network', async (t) => 
 
 t.test('a misspelt command suggests the right one and exits 2, also as JSON', async (t) => {
   const home = t.testdir()
-  const ended = await svc(['serch', 'x'], { home })
+  const ended = await runProgram(['serch', 'x'], { home })
   t.strictSame(ended, {
     code: 2,
     stdout: '',

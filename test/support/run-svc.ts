@@ -1,8 +1,10 @@
-/** Runs the real program `svc` from source, with an environment of its own. */
+/** Runs `svc` from source, with an environment of its own: in this process by what the program itself calls, or as the real program. */
 import type { ChildProcess } from 'node:child_process'
 import { spawn } from 'node:child_process'
+import { PassThrough, Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
+import { run } from '../../src/cli/run.ts'
 import { bareProgram, keptCompiled } from './bare-program.ts'
 
 export interface Ended {
@@ -22,7 +24,38 @@ export interface SvcOptions {
 
 export const svcProgram = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url))
 
+/**
+ * One command line in this process, where it costs hundredths of what a start of Node does. What a process adds (signals, readers that
+ * go away, the exit itself) is for `runProgram`. One at a time where `cwd` is given: a process has one working directory.
+ */
 export async function svc(words: readonly string[], options: SvcOptions): Promise<Ended> {
+  const [stdout, stderr] = [new PassThrough(), new PassThrough()]
+  const input = Readable.from(options.input === undefined || options.input === '' ? [] : [options.input], { objectMode: false })
+  const shown = Promise.all([text(stdout), text(stderr)])
+  const before = process.cwd()
+  if (options.cwd !== undefined) process.chdir(options.cwd)
+  try {
+    const code = await run(words, {
+      environment: { variables: svcEnvironment(options), platform: process.platform, home: options.home },
+      stdin: input as NodeJS.ReadStream,
+      stdout,
+      stderr,
+      onInterrupt: () => {},
+      leave: (code) => {
+        throw new Error(`svc ${words.join(' ')} left at once with ${code}`)
+      },
+    })
+    stdout.end()
+    stderr.end()
+    const [said, told] = await shown
+    return { code, stdout: said, stderr: told }
+  } finally {
+    if (options.cwd !== undefined) process.chdir(before)
+  }
+}
+
+/** The program itself, to its end. */
+export async function runProgram(words: readonly string[], options: SvcOptions): Promise<Ended> {
   return (await startSvc(words, options)).ended
 }
 

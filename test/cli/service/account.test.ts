@@ -3,6 +3,9 @@ import t from 'tap'
 import { fail, json, startContractServer } from '../../support/contract-server.ts'
 import { svc } from '../../support/run-svc.ts'
 
+// A command reads the time zone of its process.
+process.env['TZ'] = 'UTC'
+
 const key = { SVC_API_KEY: 'svc_live_x' }
 const token = { SVC_TOKEN: 'svc_sess_x' }
 
@@ -90,12 +93,12 @@ t.test('usage shows the pools and the packs; a key is not sent where no key open
   const server = await startContractServer({ 'GET /api/membership/usage': (_, response) => json(response, usage) })
   t.teardown(() => server.close())
   const home = t.testdir()
-  const { stdout } = await svc(['usage'], { home, site: server.origin, env: { ...token, TZ: 'UTC' } })
+  const { stdout } = await svc(['usage'], { home, site: server.origin, env: token })
   t.match(stdout, 'Plan: Free\n')
   t.match(stdout, /fast day +\[##########\.{10}\] +50 +100 +50 +2027-01-01 00:00/)
   t.match(stdout, 'checkin fast: 12.5 of 20, until 2027-01-02 00:00')
-  t.match((await svc(['usage'], { home, site: server.origin, env: { ...token, TZ: 'UTC', SVC_LANG: 'zh' } })).stdout, '套餐:Free')
-  const turns = await svc(['usage', '--turns'], { home, site: server.origin, env: { ...token, TZ: 'UTC' } })
+  t.match((await svc(['usage'], { home, site: server.origin, env: { ...token, SVC_LANG: 'zh' } })).stdout, '套餐:Free')
+  const turns = await svc(['usage', '--turns'], { home, site: server.origin, env: token })
   t.match(turns.stdout, /^2027-01-01 00:00 +svc-2\.1 +refunded +12 +0 +0 +upstream_error +mbr_1$/m)
   const refused = await svc(['usage'], { home, site: server.origin, env: key })
   t.equal(refused.code, 4)
@@ -133,7 +136,7 @@ t.test('boost: status, check-in and rush; done already says so', async (t) => {
   })
   t.teardown(() => server.close())
   const home = t.testdir()
-  const options = { home, site: server.origin, env: { ...token, TZ: 'UTC' } }
+  const options = { home, site: server.origin, env: token }
   const { stdout } = await svc(['boost'], options)
   t.match(stdout, 'Boost: 30 left\nCheck-in: +20 now: svc boost checkin\nInvite: https://example.org/i/ABC (1 of 10 credited)\n')
   t.match(stdout, 'Rush: open until 2027-01-01 01:00, 3 packs left: svc boost rush')

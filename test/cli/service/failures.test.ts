@@ -5,7 +5,7 @@ import { catalogue } from '../../../src/errors.ts'
 import { envelope, fail, json, startContractServer } from '../../support/contract-server.ts'
 import { serviceFailure } from '../../../src/cli/service/service-failure.ts'
 import { showFailure } from '../../../src/cli/show-failure.ts'
-import { svc } from '../../support/run-svc.ts'
+import { runProgram, svc } from '../../support/run-svc.ts'
 
 const codes = Object.keys(catalogue) as Code[]
 
@@ -178,7 +178,7 @@ t.test('a success that is not JSON is no success', async (t) => {
 t.test('a server that cannot be reached: which address was tried, why, and the id that was sent; no Ref line', async (t) => {
   const server = await startContractServer()
   await server.close()
-  const ended = await svc(['plans'], { home: t.testdir(), site: server.origin })
+  const ended = await runProgram(['plans'], { home: t.testdir(), site: server.origin })
   t.equal(ended.code, 7)
   t.match(ended.stderr, `Could not reach ${server.origin}: nothing listens there (ECONNREFUSED)`)
   t.match(ended.stderr, /request id: mbr_[0-9A-Z]{26}/)

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { startGatewayProcess } from '../../support/gateway-process.ts'
-import { svc } from '../../support/run-svc.ts'
+import { runProgram, svc } from '../../support/run-svc.ts'
 
 const gatewayProgram = fileURLToPath(new URL('../../../src/main.ts', import.meta.url))
 
@@ -12,8 +12,8 @@ t.test('svc and the real gateway understand each other', async (t) => {
   const gateway = await startGatewayProcess({ command: [process.execPath, gatewayProgram], dataDir: join(folder, 'data') })
   t.teardown(() => gateway.stop())
   const home = join(folder, 'home')
-  const run = (words: string[], env: Record<string, string> = {}) =>
-    svc(words, { home, site: gateway.origin, cwd: home, env: { SVC_API_KEY: gateway.key, ...env } })
+  const options = { home, site: gateway.origin, cwd: home, env: { SVC_API_KEY: gateway.key } }
+  const run = (words: string[], env: Record<string, string> = {}) => svc(words, { ...options, env: { ...options.env, ...env } })
 
   await t.test('models', async (t) => {
     const { code, stdout } = await run(['models', '--json'])
@@ -29,7 +29,7 @@ t.test('svc and the real gateway understand each other', async (t) => {
   })
 
   await t.test('chat, streamed and whole', async (t) => {
-    const streamed = await run(['chat', 'Hello there'])
+    const streamed = await runProgram(['chat', 'Hello there'], options)
     t.equal(streamed.code, 0, streamed.stderr)
     t.ok(streamed.stdout.trim().length > 0)
     const whole = await run(['chat', 'Hello there', '--no-stream', '-m', 'svc-2.1', '--json'])

@@ -5,7 +5,7 @@ import t from 'tap'
 import type { Test } from 'tap'
 import type { Route } from '../../support/contract-server.ts'
 import { fail, json, startContractServer } from '../../support/contract-server.ts'
-import { svc } from '../../support/run-svc.ts'
+import { runProgram, svc } from '../../support/run-svc.ts'
 
 const account = { id: 'acc_1', email_masked: 'a***@example.org', plan: 'pro' }
 const approved = {
@@ -56,7 +56,7 @@ t.test('login learns what the names of the service begin with, for all later com
 t.test('login prints the address and the code, waits for the approval, and keeps the session in a private file', async (t) => {
   const server = await loginServer(t, [pending, pending, (_, response) => json(response, approved)])
   const home = t.testdir()
-  const ended = await svc(['login'], { home, site: server.origin })
+  const ended = await runProgram(['login'], { home, site: server.origin })
   t.equal(ended.code, 0)
   t.match(ended.stderr, `${server.origin}/device?user_code=BCDF-GHJK`)
   t.match(ended.stderr, 'BCDF-GHJK')

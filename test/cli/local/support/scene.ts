@@ -1,4 +1,4 @@
-/** Commands of the workbench run by the real executable, while a user types in the pane in front and looks for changes. */
+/** Commands of the workbench as they are typed, while a user types in the pane in front and looks for changes. */
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
@@ -8,7 +8,7 @@ import { localCommands } from '../../../../src/cli/local/index.ts'
 import { walk } from '../../../../src/cli/walk.ts'
 import { requireProgram } from '../../../support/real-parts.ts'
 import type { Ended } from '../../../support/run-svc.ts'
-import { startSvc, svc } from '../../../support/run-svc.ts'
+import { runProgram, startSvc, svc } from '../../../support/run-svc.ts'
 import { startSshd } from '../../../support/sshd.ts'
 import { folder } from '../../workbench/support/bench.ts'
 import { startSite } from '../../workbench/support/site.ts'
@@ -48,8 +48,9 @@ export const works =
     scene.result(t, words)
 
 /**
- * Runs each command through the real executable, which starts the real workbench itself, while a user types in the pane in
- * front: each must do its work and change nothing that the user sees. Every row of the families has to have a case.
+ * Runs each command line in this process; the first is the real program, which starts the real workbench and leaves it. Meanwhile a
+ * user types in the pane in front: each must do its work and change nothing that the user sees. Every row of the families has to have
+ * a case.
  */
 export async function provesQuiet(
   t: Test,
@@ -114,7 +115,7 @@ async function prepare(t: Test): Promise<Scene> {
     'nothing is started when that is forbidden',
   )
   // The first command starts the workbench. Behind what is in front there is a second workspace.
-  await result(t, ['workspace', 'new', '--title', 'Two'])
+  t.match(await runProgram(['workspace', 'new', '--title', 'Two'], { home, env, cwd: dir }), { code: 0 })
   const user = await attachUser(t, {
     dir,
     settings: { runDir: join(env.XDG_RUNTIME_DIR, 'svc'), env: { ...env, HOME: home, LANG: 'C.UTF-8' } },

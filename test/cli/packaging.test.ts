@@ -1,6 +1,6 @@
-/** The package as it is published: installed from its tarball, it runs compiled and needs nothing of the checkout. */
+/** The package as it is published: unpacked from its tarball, it runs compiled and needs nothing of the checkout. */
 import { execFile } from 'node:child_process'
-import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
+import { cpSync, existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
@@ -23,7 +23,26 @@ function run(
   return execute(bare, all, options)
 }
 
-// It compiles, packs, installs and starts everything: seconds on an idle machine, but this is the one test that a busy one can drown.
+/**
+ * What \`npm install\` of the tarball makes, without npm: the packed files, the programs under \`.bin\`, and the packages that the lock has
+ * for use, copied, so that what only developers have is not found.
+ */
+async function install(tarball: string, app: string): Promise<void> {
+  const modules = join(app, 'node_modules')
+  const own = join(modules, 'svc-gateway')
+  mkdirSync(own, { recursive: true })
+  await run('tar', ['-xzf', tarball, '--strip-components=1', '-C', own], {})
+  const { packages } = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')) as {
+    packages: Record<string, { dev?: boolean }>
+  }
+  for (const [path, { dev }] of Object.entries(packages)) {
+    // What lies below another package is copied with it.
+    if (dev !== true && path.lastIndexOf('node_modules/') === 0) cpSync(join(root, path), join(app, path), { recursive: true })
+  }
+  const { bin } = JSON.parse(readFileSync(join(own, 'package.json'), 'utf8')) as { bin: Record<string, string> }
+  mkdirSync(join(modules, '.bin'))
+  for (const [name, path] of Object.entries(bin)) symlinkSync(join('..', 'svc-gateway', path), join(modules, '.bin', name))
+}
 
 t.test(
   'the tarball, installed into an empty folder, runs there compiled: svc, svc-gateway, and a chat between them',
@@ -33,13 +52,10 @@ t.test(
     const app = join(folder, 'app')
     const home = join(folder, 'home')
     for (const name of ['packed', 'app', 'home']) mkdirSync(join(folder, name))
-    const quiet = ['--no-audit', '--no-fund', '--loglevel=error']
-    const { stdout: packed } = await run('npm', ['pack', '--json', '--pack-destination', join(folder, 'packed'), ...quiet], {
-      cwd: root,
-    })
-    const [{ filename, files }] = JSON.parse(packed.slice(packed.indexOf('['))) as [
-      { filename: string; files: { path: string }[] },
-    ]
+    await run(process.execPath, [join(root, 'bin', 'build.js')], {})
+    const pack = ['pack', '--json', '--ignore-scripts', '--loglevel=error', '--pack-destination', join(folder, 'packed')]
+    const { stdout: packed } = await run('npm', pack, { cwd: root })
+    const [{ filename, files }] = JSON.parse(packed) as [{ filename: string; files: { path: string }[] }]
     const paths = files.map((file) => file.path)
     t.ok(paths.includes('dist/svc.1'), 'the manual page is in it')
     t.strictSame(
@@ -49,11 +65,8 @@ t.test(
     )
 
     writeFileSync(join(app, 'package.json'), '{"private":true,"type":"module"}')
-    await run('npm', ['install', '--prefer-offline', ...quiet, join(folder, 'packed', filename)], { cwd: app })
+    await install(join(folder, 'packed', filename), app)
     const bin = (name: string) => join(app, 'node_modules', '.bin', name)
-    t.ok(existsSync(bin('svc')) && existsSync(bin('svc-gateway')))
-    t.ok(readdirSync(join(app, 'node_modules', 'svc-gateway')).includes('dist'))
-
     // The installed programs run on the Node that is named here, and may not strip types.
     const env = {
       PATH: process.env['PATH'] ?? '',
@@ -69,11 +82,12 @@ t.test(
     // In processor time, which says what the program costs whatever else this machine is doing; on an idle one it is the time on the clock.
     const tell = `data:text/javascript,process.on('exit',()=>{const{user,system}=process.cpuUsage();process.stderr.write(String((user+system)/1000))})`
     const costs: number[] = []
-    for (let start = 0; start < 10; start += 1) {
+    while (costs.length < 10 && !costs.some((ms) => ms < 80)) {
       const { stderr } = await run(process.execPath, ['--import', tell, bin('svc'), '--version'], { cwd: app, env })
       costs.push(Math.round(Number(stderr)))
     }
-    t.ok(Math.min(...costs) > 0 && Math.min(...costs) < 80, `svc --version starts in less than 80 ms: ${costs.join(' ')}`)
+    const [best = 0] = costs.toSorted((one, other) => one - other)
+    t.ok(best > 0 && best < 80, `svc --version starts in less than 80 ms: ${costs.join(' ')}`)
 
     // A configuration of somebody's own, with types, as the shipped one says to write it.
     const own = "import base from 'svc-gateway/gateway.config.js'\nimport { defineGateway } from 'svc-gateway'\n"

@@ -13,6 +13,7 @@ import type { Place } from './place.ts'
 
 const readyMs = 20_000
 const browserIdleMs = 10 * 60_000
+const pageAnswerMs = 3_000
 
 /**
  * Starts the workbench in the background, apart from this terminal, and waits until it serves. That it is running already, or
@@ -71,6 +72,7 @@ function hostSettings(context: Context, place: Place): HostSettings {
       executable: settings.get('browser').value ?? null,
       sandbox: settings.get('browser_sandbox').value !== 'off',
       idleMs: browserIdleMs,
+      answerMs: pageAnswerMs,
     },
     engine: 'tmux',
     strictFocus: false,

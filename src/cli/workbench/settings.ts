@@ -24,6 +24,8 @@ export const settingsSchema = z.strictObject({
     sandbox: z.boolean(),
     /** How long Chromium stays without a page. */
     idleMs: z.number().int().positive(),
+    /** How long a page is waited for when it is asked for its title or for what it keeps. */
+    answerMs: z.number().int().positive(),
   }),
   /** `memory` is for tests and for machines without tmux. */
   engine: z.enum(['tmux', 'memory']),

@@ -1,10 +1,8 @@
 /** The methods `browser.…` with a real Chromium and a small site on loopback. */
-import { execFile } from 'node:child_process'
 import { chmodSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import type { AddressInfo } from 'node:net'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
-import { promisify } from 'node:util'
 import type { Test } from 'tap'
 import t from 'tap'
 import type { WorkbenchClient } from '../../../src/cli/local/client.ts'
@@ -13,18 +11,35 @@ import type { TestBench } from './support/bench.ts'
 import { folder, startBench, testSettings, until } from './support/bench.ts'
 import { startSite } from './support/site.ts'
 
-const run = promisify(execFile)
+const defaults = testSettings(folder(t)).browser
 
-async function browserBench(t: Test): Promise<{ bench: TestBench; client: WorkbenchClient; site: string } | undefined> {
-  if (!requireProgram(t, 'chromium', 'google-chrome')) return undefined
-  const bench = await startBench(t)
-  return { bench, client: bench.client, site: await startSite(t) }
+interface Scene {
+  readonly bench: TestBench
+  /** Runs in a workspace of its own: what names none means that one. */
+  readonly client: WorkbenchClient
+  readonly workspaceId: string
+  readonly site: string
+}
+
+let shared: Promise<TestBench> | undefined
+
+/** One workbench and one Chromium for the file, a workspace in it for each test. */
+async function workspaceOf(test: Test): Promise<Scene | undefined> {
+  if (!requireProgram(test, 'chromium', 'google-chrome') || !requireProgram(test, 'tmux')) return undefined
+  const bench = await (shared ??= startBench(t, { engine: 'tmux' }))
+  const { workspace, pane } = await bench.client.call('workspace.create', { title: test.name })
+  const client = await bench.connect({ workspaceId: workspace.id, paneId: pane.id })
+  test.teardown(async () => {
+    const { workspaces } = await bench.client.call('workspace.list', {})
+    if (workspaces.some(({ id }) => id === workspace.id)) await bench.client.call('workspace.close', { id: workspace.id })
+  })
+  return { bench, client, workspaceId: workspace.id, site: await startSite(test) }
 }
 
 t.test('goto tells the status and where it ended', async (t) => {
-  const scene = await browserBench(t)
+  const scene = await workspaceOf(t)
   if (!scene) return
-  const { client, site } = scene
+  const { client, site, workspaceId } = scene
   t.match(await client.call('browser.goto', { url: `${site}/moved` }), {
     status: 200,
     finalUrl: `${site}/form`,
@@ -37,14 +52,14 @@ t.test('goto tells the status and where it ended', async (t) => {
     { status: 200, page: { title: 'Start' } },
     'http is meant',
   )
-  t.equal((await client.call('browser.list', {})).pages.length, 1, 'it was one page all the time')
+  t.equal((await client.call('browser.list', { workspaceId })).pages.length, 1, 'it was one page all the time')
   t.match(await client.call('browser.back', {}), { page: { url: 'about:blank' } })
   t.match(await client.call('browser.forward', {}), { page: { title: 'Start' } })
   t.match(await client.call('browser.reload', {}), { status: 200 })
 })
 
 t.test('what cannot be reached fails with the reason', async (t) => {
-  const scene = await browserBench(t)
+  const scene = await workspaceOf(t)
   if (!scene) return
   const { client, site } = scene
   const closed = await closedPort()
@@ -66,7 +81,7 @@ t.test('what cannot be reached fails with the reason', async (t) => {
 })
 
 t.test('a snapshot names roles and marks what can be acted on', async (t) => {
-  const scene = await browserBench(t)
+  const scene = await workspaceOf(t)
   if (!scene) return
   const { client, site } = scene
   await client.call('browser.goto', { url: `${site}/form` })
@@ -83,7 +98,7 @@ t.test('a snapshot names roles and marks what can be acted on', async (t) => {
 })
 
 t.test('fill acts by selector and by mark, and touches nothing where it is not clear what is meant', async (t) => {
-  const scene = await browserBench(t)
+  const scene = await workspaceOf(t)
   if (!scene) return
   const { client, site } = scene
   await client.call('browser.goto', { url: `${site}/form` })
@@ -122,7 +137,7 @@ t.test('fill acts by selector and by mark, and touches nothing where it is not c
 })
 
 t.test('click, type, press, select, check, wait, get, eval and screenshot', async (t) => {
-  const scene = await browserBench(t)
+  const scene = await workspaceOf(t)
   if (!scene) return
   const { client, site, bench } = scene
   await client.call('browser.goto', { url: `${site}/form`, wait: 'domcontentloaded' })
@@ -152,7 +167,7 @@ t.test('click, type, press, select, check, wait, get, eval and screenshot', asyn
 })
 
 t.test('each workspace has cookies of its own, and keeps them when the page is closed', async (t) => {
-  const scene = await browserBench(t)
+  const scene = await workspaceOf(t)
   if (!scene) return
   const { client, site } = scene
   const { workspace } = await client.call('workspace.create', { title: 'other' })
@@ -163,15 +178,14 @@ t.test('each workspace has cookies of its own, and keeps them when the page is c
   t.match(await client.call('browser.get', { what: 'text', pageId: other.page.id }), { value: 'new' })
   await client.call('browser.close', { pageId: page.id })
   await t.rejects(client.call('browser.get', { what: 'text', pageId: page.id }), { code: 'not_found' })
-  t.strictSame(
-    (await client.call('browser.list', {})).pages.map(({ id }) => id),
-    [other.page.id],
-  )
+  t.strictSame((await client.call('browser.list', { workspaceId: scene.workspaceId })).pages, [])
+  t.match(await client.call('browser.get', { what: 'text', pageId: other.page.id }), { value: 'new' })
 })
 
-t.test('without a page Chromium ends after a while; what was signed in stays so', async (t) => {
+t.test('Chromium ends without a page and is started anew, also where it died; what was signed in stays so', async (t) => {
   if (!requireProgram(t, 'chromium', 'google-chrome')) return
-  const bench = await startBench(t, { browser: { executable: null, sandbox: process.getuid?.() !== 0, idleMs: 300 } })
+  const others = new Set(chromiumsOf(process.pid))
+  const bench = await startBench(t, { browser: { ...defaults, idleMs: 1 } })
   const { client } = bench
   const site = await startSite(t)
   const running = async (): Promise<string | null> => {
@@ -179,41 +193,43 @@ t.test('without a page Chromium ends after a while; what was signed in stays so'
     other.close()
     return other.hello.engine.browser
   }
+  const isKnown = async (): Promise<void> => {
+    await client.call('browser.goto', { url: `${site}/cookie` })
+    t.match(await client.call('browser.get', { what: 'text' }), { value: 'known' })
+  }
   await client.call('browser.goto', { url: `${site}/cookie` })
   t.match(await running(), /^chromium \d+/)
   await client.call('browser.close', {})
+  // While it ends: the next one is waited for, and what goes takes nothing with it.
+  await isKnown()
+  for (const pid of chromiumsOf(process.pid)) if (!others.has(pid)) process.kill(pid, 'SIGKILL')
+  await until('the pages are gone', async () => (await client.call('browser.list', {})).pages.length === 0)
+  await isKnown()
+  await client.call('browser.close', {})
   await until('Chromium has ended', async () => (await running()) === null)
-  await client.call('browser.goto', { url: `${site}/cookie` })
-  t.match(await client.call('browser.get', { what: 'text' }), { value: 'known' })
 })
 
-t.test('a workspace that is closed takes its pages with it, and a browser that dies is started anew', async (t) => {
-  const scene = await browserBench(t)
+t.test('a workspace that is closed takes its pages with it, by itself or with its last pane', async (t) => {
+  const scene = await workspaceOf(t)
   if (!scene) return
   const { client, site } = scene
+  const pages = async (workspaceId: string): Promise<number> => (await client.call('browser.list', { workspaceId })).pages.length
   const { workspace } = await client.call('workspace.create', { title: 'closing' })
   await client.call('browser.goto', { url: site, workspaceId: workspace.id })
+  t.equal(await pages(workspace.id), 1)
   await client.call('workspace.close', { id: workspace.id })
-  t.strictSame((await client.call('browser.list', {})).pages, [])
-  await client.call('browser.goto', { url: site })
-  for (const pid of chromiumsOf(process.pid)) process.kill(pid, 'SIGKILL')
-  await until('the pages are gone', async () => (await client.call('browser.list', {})).pages.length === 0)
-  t.match(await client.call('browser.goto', { url: site }), { status: 200 })
-})
-
-t.test('a workspace whose last pane is closed takes its pages with it', async (t) => {
-  if (!requireProgram(t, 'chromium', 'google-chrome') || !requireProgram(t, 'tmux')) return
-  const { client } = await startBench(t, { engine: 'tmux' })
-  const { workspace, pane } = await client.call('workspace.create', { title: 'closing' })
-  await client.call('browser.open', { workspaceId: workspace.id })
-  await client.call('pane.close', { paneId: pane.id })
-  await until('the page is gone', async () => (await client.call('browser.list', {})).pages.length === 0)
+  t.equal(await pages(workspace.id), 0)
+  const other = await client.call('workspace.create', { title: 'closing' })
+  await client.call('browser.open', { workspaceId: other.workspace.id })
+  await client.call('pane.close', { paneId: other.pane.id })
+  await until('the page is gone', async () => (await pages(other.workspace.id)) === 0)
 })
 
 t.test('a page whose script never ends is closed, and keeps nobody from stopping the workbench', async (t) => {
-  const scene = await browserBench(t)
-  if (!scene) return
-  const { bench, client, site } = scene
+  if (!requireProgram(t, 'chromium', 'google-chrome')) return
+  const bench = await startBench(t, { browser: { ...defaults, answerMs: 200 } })
+  const { client } = bench
+  const site = await startSite(t)
   const hang = async (): Promise<string> => {
     const { page } = await client.call('browser.open', {})
     await client.call('browser.goto', { url: site, pageId: page.id })
@@ -253,12 +269,13 @@ HOME=$profile exec ${become}${chromium} "$@"
   const bench = await startBench(
     t,
     {
-      browser: { executable: wrapper, sandbox: true, idleMs: 60_000 },
+      browser: { ...defaults, executable: wrapper, sandbox: true },
       env: { ...env, SVC_API_KEY: 'hush', OPENAI_API_KEY: 'hush', DISPLAY: ':99' },
     },
     dir,
   )
   const site = await startSite(t)
+  const others = new Set(chromiumsOf(process.pid))
   const outcome = await bench.client.call('browser.goto', { url: site }).catch((error: unknown) => error)
   const args = readFileSync(argsFile, 'utf8')
   t.notMatch(args, /--no-sandbox/)
@@ -270,7 +287,8 @@ HOME=$profile exec ${become}${chromium} "$@"
     return
   }
   t.match(outcome, { status: 200 })
-  const all = (await Promise.all(chromiumsOf(process.pid).map((pid) => commandLine(pid)))).join('\n')
+  const own = chromiumsOf(process.pid).filter((pid) => !others.has(pid))
+  const all = own.map((pid) => commandLineNow(pid)).join('\n')
   t.match(all, /--type=renderer/)
   t.notMatch(all, /--no-sandbox/)
 })
@@ -279,7 +297,7 @@ t.test('without a browser it says how to install one', async (t) => {
   const dir = folder(t)
   const { client } = await startBench(
     t,
-    { browser: { executable: join(dir, 'no-such-browser'), sandbox: true, idleMs: 60_000 } },
+    { browser: { ...defaults, executable: join(dir, 'no-such-browser'), sandbox: true } },
     dir,
   )
   await t.rejects(client.call('browser.goto', { url: 'about:blank' }), {
@@ -312,10 +330,6 @@ function commandLineNow(pid: number): string {
   } catch {
     return ''
   }
-}
-
-async function commandLine(pid: number): Promise<string> {
-  return (await run('cat', [`/proc/${pid}/cmdline`]).catch(() => ({ stdout: '' }))).stdout.replaceAll('\0', ' ')
 }
 
 function closedPort(): Promise<number> {

@@ -28,8 +28,6 @@ interface OpenPage {
 /** How long an act on an element that is there may take. */
 const actMs = 5_000
 const navigateMs = 30_000
-/** How long a page is waited for when it is asked for its title or for what it keeps. */
-const answerMs = 3_000
 
 /**
  * The pages of all workspaces in one Chromium without windows: each workspace has a context of its own, so the cookies of one
@@ -38,8 +36,11 @@ const answerMs = 3_000
 export class BrowserPages {
   readonly #options: BrowserPagesOptions
   readonly #pages = new Map<string, OpenPage>()
-  readonly #contexts = new Map<string, Promise<BrowserContext>>()
+  #contexts = new Map<string, Promise<BrowserContext>>()
   #browser: Promise<Browser> | undefined
+  /** Of the one that was there before: it is waited for, because it writes down what the next one reads. */
+  #ended: Promise<unknown> = Promise.resolve()
+  #opening = 0
   #idle: NodeJS.Timeout | undefined
   /** For people: "chromium 156.0.8078.79", while it runs. */
   version: string | null = null
@@ -65,7 +66,7 @@ export class BrowserPages {
 
   async close(pageId: string): Promise<void> {
     const open = this.#find(pageId, null)
-    await this.#keepCookies(open.workspaceId)
+    await this.#keepCookies(open.workspaceId, this.#contexts.get(open.workspaceId))
     await open.page.close()
   }
 
@@ -133,7 +134,7 @@ export class BrowserPages {
   ): Promise<{ page: BrowserPage; value: T }> {
     const open = this.#find(pageId, null)
     const value = await this.#attempt(`${doing} ${selector}`, async () => work(await this.#one(open, selector)))
-    await readTitle(open)
+    await this.#readTitle(open)
     return { page: describe(open), value }
   }
 
@@ -145,21 +146,29 @@ export class BrowserPages {
   ): Promise<{ page: BrowserPage; value: T }> {
     const open = this.#find(pageId, null)
     const value = await this.#attempt(doing, () => work(open.page))
-    await readTitle(open)
+    await this.#readTitle(open)
     return { page: describe(open), value }
   }
 
   async shutdown(): Promise<void> {
     clearTimeout(this.#idle)
-    for (const workspaceId of this.#contexts.keys()) await this.#keepCookies(workspaceId)
-    const browser = await this.#browser?.catch(() => undefined)
+    const ending = { browser: this.#browser, contexts: this.#contexts }
+    // Who asks for a page from now on gets another Chromium, not this one on its way out.
     this.#browser = undefined
+    this.#contexts = new Map()
+    this.#ended = Promise.all([this.#ended, this.#end(ending.browser, ending.contexts)])
+    await this.#ended
+  }
+
+  async #end(running: Promise<Browser> | undefined, contexts: ReadonlyMap<string, Promise<BrowserContext>>): Promise<void> {
+    for (const [workspaceId, context] of contexts) await this.#keepCookies(workspaceId, context)
+    const browser = await running?.catch(() => undefined)
     await browser?.close().catch(() => undefined)
   }
 
   async #navigate(open: OpenPage, doing: string, work: () => Promise<Response | null>): Promise<Navigation> {
     const response = await this.#attempt(doing, work)
-    await readTitle(open)
+    await this.#readTitle(open)
     const finalUrl = open.page.url()
     this.#options.events.emit('browser.navigated', { pageId: open.id, workspaceId: open.workspaceId, url: finalUrl })
     return { page: describe(open), status: response?.status() ?? null, finalUrl }
@@ -212,7 +221,16 @@ export class BrowserPages {
 
   async #open(workspaceId: string): Promise<OpenPage> {
     clearTimeout(this.#idle)
-    const context = await this.#context(workspaceId)
+    this.#opening += 1
+    try {
+      return await this.#openIn(workspaceId, await this.#context(workspaceId))
+    } finally {
+      this.#opening -= 1
+      this.#rest()
+    }
+  }
+
+  async #openIn(workspaceId: string, context: BrowserContext): Promise<OpenPage> {
     const page = await context.newPage().catch((error: unknown) => {
       throw browserFailure(error, 'open a page')
     })
@@ -227,18 +245,24 @@ export class BrowserPages {
   #closed(open: OpenPage): void {
     if (!this.#pages.delete(open.id)) return
     this.#options.events.emit('browser.closed', { pageId: open.id, workspaceId: open.workspaceId })
-    if (this.#pages.size > 0) return
+    this.#rest()
+  }
+
+  /** Where there is no page and none is coming, Chromium goes after a while. */
+  #rest(): void {
     clearTimeout(this.#idle)
+    if (this.#pages.size > 0 || this.#opening > 0) return
     this.#idle = setTimeout(() => void this.shutdown(), this.#options.settings.browser.idleMs)
     this.#idle.unref()
   }
 
   #context(workspaceId: string): Promise<BrowserContext> {
-    const known = this.#contexts.get(workspaceId)
+    const contexts = this.#contexts
+    const known = contexts.get(workspaceId)
     if (known) return known
     const made = this.#newContext(workspaceId)
-    this.#contexts.set(workspaceId, made)
-    made.catch(() => this.#contexts.delete(workspaceId))
+    contexts.set(workspaceId, made)
+    made.catch(() => contexts.delete(workspaceId))
     return made
   }
 
@@ -259,16 +283,32 @@ export class BrowserPages {
   }
 
   async #launch(): Promise<Browser> {
+    await this.#ended
     const browser = await launchChromium(this.#options.settings)
+    const contexts = this.#contexts
     this.version = `chromium ${browser.version()}`
     browser.on('disconnected', () => {
-      this.#browser = undefined
       this.version = null
-      this.#contexts.clear()
       for (const open of this.#pages.values()) this.#closed(open)
       clearTimeout(this.#idle)
+      // Ended by us, another one may be on its way already.
+      if (contexts !== this.#contexts) return
+      this.#browser = undefined
+      this.#contexts = new Map()
     })
     return browser
+  }
+
+  /** A page in the middle of a navigation, or too busy to answer, has no title to ask for: the one known stays. */
+  async #readTitle(open: OpenPage): Promise<void> {
+    open.title = (await this.#inTime(open.page.title())) ?? open.title
+  }
+
+  /** A page whose script never ends answers nothing; the workbench and its other pages do not wait for it. */
+  #inTime<T>(work: Promise<T>): Promise<T | undefined> {
+    const { promise: late, resolve } = Promise.withResolvers<undefined>()
+    const timer = setTimeout(() => resolve(undefined), this.#options.settings.browser.answerMs)
+    return Promise.race([work.catch(() => undefined), late]).finally(() => clearTimeout(timer))
   }
 
   #cookieFile(workspaceId: string): string {
@@ -276,31 +316,19 @@ export class BrowserPages {
   }
 
   /** Signed-in stays signed-in when Chromium goes for want of pages. Only the user may read it. */
-  async #keepCookies(workspaceId: string): Promise<void> {
-    const context = await this.#contexts.get(workspaceId)?.catch(() => undefined)
+  async #keepCookies(workspaceId: string, made: Promise<BrowserContext> | undefined): Promise<void> {
+    const context = await made?.catch(() => undefined)
     if (!context) return
     const path = this.#cookieFile(workspaceId)
     const fresh = `${path}.new`
     await mkdir(join(this.#options.settings.stateDir, 'browser'), { recursive: true, mode: 0o700 })
-    const state = await inTime(context.storageState())
+    const state = await this.#inTime(context.storageState())
     if (!state) return
     await rm(fresh, { force: true })
     await writeFile(fresh, JSON.stringify(state), { mode: 0o600 })
     await chmod(fresh, 0o600)
     await rename(fresh, path)
   }
-}
-
-/** A page whose script never ends answers nothing; the workbench and its other pages do not wait for it. */
-function inTime<T>(work: Promise<T>): Promise<T | undefined> {
-  const { promise: late, resolve } = Promise.withResolvers<undefined>()
-  const timer = setTimeout(() => resolve(undefined), answerMs)
-  return Promise.race([work.catch(() => undefined), late]).finally(() => clearTimeout(timer))
-}
-
-/** A page in the middle of a navigation, or too busy to answer, has no title to ask for: the one known stays. */
-async function readTitle(open: OpenPage): Promise<void> {
-  open.title = (await inTime(open.page.title())) ?? open.title
 }
 
 function describe(open: OpenPage): BrowserPage {

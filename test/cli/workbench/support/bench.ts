@@ -44,7 +44,7 @@ export function testSettings(dir: string, changes: Partial<Settings> = {}): Sett
     platform: process.platform,
     env: { PATH: process.env['PATH'] ?? '', HOME: join(dir, 'home'), SHELL: '/bin/sh', LANG: 'C.UTF-8', PS1: '$ ' },
     svc: [process.execPath, join(import.meta.dirname, '../../../../src/cli/main.ts')],
-    browser: { executable: null, sandbox: process.getuid?.() !== 0, idleMs: 600_000 },
+    browser: { executable: null, sandbox: process.getuid?.() !== 0, idleMs: 600_000, answerMs: 3_000 },
     engine: 'memory',
     strictFocus: true,
     ...changes,

@@ -9,6 +9,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import type { Test } from 'tap'
+import { keptCompiled } from './support/bare-program.ts'
 import { temporaryFolder, until } from './support/gateway.ts'
 import { startServer } from './support/server.ts'
 
@@ -27,7 +28,14 @@ interface Started {
 async function start(t: Test, command: string, words: readonly string[], data = temporaryFolder(t)): Promise<Started> {
   const child = spawn(command, words, {
     cwd: root,
-    env: { PATH: process.env['PATH'] ?? '', HOME: temporaryFolder(t), DATA_DIR: data, HOST: '127.0.0.1', PORT: '0' },
+    env: {
+      PATH: process.env['PATH'] ?? '',
+      HOME: temporaryFolder(t),
+      DATA_DIR: data,
+      HOST: '127.0.0.1',
+      PORT: '0',
+      ...keptCompiled,
+    },
     stdio: ['ignore', 'pipe', 'pipe'],
     detached: true,
   })
@@ -133,7 +141,7 @@ export default { ...base, listen: { ...base.listen, tls: { cert: process.env.CER
     [{ GATEWAY_CONFIG: config, CERT: join(folder, 'bad.pem') }, /listen\.tls: .* are no certificate and its key/],
   ] as const) {
     const data = temporaryFolder(t)
-    const server = await startServer(t, { DATA_DIR: data, ...environment })
+    const server = await startServer(t, { DATA_DIR: data, ...keptCompiled, ...environment })
     t.equal(server.child.exitCode, 1, sentence.source)
     t.match(server.log(), sentence)
     t.notMatch(server.log(), /\n\s+at /, 'no stack')

@@ -2,6 +2,7 @@
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
+import { keptCompiled } from '../../support/bare-program.ts'
 import { startGatewayProcess } from '../../support/gateway-process.ts'
 import { runProgram, svc } from '../../support/run-svc.ts'
 
@@ -9,7 +10,11 @@ const gatewayProgram = fileURLToPath(new URL('../../../src/main.ts', import.meta
 
 t.test('svc and the real gateway understand each other', async (t) => {
   const folder = t.testdir({ data: {}, home: {} })
-  const gateway = await startGatewayProcess({ command: [process.execPath, gatewayProgram], dataDir: join(folder, 'data') })
+  const gateway = await startGatewayProcess({
+    command: [process.execPath, gatewayProgram],
+    dataDir: join(folder, 'data'),
+    env: keptCompiled,
+  })
   t.teardown(() => gateway.stop())
   const home = join(folder, 'home')
   const options = { home, site: gateway.origin, cwd: home, env: { SVC_API_KEY: gateway.key } }

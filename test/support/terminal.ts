@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import type { Test } from 'tap'
-import { bareProgram } from './bare-program.ts'
+import { bareProgram, keptCompiled } from './bare-program.ts'
 import { requireProgram } from './real-parts.ts'
 
 const run = promisify(execFile)
@@ -37,7 +37,7 @@ export async function openTerminal(t: Test, env: Readonly<Record<string, string>
   mkdirSync(bin)
   symlinkSync(fileURLToPath(new URL('../../bin/svc.js', import.meta.url)), join(bin, 'svc'))
   const path = [bin, dirname(process.execPath), process.env['PATH'] ?? ''].join(':')
-  const surroundings = { HOME: folder, XDG_CONFIG_HOME: folder, PATH: path, LANG: 'C.UTF-8', ...env }
+  const surroundings = { HOME: folder, XDG_CONFIG_HOME: folder, PATH: path, LANG: 'C.UTF-8', ...keptCompiled, ...env }
   const ask = async (...words: string[]) => {
     const [program, all] = bareProgram(tmux, ['-S', join(folder, 'tmux'), '-f', '/dev/null', ...words])
     return (await run(program, all, { env: surroundings })).stdout

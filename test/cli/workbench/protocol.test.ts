@@ -5,6 +5,9 @@ import { params } from '../../../src/cli/workbench/params.ts'
 import { startBench, until } from './support/bench.ts'
 import { helloOf, RawClient } from './support/raw-client.ts'
 
+// Says nothing from now on, while the others are tested: it takes five seconds.
+const silent = new RawClient(t, (await startBench(t)).settings.socketPath)
+
 t.test('a request is understood wherever its bytes are cut', async (t) => {
   const bench = await startBench(t)
   const request = Buffer.from(
@@ -104,13 +107,6 @@ t.test('a wrong token, an older protocol and silence are told why, then the conn
   await old.untilClosed()
   const wide = new RawClient(t, bench.settings.socketPath)
   t.match(await wide.ask(1, 'system.hello', helloOf(bench, { protocol: { min: 0, max: 9 } })), { result: { protocol: 1 } })
-})
-
-t.test('a client that says nothing is sent away after five seconds', async (t) => {
-  const bench = await startBench(t)
-  const raw = new RawClient(t, bench.settings.socketPath)
-  await until('it is sent away', () => raw.closed, limits.helloMs + 30_000)
-  t.equal(raw.lastError(), 'hello_required')
 })
 
 t.test('the sixty-fifth connection is refused, and a place that is given up is free again', async (t) => {
@@ -223,4 +219,9 @@ t.test('the table of methods is whole: each has a parameter schema, none is in b
   t.equal(new Set(methods).size, methods.length)
   t.notOk(quietMethods.some(isFocusMethod))
   t.end()
+})
+
+t.test('a client that says nothing is sent away after five seconds', async (t) => {
+  await until('it is sent away', () => silent.closed, limits.helloMs + 30_000)
+  t.equal(silent.lastError(), 'hello_required')
 })

@@ -9,7 +9,7 @@ import type { Test } from 'tap'
 import t from 'tap'
 import { socketPath } from '../../../src/cli/local/socket-path.ts'
 import { connectWorkbench } from '../../../src/cli/local/client.ts'
-import { bareProgram } from '../../support/bare-program.ts'
+import { bareProgram, keptCompiled } from '../../support/bare-program.ts'
 import { requireProgram } from '../../support/real-parts.ts'
 import type { Settings } from '../../../src/cli/workbench/settings.ts'
 import { limits } from '../../../src/cli/workbench/protocol.ts'
@@ -36,7 +36,7 @@ async function startProcess(
   settings: Settings,
 ): Promise<{ answer: Readonly<Record<string, unknown>>; pid: number; kill: () => Promise<void> }> {
   const [command, words] = bareProgram(process.execPath, [program])
-  const child = spawn(command, words, { env: settings.env, stdio: ['pipe', 'pipe', 'inherit'] })
+  const child = spawn(command, words, { env: { ...settings.env, ...keptCompiled }, stdio: ['pipe', 'pipe', 'inherit'] })
   endWith(t, child)
   child.stdin.end(JSON.stringify(settings))
   let text = ''

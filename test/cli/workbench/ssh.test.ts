@@ -21,13 +21,20 @@ interface Scene {
   readonly dir: string
 }
 
-async function scene(t: Test): Promise<Scene | undefined> {
-  if (!requireProgram(t, 'tmux') || !requireProgram(t, 'ssh') || !requireProgram(t, '/usr/sbin/sshd')) return undefined
+let shared: Promise<Scene> | undefined
+
+async function start(): Promise<Scene> {
   const dir = folder(t)
   const sshd = await startSshd(t, dir)
   const { env } = testSettings(dir)
   const bench = await startBench(t, { engine: 'tmux', env: { ...env, PATH: `${sshd.bin}:${env['PATH']}` } }, dir)
   return { bench, client: bench.client, sshd, dir }
+}
+
+/** One server and one workbench for the file. */
+async function scene(test: Test): Promise<Scene | undefined> {
+  if (!requireProgram(test, 'tmux') || !requireProgram(test, 'ssh') || !requireProgram(test, '/usr/sbin/sshd')) return undefined
+  return (shared ??= start())
 }
 
 async function settled(client: WorkbenchClient, sshId: string): Promise<Ssh> {
@@ -69,7 +76,10 @@ t.test('files are listed, read, written, moved and removed over the same connect
   writeFileSync(Buffer.concat([Buffer.from(`${there}/`), Buffer.from([0xff, 0xfe])]), 'three')
   mkdirSync(join(there, 'folder'))
   // No second login: the key the alias names is taken away.
-  writeFileSync(join(dir, 'ssh', 'authorized'), '')
+  const authorized = join(dir, 'ssh', 'authorized')
+  const keys = readFileSync(authorized)
+  t.teardown(() => writeFileSync(authorized, keys))
+  writeFileSync(authorized, '')
   const { path, files } = await client.call('files.list', { sshId, path: there })
   t.equal(path, there)
   t.strictSame(files.map(({ name }) => name).sort(), [odd, 'folder', 'with spaces and "quotes"', '\ufffd\ufffd'].sort())
@@ -170,7 +180,7 @@ t.test('a connection that failed is forgotten when its workspace is closed', asy
   const { ssh } = await client.call('ssh.connect', { destination: 'wrong-key' })
   t.match(await settled(client, ssh.id), { state: 'failed' })
   await client.call('workspace.close', { id: ssh.workspaceId })
-  await until('it is gone', async () => (await client.call('ssh.list', {})).connections.length === 0)
+  await until('it is gone', async () => !(await client.call('ssh.list', {})).connections.some(({ id }) => id === ssh.id))
 })
 
 t.test('what ssh asks, it asks in its pane', async (t) => {
@@ -199,8 +209,8 @@ t.test('a connection that ends is noticed, not logged in again by itself, and co
   const given = await scene(t)
   if (!given) return
   const { client } = given
-  const seen: string[] = []
-  client.onEvent((event) => seen.push(event.name))
+  const exited: unknown[] = []
+  client.onEvent(({ name, data }) => name === 'pane.exited' && exited.push(data['paneId']))
   await client.call('events.subscribe', { names: ['pane.exited'] })
   const { ssh } = await client.call('ssh.connect', { destination: 'box' })
   await settled(client, ssh.id)
@@ -211,24 +221,8 @@ t.test('a connection that ends is noticed, not logged in again by itself, and co
   t.match(await settled(client, ssh.id), { state: 'connected' })
   await client.call('pane.send', { paneId: ssh.paneId, text: 'exit 0\n' })
   await until('its end is noticed', async () => (await client.call('ssh.status', { sshId: ssh.id })).ssh.state === 'closed')
-  await until('the end of its program is told', () => seen.includes('pane.exited'))
+  await until('the end of its program is told', () => exited.includes(ssh.paneId))
   await client.call('workspace.close', { id: ssh.workspaceId })
-})
-
-t.test('a host that starts again knows its connections', async (t) => {
-  const given = await scene(t)
-  if (!given) return
-  const { bench, client } = given
-  const { ssh } = await client.call('ssh.connect', { destination: 'box' })
-  await settled(client, ssh.id)
-  const again = await bench.restart()
-  t.match(await settled(again.client, ssh.id), {
-    id: ssh.id,
-    destination: 'box',
-    state: 'connected',
-    workspaceId: ssh.workspaceId,
-  })
-  t.match(await again.client.call('files.realpath', { sshId: ssh.id, path: '.' }), { path: homedir() })
 })
 
 t.test('the explorer runs in a pane: it lists, goes in, shows, makes, renames, fetches and deletes', async (t) => {
@@ -237,7 +231,7 @@ t.test('the explorer runs in a pane: it lists, goes in, shows, makes, renames, f
   const { client, dir } = given
   const { ssh } = await client.call('ssh.connect', { destination: 'box' })
   await settled(client, ssh.id)
-  const there = join(dir, 'there')
+  const there = join(dir, 'explored')
   mkdirSync(join(there, 'inner'), { recursive: true })
   writeFileSync(join(there, 'inner', 'note.txt'), 'first line\nsecond \u001b]0;title\u0007line\n')
   const { pane } = await client.call('files.open', { sshId: ssh.id, path: there })
@@ -279,4 +273,20 @@ t.test('the explorer runs in a pane: it lists, goes in, shows, makes, renames, f
     'its pane is gone',
     async () => !(await client.call('pane.list', { all: true })).panes.some(({ id }) => id === pane.id),
   )
+})
+
+t.test('a host that starts again knows its connections', async (t) => {
+  const given = await scene(t)
+  if (!given) return
+  const { bench, client } = given
+  const { ssh } = await client.call('ssh.connect', { destination: 'box' })
+  await settled(client, ssh.id)
+  const again = await bench.restart()
+  t.match(await settled(again.client, ssh.id), {
+    id: ssh.id,
+    destination: 'box',
+    state: 'connected',
+    workspaceId: ssh.workspaceId,
+  })
+  t.match(await again.client.call('files.realpath', { sshId: ssh.id, path: '.' }), { path: homedir() })
 })

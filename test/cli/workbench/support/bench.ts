@@ -89,18 +89,18 @@ export async function startBench(t: Test, changes: Partial<Settings> = {}, dir =
   return { dir, settings, host, client: await connect(), token, log, connect, restart }
 }
 
-/** Waits until `look` answers something, asking again every 20 ms; fails with the words after `ms`. */
+/** Waits until `look` answers something, asking again at once and then ever later, every 20 ms at last; fails with the words after `ms`. */
 export async function until<T>(
   words: string,
   look: () => Promise<T | undefined | false> | T | undefined | false,
   ms = 60_000,
 ): Promise<T> {
   const end = Date.now() + ms
-  for (;;) {
+  for (let pause = 1; ; pause = Math.min(pause * 2, 20)) {
     const found = await look()
     if (found !== undefined && found !== false) return found
     if (Date.now() > end) throw new Error(`waited ${ms} ms in vain: ${words}`)
-    await new Promise((resolve) => setTimeout(resolve, 20))
+    await new Promise((resolve) => setTimeout(resolve, pause))
   }
 }
 

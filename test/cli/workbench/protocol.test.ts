@@ -2,6 +2,7 @@
 import t from 'tap'
 import { errorNumbers, limits, methods, quietMethods, isFocusMethod } from '../../../src/cli/workbench/protocol.ts'
 import { params } from '../../../src/cli/workbench/params.ts'
+import type { TestBench } from './support/bench.ts'
 import { startBench, until } from './support/bench.ts'
 import { helloOf, RawClient } from './support/raw-client.ts'
 
@@ -168,12 +169,21 @@ t.test('events come in order, and those of a break are given again as far as the
   t.match(await third.ask(1, 'events.subscribe', { after: 1_000_000 }), { result: { gap: true } }, 'of another host')
 })
 
+const manyAtOnce = limits.inFlight - 1
+
+/** Events, many at once, because those are written down together. */
+async function tellMany(bench: TestBench, title: string): Promise<void> {
+  const tell = (): Promise<unknown> => bench.client.call('notification.create', { title, body: '' })
+  await Promise.all(Array.from({ length: manyAtOnce }, tell))
+}
+
 t.test('events older than the ring are gone, and the reader is told', async (t) => {
   const bench = await startBench(t)
   const raw = new RawClient(t, bench.settings.socketPath)
   await raw.greet(bench)
   const { seq } = (await raw.ask(1, 'events.subscribe', {})).result as { seq: number }
-  for (let i = 0; i < limits.eventRing + 10; i += 1) await bench.client.call('notification.create', { title: 't', body: '' })
+  for (let told = 0; told < limits.eventRing; told += manyAtOnce) await tellMany(bench, 't')
+  await tellMany(bench, 't')
   const late = new RawClient(t, bench.settings.socketPath)
   await late.greet(bench)
   t.match(await late.ask(1, 'events.subscribe', { after: seq }), { result: { gap: true } })
@@ -185,13 +195,13 @@ t.test('a reader that does not read is sent away, and the host goes on', async (
   await slow.greet(bench)
   await slow.ask(1, 'events.subscribe', { names: ['notification.created'] })
   slow.socket.pause()
-  const title = 'x'.repeat(100)
+  const title = 'x'.repeat(1_000)
   let ended = false
   slow.socket.on('close', () => {
     ended = true
   })
   const noticed = (): boolean => bench.log.some((entry) => entry['code'] === 'slow_consumer')
-  for (let i = 0; i < 10_000 && !noticed(); i += 1) await bench.client.call('notification.create', { title, body: '' })
+  for (let told = 0; told < 10_000 && !noticed(); told += manyAtOnce) await tellMany(bench, title)
   t.ok(noticed())
   slow.socket.resume()
   await until('it is sent away', () => ended)

@@ -67,6 +67,11 @@ t.test('what cannot be reached fails with the reason', async (t) => {
     code: 'navigation_failed',
     details: { net: 'ERR_CONNECTION_REFUSED' },
   })
+  // At once, whether the page that tells of the failure is there by then or not.
+  for (let time = 0; time < 5; time += 1) {
+    t.match(await client.call('browser.goto', { url: site }), { status: 200 })
+    await t.rejects(client.call('browser.goto', { url: `http://127.0.0.1:${closed}/` }), { code: 'navigation_failed' })
+  }
   await t.rejects(client.call('browser.goto', { url: 'http://nowhere.invalid/' }), {
     code: 'navigation_failed',
     details: { net: 'ERR_NAME_NOT_RESOLVED' },

@@ -167,7 +167,14 @@ export class BrowserPages {
   }
 
   async #navigate(open: OpenPage, doing: string, work: () => Promise<Response | null>): Promise<Navigation> {
-    const response = await this.#attempt(doing, work)
+    const response = await this.#attempt(doing, () =>
+      work().catch(async (error: unknown) => {
+        // The page that tells of it comes a moment later, and would break off whatever is gone to next.
+        if (/net::ERR_(?!ABORTED)/.test(String(error)))
+          await open.page.waitForURL(/^chrome-error:/, { waitUntil: 'commit', timeout: 1_000 }).catch(() => undefined)
+        throw error
+      }),
+    )
     await this.#readTitle(open)
     const finalUrl = open.page.url()
     this.#options.events.emit('browser.navigated', { pageId: open.id, workspaceId: open.workspaceId, url: finalUrl })

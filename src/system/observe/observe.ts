@@ -1,4 +1,4 @@
-/** What the service says of itself: the metrics and the log, told once an exchange has ended. */
+/** What the service says of itself: the metrics and the log, told soon after an exchange has ended. */
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import type { Logger } from 'pino'
 import type { Counter, Histogram } from 'prom-client'
@@ -18,6 +18,13 @@ export interface Sources {
   /** Turns whose upstream is being called. */
   readonly running: () => number
   readonly ticks: () => number
+}
+
+/** An exchange that has ended and is not told yet. */
+interface Ended {
+  readonly x: Exchange & Partial<Slots>
+  readonly outcome: Outcome
+  readonly ticks: number
 }
 
 /** Metrics with their labels already chosen. */
@@ -42,9 +49,12 @@ export class Observe {
   #sources: Sources | null = null
   readonly #turnSeries = new Map<string, TurnSeries>()
   #seen = { commits: 0, operations: 0, syncs: 0, cpu: 0 }
+  #ended: Ended[] = []
 
   constructor(log: Logger) {
     this.#log = log
+    // Before the log's own last look, whatever it is that ends the process.
+    process.prependListener('exit', this.#tellEnded)
     this.#loop.enable()
     this.#metrics.startTime.set(Date.now() / 1000 - process.uptime())
     this.#metrics.mismatches.set(0)
@@ -55,12 +65,10 @@ export class Observe {
     this.#sources = sources
   }
 
+  /** Told with all others of this round of the event loop when their answers have left: by itself each would cost twice as much. */
   exchangeEnded(x: Exchange & Partial<Slots>, outcome: Outcome): void {
-    const code = outcome.kind === 'failed' ? outcome.failure.code : none
-    if (x.kind === 'turn') this.#turnEnded(x, outcome, code)
-    else this.#metrics.queries.inc({ outcome: outcome.kind, code })
-    if (outcome.kind === 'failed' && outcome.failure.code === 'internal_error') this.requestFailed(x, outcome.failure)
-    this.#logEnd(x, outcome, code)
+    const ticks = this.#sources?.ticks() ?? x.startedTicks
+    if (this.#ended.push({ x, outcome, ticks }) === 1) setImmediate(this.#tellEnded)
   }
 
   /** Somebody's client asks for what is not offered; `label` is of a bounded list, the path itself is for the log. */
@@ -95,19 +103,36 @@ export class Observe {
   }
 
   async metricsText(): Promise<string> {
+    this.#tellEnded()
     this.#gather()
     return this.#metrics.registry.metrics()
   }
 
   close(): void {
+    this.#tellEnded()
+    process.off('exit', this.#tellEnded)
     this.#loop.disable()
   }
 
-  #turnEnded(x: Exchange & Partial<Slots>, outcome: Outcome, code: string): void {
+  readonly #tellEnded = (): void => {
+    const ended = this.#ended
+    this.#ended = []
+    for (const each of ended) this.#tell(each)
+  }
+
+  #tell(ended: Ended): void {
+    const { x, outcome } = ended
+    const code = outcome.kind === 'failed' ? outcome.failure.code : none
+    if (x.kind === 'turn') this.#turnEnded(ended, code)
+    else this.#metrics.queries.inc({ outcome: outcome.kind, code })
+    if (outcome.kind === 'failed' && outcome.failure.code === 'internal_error') this.requestFailed(x, outcome.failure)
+    this.#logEnd(x, outcome, code)
+  }
+
+  #turnEnded({ x, outcome, ticks: now }: Ended, code: string): void {
     const metrics = this.#metrics
     // Only product ids get here: a model nobody offers must not make a series of its own.
     const product = x.product?.id ?? none
-    const now = this.#sources?.ticks() ?? x.startedTicks
     const of = this.#series(product, outcome.kind, code)
     of.turns.inc()
     if (outcome.kind === 'failed' && x.debug.quotaRefunded === true) metrics.refunds.inc({ code })

@@ -79,10 +79,11 @@ export class Attempt<Result> implements Dispatcher.DispatchHandler, Placed {
     wire.client.onLeave(() => this.#clientLeft())
   }
 
-  /** The proxy's `fetch`: sends the request; what comes back is read by this handler, so the response it returns is empty. */
-  readonly fetch = (): Promise<Response> => {
+  /** Sends the request; what comes back is read by this handler. */
+  send(): void {
+    if (this.#phase === 'over') return
     const { x, candidate, upstream, asking } = this.#options
-    if (this.#phase !== 'over') {
+    try {
       const body = candidate.body(asking)
       const headers: Record<string, string> = { ...upstream.headers, 'x-request-id': x.id }
       if (typeof body !== 'string') headers['content-length'] = String(body.bytes)
@@ -96,19 +97,13 @@ export class Attempt<Result> implements Dispatcher.DispatchHandler, Placed {
         },
         this,
       )
+    } catch (error) {
+      this.fail(error)
     }
-    return emptyResponse
   }
 
-  /** The proxy is done when the answer is, whichever way. */
-  readonly settled = (): Promise<void> =>
-    this.answer.then(
-      () => undefined,
-      () => undefined,
-    )
-
   /** Ends the call with this failure unless it has ended. */
-  readonly fail = (error: unknown): void => {
+  fail(error: unknown): void {
     if (this.#phase === 'over') return
     const failure = error instanceof Error ? error : new Error(String(error))
     this.#phase = 'over'
@@ -300,5 +295,3 @@ export class Attempt<Result> implements Dispatcher.DispatchHandler, Placed {
     this.fail(new UpstreamFailure(facts, this.#options.upstream.host))
   }
 }
-
-const emptyResponse = Promise.resolve({ status: 200, statusText: '', headers: new Headers(), body: null } as Response)

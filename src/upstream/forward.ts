@@ -1,10 +1,10 @@
 /**
  * The call to an upstream: the only file that knows http-proxy-3.
  *
- * The proxy is driven through its `fetch` option, with a `fetch` of ours over undici's dispatcher, and its own reader is kept out of the
- * way; what it would leave open is closed here: no header of the client's goes up and none of the upstream's comes down, a reset in
- * mid-stream is a failure and not a silence, a client that leaves takes the upstream call with it, and connect, first byte, idle and
- * total each have a deadline.
+ * The proxy takes each call through its list of passes, and ours stands in front of its own sender: what is sent is sent by undici's dispatcher.
+ * What the proxy's sender would leave open is closed by that: no header of the client's goes up and none of the upstream's comes down,
+ * a reset in mid-stream is a failure and not a silence, a client that leaves takes the upstream call with it, and connect, first byte,
+ * idle and total each have a deadline.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { createProxyServer } from 'http-proxy-3'
@@ -43,15 +43,15 @@ export class Forwarder {
   readonly #proxy: ProxyServer
   readonly #running = new Running<Pick<Attempt<unknown>, 'fail' | 'tick' | 'place'>>()
   readonly #habits = new Habits()
-  readonly #addresses = new Map<string, URL>()
   #sweep: NodeJS.Timeout | undefined
 
   constructor(options: ForwardOptions) {
     this.#options = options
-    // Our `fetch` knows where it goes; these three keep the proxy from taking paths apart and together again for each call.
-    this.#proxy = createProxyServer({ ignorePath: true, prependPath: false, toProxy: true, selfHandleResponse: true })
-    // Every call brings its own callback; this one only keeps an error without one from ending the process.
-    this.#proxy.on('error', () => undefined)
+    this.#proxy = createProxyServer()
+    this.#proxy.before('web', 'stream', (request) => {
+      ;(request as unknown as ClosedRequest).attempt.send()
+      return true
+    })
   }
 
   /** Turns whose upstream is being called. */
@@ -200,16 +200,7 @@ export class Forwarder {
     this.#running.add(attempt)
     this.#sweep ??= setInterval(() => this.#lookAtDeadlines(), sweepEveryMs).unref()
     try {
-      this.#proxy.web(
-        closedRequest,
-        closedResponse,
-        {
-          target: this.#address(upstream.origin + upstream.basePath + candidate.path),
-          fetch: attempt.fetch,
-          fetchOptions: { requestOptions: noClientHeaders, onAfterResponse: attempt.settled },
-        },
-        attempt.fail,
-      )
+      this.#proxy.web(new ClosedRequest(attempt) as unknown as IncomingMessage, closedResponse, { target: upstream.url })
       return await attempt.answer
     } finally {
       gate.leave()
@@ -219,16 +210,6 @@ export class Forwarder {
         this.#sweep = undefined
       }
     }
-  }
-
-  /** Targets are few; an address parsed once is not parsed again for each turn. */
-  #address(text: string): URL {
-    let url = this.#addresses.get(text)
-    if (url === undefined) {
-      url = new URL(text)
-      this.#addresses.set(text, url)
-    }
-    return url
   }
 
   #lookAtDeadlines(): void {
@@ -262,25 +243,19 @@ interface Called<Result> {
   readonly mayWait: boolean
 }
 
-/** With headers given here the proxy copies none of the request's; ours are set by the attempt itself. */
-const noClientHeaders = { method: 'POST', headers: {} }
-
 /**
  * What the proxy is given for a request and a response. The client's own never go in: it could only copy from them, listen to them or
  * write to them, and each of those is ours to do.
  */
-const closedRequest = {
-  method: 'POST',
-  url: '/',
-  headers: {},
-  httpVersionMajor: 1,
-  socket: { destroyed: false },
-  on: () => closedRequest,
-} as unknown as IncomingMessage
+class ClosedRequest {
+  readonly method = 'POST'
+  readonly url = '/'
+  readonly headers = {}
+  readonly attempt: Pick<Attempt<unknown>, 'send'>
 
-const closedResponse = {
-  headersSent: true,
-  writableEnded: true,
-  finished: true,
-  on: () => closedResponse,
-} as unknown as ServerResponse
+  constructor(attempt: Pick<Attempt<unknown>, 'send'>) {
+    this.attempt = attempt
+  }
+}
+
+const closedResponse = {} as ServerResponse

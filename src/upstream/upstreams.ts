@@ -16,6 +16,7 @@ type UpstreamConfig = GatewayConfig['upstreams'][string]
 /** One upstream as it is called: its address, its secret, its connections. */
 export interface Upstream {
   readonly name: string
+  readonly url: URL
   readonly host: string
   readonly origin: string
   /** Path under which its API begins, as in `/v1`. */
@@ -114,6 +115,7 @@ function open(name: string, config: UpstreamConfig, demoUrl: string | null, conn
   const authorization = config.apiKey === null ? basicAuthorization(url) : `Bearer ${config.apiKey}`
   return {
     name,
+    url,
     host: url.hostname,
     origin: url.origin,
     basePath: url.pathname.replace(/\/+$/, ''),

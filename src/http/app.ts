@@ -13,7 +13,7 @@ import { operationRoutes } from './routes/operations.ts'
 import { commonHeaders } from './page-headers.ts'
 
 export function createApp(parts: RouteParts): Application {
-  const app = new Application()
+  const app = new Application(commonHeaders(parts.services))
   // The door answers every failure; Koa's own printing would put stack traces where only the log belongs.
   app.silent = true
   // Two tables, the API's first: a router tries its routes one by one, and a turn must not try the website's.
@@ -25,13 +25,24 @@ export function createApp(parts: RouteParts): Application {
   imageRoutes(api, parts)
   operationRoutes(api, parts)
   const website = loadedOnce(async () => (await import('./website.ts')).createWebsite(parts, api))
-  app.use(commonHeaders(parts.services))
   // Before the door, so that a page can read the door's refusals too; a question about permission is no request yet and is not counted.
   app.use(cors(parts.services))
   app.use(door(parts.services))
-  app.use(api.routes())
+  app.use(found(api))
   app.use(async (ctx, next) => (await website())(ctx, next))
   return app
+}
+
+/** Routes without a parameter are looked up: a turn waits for no expression to be tried on its path. The rest is the router's. */
+function found(router: Router): Middleware {
+  const plain = router.stack.filter(({ paramNames }) => paramNames.length === 0)
+  const handlers = new Map(
+    plain.flatMap(({ path, methods, stack: [handler] }) =>
+      methods.map((method) => [`${method} ${String(path)}`, handler as Middleware]),
+    ),
+  )
+  const route = router.routes() as Middleware
+  return (ctx, next) => (handlers.get(`${ctx.method} ${ctx.path}`) ?? route)(ctx, next)
 }
 
 /** Loaded when it is first asked for: a start and a turn need nothing of it, and it is a fifth of what they would load. */

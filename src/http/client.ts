@@ -3,6 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2'
 import type { Context } from 'koa'
 import type { Client } from '../exchange/client.ts'
+import type { Application } from './application.ts'
 
 /** As much of an unread body as is let run out, to keep the connection. */
 const unreadBytes = 65_536
@@ -10,6 +11,7 @@ const unreadBytes = 65_536
 export class NodeClient implements Client {
   readonly #request: IncomingMessage | Http2ServerRequest
   readonly #response: ServerResponse
+  readonly #everywhere: Readonly<Record<string, string>>
   readonly #onLeave: (() => void)[] = []
   #left = false
   #ended = false
@@ -18,8 +20,14 @@ export class NodeClient implements Client {
   /** We put the frames into chunks. */
   #chunks = false
 
-  constructor(request: IncomingMessage | Http2ServerRequest, response: ServerResponse | Http2ServerResponse) {
+  /** @param everywhere headers that every answer has */
+  constructor(
+    request: IncomingMessage | Http2ServerRequest,
+    response: ServerResponse | Http2ServerResponse,
+    everywhere: Readonly<Record<string, string>> = {},
+  ) {
     this.#request = request
+    this.#everywhere = everywhere
     // The compatibility response of node:http2 has every method used here.
     this.#response = response as ServerResponse
     this.#response.on('close', () => this.#closed())
@@ -42,7 +50,7 @@ export class NodeClient implements Client {
 
   open(status: number, headers: Readonly<Record<string, string>>): void {
     if (this.#left) return
-    this.#response.writeHead(status, this.#withConnection({ ...headers }))
+    this.#response.writeHead(status, this.#allOf(headers))
     // Node writes a chunk as four pieces, which costs twice what one does; HTTP/2 has none, nor has HTTP/1.0.
     this.#chunks = this.#response.chunkedEncoding
     if (this.#chunks) this.#response.chunkedEncoding = false
@@ -77,14 +85,15 @@ export class NodeClient implements Client {
   reply(status: number, headers: Readonly<Record<string, string>>, body: string | Uint8Array): void {
     if (this.#left || this.opened) return
     this.#ended = true
-    const all = this.#withConnection({ ...headers })
+    const all = this.#allOf(headers)
     all['content-length'] = String(typeof body === 'string' ? Buffer.byteLength(body) : body.byteLength)
     this.#response.writeHead(status, all)
     this.#response.end(this.#request.method === 'HEAD' ? undefined : body)
   }
 
   /** A request refused before its body was read: rather than take in megabytes nobody wants, the connection ends with the answer. */
-  #withConnection(headers: Record<string, string>): Record<string, string> {
+  #allOf(given: Readonly<Record<string, string>>): Record<string, string> {
+    const headers: Record<string, string> = { ...this.#everywhere, ...given }
     const { httpVersionMajor, complete, headers: sent } = this.#request
     if (complete || httpVersionMajor !== 1) return headers
     const announced = sent['transfer-encoding'] === undefined ? Number(sent['content-length'] ?? 0) : Number.POSITIVE_INFINITY
@@ -112,5 +121,5 @@ const lastChunk = '0\r\n\r\n'
  */
 export function takeOver(ctx: Context): NodeClient {
   ctx.respond = false
-  return new NodeClient(ctx.req, ctx.res)
+  return new NodeClient(ctx.req, ctx.res, (ctx.app as Application).everywhere)
 }

@@ -21,9 +21,10 @@ export function cors({ names }: Pick<Services, 'names'>): Middleware {
     'ratelimit-policy',
   ].join(', ')
   return (ctx, next) => {
-    if (!ctx.path.startsWith('/v1/') || ctx.path === '/v1/mcp' || ctx.path.startsWith('/v1/mcp/')) return next()
+    const { path } = ctx
     // A browser that shows an image names no origin, and keeps the answer for the page that fetches the same image later.
-    if (ctx.headers.origin === undefined && !ctx.path.startsWith('/v1/images/')) return next()
+    if (ctx.req.headers.origin === undefined && !path.startsWith('/v1/images/')) return next()
+    if (!path.startsWith('/v1/') || path === '/v1/mcp' || path.startsWith('/v1/mcp/')) return next()
     // Set on the raw response as well, because a streamed answer is written past Koa.
     ctx.set('access-control-allow-origin', '*')
     ctx.set('access-control-expose-headers', exposed)

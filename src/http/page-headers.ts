@@ -1,5 +1,4 @@
 /** What a browser is told about our pages: what they may load and run, and who may frame, open or watch them. */
-import type { Middleware } from 'koa'
 import type { Services } from '../gateway/services.ts'
 
 const powers = [
@@ -51,13 +50,8 @@ export function commonHeaderValues({ site }: Services['origins']): Record<string
   }
 }
 
-export function commonHeaders({ origins }: Services): Middleware {
-  // Known only once the server listens, and the same ever after.
-  let values: [string, string][] | undefined
-  return (ctx, next) => {
-    values ??= Object.entries(commonHeaderValues(origins))
-    // On the raw response, because a streamed answer is written past Koa.
-    for (const [name, value] of values) ctx.res.setHeader(name, value)
-    return next()
-  }
+/** Known only once the server listens, and the same ever after. */
+export function commonHeaders({ origins }: Services): () => Record<string, string> {
+  let values: Record<string, string> | undefined
+  return () => (values ??= commonHeaderValues(origins))
 }

@@ -14,7 +14,7 @@ async function serving(
   t: Test,
   answer: (ctx: Context) => void,
 ): Promise<{ url: string; port: number; responses: ServerResponse[] }> {
-  const app = new Application()
+  const app = new Application(() => ({ 'x-everywhere': 'yes', 'x-own': 'everybody' }))
   app.silent = true
   app.use(async (ctx) => answer(ctx))
   const responses: ServerResponse[] = []
@@ -43,6 +43,16 @@ t.test('what Koa answers has the status, the words and the end that its steps ga
     t.equal(response.status, status, name)
     t.equal(await response.text(), body, name)
   }
+})
+
+t.test("what every answer has is on Koa's, too, and gives way to an answer's own", async (t) => {
+  const { url } = await serving(t, (ctx) => {
+    ctx.set('x-own', 'mine')
+    ctx.body = 'hello'
+  })
+  const { headers } = await fetch(url)
+  t.equal(headers.get('x-everywhere'), 'yes')
+  t.equal(headers.get('x-own'), 'mine')
 })
 
 t.test('a step that throws is answered, and nothing of it told', async (t) => {

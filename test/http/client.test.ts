@@ -12,8 +12,9 @@ async function heard(
   version: '1.0' | '1.1',
   speak: (client: NodeClient) => void | Promise<void>,
   told: (piece: string) => void = () => undefined,
+  everywhere?: Readonly<Record<string, string>>,
 ): Promise<string> {
-  const server = createServer((request, response) => void speak(new NodeClient(request, response)))
+  const server = createServer((request, response) => void speak(new NodeClient(request, response, everywhere)))
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   const socket = connect((server.address() as AddressInfo).port, '127.0.0.1')
@@ -100,4 +101,20 @@ t.test('the head of a stream leaves with its first frames, and alone where none 
     },
   )
   t.match(seen, /^HTTP\/1.1 200 OK\r\n[^]*\r\n\r\n$/)
+})
+
+t.test('what every answer has is in the head of both kinds, and gives way to what an answer says itself', async (t) => {
+  const everywhere = { 'x-everywhere': 'yes', 'x-own': 'everybody' }
+  for (const speak of [
+    (client: NodeClient) => client.reply(200, { 'x-own': 'mine' }, 'whole'),
+    (client: NodeClient) => {
+      client.open(200, { 'x-own': 'mine' })
+      client.end()
+    },
+  ]) {
+    const head = headOf(await heard('1.1', speak, undefined, everywhere))
+    t.match(head, '\r\nx-everywhere: yes')
+    t.match(head, '\r\nx-own: mine')
+    t.notMatch(head, 'everybody')
+  }
 })

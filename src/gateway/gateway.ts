@@ -72,7 +72,8 @@ function openDemo(scripted: boolean): Promise<DemoUpstream> {
 
 export async function openGateway(options: GatewayOptions): Promise<Gateway> {
   const { config, clock = systemClock, logTo, random = Math.random } = options
-  const log = createLog(config.log.level, logTo)
+  const ownLog = createLog(config.log.level, logTo)
+  const { log } = ownLog
   const folder = new DataFolder(config.store.dataDir)
   const isNew = !folder.hasDatabase()
   const openToOthers = folder.prepare()
@@ -86,7 +87,7 @@ export async function openGateway(options: GatewayOptions): Promise<Gateway> {
   const demo = usesDemo(config) ? await openDemo(config.demo.scripted) : null
   const names = namesOf(config.brand.slug)
   const ids = createIds()
-  const observe = new Observe(log)
+  const observe = new Observe(ownLog)
   const upstreams = new Upstreams(config, demo?.url ?? null, random)
   const origins = { site: '', base: '' }
   const calendar = calendarOf(config.timeZone)

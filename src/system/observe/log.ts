@@ -1,16 +1,26 @@
 /** The log: one JSON line an event, the request id in each; never a secret, never a word of a prompt. */
 import { pino } from 'pino'
-import type { Logger, LoggerOptions } from 'pino'
+import type { Logger } from 'pino'
 
 /** Lines are written together: a write for each would cost more than the line. Trouble does not wait. */
-const gatherBytes = 4096
+const gatherBytes = 16_000
 const flushEveryMs = 250
+
+interface Destination {
+  write(line: string): void
+}
+
+export interface Log {
+  readonly log: Logger
+  /** Where its lines go, for whoever prints one himself. */
+  readonly lines: Destination
+}
 
 /**
  * Lines hold chosen fields only, so there is nothing to redact. `destination` is where they go; standard error by default, so that
  * standard output stays free for people.
  */
-export function createLog(level: string, destination?: { write(line: string): void }): Logger {
+export function createLog(level: string, destination: Destination = gathered()): Log {
   const options = {
     level,
     base: null,
@@ -18,10 +28,10 @@ export function createLog(level: string, destination?: { write(line: string): vo
     formatters: { level: (label: string) => ({ level: label }) },
     serializers: { err: toSafeError },
   }
-  return destination === undefined ? gathered(options) : pino(options, destination)
+  return { log: pino(options, destination), lines: destination }
 }
 
-function gathered(options: LoggerOptions): Logger {
+function gathered(): Destination {
   // Written at once: a round trip through the thread pool costs more than the write.
   const stream = pino.destination({ dest: 2, sync: true, minLength: gatherBytes })
   setInterval(() => stream.flush(), flushEveryMs).unref()
@@ -32,7 +42,7 @@ function gathered(options: LoggerOptions): Logger {
       // Nobody reads standard error any more; there is nowhere left to say so.
     }
   })
-  return pino(options, stream)
+  return stream
 }
 
 /** An error's name, message and place, its causes too; nothing else that somebody hung on it. */

@@ -1,5 +1,8 @@
 /** Every metric, in one table. Labels are bounded and known in advance: products, codes and targets of the configuration, never ids. */
-import { Counter, Gauge, Histogram, Registry } from './prom-client.ts'
+import type prom from 'prom-client'
+import { Histogram } from './histogram.ts'
+import type { HistogramOptions } from './histogram.ts'
+import { Counter, Gauge, Registry } from './prom-client.ts'
 
 /** Seconds. OpenTelemetry's buckets for generative AI, with room for upstreams that queue. */
 const firstTokenBuckets = [0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10, 30, 60]
@@ -12,6 +15,12 @@ const tokenBuckets = [1, 4, 16, 64, 256, 1024, 4096, 16_384, 65_536, 262_144, 1_
 export function createMetrics() {
   const registry = new Registry()
   const registers = [registry]
+  const histogram = (options: HistogramOptions): Histogram => {
+    const made = new Histogram(options)
+    // All that a registry asks of a metric.
+    registry.registerMetric(made as unknown as prom.Metric)
+    return made
+  }
   return {
     registry,
     turns: new Counter({
@@ -26,40 +35,31 @@ export function createMetrics() {
       labelNames: ['outcome', 'code'],
       registers,
     }),
-    firstToken: new Histogram({
+    firstToken: histogram({
       name: 'gen_ai_server_time_to_first_token_seconds',
       help: 'From the request to the first token sent.',
-      labelNames: ['gen_ai_request_model'],
       buckets: firstTokenBuckets,
-      registers,
     }),
-    perToken: new Histogram({
+    perToken: histogram({
       name: 'gen_ai_server_time_per_output_token_seconds',
       help: 'Mean time between output tokens of a streamed turn, after the first.',
-      labelNames: ['gen_ai_request_model'],
       buckets: perTokenBuckets,
-      registers,
     }),
-    duration: new Histogram({
+    duration: histogram({
       name: 'gen_ai_client_operation_duration_seconds',
       help: 'A whole turn, from the request to its last word.',
-      labelNames: ['gen_ai_request_model', 'outcome'],
       buckets: durationBuckets,
-      registers,
     }),
-    tokens: new Histogram({
+    tokens: histogram({
       name: 'gen_ai_client_token_usage',
       help: 'Tokens a turn used, by direction.',
-      labelNames: ['gen_ai_request_model', 'gen_ai_token_type'],
       buckets: tokenBuckets,
-      registers,
     }),
-    overhead: new Histogram({
+    overhead: histogram({
       name: 'svc_overhead_seconds',
       help: 'Time a turn spent in the gateway outside its upstream call.',
       buckets: overheadBuckets,
-      registers,
-    }),
+    }).series(),
     refunds: new Counter({
       name: 'svc_refunds_total',
       help: 'Holds given back, by failure code.',
@@ -108,12 +108,11 @@ export function createMetrics() {
     commits: new Counter({ name: 'svc_ledger_commits_total', help: 'Transactions committed by the ledger writer.', registers }),
     operations: new Counter({ name: 'svc_ledger_operations_total', help: 'Operations in those transactions.', registers }),
     syncs: new Counter({ name: 'svc_ledger_syncs_total', help: 'Commits that waited for the disk.', registers }),
-    commitSeconds: new Histogram({
+    commitSeconds: histogram({
       name: 'svc_ledger_commit_seconds',
       help: 'One commit of the ledger writer.',
       buckets: commitBuckets,
-      registers,
-    }),
+    }).series(),
     owed: new Gauge({ name: 'svc_ledger_owed', help: 'Settlements and refunds that the ledger does not take now.', registers }),
     owedSeconds: new Gauge({ name: 'svc_ledger_owed_seconds', help: 'How long the oldest of them is owed.', registers }),
     mismatches: new Gauge({
@@ -121,12 +120,11 @@ export function createMetrics() {
       help: 'Broken invariants found by the last check of the ledger; 0 is right.',
       registers,
     }),
-    eventLoop: new Histogram({
+    eventLoop: histogram({
       name: 'svc_event_loop_delay_seconds',
       help: 'How late the event loop came back to a timer.',
       buckets: overheadBuckets,
-      registers,
-    }),
+    }).series(),
     hookErrors: new Counter({
       name: 'svc_plugin_errors_total',
       help: 'Hooks that threw where they must not.',

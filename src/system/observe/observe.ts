@@ -1,13 +1,14 @@
 /** What the service says of itself: the metrics and the log, told soon after an exchange has ended. */
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import type { Logger } from 'pino'
-import type { Counter, Histogram } from 'prom-client'
 import type { GatewayError } from '../../errors.ts'
 import type { Exchange, Outcome, Slots } from '../../exchange/exchange.ts'
 import type { Ledger } from '../../membership/ledger.ts'
 import { UpstreamFailure } from '../../exchange/upstream-failure.ts'
 import { ownWords } from '../../upstream/failure.ts'
 import type { Upstreams } from '../../upstream/upstreams.ts'
+import type { Series } from './histogram.ts'
+import type { Log } from './log.ts'
 import { createMetrics } from './metrics.ts'
 import type { Metrics } from './metrics.ts'
 
@@ -27,15 +28,18 @@ interface Ended {
   readonly ticks: number
 }
 
-/** Metrics with their labels already chosen. */
+/** The metrics of one kind of turn. What is only counted is given to its counter when somebody looks. */
 interface TurnSeries {
-  readonly turns: Counter.Internal
-  readonly duration: Histogram.Internal<string>
-  readonly firstToken: Histogram.Internal<string>
-  readonly perToken: Histogram.Internal<string>
-  readonly input: Histogram.Internal<string>
-  readonly output: Histogram.Internal<string>
-  readonly credits: Counter.Internal
+  readonly product: string
+  readonly outcome: Outcome['kind']
+  readonly code: string
+  turns: number
+  credits: number
+  readonly duration: Series
+  readonly firstToken: Series
+  readonly perToken: Series
+  readonly input: Series
+  readonly output: Series
 }
 
 const breakerValue = { closed: 0, half_open: 1, open: 2 } as const
@@ -44,15 +48,19 @@ const longestPath = 200
 
 export class Observe {
   readonly #log: Logger
+  readonly #lines: Log['lines']
   readonly #metrics: Metrics = createMetrics()
   readonly #loop = monitorEventLoopDelay({ resolution: 20 })
   #sources: Sources | null = null
   readonly #turnSeries = new Map<string, TurnSeries>()
+  /** Calls to targets, by target and outcome, since somebody looked. */
+  readonly #attempts = new Map<string, Map<string, number>>()
   #seen = { commits: 0, operations: 0, syncs: 0, cpu: 0 }
   #ended: Ended[] = []
 
-  constructor(log: Logger) {
+  constructor({ log, lines }: Log) {
     this.#log = log
+    this.#lines = lines
     // Before the log's own last look, whatever it is that ends the process.
     process.prependListener('exit', this.#tellEnded)
     this.#loop.enable()
@@ -89,7 +97,12 @@ export class Observe {
   }
 
   upstreamTried(target: string, outcome: string): void {
-    this.#metrics.attempts.inc({ target, outcome })
+    let outcomes = this.#attempts.get(target)
+    if (outcomes === undefined) {
+      outcomes = new Map()
+      this.#attempts.set(target, outcomes)
+    }
+    outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1)
   }
 
   /** The result of the last `ledger verify` in this process. */
@@ -117,16 +130,17 @@ export class Observe {
   readonly #tellEnded = (): void => {
     const ended = this.#ended
     this.#ended = []
-    for (const each of ended) this.#tell(each)
+    const time = new Date().toISOString()
+    for (const each of ended) this.#tell(each, time)
   }
 
-  #tell(ended: Ended): void {
+  #tell(ended: Ended, time: string): void {
     const { x, outcome } = ended
     const code = outcome.kind === 'failed' ? outcome.failure.code : none
     if (x.kind === 'turn') this.#turnEnded(ended, code)
     else this.#metrics.queries.inc({ outcome: outcome.kind, code })
     if (outcome.kind === 'failed' && outcome.failure.code === 'internal_error') this.requestFailed(x, outcome.failure)
-    this.#logEnd(x, outcome, code)
+    this.#logEnd(ended, code, time)
   }
 
   #turnEnded({ x, outcome, ticks: now }: Ended, code: string): void {
@@ -134,7 +148,7 @@ export class Observe {
     // Only product ids get here: a model nobody offers must not make a series of its own.
     const product = x.product?.id ?? none
     const of = this.#series(product, outcome.kind, code)
-    of.turns.inc()
+    of.turns++
     if (outcome.kind === 'failed' && x.debug.quotaRefunded === true) metrics.refunds.inc({ code })
     if (x.product === undefined) return
     of.duration.observe((now - x.startedTicks) / 1000)
@@ -150,7 +164,7 @@ export class Observe {
     if (x.chat?.stream === true && x.firstTokenTicks !== undefined && outputTokens > 1) {
       of.perToken.observe((now - x.firstTokenTicks) / 1000 / (outputTokens - 1))
     }
-    if (x.charged !== undefined) of.credits.inc(x.charged)
+    if (x.charged !== undefined) of.credits += x.charged
   }
 
   /** The metrics of one kind of turn, their labels looked up once: they are few, and turns are many. */
@@ -158,49 +172,56 @@ export class Observe {
     const key = `${product} ${outcome} ${code}`
     let series = this.#turnSeries.get(key)
     if (series === undefined) {
-      const { turns, duration, firstToken, perToken, tokens, credits } = this.#metrics
+      const { duration, firstToken, perToken, tokens } = this.#metrics
       const model = { gen_ai_request_model: product }
       series = {
-        turns: turns.labels({ product, outcome, code }),
-        duration: duration.labels({ ...model, outcome }),
-        firstToken: firstToken.labels(model),
-        perToken: perToken.labels(model),
-        input: tokens.labels({ ...model, gen_ai_token_type: 'input' }),
-        output: tokens.labels({ ...model, gen_ai_token_type: 'output' }),
-        credits: credits.labels({ product }),
+        product,
+        outcome,
+        code,
+        turns: 0,
+        credits: 0,
+        duration: duration.series({ ...model, outcome }),
+        firstToken: firstToken.series(model),
+        perToken: perToken.series(model),
+        input: tokens.series({ ...model, gen_ai_token_type: 'input' }),
+        output: tokens.series({ ...model, gen_ai_token_type: 'output' }),
       }
       this.#turnSeries.set(key, series)
     }
     return series
   }
 
-  #logEnd(x: Exchange & Partial<Slots>, outcome: Outcome, code: string): void {
+  /** Printed here, in half the time that a logger takes which knows nothing of its line; it looks like any other. */
+  #logEnd({ x, outcome }: Ended, code: string, time: string): void {
     if (!this.#log.isLevelEnabled('info')) return
     const { inbound, debug, attempted } = x
-    this.#log.info(
-      {
-        requestId: x.id,
-        kind: x.kind,
-        method: inbound.method,
-        path: inbound.path,
-        outcome: outcome.kind,
-        ...(outcome.kind === 'failed'
-          ? { errorCode: code, stage: outcome.failure.stage, status: outcome.failure.status, streamed: outcome.streamed }
-          : {
-              inputTokens: outcome.usage.inputTokens,
-              outputTokens: outcome.usage.outputTokens,
-              contradicted: outcome.usage.contradicted,
-            }),
-        account: x.caller?.account.id,
-        product: x.product?.id,
-        target: attempted.target ?? undefined,
-        upstreamStatus: attempted.status ?? undefined,
-        credits: x.charged,
-        refunded: debug.quotaRefunded,
-        ms: debug.latencyMs,
-      },
-      'request',
-    )
+    const failed = outcome.kind === 'failed' ? outcome : undefined
+    const usage = outcome.kind === 'failed' ? undefined : outcome.usage
+    const line = {
+      level: 'info',
+      time,
+      requestId: x.id,
+      kind: x.kind,
+      method: inbound.method,
+      path: inbound.path,
+      outcome: outcome.kind,
+      errorCode: failed && code,
+      stage: failed?.failure.stage,
+      status: failed?.failure.status,
+      streamed: failed?.streamed,
+      inputTokens: usage?.inputTokens,
+      outputTokens: usage?.outputTokens,
+      contradicted: usage?.contradicted,
+      account: x.caller?.account.id,
+      product: x.product?.id,
+      target: attempted.target ?? undefined,
+      upstreamStatus: attempted.status ?? undefined,
+      credits: x.charged,
+      refunded: debug.quotaRefunded,
+      ms: debug.latencyMs,
+      msg: 'request',
+    }
+    this.#lines.write(`${JSON.stringify(line)}\n`)
     // Why the upstream failed is the operator's to know, and nobody else's.
     if (outcome.kind === 'failed' && outcome.failure.stage === 'upstream') {
       this.#log.warn(
@@ -212,6 +233,17 @@ export class Observe {
 
   #gather(): void {
     const metrics = this.#metrics
+    for (const series of this.#turnSeries.values()) {
+      const { product, outcome, code, turns, credits } = series
+      metrics.turns.inc({ product, outcome, code }, turns)
+      if (credits > 0) metrics.credits.inc({ product }, credits)
+      series.turns = 0
+      series.credits = 0
+    }
+    for (const [target, outcomes] of this.#attempts) {
+      for (const [outcome, count] of outcomes) metrics.attempts.inc({ target, outcome }, count)
+      outcomes.clear()
+    }
     const { user, system } = process.cpuUsage()
     const cpu = (user + system) / 1e6
     metrics.cpu.inc(Math.max(0, cpu - this.#seen.cpu))

@@ -10,4 +10,3 @@ const part = createRequire(import.meta.url)
 export const Registry = part('prom-client/lib/registry.js') as typeof prom.Registry
 export const Counter = part('prom-client/lib/counter.js') as typeof prom.Counter
 export const Gauge = part('prom-client/lib/gauge.js') as typeof prom.Gauge
-export const Histogram = part('prom-client/lib/histogram.js') as typeof prom.Histogram

@@ -124,7 +124,7 @@ function roomTo(t: Test, smtpUrl: string | null, outbox = ''): MailRoom {
     smtpUrl,
     from: 'svc <no-reply@localhost>',
     outbox,
-    log: createLog('silent'),
+    log: createLog('silent').log,
     ids: createIds(),
     clock: { now: () => Date.now() },
   })

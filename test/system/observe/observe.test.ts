@@ -12,7 +12,7 @@ const ended = { kind: 'completed', usage: nothingUsed } as const
 
 function watched(): { observe: Observe; told: () => unknown[] } {
   const lines: string[] = []
-  const observe = new Observe(createLog('info', { write: (line) => lines.push(line) }))
+  const observe = new Observe(createLog('info', { write: (line) => void lines.push(line) }))
   return { observe, told: () => lines.map((line) => (JSON.parse(line) as { requestId: unknown }).requestId) }
 }
 

@@ -7,8 +7,8 @@ export interface Client {
   /** Called once, at once, when the client leaves before the end. */
   onLeave(listener: () => void): void
   open(status: number, headers: Readonly<Record<string, string>>): void
-  /** False when the client reads more slowly than we write: wait for `onDrain` before the next one. */
-  write(frames: string, encoding: 'latin1' | 'utf8'): boolean
+  /** False when the client reads more slowly than we write: wait for `onDrain` before the next one. May leave with what follows at once. */
+  write(frames: string): boolean
   /** Called once, when what was written has been taken. */
   onDrain(listener: () => void): void
   /** The last word. */

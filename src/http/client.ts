@@ -4,11 +4,19 @@ import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2'
 import type { Context } from 'koa'
 import type { Client } from '../exchange/client.ts'
 import type { Application } from './application.ts'
+import { Pace } from './pace.ts'
+import type { Paced } from './pace.ts'
 
 /** As much of an unread body as is let run out, to keep the connection. */
 const unreadBytes = 65_536
 
-export class NodeClient implements Client {
+/** More is not gathered. */
+const mostGathered = 16_384
+
+const pace = new Pace()
+
+export class NodeClient implements Client, Paced {
+  place = -1
   readonly #request: IncomingMessage | Http2ServerRequest
   readonly #response: ServerResponse
   readonly #everywhere: Readonly<Record<string, string>>
@@ -19,6 +27,11 @@ export class NodeClient implements Client {
   #hasSpoken = false
   /** We put the frames into chunks. */
   #chunks = false
+  /** Something was written within this beat: what follows is gathered till the next. */
+  #isPaced = false
+  #gathered = ''
+  /** What was written last has been taken. */
+  #takes = true
 
   /** @param everywhere headers that every answer has */
   constructor(
@@ -60,10 +73,24 @@ export class NodeClient implements Client {
     })
   }
 
-  write(frames: string, encoding: 'latin1' | 'utf8'): boolean {
+  write(frames: string): boolean {
     if (this.#left) return true
-    this.#hasSpoken = true
-    return this.#response.write(this.#chunks ? chunkOf(frames, encoding) : frames, encoding)
+    if (!this.#isPaced) {
+      this.#isPaced = true
+      pace.add(this)
+      this.#send(frames)
+    } else {
+      this.#gathered += frames
+      if (this.#gathered.length >= mostGathered) this.beat()
+    }
+    return this.#takes
+  }
+
+  beat(): boolean {
+    const gathered = this.#taken()
+    this.#isPaced = gathered !== ''
+    if (this.#isPaced && !this.#left) this.#send(gathered)
+    return this.#isPaced
   }
 
   onDrain(listener: () => void): void {
@@ -72,13 +99,15 @@ export class NodeClient implements Client {
 
   end(frames = ''): void {
     this.#ended = true
+    const last = this.#taken() + frames
     if (this.#left) return
     this.#hasSpoken = true
-    this.#response.end(this.#chunks ? chunkOf(frames, 'utf8') + lastChunk : frames)
+    this.#response.end(this.#chunks ? chunkOf(last) + lastChunk : last)
   }
 
   cut(): void {
     this.#ended = true
+    this.#taken()
     if (!this.#left) this.#response.destroy()
   }
 
@@ -89,6 +118,18 @@ export class NodeClient implements Client {
     all['content-length'] = String(typeof body === 'string' ? Buffer.byteLength(body) : body.byteLength)
     this.#response.writeHead(status, all)
     this.#response.end(this.#request.method === 'HEAD' ? undefined : body)
+  }
+
+  #send(frames: string): void {
+    this.#hasSpoken = true
+    this.#takes = this.#response.write(this.#chunks ? chunkOf(frames) : frames)
+    if (!this.#takes) this.#response.once('drain', () => (this.#takes = true))
+  }
+
+  #taken(): string {
+    const gathered = this.#gathered
+    this.#gathered = ''
+    return gathered
   }
 
   /** A request refused before its body was read: rather than take in megabytes nobody wants, the connection ends with the answer. */
@@ -109,8 +150,8 @@ export class NodeClient implements Client {
 }
 
 /** RFC 9112, 7.1. */
-function chunkOf(frames: string, encoding: 'latin1' | 'utf8'): string {
-  return frames === '' ? '' : `${Buffer.byteLength(frames, encoding).toString(16)}\r\n${frames}\r\n`
+function chunkOf(frames: string): string {
+  return frames === '' ? '' : `${Buffer.byteLength(frames).toString(16)}\r\n${frames}\r\n`
 }
 
 const lastChunk = '0\r\n\r\n'

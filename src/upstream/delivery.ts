@@ -78,7 +78,7 @@ export class Delivery {
     const { clock, wire, deadlines } = this.#options
     const now = clock.ticks()
     deadlines.sent(now)
-    if (wire.client.left || wire.client.write(frames, 'utf8') || deadlines.isBlocked) return
+    if (wire.client.left || wire.client.write(frames) || deadlines.isBlocked) return
     deadlines.blocked(now)
     this.#options.pause()
     wire.client.onDrain(() => {

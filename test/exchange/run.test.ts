@@ -133,7 +133,7 @@ t.test('4: a whole answer is settled, then sent', async (t) => {
 t.test('5: a stream is settled before its end mark', async (t) => {
   const { client, seen, entries } = await run(async (_, { client }) => {
     client.open(200, {})
-    client.write('data: {"a":1}\n\n', 'latin1')
+    client.write('data: {"a":1}\n\n')
     return { usage, last: { kind: 'tail', frames: 'data: [DONE]\n\n' } }
   })
   t.equal(client.body, 'data: {"a":1}\n\ndata: [DONE]\n\n')
@@ -145,7 +145,7 @@ t.test('5: a stream is settled before its end mark', async (t) => {
 t.test('6: a stream that breaks ends with the envelope and the end mark, and is refunded', async (t) => {
   const { client, seen, outcome } = await run(async (_, { client }) => {
     client.open(200, {})
-    client.write('data: {"a":1}\n\n', 'latin1')
+    client.write('data: {"a":1}\n\n')
     throw new UpstreamFailure({ kind: 'network', code: 'ECONNRESET' })
   })
   const [first, last, done] = client.body.split('\n\n')

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { connect } from 'node:net'
 import type { AddressInfo } from 'node:net'
-import { setImmediate as turn } from 'node:timers/promises'
+import { setImmediate as turn, setTimeout as pause } from 'node:timers/promises'
 import t from 'tap'
 import { NodeClient } from '../../src/http/client.ts'
 
@@ -33,17 +33,44 @@ const headOf = (all: string) => all.slice(0, all.indexOf('\r\n\r\n'))
 const bodyOf = (all: string) => all.slice(all.indexOf('\r\n\r\n') + 4)
 
 t.test('frames are chunks, counted in bytes, and the last word ends them', async (t) => {
-  const all = await heard('1.1', async (client) => {
+  const all = await heard('1.1', (client) => {
     client.open(200, { 'content-type': 'text/event-stream' })
-    client.write('data: 你好\n\n', 'utf8')
-    await turn()
-    client.write('data: é\n\n', 'latin1')
-    client.write('', 'utf8')
-    await turn()
+    client.write('data: 你好\n\n')
+    client.write('')
     client.end('data: [DONE]\n\n')
   })
   t.match(headOf(all).toLowerCase(), 'transfer-encoding: chunked')
-  t.equal(bodyOf(all), 'e\r\ndata: 你好\n\n\r\n9\r\ndata: \uFFFD\n\n\r\ne\r\ndata: [DONE]\n\n\r\n0\r\n\r\n')
+  t.equal(bodyOf(all), 'e\r\ndata: 你好\n\n\r\ne\r\ndata: [DONE]\n\n\r\n0\r\n\r\n')
+})
+
+t.test('the first frame leaves at once, and what follows closely leaves together, the end before its beat', async (t) => {
+  const all = await heard('1.1', async (client) => {
+    client.open(200, {})
+    client.write('data: 1\n\n')
+    for (const nth of [2, 3, 4]) {
+      await turn()
+      client.write(`data: ${nth}\n\n`)
+    }
+    await pause(150)
+    for (const nth of [5, 6]) client.write(`data: ${nth}\n\n`)
+    client.end('data: [DONE]\n\n')
+  })
+  const chunks = bodyOf(all)
+    .split(/[0-9a-f]+\r\n/)
+    .map((chunk) => chunk.replaceAll(/data: |\s/g, ''))
+  t.same(chunks, ['', '1', '234', '5', '6[DONE]', ''])
+})
+
+t.test('more than a little is not gathered', async (t) => {
+  const long = 'x'.repeat(1_000_000)
+  let takesMore = true
+  await heard('1.1', async (client) => {
+    client.open(200, {})
+    client.write('data: 1\n\n')
+    takesMore = client.write(long)
+    client.end()
+  })
+  t.notOk(takesMore, 'it is on the connection, which has its fill')
 })
 
 t.test('a stream without a last word ends with its last chunk', async (t) => {
@@ -57,7 +84,7 @@ t.test('a stream without a last word ends with its last chunk', async (t) => {
 t.test('a stream that is cut has no last chunk', async (t) => {
   const all = await heard('1.1', async (client) => {
     client.open(200, {})
-    client.write('data: 1\n\n', 'utf8')
+    client.write('data: 1\n\n')
     await turn()
     client.cut()
   })
@@ -67,7 +94,7 @@ t.test('a stream that is cut has no last chunk', async (t) => {
 t.test('who speaks HTTP/1.0 knows no chunks', async (t) => {
   const all = await heard('1.0', (client) => {
     client.open(200, {})
-    client.write('data: 1\n\n', 'utf8')
+    client.write('data: 1\n\n')
     client.end('data: [DONE]\n\n')
   })
   t.notMatch(headOf(all).toLowerCase(), 'transfer-encoding')
@@ -80,7 +107,7 @@ t.test('the head of a stream leaves with its first frames, and alone where none 
     '1.1',
     (client) => {
       client.open(200, {})
-      client.write('data: 1\n\n', 'utf8')
+      client.write('data: 1\n\n')
       client.end()
     },
     (piece) => pieces.push(piece),

@@ -160,7 +160,7 @@ async function passOn(response: Response, client: Client, headers: Readonly<Reco
   }
   client.open(response.status, { ...headers, ...own, 'cache-control': 'no-cache, no-transform', 'x-accel-buffering': 'no' })
   const text = new TextDecoder()
-  for await (const chunk of response.body) client.write(text.decode(chunk, { stream: true }), 'utf8')
+  for await (const chunk of response.body) client.write(text.decode(chunk, { stream: true }))
   return { usage: nothingUsed, last: { kind: 'tail', frames: text.decode() } }
 }
 

@@ -6,7 +6,7 @@ import { LRUCache } from 'lru-cache'
 import type { Names } from '../config/brand.ts'
 import type { Account } from '../membership/account.ts'
 import { accessTokenKind } from '../membership/app.ts'
-import { hashToken, looksLikeApiKey } from '../membership/api-key.ts'
+import { hashText, looksLikeApiKey } from '../membership/api-key.ts'
 import { endOf, looksLikeToken } from '../membership/session.ts'
 import type { Store } from '../membership/store.ts'
 import type { Clock } from '../system/clock.ts'
@@ -59,18 +59,16 @@ export class Credentials {
    * only where the store must be asked: a token that is remembered costs no turn of the event loop.
    */
   resolve(token: string): Known | Promise<Known> {
-    const kind = this.#kindOf(token)
-    if (kind === null) return null
-    const hash = hashToken(token)
-    const cacheKey = hash.toString('latin1')
+    const cacheKey = hashText(token)
     const now = this.#clock.now()
     const cached = this.#known.get(cacheKey)
     if (cached !== undefined) return this.#live(cached.value, now)
-    if (this.#unknown.has(cacheKey)) return null
+    const kind = this.#kindOf(token)
+    if (kind === null || this.#unknown.has(cacheKey)) return null
     // Many requests with one new token ask the store once.
     let asking = this.#asking.get(cacheKey)
     if (asking === undefined) {
-      asking = this.#askStore(kind, hash, cacheKey, now)
+      asking = this.#askStore(kind, cacheKey, now)
       this.#asking.set(cacheKey, asking)
     }
     return asking.then((found) => this.#live(found, now))
@@ -100,10 +98,10 @@ export class Credentials {
     this.#forgotten += 1
   }
 
-  async #askStore(kind: Kind, hash: Buffer, cacheKey: string, now: number): Promise<Known> {
+  async #askStore(kind: Kind, cacheKey: string, now: number): Promise<Known> {
     const forgotten = this.#forgotten
     try {
-      const found = await this.#look(kind, hash, now)
+      const found = await this.#look(kind, Buffer.from(cacheKey, 'base64'), now)
       if (forgotten !== this.#forgotten) return found
       if (found === null) this.#unknown.set(cacheKey, true)
       else this.#known.set(cacheKey, { value: found }, { ttl: positiveMs })

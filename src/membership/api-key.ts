@@ -65,6 +65,11 @@ export function hashToken(token: string): Buffer {
   return hash('sha256', token, 'buffer')
 }
 
+/** The same as text (base64), which is had for a third of what the bytes cost. */
+export function hashText(token: string): string {
+  return hash('sha256', token, 'base64')
+}
+
 function checksum(body: string): string {
   let value = crc32(body)
   let text = ''

@@ -4,7 +4,7 @@ import type { Answer, Usage } from '../exchange/exchange.ts'
 import { jsonHeaders } from '../exchange/headers.ts'
 import { placedIn } from './citations.ts'
 import { Frames } from './frames.ts'
-import { shown } from './shown.ts'
+import { isFitToShow, shown } from './shown.ts'
 import type { View } from './shown.ts'
 import { choicesOf } from './success.ts'
 import { believed, OutputCounter, reportIn, shownUsage, usageOf } from './usage.ts'
@@ -23,7 +23,8 @@ export interface Whole {
 /** @throws UpstreamFailure when the 200 is no success */
 export function completionOf(whole: Whole): Answer {
   const { usage, report } = whole.metered ?? meteredIn(whole)
-  const answer = shown(whole.document, whole.view)
+  const { usage: _, ...document } = whole.document
+  const answer = isFitToShow(document, whole.view) ? document : shown(document, whole.view)
   const choices = choicesOf(answer, whole.upstreamHost).map(withCheckedMessage)
   const body = { ...answer, model: whole.view.productId, choices, usage: shownUsage(report, usage) }
   return { usage, last: { kind: 'reply', reply: { status: 200, headers: jsonHeaders, body: JSON.stringify(body) } } }

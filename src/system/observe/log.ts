@@ -3,7 +3,7 @@ import { pino } from 'pino'
 import type { Logger } from 'pino'
 
 /** Lines are written together: a write for each would cost more than the line. Trouble does not wait. */
-const gatherBytes = 16_000
+const gatherBytes = 16_384
 const flushEveryMs = 250
 
 interface Destination {
@@ -32,17 +32,40 @@ export function createLog(level: string, destination: Destination = gathered()):
 }
 
 function gathered(): Destination {
-  // Written at once: a round trip through the thread pool costs more than the write.
-  const stream = pino.destination({ dest: 2, sync: true, minLength: gatherBytes })
-  setInterval(() => stream.flush(), flushEveryMs).unref()
+  const lines = new Gathered()
+  setInterval(() => lines.flushSync(), flushEveryMs).unref()
   process.on('exit', () => {
     try {
-      stream.flushSync()
+      lines.flushSync()
     } catch {
       // Nobody reads standard error any more; there is nowhere left to say so.
     }
   })
-  return stream
+  return lines
+}
+
+/** The stream could gather itself, but measures all that it has gathered at each line. */
+class Gathered implements Destination {
+  // Written at once: a round trip through the thread pool costs more than the write.
+  readonly #stream = pino.destination({ dest: 2, sync: true })
+  #lines = ''
+
+  write(line: string): void {
+    this.#lines += line
+    if (this.#lines.length >= gatherBytes) this.#give()
+  }
+
+  /** The logger asks for it after a line that is fatal. */
+  flushSync(): void {
+    if (this.#lines !== '') this.#give()
+    this.#stream.flushSync()
+  }
+
+  #give(): void {
+    const lines = this.#lines
+    this.#lines = ''
+    this.#stream.write(lines)
+  }
 }
 
 /** An error's name, message and place, its causes too; nothing else that somebody hung on it. */

@@ -4,6 +4,7 @@
  */
 import { chainStart, checkpointSeal, entryHash, sameHash, turnHashOf } from './chain.ts'
 import type { CheckpointTable, EntryTable } from './schema.ts'
+import { sharesIn, total } from './shares.ts'
 import type { EndedTurn } from './turn-columns.ts'
 
 /** What was opened or granted, and what its figures have become. `settled` includes `debt`; packs have none. */
@@ -14,8 +15,6 @@ export interface Sums {
   settled: number
   debt: number
 }
-
-export type Share = readonly [pack: string, credits: number]
 
 /** A broken promise, in the words of a report. */
 export type Broken = (rule: string, detail: string) => void
@@ -79,7 +78,7 @@ export class Books {
     this.#follow(turn, turnHashOf(this.hash, turn), what)
     this.legibly(what, () => {
       const packs = sharesIn(turn.settled_packs)
-      const fromPlan = turn.credits - packs.reduce((sum, [, credits]) => sum + credits, 0)
+      const fromPlan = turn.credits - total(packs)
       const debts = turn.window_debts === null ? [0, 0, 0] : (JSON.parse(turn.window_debts) as readonly number[])
       if (turn.credits > 0) {
         for (const [index, id] of bucketsOf(turn).entries()) {
@@ -144,10 +143,6 @@ export function bucketIdentity(pool: string, window: string, start: number, end:
 
 export function packIdentity(kind: string, pool: string, expiresAt: number): string {
   return `${kind} ${pool} ${expiresAt}`
-}
-
-export function sharesIn(json: string | null): readonly Share[] {
-  return json === null ? [] : (JSON.parse(json) as readonly Share[])
 }
 
 export function bucketsOf(

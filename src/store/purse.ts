@@ -5,10 +5,11 @@
 import type { Window } from '../membership/plan.ts'
 import { windows } from '../membership/plan.ts'
 import type { Pool } from '../membership/product.ts'
-import { sharesIn } from './books.ts'
+import { bucketsOf } from './books.ts'
 import { chainStart } from './chain.ts'
 import type { PurseTable } from './schema.ts'
 import { bucketFields } from './schema.ts'
+import { sharesIn, total } from './shares.ts'
 import type { EndedTurn } from './turn-columns.ts'
 
 export const pools = ['fast', 'premium'] as const satisfies readonly Pool[]
@@ -56,8 +57,10 @@ export class Bucket {
     return this.cells[this.#start + field[name]] ?? 0
   }
 
-  add(name: keyof typeof field, amount: number): void {
-    this.set(name, this.get(name) + amount)
+  move(reserved: number, settled: number, debt: number): void {
+    this.set('reserved', this.get('reserved') + reserved)
+    this.set('settled', this.get('settled') + settled)
+    this.set('debt', this.get('debt') + debt)
   }
 
   set(name: keyof typeof field, value: number): void {
@@ -149,15 +152,12 @@ export class Purse {
 
   #move(turn: MovedTurn, isBegun: boolean, isEnded: boolean): void {
     const reserved = (isBegun ? turn.reserved_plan : 0) - (isEnded ? turn.reserved_plan : 0)
-    const settled = isEnded ? turn.credits - sharesIn(turn.settled_packs).reduce((sum, [, credits]) => sum + credits, 0) : 0
+    const settled = isEnded ? turn.credits - total(sharesIn(turn.settled_packs)) : 0
     const debts = isEnded && turn.window_debts !== null ? (JSON.parse(turn.window_debts) as readonly number[]) : []
-    const ids = [turn.day_bucket, turn.week_bucket, turn.month_bucket]
+    const ids = bucketsOf(turn)
     for (const [index, window] of windows.entries()) {
       const bucket = this.bucket(turn.pool, window)
-      if (bucket.get('id') !== ids[index]) continue
-      bucket.add('reserved', reserved)
-      bucket.add('settled', settled)
-      bucket.add('debt', debts[index] ?? 0)
+      if (bucket.get('id') === ids[index]) bucket.move(reserved, settled, debts[index] ?? 0)
     }
   }
 }

@@ -4,12 +4,13 @@
  */
 import type { Mismatch, Verification } from '../membership/ledger.ts'
 import type { Sums } from './books.ts'
-import { Books, bucketIdentity, bucketsOf, packIdentity, sharesIn } from './books.ts'
+import { Books, bucketIdentity, bucketsOf, packIdentity } from './books.ts'
 import { bucketsIn } from './buckets.ts'
 import { chainStart, heldHashOf, rosterHash, sameHash } from './chain.ts'
 import type { MovedTurn } from './purse.ts'
 import { Purse } from './purse.ts'
 import type { BucketTable, CheckpointTable, EntryTable, PackTable, PurseTable, RosterEndTable, RosterTable } from './schema.ts'
+import { sharesIn } from './shares.ts'
 import type { EndedTurn } from './turn-columns.ts'
 import { endedColumns, reportedColumns, valuesOf } from './turn-columns.ts'
 

@@ -1,6 +1,7 @@
 /** The ledger's statements in SQLite's words, each prepared once. */
 import type { Statement } from 'better-sqlite3'
 import type { PackTable } from '../schema.ts'
+import type { OpenPack } from '../shares.ts'
 import type { EndingTurn } from '../turn-columns.ts'
 import {
   endedColumns,
@@ -20,12 +21,6 @@ export interface EarlierTurn {
   readonly request_id: string
   readonly code: string | null
   readonly credits: number
-}
-
-export interface OpenPack {
-  readonly id: string
-  readonly left: number
-  readonly reserved: number
 }
 
 export type LedgerSql = ReturnType<typeof prepareLedgerSql>

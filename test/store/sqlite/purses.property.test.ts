@@ -82,38 +82,38 @@ class Process {
 
   /** Whatever it is asked next is refused at one of its statements; nothing where it has fewer. */
   refusedAt(statement: number, work: () => void): boolean {
-    this.#left = statement
-    try {
-      work()
-      return false
-    } catch (error) {
-      if (!(error instanceof Stopped)) throw error
+    const isStopped = this.#stoppedAt(statement, work)
+    if (isStopped) {
       this.#db.exec('rollback')
       this.#ledger.undone()
-      return true
-    } finally {
-      this.#left = Infinity
     }
+    return isStopped
   }
 
   /** Killed there, and started again under its name, so that its holds stay its own. */
   killedAt(statement: number, work: () => void): boolean {
-    this.#left = statement
-    try {
-      work()
-      return false
-    } catch (error) {
-      if (!(error instanceof Stopped)) throw error
-      return true
-    } finally {
-      this.end()
-      this.start()
-    }
+    const isStopped = this.#stoppedAt(statement, work)
+    this.end()
+    this.start()
+    return isStopped
   }
 
   end(): void {
     this.#ledger.leave()
     this.#db.close()
+  }
+
+  #stoppedAt(statement: number, work: () => void): boolean {
+    this.#left = statement
+    try {
+      work()
+      return false
+    } catch (error) {
+      if (!(error instanceof Stopped)) throw error
+      return true
+    } finally {
+      this.#left = Infinity
+    }
   }
 
   #countStatements(): void {

@@ -207,10 +207,11 @@ export interface LedgerVitals {
   readonly queue: number
   readonly commits: number
   readonly operations: number
-  /** Commits that waited for the disk. */
+  /** Waits for the disk; what is committed meanwhile shares one. */
   readonly syncs: number
-  /** Seconds of each commit since the last look. */
+  /** Seconds of each commit since the last look, and of each wait for the disk behind them. */
   readonly commitSeconds: readonly number[]
+  readonly flushSeconds: readonly number[]
   readonly writable: boolean
   /** What stands in the way of new turns although writing may succeed, in a sentence; null where nothing does. */
   readonly trouble: string | null

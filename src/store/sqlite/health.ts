@@ -52,11 +52,17 @@ export class Health {
     }, lookEveryMs).unref()
   }
 
-  /** Hears every failure of the database. Damage is remembered until a check of the whole file finds none. */
+  /**
+   * Hears every failure of the database. Damage is remembered until a check of the whole file finds none; so is a write that the disk did
+   * not take, because of what was read since nobody knows how it will be read again.
+   */
   met(fault: unknown): void {
     const { code } = fault as { code?: unknown }
-    if (this.#damaged !== null || typeof code !== 'string' || !/^SQLITE_(?:CORRUPT|NOTADB)/.test(code)) return
-    this.#damaged = `${this.#file} is damaged (${code}): stop the service and restore a backup`
+    if (this.#damaged !== null || typeof code !== 'string' || !/^SQLITE_(?:CORRUPT|NOTADB|IOERR_FSYNC)/.test(code)) return
+    this.#damaged =
+      code === 'SQLITE_IOERR_FSYNC'
+        ? `${this.#file} could not be brought to the disk (${code}): look at the disk`
+        : `${this.#file} is damaged (${code}): stop the service and restore a backup`
     this.#changed()
     runTask('check', { file: this.#file }).then(
       (sound) => {

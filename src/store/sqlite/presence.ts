@@ -6,6 +6,7 @@
 import Sqlite from 'better-sqlite3'
 import { existsSync, rmSync } from 'node:fs'
 import type { Statement } from 'better-sqlite3'
+import { sync } from './backup.ts'
 import type { Connection } from './connection.ts'
 import { prepareFile } from './connection.ts'
 import { journalOf } from './owed-journal.ts'
@@ -59,6 +60,8 @@ export class Presence {
 
   committed(): void {
     if (this.#forgotten.length === 0) return
+    // What a journal said must outlive the power before the journal goes.
+    sync(`${this.#database}-wal`)
     for (const { name } of this.#forgotten) {
       rmSync(this.#file(name), { force: true })
       rmSync(journalOf(this.#database, name), { force: true })

@@ -1,5 +1,6 @@
 /**
- * What the main thread and the writer's thread say to each other: one request, one reply, never two requests at once.
+ * What the main thread and the writer's thread say to each other: one request, one reply, never two requests at once; and when the disk
+ * has what was replied.
  * Operations are flat tuples of plain values: structured cloning of objects would cost more than the ledger's own statements.
  */
 import type { Window } from '../../membership/plan.ts'
@@ -87,7 +88,7 @@ export type SqlOp = readonly [kind: 'sql', text: string, parameters: readonly un
 
 export type Op = ReserveOp | SettleOp | RefundOp | GrantOp | CarryOp | ExpireOp | CutOp | SqlOp
 
-/** `batch`: all in one commit, waiting for the disk when `durable`. The others steer a transaction that spans several requests. */
+/** `batch`: all in one commit, with a flush to wait for when `durable`. The others steer a transaction that spans several requests. */
 export type Request =
   | readonly [kind: 'open']
   | readonly [kind: 'batch', durable: boolean, ops: readonly Op[]]
@@ -130,5 +131,11 @@ export type FaultResult = readonly [kind: 'fault', code: string, message: string
 
 export type Result = ReserveResult | EndingResult | PackResult | CountResult | SweptResult | RowsResult | FaultResult
 
-/** `synced`: the commit waited for the disk. `holdsOpen`: of the whole database, as far as this thread knows. */
-export type Reply = readonly [results: readonly Result[], seconds: number, synced: boolean, holdsOpen: number]
+/**
+ * `synced`: the commit waited for the disk. `holdsOpen`: of the whole database, as far as this thread knows. `flush`: what was to be
+ * durable is so once this flush is said to be done; 0 where nothing has to wait.
+ */
+export type Reply = readonly [results: readonly Result[], seconds: number, synced: boolean, holdsOpen: number, flush: number]
+
+/** Unasked, after the replies concerned: all flushes up to this one are done. Where one failed, all is durable only if the log was mended. */
+export type Flushed = readonly [kind: 'flushed', upTo: number, seconds: number, fault: FaultResult | null, mended: boolean]

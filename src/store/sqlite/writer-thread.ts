@@ -5,8 +5,9 @@ import Sqlite from 'better-sqlite3'
 import type { Connection } from './connection.ts'
 import { openForWriting } from './connection.ts'
 import { LedgerStatements } from './ledger-statements.ts'
+import { LogFlush } from './log-flush.ts'
 import { patiently } from './patience.ts'
-import type { Op, Reply, Request, Result, WriterOptions } from './protocol.ts'
+import type { FaultResult, Flushed, Op, Reply, Request, Result, WriterOptions } from './protocol.ts'
 import { Statements } from './statements.ts'
 
 /** After so long without a request purses are written, so many at a time. */
@@ -21,10 +22,20 @@ class WriterThread {
   /** Made when the process enrols: before that the ledger's tables may not exist. */
   #ledger: LedgerStatements | undefined
   #synchronous = true
+  readonly #flush: LogFlush
+  /** A flush has failed: of the log's end nobody can say how much the disk has, and the system does not write it again. */
+  #isLogInDoubt = false
   readonly #busyTimeoutMs: number
 
-  constructor(options: WriterOptions) {
+  /** `tell` hears what has become of the flushes that replies said to wait for. */
+  constructor(options: WriterOptions, tell: (flushed: Flushed) => void) {
     this.#db = openForWriting(options.file, options.busyTimeoutMs, options.mayBeNew)
+    this.#db.pragma('schema_version')
+    this.#flush = new LogFlush(options.file, (upTo, seconds, fault) => {
+      if (fault === null) return tell(['flushed', upTo, seconds, null, false])
+      const met = toFault(new Sqlite.SqliteError(`the log could not be flushed: ${fault.message}`, 'SQLITE_IOERR_FSYNC'))
+      tell(['flushed', upTo, seconds, met, this.#isMended()])
+    })
     this.#busyTimeoutMs = options.busyTimeoutMs
     // From here on only `#begin` waits, with shorter steps than the driver's.
     this.#db.pragma('busy_timeout = 0')
@@ -36,8 +47,11 @@ class WriterThread {
   answer(request: Request): Reply {
     const started = performance.now()
     const results = this.#perform(request)
-    const wrote = request[0] === 'batch' || request[0] === 'commit' || request[0] === 'enrol'
-    return [results, wrote ? (performance.now() - started) / 1000 : 0, wrote && this.#synchronous, this.#ledger?.holdsOpen ?? 0]
+    const isBatch = request[0] === 'batch'
+    const wrote = isBatch || request[0] === 'commit' || request[0] === 'enrol'
+    const flush = isBatch && request[1] && results.some(([kind]) => kind !== 'fault') ? this.#flush.ask() : 0
+    const seconds = wrote ? (performance.now() - started) / 1000 : 0
+    return [results, seconds, wrote && this.#synchronous, this.#ledger?.holdsOpen ?? 0, flush]
   }
 
   /**
@@ -45,7 +59,7 @@ class WriterThread {
    * whoever comes next takes in what the rows lack.
    */
   rest(most: number): boolean {
-    if (this.#ledger?.isBehind !== true || this.#db.inTransaction) return false
+    if (this.#ledger?.isBehind !== true || this.#db.inTransaction || this.#isLogInDoubt) return false
     try {
       this.#waitForDisk(false)
       this.#beginNow.run()
@@ -68,7 +82,7 @@ class WriterThread {
           // Opened by the constructor; this only asks whether that went well.
           return []
         case 'batch':
-          return this.#batch(request[1], request[2])
+          return this.#batch(request[2])
         case 'query':
           return [this.#statements.run(request[1][1], request[1][2])]
         case 'begin':
@@ -86,6 +100,8 @@ class WriterThread {
         case 'close':
           this.rest(Infinity)
           this.#ledger?.leave()
+          if (this.#isLogInDoubt) this.#mendLog()
+          this.#flush.close()
           // One file is all there is afterwards, also where somebody else still has it open; if not now, then by the last who closes it.
           this.#db.pragma('wal_checkpoint(truncate)')
           this.#db.close()
@@ -110,8 +126,8 @@ class WriterThread {
   }
 
   /** All together; where one of them breaks, each by itself, so that only that one is refused. */
-  #batch(durable: boolean, ops: readonly Op[]): readonly Result[] {
-    this.#waitForDisk(durable)
+  #batch(ops: readonly Op[]): readonly Result[] {
+    this.#waitForDisk(false)
     try {
       return this.#together(ops)
     } catch (error) {
@@ -131,7 +147,32 @@ class WriterThread {
 
   /** Waits for other processes' commits, up to the busy timeout. */
   #begin(): void {
-    patiently(this.#busyTimeoutMs, () => this.#beginNow.run())
+    patiently(this.#busyTimeoutMs, () => {
+      if (this.#isLogInDoubt) this.#mendLog()
+      this.#beginNow.run()
+    })
+  }
+
+  /** Nothing more is written to a log in doubt, nor taken from it into the database. */
+  #mendLog(): void {
+    this.#beginNow.run()
+    try {
+      this.#flush.rewrite()
+      this.#isLogInDoubt = false
+    } finally {
+      this.#db.exec('rollback')
+    }
+  }
+
+  /** Where it cannot be just now, whoever begins a transaction next tries again, and hears why not. */
+  #isMended(): boolean {
+    this.#isLogInDoubt = true
+    try {
+      this.#mendLog()
+    } catch {
+      return false
+    }
+    return true
   }
 
   #together(ops: readonly Op[]): readonly Result[] {
@@ -160,6 +201,8 @@ class WriterThread {
 
   #commit(): void {
     try {
+      // Since it began; its own flush would not tell, and the log is mended outside of transactions.
+      if (this.#isLogInDoubt) throw new Sqlite.SqliteError('the log could not be flushed', 'SQLITE_IOERR_FSYNC')
       this.#commitNow.run()
     } catch (error) {
       // A commit that failed, say for want of space, may leave its transaction open.
@@ -186,14 +229,14 @@ function hopeless(error: unknown): boolean {
   return error instanceof Sqlite.SqliteError && !/^SQLITE_(CONSTRAINT|CORRUPT|ERROR$)/.test(error.code)
 }
 
-function toFault(error: unknown): Result {
+function toFault(error: unknown): FaultResult {
   const code = error instanceof Sqlite.SqliteError ? error.code : 'ERROR'
   return ['fault', code, error instanceof Error ? error.message : String(error)]
 }
 
 if (parentPort === null) throw new Error('this file is started by the writer, as a thread')
 const port = parentPort
-const thread = new WriterThread(workerData as WriterOptions)
+const thread = new WriterThread(workerData as WriterOptions, (flushed) => port.postMessage(flushed))
 /** Rewound by each request: it runs out when there have been none for a while. */
 const idle = setTimeout(rest, restAfterMs).unref()
 port.on('message', (request: Request) => {

@@ -1,10 +1,11 @@
 /**
  * The writer, seen from the main thread: it gathers operations while a commit is under way and sends them together as the next one.
- * One request is outstanding at a time, so what arrives together shares one transaction and one wait for the disk.
+ * One request is outstanding at a time, so what arrives together shares one transaction. What is to be durable is answered only when a
+ * flush that began after its commit is done, while others are committed.
  */
 import { Worker } from 'node:worker_threads'
 import { GatewayError } from '../../errors.ts'
-import type { FaultResult, Op, Reply, Request, Result, RowsResult, SqlOp, WriterOptions } from './protocol.ts'
+import type { FaultResult, Flushed, Op, Reply, Request, Result, RowsResult, SqlOp, WriterOptions } from './protocol.ts'
 
 /** More than this many waiting operations are refused at once: an answer now beats a place in a queue that has no end. */
 const queueLimit = 10_000
@@ -25,6 +26,13 @@ interface Waiting {
   readonly reject: (error: unknown) => void
 }
 
+/** Committed, and to be answered when the disk has it. */
+interface Unflushed {
+  readonly flush: number
+  readonly waiting: Waiting
+  readonly result: Result
+}
+
 /** Somebody who wants the writer alone. */
 interface Entrant {
   readonly enter: () => void
@@ -37,6 +45,7 @@ export interface WriterVitals {
   readonly operations: number
   readonly syncs: number
   readonly commitSeconds: readonly number[]
+  readonly flushSeconds: readonly number[]
   readonly holdsOpen: number
   readonly writable: boolean
 }
@@ -52,6 +61,8 @@ export class Writer {
   readonly #transactionLimitMs: number
   readonly #onFault: (fault: DatabaseError) => void
   readonly #queue: (Waiting | Entrant)[] = []
+  /** In the order of their flushes. */
+  readonly #unflushed: Unflushed[] = []
   #outstanding: { readonly resolve: (reply: Reply) => void; readonly reject: (error: unknown) => void } | undefined
   #scheduled = false
   #busy = false
@@ -63,6 +74,7 @@ export class Writer {
   #holdsOpen = 0
   #writable = true
   #commitSeconds: number[] = []
+  #flushSeconds: number[] = []
 
   /** `onFault` hears each operation that the database refused. */
   constructor(
@@ -118,14 +130,16 @@ export class Writer {
   }
 
   vitals(): WriterVitals {
-    const commitSeconds = this.#commitSeconds
+    const [commitSeconds, flushSeconds] = [this.#commitSeconds, this.#flushSeconds]
     this.#commitSeconds = []
+    this.#flushSeconds = []
     return {
       queue: this.#queue.length,
       commits: this.#commits,
       operations: this.#operations,
       syncs: this.#syncs,
       commitSeconds,
+      flushSeconds,
       holdsOpen: this.#holdsOpen,
       writable: this.writable,
     }
@@ -199,12 +213,17 @@ export class Writer {
   async #commit(batch: readonly Waiting[]): Promise<void> {
     const generation = this.#generation
     try {
-      const [results] = await this.#ask(['batch', batch.some((waiting) => waiting.durable), batch.map((waiting) => waiting.op)])
+      const [results, , , , flush] = await this.#ask([
+        'batch',
+        batch.some((waiting) => waiting.durable),
+        batch.map((waiting) => waiting.op),
+      ])
       this.#operations += batch.length
       batch.forEach((waiting, index) => {
         const result = results[index]
         if (result === undefined) waiting.reject(refused(new Error('the writer gave no answer')))
         else if (result[0] === 'fault') waiting.reject(toError(result))
+        else if (waiting.durable && flush > 0) this.#unflushed.push({ flush, waiting, result })
         else waiting.resolve(result)
       })
     } catch (error) {
@@ -234,7 +253,11 @@ export class Writer {
       workerData: this.#options,
       resourceLimits: { maxOldGenerationSizeMb: heapLimitMb },
     })
-    worker.on('message', (reply: Reply) => this.#arrived(reply))
+    worker.on('message', (message: Reply | Flushed) => {
+      if (worker !== this.#worker) return
+      if (message[0] === 'flushed') this.#flushed(message)
+      else this.#arrived(message)
+    })
     worker.on('error', (error: unknown) => this.#died(worker, error instanceof Error ? error : new Error(String(error))))
     worker.on('exit', () => this.#died(worker, new Error('the writer has ended')))
     this.#worker = worker
@@ -265,6 +288,20 @@ export class Writer {
     outstanding?.resolve(reply)
   }
 
+  /** What is committed and not durable may be lost with the power: its senders are told what they are told of a lost commit. */
+  #flushed([, upTo, seconds, fault, mended]: Flushed): void {
+    this.#syncs += 1
+    if (this.#flushSeconds.length < keptSeconds) this.#flushSeconds.push(seconds)
+    if (fault !== null) this.#onFault(new DatabaseError(fault[1], fault[2]))
+    const refusal = fault === null || mended ? undefined : toError(fault)
+    if (refusal !== undefined) this.#writable = false
+    const later = this.#unflushed.findIndex(({ flush }) => flush > upTo)
+    for (const { waiting, result } of this.#unflushed.splice(0, later === -1 ? this.#unflushed.length : later)) {
+      if (refusal === undefined) waiting.resolve(result)
+      else waiting.reject(refusal)
+    }
+  }
+
   /** What was sent may or may not be committed, which only its sender can judge; what waits is refused; the next one starts anew. */
   #died(worker: Worker, error: Error): void {
     if (worker !== this.#worker) return
@@ -275,6 +312,7 @@ export class Writer {
     const refusal = refused(error)
     this.#outstanding?.reject(refusal)
     this.#outstanding = undefined
+    for (const { waiting } of this.#unflushed.splice(0)) waiting.reject(refusal)
     for (const waiting of this.#queue.splice(0)) waiting.reject(refusal)
   }
 }

@@ -107,10 +107,19 @@ export function createMetrics() {
     writerQueue: new Gauge({ name: 'svc_ledger_queue', help: 'Ledger operations waiting for the writer.', registers }),
     commits: new Counter({ name: 'svc_ledger_commits_total', help: 'Transactions committed by the ledger writer.', registers }),
     operations: new Counter({ name: 'svc_ledger_operations_total', help: 'Operations in those transactions.', registers }),
-    syncs: new Counter({ name: 'svc_ledger_syncs_total', help: 'Commits that waited for the disk.', registers }),
+    syncs: new Counter({
+      name: 'svc_ledger_syncs_total',
+      help: 'Waits for the disk, shared by what was committed before.',
+      registers,
+    }),
     commitSeconds: histogram({
       name: 'svc_ledger_commit_seconds',
       help: 'One commit of the ledger writer.',
+      buckets: commitBuckets,
+    }).series(),
+    flushSeconds: histogram({
+      name: 'svc_ledger_flush_seconds',
+      help: 'One wait for the disk, while others are committed.',
       buckets: commitBuckets,
     }).series(),
     owed: new Gauge({ name: 'svc_ledger_owed', help: 'Settlements and refunds that the ledger does not take now.', registers }),

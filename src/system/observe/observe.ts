@@ -273,6 +273,7 @@ export class Observe {
     metrics.syncs.inc(vitals.syncs - this.#seen.syncs)
     this.#seen = { ...this.#seen, commits: vitals.commits, operations: vitals.operations, syncs: vitals.syncs }
     for (const seconds of vitals.commitSeconds) metrics.commitSeconds.observe(seconds)
+    for (const seconds of vitals.flushSeconds) metrics.flushSeconds.observe(seconds)
   }
 }
 

@@ -1,8 +1,9 @@
 /** Another process on the same database, for tests: `node worker-process.ts <what> <file>`. Says what it did line by line. */
 import { writeSync } from 'node:fs'
 import { createInterface } from 'node:readline'
+import { sql } from 'kysely'
 import { openSqliteStore } from '../../../src/store/sqlite/open.ts'
-import { accountId, endOf, holdOf, noon, orderOf, refundOf } from '../contract.ts'
+import { accountId, endOf, grantOf, holdOf, noon, orderOf, refundOf } from '../contract.ts'
 
 const [what, file] = process.argv.slice(2)
 if (what === undefined || file === undefined) throw new Error('say what to do on which file')
@@ -15,7 +16,8 @@ const store = await openSqliteStore({
   file,
   process: { id: `other-${process.pid}`, pid: process.pid },
   clock: { now: () => noon },
-  ...(what === 'owe' ? { role: 'server', busyTimeoutMs: 100 } : {}),
+  ...(what === 'owe' || what === 'power' ? { role: 'server', busyTimeoutMs: 100 } : {}),
+  onTrouble: (trouble) => say(`trouble ${trouble ?? 'over'}`),
 })
 say('open')
 
@@ -38,6 +40,11 @@ if (what === 'race') {
 } else if (what === 'turns') {
   // 64 members at once, each over and over, until somebody kills us.
   await Promise.all(Array.from({ length: 64 }, (_, index) => turns(index)))
+} else if (what === 'power') {
+  const { write } = await store.database()
+  // Small enough that the log is taken into the database and begun anew again and again.
+  await sql`pragma wal_autocheckpoint = 40`.execute(write)
+  await Promise.all([...Array.from({ length: 12 }, (_, index) => turns(index, 16)), members(8)])
 } else if (what !== 'open') {
   throw new Error(`what is "${what}"?`)
 }
@@ -46,20 +53,36 @@ await store.close()
 say('closed')
 process.exit(0)
 
-async function turns(index: number): Promise<never> {
+async function turns(index: number, rounds = Infinity): Promise<void> {
   const account = accountId((index % 8) + 1)
-  for (let round = 0; ; round++) {
-    const answer = await store.ledger.reserve(
-      orderOf({ account, want: 40 + index, at: noon + round * 3_600_000, until: noon + 1e12 }),
-    )
-    if (answer.kind !== 'held') continue
+  for (let round = 0; round < rounds; round++) {
+    const answer = await store.ledger
+      .reserve(orderOf({ account, want: 40 + index, at: noon + round * 3_600_000, until: noon + 1e12 }))
+      .catch(refused)
+    if (answer?.kind !== 'held') continue
     const { id } = answer.hold
     if ((index + round) % 5 === 0) {
-      await store.ledger.refund(refundOf(id))
-      say(`refunded ${id}`)
+      if ((await store.ledger.refund(refundOf(id)).catch(refused)) !== undefined) say(`refunded ${id}`)
     } else {
-      const { credits } = await store.ledger.settle(endOf(id, 20 + ((index * 7 + round) % 60)))
-      say(`settled ${id} ${credits}`)
+      const credits = 20 + ((index * 7 + round) % 60)
+      if ((await store.ledger.settle(endOf(id, credits)).catch(refused)) !== undefined) say(`settled ${id} ${credits}`)
     }
   }
+}
+
+/** What else is promised to last: packs, single statements, transactions. */
+async function members(rounds: number): Promise<void> {
+  for (let round = 0; round < rounds; round++) {
+    const [id, pack] = [`acc_new${round}`, `pack${round}`]
+    const account = { id, email: `${id}@example.org`, plan: 'pro', passwordHash: null, emailVerified: true, at: noon }
+    if ((await store.accounts.create(account).catch(refused)) !== undefined) say(`created ${id}`)
+    if ((await store.ledger.grant(grantOf(pack, 10)).catch(refused)) !== undefined) say(`granted ${pack}`)
+    if ((await store.accounts.forget(id, noon).catch(refused)) === true) say(`forgotten ${id}`)
+  }
+}
+
+/** Where the disk fails, whoever is refused tries something else a moment later. */
+async function refused(error: unknown): Promise<undefined> {
+  if (what !== 'power') throw error
+  await new Promise((resolve) => setTimeout(resolve, 20))
 }

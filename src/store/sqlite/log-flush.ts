@@ -1,0 +1,88 @@
+/**
+ * Brings the log to the disk while the writer goes on. Commits wait for no disk; whoever needs one to survive the power waits for a flush
+ * that began after it. There is one at a time, and what is committed meanwhile shares the next.
+ *
+ * The log is opened once more for that, which no lock hangs on: SQLite's are on the database and its `-shm`, and a process loses those of a
+ * file by closing any descriptor of that file alone. It stays the same file while the writer has the database open: SQLite begins it
+ * anew in place, and brings to the disk first the log, then the database, before it writes over what only the log had. So a commit that a
+ * flush finds no longer in the log is in the database for good.
+ */
+import { closeSync, fdatasync, fdatasyncSync, openSync, readSync, writeSync } from 'node:fs'
+
+const rewrittenAtOnce = 65_536
+
+/** Hears which asks are on the disk, all before them too, and after how many seconds; `fault` where one of them may not be. */
+type Done = (upTo: number, seconds: number, fault: Error | null) => void
+
+export class LogFlush {
+  readonly #log: number
+  readonly #done: Done
+  #asked = 0
+  #answered = 0
+  #isUnderWay = false
+  #isClosed = false
+
+  /** The log must be there: the database has been read. */
+  constructor(database: string, done: Done) {
+    this.#log = openSync(`${database}-wal`, 'r+')
+    this.#done = done
+  }
+
+  /** Begins a flush, or has the next one begin after the one under way. Gives the number by which it is answered. */
+  ask(): number {
+    this.#asked += 1
+    if (!this.#isUnderWay) this.#next()
+    return this.#asked
+  }
+
+  /**
+   * Writes the log over itself and flushes it. What a failed flush has not brought to the disk no later one would, because the system takes it
+   * for written from then on. Nobody may write to the log meanwhile.
+   */
+  rewrite(): void {
+    const piece = Buffer.alloc(rewrittenAtOnce)
+    for (let at = 0; ;) {
+      const length = readSync(this.#log, piece, 0, piece.length, at)
+      if (length === 0) break
+      at += writeSync(this.#log, piece, 0, length, at)
+    }
+    fdatasyncSync(this.#log)
+  }
+
+  /** Answers all that was asked for before it returns. */
+  close(): void {
+    if (this.#answered < this.#asked) {
+      const started = performance.now()
+      let fault: Error | null = null
+      try {
+        fdatasyncSync(this.#log)
+      } catch (error) {
+        fault = error as Error
+      }
+      this.#answer(this.#asked, started, fault)
+    }
+    this.#isClosed = true
+    if (!this.#isUnderWay) closeSync(this.#log)
+  }
+
+  #next(): void {
+    const upTo = this.#asked
+    const started = performance.now()
+    this.#isUnderWay = true
+    fdatasync(this.#log, (fault) => {
+      this.#isUnderWay = false
+      if (this.#isClosed) {
+        closeSync(this.#log)
+        return
+      }
+      // What was committed during a flush that failed stands behind what may be missing: no later flush makes up for that.
+      this.#answer(fault === null ? upTo : this.#asked, started, fault)
+      if (this.#answered < this.#asked) this.#next()
+    })
+  }
+
+  #answer(upTo: number, started: number, fault: Error | null): void {
+    this.#answered = upTo
+    this.#done(upTo, (performance.now() - started) / 1000, fault)
+  }
+}

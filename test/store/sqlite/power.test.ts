@@ -1,0 +1,221 @@
+/**
+ * What is promised to last survives the power, wherever it is cut: strace notes every write, sync and promise of a server at work, and
+ * the disk is put together as it may be at any of these moments. What was synchronised is there; of all that was written since, any
+ * part. `POWER_CUTS` sets how many for each disk (default 60), `POWER_SEED` repeats where they are.
+ */
+import { spawnSync } from 'node:child_process'
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import type { EndingOrder } from '../../../src/store/sqlite/endings.ts'
+import { readJournal } from '../../../src/store/sqlite/owed-journal.ts'
+import { verifyFile } from '../../../src/store/sqlite/verify-file.ts'
+import { addAccount } from '../contract.ts'
+import { folderOf, openAt, raw } from './support.ts'
+
+const cuts = Number(process.env['POWER_CUTS'] ?? 60)
+const seed = Number(process.env['POWER_SEED'] ?? Date.now() % 2 ** 31)
+const sector = 512
+/** So much strace shows of what is written; only the journal's room is more, and that is zeros. */
+const shown = 65_536
+const nothing = Buffer.alloc(0)
+
+/** Something that the process asked of the system; it was asked at `begun` and had its answer at `done`, counted in lines of the trace. */
+interface Call {
+  readonly name: string
+  readonly path: string
+  readonly data: Buffer
+  readonly offset: number
+  readonly begun: number
+  done: number
+  isRefused: boolean
+}
+
+const isTraceable = spawnSync('strace', ['-qq', '--seccomp-bpf', '-f', '-o', '/dev/null', 'true']).status === 0
+if (!isTraceable && process.env['CI'] !== undefined) throw new Error('strace is needed, and may not look at processes here')
+const skip = isTraceable ? false : 'needs strace'
+
+/** What strace makes of it; counted in each thread by itself. */
+const disks = [
+  { name: 'is slow', inject: ['fdatasync:delay_enter=3000'], fails: false },
+  { name: 'now and then does not take the log', inject: ['fdatasync:error=EIO:when=3+4'], fails: true },
+  { name: 'takes nothing for a while', inject: ['fdatasync:error=EIO:when=4..9', 'fsync:error=EIO:when=8..12'], fails: true },
+]
+
+for (const { name, inject, fails } of disks)
+  t.test(`whenever the power is cut, all that was promised to last is there: a disk that ${name}`, { skip }, async (t) => {
+    t.comment(`POWER_SEED=${seed} POWER_CUTS=${cuts}`)
+    const folder = folderOf(t)
+    const file = join(folder, 'store.db')
+    const store = await openAt(t, file)
+    for (let index = 1; index <= 8; index++) await addAccount(store, index)
+    await store.close()
+    const before = readFileSync(file)
+    const calls = trace(folder, file, inject)
+    const log = calls.filter(({ path }) => path === `${file}-wal`)
+    const journal = calls.find(({ path }) => path.startsWith(`${file}.owed-`))?.path ?? ''
+    const failures = calls.filter(({ isRefused }) => isRefused).length
+    const isTrouble = calls.some(({ name, data }) => name === 'write' && data.toString().startsWith('trouble'))
+    t.ok(log.filter(({ name }) => name === 'fdatasync').length > 10, 'the log was flushed')
+    t.ok(log.filter(({ name, offset }) => name === 'pwrite64' && offset === 0).length > 5, 'and began anew')
+    t.same([failures > 0, isTrouble], [fails, fails], `the disk failed ${failures} times`)
+
+    const random = randomOf(seed)
+    // Half of them at one of the moments that matter most: just before and just after a sync.
+    const moments = calls.filter(isSync).flatMap(({ begun, done }) => [begun, done])
+    const last = calls.at(-1)?.begun ?? 0
+    const lost: string[] = []
+    let promised = 0
+    for (let cut = 0; cut < cuts; cut++) {
+      const moment = cut % 2 === 0 ? random(last) : (moments[random(moments.length)] ?? 0) + random(3)
+      const part = [0, 1, 0.5, 0.05][random(4)] ?? 0
+      const disk = join(folder, `cut${cut}`)
+      mkdirSync(disk)
+      const copy = join(disk, 'store.db')
+      writeFileSync(copy, onDisk(calls, file, before, moment, part, random))
+      writeFileSync(`${copy}-wal`, onDisk(calls, `${file}-wal`, nothing, moment, part, random))
+      writeFileSync(`${copy}.owed`, onDisk(calls, journal, nothing, moment, part, random))
+      const said = calls.flatMap(({ name, data, begun }) => (name === 'write' && begun < moment ? [data.toString().trim()] : []))
+      promised += said.length
+      for (const what of missingOf(said, copy)) lost.push(`${what} (at ${moment} of ${last}, ${part})`)
+      rmSync(disk, { recursive: true })
+    }
+    t.same(lost, [], `nothing is lost of ${promised} promises in ${cuts} cuts`)
+  })
+
+function missingOf(said: readonly string[], file: string): readonly string[] {
+  const owed = new Set(readJournal(`${file}.owed`).map(endingOf))
+  const missing = raw(file, (db) => {
+    if (db.pragma('integrity_check', { simple: true }) !== 'ok') return ['the pages agree']
+    const turn = db.prepare<[string], { is: string }>(
+      `select state || ' ' || id || iif(state = 'settled', ' ' || credits, '') as "is" from turn where id = ?`,
+    )
+    const account = db.prepare<[string], { is: string }>('select status as "is" from account where id = ?')
+    const pack = db.prepare<[string], { is: string }>('select id as "is" from pack where id = ?')
+    return said.filter((line) => {
+      const [what = '', id = ''] = line.split(' ')
+      if (what === 'created') return account.get(id) === undefined
+      if (what === 'forgotten') return account.get(id)?.is !== 'deleted'
+      if (what === 'granted') return pack.get(id) === undefined
+      if (what !== 'settled' && what !== 'refunded') return false
+      const found = turn.get(id)?.is
+      // What is owed the next start writes, if only its hold is there.
+      return found !== line && !(found === `held ${id}` && owed.has(line))
+    })
+  })
+  return [...missing, ...verifyFile(file).mismatches.map(({ detail }) => detail)]
+}
+
+function endingOf(order: EndingOrder): string {
+  return order.kind === 'settle' ? `settled ${order.hold} ${order.credits}` : `refunded ${order.hold}`
+}
+
+/** The process's doings on the database, its log and its journal, and what it said. */
+function trace(folder: string, file: string, inject: readonly string[]): readonly Call[] {
+  const to = join(folder, 'trace')
+  const node = [process.execPath, join(import.meta.dirname, 'worker-process.ts'), 'power', file]
+  const filters = [
+    'signal=none',
+    'trace=pwrite64,write,ftruncate,fdatasync,fsync,unlink',
+    ...inject.map((what) => `inject=${what}`),
+  ]
+  const options = ['-f', '-qq', '-y', '-xx', '-s', `${shown}`, '--seccomp-bpf', ...filters.flatMap((filter) => ['-e', filter])]
+  const { status, stderr } = spawnSync('strace', [...options, '-o', to, ...node], { encoding: 'utf8' })
+  if (status !== 0) throw new Error(`the process ended with ${status}: ${stderr}`)
+  const lines = readFileSync(to, 'latin1').split('\n')
+  rmSync(to)
+  const calls: Call[] = []
+  const waiting = new Map<string, Call>()
+  for (const [number, line] of lines.entries()) {
+    const [, thread = '', name = '', path = '', rest = ''] = /^(\d+) +(\w+)\((?:\d+<|")([^">]*)[">](.*)$/.exec(line) ?? []
+    if (name === '') {
+      const [, resumed = '', answer] = /^(\d+) +<\.\.\. \w+ resumed>.* = (-?\d+)/.exec(line) ?? []
+      const call = waiting.get(resumed)
+      if (call !== undefined) finish(call, number, Number(answer))
+      waiting.delete(resumed)
+      continue
+    }
+    const [, data = '', size = '0', offset = '0'] = /^(?:, "([^"]*)"(?:\.\.\.)?)?(?:, (\d+))?(?:, (\d+))?/.exec(rest) ?? []
+    const call: Call = {
+      name,
+      path: bytesIn(path).toString(),
+      data: resized(bytesIn(data), data === '' ? 0 : Number(size)),
+      offset: Number(name === 'ftruncate' ? size : offset),
+      begun: number,
+      done: Infinity,
+      isRefused: false,
+    }
+    const isSaid = name === 'write' && /^[a-z]+ \S.*\n$/.test(call.data.toString())
+    if (!isSaid && call.path !== file && call.path !== `${file}-wal` && !call.path.startsWith(`${file}.owed-`)) continue
+    calls.push(call)
+    if (rest.endsWith('<unfinished ...>')) waiting.set(thread, call)
+    else finish(call, number, Number(/ = (-?\d+)/.exec(rest)?.[1]))
+  }
+  return calls
+}
+
+function finish(call: Call, number: number, answer: number): void {
+  call.done = number
+  call.isRefused = answer < 0
+  const isAsAsked = call.isRefused ? isSync(call) : call.name !== 'pwrite64' || answer === call.data.length
+  if (!isAsAsked) throw new Error(`${call.name} gave ${answer}`)
+}
+
+function isSync({ name }: Call): boolean {
+  return name.endsWith('sync')
+}
+
+function bytesIn(text: string): Buffer {
+  return Buffer.from(text.replaceAll('\\x', ''), 'hex')
+}
+
+/** The file as it may be when the power goes at that moment: of what was not synchronised, so large a part. */
+function onDisk(
+  calls: readonly Call[],
+  path: string,
+  before: Buffer,
+  moment: number,
+  part: number,
+  random: (below: number) => number,
+): Buffer {
+  const mine = calls.filter((call) => call.path === path && call.begun < moment)
+  const syncs = mine.filter((call) => isSync(call) && call.done < moment)
+  // What a failed sync did not bring to the disk no later one will: the system takes it for written.
+  const isSynced = (write: Call): boolean =>
+    syncs.find((sync) => (sync.isRefused ? sync.done > write.begun : sync.begun > write.done))?.isRefused === false
+  const bytes = resized(before, Math.max(before.length, ...mine.map(({ data, offset }) => offset + data.length)))
+  let length = before.length
+  for (const call of mine) {
+    const { name, data, offset } = call
+    if (isSync(call)) continue
+    const isSure = isSynced(call)
+    const survives = (): boolean => isSure || random(1000) < part * 1000
+    if (name !== 'pwrite64') {
+      if (!survives()) continue
+      length = name === 'unlink' ? 0 : offset
+      bytes.fill(0, length)
+    }
+    for (let from = 0; from < data.length; from += sector) {
+      if (!survives()) continue
+      const piece = data.subarray(from, from + sector)
+      piece.copy(bytes, offset + from)
+      length = Math.max(length, offset + from + piece.length)
+    }
+  }
+  return bytes.subarray(0, length)
+}
+
+function resized(bytes: Buffer, size: number): Buffer {
+  const result = Buffer.alloc(size)
+  bytes.copy(result)
+  return result
+}
+
+/** Whole numbers below the one given; the same for the same seed. */
+function randomOf(start: number): (below: number) => number {
+  let state = start
+  return (below) => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0
+    return Math.floor((state / 2 ** 32) * below)
+  }
+}

@@ -4,7 +4,7 @@
 set -u
 declare -A package_of=(
   [chromium]=chromium [tmux]=tmux [/usr/sbin/sshd]=openssh-server [ssh]=openssh-client [Xvfb]=xvfb [xdotool]=xdotool
-  [promtool]=prometheus [notify-send]=libnotify-bin [sqlite3]=sqlite3
+  [promtool]=prometheus [notify-send]=libnotify-bin [sqlite3]=sqlite3 [strace]=strace
   [zsh]=zsh [fish]=fish [groff]=groff-base
 )
 missing=()

@@ -6,6 +6,7 @@ import type { Window } from '../membership/plan.ts'
 import { windows } from '../membership/plan.ts'
 import type { Pool } from '../membership/product.ts'
 import { bucketsOf } from './books.ts'
+import { Bucket } from './bucket.ts'
 import { chainStart } from './chain.ts'
 import type { PurseTable } from './schema.ts'
 import { bucketFields } from './schema.ts'
@@ -13,11 +14,6 @@ import { sharesIn, total } from './shares.ts'
 import type { EndedTurn } from './turn-columns.ts'
 
 export const pools = ['fast', 'premium'] as const satisfies readonly Pool[]
-
-/** Where each figure of a bucket stands, counted from the bucket's first. */
-export const field = { id: 0, startsAt: 1, endsAt: 2, granted: 3, reserved: 4, settled: 5, debt: 6 } as const
-
-const size = bucketFields.length
 
 /** Of all buckets, in the order of a purse's cells. */
 export const cellColumns = pools.flatMap((pool) =>
@@ -43,54 +39,6 @@ export const movedColumns = [
 
 export type MovedTurn = Pick<EndedTurn, (typeof movedColumns)[number]>
 
-/** A bucket in place: `cells[start + field.…]`. In the purse or, once its period is over, in a row of its own. */
-export class Bucket {
-  readonly cells: number[]
-  readonly #start: number
-
-  constructor(cells: number[], start: number) {
-    this.cells = cells
-    this.#start = start
-  }
-
-  get(name: keyof typeof field): number {
-    return this.cells[this.#start + field[name]] ?? 0
-  }
-
-  move(reserved: number, settled: number, debt: number): void {
-    this.set('reserved', this.get('reserved') + reserved)
-    this.set('settled', this.get('settled') + settled)
-    this.set('debt', this.get('debt') + debt)
-  }
-
-  set(name: keyof typeof field, value: number): void {
-    this.cells[this.#start + field[name]] = value
-  }
-
-  /** What was settled and is no debt. */
-  get covered(): number {
-    return this.get('settled') - this.get('debt')
-  }
-
-  get room(): number {
-    return this.get('granted') - this.get('reserved') - this.covered
-  }
-
-  /** As the table demands it of the row, which may be written only much later. */
-  get isSound(): boolean {
-    const debt = this.get('debt')
-    return this.get('reserved') >= 0 && debt >= 0 && debt <= this.get('settled') && this.room >= 0
-  }
-
-  figures(): number[] {
-    return this.cells.slice(this.#start, this.#start + size)
-  }
-
-  become(figures: readonly number[]): void {
-    figures.forEach((value, index) => (this.cells[this.#start + index] = value))
-  }
-}
-
 export class Purse {
   readonly account: string
   /** Of the last link of the account's chain. */
@@ -114,7 +62,7 @@ export class Purse {
   }
 
   bucket(pool: Pool, window: Window): Bucket {
-    return new Bucket(this.cells, (pools.indexOf(pool) * windows.length + windows.indexOf(window)) * size)
+    return new Bucket(this.cells, (pools.indexOf(pool) * windows.length + windows.indexOf(window)) * bucketFields.length)
   }
 
   isSound(pool: Pool): boolean {

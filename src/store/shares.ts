@@ -2,7 +2,7 @@
  * How a turn's credits fall on what its account has: on the plan's three windows alike, then on packs in their order, and where nothing
  * has room any more on the windows as debt. Decided here alone, apart from how a store reads and writes.
  */
-import type { Bucket } from './purse.ts'
+import type { Bucket } from './bucket.ts'
 
 /** What a pack gives or has given. */
 export type Share = readonly [pack: string, credits: number]

@@ -1,6 +1,6 @@
 /** How credits fall on windows, packs and debt: each case once, whatever store reads and writes them. */
 import t from 'tap'
-import { Bucket } from '../../src/store/purse.ts'
+import { Bucket } from '../../src/store/bucket.ts'
 import type { OpenPack } from '../../src/store/shares.ts'
 import { splitEnd, splitHold } from '../../src/store/shares.ts'
 

@@ -2,7 +2,7 @@
 import type { Window } from '../../membership/plan.ts'
 import { windows } from '../../membership/plan.ts'
 import { heldHash } from '../chain.ts'
-import type { Bucket } from '../purse.ts'
+import type { Bucket } from '../bucket.ts'
 import { sharesIn, sharesOut, splitEnd, splitHold } from '../shares.ts'
 import type { EndingTurn, givenColumns, leaseColumns, notedColumns, sealedColumns, ValuesOf } from '../turn-columns.ts'
 import { nothingUsed, reportedColumns, valuesOf } from '../turn-columns.ts'

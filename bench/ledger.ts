@@ -101,6 +101,7 @@ async function turn(index: number): Promise<void> {
     price,
     until: at + 600_000,
     idempotency: null,
+    concurrency: Infinity,
   })
   if (reservation.kind !== 'held') throw new Error(`not held: ${reservation.kind}`)
   const held = performance.now()

@@ -1,5 +1,14 @@
 /** Holds the most a turn can cost before the upstream hears of it, and settles what it did cost. */
-import { affordableOutput, bodyHash, creditsFor, definePlugin, GatewayError, poolOf, promptSize } from '../src/index.ts'
+import {
+  affordableOutput,
+  bodyHash,
+  creditsFor,
+  definePlugin,
+  GatewayError,
+  poolOf,
+  promptSize,
+  tooManyAtOnce,
+} from '../src/index.ts'
 import type {
   Exchange,
   HeldTurn,
@@ -64,6 +73,7 @@ async function reserve(x: Asked, { ledger, clock, calendar, config }: PluginServ
     price: product.price,
     until: Math.ceil(clock.ticks() + config.timeouts.totalMs + leaseMarginMs),
     idempotency,
+    concurrency: caller.plan.concurrency,
   })
   switch (reservation.kind) {
     case 'held': {
@@ -84,6 +94,9 @@ async function reserve(x: Asked, { ledger, clock, calendar, config }: PluginServ
           zh: '正在进行的请求占用了剩余额度,请在其中一个完成后重试。',
         },
       })
+    // What `rate-limit` has let in runs in this thread alone.
+    case 'crowded':
+      throw tooManyAtOnce(caller.plan.concurrency)
     case 'duplicate':
       throw duplicate(reservation)
   }

@@ -1,5 +1,5 @@
 /** The plan's requests a minute, over all credentials of an account, and its turns at once. The limit by address stands at the door. */
-import { definePlugin, GatewayError, rateHeaders } from '../src/index.ts'
+import { definePlugin, GatewayError, rateHeaders, tooManyAtOnce } from '../src/index.ts'
 import type { Admission } from '../src/index.ts'
 
 export const rateLimit = definePlugin({
@@ -30,14 +30,6 @@ function enter(
   limit: number,
   running: { enter(subject: string, limit: number): boolean; leave(subject: string): void },
 ): Admission {
-  if (!running.enter(account, limit)) {
-    throw new GatewayError('rate_limited', {
-      retryAfter: 1,
-      message: {
-        en: `Your plan runs ${limit} requests at once. Please wait for one to finish.`,
-        zh: `你的套餐最多同时运行 ${limit} 个请求,请等待其中一个完成。`,
-      },
-    })
-  }
+  if (!running.enter(account, limit)) throw tooManyAtOnce(limit)
   return { release: () => running.leave(account) }
 }

@@ -1,7 +1,9 @@
 /**
  * Request limits in constant memory a subject: GCRA (the generic cell rate algorithm), two numbers each, and a count of turns that run.
- * Per process; counters that must survive a restart (sign-in, codes) live in the store instead.
+ * Per process, in its one thread's memory or in what its threads share (`shared-limits.ts`); counters that must survive a restart (sign-in,
+ * codes) live in the store instead.
  */
+import { GatewayError } from '../errors.ts'
 
 /** One answer of a limiter. Times are milliseconds. */
 export interface RateDecision {
@@ -15,11 +17,40 @@ export interface RateDecision {
   readonly retryAfterMs: number
 }
 
-const minuteMs = 60_000
+export const minuteMs = 60_000
 const sweepEveryMs = 30_000
 
-/** What one request costs, in the unit in which everything is counted: a limit of `n` a minute pays `n` of them back each millisecond. */
-const requestUnits = minuteMs
+/**
+ * What one request costs, in the unit in which everything is counted: a limit of `n` a minute pays `n` of them back each millisecond.
+ *
+ * Whole numbers only: so every limit refills by a whole number of them each millisecond, and none admits one too few for a rounding error.
+ * What is kept does not depend on the limit, which may be another one at the next request.
+ */
+export const requestUnits = minuteMs
+
+/** Of so many units, what is not had back after so many milliseconds. Never more than the minute: who has just got a smaller limit waits for that one, not for the one before. */
+export function unitsLeft(units: number, ms: number, perMinute: number): number {
+  return Math.min(Math.max(0, units - ms * perMinute), perMinute * requestUnits)
+}
+
+/** What becomes of a request where so many units were used before it; where it is allowed it uses one request's more. */
+export function decide(before: number, perMinute: number): RateDecision {
+  const burst = perMinute * requestUnits
+  const after = before + requestUnits
+  const allowed = after <= burst
+  return {
+    allowed,
+    limit: perMinute,
+    remaining: allowed ? Math.floor((burst - after) / requestUnits) : 0,
+    resetMs: Math.ceil((allowed ? after : before) / perMinute),
+    retryAfterMs: allowed ? 0 : Math.ceil((after - burst) / perMinute),
+  }
+}
+
+/** Requests a minute. `ticks` are of the clock that never goes back: by the other one a step back would give a whole new minute. */
+export interface RateLimit {
+  take(subject: string, perMinute: number, ticks: number): RateDecision
+}
 
 /** What a subject has used and not had back, at the millisecond at which it was last looked at. */
 interface Used {
@@ -27,40 +58,24 @@ interface Used {
   at: number
 }
 
-/**
- * GCRA with a burst of one minute's worth: a member may spend the minute at once and then waits for it to refill evenly.
- *
- * Whole numbers only: with one request as 60 000 units every limit refills by a whole number of them each millisecond, so that no limit
- * admits one too few for a rounding error. What is kept does not depend on the limit, which may be another one at the next request.
- */
-export class RateLimiter {
+/** GCRA with a burst of one minute's worth: a member may spend the minute at once and then waits for it to refill evenly. */
+export class RateLimiter implements RateLimit {
   readonly #used = new Map<string, Used>()
   #sweptAt = 0
 
-  /** @param ticks of the clock that never goes back: by the other one a step back would give a whole new minute */
   take(subject: string, perMinute: number, ticks: number): RateDecision {
     const now = Math.floor(ticks)
     this.#sweep(now)
     const known = this.#used.get(subject)
-    const burst = perMinute * requestUnits
-    const left = known === undefined ? 0 : known.units - (now - known.at) * perMinute
-    // Never more than the minute: who has just got a smaller limit waits for that one, not for the one before.
-    const before = Math.min(Math.max(0, left), burst)
-    const after = before + requestUnits
-    const allowed = after <= burst
-    const units = allowed ? after : before
+    const before = known === undefined ? 0 : unitsLeft(known.units, now - known.at, perMinute)
+    const decision = decide(before, perMinute)
+    const units = decision.allowed ? before + requestUnits : before
     if (known === undefined) this.#used.set(subject, { units, at: now })
     else {
       known.units = units
       known.at = now
     }
-    return {
-      allowed,
-      limit: perMinute,
-      remaining: allowed ? Math.floor((burst - after) / requestUnits) : 0,
-      resetMs: Math.ceil(units / perMinute),
-      retryAfterMs: allowed ? 0 : Math.ceil((after - burst) / perMinute),
-    }
+    return decision
   }
 
   get size(): number {
@@ -75,7 +90,7 @@ export class RateLimiter {
   }
 }
 
-/** How many turns of each account run now. */
+/** How many turns of each account run now, in this thread; over all of them the ledger counts, when it is asked for a hold. */
 export class ConcurrencyLimiter {
   readonly #running = new Map<string, number>()
 
@@ -99,13 +114,24 @@ export class ConcurrencyLimiter {
 }
 
 export interface Limits {
-  readonly byAddress: RateLimiter
-  readonly byAccount: RateLimiter
+  readonly byAddress: RateLimit
+  readonly byAccount: RateLimit
   readonly running: ConcurrencyLimiter
 }
 
 export function createLimits(): Limits {
   return { byAddress: new RateLimiter(), byAccount: new RateLimiter(), running: new ConcurrencyLimiter() }
+}
+
+/** As many of an account's turns run as its plan lets run at once. */
+export function tooManyAtOnce(limit: number): GatewayError {
+  return new GatewayError('rate_limited', {
+    retryAfter: 1,
+    message: {
+      en: `Your plan runs ${limit} requests at once. Please wait for one to finish.`,
+      zh: `你的套餐最多同时运行 ${limit} 个请求,请等待其中一个完成。`,
+    },
+  })
 }
 
 /** Both families of rate-limit headers: OpenAI's, and the IETF draft's (`RateLimit-Policy`, `RateLimit`). */

@@ -31,6 +31,8 @@ export interface ReserveOrder {
   readonly until: number
   /** At most one charge for the same key of the same account. */
   readonly idempotency: { readonly key: string; readonly bodyHash: string } | null
+  /** The account's open holds at most, this one included: its turns at once, whoever runs them. */
+  readonly concurrency: number
 }
 
 export interface Hold {
@@ -45,6 +47,8 @@ export type Reservation =
   | { readonly kind: 'empty'; readonly resetsAt: number; readonly window: Window }
   /** Only holds of running turns are in the way: worth trying again shortly. */
   | { readonly kind: 'busy' }
+  /** As many of the account's turns run as may at once. */
+  | { readonly kind: 'crowded' }
   /** This idempotency key has been used: by a turn that still runs, was charged, or had another body. */
   | {
       readonly kind: 'duplicate'

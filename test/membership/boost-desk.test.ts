@@ -83,6 +83,7 @@ async function bench(t: Test): Promise<Bench> {
         price: { input: 140, output: 280, discountPercent: 70 },
         until: clock.at + 60_000,
         idempotency: null,
+        concurrency: Infinity,
       })
       if (reservation.kind !== 'held') throw new Error(reservation.kind)
       await store.ledger.settle({

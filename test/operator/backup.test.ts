@@ -111,6 +111,7 @@ t.test('what was owed to the database when it was copied is charged after the re
     price: { input: 1, output: 1, discountPercent: 0 },
     until: at + 60_000,
     idempotency: null,
+    concurrency: Infinity,
   })
   if (reservation.kind !== 'held') throw new Error(`it is ${reservation.kind}`)
   const [process = ''] = processesWithJournal(join(data, 'gateway.db'))

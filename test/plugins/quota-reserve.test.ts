@@ -282,3 +282,18 @@ t.test('a failed turn is not settled here: that is for the refund', async (t) =>
   t.match(await g.turns(), [{ state: 'held' }])
   await refund.onSettle?.(x, { kind: 'failed', failure: new GatewayError('upstream_error'), streamed: false }, g.services)
 })
+
+t.test('turns at once are counted where they are held, whoever has let them in', async (t) => {
+  const g = await startGateway(t, { plans: { max: { concurrency: 2 } } })
+  const member = await g.account()
+  const turns = await Promise.all(Array.from({ length: 3 }, () => turnOf(g, member)))
+  const [one, , third] = turns
+  for (const x of turns.slice(0, 2)) await quotaReserve.onRequest?.(x, g.services)
+  const refusal = await refused(Promise.resolve(third && quotaReserve.onRequest?.(third, g.services)))
+  t.match(refusal, { code: 'rate_limited', message: /runs 2 requests at once/ })
+  if (one === undefined || third === undefined) throw new Error('they are there')
+  await quotaReserve.onSettle?.(one, completed(used(1, 1)), g.services)
+  await quotaReserve.onRequest?.(third, g.services)
+  for (const x of turns.slice(1))
+    await refund.onSettle?.(x as never, { kind: 'failed', failure: refusal, streamed: false }, g.services)
+})

@@ -34,6 +34,7 @@ export function orderOf(change: Partial<ReserveOrder> = {}): ReserveOrder {
     price,
     until: at + hour,
     idempotency: null,
+    concurrency: Infinity,
     ...change,
   }
 }

@@ -25,7 +25,6 @@ export class LedgerStatements {
   readonly #periods: Periods
   readonly #turns: Turns
   readonly #presence: Presence
-  readonly #owner: number
   /** Of the whole database: moved with each operation here, and read anew at each sweep for what other processes did. */
   #holdsOpen: number
 
@@ -37,8 +36,8 @@ export class LedgerStatements {
     this.#periods = new Periods(this.#sql, this.#purses, this.#links)
     this.#presence = new Presence(db, name)
     try {
-      this.#owner = this.#presence.enrol(pid, at)
-      this.#turns = new Turns(this.#sql, this.#purses, this.#links, this.#periods, this.#owner)
+      const owner = this.#presence.enrol(pid, at)
+      this.#turns = new Turns(this.#sql, this.#purses, this.#links, this.#periods, owner)
       this.#holdsOpen = this.#countHolds()
     } catch (error) {
       // Nobody will ever find its row, and so nobody would take its file away.
@@ -51,8 +50,27 @@ export class LedgerStatements {
     return this.#holdsOpen
   }
 
+  /** Another thread of this process owns what it holds. */
+  adopt(name: string, pid: number, at: number): void {
+    this.#presence.enrol(pid, at, name)
+  }
+
+  /** From now on holds are made in the name of this thread; undefined: of the process. */
+  speakFor(name: string | undefined): void {
+    const owner = this.#presence.idOf(name)
+    if (owner === undefined) throw new Error(`${name} is no thread of this process`)
+    this.#turns.owner = owner
+  }
+
+  /** That thread has ended: its turns end as it knew, or are given back. */
+  release(name: string, at: number): SweptResult {
+    this.#claim()
+    const owner = this.#presence.dismiss(name)
+    return owner === undefined ? ['swept', 0, 0] : ['swept', ...this.#endAllOf(owner, at)]
+  }
+
   apply(op: Exclude<Op, SqlOp>): Result {
-    this.#purses.claim()
+    this.#claim()
     switch (op[0]) {
       case 'reserve':
         return this.#turns.reserve(op)
@@ -116,20 +134,27 @@ export class LedgerStatements {
 
   #expire([, at, ticks, except]: ExpireOp): SweptResult {
     const kept = new Set(except)
-    const overdue = this.#sql.overdue.all(ticks, this.#owner).filter(({ id }) => !kept.has(id))
+    const overdue = this.#sql.overdue.all(ticks, this.#turns.owner).filter(({ id }) => !kept.has(id))
     let expired = this.#turns.expire([...overdue, ...this.#sql.heldByNobody.all()], at)
     let owed = 0
     for (const dead of this.#presence.dead()) {
-      owed += this.#endAsOwed(dead)
-      expired += this.#turns.expire(this.#sql.heldBy.all(dead.id), at)
-      this.#presence.forget(dead)
+      const [given, written] = this.#endAllOf(dead, at)
+      expired += given
+      owed += written
     }
     // What other processes began and ended since is in the table alone.
     this.#turns.moved = this.#countHolds() - this.#holdsOpen
     return ['swept', expired, owed]
   }
 
-  /** What a dead process knew of its turns' endings goes before the giving back: an answer it gave must not be free. */
+  #endAllOf(dead: Owner, at: number): [expired: number, owed: number] {
+    const owed = this.#endAsOwed(dead)
+    const expired = this.#turns.expire(this.#sql.heldBy.all(dead.id), at)
+    this.#presence.forget(dead)
+    return [expired, owed]
+  }
+
+  /** What the dead knew of its turns' endings goes before the giving back: an answer it gave must not be free. */
   #endAsOwed(dead: Owner): number {
     const held = new Set(this.#sql.heldBy.all(dead.id).map(({ id }) => id))
     // Orders for other holds have been written before, or belong to another state of the database, as after a restore.
@@ -186,6 +211,11 @@ export class LedgerStatements {
     for (const [id, settled] of buckets) mustGo(this.#sql.forgetBucket.run(account, id, settled).changes, `bucket ${id}`)
     for (const [id, settled] of packs) mustGo(this.#sql.forgetPack.run(account, id, settled).changes, `pack ${id}`)
     return ['count', turns.length]
+  }
+
+  /** Once in each transaction; what was known of running turns holds as long as the purses do. */
+  #claim(): void {
+    if (this.#purses.claim()) this.#turns.count()
   }
 
   #countHolds(): number {

@@ -15,7 +15,13 @@ import { runTask } from './reader.ts'
 import type { Writer } from './writer.ts'
 
 /** `owed` is a server's: whoever only works beside one ends no turns. What is no turn is loaded when it is asked, with the query builder. */
-export function ledgerOn(writer: Writer, database: () => Promise<Database>, file: string, health: Health, owed?: Owed): Ledger {
+export function ledgerOn(
+  writer: Writer,
+  database: () => Promise<Database>,
+  file: string,
+  health: Pick<Health, 'trouble' | 'met'>,
+  owed?: Owed,
+): Ledger {
   const tasked = <Result>(work: Promise<Result>): Promise<Result> =>
     work.catch((error: unknown) => {
       health.met(error)
@@ -65,6 +71,7 @@ export function ledgerOn(writer: Writer, database: () => Promise<Database>, file
           order.want,
           order.floor,
           order.until,
+          order.concurrency,
           ...asked,
         ],
         false,
@@ -163,7 +170,8 @@ function toReservation(result: ReserveResult): Reservation {
     case 'empty':
       return { kind: 'empty', resetsAt: result[1], window: result[2] }
     case 'busy':
-      return { kind: 'busy' }
+    case 'crowded':
+      return { kind: result[0] }
     case 'duplicate': {
       const [kind, state, sameBody, requestId, aborted, credits] = result
       return { kind, state, sameBody, requestId, aborted, credits }

@@ -1,4 +1,5 @@
 /** Opens the store on one SQLite file, making and migrating it as needed. */
+import type { MessagePort } from 'node:worker_threads'
 import { existsSync, mkdtempSync, realpathSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -6,10 +7,7 @@ import { GatewayError } from '../../errors.ts'
 import type { Store } from '../../membership/store.ts'
 import { Unusable, whyNot } from '../../system/unusable.ts'
 import type { Database } from '../database.ts'
-import { firstAskedOf } from '../first-asked.ts'
 import { isCurrent, migrate } from '../migrate.ts'
-import type { Repositories } from '../repositories.ts'
-import { whenAsked } from '../when-asked.ts'
 import { rescue } from './backup.ts'
 import type { Connection } from './connection.ts'
 import { defaultBusyTimeoutMs, openForReading, prepareFile } from './connection.ts'
@@ -19,9 +17,13 @@ import type { OwedLog } from './owed.ts'
 import { Owed } from './owed.ts'
 import { OwedJournal } from './owed-journal.ts'
 import { Place } from './place.ts'
+import { threadName } from './presence.ts'
 import { runTask } from './reader.ts'
 import { readingOf } from './reading.ts'
+import { databaseOf, storeOn } from './store-on.ts'
+import type { ThreadStoreParts } from './thread-store.ts'
 import { Writer } from './writer.ts'
+import { threadOf } from './writer-link.ts'
 
 const defaultOwedMs = 1_000
 const silent: OwedLog = { info: () => undefined, error: () => undefined, fatal: () => undefined }
@@ -49,6 +51,21 @@ export interface SqliteOptions {
 export interface SqliteStore extends Store {
   /** For the repositories and for tests; the service itself speaks to the port. */
   database(): Promise<Database>
+  /** Other threads of this process that have stores of their own on the same writer. */
+  readonly threads: StoreThreads
+}
+
+export interface StoreThreads {
+  /** What a thread needs for its first line to the writer, with a number that no other one ever had; and what it must be told then. */
+  open(thread: number): Promise<{ readonly parts: ThreadStoreParts; readonly line: MessagePort }>
+  /** Another line, where the writer's thread has died. */
+  line(thread: number): Promise<MessagePort>
+  /** It has ended: what it held is given back, but for what it knew of the endings. */
+  release(thread: number): Promise<{ readonly expired: number; readonly owed: number }>
+  /** It has met a failure of the database, by this code. */
+  met(code: string): void
+  /** Settles when the writer has answered: its figures are then as of now. */
+  heard(): Promise<void>
 }
 
 /**
@@ -66,7 +83,7 @@ export async function openSqliteStore(options: SqliteOptions): Promise<SqliteSto
   const isServer = options.role === 'server'
   const place = isServer ? Place.take(file, options.process.pid, clock.now()) : undefined
   const health = new Health(file, onTrouble)
-  const writer = new Writer({ file, busyTimeoutMs, mayBeNew }, options.transactionLimitMs, (fault) => health.met(fault))
+  const writer = new Writer(threadOf({ file, busyTimeoutMs, mayBeNew }), options.transactionLimitMs, (fault) => health.met(fault))
   let reader: Connection | undefined
   let owed: Owed | undefined
   try {
@@ -74,37 +91,17 @@ export async function openSqliteStore(options: SqliteOptions): Promise<SqliteSto
     const connection = openForReading(file, busyTimeoutMs)
     reader = connection
     const reading = readingOf(connection, (error) => health.met(error))
-    const database = once(async () => (await import('./dialect.ts')).databaseOn(reading, writer))
-    const repositories = once(async () => (await import('../repositories.ts')).repositoriesIn(await database()))
-    const later =
-      <Name extends keyof Repositories>(name: Name) =>
-      async () =>
-        (await repositories())[name]
+    const database = databaseOf(reading, writer)
     if (!isCurrent(appliedIn(connection))) {
       const { sqliteDialect } = await import('./dialect.ts')
       await migrate((await database()).write, sqliteDialect, () => clock.now())
     }
     await writer.enrol(options.process.id, options.process.pid, clock.now())
     if (isServer) owed = await takeOver(writer, file, options)
-    const first = firstAskedOf((text, parameters) => reading(text, parameters)[1])
     const store: SqliteStore = {
+      ...storeOn(reading, database, ledgerOn(writer, database, file, health, owed)),
       database,
-      accounts: whenAsked(later('accounts'), first.accounts),
-      keys: whenAsked(later('keys'), first.keys),
-      images: whenAsked(later('images'), {}),
-      sessions: whenAsked(later('sessions'), {}),
-      apps: whenAsked(later('apps'), {}),
-      mailCodes: whenAsked(later('mailCodes'), {}),
-      identities: whenAsked(later('identities'), {}),
-      providerLogins: whenAsked(later('providerLogins'), {}),
-      devices: whenAsked(later('devices'), {}),
-      boosts: whenAsked(later('boosts'), {}),
-      counters: whenAsked(later('counters'), {}),
-      persons: whenAsked(later('persons'), {}),
-      audit: whenAsked(later('audit'), {}),
-      changes: whenAsked(later('changes'), {}),
-      days: whenAsked(later('days'), {}),
-      ledger: ledgerOn(writer, database, file, health, owed),
+      threads: threadsOf(writer, file, health, options),
       async backup(to) {
         await runTask('backup', { file, to })
       },
@@ -136,20 +133,27 @@ export async function openSqliteStore(options: SqliteOptions): Promise<SqliteSto
   }
 }
 
+function threadsOf(writer: Writer, file: string, health: Health, { process, clock }: SqliteOptions): StoreThreads {
+  const attach = (name: string): Promise<MessagePort> => writer.attach(name, process.pid, clock.now())
+  return {
+    async open(thread) {
+      const name = threadName(process.id, thread)
+      return { parts: { file, name, trouble: health.trouble }, line: await attach(name) }
+    },
+    line: (thread) => attach(threadName(process.id, thread)),
+    async release(thread) {
+      const [, expired, owed] = await writer.release(threadName(process.id, thread), clock.now())
+      return { expired, owed }
+    },
+    met: (code) => health.met({ code }),
+    heard: () => writer.ready(),
+  }
+}
+
 /** The steps of the schema that it has, by name. */
 function appliedIn(db: Connection): readonly string[] {
   const isThere = db.prepare(`select 1 from sqlite_schema where name = 'migration'`).get() !== undefined
   return isThere ? (db.prepare('select name from migration').pluck().all() as string[]) : []
-}
-
-/** The same promise for whoever asks; after a failure it is tried again. */
-function once<Result>(make: () => Promise<Result>): () => Promise<Result> {
-  let made: Promise<Result> | undefined
-  return () =>
-    (made ??= make().catch((error: unknown) => {
-      made = undefined
-      throw error
-    }))
 }
 
 /** Says where the last copy of a lost database is, or that there is none: closing goes on. */

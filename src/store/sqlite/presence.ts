@@ -11,17 +11,30 @@ import type { Connection } from './connection.ts'
 import { prepareFile } from './connection.ts'
 import { journalOf } from './owed-journal.ts'
 
-/** A process as holds name it, and as its files do. */
+/**
+ * Who owns holds, as they name it and as its files do: a process, or one of its threads, which is named after it. A thread lives as long as
+ * its process says so, and never longer than that.
+ */
 export interface Owner {
   readonly id: number
   readonly name: string
 }
 
+export function threadName(process: string, thread: number): string {
+  return `${process}.${thread}`
+}
+
+function processOf(name: string): string {
+  return name.split('.', 1)[0] ?? name
+}
+
 export class Presence {
   readonly #name: string
+  /** This process and those of its threads that live. */
+  readonly #own = new Map<string, Owner>()
   readonly #database: string
   readonly #lock: Connection
-  readonly #others: Statement<unknown[], Owner>
+  readonly #all: Statement<unknown[], Owner>
   readonly #enrol: Statement<unknown[], { id: number }>
   readonly #forget: Statement<unknown[]>
   /** Whose files go once it is committed that nobody needs them. */
@@ -34,23 +47,43 @@ export class Presence {
     prepareFile(this.#file(name))
     this.#lock = new Sqlite(this.#file(name), { timeout: 0 })
     this.#lock.exec('begin exclusive')
-    this.#others = db.prepare('select id, name from process where name <> ?')
+    this.#all = db.prepare('select id, name from process')
     this.#enrol = db.prepare(`
       insert into process (name, pid, started_at) values (?, ?, ?)
       on conflict (name) do update set pid = excluded.pid returning id`)
     this.#forget = db.prepare('delete from process where id = ?')
   }
 
-  /** Returns the number by which holds name this process: the same one where only the thread is new. */
-  enrol(pid: number, at: number): number {
-    const row = this.#enrol.get(this.#name, pid, at)
+  /** Returns the number by which holds name this process, or one of its threads: the same one where only the writer's thread is new. */
+  enrol(pid: number, at: number, name = this.#name): number {
+    const row = this.#enrol.get(name, pid, at)
     if (row === undefined) throw new Error('the process could not be enrolled')
+    this.#own.set(name, { id: row.id, name })
     return row.id
   }
 
-  /** Processes that ended without giving their holds back. */
+  /** By what number holds name it; undefined where it is none of ours. */
+  idOf(name = this.#name): number | undefined {
+    return this.#own.get(name)?.id
+  }
+
+  /** A thread of this process has ended: from now on it is one of the dead. */
+  dismiss(name: string): Owner | undefined {
+    const owner = this.#own.get(name)
+    this.#own.delete(name)
+    return owner
+  }
+
+  /** Those who ended without giving their holds back. */
   dead(): readonly Owner[] {
-    return this.#others.all(this.#name).filter(({ name }) => this.#isDead(name))
+    const dead = new Map([[this.#name, true]])
+    return this.#all.all().filter(({ name }) => {
+      if (this.#own.has(name)) return false
+      const process = processOf(name)
+      const known = dead.get(process) ?? this.#isDead(process)
+      dead.set(process, known)
+      return known
+    })
   }
 
   forget(owner: Owner): void {

@@ -1,8 +1,9 @@
 /**
- * What the main thread and the writer's thread say to each other: one request, one reply, never two requests at once; and when the disk
- * has what was replied.
+ * What a writer and its thread say to each other: one request, one reply, never two requests at once on one line; and when the disk has
+ * what was replied. The process's own line steers the thread, and brings the lines of its other threads.
  * Operations are flat tuples of plain values: structured cloning of objects would cost more than the ledger's own statements.
  */
+import type { MessagePort } from 'node:worker_threads'
 import type { Window } from '../../membership/plan.ts'
 import type { PackKind, TurnState } from '../../membership/ledger.ts'
 import type { Pool } from '../../membership/product.ts'
@@ -35,6 +36,7 @@ export type ReserveOp = readonly [
   want: number,
   floor: number,
   until: number,
+  concurrency: number,
   ...asked: ValuesOf<typeof askedColumns>,
 ]
 
@@ -96,13 +98,19 @@ export type Request =
   | readonly [kind: 'query', op: SqlOp]
   | readonly [kind: 'commit']
   | readonly [kind: 'rollback']
-  | readonly [kind: 'enrol', name: string, pid: number, at: number]
+  /** `threads`: those of the process's threads that own holds of their own, by name. */
+  | readonly [kind: 'enrol', name: string, pid: number, at: number, threads: readonly string[]]
+  /** Another thread of this process is heard on this line, and owns what it holds under this name. */
+  | readonly [kind: 'attach', name: string, line: MessagePort, pid: number, at: number]
+  /** That thread has ended: all that it has said is done, and what it held ends as it knew, or is given back. */
+  | readonly [kind: 'release', name: string, at: number]
   | readonly [kind: 'close']
 
 export type ReserveResult =
   | readonly [kind: 'held', id: number, credits: number]
   | readonly [kind: 'empty', resetsAt: number, window: Window]
   | readonly [kind: 'busy']
+  | readonly [kind: 'crowded']
   | readonly [
       kind: 'duplicate',
       state: 'held' | 'settled',

@@ -57,12 +57,14 @@ export class Purses {
     this.#roster = new Roster(db)
   }
 
-  /** To be called in each transaction before the first purse is opened. */
-  claim(): void {
-    if (this.#isAsked) return
+  /** To be called in each transaction before the first purse is opened. True where a new round has begun. */
+  claim(): boolean {
+    if (this.#isAsked) return false
     const { round } = this.#rows
-    if (round !== this.#round) this.#begin(round + 1)
+    const isNew = round !== this.#round
+    if (isNew) this.#begin(round + 1)
     this.#isAsked = true
+    return isNew
   }
 
   open(account: string): KeptPurse {

@@ -13,27 +13,38 @@ import type { Periods } from './periods.ts'
 import type { EndingResult, ReserveOp, ReserveResult } from './protocol.ts'
 import type { Purses } from './purses.ts'
 
+/** Accounts whose turns are counted: so many come together before those of whom none runs are forgotten. */
+const mostIdle = 65_536
+
 export class Turns {
   readonly #sql: LedgerSql
   readonly #purses: Purses
   readonly #links: Links
   readonly #periods: Periods
-  readonly #owner: number
+  /** In whose name holds are made just now. */
+  owner: number
   readonly #held = new HeldTurns()
   /** How many more are held than when the transaction began. */
   moved = 0
+  /** How many turns of an account run, in the whole database. */
+  #running = new Map<string, number>()
 
   constructor(sql: LedgerSql, purses: Purses, links: Links, periods: Periods, owner: number) {
     this.#sql = sql
     this.#purses = purses
     this.#links = links
     this.#periods = periods
-    this.#owner = owner
+    this.owner = owner
+  }
+
+  /** Counts those that run anew: before the first of them is begun or ended, and whenever others may have worked on the ledger. */
+  count(): void {
+    this.#running = new Map(this.#sql.running.all().map(({ account, running }) => [account, running]))
   }
 
   reserve(op: ReserveOp): ReserveResult {
     const [, dayStart, dayEnd, dayNextEnd, weekStart, weekEnd, weekNextEnd, monthStart, monthEnd, monthNextEnd, ...rest] = op
-    const [dayLimit, weekLimit, monthLimit, want, floor, until, ...asked] = rest
+    const [dayLimit, weekLimit, monthLimit, want, floor, until, concurrency, ...asked] = rest
     const [, account, , pool, at, , , , key, bodyHash] = asked
     if (key !== null) {
       const earlier = this.#sql.byKey.get(account, key)
@@ -42,6 +53,7 @@ export class Turns {
         return ['duplicate', state, hash === bodyHash, id, code === 'aborted', credits]
       }
     }
+    if ((this.#running.get(account) ?? 0) >= concurrency) return ['crowded']
 
     const purse = this.#purses.open(account)
     const turned = (window: Window, start: number, end: number, nextEnd: number, limit: number): Bucket =>
@@ -65,7 +77,7 @@ export class Turns {
     const given: ValuesOf<typeof givenColumns> = [held, fromPlan, packsHeld, dayId, weekId, monthId]
     const sealed: ValuesOf<typeof sealedColumns> = [...asked, ...given]
     const hash = heldHash(sealed)
-    const lease: ValuesOf<typeof leaseColumns> = [purse.lastTurn, this.#owner, until]
+    const lease: ValuesOf<typeof leaseColumns> = [purse.lastTurn, this.owner, until]
     const { lastInsertRowid } = this.#sql.insertTurn.run(...lease, ...sealed, hash)
     const turn = Number(lastInsertRowid)
     this.#purses.moved(purse, pool, turn)
@@ -83,7 +95,7 @@ export class Turns {
       debt: 0,
       hash,
     })
-    this.moved += 1
+    this.#move(account, 1)
     return ['held', turn, held]
   }
 
@@ -127,7 +139,7 @@ export class Turns {
     for (const [pack, share] of shares) this.#sql.settlePack.run(0, share, pack)
     this.#periods.saveAway(purse, buckets)
     this.#purses.moved(purse, turn.pool)
-    this.moved -= 1
+    this.#move(turn.account, -1)
     return debt
   }
 
@@ -145,6 +157,13 @@ export class Turns {
   forget(): void {
     this.moved = 0
     this.#held.forget()
+  }
+
+  #move(account: string, by: 1 | -1): void {
+    this.moved += by
+    // Zeros stay for a while: a table that loses its entries as fast as it gets them is made anew all the time.
+    if (this.#running.size >= mostIdle) this.#running = new Map([...this.#running].filter(([, running]) => running > 0))
+    this.#running.set(account, (this.#running.get(account) ?? 0) + by)
   }
 
   #turn(id: number): EndingTurn {

@@ -9,10 +9,14 @@ import { LogFlush } from './log-flush.ts'
 import { patiently } from './patience.ts'
 import type { FaultResult, Flushed, Op, Reply, Request, Result, WriterOptions } from './protocol.ts'
 import { Statements } from './statements.ts'
+import { WriterLines } from './writer-lines.ts'
 
 /** After so long without a request purses are written, so many at a time. */
 const restAfterMs = 500
 const restStep = 256
+
+/** Requests that end with a commit. */
+const committing: ReadonlySet<Request[0]> = new Set(['batch', 'commit', 'enrol', 'attach', 'release'])
 
 class WriterThread {
   readonly #db: Connection
@@ -25,6 +29,8 @@ class WriterThread {
   readonly #flush: LogFlush
   /** A flush has failed: of the log's end nobody can say how much the disk has, and the system does not write it again. */
   #isLogInDoubt = false
+  /** In whose name the ledger was last asked. */
+  #speaker: string | undefined
   readonly #busyTimeoutMs: number
 
   /** `tell` hears what has become of the flushes that replies said to wait for. */
@@ -44,12 +50,13 @@ class WriterThread {
     this.#commitNow = this.#db.prepare('commit')
   }
 
-  answer(request: Request): Reply {
+  /** `owner`: the thread of this process that asks; undefined for the process itself. */
+  answer(request: Request, owner: string | undefined): Reply {
     const started = performance.now()
-    const results = this.#perform(request)
-    const isBatch = request[0] === 'batch'
-    const wrote = isBatch || request[0] === 'commit' || request[0] === 'enrol'
-    const flush = isBatch && request[1] && results.some(([kind]) => kind !== 'fault') ? this.#flush.ask() : 0
+    const results = this.#perform(request, owner)
+    const isDurable = request[0] === 'batch' && request[1]
+    const flush = isDurable && results.some(([kind]) => kind !== 'fault') ? this.#flush.ask() : 0
+    const wrote = committing.has(request[0])
     const seconds = wrote ? (performance.now() - started) / 1000 : 0
     return [results, seconds, wrote && this.#synchronous, this.#ledger?.holdsOpen ?? 0, flush]
   }
@@ -75,8 +82,9 @@ class WriterThread {
     return this.#ledger.isBehind
   }
 
-  #perform(request: Request): readonly Result[] {
+  #perform(request: Request, owner: string | undefined): readonly Result[] {
     try {
+      if (owner !== this.#speaker) this.#hear(owner)
       switch (request[0]) {
         case 'open':
           // Opened by the constructor; this only asks whether that went well.
@@ -96,7 +104,11 @@ class WriterThread {
           if (this.#db.inTransaction) this.#db.exec('rollback')
           return []
         case 'enrol':
-          return this.#enrol(request[1], request[2], request[3])
+          return this.#enrol(request[1], request[2], request[3], request[4])
+        case 'attach':
+          return this.#step((ledger) => ledger.adopt(request[1], request[3], request[4]))
+        case 'release':
+          return this.#step((ledger) => ledger.release(request[1], request[2]))
         case 'close':
           this.rest(Infinity)
           this.#ledger?.leave()
@@ -112,11 +124,36 @@ class WriterThread {
     }
   }
 
-  #enrol(name: string, pid: number, at: number): readonly Result[] {
+  #hear(owner: string | undefined): void {
+    this.#ledger?.speakFor(owner)
+    this.#speaker = owner
+  }
+
+  /** One step of the ledger's, on the disk when it returns. */
+  #step(work: (ledger: LedgerStatements) => Result | void): readonly Result[] {
+    const ledger = this.#ledger
+    if (ledger === undefined) throw new Error('the process has not enrolled')
     this.#waitForDisk(true)
     this.#begin()
     try {
-      this.#ledger = new LedgerStatements(this.#db, name, pid, at)
+      const result = work(ledger)
+      ledger.finish()
+      this.#commitNow.run()
+      ledger.committed()
+      return result === undefined ? [] : [result]
+    } catch (error) {
+      this.#undo()
+      throw error
+    }
+  }
+
+  #enrol(name: string, pid: number, at: number, threads: readonly string[]): readonly Result[] {
+    this.#waitForDisk(true)
+    this.#begin()
+    try {
+      const ledger = new LedgerStatements(this.#db, name, pid, at)
+      for (const thread of threads) ledger.adopt(thread, pid, at)
+      this.#ledger = ledger
     } catch (error) {
       this.#undo()
       throw error
@@ -236,14 +273,14 @@ function toFault(error: unknown): FaultResult {
 
 if (parentPort === null) throw new Error('this file is started by the writer, as a thread')
 const port = parentPort
-const thread = new WriterThread(workerData as WriterOptions, (flushed) => port.postMessage(flushed))
+const thread = new WriterThread(workerData as WriterOptions, (flushed) => heard.flushed(flushed))
 /** Rewound by each request: it runs out when there have been none for a while. */
 const idle = setTimeout(rest, restAfterMs).unref()
-port.on('message', (request: Request) => {
-  port.postMessage(thread.answer(request))
-  if (request[0] === 'close') port.close()
-  else idle.refresh()
+const heard = new WriterLines((request, owner) => {
+  if (request[0] !== 'close') idle.refresh()
+  return thread.answer(request, owner)
 })
+heard.listen(port)
 
 /** A little at a time, so that a request that comes meanwhile hardly waits. */
 function rest(): void {

@@ -1,11 +1,13 @@
 /**
- * The writer, seen from the main thread: it gathers operations while a commit is under way and sends them together as the next one.
+ * The writer, seen from a thread that serves: it gathers operations while a commit is under way and sends them together as the next one.
  * One request is outstanding at a time, so what arrives together shares one transaction. What is to be durable is answered only when a
  * flush that began after its commit is done, while others are committed.
  */
-import { Worker } from 'node:worker_threads'
+import { MessageChannel } from 'node:worker_threads'
+import type { MessagePort } from 'node:worker_threads'
 import { GatewayError } from '../../errors.ts'
-import type { FaultResult, Flushed, Op, Reply, Request, Result, RowsResult, SqlOp, WriterOptions } from './protocol.ts'
+import type { FaultResult, Flushed, Op, Reply, Request, Result, RowsResult, SqlOp, SweptResult } from './protocol.ts'
+import type { Connect, Link } from './writer-link.ts'
 
 /** More than this many waiting operations are refused at once: an answer now beats a place in a queue that has no end. */
 const queueLimit = 10_000
@@ -15,9 +17,6 @@ const batchLimit = 512
 const keptSeconds = 4096
 /** A transaction holds everybody else up, money included; one that takes longer has lost its way. */
 export const defaultTransactionLimitMs = 5000
-
-/** Bounds what one absurd statement can take; it then dies alone, and the service goes on with a new thread. */
-const heapLimitMb = 512
 
 interface Waiting {
   readonly op: Op
@@ -51,11 +50,14 @@ export interface WriterVitals {
 }
 
 export class Writer {
-  readonly #options: WriterOptions
-  /** Undefined after it has died; the next operation starts another one. */
-  #worker: Worker | undefined
+  readonly #connect: Connect
+  /** Undefined after it has ended; the next operation makes another one. */
+  #link: Link | undefined
   /** As whom the next thread has to enrol. */
   #enrolment: readonly [name: string, pid: number, at: number] | undefined
+  #isEnrolled: boolean
+  /** Threads of this process that own holds of their own. */
+  readonly #threads = new Set<string>()
   /** Counts the threads there were: whoever had the last one to himself has nothing to give back to the next. */
   #generation = 0
   readonly #transactionLimitMs: number
@@ -63,6 +65,8 @@ export class Writer {
   readonly #queue: (Waiting | Entrant)[] = []
   /** In the order of their flushes. */
   readonly #unflushed: Unflushed[] = []
+  /** Hears that none is left. */
+  #onFlushed = (): void => undefined
   #outstanding: { readonly resolve: (reply: Reply) => void; readonly reject: (error: unknown) => void } | undefined
   #scheduled = false
   #busy = false
@@ -76,13 +80,15 @@ export class Writer {
   #commitSeconds: number[] = []
   #flushSeconds: number[] = []
 
-  /** `onFault` hears each operation that the database refused. */
+  /** `onFault` hears each operation that the database refused; `isEnrolled` where others see to that. */
   constructor(
-    options: WriterOptions,
+    connect: Connect,
     transactionLimitMs = defaultTransactionLimitMs,
     onFault: (fault: DatabaseError) => void = () => {},
+    isEnrolled = false,
   ) {
-    this.#options = options
+    this.#isEnrolled = isEnrolled
+    this.#connect = connect
     this.#transactionLimitMs = transactionLimitMs
     this.#onFault = onFault
   }
@@ -119,14 +125,31 @@ export class Writer {
         generation === this.#generation ? this.#ask(request) : Promise.reject(refused(new Error('the writer died meanwhile'))),
       () => this.#leave(generation),
       // Before it has enrolled a process brings the schema up to date: nobody waits yet, and a long log takes its time.
-      this.#enrolment === undefined ? undefined : this.#transactionLimitMs,
+      this.#isEnrolled ? this.#transactionLimitMs : undefined,
     )
   }
 
   /** Makes this process known as an owner of holds. */
   async enrol(name: string, pid: number, at: number): Promise<void> {
-    answer(await this.#alone(['enrol', name, pid, at]))
+    answer(await this.#alone(['enrol', name, pid, at, []]))
     this.#enrolment = [name, pid, at]
+    this.#isEnrolled = true
+  }
+
+  /** A line for another thread of this process, which owns what it holds: until it is released, also where the writer's thread dies. */
+  async attach(name: string, pid: number, at: number): Promise<MessagePort> {
+    const { port1, port2 } = new MessageChannel()
+    this.#threads.add(name)
+    answer(await this.#alone(['attach', name, port2, pid, at], [port2]))
+    return port1
+  }
+
+  /** That thread has ended: what it held ends as its journal says, or is given back. Where this fails the next sweep does it. */
+  async release(name: string, at: number): Promise<SweptResult> {
+    this.#threads.delete(name)
+    const result = answer(await this.#alone(['release', name, at]))
+    if (result?.[0] !== 'swept') throw new Error('the writer gave no answer')
+    return result
   }
 
   vitals(): WriterVitals {
@@ -153,22 +176,20 @@ export class Writer {
   /** Everything given before is written first; everything after is refused. */
   async close(): Promise<void> {
     if (this.#ended !== undefined) return
-    if (this.#worker === undefined && this.#queue.length === 0) {
-      this.#ended = new Error('the store is closed')
-      return
-    }
-    const last = this.#alone(['close'])
+    const isIdle = this.#link === undefined && this.#queue.length === 0
+    const last = isIdle ? undefined : this.#enter()
     this.#ended = new Error('the store is closed')
     await last
-    const worker = this.#worker
-    if (worker !== undefined) await new Promise<void>((resolve) => worker.once('exit', () => resolve()))
+    // Those who wait for the disk alone have been given before, too.
+    if (this.#unflushed.length > 0) await new Promise<void>((resolve) => (this.#onFlushed = resolve))
+    await this.#link?.close()
   }
 
-  async #alone(request: Request): Promise<Reply> {
+  async #alone(request: Request, transfer?: readonly MessagePort[]): Promise<Reply> {
     await this.#enter()
     const generation = this.#generation
     try {
-      return await this.#ask(request)
+      return await this.#ask(request, transfer)
     } finally {
       this.#leave(generation)
     }
@@ -196,7 +217,7 @@ export class Writer {
     const first = this.#queue[0]
     if (this.#busy || first === undefined) return
     this.#busy = true
-    if (this.#worker === undefined) {
+    if (this.#link === undefined) {
       void this.#start()
       return
     }
@@ -238,38 +259,35 @@ export class Writer {
     this.#next()
   }
 
-  #ask(request: Request): Promise<Reply> {
+  #ask(request: Request, transfer?: readonly MessagePort[]): Promise<Reply> {
     return new Promise((resolve, reject) => {
       this.#outstanding = { resolve, reject }
-      this.#worker?.postMessage(request)
+      this.#link?.post(request, transfer)
     })
   }
 
-  /** A thread of the writer's own; not the first one where an earlier one has died. */
+  /** Not the first one where an earlier one has died. */
   async #start(): Promise<void> {
-    // In the checkout this file and the thread's are TypeScript, in the published package both are JavaScript.
-    const extension = import.meta.url.slice(import.meta.url.lastIndexOf('.'))
-    const worker = new Worker(new URL(`./writer-thread${extension}`, import.meta.url), {
-      workerData: this.#options,
-      resourceLimits: { maxOldGenerationSizeMb: heapLimitMb },
-    })
-    worker.on('message', (message: Reply | Flushed) => {
-      if (worker !== this.#worker) return
-      if (message[0] === 'flushed') this.#flushed(message)
-      else this.#arrived(message)
-    })
-    worker.on('error', (error: unknown) => this.#died(worker, error instanceof Error ? error : new Error(String(error))))
-    worker.on('exit', () => this.#died(worker, new Error('the writer has ended')))
-    this.#worker = worker
     const generation = this.#generation
+    const ended = (error: Error): void => {
+      if (generation === this.#generation) this.#died(error)
+    }
+    let link: Link | undefined
     try {
-      if (this.#enrolment !== undefined) answer(await this.#ask(['enrol', ...this.#enrolment]))
+      const said = (message: Reply | Flushed): void => {
+        if (generation !== this.#generation) return
+        if (message[0] === 'flushed') this.#flushed(message)
+        else this.#arrived(message)
+      }
+      link = await this.#connect({ said, ended })
+      if (generation !== this.#generation) return
+      this.#link = link
+      if (this.#enrolment !== undefined) answer(await this.#ask(['enrol', ...this.#enrolment, [...this.#threads]]))
       this.#leave(generation)
     } catch (error) {
       // A thread that cannot enrol is of no use; where it died of that, the queue has heard of it already.
-      if (generation !== this.#generation) return
-      this.#died(worker, error instanceof Error ? error : new Error(String(error)))
-      await worker.terminate()
+      ended(error instanceof Error ? error : new Error(String(error)))
+      await link?.abandon()
     }
   }
 
@@ -300,12 +318,12 @@ export class Writer {
       if (refusal === undefined) waiting.resolve(result)
       else waiting.reject(refusal)
     }
+    if (this.#unflushed.length === 0) this.#onFlushed()
   }
 
   /** What was sent may or may not be committed, which only its sender can judge; what waits is refused; the next one starts anew. */
-  #died(worker: Worker, error: Error): void {
-    if (worker !== this.#worker) return
-    this.#worker = undefined
+  #died(error: Error): void {
+    this.#link = undefined
     this.#generation += 1
     this.#busy = false
     this.#writable = false
@@ -313,6 +331,7 @@ export class Writer {
     this.#outstanding?.reject(refusal)
     this.#outstanding = undefined
     for (const { waiting } of this.#unflushed.splice(0)) waiting.reject(refusal)
+    this.#onFlushed()
     for (const waiting of this.#queue.splice(0)) waiting.reject(refusal)
   }
 }

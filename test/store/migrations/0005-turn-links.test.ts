@@ -10,6 +10,7 @@ import { databaseOn, sqliteDialect } from '../../../src/store/sqlite/dialect.ts'
 import { readingOf } from '../../../src/store/sqlite/reading.ts'
 import { verifyFile } from '../../../src/store/sqlite/verify-file.ts'
 import { Writer } from '../../../src/store/sqlite/writer.ts'
+import { threadOf } from '../../../src/store/sqlite/writer-link.ts'
 import { accountId, balanceOf, endOf, holdOf, noon } from '../contract.ts'
 import { folderOf, openAt, raw } from '../sqlite/support.ts'
 
@@ -19,7 +20,7 @@ const tomorrow = noon + 86_400_000
 async function oldDatabase(t: Test): Promise<string> {
   const file = join(folderOf(t), 'store.db')
   prepareFile(file)
-  const writer = new Writer({ file, busyTimeoutMs: 1000, mayBeNew: true })
+  const writer = new Writer(threadOf({ file, busyTimeoutMs: 1000, mayBeNew: true }))
   await writer.ready()
   const reader = openForReading(file, 1000)
   await migrate(databaseOn(readingOf(reader), writer).write, sqliteDialect, () => noon, migrations.slice(0, 4))

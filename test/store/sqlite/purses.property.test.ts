@@ -165,7 +165,18 @@ const reserve = fc
       })
       const { day: d, week: w, month: m } = periods
       const dates = [d.start, d.end, d.nextEnd, w.start, w.end, w.nextEnd, m.start, m.end, m.nextEnd] as const
-      return ['reserve', ...dates, day, 3 * day, 8 * day, want, Math.floor((want * part) / 100), at + lasts * hour, ...asked]
+      return [
+        'reserve',
+        ...dates,
+        day,
+        3 * day,
+        8 * day,
+        want,
+        Math.floor((want * part) / 100),
+        at + lasts * hour,
+        Infinity,
+        ...asked,
+      ]
     }
   })
 const settle = fc.tuple(fc.nat(20), credits).map(([index, credits]): Ask => {

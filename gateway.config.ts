@@ -36,6 +36,7 @@ export default defineGateway({
     trustedProxies: env.list('TRUSTED_PROXIES'),
   },
 
+  workers: env.text('WORKERS', 'auto'),
   store: { dataDir: env.text('DATA_DIR', './data'), keepTurnsForDays: 90 },
   timeZone: 'UTC',
   log: { level: env.text('LOG_LEVEL', 'info') },

@@ -1,7 +1,7 @@
 /** The server program: configuration → store → services → application → listen → drain. */
 import { ConfigError, loadConfig } from './config/config.ts'
-import { openGateway } from './gateway/gateway.ts'
-import type { Gateway } from './gateway/gateway.ts'
+import { openServer } from './gateway/open-server.ts'
+import type { Server } from './gateway/gateway.ts'
 import { welcome } from './operator/welcome.ts'
 import { Unusable } from './system/unusable.ts'
 
@@ -10,9 +10,9 @@ const sameRequestMs = 500
 
 /** Starts the server and stays until it is told to stop. Exits with 1 and one sentence where it cannot start. */
 export async function serve(): Promise<void> {
-  let gateway: Gateway
+  let gateway: Server
   try {
-    gateway = await openGateway({ config: await loadConfig() })
+    gateway = await openServer(await loadConfig())
   } catch (error) {
     const expected = error instanceof ConfigError || error instanceof Unusable
     const why = expected ? error.message : error instanceof Error ? (error.stack ?? error.message) : String(error)
@@ -23,7 +23,7 @@ export async function serve(): Promise<void> {
   const { services } = gateway
   const { log } = services
   const greeting = await welcome(gateway)
-  log.info({ url: gateway.url, node: process.version, pid: process.pid }, 'listening')
+  log.info({ url: gateway.url, workers: gateway.workers, node: process.version, pid: process.pid }, 'listening')
   process.on('unhandledRejection', (error) => log.fatal({ err: error }, 'a promise was left to fail'))
 
   let stoppedAt: number | undefined

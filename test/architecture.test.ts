@@ -249,6 +249,7 @@ t.test('time and chance come from services', async (t) => {
   const makers = [
     'src/system/clock.ts',
     'src/gateway/gateway.ts',
+    'src/gateway/workers/',
     'src/upstream/demo/',
     'src/cli/',
     'src/system/observe/',

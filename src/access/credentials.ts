@@ -36,6 +36,7 @@ export class Credentials {
   readonly #store: Store
   readonly #names: Names
   readonly #clock: Clock
+  readonly #tellOthers: (account: string) => void
   readonly #known = new LRUCache<string, { readonly value: Known }>({ maxSize: 50_000, sizeCalculation: one })
   /** Apart, so that a flood of wrong tokens pushes no right one out. */
   readonly #unknown = new LRUCache<string, true>({ maxSize: 10_000, sizeCalculation: one, ttl: negativeMs })
@@ -48,7 +49,9 @@ export class Credentials {
   /** How far the book of changes has been read; null before the first look. */
   #seenChange: number | null = null
 
-  constructor(store: Store, names: Names, clock: Clock) {
+  /** `tellOthers`: whoever else remembers accounts has to forget this one, too. */
+  constructor(store: Store, names: Names, clock: Clock, tellOthers: (account: string) => void = () => {}) {
+    this.#tellOthers = tellOthers
     this.#store = store
     this.#names = names
     this.#clock = clock
@@ -79,8 +82,14 @@ export class Credentials {
     return this.#forgotten
   }
 
-  /** Forgets what is known of an account: its keys, sessions or plan have changed. */
+  /** Forgets what is known of an account: its keys, sessions or plan have changed here. */
   forgetAccount(account: string): void {
+    this.heardOf(account)
+    this.#tellOthers(account)
+  }
+
+  /** They have changed elsewhere. */
+  heardOf(account: string): void {
     for (const [key, { value }] of this.#known.entries()) if (value?.account.id === account) this.#known.delete(key)
     this.#forgetDoubtful()
   }
@@ -123,7 +132,7 @@ export class Credentials {
     const { seq, accounts } = await changes.since(this.#seenChange, changesAtOnce)
     this.#seenChange = seq
     if (accounts.length > fewAccounts) this.forgetAll()
-    else for (const account of accounts) this.forgetAccount(account)
+    else for (const account of accounts) this.heardOf(account)
   }
 
   /** Writes down when keys and sessions were last used. Called now and then, and at the end. */

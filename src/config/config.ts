@@ -112,8 +112,6 @@ async function importConfig(file: string): Promise<{ default?: unknown }> {
 function refuseWishes(): void {
   if (env.text('STORE_URL') !== null)
     throw new ConfigError('STORE_URL: another database than SQLite is not supported; unset STORE_URL.')
-  if (env.integer('WORKERS', 1) !== 1)
-    throw new ConfigError('WORKERS must be 1: one process serves, and limits are exact because of it.')
 }
 
 /** Imports and checks a configuration file. @throws ConfigError */

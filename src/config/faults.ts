@@ -15,8 +15,19 @@ export function crossFaults(config: GatewayConfig): string[] {
     ...originFaults(config),
     ...upstreamFaults(config),
     ...limitFaults(config),
+    ...workerFaults(config),
     ...signInFaults(config),
   ]
+}
+
+/** One without a place could serve nobody. */
+function workerFaults({ workers, upstreams }: GatewayConfig): string[] {
+  if (workers === 'auto') return []
+  return Object.entries(upstreams).flatMap(([name, { connections }]) =>
+    connections < workers
+      ? `workers: ${workers} are more than upstreams.${name}.connections (${connections}) has places for.`
+      : [],
+  )
 }
 
 function productFaults({ products, upstreams }: GatewayConfig): string[] {

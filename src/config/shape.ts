@@ -113,6 +113,19 @@ export const shape = z.strictObject({
     /** Addresses and CIDRs whose X-Forwarded-For is believed. */
     trustedProxies: z.array(z.string()).default([]),
   }),
+  /**
+   * Threads that serve, around one ledger; `'auto'` goes by the cores: one on two or fewer. Limits, quotas and turns at once are exact over
+   * all of them. An upstream's places and its line, and connections, are shared out among them.
+   */
+  workers: z
+    // Any text as far as types go, so that one from the environment needs no cast.
+    .union([z.int(), z.string()])
+    .refine(
+      (value) => value === 'auto' || /^(?:[1-9]|[1-5]\d|6[0-4])$/.test(String(value)),
+      "must be 'auto' or a whole number from 1 to 64",
+    )
+    .transform((value): number | 'auto' => (value === 'auto' ? value : Number(value)))
+    .default('auto'),
   store: z.strictObject({
     /** A directory that is ours alone: database, images, outgoing mail. */
     dataDir: z.string().min(1),

@@ -17,7 +17,8 @@ export class Chores {
   readonly #timers: NodeJS.Timeout[]
   readonly #running = new Set<Promise<void>>()
 
-  constructor(services: Services) {
+  /** `of`: a whole server's, or those alone that each of its threads that serve must see to by itself. */
+  constructor(services: Services, of: 'server' | 'thread' = 'server') {
     this.#services = services
     const { ledger, clock, credentials, config, observe, membership } = services
     this.#timers = [
@@ -28,6 +29,9 @@ export class Chores {
       this.#every(flushEveryMs, 'write key uses', () => credentials.flushUses()),
       // Within these seconds a key revoked by another process is worth nothing here.
       this.#every(followEveryMs, 'follow changes', () => credentials.followChanges()),
+    ]
+    if (of === 'thread') return
+    this.#timers.push(
       this.#every(payEveryMs, 'pay boosts', async () => {
         await membership.boosts.payInvites()
         await membership.boosts.deliverLost()
@@ -42,7 +46,7 @@ export class Chores {
       this.#every(verifyEveryMs, 'verify the ledger', async () =>
         observe.ledgerChecked((await ledger.verify()).mismatches.length),
       ),
-    ]
+    )
   }
 
   /** Stops, and waits for what is under way. */

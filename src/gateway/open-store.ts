@@ -5,6 +5,7 @@ import type { Clock } from '../system/clock.ts'
 import type { GatewayConfig } from '../config/config.ts'
 import { DataFolder } from '../system/data-folder.ts'
 import type { Store } from '../membership/store.ts'
+import type { SqliteStore } from '../store/sqlite/open.ts'
 import type { Services } from './services.ts'
 import { openSqliteStore } from '../store/sqlite/open.ts'
 import { Unusable } from '../system/unusable.ts'
@@ -20,7 +21,12 @@ export async function openStore(config: GatewayConfig, clock: Clock = systemCloc
 }
 
 /** Opens the store for the server, or begins a new installation in an empty folder. @throws Unusable */
-export async function openOwnStore(folder: DataFolder, clock: Clock, log: Services['log']): Promise<Store> {
+export async function openOwnStore(
+  folder: DataFolder,
+  clock: Clock,
+  log: Services['log'],
+  onTrouble: (trouble: string | null) => void = () => {},
+): Promise<SqliteStore> {
   const mayBeNew = !folder.hadInstallation()
   if (!folder.hasDatabase() && !mayBeNew) {
     throw new Unusable(
@@ -37,6 +43,7 @@ export async function openOwnStore(folder: DataFolder, clock: Clock, log: Servic
     onTrouble(trouble) {
       if (trouble === null) log.info('the database is in order again; new turns are taken')
       else log.fatal({ trouble }, 'no new turns are taken: the database is in trouble')
+      onTrouble(trouble)
     },
   })
 }

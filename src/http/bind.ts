@@ -7,14 +7,19 @@ export interface Place {
   readonly port: number
   /** The setting that the operator would change, as in `PORT`. */
   readonly names: string
+  /** Whether others of this user who say so may listen there as well: the system then shares out who connects. */
+  readonly isShared?: boolean
 }
 
 /** @throws ConfigError */
-export function bind(server: Pick<Server, 'once' | 'off' | 'listen'>, { host, port, names }: Place): Promise<void> {
+export function bind(
+  server: Pick<Server, 'once' | 'off' | 'listen'>,
+  { host, port, names, isShared = false }: Place,
+): Promise<void> {
   return new Promise((resolve, reject) => {
     const refused = (error: NodeJS.ErrnoException): void => reject(new ConfigError(whyNot(error, { host, port, names })))
     server.once('error', refused)
-    server.listen({ host, port }, () => {
+    server.listen({ host, port, ...(isShared ? { reusePort: true } : {}) }, () => {
       server.off('error', refused)
       resolve()
     })

@@ -39,7 +39,8 @@ const keepAliveMs = 65_000
 const farewellMs = 1_000
 const lookEveryMs = 25
 
-export async function listen(app: Koa, services: Services): Promise<Listener> {
+/** `sharedPort`: where other threads listen too, 0 for the first of them; null: nobody else may. */
+export async function listen(app: Koa, services: Services, sharedPort: number | null = null): Promise<Listener> {
   const { config, clock } = services
   const { host, port, tls } = config.listen
   const handler = app.callback()
@@ -78,7 +79,7 @@ export async function listen(app: Koa, services: Services): Promise<Listener> {
   // No request outlives its turn's total time; a client that never takes its answer does not hold a socket for ever.
   server.setTimeout(config.timeouts.totalMs + config.timeouts.slowReaderMs)
   server.maxConnections = config.limits.connections
-  await bind(server, { host, port, names: 'PORT' })
+  await bind(server, { host, port: sharedPort ?? port, names: 'PORT', isShared: sharedPort !== null })
   const address = server.address() as AddressInfo
   return {
     url: `${tls === null ? 'http' : 'https'}://${shownHost(host)}:${address.port}`,

@@ -17,7 +17,7 @@ export interface MetricsListener {
 /** @throws ConfigError where it cannot listen; null where none is wanted */
 export async function listenForMetrics(
   { port, host, allow, token }: GatewayConfig['metrics'],
-  observe: Observe,
+  observe: Pick<Observe, 'metricsText' | 'metricsType'>,
 ): Promise<MetricsListener | null> {
   if (port === null) return null
   const allowed = networks(['127.0.0.0/8', '::1', ...allow])

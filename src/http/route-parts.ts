@@ -7,6 +7,12 @@ export interface RouteParts {
   readonly services: Services
   readonly chain: Chain
   readonly calls: Calls
-  /** Whether new turns are taken; false while draining. */
-  readonly ready: () => boolean
+  readonly operations: {
+    /** No new turns are taken here. */
+    readonly isDraining: () => boolean
+    /** What stands in the way of new turns in the whole process. */
+    readonly reasons: () => readonly string[] | Promise<readonly string[]>
+    /** Of the whole process. */
+    readonly metricsText: () => Promise<string>
+  }
 }

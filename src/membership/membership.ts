@@ -34,6 +34,8 @@ export interface MembershipParts {
   readonly boosts: BoostRules
   readonly keys: KeyRules
   readonly defaultPlan: string
+  /** Passwords hashed at once. */
+  readonly hashesAtOnce: number
   /** Called when an account's credentials changed. */
   readonly forget: (account: string) => void
 }
@@ -56,8 +58,8 @@ export interface Membership {
   tidy(): Promise<void>
 }
 
-/** Hashing takes a core's time: two at once leave the others to the service. */
-const passwordWork = { atOnce: 2, waiting: 64 }
+/** Passwords that wait to be hashed. */
+const waitingHashes = 64
 const dayMs = 86_400_000
 const auditDays = 400
 /** Longer than any approval lasts. */
@@ -68,7 +70,7 @@ const sweptAtOnce = 1_000
 export function createMembership(parts: MembershipParts): Membership {
   const { store, clock, forget, defaultPlan } = parts
   const allowances = new Allowances(store.counters, parts.allowances)
-  const passwords = new PasswordWork(passwordWork)
+  const passwords = new PasswordWork({ atOnce: parts.hashesAtOnce, waiting: waitingHashes })
   const letters = new Letters({ ...parts, table: parts.allowances })
   const note = notesIn(parts)
   const persons = new PersonDesk({ ...parts, ledger: store.ledger })

@@ -1,6 +1,7 @@
 /** `svc-gateway doctor`: tries what a server needs here instead of believing the configuration, and says what to do about the rest. */
 import { X509Certificate, createPrivateKey } from 'node:crypto'
 import { accessSync, constants, existsSync, readFileSync, statfsSync } from 'node:fs'
+import { availableParallelism } from 'node:os'
 import { dirname, resolve } from 'node:path'
 import { request } from 'undici'
 import { loadConfig } from '../config/config.ts'
@@ -10,6 +11,7 @@ import { DataFolder } from '../system/data-folder.ts'
 import { isRecord } from '../exchange/chat-request.ts'
 import { tryServer } from '../system/mail/mail-room.ts'
 import { testMessage } from '../system/mail/messages.ts'
+import { workersFor } from '../gateway/workers/share.ts'
 import { lostPlans } from '../membership/lost-plans.ts'
 import { Upstreams } from '../upstream/upstreams.ts'
 import type { Upstream } from '../upstream/upstreams.ts'
@@ -34,6 +36,7 @@ export async function doctor(options: Output & { sendTestMail?: string }): Promi
   const findings = (
     await Promise.all([
       runtime(),
+      workers(config),
       directory(config),
       disk(config),
       ledger(config),
@@ -62,6 +65,12 @@ function runtime(): Finding {
     ok: major >= 24,
     detail: `Node ${process.versions.node}${major >= 24 ? '' : ': install Node 24 or newer'}`,
   }
+}
+
+function workers(config: GatewayConfig): Finding {
+  const [count, cores] = [workersFor(config), availableParallelism()]
+  const serve = count === 1 ? 'one thread serves' : `${count} threads serve`
+  return { what: 'workers', ok: true, detail: `${serve}; this machine has ${cores} core${cores === 1 ? '' : 's'}` }
 }
 
 function directory({ store }: GatewayConfig): Finding {

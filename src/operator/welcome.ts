@@ -1,11 +1,12 @@
 /** What the server says when it starts: where it is, and on an empty database the first account with its key, shown this once. */
-import type { Gateway } from '../gateway/gateway.ts'
+import type { Server } from '../gateway/gateway.ts'
 import { byOperator } from '../membership/audit.ts'
 
 const firstEmail = 'owner@localhost'
 
-export async function welcome({ services, url, demo, begunIn }: Gateway): Promise<string> {
+export async function welcome({ services, url, demo, begunIn, workers }: Server): Promise<string> {
   const lines = [`svc-gateway listens on ${url}`]
+  if (workers > 1) lines.push(`${workers} workers serve.`)
   if (begunIn !== null) lines.push(`A new installation was begun in ${begunIn}.`)
   if (demo !== null) {
     lines.push(
@@ -29,7 +30,7 @@ export async function welcome({ services, url, demo, begunIn }: Gateway): Promis
   return `${lines.join('\n')}\n`
 }
 
-async function firstKey(services: Gateway['services']): Promise<string | null> {
+async function firstKey(services: Server['services']): Promise<string | null> {
   const { store, ids, clock, config, membership } = services
   if ((await store.accounts.count()) > 0) return null
   const at = clock.now()

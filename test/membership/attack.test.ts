@@ -37,6 +37,7 @@ async function house(t: Test) {
   const letters: Letter[] = []
   const table = allowancesWith({})
   const membership = createMembership({
+    hashesAtOnce: 2,
     store,
     mail: {
       code: (to, secrets) => void letters.push({ to, ...secrets, at: clock.at }),

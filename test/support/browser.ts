@@ -14,10 +14,13 @@ export interface Answer {
 
 export class Browser {
   readonly cookies = new Map<string, string>()
-  readonly #gateway: TestGateway
+  readonly #gateway: Pick<TestGateway, 'url' | 'config'>
   readonly #headers: Readonly<Record<string, string>>
 
-  constructor(gateway: TestGateway, headers: Readonly<Record<string, string>> = { 'sec-fetch-site': 'same-origin' }) {
+  constructor(
+    gateway: Pick<TestGateway, 'url' | 'config'>,
+    headers: Readonly<Record<string, string>> = { 'sec-fetch-site': 'same-origin' },
+  ) {
     this.#gateway = gateway
     this.#headers = headers
   }

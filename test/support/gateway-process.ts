@@ -30,7 +30,15 @@ export async function startGatewayProcess({
   const [bare, all] = bareProgram(program, words, nodeOptions)
   const child = spawn(bare, all, {
     cwd,
-    env: { PATH: process.env['PATH'] ?? '', HOME: dataDir, DATA_DIR: dataDir, HOST: '127.0.0.1', PORT: '0', ...env },
+    env: {
+      PATH: process.env['PATH'] ?? '',
+      HOME: dataDir,
+      DATA_DIR: dataDir,
+      HOST: '127.0.0.1',
+      PORT: '0',
+      WORKERS: '1',
+      ...env,
+    },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   const ended = new Promise<void>((resolve) => child.on('exit', () => resolve()))

@@ -31,7 +31,7 @@ export async function startServer(
 ): Promise<ServerProcess> {
   const [command = process.execPath, ...words] = [...under, process.execPath, join(root, 'src/main.ts')]
   const child = spawn(command, words, {
-    env: { PATH: process.env['PATH'] ?? '', HOST: '127.0.0.1', PORT: '0', ...environment },
+    env: { PATH: process.env['PATH'] ?? '', HOST: '127.0.0.1', PORT: '0', WORKERS: '1', ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   let output = ''

@@ -1,4 +1,8 @@
-/** Every metric, in one table. Labels are bounded and known in advance: products, codes and targets of the configuration, never ids. */
+/**
+ * Every metric, in one table. Labels are bounded and known in advance: products, codes and targets of the configuration, never ids. Where
+ * several threads serve, theirs are added up, but for those with an `aggregator` of their own: what any of them would say of the whole
+ * process is taken from the first.
+ */
 import type prom from 'prom-client'
 import { Histogram } from './histogram.ts'
 import type { HistogramOptions } from './histogram.ts'
@@ -88,6 +92,7 @@ export function createMetrics() {
       name: 'svc_upstream_breaker_state',
       help: 'Circuit breaker of a target: 0 closed, 1 half open, 2 open.',
       labelNames: ['target'],
+      aggregator: 'max',
       registers,
     }),
     callsRunning: new Gauge({
@@ -103,7 +108,12 @@ export function createMetrics() {
       registers,
     }),
     running: new Gauge({ name: 'svc_turns_running', help: 'Turns whose upstream is being called.', registers }),
-    holdsOpen: new Gauge({ name: 'svc_ledger_holds_open', help: 'Holds without an ending yet.', registers }),
+    holdsOpen: new Gauge({
+      name: 'svc_ledger_holds_open',
+      help: 'Holds without an ending yet.',
+      aggregator: 'first',
+      registers,
+    }),
     writerQueue: new Gauge({ name: 'svc_ledger_queue', help: 'Ledger operations waiting for the writer.', registers }),
     commits: new Counter({ name: 'svc_ledger_commits_total', help: 'Transactions committed by the ledger writer.', registers }),
     operations: new Counter({ name: 'svc_ledger_operations_total', help: 'Operations in those transactions.', registers }),
@@ -123,10 +133,16 @@ export function createMetrics() {
       buckets: commitBuckets,
     }).series(),
     owed: new Gauge({ name: 'svc_ledger_owed', help: 'Settlements and refunds that the ledger does not take now.', registers }),
-    owedSeconds: new Gauge({ name: 'svc_ledger_owed_seconds', help: 'How long the oldest of them is owed.', registers }),
+    owedSeconds: new Gauge({
+      name: 'svc_ledger_owed_seconds',
+      help: 'How long the oldest of them is owed.',
+      aggregator: 'max',
+      registers,
+    }),
     mismatches: new Gauge({
       name: 'svc_ledger_mismatches',
       help: 'Broken invariants found by the last check of the ledger; 0 is right.',
+      aggregator: 'first',
       registers,
     }),
     eventLoop: histogram({
@@ -147,9 +163,31 @@ export function createMetrics() {
       registers,
     }),
     requestErrors: new Counter({ name: 'svc_internal_errors_total', help: 'Requests answered with internal_error.', registers }),
-    memory: new Gauge({ name: 'process_resident_memory_bytes', help: 'Resident memory of the process.', registers }),
-    cpu: new Counter({ name: 'process_cpu_seconds_total', help: 'User and system CPU time of the process.', registers }),
-    startTime: new Gauge({ name: 'process_start_time_seconds', help: 'When the process started, in Unix seconds.', registers }),
+    memory: new Gauge({
+      name: 'process_resident_memory_bytes',
+      help: 'Resident memory of the process.',
+      aggregator: 'first',
+      registers,
+    }),
+    cpu: new Counter({
+      name: 'process_cpu_seconds_total',
+      help: 'User and system CPU time of the process.',
+      aggregator: 'first',
+      registers,
+    }),
+    startTime: new Gauge({
+      name: 'process_start_time_seconds',
+      help: 'When the process started, in Unix seconds.',
+      aggregator: 'first',
+      registers,
+    }),
+    workers: new Gauge({ name: 'svc_workers', help: 'Threads that serve.', aggregator: 'first', registers }),
+    workerDeaths: new Counter({
+      name: 'svc_worker_deaths_total',
+      help: 'Threads that served and died; each is replaced.',
+      aggregator: 'first',
+      registers,
+    }),
   }
 }
 

@@ -8,6 +8,7 @@ import { UpstreamFailure } from '../../exchange/upstream-failure.ts'
 import { ownWords } from '../../upstream/failure.ts'
 import type { Upstreams } from '../../upstream/upstreams.ts'
 import type { Series } from './histogram.ts'
+import type { MetricsJson } from './joined.ts'
 import type { Log } from './log.ts'
 import { createMetrics } from './metrics.ts'
 import type { Metrics } from './metrics.ts'
@@ -49,23 +50,26 @@ const longestPath = 200
 export class Observe {
   readonly #log: Logger
   readonly #lines: Log['lines']
+  readonly #worker: Log['worker']
   readonly #metrics: Metrics = createMetrics()
   readonly #loop = monitorEventLoopDelay({ resolution: 20 })
   #sources: Sources | null = null
   readonly #turnSeries = new Map<string, TurnSeries>()
   /** Calls to targets, by target and outcome, since somebody looked. */
   readonly #attempts = new Map<string, Map<string, number>>()
-  #seen = { commits: 0, operations: 0, syncs: 0, cpu: 0 }
+  #seen = { commits: 0, operations: 0, syncs: 0, cpu: 0, workerDeaths: 0 }
   #ended: Ended[] = []
 
-  constructor({ log, lines }: Log) {
+  constructor({ log, lines, worker }: Log) {
     this.#log = log
     this.#lines = lines
+    this.#worker = worker
     // Before the log's own last look, whatever it is that ends the process.
     process.prependListener('exit', this.#tellEnded)
     this.#loop.enable()
     this.#metrics.startTime.set(Date.now() / 1000 - process.uptime())
     this.#metrics.mismatches.set(0)
+    this.#metrics.workers.set(1)
   }
 
   /** Connects what is read at a scrape; the sources are made after this. */
@@ -119,6 +123,20 @@ export class Observe {
     this.#tellEnded()
     this.#gather()
     return this.#metrics.registry.metrics()
+  }
+
+  /** For whoever joins it with other threads'. */
+  async metricsJson(): Promise<MetricsJson> {
+    this.#tellEnded()
+    this.#gather()
+    return this.#metrics.registry.getMetricsAsJSON()
+  }
+
+  /** Threads that serve now, and how many have died. */
+  workersChanged(living: number, deaths: number): void {
+    this.#metrics.workers.set(living)
+    this.#metrics.workerDeaths.inc(deaths - this.#seen.workerDeaths)
+    this.#seen.workerDeaths = deaths
   }
 
   close(): void {
@@ -200,6 +218,7 @@ export class Observe {
     const line = {
       level: 'info',
       time,
+      worker: this.#worker,
       requestId: x.id,
       kind: x.kind,
       method: inbound.method,

@@ -2,7 +2,7 @@
  * Does every turn cost what it may, whatever happens? The real server, again and again killed, under clients that come and go, with an
  * upstream that fails in every way, locks on its database, a full disk, clocks that step, and the operator's commands beside it.
  *
- *   node bench/money.ts [--turns 20000] [--seconds 600] [--seed 1] [--clients 96] [--every 15] [--keep FOLDER]
+ *   node bench/money.ts [--turns 20000] [--seconds 600] [--seed 1] [--clients 96] [--every 15] [--workers 1] [--keep FOLDER]
  *
  * A fault begins within `--every` seconds after the last. It ends with whichever bound is met first, keeps its own accounts (`money/books.ts`), and exits with 1 where the server's differ. The
  * full disk needs root on Linux. What a turn is to be depends on the seed and its number alone; when the faults meet it does not.
@@ -32,6 +32,7 @@ const { values } = parseArgs({
     seed: { type: 'string', default: '1' },
     clients: { type: 'string', default: '96' },
     every: { type: 'string', default: '15' },
+    workers: { type: 'string', default: '1' },
     keep: { type: 'string' },
   },
 })
@@ -63,6 +64,7 @@ const place = {
     UPSTREAM_BASE_URL: upstream.url,
     UPSTREAM_MODEL_FLAGSHIP: 'big',
     UPSTREAM_MODEL_LIGHT: 'small',
+    WORKERS: values.workers,
   },
 }
 

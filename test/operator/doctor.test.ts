@@ -70,6 +70,11 @@ const products = (model: string | null) => ({
   },
 })
 
+t.test('it says how many threads would serve', async (t) => {
+  const { finding } = await examined(t, temporaryFolder(t), { workers: 3 })
+  t.match(finding('workers'), { ok: true, detail: /^3 threads serve; this machine has \d+ cores?$/ })
+})
+
 t.test('what would fail later fails here', async (t) => {
   const folder = temporaryFolder(t)
   const { port, letters } = await smtp(t)

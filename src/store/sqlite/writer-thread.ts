@@ -150,11 +150,13 @@ class WriterThread {
   #enrol(name: string, pid: number, at: number, threads: readonly string[]): readonly Result[] {
     this.#waitForDisk(true)
     this.#begin()
+    let ledger: LedgerStatements | undefined
     try {
-      const ledger = new LedgerStatements(this.#db, name, pid, at)
+      ledger = new LedgerStatements(this.#db, name, pid, at)
       for (const thread of threads) ledger.adopt(thread, pid, at)
       this.#ledger = ledger
     } catch (error) {
+      ledger?.leave()
       this.#undo()
       throw error
     }

@@ -13,7 +13,7 @@ import { createLog } from '../system/observe/log.ts'
 import { Observe } from '../system/observe/observe.ts'
 import { createIds } from '../system/ids.ts'
 import { createServices, sayWhatIsMissing } from './create-services.ts'
-import { openHouse, sayWhatIsNotAllowed } from './house.ts'
+import { openCommonParts, sayWhatIsNotAllowed } from './common-parts.ts'
 import { reasonsAgainst } from './readiness.ts'
 import type { Services } from './services.ts'
 import type { Serving } from './serving.ts'
@@ -57,14 +57,14 @@ export async function openGateway(options: GatewayOptions): Promise<Gateway> {
   const ownLog = createLog(config.log.level, logTo)
   const { log } = ownLog
   const ids = createIds()
-  const house = await openHouse({ config, clock, log, ids })
-  const { folder, store, secret, mailRoom, demo } = house
+  const common = await openCommonParts({ config, clock, log, ids })
+  const { folder, store, secret, mailRoom, demo } = common
   const observe = new Observe(ownLog)
   const demoUrl = demo?.url ?? null
   const parts = { config, folder, clock, ids, log, observe, store, secret, demoUrl, random, hashesAtOnce }
   const services = createServices({ ...parts, limits: createLimits(), mail: mailRoom })
   const release = async (owedMs = leastOwedMs): Promise<void> => {
-    await house.close(owedMs)
+    await common.close(owedMs)
     observe.close()
   }
   const giveUp = async (error: unknown): Promise<never> => {
@@ -82,7 +82,7 @@ export async function openGateway(options: GatewayOptions): Promise<Gateway> {
   const chores = new Chores(services)
   return {
     services,
-    begunIn: house.begunIn,
+    begunIn: common.begunIn,
     url: serving.url,
     metricsUrl: metrics?.url ?? null,
     demo,

@@ -8,7 +8,7 @@ import { workersFor } from './workers/share.ts'
 export async function openServer(config: GatewayConfig): Promise<Server> {
   const count = workersFor(config)
   if (count === 1) return openGateway({ config })
-  const { canShare, openWorkers } = await import('./workers/gateway.ts')
+  const { canShare, openWorkers } = await import('./workers/open-workers.ts')
   if (await canShare()) return openWorkers({ config, count })
   const gateway = await openGateway({ config })
   gateway.services.log.warn({ workers: count }, 'one thread serves: this system does not share a port out among several')

@@ -19,7 +19,7 @@ import { Chores } from '../chores.ts'
 import { createServices, sayWhatIsMissing } from '../create-services.ts'
 import type { Server } from '../gateway.ts'
 import { hashesAtOnce, leastOwedMs } from '../gateway.ts'
-import { openHouse, sayWhatIsNotAllowed } from '../house.ts'
+import { openCommonParts, sayWhatIsNotAllowed } from '../common-parts.ts'
 import { reasonsAgainst } from '../readiness.ts'
 import { Pool } from './pool.ts'
 import { told } from './told.ts'
@@ -39,8 +39,8 @@ export async function openWorkers({ config, count }: WorkersOptions): Promise<Se
   await mustBeFree(config.listen)
   // Nobody is there yet who could be told; who comes is told what then stands in the way.
   let tellTrouble = (_trouble: string | null): void => undefined
-  const house = await openHouse({ config, clock, log, ids, onTrouble: (trouble) => tellTrouble(trouble) })
-  const { folder, store, secret, mailRoom, demo } = house
+  const common = await openCommonParts({ config, clock, log, ids, onTrouble: (trouble) => tellTrouble(trouble) })
+  const { folder, store, secret, mailRoom, demo } = common
   const observe = new Observe(ownLog)
   const parts = { config, folder, clock, ids, log, observe, store, secret, hashesAtOnce, random: Math.random }
   const services = createServices({
@@ -87,7 +87,7 @@ export async function openWorkers({ config, count }: WorkersOptions): Promise<Se
   const release = async (owedMs = leastOwedMs): Promise<void> => {
     await services.largeBodies.close()
     await services.upstreams.close()
-    await house.close(owedMs)
+    await common.close(owedMs)
     observe.close()
   }
   const metrics = await listenForMetrics(config.metrics, everybodys).catch(async (error: unknown) => {
@@ -107,7 +107,7 @@ export async function openWorkers({ config, count }: WorkersOptions): Promise<Se
   const chores = new Chores(services)
   return {
     services,
-    begunIn: house.begunIn,
+    begunIn: common.begunIn,
     url,
     metricsUrl: metrics?.url ?? null,
     demo,

@@ -14,7 +14,7 @@ import type { DemoUpstream } from '../upstream/demo/upstream.ts'
 import { openOwnStore } from './open-store.ts'
 import type { Services } from './services.ts'
 
-export interface HouseParts {
+export interface CommonOptions {
   readonly config: GatewayConfig
   readonly clock: Clock
   readonly ids: Ids
@@ -23,7 +23,7 @@ export interface HouseParts {
   readonly onTrouble?: (trouble: string | null) => void
 }
 
-export interface House {
+export interface CommonParts {
   readonly folder: DataFolder
   /** Its folder, where the installation began with this start. */
   readonly begunIn: string | null
@@ -35,7 +35,7 @@ export interface House {
   close(owedMs: number): Promise<void>
 }
 
-export async function openHouse({ config, clock, ids, log, onTrouble }: HouseParts): Promise<House> {
+export async function openCommonParts({ config, clock, ids, log, onTrouble }: CommonOptions): Promise<CommonParts> {
   const folder = new DataFolder(config.store.dataDir)
   const isNew = !folder.hasDatabase()
   const openToOthers = folder.prepare()

@@ -68,9 +68,7 @@ export function prepareLedgerSql(db: Connection) {
     overdue: all<{ id: number }>(`select id from turn where state = 'held' and until <= ? and owner = ?`),
     heldByNobody: all<{ id: number }>(`select id from turn where state = 'held' and owner not in (select id from process)`),
     heldBy: all<{ id: number }>(`select id from turn where state = 'held' and owner = ?`),
-    running: all<{ account: string; running: number }>(
-      `select account, count(*) as running from turn where state = 'held' group by account`,
-    ),
+    running: all<{ account: string }>(`select account from turn where state = 'held'`),
     holds: all<{ held: number }>(`select count(*) as held from turn where state = 'held'`),
 
     insertEntry: all('insert into entry (account, seq, kind, at, detail, hash) values (?, ?, ?, ?, ?, ?)'),

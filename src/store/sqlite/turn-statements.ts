@@ -39,7 +39,8 @@ export class Turns {
 
   /** Counts those that run anew: before the first of them is begun or ended, and whenever others may have worked on the ledger. */
   count(): void {
-    this.#running = new Map(this.#sql.running.all().map(({ account, running }) => [account, running]))
+    this.#running = new Map()
+    for (const { account } of this.#sql.running.all()) this.#running.set(account, (this.#running.get(account) ?? 0) + 1)
   }
 
   reserve(op: ReserveOp): ReserveResult {

@@ -141,7 +141,7 @@ export default { ...base, listen: { ...base.listen, tls: { cert: process.env.CER
     [{ GATEWAY_CONFIG: config, CERT: join(folder, 'bad.pem') }, /listen\.tls: .* are no certificate and its key/],
   ] as const) {
     const data = temporaryFolder(t)
-    const server = await startServer(t, { DATA_DIR: data, ...keptCompiled, ...environment })
+    const server = await startServer(t, { DATA_DIR: data, ...environment })
     t.equal(server.child.exitCode, 1, sentence.source)
     t.match(server.log(), sentence)
     t.notMatch(server.log(), /\n\s+at /, 'no stack')

@@ -8,6 +8,7 @@ import base from '../../gateway.config.ts'
 import { checkConfig, ConfigError, env, loadConfig } from '../../src/config/config.ts'
 import type { AnyPlugin } from '../../src/exchange/plugin.ts'
 import { networks } from '../../src/access/networks.ts'
+import { keptCompiled } from '../support/bare-program.ts'
 import { temporaryFolder } from '../support/gateway.ts'
 
 const plugins = base.plugins as AnyPlugin[]
@@ -231,7 +232,13 @@ t.test('a fault names the variable that the value came from, never its value', a
       process.execPath,
       [fileURLToPath(new URL('../../src/operator/main.ts', import.meta.url)), 'check'],
       {
-        env: { PATH: process.env['PATH'] ?? '', GATEWAY_CONFIG: file, DATA_DIR: join(temporaryFolder(t), 'data'), ...variables },
+        env: {
+          PATH: process.env['PATH'] ?? '',
+          GATEWAY_CONFIG: file,
+          DATA_DIR: join(temporaryFolder(t), 'data'),
+          ...keptCompiled,
+          ...variables,
+        },
         encoding: 'utf8',
       },
     )

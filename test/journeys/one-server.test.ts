@@ -7,6 +7,7 @@ import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { systemClock } from '../../src/system/clock.ts'
+import { keptCompiled } from '../support/bare-program.ts'
 import { startGateway, temporaryFolder } from '../support/gateway.ts'
 import { startServer } from '../support/server.ts'
 
@@ -15,7 +16,7 @@ const program = fileURLToPath(new URL('../../src/operator/main.ts', import.meta.
 /** A command of the operator's, in a process of its own. */
 async function command(dataDir: string, ...words: readonly string[]): Promise<{ code: unknown; told: string }> {
   const child = spawn(process.execPath, [program, ...words], {
-    env: { PATH: process.env['PATH'] ?? '', DATA_DIR: dataDir },
+    env: { PATH: process.env['PATH'] ?? '', DATA_DIR: dataDir, ...keptCompiled },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   const [told, complaint, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')])

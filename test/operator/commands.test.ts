@@ -10,6 +10,7 @@ import type { Test } from 'tap'
 import { openSqliteStore } from '../../src/store/sqlite/open.ts'
 import { futureInstant, wholeNumber } from '../../src/operator/boost.ts'
 import type { Ended } from '../../src/operator/main.ts'
+import { keptCompiled } from '../support/bare-program.ts'
 import { temporaryFolder } from '../support/gateway.ts'
 import { operatorOf } from '../support/operate.ts'
 import type { Operate } from '../support/operate.ts'
@@ -38,7 +39,7 @@ async function refused(t: Test, told: Promise<Ended>, sentence: RegExp): Promise
 t.test('the program prints what its commands say, and ends as they end', async (t) => {
   const { folder } = await operator(t)
   const runProgram = async (...words: string[]): Promise<Ended> => {
-    const env = { PATH: process.env['PATH'] ?? '', DATA_DIR: folder }
+    const env = { PATH: process.env['PATH'] ?? '', DATA_DIR: folder, ...keptCompiled }
     const child = spawn(process.execPath, [program, ...words], { env, stdio: ['ignore', 'pipe', 'pipe'] })
     const code = new Promise<number | null>((resolve) => child.on('close', resolve))
     const [output, complaint] = await Promise.all([text(child.stdout), text(child.stderr)])

@@ -1,6 +1,6 @@
 /** The real gateway as its own process, on a port of its own, with the built-in demonstration upstream. */
 import { spawn } from 'node:child_process'
-import { bareProgram } from './bare-program.ts'
+import { bareProgram, keptCompiled } from './bare-program.ts'
 
 export interface GatewayProcess {
   readonly origin: string
@@ -37,6 +37,7 @@ export async function startGatewayProcess({
       HOST: '127.0.0.1',
       PORT: '0',
       WORKERS: '1',
+      ...keptCompiled,
       ...env,
     },
     stdio: ['ignore', 'pipe', 'pipe'],

@@ -6,6 +6,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import type { Test } from 'tap'
+import { keptCompiled } from './bare-program.ts'
 import { until } from './gateway.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
@@ -31,7 +32,7 @@ export async function startServer(
 ): Promise<ServerProcess> {
   const [command = process.execPath, ...words] = [...under, process.execPath, join(root, 'src/main.ts')]
   const child = spawn(command, words, {
-    env: { PATH: process.env['PATH'] ?? '', HOST: '127.0.0.1', PORT: '0', WORKERS: '1', ...environment },
+    env: { PATH: process.env['PATH'] ?? '', HOST: '127.0.0.1', PORT: '0', WORKERS: '1', ...keptCompiled, ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   let output = ''

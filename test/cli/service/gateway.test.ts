@@ -2,7 +2,6 @@
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
-import { keptCompiled } from '../../support/bare-program.ts'
 import { startGatewayProcess } from '../../support/gateway-process.ts'
 import { runProgram, svc } from '../../support/run-svc.ts'
 
@@ -13,7 +12,6 @@ t.test('svc and the real gateway understand each other', async (t) => {
   const gateway = await startGatewayProcess({
     command: [process.execPath, gatewayProgram],
     dataDir: join(folder, 'data'),
-    env: keptCompiled,
   })
   t.teardown(() => gateway.stop())
   const home = join(folder, 'home')

@@ -9,7 +9,7 @@ import { verifyFile } from '../../src/store/sqlite/verify-file.ts'
 import { startDemoUpstream } from '../../src/upstream/demo/upstream.ts'
 import type { Script } from '../../src/upstream/demo/script.ts'
 import { Browser } from '../support/browser.ts'
-import { temporaryFolder, testConfig, until } from '../support/gateway.ts'
+import { atOnceMs, temporaryFolder, testConfig, until } from '../support/gateway.ts'
 import { operatorOf } from '../support/operate.ts'
 import { configIn, startServer } from '../support/server.ts'
 
@@ -131,7 +131,7 @@ t.test('two workers serve as one', async (t) => {
 
   await t.test('a quota for twenty turns is for twenty, of two hundred at once', async (t) => {
     const token = await s.member('twenty')
-    s.answers({ headMs: 3_000, tokens: 1 })
+    s.answers({ headMs: 6_000, tokens: 1 })
     const answers = times(200, () => s.chat(token))
     t.same(await statuses(answers), { 200: 20, 402: 180 })
     s.answers(undefined)
@@ -148,13 +148,13 @@ t.test('two workers serve as one', async (t) => {
 
   await t.test('five turns at once are five', async (t) => {
     const token = await s.member('narrow')
-    s.answers({ headMs: 3_000, tokens: 1 })
+    s.answers({ headMs: 6_000, tokens: 1 })
     t.same(await statuses(times(60, () => s.chat(token))), { 200: 5, 429: 55 })
     t.equal((await s.chat(token)).status, 200, 'and then again')
     s.answers(undefined)
   })
 
-  await t.test('a key revoked through one is refused by all within a second', async (t) => {
+  await t.test('a key revoked through one is refused by all at once', async (t) => {
     const browser = new Browser({ url: s.url, config: testConfig(t, { store: { dataDir: s.folder } }) })
     await browser.signIn('revoking@example.com')
     const { id, token } = (await browser.post('auth/api-keys', { name: 'soon gone' })).body as { id: string; token: string }
@@ -168,11 +168,11 @@ t.test('two workers serve as one', async (t) => {
     t.equal((await browser.delete(`auth/api-keys/${id}`)).status, 200)
     const from = performance.now()
     await until(async () => (await statuses(times(8, () => s.models(token))))[401] === 8, 'all to refuse it')
-    t.ok(performance.now() - from < 1_000, `${Math.round(performance.now() - from)} ms`)
+    t.ok(performance.now() - from < atOnceMs, `${Math.round(performance.now() - from)} ms`)
   })
 
   await t.test('one that dies is replaced, and what it held is given back at once', async (t) => {
-    s.answers({ tokens: 40, betweenMs: 100 })
+    s.answers({ tokens: 40, betweenMs: 250 })
     const streams = await Promise.all(times(16, () => s.chat(ample, { stream: true, max_tokens: 64 })))
     t.equal(s.held(), 16)
     const dying = await s.chat(ample, { stream: true, max_tokens: 64 }, { 'x-die': '1' }).catch(() => undefined)
@@ -185,7 +185,7 @@ t.test('two workers serve as one', async (t) => {
       }),
     )
     await until(() => s.server.log().includes('what a worker held was given back'), 'the holds to be given back')
-    t.ok(performance.now() - from < 1_000)
+    t.ok(performance.now() - from < atOnceMs)
     const held = s.held()
     const endings = await whole
     const survived = endings.filter(({ isWhole }) => isWhole)

@@ -80,10 +80,14 @@ t.test(
     t.match(await installed('svc', ['--version']), /^\d+\.\d+\.\d+\n$/)
     t.match(await installed('svc', ['--help']), /^Examples:\n/)
     // In processor time, which says what the program costs whatever else this machine is doing; on an idle one it is the time on the clock.
-    const tell = `data:text/javascript,process.on('exit',()=>{const{user,system}=process.cpuUsage();process.stderr.write(String((user+system)/1000))})`
+    const tell = join(home, 'tell.cjs')
+    writeFileSync(
+      tell,
+      "process.on('exit', () => { const { user, system } = process.cpuUsage(); process.stderr.write(String((user + system) / 1000)) })",
+    )
     const costs: number[] = []
-    while (costs.length < 10 && !costs.some((ms) => ms < 80)) {
-      const { stderr } = await run(process.execPath, ['--import', tell, bin('svc'), '--version'], { cwd: app, env })
+    while (costs.length < 30 && !costs.some((ms) => ms < 80)) {
+      const { stderr } = await run(process.execPath, ['--require', tell, bin('svc'), '--version'], { cwd: app, env })
       costs.push(Math.round(Number(stderr)))
     }
     const [best = 0] = costs.toSorted((one, other) => one - other)

@@ -22,7 +22,7 @@ import { hashesAtOnce, leastOwedMs } from '../gateway.ts'
 import { openCommonParts, sayWhatIsNotAllowed } from '../common-parts.ts'
 import { reasonsAgainst } from '../readiness.ts'
 import { Pool } from './pool.ts'
-import { told } from './told.ts'
+import { configLine } from './config-line.ts'
 
 export interface WorkersOptions {
   readonly config: GatewayConfig
@@ -63,7 +63,7 @@ export async function openWorkers({ config, count }: WorkersOptions): Promise<Se
     count,
     threads: store.threads,
     limits: { byAddress: newMemory(), byAccount: newMemory() },
-    start: { config: told(config), secret, demoUrl: demo?.url ?? null, ticksOrigin: ticksOrigin() },
+    start: { config: configLine(config), secret, demoUrl: demo?.url ?? null, ticksOrigin: ticksOrigin() },
     clock,
     log,
     onChange: (living, deaths) => observe.workersChanged(living, deaths),

@@ -18,7 +18,7 @@ import type { MadeServices } from '../create-services.ts'
 import { reasonsAgainst } from '../readiness.ts'
 import type { Serving } from '../serving.ts'
 import { openServing } from '../serving.ts'
-import { told } from './told.ts'
+import { configLine } from './config-line.ts'
 import type { FromFirst, FromWorker, WorkerStart } from './messages.ts'
 import { shareOf } from './share.ts'
 import { Wire } from './wire.ts'
@@ -70,7 +70,7 @@ async function open(start: WorkerStart, first: Wire<FromFirst, FromWorker>): Pro
   const { worker, share, limits } = start
   const shared = await loadConfig()
   // A replaced worker must not sell at other prices than those beside it.
-  if (told(shared) !== start.config)
+  if (configLine(shared) !== start.config)
     throw new ConfigError('The configuration is not what it was when the server started. Restart the server to use it.')
   const config = shareOf(shared, share)
   const lines = gathering((some) => first.tell('log', some))

@@ -8,7 +8,8 @@ import type { Connection } from './connection.ts'
 import type { RowsResult } from './protocol.ts'
 import type { Reading } from './reading.ts'
 import { readingOf } from './reading.ts'
-import type { Transaction, Writer } from './writer.ts'
+import type { Transaction } from './transaction.ts'
+import type { Writer } from './writer.ts'
 
 const kept: Dialect['kept'] = (table, { change, deletion }) =>
   [['update', change] as const, ['delete', deletion] as const].flatMap(([action, when]) =>

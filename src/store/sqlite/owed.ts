@@ -8,7 +8,7 @@ import type { EndingOrder } from './endings.ts'
 import { toOp } from './endings.ts'
 import type { OwedJournal } from './owed-journal.ts'
 import type { Writer } from './writer.ts'
-import { isRefusal } from './writer.ts'
+import { isRefusal } from './database-error.ts'
 
 /** More than this many owed, and no new turn is begun: each would only owe one more. */
 export const owedLimit = 1_000

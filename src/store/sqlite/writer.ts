@@ -5,8 +5,9 @@
  */
 import { MessageChannel } from 'node:worker_threads'
 import type { MessagePort } from 'node:worker_threads'
-import { GatewayError } from '../../errors.ts'
-import type { FaultResult, Flushed, Op, Reply, Request, Result, RowsResult, SqlOp, SweptResult } from './protocol.ts'
+import type { Flushed, Op, Reply, Request, Result, SweptResult } from './protocol.ts'
+import { answer, DatabaseError, refused, toError, unwritable } from './database-error.ts'
+import { defaultTransactionLimitMs, Transaction } from './transaction.ts'
 import type { Connect, Link } from './writer-link.ts'
 
 /** More than this many waiting operations are refused at once: an answer now beats a place in a queue that has no end. */
@@ -15,9 +16,6 @@ const queueLimit = 10_000
 const batchLimit = 512
 /** Commit times kept for whoever looks; a look every few seconds empties them. */
 const keptSeconds = 4096
-/** A transaction holds everybody else up, money included; one that takes longer has lost its way. */
-export const defaultTransactionLimitMs = 5000
-
 interface Waiting {
   readonly op: Op
   readonly durable: boolean
@@ -334,94 +332,4 @@ export class Writer {
     this.#onFlushed()
     for (const waiting of this.#queue.splice(0)) waiting.reject(refusal)
   }
-}
-
-/** Codes that say the database cannot be written just now, as against a statement that was wrong. */
-const unwritable = /^SQLITE_(FULL|READONLY|IOERR|BUSY|LOCKED|CANTOPEN|CORRUPT|NOTADB|PROTOCOL|NOMEM|PERM)/
-
-/** Several statements that nobody else's come between. */
-export class Transaction {
-  readonly #ask: (request: Request) => Promise<Reply>
-  readonly #leave: () => void
-  readonly #timer: NodeJS.Timeout | undefined
-  #last: Promise<unknown> = Promise.resolve()
-  #over: Error | undefined
-
-  constructor(ask: (request: Request) => Promise<Reply>, leave: () => void, limitMs: number | undefined) {
-    this.#ask = ask
-    this.#leave = leave
-    if (limitMs === undefined) return
-    this.#timer = setTimeout(() => {
-      const why = new Error(`the transaction took longer than ${limitMs} ms and was undone`)
-      // Where even that fails the writer is gone, and whoever asks next hears of it.
-      this.#end(['rollback'], why).catch(() => undefined)
-    }, limitMs)
-  }
-
-  async query(op: SqlOp): Promise<RowsResult> {
-    const result = answer(await this.#inTurn(['query', op]))
-    if (result?.[0] !== 'rows') throw new Error('the writer gave no answer')
-    return result
-  }
-
-  async commit(): Promise<void> {
-    if (this.#over !== undefined) throw refused(this.#over)
-    answer(await this.#end(['commit'], new Error('the transaction is over')))
-  }
-
-  async rollback(): Promise<void> {
-    if (this.#over !== undefined) return
-    answer(await this.#end(['rollback'], new Error('the transaction is over')))
-  }
-
-  async #end(request: Request, why: Error): Promise<Reply> {
-    const reply = this.#inTurn(request)
-    clearTimeout(this.#timer)
-    this.#over ??= why
-    try {
-      return await reply
-    } finally {
-      this.#leave()
-    }
-  }
-
-  /** The thread answers one request at a time, also where a caller starts two statements at once. */
-  #inTurn(request: Request): Promise<Reply> {
-    if (this.#over !== undefined) return Promise.reject(refused(this.#over))
-    const reply = this.#last.then(() => this.#ask(request))
-    this.#last = reply.catch(() => undefined)
-    return reply
-  }
-}
-
-/** A database error as the repositories see it: `code` is SQLite's own. */
-export class DatabaseError extends Error {
-  readonly code: string
-
-  constructor(code: string, message: string) {
-    super(message)
-    this.name = 'DatabaseError'
-    this.code = code
-  }
-}
-
-/** Whether the writer could not do it now, or cannot tell whether it did; not that the operation was wrong. */
-export function isRefusal(error: unknown): boolean {
-  return error instanceof GatewayError
-}
-
-function toError([, code, message]: FaultResult): Error {
-  const error = new DatabaseError(code, message)
-  return unwritable.test(code) ? refused(error) : error
-}
-
-/** The caller may try again: nothing has been written. */
-function refused(cause: Error): GatewayError {
-  return new GatewayError('internal_error', { retryAfter: 1, cause })
-}
-
-function answer([results]: Reply): Result | undefined {
-  const [first] = results
-  if (first?.[0] === 'fault') throw toError(first)
-  return first
 }

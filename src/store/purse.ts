@@ -65,6 +65,14 @@ export class Purse {
     return new Bucket(this.cells, (pools.indexOf(pool) * windows.length + windows.indexOf(window)) * bucketFields.length)
   }
 
+  /** A turn that has begun or ended, and says in its own row what it moved. */
+  moved(begun = 0): void {
+    if (begun > 0) this.lastTurn = begun
+  }
+
+  /** By what no turn's row says: a store that writes purses behind their turns writes this one at once. */
+  changes(): void {}
+
   isSound(pool: Pool): boolean {
     return windows.every((window) => this.bucket(pool, window).isSound)
   }

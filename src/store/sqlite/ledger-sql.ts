@@ -1,5 +1,6 @@
 /** The ledger's statements in SQLite's words, each prepared once. */
 import type { Statement } from 'better-sqlite3'
+import type { EarlierTurn } from '../ledger/rows.ts'
 import type { PackTable } from '../schema.ts'
 import type { OpenPack } from '../shares.ts'
 import type { EndingTurn } from '../turn-columns.ts'
@@ -13,15 +14,6 @@ import {
   sealedColumns,
 } from '../turn-columns.ts'
 import type { Connection } from './connection.ts'
-
-/** The turn that used an idempotency key. */
-export interface EarlierTurn {
-  readonly state: 'held' | 'settled'
-  readonly body_hash: string | null
-  readonly request_id: string
-  readonly code: string | null
-  readonly credits: number
-}
 
 export type LedgerSql = ReturnType<typeof prepareLedgerSql>
 
@@ -48,8 +40,7 @@ export function prepareLedgerSql(db: Connection) {
       select id, granted - reserved - settled as left, reserved from pack
       where account = ? and pool = ? and expires_at > ? and settled < granted
       order by expires_at, id`),
-    holdPack: all('update pack set reserved = reserved + ? where id = ?'),
-    settlePack: all('update pack set reserved = reserved - ?, settled = settled + ? where id = ?'),
+    movePack: all('update pack set reserved = reserved + ?, settled = settled + ? where id = ?'),
     pack: all<PackTable>('select * from pack where id = ?'),
     insertPack: all(`
       insert into pack (id, account, kind, pool, granted, reserved, settled, expires_at, created_at)

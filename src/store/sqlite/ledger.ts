@@ -1,15 +1,15 @@
 /** The ledger on SQLite, seen from the main thread: orders become operations for the writer, answers become the port's words. */
-import { windows } from '../../membership/plan.ts'
-import type { Ending, Ledger, Pack, Reservation } from '../../membership/ledger.ts'
+import type { Ending, Ledger } from '../../membership/ledger.ts'
 import type { Database } from '../database.ts'
 import { GatewayError } from '../../errors.ts'
-import { askedColumns, valuesOf } from '../turn-columns.ts'
-import type { EndingOrder } from './endings.ts'
-import { asOrdered, toOp } from './endings.ts'
+import type { EndingOrder } from '../ledger/endings.ts'
+import { asOrdered, toOp } from '../ledger/endings.ts'
+import type { PackResult, ReserveResult } from '../ledger/operations.ts'
+import { mustBeWhole, toCarryOp, toEnding, toGrantOp, toPack, toReservation, toReserveOp } from '../ledger/orders.ts'
 import type { Owed } from './owed.ts'
 import { owedLimit } from './owed.ts'
 import { journalOf, processesWithJournal, readJournal } from './owed-journal.ts'
-import type { PackResult, ReserveResult, Result } from './protocol.ts'
+import type { Result } from './protocol.ts'
 import type { Health } from './health.ts'
 import { runTask } from './reader.ts'
 import type { Writer } from './writer.ts'
@@ -29,78 +29,33 @@ export function ledgerOn(
     })
   const end = async (order: EndingOrder): Promise<Ending> => {
     const result = await (owed === undefined ? writer.submit(toOp(order), true) : owed.end(order))
-    return result === 'journaled' ? asOrdered(order) : toEnding(result)
+    if (result === 'journaled') return asOrdered(order)
+    if (result[0] !== 'ended') throw unexpected(result)
+    return toEnding(result)
   }
   return {
     async reserve(order) {
       const { trouble } = health
       if (trouble !== null) throw new GatewayError('internal_error', { cause: new Error(trouble) })
       if (owed !== undefined && owed.count >= owedLimit) throw new GatewayError('temporarily_unavailable', { retryAfter: 5 })
-      const { periods, limits, price, idempotency } = order
-      amount('want', order.want)
-      amount('floor', order.floor)
-      if (order.floor > order.want) throw new RangeError(`floor ${order.floor} is above want ${order.want}`)
-      const asked = valuesOf(askedColumns, {
-        request_id: order.requestId,
-        account: order.account,
-        model: order.model,
-        pool: order.pool,
-        started_at: order.at,
-        price_input: price.input,
-        price_output: price.output,
-        discount_percent: price.discountPercent,
-        idempotency_key: idempotency?.key ?? null,
-        body_hash: idempotency?.bodyHash ?? null,
-      })
-      const { day, week, month } = periods
-      const result = await writer.submit(
-        [
-          'reserve',
-          day.start,
-          day.end,
-          day.nextEnd,
-          week.start,
-          week.end,
-          week.nextEnd,
-          month.start,
-          month.end,
-          month.nextEnd,
-          limits.day,
-          limits.week,
-          limits.month,
-          order.want,
-          order.floor,
-          order.until,
-          order.concurrency,
-          ...asked,
-        ],
-        false,
-      )
+      const result = await writer.submit(toReserveOp(order), false)
       return toReservation(result as ReserveResult)
     },
 
     async settle(order) {
-      amount('credits', order.credits)
-      amount('tokens.input', order.tokens.input)
-      amount('tokens.output', order.tokens.output)
+      mustBeWhole(order)
       return end({ kind: 'settle', ...order })
     },
 
     refund: (order) => end({ kind: 'refund', ...order }),
 
     async grant(order) {
-      amount('credits', order.credits)
-      const result = await writer.submit(
-        ['grant', order.id, order.account, order.kind, order.pool, order.credits, order.at, order.expiresAt],
-        true,
-      )
+      const result = await writer.submit(toGrantOp(order), true)
       return toPack(order.id, result as PackResult)
     },
 
-    async carry({ account, pool, at, periods: { day, week, month }, used }) {
-      for (const window of windows) amount(`used.${window}`, used[window])
-      const periods = [day.start, day.end, used.day, week.start, week.end, used.week, month.start, month.end, used.month] as const
-      await writer.submit(['carry', account, pool, at, ...periods], true)
+    async carry(order) {
+      await writer.submit(toCarryOp(order), true)
     },
 
     async expire(at, ticks) {
@@ -157,40 +112,9 @@ async function heldAmong({ read }: Database, process: string, orders: readonly E
   return held.filter(({ id }) => known.has(id)).length
 }
 
-/** The last look before the database: an amount that is no whole number, or below zero, is a bug above and must not move money. */
-function amount(name: string, value: number): void {
-  if (!Number.isSafeInteger(value) || value < 0)
-    throw new RangeError(`${name} must be a whole number of at least 0, not ${value}`)
-}
-
-function toReservation(result: ReserveResult): Reservation {
-  switch (result[0]) {
-    case 'held':
-      return { kind: 'held', hold: { id: result[1], credits: result[2] } }
-    case 'empty':
-      return { kind: 'empty', resetsAt: result[1], window: result[2] }
-    case 'busy':
-    case 'crowded':
-      return { kind: result[0] }
-    case 'duplicate': {
-      const [kind, state, sameBody, requestId, aborted, credits] = result
-      return { kind, state, sameBody, requestId, aborted, credits }
-    }
-  }
-}
-
-function toEnding(result: Result): Ending {
-  if (result[0] !== 'ended') throw unexpected(result)
-  return { done: result[1], state: result[2], credits: result[3], debt: result[4] }
-}
-
 function countIn(result: Result): number {
   if (result[0] !== 'count') throw unexpected(result)
   return result[1]
-}
-
-function toPack(id: string, [, account, kind, pool, granted, reserved, settled, expiresAt, createdAt]: PackResult): Pack {
-  return { id, account, kind, pool, granted, reserved, settled, expiresAt, createdAt }
 }
 
 function unexpected(result: Result): Error {

@@ -10,7 +10,7 @@ import { open, rm } from 'node:fs/promises'
 import type { FileHandle } from 'node:fs/promises'
 import { basename, dirname } from 'node:path'
 import { crc32 } from 'node:zlib'
-import type { EndingOrder } from './endings.ts'
+import type { EndingOrder } from '../ledger/endings.ts'
 
 /** Room for some 5 000 endings. Beyond it the file grows, as far as the disk lets it. */
 const roomBytes = 1024 * 1024

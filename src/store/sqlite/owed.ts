@@ -4,8 +4,8 @@
  */
 import { GatewayError } from '../../errors.ts'
 import type { Result } from './protocol.ts'
-import type { EndingOrder } from './endings.ts'
-import { toOp } from './endings.ts'
+import type { EndingOrder } from '../ledger/endings.ts'
+import { toOp } from '../ledger/endings.ts'
 import type { OwedJournal } from './owed-journal.ts'
 import type { Writer } from './writer.ts'
 import { isRefusal } from './database-error.ts'

@@ -11,8 +11,15 @@ export interface Mark {
   readonly holds: string
 }
 
+/** Hears what becomes of the purses that it keeps in memory. */
+export interface PurseKeeper {
+  moved(purse: KeptPurse, begun: number): void
+  mustWrite(purse: KeptPurse): void
+}
+
 /** A purse with what its writer has to know of it. */
 export class KeptPurse extends Purse {
+  readonly #keeper: PurseKeeper
   isNew = false
   /** Differs from its row. */
   isBehind = false
@@ -20,6 +27,20 @@ export class KeptPurse extends Purse {
   isDue = false
   /** By its turns, since it was written. */
   moves = 0
+
+  constructor(keeper: PurseKeeper, ...row: ConstructorParameters<typeof Purse>) {
+    super(...row)
+    this.#keeper = keeper
+  }
+
+  override moved(begun = 0): void {
+    super.moved(begun)
+    this.#keeper.moved(this, begun)
+  }
+
+  override changes(): void {
+    this.#keeper.mustWrite(this)
+  }
 }
 
 type PurseRow = [seq: number, hash: Uint8Array, lastTurn: number, ...cells: number[]]
@@ -61,15 +82,15 @@ export class PurseRows {
     this.#addHolds = db.prepare('insert into purse_mark_hold (turn) select value from json_each(?)')
   }
 
-  read(account: string): KeptPurse {
+  read(account: string, keeper: PurseKeeper): KeptPurse {
     const row = this.#select.get(account)
     if (row === undefined) {
-      const purse = new KeptPurse(account)
+      const purse = new KeptPurse(keeper, account)
       purse.isNew = true
       return purse
     }
     const [seq, hash, lastTurn, ...cells] = row
-    return new KeptPurse(account, seq, hash, lastTurn, cells)
+    return new KeptPurse(keeper, account, seq, hash, lastTurn, cells)
   }
 
   write(purse: KeptPurse): void {

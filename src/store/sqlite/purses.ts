@@ -7,9 +7,8 @@
  * has worked on the ledger, or because a transaction was undone, begins a new round: forgets all, and takes in what turns have done since
  * the mark. So every figure follows from what is committed, whoever has died at whichever statement.
  */
-import type { Pool } from '../../membership/product.ts'
 import type { Connection } from './connection.ts'
-import type { KeptPurse, Mark } from './purse-rows.ts'
+import type { KeptPurse, Mark, PurseKeeper } from './purse-rows.ts'
 import { PurseRows } from './purse-rows.ts'
 import { Roster } from './roster.ts'
 
@@ -32,7 +31,7 @@ interface Sweep {
   readonly purses: KeptPurse[]
 }
 
-export class Purses {
+export class Purses implements PurseKeeper {
   readonly #bounds: PurseBounds
   readonly #rows: PurseRows
   readonly #roster: Roster
@@ -70,18 +69,14 @@ export class Purses {
   open(account: string): KeptPurse {
     const known = this.#young.get(account)
     if (known !== undefined) return known
-    const purse = this.#old.get(account) ?? this.#rows.read(account)
+    const purse = this.#old.get(account) ?? this.#rows.read(account, this)
     this.#keep(purse)
     return purse
   }
 
   /** A turn has begun or ended, and said in its own row what it moved. */
-  moved(purse: KeptPurse, pool: Pool, begun = 0): void {
-    if (!purse.isSound(pool)) throw new Error(`the purse of ${purse.account} would be overdrawn`)
-    if (begun > 0) {
-      purse.lastTurn = begun
-      this.#newest = begun
-    }
+  moved(purse: KeptPurse, begun: number): void {
+    if (begun > 0) this.#newest = begun
     this.#fallBehind(purse)
     this.#moves += 1
     this.#movesNow += 1

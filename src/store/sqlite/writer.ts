@@ -5,7 +5,8 @@
  */
 import { MessageChannel } from 'node:worker_threads'
 import type { MessagePort } from 'node:worker_threads'
-import type { Flushed, Op, Reply, Request, Result, SweptResult } from './protocol.ts'
+import type { Flushed, Op, Reply, Request, Result } from './protocol.ts'
+import type { SweptResult } from '../ledger/operations.ts'
 import { answer, DatabaseError, refused, toError, unwritable } from './database-error.ts'
 import { defaultTransactionLimitMs, Transaction } from './transaction.ts'
 import type { Connect, Link } from './writer-link.ts'

@@ -10,7 +10,7 @@ import { OwedJournal, journalOf, readJournal } from '../../../src/store/sqlite/o
 import { Writer } from '../../../src/store/sqlite/writer.ts'
 import { threadOf } from '../../../src/store/sqlite/writer-link.ts'
 import type { SqliteStore } from '../../../src/store/sqlite/open.ts'
-import type { EndingOrder } from '../../../src/store/sqlite/endings.ts'
+import type { EndingOrder } from '../../../src/store/ledger/endings.ts'
 import { until } from '../../support/gateway.ts'
 import { addAccount, balanceOf, endOf, grantOf, holdOf, noon, orderOf, refundOf } from '../contract.ts'
 import { folderOf, openAt, Other, raw } from './support.ts'

@@ -6,25 +6,22 @@ import { windows } from '../../membership/plan.ts'
 import type { Pool } from '../../membership/product.ts'
 import { bucketsOf } from '../books.ts'
 import { Bucket } from '../bucket.ts'
+import type { Purse } from '../purse.ts'
 import type { EndingTurn } from '../turn-columns.ts'
-import type { LedgerSql } from './ledger-sql.ts'
 import type { Links } from './links.ts'
-import type { KeptPurse } from './purse-rows.ts'
-import type { Purses } from './purses.ts'
+import type { LedgerRows } from './rows.ts'
 
 export class Periods {
-  readonly #sql: LedgerSql
-  readonly #purses: Purses
+  readonly #rows: LedgerRows
   readonly #links: Links
 
-  constructor(sql: LedgerSql, purses: Purses, links: Links) {
-    this.#sql = sql
-    this.#purses = purses
+  constructor(rows: LedgerRows, links: Links) {
+    this.#rows = rows
     this.#links = links
   }
 
   /** The purse's bucket of one window, turned to the period at hand and to what the plan now includes. */
-  turnTo(purse: KeptPurse, pool: Pool, window: Window, calendar: CalendarPeriod, limit: number, at: number): Bucket {
+  turnTo(purse: Purse, pool: Pool, window: Window, calendar: CalendarPeriod, limit: number, at: number): Bucket {
     const bucket = purse.bucket(pool, window)
     const runs = bucket.get('id') !== 0 && bucket.get('startsAt') <= at && at < bucket.get('endsAt')
     if (!runs) this.#change(purse, bucket, pool, window, calendar, limit, at)
@@ -39,7 +36,7 @@ export class Periods {
 
   /** `used` is what somebody's earlier account leaves to this one; nearly always nothing, and then not in the entry. */
   open(
-    purse: KeptPurse,
+    purse: Purse,
     bucket: Bucket,
     pool: Pool,
     window: Window,
@@ -56,44 +53,36 @@ export class Periods {
   }
 
   /** The three buckets a turn was held from, wherever they are by now. */
-  of(turn: EndingTurn, purse: KeptPurse): readonly Bucket[] {
+  of(turn: EndingTurn, purse: Purse): readonly Bucket[] {
     const ids = bucketsOf(turn)
     return windows.map((window, index) => {
       const bucket = purse.bucket(turn.pool, window)
-      const id = ids[index]
+      const id = ids[index] ?? 0
       if (bucket.get('id') === id) return bucket
-      const away = this.#sql.bucket.get(turn.account, id)
+      const away = this.#rows.bucket(turn.account, id)
       if (away === undefined) throw new Error(`bucket ${id} of ${turn.account} is gone`)
       return new Bucket(away, 0)
     })
   }
 
   /** The purse keeps its own; what was put away before the turn ended is written where it is. */
-  saveAway(purse: KeptPurse, buckets: readonly Bucket[]): void {
+  saveAway(purse: Purse, buckets: readonly Bucket[]): void {
     for (const bucket of buckets) {
       if (bucket.cells === purse.cells) continue
-      this.#sql.saveBucket.run(bucket.get('reserved'), bucket.get('settled'), bucket.get('debt'), purse.account, bucket.get('id'))
+      this.#rows.saveBucket(purse.account, bucket)
     }
   }
 
   /** Puts the bucket at hand away, and in its place the one of another period: a new one, or after a step back in time one put away. */
-  #change(
-    purse: KeptPurse,
-    bucket: Bucket,
-    pool: Pool,
-    window: Window,
-    calendar: CalendarPeriod,
-    limit: number,
-    at: number,
-  ): void {
-    this.#purses.mustWrite(purse)
-    if (bucket.get('id') !== 0) this.#sql.putAway.run(purse.account, pool, window, ...bucket.figures())
-    const last = this.#sql.lastBucket.get(purse.account, pool, window, at)
+  #change(purse: Purse, bucket: Bucket, pool: Pool, window: Window, calendar: CalendarPeriod, limit: number, at: number): void {
+    purse.changes()
+    if (bucket.get('id') !== 0) this.#rows.putAway(purse.account, pool, window, bucket.figures())
+    const last = this.#rows.lastBucket(purse.account, pool, window, at)
     if (last !== undefined) bucket.become(last)
     const opened = last === undefined ? undefined : { start: bucket.get('startsAt'), end: bucket.get('endsAt') }
     const period = periodAt(at, opened, calendar)
     if (period === opened) {
-      this.#sql.takeOut.run(purse.account, bucket.get('id'))
+      this.#rows.takeOut(purse.account, bucket.get('id'))
       return
     }
     this.open(purse, bucket, pool, window, period, limit, 0, at)

@@ -4,11 +4,11 @@
  */
 import type { Ending, RefundOrder, SettleOrder } from '../../membership/ledger.ts'
 import { nothingUsed, reportedColumns, valuesOf } from '../turn-columns.ts'
-import type { EndingOp } from './protocol.ts'
+import type { EndingOp } from './operations.ts'
 
 export type EndingOrder = ({ readonly kind: 'settle' } & SettleOrder) | ({ readonly kind: 'refund' } & RefundOrder)
 
-/** The order as the writer is given it. */
+/** The order as a store is given it. */
 export function toOp(order: EndingOrder): EndingOp {
   const { kind, hold, at, target, upstreamStatus } = order
   const known = { ended_at: at, target, upstream_status: upstreamStatus }

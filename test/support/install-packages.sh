@@ -5,8 +5,10 @@ set -u
 declare -A package_of=(
   [chromium]=chromium [tmux]=tmux [/usr/sbin/sshd]=openssh-server [ssh]=openssh-client [Xvfb]=xvfb [xdotool]=xdotool
   [promtool]=prometheus [notify-send]=libnotify-bin [sqlite3]=sqlite3 [strace]=strace
-  [zsh]=zsh [fish]=fish [groff]=groff-base
+  [zsh]=zsh [fish]=fish [groff]=groff-base [postgres]=postgresql
 )
+# PostgreSQL's programs lie in a folder for each version.
+PATH=$PATH$(printf ':%s' /usr/lib/postgresql/*/bin)
 missing=()
 for program in "${!package_of[@]}"; do
   command -v "$program" >/dev/null 2>&1 || missing+=("${package_of[$program]}")
@@ -21,6 +23,8 @@ export DEBIAN_FRONTEND=noninteractive
 # The services these packages bring are for others: nothing may start by itself on this machine.
 policy=/usr/sbin/policy-rc.d
 if [ ! -e "$policy" ]; then printf '#!/bin/sh\nexit 101\n' >"$policy" && chmod +x "$policy" && trap 'rm -f "$policy"' EXIT; fi
+# Nor may a database be made for everybody, which the next start of the machine would bring up.
+mkdir -p /etc/postgresql-common/createcluster.d && echo 'create_main_cluster = false' >/etc/postgresql-common/createcluster.d/svc-gateway-tests.conf
 log=$(mktemp)
 { apt-get update -q && apt-get install -qy --no-install-recommends "${missing[@]}"; } >"$log" 2>&1 || {
   tail -n 20 "$log" >&2

@@ -14,10 +14,14 @@ export function requireProgram(t: Test, ...names: readonly [string, ...string[]]
     const found = findProgram(name)
     if (found !== undefined) return found
   }
-  const reason = `${names.join(' or ')} is not installed`
+  missingProgram(t, names.join(' or '))
+  return undefined
+}
+
+export function missingProgram(t: Test, name: string): void {
+  const reason = `${name} is not installed`
   if (process.env['CI'] === 'true') t.fail(reason)
   else t.plan(0, reason)
-  return undefined
 }
 
 export function findProgram(name: string): string | undefined {

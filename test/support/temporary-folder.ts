@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import type { Test } from 'tap'
 
 /** In memory where the system has room there: tests wait for thousands of commits, and none of them cuts the power for real. */
-const place = hasRoom('/dev/shm') ? '/dev/shm' : tmpdir()
+export const place = hasRoom('/dev/shm') ? '/dev/shm' : tmpdir()
 
 /**
  * A folder that goes when the test has ended. Teardowns run last first, so what is registered after this may still use it (the runner's

@@ -155,6 +155,7 @@ t.test('each library that was taken in for one thing is known in one place', asy
     ['http-proxy-3', 'src/upstream/forward.ts'],
     ['better-sqlite3', 'src/store/sqlite/'],
     ['kysely', 'src/store/'],
+    ['pg', 'src/store/postgres/'],
     ['koa', 'src/http/', 'src/pages/'],
     ['node:http', 'src/system/node-http.ts'],
     ['@koa/router', 'src/http/router.ts'],
@@ -173,6 +174,15 @@ t.test('each library that was taken in for one thing is known in one place', asy
       name,
     )
   }
+})
+
+t.test('PostgreSQL’s driver is loaded where somebody asks for it, never by who imports', async (t) => {
+  const importers = sources
+    .filter(({ path }) => !within(path, 'src/store/postgres/'))
+    .flatMap(({ path, code }) =>
+      /\bfrom '[^']*\/postgres\/[^']*'/.test(code.replaceAll(/import type [^;\n]*/g, '')) ? path : [],
+    )
+  t.same(importers, [])
 })
 
 t.test('the user’s command knows nothing of the server but types', async (t) => {
@@ -255,6 +265,7 @@ t.test('time and chance come from services', async (t) => {
     'src/system/observe/',
     'src/operator/',
     'src/store/sqlite/',
+    'src/store/postgres/',
     'src/pages/browser/',
   ]
   for (const [name, use] of [

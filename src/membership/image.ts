@@ -19,7 +19,8 @@ export interface Images {
   /** Ends the owners of the images looked at longest ago, until the rest has at most so many bytes. Returns how many images, at most `limit`. */
   shrink(toBytes: number, limit: number): Promise<number>
   /**
-   * Deletes images that nobody has any more; `remove` deletes the file, while nobody can come to have it anew. Returns how many, at most
+   * Deletes images that nobody has any more; `remove` deletes the file, while nobody can come to have it anew. A store that several nodes
+   * write may call it again, and for one that stays after all: there, files are copies of what the store has. Returns how many, at most
    * `limit`.
    */
   drop(limit: number, remove: (image: ImageRecord) => void): Promise<number>

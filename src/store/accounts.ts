@@ -6,7 +6,7 @@ import type { Database } from './database.ts'
 import type { FirstAsked } from './first-asked.ts'
 import { keepUse } from './persons.ts'
 
-export function accountsIn({ read, write }: Database): Omit<Accounts, keyof FirstAsked['accounts']> {
+export function accountsIn({ read, write, transact }: Database): Omit<Accounts, keyof FirstAsked['accounts']> {
   return {
     async create(account) {
       const email = account.email.toLowerCase()
@@ -118,7 +118,7 @@ export function accountsIn({ read, write }: Database): Omit<Accounts, keyof Firs
     },
 
     forget(id, at, legacy = null) {
-      return write.transaction().execute(async (transaction) => {
+      return transact(async (transaction) => {
         const gone = await transaction
           .updateTable('account')
           .set({ status: 'deleted', email: null, mailbox: null, plan_until: null, password_hash: null, email_verified: 0 })

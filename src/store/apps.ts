@@ -4,10 +4,10 @@ import { toAccount } from './account-row.ts'
 import type { Database } from './database.ts'
 import { insertSession, toSession } from './sessions.ts'
 
-export function appsIn({ read, write }: Database): Apps {
+export function appsIn({ read, write, transact }: Database): Apps {
   return {
     register({ id, metadata, createdAt }, most) {
-      return write.transaction().execute(async (transaction) => {
+      return transact(async (transaction) => {
         const { count } = await transaction
           .selectFrom('app')
           .select((select) => select.fn.countAll<number>().as('count'))
@@ -35,7 +35,7 @@ export function appsIn({ read, write }: Database): Apps {
     },
 
     approve(session) {
-      return write.transaction().execute(async (transaction) => {
+      return transact(async (transaction) => {
         await transaction.updateTable('app').set({ used_at: session.createdAt }).where('id', '=', session.app).execute()
         return insertSession(transaction, session)
       })
@@ -65,7 +65,7 @@ export function appsIn({ read, write }: Database): Apps {
     },
 
     arm(token, usedAt, expiresAt) {
-      return write.transaction().execute(async (transaction) => {
+      return transact(async (transaction) => {
         // In one step with the look at the session: one that was ended a moment ago gets no token.
         const live = await transaction
           .updateTable('session')

@@ -5,9 +5,12 @@ import type { Schema } from './schema.ts'
 export interface Database {
   /** Sees everything that was acknowledged before; refuses to write. */
   readonly read: Kysely<Schema>
-  /**
-   * Every write, and every read that a write depends on. A single statement shares its commit with its neighbours; a transaction has the
-   * writer to itself and makes everybody else wait, money included: keep it short and never await the network inside one.
-   */
+  /** Every write of one statement, and every read that it depends on. It is as if statements came one after another. */
   readonly write: Kysely<Schema>
+  /**
+   * Several statements, or none of them. Where nobody else may write meanwhile everybody waits, money included: keep it short and never
+   * await the network inside. Where others may, `work` is done again from its beginning when they came in its way: it must do nothing but
+   * ask `transaction`.
+   */
+  transact<Result>(work: (transaction: Kysely<Schema>) => Promise<Result>): Promise<Result>
 }

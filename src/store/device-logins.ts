@@ -11,7 +11,7 @@ const toleranceMs = 500
 /** What `slow_down` adds (RFC 8628, 3.5). */
 const slowerBySeconds = 5
 
-export function deviceLoginsIn({ read, write }: Database): DeviceLogins {
+export function deviceLoginsIn({ read, write, transact }: Database): DeviceLogins {
   return {
     async start(login, intervalSeconds) {
       const row = await write
@@ -68,7 +68,7 @@ export function deviceLoginsIn({ read, write }: Database): DeviceLogins {
     },
 
     redeem(codeHash, now, toSession) {
-      return write.transaction().execute(async (transaction) => {
+      return transact(async (transaction) => {
         const row = await transaction
           .updateTable('device_login')
           .set({ state: 'redeemed' })

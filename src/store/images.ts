@@ -3,10 +3,10 @@ import { sql } from 'kysely'
 import type { ImageRecord, Images } from '../membership/image.ts'
 import type { Database } from './database.ts'
 
-export function imagesIn({ read, write }: Database): Images {
+export function imagesIn({ read, write, transact }: Database): Images {
   return {
     own({ hash, kind, bytes }, account, at) {
-      return write.transaction().execute(async (transaction) => {
+      return transact(async (transaction) => {
         await transaction
           .insertInto('image')
           .values({ hash, kind, bytes, created_at: at, accessed_at: at })
@@ -46,7 +46,7 @@ export function imagesIn({ read, write }: Database): Images {
     },
 
     shrink(toBytes, limit) {
-      return write.transaction().execute(async (transaction) => {
+      return transact(async (transaction) => {
         const { total } = await transaction
           .selectFrom('image')
           .select((select) => select.fn.sum<number | null>('bytes').as('total'))
@@ -78,7 +78,7 @@ export function imagesIn({ read, write }: Database): Images {
     },
 
     drop(limit, remove) {
-      return write.transaction().execute(async (transaction) => {
+      return transact(async (transaction) => {
         const rows = await transaction
           .selectFrom('image')
           .select(['hash', 'kind', 'bytes'])
@@ -89,11 +89,11 @@ export function imagesIn({ read, write }: Database): Images {
           )
           .limit(limit)
           .execute()
-        for (const { hash, kind, bytes } of rows) {
-          await transaction.deleteFrom('image').where('hash', '=', hash).execute()
-          const image: ImageRecord = { hash, kind, bytes: Number(bytes) }
-          remove(image)
-        }
+        if (rows.length === 0) return 0
+        const hashes = rows.map(({ hash }) => hash)
+        await transaction.deleteFrom('image').where('hash', 'in', hashes).execute()
+        // Last, and still inside: before it is committed nobody can come to have one of them anew.
+        for (const { hash, kind, bytes } of rows) remove({ hash, kind, bytes: Number(bytes) } satisfies ImageRecord)
         return rows.length
       })
     },

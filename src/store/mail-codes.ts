@@ -5,13 +5,13 @@ import { codeLifeMs } from '../membership/mail-code.ts'
 import type { Database } from './database.ts'
 import type { Schema } from './schema.ts'
 
-export function mailCodesIn({ read, write }: Database): MailCodes {
+export function mailCodesIn({ read, write, transact }: Database): MailCodes {
   return {
     async put(letter, since, judge): Promise<LetterVerdict> {
       // Looked at first without a lock: whoever asks too often must not hold anybody up.
       const verdict = judge(await recentLetters(read, letter, since))
       if (verdict.kind === 'wait') return verdict
-      return write.transaction().execute(async (transaction) => {
+      return transact(async (transaction) => {
         const decided = judge(await recentLetters(transaction, letter, since))
         if (decided.kind === 'wait') return decided
         const { link, browser, address, mailbox, network, known, codeHash, passwordHash, invite, at } = letter

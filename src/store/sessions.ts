@@ -10,7 +10,7 @@ import type { SessionTable } from './membership-schema.ts'
 /** A statement may carry only so many parameters; a long list of uses is written in slices. */
 const usesPerStatement = 200
 
-export function sessionsIn({ read, write }: Database): Sessions {
+export function sessionsIn({ read, write, transact }: Database): Sessions {
   return {
     create: (session) => insertSession(write, session),
 
@@ -43,7 +43,7 @@ export function sessionsIn({ read, write }: Database): Sessions {
     },
 
     endOthers(account, keep) {
-      return write.transaction().execute(async (transaction) => {
+      return transact(async (transaction) => {
         // Approved by one of those sessions, fetched after they ended: it would be a session again.
         await transaction
           .updateTable('device_login')

@@ -23,7 +23,7 @@ export interface TestPostgres {
 }
 
 export interface TestCluster extends TestPostgres {
-  readonly port: number
+  readonly host: string
   /** Ends it as a crash does, without writing anything down; `start` brings it back on the same port. */
   crash(): Promise<void>
   start(): Promise<void>
@@ -87,7 +87,8 @@ class Databases implements TestPostgres {
 }
 
 class Cluster implements TestCluster {
-  readonly port: number
+  readonly host: string
+  readonly #port: number
   readonly #bin: string
   readonly #folder: string
   readonly #durable: boolean
@@ -98,9 +99,10 @@ class Cluster implements TestCluster {
   constructor(t: Test, bin: string, folder: string, port: number, furnish: Furnish, durable: boolean) {
     this.#bin = bin
     this.#folder = folder
-    this.port = port
+    this.#port = port
+    this.host = `127.0.0.1:${port}`
     this.#durable = durable
-    this.#databases = new Databases(t, `postgres://postgres@127.0.0.1:${port}/postgres`, furnish)
+    this.#databases = new Databases(t, `postgres://postgres@${this.host}/postgres`, furnish)
     // A test that is killed leaves neither a server nor its files behind.
     const farewell = 'cat; [ -f "$0/postmaster.pid" ] && kill -QUIT $(head -n 1 "$0/postmaster.pid"); rm -rf "$(dirname "$0")"'
     this.#guardian = spawn('sh', ['-c', farewell, folder], { stdio: ['pipe', 'ignore', 'ignore'], detached: true })
@@ -129,7 +131,7 @@ class Cluster implements TestCluster {
       max_logical_replication_workers: 0,
     }
     const options = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])
-    const server = spawn(join(this.#bin, 'postgres'), ['-D', this.#folder, '-p', `${this.port}`, ...options], {
+    const server = spawn(join(this.#bin, 'postgres'), ['-D', this.#folder, '-p', `${this.#port}`, ...options], {
       stdio: ['ignore', 'ignore', 'pipe'],
       ...asPostgres(),
     })

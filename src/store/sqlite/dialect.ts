@@ -40,9 +40,11 @@ export const sqliteDialect: Dialect = {
 }
 
 export function databaseOn(reading: Reading, writer: Writer): Database {
+  const write = new Kysely<Schema>({ dialect: dialectWith(() => new WriteDriver(writer)) })
   return {
     read: new Kysely<Schema>({ dialect: dialectWith(() => new ReadDriver(reading)) }),
-    write: new Kysely<Schema>({ dialect: dialectWith(() => new WriteDriver(writer)) }),
+    write,
+    transact: (work) => write.transaction().execute(work),
   }
 }
 

@@ -1,0 +1,185 @@
+/**
+ * A few connections to the server that takes writes, wherever that is now. Nothing is kept in a session but time-outs, so that a pooler may
+ * stand in between; a connection that failed in any other way than by its statement is thrown away.
+ */
+import { setTimeout as after } from 'node:timers/promises'
+import type { PoolClient, QueryResult } from 'pg'
+import { Pool, types } from 'pg'
+import { toCaller, isConflict, isLost, isOfTheStatement, isReadOnly } from './failures.ts'
+import { hostsOf } from './hosts.ts'
+
+export interface ConnectionsOptions {
+  readonly url: string
+  /** How many connections at most. */
+  readonly most: number
+  /** How long to look for a server that takes writes, default 3 s. */
+  readonly patienceMs?: number
+  /** After how long the server gives up a statement, default 5 s. */
+  readonly statementMs?: number
+}
+
+export interface ConnectionFigures {
+  readonly open: number
+  /** Who wait for one. */
+  readonly waiting: number
+  /** How often a transaction was done again because another came in its way. */
+  readonly repeated: number
+}
+
+const defaultPatienceMs = 3_000
+const defaultStatementMs = 5_000
+const connectMs = 2_000
+const pauseMs = 100
+const mostTries = 20
+
+export class Connections {
+  readonly #hosts: readonly string[]
+  readonly #options: Required<Omit<ConnectionsOptions, 'url'>>
+  #at = 0
+  #pool: Pool
+  readonly #poolOf = new WeakMap<PoolClient, Pool>()
+  readonly #leaving = new Set<Promise<void>>()
+  #repeated = 0
+
+  constructor({ url, most, patienceMs = defaultPatienceMs, statementMs = defaultStatementMs }: ConnectionsOptions) {
+    this.#hosts = hostsOf(url)
+    this.#options = { most, patienceMs, statementMs }
+    this.#pool = this.#poolAt(0)
+  }
+
+  /** Reading twice does no harm: where a connection is lost, it is done again on another. */
+  async read(text: string, values: readonly unknown[]): Promise<QueryResult> {
+    try {
+      return await this.#ask(text, values)
+    } catch (error) {
+      if (!isLost(error)) throw toCaller(error)
+    }
+    return this.#ask(text, values).catch((error: unknown) => {
+      throw toCaller(error)
+    })
+  }
+
+  /** One statement as a transaction of its own, in one trip. */
+  write(begin: string, text: string, values: readonly unknown[]): Promise<QueryResult> {
+    return this.repeated(async () => {
+      const client = await this.take()
+      const [, done, end] = await Promise.allSettled([client.query(begin), query(client, text, values), client.query('commit')])
+      const failed = [done, end].find((answer) => answer.status === 'rejected')
+      this.giveBack(client, failed?.reason)
+      if (done.status === 'fulfilled' && end.status === 'fulfilled' && end.value.command === 'COMMIT') return done.value
+      throw failed?.reason ?? new Error('the transaction was undone')
+    })
+  }
+
+  /** Does again what others came in the way of; `work` is a whole transaction, and nothing but it. */
+  async repeated<Result>(work: () => Promise<Result>): Promise<Result> {
+    for (let tries = 1; ; tries += 1) {
+      try {
+        return await work()
+      } catch (error) {
+        if (tries === mostTries || !(isConflict(error) || isReadOnly(error))) throw toCaller(error)
+        this.#repeated += 1
+        // Those who met do not meet again.
+        await after(Math.random() * Math.min(2 ** tries, pauseMs))
+      }
+    }
+  }
+
+  /** To be given back. Throws what is for the caller, after looking for a server with patience. */
+  async take(): Promise<PoolClient> {
+    const until = performance.now() + this.#options.patienceMs
+    for (let tries = 1; ; tries += 1) {
+      const pool = this.#pool
+      try {
+        const client = await pool.connect()
+        this.#poolOf.set(client, pool)
+        return client
+      } catch (error) {
+        // A full pool is no reason to go elsewhere.
+        if (pool.totalCount >= this.#options.most || !isLost(error) || performance.now() >= until) throw toCaller(error)
+        this.#moveOn(pool)
+        if (tries % this.#hosts.length === 0) await after(pauseMs)
+      }
+    }
+  }
+
+  giveBack(client: PoolClient, error?: unknown): void {
+    const isSound = error === undefined || isOfTheStatement(error)
+    client.release(!isSound)
+    const pool = this.#poolOf.get(client)
+    if (!isSound && pool !== undefined && isLost(error)) this.#moveOn(pool)
+  }
+
+  get figures(): ConnectionFigures {
+    return { open: this.#pool.totalCount, waiting: this.#pool.waitingCount, repeated: this.#repeated }
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([this.#pool.end(), ...this.#leaving])
+  }
+
+  async #ask(text: string, values: readonly unknown[]): Promise<QueryResult> {
+    const client = await this.take()
+    try {
+      const result = await query(client, text, values)
+      this.giveBack(client)
+      return result
+    } catch (error) {
+      this.giveBack(client, error)
+      throw error
+    }
+  }
+
+  /** All connections of a pool are to one server. When one of them finds it gone, the others are of no use either. */
+  #moveOn(from: Pool): void {
+    if (from !== this.#pool) return
+    this.#at = (this.#at + 1) % this.#hosts.length
+    this.#pool = this.#poolAt(this.#at)
+    const left = from.end().finally(() => this.#leaving.delete(left))
+    this.#leaving.add(left)
+  }
+
+  #poolAt(index: number): Pool {
+    const { most, statementMs } = this.#options
+    const pool = new Pool({
+      connectionString: this.#hosts[index],
+      application_name: 'svc-gateway',
+      max: most,
+      connectionTimeoutMillis: connectMs,
+      // Longer than the server takes to give up: this is for one that is not there any more.
+      query_timeout: statementMs * 2,
+      keepAlive: true,
+      pipeline: true,
+      types: { getTypeParser: parserOf },
+      onConnect: async (client) => {
+        // Whoever uses it is told by their statement; unheard, the event would end the process.
+        client.on('error', () => undefined)
+        const answers = (await client.query(
+          `set statement_timeout = ${statementMs}; set lock_timeout = ${statementMs}; set idle_in_transaction_session_timeout = ${statementMs};
+          show transaction_read_only`,
+        )) as unknown as readonly QueryResult<{ transaction_read_only: string }>[]
+        if (answers.at(-1)?.rows[0]?.transaction_read_only !== 'off') throw new Error('the server takes no writes')
+      },
+    })
+    // An idle connection was lost; whoever takes the next one finds out what that means.
+    pool.on('error', () => undefined)
+    return pool
+  }
+}
+
+function query(client: PoolClient, text: string, values: readonly unknown[]): Promise<QueryResult> {
+  return client.query(text, [...values])
+}
+
+const int8 = types.builtins.INT8
+const numeric = types.builtins.NUMERIC
+
+/** Whole numbers of 64 bits are ours: amounts, instants, ids. Past what a number holds exactly they are refused, never rounded. */
+const parserOf: typeof types.getTypeParser = (oid: number, format?: 'text' | 'binary') =>
+  format !== 'binary' && (oid === int8 || oid === numeric) ? wholeNumber : types.getTypeParser(oid, format as 'text')
+
+function wholeNumber(text: string): number {
+  const number = Number(text)
+  if (!Number.isSafeInteger(number)) throw new RangeError(`${text} is no whole number that can be reckoned with exactly`)
+  return number
+}

@@ -1,0 +1,32 @@
+/** What an error of the driver means for the connection it came on, and for whoever asked. */
+import { DatabaseError } from 'pg'
+import { GatewayError } from '../../errors.ts'
+
+/** Two transactions came into each other's way; this one is undone, and may be done again. */
+export function isConflict(error: unknown): boolean {
+  return error instanceof DatabaseError && (error.code === '40001' || error.code === '40P01')
+}
+
+/** The server takes no writes, because another one does now: nothing was done. */
+export function isReadOnly(error: unknown): boolean {
+  return error instanceof DatabaseError && error.code === '25006'
+}
+
+/** The statement was wrong, or refused by a constraint; the connection is what it was. */
+export function isOfTheStatement(error: unknown): boolean {
+  // A number past what is exact is found when the answer is read.
+  if (error instanceof RangeError) return true
+  return error instanceof DatabaseError && /^(?:22|23|40|42|P0)/.test(error.code ?? '')
+}
+
+/** Nobody answers any more, or nobody who could: another server may. */
+export function isLost(error: unknown): boolean {
+  if (error instanceof RangeError) return false
+  return !(error instanceof DatabaseError) || /^(?:08|25006|57P0)/.test(error.code ?? '')
+}
+
+/** As whoever asked hears it: that the database is not to be had now is no fault of theirs, and they may try again. */
+export function toCaller(error: unknown): unknown {
+  if (error instanceof GatewayError || isOfTheStatement(error)) return error
+  return new GatewayError('internal_error', { retryAfter: 1, cause: error })
+}

@@ -69,7 +69,7 @@ export function apiKeysIn({ read, write }: Database): Omit<ApiKeys, keyof FirstA
     async touch(uses) {
       const all = [...uses]
       for (let start = 0; start < all.length; start += usesPerStatement) {
-        const rows = all.slice(start, start + usesPerStatement).map(([id, at]) => sql`(${id}, ${at})`)
+        const rows = all.slice(start, start + usesPerStatement).map(([id, at]) => sql`(${id}, cast(${at} as bigint))`)
         // Uses may arrive out of order from several processes; the latest one stays.
         await sql`
           update api_key set last_used_at = used.column2

@@ -5,11 +5,10 @@ import { windows } from '../membership/plan.ts'
 import { bucketsIn } from './buckets.ts'
 import type { Database } from './database.ts'
 import { pools } from './purse.ts'
-import { purseNow } from './purse-now.ts'
 import type { BucketTable, PackTable } from './schema.ts'
 
-export async function balanceIn({ read }: Database, { account, at, periods, limits }: BalanceQuery): Promise<Balance> {
-  const purse = await purseNow(read, account)
+export async function balanceIn({ read, purseOf }: Database, { account, at, periods, limits }: BalanceQuery): Promise<Balance> {
+  const purse = await purseOf(account)
   const away = await read
     .selectFrom('bucket')
     .selectAll()

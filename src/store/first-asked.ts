@@ -10,7 +10,7 @@ import type { KeyRow } from './api-key-row.ts'
 import { keyColumns, toApiKey } from './api-key-row.ts'
 
 /** Runs a statement that reads; `?` stands for a parameter. */
-export type Ask = (text: string, parameters: readonly unknown[]) => readonly unknown[]
+export type Ask = (text: string, parameters: readonly unknown[]) => readonly unknown[] | Promise<readonly unknown[]>
 
 export interface FirstAsked {
   readonly accounts: Pick<Accounts, 'count' | 'byPlan'>
@@ -33,19 +33,19 @@ export function firstAskedOf(ask: Ask): FirstAsked {
   return {
     accounts: {
       async count() {
-        const [row] = ask(countOfAccounts, []) as readonly { total: number }[]
+        const [row] = (await ask(countOfAccounts, [])) as readonly { total: number }[]
         return Number(row?.total ?? 0)
       },
 
       async byPlan() {
-        const rows = ask(accountsByPlan, []) as readonly { plan: string; accounts: number }[]
+        const rows = (await ask(accountsByPlan, [])) as readonly { plan: string; accounts: number }[]
         return rows.map(({ plan, accounts }) => ({ plan, accounts: Number(accounts) }))
       },
     },
 
     keys: {
       async findByHash(hash) {
-        const [row] = ask(keyWithOwner, [hash]) as readonly KeyWithOwner[]
+        const [row] = (await ask(keyWithOwner, [hash])) as readonly KeyWithOwner[]
         if (row === undefined) return undefined
         return { key: toApiKey(row), account: toAccount({ ...row, id: row.account, created_at: row.account_created_at }) }
       },

@@ -29,9 +29,9 @@ export async function keepUse(transaction: Kysely<Schema>, { person, use }: Lega
       .insertInto('person_use')
       .values({ person, pool, window, starts_at: startsAt, ends_at: endsAt, used })
       .onConflict((conflict) =>
-        conflict
-          .columns(['person', 'pool', 'window', 'starts_at'])
-          .doUpdateSet({ used: sql<number>`max(person_use.used, excluded.used)` }),
+        conflict.columns(['person', 'pool', 'window', 'starts_at']).doUpdateSet({
+          used: sql<number>`case when person_use.used < excluded.used then excluded.used else person_use.used end`,
+        }),
       )
       .execute()
   }

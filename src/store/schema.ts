@@ -229,4 +229,6 @@ export interface ProcessTable {
 export interface MigrationTable {
   name: string
   applied_at: number
+  /** Where nodes share the database: the oldest step whose version still works with it. */
+  readable_by?: string | null
 }

@@ -65,7 +65,7 @@ export function sessionsIn({ read, write, transact }: Database): Sessions {
     async touch(uses) {
       const all = [...uses]
       for (let start = 0; start < all.length; start += usesPerStatement) {
-        const rows = all.slice(start, start + usesPerStatement).map(([id, at]) => sql`(${id}, ${at})`)
+        const rows = all.slice(start, start + usesPerStatement).map(([id, at]) => sql`(${id}, cast(${at} as bigint))`)
         await sql`
           update session set last_used_at = used.column2
           from (values ${sql.join(rows)}) as used

@@ -1,5 +1,5 @@
 /** The turn log, asked newest first. */
-import type { Kysely, Selectable } from 'kysely'
+import type { Kysely, Selectable, SelectQueryBuilder } from 'kysely'
 import type { Turn, TurnQuery } from '../membership/ledger.ts'
 import type { Database } from './database.ts'
 import { newestTurnOf } from './purse-now.ts'
@@ -10,9 +10,10 @@ export function isShortQuery(query: TurnQuery): boolean {
   return query.state === undefined && query.model === undefined && query.since === undefined && query.before === undefined
 }
 
-export async function turnsIn(read: Kysely<Schema>, query: TurnQuery): Promise<readonly Turn[]> {
+/** `ofAccount`: how the database finds one account's, newest first. */
+export async function turnsIn(read: Kysely<Schema>, query: TurnQuery, ofAccount = turnsByChain): Promise<readonly Turn[]> {
   const { account } = query
-  const from = account === undefined ? read.selectFrom('turn').orderBy('turn.id', 'desc') : turnsOf(read, account)
+  const from = account === undefined ? read.selectFrom('turn').orderBy('turn.id', 'desc') : ofAccount(read, account)
   let page = from.selectAll('turn').limit(query.limit)
   if (query.state !== undefined) page = page.where('turn.state', '=', query.state)
   if (query.model !== undefined) page = page.where('turn.model', '=', query.model)
@@ -25,7 +26,7 @@ export async function turnsIn(read: Kysely<Schema>, query: TurnQuery): Promise<r
  * One account's turns, newest first: the way from each to the one before is followed, only as far as the page needs. No `order by`: it would make
  * the database follow the chain to its end first; and a cross join, because that keeps the chain's order in front. Where the log was forgotten the chain simply ends.
  */
-function turnsOf(read: Kysely<Schema>, account: string) {
+function turnsByChain(read: Kysely<Schema>, account: string): SelectQueryBuilder<Schema, 'turn', object> {
   return read
     .withRecursive('chain(id, previous)', (db) =>
       db
@@ -39,6 +40,11 @@ function turnsOf(read: Kysely<Schema>, account: string) {
     .selectFrom('chain')
     .crossJoin('turn')
     .whereRef('turn.id', '=', 'chain.id')
+}
+
+/** Where the log is kept by account. */
+export function turnsByIndex(read: Kysely<Schema>, account: string): SelectQueryBuilder<Schema, 'turn', object> {
+  return read.selectFrom('turn').where('turn.account', '=', account).orderBy('turn.id', 'desc')
 }
 
 /** Whether forgetting might find anything, for a look that costs nothing: an old turn among the oldest, or an old entry. */

@@ -2,9 +2,8 @@
 import type { UsedDays } from '../membership/usage.ts'
 import { bucketsIn } from './buckets.ts'
 import type { Database } from './database.ts'
-import { purseNow } from './purse-now.ts'
 
-export function usedDaysIn({ read }: Database): UsedDays {
+export function usedDaysIn({ read, purseOf }: Database): UsedDays {
   return {
     async since(account, since) {
       const away = await read
@@ -15,7 +14,7 @@ export function usedDaysIn({ read }: Database): UsedDays {
         .where('ends_at', '>', since)
         .orderBy('starts_at')
         .execute()
-      const purse = await purseNow(read, account)
+      const purse = await purseOf(account)
       const last =
         purse === undefined ? [] : bucketsIn(purse).filter(({ window, ends_at: end }) => window === 'day' && end > since)
       return [...away, ...last].map(({ pool, settled, ...day }) => ({

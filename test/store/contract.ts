@@ -1,4 +1,4 @@
-/** What every store promises, whatever stands behind it. Each store's own test runs this with its way of opening one. */
+/** What every store's ledger promises, whatever stands behind it. Each store's own test runs this with its way of opening one. */
 import type { Test } from 'tap'
 import type { ReserveOrder, SettleOrder } from '../../src/membership/ledger.ts'
 import type { Calendar } from '../../src/membership/period.ts'
@@ -56,7 +56,7 @@ export function refundOf(hold: number, at = noon) {
   return { hold, at, code: 'upstream_error', target: null, upstreamStatus: 500 }
 }
 
-export async function addAccount(store: Store, index = 1): Promise<string> {
+export async function addAccount(store: Pick<Store, 'accounts'>, index = 1): Promise<string> {
   const account = {
     id: accountId(index),
     email: `member${index}@example.org`,
@@ -111,7 +111,7 @@ export function grantOf(id: string, credits: number, change: { expiresAt?: numbe
   }
 }
 
-/** `openStore` gives an empty store and closes it at the end of the test. */
+/** The ledger's; `repository-contract.ts` has the rest. `openStore` gives an empty store and closes it at the end of the test. */
 export function storeContract(t: Test, openStore: (t: Test) => Promise<Store>): void {
   /** A promise about a store with one account, whose books must be in order afterwards. */
   const promise = (name: string, keep: (t: Test, store: Store) => Promise<void>): void => {
@@ -122,49 +122,6 @@ export function storeContract(t: Test, openStore: (t: Test) => Promise<Store>): 
       t.same((await store.ledger.verify()).mismatches, [], 'the books are in order')
     })
   }
-
-  promise('an account is found by id and by address in any case, and its address is taken', async (t, store) => {
-    const account = {
-      id: accountId(1),
-      email: 'member1@example.org',
-      plan: 'free',
-      planUntil: null,
-      status: 'active',
-      createdAt: noon,
-    }
-    t.same(await store.accounts.find(accountId(1)), account)
-    t.same(await store.accounts.find('Member1@Example.org'), account)
-    t.equal(await store.accounts.find('nobody@example.org'), undefined)
-    const twin = {
-      id: accountId(2),
-      email: 'MEMBER1@example.org',
-      plan: 'pro',
-      passwordHash: null,
-      emailVerified: false,
-      at: noon,
-    }
-    t.equal(await store.accounts.create(twin), undefined)
-    t.equal(await store.accounts.count(), 1)
-  })
-
-  promise('accounts are listed in pages', async (t, store) => {
-    for (const index of [2, 3, 4, 5]) await addAccount(store, index)
-    const first = await store.accounts.list({ limit: 3 })
-    const second = await store.accounts.list({ limit: 3, after: first[2]?.id ?? '' })
-    t.same(
-      [...first, ...second].map((account) => account.id),
-      [1, 2, 3, 4, 5].map(accountId),
-    )
-    t.equal(await store.accounts.count(), 5)
-  })
-
-  promise('plan and status change, and say so when there is no such account', async (t, store) => {
-    t.equal(await store.accounts.setPlan(accountId(1), 'pro'), true)
-    t.equal(await store.accounts.setStatus(accountId(1), 'disabled'), true)
-    t.match(await store.accounts.find(accountId(1)), { plan: 'pro', status: 'disabled' })
-    t.equal(await store.accounts.setPlan(accountId(9), 'pro'), false)
-    t.equal(await store.accounts.setStatus(accountId(9), 'disabled'), false)
-  })
 
   promise('a forgotten account loses address and keys, keeps its books, and frees its address', async (t, store) => {
     await store.keys.create(keyOf(1), 5)
@@ -186,45 +143,6 @@ export function storeContract(t: Test, openStore: (t: Test) => Promise<Store>): 
       at: noon,
     }
     t.ok(await store.accounts.create(heir))
-  })
-
-  promise('a key is found by its hash with its owner, and is revoked once and for all', async (t, store) => {
-    t.match(await store.keys.create(keyOf(1), 5), { id: 'key_1', lastUsedAt: null, revokedAt: null })
-    t.match(await store.keys.findByHash(keyOf(1).hash), {
-      key: { id: 'key_1', account: accountId(1) },
-      account: { id: accountId(1), plan: 'free' },
-    })
-    t.equal(await store.keys.findByHash(keyOf(2).hash), undefined)
-    t.equal(await store.keys.revoke(accountId(2), 'key_1', noon), false, 'not for another account')
-    t.equal(await store.keys.revoke(accountId(1), 'key_1', noon), true)
-    t.equal(await store.keys.revoke(undefined, 'key_1', noon + 5), true)
-    t.equal((await store.keys.findByHash(keyOf(1).hash))?.key.revokedAt, noon, 'the first instant stays')
-    t.equal(await store.keys.revoke(accountId(1), 'key_9', noon), false)
-  })
-
-  promise('an account never has more live keys than allowed, however many ask at once', async (t, store) => {
-    const created = await Promise.all(Array.from({ length: 30 }, (_, index) => store.keys.create(keyOf(index), 20)))
-    t.equal(created.filter((key) => key !== undefined).length, 20)
-    const [first] = await store.keys.list(accountId(1))
-    await store.keys.revoke(accountId(1), first?.id ?? '', noon)
-    t.ok(await store.keys.create(keyOf(40), 20), 'a revoked key makes room')
-  })
-
-  promise('the last use of many keys is recorded, and never goes backwards', async (t, store) => {
-    for (const index of [1, 2, 3]) await store.keys.create(keyOf(index), 5)
-    await store.keys.touch(
-      new Map([
-        ['key_1', noon + 5],
-        ['key_2', noon + 6],
-        ['key_9', noon],
-      ]),
-    )
-    await store.keys.touch(new Map([['key_1', noon + 1]]))
-    await store.keys.touch(new Map())
-    t.same(
-      (await store.keys.list(accountId(1))).map((key) => key.lastUsedAt),
-      [noon + 5, noon + 6, null],
-    )
   })
 
   promise('a hold is taken from day, week and month at once, and settled for what was used', async (t, store) => {
@@ -492,29 +410,6 @@ export function storeContract(t: Test, openStore: (t: Test) => Promise<Store>): 
     await t.rejects(store.ledger.carry({ ...order, used: { day: -1, week: 0, month: 0 } }), /whole number/)
   })
 
-  promise('so many times in any span, however many ask at once and whenever the span begins', async (t, { counters }) => {
-    const allowance = { times: 3, withinMs: hour }
-    const take = (at: number, subject = 'guesses') => counters.take(subject, allowance, at)
-    t.equal(await take(noon), null)
-    const later = noon + hour - 1
-    const answers = await Promise.all(Array.from({ length: 10 }, () => take(later)))
-    t.equal(answers.filter((freeAt) => freeAt === null).length, 2)
-    t.equal(
-      answers.find((freeAt) => freeAt !== null),
-      noon + hour,
-      'when the first counts no more',
-    )
-    t.equal(await take(noon + hour), null, 'what was refused was not counted')
-    t.equal(await take(noon + hour), later + hour, 'and no window begins anew')
-    t.equal(await take(noon, 'others'), null)
-    await counters.giveBack('guesses')
-    t.equal(await take(noon + hour), null)
-    await counters.sweep(later + hour)
-    t.equal(await take(later + hour), null)
-    t.equal(await take(later + hour), null)
-    t.equal(await take(later + hour), noon + 2 * hour)
-  })
-
   promise('overdue holds are given back, the others stay', async (t, store) => {
     const overdue = await holdOf(store, { until: noon + 10 })
     await holdOf(store, { until: noon + 1000 })
@@ -641,37 +536,6 @@ export function storeContract(t: Test, openStore: (t: Test) => Promise<Store>): 
     t.ok(next.id > 6, 'an id is never used twice')
   })
 
-  promise('programs make room for others while nobody has approved them, and are forgotten unused', async (t, store) => {
-    const { apps, sessions } = store
-    const register = (id: string, createdAt = noon) => apps.register({ id, metadata: { client_id: id }, createdAt }, 2)
-    const approved = { ...sessionOf('ses_1'), kind: 'app', method: 'consent', app: 'app_1' } as const
-    t.equal(await register('app_1'), true)
-    t.equal(await register('app_2', noon + 1), true)
-    t.equal(await apps.approve(approved), true)
-    t.equal(await register('app_3', noon + 2), true)
-    t.equal(await apps.find('app_2'), undefined, 'the oldest that was never approved')
-    t.same(await apps.find('app_1'), { client_id: 'app_1' })
-    t.equal(await apps.approve({ ...approved, id: 'ses_2', hash: new Uint8Array(32).fill(2), app: 'app_3' }), true)
-    t.equal(await register('app_4'), false, 'one that is used stays')
-
-    const record = { kind: 'AccessToken', hash: new Uint8Array(32).fill(9), session: 'ses_1', payload: { scope: 'tools' } }
-    const token = { ...record, expiresAt: noon + hour }
-    t.equal(await apps.arm(token, noon, noon + 90 * day), true)
-    t.match(await apps.owner('AccessToken', token.hash), {
-      session: { id: 'ses_1', app: 'app_1' },
-      account: { id: accountId(1) },
-    })
-    t.same(await Promise.all([1, 2, 3].map(() => apps.consume('AccessToken', token.hash, noon))), [true, false, false])
-    t.equal(await sessions.end(accountId(1), 'ses_1'), true)
-    t.equal(await apps.look('AccessToken', token.hash), undefined, 'what hangs on a session goes with it')
-    t.equal(await apps.arm(token, noon, noon + day), false, 'and does not come back')
-
-    await apps.keep({ ...token, session: null })
-    await apps.sweep(noon + hour, { unapproved: noon, unused: noon }, 10)
-    t.equal(await apps.look('AccessToken', token.hash), undefined)
-    t.equal(await apps.find('app_1'), undefined)
-  })
-
   promise('vitals count operations, commits and waits for the disk', async (t, store) => {
     const before = store.ledger.vitals()
     const holds = await Promise.all(Array.from({ length: 8 }, () => holdOf(store, { want: 10 })))
@@ -685,19 +549,7 @@ export function storeContract(t: Test, openStore: (t: Test) => Promise<Store>): 
   })
 }
 
-function sessionOf(id: string) {
-  return {
-    id,
-    account: accountId(1),
-    client: 'Editor',
-    address: null,
-    createdAt: noon,
-    expiresAt: noon + hour,
-    hash: new Uint8Array(32).fill(1),
-  }
-}
-
-function keyOf(index: number) {
+export function keyOf(index: number) {
   return {
     id: `key_${index}`,
     account: accountId(1),

@@ -15,6 +15,10 @@ export interface Dialect {
   /** What stands after a table's closing bracket; `clustered` where rows are always sought by their primary key. */
   readonly tableEnd: RawBuilder<unknown>
   readonly clusteredTableEnd: RawBuilder<unknown>
+  /** Where nodes that start together would do the same step at once: what lets one of them do it first, until its transaction ends. */
+  readonly lock: RawBuilder<unknown> | null
+  /** Done once after the last step. */
+  readonly finish: RawBuilder<unknown> | null
   /** Statements that make every update and delete of a table's rows fail. */
   sealed(table: string): readonly RawBuilder<unknown>[]
   /** The same, but only for rows (as `old`) that the conditions hold of; null where there is no rule. */
@@ -36,6 +40,11 @@ export interface Dialect {
 export interface Step {
   /** Sorts in the order of its number: `0001-accounts`. Never changed once released. */
   readonly name: string
+  /**
+   * Where several nodes share the database: the oldest step whose version may go on working, and start, when this one is done. Without, all
+   * nodes of older versions must have stopped.
+   */
+  readonly readableBy?: string
   load(): Promise<Migration>
 }
 

@@ -25,6 +25,11 @@ export function isLost(error: unknown): boolean {
   return !(error instanceof DatabaseError) || /^(?:08|25006|57P0)/.test(error.code ?? '')
 }
 
+/** Whether what a caller heard means that no server could be reached, or none that takes writes. */
+export function isAway(error: unknown): boolean {
+  return error instanceof GatewayError && isLost(error.cause)
+}
+
 /** As whoever asked hears it: that the database is not to be had now is no fault of theirs, and they may try again. */
 export function toCaller(error: unknown): unknown {
   if (error instanceof GatewayError || isOfTheStatement(error)) return error

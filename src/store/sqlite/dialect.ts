@@ -3,6 +3,7 @@ import type { CompiledQuery, DatabaseConnection, Driver, Dialect as KyselyDialec
 import { Kysely, SqliteAdapter, SqliteIntrospector, SqliteQueryCompiler, sql } from 'kysely'
 import type { Database } from '../database.ts'
 import type { Dialect } from '../migrations/migration.ts'
+import { purseNow } from '../purse-now.ts'
 import type { Schema } from '../schema.ts'
 import type { Connection } from './connection.ts'
 import type { RowsResult } from './protocol.ts'
@@ -28,6 +29,8 @@ export const sqliteDialect: Dialect = {
   logSerial: sql`integer primary key not null`,
   tableEnd: sql`strict`,
   clusteredTableEnd: sql`strict, without rowid`,
+  lock: null,
+  finish: null,
   sealed: (table) => kept(table, { change: sql`true`, deletion: sql`true` }),
   kept,
   after: (name, table, change, when, statement) => {
@@ -41,9 +44,11 @@ export const sqliteDialect: Dialect = {
 
 export function databaseOn(reading: Reading, writer: Writer): Database {
   const write = new Kysely<Schema>({ dialect: dialectWith(() => new WriteDriver(writer)) })
+  const read = new Kysely<Schema>({ dialect: dialectWith(() => new ReadDriver(reading)) })
   return {
-    read: new Kysely<Schema>({ dialect: dialectWith(() => new ReadDriver(reading)) }),
+    read,
     write,
+    purseOf: (account) => purseNow(read, account),
     transact: (work) => write.transaction().execute(work),
   }
 }

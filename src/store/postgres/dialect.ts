@@ -1,0 +1,192 @@
+/** kysely on PostgreSQL: reads alone, each write a transaction that is done again where others came in its way. */
+import type { CompiledQuery, DatabaseConnection, Driver, Dialect as KyselyDialect, QueryResult, RawBuilder } from 'kysely'
+import { Kysely, PostgresAdapter, PostgresIntrospector, PostgresQueryCompiler, sql } from 'kysely'
+import type { PoolClient, QueryResult as Answer } from 'pg'
+import type { Database } from '../database.ts'
+import type { Dialect } from '../migrations/migration.ts'
+import type { Schema } from '../schema.ts'
+import { Purse } from '../purse.ts'
+import type { Connections } from './connections.ts'
+import type { SharedPurseTable } from './schema-cluster.ts'
+
+/** As if they came one after another: conditions on other rows hold, like on SQLite, where they do come one after another. */
+const serializable = 'begin isolation level serializable'
+
+const kept: Dialect['kept'] = (table, { change, deletion }) =>
+  [['update', change] as const, ['delete', deletion] as const].flatMap(([action, when]) =>
+    when === null
+      ? []
+      : trigger(
+          `${table}_no_${action}`,
+          sql`before ${sql.raw(action)} on ${sql.table(table)}`,
+          // Asked inside, because a trigger's own condition may not look at other tables.
+          sql`if ${when} then raise exception ${sql.lit(`rows of ${table} are final`)} using errcode = 'restrict_violation'; end if;
+          return ${sql.raw(action === 'update' ? 'new' : 'old')};`,
+        ),
+  )
+
+export const postgresDialect: Dialect = {
+  whole: 'bigint',
+  bytes: 'bytea',
+  serial: sql`bigint generated always as identity primary key`,
+  noBytes: sql`''`,
+  logSerial: sql`bigint generated always as identity primary key`,
+  tableEnd: sql``,
+  clusteredTableEnd: sql``,
+  // Of a transaction, so that a pooler may stand in between. The number is this service's own.
+  lock: sql`select pg_advisory_xact_lock(5783946115722)`,
+  // A table that nobody has looked into yet is taken for an empty one, and plans are kept.
+  finish: sql`analyze`,
+  sealed: (table) => kept(table, { change: sql`true`, deletion: sql`true` }),
+  kept,
+  after: (name, table, change, when, statement) => {
+    const columns = change === 'delete' ? sql`delete` : sql`update of ${sql.join(change.update.map((column) => sql.ref(column)))}`
+    return trigger(
+      name,
+      sql`after ${columns} on ${sql.table(table)}`,
+      when === null ? sql`${statement}; return null;` : sql`if ${when} then ${statement}; end if; return null;`,
+    )
+  },
+}
+
+/** A trigger and its function, in one statement: one text, without parameters. */
+function trigger(name: string, event: RawBuilder<unknown>, body: RawBuilder<unknown>): RawBuilder<unknown> {
+  return sql`
+    create function ${sql.id(name)}() returns trigger language plpgsql as $$ begin ${body} end $$;
+    create trigger ${sql.id(name)} ${event} for each row execute function ${sql.id(name)}()`
+}
+
+export function databaseOn(connections: Connections): Database {
+  const write = kyselyOn(connections, serializable)
+  return {
+    read: new Kysely<Schema>({ dialect: dialectWith(() => new ReadDriver(connections)) }),
+    write,
+    purseOf: (account) => purseIn(connections, account),
+    transact: (work) => connections.repeated(() => write.transaction().execute(work)),
+  }
+}
+
+/** The row is the purse: no turn is ever later than it. */
+async function purseIn(connections: Connections, account: string): Promise<Purse | undefined> {
+  const { rows } = await connections.read('select * from purse where account = $1', [account])
+  const [row] = rows as readonly SharedPurseTable[]
+  return row && Purse.from({ ...row, last_turn: Number.MAX_SAFE_INTEGER })
+}
+
+/** Transactions begin with these words; those of several statements are not repeated here. */
+export function kyselyOn(connections: Connections, begin: string): Kysely<Schema> {
+  return new Kysely<Schema>({ dialect: dialectWith(() => new WriteDriver(connections, begin)) })
+}
+
+function dialectWith(createDriver: () => Driver): KyselyDialect {
+  return {
+    createAdapter: () => new PostgresAdapter(),
+    createDriver,
+    createIntrospector: (db) => new PostgresIntrospector(db),
+    createQueryCompiler: () => new PostgresQueryCompiler(),
+  }
+}
+
+class ReadDriver implements Driver {
+  readonly #connection: DatabaseConnection
+
+  constructor(connections: Connections) {
+    this.#connection = {
+      executeQuery: async <R>(query: CompiledQuery) => toQueryResult<R>(await connections.read(query.sql, query.parameters)),
+      streamQuery: noStreaming,
+    }
+  }
+
+  async init(): Promise<void> {}
+  async acquireConnection(): Promise<DatabaseConnection> {
+    return this.#connection
+  }
+  async beginTransaction(): Promise<void> {
+    throw new Error('transactions belong to `transact`')
+  }
+  async commitTransaction(): Promise<void> {}
+  async rollbackTransaction(): Promise<void> {}
+  async releaseConnection(): Promise<void> {}
+  async destroy(): Promise<void> {}
+}
+
+class WriteConnection implements DatabaseConnection {
+  readonly #connections: Connections
+  readonly #begin: string
+  #client: PoolClient | undefined
+  #failure: unknown
+  readonly streamQuery = noStreaming
+
+  constructor(connections: Connections, begin: string) {
+    this.#connections = connections
+    this.#begin = begin
+  }
+
+  async executeQuery<R>({ sql, parameters }: CompiledQuery): Promise<QueryResult<R>> {
+    if (this.#client === undefined) return toQueryResult(await this.#connections.write(this.#begin, sql, parameters))
+    return toQueryResult(await this.#ask(this.#client, sql, [...parameters]))
+  }
+
+  async begin(): Promise<void> {
+    this.#client = await this.#connections.take()
+    await this.#ask(this.#client, this.#begin)
+  }
+
+  async end(how: 'commit' | 'rollback'): Promise<void> {
+    if (this.#client === undefined) return
+    const { command } = await this.#ask(this.#client, how)
+    if (how === 'commit' && command !== 'COMMIT') throw new Error('the transaction was undone')
+  }
+
+  /** After a transaction, however it ended. */
+  release(): void {
+    if (this.#client !== undefined) this.#connections.giveBack(this.#client, this.#failure)
+    this.#client = undefined
+  }
+
+  async #ask(client: PoolClient, text: string, values?: unknown[]): Promise<Answer> {
+    try {
+      return await client.query(text, values)
+    } catch (error) {
+      this.#failure = error
+      throw error
+    }
+  }
+}
+
+class WriteDriver implements Driver {
+  readonly #connections: Connections
+  readonly #begin: string
+
+  constructor(connections: Connections, begin: string) {
+    this.#connections = connections
+    this.#begin = begin
+  }
+
+  async init(): Promise<void> {}
+  async acquireConnection(): Promise<WriteConnection> {
+    return new WriteConnection(this.#connections, this.#begin)
+  }
+  async beginTransaction(connection: WriteConnection): Promise<void> {
+    await connection.begin()
+  }
+  async commitTransaction(connection: WriteConnection): Promise<void> {
+    await connection.end('commit')
+  }
+  async rollbackTransaction(connection: WriteConnection): Promise<void> {
+    await connection.end('rollback')
+  }
+  async releaseConnection(connection: WriteConnection): Promise<void> {
+    connection.release()
+  }
+  async destroy(): Promise<void> {}
+}
+
+function toQueryResult<R>({ rows, rowCount, command }: Answer): QueryResult<R> {
+  const isWrite = command === 'INSERT' || command === 'UPDATE' || command === 'DELETE'
+  return isWrite ? { rows: rows as R[], numAffectedRows: BigInt(rowCount ?? 0) } : { rows: rows as R[] }
+}
+
+function noStreaming(): never {
+  throw new Error('streaming of rows is not offered; ask for pages')
+}

@@ -1,0 +1,176 @@
+/** Opens the store on PostgreSQL, making and migrating the schema as needed; any number of nodes may have it open. */
+import type { Ledger } from '../../membership/ledger.ts'
+import type { Store } from '../../membership/store.ts'
+import { Unusable } from '../../system/unusable.ts'
+import type { Database } from '../database.ts'
+import { firstAskedOf } from '../first-asked.ts'
+import { isCurrent, migrate } from '../migrate.ts'
+import { repositoriesIn } from '../repositories.ts'
+import { changesOn } from './changes.ts'
+import { Connections } from './connections.ts'
+import { databaseOn, kyselyOn, postgresDialect } from './dialect.ts'
+import { isAway } from './failures.ts'
+import { Elections } from './elections.ts'
+import { ledgerReads } from './ledger-reads.ts'
+import { Presence } from './presence.ts'
+import { steps } from './steps.ts'
+
+export interface PostgresOptions {
+  /** `postgres://user:password@host,other-host/database`. */
+  readonly url: string
+  /** `id` must be new for every start. */
+  readonly process: { readonly id: string; readonly version: string }
+  /** `ticks` only ever goes on, in milliseconds. */
+  readonly clock: { now(): number; ticks(): number }
+  /** Makes what writes the ledger. */
+  readonly ledger: (parts: LedgerParts) => Promise<WritingLedger> | WritingLedger
+  readonly log?: PostgresLog
+  /** How long a start waits for a server that takes writes; default 30 s. */
+  readonly startPatienceMs?: number
+  /** How long statements wait for one later; default 3 s. */
+  readonly patienceMs?: number
+}
+
+export interface PostgresLog {
+  warn(fields: object, message: string): void
+}
+
+/** What writing the ledger has to work with. */
+export interface LedgerParts {
+  readonly url: string
+  readonly database: Database
+  /** Whose number holds are under, and who is dead. */
+  readonly presence: Presence
+  readonly clock: PostgresOptions['clock']
+}
+
+/** The ledger but for what is only read, and how it ends: after what it has been given. */
+export interface WritingLedger extends Omit<Ledger, 'balance' | 'turns'> {
+  close(owedMs: number): Promise<void>
+}
+
+export interface PostgresStore extends Store {
+  /** For the repositories and for tests; the service itself speaks to the port. */
+  readonly database: Database
+  readonly presence: Presence
+  readonly elections: Elections
+}
+
+/** For all repositories of a node; the ledger has its own, and so has its being alive. */
+const mostConnections = 4
+const defaultStartPatienceMs = 30_000
+const defaultOwedMs = 1_000
+const oldestServer = 14
+/** A change of the schema may take its time, and waits for that of another node. */
+const migrationMs = 300_000
+
+/** Throws a sentence where the database cannot be used, or is of a newer version that does not let this one work beside it. */
+export async function openPostgresStore(options: PostgresOptions): Promise<PostgresStore> {
+  const { url, process, clock, log, patienceMs = 3_000 } = options
+  await prepare(options)
+  const connections = new Connections({ url, most: mostConnections, patienceMs })
+  const vital = new Connections({ url, most: 1, patienceMs: 1_000 })
+  const database = databaseOn(connections)
+  let presence: Presence | undefined
+  try {
+    presence = await Presence.enrol({
+      connections: vital,
+      name: process.id,
+      version: process.version,
+      clock,
+      onFault: (error) => log?.warn({ err: error }, 'the database does not hear that this node is alive'),
+    })
+    const ledger = await options.ledger({ url, database, presence, clock })
+    return { ...storeOn(database, connections, vital, presence, ledger), elections: new Elections(vital, presence) }
+  } catch (error) {
+    await presence?.leave().catch(() => undefined)
+    await Promise.all([connections.close(), vital.close()])
+    throw error
+  }
+}
+
+function storeOn(
+  database: Database,
+  connections: Connections,
+  vital: Connections,
+  presence: Presence,
+  ledger: WritingLedger,
+): Omit<PostgresStore, 'elections'> {
+  const repositories = repositoriesIn(database)
+  const first = firstAskedOf(async (text, parameters) => {
+    let count = 0
+    return (
+      await connections.read(
+        text.replaceAll('?', () => `$${++count}`),
+        parameters,
+      )
+    ).rows
+  })
+  return {
+    ...repositories,
+    accounts: { ...repositories.accounts, ...first.accounts },
+    keys: { ...repositories.keys, ...first.keys },
+    changes: changesOn(database, vital),
+    ledger: { ...ledger, ...ledgerReads(database) },
+    database,
+    presence,
+    async backup() {
+      throw new Unusable('A database on PostgreSQL is backed up with its own tools: pg_dump, or pg_basebackup.')
+    },
+    async close({ owedMs = defaultOwedMs } = {}) {
+      await ledger.close(owedMs)
+      await presence.leave().catch(() => undefined)
+      await Promise.all([connections.close(), vital.close()])
+    },
+  }
+}
+
+/** Waits until there is a server, and brings its database to this version's schema. */
+async function prepare({ url, clock, log, startPatienceMs = defaultStartPatienceMs }: PostgresOptions): Promise<void> {
+  const connections = new Connections({ url, most: 1, patienceMs: 1_000, statementMs: migrationMs })
+  try {
+    await answering(connections, clock, startPatienceMs, log)
+    const { rows } = await connections.read('show server_version', [])
+    if (Number.parseInt(rows[0].server_version) < oldestServer)
+      throw new Unusable(`PostgreSQL ${oldestServer} or newer is needed; this is ${rows[0].server_version}.`)
+    const { rows: found } = await connections.read(`select to_regclass('migration') is not null as there`, [])
+    const applied = found[0].there ? (await connections.read('select name from migration', [])).rows : []
+    if (
+      isCurrent(
+        applied.map(({ name }) => name),
+        steps,
+      )
+    )
+      return
+    await migrate(kyselyOn(connections, 'begin isolation level read committed'), postgresDialect, () => clock.now(), steps)
+  } catch (error) {
+    throw error instanceof Unusable ? error : new Unusable(`The database cannot be used: ${reasonOf(error)}.`, { cause: error })
+  } finally {
+    await connections.close()
+  }
+}
+
+async function answering(
+  connections: Connections,
+  clock: PostgresOptions['clock'],
+  patienceMs: number,
+  log: PostgresLog | undefined,
+): Promise<void> {
+  const until = clock.ticks() + patienceMs
+  for (;;) {
+    try {
+      await connections.read('select 1', [])
+      return
+    } catch (error) {
+      if (!isAway(error) || clock.ticks() >= until) throw error
+      log?.warn({ reason: reasonOf(error) }, 'waiting for the database')
+    }
+  }
+}
+
+/** The driver's own words, under those for a caller. */
+function reasonOf(error: unknown): string {
+  const { cause, message, code } = error as { cause?: unknown; message?: string; code?: string }
+  if (cause !== undefined) return reasonOf(cause)
+  return (message === '' || message === undefined ? code : message) ?? String(error)
+}

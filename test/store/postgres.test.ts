@@ -1,0 +1,13 @@
+/** The contract of a store, held to PostgreSQL, which several nodes have open. */
+import t from 'tap'
+import { postgresFor } from '../support/postgres.ts'
+import { furnish, openOn } from './postgres/support.ts'
+import { repositoryContract } from './repository-contract.ts'
+
+const postgres = await postgresFor(t, furnish)
+
+if (postgres !== undefined)
+  repositoryContract(t, async (t) => {
+    const url = await postgres.database(t)
+    return Promise.all([openOn(t, url), openOn(t, url), openOn(t, url)])
+  })

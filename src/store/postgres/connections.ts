@@ -16,6 +16,8 @@ export interface ConnectionsOptions {
   readonly patienceMs?: number
   /** After how long the server gives up a statement, default 5 s. */
   readonly statementMs?: number
+  /** Of each connection's session, besides: how statements are planned. */
+  readonly settings?: Readonly<Record<string, string>>
 }
 
 export interface ConnectionFigures {
@@ -41,9 +43,15 @@ export class Connections {
   readonly #leaving = new Set<Promise<void>>()
   #repeated = 0
 
-  constructor({ url, most, patienceMs = defaultPatienceMs, statementMs = defaultStatementMs }: ConnectionsOptions) {
+  constructor({
+    url,
+    most,
+    patienceMs = defaultPatienceMs,
+    statementMs = defaultStatementMs,
+    settings = {},
+  }: ConnectionsOptions) {
     this.#hosts = hostsOf(url)
-    this.#options = { most, patienceMs, statementMs }
+    this.#options = { most, patienceMs, statementMs, settings }
     this.#pool = this.#poolAt(0)
   }
 
@@ -140,7 +148,7 @@ export class Connections {
   }
 
   #poolAt(index: number): Pool {
-    const { most, statementMs } = this.#options
+    const { most, statementMs, settings } = this.#options
     const pool = new Pool({
       connectionString: this.#hosts[index],
       application_name: 'svc-gateway',
@@ -155,7 +163,10 @@ export class Connections {
         // Whoever uses it is told by their statement; unheard, the event would end the process.
         client.on('error', () => undefined)
         const answers = (await client.query(
-          `set statement_timeout = ${statementMs}; set lock_timeout = ${statementMs}; set idle_in_transaction_session_timeout = ${statementMs};
+          `${Object.entries(settings)
+            .map(([name, value]) => `set ${name} = ${value};`)
+            .join(' ')}
+          set statement_timeout = ${statementMs}; set lock_timeout = ${statementMs}; set idle_in_transaction_session_timeout = ${statementMs};
           show transaction_read_only`,
         )) as unknown as readonly QueryResult<{ transaction_read_only: string }>[]
         if (answers.at(-1)?.rows[0]?.transaction_read_only !== 'off') throw new Error('the server takes no writes')

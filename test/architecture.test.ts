@@ -95,7 +95,7 @@ t.test('the exchange imports the domain, and of the rest a few types', async (t)
   const types = [
     'src/config/brand.ts',
     'src/access/credentials.ts',
-    'src/access/limits.ts',
+    'src/access/limits/limits.ts',
     'src/system/clock.ts',
     'src/system/ids.ts',
   ]

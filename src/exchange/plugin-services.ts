@@ -3,7 +3,7 @@
  * metrics, the desks, the wire) is no plugin's affair, and may change without telling one.
  */
 import type { Credential } from '../access/credentials.ts'
-import type { RateDecision } from '../access/limits.ts'
+import type { RateDecision } from '../access/limits/limits.ts'
 import type { Ledger } from '../membership/ledger.ts'
 import type { Calendar } from '../membership/period.ts'
 import type { Plan, Plans } from '../membership/plan.ts'
@@ -26,8 +26,8 @@ export interface PluginServices {
   /** Whose token this is, where an operator's own identity provider signed it. */
   readonly jwt: { resolve(token: string): Promise<Credential | null> }
   readonly limits: {
-    /** Requests a minute, over all credentials of an account. */
-    readonly byAccount: { take(account: string, perMinute: number, ticks: number): RateDecision }
+    /** Requests a minute, over all credentials of an account. A promise only where somebody else counts them. */
+    readonly byAccount: { take(account: string, perMinute: number, ticks: number): RateDecision | Promise<RateDecision> }
     /** Turns that run; `enter` is false where `limit` do. */
     readonly running: { enter(account: string, limit: number): boolean; leave(account: string): void }
   }

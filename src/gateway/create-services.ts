@@ -1,6 +1,6 @@
 /** The services of one thread that serves, made of what its process has once. */
 import type { Logger } from 'pino'
-import type { Limits } from '../access/limits.ts'
+import type { Limits } from '../access/limits/limits.ts'
 import { Credentials } from '../access/credentials.ts'
 import { TrustedIssuers } from '../access/trusted-issuers.ts'
 import type { GatewayConfig } from '../config/config.ts'

@@ -4,6 +4,8 @@
  */
 import type { BlockList } from 'node:net'
 import type { Context, Middleware, Next } from 'koa'
+import { rateHeaders } from '../access/limits/limits.ts'
+import type { RateDecision } from '../access/limits/limits.ts'
 import { networks, privateNetworks } from '../access/networks.ts'
 import { GatewayError } from '../errors.ts'
 import { largeBytes, parseChatRequest } from '../exchange/chat-request.ts'
@@ -12,7 +14,6 @@ import { envelopeReply, traceHeaders } from '../exchange/envelope.ts'
 import type { Exchange, ExchangeKind, Inbound } from '../exchange/exchange.ts'
 import { toFailure } from '../exchange/outcome.ts'
 import { adoptId } from '../exchange/trace-id.ts'
-import { rateHeaders } from '../access/limits.ts'
 import type { Services } from '../gateway/services.ts'
 import { addressPrefix, clientAddress, isTrusted } from './address.ts'
 import { inOnePiece, readChunks } from './body.ts'
@@ -37,7 +38,10 @@ export function door(services: Services): Middleware {
     const state: DoorState = { address: clientAddress(peer, forwarded, trusted) }
     ctx.state = state
     try {
-      if (!isProbe(ctx.path)) limitAddress(state.address, services)
+      if (!isProbe(ctx.path)) {
+        const decision = askForAddress(state.address, services)
+        mustBeAllowed(decision instanceof Promise ? await decision : decision)
+      }
       await next()
       if (ctx.respond === false) return
       if (ctx.status === 404 && ctx.body == null) throw new GatewayError('not_found')
@@ -152,8 +156,11 @@ function strangeProxies(trusted: BlockList, { log }: Services): (peer: string | 
   }
 }
 
-function limitAddress(address: string, { limits, clock, config }: Services): void {
-  const decision = limits.byAddress.take(addressPrefix(address), config.limits.addressRpm, clock.ticks())
+function askForAddress(address: string, { limits, clock, config }: Services): RateDecision | Promise<RateDecision> {
+  return limits.byAddress.take(addressPrefix(address), config.limits.addressRpm, clock.ticks())
+}
+
+function mustBeAllowed(decision: RateDecision): void {
   if (decision.allowed) return
   const seconds = decision.retryAfterMs / 1000
   throw new GatewayError('rate_limited', {

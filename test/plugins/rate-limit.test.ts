@@ -3,7 +3,7 @@ import t from 'tap'
 import { rateLimit } from '../../plugins/rate-limit.ts'
 import type { GatewayError } from '../../src/errors.ts'
 import type { Exchange, Slots } from '../../src/exchange/exchange.ts'
-import { createLimits } from '../../src/access/limits.ts'
+import { createLimits } from '../../src/access/limits/memory.ts'
 import { anExchange, fewServices } from '../support/exchange.ts'
 
 function asking(kind: 'turn' | 'query', plan: { rpm: number; concurrency: number }) {
@@ -43,6 +43,22 @@ t.test('a minute of requests may be spent at once, then they come back evenly', 
   t.equal(refused(take).code, 'rate_limited')
   clock.time += 1
   t.doesNotThrow(take)
+})
+
+t.test('where somebody else counts, a request is let in or refused when the word is there', async (t) => {
+  const counted = createLimits()
+  const byAccount = { take: async (...asked: Parameters<typeof counted.byAccount.take>) => counted.byAccount.take(...asked) }
+  const { services } = fewServices({ limits: { ...counted, byAccount } })
+  const plan = { rpm: 1, concurrency: 1 }
+  const first = asking('turn', plan)
+  const heard = rateLimit.onRequest?.(first, services)
+  t.equal(counted.running.size, 0, 'nobody runs before the word is there')
+  await heard
+  t.equal(first.headers['x-ratelimit-remaining-requests'], '0')
+  t.equal(counted.running.size, 1)
+  const second = asking('turn', plan)
+  await t.rejects(async () => rateLimit.onRequest?.(second, services), { code: 'rate_limited', details: { retryAfter: 60 } })
+  t.equal(second.headers['x-ratelimit-remaining-requests'], '0')
 })
 
 t.test('a step of the wall clock, back or forth, gives nothing', async (t) => {

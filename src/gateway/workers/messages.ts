@@ -1,6 +1,6 @@
 /** What a server's first thread and those that serve are to each other: what each is started with, and may ask. */
 import type { MessagePort } from 'node:worker_threads'
-import type { LimitMemory } from '../../access/shared-limits.ts'
+import type { LimitMemory } from '../../access/limits/shared.ts'
 import type { ThreadStoreParts } from '../../store/sqlite/thread-store.ts'
 import type { Letter } from '../../system/mail/mail-room.ts'
 import type { MetricsJson } from '../../system/observe/joined.ts'

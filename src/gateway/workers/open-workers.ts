@@ -4,9 +4,9 @@
  */
 import { randomBytes } from 'node:crypto'
 import { createServer } from 'node:net'
-import { limitMemory } from '../../access/shared-limits.ts'
-import type { LimitMemory } from '../../access/shared-limits.ts'
-import { createLimits } from '../../access/limits.ts'
+import { limitMemory } from '../../access/limits/shared.ts'
+import type { LimitMemory } from '../../access/limits/shared.ts'
+import { createLimits } from '../../access/limits/memory.ts'
 import type { GatewayConfig } from '../../config/config.ts'
 import { bind } from '../../http/bind.ts'
 import { listenForMetrics } from '../../http/metrics-listener.ts'

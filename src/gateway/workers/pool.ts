@@ -3,8 +3,8 @@
  * died leaves holds, limits and figures behind, which are looked after before anything else.
  */
 import { Worker } from 'node:worker_threads'
-import type { LimitMemory } from '../../access/shared-limits.ts'
-import { letGo } from '../../access/shared-limits.ts'
+import type { LimitMemory } from '../../access/limits/shared.ts'
+import { letGo } from '../../access/limits/shared.ts'
 import type { StoreThreads } from '../../store/sqlite/open.ts'
 import type { Clock } from '../../system/clock.ts'
 import type { MetricsJson } from '../../system/observe/joined.ts'

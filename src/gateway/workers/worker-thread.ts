@@ -1,8 +1,8 @@
 /** A worker: one thread that serves, with everything of its own but the ledger's writer, the limits, the mail and the log. */
 import { parentPort, workerData } from 'node:worker_threads'
 import type { MessagePort } from 'node:worker_threads'
-import { ConcurrencyLimiter } from '../../access/limits.ts'
-import { SharedRateLimiter } from '../../access/shared-limits.ts'
+import { ConcurrencyLimiter } from '../../access/limits/running.ts'
+import { SharedRateLimiter } from '../../access/limits/shared.ts'
 import { ConfigError, loadConfig } from '../../config/config.ts'
 import type { ThreadStore } from '../../store/sqlite/thread-store.ts'
 import { openThreadStore } from '../../store/sqlite/thread-store.ts'

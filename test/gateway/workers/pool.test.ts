@@ -2,7 +2,7 @@
 import { MessageChannel } from 'node:worker_threads'
 import t from 'tap'
 import type { Test } from 'tap'
-import { limitMemory } from '../../../src/access/shared-limits.ts'
+import { limitMemory } from '../../../src/access/limits/shared.ts'
 import { Pool } from '../../../src/gateway/workers/pool.ts'
 import { createLog } from '../../../src/system/observe/log.ts'
 import { textOf } from '../../../src/system/observe/joined.ts'

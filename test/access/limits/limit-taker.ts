@@ -1,7 +1,7 @@
 /** A thread for `limits.test.ts`: takes as often as it is told, together with the others, and says how often it was let in. */
 import { parentPort, workerData } from 'node:worker_threads'
-import { SharedRateLimiter } from '../../src/access/shared-limits.ts'
-import type { LimitMemory } from '../../src/access/shared-limits.ts'
+import { SharedRateLimiter } from '../../../src/access/limits/shared.ts'
+import type { LimitMemory } from '../../../src/access/limits/shared.ts'
 
 export interface Work {
   readonly memory: LimitMemory

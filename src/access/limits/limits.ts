@@ -1,9 +1,10 @@
 /**
- * Request limits in constant memory a subject: GCRA (the generic cell rate algorithm), two numbers each, and a count of turns that run.
- * Per process, in its one thread's memory or in what its threads share (`shared-limits.ts`); counters that must survive a restart (sign-in,
- * codes) live in the store instead.
+ * Request limits in constant memory a subject: GCRA (the generic cell rate algorithm), two numbers each. They are kept in one thread's memory
+ * (`memory.ts`), in what the threads of a process share (`shared.ts`), or where all nodes can ask; what the numbers mean is decided here.
+ * Counters that must survive a restart (sign-in, codes) live in the store instead.
  */
-import { GatewayError } from '../errors.ts'
+import { GatewayError } from '../../errors.ts'
+import type { ConcurrencyLimiter } from './running.ts'
 
 /** One answer of a limiter. Times are milliseconds. */
 export interface RateDecision {
@@ -18,7 +19,6 @@ export interface RateDecision {
 }
 
 export const minuteMs = 60_000
-const sweepEveryMs = 30_000
 
 /**
  * What one request costs, in the unit in which everything is counted: a limit of `n` a minute pays `n` of them back each millisecond.
@@ -49,78 +49,19 @@ export function decide(before: number, perMinute: number): RateDecision {
 
 /** Requests a minute. `ticks` are of the clock that never goes back: by the other one a step back would give a whole new minute. */
 export interface RateLimit {
+  /** A promise only where somebody else must be asked: what is counted here costs no turn of the event loop. Never rejects. */
+  take(subject: string, perMinute: number, ticks: number): RateDecision | Promise<RateDecision>
+}
+
+/** One that is counted in this process. */
+export interface OwnRateLimit extends RateLimit {
   take(subject: string, perMinute: number, ticks: number): RateDecision
-}
-
-/** What a subject has used and not had back, at the millisecond at which it was last looked at. */
-interface Used {
-  units: number
-  at: number
-}
-
-/** GCRA with a burst of one minute's worth: a member may spend the minute at once and then waits for it to refill evenly. */
-export class RateLimiter implements RateLimit {
-  readonly #used = new Map<string, Used>()
-  #sweptAt = 0
-
-  take(subject: string, perMinute: number, ticks: number): RateDecision {
-    const now = Math.floor(ticks)
-    this.#sweep(now)
-    const known = this.#used.get(subject)
-    const before = known === undefined ? 0 : unitsLeft(known.units, now - known.at, perMinute)
-    const decision = decide(before, perMinute)
-    const units = decision.allowed ? before + requestUnits : before
-    if (known === undefined) this.#used.set(subject, { units, at: now })
-    else {
-      known.units = units
-      known.at = now
-    }
-    return decision
-  }
-
-  get size(): number {
-    return this.#used.size
-  }
-
-  /** Subjects whose minute is whole again need no memory; after a minute every one is. */
-  #sweep(now: number): void {
-    if (now - this.#sweptAt < sweepEveryMs) return
-    this.#sweptAt = now
-    for (const [subject, { at }] of this.#used) if (now - at >= minuteMs) this.#used.delete(subject)
-  }
-}
-
-/** How many turns of each account run now, in this thread; over all of them the ledger counts, when it is asked for a hold. */
-export class ConcurrencyLimiter {
-  readonly #running = new Map<string, number>()
-
-  /** False when `limit` run already. */
-  enter(subject: string, limit: number): boolean {
-    const running = this.#running.get(subject) ?? 0
-    if (running >= limit) return false
-    this.#running.set(subject, running + 1)
-    return true
-  }
-
-  leave(subject: string): void {
-    const running = (this.#running.get(subject) ?? 1) - 1
-    if (running <= 0) this.#running.delete(subject)
-    else this.#running.set(subject, running)
-  }
-
-  get size(): number {
-    return this.#running.size
-  }
 }
 
 export interface Limits {
   readonly byAddress: RateLimit
   readonly byAccount: RateLimit
   readonly running: ConcurrencyLimiter
-}
-
-export function createLimits(): Limits {
-  return { byAddress: new RateLimiter(), byAccount: new RateLimiter(), running: new ConcurrencyLimiter() }
 }
 
 /** As many of an account's turns run as its plan lets run at once. */

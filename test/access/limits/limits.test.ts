@@ -3,9 +3,11 @@ import t from 'tap'
 import * as fc from 'fast-check'
 import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
-import { ConcurrencyLimiter, RateLimiter, rateHeaders } from '../../src/access/limits.ts'
-import type { RateLimit } from '../../src/access/limits.ts'
-import { letGo, limitMemory, SharedRateLimiter } from '../../src/access/shared-limits.ts'
+import { rateHeaders } from '../../../src/access/limits/limits.ts'
+import type { OwnRateLimit } from '../../../src/access/limits/limits.ts'
+import { RateLimiter } from '../../../src/access/limits/memory.ts'
+import { ConcurrencyLimiter } from '../../../src/access/limits/running.ts'
+import { letGo, limitMemory, SharedRateLimiter } from '../../../src/access/limits/shared.ts'
 import type { Work } from './limit-taker.ts'
 
 const memory = limitMemory([1, 2])
@@ -13,7 +15,7 @@ const shared = new SharedRateLimiter(memory, 1)
 let made = 0
 
 /** Both count alike; of the shared one each has subjects of its own, in one memory. */
-const kinds: Readonly<Record<string, () => RateLimit>> = {
+const kinds: Readonly<Record<string, () => OwnRateLimit>> = {
   'one thread': () => new RateLimiter(),
   'several threads': () => {
     const mine = `${++made} `

@@ -3,7 +3,7 @@
  * A subject is known by 64 bits of a keyed hash. It has a place in a row of eight; where all eight are in use the one that was asked for
  * longest ago goes, which takes some hundred thousand subjects within a minute.
  */
-import type { RateDecision, RateLimit } from './limits.ts'
+import type { OwnRateLimit, RateDecision } from './limits.ts'
 import { decide, minuteMs, requestUnits, unitsLeft } from './limits.ts'
 
 const places = 8
@@ -38,7 +38,7 @@ export function letGo({ locks }: LimitMemory, thread: number): void {
   for (let row = 0; row < rows; row++) Atomics.compareExchange(all, row, thread, 0)
 }
 
-export class SharedRateLimiter implements RateLimit {
+export class SharedRateLimiter implements OwnRateLimit {
   readonly #locks: Int32Array
   readonly #keys: Int32Array
   readonly #figures: Float64Array

@@ -40,6 +40,7 @@ export default defineGateway({
   store: { dataDir: env.text('DATA_DIR', './data'), keepTurnsForDays: 90 },
   timeZone: 'UTC',
   log: { level: env.text('LOG_LEVEL', 'info') },
+  limits: { url: env.secret('LIMITS_URL') },
   metrics: { port: env.integer('METRICS_PORT', null), token: env.secret('METRICS_TOKEN') },
   mail: { smtpUrl: env.secret('SMTP_URL'), from: env.text('MAIL_FROM', 'svc <no-reply@localhost>') },
 

@@ -166,6 +166,7 @@ t.test('each library that was taken in for one thing is known in one place', asy
     ['disposable-email-domains-js', 'src/gateway/disposable-domains.ts'],
     ['@modelcontextprotocol/server', 'src/tools/mcp/', 'src/http/', 'src/tools/search/'],
     ['jose', 'src/access/trusted-issuers.ts', 'src/membership/'],
+    ['iovalkey', 'src/access/limits/valkey.ts'],
   ] as const) {
     const users = sources.filter(({ packages }) => packages.some((used) => used === name || used.startsWith(`${name}/`)))
     t.same(

@@ -107,7 +107,7 @@ function upstreamFaults({ upstreams }: GatewayConfig): string[] {
   return faults
 }
 
-function limitFaults({ listen, metrics, timeouts, search }: GatewayConfig): string[] {
+function limitFaults({ listen, limits, metrics, timeouts, search }: GatewayConfig): string[] {
   const faults: string[] = []
   for (const [place, list] of [
     ['listen.trustedProxies', listen.trustedProxies],
@@ -120,6 +120,8 @@ function limitFaults({ listen, metrics, timeouts, search }: GatewayConfig): stri
     faults.push(
       'listen.trustedProxies covers the whole Internet, so that anybody could choose the address he is counted by; name only the addresses of your own proxies.',
     )
+  if (limits.url !== null && !isValkey(limits.url))
+    faults.push('limits.url must look like valkey://host:6379 or rediss://user:password@host:6379/0.')
   if (metrics.port === null && metrics.allow.length > 0)
     faults.push('metrics.allow could never take effect: it is for the listener that metrics.port opens, and there is none.')
   for (const name of ['connectMs', 'firstByteMs', 'idleMs'] as const) {
@@ -131,6 +133,10 @@ function limitFaults({ listen, metrics, timeouts, search }: GatewayConfig): stri
     faults.push(`search.apiKey is needed for the backend '${search.backend}'.`)
   }
   return faults
+}
+
+function isValkey(url: string): boolean {
+  return /^(?:valkey|redis)s?:\/\/[^/]/.test(url) && URL.canParse(url) && /^(?:\/\d{0,4})?$/.test(new URL(url).pathname)
 }
 
 function signInFaults({ signIn, mail }: GatewayConfig): string[] {

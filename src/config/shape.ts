@@ -154,6 +154,11 @@ export const shape = z.strictObject({
     .prefault({}),
   limits: z
     .strictObject({
+      /**
+       * A Valkey or Redis server where requests a minute are counted, so that they are exact over several nodes: `valkey://`, `redis://`, or
+       * encrypted `valkeys://`, `rediss://`. Null: each node counts its own. Where it is lost, each node allows its share.
+       */
+      url: secret.nullable().default(null),
       /** Requests a minute of one address (IPv6: one /64), before anybody is known. */
       addressRpm: z.int().min(1).default(300),
       chatBodyBytes: z

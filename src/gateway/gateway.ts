@@ -9,6 +9,7 @@ import type { Clock } from '../system/clock.ts'
 import type { DemoUpstream } from '../upstream/demo/upstream.ts'
 import { listenForMetrics } from '../http/metrics-listener.ts'
 import { createLimits } from '../access/limits/memory.ts'
+import { openLimits } from '../access/limits/open.ts'
 import { createLog } from '../system/observe/log.ts'
 import { Observe } from '../system/observe/observe.ts'
 import { createIds } from '../system/ids.ts'
@@ -62,8 +63,17 @@ export async function openGateway(options: GatewayOptions): Promise<Gateway> {
   const observe = new Observe(ownLog)
   const demoUrl = demo?.url ?? null
   const parts = { config, folder, clock, ids, log, observe, store, secret, demoUrl, random, hashesAtOnce }
-  const services = createServices({ ...parts, limits: createLimits(), mail: mailRoom })
+  const limits = await openLimits({
+    url: config.limits.url,
+    slug: config.brand.slug,
+    own: createLimits(),
+    nodes: () => store.cluster?.nodes() ?? 1,
+    clock,
+    log,
+  })
+  const services = createServices({ ...parts, limits, mail: mailRoom })
   const release = async (owedMs = leastOwedMs): Promise<void> => {
+    limits.elsewhere?.close()
     await common.close(owedMs)
     observe.close()
   }

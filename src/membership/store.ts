@@ -15,7 +15,15 @@ import type { MailCodes } from './mail-code.ts'
 import type { Sessions } from './session.ts'
 import type { UsedDays } from './usage.ts'
 
+/** What is to be known of other nodes that use the same database. */
+export interface Cluster {
+  /** How many live, this one among them. */
+  nodes(): number
+}
+
 export interface Store {
+  /** Null: the database is one machine's own, and no other node writes to it. */
+  readonly cluster: Cluster | null
   readonly accounts: Accounts
   readonly keys: ApiKeys
   readonly images: Images

@@ -249,11 +249,13 @@ t.test('a fault names the variable that the value came from, never its value', a
     MAIL_FROM: 'nobody',
     TRUSTED_PROXIES: '192.0.2.1, proxy.local',
     SMTP_URL: 'http://gate:secret-0123@mail.example.com',
+    LIMITS_URL: 'http://:secret-0123@cache.example.com',
   })
   t.match(told, /listen\.siteUrl must be an origin alone, as in https:\/\/gate\.example\.com.* \(it comes from SITE_URL\)\./)
   t.match(told, /mail\.from must be one mail address.* \(it comes from MAIL_FROM\)\./)
   t.match(told, /trustedProxies: 'proxy\.local' .* \(it comes from TRUSTED_PROXIES\)\./)
   t.match(told, /mail\.smtpUrl must look like .* \(it comes from SMTP_URL\)\./)
+  t.match(told, /limits\.url must look like .* \(it comes from LIMITS_URL\)\./)
   t.notMatch(told, /secret-0123/)
   t.match(await check({ WORKERS: 'many' }), /workers: must be 'auto' or a whole number from 1 to 64 \(it comes from WORKERS\)\./)
   t.match(await check({ PORT: '70000' }), /listen\.port: .* \(it comes from PORT\)\./)

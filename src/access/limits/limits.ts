@@ -4,6 +4,7 @@
  * Counters that must survive a restart (sign-in, codes) live in the store instead.
  */
 import { GatewayError } from '../../errors.ts'
+import type { LimitsElsewhere } from './elsewhere.ts'
 import type { ConcurrencyLimiter } from './running.ts'
 
 /** One answer of a limiter. Times are milliseconds. */
@@ -62,6 +63,14 @@ export interface Limits {
   readonly byAddress: RateLimit
   readonly byAccount: RateLimit
   readonly running: ConcurrencyLimiter
+  /** Where all nodes count together; null: each for itself. */
+  readonly elsewhere: LimitsElsewhere | null
+}
+
+/** A process's own, which it has in any case. */
+export interface OwnLimits extends Limits {
+  readonly byAddress: OwnRateLimit
+  readonly byAccount: OwnRateLimit
 }
 
 /** As many of an account's turns run as its plan lets run at once. */

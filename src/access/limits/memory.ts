@@ -1,5 +1,5 @@
 /** Requests a minute in the memory of one thread: the default. */
-import type { Limits, OwnRateLimit, RateDecision } from './limits.ts'
+import type { OwnLimits, OwnRateLimit, RateDecision } from './limits.ts'
 import { decide, minuteMs, requestUnits, unitsLeft } from './limits.ts'
 import { ConcurrencyLimiter } from './running.ts'
 
@@ -43,6 +43,6 @@ export class RateLimiter implements OwnRateLimit {
   }
 }
 
-export function createLimits(): Limits {
-  return { byAddress: new RateLimiter(), byAccount: new RateLimiter(), running: new ConcurrencyLimiter() }
+export function createLimits(): OwnLimits {
+  return { byAddress: new RateLimiter(), byAccount: new RateLimiter(), running: new ConcurrencyLimiter(), elsewhere: null }
 }

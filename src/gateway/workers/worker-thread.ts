@@ -2,6 +2,7 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import type { MessagePort } from 'node:worker_threads'
 import { ConcurrencyLimiter } from '../../access/limits/running.ts'
+import { openLimits } from '../../access/limits/open.ts'
 import { SharedRateLimiter } from '../../access/limits/shared.ts'
 import { ConfigError, loadConfig } from '../../config/config.ts'
 import type { ThreadStore } from '../../store/sqlite/thread-store.ts'
@@ -42,6 +43,7 @@ function work(port: MessagePort, start: WorkerStart): void {
       await serving?.drain(drainMs)
       await chores.close()
       await serving?.release()
+      services.limits.elsewhere?.close()
       // What is owed has what is left of the time, and where that is used up a last try.
       await store.close({ owedMs: Math.max(owedMs, until - services.clock.ticks()) })
       observe.close()
@@ -67,7 +69,7 @@ interface Opened {
 }
 
 async function open(start: WorkerStart, first: Wire<FromFirst, FromWorker>): Promise<Opened> {
-  const { worker, share, limits } = start
+  const { worker, share } = start
   const shared = await loadConfig()
   // A replaced worker must not sell at other prices than those beside it.
   if (configLine(shared) !== start.config)
@@ -90,6 +92,19 @@ async function open(start: WorkerStart, first: Wire<FromFirst, FromWorker>): Pro
     onFault: (code) => first.tell('fault', code),
   })
   const observe = new Observe(ownLog)
+  const limits = await openLimits({
+    url: config.limits.url,
+    slug: config.brand.slug,
+    own: {
+      byAddress: new SharedRateLimiter(start.limits.byAddress, worker),
+      byAccount: new SharedRateLimiter(start.limits.byAccount, worker),
+      running: new ConcurrencyLimiter(),
+      elsewhere: null,
+    },
+    nodes: () => store.cluster?.nodes() ?? 1,
+    clock,
+    log,
+  })
   const services = createServices({
     config,
     folder: new DataFolder(config.store.dataDir),
@@ -99,11 +114,7 @@ async function open(start: WorkerStart, first: Wire<FromFirst, FromWorker>): Pro
     observe,
     store,
     secret: Buffer.from(start.secret),
-    limits: {
-      byAddress: new SharedRateLimiter(limits.byAddress, worker),
-      byAccount: new SharedRateLimiter(limits.byAccount, worker),
-      running: new ConcurrencyLimiter(),
-    },
+    limits,
     mail: { post: (letter) => first.tell('letter', letter) },
     demoUrl: start.demoUrl,
     random: Math.random,

@@ -21,6 +21,7 @@ export function storeOn(reading: Reading, database: () => Promise<Database>, led
       (await repositories())[name]
   const first = firstAskedOf((text, parameters) => reading(text, parameters)[1])
   return {
+    cluster: null,
     accounts: whenAsked(later('accounts'), first.accounts),
     keys: whenAsked(later('keys'), first.keys),
     images: whenAsked(later('images'), {}),

@@ -1,0 +1,18 @@
+/** Where several nodes count together: all that a database must do for it. */
+
+/** One subject's requests of one round of the event loop. */
+export interface Ask {
+  readonly subject: string
+  readonly perMinute: number
+  readonly count: number
+}
+
+export interface LimitBook {
+  /**
+   * Writes down of each subject's requests those that still fit, by the database's own clock, in one step that nobody else's come between.
+   * Gives what each had used before, in the order of the asks, in the units of `limits.ts`; no subject stands among them twice.
+   */
+  take(asks: readonly Ask[]): Promise<readonly number[]>
+  /** Nobody waits any more for what was asked. */
+  close(): void
+}

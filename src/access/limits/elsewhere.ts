@@ -168,7 +168,11 @@ export class LimitsElsewhere implements RateLimit {
         if (decision.allowed) {
           units += requestUnits
           this.#options.own.take(subject, this.#share(perMinute), ticks)
-        } else this.#full.set(subject, { units, at: ticks, perMinute })
+        } else if (this.#full.get(subject)?.at !== ticks) {
+          this.#full.set(subject, { units, at: ticks, perMinute })
+          // Where all is used, so is this node's share, whoever of them used it.
+          while (this.#options.own.take(subject, this.#share(perMinute), ticks).allowed);
+        }
         resolve(decision)
       }
     }

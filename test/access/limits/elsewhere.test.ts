@@ -106,6 +106,18 @@ t.test('a book that is lost: each allows its share, with what went before, and n
   t.match(limits.vitals, { lostSince: null })
 })
 
+t.test('who has used his limit up at other nodes has used his share here', async (t) => {
+  const { limits, take, admitted, state } = aBook(1)
+  await limits.open()
+  t.equal(await admitted(times(2, () => take('a'))), 1)
+  state.answer = 'fault'
+  t.equal(await admitted([take('b')]), 1)
+  state.ticks += 2_999
+  t.equal(await admitted([take('a')]), 0)
+  state.ticks += 1
+  t.equal(await admitted([take('a'), take('a')]), 1, 'a third of what comes back')
+})
+
 t.test('a book that never answers is lost after its patience, and what comes late is worth nothing', async (t) => {
   const { limits, take, admitted, told, state } = aBook(1_000)
   await limits.open()

@@ -1,0 +1,83 @@
+/** Three processes and one Valkey: the limit is the limit, at once and over time, and in sum also while Valkey is gone. */
+import { fork } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import type { Test } from 'tap'
+import t from 'tap'
+import { startValkey } from '../../support/valkey.ts'
+import type { Offer, Took } from './limit-node.ts'
+
+const count = 3
+const perMinute = 600
+
+async function startNodes(t: Test, url: string) {
+  const program = new URL('limit-node.ts', import.meta.url)
+  const nodes = Array.from({ length: count }, () =>
+    fork(program, [url, String(count)], { stdio: ['ignore', 'ignore', 'inherit', 'ipc'] }),
+  )
+  t.teardown(async () => {
+    await Promise.all(
+      nodes.map(async (node) => {
+        const gone = once(node, 'exit')
+        node.send('end')
+        await gone
+      }),
+    )
+  })
+  await Promise.all(nodes.map((node) => once(node, 'message')))
+  return async (offer: Omit<Offer, 'perMinute'>) => {
+    const began = performance.now()
+    const took = await Promise.all(nodes.map((node) => offered(node, { perMinute, ...offer })))
+    return { took, admitted: sum(took.map(({ admitted }) => admitted)), seconds: (performance.now() - began) / 1_000 }
+  }
+}
+
+async function offered(node: ChildProcess, offer: Offer): Promise<Took> {
+  node.send(offer)
+  const [took] = (await once(node, 'message')) as [Took]
+  return took
+}
+
+const sum = (numbers: readonly number[]): number => numbers.reduce((all, one) => all + one, 0)
+/** Let in at once, and what comes back meanwhile. */
+const allowed = (seconds: number): number => perMinute + (perMinute * seconds) / 60
+
+t.test('ten times the limit, at once and steadily: within a twentieth of it', async (t) => {
+  const valkey = await startValkey(t)
+  if (valkey === undefined) return
+  const offer = await startNodes(t, valkey.url)
+  const atOnce = await offer({ subject: 'acc_1', each: (10 * perMinute) / count, beats: 1, beatMs: 0 })
+  t.ok(atOnce.admitted >= perMinute && atOnce.admitted <= allowed(atOnce.seconds) * 1.05, `${atOnce.admitted} of ${perMinute}`)
+  // 100 a second in all, as ten times the ten that come back.
+  const steady = await offer({ subject: 'acc_1', each: 10, beats: 20, beatMs: 300 })
+  const back = (perMinute * steady.seconds) / 60
+  t.ok(steady.admitted >= back * 0.95 - 1 && steady.admitted <= back * 1.05 + 5, `${steady.admitted} of ${back.toFixed(1)}`)
+  for (const { faults, alone, log } of [...atOnce.took, ...steady.took])
+    t.match({ faults, alone, log }, { faults: 0, alone: 0, log: [] })
+})
+
+t.test(
+  'killed in the midst: in sum no more than the limit, nobody fails or waits, and counted together when it is back',
+  async (t) => {
+    const valkey = await startValkey(t)
+    if (valkey === undefined) return
+    const offer = await startNodes(t, valkey.url)
+    const lost = setTimeout(() => void valkey.kill(), 1_000)
+    t.teardown(() => clearTimeout(lost))
+    const { took, admitted, seconds } = await offer({ subject: 'acc_1', each: 60, beats: 30, beatMs: 100 })
+    t.ok(admitted >= perMinute * 0.95 && admitted <= allowed(seconds) * 1.05, `${admitted} of ${allowed(seconds).toFixed(1)}`)
+    for (const { faults, alone, log } of took) {
+      t.equal(faults, 0)
+      t.ok(alone > 0)
+      t.equal(log.length, 1, 'said once')
+    }
+    await valkey.startAgain()
+    await new Promise((resolve) => setTimeout(resolve, 2_500))
+    const again = await offer({ subject: 'acc_2', each: (10 * perMinute) / count, beats: 1, beatMs: 0 })
+    t.ok(again.admitted >= perMinute && again.admitted <= allowed(again.seconds) * 1.05, `${again.admitted} of ${perMinute}`)
+    t.ok(
+      again.took.every(({ log }) => log.length === 2),
+      'said when it was back',
+    )
+  },
+)

@@ -1,15 +1,20 @@
 /**
  * Whose token is this? A short memory in front of the store, keyed by the token's hash, so that a known key costs no query and a
- * dropped cache reveals no token. Revoking anything on this process takes effect at once; on others within a few seconds.
+ * dropped cache reveals no token. Revoking anything on this process takes effect at once; on others of this machine within a few seconds.
+ *
+ * Where several nodes share the database, on all of them within a second, whatever becomes of it: what is remembered counts only for as long as
+ * the book of changes was read a moment ago. Otherwise the store is asked, and where it does not answer nobody is let in on an old yes.
  */
 import { LRUCache } from 'lru-cache'
 import type { Names } from '../config/brand.ts'
+import { GatewayError } from '../errors.ts'
 import type { Account } from '../membership/account.ts'
 import { accessTokenKind } from '../membership/app.ts'
 import { hashText, looksLikeApiKey } from '../membership/api-key.ts'
 import { endOf, looksLikeToken } from '../membership/session.ts'
 import type { Store } from '../membership/store.ts'
 import type { Clock } from '../system/clock.ts'
+import { answered } from './answered.ts'
 
 /** A live credential and its owner. */
 export interface Credential {
@@ -21,6 +26,18 @@ export interface Credential {
 }
 
 type Known = Credential | null
+/** A question to the store that is not answered yet. */
+interface Asking {
+  /** The answer is of that time or later. */
+  readonly began: number
+  readonly found: Promise<Known>
+}
+
+/** What the book of changes says; null: perhaps all of them. */
+interface Changed {
+  readonly seq: number
+  readonly accounts: readonly string[] | null
+}
 type Kind = 'key' | 'session' | 'cookie' | 'app'
 
 /** Every entry counts one. A cache by size grows with what it holds; with `max` it makes room for all of it at the start. */
@@ -29,6 +46,11 @@ const positiveMs = 30_000
 const negativeMs = 5_000
 const touchEveryMs = 60_000
 const changesAtOnce = 1_000
+/** Where nodes share a database: what was read of it is as good as new for so long, and the book of changes has so long to answer. */
+const trustMs = 900
+const lookMs = 300
+/** As long as a failover takes. */
+const askMs = 3_000
 /** Looking for one account among the remembered costs as much as forgetting all of them a few times. */
 const fewAccounts = 20
 
@@ -40,7 +62,7 @@ export class Credentials {
   readonly #known = new LRUCache<string, { readonly value: Known }>({ maxSize: 50_000, sizeCalculation: one })
   /** Apart, so that a flood of wrong tokens pushes no right one out. */
   readonly #unknown = new LRUCache<string, true>({ maxSize: 10_000, sizeCalculation: one, ttl: negativeMs })
-  readonly #asking = new Map<string, Promise<Known>>()
+  readonly #asking = new Map<string, Asking>()
   /** How often something was forgotten: an answer from before may not be remembered after. */
   #forgotten = 0
   /** When each key and session was last used, written behind. */
@@ -48,6 +70,11 @@ export class Credentials {
   readonly #sessionUses = new Map<string, number>()
   /** How far the book of changes has been read; null before the first look. */
   #seenChange: number | null = null
+  readonly #isShared: boolean
+  /** Where nodes share a database: when the last look that succeeded began, and whether one has failed since. */
+  #lookedAt = -Infinity
+  #hasGap = true
+  #looking: Promise<unknown> | null = null
 
   /** `tellOthers`: whoever else remembers accounts has to forget this one, too. */
   constructor(store: Store, names: Names, clock: Clock, tellOthers: (account: string) => void = () => {}) {
@@ -55,6 +82,7 @@ export class Credentials {
     this.#store = store
     this.#names = names
     this.#clock = clock
+    this.#isShared = store.cluster !== null
   }
 
   /**
@@ -65,16 +93,41 @@ export class Credentials {
     const cacheKey = hashText(token)
     const now = this.#clock.now()
     const cached = this.#known.get(cacheKey)
-    if (cached !== undefined) return this.#live(cached.value, now)
+    if (cached !== undefined && this.isCurrent) return this.#live(cached.value, now)
     const kind = this.#kindOf(token)
     if (kind === null || this.#unknown.has(cacheKey)) return null
-    // Many requests with one new token ask the store once.
-    let asking = this.#asking.get(cacheKey)
-    if (asking === undefined) {
-      asking = this.#askStore(kind, cacheKey, now)
-      this.#asking.set(cacheKey, asking)
+    if (this.#isShared) return this.#askInTime(kind, cacheKey, now)
+    return this.#askOnce(kind, cacheKey, now).found.then((found) => this.#live(found, now))
+  }
+
+  /** Whether what is remembered of accounts may be believed now. */
+  get isCurrent(): boolean {
+    return !this.#isShared || this.#clock.ticks() - this.#lookedAt <= trustMs
+  }
+
+  /** An answer that was long on its way may be as old as that, and is asked for again. */
+  async #askInTime(kind: Kind, cacheKey: string, now: number): Promise<Known> {
+    const until = this.#clock.ticks() + askMs
+    for (;;) {
+      const asking = this.#askOnce(kind, cacheKey, now)
+      const found = await answered(asking.found, Math.max(0, until - this.#clock.ticks())).catch((error: unknown) => {
+        throw error instanceof GatewayError ? error : new GatewayError('temporarily_unavailable', { retryAfter: 1, cause: error })
+      })
+      if (this.#clock.ticks() - asking.began <= trustMs) return this.#live(found, now)
     }
-    return asking.then((found) => this.#live(found, now))
+  }
+
+  /** Many requests with one new token ask the store once. */
+  #askOnce(kind: Kind, cacheKey: string, now: number): Asking {
+    const known = this.#asking.get(cacheKey)
+    const began = this.#clock.ticks()
+    if (known !== undefined && !(this.#isShared && began - known.began > trustMs)) return known
+    const found = this.#askStore(kind, cacheKey, now).finally(() => {
+      if (this.#asking.get(cacheKey) === asking) this.#asking.delete(cacheKey)
+    })
+    const asking: Asking = { began, found }
+    this.#asking.set(cacheKey, asking)
+    return asking
   }
 
   /** Changes whenever anything is forgotten: who remembers accounts elsewhere forgets them then. */
@@ -109,29 +162,50 @@ export class Credentials {
 
   async #askStore(kind: Kind, cacheKey: string, now: number): Promise<Known> {
     const forgotten = this.#forgotten
+    const found = await this.#look(kind, Buffer.from(cacheKey, 'base64'), now)
+    if (forgotten !== this.#forgotten) return found
+    if (found === null) this.#unknown.set(cacheKey, true)
+    else this.#known.set(cacheKey, { value: found }, { ttl: positiveMs })
+    return found
+  }
+
+  /** Learns what other processes changed since the last look, and forgets those accounts. Called every few seconds; `followEveryMs` says how often. */
+  async followChanges(): Promise<void> {
+    if (!this.#isShared) return this.#forgetChanged(await this.#changes())
+    const began = this.#clock.ticks()
+    const wasBlind = this.#hasGap
     try {
-      const found = await this.#look(kind, Buffer.from(cacheKey, 'base64'), now)
-      if (forgotten !== this.#forgotten) return found
-      if (found === null) this.#unknown.set(cacheKey, true)
-      else this.#known.set(cacheKey, { value: found }, { ttl: positiveMs })
-      return found
-    } finally {
-      if (forgotten === this.#forgotten) this.#asking.delete(cacheKey)
+      // One after another: what a look has passed over that came back too late, no other would see.
+      if (this.#looking !== null) throw new Error('the book of changes does not answer')
+      const looking = this.#changes().finally(() => (this.#looking = null))
+      this.#looking = looking
+      const changed = await answered(looking, lookMs)
+      if (this.#hasGap) this.forgetAll()
+      this.#forgetChanged(changed)
+      this.#hasGap = false
+      this.#lookedAt = began
+    } catch (error) {
+      this.#hasGap = true
+      // Said once, until it succeeds again.
+      if (!wasBlind || this.#lookedAt === -Infinity) throw error
     }
   }
 
-  /** Learns what other processes changed since the last look, and forgets those accounts. Called every few seconds. */
-  async followChanges(): Promise<void> {
+  /** How often to call it. */
+  get followEveryMs(): number {
+    return this.#isShared ? lookMs : 2_000
+  }
+
+  async #changes(): Promise<Changed> {
     const { changes } = this.#store
-    if (this.#seenChange === null) {
-      // What was remembered before the first look may be older than a change that the look has passed over.
-      this.#seenChange = await changes.latest()
-      this.forgetAll()
-      return
-    }
-    const { seq, accounts } = await changes.since(this.#seenChange, changesAtOnce)
+    // What was remembered before the first look may be older than a change that the look has passed over.
+    if (this.#seenChange === null) return { seq: await changes.latest(), accounts: null }
+    return changes.since(this.#seenChange, changesAtOnce)
+  }
+
+  #forgetChanged({ seq, accounts }: Changed): void {
     this.#seenChange = seq
-    if (accounts.length > fewAccounts) this.forgetAll()
+    if (accounts === null || accounts.length > fewAccounts) this.forgetAll()
     else for (const account of accounts) this.heardOf(account)
   }
 

@@ -26,7 +26,7 @@ export class TrustedIssuers {
   readonly #accounts: Accounts
   readonly #ids: Ids
   readonly #clock: Clock
-  readonly #credentials: Pick<Credentials, 'forgotten'>
+  readonly #credentials: Pick<Credentials, 'forgotten' | 'isCurrent'>
   readonly #known = new LRUCache<string, { readonly credential: Credential; readonly forgotten: number }>({
     maxSize: 10_000,
     // By size it grows with what it holds; with `max` it would make room for all of it at the start.
@@ -39,7 +39,7 @@ export class TrustedIssuers {
     accounts: Accounts,
     ids: Ids,
     clock: Clock,
-    credentials: Pick<Credentials, 'forgotten'>,
+    credentials: Pick<Credentials, 'forgotten' | 'isCurrent'>,
   ) {
     this.#trusted = issuers.map((issuer) => ({ issuer }))
     this.#accounts = accounts
@@ -52,10 +52,10 @@ export class TrustedIssuers {
   async resolve(token: string): Promise<Credential | null> {
     if (this.#trusted.length === 0 || token.split('.').length !== 3) return null
     const cacheKey = createHash('sha256').update(token).digest('latin1')
-    const { forgotten } = this.#credentials
+    const { forgotten, isCurrent } = this.#credentials
     const known = this.#known.get(cacheKey)
     // Since it was remembered an account has changed, perhaps this one: looked at anew.
-    const current = known?.forgotten === forgotten && (known.credential.expiresAt ?? 0) > this.#clock.now()
+    const current = isCurrent && known?.forgotten === forgotten && (known.credential.expiresAt ?? 0) > this.#clock.now()
     if (known !== undefined && current) return known.credential
     for (const trusted of this.#trusted) {
       const credential = await this.#verify(token, trusted)

@@ -3,7 +3,6 @@ import type { Services } from './services.ts'
 
 const expireEveryMs = 5_000
 const flushEveryMs = 15_000
-const followEveryMs = 2_000
 const payEveryMs = 2_000
 const forgetEveryMs = 60_000
 const cleanUpEveryMs = 600_000
@@ -27,8 +26,8 @@ export class Chores {
         if (expired > 0) services.log.warn({ expired }, 'holds of dead or lost turns were given back')
       }),
       this.#every(flushEveryMs, 'write key uses', () => credentials.flushUses()),
-      // Within these seconds a key revoked by another process is worth nothing here.
-      this.#every(followEveryMs, 'follow changes', () => credentials.followChanges()),
+      // Within this time a key revoked by another process is worth nothing here.
+      this.#every(credentials.followEveryMs, 'follow changes', () => credentials.followChanges()),
     ]
     if (of === 'thread') return
     this.#timers.push(

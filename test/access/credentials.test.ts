@@ -1,4 +1,6 @@
 /** A known key costs no query, a wrong one at most one, and what was revoked is refused at once. */
+import { mock } from 'node:test'
+import type { Test } from 'tap'
 import t from 'tap'
 import { namesOf } from '../../src/config/brand.ts'
 import { Credentials } from '../../src/access/credentials.ts'
@@ -26,7 +28,7 @@ function aStore(found: Record<string, unknown> | undefined): {
     },
     touch: async (uses: Map<string, number>) => void touched.push(uses),
   }
-  return { store: { keys } as unknown as Store, asked: () => asked, touched }
+  return { store: { keys, cluster: null } as unknown as Store, asked: () => asked, touched }
 }
 
 const live = (key: object = {}, account: object = {}) => ({
@@ -109,4 +111,154 @@ t.test('uses are written behind, once a minute a key', async (t) => {
   await credentials.resolve(token)
   await credentials.flushUses()
   t.equal(touched.length, 2)
+})
+
+/** A store that several nodes share: a key, and a book of changes, each of which may hang. */
+function aSharedStore() {
+  const state = { status: 'active', latest: 0, changed: [] as string[], asked: 0, looks: 0 }
+  const hanging = { keys: false, changes: false }
+  let waiting: (() => void)[] = []
+  const held = (which: keyof typeof hanging): Promise<void> =>
+    hanging[which] ? new Promise((resolve) => void waiting.push(resolve)) : Promise.resolve()
+  const store = {
+    cluster: { nodes: () => 3 },
+    keys: {
+      async findByHash() {
+        state.asked++
+        const found = live({}, { status: state.status })
+        await held('keys')
+        return found
+      },
+    },
+    changes: {
+      async latest() {
+        state.looks++
+        await held('changes')
+        return state.latest
+      },
+      async since(seq: number) {
+        state.looks++
+        const accounts = state.changed
+        state.changed = []
+        await held('changes')
+        return { seq: seq + accounts.length, accounts }
+      },
+    },
+  } as unknown as Store
+  const goOn = (): void => {
+    Object.assign(hanging, { keys: false, changes: false })
+    for (const resolve of waiting) resolve()
+    waiting = []
+  }
+  return { store, state, hanging, goOn }
+}
+
+/** A node on it whose time the test moves, timers and all. */
+function aNode(t: Test) {
+  mock.timers.enable({ apis: ['setTimeout'] })
+  t.teardown(() => mock.timers.reset())
+  const shared = aSharedStore()
+  let ticks = 0
+  const credentials = new Credentials(shared.store, names, { now: () => noon + ticks, ticks: () => ticks })
+  const pass = async (ms: number): Promise<void> => {
+    ticks += ms
+    mock.timers.tick(ms)
+    await settled()
+  }
+  return { ...shared, credentials, pass, token: mint() }
+}
+
+/** All that can go on has gone on. */
+const settled = async (): Promise<void> => {
+  for (let i = 0; i < 5; i++) await new Promise((resolve) => setImmediate(resolve))
+}
+
+t.test(
+  'several nodes: a key is remembered while the book of changes is read, and forgotten with what stands there',
+  async (t) => {
+    const { credentials, state, pass, token } = aNode(t)
+    t.ok(await credentials.resolve(token))
+    await credentials.followChanges()
+    for (let i = 0; i < 5; i++) {
+      t.ok(await credentials.resolve(token))
+      await pass(300)
+      await credentials.followChanges()
+    }
+    t.equal(state.asked, 2, 'before the first look nothing is believed')
+    Object.assign(state, { status: 'disabled', changed: ['acc_1'] })
+    await pass(300)
+    await credentials.followChanges()
+    t.equal(await credentials.resolve(token), null)
+    t.equal(credentials.followEveryMs, 300)
+  },
+)
+
+t.test('several nodes: the last look that succeeded is good for nine tenths of a second, then the store is asked', async (t) => {
+  const { credentials, state, hanging, pass, token } = aNode(t)
+  await credentials.followChanges()
+  await credentials.resolve(token)
+  t.equal(state.asked, 1)
+  hanging.changes = true
+  state.status = 'disabled'
+  const look = credentials.followChanges()
+  void look.catch(() => undefined)
+  await pass(300)
+  await t.rejects(look, /no answer within 300 ms/)
+  await pass(600)
+  t.ok(await credentials.resolve(token), 'the last moment')
+  t.equal(state.asked, 1)
+  await pass(1)
+  t.equal(await credentials.resolve(token), null, 'the store knows better')
+  t.equal(state.asked, 2)
+})
+
+t.test('several nodes: where the store does not answer either, nobody is let in on an old yes', async (t) => {
+  const { credentials, hanging, goOn, pass, token } = aNode(t)
+  await credentials.followChanges()
+  t.ok(await credentials.resolve(token))
+  Object.assign(hanging, { keys: true, changes: true })
+  await pass(901)
+  const asked = Promise.resolve(credentials.resolve(token))
+  void asked.catch(() => undefined)
+  await pass(2_999)
+  await pass(1)
+  await t.rejects(asked, { code: 'temporarily_unavailable', details: { retryAfter: 1 } })
+  goOn()
+  t.ok(await credentials.resolve(token), 'as soon as it answers')
+})
+
+t.test('several nodes: an answer that was long on its way is asked for again', async (t) => {
+  const { credentials, state, hanging, goOn, pass, token } = aNode(t)
+  await credentials.followChanges()
+  hanging.keys = true
+  const asked = credentials.resolve(token)
+  await pass(800)
+  // Who comes later gets no older answer by it.
+  const joined = credentials.resolve(token)
+  state.status = 'disabled'
+  await pass(200)
+  t.equal(state.asked, 1)
+  goOn()
+  t.same(await Promise.all([asked, joined]), [null, null])
+})
+
+t.test('several nodes: after a look that failed all is forgotten, and looks never overtake each other', async (t) => {
+  const { credentials, state, hanging, goOn, pass, token } = aNode(t)
+  await credentials.followChanges()
+  await credentials.resolve(token)
+  hanging.changes = true
+  // This look takes what has changed along and comes back too late.
+  Object.assign(state, { status: 'disabled', changed: ['acc_1'] })
+  const late = credentials.followChanges()
+  void late.catch(() => undefined)
+  await pass(300)
+  await t.rejects(late)
+  const looks = state.looks
+  await credentials.followChanges()
+  t.equal(state.looks, looks, 'none beside it; and said once')
+  goOn()
+  await settled()
+  await credentials.followChanges()
+  t.equal(state.looks, looks + 1)
+  t.equal(await credentials.resolve(token), null)
 })

@@ -6,6 +6,7 @@
  * along. A try a second, beside the requests, finds out when the book is back.
  */
 import type { Clock } from '../../system/clock.ts'
+import { answered } from '../answered.ts'
 import type { Ask, LimitBook } from './book.ts'
 import type { OwnRateLimit, RateDecision, RateLimit } from './limits.ts'
 import { decide, minuteMs, requestUnits, unitsLeft } from './limits.ts'
@@ -203,19 +204,6 @@ export class LimitsElsewhere implements RateLimit {
     if (now - this.#sweptAt < sweepEveryMs) return
     this.#sweptAt = now
     for (const [subject, { at }] of this.#full) if (now - at >= minuteMs) this.#full.delete(subject)
-  }
-}
-
-/** A thread that was busy itself looks once at what has arrived meanwhile, before it says that nothing has. */
-async function answered<T>(answer: Promise<T>, withinMs: number): Promise<T> {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => setImmediate(() => reject(new Error(`no answer within ${withinMs} ms`))), withinMs)
-  })
-  try {
-    return await Promise.race([answer, late])
-  } finally {
-    clearTimeout(timer)
   }
 }
 

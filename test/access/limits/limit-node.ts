@@ -30,8 +30,8 @@ const limits = await openLimits({ ...parts, own: createLimits() })
 process.on('message', (offer: Offer | 'end') => {
   if (offer === 'end') {
     limits.elsewhere?.close()
-    process.disconnect()
-  } else void take(offer).then((took) => process.send?.(took))
+    process.disconnect?.()
+  } else void take(offer).then((took) => void process.send?.(took))
 })
 process.send?.('ready')
 

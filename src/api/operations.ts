@@ -17,8 +17,9 @@ export const readiness = endpoint({
   method: 'get',
   path: '/readyz',
   who: 'anybody',
-  about: 'Whether new turns are taken; 503 with the reasons where not.',
-  answer: up,
+  about:
+    'Whether new turns are taken; 503 with the reasons where not. Notes are what works less than it should and keeps no turn out.',
+  answer: up.extend({ notes: z.array(z.string()).min(1).optional() }),
   others: { 503: z.strictObject({ ok: z.literal(false), reasons: z.array(z.string()).min(1) }) },
   errors: [],
 })

@@ -36,7 +36,13 @@ export async function openServing(services: MadeServices, { sharedPort = null, o
     clock,
     onAttempt: (target, outcome) => observe.upstreamTried(target, outcome),
   })
-  observe.connect({ ledger: store.ledger, upstreams, running: () => forwarder.running, ticks: () => clock.ticks() })
+  observe.connect({
+    ledger: store.ledger,
+    upstreams,
+    limits: services.limits,
+    running: () => forwarder.running,
+    ticks: () => clock.ticks(),
+  })
   const calls = new Calls(services, forwarder)
   let isDraining = false
   const release = async (): Promise<void> => {

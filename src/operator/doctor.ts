@@ -4,6 +4,7 @@ import { accessSync, constants, existsSync, readFileSync, statfsSync } from 'nod
 import { availableParallelism } from 'node:os'
 import { dirname, resolve } from 'node:path'
 import { request } from 'undici'
+import { openBook } from '../access/limits/open.ts'
 import { loadConfig } from '../config/config.ts'
 import type { GatewayConfig } from '../config/config.ts'
 import { systemClock } from '../system/clock.ts'
@@ -42,6 +43,7 @@ export async function doctor(options: Output & { sendTestMail?: string }): Promi
       ledger(config),
       addresses(config),
       certificate(config),
+      limits(config),
       upstreams(config),
       notSold(config),
       search(config),
@@ -167,6 +169,25 @@ async function upstreams(config: GatewayConfig): Promise<Finding[]> {
     return await Promise.all([...all.all].map((upstream) => reach(upstream, modelsAskedOf(upstream.name, config))))
   } finally {
     await all.close()
+  }
+}
+
+/** Asked once, as requests would. */
+async function limits({ limits: { url }, brand }: GatewayConfig): Promise<Finding[]> {
+  if (url === null) return []
+  const what = 'limits'
+  const { host } = new URL(url)
+  try {
+    const book = await openBook(url, brand.slug)
+    const began = systemClock.ticks()
+    await book.take([]).finally(() => book.close())
+    const took = (systemClock.ticks() - began).toFixed(1)
+    return [
+      { what, ok: true, detail: `${host} answers in ${took} ms; requests a minute are counted there, for all nodes together` },
+    ]
+  } catch (error) {
+    const detail = `${host} cannot be used (${reasonOf(error)}); check LIMITS_URL. Until it can, each node allows its share of each limit`
+    return [{ what, ok: false, detail }]
   }
 }
 

@@ -8,6 +8,7 @@ import type { Test } from 'tap'
 import { selfSigned } from '../support/certificate.ts'
 import { temporaryFolder } from '../support/gateway.ts'
 import { operatorOf } from '../support/operate.ts'
+import { startValkey } from '../support/valkey.ts'
 
 interface Finding {
   readonly what: string
@@ -139,4 +140,19 @@ t.test('what works is called so, and the letter arrives', async (t) => {
   for (const what of ['address', 'upstream main', 'mail', 'sign-in acme', 'search']) t.match(finding(what), { ok: true }, what)
   t.match(finding('certificate'), { ok: false, detail: /good for 1 days; renew it/ }, 'but this one ends soon')
   t.same(letters, ['me@example.com'])
+})
+
+t.test('the server of the limits is asked; a lost one is told without its password', async (t) => {
+  const folder = temporaryFolder(t)
+  const valkey = await startValkey(t)
+  if (valkey === undefined) return
+  const good = await examined(t, folder, { limits: { url: valkey.url } })
+  t.match(good.finding('limits'), {
+    ok: true,
+    detail: /^127\.0\.0\.1:\d+ answers in [\d.]+ ms; requests a minute are counted there/,
+  })
+  await valkey.kill()
+  const bad = await examined(t, folder, { limits: { url: valkey.url.replace('//', '//:secret-0123@') } })
+  t.match(bad.finding('limits'), { ok: false, detail: /cannot be used \(.*ECONNREFUSED.*check LIMITS_URL/ })
+  t.notMatch(JSON.stringify(bad.finding('limits')), /secret-0123/)
 })

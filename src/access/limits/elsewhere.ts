@@ -207,6 +207,13 @@ export class LimitsElsewhere implements RateLimit {
   }
 }
 
+/** What an operator should know of it now; null: nothing. */
+export function aloneSentence({ lostSince, nodes }: ElsewhereVitals): string | null {
+  if (lostSince === null) return null
+  const share = nodes === 1 ? 'the whole of each limit' : `1/${nodes} of each limit`
+  return `the server of LIMITS_URL is lost since ${new Date(lostSince).toISOString()}; until it is back this node allows ${share} by itself`
+}
+
 function sentenceOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
 }

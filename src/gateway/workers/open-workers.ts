@@ -50,7 +50,13 @@ export async function openWorkers({ config, count }: WorkersOptions): Promise<Se
     demoUrl: demo?.url ?? null,
     forget: (account) => pool.tell('forget', account),
   })
-  observe.connect({ ledger: store.ledger, upstreams: services.upstreams, running: () => 0, ticks: () => clock.ticks() })
+  observe.connect({
+    ledger: store.ledger,
+    upstreams: services.upstreams,
+    limits: services.limits,
+    running: () => 0,
+    ticks: () => clock.ticks(),
+  })
   const everybodys = {
     metricsType: observe.metricsType,
     async metricsText() {

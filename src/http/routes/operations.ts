@@ -1,6 +1,7 @@
 /** What keeps us alive asks here: `/healthz`, `/readyz`, `/metrics`. */
 import type { Router } from '../router.ts'
 import type { AnswerOf } from '../../api/endpoint.ts'
+import { aloneSentence } from '../../access/limits/elsewhere.ts'
 import { health, metrics, readiness } from '../../api/operations.ts'
 import { GatewayError } from '../../errors.ts'
 import { hasToken } from '../bearer.ts'
@@ -19,7 +20,10 @@ export function operationRoutes(router: Router, parts: RouteParts): void {
   mount(router, readiness, async (ctx) => {
     const reasons = [...(operations.isDraining() ? ['draining'] : []), ...(await operations.reasons())]
     ctx.status = reasons.length === 0 ? 200 : 503
-    ctx.body = reasons.length === 0 ? { ok: true } : { ok: false, reasons }
+    const { elsewhere } = services.limits
+    const note = elsewhere === null ? null : aloneSentence(elsewhere.vitals)
+    const ready = { ok: true, ...(note === null ? {} : { notes: [note] }) }
+    ctx.body = reasons.length === 0 ? ready : { ok: false, reasons }
   })
 
   // Who connects says nothing here: a proxy on this machine brings the whole world in under the machine's own address.

@@ -145,6 +145,17 @@ export function createMetrics() {
       aggregator: 'first',
       registers,
     }),
+    limitsLost: new Gauge({
+      name: 'svc_limits_lost',
+      help: 'Whether the server of LIMITS_URL is lost, so that each node allows its share of requests a minute: 1; 0 is right.',
+      aggregator: 'max',
+      registers,
+    }),
+    limitedAlone: new Counter({
+      name: 'svc_limits_alone_total',
+      help: 'Requests that were let in or refused so.',
+      registers,
+    }),
     eventLoop: histogram({
       name: 'svc_event_loop_delay_seconds',
       help: 'How late the event loop came back to a timer.',

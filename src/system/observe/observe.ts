@@ -1,6 +1,7 @@
 /** What the service says of itself: the metrics and the log, told soon after an exchange has ended. */
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import type { Logger } from 'pino'
+import type { Limits } from '../../access/limits/limits.ts'
 import type { GatewayError } from '../../errors.ts'
 import type { Exchange, Outcome, Slots } from '../../exchange/exchange.ts'
 import type { Ledger } from '../../membership/ledger.ts'
@@ -17,6 +18,7 @@ import type { Metrics } from './metrics.ts'
 export interface Sources {
   readonly ledger: Ledger
   readonly upstreams: Upstreams
+  readonly limits: Pick<Limits, 'elsewhere'>
   /** Turns whose upstream is being called. */
   readonly running: () => number
   readonly ticks: () => number
@@ -57,7 +59,7 @@ export class Observe {
   readonly #turnSeries = new Map<string, TurnSeries>()
   /** Calls to targets, by target and outcome, since somebody looked. */
   readonly #attempts = new Map<string, Map<string, number>>()
-  #seen = { commits: 0, operations: 0, syncs: 0, cpu: 0, workerDeaths: 0 }
+  #seen = { commits: 0, operations: 0, syncs: 0, cpu: 0, workerDeaths: 0, limitedAlone: 0 }
   #ended: Ended[] = []
 
   constructor({ log, lines, worker }: Log) {
@@ -275,13 +277,19 @@ export class Observe {
     }
     this.#loop.reset()
     if (this.#sources === null) return
-    const { ledger, upstreams, running, ticks } = this.#sources
+    const { ledger, upstreams, limits, running, ticks } = this.#sources
     metrics.running.set(running())
     for (const { name, gate } of upstreams.all) {
       metrics.callsRunning.set({ upstream: name }, gate.running)
       metrics.callsWaiting.set({ upstream: name }, gate.waiting)
     }
     for (const { target, state } of upstreams.states(ticks())) metrics.breaker.set({ target }, breakerValue[state])
+    if (limits.elsewhere !== null) {
+      const { lostSince, alone } = limits.elsewhere.vitals
+      metrics.limitsLost.set(lostSince === null ? 0 : 1)
+      metrics.limitedAlone.inc(alone - this.#seen.limitedAlone)
+      this.#seen.limitedAlone = alone
+    }
     const vitals = ledger.vitals()
     metrics.holdsOpen.set(vitals.holdsOpen)
     metrics.writerQueue.set(vitals.queue)

@@ -108,6 +108,7 @@ function storeOn(
   })
   return {
     ...repositories,
+    cluster: { nodes: () => presence.nodes },
     accounts: { ...repositories.accounts, ...first.accounts },
     keys: { ...repositories.keys, ...first.keys },
     changes: changesOn(database, vital),

@@ -31,6 +31,8 @@ export interface PresenceOptions {
 const alone = 'begin isolation level read committed'
 const lease = `clock_timestamp() + ${aliveMs} * interval '1 ms'`
 const databaseNow = '(extract(epoch from clock_timestamp()) * 1000)::bigint as now'
+const othersAlive =
+  'select count(*) from process others where others.id <> process.id and others.alive_until >= clock_timestamp()'
 
 export class Presence {
   readonly #options: PresenceOptions
@@ -41,6 +43,7 @@ export class Presence {
   /** Since when it has renewed without a gap. */
   #steadySince = 0
   #clockAheadMs = 0
+  #nodes = 1
   #timer: NodeJS.Timeout | undefined
   #renewing: Promise<void> | undefined
 
@@ -68,6 +71,11 @@ export class Presence {
   /** How far this node's wall clock is ahead of the database's, as of the last renewal. */
   get clockAheadMs(): number {
     return this.#clockAheadMs
+  }
+
+  /** How many were alive at the last renewal, this one among them. */
+  get nodes(): number {
+    return this.#nodes
   }
 
   /** Says that it is alive; what goes wrong is for the next time. */
@@ -116,11 +124,11 @@ export class Presence {
     const asked = this.#asked()
     const { rows } = await connections.write(
       alone,
-      `update process set alive_until = ${lease} where id = $1 and alive_until >= clock_timestamp() returning ${databaseNow}`,
+      `update process set alive_until = ${lease} where id = $1 and alive_until >= clock_timestamp() returning ${databaseNow}, (${othersAlive}) as others`,
       [this.#id],
     )
     if (rows[0] === undefined) await this.#enrol()
-    else this.#renewed(asked, rows[0].now)
+    else this.#renewed(asked, rows[0])
   }
 
   async #enrol(): Promise<void> {
@@ -128,12 +136,12 @@ export class Presence {
     const asked = this.#asked()
     const { rows } = await connections.write(
       alone,
-      `insert into process (name, version, alive_until) values ($1, $2, ${lease}) returning id, ${databaseNow}`,
+      `insert into process (name, version, alive_until) values ($1, $2, ${lease}) returning id, ${databaseNow}, (${othersAlive}) as others`,
       [this.#lives === 0 ? name : `${name}~${this.#lives}`, version],
     )
     this.#lives += 1
     this.#id = rows[0].id
-    this.#renewed(asked, rows[0].now)
+    this.#renewed(asked, rows[0])
     if (this.#lives > 1) onNumber?.(this.#id)
   }
 
@@ -143,10 +151,14 @@ export class Presence {
   }
 
   /** It counts from when it was asked: the answer may have been long on its way. */
-  #renewed(asked: { readonly now: number; readonly ticks: number }, databaseNow: number): void {
+  #renewed(
+    asked: { readonly now: number; readonly ticks: number },
+    { now, others }: { readonly now: number; readonly others: number },
+  ): void {
     const { clock } = this.#options
     if (asked.ticks - this.#renewedAt > 2 * renewEveryMs) this.#steadySince = asked.ticks
     this.#renewedAt = asked.ticks
-    this.#clockAheadMs = (asked.now + clock.now()) / 2 - databaseNow
+    this.#clockAheadMs = (asked.now + clock.now()) / 2 - now
+    this.#nodes = others + 1
   }
 }

@@ -42,7 +42,10 @@ create index letter_due on letter (due_at);
 -- Limits of a minute: a server that crashes may forget them.
 create unlogged table limit_time (
   subject text collate "C" primary key,
-  arrival bigint not null
+  units bigint not null,
+  at bigint not null,
+  per_minute bigint not null,
+  granted bigint not null
 ) with (fillfactor = 50);
 `
 
@@ -107,8 +110,11 @@ export interface LetterTable {
   expires_at: Date
 }
 
-/** When the next request of a subject is expected, in microseconds. */
+/** What a subject has used and not had back, as of an instant in milliseconds; by which limit, and how many requests, it was last asked for. */
 export interface LimitTimeTable {
   subject: string
-  arrival: number
+  units: number
+  at: number
+  per_minute: number
+  granted: number
 }

@@ -54,7 +54,6 @@ t.test('ten times the limit, at once and steadily: within a twentieth of it', as
   t.ok(steady.admitted >= back * 0.95 - 1 && steady.admitted <= back * 1.05 + 5, `${steady.admitted} of ${back.toFixed(1)}`)
   for (const { faults } of [...atOnce.took, ...steady.took]) t.equal(faults, 0)
 })
-})
 
 t.test(
   'killed in the midst: in sum no more than the limit, nobody fails or waits, and counted together when it is back',

@@ -19,6 +19,8 @@ export interface ElsewhereOptions {
   /** How many nodes share the limits now; at least 1. */
   readonly nodes: () => number
   readonly clock: Clock
+  /** A book that takes longer to answer has not answered; default 50 ms. */
+  readonly patienceMs?: number
   /** In words, without secrets. */
   readonly onLost: (why: string) => void
   readonly onBack: (lostMs: number) => void
@@ -34,8 +36,8 @@ export interface ElsewhereVitals {
   readonly nodes: number
 }
 
-/** Who takes longer to answer has not answered: a turn waits for it. */
-const patienceMs = 50
+/** A turn waits for it. */
+const defaultPatienceMs = 50
 const retryMs = 1_000
 const sweepEveryMs = 30_000
 
@@ -53,6 +55,7 @@ interface Full {
 
 export class LimitsElsewhere implements RateLimit {
   readonly #options: ElsewhereOptions
+  readonly #patienceMs: number
   #book: LimitBook | null = null
   #lostSince: number | null = null
   #alone = 0
@@ -64,6 +67,7 @@ export class LimitsElsewhere implements RateLimit {
 
   constructor(options: ElsewhereOptions) {
     this.#options = options
+    this.#patienceMs = options.patienceMs ?? defaultPatienceMs
   }
 
   /** Resolves when the first try is over, whatever came of it. */
@@ -72,7 +76,7 @@ export class LimitsElsewhere implements RateLimit {
     try {
       const book = await open()
       // The time a turn would wait is the time it has to show.
-      await answered(book.take([]), patienceMs).catch((error: unknown) => {
+      await answered(book.take([]), this.#patienceMs).catch((error: unknown) => {
         book.close()
         throw error
       })
@@ -150,7 +154,7 @@ export class LimitsElsewhere implements RateLimit {
     if (asked.length === 0) return
     const book = this.#book
     if (book === null) return this.#answerAlone(asked)
-    answered(book.take(asked), patienceMs).then(
+    answered(book.take(asked), this.#patienceMs).then(
       (used) => this.#answer(asked, used),
       (error: unknown) => {
         this.#lose(book, error)

@@ -57,6 +57,8 @@ if (valkey !== undefined) {
     own: new RateLimiter(),
     nodes: () => 1,
     clock,
+    // A machine that stands still for a moment is no server that is lost.
+    patienceMs: 30_000,
     onLost: (why) => told.push(why),
     onBack: () => undefined,
   })

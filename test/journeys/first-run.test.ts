@@ -93,7 +93,7 @@ t.test('a start imports nothing that the first turn does not need', async (t) =>
   const imported = new Set([...start.matchAll(/^imported (.+)$/gm)].map(([, name]) => name))
   t.ok(imported.has('koa') && imported.has('better-sqlite3'), [...imported].join(' '))
   // Whatever is neither a turn nor asked at a start; each is imported where it is used.
-  for (const name of ['kysely', 'jose', 'openid-client', 'nodemailer', '@modelcontextprotocol/server'])
+  for (const name of ['kysely', 'pg', 'jose', 'openid-client', 'nodemailer', '@modelcontextprotocol/server'])
     t.notOk(imported.has(name), name)
   t.equal(await server.end('SIGTERM'), 0)
 })

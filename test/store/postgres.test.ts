@@ -9,5 +9,8 @@ const postgres = await postgresFor(t, furnish)
 if (postgres !== undefined)
   repositoryContract(t, async (t) => {
     const url = await postgres.database(t)
-    return Promise.all([openOn(t, url), openOn(t, url), openOn(t, url)])
+    const nodes = await Promise.all([openOn(t, url), openOn(t, url), openOn(t, url)])
+    // All connections stand before anybody races on them: or the first is done before the others have begun.
+    await Promise.all(nodes.flatMap((node) => [1, 2, 3, 4].map(() => node.accounts.count())))
+    return nodes
   })

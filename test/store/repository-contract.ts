@@ -134,7 +134,7 @@ export function repositoryContract(t: Test, open: (t: Test) => Promise<readonly 
     t.equal(await take(later + hour), noon + 2 * hour)
   })
 
-  promise('programs make room for others while nobody has approved them, and are forgotten unused', async (t, store) => {
+  promise('programs make room for others while nobody has approved them, and are forgotten unused', async (t, store, nodes) => {
     const { apps, sessions } = store
     const register = (id: string, createdAt = noon) => apps.register({ id, metadata: { client_id: id }, createdAt }, 2)
     const approved = { ...sessionOf(1), kind: 'app', method: 'consent', app: 'app_1' } as const
@@ -154,7 +154,10 @@ export function repositoryContract(t: Test, open: (t: Test) => Promise<readonly 
       session: { id: 'ses_1', app: 'app_1' },
       account: { id: accountId(1) },
     })
-    t.same(await Promise.all([1, 2, 3].map(() => apps.consume('AccessToken', token.hash, noon))), [true, false, false])
+    const consumed = await Promise.all(
+      nodes.flatMap((node) => [1, 2, 3].map(() => node.apps.consume('AccessToken', token.hash, noon))),
+    )
+    t.equal(consumed.filter(Boolean).length, 1)
     t.equal(await sessions.end(accountId(1), 'ses_1'), true)
     t.equal(await apps.look('AccessToken', token.hash), undefined, 'what hangs on a session goes with it')
     t.equal(await apps.arm(token, noon, noon + day), false, 'and does not come back')

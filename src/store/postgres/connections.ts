@@ -31,6 +31,7 @@ export interface ConnectionFigures {
 const defaultPatienceMs = 3_000
 const defaultStatementMs = 5_000
 const connectMs = 2_000
+const idleMs = 60_000
 const pauseMs = 100
 const mostTries = 20
 
@@ -154,6 +155,8 @@ export class Connections {
       application_name: 'svc-gateway',
       max: most,
       connectionTimeoutMillis: connectMs,
+      // A new one costs the server a process.
+      idleTimeoutMillis: idleMs,
       // Longer than the server takes to give up: this is for one that is not there any more.
       query_timeout: statementMs * 2,
       keepAlive: true,

@@ -58,6 +58,8 @@ export interface PostgresStore extends Store {
 
 /** For all repositories of a node; the ledger has its own, and so has its being alive. */
 const mostConnections = 4
+/** For what must not wait for them: being alive, and hearing of changes. */
+const mostVital = 2
 const defaultStartPatienceMs = 30_000
 const defaultOwedMs = 1_000
 const oldestServer = 14
@@ -69,7 +71,7 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Postg
   const { url, process, clock, log, patienceMs = 3_000 } = options
   await prepare(options)
   const connections = new Connections({ url, most: mostConnections, patienceMs })
-  const vital = new Connections({ url, most: 1, patienceMs: 1_000 })
+  const vital = new Connections({ url, most: mostVital, patienceMs: 1_000 })
   const database = databaseOn(connections)
   let presence: Presence | undefined
   try {

@@ -3,11 +3,17 @@ import { Client } from 'pg'
 import Sqlite from 'better-sqlite3'
 import t from 'tap'
 import type { Test } from 'tap'
+import { turnsByIndex } from '../../../src/store/turns.ts'
 import { emptyDatabase } from '../../support/empty-database.ts'
 import { postgresFor } from '../../support/postgres.ts'
-import { furnish } from './support.ts'
+import { furnish, openOn } from './support.ts'
 
 const postgres = await postgresFor(t, furnish)
+
+/** Of a turn that says nothing; its account comes second. */
+const turnColumns = `request_id, account, model, pool, owner, until, started_at, reserved, reserved_plan, day_bucket, week_bucket, month_bucket,
+  debt, price_input, price_output, discount_percent, input_tokens, output_tokens, estimated`
+const turnValues = `'svc', 'fast', 1, 0, 0, 9, 9, 1, 2, 3, 0, 1, 1, 0, 0, 0, 0`
 
 type Tables = Record<string, Record<string, string>>
 
@@ -101,6 +107,28 @@ if (postgres !== undefined) {
     await t.rejects(client.query('delete from turn where id = 2'), /are final/, 'an open hold stays')
   })
 
+  t.test('one account’s turns are found by its own index, however many others have newer ones', async (t) => {
+    const url = await postgres.database(t)
+    const client = new Client({ connectionString: url })
+    await client.connect()
+    t.teardown(() => client.end())
+    await client.query(
+      `insert into turn (id, state, credits, ${turnColumns})
+      select id, 'held', 0, 'mbr', case when id % 2 = 0 then 'ada' else 'bob' end, ${turnValues} from generate_series(1::bigint, 2000) as id`,
+    )
+    await client.query('analyze turn')
+    const { database } = await openOn(t, url)
+    const planOf = async (query: { explain(): Promise<readonly Record<string, unknown>[]> }) =>
+      (await query.explain()).map((row) => String(row['QUERY PLAN'])).join('\n')
+    const ofAda = turnsByIndex(database.read, 'ada').selectAll('turn').limit(20)
+    t.match(await planOf(ofAda), /^Limit.*\n *->  Index Scan Backward using turn_key/)
+    t.match(await planOf(ofAda.where('turn.id', '<', 900)), /^Limit.*\n *->  Index Scan Backward using turn_key/)
+    t.same((await ofAda.where('turn.id', '<', 900).execute()).map(({ id, account }) => [id, account]).slice(0, 2), [
+      [898, 'ada'],
+      [896, 'ada'],
+    ])
+  })
+
   t.test('an invited account’s first charged turn is noticed where it is settled', async (t) => {
     const client = await connect(t)
     for (const id of ['ada', 'bob'])
@@ -111,11 +139,9 @@ if (postgres !== undefined) {
     await client.query(
       `insert into invite (invited, inviter, person, inviter_person, state, created_at) values ('ada', 'bob', '1', '2', 'pending', 0)`,
     )
-    const columns = 'request_id, account, model, pool, owner, until, started_at, reserved, reserved_plan, day_bucket, week_bucket'
-    const more = 'month_bucket, debt, price_input, price_output, discount_percent, input_tokens, output_tokens, estimated'
     await client.query(
-      `insert into turn (id, state, credits, ${columns}, ${more})
-      select id, 'held', 0, 'mbr', 'ada', 'svc', 'fast', 1, 0, 0, 9, 9, 1, 2, 3, 0, 1, 1, 0, 0, 0, 0 from generate_series(1, 2) as id`,
+      `insert into turn (id, state, credits, ${turnColumns})
+      select id, 'held', 0, 'mbr', 'ada', ${turnValues} from generate_series(1, 2) as id`,
     )
     const state = async () => (await client.query('select state from invite')).rows[0].state
     await client.query(`update turn set state = 'refunded', ended_at = 1 where id = 1`)

@@ -12,6 +12,7 @@ import type { LaneOp, Memory, Outcome, Task } from './batch.ts'
 import { Batch, NoPurse } from './batch.ts'
 import type { Connections } from './connections.ts'
 import { isConflict, isOfTheStatement, toCaller } from './failures.ts'
+import type { LedgerLane } from './lane-link.ts'
 import * as sql from './ledger-sql.ts'
 import { openPurses } from './newcomers.ts'
 
@@ -49,7 +50,7 @@ interface Waiting extends Task {
   isGivenUp: boolean
 }
 
-export class Lane {
+export class Lane implements LedgerLane {
   readonly #connections: Connections
   readonly #owner: () => number
   readonly #memory: Memory = { purses: new Map(), held: new Map() }
@@ -78,12 +79,12 @@ export class Lane {
     this.#watch = setInterval(() => this.#giveUpOverdue(), lookMs).unref()
   }
 
-  /** @throws `temporarily_unavailable` where the database is not to be had in time: for a hold nothing is charged then. */
-  async submit(op: LaneOp): Promise<BookResult> {
+  /** `isInDoubt`: it may have been done before. @throws `temporarily_unavailable` where the database is not to be had in time: for a hold nothing is charged then. */
+  async submit(op: LaneOp, isInDoubt = false): Promise<BookResult> {
     const account = await this.#accountFor(op)
     if (this.#isClosed || (op[0] === 'reserve' && this.#queue.length >= mostWaiting)) throw unavailable()
     const outcome = await new Promise<Outcome>((settle) => {
-      this.#queue.push({ op, account, hold: 0, isInDoubt: false, since: performance.now(), settle, isGivenUp: false })
+      this.#queue.push({ op, account, hold: 0, isInDoubt, since: performance.now(), settle, isGivenUp: false })
       this.#start()
     })
     if (outcome instanceof Error) throw toCaller(outcome)
@@ -115,6 +116,10 @@ export class Lane {
       owed: this.#lostSince === null ? 0 : [...this.#queue, ...this.#under].filter(({ op }) => isEnding(op)).length,
       owedSince: this.#lostSince,
     }
+  }
+
+  get isBusy(): boolean {
+    return this.#isRunning
   }
 
   /** The database has taken a batch, and says nothing. */

@@ -4,12 +4,12 @@ import type { Ending, Ledger } from '../../membership/ledger.ts'
 import { toOp } from '../ledger/endings.ts'
 import type { BookResult, PackResult, ReserveResult } from '../ledger/operations.ts'
 import { mustBeWhole, toCarryOp, toEnding, toGrantOp, toPack, toReservation, toReserveOp } from '../ledger/orders.ts'
-import type { Lane } from './lane.ts'
+import type { LedgerLane } from './lane-link.ts'
 import type { Presence } from './presence.ts'
 
 export type WrittenLedger = Omit<Ledger, 'balance' | 'turns' | 'verify' | 'forgetTurns'>
 
-export function ledgerOn(lane: Lane, presence: Pick<Presence, 'id' | 'isAlive' | 'dead' | 'forget'>): WrittenLedger {
+export function ledgerOn(lane: LedgerLane, presence: Pick<Presence, 'id' | 'isAlive' | 'dead' | 'forget'>): WrittenLedger {
   return {
     async reserve(order) {
       // Others may take it for dead and give back what it holds: it begins nothing until it is heard of again.

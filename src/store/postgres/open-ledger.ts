@@ -2,26 +2,14 @@
 import { hasOldLinks } from '../turns.ts'
 import { Connections } from './connections.ts'
 import { cutOff } from './cutting.ts'
-import { Lane } from './lane.ts'
+import { LaneLink } from './lane-link.ts'
 import { ledgerOn } from './ledger.ts'
 import type { LedgerParts, WritingLedger } from './open.ts'
 import { runTask } from './tasks.ts'
 
-/**
- * Every statement of the ledger finds its rows by a key, for as many as it is given: so it is to be planned, once, also while its tables are
- * still empty.
- */
-const settings = {
-  enable_seqscan: 'off',
-  enable_hashjoin: 'off',
-  enable_mergejoin: 'off',
-  jit: 'off',
-  plan_cache_mode: 'force_generic_plan',
-}
-
 export function openLedger({ url, database, presence }: LedgerParts): WritingLedger {
-  const connections = new Connections({ url, most: 2, settings })
-  const lane = new Lane(connections, () => presence.id)
+  const connections = new Connections({ url, most: 1 })
+  const lane = new LaneLink({ url }, () => presence.id)
   return {
     ...ledgerOn(lane, presence),
     verify: () => runTask('verify', { url }),

@@ -1,3 +1,4 @@
+import t from 'tap'
 import { inspectEveryPage } from '../support/every-page.ts'
 
-await inspectEveryPage({ language: 'zh', colorScheme: 'dark' })
+await inspectEveryPage(t, { language: 'zh', colorScheme: 'dark' })

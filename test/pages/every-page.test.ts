@@ -1,3 +1,4 @@
+import t from 'tap'
 import { inspectEveryPage } from '../support/every-page.ts'
 
-await inspectEveryPage({ language: 'en', colorScheme: 'light' })
+await inspectEveryPage(t, { language: 'en', colorScheme: 'light' })

@@ -3,6 +3,7 @@ import axe from 'axe-core'
 import type { AxeResults } from 'axe-core'
 import { chromium } from 'playwright-core'
 import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core'
+import root from 'tap'
 import type { Test } from 'tap'
 import { requireProgram } from './real-parts.ts'
 
@@ -16,13 +17,20 @@ const flags = [
   '--disable-dev-shm-usage',
 ]
 
-/** Undefined where there is no Chromium: then the test is skipped with the reason, and fails on CI. */
+let opened: Promise<Browser> | undefined
+
+/**
+ * One for all tests of a process, which part it by contexts: its start costs as much as many of them. Undefined where there is no
+ * Chromium: then the test is skipped with the reason, and fails on CI.
+ */
 export async function openChromium(t: Test): Promise<Browser | undefined> {
   const executablePath = requireProgram(t, 'chromium', 'chromium-browser', 'google-chrome')
   if (executablePath === undefined) return undefined
-  const browser = await launch(executablePath)
-  t.teardown(() => browser.close())
-  return browser
+  opened ??= launch(executablePath).then((browser) => {
+    root.teardown(() => browser.close())
+    return browser
+  })
+  return opened
 }
 
 export function launch(executablePath: string): Promise<Browser> {

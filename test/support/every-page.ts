@@ -1,5 +1,4 @@
 /** Looks at every page as a reader of one language and one colour scheme does, signed out and signed in. */
-import t from 'tap'
 import type { Test } from 'tap'
 import { barriers, openChromium, visitor } from './chromium.ts'
 import type { Visitor } from './chromium.ts'
@@ -20,7 +19,7 @@ export interface Reader {
   readonly colorScheme: 'light' | 'dark'
 }
 
-export async function inspectEveryPage({ language, colorScheme }: Reader): Promise<void> {
+export async function inspectEveryPage(t: Test, { language, colorScheme }: Reader): Promise<void> {
   const browser = await openChromium(t)
   if (browser === undefined) return
   t.test('no page keeps anybody out: axe, the content policy, 360 pixels', async (t) => {

@@ -27,7 +27,8 @@ export class Domain {
     }
     // The runner calls through this whatever a test consists of; what that begins is in the test's course.
     const enter = test.runInAsyncScope.bind(test)
-    test.runInAsyncScope = (body, self, ...words) => enter(() => inCourse.run(this, () => Reflect.apply(body, self, words)))
+    test.runInAsyncScope = (body, self, ...words) =>
+      enter(() => inCourse.run(this, Reflect.apply(body.bind, body, [self]), ...words))
   }
 
   onerror(error: unknown, by: string): void {
@@ -58,6 +59,3 @@ export class Domain {
 
 for (const event of ['uncaughtException', 'unhandledRejection'] as const)
   process.on(event, (error: unknown) => Domain.tell(error, event))
-
-// The runner leaves out of the stacks it shows what is of its own or of Node.
-//# sourceURL=node:test/support/error-domain.ts

@@ -15,6 +15,7 @@ const flags = [
   '--disable-component-update',
   '--disable-sync',
   '--disable-dev-shm-usage',
+  '--renderer-process-limit=1', // a process for each page and one in reserve cost more than the pages
 ]
 
 let opened: Promise<Browser> | undefined

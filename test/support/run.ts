@@ -15,6 +15,7 @@ const processes: readonly (readonly string[])[] = [
   ['test/journeys/{first-run,workers,one-server,drain,leaving}.*', 'test/launch.*'],
   ['test/journeys/{kill,owed,storage-faults,cli*}.*', 'test/cli/packaging.*'],
   ['test/store/sqlite/**'],
+  ['test/store/postgres/**', 'test/store/{postgres,ledgers-agree}.*'],
   ['test/http/routes/**'],
   ['test/journeys/**'],
   ['test/pages/**'],

@@ -118,6 +118,7 @@ function journeys(browser: Browser): void {
     await page.keyboard.press('Tab')
     await page.keyboard.press('Enter')
     const answer = await brought
+    await page.waitForURL(`${address}?*`)
     t.equal(answer.get('iss'), site)
     await first.finishAuth(answer)
 

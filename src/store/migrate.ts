@@ -36,7 +36,6 @@ export async function migrate(db: Kysely<Schema>, dialect: Dialect, now: () => n
       `This database was made by a newer version of svc-gateway (it has the schema change "${foreign.name}"). Start that version, or restore a backup.`,
     )
   }
-  let done = 0
   for (const { name, readableBy, load } of list) {
     if (applied.some((step) => step.name === name)) continue
     // Loaded before, because everybody waits for a transaction.
@@ -50,10 +49,8 @@ export async function migrate(db: Kysely<Schema>, dialect: Dialect, now: () => n
         .insertInto('migration')
         .values(isShared(dialect) ? { ...row, readable_by: readableBy ?? null } : row)
         .execute()
-      done += 1
     })
   }
-  if (done > 0) await dialect.finish?.execute(db)
 }
 
 /** Several nodes, of two versions at times, work on one database; on SQLite one server does. */

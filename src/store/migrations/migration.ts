@@ -17,8 +17,6 @@ export interface Dialect {
   readonly clusteredTableEnd: RawBuilder<unknown>
   /** Where nodes that start together would do the same step at once: what lets one of them do it first, until its transaction ends. */
   readonly lock: RawBuilder<unknown> | null
-  /** Done once after the last step. */
-  readonly finish: RawBuilder<unknown> | null
   /** Statements that make every update and delete of a table's rows fail. */
   sealed(table: string): readonly RawBuilder<unknown>[]
   /** The same, but only for rows (as `old`) that the conditions hold of; null where there is no rule. */

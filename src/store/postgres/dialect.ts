@@ -35,8 +35,6 @@ export const postgresDialect: Dialect = {
   clusteredTableEnd: sql``,
   // Of a transaction, so that a pooler may stand in between. The number is this service's own.
   lock: sql`select pg_advisory_xact_lock(5783946115722)`,
-  // A table that nobody has looked into yet is taken for an empty one, and plans are kept.
-  finish: sql`analyze`,
   sealed: (table) => kept(table, { change: sql`true`, deletion: sql`true` }),
   kept,
   after: (name, table, change, when, statement) => {

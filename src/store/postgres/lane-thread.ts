@@ -4,22 +4,11 @@ import type { MessagePort } from 'node:worker_threads'
 import { GatewayError } from '../../errors.ts'
 import { Connections } from './connections.ts'
 import { Lane } from './lane.ts'
+import { settings } from './lane-settings.ts'
 import type { Answered, FromLane, LaneStart, Numbered, ToLane } from './lane-link.ts'
 
 /** How often it tells how it is while something waits. */
 const tellMs = 250
-
-/**
- * Every statement of the ledger finds its rows by a key, for as many as it is given: so it is to be planned, once, also while its tables are
- * still empty.
- */
-const settings = {
-  enable_seqscan: 'off',
-  enable_hashjoin: 'off',
-  enable_mergejoin: 'off',
-  jit: 'off',
-  plan_cache_mode: 'force_generic_plan',
-}
 
 class LaneThread {
   readonly #port: MessagePort

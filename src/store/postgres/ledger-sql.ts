@@ -129,11 +129,12 @@ export const insertTurns = of(
 
 const reported = [...reportedColumns, ...endedColumns, ...linkColumns]
 
+/** By the one column that no index of open holds is about: the planner would walk through all of them for each turn. */
 export const endTurns = of(
   'end_turns',
   `with ended as (
     update turn set ${reported.map((name) => `${name} = e.${name}`).join(', ')} from ${rowsOf(kinds(endedRow), 'e')}
-    where turn.account = e.account and turn.id = e.id and turn.state = 'held' returning 1)
+    where turn.account = e.account and turn.id = e.id and turn.ended_at is null returning 1)
   ${allOf('ended')}`,
   endedRow.length,
 )

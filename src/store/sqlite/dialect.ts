@@ -30,7 +30,6 @@ export const sqliteDialect: Dialect = {
   tableEnd: sql`strict`,
   clusteredTableEnd: sql`strict, without rowid`,
   lock: null,
-  finish: null,
   sealed: (table) => kept(table, { change: sql`true`, deletion: sql`true` }),
   kept,
   after: (name, table, change, when, statement) => {

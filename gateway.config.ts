@@ -37,7 +37,12 @@ export default defineGateway({
   },
 
   workers: env.text('WORKERS', 'auto'),
-  store: { dataDir: env.text('DATA_DIR', './data'), keepTurnsForDays: 90 },
+  store: {
+    dataDir: env.text('DATA_DIR', './data'),
+    url: env.secret('STORE_URL'),
+    secretKey: env.secret('SECRET_KEY'),
+    keepTurnsForDays: 90,
+  },
   timeZone: 'UTC',
   log: { level: env.text('LOG_LEVEL', 'info') },
   limits: { url: env.secret('LIMITS_URL') },

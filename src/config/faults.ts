@@ -16,6 +16,7 @@ export function crossFaults(config: GatewayConfig): string[] {
     ...upstreamFaults(config),
     ...limitFaults(config),
     ...workerFaults(config),
+    ...storeFaults(config),
     ...signInFaults(config),
   ]
 }
@@ -28,6 +29,24 @@ function workerFaults({ workers, upstreams }: GatewayConfig): string[] {
       ? `workers: ${workers} are more than upstreams.${name}.connections (${connections}) has places for.`
       : [],
   )
+}
+
+/** What one node keeps for itself is of no use to the others. */
+function storeFaults({ store, workers, mail }: GatewayConfig): string[] {
+  if (store.url === null)
+    return store.secretKey === null
+      ? []
+      : ['store.secretKey could never take effect: without store.url the secret is in dataDir.']
+  const faults: string[] = []
+  if (!/^postgres(?:ql)?:\/\/[^/?#]+\/[^/?#]/.test(store.url))
+    faults.push('store.url must look like postgres://user:password@host,other-host/database.')
+  if (mail.smtpUrl === null)
+    faults.push('mail.smtpUrl is needed with store.url: letters in a folder of one node would be read by nobody.')
+  if (workers !== 'auto' && workers > 1)
+    faults.push(
+      `workers: ${workers} threads around one file are for a store without url. With it each node serves with one; start more nodes.`,
+    )
+  return faults
 }
 
 function productFaults({ products, upstreams }: GatewayConfig): string[] {

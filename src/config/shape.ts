@@ -127,8 +127,15 @@ export const shape = z.strictObject({
     .transform((value): number | 'auto' => (value === 'auto' ? value : Number(value)))
     .default('auto'),
   store: z.strictObject({
-    /** A directory that is ours alone: database, images, outgoing mail. */
+    /** A directory that is ours alone: database, images, outgoing mail; with `url`, what this node may lose. */
     dataDir: z.string().min(1),
+    /**
+     * A PostgreSQL database that any number of nodes share: `postgres://user:password@host,other-host/database`. The host that takes writes is
+     * looked for among those named. Null: one SQLite file in `dataDir`, and one server.
+     */
+    url: secret.nullable().default(null),
+    /** With `url`: the installation's secret, 32 bytes in base64, where it is to be kept out of the database; every node has the same. */
+    secretKey: secret.nullable().default(null),
     /** Ended turns are kept in the log this long. Their ledger entries stay for ever. */
     keepTurnsForDays: z.int().min(1).default(90),
   }),

@@ -31,18 +31,18 @@ export class Chores {
     ]
     if (of === 'thread') return
     this.#timers.push(
-      this.#every(payEveryMs, 'pay boosts', async () => {
+      this.#once(payEveryMs, 'pay boosts', async () => {
         await membership.boosts.payInvites()
         await membership.boosts.deliverLost()
       }),
-      this.#every(payEveryMs, 'end plans', async () => void (await membership.endPlans())),
-      this.#every(forgetEveryMs, 'tidy membership', () => membership.tidy()),
-      this.#every(cleanUpEveryMs, 'forget old turns', async () => {
+      this.#once(payEveryMs, 'end plans', async () => void (await membership.endPlans())),
+      this.#once(forgetEveryMs, 'tidy membership', () => membership.tidy()),
+      this.#once(cleanUpEveryMs, 'forget old turns', async () => {
         const before = clock.now() - config.store.keepTurnsForDays * dayMs
         while ((await ledger.forgetTurns(before, turnsLookedAt)) > 0);
       }),
-      this.#every(cleanUpEveryMs, 'clean up images', () => services.images.cleanUp()),
-      this.#every(verifyEveryMs, 'verify the ledger', async () =>
+      this.#once(cleanUpEveryMs, 'clean up images', () => services.images.cleanUp()),
+      this.#once(verifyEveryMs, 'verify the ledger', async () =>
         observe.ledgerChecked((await ledger.verify()).mismatches.length),
       ),
     )
@@ -53,6 +53,14 @@ export class Chores {
     for (const timer of this.#timers) clearInterval(timer)
     await Promise.all(this.#running)
     await this.#services.credentials.flushUses().catch(() => undefined)
+  }
+
+  /** One of the nodes that share a database does it for all. */
+  #once(ms: number, name: string, chore: () => Promise<void>): NodeJS.Timeout {
+    const { cluster } = this.#services.store
+    return this.#every(ms, name, async () => {
+      if (cluster === null || (await cluster.isMine(name, ms))) await chore()
+    })
   }
 
   #every(ms: number, name: string, chore: () => Promise<void>): NodeJS.Timeout {

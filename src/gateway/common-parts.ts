@@ -1,17 +1,15 @@
 /** What a server has once, however many of its threads serve: its data folder with all that is in it, its mail, its demonstration upstream. */
-import { existsSync } from 'node:fs'
 import type { GatewayConfig } from '../config/config.ts'
 import { lostPlans } from '../membership/lost-plans.ts'
-import type { SqliteStore } from '../store/sqlite/open.ts'
 import type { Clock } from '../system/clock.ts'
 import { DataFolder } from '../system/data-folder.ts'
 import type { Ids } from '../system/ids.ts'
 import { MailRoom } from '../system/mail/mail-room.ts'
 import { filesAllowed, filesNeeded } from '../system/open-files.ts'
-import { openSecret } from '../system/secret.ts'
 import { pleasantPace, startDemoUpstream } from '../upstream/demo/upstream.ts'
 import type { DemoUpstream } from '../upstream/demo/upstream.ts'
-import { openOwnStore } from './open-store.ts'
+import type { InstallationParts, Installed } from './installed.ts'
+import { openOwnInstallation } from './own-installation.ts'
 import type { Services } from './services.ts'
 
 export interface CommonOptions {
@@ -23,12 +21,8 @@ export interface CommonOptions {
   readonly onTrouble?: (trouble: string | null) => void
 }
 
-export interface CommonParts {
+export interface CommonParts extends Installed {
   readonly folder: DataFolder
-  /** Its folder, where the installation began with this start. */
-  readonly begunIn: string | null
-  readonly store: SqliteStore
-  readonly secret: Buffer
   readonly demo: DemoUpstream | null
   readonly mailRoom: MailRoom
   /** When nobody serves any more. */
@@ -37,23 +31,15 @@ export interface CommonParts {
 
 export async function openCommonParts({ config, clock, ids, log, onTrouble }: CommonOptions): Promise<CommonParts> {
   const folder = new DataFolder(config.store.dataDir)
-  const isNew = !folder.hasDatabase()
-  const openToOthers = folder.prepare()
-  if (openToOthers !== null) log.warn(openToOthers)
-  const known = existsSync(folder.secret) ? openSecret(folder.secret) : null
-  const store = await openOwnStore(folder, clock, log, onTrouble)
-  if (known === null && !isNew) log.warn(`${folder.secret} was gone; with a new one, links to images sent before are void`)
-  // A new one is made last, because it says that everything before it was done.
-  const secret = known ?? openSecret(folder.secret)
+  const installed = await openInstallation({ config, folder, clock, log, onTrouble })
+  const { store } = installed
   for (const sentence of await lostPlans(store.accounts, config)) log.warn(sentence)
   const demo = usesDemo(config) ? await openDemo(config.demo.scripted) : null
   const { smtpUrl, from } = config.mail
   const mailRoom = new MailRoom({ smtpUrl, from, outbox: folder.outbox, log, ids, clock })
   return {
+    ...installed,
     folder,
-    begunIn: isNew ? folder.path : null,
-    store,
-    secret,
     demo,
     mailRoom,
     async close(owedMs) {
@@ -62,6 +48,14 @@ export async function openCommonParts({ config, clock, ids, log, onTrouble }: Co
       await store.close({ owedMs })
     },
   }
+}
+
+/** What speaks to a database of several nodes is loaded by those alone who have one. */
+async function openInstallation(parts: InstallationParts): Promise<Installed> {
+  const { url, secretKey } = parts.config.store
+  if (url === null) return openOwnInstallation(parts)
+  const { openSharedInstallation } = await import('./shared-installation.ts')
+  return openSharedInstallation(parts, { url, secretKey })
 }
 
 /** Of what the configuration asks for, what the system does not let this process have. */

@@ -8,16 +8,29 @@ import type { Store } from '../membership/store.ts'
 import type { SqliteStore } from '../store/sqlite/open.ts'
 import type { Services } from './services.ts'
 import { openSqliteStore } from '../store/sqlite/open.ts'
+import { openSecret } from '../system/secret.ts'
 import { Unusable } from '../system/unusable.ts'
 
 /** Opens the store alone, for commands that work beside a running server. They find a database or refuse; only a start makes one. */
 export async function openStore(config: GatewayConfig, clock: Clock = systemClock): Promise<Store> {
-  const folder = new DataFolder(config.store.dataDir)
+  const { url, dataDir } = config.store
+  if (url !== null) {
+    const { openSharedStore } = await import('./shared-installation.ts')
+    return openSharedStore({ url, clock, role: 'guest' })
+  }
+  const folder = new DataFolder(dataDir)
   if (!folder.hasDatabase()) {
     const advice = 'Name the folder of your installation in DATA_DIR, or start the server once: svc-gateway start'
     throw new Unusable(`There is no database in ${folder.path}. ${advice}`)
   }
   return openSqliteStore({ file: folder.database, process: { id: randomUUID(), pid: process.pid }, clock, mayBeNew: false })
+}
+
+/** The installation's secret, for a command that works beside a running server. @throws Unusable */
+export async function secretOf({ store: { url, secretKey, dataDir } }: GatewayConfig): Promise<Buffer> {
+  if (url === null) return openSecret(new DataFolder(dataDir).secret)
+  const { secretIn } = await import('./shared-installation.ts')
+  return secretIn({ url, secretKey })
 }
 
 /** Opens the store for the server, or begins a new installation in an empty folder. @throws Unusable */

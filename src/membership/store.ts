@@ -19,6 +19,8 @@ import type { UsedDays } from './usage.ts'
 export interface Cluster {
   /** How many live, this one among them. */
   nodes(): number
+  /** Whether a chore that one node does for all, so often, is this one's to do now. It spares work: every chore is right if two do it. */
+  isMine(chore: string, everyMs: number): Promise<boolean>
 }
 
 export interface Store {

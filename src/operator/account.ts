@@ -1,13 +1,12 @@
 /** `svc-gateway account …` */
-import { DataFolder } from '../system/data-folder.ts'
 import { hashPassword } from '../membership/password.ts'
 import { anyDomain, judgeAddress } from '../membership/mail-address.ts'
 import { judgePassword, passwordLength } from '../membership/password-rules.ts'
 import type { Account } from '../membership/account.ts'
+import { secretOf } from '../gateway/open-store.ts'
 import type { Balance } from '../membership/ledger.ts'
 import { PersonDesk } from '../membership/person-desk.ts'
 import { planFor } from '../membership/plan.ts'
-import { openSecret } from '../system/secret.ts'
 import { toUsageBoosts, toUsagePools } from '../membership/usage.ts'
 import { futureInstant, wholeNumber } from './boost.ts'
 import { accountOf, CommandError, planOf, withInstallation } from './installation.ts'
@@ -125,7 +124,7 @@ export function deleteAccount(idOrEmail: string, options: Output & { yes?: boole
     )
   return changeAccount(idOrEmail, options, async (installation, account) => {
     const { store, config, clock } = installation
-    const secret = openSecret(new DataFolder(config.store.dataDir).secret)
+    const secret = await secretOf(config)
     const persons = new PersonDesk({ ...installation, ledger: store.ledger, rules: config.signIn, secret })
     if (!(await store.accounts.forget(account.id, clock.now(), await persons.legacyOf(account)))) throw staysDeleted(account)
     await installation.note('account_deleted', account.id)

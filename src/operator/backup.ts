@@ -1,6 +1,7 @@
 /** `svc-gateway backup` and `svc-gateway restore` */
 import { existsSync, rmSync } from 'node:fs'
 import { resolve } from 'node:path'
+import type { GatewayConfig } from '../config/config.ts'
 import { loadConfig } from '../config/config.ts'
 import { DataFolder } from '../system/data-folder.ts'
 import { owedTo } from '../store/sqlite/owed-journal.ts'
@@ -16,6 +17,7 @@ export function backup(file: string, options: Output & { images: boolean }): Pro
   for (const place of [to, files])
     if (existsSync(place)) throw new CommandError(`${place} exists; a backup overwrites nothing. Choose another name.`)
   return withInstallation(async ({ store, config }) => {
+    mustBeFile(config)
     const folder = new DataFolder(config.store.dataDir)
     const none = (error: unknown) =>
       new CommandError(`No backup was written: ${error instanceof Error ? error.message : String(error)}`)
@@ -41,10 +43,19 @@ export function backup(file: string, options: Output & { images: boolean }): Pro
   })
 }
 
+/** A database on a server has tools of its own, which do it better. */
+function mustBeFile({ store: { url } }: GatewayConfig): void {
+  if (url === null) return
+  throw new CommandError(
+    'The store is a PostgreSQL database (STORE_URL): back it up with pg_basebackup or pg_dump, and restore it with its own tools. Secret, images and letters are in it.',
+  )
+}
+
 export async function restore(file: string, options: Output & { yes?: boolean }): Promise<Said> {
   const from = resolve(file)
   if (!existsSync(from)) throw new CommandError(`There is no file ${from}.`)
   const config = await loadConfig()
+  mustBeFile(config)
   const folder = new DataFolder(config.store.dataDir)
   const to = folder.database
   if (existsSync(to) && options.yes !== true) {

@@ -18,10 +18,11 @@ import { Upstreams } from '../upstream/upstreams.ts'
 import type { Upstream } from '../upstream/upstreams.ts'
 import { withInstallation } from './installation.ts'
 import { owedSentence } from './ledger.ts'
+import { sharedStore } from './doctor-store.ts'
 import { say, table } from './output.ts'
 import type { Output, Said } from './output.ts'
 
-interface Finding {
+export interface Finding {
   readonly what: string
   readonly ok: boolean
   readonly detail: string
@@ -40,6 +41,7 @@ export async function doctor(options: Output & { sendTestMail?: string }): Promi
       workers(config),
       directory(config),
       disk(config),
+      sharedStore(config),
       ledger(config),
       addresses(config),
       certificate(config),
@@ -110,7 +112,7 @@ function disk({ store }: GatewayConfig): Finding {
 
 async function ledger(config: GatewayConfig): Promise<Finding[]> {
   const folder = new DataFolder(config.store.dataDir)
-  if (!folder.hasDatabase() && !folder.hadInstallation())
+  if (config.store.url === null && !folder.hasDatabase() && !folder.hadInstallation())
     return [{ what: 'ledger', ok: true, detail: `none yet; the first start makes one in ${folder.path}` }]
   return withInstallation(async ({ store }) => {
     const { ok, accounts, turns, mismatches } = await store.ledger.verify()

@@ -4,7 +4,21 @@ import { closeSync, fsyncSync, linkSync, openSync, readFileSync, unlinkSync, wri
 import { dirname } from 'node:path'
 import { Unusable, whyNot } from './unusable.ts'
 
-const size = 32
+export const secretBytes = 32
+
+/**
+ * The secret as an operator gives it where it is not kept here: base64 of 32 bytes.
+ * @throws Unusable
+ */
+export function parseSecretKey(text: string): Buffer {
+  const secret = Buffer.from(text, 'base64')
+  // Node's reader leaves out what is no base64. What was given is not repeated: it may be nearly right.
+  if (secret.length !== secretBytes || secret.toString('base64').replace('=', '') !== text.trim().replace(/=$/, ''))
+    throw new Unusable(
+      `SECRET_KEY must be ${secretBytes} bytes in base64, as \`openssl rand -base64 ${secretBytes}\` makes them.`,
+    )
+  return secret
+}
 
 /**
  * Reads the secret, or makes it. Two processes that start at once end up with the same one.
@@ -24,7 +38,7 @@ function make(file: string): Buffer {
   const temporary = `${file}.${randomUUID()}.part`
   const handle = openSync(temporary, 'wx', 0o600)
   try {
-    writeSync(handle, randomBytes(size))
+    writeSync(handle, randomBytes(secretBytes))
     fsyncSync(handle)
     // A link, unlike a rename, fails where another process was first.
     linkSync(temporary, file)
@@ -59,6 +73,7 @@ function read(file: string): Buffer | null {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null
     throw error
   }
-  if (secret.length !== size) throw new Unusable(`${file} is damaged: it must hold ${size} bytes. Restore it from a backup.`)
+  if (secret.length !== secretBytes)
+    throw new Unusable(`${file} is damaged: it must hold ${secretBytes} bytes. Restore it from a backup.`)
   return secret
 }

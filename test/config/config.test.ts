@@ -3,6 +3,7 @@ import { spawnSync } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
+import type { Test } from 'tap'
 import t from 'tap'
 import base from '../../gateway.config.ts'
 import { checkConfig, ConfigError, env, loadConfig } from '../../src/config/config.ts'
@@ -225,26 +226,27 @@ t.test('a file anywhere takes the shipped one by the name of the package, and ch
   t.equal(config.plugins[0], plugins[0])
 })
 
-t.test('a fault names the variable that the value came from, never its value', async (t) => {
-  const file = fileURLToPath(new URL('../../gateway.config.ts', import.meta.url))
-  const check = async (variables: Readonly<Record<string, string>>) => {
-    const { stdout } = spawnSync(
-      process.execPath,
-      [fileURLToPath(new URL('../../src/operator/main.ts', import.meta.url)), 'check'],
-      {
-        env: {
-          PATH: process.env['PATH'] ?? '',
-          GATEWAY_CONFIG: file,
-          DATA_DIR: join(temporaryFolder(t), 'data'),
-          ...keptCompiled,
-          ...variables,
-        },
-        encoding: 'utf8',
+/** What the command says of the shipped configuration with these variables. */
+function checked(t: Test, variables: Readonly<Record<string, string>>): string {
+  const { stdout } = spawnSync(
+    process.execPath,
+    [fileURLToPath(new URL('../../src/operator/main.ts', import.meta.url)), 'check'],
+    {
+      env: {
+        PATH: process.env['PATH'] ?? '',
+        GATEWAY_CONFIG: fileURLToPath(new URL('../../gateway.config.ts', import.meta.url)),
+        DATA_DIR: join(temporaryFolder(t), 'data'),
+        ...keptCompiled,
+        ...variables,
       },
-    )
-    return stdout
-  }
-  const told = await check({
+      encoding: 'utf8',
+    },
+  )
+  return stdout
+}
+
+t.test('a fault names the variable that the value came from, never its value', async (t) => {
+  const told = checked(t, {
     SITE_URL: 'https://gate.example.com/v1',
     MAIL_FROM: 'nobody',
     TRUSTED_PROXIES: '192.0.2.1, proxy.local',
@@ -257,15 +259,28 @@ t.test('a fault names the variable that the value came from, never its value', a
   t.match(told, /mail\.smtpUrl must look like .* \(it comes from SMTP_URL\)\./)
   t.match(told, /limits\.url must look like .* \(it comes from LIMITS_URL\)\./)
   t.notMatch(told, /secret-0123/)
-  t.match(await check({ WORKERS: 'many' }), /workers: must be 'auto' or a whole number from 1 to 64 \(it comes from WORKERS\)\./)
-  t.match(await check({ PORT: '70000' }), /listen\.port: .* \(it comes from PORT\)\./)
+  t.match(checked(t, { WORKERS: 'many' }), /workers: must be 'auto' or a whole number from 1 to 64 \(it comes from WORKERS\)\./)
+  t.match(checked(t, { PORT: '70000' }), /listen\.port: .* \(it comes from PORT\)\./)
 })
 
-t.test('what one may expect to set and cannot is refused, not passed over', async (t) => {
-  process.env['STORE_URL'] = 'postgres://db/svc'
+t.test('a shared store: what one node keeps for itself is refused, and so is a wish that is passed over', async (t) => {
+  const shared = { STORE_URL: 'postgres://svc:secret-0123@db1,db2/svc', SMTP_URL: 'smtp://mail.example.org' }
+  t.match(checked(t, shared), /is fine\./)
+  t.match(checked(t, { STORE_URL: shared.STORE_URL }), /mail\.smtpUrl is needed with store\.url/)
+  t.match(checked(t, { ...shared, WORKERS: '3' }), /workers: 3 threads .*start more nodes/)
+  t.match(checked(t, { SECRET_KEY: 'a2V5' }), /store\.secretKey could never take effect/)
+  const wrong = checked(t, { ...shared, STORE_URL: 'mysql://svc:secret-0123@db/svc' })
+  t.match(wrong, /store\.url must look like postgres:.* \(it comes from STORE_URL\)\./)
+  t.notMatch(wrong, /secret-0123/)
+  process.env['STORE_URL'] = shared.STORE_URL
   t.teardown(() => delete process.env['STORE_URL'])
-  const message = /^STORE_URL: another database than SQLite is not supported/
-  await t.rejects(loadConfig(), { name: 'ConfigError', message })
+  const file = join(temporaryFolder(t), 'gateway.config.mjs')
+  writeFileSync(
+    file,
+    `import config from 'svc-gateway/gateway.config.js'
+    export default { ...config, store: { dataDir: './data' } }`,
+  )
+  await t.rejects(loadConfig(file), { name: 'ConfigError', message: /^STORE_URL is set, but this configuration/ })
 })
 
 t.test('the environment: blank is not set, but for a secret it is a mistake', async (t) => {

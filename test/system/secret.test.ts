@@ -1,7 +1,7 @@
 import { mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { openSecret } from '../../src/system/secret.ts'
+import { openSecret, parseSecretKey } from '../../src/system/secret.ts'
 import { temporaryFolder } from '../support/gateway.ts'
 
 t.test('it is made once, for its owner alone', async (t) => {
@@ -27,4 +27,21 @@ t.test('one that cannot be used is told in a sentence', async (t) => {
   mkdirSync(join(folder, 'folder'))
   t.throws(() => openSecret(join(folder, 'folder')), { name: 'Unusable', message: /cannot be used: it is a folder \(EISDIR\)/ })
   t.throws(() => openSecret(join(folder, 'not', 'there')), { name: 'Unusable', message: /cannot be used: .*ENOENT/ })
+})
+
+t.test('one that is given is 32 bytes in base64, and what is not is never repeated', async (t) => {
+  const secret = Buffer.alloc(32, 0xfb)
+  const text = secret.toString('base64')
+  for (const right of [text, text.replace('=', ''), ` ${text}\n`]) t.same(parseSecretKey(right), secret)
+  for (const wrong of [
+    '',
+    'short',
+    text.slice(4),
+    `${text}AAAA`,
+    `${text.slice(0, 20)}!${text.slice(21)}`,
+    secret.toString('hex'),
+  ]) {
+    const refusal = /^SECRET_KEY must be 32 bytes in base64, as `openssl rand -base64 32` makes them\.$/
+    t.throws(() => parseSecretKey(wrong), { name: 'Unusable', message: refusal })
+  }
 })

@@ -40,7 +40,8 @@ export async function openWorkers({ config, count }: WorkersOptions): Promise<Se
   // Nobody is there yet who could be told; who comes is told what then stands in the way.
   let tellTrouble = (_trouble: string | null): void => undefined
   const common = await openCommonParts({ config, clock, log, ids, onTrouble: (trouble) => tellTrouble(trouble) })
-  const { folder, store, secret, mailRoom, demo } = common
+  const { folder, store, threads, secret, mailRoom, demo } = common
+  if (threads === null) throw new Error('several threads serve around a file only')
   const observe = new Observe(ownLog)
   const parts = { config, folder, clock, ids, log, observe, store, secret, hashesAtOnce, random: Math.random }
   const services = createServices({
@@ -61,13 +62,13 @@ export async function openWorkers({ config, count }: WorkersOptions): Promise<Se
     metricsType: observe.metricsType,
     async metricsText() {
       // So that what the writer says of all is as of now.
-      const [others] = await Promise.all([pool.metrics(), store.threads.heard().catch(() => undefined)])
+      const [others] = await Promise.all([pool.metrics(), threads.heard().catch(() => undefined)])
       return textOf([await observe.metricsJson(), ...others])
     },
   }
   const pool = new Pool({
     count,
-    threads: store.threads,
+    threads: threads,
     limits: { byAddress: newMemory(), byAccount: newMemory() },
     start: { config: configLine(config), secret, demoUrl: demo?.url ?? null, ticksOrigin: ticksOrigin() },
     clock,
@@ -86,7 +87,7 @@ export async function openWorkers({ config, count }: WorkersOptions): Promise<Se
       },
       letter: (letter) => mailRoom.post(letter),
       log: (some) => lines.write(some),
-      fault: (code) => store.threads.met(code),
+      fault: (code) => threads.met(code),
     }),
   })
   tellTrouble = (trouble) => pool.tell('trouble', trouble)

@@ -10,10 +10,16 @@ const mostUseful = 6
 
 /** `'auto'`: two cores are left to the ledger's writer, long prompts and the system; never more workers than any upstream has places. */
 export function workersFor(
-  { workers, upstreams }: Pick<GatewayConfig, 'workers' | 'upstreams'>,
+  {
+    workers,
+    upstreams,
+    store,
+  }: Pick<GatewayConfig, 'workers' | 'upstreams'> & { readonly store: Pick<GatewayConfig['store'], 'url'> },
   cores = availableParallelism(),
 ): number {
   if (workers !== 'auto') return workers
+  // Nodes that share a database share it from one machine as well as from several.
+  if (store.url !== null) return 1
   const places = Object.values(upstreams).map(({ connections }) => connections)
   return cores <= fewCores ? 1 : Math.min(cores - 2, mostUseful, ...places)
 }

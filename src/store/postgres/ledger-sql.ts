@@ -259,5 +259,6 @@ export const accountsOf = of('accounts_of', 'select id, account from turn where 
 export const holdsOf = (owner: number, until = Number.MAX_SAFE_INTEGER): Statement => ({
   name: 'holds_of',
   text: `select account, id from turn where state = 'held' and owner = $1 and until <= $2`,
-  values: [owner, until],
+  // A clock of durations has parts of milliseconds.
+  values: [owner, Math.floor(until)],
 })

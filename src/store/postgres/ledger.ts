@@ -5,11 +5,14 @@ import { toOp } from '../ledger/endings.ts'
 import type { BookResult, PackResult, ReserveResult } from '../ledger/operations.ts'
 import { mustBeWhole, toCarryOp, toEnding, toGrantOp, toPack, toReservation, toReserveOp } from '../ledger/orders.ts'
 import type { LedgerLane } from './lane-link.ts'
-import type { Presence } from './presence.ts'
+import type { Attendance } from './presence.ts'
+
+/** Of a node's clock and the database's. */
+const mostApartMs = 30_000
 
 export type WrittenLedger = Omit<Ledger, 'balance' | 'turns' | 'verify' | 'forgetTurns'>
 
-export function ledgerOn(lane: LedgerLane, presence: Pick<Presence, 'id' | 'isAlive' | 'dead' | 'forget'>): WrittenLedger {
+export function ledgerOn(lane: LedgerLane, presence: Attendance): WrittenLedger {
   return {
     async reserve(order) {
       // Others may take it for dead and give back what it holds: it begins nothing until it is heard of again.
@@ -41,10 +44,16 @@ export function ledgerOn(lane: LedgerLane, presence: Pick<Presence, 'id' | 'isAl
     owed: () => Promise.resolve(0),
     vitals() {
       const figures = lane.figures()
-      const isCutOff = !presence.isAlive
-      return { ...figures, flushSeconds: [], trouble: isCutOff ? 'the database has not heard of this node for too long' : null }
+      return { ...figures, flushSeconds: [], trouble: troubleOf(presence) }
     },
   }
+}
+
+/** Days, weeks and months begin by a node's own clock. */
+function troubleOf({ isAlive, clockAheadMs }: Attendance): string | null {
+  if (!isAlive) return 'the database has not heard of this node for too long'
+  if (Math.abs(clockAheadMs) <= mostApartMs) return null
+  return `this node's clock is ${Math.round(clockAheadMs / 1000)} seconds ahead of the database's`
 }
 
 function endingIn(result: BookResult): Ending {

@@ -11,8 +11,11 @@ import { Connections } from './connections.ts'
 import { databaseOn, kyselyOn, postgresDialect } from './dialect.ts'
 import { isAway } from './failures.ts'
 import { Elections } from './elections.ts'
+import { openInstallation } from './installation.ts'
+import type { Installation } from './installation.ts'
 import { ledgerReads } from './ledger-reads.ts'
-import { Presence } from './presence.ts'
+import type { Attendance } from './presence.ts'
+import { guest, Presence } from './presence.ts'
 import { steps } from './steps.ts'
 
 export interface PostgresOptions {
@@ -22,6 +25,8 @@ export interface PostgresOptions {
   readonly process: { readonly id: string; readonly version: string }
   /** `ticks` only ever goes on, in milliseconds. */
   readonly clock: { now(): number; ticks(): number }
+  /** `node`, the default: serves, and is counted as one. `guest`: a command that works beside them. */
+  readonly role?: 'node' | 'guest'
   /** Makes what writes the ledger. */
   readonly ledger: (parts: LedgerParts) => Promise<WritingLedger> | WritingLedger
   readonly log?: PostgresLog
@@ -40,7 +45,7 @@ export interface LedgerParts {
   readonly url: string
   readonly database: Database
   /** Whose number holds are under, and who is dead. */
-  readonly presence: Presence
+  readonly presence: Attendance
   readonly clock: PostgresOptions['clock']
 }
 
@@ -52,8 +57,10 @@ export interface WritingLedger extends Omit<Ledger, 'balance' | 'turns'> {
 export interface PostgresStore extends Store {
   /** For the repositories and for tests; the service itself speaks to the port. */
   readonly database: Database
-  readonly presence: Presence
+  readonly presence: Attendance
   readonly elections: Elections
+  /** The secret that all nodes have in common; `given` where this node was given it. @throws Unusable */
+  installation(given: Buffer | null): Promise<Installation>
 }
 
 /** For all repositories of a node; the ledger has its own, and so has its being alive. */
@@ -73,17 +80,21 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Postg
   const connections = new Connections({ url, most: mostConnections, patienceMs })
   const vital = new Connections({ url, most: mostVital, patienceMs: 1_000 })
   const database = databaseOn(connections)
-  let presence: Presence | undefined
+  let presence: Attendance | undefined
   try {
-    presence = await Presence.enrol({
-      connections: vital,
-      name: process.id,
-      version: process.version,
-      clock,
-      onFault: (error) => log?.warn({ err: error }, 'the database does not hear that this node is alive'),
-    })
+    presence =
+      options.role === 'guest'
+        ? guest
+        : await Presence.enrol({
+            connections: vital,
+            name: process.id,
+            version: process.version,
+            clock,
+            onFault: (error) => log?.warn({ err: error }, 'the database does not hear that this node is alive'),
+          })
     const ledger = await options.ledger({ url, database, presence, clock })
-    return { ...storeOn(database, connections, vital, presence, ledger), elections: new Elections(vital, presence) }
+    const elections = new Elections(vital, presence)
+    return { ...storeOn(database, connections, vital, { presence, elections }, ledger), elections }
   } catch (error) {
     await presence?.leave().catch(() => undefined)
     await Promise.all([connections.close(), vital.close()])
@@ -95,7 +106,7 @@ function storeOn(
   database: Database,
   connections: Connections,
   vital: Connections,
-  presence: Presence,
+  { presence, elections }: Pick<PostgresStore, 'presence' | 'elections'>,
   ledger: WritingLedger,
 ): Omit<PostgresStore, 'elections'> {
   const repositories = repositoriesIn(database)
@@ -110,13 +121,14 @@ function storeOn(
   })
   return {
     ...repositories,
-    cluster: { nodes: () => presence.nodes },
+    cluster: { nodes: () => presence.nodes, isMine: (chore, everyMs) => elections.isMine(chore, everyMs) },
     accounts: { ...repositories.accounts, ...first.accounts },
     keys: { ...repositories.keys, ...first.keys },
     changes: changesOn(database, vital),
     ledger: { ...ledger, ...ledgerReads(database) },
     database,
     presence,
+    installation: (given) => openInstallation(connections, given),
     async backup() {
       throw new Unusable('A database on PostgreSQL is backed up with its own tools: pg_dump, or pg_basebackup.')
     },

@@ -34,6 +34,20 @@ const databaseNow = '(extract(epoch from clock_timestamp()) * 1000)::bigint as n
 const othersAlive =
   'select count(*) from process others where others.id <> process.id and others.alive_until >= clock_timestamp()'
 
+/** Of a command that works beside the nodes: it holds nothing, and nobody waits for it to be heard of. */
+export const guest: Attendance = {
+  id: 0,
+  isAlive: true,
+  nodes: 0,
+  clockAheadMs: 0,
+  dead: async () => [],
+  forget: async () => {},
+  leave: async () => {},
+}
+
+/** A node's being there, as the rest of the store knows it. */
+export type Attendance = Pick<Presence, 'id' | 'isAlive' | 'nodes' | 'clockAheadMs' | 'dead' | 'forget' | 'leave'>
+
 export class Presence {
   readonly #options: PresenceOptions
   #id = 0

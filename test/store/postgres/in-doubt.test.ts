@@ -192,7 +192,7 @@ if (cluster !== undefined) {
     t.match(await one.ledger.settle(endOf(id, 50)), { done: false, state: 'refunded', credits: 0 })
     t.same((await balanceOf(one)).used, [0, 0, 0])
     t.same((await one.ledger.verify()).mismatches, [])
-    t.equal(await one.ledger.expire(noon, 0), 0)
+    t.equal(await one.ledger.expire(noon, 0.5), 0)
   })
 }
 

@@ -1,0 +1,25 @@
+/** What an installation has once, wherever it is kept: in a folder, or in a database that several nodes share. */
+import type { Store } from '../membership/store.ts'
+import type { StoreThreads } from '../store/sqlite/open.ts'
+import type { Clock } from '../system/clock.ts'
+import type { DataFolder } from '../system/data-folder.ts'
+import type { GatewayConfig } from '../config/config.ts'
+import type { Services } from './services.ts'
+
+export interface InstallationParts {
+  readonly config: GatewayConfig
+  readonly folder: DataFolder
+  readonly clock: Clock
+  readonly log: Services['log']
+  /** Hears what stands in the way of new turns, after the log has. */
+  readonly onTrouble?: ((trouble: string | null) => void) | undefined
+}
+
+export interface Installed {
+  readonly store: Store
+  /** How more threads of this process come to the store; null where each node serves with one. */
+  readonly threads: StoreThreads | null
+  readonly secret: Buffer
+  /** Where it was begun, where that was with this start. */
+  readonly begunIn: string | null
+}

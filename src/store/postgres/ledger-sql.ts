@@ -6,7 +6,7 @@ import { cellColumns } from '../purse.ts'
 import { bucketFields } from '../schema.ts'
 import { endedColumns, endingColumns, linkColumns, notedColumns, reportedColumns, sealedColumns } from '../turn-columns.ts'
 import type { Value } from './arrays.ts'
-import { arrayOf } from './arrays.ts'
+import { arrayOf, columnOf } from './arrays.ts'
 
 /** A statement with its parameters, as the driver takes it. */
 export interface Statement {
@@ -55,7 +55,7 @@ const kinds = (columns: readonly TurnColumn[]) => columns.map((column) => [colum
 
 /** The same rows as columns. */
 function columnsOf(rows: readonly (readonly Value[])[], width: number): string[] {
-  return Array.from({ length: width }, (_, index) => arrayOf(rows.map((row) => row[index] ?? null)))
+  return Array.from({ length: width }, (_, index) => columnOf(rows, index))
 }
 
 function of(name: string, text: string, width: number): (rows: readonly (readonly Value[])[]) => Statement {

@@ -67,6 +67,7 @@ export async function openGateway(options: GatewayOptions): Promise<Gateway> {
     url: config.limits.url,
     slug: config.brand.slug,
     own: createLimits(),
+    shared: common.limitBook,
     nodes: () => store.cluster?.nodes() ?? 1,
     clock,
     log,

@@ -1,4 +1,5 @@
 /** What an installation has once, wherever it is kept: in a folder, or in a database that several nodes share. */
+import type { LimitBook } from '../access/limits/book.ts'
 import type { Store } from '../membership/store.ts'
 import type { StoreThreads } from '../store/sqlite/open.ts'
 import type { Clock } from '../system/clock.ts'
@@ -19,6 +20,8 @@ export interface Installed {
   readonly store: Store
   /** How more threads of this process come to the store; null where each node serves with one. */
   readonly threads: StoreThreads | null
+  /** Counts requests a minute for all nodes that share the database; null where there is one server. */
+  readonly limitBook: (() => LimitBook) | null
   readonly secret: Buffer
   /** Where it was begun, where that was with this start. */
   readonly begunIn: string | null

@@ -1,5 +1,6 @@
 /** An installation that several nodes share: all that matters is in its database, and a node may lose its folder. */
 import { randomUUID } from 'node:crypto'
+import { postgresBook } from '../access/limits/postgres.ts'
 import { shownUrl } from '../config/shown-url.ts'
 import { Connections } from '../store/postgres/connections.ts'
 import { openInstallation } from '../store/postgres/installation.ts'
@@ -26,7 +27,13 @@ export async function openSharedInstallation(parts: InstallationParts, { url, se
   const store = await openSharedStore({ url, clock, log, role: 'node' })
   try {
     const { secret, isNew } = await store.installation(given(secretKey))
-    return { store, threads: null, secret, begunIn: isNew ? shownUrl(url) : null }
+    return {
+      store,
+      threads: null,
+      limitBook: () => postgresBook(store.count, clock),
+      secret,
+      begunIn: isNew ? shownUrl(url) : null,
+    }
   } catch (error) {
     await store.close()
     throw error

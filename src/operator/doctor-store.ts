@@ -5,8 +5,8 @@ import type { Condition } from '../store/postgres/condition.ts'
 import { systemClock } from '../system/clock.ts'
 import type { Finding } from './doctor.ts'
 
-/** Of one node: repositories, being alive, the ledger. */
-const connectionsOfNode = 8
+/** Of one node: repositories, being alive, limits, the ledger. */
+const connectionsOfNode = 10
 const warnApartMs = 2_000
 
 /** @throws nothing: that it cannot be reached is a finding too */

@@ -14,6 +14,8 @@ import { decide, minuteMs, requestUnits, unitsLeft } from './limits.ts'
 export interface ElsewhereOptions {
   /** Opens the book, which has then answered once. */
   readonly open: () => Promise<LimitBook>
+  /** As it is called in sentences. */
+  readonly name: string
   /** Counts this node's own requests, against its share. */
   readonly own: OwnRateLimit
   /** How many nodes share the limits now; at least 1. */
@@ -28,6 +30,7 @@ export interface ElsewhereOptions {
 
 /** What is told of it. */
 export interface ElsewhereVitals {
+  readonly name: string
   /** Since when each node allows its share alone, in milliseconds since the epoch; null: all are counted together. */
   readonly lostSince: number | null
   /** Requests that were decided so, ever. */
@@ -103,7 +106,7 @@ export class LimitsElsewhere implements RateLimit {
   }
 
   get vitals(): ElsewhereVitals {
-    return { lostSince: this.#lostSince, alone: this.#alone, nodes: this.#options.nodes() }
+    return { name: this.#options.name, lostSince: this.#lostSince, alone: this.#alone, nodes: this.#options.nodes() }
   }
 
   /** What was asked is decided by this node's share. */
@@ -212,10 +215,10 @@ export class LimitsElsewhere implements RateLimit {
 }
 
 /** What an operator should know of it now; null: nothing. */
-export function aloneSentence({ lostSince, nodes }: ElsewhereVitals): string | null {
+export function aloneSentence({ name, lostSince, nodes }: ElsewhereVitals): string | null {
   if (lostSince === null) return null
   const share = nodes === 1 ? 'the whole of each limit' : `1/${nodes} of each limit`
-  return `the server of LIMITS_URL is lost since ${new Date(lostSince).toISOString()}; until it is back this node allows ${share} by itself`
+  return `${name} is lost since ${new Date(lostSince).toISOString()}; until it is back this node allows ${share} by itself`
 }
 
 function sentenceOf(error: unknown): string {

@@ -10,6 +10,8 @@ export interface LimitsParts {
   /** Begins the names of all that is kept there. */
   readonly slug: string
   readonly own: OwnLimits
+  /** Where nodes share a database: counts in it, where there is no `url`. */
+  readonly shared: (() => LimitBook) | null
   /** How many nodes share the limits now. */
   readonly nodes: () => number
   readonly clock: Clock
@@ -19,25 +21,46 @@ export interface LimitsParts {
 const connectMs = 1_000
 
 /** Never rejects: a server that cannot be reached is tried again, and meanwhile each node allows its share. */
-export async function openLimits({ url, slug, own, nodes, clock, log }: LimitsParts): Promise<Limits> {
-  if (url === null) return own
-  const { host } = new URL(url)
+export async function openLimits(parts: LimitsParts): Promise<Limits> {
+  const { own, nodes, clock, log } = parts
+  const place = placeOf(parts)
+  if (place === null) return own
+  const { name, server } = place
   const elsewhere = new LimitsElsewhere({
-    open: () => openBook(url, slug),
+    open: place.open,
+    name,
     // Addresses and accounts have no names in common.
     own: own.byAccount,
     nodes,
     clock,
     onLost: (why) =>
-      log.error(
-        { server: host, why },
-        'the server of LIMITS_URL does not answer; until it does this node allows its share of each limit',
-      ),
-    onBack: (lostMs) =>
-      log.info({ server: host, lostMs }, 'the server of LIMITS_URL answers again; requests a minute are counted there'),
+      log.error({ server, why }, `${name} does not answer; until it does this node allows its share of each limit`),
+    onBack: (lostMs) => log.info({ server, lostMs }, `${name} answers again; requests a minute are counted there`),
   })
   await elsewhere.open()
   return { byAddress: elsewhere, byAccount: elsewhere, running: own.running, elsewhere }
+}
+
+interface Place {
+  readonly name: string
+  /** Its host, for the log. */
+  readonly server: string
+  open(): Promise<LimitBook>
+}
+
+function placeOf({ url, slug, shared }: LimitsParts): Place | null {
+  if (url !== null) return { name: 'the server of LIMITS_URL', server: new URL(url).host, open: () => openBook(url, slug) }
+  if (shared === null) return null
+  return {
+    name: 'the database of STORE_URL',
+    server: 'store',
+    async open() {
+      const book = shared()
+      // A book that is open has answered once.
+      await book.take([])
+      return book
+    },
+  }
 }
 
 /** The library is loaded by those alone who need it. */

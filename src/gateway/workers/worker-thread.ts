@@ -101,6 +101,7 @@ async function open(start: WorkerStart, first: Wire<FromFirst, FromWorker>): Pro
       running: new ConcurrencyLimiter(),
       elsewhere: null,
     },
+    shared: null,
     nodes: () => store.cluster?.nodes() ?? 1,
     clock,
     log,

@@ -59,6 +59,8 @@ export interface PostgresStore extends Store {
   readonly database: Database
   readonly presence: Attendance
   readonly elections: Elections
+  /** One statement that counts, as a transaction of its own that merely waits for others. */
+  count(text: string, values: readonly unknown[]): Promise<{ readonly rows: readonly unknown[] }>
   /** The secret that all nodes have in common; `given` where this node was given it. @throws Unusable */
   installation(given: Buffer | null): Promise<Installation>
 }
@@ -79,6 +81,7 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Postg
   await prepare(options)
   const connections = new Connections({ url, most: mostConnections, patienceMs })
   const vital = new Connections({ url, most: mostVital, patienceMs: 1_000 })
+  const counting = new Connections({ url, most: 1, patienceMs: 1_000 })
   const database = databaseOn(connections)
   let presence: Attendance | undefined
   try {
@@ -94,18 +97,17 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Postg
           })
     const ledger = await options.ledger({ url, database, presence, clock })
     const elections = new Elections(vital, presence)
-    return { ...storeOn(database, connections, vital, { presence, elections }, ledger), elections }
+    return { ...storeOn(database, { connections, vital, counting }, { presence, elections }, ledger), elections }
   } catch (error) {
     await presence?.leave().catch(() => undefined)
-    await Promise.all([connections.close(), vital.close()])
+    await Promise.all([connections.close(), vital.close(), counting.close()])
     throw error
   }
 }
 
 function storeOn(
   database: Database,
-  connections: Connections,
-  vital: Connections,
+  { connections, vital, counting }: Readonly<Record<'connections' | 'vital' | 'counting', Connections>>,
   { presence, elections }: Pick<PostgresStore, 'presence' | 'elections'>,
   ledger: WritingLedger,
 ): Omit<PostgresStore, 'elections'> {
@@ -128,6 +130,7 @@ function storeOn(
     ledger: { ...ledger, ...ledgerReads(database) },
     database,
     presence,
+    count: (text, values) => counting.write('begin isolation level read committed', text, values),
     installation: (given) => openInstallation(connections, given),
     async backup() {
       throw new Unusable('A database on PostgreSQL is backed up with its own tools: pg_dump, or pg_basebackup.')
@@ -135,7 +138,7 @@ function storeOn(
     async close({ owedMs = defaultOwedMs } = {}) {
       await ledger.close(owedMs)
       await presence.leave().catch(() => undefined)
-      await Promise.all([connections.close(), vital.close()])
+      await Promise.all([connections.close(), vital.close(), counting.close()])
     },
   }
 }

@@ -25,6 +25,7 @@ function aBook(room: number, nodes = 3) {
     close: () => void state.closed++,
   }
   const limits = new LimitsElsewhere({
+    name: 'the server of LIMITS_URL',
     async open() {
       if (state.answer === 'fault') throw new Error('connect ECONNREFUSED')
       state.opened += 1

@@ -24,7 +24,7 @@ export interface Took {
 const [url = '', nodes = '1'] = process.argv.slice(2)
 const log: string[] = []
 const note = (_: object, sentence: string) => void log.push(sentence)
-const parts = { url, slug: 'svc', nodes: () => Number(nodes), clock: systemClock, log: { info: note, error: note } }
+const parts = { url, slug: 'svc', shared: null, nodes: () => Number(nodes), clock: systemClock, log: { info: note, error: note } }
 const limits = await openLimits({ ...parts, own: createLimits() })
 
 process.on('message', (offer: Offer | 'end') => {

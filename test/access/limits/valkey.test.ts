@@ -53,6 +53,7 @@ if (valkey !== undefined) {
   const clock = { now: () => ticksNow, ticks: () => ticksNow }
   const told: string[] = []
   const elsewhere = new LimitsElsewhere({
+    name: 'the server of LIMITS_URL',
     open: () => open('whole:'),
     own: new RateLimiter(),
     nodes: () => 1,
@@ -112,7 +113,7 @@ if (valkey !== undefined) {
     t.teardown(() => client.config('SET', 'requirepass', ''))
     const lines: object[] = []
     const note = (about: object, sentence: string) => void lines.push({ ...about, sentence })
-    const parts = { slug: 'svc', nodes: () => 1, clock: systemClock, log: { info: note, error: note } }
+    const parts = { slug: 'svc', shared: null, nodes: () => 1, clock: systemClock, log: { info: note, error: note } }
     const right = url.replace('//', '//:secret-0123@')
     const limits = await openLimits({ ...parts, url: `${right}/3`, own: createLimits() })
     t.ok((await limits.byAccount.take('acc_1', 10, 0)).allowed)
@@ -144,6 +145,7 @@ t.test('a server that takes the call and never answers costs one request its pat
   const limits = await openLimits({
     url: `redis://127.0.0.1:${(silent.address() as AddressInfo).port}`,
     slug: 'svc',
+    shared: null,
     own: createLimits(),
     nodes: () => 3,
     clock: systemClock,

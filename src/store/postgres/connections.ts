@@ -43,6 +43,7 @@ export class Connections {
   readonly #poolOf = new WeakMap<PoolClient, Pool>()
   readonly #leaving = new Set<Promise<void>>()
   #repeated = 0
+  #isClosed = false
 
   constructor({
     url,
@@ -105,7 +106,8 @@ export class Connections {
         return client
       } catch (error) {
         // A full pool is no reason to go elsewhere.
-        if (pool.totalCount >= this.#options.most || !isLost(error) || performance.now() >= until) throw toCaller(error)
+        const isFull = pool.totalCount >= this.#options.most
+        if (this.#isClosed || isFull || !isLost(error) || performance.now() >= until) throw toCaller(error)
         this.#moveOn(pool)
         if (tries % this.#hosts.length === 0) await after(pauseMs)
       }
@@ -123,7 +125,9 @@ export class Connections {
     return { open: this.#pool.totalCount, waiting: this.#pool.waitingCount, repeated: this.#repeated }
   }
 
+  /** What is asked from now on fails. */
   async close(): Promise<void> {
+    this.#isClosed = true
     await Promise.all([this.#pool.end(), ...this.#leaving])
   }
 
@@ -141,7 +145,7 @@ export class Connections {
 
   /** All connections of a pool are to one server. When one of them finds it gone, the others are of no use either. */
   #moveOn(from: Pool): void {
-    if (from !== this.#pool) return
+    if (from !== this.#pool || this.#isClosed) return
     this.#at = (this.#at + 1) % this.#hosts.length
     this.#pool = this.#poolAt(this.#at)
     const left = from.end().finally(() => this.#leaving.delete(left))

@@ -106,4 +106,13 @@ if (cluster !== undefined) {
     await cluster.start()
     t.same((await asked).rows, [{ one: 1 }])
   })
+
+  t.test('what is asked after the end fails at once, and the process goes on', async (t) => {
+    const connections = new Connections({ url: await cluster.database(t), most: 1 })
+    await connections.read('select 1', [])
+    const closed = connections.close()
+    await t.rejects(connections.write(serializable, 'select 1', []), GatewayError)
+    await closed
+    await t.rejects(connections.read('select 1', []), GatewayError)
+  })
 }

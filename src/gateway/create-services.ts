@@ -17,6 +17,7 @@ import type { Ids } from '../system/ids.ts'
 import type { MailRoom } from '../system/mail/mail-room.ts'
 import { memberMail } from '../system/mail/member-mail.ts'
 import type { Observe } from '../system/observe/observe.ts'
+import { ImageFolder } from '../tools/images/image-folder.ts'
 import { ImageStore } from '../tools/images/image-store.ts'
 import { Upstreams } from '../upstream/upstreams.ts'
 import { disposableDomains } from './disposable-domains.ts'
@@ -91,7 +92,7 @@ export function createServices(parts: ServicesParts): MadeServices {
       onFault: (error) => log.error({ err: error }, 'the thread for large requests died; the next one gets a new one'),
     }),
     images: new ImageStore({
-      directory: folder.images,
+      files: new ImageFolder(folder.images, store.images),
       records: store.images,
       limits: config.images,
       clock,

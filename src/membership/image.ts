@@ -1,4 +1,5 @@
-/** Images that were painted for members: what is known of each, and whose they are. The bytes lie in files, named by their hash. */
+/** Images that were painted for members: what is known of each, whose they are, and where the bytes lie. */
+import type { Readable } from 'node:stream'
 
 export type ImageKind = 'png' | 'jpeg' | 'webp'
 
@@ -20,8 +21,18 @@ export interface Images {
   shrink(toBytes: number, limit: number): Promise<number>
   /**
    * Deletes images that nobody has any more; `remove` deletes the file, while nobody can come to have it anew. A store that several nodes
-   * write may call it again, and for one that stays after all: there, files are copies of what the store has. Returns how many, at most
+   * write may call it again, and for one that stays after all: there, bytes lie beside the record and go with it. Returns how many, at most
    * `limit`.
    */
   drop(limit: number, remove: (image: ImageRecord) => void): Promise<number>
+}
+
+/** Where the bytes of images lie. */
+export interface ImageFiles {
+  /** An account has this image, and its bytes are kept, when this resolves; bytes that are there already are not written again. */
+  keep(image: ImageRecord, bytes: Buffer, account: string, at: number): Promise<void>
+  /** Null where there are none (any more). What ends in its midst fails. */
+  read(image: ImageRecord): Promise<Readable | null>
+  /** Called while nobody can come to have it anew. */
+  remove(image: ImageRecord): void
 }

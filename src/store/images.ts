@@ -1,24 +1,13 @@
 /** Images on SQL. */
+import type { Kysely } from 'kysely'
 import { sql } from 'kysely'
 import type { ImageRecord, Images } from '../membership/image.ts'
 import type { Database } from './database.ts'
+import type { Schema } from './schema.ts'
 
 export function imagesIn({ read, write, transact }: Database): Images {
   return {
-    own({ hash, kind, bytes }, account, at) {
-      return transact(async (transaction) => {
-        await transaction
-          .insertInto('image')
-          .values({ hash, kind, bytes, created_at: at, accessed_at: at })
-          .onConflict((conflict) => conflict.column('hash').doUpdateSet({ accessed_at: at }))
-          .execute()
-        await transaction
-          .insertInto('image_owner')
-          .values({ hash, account, created_at: at })
-          .onConflict((conflict) => conflict.columns(['hash', 'account']).doUpdateSet({ created_at: at }))
-          .execute()
-      })
-    },
+    own: (image, account, at) => transact((transaction) => noteOwner(transaction, image, account, at)),
 
     async find(hash) {
       const row = await read
@@ -98,4 +87,23 @@ export function imagesIn({ read, write, transact }: Database): Images {
       })
     },
   }
+}
+
+/** From now on an account has this image. In a transaction. */
+export async function noteOwner(
+  transaction: Kysely<Schema>,
+  { hash, kind, bytes }: ImageRecord,
+  account: string,
+  at: number,
+): Promise<void> {
+  await transaction
+    .insertInto('image')
+    .values({ hash, kind, bytes, created_at: at, accessed_at: at })
+    .onConflict((conflict) => conflict.column('hash').doUpdateSet({ accessed_at: at }))
+    .execute()
+  await transaction
+    .insertInto('image_owner')
+    .values({ hash, account, created_at: at })
+    .onConflict((conflict) => conflict.columns(['hash', 'account']).doUpdateSet({ created_at: at }))
+    .execute()
 }

@@ -1,4 +1,5 @@
 /** Opens the store on PostgreSQL, making and migrating the schema as needed; any number of nodes may have it open. */
+import type { ImageFiles } from '../../membership/image.ts'
 import type { Ledger } from '../../membership/ledger.ts'
 import type { Store } from '../../membership/store.ts'
 import { Unusable } from '../../system/unusable.ts'
@@ -11,6 +12,7 @@ import { Connections } from './connections.ts'
 import { databaseOn, kyselyOn, postgresDialect } from './dialect.ts'
 import { isAway } from './failures.ts'
 import { Elections } from './elections.ts'
+import { imageDataIn } from './image-data.ts'
 import { openInstallation } from './installation.ts'
 import type { Installation } from './installation.ts'
 import { ledgerReads } from './ledger-reads.ts'
@@ -61,6 +63,8 @@ export interface PostgresStore extends Store {
   readonly elections: Elections
   /** One statement that counts, as a transaction of its own that merely waits for others. */
   count(text: string, values: readonly unknown[]): Promise<{ readonly rows: readonly unknown[] }>
+  /** Where images lie for all nodes. */
+  readonly imageFiles: ImageFiles
   /** The secret that all nodes have in common; `given` where this node was given it. @throws Unusable */
   installation(given: Buffer | null): Promise<Installation>
 }
@@ -131,6 +135,7 @@ function storeOn(
     database,
     presence,
     count: (text, values) => counting.write('begin isolation level read committed', text, values),
+    imageFiles: imageDataIn(database),
     installation: (given) => openInstallation(connections, given),
     async backup() {
       throw new Unusable('A database on PostgreSQL is backed up with its own tools: pg_dump, or pg_basebackup.')

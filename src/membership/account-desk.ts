@@ -53,7 +53,7 @@ export class AccountDesk {
       invite: null,
       browser: standInToken(session),
     })
-    mail.proof(address, code)
+    await mail.proof(address, code)
   }
 
   /**
@@ -83,7 +83,7 @@ export class AccountDesk {
     await store.sessions.renew(session.id, hashToken(token))
     forget(session.account)
     await note('password_changed', session.account, visitor, { ended_sessions: endedSessions })
-    if (address !== null) mail.passwordChanged(address, clock.now())
+    if (address !== null) await mail.passwordChanged(address, clock.now())
     return { kind: 'changed', token, endedSessions }
   }
 

@@ -67,7 +67,7 @@ export class AppDesk {
     })
     if (!made) return undefined
     await this.#parts.note('app_approved', account.id, visitor, { session: id, client: app.name })
-    if (account.email !== null) mail.deviceSignedIn(account.email, { client: app.name, hostname: null, at: now })
+    if (account.email !== null) await mail.deviceSignedIn(account.email, { client: app.name, hostname: null, at: now })
     return id
   }
 

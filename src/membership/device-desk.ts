@@ -121,7 +121,7 @@ export class DeviceDesk {
     const account = session && (await store.accounts.find(session.account))
     if (session === undefined || account === undefined) return { kind: 'gone' }
     await this.#parts.note('device_signed_in', account.id, visitor, { session: session.id, client: session.client })
-    if (account.email !== null && device !== undefined) mail.deviceSignedIn(account.email, { ...device, at: now })
+    if (account.email !== null && device !== undefined) await mail.deviceSignedIn(account.email, { ...device, at: now })
     return { kind: 'token', token, expiresAt: session.expiresAt, account }
   }
 

@@ -144,8 +144,8 @@ export class SignInDesk {
       invite,
       browser,
     })
-    // Who could do nothing with it is not written to, and whoever asks is told the same.
-    if (account !== undefined || barred === null) mail.code(address, secrets)
+    // Who could do nothing with it is not written to, and whoever asks is told the same, and no sooner.
+    await mail.code(account !== undefined || barred === null ? address : null, secrets)
     return { kind: 'sent' }
   }
 

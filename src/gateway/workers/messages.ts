@@ -2,7 +2,7 @@
 import type { MessagePort } from 'node:worker_threads'
 import type { LimitMemory } from '../../access/limits/shared.ts'
 import type { ThreadStoreParts } from '../../store/sqlite/thread-store.ts'
-import type { Letter } from '../../system/mail/mail-room.ts'
+import type { Letter } from '../../system/mail/letter-queue.ts'
 import type { MetricsJson } from '../../system/observe/joined.ts'
 
 /** All that a worker is started with besides the configuration, which it reads by itself: plugins are programs. */
@@ -38,6 +38,7 @@ export type FromWorker = {
   readonly metrics: { readonly asks: null; readonly gives: string }
   /** This account's credentials have changed: all others forget it, too. */
   readonly forget: { readonly asks: string; readonly gives: void }
+  /** Gives when it is kept. */
   readonly letter: { readonly asks: Letter; readonly gives: void }
   /** Lines of the log. */
   readonly log: { readonly asks: string; readonly gives: void }

@@ -116,7 +116,7 @@ async function open(start: WorkerStart, first: Wire<FromFirst, FromWorker>): Pro
     store,
     secret: Buffer.from(start.secret),
     limits,
-    mail: { post: (letter) => first.tell('letter', letter) },
+    mail: { post: (letter) => first.ask('letter', letter) },
     demoUrl: start.demoUrl,
     random: Math.random,
     // Several workers share the threads that hash.

@@ -2,6 +2,7 @@
 import type { ImageFiles } from '../../membership/image.ts'
 import type { Ledger } from '../../membership/ledger.ts'
 import type { Store } from '../../membership/store.ts'
+import type { LetterQueue } from '../../system/mail/letter-queue.ts'
 import { Unusable } from '../../system/unusable.ts'
 import type { Database } from '../database.ts'
 import { firstAskedOf } from '../first-asked.ts'
@@ -15,6 +16,7 @@ import { Elections } from './elections.ts'
 import { imageDataIn } from './image-data.ts'
 import { openInstallation } from './installation.ts'
 import type { Installation } from './installation.ts'
+import { SharedLetters } from './letters.ts'
 import { ledgerReads } from './ledger-reads.ts'
 import type { Attendance } from './presence.ts'
 import { guest, Presence } from './presence.ts'
@@ -67,6 +69,8 @@ export interface PostgresStore extends Store {
   readonly imageFiles: ImageFiles
   /** The secret that all nodes have in common; `given` where this node was given it. @throws Unusable */
   installation(given: Buffer | null): Promise<Installation>
+  /** Letters that any node sends, sealed with what follows from the secret. One for a mail room, which begins and closes it. */
+  letters(secret: Buffer): LetterQueue
 }
 
 /** For all repositories of a node; the ledger has its own, and so has its being alive. */
@@ -101,7 +105,7 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Postg
           })
     const ledger = await options.ledger({ url, database, presence, clock })
     const elections = new Elections(vital, presence)
-    return { ...storeOn(database, { connections, vital, counting }, { presence, elections }, ledger), elections }
+    return { ...storeOn(database, { connections, vital, counting }, { presence, elections }, ledger, log), elections }
   } catch (error) {
     await presence?.leave().catch(() => undefined)
     await Promise.all([connections.close(), vital.close(), counting.close()])
@@ -114,6 +118,7 @@ function storeOn(
   { connections, vital, counting }: Readonly<Record<'connections' | 'vital' | 'counting', Connections>>,
   { presence, elections }: Pick<PostgresStore, 'presence' | 'elections'>,
   ledger: WritingLedger,
+  log: PostgresLog | undefined,
 ): Omit<PostgresStore, 'elections'> {
   const repositories = repositoriesIn(database)
   const first = firstAskedOf(async (text, parameters) => {
@@ -137,6 +142,7 @@ function storeOn(
     count: (text, values) => counting.write('begin isolation level read committed', text, values),
     imageFiles: imageDataIn(database),
     installation: (given) => openInstallation(connections, given),
+    letters: (secret) => new SharedLetters({ connections, secret, ...(log && { log }) }),
     async backup() {
       throw new Unusable('A database on PostgreSQL is backed up with its own tools: pg_dump, or pg_basebackup.')
     },

@@ -1,13 +1,14 @@
 /**
- * The mail room: a bounded queue in front of an SMTP server, or of a folder of `.eml` files where none is configured. Nobody waits for it:
- * whether a message was sent, and how long that took, is for the log alone. The log has neither addresses nor texts.
+ * The mail room: a bounded queue in front of an SMTP server, or of a folder of `.eml` files where none is configured. Nobody waits for the
+ * sending: whether a message was sent, and how long that took, is for the log alone. The log has neither addresses nor texts.
  */
 import { mkdirSync } from 'node:fs'
 import { rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Transporter } from 'nodemailer'
 import type { Logger } from 'pino'
-import type { Message } from './messages.ts'
+import { LettersInMemory } from './letter-queue.ts'
+import type { Letter, LetterQueue, TakenLetter } from './letter-queue.ts'
 
 export interface MailRoomOptions {
   /** `smtp://user:password@host:port` or `smtps://…`; null writes files. */
@@ -18,53 +19,55 @@ export interface MailRoomOptions {
   readonly log: Logger
   readonly ids: { next(prefix: string, now: number): string }
   readonly clock: { now(): number }
+  /** Default: in memory. */
+  readonly queue?: LetterQueue
 }
 
-export interface Letter extends Message {
-  readonly to: string
-}
-
-/** More than this many waiting letters are dropped, with a line in the log: the way out is blocked. */
-const queueLimit = 1_000
 const atOnce = 2
 const tries = 3
 const pauseMs = 1_000
 const timeoutMs = 15_000
 
-type Send = (letter: Letter, id: string) => Promise<void>
+type Send = (letter: Addressed, id: string) => Promise<void>
+type Addressed = Letter & { readonly to: string }
 
 export class MailRoom {
   readonly #options: MailRoomOptions
   readonly #send: Send
   readonly #closeTransport: () => void
-  readonly #queue: Letter[] = []
-  readonly #running = new Set<Promise<void>>()
+  readonly #queue: LetterQueue
+  /** How many letters are looked for or sent at the moment. */
+  #busy = 0
+  /** Something may have become due since somebody last looked. */
+  #isDue = false
   readonly #idle: (() => void)[] = []
   #closing = false
 
   constructor(options: MailRoomOptions) {
     this.#options = options
-    const { smtpUrl } = options
+    const { smtpUrl, queue = new LettersInMemory() } = options
     const way = smtpUrl === null ? toFolder(options) : toServer(smtpUrl, options.from)
     this.#send = way.send
     this.#closeTransport = way.close
     if (smtpUrl === null) options.log.info({ outbox: options.outbox }, 'no SMTP server is configured: mail goes to files')
+    this.#queue = queue
+    queue.begin(() => this.#wake())
   }
 
-  /** Returns at once. */
-  post(letter: Letter): void {
+  /** Resolves when the letter is kept, and never rejects: what became of it is for the log. */
+  async post(letter: Letter): Promise<void> {
     const { log } = this.#options
-    if (this.#closing || this.#queue.length >= queueLimit) {
+    try {
+      if (!this.#closing && (await this.#queue.add(letter))) return
       log.error({ subject: letter.kind }, 'a mail was dropped: too many are waiting')
-      return
+    } catch (error) {
+      log.error({ subject: letter.kind, err: error }, 'a mail was dropped: it could not be kept')
     }
-    this.#queue.push(letter)
-    this.#next()
   }
 
-  /** Resolves when nothing is waiting or under way. */
+  /** Resolves when nothing is waiting or under way here. */
   async settled(): Promise<void> {
-    if (this.#queue.length === 0 && this.#running.size === 0) return
+    if (this.#isIdle) return
     await new Promise<void>((resolve) => this.#idle.push(resolve))
   }
 
@@ -77,39 +80,57 @@ export class MailRoom {
     })
     await Promise.race([this.settled(), patience])
     clearTimeout(timer)
+    await this.#queue.close()
     this.#closeTransport()
   }
 
-  #next(): void {
-    while (this.#running.size < atOnce) {
-      const letter = this.#queue.shift()
-      if (letter === undefined) break
-      const run = this.#deliver(letter).finally(() => {
-        this.#running.delete(run)
-        this.#next()
-      })
-      this.#running.add(run)
-    }
-    if (this.#queue.length === 0 && this.#running.size === 0) for (const resolve of this.#idle.splice(0)) resolve()
+  get #isIdle(): boolean {
+    return this.#busy === 0 && this.#queue.waiting === 0
   }
 
-  async #deliver(letter: Letter): Promise<void> {
-    const { log, ids, clock } = this.#options
-    const id = ids.next('mail_', clock.now())
-    for (let attempt = 1; ; attempt++) {
-      try {
-        await this.#send(letter, id)
-        log.info({ mail: id, subject: letter.kind }, 'a mail was sent')
-        return
-      } catch (error) {
-        if (attempt === tries || this.#closing) {
-          log.error({ mail: id, subject: letter.kind, reason: reasonOf(error) }, 'a mail could not be sent')
-          return
-        }
-        await new Promise<void>((resolve) => setTimeout(resolve, pauseMs * attempt).unref())
-      }
-    }
+  #wake(): void {
+    this.#isDue = true
+    if (this.#busy >= atOnce) return
+    this.#busy += 1
+    void this.#work()
   }
+
+  async #work(): Promise<void> {
+    const { log } = this.#options
+    try {
+      while (this.#isDue) {
+        this.#isDue = false
+        const taken = await this.#queue.take()
+        if (taken === undefined) continue
+        this.#isDue = true
+        await this.#deliver(taken)
+      }
+    } catch (error) {
+      log.warn({ err: error }, 'mails cannot be taken from where they wait; that is tried again')
+    }
+    this.#busy -= 1
+    if (this.#isIdle) for (const resolve of this.#idle.splice(0)) resolve()
+  }
+
+  async #deliver(taken: TakenLetter): Promise<void> {
+    const { log, ids, clock } = this.#options
+    const { letter, attempt } = taken
+    if (!isAddressed(letter)) return this.#queue.done(taken)
+    const id = ids.next('mail_', clock.now())
+    try {
+      await this.#send(letter, id)
+    } catch (error) {
+      if (attempt < tries && (!this.#closing || this.#queue.isShared)) return this.#queue.putBack(taken, pauseMs * attempt)
+      log.error({ mail: id, subject: letter.kind, reason: reasonOf(error) }, 'a mail could not be sent')
+      return this.#queue.done(taken)
+    }
+    log.info({ mail: id, subject: letter.kind }, 'a mail was sent')
+    return this.#queue.done(taken)
+  }
+}
+
+function isAddressed(letter: Letter): letter is Addressed {
+  return letter.to !== null
 }
 
 /** An SMTP error quotes addresses: its codes alone are for the log, the system's and the server's own (`EDNS ENOTFOUND`, `EAUTH 535 5.7.8`). */
@@ -122,7 +143,7 @@ function reasonOf(error: unknown): string {
 }
 
 /** Connects and signs in as a letter would, and posts one where there is somebody to send it to. @throws the library's own words */
-export async function tryServer(smtpUrl: string, from: string, letter: Letter | null): Promise<void> {
+export async function tryServer(smtpUrl: string, from: string, letter: Addressed | null): Promise<void> {
   const { send, verify, close } = toServer(smtpUrl, from)
   try {
     await verify()

@@ -2,7 +2,6 @@
 import { mkdtempSync, readdirSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { SMTPServer } from 'smtp-server'
 import t from 'tap'
 import type { Test } from 'tap'
 import { createIds } from '../../../src/system/ids.ts'
@@ -11,39 +10,7 @@ import { letterMessage } from '../../../src/system/mail/messages.ts'
 import { createLog } from '../../../src/system/observe/log.ts'
 import { Browser, lettersTo } from '../../support/browser.ts'
 import { startGateway, until } from '../../support/gateway.ts'
-
-interface Received {
-  readonly from: string
-  readonly to: readonly string[]
-  readonly text: string
-}
-
-/** `refuse`: how many letters are answered with a temporary failure first. */
-async function startSmtp(t: Test, refuse = 0): Promise<{ readonly url: string; readonly received: Received[] }> {
-  const received: Received[] = []
-  let refused = 0
-  const server = new SMTPServer({
-    authOptional: true,
-    disabledCommands: ['STARTTLS'],
-    onData(stream, { envelope }, done) {
-      const chunks: Buffer[] = []
-      stream.on('data', (chunk: Buffer) => chunks.push(chunk))
-      stream.on('end', () => {
-        if (refused++ < refuse) return done(Object.assign(new Error('try again later'), { responseCode: 451 }))
-        received.push({
-          from: envelope.mailFrom.address,
-          to: envelope.rcptTo.map(({ address }) => address),
-          text: Buffer.concat(chunks).toString('utf8'),
-        })
-        return done()
-      })
-    },
-  })
-  server.on('error', () => undefined)
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  t.teardown(() => new Promise<void>((resolve) => server.close(resolve)))
-  return { url: `smtp://127.0.0.1:${server.server.address().port}`, received }
-}
+import { startSmtp } from '../../support/smtp.ts'
 
 t.test('a real SMTP server receives the code, and the code signs in', async (t) => {
   const { url, received } = await startSmtp(t)
@@ -63,12 +30,49 @@ t.test('a real SMTP server receives the code, and the code signs in', async (t) 
 })
 
 t.test('a letter that is refused for now is sent again', async (t) => {
-  const { url, received } = await startSmtp(t, 1)
+  const { url, received } = await startSmtp(t, { refuse: 1 })
   const room = roomTo(t, url)
   room.post({ to: 'a@example.com', ...letterMessage({ name: 'svc', site: 'http://localhost' }, '123456', 'w'.repeat(43)) })
   await room.settled()
   t.equal(received.length, 1)
   t.equal((received[0]?.text.match(/^Subject:/gm) ?? []).length, 1)
+})
+
+t.test('who is nobody is written nothing, and no line is logged of it', async (t) => {
+  const { url, received } = await startSmtp(t)
+  const lines: string[] = []
+  const room = roomTo(t, url, '', lines)
+  const message = letterMessage({ name: 'svc', site: 'http://localhost' }, '123456', 'w'.repeat(43))
+  await room.post({ to: null, ...message })
+  await room.post({ to: 'a@example.com', ...message })
+  await room.settled()
+  t.same(
+    received.map(({ to }) => to),
+    [['a@example.com']],
+  )
+  t.same(
+    lines.map((line) => JSON.parse(line).msg),
+    ['a mail was sent'],
+  )
+})
+
+t.test('a letter that waits to be tried again keeps no other waiting, and is given up where the room closes', async (t) => {
+  const { url, received } = await startSmtp(t, { refuseTo: 'a@example.com' })
+  const lines: string[] = []
+  const room = roomTo(t, url, '', lines)
+  const message = letterMessage({ name: 'svc', site: 'http://localhost' }, '123456', 'w'.repeat(43))
+  for (const to of ['a@example.com', 'a@example.com', 'b@example.com']) await room.post({ to, ...message })
+  await until(() => received.length === 1, 'the one that is taken')
+  await room.close()
+  t.same(
+    received.map(({ to }) => to),
+    [['b@example.com']],
+  )
+  t.same(
+    lines.map((line) => JSON.parse(line).msg),
+    ['a mail was sent', 'a mail could not be sent', 'a mail could not be sent'],
+  )
+  t.notMatch(lines.join(''), /example\.com|123456/)
 })
 
 t.test('a server that is not there costs the asker nothing', async (t) => {
@@ -119,12 +123,12 @@ t.test('an address cannot smuggle a header or a second recipient', async (t) => 
   }
 })
 
-function roomTo(t: Test, smtpUrl: string | null, outbox = ''): MailRoom {
+function roomTo(t: Test, smtpUrl: string | null, outbox = '', lines: string[] = []): MailRoom {
   const room = new MailRoom({
     smtpUrl,
     from: 'svc <no-reply@localhost>',
     outbox,
-    log: createLog('silent').log,
+    log: createLog('info', { write: (line) => void lines.push(line) }).log,
     ids: createIds(),
     clock: { now: () => Date.now() },
   })

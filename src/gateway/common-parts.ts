@@ -32,11 +32,11 @@ export interface CommonParts extends Installed {
 export async function openCommonParts({ config, clock, ids, log, onTrouble }: CommonOptions): Promise<CommonParts> {
   const folder = new DataFolder(config.store.dataDir)
   const installed = await openInstallation({ config, folder, clock, log, onTrouble })
-  const { store } = installed
+  const { store, letters } = installed
   for (const sentence of await lostPlans(store.accounts, config)) log.warn(sentence)
   const demo = usesDemo(config) ? await openDemo(config.demo.scripted) : null
   const { smtpUrl, from } = config.mail
-  const mailRoom = new MailRoom({ smtpUrl, from, outbox: folder.outbox, log, ids, clock })
+  const mailRoom = new MailRoom({ smtpUrl, from, outbox: folder.outbox, log, ids, clock, ...(letters && { queue: letters }) })
   return {
     ...installed,
     folder,

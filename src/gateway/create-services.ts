@@ -10,6 +10,7 @@ import { LargeBodies } from '../exchange/large/large-bodies.ts'
 import { allowancesWith } from '../membership/allowances.ts'
 import { createMembership } from '../membership/membership.ts'
 import { calendarOf } from '../membership/period.ts'
+import type { ImageFiles } from '../membership/image.ts'
 import type { Store } from '../membership/store.ts'
 import type { Clock } from '../system/clock.ts'
 import type { DataFolder } from '../system/data-folder.ts'
@@ -33,6 +34,8 @@ export interface ServicesParts {
   readonly store: Store
   readonly secret: Buffer
   readonly limits: Limits
+  /** Where images lie; null: in the data folder. */
+  readonly imageFiles: ImageFiles | null
   readonly mail: Pick<MailRoom, 'post'>
   /** Where the built-in demonstration upstream listens; null: there is none. */
   readonly demoUrl: string | null
@@ -92,7 +95,7 @@ export function createServices(parts: ServicesParts): MadeServices {
       onFault: (error) => log.error({ err: error }, 'the thread for large requests died; the next one gets a new one'),
     }),
     images: new ImageStore({
-      files: new ImageFolder(folder.images, store.images),
+      files: parts.imageFiles ?? new ImageFolder(folder.images, store.images),
       records: store.images,
       limits: config.images,
       clock,

@@ -72,7 +72,7 @@ export async function openGateway(options: GatewayOptions): Promise<Gateway> {
     clock,
     log,
   })
-  const services = createServices({ ...parts, limits, mail: mailRoom })
+  const services = createServices({ ...parts, limits, imageFiles: common.imageFiles, mail: mailRoom })
   const release = async (owedMs = leastOwedMs): Promise<void> => {
     limits.elsewhere?.close()
     await common.close(owedMs)

@@ -1,8 +1,10 @@
 /** What an installation has once, wherever it is kept: in a folder, or in a database that several nodes share. */
 import type { LimitBook } from '../access/limits/book.ts'
+import type { ImageFiles } from '../membership/image.ts'
 import type { Store } from '../membership/store.ts'
 import type { StoreThreads } from '../store/sqlite/open.ts'
 import type { Clock } from '../system/clock.ts'
+import type { LetterQueue } from '../system/mail/letter-queue.ts'
 import type { DataFolder } from '../system/data-folder.ts'
 import type { GatewayConfig } from '../config/config.ts'
 import type { Services } from './services.ts'
@@ -22,6 +24,10 @@ export interface Installed {
   readonly threads: StoreThreads | null
   /** Counts requests a minute for all nodes that share the database; null where there is one server. */
   readonly limitBook: (() => LimitBook) | null
+  /** Where images lie; null: in the data folder. */
+  readonly imageFiles: ImageFiles | null
+  /** Where letters wait until they are sent; null: in this process. */
+  readonly letters: LetterQueue | null
   readonly secret: Buffer
   /** Where it was begun, where that was with this start. */
   readonly begunIn: string | null

@@ -14,5 +14,13 @@ export async function openOwnInstallation({ folder, clock, log, onTrouble }: Ins
   if (known === null && !isNew) log.warn(`${folder.secret} was gone; with a new one, links to images sent before are void`)
   // A new one is made last, because it says that everything before it was done.
   const secret = known ?? openSecret(folder.secret)
-  return { store, threads: store.threads, limitBook: null, secret, begunIn: isNew ? folder.path : null }
+  return {
+    store,
+    threads: store.threads,
+    limitBook: null,
+    imageFiles: null,
+    letters: null,
+    secret,
+    begunIn: isNew ? folder.path : null,
+  }
 }

@@ -31,6 +31,8 @@ export async function openSharedInstallation(parts: InstallationParts, { url, se
       store,
       threads: null,
       limitBook: () => postgresBook(store.count, clock),
+      imageFiles: store.imageFiles,
+      letters: store.letters(secret),
       secret,
       begunIn: isNew ? shownUrl(url) : null,
     }

@@ -47,6 +47,7 @@ export async function openWorkers({ config, count }: WorkersOptions): Promise<Se
   const services = createServices({
     ...parts,
     limits: createLimits(),
+    imageFiles: null,
     mail: mailRoom,
     demoUrl: demo?.url ?? null,
     forget: (account) => pool.tell('forget', account),

@@ -116,6 +116,7 @@ async function open(start: WorkerStart, first: Wire<FromFirst, FromWorker>): Pro
     store,
     secret: Buffer.from(start.secret),
     limits,
+    imageFiles: null,
     mail: { post: (letter) => first.ask('letter', letter) },
     demoUrl: start.demoUrl,
     random: Math.random,

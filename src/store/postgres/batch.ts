@@ -190,7 +190,8 @@ export class Batch {
     if (op[0] !== 'settle' && op[0] !== 'refund') return undefined
     const turn = this.#stored.get(op[1])
     const [state, at, credits] = op[0] === 'settle' ? ['settled', op[3], op[4]] : ['refunded', op[2], op[3]]
-    const isDone = turn?.state === state && turn.owner === this.#owner && turn.ended_at === at && turn.credits === credits
+    // Whoever else ends a turn gives it back as expired.
+    const isDone = turn?.state === state && turn.ended_at === at && turn.credits === credits
     return isDone ? ['ended', true, turn.state, turn.credits, turn.debt] : undefined
   }
 

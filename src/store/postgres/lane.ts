@@ -268,6 +268,7 @@ export class Lane implements LedgerLane {
         if (task.isGivenUp) this.#refund(id)
       } else if (task.hold > 0) this.#spareIds.push(task.hold)
       if (kind === 'ended' && isEnding(task.op)) this.#accountOf.delete(task.op[1])
+      if (task.op[0] === 'give back') for (const hold of task.op[2]) this.#accountOf.delete(hold)
     }
     task.settle(outcome)
   }

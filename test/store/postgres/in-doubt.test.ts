@@ -34,7 +34,8 @@ async function turnsUntil(store: PostgresStore, isOver: () => boolean, clients =
     Array.from({ length: clients }, async (_, client) => {
       while (!isOver()) {
         const account = accountId(1 + (client % members))
-        const answer = await store.ledger.reserve(orderOf({ account, limits: plenty }))
+        const answer = await store.ledger.reserve(orderOf({ account, limits: plenty })).catch(refusedInTime)
+        if (answer === undefined) continue
         if (answer.kind !== 'held') throw new Error(`it answered ${answer.kind}`)
         const ending = await store.ledger.settle(endOf(answer.hold.id, 7))
         if (!ending.done) throw new Error('it had been ended before')
@@ -45,7 +46,13 @@ async function turnsUntil(store: PostgresStore, isOver: () => boolean, clients =
   return charged
 }
 
+/** On a machine that is busy with other things a hold may wait longer than its patience: then it is refused, and given back. */
+function refusedInTime(error: unknown): undefined {
+  if (!(error instanceof GatewayError) || error.code !== 'temporarily_unavailable') throw error
+}
+
 async function mustAddUp(t: Test, store: PostgresStore, charged: readonly number[]): Promise<void> {
+  await until(() => store.ledger.vitals().queue === 0, 'all that waits to be done')
   const { mismatches, holdsOpen } = await store.ledger.verify()
   t.same(mismatches, [])
   t.equal(holdsOpen, 0)

@@ -169,8 +169,9 @@ class AccountProof {
     this.#mark = mark
     const row = rows.purse(account)
     this.#purse = row === undefined ? undefined : Purse.from(row)
-    this.#broken = (rule, detail) => report(rule, account, detail)
-    this.#books = new Books(account, this.#broken)
+    const broken = (rule: string, detail: string): void => report(rule, account, detail)
+    this.#broken = broken
+    this.#books = new Books(account, broken)
   }
 
   verify(turns: Iterable<EndedTurn>): void {

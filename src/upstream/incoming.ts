@@ -10,6 +10,7 @@ import type { Habits } from './habits.ts'
 import type { Reading } from './reading.ts'
 import { beginsAsEvents } from './sse.ts'
 import { StreamReader } from './stream-reader.ts'
+import type { ChunkTaker } from './stream-reader.ts'
 import { documentOf, noSuccess } from './success.ts'
 import type { Upstream } from './upstreams.ts'
 
@@ -59,25 +60,18 @@ class IncomingStream<Result> implements Incoming<Result> {
   readonly #options: IncomingOptions<Result>
   readonly #reader: StreamReader
   /** What is made of it at its end: the client's last frames, or a whole answer. */
-  readonly #make: (metered: NonNullable<Whole['metered']>) => Result
+  readonly #making: Making<Result>
   #keptBytes = 0
   #lastOutputAt = 0
 
   constructor(options: IncomingOptions<Result>) {
-    const { route, reading, wire, upstream } = options
+    const { route, reading, upstream } = options
     const { streamed } = reading
+    const isPassedOn = route.stream && streamed !== null
     this.#options = options
-    this.isPassedOn = route.stream && streamed !== null
-    const measure = measureOf(options)
-    if (route.stream && streamed !== null) {
-      const frames = new Frames({ view: viewOf(options), includeUsage: route.includeUsage, onEvent: wire.event })
-      this.#reader = new StreamReader({ measure, upstreamHost: upstream.host, taker: frames })
-      this.#make = ({ usage, report }) => streamed({ usage, last: { kind: 'tail', frames: frames.tail(usage, report) } })
-    } else {
-      const assembly = new Assembly()
-      this.#reader = new StreamReader({ measure, upstreamHost: upstream.host, taker: assembly })
-      this.#make = (metered) => madeOf(assembly.document(), options, metered)
-    }
+    this.isPassedOn = isPassedOn
+    this.#making = isPassedOn ? passingOn(streamed, options) : puttingTogether(options)
+    this.#reader = new StreamReader({ measure: measureOf(options), upstreamHost: upstream.host, taker: this.#making.taker })
   }
 
   get words(): number {
@@ -111,7 +105,7 @@ class IncomingStream<Result> implements Incoming<Result> {
     const usage = this.#reader.usage()
     const overMs = this.firstOutputAt === null ? 0 : this.#lastOutputAt - this.firstOutputAt
     habits.streamed(candidate.name, { counted: produced, charged: usage.outputTokens, overMs })
-    return this.#make({ usage, report })
+    return this.#making.made({ usage, report })
   }
 
   usageSoFar(): Usage {
@@ -123,6 +117,29 @@ class IncomingStream<Result> implements Incoming<Result> {
     this.#keptBytes += bytes
     if (this.#keptBytes > config.limits.answerBytes) throw noSuccess('too_large', upstream.host)
   }
+}
+
+/**
+ * What takes a stream's chunks, and what they come to. Functions of a literal, and not written into a property: V8 makes such a one old, and
+ * the whole turn would live with it until the slow collector comes.
+ */
+interface Making<Result> {
+  readonly taker: ChunkTaker
+  made(metered: NonNullable<Whole['metered']>): Result
+}
+
+function passingOn<Result>(streamed: NonNullable<Reading<Result>['streamed']>, options: IncomingOptions<Result>): Making<Result> {
+  const { route, wire } = options
+  const frames = new Frames({ view: viewOf(options), includeUsage: route.includeUsage, onEvent: wire.event })
+  return {
+    taker: frames,
+    made: ({ usage, report }) => streamed({ usage, last: { kind: 'tail', frames: frames.tail(usage, report) } }),
+  }
+}
+
+function puttingTogether<Result>(options: IncomingOptions<Result>): Making<Result> {
+  const assembly = new Assembly()
+  return { taker: assembly, made: (metered) => madeOf(assembly.document(), options, metered) }
 }
 
 class IncomingDocument<Result> implements Incoming<Result> {

@@ -68,7 +68,8 @@ async function main(): Promise<void> {
     if (subject === null) continue
     pids.add(subject.pid)
     subjects.push(subject)
-    await measuring.warm(subject)
+    const cold = await measuring.warm(subject)
+    if (cold !== null) say(`${cold}: V8 may still be compiling. --warm-seconds gives it longer.`)
     const books = await booksOf(subject)
     if (books !== undefined) before.set(subject, { books, asked: measuring.askedOf(subject) })
   }

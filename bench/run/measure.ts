@@ -44,6 +44,9 @@ export type Sample = ClosedSample | OpenSample
 /** Connections that were left by the load's end are still being ended for so long. */
 const afterMs = 150
 
+/** Between looks at how many turns there have been. */
+const warmSliceSeconds = 2
+
 export class Measuring {
   readonly #plan: Plan
   readonly #machine: Machine
@@ -61,14 +64,23 @@ export class Measuring {
     return this.#asked.get(subject) ?? 0
   }
 
-  /** Compiled, connected, and every account known: what has run for a while is what is measured. */
-  async warm(subject: Subject): Promise<void> {
-    const { shapes, warmSeconds, clients } = this.#plan
-    const each = Math.ceil(warmSeconds / shapes.length)
-    for (const shape of shapes) await this.#load(subject, shape, Math.max(...clients), each)
+  /** Compiled, connected, and every account known: what has run for a while is what is measured. Why it is not warm, or null. */
+  async warm(subject: Subject): Promise<string | null> {
+    const { shapes, warmTurns, warmSeconds, clients } = this.#plan
+    const short: string[] = []
+    for (const shape of shapes) {
+      let [turns, seconds] = [0, 0]
+      while (turns < warmTurns && seconds < warmSeconds / shapes.length) {
+        const load = await this.#load(subject, shape, Math.max(...clients), warmSliceSeconds)
+        turns += load.turns
+        seconds += warmSliceSeconds
+      }
+      if (turns < warmTurns) short.push(`${turns} turns ${shape}`)
+    }
     for (let more = 0; more < 10 && this.askedOf(subject) < subject.keys.length; more++)
       await this.#load(subject, 'whole', Math.max(...clients), 2)
     if (this.#plan.rate > 0) await openLoop(subject, this.#plan.rate, 0.5, 0, this.#dispatcher)
+    return short.length === 0 ? null : `${subject.name} has had ${short.join(', ')} in ${warmSeconds} s, and not ${warmTurns}`
   }
 
   /** One after another, each told when it has been taken. @throws TooBusy where a round was disturbed for the most part, unless `anyway` */

@@ -24,9 +24,10 @@ const help = `npm run bench -- [options]
   --portkey FOLDER      beside @portkey-ai/gateway, installed there (or PORTKEY=FOLDER)
   --peers FILE          beside other gateways: README.md says what stands in it
   --only LIST           of ${everybody.join(', ')}
-  --minutes N           how long it may take; rounds are as many as fit (20; --quick 1.9, --against 8)
+  --minutes N           how long it may take; rounds are as many as fit (25; --quick 1.9, --against 10)
   --seconds N           of one measurement, whole (4; --quick 2, --against 3)
-  --warm N              seconds of load before the first measurement, each (10; --quick 6)
+  --warm N              turns of each shape before the first measurement, each (25000)
+  --warm-seconds N      for all these at most (60; --quick 6, --against 50)
   --clients LIST        that ask again as soon as they are answered (1,16,64,256; --quick and --against 64)
   --accounts LIST       that the turns belong to, in turn (1,10000; --quick 1)
   --shapes LIST         of ${shapes.join(', ')}
@@ -49,7 +50,8 @@ export function optionsOf(words: readonly string[]): Options {
       only: { type: 'string' },
       minutes: { type: 'string' },
       seconds: { type: 'string' },
-      warm: { type: 'string' },
+      warm: { type: 'string', default: '25000' },
+      'warm-seconds': { type: 'string' },
       clients: { type: 'string' },
       accounts: { type: 'string' },
       shapes: { type: 'string' },
@@ -74,9 +76,10 @@ export function optionsOf(words: readonly string[]): Options {
       values.only ?? (isPaired ? 'bare,gateway,with,against' : quick ? 'direct,bare,gateway' : everybody.join(',')),
       everybody,
     ),
-    minutes: number('minutes', values.minutes ?? (quick ? '1.9' : isPaired ? '8' : '20')),
+    minutes: number('minutes', values.minutes ?? (quick ? '1.9' : isPaired ? '10' : '25')),
     seconds: whole('seconds', values.seconds ?? (quick ? '2' : isPaired ? '3' : '4')),
-    warmSeconds: number('warm', values.warm ?? (quick ? '6' : '10')),
+    warmTurns: number('warm', values.warm),
+    warmSeconds: number('warm-seconds', values['warm-seconds'] ?? (quick ? '6' : isPaired ? '50' : '60')),
     clients: wholes('clients', values.clients ?? (quick || isPaired ? '64' : '1,16,64,256')),
     accounts: wholes('accounts', values.accounts ?? (quick ? '1' : '1,10000')),
     shapes: chosen<Shape>('shapes', values.shapes ?? shapes.join(','), shapes),

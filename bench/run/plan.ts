@@ -10,7 +10,9 @@ export interface Wish {
   readonly rate: number
   /** Of one measurement. */
   readonly seconds: number
-  /** Before the first measurement, of each subject. */
+  /** Turns of each shape before the first measurement, of each subject: V8 goes on compiling for so many, however long they take. */
+  readonly warmTurns: number
+  /** Not longer than this for all of them. */
   readonly warmSeconds: number
   readonly minutes: number
 }

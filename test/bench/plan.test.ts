@@ -8,6 +8,7 @@ const wish = {
   clients: [1, 16, 64, 256],
   rate: 200,
   seconds: 2,
+  warmTurns: 25_000,
   warmSeconds: 10,
   minutes: 15,
 } as const

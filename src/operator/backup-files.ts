@@ -107,7 +107,7 @@ function copyDurably(from: string, to: string): void {
   durably(to, (part) => copyFileSync(from, part, constants.COPYFILE_FICLONE))
 }
 
-function writeDurably(to: string, bytes: Uint8Array): void {
+export function writeDurably(to: string, bytes: Uint8Array): void {
   durably(to, (part) => writeFileSync(part, bytes, { mode: 0o600 }))
 }
 

@@ -161,6 +161,20 @@ export async function run(words: readonly string[]): Promise<Ended> {
     .action(
       says(async (file: string, options: Output & { yes?: boolean }) => (await import('./backup.ts')).restore(file, options)),
     )
+  json(
+    program
+      .command('migrate-store')
+      .description(
+        'take the installation over into an empty database on PostgreSQL, or back; run it again where it was interrupted',
+      ),
+  )
+    .option('--to <place>', 'postgres://user:password@host/database, or an empty folder (default: the data folder)')
+    .option('--from <place>', 'the same, to move from (default: the data folder)')
+    .action(
+      says(async (options: Output & { from?: string; to?: string }) =>
+        (await import('./migrate-store.ts')).migrateStore(options, process.stderr),
+      ),
+    )
 
   try {
     await parse(program, words)

@@ -8,6 +8,9 @@ import { migrations } from './migrations/all.ts'
 import type { Dialect } from './migrations/migration.ts'
 import type { MigrationTable, Schema } from './schema.ts'
 
+/** Stands among the steps of a database that an installation is being moved to: until all of it is there, nobody may work with it. */
+export const underWay = 'moving'
+
 /** Whether a database with these steps is of this very version, so that there is nothing to do or to refuse. */
 export function isCurrent(applied: readonly string[], list = migrations): boolean {
   return applied.length === list.length && list.every(({ name }) => applied.includes(name))
@@ -28,6 +31,10 @@ export async function migrate(db: Kysely<Schema>, dialect: Dialect, now: () => n
   })
   const known = new Set(list.map((migration) => migration.name))
   const applied = await appliedIn(db)
+  if (applied.some(({ name }) => name === underWay))
+    throw new Unusable(
+      'An installation is being moved to this database, and is not all there. Run svc-gateway migrate-store again until it says that it is done.',
+    )
   const foreign = applied.find(
     ({ name, readable_by: by }) => !known.has(name) && !(by !== undefined && by !== null && known.has(by)),
   )

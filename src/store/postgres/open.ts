@@ -86,7 +86,7 @@ const migrationMs = 300_000
 /** Throws a sentence where the database cannot be used, or is of a newer version that does not let this one work beside it. */
 export async function openPostgresStore(options: PostgresOptions): Promise<PostgresStore> {
   const { url, process, clock, log, patienceMs = 3_000 } = options
-  await prepare(options)
+  await prepareDatabase(options)
   const connections = new Connections({ url, most: mostConnections, patienceMs })
   const vital = new Connections({ url, most: mostVital, patienceMs: 1_000 })
   const counting = new Connections({ url, most: 1, patienceMs: 1_000 })
@@ -154,8 +154,13 @@ function storeOn(
   }
 }
 
-/** Waits until there is a server, and brings its database to this version's schema. */
-async function prepare({ url, clock, log, startPatienceMs = defaultStartPatienceMs }: PostgresOptions): Promise<void> {
+/** Waits until there is a server, and brings its database to this version's schema. @throws Unusable */
+export async function prepareDatabase({
+  url,
+  clock,
+  log,
+  startPatienceMs = defaultStartPatienceMs,
+}: Pick<PostgresOptions, 'url' | 'clock' | 'log' | 'startPatienceMs'>): Promise<void> {
   const connections = new Connections({ url, most: 1, patienceMs: 1_000, statementMs: migrationMs })
   try {
     await answering(connections, clock, startPatienceMs, log)
@@ -198,7 +203,7 @@ async function answering(
 }
 
 /** The driver's own words, under those for a caller. */
-function reasonOf(error: unknown): string {
+export function reasonOf(error: unknown): string {
   const { cause, message, code } = error as { cause?: unknown; message?: string; code?: string }
   if (cause !== undefined) return reasonOf(cause)
   return (message === '' || message === undefined ? code : message) ?? String(error)

@@ -3,9 +3,9 @@ import { randomUUID } from 'node:crypto'
 import { createReadStream, rmSync } from 'node:fs'
 import type { ReadStream } from 'node:fs'
 import { access, mkdir, open, rename, rm } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
+import { dirname } from 'node:path'
 import type { ImageFiles, ImageRecord, Images } from '../../membership/image.ts'
-import { endings } from './sniff.ts'
+import { imageFileIn } from './image-file.ts'
 
 export class ImageFolder implements ImageFiles {
   readonly #directory: string
@@ -34,9 +34,8 @@ export class ImageFolder implements ImageFiles {
     rmSync(this.#fileOf(image), { force: true })
   }
 
-  /** Two levels of folders, because thousands of files in one are slow everywhere. */
-  #fileOf({ hash, kind }: ImageRecord): string {
-    return join(this.#directory, hash.slice(0, 2), hash.slice(2, 4), `${hash}.${endings[kind]}`)
+  #fileOf(image: ImageRecord): string {
+    return imageFileIn(this.#directory, image)
   }
 }
 

@@ -27,6 +27,9 @@ export const lookEveryMs = 5_000
 
 const inSoLong = (parameter: string) => `clock_timestamp() + ${parameter}::bigint * interval '1 ms'`
 
+/** There is nobody to tell. */
+const nobody = (): void => undefined
+
 export class SharedLetters implements LetterQueue {
   readonly isShared = true
   readonly waiting = 0
@@ -35,7 +38,7 @@ export class SharedLetters implements LetterQueue {
   /** What this node sends at the moment. */
   readonly #taken = new Set<TakenLetter>()
   readonly #pauses = new Set<NodeJS.Timeout>()
-  #onDue: () => void = () => undefined
+  #onDue = nobody
   #timer: NodeJS.Timeout | undefined
   #looking: Promise<void> | undefined
 
@@ -115,7 +118,7 @@ export class SharedLetters implements LetterQueue {
     clearInterval(this.#timer)
     this.#timer = undefined
     for (const pause of this.#pauses) clearTimeout(pause)
-    this.#onDue = () => undefined
+    this.#onDue = nobody
     await this.#looking
   }
 

@@ -61,6 +61,7 @@ export class LaneLink implements LedgerLane {
   /** Of commits since somebody asked. */
   #seconds: number[] = []
   #isClosed = false
+  #gone: Promise<void> | undefined
 
   constructor(start: LaneStart, owner: () => number) {
     this.#start = start
@@ -89,7 +90,11 @@ export class LaneLink implements LedgerLane {
     return { ...this.#figures, queue: this.#calls.size, commitSeconds }
   }
 
-  async close(ms: number): Promise<void> {
+  close(ms: number): Promise<void> {
+    return (this.#gone ??= this.#close(ms))
+  }
+
+  async #close(ms: number): Promise<void> {
     this.#isClosed = true
     const worker = this.#worker
     const gone = new Promise((resolve) => worker.once('exit', resolve))

@@ -130,6 +130,12 @@ function storeOn(
       )
     ).rows
   })
+  let closed: Promise<void> | undefined
+  const close = async (owedMs: number): Promise<void> => {
+    await ledger.close(owedMs)
+    await presence.leave().catch(() => undefined)
+    await Promise.all([connections.close(), vital.close(), counting.close()])
+  }
   return {
     ...repositories,
     cluster: { nodes: () => presence.nodes, isMine: (chore, everyMs) => elections.isMine(chore, everyMs) },
@@ -146,11 +152,7 @@ function storeOn(
     async backup() {
       throw new Unusable('A database on PostgreSQL is backed up with its own tools: pg_dump, or pg_basebackup.')
     },
-    async close({ owedMs = defaultOwedMs } = {}) {
-      await ledger.close(owedMs)
-      await presence.leave().catch(() => undefined)
-      await Promise.all([connections.close(), vital.close(), counting.close()])
-    },
+    close: ({ owedMs = defaultOwedMs } = {}) => (closed ??= close(owedMs)),
   }
 }
 

@@ -200,6 +200,8 @@ if (cluster !== undefined) {
     t.same((await balanceOf(one)).used, [0, 0, 0])
     t.same((await one.ledger.verify()).mismatches, [])
     t.equal(await one.ledger.expire(noon, 0.5), 0)
+    await Promise.all([one.close(), one.close()])
+    await t.rejects(one.ledger.reserve(orderOf()), GatewayError, 'and a store that is closed says so')
   })
 }
 

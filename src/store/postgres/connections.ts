@@ -5,6 +5,7 @@
 import { setTimeout as after } from 'node:timers/promises'
 import type { PoolClient, QueryResult } from 'pg'
 import { Pool, types } from 'pg'
+import { GatewayError } from '../../errors.ts'
 import { toCaller, isConflict, isLost, isOfTheStatement, isReadOnly } from './failures.ts'
 import { hostsOf } from './hosts.ts'
 
@@ -57,16 +58,18 @@ export class Connections {
     this.#pool = this.#poolAt(0)
   }
 
-  /** Reading twice does no harm: where a connection is lost, it is done again on another. */
+  /** Reading twice does no harm: where a connection is lost, it is done again on another, at least once. */
   async read(text: string, values: readonly unknown[]): Promise<QueryResult> {
-    try {
-      return await this.#ask(text, values)
-    } catch (error) {
-      if (!isLost(error)) throw toCaller(error)
+    const until = performance.now() + this.#options.patienceMs
+    for (let tries = 1; ; tries += 1) {
+      try {
+        return await this.#ask(text, values)
+      } catch (error) {
+        // After looking for a server in vain there is nothing to try again.
+        const isInVain = error instanceof GatewayError || (tries > 1 && performance.now() >= until)
+        if (isInVain || !isLost(error)) throw toCaller(error)
+      }
     }
-    return this.#ask(text, values).catch((error: unknown) => {
-      throw toCaller(error)
-    })
   }
 
   /** One statement as a transaction of its own, in one trip. */

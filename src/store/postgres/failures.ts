@@ -33,5 +33,5 @@ export function isAway(error: unknown): boolean {
 /** As whoever asked hears it: that the database is not to be had now is no fault of theirs, and they may try again. */
 export function toCaller(error: unknown): unknown {
   if (error instanceof GatewayError || isOfTheStatement(error)) return error
-  return new GatewayError('internal_error', { retryAfter: 1, cause: error })
+  return new GatewayError('temporarily_unavailable', { retryAfter: 1, cause: error })
 }

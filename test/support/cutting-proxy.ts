@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import type { AddressInfo, Socket } from 'node:net'
 import { connect, createServer } from 'node:net'
 import { setTimeout as after } from 'node:timers/promises'
-import type { Test } from 'tap'
+import type { Scope } from './scope.ts'
 
 export class CuttingProxy {
   readonly port: number
@@ -16,7 +16,7 @@ export class CuttingProxy {
     this.port = port
   }
 
-  static async before(t: Test, target: number): Promise<CuttingProxy> {
+  static async before(t: Scope, target: number): Promise<CuttingProxy> {
     const listener = createServer()
     listener.listen(0, '127.0.0.1')
     await once(listener, 'listening')

@@ -5,7 +5,7 @@ set -u
 declare -A package_of=(
   [chromium]=chromium [tmux]=tmux [/usr/sbin/sshd]=openssh-server [ssh]=openssh-client [Xvfb]=xvfb [xdotool]=xdotool
   [promtool]=prometheus [notify-send]=libnotify-bin [sqlite3]=sqlite3 [strace]=strace
-  [zsh]=zsh [fish]=fish [groff]=groff-base [postgres]=postgresql [redis-server]=redis-server
+  [zsh]=zsh [fish]=fish [groff]=groff-base [postgres]=postgresql [redis-server]=redis-server [haproxy]=haproxy
 )
 # PostgreSQL's programs lie in a folder for each version.
 PATH=$PATH$(printf ':%s' /usr/lib/postgresql/*/bin)

@@ -1,6 +1,6 @@
 import { accessSync, constants } from 'node:fs'
 import { delimiter, isAbsolute, join } from 'node:path'
-import type { Test } from 'tap'
+import type { Scope } from './scope.ts'
 
 /**
  * Where a real program is that a test drives (tmux, chromium, /usr/sbin/sshd …). Where it is missing the test skips with the
@@ -9,7 +9,7 @@ import type { Test } from 'tap'
  *     const tmux = requireProgram(t, 'tmux')
  *     if (tmux === undefined) return
  */
-export function requireProgram(t: Test, ...names: readonly [string, ...string[]]): string | undefined {
+export function requireProgram(t: Scope, ...names: readonly [string, ...string[]]): string | undefined {
   for (const name of names) {
     const found = findProgram(name)
     if (found !== undefined) return found
@@ -18,7 +18,7 @@ export function requireProgram(t: Test, ...names: readonly [string, ...string[]]
   return undefined
 }
 
-export function missingProgram(t: Test, name: string): void {
+export function missingProgram(t: Scope, name: string): void {
   const reason = `${name} is not installed`
   if (process.env['CI'] === 'true') t.fail(reason)
   else t.plan(0, reason)

@@ -5,7 +5,7 @@ import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
-import type { Test } from 'tap'
+import type { Scope } from './scope.ts'
 import { keptCompiled } from './bare-program.ts'
 import { until } from './gateway.ts'
 
@@ -26,7 +26,7 @@ export interface ServerProcess {
  * and becomes it.
  */
 export async function startServer(
-  t: Test,
+  t: Scope,
   environment: Readonly<Record<string, string>>,
   under: readonly string[] = [],
 ): Promise<ServerProcess> {

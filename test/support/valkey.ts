@@ -2,7 +2,7 @@
 import { spawn } from 'node:child_process'
 import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import type { Test } from 'tap'
+import type { Scope } from './scope.ts'
 import { Redis } from 'iovalkey'
 import { freePort } from './free-port.ts'
 import { requireProgram } from './real-parts.ts'
@@ -10,6 +10,7 @@ import { temporaryFolder } from './temporary-folder.ts'
 
 export interface TestValkey {
   readonly url: string
+  readonly pid: number
   /** A client of the test's own. */
   readonly client: Redis
   /** Ends it at once, as a crash would. */
@@ -22,7 +23,7 @@ export interface TestValkey {
 }
 
 /** Undefined where there is none to start: the test has then said so. */
-export async function startValkey(t: Test, words: readonly string[] = []): Promise<TestValkey | undefined> {
+export async function startValkey(t: Scope, words: readonly string[] = []): Promise<TestValkey | undefined> {
   const program = requireProgram(t, 'valkey-server', 'redis-server')
   if (program === undefined) return undefined
   const port = await freePort()
@@ -54,6 +55,9 @@ export async function startValkey(t: Test, words: readonly string[] = []): Promi
   })
   return {
     url: `valkey://127.0.0.1:${port}`,
+    get pid() {
+      return server.pid ?? 0
+    },
     client,
     kill,
     pause: () => void server.kill('SIGSTOP'),

@@ -1,0 +1,115 @@
+/** Three nodes on one PostgreSQL and one Valkey, behind HAProxy as it is shipped, are one service: quotas, limits, and what is taken away. */
+import t from 'tap'
+import { parseChatRequest } from '../../src/exchange/chat-request.ts'
+import { promptSize } from '../../src/exchange/estimate.ts'
+import { startCluster } from '../support/cluster.ts'
+import type { ClusterNode } from '../support/cluster.ts'
+import { Desk } from '../support/desk.ts'
+import { until } from '../support/gateway.ts'
+
+const body = { model: 'svc-2.1', max_tokens: 16, messages: [{ role: 'user', content: 'Hello!' }] }
+/** What a turn like this holds, and its refusal would be for a credit less. */
+const { mostTokens } = promptSize(parseChatRequest(Buffer.from(JSON.stringify(body))), 1_100)
+const price = Math.ceil((mostTokens * 0.435 + 16 * 0.87) * 0.25)
+const pool = (day: number) => ({ day, week: day, month: day })
+const plan = { name: 'Test', prices: [{ amount: 0 }], rpm: 100_000, concurrency: 1_000 }
+const much = { fast: pool(1e9), premium: pool(1e9) }
+const plans = {
+  ample: { ...plan, pools: much },
+  twenty: { ...plan, pools: { fast: pool(20 * price), premium: pool(20 * price) } },
+  slow: { ...plan, rpm: 30, pools: much },
+  narrow: { ...plan, concurrency: 5, pools: much },
+}
+const config = `{ ...base, limits: { ...base.limits, addressRpm: 1_000_000 }, plans: { ...base.plans, ...${JSON.stringify(plans)} } }`
+/** How soon all nodes must know what one was told, on a machine that is busy with other tests. */
+const knownMs = 3_000
+
+const cluster = await startCluster(t, { config })
+if (cluster !== undefined) {
+  const { url, nodes, demo } = cluster
+  const desk = await Desk.open(t, cluster.storeUrl)
+  const member = async (as: keyof typeof plans) => desk.member(as)
+  const chat = (at: string, token: string): Promise<Response> =>
+    fetch(`${at}/v1/chat/completions`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+    })
+  const node = (nth: number): ClusterNode => nodes[nth % nodes.length] as ClusterNode
+  const statuses = async (answers: readonly Promise<Response>[]): Promise<Readonly<Record<number, number>>> => {
+    const counts: Record<number, number> = {}
+    for (const answer of await Promise.all(answers)) {
+      await answer.arrayBuffer()
+      counts[answer.status] = (counts[answer.status] ?? 0) + 1
+    }
+    return counts
+  }
+  const ask = (count: number, token: string) => statuses(Array.from({ length: count }, (_, nth) => chat(node(nth).url, token)))
+  const held = async (): Promise<number> =>
+    Number((await cluster.query(`select count(*) as held from turn where state = 'held'`))[0]?.['held'])
+
+  t.test('three that begin an empty database together are one service', async (t) => {
+    t.ok(cluster.key, 'one of them made the first account')
+    t.equal((await chat(url, cluster.key)).status, 200)
+    t.same(await Promise.all(nodes.map((each) => each.isReady())), [true, true, true])
+    const { key } = await member('ample')
+    t.same(await ask(9, key.token), { 200: 9 }, 'each knows a member that none of them made')
+  })
+
+  t.test('a quota, turns at once and requests a minute are for all of them together', async (t) => {
+    demo.script(() => ({ headMs: 6_000, tokens: 1 }))
+    const [twenty, narrow] = await Promise.all([member('twenty'), member('narrow')])
+    t.same(await Promise.all([ask(60, twenty.key.token), ask(60, narrow.key.token)]), [
+      { 200: 20, 402: 40 },
+      { 200: 5, 429: 55 },
+    ])
+    demo.script(() => undefined)
+
+    const from = performance.now()
+    const admitted = (await ask(90, (await member('slow')).key.token))[200] ?? 0
+    const back = Math.ceil((performance.now() - from) / 2_000)
+    t.ok(admitted >= 29 && admitted <= 30 + back + 2, `${admitted} of 30`)
+  })
+
+  t.test('what is taken away is gone on all of them', async (t) => {
+    const { account, key } = await member('ample')
+    const session = await desk.session(account)
+    const gone = async (token: string, takeAway: () => Promise<unknown>): Promise<number> => {
+      t.same(await ask(9, token), { 200: 9 }, 'all remember it')
+      await takeAway()
+      const from = performance.now()
+      await until(async () => ((await ask(3, token))[200] ?? 0) === 0, 'all to refuse it')
+      return performance.now() - from
+    }
+    const { keys, sessions, accounts } = desk.store
+    const times = [
+      await gone(session.token, () => sessions.end(account, session.id)),
+      await gone((await desk.key(account)).token, () => accounts.setStatus(account, 'disabled')),
+    ]
+    await accounts.setStatus(account, 'active')
+    await until(async () => (await ask(3, key.token))[200] === 3, 'it to be let in again')
+    times.push(await gone(key.token, () => keys.revoke(account, key.id, Date.now())))
+    t.ok(
+      times.every((ms) => ms < knownMs),
+      times.map((ms) => ms.toFixed(0)).join(', '),
+    )
+  })
+
+  t.test('Valkey is lost: nobody fails, and nobody is unlimited', async (t) => {
+    const { key } = await member('slow')
+    await cluster.valkey.kill()
+    const counts = await ask(120, key.token)
+    t.ok((counts[200] ?? 0) <= 40, JSON.stringify(counts))
+    t.same(
+      Object.keys(counts).filter((status) => status !== '200' && status !== '429'),
+      [],
+    )
+    await cluster.valkey.startAgain()
+  })
+
+  t.test('the books are right', async (t) => {
+    await until(async () => (await held()) === 0, 'every hold to end')
+    const { ok, mismatches, holdsOpen } = await desk.store.ledger.verify()
+    t.same({ ok, mismatches, holdsOpen }, { ok: true, mismatches: [], holdsOpen: 0 })
+  })
+}

@@ -34,6 +34,8 @@ export interface GatewayKind {
   /** Where its source lies; default this checkout. */
   readonly checkout?: string
   readonly env?: Readonly<Record<string, string>>
+  /** Beside nodes of which one has made the first account: it prints no key. */
+  readonly joins?: boolean
 }
 
 export const root = fileURLToPath(new URL('..', import.meta.url))
@@ -49,7 +51,7 @@ export function startBareProxy(upstream: string): Promise<Program> {
 
 /** The whole gateway, as `npm start` runs it: database on disk, log to a file, metrics on. */
 export async function startGateway(upstream: string, kind: GatewayKind = {}): Promise<GatewayProgram> {
-  const { flags = [], model = 'demo-bench', config = 'gateway.config.ts', checkout = root, env = {} } = kind
+  const { flags = [], model = 'demo-bench', config = 'gateway.config.ts', checkout = root, env = {}, joins = false } = kind
   const dataDir = mkdtempSync(join(tmpdir(), 'svc-bench-'))
   const metricsPort = await freePort()
   const program = await start(
@@ -65,7 +67,7 @@ export async function startGateway(upstream: string, kind: GatewayKind = {}): Pr
       UPSTREAM_MODEL_LIGHT: model,
       ...env,
     },
-    /listens on (http:\/\/[\d.:]+)[\s\S]*?(svc_live_\w+)/,
+    joins ? /listens on (http:\/\/[\d.:]+)/ : /listens on (http:\/\/[\d.:]+)[\s\S]*?(svc_live_\w+)/,
     openSync(join(dataDir, 'log'), 'w'),
     checkout,
   )

@@ -38,17 +38,20 @@ if (cluster !== undefined) {
 
   t.test('transactions that come into each other’s way are done one after the other', async (t) => {
     const connections = connect(t, await cluster.database(t))
-    // At most 3 seats: each looks at all rows before it writes one of its own.
-    const taken = await Promise.all(
-      Array.from({ length: 12 }, (_, number) =>
-        connections.write(
-          serializable,
-          'insert into seat (number, taken) select $1, 1 where (select count(*) from seat) < 3 returning number',
-          [number],
+    // At most 3 seats: each looks at all rows before it writes one of its own. On a busy machine they may come one after another.
+    for (let round = 0; round < 30 && connections.figures.repeated === 0; round += 1) {
+      await connections.write(serializable, 'delete from seat', [])
+      const taken = await Promise.all(
+        Array.from({ length: 12 }, (_, number) =>
+          connections.write(
+            serializable,
+            'insert into seat (number, taken) select $1, 1 where (select count(*) from seat) < 3 returning number',
+            [number],
+          ),
         ),
-      ),
-    )
-    t.equal(taken.filter(({ rowCount }) => rowCount === 1).length, 3)
+      )
+      t.equal(taken.filter(({ rowCount }) => rowCount === 1).length, 3)
+    }
     t.ok(connections.figures.repeated > 0, 'they did meet')
   })
 

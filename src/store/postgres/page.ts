@@ -206,7 +206,7 @@ export class Page implements LedgerRows {
     changes.running += 1
   }
 
-  /** What was read may have changed since; the statement that writes it refuses the whole batch then. */
+  /** What is remembered may have changed since; the statement that writes it refuses the whole batch then. */
   end(
     turn: EndingTurn,
     reported: ValuesOf<typeof reportedColumns>,
@@ -214,6 +214,7 @@ export class Page implements LedgerRows {
     link: ValuesOf<typeof linkColumns>,
   ): boolean {
     const { changes, turns } = this.#of(turn.account)
+    if (turns.get(turn.id)?.state !== 'held') return false
     changes.ended.push({ turn, reported, ended, link })
     // Whoever ends it again in the same batch is told so.
     turns.set(turn.id, { ...turn, state: ended[0], credits: reported[1], debt: ended[1] })

@@ -70,8 +70,8 @@ export class Purse {
     if (begun > 0) this.lastTurn = begun
   }
 
-  /** By what no turn's row says: a store that writes purses behind their turns writes this one at once. */
-  changes(): void {}
+  /** It changes by what no turn's row says: a store that writes purses behind their turns writes this one at once. */
+  mustBeWritten(): void {}
 
   isSound(pool: Pool): boolean {
     return windows.every((window) => this.bucket(pool, window).isSound)

@@ -1,25 +1,13 @@
 /** Three nodes on one PostgreSQL and one Valkey, behind HAProxy as it is shipped, are one service: quotas, limits, and what is taken away. */
 import t from 'tap'
-import { parseChatRequest } from '../../src/exchange/chat-request.ts'
-import { promptSize } from '../../src/exchange/estimate.ts'
 import { startCluster } from '../support/cluster.ts'
 import type { ClusterNode } from '../support/cluster.ts'
 import { Desk } from '../support/desk.ts'
+import { exactPlans, shortTurn } from '../support/exact-plans.ts'
 import { until } from '../support/gateway.ts'
 
-const body = { model: 'svc-2.1', max_tokens: 16, messages: [{ role: 'user', content: 'Hello!' }] }
-/** What a turn like this holds, and its refusal would be for a credit less. */
-const { mostTokens } = promptSize(parseChatRequest(Buffer.from(JSON.stringify(body))), 1_100)
-const price = Math.ceil((mostTokens * 0.435 + 16 * 0.87) * 0.25)
-const pool = (day: number) => ({ day, week: day, month: day })
-const plan = { name: 'Test', prices: [{ amount: 0 }], rpm: 100_000, concurrency: 1_000 }
-const much = { fast: pool(1e9), premium: pool(1e9) }
-const plans = {
-  ample: { ...plan, pools: much },
-  twenty: { ...plan, pools: { fast: pool(20 * price), premium: pool(20 * price) } },
-  slow: { ...plan, rpm: 30, pools: much },
-  narrow: { ...plan, concurrency: 5, pools: much },
-}
+const body = shortTurn
+const plans = exactPlans(30)
 const config = `{ ...base, limits: { ...base.limits, addressRpm: 1_000_000 }, plans: { ...base.plans, ...${JSON.stringify(plans)} } }`
 /** How soon all nodes must know what one was told, on a machine that is busy with other tests. */
 const knownMs = 3_000

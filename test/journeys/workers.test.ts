@@ -2,30 +2,18 @@
 import { join } from 'node:path'
 import t from 'tap'
 import type { Test } from 'tap'
-import { parseChatRequest } from '../../src/exchange/chat-request.ts'
-import { promptSize } from '../../src/exchange/estimate.ts'
 import { openForReading } from '../../src/store/sqlite/connection.ts'
 import { verifyFile } from '../../src/store/sqlite/verify-file.ts'
 import { startDemoUpstream } from '../../src/upstream/demo/upstream.ts'
 import type { Script } from '../../src/upstream/demo/script.ts'
 import { Browser } from '../support/browser.ts'
+import { exactPlans, shortTurn } from '../support/exact-plans.ts'
 import { atOnceMs, temporaryFolder, testConfig, until } from '../support/gateway.ts'
 import { operatorOf } from '../support/operate.ts'
 import { configIn, startServer } from '../support/server.ts'
 
-const asked = { model: 'svc-2.1', max_tokens: 16, messages: [{ role: 'user', content: 'Hello!' }] }
-/** What a turn like this holds, and its refusal would be for a credit less. */
-const { mostTokens } = promptSize(parseChatRequest(Buffer.from(JSON.stringify(asked))), 1_100)
-const price = Math.ceil((mostTokens * 0.435 + 16 * 0.87) * 0.25)
-const pool = (day: number) => ({ day, week: day, month: day })
-const plan = { name: 'Test', prices: [{ amount: 0 }], rpm: 100_000, concurrency: 1_000 }
-const much = { fast: pool(1e9), premium: pool(1e9) }
-const plans = {
-  ample: { ...plan, pools: much },
-  twenty: { ...plan, pools: { fast: pool(20 * price), premium: pool(20 * price) } },
-  slow: { ...plan, rpm: 10, pools: much },
-  narrow: { ...plan, concurrency: 5, pools: much },
-}
+const asked = shortTurn
+const plans = exactPlans(10)
 
 /** Says who serves, and dies where it is told to. */
 const plugin = `{

@@ -14,7 +14,7 @@ export class Links {
 
   enter(purse: Purse, kind: EntryKind, at: number, detail: readonly (string | number)[]): void {
     const entry = { account: purse.account, seq: purse.seq + 1, kind, at, detail: JSON.stringify(detail) }
-    purse.changes()
+    purse.mustBeWritten()
     purse.hash = entryHash(purse.hash, entry)
     purse.seq = entry.seq
     this.#rows.addEntry({ ...entry, hash: purse.hash })

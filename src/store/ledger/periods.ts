@@ -75,7 +75,7 @@ export class Periods {
 
   /** Puts the bucket at hand away, and in its place the one of another period: a new one, or after a step back in time one put away. */
   #change(purse: Purse, bucket: Bucket, pool: Pool, window: Window, calendar: CalendarPeriod, limit: number, at: number): void {
-    purse.changes()
+    purse.mustBeWritten()
     if (bucket.get('id') !== 0) this.#rows.putAway(purse.account, pool, window, bucket.figures())
     const last = this.#rows.lastBucket(purse.account, pool, window, at)
     if (last !== undefined) bucket.become(last)

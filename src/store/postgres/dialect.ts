@@ -4,6 +4,7 @@ import { Kysely, PostgresAdapter, PostgresIntrospector, PostgresQueryCompiler, s
 import type { PoolClient, QueryResult as Answer } from 'pg'
 import type { Database } from '../database.ts'
 import type { Dialect } from '../migrations/migration.ts'
+import { noStreaming, ReadDriver } from '../read-driver.ts'
 import type { Schema } from '../schema.ts'
 import { Purse } from '../purse.ts'
 import type { Connections } from './connections.ts'
@@ -57,7 +58,11 @@ function trigger(name: string, event: RawBuilder<unknown>, body: RawBuilder<unkn
 export function databaseOn(connections: Connections): Database {
   const write = kyselyOn(connections, serializable)
   return {
-    read: new Kysely<Schema>({ dialect: dialectWith(() => new ReadDriver(connections)) }),
+    read: new Kysely<Schema>({
+      dialect: dialectWith(
+        () => new ReadDriver(async (query) => toQueryResult(await connections.read(query.sql, query.parameters))),
+      ),
+    }),
     write,
     purseOf: (account) => purseIn(connections, account),
     transact: (work) => connections.repeated(() => write.transaction().execute(work)),
@@ -83,29 +88,6 @@ function dialectWith(createDriver: () => Driver): KyselyDialect {
     createIntrospector: (db) => new PostgresIntrospector(db),
     createQueryCompiler: () => new PostgresQueryCompiler(),
   }
-}
-
-class ReadDriver implements Driver {
-  readonly #connection: DatabaseConnection
-
-  constructor(connections: Connections) {
-    this.#connection = {
-      executeQuery: async <R>(query: CompiledQuery) => toQueryResult<R>(await connections.read(query.sql, query.parameters)),
-      streamQuery: noStreaming,
-    }
-  }
-
-  async init(): Promise<void> {}
-  async acquireConnection(): Promise<DatabaseConnection> {
-    return this.#connection
-  }
-  async beginTransaction(): Promise<void> {
-    throw new Error('transactions belong to `transact`')
-  }
-  async commitTransaction(): Promise<void> {}
-  async rollbackTransaction(): Promise<void> {}
-  async releaseConnection(): Promise<void> {}
-  async destroy(): Promise<void> {}
 }
 
 class WriteConnection implements DatabaseConnection {
@@ -183,8 +165,4 @@ class WriteDriver implements Driver {
 function toQueryResult<R>({ rows, rowCount, command }: Answer): QueryResult<R> {
   const isWrite = command === 'INSERT' || command === 'UPDATE' || command === 'DELETE'
   return isWrite ? { rows: rows as R[], numAffectedRows: BigInt(rowCount ?? 0) } : { rows: rows as R[] }
-}
-
-function noStreaming(): never {
-  throw new Error('streaming of rows is not offered; ask for pages')
 }

@@ -4,6 +4,7 @@ import { Kysely, SqliteAdapter, SqliteIntrospector, SqliteQueryCompiler, sql } f
 import type { Database } from '../database.ts'
 import type { Dialect } from '../migrations/migration.ts'
 import { purseNow } from '../purse-now.ts'
+import { noStreaming, ReadDriver } from '../read-driver.ts'
 import type { Schema } from '../schema.ts'
 import type { Connection } from './connection.ts'
 import type { RowsResult } from './protocol.ts'
@@ -43,7 +44,7 @@ export const sqliteDialect: Dialect = {
 
 export function databaseOn(reading: Reading, writer: Writer): Database {
   const write = new Kysely<Schema>({ dialect: dialectWith(() => new WriteDriver(writer)) })
-  const read = new Kysely<Schema>({ dialect: dialectWith(() => new ReadDriver(reading)) })
+  const read = new Kysely<Schema>({ dialect: dialectWith(() => readDriver(reading)) })
   return {
     read,
     write,
@@ -54,7 +55,7 @@ export function databaseOn(reading: Reading, writer: Writer): Database {
 
 /** Sees what was committed; refuses to write. */
 export function readingFrom(reader: Connection): Kysely<Schema> {
-  return new Kysely<Schema>({ dialect: dialectWith(() => new ReadDriver(readingOf(reader))) })
+  return new Kysely<Schema>({ dialect: dialectWith(() => readDriver(readingOf(reader))) })
 }
 
 function dialectWith(createDriver: () => Driver): KyselyDialect {
@@ -73,29 +74,8 @@ class Adapter extends SqliteAdapter {
   }
 }
 
-class ReadDriver implements Driver {
-  readonly #connection: DatabaseConnection
-
-  constructor(reading: Reading) {
-    this.#connection = {
-      async executeQuery<R>(query: CompiledQuery) {
-        return toQueryResult<R>(reading(query.sql, query.parameters))
-      },
-      streamQuery: noStreaming,
-    }
-  }
-
-  async init(): Promise<void> {}
-  async acquireConnection(): Promise<DatabaseConnection> {
-    return this.#connection
-  }
-  async beginTransaction(): Promise<void> {
-    throw new Error('transactions belong to `write`')
-  }
-  async commitTransaction(): Promise<void> {}
-  async rollbackTransaction(): Promise<void> {}
-  async releaseConnection(): Promise<void> {}
-  async destroy(): Promise<void> {}
+function readDriver(reading: Reading): Driver {
+  return new ReadDriver(async (query) => toQueryResult(reading(query.sql, query.parameters)))
 }
 
 class WriteConnection implements DatabaseConnection {
@@ -153,8 +133,4 @@ class WriteDriver implements Driver {
 
 function toQueryResult<R>([, rows, changes, lastId]: RowsResult): QueryResult<R> {
   return { rows: rows as R[], numAffectedRows: BigInt(changes), insertId: BigInt(lastId) }
-}
-
-function noStreaming(): never {
-  throw new Error('streaming of rows is not offered; ask for pages')
 }

@@ -38,7 +38,7 @@ export class KeptPurse extends Purse {
     this.#keeper.moved(this, begun)
   }
 
-  override changes(): void {
+  override mustBeWritten(): void {
     this.#keeper.mustWrite(this)
   }
 }

@@ -1,19 +1,21 @@
 /**
  * One batch of the ledger's operations as one transaction of two trips: the accounts' purses are locked, in the order of their ids, and
- * read; the book decides; what has changed is written and committed.
+ * read; the book decides; what has changed is written and committed. Where nobody else writes to these accounts it is decided by what is
+ * remembered, and takes one trip: the statement that writes finds out whether that was right.
  */
 import type { QueryResult } from 'pg'
 import { LedgerBook } from '../ledger/book.ts'
-import type { BookOp, BookResult, ReserveOp } from '../ledger/operations.ts'
+import type { BookOp, BookResult } from '../ledger/operations.ts'
 import type { EarlierTurn } from '../ledger/rows.ts'
 import { bucketFields } from '../schema.ts'
 import type { EndingTurn } from '../turn-columns.ts'
-import { arrayOf } from './arrays.ts'
+import { isStale } from './failures.ts'
 import type { AwayBucket, PurseRow } from './page.ts'
 import { AccountPage, NotLoaded, Page } from './page.ts'
 import type { BucketTable, PackTable } from '../schema.ts'
 import type { Statement } from './ledger-sql.ts'
 import * as sql from './ledger-sql.ts'
+import { rareStatements, turnRows } from './written.ts'
 
 /** What a lane is asked: an operation of the book's, or to give back what turns hold that nobody will end. */
 export type LaneOp = BookOp | readonly [kind: 'give back', account: string, holds: readonly number[], at: number]
@@ -39,6 +41,9 @@ export interface Memory {
   readonly held: Map<number, EndingTurn>
 }
 
+/** A purse that was found so many times in a row as this node had left it is taken to be so again. */
+const surelyUnmoved = 4
+
 /** Accounts that have no purse yet. */
 export class NoPurse extends Error {
   readonly accounts: readonly string[]
@@ -48,6 +53,8 @@ export class NoPurse extends Error {
     this.accounts = accounts
   }
 }
+
+type AccountTasks = readonly [account: string, tasks: readonly Task[]]
 
 type StoredTurn = EndingTurn & { readonly reserved: number; readonly owner: number; readonly ended_at: number | null }
 
@@ -80,20 +87,67 @@ export class Batch {
 
   /** The outcomes in the order of the tasks. @throws what undid the transaction; the connection may still be in it. */
   async run(): Promise<readonly Outcome[]> {
-    await this.#read()
-    await this.#decide()
-    await this.#write()
+    if (!(await this.#isDoneInOne())) {
+      await this.#read()
+      await this.#decide()
+      await this.#write()
+    }
     this.#remember()
     return this.#tasks.map((task) => this.#outcomes.get(task) ?? new Error('no outcome'))
+  }
+
+  /** In one trip, without reading. False where something has to be read, or another has written meanwhile: then nothing was done. */
+  async #isDoneInOne(): Promise<boolean> {
+    if (!this.#isRemembered()) return false
+    const pages = this.#openRemembered()
+    const isPlain = this.#undecided([...this.#byAccount]).length === 0 && pages.every((page) => page.isPlain)
+    if (isPlain && (await this.#isWritten(pages))) return true
+    this.#pages.clear()
+    this.#outcomes.clear()
+    return false
+  }
+
+  /** Whether nothing has to be read for these tasks, and nobody else is known to write to their accounts. */
+  #isRemembered(): boolean {
+    for (const account of this.#byAccount.keys())
+      if ((this.#memory.purses.get(account)?.unmoved ?? 0) < surelyUnmoved) return false
+    return this.#tasks.every((task) => !task.isInDoubt && this.#turnsToRead(task).length === 0 && keyOf(task.op) === null)
+  }
+
+  #openRemembered(): readonly AccountPage[] {
+    // They are locked in this order.
+    for (const account of [...this.#byAccount.keys()].toSorted()) {
+      const row = this.#memory.purses.get(account)
+      if (row !== undefined) this.#pages.set(account, new AccountPage(account, row))
+    }
+    for (const { op, account } of this.#tasks) {
+      for (const id of holdsOf(op)) {
+        const held = this.#memory.held.get(id)
+        if (held !== undefined) this.#pages.get(account)?.read.set(id, held)
+      }
+    }
+    return [...this.#pages.values()]
+  }
+
+  /** Whether what is remembered was right. */
+  async #isWritten(pages: readonly AccountPage[]): Promise<boolean> {
+    this.isSent = true
+    try {
+      await this.#asked.query(sql.writeTurns(turnRows(pages)))
+      return true
+    } catch (error) {
+      if (!isStale(error)) throw error
+      this.isSent = false
+      for (const { account } of pages) this.#memory.purses.delete(account)
+      return false
+    }
   }
 
   async #read(): Promise<void> {
     const accounts = [...this.#byAccount.keys()].toSorted()
     const locks = accounts.map((account) => [account, this.#memory.purses.get(account)?.version ?? -1])
     const turns = this.#tasks.flatMap((task) => this.#turnsToRead(task).map((id) => [task.account, id]))
-    const keys = this.#tasks.flatMap(({ op, account }) =>
-      op[0] === 'reserve' && keyOf(op) !== null ? [[account, keyOf(op)]] : [],
-    )
+    const keys = this.#tasks.flatMap(({ op, account }) => (keyOf(op) === null ? [] : [[account, keyOf(op)]]))
     const [, purses = nothing, read = nothing, earlier = nothing] = await this.#all(
       'begin',
       sql.lockPurses(locks),
@@ -144,15 +198,18 @@ export class Batch {
   }
 
   async #decide(): Promise<void> {
+    let left = this.#undecided([...this.#byAccount])
+    while (left.length > 0) {
+      await this.#readRare(left)
+      left = this.#undecided(left)
+    }
+  }
+
+  /** Those for which something has to be read first. */
+  #undecided(accounts: readonly AccountTasks[]): readonly AccountTasks[] {
     const page = new Page(this.#pages, this.#owner)
     const book = new LedgerBook(page)
-    let left = [...this.#byAccount]
-    while (left.length > 0) {
-      const unread = left.filter(([account, tasks]) => !this.#isDecided(account, tasks, page, book))
-      if (unread.length === 0) return
-      await this.#readRare(unread)
-      left = unread
-    }
+    return accounts.filter(([account, tasks]) => !this.#isDecided(account, tasks, page, book))
   }
 
   /** False where something has to be read first: then nothing was decided for this account. */
@@ -195,7 +252,7 @@ export class Batch {
     return isDone ? ['ended', true, turn.state, turn.credits, turn.debt] : undefined
   }
 
-  async #readRare(unread: readonly (readonly [account: string, tasks: readonly Task[]])[]): Promise<void> {
+  async #readRare(unread: readonly AccountTasks[]): Promise<void> {
     const accounts = unread.map(([account]) => account)
     const named = unread.flatMap(([, tasks]) => tasks.flatMap(({ op }) => (op[0] === 'grant' ? [op[1]] : [])))
     const [buckets = nothing, packs = nothing] = await this.#all(
@@ -215,68 +272,8 @@ export class Batch {
 
   async #write(): Promise<void> {
     const pages = [...this.#pages.values()]
-    const all = <Row>(rows: (page: AccountPage) => Iterable<Row>): Row[] => pages.flatMap((page) => [...rows(page)])
-    const away = all(({ account, changes }) => [...changes.away].map(([id, bucket]) => ({ account, id, bucket })))
-    const statements = [
-      some(sql.savePurses, pages.filter((page) => page.isChanged).map(savedPurse)),
-      some(
-        sql.takeOut,
-        away.flatMap(({ account, id, bucket }) => (bucket === null ? [[account, id]] : [])),
-      ),
-      some(
-        sql.putAway,
-        away.flatMap(({ account, bucket }) =>
-          bucket === null ? [] : [[account, bucket.pool, bucket.window, ...bucket.figures]],
-        ),
-      ),
-      some(
-        sql.insertPacks,
-        all(({ changes }) => changes.newPacks).map((pack) => [
-          pack.id,
-          pack.account,
-          pack.kind,
-          pack.pool,
-          pack.granted,
-          pack.expires_at,
-          pack.created_at,
-        ]),
-      ),
-      some(
-        sql.movePacks,
-        all(({ changes }) => changes.movedPacks)
-          .filter(([, [reserved, settled]]) => reserved !== 0 || settled !== 0)
-          .map(([id, moved]) => [id, ...moved]),
-      ),
-      some(
-        sql.insertTurns,
-        all(({ changes }) => changes.held).map(({ id, owner, until, sealed, hash }) => [id, owner, until, ...sealed, hash]),
-      ),
-      some(
-        sql.endTurns,
-        all(({ changes }) => changes.ended).map(({ turn, reported, ended, link }) => [
-          turn.id,
-          turn.account,
-          ...reported,
-          ...ended,
-          ...link,
-        ]),
-      ),
-      some(
-        sql.noteTurns,
-        all(({ changes }) => changes.noted).map(({ turn, noted }) => [turn.id, turn.account, ...noted]),
-      ),
-      some(
-        sql.insertEntries,
-        all(({ changes }) => changes.entries).map(({ account, seq, kind, at, detail, hash }) => [
-          account,
-          seq,
-          kind,
-          at,
-          detail,
-          hash,
-        ]),
-      ),
-    ]
+    const turns = turnRows(pages)
+    const statements = [turns.purses.length === 0 ? undefined : sql.writeTurns(turns), ...rareStatements(pages)]
     this.isSent = true
     const answers = await this.#all(...statements, 'commit')
     if (answers.at(-1)?.command !== 'COMMIT') throw new Error('the transaction was undone')
@@ -285,15 +282,15 @@ export class Batch {
   #remember(): void {
     const { purses, held } = this.#memory
     for (const page of this.#pages.values()) {
-      const { account, row, purse, changes } = page
-      const { seq, hash, cells } = purse
+      const { account, row, changes } = page
       // The newest last: those that nobody asks for are forgotten first.
       purses.delete(account)
       purses.set(
         account,
         page.isChanged
-          ? { version: row.version + 1, running: row.running + changes.running, packs: packsOf(page), seq, hash, cells }
-          : row,
+          ? { ...row, ...page.written, version: row.version + 1, unmoved: row.unmoved + 1 }
+          : // Whether it is still so has to be asked each time.
+            { ...row, unmoved: 0 },
       )
       for (const turn of changes.begun) held.set(turn.id, turn)
       for (const { turn } of changes.ended) held.delete(turn.id)
@@ -329,26 +326,16 @@ interface LockedPurse {
 const nothing = { rows: [], command: '' } as unknown as QueryResult
 
 /** The key that it is to be charged once for. */
-function keyOf(op: ReserveOp): string | null {
-  return op[25]
-}
-
-function packsOf({ row, changes }: AccountPage): number {
-  return row.packs + changes.newPacks.length
+function keyOf(op: LaneOp): string | null {
+  return op[0] === 'reserve' ? op[25] : null
 }
 
 function purseRow({ version, running, seq, hash, packs, cells }: LockedPurse): PurseRow {
-  return { version, running, seq, hash, packs, cells: (cells ?? '{}').slice(1, -1).split(',').map(Number) }
+  return { version, running, seq, hash, packs, cells: (cells ?? '{}').slice(1, -1).split(',').map(Number), unmoved: 0 }
 }
 
 function awayOf(row: BucketTable): AwayBucket {
   return { pool: row.pool, window: row.window, figures: bucketFields.map((field) => row[field]) }
-}
-
-function savedPurse(page: AccountPage) {
-  const { account, row, purse, changes } = page
-  const { seq, hash, cells } = purse
-  return [account, row.version, row.running + changes.running, seq, hash, packsOf(page), arrayOf(cells)]
 }
 
 function decided({ op, hold }: Task, page: Page, book: LedgerBook): BookResult {
@@ -360,8 +347,4 @@ function decided({ op, hold }: Task, page: Page, book: LedgerBook): BookResult {
 function holdsOf(op: LaneOp): readonly number[] {
   if (op[0] === 'give back') return op[2]
   return op[0] === 'settle' || op[0] === 'refund' ? [op[1]] : []
-}
-
-function some<Row>(statement: (rows: readonly Row[]) => Statement, rows: readonly Row[]): Statement | undefined {
-  return rows.length === 0 ? undefined : statement(rows)
 }

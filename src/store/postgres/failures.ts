@@ -7,6 +7,11 @@ export function isConflict(error: unknown): boolean {
   return error instanceof DatabaseError && (error.code === '40001' || error.code === '40P01')
 }
 
+/** A check of ours refuses what was to be written: another node has written meanwhile. */
+export function isStale(error: unknown): boolean {
+  return error instanceof DatabaseError && error.code === '22012'
+}
+
 /** The server takes no writes, because another one does now: nothing was done. */
 export function isReadOnly(error: unknown): boolean {
   return error instanceof DatabaseError && error.code === '25006'

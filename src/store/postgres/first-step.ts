@@ -29,13 +29,6 @@ export const firstStep: Migration = {
         sql`old.app is not null`,
         sql`delete from app_record where session = old.id`,
       ),
-      after(
-        'first_charged_turn',
-        'turn',
-        { update: ['state'] },
-        sql`new.state = 'settled' and new.credits > 0`,
-        sql`update invite set state = 'due' where invited = new.account and state = 'pending'`,
-      ),
       ...sealed('roster'),
       ...kept('entry', { change: sql`true`, deletion: sql`not ${cutOff}` }),
       ...kept('turn', { change: null, deletion: sql`old.state = 'held' or not ${cutOff}` }),

@@ -3,7 +3,6 @@
  * its answer was lost is sent again until it is known, and ends once, since every operation names what it makes.
  */
 import { setTimeout as after } from 'node:timers/promises'
-import { DatabaseError } from 'pg'
 import type { PoolClient } from 'pg'
 import { GatewayError } from '../../errors.ts'
 import type { BookOp, BookResult, CountResult, EndingOp } from '../ledger/operations.ts'
@@ -11,7 +10,7 @@ import { nothingUsed, reportedColumns, valuesOf } from '../turn-columns.ts'
 import type { LaneOp, Memory, Outcome, Task } from './batch.ts'
 import { Batch, NoPurse } from './batch.ts'
 import type { Connections } from './connections.ts'
-import { isConflict, isOfTheStatement, toCaller } from './failures.ts'
+import { isConflict, isOfTheStatement, isStale, toCaller } from './failures.ts'
 import type { LedgerLane } from './lane-link.ts'
 import * as sql from './ledger-sql.ts'
 import { openPurses } from './newcomers.ts'
@@ -307,11 +306,6 @@ export class Lane implements LedgerLane {
       purses.delete(account)
     }
   }
-}
-
-/** A check of ours that refuses a batch: a turn that was to end is not held any more. */
-function isStale(error: unknown): boolean {
-  return error instanceof DatabaseError && error.code === '22012'
 }
 
 function isEnding(op: LaneOp): op is EndingOp {

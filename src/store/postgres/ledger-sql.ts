@@ -45,9 +45,11 @@ function kindOf(column: TurnColumn): string {
   return texts.has(column) ? 'text' : 'bigint'
 }
 
-/** `$1::bigint[], …` for these columns, and a name for what comes of them. */
-function rowsOf(columns: readonly (readonly [name: string, kind: string])[], as: string): string {
-  const arrays = columns.map(([, kind], index) => `$${index + 1}::${kind}[]`)
+type Column = readonly [name: string, kind: string]
+
+/** `$1::bigint[], …` for these columns, of which so many have gone before, and a name for what comes of them. */
+function rowsOf(columns: readonly Column[], as: string, before = 0): string {
+  const arrays = columns.map(([, kind], index) => `$${before + index + 1}::${kind}[]`)
   return `unnest(${arrays.join(', ')}) as ${as}(${columns.map(([name]) => `"${name}"`).join(', ')})`
 }
 
@@ -62,9 +64,11 @@ function of(name: string, text: string, width: number): (rows: readonly (readonl
   return (rows) => ({ name, text, values: columnsOf(rows, width) })
 }
 
-/** Fails unless so many rows were met: then nothing of the batch may be committed. */
-const allOf = (changed: string) =>
-  `select 1 / (case when (select count(*) from ${changed}) = cardinality($1) then 1 else 0 end) as done`
+/** Whether as many rows were met as this parameter has. */
+const allOf = (changed: string, parameter = 1) => `(select count(*) from ${changed}) = cardinality($${parameter})`
+
+/** Fails where that is not so: then nothing of the batch may be committed. */
+const unless = (...met: readonly string[]) => `select 1 / (case when ${met.join(' and ')} then 1 else 0 end) as done`
 
 const heldRow = ['id', 'owner', 'until', ...sealedColumns, 'hash'] as const
 const endedRow = ['id', 'account', ...reportedColumns, ...endedColumns, ...linkColumns] as const
@@ -96,48 +100,73 @@ export const lockPurses = of(
   2,
 )
 
-/** Cells as one text a purse, because arrays of arrays lose their shape. */
-export const savePurses = of(
-  'save_purses',
-  `with won as (
-    update purse set version = purse.version + 1, running = n.running, seq = n.seq, hash = n.hash, packs = n.packs,
-      ${cellColumns.map((name, index) => `${name} = n.figures[${index + 1}]`).join(', ')}
-    -- Not for each figure anew.
-    from (select *, cells::bigint[] as figures from ${rowsOf(
-      [
-        ['account', 'text'],
-        ['version', 'bigint'],
-        ['running', 'bigint'],
-        ['seq', 'bigint'],
-        ['hash', 'bytea'],
-        ['packs', 'bigint'],
-        ['cells', 'text'],
-      ],
-      'u',
-    )} offset 0) as n
-    where purse.account = n.account and purse.version = n.version returning 1)
-  ${allOf('won')}`,
-  7,
-)
-
-export const insertTurns = of(
-  'insert_turns',
-  `insert into turn (${heldRow.join(', ')}, state, credits, debt, input_tokens, output_tokens, estimated, seq)
-  select ${heldRow.map((name) => `t.${name}`).join(', ')}, 'held', 0, 0, 0, 0, 0, 0 from ${rowsOf(kinds(heldRow), 't')}`,
-  heldRow.length,
-)
-
+const purseRow = [
+  ['account', 'text'],
+  ['version', 'bigint'],
+  ['running', 'bigint'],
+  ['seq', 'bigint'],
+  ['hash', 'bytea'],
+  ['packs', 'bigint'],
+  // As one text a purse, because arrays of arrays lose their shape.
+  ['cells', 'text'],
+] as const
 const reported = [...reportedColumns, ...endedColumns, ...linkColumns]
 
-/** By the one column that no index of open holds is about: the planner would walk through all of them for each turn. */
-export const endTurns = of(
-  'end_turns',
-  `with ended as (
-    update turn set ${reported.map((name) => `${name} = e.${name}`).join(', ')} from ${rowsOf(kinds(endedRow), 'e')}
-    where turn.account = e.account and turn.id = e.id and turn.ended_at is null returning 1)
-  ${allOf('ended')}`,
-  endedRow.length,
-)
+/** Rows in the order of the columns of each. */
+export interface TurnRows {
+  /** Of the accounts, each with the version that it is written upon. */
+  readonly purses: readonly (readonly Value[])[]
+  readonly held: readonly (readonly Value[])[]
+  readonly ended: readonly (readonly Value[])[]
+}
+
+/**
+ * All that turns change, in one statement with the parts that there are: it may be a transaction by itself. Fails, and changes nothing, where
+ * a purse was written by another since, or a turn is not held any more.
+ */
+export function writeTurns({ purses, held, ended }: TurnRows): Statement {
+  const [isHeld, isEnded] = [held.length > 0, ended.length > 0]
+  const name = `write_turns${isHeld ? '_held' : ''}${isEnded ? '_ended' : ''}`
+  const text = writeTexts.get(name) ?? writeText(isHeld, isEnded)
+  writeTexts.set(name, text)
+  const values = columnsOf(purses, purseRow.length)
+  if (isHeld) values.push(...columnsOf(held, heldRow.length))
+  if (isEnded) values.push(...columnsOf(ended, endedRow.length))
+  return { name, text, values }
+}
+
+const writeTexts = new Map<string, string>()
+
+/** No turn is touched before all purses are locked: others lock in that order too, so nobody waits in a circle. */
+function writeText(isHeld: boolean, isEnded: boolean): string {
+  const heldFrom = purseRow.length
+  const endedFrom = heldFrom + (isHeld ? heldRow.length : 0)
+  const figures = cellColumns.map((name, index) => `${name} = n.figures[${index + 1}]`)
+  const parts = [
+    `won as (
+      update purse set version = purse.version + 1, running = n.running, seq = n.seq, hash = n.hash, packs = n.packs, ${figures.join(', ')}
+      -- Not for each figure anew.
+      from (select *, cells::bigint[] as figures from ${rowsOf(purseRow, 'u')} offset 0) as n
+      where purse.account = n.account and purse.version = n.version returning 1)`,
+  ]
+  if (isHeld)
+    parts.push(`held as (
+      insert into turn (${heldRow.join(', ')}, state, credits, debt, input_tokens, output_tokens, estimated, seq)
+      select ${heldRow.map((name) => `t.${name}`).join(', ')}, 'held', 0, 0, 0, 0, 0, 0
+      from ${rowsOf(kinds(heldRow), 't', heldFrom)} where ${allOf('won')})`)
+  // By the one column that no index of open holds is about: the planner would walk through all of them for each turn.
+  if (isEnded)
+    parts.push(`ended as (
+      update turn set ${reported.map((name) => `${name} = e.${name}`).join(', ')} from ${rowsOf(kinds(endedRow), 'e', endedFrom)}
+      where turn.account = e.account and turn.id = e.id and turn.ended_at is null and ${allOf('won')}
+      returning turn.account, turn.state, turn.credits),
+    -- An invited account's first charged turn. As a trigger it costs more than all else about a turn.
+    due as (
+      update invite set state = 'due' from ended
+      where ended.state = 'settled' and ended.credits > 0 and invite.invited = ended.account and invite.state = 'pending')`)
+  const met = isEnded ? [allOf('won'), allOf('ended', endedFrom + 1)] : [allOf('won')]
+  return `with ${parts.join(', ')} ${unless(...met)}`
+}
 
 export const noteTurns = of(
   'note_turns',
@@ -206,7 +235,7 @@ export const movePacks = of(
       'p',
     )}
     where pack.id = p.id returning 1)
-  ${allOf('moved')}`,
+  ${unless(allOf('moved'))}`,
   3,
 )
 

@@ -39,6 +39,8 @@ export interface PurseRow {
   /** How many packs it was ever granted. */
   readonly packs: number
   readonly cells: readonly number[]
+  /** How many times in a row it was found as this node had left it. */
+  readonly unmoved: number
 }
 
 /** A bucket that is put away. */
@@ -122,6 +124,19 @@ export class AccountPage {
     return purse.cells.some((value, index) => value !== row.cells[index])
   }
 
+  /** Whether it is changed, and only by turns of this period, paid from the plan. */
+  get isPlain(): boolean {
+    const { away, newPacks, movedPacks, noted, entries } = this.changes
+    return this.isChanged && away.size + newPacks.length + movedPacks.size + noted.length + entries.length === 0
+  }
+
+  /** The purse as it is to be written. */
+  get written(): Omit<PurseRow, 'version' | 'unmoved'> {
+    const { row, changes } = this
+    const { seq, hash, cells } = this.purse
+    return { running: row.running + changes.running, seq, hash, packs: row.packs + changes.newPacks.length, cells }
+  }
+
   get packs(): Map<string, PackTable> {
     if (this.row.packs > 0) this.#mustBeLoaded()
     return this.#packs
@@ -196,6 +211,8 @@ export class Page implements LedgerRows {
   }
 
   hold(purse: Purse, until: number, sealed: ValuesOf<typeof sealedColumns>, hash: Uint8Array): number {
+    const [, , , , , , , , , , reserved, reservedPlan] = sealed
+    mustBeAmounts(reserved, reservedPlan)
     this.#of(purse.account).changes.held.push({ id: this.nextHold, owner: this.#owner, until, sealed, hash })
     return this.nextHold
   }
@@ -215,6 +232,10 @@ export class Page implements LedgerRows {
   ): boolean {
     const { changes, turns } = this.#of(turn.account)
     if (turns.get(turn.id)?.state !== 'held') return false
+    const [, credits, inputTokens, outputTokens] = reported
+    const [state, debt] = ended
+    mustBeAmounts(credits, inputTokens, outputTokens, debt)
+    if (state !== 'settled' && credits + debt > 0) throw new RangeError(`a turn that was ${state} costs nothing`)
     changes.ended.push({ turn, reported, ended, link })
     // Whoever ends it again in the same batch is told so.
     turns.set(turn.id, { ...turn, state: ended[0], credits: reported[1], debt: ended[1] })
@@ -222,7 +243,9 @@ export class Page implements LedgerRows {
   }
 
   ended(turn: EndingTurn): void {
-    this.#of(turn.account).changes.running -= 1
+    const { row, changes } = this.#of(turn.account)
+    changes.running -= 1
+    mustBeAmounts(row.running + changes.running)
   }
 
   note(turn: EndingTurn, noted: ValuesOf<typeof notedColumns>): void {
@@ -294,6 +317,11 @@ export class Page implements LedgerRows {
     if (page === undefined) throw new Error(`there is no account ${account}`)
     return page
   }
+}
+
+/** As SQLite's tables demand it of their rows. */
+function mustBeAmounts(...values: readonly number[]): void {
+  for (const value of values) if (!(value >= 0)) throw new RangeError(`${value} is no amount`)
 }
 
 const saved = [

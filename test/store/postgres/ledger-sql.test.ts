@@ -9,10 +9,14 @@ import { furnish } from './support.ts'
 
 const postgres = await postgresFor(t, furnish)
 
+const purse = ['acc', 1, 0, 1, new Uint8Array(16), 0, '{}']
+
 const finding: Readonly<Record<string, Statement>> = {
   lockPurses: sql.lockPurses([['acc', 1]]),
-  savePurses: sql.savePurses([['acc', 1, 0, 1, new Uint8Array(16), 0, '{}']]),
-  endTurns: sql.endTurns([Array(16).fill(null)]),
+  ofRefusedOnes: sql.writeTurns({ purses: [purse], held: [], ended: [] }),
+  ofHolds: sql.writeTurns({ purses: [purse], held: [Array(19).fill(null)], ended: [] }),
+  ofEndings: sql.writeTurns({ purses: [purse], held: [], ended: [Array(16).fill(null)] }),
+  ofBoth: sql.writeTurns({ purses: [purse], held: [Array(19).fill(null)], ended: [Array(16).fill(null)] }),
   noteTurns: sql.noteTurns([[1, 'acc', 1, 1]]),
   takeOut: sql.takeOut([['acc', 1]]),
   movePacks: sql.movePacks([['pack', 1, 1]]),
@@ -25,7 +29,6 @@ const finding: Readonly<Record<string, Statement>> = {
 
 /** They add rows, and look for none. */
 const adding: Readonly<Record<string, Statement>> = {
-  insertTurns: sql.insertTurns([Array(19).fill(null)]),
   insertEntries: sql.insertEntries([Array(6).fill(null)]),
   putAway: sql.putAway([Array(10).fill(null)]),
   insertPacks: sql.insertPacks([Array(7).fill(null)]),

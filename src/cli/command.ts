@@ -78,7 +78,7 @@ export interface Option {
  * Does the work. Prints through the context, throws `CommandFailure` for what can go wrong, and may return an exit code
  * where a success is not 0; returning nothing means 0.
  */
-export type Run = (context: Context, args: Values, options: Values) => Promise<ExitCode | void>
+export type Run = (context: Context, args: Values, options: Values, table: readonly Row[]) => Promise<ExitCode | void>
 
 export function isGroup(row: Row): row is CommandGroup {
   return 'commands' in row

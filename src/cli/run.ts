@@ -38,7 +38,7 @@ export async function run(words: readonly string[], surroundings: Surroundings):
     }
     const [{ createContext }, { run }] = await Promise.all([import('./create-context.ts'), request.command.load()])
     context = createContext(request.globals, surroundings, language)
-    return (await run(context, request.args, request.options)) ?? exitCodes.ok.code
+    return (await run(context, request.args, request.options, commands)) ?? exitCodes.ok.code
   } catch (error) {
     const failure = context?.signal.aborted === true ? interrupted(error) : toFailure(error)
     const stderr = toSink(surroundings.stderr, environment, words.includes('--no-color'), () => {})

@@ -2,9 +2,7 @@
 import { createHash } from 'node:crypto'
 import { invalidRequest } from '../errors.ts'
 import type { GatewayError } from '../errors.ts'
-import type { PromptCount } from './estimate.ts'
-import type { Faults } from './fields.ts'
-import type { Printed } from './large/printed.ts'
+import type { WorkedOut } from './large/answers.ts'
 
 /** The fields that the gateway itself reads; every other field is the upstream's business. */
 export interface ChatRequest {
@@ -27,17 +25,6 @@ export interface ChatRequest {
   readonly body: Readonly<Record<string, unknown>>
   /** What has been worked out of a large request already. It is asked through the functions that answer for small ones too. */
   readonly worked?: WorkedOut
-}
-
-/** The answers to all that is asked about a request on its way, where it is large (`large/worked-out.ts`). */
-export interface WorkedOut {
-  readonly fields: Readonly<Record<string, unknown>>
-  readonly messages: { readonly developer: Printed; readonly system: Printed }
-  readonly count: PromptCount
-  readonly hash: string
-  readonly hasImages: boolean
-  readonly faults: Faults
-  readonly lastUser: unknown
 }
 
 /** Requests above this many bytes are worked through in a thread of their own; below it the way there would cost as much as the work. */

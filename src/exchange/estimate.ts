@@ -6,6 +6,7 @@
  */
 import { isRecord } from './chat-request.ts'
 import type { ChatRequest } from './chat-request.ts'
+import type { PromptCount } from './large/answers.ts'
 import { mostTokens } from './token-bound.ts'
 
 /** Ordinary text in any language has three bytes a token or more. */
@@ -29,16 +30,6 @@ export interface PromptSize {
   /** Tokens it can be at most: text by `mostTokens`, all else by what it adds at most. Never fewer than `tokens`. */
   readonly mostTokens: number
   readonly images: number
-}
-
-/** What is counted of a prompt before anybody says what a picture costs. */
-export interface PromptCount {
-  images: number
-  imageBytes: number
-  /** Tokens at most, without pictures. */
-  most: number
-  /** Parts that cost as much as a picture does, pictures among them. */
-  pictures: number
 }
 
 export function promptSize(chat: ChatRequest, imageTokens: number): PromptSize {

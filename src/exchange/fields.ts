@@ -6,9 +6,10 @@
  * Everything else is left out and named in a header: clients send much that no upstream needs, and must not fail for it.
  */
 import { invalidRequest } from '../errors.ts'
-import type { GatewayError, Words } from '../errors.ts'
+import type { GatewayError } from '../errors.ts'
 import { fieldsOf, isRecord } from './chat-request.ts'
 import type { ChatRequest } from './chat-request.ts'
+import type { Fault, Faults } from './large/answers.ts'
 import type { Printed } from './large/printed.ts'
 
 /** OpenAI's own, but for what costs more, keeps more, or belongs to the operator's account. */
@@ -57,19 +58,6 @@ export interface FieldRules {
   readonly kind: keyof typeof known
   readonly passFields: readonly string[]
   readonly passCostFields: boolean
-}
-
-/** What chooses or buys in a request. */
-export interface Faults {
-  /** Fields of the body by name. */
-  readonly fields: readonly string[]
-  readonly tool: Fault | null
-  readonly part: Fault | null
-}
-
-interface Fault {
-  readonly detail: Words
-  readonly at: string
 }
 
 /** The first thing in it that chooses or buys; null where there is none. `allow` tells the fields an operator lets through. */

@@ -8,7 +8,7 @@
 import type { Clock } from '../../system/clock.ts'
 import { answered } from '../answered.ts'
 import type { Ask, LimitBook } from './book.ts'
-import type { OwnRateLimit, RateDecision, RateLimit } from './limits.ts'
+import type { ElsewhereVitals, OwnRateLimit, RateDecision, RateLimit } from './limits.ts'
 import { decide, minuteMs, requestUnits, unitsLeft } from './limits.ts'
 
 export interface ElsewhereOptions {
@@ -26,17 +26,6 @@ export interface ElsewhereOptions {
   /** In words, without secrets. */
   readonly onLost: (why: string) => void
   readonly onBack: (lostMs: number) => void
-}
-
-/** What is told of it. */
-export interface ElsewhereVitals {
-  readonly name: string
-  /** Since when each node allows its share alone, in milliseconds since the epoch; null: all are counted together. */
-  readonly lostSince: number | null
-  /** Requests that were decided so, ever. */
-  readonly alone: number
-  /** Over how many nodes limits are shared out then. */
-  readonly nodes: number
 }
 
 /** A turn waits for it. */

@@ -4,7 +4,6 @@
  * Counters that must survive a restart (sign-in, codes) live in the store instead.
  */
 import { GatewayError } from '../../errors.ts'
-import type { LimitsElsewhere } from './elsewhere.ts'
 import type { ConcurrencyLimiter } from './running.ts'
 
 /** One answer of a limiter. Times are milliseconds. */
@@ -59,12 +58,23 @@ export interface OwnRateLimit extends RateLimit {
   take(subject: string, perMinute: number, ticks: number): RateDecision
 }
 
+/** What is told of a book where all nodes count together. */
+export interface ElsewhereVitals {
+  readonly name: string
+  /** Since when each node allows its share alone, in milliseconds since the epoch; null: all are counted together. */
+  readonly lostSince: number | null
+  /** Requests that were decided so, ever. */
+  readonly alone: number
+  /** Over how many nodes limits are shared out then. */
+  readonly nodes: number
+}
+
 export interface Limits {
   readonly byAddress: RateLimit
   readonly byAccount: RateLimit
   readonly running: ConcurrencyLimiter
   /** Where all nodes count together; null: each for itself. */
-  readonly elsewhere: LimitsElsewhere | null
+  readonly elsewhere: { readonly vitals: ElsewhereVitals; close(): void } | null
 }
 
 /** A process's own, which it has in any case. */

@@ -1,5 +1,6 @@
 /** A large request on the main thread: what was worked out of it, and the text only for whoever asks for it. */
-import type { ChatRequest, WorkedOut } from '../chat-request.ts'
+import type { ChatRequest } from '../chat-request.ts'
+import type { WorkedOut } from './answers.ts'
 import { isRecord } from '../chat-request.ts'
 import { Printed } from './printed.ts'
 import type { Range, Result } from './worked-out.ts'

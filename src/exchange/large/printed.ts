@@ -3,8 +3,6 @@
  * differ from target to target between them.
  */
 
-import type { ChatRequest } from '../chat-request.ts'
-
 /** A value of a request's body, too large to be an object of the main thread's. */
 export class Printed {
   readonly pieces: readonly Uint8Array[]
@@ -44,7 +42,7 @@ const sentBytes = 64 * 1024
 
 /** Fields of this request, some of them printed already where it is large, as the body of another. What is undefined is not written. */
 export function printFor(
-  chat: Pick<ChatRequest, 'worked'> | undefined,
+  chat: { readonly worked?: unknown } | undefined,
   fields: Readonly<Record<string, unknown>>,
 ): string | LargeBody {
   return chat?.worked === undefined ? JSON.stringify(fields) : around(fields)

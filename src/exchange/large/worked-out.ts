@@ -5,9 +5,8 @@
 import { hashOf, hasImages, isRecord, lastUserMessage, parseChatRequest } from '../chat-request.ts'
 import type { ChatRequest } from '../chat-request.ts'
 import { countOf } from '../estimate.ts'
-import type { PromptCount } from '../estimate.ts'
 import { faultsOf, fitsHeader, isSilent, mayPass, messagesAs, namedInHeader, withoutExtras } from '../fields.ts'
-import type { Faults } from '../fields.ts'
+import type { WorkedOut } from './answers.ts'
 
 /** From and to, in bytes of the text. */
 export type Range = readonly [from: number, to: number]
@@ -16,7 +15,7 @@ export type Range = readonly [from: number, to: number]
 export type Field = readonly [name: string, value: unknown, ranges: readonly Range[] | null]
 
 /** As it passes between the threads. */
-export interface Result {
+export interface Result extends Pick<WorkedOut, 'count' | 'hash' | 'hasImages' | 'faults' | 'lastUser'> {
   readonly asked: Pick<ChatRequest, 'model' | 'stream' | 'includeUsage' | 'maxTokens' | 'choices' | 'bytes'>
   /** The body as JSON, and after it what is sent in place of parts of it. */
   readonly text: ArrayBuffer
@@ -25,12 +24,6 @@ export interface Result {
   readonly fields: readonly Field[]
   /** The messages as an upstream is sent them that knows the role `developer`, and as one that does not. */
   readonly messages: { readonly developer: readonly Range[]; readonly system: readonly Range[] }
-  readonly count: PromptCount
-  readonly hash: string
-  readonly hasImages: boolean
-  readonly faults: Faults
-  /** The last message of the role `user`, without what it shows; undefined where there is none, null where it is too long itself. */
-  readonly lastUser: unknown
 }
 
 /** Values of a longer text stay text. */

@@ -3,7 +3,19 @@ import { Worker } from 'node:worker_threads'
 import { GatewayError } from '../../errors.ts'
 import type { BookResult } from '../ledger/operations.ts'
 import type { LaneOp } from './batch.ts'
-import type { LaneFigures } from './lane.ts'
+
+export interface LaneFigures {
+  readonly queue: number
+  readonly commits: number
+  readonly operations: number
+  readonly commitSeconds: readonly number[]
+  readonly holdsOpen: number
+  readonly syncs: number
+  readonly writable: boolean
+  /** Endings that wait because no transaction can be made. */
+  readonly owed: number
+  readonly owedSince: number | null
+}
 
 /** What a lane does, wherever it runs. */
 export interface LedgerLane {

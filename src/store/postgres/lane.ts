@@ -11,7 +11,7 @@ import type { LaneOp, Memory, Outcome, Task } from './batch.ts'
 import { Batch, NoPurse } from './batch.ts'
 import type { Connections } from './connections.ts'
 import { isConflict, isOfTheStatement, isStale, toCaller } from './failures.ts'
-import type { LedgerLane } from './lane-link.ts'
+import type { LaneFigures, LedgerLane } from './lane-link.ts'
 import * as sql from './ledger-sql.ts'
 import { openPurses } from './newcomers.ts'
 
@@ -28,19 +28,6 @@ const lookMs = 250
 const stuckMs = 1_000
 const retryMs = 100
 const mostTries = 20
-
-export interface LaneFigures {
-  readonly queue: number
-  readonly commits: number
-  readonly operations: number
-  readonly commitSeconds: readonly number[]
-  readonly holdsOpen: number
-  readonly syncs: number
-  readonly writable: boolean
-  /** Endings that wait because no transaction can be made. */
-  readonly owed: number
-  readonly owedSince: number | null
-}
 
 interface Waiting extends Task {
   readonly since: number

@@ -125,17 +125,20 @@ export interface TurnRows {
  * a purse was written by another since, or a turn is not held any more.
  */
 export function writeTurns({ purses, held, ended }: TurnRows): Statement {
-  const [isHeld, isEnded] = [held.length > 0, ended.length > 0]
-  const name = `write_turns${isHeld ? '_held' : ''}${isEnded ? '_ended' : ''}`
-  const text = writeTexts.get(name) ?? writeText(isHeld, isEnded)
-  writeTexts.set(name, text)
+  const { name, text } =
+    held.length > 0 ? (ended.length > 0 ? writes.both : writes.held) : ended.length > 0 ? writes.ended : writes.none
   const values = columnsOf(purses, purseRow.length)
-  if (isHeld) values.push(...columnsOf(held, heldRow.length))
-  if (isEnded) values.push(...columnsOf(ended, endedRow.length))
+  if (held.length > 0) values.push(...columnsOf(held, heldRow.length))
+  if (ended.length > 0) values.push(...columnsOf(ended, endedRow.length))
   return { name, text, values }
 }
 
-const writeTexts = new Map<string, string>()
+const writes = {
+  none: { name: 'write_turns', text: writeText(false, false) },
+  held: { name: 'write_turns_held', text: writeText(true, false) },
+  ended: { name: 'write_turns_ended', text: writeText(false, true) },
+  both: { name: 'write_turns_held_ended', text: writeText(true, true) },
+}
 
 /** No turn is touched before all purses are locked: others lock in that order too, so nobody waits in a circle. */
 function writeText(isHeld: boolean, isEnded: boolean): string {

@@ -9,7 +9,7 @@ import { queueLimit } from '../../system/mail/letter-queue.ts'
 import type { Letter, LetterQueue, TakenLetter } from '../../system/mail/letter-queue.ts'
 import type { Connections } from './connections.ts'
 import { isAway } from './failures.ts'
-import type { PostgresLog } from './open.ts'
+import type { PostgresLog } from './postgres-log.ts'
 
 export interface SharedLettersOptions {
   readonly connections: Connections

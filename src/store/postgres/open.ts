@@ -18,6 +18,7 @@ import { openInstallation } from './installation.ts'
 import type { Installation } from './installation.ts'
 import { SharedLetters } from './letters.ts'
 import { ledgerReads } from './ledger-reads.ts'
+import type { PostgresLog } from './postgres-log.ts'
 import type { Attendance } from './presence.ts'
 import { guest, Presence } from './presence.ts'
 import { steps } from './steps.ts'
@@ -38,10 +39,6 @@ export interface PostgresOptions {
   readonly startPatienceMs?: number
   /** How long statements wait for one later; default 3 s. */
   readonly patienceMs?: number
-}
-
-export interface PostgresLog {
-  warn(fields: object, message: string): void
 }
 
 /** What writing the ledger has to work with. */

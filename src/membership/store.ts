@@ -6,6 +6,7 @@ import type { Apps } from './app.ts'
 import type { Audit } from './audit.ts'
 import type { Boosts } from './boost.ts'
 import type { Changes } from './changes.ts'
+import type { Condition } from './condition.ts'
 import type { Counters } from './counters.ts'
 import type { DeviceLogins } from './device-login.ts'
 import type { Identities, ProviderLogins } from './identity.ts'
@@ -21,6 +22,8 @@ export interface Cluster {
   nodes(): number
   /** Whether a chore that one node does for all, so often, is this one's to do now. It spares work: every chore is right if two do it. */
   isMine(chore: string, everyMs: number): Promise<boolean>
+  /** How the database does, asked now. It may take as long as the database lets everybody wait. @throws where it cannot be asked */
+  condition(): Promise<Condition>
 }
 
 export interface Store {

@@ -12,6 +12,7 @@ import { DataFolder } from '../system/data-folder.ts'
 import { isRecord } from '../exchange/chat-request.ts'
 import { tryServer } from '../system/mail/mail-room.ts'
 import { testMessage } from '../system/mail/messages.ts'
+import type { Finding } from '../gateway/findings.ts'
 import { workersFor } from '../gateway/workers/share.ts'
 import { lostPlans } from '../membership/lost-plans.ts'
 import { Upstreams } from '../upstream/upstreams.ts'
@@ -21,12 +22,6 @@ import { owedSentence } from './ledger.ts'
 import { sharedStore } from './doctor-store.ts'
 import { say, table } from './output.ts'
 import type { Output, Said } from './output.ts'
-
-export interface Finding {
-  readonly what: string
-  readonly ok: boolean
-  readonly detail: string
-}
 
 /** Nothing here is waited for longer than this. */
 const patienceMs = 10_000

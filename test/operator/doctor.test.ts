@@ -5,9 +5,12 @@ import { join } from 'node:path'
 import { SMTPServer } from 'smtp-server'
 import t from 'tap'
 import type { Test } from 'tap'
+import { sharedStore } from '../../src/operator/doctor-store.ts'
 import { selfSigned } from '../support/certificate.ts'
-import { temporaryFolder } from '../support/gateway.ts'
+import { freePort } from '../support/free-port.ts'
+import { temporaryFolder, testConfig } from '../support/gateway.ts'
 import { operatorOf } from '../support/operate.ts'
+import { postgresFor } from '../support/postgres.ts'
 import { startValkey } from '../support/valkey.ts'
 
 interface Finding {
@@ -155,4 +158,23 @@ t.test('the server of the limits is asked; a lost one is told without its passwo
   const bad = await examined(t, folder, { limits: { url: valkey.url.replace('//', '//:secret-0123@') } })
   t.match(bad.finding('limits'), { ok: false, detail: /cannot be used \(.*ECONNREFUSED.*check LIMITS_URL/ })
   t.notMatch(JSON.stringify(bad.finding('limits')), /secret-0123/)
+})
+
+t.test('a database of several nodes is asked; one that is not there is told without its password', async (t) => {
+  const postgres = await postgresFor(t, async () => {})
+  if (postgres === undefined) return
+  const found = (url: string) =>
+    sharedStore(testConfig(t, { store: { url }, mail: { smtpUrl: 'smtp://127.0.0.1:9' }, workers: 1 }))
+  const url = await postgres.database(t, { empty: true })
+  const findings = await found(url)
+  const { host, pathname } = new URL(url)
+  t.match(findings[0], {
+    what: 'database',
+    ok: true,
+    detail: new RegExp(`^PostgreSQL [\\d.]+.* at postgres://${host}${pathname} answers`),
+  })
+  t.match(findings.at(-1), { what: 'nodes', ok: true, detail: 'none is alive' }, 'nor are there tables')
+  const lost = await found(`postgres://ada:secret-0123@127.0.0.1:${await freePort()}/svc`)
+  t.match(lost, [{ what: 'database', ok: false, detail: /cannot be used \(.*ECONNREFUSED.*check STORE_URL/ }])
+  t.notMatch(JSON.stringify(lost), /secret-0123/)
 })

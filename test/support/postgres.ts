@@ -37,6 +37,8 @@ export interface TestStandby {
   readonly pid: number | undefined
   /** Takes writes from then on. */
   promote(): Promise<void>
+  /** Ends it as a crash does. */
+  crash(): Promise<void>
 }
 
 /** Makes the tables; done once for a server, and copied for each test. */
@@ -147,6 +149,7 @@ class Cluster implements TestCluster {
         return server.pid
       },
       promote: () => inDatabase(server.urlOf('postgres'), 'select pg_promote()'),
+      crash: () => server.crash(),
     }
   }
 }

@@ -9,6 +9,7 @@ import { firstAskedOf } from '../first-asked.ts'
 import { isCurrent, migrate } from '../migrate.ts'
 import { repositoriesIn } from '../repositories.ts'
 import { changesOn } from './changes.ts'
+import { conditionOf } from './condition.ts'
 import { Connections } from './connections.ts'
 import { databaseOn, kyselyOn, postgresDialect } from './dialect.ts'
 import { isAway } from './failures.ts'
@@ -102,7 +103,7 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Postg
           })
     const ledger = await options.ledger({ url, database, presence, clock })
     const elections = new Elections(vital, presence)
-    return { ...storeOn(database, { connections, vital, counting }, { presence, elections }, ledger, log), elections }
+    return { ...storeOn(database, { connections, vital, counting }, { presence, elections, clock }, ledger, log), elections }
   } catch (error) {
     await presence?.leave().catch(() => undefined)
     await Promise.all([connections.close(), vital.close(), counting.close()])
@@ -113,7 +114,7 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Postg
 function storeOn(
   database: Database,
   { connections, vital, counting }: Readonly<Record<'connections' | 'vital' | 'counting', Connections>>,
-  { presence, elections }: Pick<PostgresStore, 'presence' | 'elections'>,
+  { presence, elections, clock }: Pick<PostgresStore, 'presence' | 'elections'> & Pick<PostgresOptions, 'clock'>,
   ledger: WritingLedger,
   log: PostgresLog | undefined,
 ): Omit<PostgresStore, 'elections'> {
@@ -135,7 +136,12 @@ function storeOn(
   }
   return {
     ...repositories,
-    cluster: { nodes: () => presence.nodes, isMine: (chore, everyMs) => elections.isMine(chore, everyMs) },
+    cluster: {
+      nodes: () => presence.nodes,
+      isMine: (chore, everyMs) => elections.isMine(chore, everyMs),
+      // Not of those that must not wait, and one of four for a moment.
+      condition: () => conditionOf(connections, clock),
+    },
     accounts: { ...repositories.accounts, ...first.accounts },
     keys: { ...repositories.keys, ...first.keys },
     changes: changesOn(database, vital),

@@ -15,6 +15,7 @@ import { Observe } from '../system/observe/observe.ts'
 import { createIds } from '../system/ids.ts'
 import { createServices, sayWhatIsMissing } from './create-services.ts'
 import { openCommonParts, sayWhatIsNotAllowed } from './common-parts.ts'
+import { DatabaseLook } from './database-look.ts'
 import { reasonsAgainst } from './readiness.ts'
 import type { Services } from './services.ts'
 import type { Serving } from './serving.ts'
@@ -83,7 +84,11 @@ export async function openGateway(options: GatewayOptions): Promise<Gateway> {
     throw error
   }
   const metrics = await listenForMetrics(config.metrics, observe).catch(giveUp)
-  const operations = { reasons: () => reasonsAgainst(store.ledger.vitals()), metricsText: () => observe.metricsText() }
+  const operations = {
+    reasons: () => reasonsAgainst(store.ledger.vitals()),
+    metricsText: () => observe.metricsText(),
+    database: store.cluster && new DatabaseLook(store.cluster, clock),
+  }
   const serving = await openServing(services, { operations }).catch(async (error: unknown) => {
     await metrics?.close()
     return giveUp(error)

@@ -40,6 +40,7 @@ export async function openServing(services: MadeServices, { sharedPort = null, o
     ledger: store.ledger,
     upstreams,
     limits: services.limits,
+    condition: () => operations.database?.latest() ?? null,
     running: () => forwarder.running,
     ticks: () => clock.ticks(),
   })

@@ -1,6 +1,7 @@
 /** What the routes are built from. */
 import type { Calls } from '../gateway/calls.ts'
 import type { Chain } from '../exchange/run.ts'
+import type { DatabaseLook } from '../gateway/database-look.ts'
 import type { Services } from '../gateway/services.ts'
 
 export interface RouteParts {
@@ -14,5 +15,7 @@ export interface RouteParts {
     readonly reasons: () => readonly string[] | Promise<readonly string[]>
     /** Of the whole process. */
     readonly metricsText: () => Promise<string>
+    /** The database that several nodes share; null where there is none. */
+    readonly database: Pick<DatabaseLook, 'notes' | 'findings' | 'latest'> | null
   }
 }

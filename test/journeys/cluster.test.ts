@@ -95,6 +95,75 @@ if (cluster !== undefined) {
     await cluster.valkey.startAgain()
   })
 
+  t.test('each tells of the database: to anybody what is not in order, to the operator all', async (t) => {
+    const first = node(0)
+    const texts = new Set<string>()
+    const told = async (headers: Readonly<Record<string, string>> = {}) => {
+      const answer = await fetch(`${first.url}/readyz`, { headers })
+      const text = await answer.text()
+      texts.add(text)
+      const { notes = [], database = null } = JSON.parse(text) as {
+        readonly notes?: readonly string[]
+        readonly database?: readonly { readonly what: string; readonly ok: boolean; readonly detail: string }[] | null
+      }
+      return {
+        status: answer.status,
+        notes: notes.join('\n'),
+        database,
+        found: (what: string) => database?.find((one) => one.what === what),
+      }
+    }
+    const token = { authorization: 'Bearer scrape-me' }
+    t.match(await told(), { status: 200, database: null })
+    t.match(await told({ authorization: 'Bearer guess' }), { status: 200, database: null })
+    const { database, found } = await told(token)
+    t.same(
+      database?.map(({ what }) => what),
+      ['database', 'durability', 'replication', 'clock', 'connections', 'nodes'],
+    )
+    t.ok(
+      database?.every(({ ok }) => ok),
+      JSON.stringify(database),
+    )
+    t.match(found('nodes'), { detail: /^3 nodes, all of \d+\.\d+\.\d+$/ })
+    const metrics = await (await fetch(`${first.url}/metrics`, { headers: token })).text()
+    t.match(metrics, /^svc_database_connections_left [1-9]\d*$/m)
+    t.match(metrics, /^svc_database_standbys_synchronous 0$/m)
+
+    await cluster.query('alter system set synchronous_commit = off')
+    await cluster.query('select pg_reload_conf()')
+    await until(async () => /^durability: .* is off: a crash/m.test((await told()).notes), 'it to be noted')
+    t.equal((await told()).status, 200, 'which keeps no turn out')
+    const stopped = first.stop()
+    await until(async () => (await told()).status === 503, 'it to drain')
+    t.match(
+      await told(token),
+      { status: 503, notes: /^durability: /, database: { length: 6 } },
+      'who is not ready tells of it too',
+    )
+    t.equal(await stopped, 0)
+    await first.start()
+    await cluster.query('alter system reset synchronous_commit')
+    await cluster.query('select pg_reload_conf()')
+    await until(async () => (await told()).notes === '', 'it to be in order')
+
+    first.cutOff()
+    let longestMs = 0
+    await until(async () => {
+      const from = performance.now()
+      const { notes } = await told()
+      longestMs = Math.max(longestMs, performance.now() - from)
+      return /^database: does not answer/m.test(notes)
+    }, 'the silence to be noted')
+    t.ok(longestMs < 1_500, `nobody waits for the database: ${longestMs.toFixed(0)} ms at most`)
+    const from = performance.now()
+    t.match((await told(token)).database, [{ what: 'database', ok: false, detail: /^does not answer/ }])
+    t.ok(performance.now() - from < 5_000, 'not even who asks for all of it')
+    first.cutOff(false)
+    await until(async () => (await told()).notes === '' && first.isReady(), 'it to be back')
+    t.notMatch([...texts].join('\n'), /postgres@|127\.0\.0\.1|localhost/, 'neither who connects nor where to')
+  })
+
   t.test('the books are right', async (t) => {
     await until(async () => (await held()) === 0, 'every hold to end')
     const { ok, mismatches, holdsOpen } = await desk.store.ledger.verify()

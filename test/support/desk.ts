@@ -28,7 +28,7 @@ export class Desk {
 
   static async open(t: Scope, url: string): Promise<Desk> {
     const process = { id: randomUUID(), version: 'desk' }
-    const store = await openPostgresStore({ url, process, clock: systemClock, ledger: openLedger })
+    const store = await openPostgresStore({ url, process, clock: systemClock, role: 'guest', ledger: openLedger })
     t.teardown(() => store.close())
     return new Desk(store)
   }

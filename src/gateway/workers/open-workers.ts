@@ -56,6 +56,7 @@ export async function openWorkers({ config, count }: WorkersOptions): Promise<Se
     ledger: store.ledger,
     upstreams: services.upstreams,
     limits: services.limits,
+    condition: () => null,
     running: () => 0,
     ticks: () => clock.ticks(),
   })

@@ -33,7 +33,12 @@ function work(port: MessagePort, start: WorkerStart): void {
   const first: Wire<FromFirst, FromWorker> = new Wire<FromFirst, FromWorker>(port, {
     async serve(sharedPort) {
       const { services } = await opened.promise
-      const operations = { reasons: () => first.ask('reasons', null), metricsText: () => first.ask('metrics', null) }
+      const operations = {
+        reasons: () => first.ask('reasons', null),
+        metricsText: () => first.ask('metrics', null),
+        // Nodes that share one serve with one thread.
+        database: null,
+      }
       serving = await openServing(services, { sharedPort, operations })
       return serving.url
     },

@@ -18,12 +18,16 @@ export function operationRoutes(router: Router, parts: RouteParts): void {
   })
 
   mount(router, readiness, async (ctx) => {
-    const reasons = [...(operations.isDraining() ? ['draining'] : []), ...(await operations.reasons())]
-    ctx.status = reasons.length === 0 ? 200 : 503
+    const { database, isDraining } = operations
+    // First, because it may take its time: the reasons are those of the moment of the answer.
+    const found = database !== null && hasToken(ctx.headers, token) ? await database.findings() : null
+    const reasons = [...(isDraining() ? ['draining'] : []), ...(await operations.reasons())]
     const { elsewhere } = services.limits
-    const note = elsewhere === null ? null : aloneSentence(elsewhere.vitals)
-    const ready = { ok: true, ...(note === null ? {} : { notes: [note] }) }
-    ctx.body = reasons.length === 0 ? ready : { ok: false, reasons }
+    const alone = elsewhere === null ? null : aloneSentence(elsewhere.vitals)
+    const notes = [...(alone === null ? [] : [alone]), ...(database?.notes() ?? [])]
+    const told = { ...(notes.length > 0 && { notes }), ...(found !== null && { database: found }) }
+    ctx.status = reasons.length === 0 ? 200 : 503
+    ctx.body = reasons.length === 0 ? { ok: true, ...told } : { ok: false, reasons, ...told }
   })
 
   // Who connects says nothing here: a proxy on this machine brings the whole world in under the machine's own address.

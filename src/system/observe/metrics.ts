@@ -156,6 +156,18 @@ export function createMetrics() {
       help: 'Requests that were let in or refused so.',
       registers,
     }),
+    connectionsLeft: new Gauge({
+      name: 'svc_database_connections_left',
+      help: 'Connections that the database of STORE_URL has left for anybody; none told: not known.',
+      aggregator: 'first',
+      registers,
+    }),
+    standbys: new Gauge({
+      name: 'svc_database_standbys_synchronous',
+      help: 'Standbys that have all that is acknowledged; none told: not known.',
+      aggregator: 'first',
+      registers,
+    }),
     eventLoop: histogram({
       name: 'svc_event_loop_delay_seconds',
       help: 'How late the event loop came back to a timer.',

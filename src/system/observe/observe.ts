@@ -4,6 +4,7 @@ import type { Logger } from 'pino'
 import type { Limits } from '../../access/limits/limits.ts'
 import type { GatewayError } from '../../errors.ts'
 import type { Exchange, Outcome, Slots } from '../../exchange/exchange.ts'
+import type { Condition } from '../../membership/condition.ts'
 import type { Ledger } from '../../membership/ledger.ts'
 import { UpstreamFailure } from '../../exchange/upstream-failure.ts'
 import { ownWords } from '../../upstream/failure.ts'
@@ -19,6 +20,8 @@ export interface Sources {
   readonly ledger: Ledger
   readonly upstreams: Upstreams
   readonly limits: Pick<Limits, 'elsewhere'>
+  /** Of the database that several nodes share, as it was last seen; null: not known, or there is none. */
+  readonly condition: () => Condition | null
   /** Turns whose upstream is being called. */
   readonly running: () => number
   readonly ticks: () => number
@@ -277,7 +280,7 @@ export class Observe {
     }
     this.#loop.reset()
     if (this.#sources === null) return
-    const { ledger, upstreams, limits, running, ticks } = this.#sources
+    const { ledger, upstreams, limits, condition, running, ticks } = this.#sources
     metrics.running.set(running())
     for (const { name, gate } of upstreams.all) {
       metrics.callsRunning.set({ upstream: name }, gate.running)
@@ -290,6 +293,7 @@ export class Observe {
       metrics.limitedAlone.inc(alone - this.#seen.limitedAlone)
       this.#seen.limitedAlone = alone
     }
+    this.#gatherDatabase(condition())
     const vitals = ledger.vitals()
     metrics.holdsOpen.set(vitals.holdsOpen)
     metrics.writerQueue.set(vitals.queue)
@@ -301,6 +305,15 @@ export class Observe {
     this.#seen = { ...this.#seen, commits: vitals.commits, operations: vitals.operations, syncs: vitals.syncs }
     for (const seconds of vitals.commitSeconds) metrics.commitSeconds.observe(seconds)
     for (const seconds of vitals.flushSeconds) metrics.flushSeconds.observe(seconds)
+  }
+
+  /** What is not known has no sample: 0 would be an alarm, and the last figure a lie. */
+  #gatherDatabase(condition: Condition | null): void {
+    const { connectionsLeft, standbys } = this.#metrics
+    if (condition === null) connectionsLeft.remove()
+    else connectionsLeft.set(condition.connections.left)
+    if (condition === null || condition.standbys === null) standbys.remove()
+    else standbys.set(condition.standbys.synchronous)
   }
 }
 

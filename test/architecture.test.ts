@@ -16,6 +16,8 @@ interface Source {
   readonly packages: readonly string[]
   /** Files imported for their types alone. */
   readonly types: readonly string[]
+  /** Files without which it cannot be read: neither started as threads nor loaded when asked for. */
+  readonly needs: readonly string[]
 }
 
 const sources = globSync(['src/**/*.ts', 'plugins/*.ts', 'gateway.config.ts'], { cwd: root }).map(read)
@@ -39,14 +41,17 @@ function read(path: string): Source {
     }),
   )
   const all = [...named, ...bare, ...addressed]
-  const own = all
-    .filter(({ name }) => name.startsWith('.'))
-    .map(({ name, type }) => ({ type, file: relative(root, resolve(root, dirname(path), name)) }))
+  const ours = (those: typeof all) =>
+    those
+      .filter(({ name }) => name.startsWith('.'))
+      .map(({ name, type }) => ({ type, file: relative(root, resolve(root, dirname(path), name)) }))
+  const own = ours(all)
   return {
     path,
     code,
     files: own.filter(({ type }) => !type).map(({ file }) => file),
     types: own.filter(({ type }) => type).map(({ file }) => file),
+    needs: ours(named).map(({ file }) => file),
     packages: all.filter(({ name, type }) => !name.startsWith('.') && !type).map(({ name }) => name),
   }
 }
@@ -361,6 +366,20 @@ t.test('every file is imported by somebody, or is a program', async (t) => {
       .filter((path) => !imported.has(path) && !programs.includes(path) && !scripts.includes(path) && !served(path)),
     [],
   )
+})
+
+t.test('no file needs itself by way of others, not even its types', async (t) => {
+  const needsOf = new Map(sources.map(({ path, needs }) => [path, needs]))
+  const done = new Set<string>()
+  const circles: string[] = []
+  const follow = (path: string, way: readonly string[]): void => {
+    if (way.includes(path)) circles.push([...way.slice(way.indexOf(path)), path].join(' → '))
+    if (way.includes(path) || done.has(path)) return
+    for (const next of needsOf.get(path) ?? []) follow(next, [...way, path])
+    done.add(path)
+  }
+  for (const path of needsOf.keys()) follow(path, [])
+  t.same(circles, [])
 })
 
 t.test('every plugin of the configuration has a test and a row in the table', async (t) => {

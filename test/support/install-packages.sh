@@ -3,7 +3,7 @@
 # Elsewhere it changes nothing: those tests then skip with a reason, or fail where CI=true.
 set -u
 declare -A package_of=(
-  [chromium]=chromium [tmux]=tmux [/usr/sbin/sshd]=openssh-server [ssh]=openssh-client [Xvfb]=xvfb [xdotool]=xdotool
+  [chromium]=chromium [chromium-headless-shell]=chromium-headless-shell [tmux]=tmux [/usr/sbin/sshd]=openssh-server [ssh]=openssh-client [Xvfb]=xvfb [xdotool]=xdotool
   [promtool]=prometheus [notify-send]=libnotify-bin [sqlite3]=sqlite3 [strace]=strace
   [zsh]=zsh [fish]=fish [groff]=groff-base [postgres]=postgresql [redis-server]=redis-server [haproxy]=haproxy
 )

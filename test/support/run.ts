@@ -1,10 +1,11 @@
 /**
- * `npm test`: every test file there is, in few processes, because loading what it tests costs a file more than its tests. Files that are
- * named run alone. What else is said is for tap.
+ * `npm test`: every test file there is, in few processes, because loading what it tests costs a file more than its tests. `--unit` is for
+ * those that start nothing. Files that are named run alone. What else is said is for tap.
  */
 import { spawn } from 'node:child_process'
 import { globSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join, matchesGlob } from 'node:path'
+import { pureAmong } from './unit.ts'
 
 const root = join(import.meta.dirname, '../..')
 
@@ -27,7 +28,7 @@ const processes: readonly (readonly string[])[] = [
 ]
 
 const words = process.argv.slice(2)
-const options = words.filter((word) => word.startsWith('-'))
+const options = words.filter((word) => word.startsWith('-') && word !== '--unit')
 const files = words.filter((word) => !word.startsWith('-'))
 const preload = JSON.stringify(`--import=${join(import.meta.dirname, 'quick-start.js')}`)
 const tap = spawn('tap', [...options, ...(files.length > 0 ? files : filesOfProcesses())], {
@@ -45,10 +46,12 @@ function filesOfProcesses(): string[] {
   const folder = join(root, '.tap/processes')
   rmSync(folder, { recursive: true, force: true })
   mkdirSync(folder, { recursive: true })
-  let left = globSync('test/**/*.test.ts', { cwd: root }).toSorted()
-  return processes.map((globs, index) => {
+  const all = globSync('test/**/*.test.ts', { cwd: root }).toSorted()
+  let left = words.includes('--unit') ? pureAmong(all) : all
+  return processes.flatMap((globs, index) => {
     const own = left.filter((file) => globs.some((glob) => matchesGlob(file, glob)))
     left = left.filter((file) => !own.includes(file))
+    if (own.length === 0) return []
     const name = (globs[0] ?? '').replaceAll(/^test\/|\W+$/g, '').replaceAll(/\W+/g, '-')
     const file = join(folder, `${String(index + 1).padStart(2, '0')}-${name || 'others'}.test.ts`)
     const list = JSON.stringify(own, null, 2)

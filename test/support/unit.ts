@@ -1,6 +1,6 @@
-/** Prints the test files that start nothing: no server, no store, no browser, no program. What a file is, is told from what it imports, and what that imports. */
-import { existsSync, globSync, readFileSync } from 'node:fs'
-import { dirname, join, relative, resolve } from 'node:path'
+/** The test files that start nothing: no server, no store, no browser, no program. What a file is, is told from what it imports, and what that imports. */
+import { existsSync, readFileSync } from 'node:fs'
+import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
@@ -22,10 +22,7 @@ function isPure(file: string): boolean {
   return pure
 }
 
-const files = globSync('test/**/*.test.ts', { cwd: root }).map((file) => join(root, file))
-process.stdout.write(
-  `${files
-    .filter(isPure)
-    .map((file) => relative(root, file))
-    .join('\n')}\n`,
-)
+/** Those of `files`, which are named from the root of the checkout. */
+export function pureAmong(files: readonly string[]): string[] {
+  return files.filter((file) => isPure(join(root, file)))
+}

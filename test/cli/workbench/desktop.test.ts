@@ -47,7 +47,9 @@ t.test('no window appears and none is activated', async (t) => {
   const seen = async (): Promise<unknown> => ({ windows: await windows(), focus: await xdotool('getwindowfocus') })
   const before = await seen()
 
-  const { client } = await startBench(t, { env }, dir)
+  // The browser that people have, which could open a window.
+  const browser = { ...testSettings(dir).browser, executable: executablePath }
+  const { client } = await startBench(t, { env, browser }, dir)
   const site = await startSite(t)
   await client.call('browser.goto', { url: `${site}/form` })
   const acts: readonly (readonly [string, () => Promise<unknown>])[] = [

@@ -200,7 +200,9 @@ t.test('without tmux the rest works, and what needs it says how to install it', 
   const dir = folder(t)
   const bare = join(dir, 'bare')
   mkdirSync(bare)
-  const { client } = await startBench(t, { engine: 'tmux', env: { PATH: bare, HOME: dir } }, dir)
+  // The browser is looked for as well.
+  const browser = { ...testSettings(dir).browser, executable: null }
+  const { client } = await startBench(t, { engine: 'tmux', env: { PATH: bare, HOME: dir }, browser }, dir)
   t.match(client.hello.engine, { terminal: null, attach: null })
   await t.rejects(client.call('workspace.list', {}), { code: 'engine_unavailable', hints: [/apt install tmux/] })
   t.match(await client.call('notification.create', { title: 'still', body: 'told' }), {

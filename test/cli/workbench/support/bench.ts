@@ -13,6 +13,7 @@ import { startHost } from '../../../../src/cli/workbench/host.ts'
 import type { Focus } from '../../../../src/cli/workbench/results.ts'
 import { tmuxArguments } from '../../../../src/cli/workbench/tmux/session.ts'
 import type { Settings } from '../../../../src/cli/workbench/settings.ts'
+import { findProgram } from '../../../support/real-parts.ts'
 
 export interface TestBench {
   readonly dir: string
@@ -44,7 +45,13 @@ export function testSettings(dir: string, changes: Partial<Settings> = {}): Sett
     platform: process.platform,
     env: { PATH: process.env['PATH'] ?? '', HOME: join(dir, 'home'), SHELL: '/bin/sh', LANG: 'C.UTF-8', PS1: '$ ' },
     svc: [process.execPath, join(import.meta.dirname, '../../../../src/cli/main.ts')],
-    browser: { executable: null, sandbox: process.getuid?.() !== 0, idleMs: 600_000, answerMs: 3_000 },
+    // The engine alone, at a third of the price. What a browser with windows does besides is seen on a desktop and through the program.
+    browser: {
+      executable: findProgram('chromium-headless-shell') ?? null,
+      sandbox: process.getuid?.() !== 0,
+      idleMs: 600_000,
+      answerMs: 3_000,
+    },
     engine: 'memory',
     strictFocus: true,
     ...changes,

@@ -276,11 +276,13 @@ export const readBuckets = of(
   1,
 )
 
+const packRow = 'id, account, kind, pool, granted, reserved, settled, expires_at, created_at'
+
 /** Those with something left, and those that are named. */
 export const readPacks: (accounts: readonly string[], named: readonly string[]) => Statement = (accounts, named) => ({
   name: 'read_packs',
-  text: `select * from pack where account = any($1::text[]) and settled < granted
-    union select * from pack where id = any($2::text[]) and account = any($1::text[])`,
+  text: `select ${packRow} from pack where account = any($1::text[]) and settled < granted
+    union select ${packRow} from pack where id = any($2::text[]) and account = any($1::text[])`,
   values: [arrayOf(accounts), arrayOf(named)],
 })
 

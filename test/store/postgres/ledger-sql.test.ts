@@ -34,7 +34,7 @@ const adding: Readonly<Record<string, Statement>> = {
   insertPacks: sql.insertPacks([Array(7).fill(null)]),
 }
 
-if (postgres !== undefined)
+if (postgres !== undefined) {
   t.test('every statement of a turn finds its rows by their key, however long the log is', async (t) => {
     const client = new Client({ connectionString: await postgres.database(t) })
     await client.connect()
@@ -55,3 +55,24 @@ if (postgres !== undefined)
     for (const [name, statement] of Object.entries(adding))
       t.notMatch(await planOf(statement), /Scan (?:using|on) (?!\w\b)/, name)
   })
+
+  t.test('what is prepared goes on while a newer version adds columns', async (t) => {
+    const client = new Client({ connectionString: await postgres.database(t) })
+    await client.connect()
+    t.teardown(() => client.end())
+    // Of no rows, so that it may be done.
+    const all = [
+      sql.writeTurns({ purses: [], held: [], ended: [] }),
+      sql.readPacks([], []),
+      sql.holdsOf(1),
+      ...[sql.lockPurses, sql.readTurns, sql.readKeys, sql.readBuckets, sql.accountsOf, sql.takeOut, sql.movePacks].map((make) =>
+        make([]),
+      ),
+      ...[sql.noteTurns, sql.insertEntries, sql.putAway, sql.insertPacks].map((make) => make([])),
+    ]
+    for (const statement of all) await client.query(statement)
+    for (const table of ['purse', 'turn', 'pack', 'bucket', 'entry'])
+      await client.query(`alter table ${table} add column novelty text`)
+    for (const statement of all) await t.resolves(client.query(statement), statement.name)
+  })
+}

@@ -2,6 +2,7 @@
  * Brings a database to this version's schema: numbered steps, each in a transaction of its own, so that a start that was interrupted is
  * taken up by the next one, and two processes or nodes that start together share the work.
  */
+import { setTimeout as after } from 'node:timers/promises'
 import type { Kysely, Selectable } from 'kysely'
 import { Unusable } from '../system/unusable.ts'
 import { migrations } from './migrations/all.ts'
@@ -16,18 +17,29 @@ export function isCurrent(applied: readonly string[], list = migrations): boolea
   return applied.length === list.length && list.every(({ name }) => applied.includes(name))
 }
 
+/** How often a step is tried whose tables are in use (a copy may be made of them, or the ledger proven), and how long it rests in between. */
+const mostTries = 300
+const restMs = 1_000
+
 /**
  * Throws when the database was made by a newer version: writing to it could break promises that this version does not know. Where nodes
- * share one, the newer version may have said of its steps that this one still works beside it.
+ * share one, the newer version may have said of its steps that this one still works beside it; and throws where it has not, and nodes work.
+ * `onRest` hears when a step waits for a table.
  */
-export async function migrate(db: Kysely<Schema>, dialect: Dialect, now: () => number, list = migrations): Promise<void> {
+export async function migrate(
+  db: Kysely<Schema>,
+  dialect: Dialect,
+  now: () => number,
+  list = migrations,
+  onRest: (step: string) => void = () => {},
+): Promise<void> {
   await inTurn(db, dialect, async (transaction) => {
     const table = transaction.schema
       .createTable('migration')
       .ifNotExists()
       .addColumn('name', 'text', (column) => column.primaryKey().notNull())
       .addColumn('applied_at', dialect.whole, (column) => column.notNull())
-    await (isShared(dialect) ? table.addColumn('readable_by', 'text') : table).modifyEnd(dialect.tableEnd).execute()
+    await (dialect.sharing === null ? table : table.addColumn('readable_by', 'text')).modifyEnd(dialect.tableEnd).execute()
   })
   const known = new Set(list.map((migration) => migration.name))
   const applied = await appliedIn(db)
@@ -47,27 +59,48 @@ export async function migrate(db: Kysely<Schema>, dialect: Dialect, now: () => n
     if (applied.some((step) => step.name === name)) continue
     // Loaded before, because everybody waits for a transaction.
     const { up } = await load()
-    await inTurn(db, dialect, async (transaction) => {
-      // Asked inside the transaction: another process may have done this step a moment ago.
-      if ((await appliedIn(transaction)).some((step) => step.name === name)) return
-      await up(transaction, dialect)
-      const row = { name, applied_at: now() }
-      await transaction
-        .insertInto('migration')
-        .values(isShared(dialect) ? { ...row, readable_by: readableBy ?? null } : row)
-        .execute()
-    })
+    const step = () =>
+      inTurn(db, dialect, async (transaction) => {
+        // Asked inside the transaction: another process may have done this step a moment ago.
+        if ((await appliedIn(transaction)).some((done) => done.name === name)) return
+        if (applied.length > 0 && readableBy === undefined) await refuseBesideNodes(transaction, dialect, name)
+        await up(transaction, dialect)
+        const row = { name, applied_at: now() }
+        await transaction
+          .insertInto('migration')
+          .values(dialect.sharing === null ? row : { ...row, readable_by: readableBy ?? null })
+          .execute()
+      })
+    await whenFree(dialect, step, () => onRest(name))
   }
 }
 
-/** Several nodes, of two versions at times, work on one database; on SQLite one server does. */
-function isShared({ lock }: Dialect): boolean {
-  return lock !== null
+/** @throws Unusable where nodes work that would go on, and do not know what is to be changed */
+async function refuseBesideNodes(db: Kysely<Schema>, { sharing }: Dialect, step: string): Promise<void> {
+  const alive = (await sharing?.alive(db)) ?? 0
+  if (alive > 0)
+    throw new Unusable(
+      `${alive} ${alive === 1 ? 'server' : 'servers'} of an older version ${alive === 1 ? 'works' : 'work'} on this database, and cannot go on beside this version's change of it ("${step}"). Stop them all first; one that was killed counts for a quarter of a minute.`,
+    )
 }
 
-function inTurn(db: Kysely<Schema>, { lock }: Dialect, work: (transaction: Kysely<Schema>) => Promise<void>): Promise<void> {
+/** Turns go on while a table is in use, and the step between them. */
+async function whenFree({ sharing }: Dialect, step: () => Promise<void>, onRest: () => void): Promise<void> {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      await step()
+      return
+    } catch (error) {
+      if (tries === mostTries || sharing?.isInUse(error) !== true) throw error
+      if (tries === 1) onRest()
+      await after(restMs)
+    }
+  }
+}
+
+function inTurn(db: Kysely<Schema>, { sharing }: Dialect, work: (transaction: Kysely<Schema>) => Promise<void>): Promise<void> {
   return db.transaction().execute(async (transaction) => {
-    await lock?.execute(transaction)
+    await sharing?.lock.execute(transaction)
     await work(transaction)
   })
 }

@@ -15,8 +15,8 @@ export interface Dialect {
   /** What stands after a table's closing bracket; `clustered` where rows are always sought by their primary key. */
   readonly tableEnd: RawBuilder<unknown>
   readonly clusteredTableEnd: RawBuilder<unknown>
-  /** Where nodes that start together would do the same step at once: what lets one of them do it first, until its transaction ends. */
-  readonly lock: RawBuilder<unknown> | null
+  /** Null where one server has the database for itself. */
+  readonly sharing: Sharing | null
   /** Statements that make every update and delete of a table's rows fail. */
   sealed(table: string): readonly RawBuilder<unknown>[]
   /** The same, but only for rows (as `old`) that the conditions hold of; null where there is no rule. */
@@ -34,13 +34,26 @@ export interface Dialect {
   ): RawBuilder<unknown>
 }
 
+/** A database that several nodes work on, of two versions at times. */
+export interface Sharing {
+  /**
+   * Nodes that start together would do the same step at once: lets one of them do it first, until its transaction ends. From then on no
+   * statement waits long for a table that somebody reads: all turns would wait behind it.
+   */
+  readonly lock: RawBuilder<unknown>
+  /** Whether a transaction came to nothing because it did not wait. */
+  isInUse(error: unknown): boolean
+  /** How many nodes work on it now. */
+  alive(db: Kysely<Schema>): Promise<number>
+}
+
 /** A migration by its name, loaded where it is not yet done. */
 export interface Step {
   /** Sorts in the order of its number: `0001-accounts`. Never changed once released. */
   readonly name: string
   /**
    * Where several nodes share the database: the oldest step whose version may go on working, and start, when this one is done. Without, all
-   * nodes of older versions must have stopped.
+   * nodes must have stopped.
    */
   readonly readableBy?: string
   load(): Promise<Migration>

@@ -8,10 +8,14 @@ import { noStreaming, ReadDriver } from '../read-driver.ts'
 import type { Schema } from '../schema.ts'
 import { Purse } from '../purse.ts'
 import type { Connections } from './connections.ts'
+import { isInUse } from './failures.ts'
 import type { SharedPurseTable } from './schema-cluster.ts'
 
 /** As if they came one after another: conditions on other rows hold, like on SQLite, where they do come one after another. */
 const serializable = 'begin isolation level serializable'
+
+/** So long a step waits for a table, and turns wait behind it: less than they notice. */
+const tableMs = 500
 
 const kept: Dialect['kept'] = (table, { change, deletion }) =>
   [['update', change] as const, ['delete', deletion] as const].flatMap(([action, when]) =>
@@ -34,8 +38,17 @@ export const postgresDialect: Dialect = {
   logSerial: sql`bigint generated always as identity primary key`,
   tableEnd: sql``,
   clusteredTableEnd: sql``,
-  // Of a transaction, so that a pooler may stand in between. The number is this service's own.
-  lock: sql`select pg_advisory_xact_lock(5783946115722)`,
+  sharing: {
+    // Both of the transaction, so that a pooler may stand in between. The number is this service's own.
+    lock: sql`select pg_advisory_xact_lock(5783946115722), set_config('lock_timeout', ${sql.lit(`${tableMs}ms`)}, true)`,
+    isInUse,
+    async alive(db) {
+      const { rows } = await sql<{
+        alive: number
+      }>`select count(*) as alive from process where alive_until >= clock_timestamp()`.execute(db)
+      return rows[0]?.alive ?? 0
+    },
+  },
   sealed: (table) => kept(table, { change: sql`true`, deletion: sql`true` }),
   kept,
   after: (name, table, change, when, statement) => {

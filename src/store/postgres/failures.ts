@@ -12,6 +12,11 @@ export function isStale(error: unknown): boolean {
   return error instanceof DatabaseError && error.code === '22012'
 }
 
+/** Somebody else has what it would have had to wait for; nothing was done. */
+export function isInUse(error: unknown): boolean {
+  return error instanceof DatabaseError && error.code === '55P03'
+}
+
 /** The server takes no writes, because another one does now: nothing was done. */
 export function isReadOnly(error: unknown): boolean {
   return error instanceof DatabaseError && error.code === '25006'

@@ -181,7 +181,13 @@ export async function prepareDatabase({
       )
     )
       return
-    await migrate(kyselyOn(connections, 'begin isolation level read committed'), postgresDialect, () => clock.now(), steps)
+    await migrate(
+      kyselyOn(connections, 'begin isolation level read committed'),
+      postgresDialect,
+      () => clock.now(),
+      steps,
+      (step) => log?.warn({ step }, 'the change of the schema waits for a table that somebody else uses'),
+    )
   } catch (error) {
     throw error instanceof Unusable ? error : new Unusable(`The database cannot be used: ${reasonOf(error)}.`, { cause: error })
   } finally {

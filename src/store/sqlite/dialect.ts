@@ -30,7 +30,7 @@ export const sqliteDialect: Dialect = {
   logSerial: sql`integer primary key not null`,
   tableEnd: sql`strict`,
   clusteredTableEnd: sql`strict, without rowid`,
-  lock: null,
+  sharing: null,
   sealed: (table) => kept(table, { change: sql`true`, deletion: sql`true` }),
   kept,
   after: (name, table, change, when, statement) => {

@@ -6,16 +6,22 @@ import { startCluster } from '../support/cluster.ts'
 import type { ClusterNode } from '../support/cluster.ts'
 import { Desk } from '../support/desk.ts'
 import { until } from '../support/gateway.ts'
+import { nextVersion } from '../support/next-version.ts'
 
 const much = { day: 1e9, week: 1e9, month: 1e9 }
 const plan = { name: 'Test', prices: [{ amount: 0 }], rpm: 100_000, concurrency: 1_000, pools: { fast: much, premium: much } }
-const plans = { ample: plan, narrow: { ...plan, concurrency: 5 } }
+const little = { day: 1, week: 1, month: 1 }
+const plans = { ample: plan, little: { ...plan, pools: { fast: little, premium: little } }, narrow: { ...plan, concurrency: 5 } }
 const config = `{ ...base, limits: { ...base.limits, addressRpm: 1_000_000 }, plans: { ...base.plans, ...${JSON.stringify(plans)} } }`
+
+/** In the tables that every turn uses: a version may add to them, and the one before must not notice. */
+const itsChanges = `create table novelty (id bigint primary key);
+  ${['account', 'api_key', 'purse', 'pack', 'turn'].map((table) => `alter table ${table} add column novelty text`).join('; ')}`
 
 const cluster = await startCluster(t, { config })
 if (cluster !== undefined) {
   const { url, nodes, demo } = cluster
-  const [first, second] = nodes as readonly [ClusterNode, ClusterNode]
+  const [first, second, third] = nodes as readonly [ClusterNode, ClusterNode, ClusterNode]
   const desk = await Desk.open(t, cluster.storeUrl)
   const chat = ({ url }: ClusterNode, token: string, body: object = {}): Promise<Response> =>
     fetch(`${url}/v1/chat/completions`, {
@@ -27,7 +33,10 @@ if (cluster !== undefined) {
     Number((await cluster.query(`select count(*) as held from turn where state = 'held'`))[0]?.['held'])
 
   const asked: Asked[] = []
-  const keys = [(await desk.member('ample')).key.token, (await desk.member('ample')).key.token]
+  const [one, other, packed] = [await desk.member('ample'), await desk.member('ample'), await desk.member('little')]
+  const keys = [one, other, packed].map(({ key }) => key.token)
+  const pack = { kind: 'grant', pool: 'premium', credits: 1e9, at: Date.now(), expiresAt: Date.now() + 86_400_000 } as const
+  await desk.store.ledger.grant({ ...pack, id: 'pack', account: packed.account })
 
   /** As the balancer said last of it. */
   const isUp = (node: ClusterNode): boolean => {
@@ -36,25 +45,37 @@ if (cluster !== undefined) {
     return log.slice(log.lastIndexOf(name)).startsWith(`${name}UP`)
   }
 
-  t.test('restarted one after the other under load: no request fails', async (t) => {
-    demo.script(() => ({ tokens: 3, headMs: 20 }))
-    const load = new Load(url, keys, 12)
-    for (const each of nodes) {
-      const before = load.asked.length
-      await until(() => load.asked.length > before + 20, 'turns to go on')
-      t.equal(await each.stop(), 0)
-      await each.start()
-      await until(() => each.isReady(), 'it to be back')
-      await until(() => isUp(each), 'the balancer to see it')
-    }
-    const all = await load.end()
-    asked.push(...all)
-    t.same(
-      all.filter(({ told }) => told !== 'settled'),
-      [],
-      `of ${all.length}`,
-    )
-  })
+  t.test(
+    'a new version in place of one after the other, and an old one restarted beside it, under load: no request fails',
+    async (t) => {
+      demo.script(() => ({ tokens: 3, headMs: 20 }))
+      const versions = async () =>
+        (await cluster.query('select distinct version from process where alive_until > now() order by version')).length
+      const next = nextVersion(t, { changes: itsChanges, config })
+      const load = new Load(url, keys, 12)
+      for (const [node, as] of [
+        [first, next],
+        [second, undefined],
+        [third, next],
+        [second, next],
+      ] as const) {
+        const before = load.asked.length
+        await until(() => load.asked.length > before + 20, 'turns to go on')
+        t.equal(await node.stop(), 0)
+        await node.start(as)
+        await until(() => node.isReady(), 'it to be back')
+        await until(() => isUp(node), 'the balancer to see it')
+        t.equal(await versions(), node === second && as === next ? 2 : 3, 'with the version of the desk')
+      }
+      const all = await load.end()
+      asked.push(...all)
+      t.same(
+        all.filter(({ told }) => told !== 'settled'),
+        [],
+        `of ${all.length}`,
+      )
+    },
+  )
 
   t.test('one is killed: others go on, and what it held is given back', async (t) => {
     const { key } = await desk.member('narrow')

@@ -94,7 +94,9 @@ export async function booksOf({ query, demo }: Pick<Cluster, 'query' | 'demo'>, 
   const price = charges[Math.floor(charges.length / 2)]
   const charged = charges.reduce((sum, credits) => sum + credits, 0)
   const repeated = settled.length - new Set(settled.map((row) => row['request_id'])).size
-  const [purses] = await query('select coalesce(sum(fast_month_settled + premium_month_settled), 0) as sum from purse')
+  const [purses] = await query(
+    'select coalesce(sum(fast_month_settled + premium_month_settled), 0) + (select coalesce(sum(settled), 0) from pack) as sum from purse',
+  )
   const unheld = demo.calls.filter(({ id, path }) => path.endsWith('/chat/completions') && !states.has(id ?? ''))
   return {
     acknowledged: acknowledged.length,

@@ -9,6 +9,7 @@ import type { Balancer } from './balancer.ts'
 import { startBalancer } from './balancer.ts'
 import { CuttingProxy } from './cutting-proxy.ts'
 import { freePort } from './free-port.ts'
+import type { NextVersion } from './next-version.ts'
 import type { TestCluster, TestStandby } from './postgres.ts'
 import { clusterFor, queryOn } from './postgres.ts'
 import type { Scope } from './scope.ts'
@@ -64,8 +65,10 @@ export class ClusterNode {
     this.#environment = { ...environment, PORT: String(port) }
   }
 
-  async start(): Promise<void> {
-    const server = await startServer(this.#t, this.#environment)
+  /** `as`: another version than this one. */
+  async start(as?: NextVersion): Promise<void> {
+    const own = as === undefined ? {} : { GATEWAY_CONFIG: as.config }
+    const server = await startServer(this.#t, { ...this.#environment, ...own }, [], as?.root)
     if (server.url === '') throw new Error(`a node did not start: ${server.output()}${server.log()}`)
     this.#server = server
   }

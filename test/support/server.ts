@@ -9,7 +9,8 @@ import type { Scope } from './scope.ts'
 import { keptCompiled } from './bare-program.ts'
 import { until } from './gateway.ts'
 
-const root = fileURLToPath(new URL('../..', import.meta.url))
+/** Where this version's sources are. */
+export const checkout = fileURLToPath(new URL('../..', import.meta.url))
 
 export interface ServerProcess {
   readonly child: ChildProcess
@@ -23,12 +24,13 @@ export interface ServerProcess {
 
 /**
  * Resolves when it listens, or when it has exited because it could not. `under` is a command that is given the server's as its last words
- * and becomes it.
+ * and becomes it; `root` is where another version's sources are.
  */
 export async function startServer(
   t: Scope,
   environment: Readonly<Record<string, string>>,
   under: readonly string[] = [],
+  root = checkout,
 ): Promise<ServerProcess> {
   const [command = process.execPath, ...words] = [...under, process.execPath, join(root, 'src/main.ts')]
   const child = spawn(command, words, {
@@ -55,8 +57,8 @@ export async function startServer(
   }
 }
 
-/** Writes a configuration that takes the shipped one and changes it by `changes`, an expression over `base`. Gives its file. */
-export function configIn(folder: string, changes: string): string {
+/** Writes a configuration that takes the one that `root` has and changes it by `changes`, an expression over `base`. Gives its file. */
+export function configIn(folder: string, changes: string, root = checkout): string {
   const file = join(folder, 'test.config.ts')
   writeFileSync(file, `import base from '${pathToFileURL(join(root, 'gateway.config.ts')).href}'\nexport default ${changes}\n`)
   return file

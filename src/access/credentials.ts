@@ -75,6 +75,8 @@ export class Credentials {
   #lookedAt = -Infinity
   #hasGap = true
   #looking: Promise<unknown> | null = null
+  /** When the book of changes last answered, however late. */
+  #heardAt: number
 
   /** `tellOthers`: whoever else remembers accounts has to forget this one, too. */
   constructor(store: Store, names: Names, clock: Clock, tellOthers: (account: string) => void = () => {}) {
@@ -83,6 +85,7 @@ export class Credentials {
     this.#names = names
     this.#clock = clock
     this.#isShared = store.cluster !== null
+    this.#heardAt = clock.ticks()
   }
 
   /**
@@ -103,6 +106,11 @@ export class Credentials {
   /** Whether what is remembered of accounts may be believed now. */
   get isCurrent(): boolean {
     return !this.#isShared || this.#clock.ticks() - this.#lookedAt <= trustMs
+  }
+
+  /** Where nodes share a database: for how long it has not been heard of. One that is slow is heard of. */
+  get silentMs(): number {
+    return this.#isShared ? this.#clock.ticks() - this.#heardAt : 0
   }
 
   /** An answer that was long on its way may be as old as that, and is asked for again. */
@@ -199,8 +207,12 @@ export class Credentials {
   async #changes(): Promise<Changed> {
     const { changes } = this.#store
     // What was remembered before the first look may be older than a change that the look has passed over.
-    if (this.#seenChange === null) return { seq: await changes.latest(), accounts: null }
-    return changes.since(this.#seenChange, changesAtOnce)
+    const changed =
+      this.#seenChange === null
+        ? { seq: await changes.latest(), accounts: null }
+        : await changes.since(this.#seenChange, changesAtOnce)
+    this.#heardAt = this.#clock.ticks()
+    return changed
   }
 
   #forgetChanged({ seq, accounts }: Changed): void {

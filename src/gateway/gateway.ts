@@ -85,7 +85,7 @@ export async function openGateway(options: GatewayOptions): Promise<Gateway> {
   }
   const metrics = await listenForMetrics(config.metrics, observe).catch(giveUp)
   const operations = {
-    reasons: () => reasonsAgainst(store.ledger.vitals()),
+    reasons: () => reasonsAgainst(store.ledger.vitals(), services.credentials.silentMs),
     metricsText: () => observe.metricsText(),
     database: store.cluster && new DatabaseLook(store.cluster, clock),
   }

@@ -212,6 +212,20 @@ t.test('several nodes: the last look that succeeded is good for nine tenths of a
   t.equal(state.asked, 2)
 })
 
+t.test('several nodes: a database is silent for as long as it answers nothing, however late', async (t) => {
+  const { credentials, hanging, pass, goOn } = aNode(t)
+  await credentials.followChanges()
+  hanging.changes = true
+  const look = credentials.followChanges()
+  void look.catch(() => undefined)
+  await pass(2_500)
+  t.equal(credentials.silentMs, 2_500)
+  goOn()
+  await pass(0)
+  await pass(100)
+  t.equal(credentials.silentMs, 100, 'late is not silent')
+})
+
 t.test('several nodes: where the store does not answer either, nobody is let in on an old yes', async (t) => {
   const { credentials, hanging, goOn, pass, token } = aNode(t)
   await credentials.followChanges()

@@ -1,4 +1,5 @@
 /** Three nodes on one PostgreSQL and one Valkey, behind HAProxy as it is shipped, are one service: quotas, limits, and what is taken away. */
+import { setTimeout as pause } from 'node:timers/promises'
 import t from 'tap'
 import { startCluster } from '../support/cluster.ts'
 import type { ClusterNode } from '../support/cluster.ts'
@@ -6,8 +7,9 @@ import { Desk } from '../support/desk.ts'
 import { exactPlans, shortTurn } from '../support/exact-plans.ts'
 import { until } from '../support/gateway.ts'
 
-const body = shortTurn
-const plans = exactPlans(30)
+const few = { day: 1, week: 1, month: 1 }
+const exact = exactPlans(30)
+const plans = { ...exact, penniless: { ...exact.ample, pools: { fast: few, premium: few } } }
 const config = `{ ...base, limits: { ...base.limits, addressRpm: 1_000_000 }, plans: { ...base.plans, ...${JSON.stringify(plans)} } }`
 /** How soon all nodes must know what one was told, on a machine that is busy with other tests. */
 const knownMs = 3_000
@@ -17,11 +19,11 @@ if (cluster !== undefined) {
   const { url, nodes, demo } = cluster
   const desk = await Desk.open(t, cluster.storeUrl)
   const member = async (as: keyof typeof plans) => desk.member(as)
-  const chat = (at: string, token: string): Promise<Response> =>
+  const chat = (at: string, token: string, change: object = {}): Promise<Response> =>
     fetch(`${at}/v1/chat/completions`, {
       method: 'POST',
       headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
-      body: JSON.stringify(body),
+      body: JSON.stringify({ ...shortTurn, ...change }),
     })
   const node = (nth: number): ClusterNode => nodes[nth % nodes.length] as ClusterNode
   const statuses = async (answers: readonly Promise<Response>[]): Promise<Readonly<Record<number, number>>> => {
@@ -82,6 +84,74 @@ if (cluster !== undefined) {
       times.map((ms) => ms.toFixed(0)).join(', '),
     )
   })
+
+  t.test(
+    'the database hangs: what was taken away just before lets nobody in, and without it nobody is let in at all',
+    async (t) => {
+      const { keys, sessions, accounts } = desk.store
+      const [keyless, signedOut, disabled, poorer, stays] = await Promise.all(Array.from({ length: 5 }, () => member('ample')))
+      if (!keyless || !signedOut || !disabled || !poorer || !stays) throw new Error('five members')
+      const session = await desk.session(signedOut.account)
+      const gone = [keyless.key.token, session.token, disabled.key.token, poorer.key.token]
+      const everywhere = <Answer>(ask: (at: string, token: string) => Promise<Answer>): Promise<Answer[]> =>
+        Promise.all(nodes.flatMap((each) => [...gone, stays.key.token].map((token) => ask(each.url, token))))
+      // What asks for no turn is let in on what is remembered alone.
+      const seen = async (at: string, token: string): Promise<Response> => {
+        const answer = await fetch(`${at}/v1/models`, { headers: { authorization: `Bearer ${token}` } })
+        await answer.arrayBuffer()
+        return answer
+      }
+      const turn = async (at: string, token: string): Promise<number> => (await statuses([chat(at, token)]))[200] ?? 0
+      t.ok(
+        (await everywhere(seen)).every(({ ok }) => ok),
+        'all remember them',
+      )
+
+      demo.script(() => ({ tokens: 80, betweenMs: 100 }))
+      // The third has nothing to do.
+      const streams = await Promise.all(
+        nodes.slice(0, 2).map((each) => chat(each.url, stays.key.token, { stream: true, max_tokens: 128 })),
+      )
+      const told = streams.map(() => '')
+      const ended = streams.map(async ({ body }, nth) => {
+        for await (const piece of body?.pipeThrough(new TextDecoderStream()) ?? []) told[nth] += piece
+      })
+      await until(() => told.every((each) => each.includes('data:')), 'them to stream')
+      demo.script(() => undefined)
+
+      await Promise.all([
+        keys.revoke(keyless.account, keyless.key.id, Date.now()),
+        sessions.end(signedOut.account, session.id),
+        accounts.setStatus(disabled.account, 'disabled'),
+        accounts.setPlan(poorer.account, 'penniless'),
+      ])
+      cluster.postgres.pause()
+      const from = performance.now()
+      await pause(1_000)
+      const before = told.map(({ length }) => length)
+      const answers = await everywhere(seen)
+      t.same(new Set(answers.map(({ status }) => status)), new Set([503]), 'a second later')
+      t.ok(answers.every(({ headers }) => Number(headers.get('retry-after')) > 0))
+      const ready = () => Promise.all(nodes.map((each) => each.isReady()))
+      await until(async () => (await ready()).every((is) => !is), 'none to be ready')
+      t.ok(performance.now() - from < 6_000, `${((performance.now() - from) / 1_000).toFixed(1)} s until they said so`)
+      t.ok(
+        told.every(({ length }, nth) => length > (before[nth] ?? 0)),
+        'turns that run go on',
+      )
+
+      cluster.postgres.goOn()
+      const back = performance.now()
+      const well = async () => (await Promise.all(nodes.map((each) => turn(each.url, stays.key.token)))).every((is) => is === 1)
+      await until(async () => (await well()) && (await ready()).every(Boolean), 'all to be well')
+      t.ok(performance.now() - back < 10_000, `${((performance.now() - back) / 1_000).toFixed(1)} s until all was well`)
+      for (const { url } of nodes)
+        t.same(await Promise.all(gone.map(async (token) => (await chat(url, token)).status)), [401, 401, 401, 402])
+      await Promise.all(ended)
+      t.ok(told.every((each) => each.endsWith('data: [DONE]\n\n')))
+      await until(async () => (await held()) === 0, 'every hold to end')
+    },
+  )
 
   t.test('Valkey is lost: nobody fails, and nobody is unlimited', async (t) => {
     const { key } = await member('slow')

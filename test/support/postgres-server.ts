@@ -2,7 +2,7 @@
 import type { ChildProcess } from 'node:child_process'
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { globSync } from 'node:fs'
+import { globSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { findProgram } from './real-parts.ts'
@@ -29,7 +29,8 @@ export class PostgresServer {
     this.folder = options.folder
     this.host = `127.0.0.1:${options.port}`
     // A test that is killed leaves neither a server nor its files behind.
-    const farewell = 'cat; [ -f "$0/postmaster.pid" ] && kill -QUIT $(head -n 1 "$0/postmaster.pid"); rm -rf "$(dirname "$0")"'
+    const farewell =
+      'cat; [ -f "$0/postmaster.pid" ] && kill -QUIT $(head -n 1 "$0/postmaster.pid") && kill -CONT $(head -n 1 "$0/postmaster.pid"); rm -rf "$(dirname "$0")"'
     this.#guardian = spawn('sh', ['-c', farewell, options.folder], { stdio: ['pipe', 'ignore', 'ignore'], detached: true })
     this.#guardian.unref()
     t.teardown(async () => {
@@ -83,11 +84,31 @@ export class PostgresServer {
     server.unref()
   }
 
+  /** As it stands: it takes connections, because the system does that, and answers nothing. */
+  pause(): void {
+    this.#tell('SIGSTOP')
+  }
+
+  goOn(): void {
+    this.#tell('SIGCONT')
+  }
+
+  /** It first, so that it has no more helpers than are found. */
+  #tell(signal: 'SIGSTOP' | 'SIGCONT'): void {
+    const pid = this.#server?.pid
+    if (pid === undefined) return
+    process.kill(pid, signal)
+    const helpers = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean)
+    for (const helper of helpers) process.kill(Number(helper), signal)
+  }
+
   /** Ends it as a crash does, without writing anything down; `start` brings it back on the same port. */
   async crash(): Promise<void> {
     const server = this.#server
     this.#server = undefined
     if (server === undefined || server.exitCode !== null) return
+    // One that is stopped would not hear of it.
+    server.kill('SIGCONT')
     const gone = once(server, 'exit')
     server.ref()
     server.kill('SIGQUIT')

@@ -28,6 +28,9 @@ export interface TestCluster extends TestPostgres {
   /** Ends it as a crash does, without writing anything down; `start` brings it back on the same port. */
   crash(): Promise<void>
   start(): Promise<void>
+  /** Stopped it takes connections and answers nothing. */
+  pause(): void
+  goOn(): void
   /** Another server that has all that this one has, and without which this one acknowledges nothing from then on. */
   standby(): Promise<TestStandby>
 }
@@ -129,6 +132,14 @@ class Cluster implements TestCluster {
 
   crash(): Promise<void> {
     return this.#server.crash()
+  }
+
+  pause(): void {
+    this.#server.pause()
+  }
+
+  goOn(): void {
+    this.#server.goOn()
   }
 
   async standby(): Promise<TestStandby> {

@@ -31,7 +31,10 @@ export interface Task {
 
 /** The connection, as far as a batch needs it. */
 export interface Asked {
+  begin(): Promise<unknown>
   query(statement: Statement | string): Promise<QueryResult>
+  /** As a transaction by itself. */
+  alone(statement: Statement): Promise<QueryResult>
 }
 
 /** What a node remembers of its last batches; checked against the versions that it reads. */
@@ -133,7 +136,7 @@ export class Batch {
   async #isWritten(pages: readonly AccountPage[]): Promise<boolean> {
     this.isSent = true
     try {
-      await this.#asked.query(sql.writeTurns(turnRows(pages)))
+      await this.#asked.alone(sql.writeTurns(turnRows(pages)))
       return true
     } catch (error) {
       if (!isStale(error)) throw error
@@ -148,12 +151,15 @@ export class Batch {
     const locks = accounts.map((account) => [account, this.#memory.purses.get(account)?.version ?? -1])
     const turns = this.#tasks.flatMap((task) => this.#turnsToRead(task).map((id) => [task.account, id]))
     const keys = this.#tasks.flatMap(({ op, account }) => (keyOf(op) === null ? [] : [[account, keyOf(op)]]))
-    const [, purses = nothing, read = nothing, earlier = nothing] = await this.#all(
-      'begin',
+    const begun = this.#asked.begin()
+    // It is awaited last, because all leave together.
+    begun.catch(() => undefined)
+    const [purses = nothing, read = nothing, earlier = nothing] = await this.#all(
       sql.lockPurses(locks),
       turns.length === 0 ? undefined : sql.readTurns(turns),
       keys.length === 0 ? undefined : sql.readKeys(keys),
     )
+    await begun
     const moved = new Set<string>()
     for (const row of purses.rows as LockedPurse[]) {
       const remembered = row.cells === null ? this.#memory.purses.get(row.account) : undefined

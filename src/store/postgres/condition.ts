@@ -44,10 +44,10 @@ export async function conditionAt(url: string, clock: Clock): Promise<Condition>
 }
 
 /** On one of these connections. @throws where it cannot be asked */
-export async function conditionOf(connections: Pick<Connections, 'take' | 'giveBack'>, clock: Clock): Promise<Condition> {
+export async function conditionOf(connections: Pick<Connections, 'take' | 'giveBack' | 'isPooled'>, clock: Clock): Promise<Condition> {
   const client = await connections.take()
   try {
-    const condition = await conditionBy((text) => client.query(text), clock)
+    const condition = await conditionBy((text) => client.query(text), clock, connections.isPooled)
     connections.giveBack(client)
     return condition
   } catch (error) {
@@ -56,7 +56,7 @@ export async function conditionOf(connections: Pick<Connections, 'take' | 'giveB
   }
 }
 
-async function conditionBy(ask: Ask, clock: Clock): Promise<Condition> {
+async function conditionBy(ask: Ask, clock: Clock, isPooled: boolean): Promise<Condition> {
   const trips = await tripsBy(ask, clock)
   // What took the shortest time says most of the clock.
   const { roundTripMs, clockAheadMs } = trips.reduce((best, trip) => (trip.roundTripMs < best.roundTripMs ? trip : best))
@@ -69,14 +69,12 @@ async function conditionBy(ask: Ask, clock: Clock): Promise<Condition> {
     standbys: row.sees_standbys ? { synchronous: row.synchronous, behind: row.standbys - row.synchronous } : null,
     waitsFor: row.commit === 'off' || row.commit === 'local' ? 0 : standbysAwaited(row.standby_names),
     connections: { left: Math.max(0, row.most - row.used), most: row.most },
-    isPooled: new Set(trips.map(({ pid }) => pid)).size > 1,
+    isPooled,
     nodes: row.has_nodes ? await nodesBy(ask) : [],
   }
 }
 
 interface Trip {
-  /** Of the process at the other end, which is always the same unless a pooler stands in between. */
-  readonly pid: number
   readonly roundTripMs: number
   readonly clockAheadMs: number
 }
@@ -85,11 +83,9 @@ async function tripsBy(ask: Ask, clock: Clock): Promise<readonly Trip[]> {
   const trips: Trip[] = []
   for (let count = 0; count < 5; count += 1) {
     const [began, asked] = [clock.ticks(), clock.now()]
-    const { rows } = await ask(
-      'select pg_backend_pid() as pid, (extract(epoch from clock_timestamp()) * 1000)::bigint as database_now',
-    )
-    const [{ pid, database_now }] = rows as [{ readonly pid: number; readonly database_now: number }]
-    trips.push({ pid, roundTripMs: clock.ticks() - began, clockAheadMs: (asked + clock.now()) / 2 - database_now })
+    const { rows } = await ask('select (extract(epoch from clock_timestamp()) * 1000)::bigint as database_now')
+    const [{ database_now }] = rows as [{ readonly database_now: number }]
+    trips.push({ roundTripMs: clock.ticks() - began, clockAheadMs: (asked + clock.now()) / 2 - database_now })
   }
   return trips
 }

@@ -1,9 +1,10 @@
 /**
- * A few connections to the server that takes writes, wherever that is now. Nothing is kept in a session but time-outs, so that a pooler may
- * stand in between; a connection that failed in any other way than by its statement is thrown away.
+ * A few connections to the server that takes writes, wherever that is now. Nothing is kept in a session but its settings, and behind a pooler,
+ * which gives each transaction whatever session is free, they are said with each transaction instead. A connection that failed in any other
+ * way than by its statement is thrown away.
  */
 import { setTimeout as after } from 'node:timers/promises'
-import type { PoolClient, QueryResult } from 'pg'
+import type { ClientBase, PoolClient, QueryConfig, QueryResult } from 'pg'
 import { Pool, types } from 'pg'
 import { GatewayError } from '../../errors.ts'
 import { toCaller, isConflict, isLost, isOfTheStatement, isReadOnly } from './failures.ts'
@@ -39,6 +40,10 @@ const mostTries = 20
 export class Connections {
   readonly #hosts: readonly string[]
   readonly #options: Required<Omit<ConnectionsOptions, 'url'>>
+  /** Of a session, or of each transaction. */
+  readonly #settings: Readonly<Record<string, string>>
+  readonly #pooled = new WeakSet<ClientBase>()
+  #isPooled = false
   #at = 0
   #pool: Pool
   readonly #poolOf = new WeakMap<PoolClient, Pool>()
@@ -55,6 +60,8 @@ export class Connections {
   }: ConnectionsOptions) {
     this.#hosts = hostsOf(url)
     this.#options = { most, patienceMs, statementMs, settings }
+    const timeouts = ['statement_timeout', 'lock_timeout', 'idle_in_transaction_session_timeout']
+    this.#settings = { ...settings, ...Object.fromEntries(timeouts.map((name) => [name, String(statementMs)])) }
     this.#pool = this.#poolAt(0)
   }
 
@@ -76,12 +83,20 @@ export class Connections {
   write(begin: string, text: string, values: readonly unknown[]): Promise<QueryResult> {
     return this.repeated(async () => {
       const client = await this.take()
-      const [, done, end] = await Promise.allSettled([client.query(begin), query(client, text, values), client.query('commit')])
-      const failed = [done, end].find((answer) => answer.status === 'rejected')
-      this.giveBack(client, failed?.reason)
-      if (done.status === 'fulfilled' && end.status === 'fulfilled' && end.value.command === 'COMMIT') return done.value
-      throw failed?.reason ?? new Error('the transaction was undone')
+      return this.#given(client, this.#transact(client, begin, { text, values: [...values] }))
     })
+  }
+
+  /** Begins a transaction on a connection that was taken. */
+  begin(client: PoolClient, words = 'begin'): Promise<unknown> {
+    if (!this.#pooled.has(client)) return client.query(words)
+    const settings = Object.entries(this.#settings).map(([name, value]) => `set local ${name} = ${value}`)
+    return client.query([words, ...settings].join('; '))
+  }
+
+  /** One statement that is a transaction by itself, on a connection that was taken. */
+  alone(client: PoolClient, statement: QueryConfig): Promise<QueryResult> {
+    return this.#pooled.has(client) ? this.#transact(client, 'begin', statement) : client.query(statement)
   }
 
   /** Does again what others came in the way of; `work` is a whole transaction, and nothing but it. */
@@ -124,6 +139,11 @@ export class Connections {
     if (!isSound && pool !== undefined && isLost(error)) this.#moveOn(pool)
   }
 
+  /** Whether another program hands what is asked on to the server; known after the first answer. */
+  get isPooled(): boolean {
+    return this.#isPooled
+  }
+
   get figures(): ConnectionFigures {
     return { open: this.#pool.totalCount, waiting: this.#pool.waitingCount, repeated: this.#repeated }
   }
@@ -136,14 +156,26 @@ export class Connections {
 
   async #ask(text: string, values: readonly unknown[]): Promise<QueryResult> {
     const client = await this.take()
+    return this.#given(client, this.alone(client, { text, values: [...values] }))
+  }
+
+  /** What was asked is all that the connection was taken for. */
+  async #given(client: PoolClient, asked: Promise<QueryResult>): Promise<QueryResult> {
     try {
-      const result = await query(client, text, values)
+      const result = await asked
       this.giveBack(client)
       return result
     } catch (error) {
       this.giveBack(client, error)
       throw error
     }
+  }
+
+  async #transact(client: PoolClient, begin: string, statement: QueryConfig): Promise<QueryResult> {
+    const [, done, end] = await Promise.allSettled([this.begin(client, begin), client.query(statement), client.query('commit')])
+    if (done.status === 'fulfilled' && end.status === 'fulfilled' && end.value.command === 'COMMIT') return done.value
+    const failed = [done, end].find((answer) => answer.status === 'rejected')
+    throw failed?.reason ?? new Error('the transaction was undone')
   }
 
   /** All connections of a pool are to one server. When one of them finds it gone, the others are of no use either. */
@@ -155,8 +187,21 @@ export class Connections {
     this.#leaving.add(left)
   }
 
+  /** A pooler says another number for a session than the server does. There the settings are gone with this very statement. */
+  async #begun(client: ClientBase): Promise<void> {
+    const { processID } = client as ClientBase & { readonly processID?: number | null }
+    const isPooled = `pg_backend_pid() <> ${processID ?? 0}`
+    const settings = Object.entries(this.#settings).map(([name, value]) => `set_config('${name}', '${value}', ${isPooled})`)
+    const { rows } = await client.query<{ takes_writes: boolean; is_pooled: boolean }>(
+      `select current_setting('transaction_read_only') = 'off' as takes_writes, ${isPooled} as is_pooled, ${settings.join(', ')}`,
+    )
+    if (rows[0]?.takes_writes !== true) throw new Error('the server takes no writes')
+    this.#isPooled = rows[0].is_pooled
+    if (this.#isPooled) this.#pooled.add(client)
+  }
+
   #poolAt(index: number): Pool {
-    const { most, statementMs, settings } = this.#options
+    const { most, statementMs } = this.#options
     const pool = new Pool({
       connectionString: this.#hosts[index],
       application_name: 'svc-gateway',
@@ -172,24 +217,13 @@ export class Connections {
       onConnect: async (client) => {
         // Whoever uses it is told by their statement; unheard, the event would end the process.
         client.on('error', () => undefined)
-        const answers = (await client.query(
-          `${Object.entries(settings)
-            .map(([name, value]) => `set ${name} = ${value};`)
-            .join(' ')}
-          set statement_timeout = ${statementMs}; set lock_timeout = ${statementMs}; set idle_in_transaction_session_timeout = ${statementMs};
-          show transaction_read_only`,
-        )) as unknown as readonly QueryResult<{ transaction_read_only: string }>[]
-        if (answers.at(-1)?.rows[0]?.transaction_read_only !== 'off') throw new Error('the server takes no writes')
+        await this.#begun(client)
       },
     })
     // An idle connection was lost; whoever takes the next one finds out what that means.
     pool.on('error', () => undefined)
     return pool
   }
-}
-
-function query(client: PoolClient, text: string, values: readonly unknown[]): Promise<QueryResult> {
-  return client.query(text, [...values])
 }
 
 const int8 = types.builtins.INT8

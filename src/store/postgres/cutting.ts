@@ -11,7 +11,7 @@ export async function cutOff(
   const client = await connections.take()
   let failure: unknown
   try {
-    await client.query('begin')
+    await connections.begin(client)
     await client.query('select 1 from purse where account = $1 for update', [account])
     const { rows } = await client.query<{ seq: number }>('select seq from checkpoint where account = $1', [account])
     if ((rows[0]?.seq ?? 0) !== after) {

@@ -122,7 +122,7 @@ class WriteConnection implements DatabaseConnection {
 
   async begin(): Promise<void> {
     this.#client = await this.#connections.take()
-    await this.#ask(this.#client, this.#begin)
+    await this.#noting(this.#connections.begin(this.#client, this.#begin))
   }
 
   async end(how: 'commit' | 'rollback'): Promise<void> {
@@ -137,9 +137,13 @@ class WriteConnection implements DatabaseConnection {
     this.#client = undefined
   }
 
-  async #ask(client: PoolClient, text: string, values?: unknown[]): Promise<Answer> {
+  #ask(client: PoolClient, text: string, values?: unknown[]): Promise<Answer> {
+    return this.#noting(client.query(text, values))
+  }
+
+  async #noting<Given>(asked: Promise<Given>): Promise<Given> {
     try {
-      return await client.query(text, values)
+      return await asked
     } catch (error) {
       this.#failure = error
       throw error

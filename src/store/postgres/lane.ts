@@ -202,7 +202,16 @@ export class Lane implements LedgerLane {
       await this.#nameHolds(client, tasks)
       for (;;) {
         const started = performance.now()
-        batch = new Batch({ query: (statement) => client.query(statement) }, this.#memory, this.#owner(), tasks)
+        batch = new Batch(
+          {
+            begin: () => this.#connections.begin(client),
+            query: (statement) => client.query(statement),
+            alone: (statement) => this.#connections.alone(client, statement),
+          },
+          this.#memory,
+          this.#owner(),
+          tasks,
+        )
         try {
           const outcomes = await batch.run()
           this.#connections.giveBack(client)
@@ -214,7 +223,7 @@ export class Lane implements LedgerLane {
         } catch (error) {
           if (!(error instanceof NoPurse)) throw error
           await client.query('rollback')
-          await openPurses(client, error.accounts)
+          await openPurses(this.#connections, client, error.accounts)
         }
       }
     } catch (error) {

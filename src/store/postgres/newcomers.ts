@@ -2,11 +2,12 @@
 import type { PoolClient } from 'pg'
 import { chainStart, rosterHash } from '../chain.ts'
 import { arrayOf } from './arrays.ts'
+import type { Connections } from './connections.ts'
 
 /** In a transaction of its own, so that purses are locked before the roster, always. @throws where one is no account */
-export async function openPurses(client: PoolClient, accounts: readonly string[]): Promise<void> {
+export async function openPurses(connections: Connections, client: PoolClient, accounts: readonly string[]): Promise<void> {
   const wanted = arrayOf(accounts.toSorted())
-  await client.query('begin')
+  await connections.begin(client)
   await client.query('insert into purse (account, seq, hash) select unnest($1::text[]), 0, $2 on conflict do nothing', [
     wanted,
     chainStart,

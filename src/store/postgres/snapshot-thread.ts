@@ -8,7 +8,7 @@ const statementMs = 60_000
 const { url, port, answered } = workerData as SnapshotParts
 const connections = new Connections({ url, most: 1, statementMs })
 const client = connections.take().then(async (taken) => {
-  await taken.query('begin isolation level repeatable read read only')
+  await connections.begin(taken, 'begin isolation level repeatable read read only')
   return taken
 })
 

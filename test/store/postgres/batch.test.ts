@@ -7,6 +7,7 @@ import type { LaneOp, Memory, Outcome } from '../../../src/store/postgres/batch.
 import { Batch } from '../../../src/store/postgres/batch.ts'
 import { Connections } from '../../../src/store/postgres/connections.ts'
 import { settings } from '../../../src/store/postgres/lane-settings.ts'
+import type { Statement } from '../../../src/store/postgres/ledger-sql.ts'
 import { openPurses } from '../../../src/store/postgres/newcomers.ts'
 import { openLedger } from '../../../src/store/postgres/open-ledger.ts'
 import { postgresFor } from '../../support/postgres.ts'
@@ -38,12 +39,15 @@ class Node {
   async batch(tasks: readonly (readonly [account: string, op: LaneOp])[], isInDoubt = false): Promise<Asked> {
     const client = await this.#connections.take()
     const statements: string[] = []
+    const ask = (statement: Statement | string) => {
+      statements.push(typeof statement === 'string' ? statement : statement.name)
+      return client.query(statement)
+    }
     const batch = new Batch(
       {
-        query: (statement) => {
-          statements.push(typeof statement === 'string' ? statement : statement.name)
-          return client.query(statement)
-        },
+        begin: () => ask('begin'),
+        query: ask,
+        alone: ask,
       },
       this.#memory,
       this.#owner,
@@ -88,7 +92,7 @@ if (postgres !== undefined) {
     const connections = new Connections({ url, most: 2, settings })
     t.teardown(() => connections.close())
     const client = await connections.take()
-    await openPurses(client, [ada, bob])
+    await openPurses(connections, client, [ada, bob])
     connections.giveBack(client)
     const verified = async () => (await store.ledger.verify()).mismatches
     return { store, connections, verified, node: new Node(connections, 1), other: new Node(connections, 2) }

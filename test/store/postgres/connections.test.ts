@@ -7,6 +7,7 @@ import { Connections } from '../../../src/store/postgres/connections.ts'
 import { GatewayError } from '../../../src/errors.ts'
 import { freePort } from '../../support/free-port.ts'
 import { until } from '../../support/gateway.ts'
+import { behindPooler } from '../../support/pooler.ts'
 import { clusterFor } from '../../support/postgres.ts'
 
 const serializable = 'begin isolation level serializable'
@@ -34,6 +35,33 @@ if (cluster !== undefined) {
     t.same(rows, [{ most: Number.MAX_SAFE_INTEGER, total: 2, rows: 1 }])
     await t.rejects(connections.read('select 9007199254740992::bigint as more', []), RangeError)
     t.same((await connections.read('select 1 as one', [])).rows, [{ one: 1 }], 'and the next one is answered')
+  })
+
+  t.test('settings are of the session, and behind a pooler of each transaction, and stay with nobody', async (t) => {
+    const url = await cluster.database(t)
+    const settings = { enable_seqscan: 'off' }
+    const asked = `select current_setting('enable_seqscan') as planned, current_setting('statement_timeout') as most`
+    const [own, usual] = [
+      { planned: 'off', most: '2s' },
+      { planned: 'on', most: '0' },
+    ]
+    for (const [at, between] of [
+      [url, own],
+      [await behindPooler(t, url), usual],
+    ] as const) {
+      const connections = connect(t, at, { most: 1, statementMs: 2_000, settings })
+      t.same((await connections.read(asked, [])).rows, [own], 'a question')
+      t.equal(connections.isPooled, at !== url)
+      t.same((await connections.write(serializable, asked, [])).rows, [own], 'a transaction of one statement')
+      const client = await connections.take()
+      await connections.begin(client)
+      t.same((await client.query(asked)).rows, [own], 'one of several')
+      await client.query('commit')
+      t.same((await client.query(asked)).rows, [between], 'and what others find')
+      await t.rejects(connections.alone(client, { text: 'select 1 / 0' }), /division by zero/)
+      t.same((await connections.alone(client, { text: asked })).rows, [own], 'also after a failure')
+      connections.giveBack(client)
+    }
   })
 
   t.test('transactions that come into each other’s way are done one after the other', async (t) => {

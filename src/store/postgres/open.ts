@@ -12,7 +12,7 @@ import { changesOn } from './changes.ts'
 import { conditionOf } from './condition.ts'
 import { Connections } from './connections.ts'
 import { databaseOn, kyselyOn, postgresDialect } from './dialect.ts'
-import { isAway } from './failures.ts'
+import { isAway, isInUse } from './failures.ts'
 import { Elections } from './elections.ts'
 import { imageDataIn } from './image-data.ts'
 import { openInstallation } from './installation.ts'
@@ -93,7 +93,7 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Postg
   try {
     presence =
       options.role === 'guest'
-        ? guest
+        ? await asGuest(connections)
         : await Presence.enrol({
             connections: vital,
             name: process.id,
@@ -108,6 +108,18 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Postg
     await presence?.leave().catch(() => undefined)
     await Promise.all([connections.close(), vital.close(), counting.close()])
     throw error
+  }
+}
+
+/** What it would write while all is being moved to another store might be left behind. @throws Unusable */
+async function asGuest(connections: Connections): Promise<Attendance> {
+  try {
+    // A move has locked this table, so that no node enrols.
+    await connections.write('begin isolation level read committed', 'lock table process in row exclusive mode nowait', [])
+    return guest
+  } catch (error) {
+    if (!isInUse((error as Error).cause)) throw error
+    throw new Unusable('This installation is being moved to another store. Wait until svc-gateway migrate-store has ended.')
   }
 }
 

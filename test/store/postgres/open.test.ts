@@ -76,6 +76,18 @@ if (postgres !== undefined) {
     t.match((await other.query('select * from turn')).fields.at(-1), { name: 'novelty' })
   })
 
+  t.test('no command works on what is being moved away', async (t) => {
+    const url = await postgres.database(t)
+    const mover = new Client({ connectionString: url })
+    await mover.connect()
+    t.teardown(() => mover.end())
+    await mover.query('begin; lock table process in share row exclusive mode')
+    const guest = () => openPostgresStore(optionsFor(url, { role: 'guest' }))
+    await t.rejects(guest(), { name: 'Unusable', message: /is being moved .* Wait/ })
+    await mover.query('commit')
+    await (await guest()).close()
+  })
+
   t.test('what cannot be used is said in one sentence', async (t) => {
     const url = await postgres.database(t)
     const soon = { startPatienceMs: 0 }

@@ -18,7 +18,7 @@ export function isCurrent(applied: readonly string[], list = migrations): boolea
 }
 
 /** How often a step is tried whose tables are in use (a copy may be made of them, or the ledger proven), and how long it rests in between. */
-const mostTries = 300
+const mostTries = 200
 const restMs = 1_000
 
 /**

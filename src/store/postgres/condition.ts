@@ -44,7 +44,10 @@ export async function conditionAt(url: string, clock: Clock): Promise<Condition>
 }
 
 /** On one of these connections. @throws where it cannot be asked */
-export async function conditionOf(connections: Pick<Connections, 'take' | 'giveBack' | 'isPooled'>, clock: Clock): Promise<Condition> {
+export async function conditionOf(
+  connections: Pick<Connections, 'take' | 'giveBack' | 'isPooled'>,
+  clock: Clock,
+): Promise<Condition> {
   const client = await connections.take()
   try {
     const condition = await conditionBy((text) => client.query(text), clock, connections.isPooled)

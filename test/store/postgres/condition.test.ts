@@ -3,8 +3,9 @@ import { Client } from 'pg'
 import t from 'tap'
 import type { Test } from 'tap'
 import type { Condition } from '../../../src/membership/condition.ts'
-import { conditionAt, conditionOf } from '../../../src/store/postgres/condition.ts'
+import { conditionAt } from '../../../src/store/postgres/condition.ts'
 import { until } from '../../support/gateway.ts'
+import { behindPooler } from '../../support/pooler.ts'
 import { clusterFor } from '../../support/postgres.ts'
 import { furnish, openOn } from './support.ts'
 
@@ -72,15 +73,10 @@ if (cluster !== undefined) {
     t.equal((await conditionAt(humble.href, clock)).standbys, null)
   })
 
-  t.test('a pooler is seen by its handing statements on to more than one process', async (t) => {
+  t.test('a pooler is seen by its own number for a session', async (t) => {
     const url = await cluster.database(t)
-    const processes = [await connected(t, url), await connected(t, url)] as const
-    let asked = 0
-    const pooled = Object.assign(Object.create(processes[0]) as Client, {
-      query: (text: string) => processes[++asked % 2 === 0 ? 0 : 1].query(text),
-      release() {},
-    })
-    t.equal((await conditionOf({ take: async () => pooled, giveBack() {} }, clock)).isPooled, true)
+    t.equal((await conditionAt(url, clock)).isPooled, false)
+    t.equal((await conditionAt(await behindPooler(t, url), clock)).isPooled, true)
   })
 
   t.test('what a database is set to is durable, or is not', async (t) => {

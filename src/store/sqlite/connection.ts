@@ -9,6 +9,8 @@ export type Connection = Sqlite.Database
 
 /** Waits this long for another process's lock before an operation is refused. */
 export const defaultBusyTimeoutMs = 5000
+/** A page that many commits change is copied into the database once for all of them; these are 32 MiB of log. */
+export const defaultCheckpointPages = 8000
 
 /** `svcg` as a number, in the database's own head: whose it is, for us and for the program `file`. */
 const applicationId = 0x73_76_63_67
@@ -35,8 +37,7 @@ export function openForWriting(file: string, busyTimeoutMs: number, mayBeNew: bo
   db.pragma('synchronous = full')
   db.pragma('foreign_keys = on')
   db.pragma('cache_size = -65536')
-  // A page that many commits change is copied into the database once for all of them; 8000 pages are 32 MiB of log.
-  db.pragma('wal_autocheckpoint = 8000')
+  db.pragma(`wal_autocheckpoint = ${defaultCheckpointPages}`)
   // A long reader lets the log grow; give the space back once it is gone.
   db.pragma('journal_size_limit = 67108864')
   return db

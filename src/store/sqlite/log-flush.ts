@@ -28,6 +28,10 @@ export class LogFlush {
     this.#done = done
   }
 
+  get isUnderWay(): boolean {
+    return this.#isUnderWay
+  }
+
   /** Begins a flush, or has the next one begin after the one under way. Gives the number by which it is answered. */
   ask(): number {
     this.#asked += 1

@@ -10,7 +10,7 @@ import type { Database } from '../database.ts'
 import { isCurrent, migrate } from '../migrate.ts'
 import { rescue } from './backup.ts'
 import type { Connection } from './connection.ts'
-import { defaultBusyTimeoutMs, openForReading, prepareFile } from './connection.ts'
+import { defaultBusyTimeoutMs, defaultCheckpointPages, openForReading, prepareFile } from './connection.ts'
 import { Health } from './health.ts'
 import { ledgerOn } from './ledger.ts'
 import type { OwedLog } from './owed.ts'
@@ -40,6 +40,8 @@ export interface SqliteOptions {
   readonly log?: OwedLog
   /** How long to wait for another process's lock; default 5 s. */
   readonly busyTimeoutMs?: number
+  /** After so many pages of the log they are taken into the database; default 8000, 32 MiB. */
+  readonly checkpointPages?: number
   /** Whether a database may be made where there is none, or an empty one; default true. */
   readonly mayBeNew?: boolean
   /** Hears what stands in the way of new turns, and null once nothing does any more. */
@@ -73,7 +75,13 @@ export interface StoreThreads {
  * dead processes have been given back when it resolves.
  */
 export async function openSqliteStore(options: SqliteOptions): Promise<SqliteStore> {
-  const { clock, busyTimeoutMs = defaultBusyTimeoutMs, mayBeNew = true, onTrouble = () => {} } = options
+  const {
+    clock,
+    busyTimeoutMs = defaultBusyTimeoutMs,
+    checkpointPages = defaultCheckpointPages,
+    mayBeNew = true,
+    onTrouble = () => {},
+  } = options
   const temporary = options.file === ':memory:' ? mkdtempSync(join(tmpdir(), 'svc-gateway-')) : undefined
   const named = temporary === undefined ? options.file : join(temporary, 'store.sqlite')
   if (!mayBeNew && !existsSync(named)) throw new Unusable(`There is no database ${named}.`)
@@ -83,7 +91,9 @@ export async function openSqliteStore(options: SqliteOptions): Promise<SqliteSto
   const isServer = options.role === 'server'
   const place = isServer ? Place.take(file, options.process.pid, clock.now()) : undefined
   const health = new Health(file, onTrouble)
-  const writer = new Writer(threadOf({ file, busyTimeoutMs, mayBeNew }), options.transactionLimitMs, (fault) => health.met(fault))
+  const writer = new Writer(threadOf({ file, busyTimeoutMs, mayBeNew, checkpointPages }), options.transactionLimitMs, (fault) =>
+    health.met(fault),
+  )
   let reader: Connection | undefined
   let owed: Owed | undefined
   try {

@@ -12,6 +12,8 @@ export interface WriterOptions {
   readonly busyTimeoutMs: number
   /** Whether a database without anything in it may become one. */
   readonly mayBeNew: boolean
+  /** After so many pages of the log they are taken into the database. */
+  readonly checkpointPages: number
 }
 
 /** Any statement of the repositories. `rows` says whether it returns some. */

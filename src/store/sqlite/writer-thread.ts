@@ -5,6 +5,7 @@ import Sqlite from 'better-sqlite3'
 import type { Connection } from './connection.ts'
 import { openForWriting } from './connection.ts'
 import { LedgerStatements } from './ledger-statements.ts'
+import { Checkpoints } from './checkpoints.ts'
 import { LogFlush } from './log-flush.ts'
 import { patiently } from './patience.ts'
 import type { FaultResult, Flushed, Op, Reply, Request, Result, WriterOptions } from './protocol.ts'
@@ -27,6 +28,7 @@ class WriterThread {
   #ledger: LedgerStatements | undefined
   #synchronous = true
   readonly #flush: LogFlush
+  readonly #checkpoints: Checkpoints
   /** A flush has failed: of the log's end nobody can say how much the disk has, and the system does not write it again. */
   #isLogInDoubt = false
   /** In whose name the ledger was last asked. */
@@ -38,13 +40,18 @@ class WriterThread {
     this.#db = openForWriting(options.file, options.busyTimeoutMs, options.mayBeNew)
     this.#db.pragma('schema_version')
     this.#flush = new LogFlush(options.file, (upTo, seconds, fault) => {
-      if (fault === null) return tell(['flushed', upTo, seconds, null, false])
+      if (fault === null) {
+        tell(['flushed', upTo, seconds, null, false])
+        this.#checkpointInTime()
+        return
+      }
       const met = toFault(new Sqlite.SqliteError(`the log could not be flushed: ${fault.message}`, 'SQLITE_IOERR_FSYNC'))
       tell(['flushed', upTo, seconds, met, this.#isMended()])
     })
     this.#busyTimeoutMs = options.busyTimeoutMs
     // From here on only `#begin` waits, with shorter steps than the driver's.
     this.#db.pragma('busy_timeout = 0')
+    this.#checkpoints = new Checkpoints(this.#db, options.checkpointPages)
     this.#statements = new Statements(this.#db)
     this.#beginNow = this.#db.prepare('begin immediate')
     this.#commitNow = this.#db.prepare('commit')
@@ -57,6 +64,7 @@ class WriterThread {
     const isDurable = request[0] === 'batch' && request[1]
     const flush = isDurable && results.some(([kind]) => kind !== 'fault') ? this.#flush.ask() : 0
     const wrote = committing.has(request[0])
+    if (wrote) this.#checkpointInTime()
     const seconds = wrote ? (performance.now() - started) / 1000 : 0
     return [results, seconds, wrote && this.#synchronous, this.#ledger?.holdsOpen ?? 0, flush]
   }
@@ -122,6 +130,10 @@ class WriterThread {
     } catch (error) {
       return [toFault(error)]
     }
+  }
+
+  #checkpointInTime(): void {
+    if (!this.#flush.isUnderWay && !this.#isLogInDoubt && this.#db.open && !this.#db.inTransaction) this.#checkpoints.inTime()
   }
 
   #hear(owner: string | undefined): void {

@@ -20,7 +20,7 @@ const tomorrow = noon + 86_400_000
 async function oldDatabase(t: Test): Promise<string> {
   const file = join(folderOf(t), 'store.db')
   prepareFile(file)
-  const writer = new Writer(threadOf({ file, busyTimeoutMs: 1000, mayBeNew: true }))
+  const writer = new Writer(threadOf({ file, busyTimeoutMs: 1000, mayBeNew: true, checkpointPages: 8000 }))
   await writer.ready()
   const reader = openForReading(file, 1000)
   await migrate(databaseOn(readingOf(reader), writer).write, sqliteDialect, () => noon, migrations.slice(0, 4))

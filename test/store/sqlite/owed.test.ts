@@ -180,7 +180,7 @@ t.test('a commit that was done though its answer never came: given again it chan
   await addAccount(store)
   const hold = await holdOf(store)
   await store.ledger.settle(endOf(hold.id, 30))
-  const writer = new Writer(threadOf({ file, busyTimeoutMs: 100, mayBeNew: false }))
+  const writer = new Writer(threadOf({ file, busyTimeoutMs: 100, mayBeNew: false, checkpointPages: 8000 }))
   await writer.enrol('another', process.pid, noon)
   const owed = new Owed(writer, await OwedJournal.make(file, 'another'), { info() {}, error() {}, fatal() {} })
   t.same(await owed.end(settling(hold.id)), ['ended', false, 'settled', 30, 0])
@@ -210,7 +210,7 @@ t.test('where the journal refuses as well nobody is told that it is durable, and
   const hog = new Sqlite(file)
   t.teardown(() => hog.close())
   const fatal: object[] = []
-  const writer = new Writer(threadOf({ file, busyTimeoutMs: 50, mayBeNew: false }))
+  const writer = new Writer(threadOf({ file, busyTimeoutMs: 50, mayBeNew: false, checkpointPages: 8000 }))
   await writer.enrol('another', process.pid, noon)
   const noSpace = { write: () => Promise.reject(new Error('no space')), clear: () => undefined, close: () => Promise.resolve() }
   const owed = new Owed(writer, noSpace, { info() {}, error() {}, fatal: (facts) => void fatal.push(facts) }, 200)

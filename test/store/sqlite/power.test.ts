@@ -63,6 +63,10 @@ for (const { name, inject, fails } of disks)
     t.ok(log.filter(({ name }) => name === 'fdatasync').length > 10, 'the log was flushed')
     t.ok(log.filter(({ name, offset }) => name === 'pwrite64' && offset === 0).length > 5, 'and began anew')
     t.same([failures > 0, isTrouble], [fails, fails], `the disk failed ${failures} times`)
+    const flushes = log.filter(isSync)
+    const taken = calls.filter(({ path, name }) => path === file && name === 'pwrite64')
+    const early = taken.filter(({ begun }) => flushes.some((flush) => flush.begun < begun && begun < flush.done))
+    t.same([taken.length > 0, early.length], [true, 0], 'the log is taken into the database while no flush of it is under way')
 
     const random = randomOf(seed)
     // Half of them at one of the moments that matter most: just before and just after a sync.

@@ -1,7 +1,6 @@
 /** Another process on the same database, for tests: `node worker-process.ts <what> <file>`. Says what it did line by line. */
 import { writeSync } from 'node:fs'
 import { createInterface } from 'node:readline'
-import { sql } from 'kysely'
 import { openSqliteStore } from '../../../src/store/sqlite/open.ts'
 import { accountId, endOf, grantOf, holdOf, noon, orderOf, refundOf } from '../contract.ts'
 
@@ -17,6 +16,8 @@ const store = await openSqliteStore({
   process: { id: `other-${process.pid}`, pid: process.pid },
   clock: { now: () => noon },
   ...(what === 'owe' || what === 'power' ? { role: 'server', busyTimeoutMs: 100 } : {}),
+  // So few that the log is taken into the database and begun anew again and again.
+  ...(what === 'power' ? { checkpointPages: 40 } : {}),
   onTrouble: (trouble) => say(`trouble ${trouble ?? 'over'}`),
 })
 say('open')
@@ -41,9 +42,6 @@ if (what === 'race') {
   // 64 members at once, each over and over, until somebody kills us.
   await Promise.all(Array.from({ length: 64 }, (_, index) => turns(index)))
 } else if (what === 'power') {
-  const { write } = await store.database()
-  // Small enough that the log is taken into the database and begun anew again and again.
-  await sql`pragma wal_autocheckpoint = 40`.execute(write)
   await Promise.all([...Array.from({ length: 12 }, (_, index) => turns(index, 16)), members(8)])
 } else if (what !== 'open') {
   throw new Error(`what is "${what}"?`)

@@ -1,0 +1,36 @@
+/**
+ * When the log is taken into the database. SQLite would do so at any commit, also while a flush of the log is under way: where that one
+ * fails, nobody knows how much of the log the disk has, and a database that was half overwritten from it could not be mended after a power cut.
+ */
+import type { Statement } from 'better-sqlite3'
+import type { Connection } from './connection.ts'
+
+interface Pages {
+  readonly log: number
+  readonly checkpointed: number
+}
+
+export class Checkpoints {
+  readonly #db: Connection
+  readonly #look: Statement<[], Pages>
+  readonly #most: number
+
+  /** After so many pages. */
+  constructor(db: Connection, most: number) {
+    db.pragma('wal_autocheckpoint = 0')
+    this.#db = db
+    this.#look = db.prepare('pragma wal_checkpoint(noop)')
+    this.#most = most
+  }
+
+  /** To be asked where no transaction and no flush is under way, and none has failed. Whoever reads keeps it from going on for now. */
+  inTime(): void {
+    const { log, checkpointed } = this.#look.get() ?? { log: 0, checkpointed: 0 }
+    if (log - checkpointed < this.#most) return
+    try {
+      this.#db.pragma('wal_checkpoint(passive)')
+    } catch {
+      // What could not be taken in is still in the log, and tried again with the next flush.
+    }
+  }
+}

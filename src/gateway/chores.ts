@@ -1,7 +1,7 @@
 /** What must be done now and then, whoever asks: overdue holds go back, old turns leave the log, uses are written down, boosts are paid. */
 import type { Services } from './services.ts'
 
-const expireEveryMs = 5_000
+const expireEveryMs = 2_500
 const flushEveryMs = 15_000
 const payEveryMs = 2_000
 const forgetEveryMs = 60_000

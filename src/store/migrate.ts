@@ -80,7 +80,7 @@ async function refuseBesideNodes(db: Kysely<Schema>, { sharing }: Dialect, step:
   const alive = (await sharing?.alive(db)) ?? 0
   if (alive > 0)
     throw new Unusable(
-      `${alive} ${alive === 1 ? 'server' : 'servers'} of an older version ${alive === 1 ? 'works' : 'work'} on this database, and cannot go on beside this version's change of it ("${step}"). Stop them all first; one that was killed counts for a quarter of a minute.`,
+      `${alive} ${alive === 1 ? 'server' : 'servers'} of an older version ${alive === 1 ? 'works' : 'work'} on this database, and cannot go on beside this version's change of it ("${step}"). Stop them all first; one that was killed counts for seventeen seconds.`,
     )
 }
 

@@ -88,7 +88,9 @@ export async function booksOf({ query, demo }: Pick<Cluster, 'query' | 'demo'>, 
   const rows = await query('select request_id, state, credits, reserved from turn')
   const states = Map.groupBy(rows, (row) => String(row['request_id']))
   const acknowledged = asked.filter(({ told }) => told === 'settled' || told === 'refunded')
-  const lost = acknowledged.filter(({ id, told }) => !states.get(id)?.some(({ state }) => state === told))
+  // Given back in full is given back, whoever did it.
+  const isAsTold = (state: unknown, told: string): boolean => state === told || (told === 'refunded' && state === 'expired')
+  const lost = acknowledged.filter(({ id, told }) => !states.get(id)?.some(({ state }) => isAsTold(state, told)))
   const settled = rows.filter(({ state }) => state === 'settled')
   const charges = settled.map(({ credits }) => Number(credits)).toSorted((a, b) => a - b)
   const price = charges[Math.floor(charges.length / 2)]

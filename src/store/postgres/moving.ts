@@ -285,7 +285,7 @@ async function keepOthersOut(guard: PoolClient): Promise<void> {
   const alive = rows[0]?.alive ?? 0
   if (alive > 0)
     throw new Unusable(
-      `${alive} ${alive === 1 ? 'server works' : 'servers work'} on this database. Stop them first; one that was killed counts for a quarter of a minute.`,
+      `${alive} ${alive === 1 ? 'server works' : 'servers work'} on this database. Stop them first; one that was killed counts for seventeen seconds.`,
     )
 }
 

@@ -75,6 +75,8 @@ export interface PostgresStore extends Store {
 const mostConnections = 4
 /** For what must not wait for them: being alive, and hearing of changes. */
 const mostVital = 2
+/** A connection that is silent for twice as long is another one's turn: well before the node counts as dead. */
+const vitalMs = 2_000
 const defaultStartPatienceMs = 30_000
 const defaultOwedMs = 1_000
 const oldestServer = 14
@@ -86,7 +88,7 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Postg
   const { url, process, clock, log, patienceMs = 3_000 } = options
   await prepareDatabase(options)
   const connections = new Connections({ url, most: mostConnections, patienceMs })
-  const vital = new Connections({ url, most: mostVital, patienceMs: 1_000 })
+  const vital = new Connections({ url, most: mostVital, patienceMs: 1_000, statementMs: vitalMs })
   const counting = new Connections({ url, most: 1, patienceMs: 1_000 })
   const database = databaseOn(connections)
   let presence: Attendance | undefined

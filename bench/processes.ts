@@ -27,7 +27,7 @@ export interface GatewayProgram extends Program {
 export interface GatewayKind {
   /** Node's own, as for a profile. */
   readonly flags?: readonly string[]
-  /** The upstream's model behind every product. */
+  /** The upstream's model behind every product; default `demo-bench` behind the flagships, `demo-bench-whole` behind the light ones. */
   readonly model?: string
   /** A configuration of this folder. */
   readonly config?: string
@@ -51,7 +51,7 @@ export function startBareProxy(upstream: string): Promise<Program> {
 
 /** The whole gateway, as `npm start` runs it: database on disk, log to a file, metrics on. */
 export async function startGateway(upstream: string, kind: GatewayKind = {}): Promise<GatewayProgram> {
-  const { flags = [], model = 'demo-bench', config = 'gateway.config.ts', checkout = root, env = {}, joins = false } = kind
+  const { flags = [], model, config = 'gateway.config.ts', checkout = root, env = {}, joins = false } = kind
   const dataDir = mkdtempSync(join(tmpdir(), 'svc-bench-'))
   const metricsPort = await freePort()
   const program = await start(
@@ -63,8 +63,8 @@ export async function startGateway(upstream: string, kind: GatewayKind = {}): Pr
       // Ours also for another commit: it imports whatever program reads it.
       GATEWAY_CONFIG: join(root, 'bench', config),
       UPSTREAM_BASE_URL: `${upstream}/v1`,
-      UPSTREAM_MODEL_FLAGSHIP: model,
-      UPSTREAM_MODEL_LIGHT: model,
+      UPSTREAM_MODEL_FLAGSHIP: model ?? 'demo-bench',
+      UPSTREAM_MODEL_LIGHT: model ?? 'demo-bench-whole',
       ...env,
     },
     joins ? /listens on (http:\/\/[\d.:]+)/ : /listens on (http:\/\/[\d.:]+)[\s\S]*?(svc_live_\w+)/,

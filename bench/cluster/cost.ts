@@ -114,5 +114,13 @@ function usedOf({ gateways, engines }: Measured): { readonly gateways: number; r
 }
 
 function subjectOf(name: string, { url, pid }: { readonly url: string; readonly pid: number }, keys: readonly string[]): Subject {
-  return { name, url: `${url}/v1/chat/completions`, model: 'svc-2.1', headers: {}, keys, pid, stop: async () => undefined }
+  return {
+    name,
+    url: `${url}/v1/chat/completions`,
+    models: { whole: 'svc-2.1', joined: 'svc-2.1', streamed: 'svc-2.1' },
+    headers: {},
+    keys,
+    pid,
+    stop: async () => undefined,
+  }
 }

@@ -30,7 +30,7 @@ const help = `npm run bench -- [options]
   --warm-seconds N      for all these at most (60; --quick 6, --against 50)
   --clients LIST        that ask again as soon as they are answered (1,16,64,256; --quick and --against 64)
   --accounts LIST       that the turns belong to, in turn (1,10000; --quick 1)
-  --shapes LIST         of ${shapes.join(', ')}
+  --shapes LIST         of ${shapes.join(', ')} (all; --quick and --against without joined)
   --rate N              turns a second of the open loop (200); 0 leaves it out
   --anyway              measures on a busy machine too, and marks the figures
   --prof                a CPU profile of the gateway, in bench/profiles
@@ -82,7 +82,7 @@ export function optionsOf(words: readonly string[]): Options {
     warmSeconds: number('warm-seconds', values['warm-seconds'] ?? (quick ? '6' : isPaired ? '50' : '60')),
     clients: wholes('clients', values.clients ?? (quick || isPaired ? '64' : '1,16,64,256')),
     accounts: wholes('accounts', values.accounts ?? (quick ? '1' : '1,10000')),
-    shapes: chosen<Shape>('shapes', values.shapes ?? shapes.join(','), shapes),
+    shapes: chosen<Shape>('shapes', values.shapes ?? (quick || isPaired ? 'whole,streamed' : shapes.join(',')), shapes),
     rate: number('rate', values.rate),
     anyway: values.anyway,
     flags: values.prof ? ['--cpu-prof', '--cpu-prof-dir=bench/profiles'] : [],

@@ -8,7 +8,7 @@ import { readFileSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
 import { bareEnvironment, freePort } from '../processes.ts'
 import { Refused } from './refused.ts'
-import { whyNoAnswer } from './subject.ts'
+import { upstreamModels, whyNoAnswer } from './subject.ts'
 import type { Subject } from './subject.ts'
 
 export interface Peer {
@@ -17,7 +17,7 @@ export interface Peer {
   readonly command: string
   /** Of chat completions; default `http://127.0.0.1:$PORT/v1/chat/completions`. */
   readonly url?: string
-  /** Its name for the upstream's `demo-bench`. */
+  /** Its name for the upstream's model, if it has its own. */
   readonly model?: string
   readonly headers?: Readonly<Record<string, string>>
 }
@@ -59,7 +59,7 @@ export async function startPeer(peer: Peer, upstream: string): Promise<Subject> 
   const subject: Subject = {
     name: peer.name,
     url: fill(peer.url ?? 'http://127.0.0.1:$PORT/v1/chat/completions'),
-    model: peer.model ?? 'demo-bench',
+    models: peer.model === undefined ? upstreamModels : { whole: peer.model, joined: peer.model, streamed: peer.model },
     headers: Object.fromEntries(
       Object.entries({ authorization: 'Bearer none', ...peer.headers }).map(([name, text]) => [name, fill(text)]),
     ),

@@ -2,6 +2,7 @@
 import { reference } from './cast.ts'
 import { groupsOf, latenciesOf } from './report.ts'
 import type { Group, Latency, Run } from './report.ts'
+import { shapeNames } from './subject.ts'
 import { sumOf, threadGroups } from './threads.ts'
 
 const rowHeight = 26
@@ -77,7 +78,7 @@ function costPanel({ shape, clients, costs }: Group, { from, to }: Across): Pane
     const figure = `${isDisturbed ? '~' : ''}${cpu.toFixed(0)} µs${ratio}`
     return `${nameAt(from, y, subject)}${parts.join('')}${text(x + 8, y + 13, figure)}`
   })
-  const title = `CPU a turn, ${shape === 'whole' ? 'not streamed' : 'streamed, 20 events'}, ${clients} clients; × ${reference}`
+  const title = `CPU a turn, ${shapeNames[shape]}, ${clients} clients; × ${reference}`
   return { height: 34 + costs.length * rowHeight + 12, drawing: `${text(20, 20, title, 'title')}${rows.join('')}` }
 }
 

@@ -1,6 +1,7 @@
 /** The figures as Markdown, to be pasted. */
 import { comparisonsOf, groupsOf, latenciesOf } from './report.ts'
 import type { Cost, Group, Latency, Ratio, Run } from './report.ts'
+import { shapeNames } from './subject.ts'
 import { threadGroups } from './threads.ts'
 
 type Row = readonly string[]
@@ -26,7 +27,7 @@ function headOf({ at, commit, asked, machine, rounds, speed, samples }: Run): st
 }
 
 function groupTable({ shape, clients, costs }: Group): string {
-  const what = `${shape === 'whole' ? 'not streamed' : 'streamed, 20 events'}, ${clients} client${clients === 1 ? '' : 's'}`
+  const what = `${shapeNames[shape]}, ${clients} client${clients === 1 ? '' : 's'}`
   return table(
     [what, 'CPU µs a turn', '× bare', 'turns/s', '× bare', ...threadGroups],
     costs.map((cost) => [

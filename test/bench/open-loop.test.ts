@@ -26,7 +26,7 @@ t.test(
     const subject = {
       name: 'stalls',
       url: `http://127.0.0.1:${port}/`,
-      model: 'm',
+      models: { whole: 'm', joined: 'm', streamed: 'm' },
       headers: {},
       keys: [],
       pid: process.pid,

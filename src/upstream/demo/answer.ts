@@ -18,7 +18,7 @@ export interface Answer {
   readonly promptTokens: number
 }
 
-export const models = ['demo-light', 'demo-flagship', 'demo-search', 'demo-image', 'demo-bench'] as const
+export const models = ['demo-light', 'demo-flagship', 'demo-search', 'demo-image', 'demo-bench', 'demo-bench-whole'] as const
 
 export function answer(request: ChatRequest, script: Script): Answer {
   const said = say(request, script)

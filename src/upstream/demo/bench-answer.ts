@@ -1,4 +1,4 @@
-/** The fixed answer of `demo-bench`: made once, so that a benchmark measures the gateway and not its upstream. */
+/** The fixed answer of `demo-bench` and `demo-bench-whole`: made once, so that a benchmark measures the gateway and not its upstream. */
 import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises'

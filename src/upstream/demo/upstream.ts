@@ -237,8 +237,11 @@ function readBody(req: IncomingMessage): Promise<Buffer> {
 
 /** A search in the bytes, because parsing the request would be most of what such a call costs. */
 function isBench(req: IncomingMessage, body: Buffer): boolean {
-  return req.method === 'POST' && body.includes('"demo-bench"')
+  return req.method === 'POST' && (body.includes('"demo-bench"') || body.includes(benchWhole))
 }
+
+/** It answers whole, also whoever asks for a stream. */
+const benchWhole = '"demo-bench-whole"'
 
 async function sendBench(
   res: ServerResponse,
@@ -247,8 +250,9 @@ async function sendBench(
   call: DemoCall,
   record: CallRecord,
 ): Promise<void> {
-  call.model = 'demo-bench'
-  call.stream = /"stream"\s*:\s*true/.test(body.toString('latin1'))
+  const isWhole = body.includes(benchWhole)
+  call.model = isWhole ? 'demo-bench-whole' : 'demo-bench'
+  call.stream = !isWhole && /"stream"\s*:\s*true/.test(body.toString('latin1'))
   record.read(call)
   if (call.stream) return bench.stream(res, (tokens) => record.emit(call, tokens))
   record.emit(call, bench.tokens)

@@ -179,7 +179,7 @@ t.test('the painting model gives real pictures in either style', async (t) => {
 t.test('models are listed, unknown ones and unknown places are refused in OpenAI\u2019s words', async (t) => {
   const { client, demo, post } = await start(t)
   const ids = (await client.models.list()).data.map(({ id }) => id)
-  t.same(ids, ['demo-light', 'demo-flagship', 'demo-search', 'demo-image', 'demo-bench'])
+  t.same(ids, ['demo-light', 'demo-flagship', 'demo-search', 'demo-image', 'demo-bench', 'demo-bench-whole'])
   t.equal((await client.models.retrieve('demo-light')).id, 'demo-light')
   const unknown = await post({ model: 'gpt-9', messages: [user('x')] })
   t.equal(unknown.status, 404)
@@ -218,7 +218,7 @@ t.test('its pace is that of its options', async (t) => {
 })
 
 t.test('the answer for benchmarks is fixed, and counted', async (t) => {
-  const { client, demo } = await start(t, { bench: { tokens: 3, betweenMs: 0 } })
+  const { client, demo, post } = await start(t, { bench: { tokens: 3, betweenMs: 0 } })
   const whole = await client.chat.completions.create({ model: 'demo-bench', messages: [user('x')] })
   t.equal(whole.choices[0]?.message.content, 'token token token')
   t.equal(whole.usage?.completion_tokens, 3)
@@ -229,5 +229,11 @@ t.test('the answer for benchmarks is fixed, and counted', async (t) => {
   })
   t.equal((await stream.finalMessage()).content, ' token token token')
   t.equal((await stream.totalUsage()).completion_tokens, 3)
-  t.match(demo.stats(), { requests: 2, tokens: 6, open: 0, finished: 2 })
+  const asked = await post({ model: 'demo-bench-whole', stream: true, messages: [user('x')] })
+  t.match(
+    await asked.json(),
+    { object: 'chat.completion', usage: { completion_tokens: 3 } },
+    'whole, also where events are asked for',
+  )
+  t.match(demo.stats(), { requests: 3, tokens: 9, open: 0, finished: 3 })
 })

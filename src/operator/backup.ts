@@ -8,7 +8,7 @@ import { owedTo } from '../store/sqlite/owed-journal.ts'
 import { restoreFile } from '../store/sqlite/restore.ts'
 import { filesBeside, restoreFiles, restoreOwed, saveFiles } from './backup-files.ts'
 import { CommandError, withInstallation } from './installation.ts'
-import { say } from './output.ts'
+import { counted, say } from './output.ts'
 import type { Output, Said } from './output.ts'
 
 export function backup(file: string, options: Output & { images: boolean }): Promise<Said> {
@@ -36,7 +36,7 @@ export function backup(file: string, options: Output & { images: boolean }): Pro
     return say(options, { ok: true, file: to, files, images }, () =>
       [
         `A verified copy was written to ${to}.`,
-        `The secret${options.images ? ` and ${images} images are` : ' is'} in ${files}; keep both together, where nobody else can read them.`,
+        `The secret${options.images ? ` and ${counted(images, 'image')} are` : ' is'} in ${files}; keep both together, where nobody else can read them.`,
         ...(options.images ? [] : [`The images stay in ${folder.images}; copy that folder yourself.`]),
       ].join('\n'),
     )
@@ -77,7 +77,7 @@ export async function restore(file: string, options: Output & { yes?: boolean })
               : `No secret or images came with it: put secret.key and images of the old installation into ${folder.path} before the next start, or links to images sent before are void.`,
           ]
         : [
-            `Its secret and ${files.images} images are back${files.kept === null ? '' : `; the secret that was there is kept as ${files.kept}`}.`,
+            `Its secret and ${counted(files.images, 'image')} are back${files.kept === null ? '' : `; the secret that was there is kept as ${files.kept}`}.`,
           ]),
     ].join('\n'),
   )

@@ -20,7 +20,7 @@ import type { Upstream } from '../upstream/upstreams.ts'
 import { withInstallation } from './installation.ts'
 import { owedSentence } from './ledger.ts'
 import { sharedStore } from './doctor-store.ts'
-import { say, table } from './output.ts'
+import { counted, say, table } from './output.ts'
 import type { Output, Said } from './output.ts'
 
 /** Nothing here is waited for longer than this. */
@@ -69,7 +69,7 @@ function runtime(): Finding {
 function workers(config: GatewayConfig): Finding {
   const [count, cores] = [workersFor(config), availableParallelism()]
   const serve = count === 1 ? 'one thread serves' : `${count} threads serve`
-  return { what: 'workers', ok: true, detail: `${serve}; this machine has ${cores} core${cores === 1 ? '' : 's'}` }
+  return { what: 'workers', ok: true, detail: `${serve}; this machine has ${counted(cores, 'core')}` }
 }
 
 function directory({ store }: GatewayConfig): Finding {
@@ -113,8 +113,8 @@ async function ledger(config: GatewayConfig): Promise<Finding[]> {
     const { ok, accounts, turns, mismatches } = await store.ledger.verify()
     const owed = await store.ledger.owed()
     const detail = ok
-      ? `adds up (${accounts} accounts, ${turns} turns)`
-      : `${mismatches.length} mismatches; run: svc-gateway ledger verify`
+      ? `adds up (${counted(accounts, 'account')}, ${counted(turns, 'turn')})`
+      : `${counted(mismatches.length, 'mismatch', 'mismatches')}; run: svc-gateway ledger verify`
     const books = { what: 'ledger', ok, detail: owed === 0 ? detail : `${detail}. ${owedSentence(owed)}` }
     const lost = await lostPlans(store.accounts, config)
     return [books, ...lost.map((detail) => ({ what: 'plans', ok: false, detail }))]
@@ -153,7 +153,11 @@ function certificate({ listen: { tls } }: GatewayConfig): Finding[] {
     const days = Math.floor((certificate.validToDate.getTime() - systemClock.now()) / dayMs)
     if (days < 0) return [{ what, ok: false, detail: `${tls.cert} ended on ${certificate.validTo}; renew it` }]
     return [
-      { what, ok: days >= renewDays, detail: `${tls.cert} is good for ${days} days${days < renewDays ? '; renew it' : ''}` },
+      {
+        what,
+        ok: days >= renewDays,
+        detail: `${tls.cert} is good for ${counted(days, 'day')}${days < renewDays ? '; renew it' : ''}`,
+      },
     ]
   } catch (error) {
     return [{ what, ok: false, detail: `${tls.cert} and ${tls.key} cannot be used: ${reasonOf(error)}` }]

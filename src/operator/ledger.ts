@@ -4,7 +4,7 @@ import { toUsageTurn } from '../membership/usage.ts'
 import { accountOf, CommandError, withInstallation } from './installation.ts'
 import type { Installation } from './installation.ts'
 import { instantOf, wholeNumber } from './boost.ts'
-import { say, table } from './output.ts'
+import { counted, say, table } from './output.ts'
 import type { Output, Said } from './output.ts'
 
 /** Rebuilds every balance from the entries; exits with 1 where anything does not add up. */
@@ -16,7 +16,7 @@ export function verifyLedger(options: Output): Promise<Said> {
       [
         ok ? 'The ledger adds up.' : 'The ledger does NOT add up:',
         ...mismatches.map(({ rule, account, detail }) => `  ${account}: ${rule}: ${detail}`),
-        `${accounts} accounts, ${turns} turns, ${holdsOpen} holds open.`,
+        `${counted(accounts, 'account')}, ${counted(turns, 'turn')}, ${counted(holdsOpen, 'hold')} open.`,
         ...(owed === 0 ? [] : [owedSentence(owed)]),
       ].join('\n')
     return say(options, { ok, accounts, turns, holds_open: holdsOpen, owed, mismatches }, told, ok)
@@ -25,7 +25,7 @@ export function verifyLedger(options: Output): Promise<Said> {
 
 /** What an operator should know of a journal that is not empty. */
 export function owedSentence(owed: number): string {
-  return `${owed} ${owed === 1 ? 'settlement is' : 'settlements are'} owed to the ledger and kept in a journal beside it: a running server writes them when it can, else its next start does.`
+  return `${counted(owed, 'settlement is', 'settlements are')} owed to the ledger and kept in a journal beside it: a running server writes them when it can, else its next start does.`
 }
 
 const states: readonly string[] = ['held', 'settled', 'refunded', 'expired'] satisfies readonly TurnState[]

@@ -16,7 +16,7 @@ import { Unusable } from '../system/unusable.ts'
 import { imageFileIn } from '../tools/images/image-file.ts'
 import { writeDurably } from './backup-files.ts'
 import { CommandError } from './installation.ts'
-import { say } from './output.ts'
+import { counted, say } from './output.ts'
 import type { Output, Said } from './output.ts'
 
 /** Where the command says how far it is: a terminal has one line that changes. */
@@ -53,9 +53,13 @@ export async function migrateStore(options: Output & { from?: string; to?: strin
       }
       return say(options, result, () =>
         [
-          `${nameOf(from)} was moved to ${nameOf(to)}: ${accounts} accounts, ${turns} turns, ${rows} rows in all${found === 0 ? '' : ` (${found} were there from before)`}, ${images} images.`,
+          `${nameOf(from)} was moved to ${nameOf(to)}: ${counted(accounts, 'account')}, ${counted(turns, 'turn')}, ${counted(rows, 'row')} in all${found === 0 ? '' : ` (${counted(found, 'was', 'were')} there from before)`}, ${counted(images, 'image')}.`,
           `The ledger adds up on both sides, every chain and the roster end where they ended, and every row is what it was.`,
-          ...(imagesLost === 0 ? [] : [`${imagesLost} images had lost their files before, and stay lost.`]),
+          ...(imagesLost === 0
+            ? []
+            : [
+                `${counted(imagesLost, 'image had lost its file before, and stays', 'images had lost their files before, and stay')} lost.`,
+              ]),
           'url' in to
             ? `Start the servers with STORE_URL. Nothing was changed in ${nameOf(from)}: keep it, and start no server on it any more.`
             : `Start the server without STORE_URL. Nothing was changed in ${nameOf(from)}: start no server on it any more.`,

@@ -32,6 +32,11 @@ export function table(headings: readonly string[], rows: readonly (readonly (str
     .join('\n')
 }
 
+/** `1 account`, `2 accounts`; where more than an ending differs, `many` is the words of several. */
+export function counted(count: number, one: string, many = `${one}s`): string {
+  return `${count} ${count === 1 ? one : many}`
+}
+
 export function instant(at: number | null): string | null {
   return at === null ? null : new Date(at).toISOString()
 }

@@ -3,7 +3,7 @@ import type { RushState } from '../membership/boost.ts'
 import { openRush } from '../membership/boost-desk.ts'
 import { futureInstant, instantOf, wholeNumber } from './boost.ts'
 import { CommandError, withInstallation } from './installation.ts'
-import { instant, say, table } from './output.ts'
+import { counted, instant, say, table } from './output.ts'
 import type { Output, Said } from './output.ts'
 
 const dayMs = 86_400_000
@@ -45,7 +45,7 @@ export function open(
         pack_days: defaults.days,
       },
       () =>
-        `Rush ${rush.id}: ${rush.packs} packs of ${rush.credits} credits (${rush.pool}), from ${String(instant(rush.startsAt))} to ${String(instant(rush.endsAt))}.`,
+        `Rush ${rush.id}: ${counted(rush.packs, 'pack')} of ${rush.credits} credits (${rush.pool}), from ${String(instant(rush.startsAt))} to ${String(instant(rush.endsAt))}.`,
     )
   })
 }

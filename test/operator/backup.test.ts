@@ -48,7 +48,7 @@ t.test('turns, grants, the secret and images survive the machine', async (t) => 
 
   const data = g.config.store.dataDir
   const copy = join(temporaryFolder(t), 'today.db')
-  t.match(await operate(t, data, 'backup', copy), /The secret and 1 images are in .*today\.db\.files/)
+  t.match(await operate(t, data, 'backup', copy), /The secret and 1 image are in .*today\.db\.files/)
   for (const file of [copy, join(`${copy}.files`, 'secret.key')]) t.equal(statSync(file).mode & 0o777, 0o600, file)
   t.equal(statSync(`${copy}.files`).mode & 0o777, 0o700)
   await t.rejects(operate(t, data, 'backup', copy), /exists; a backup overwrites nothing/)
@@ -60,7 +60,7 @@ t.test('turns, grants, the secret and images survive the machine', async (t) => 
   )
 
   const fresh = join(temporaryFolder(t), 'data')
-  t.match(await operate(t, fresh, 'restore', copy), /was verified and is the database now[^]*Its secret and 1 images are back/)
+  t.match(await operate(t, fresh, 'restore', copy), /was verified and is the database now[^]*Its secret and 1 image are back/)
   t.equal(statSync(fresh).mode & 0o777, 0o700)
   const again = await startGateway(t, { store: { dataDir: fresh } })
   t.equal(again.gateway.begunIn, null)

@@ -141,7 +141,7 @@ t.test('what works is called so, and the letter arrives', async (t) => {
     ['--send-test-mail', 'me@example.com'],
   )
   for (const what of ['address', 'upstream main', 'mail', 'sign-in acme', 'search']) t.match(finding(what), { ok: true }, what)
-  t.match(finding('certificate'), { ok: false, detail: /good for 1 days; renew it/ }, 'but this one ends soon')
+  t.match(finding('certificate'), { ok: false, detail: /good for 1 day; renew it/ }, 'but this one ends soon')
   t.same(letters, ['me@example.com'])
 })
 

@@ -123,12 +123,7 @@ export class Batch {
       const row = this.#memory.purses.get(account)
       if (row !== undefined) this.#pages.set(account, new AccountPage(account, row))
     }
-    for (const { op, account } of this.#tasks) {
-      for (const id of holdsOf(op)) {
-        const held = this.#memory.held.get(id)
-        if (held !== undefined) this.#pages.get(account)?.read.set(id, held)
-      }
-    }
+    this.#recall()
     return [...this.#pages.values()]
   }
 
@@ -172,11 +167,15 @@ export class Batch {
     this.#takeIn(read.rows as StoredTurn[])
     for (const row of earlier.rows as (EarlierTurn & { account: string; idempotency_key: string })[])
       this.#pages.get(row.account)?.keys.set(row.idempotency_key, row)
-    await this.#recall(moved)
+    const unsure = this.#recall(moved)
+    if (unsure.length === 0) return
+    // As they are now.
+    const [now = nothing] = await this.#all(sql.readTurns(unsure))
+    this.#takeIn(now.rows as StoredTurn[])
   }
 
-  /** Turns as this node holds them; of accounts that others have worked on since, as they are now. */
-  async #recall(moved: ReadonlySet<string>): Promise<void> {
+  /** Turns as this node holds them; gives those of accounts that others have worked on since. */
+  #recall(moved: ReadonlySet<string> = noneMoved): readonly (readonly [account: string, id: number])[] {
     const unsure: (readonly [account: string, id: number])[] = []
     for (const { op, account } of this.#tasks) {
       for (const id of holdsOf(op)) {
@@ -186,9 +185,7 @@ export class Batch {
         else this.#pages.get(account)?.read.set(id, held)
       }
     }
-    if (unsure.length === 0) return
-    const [read = nothing] = await this.#all(sql.readTurns(unsure))
-    this.#takeIn(read.rows as StoredTurn[])
+    return unsure
   }
 
   #takeIn(turns: readonly StoredTurn[]): void {
@@ -328,6 +325,8 @@ interface LockedPurse {
   readonly packs: number
   readonly cells: string | null
 }
+
+const noneMoved: ReadonlySet<string> = new Set()
 
 const nothing = { rows: [], command: '' } as unknown as QueryResult
 

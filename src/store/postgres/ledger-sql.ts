@@ -125,12 +125,16 @@ export interface TurnRows {
  * a purse was written by another since, or a turn is not held any more.
  */
 export function writeTurns({ purses, held, ended }: TurnRows): Statement {
-  const { name, text } =
-    held.length > 0 ? (ended.length > 0 ? writes.both : writes.held) : ended.length > 0 ? writes.ended : writes.none
+  const { name, text } = writeOf(held.length > 0, ended.length > 0)
   const values = columnsOf(purses, purseRow.length)
   if (held.length > 0) values.push(...columnsOf(held, heldRow.length))
   if (ended.length > 0) values.push(...columnsOf(ended, endedRow.length))
   return { name, text, values }
+}
+
+function writeOf(isHeld: boolean, isEnded: boolean): (typeof writes)[keyof typeof writes] {
+  if (isHeld) return isEnded ? writes.both : writes.held
+  return isEnded ? writes.ended : writes.none
 }
 
 const writes = {

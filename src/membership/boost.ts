@@ -4,19 +4,11 @@
  * Each boost is decided by one conditional statement that writes an *award*, and delivered by the ledger under the award's own id, which
  * may be repeated: whatever dies between the two, the next sweep delivers, and nothing is delivered twice.
  */
-import type { PackKind } from './ledger.ts'
+import type { GrantOrder } from './ledger.ts'
 import type { Pool } from './product.ts'
 
-export interface Award {
-  /** Also the pack's id; made of what it is for, so that a second award is the same award. */
-  readonly id: string
-  readonly account: string
-  readonly kind: PackKind
-  readonly pool: Pool
-  readonly credits: number
-  readonly at: number
-  readonly expiresAt: number
-}
+/** The pack to be granted. Its id is made of what it is for, so that a second award is the same award. */
+export type Award = GrantOrder
 
 export interface Rush {
   /** `rush_` + 26 characters. */

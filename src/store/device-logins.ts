@@ -12,6 +12,21 @@ const toleranceMs = 500
 const slowerBySeconds = 5
 
 export function deviceLoginsIn({ read, write, transact }: Database): DeviceLogins {
+  /** A live code that is nobody's yet, or this account's, and not decided on. */
+  async function move(userCode: string, account: string, state: 'claimed' | 'approved' | 'denied', now: number) {
+    const row = await write
+      .updateTable('device_login')
+      .set({ account, state })
+      .where('user_code', '=', userCode)
+      .where('expires_at', '>', now)
+      .where((where) =>
+        where.or([where('state', '=', 'pending'), where.and([where('state', '=', 'claimed'), where('account', '=', account)])]),
+      )
+      .returningAll()
+      .executeTakeFirst()
+    return row && toDeviceLogin(row)
+  }
+
   return {
     async start(login, intervalSeconds) {
       const row = await write
@@ -83,33 +98,8 @@ export function deviceLoginsIn({ read, write, transact }: Database): DeviceLogin
       })
     },
 
-    async claim(userCode, account, now) {
-      const row = await write
-        .updateTable('device_login')
-        .set({ account, state: 'claimed' })
-        .where('user_code', '=', userCode)
-        .where('expires_at', '>', now)
-        .where((where) =>
-          where.or([where('state', '=', 'pending'), where.and([where('state', '=', 'claimed'), where('account', '=', account)])]),
-        )
-        .returningAll()
-        .executeTakeFirst()
-      return row && toDeviceLogin(row)
-    },
-
-    async decide(userCode, account, decision, now) {
-      const row = await write
-        .updateTable('device_login')
-        .set({ account, state: decision })
-        .where('user_code', '=', userCode)
-        .where('expires_at', '>', now)
-        .where((where) =>
-          where.or([where('state', '=', 'pending'), where.and([where('state', '=', 'claimed'), where('account', '=', account)])]),
-        )
-        .returningAll()
-        .executeTakeFirst()
-      return row && toDeviceLogin(row)
-    },
+    claim: (userCode, account, now) => move(userCode, account, 'claimed', now),
+    decide: move,
 
     async sweep(at) {
       await write.deleteFrom('device_login').where('expires_at', '<=', at).execute()

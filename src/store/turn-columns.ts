@@ -99,7 +99,16 @@ void ({} satisfies Record<
 >)
 
 /** The types of some columns, in their order. */
-export type ValuesOf<Columns extends readonly Column[]> = { readonly [Index in keyof Columns]: Row[Columns[Index]] }
+type ValuesOf<Columns extends readonly Column[]> = { readonly [Index in keyof Columns]: Row[Columns[Index]] }
+
+export type AskedValues = ValuesOf<typeof askedColumns>
+export type GivenValues = ValuesOf<typeof givenColumns>
+export type SealedValues = ValuesOf<typeof sealedColumns>
+export type LeaseValues = ValuesOf<typeof leaseColumns>
+export type ReportedValues = ValuesOf<typeof reportedColumns>
+export type NotedValues = ValuesOf<typeof notedColumns>
+export type EndedValues = ValuesOf<typeof endedColumns>
+export type LinkValues = ValuesOf<typeof linkColumns>
 
 /** A row's values in the order of the columns. */
 export function valuesOf<const Columns extends readonly Column[]>(

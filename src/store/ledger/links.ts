@@ -2,7 +2,7 @@
 import { entryHash, turnHash } from '../chain.ts'
 import type { EntryKind } from '../schema.ts'
 import type { Purse } from '../purse.ts'
-import type { EndingTurn, endedColumns, linkColumns, reportedColumns, ValuesOf } from '../turn-columns.ts'
+import type { EndedValues, EndingTurn, LinkValues, ReportedValues } from '../turn-columns.ts'
 import type { LedgerRows } from './rows.ts'
 
 export class Links {
@@ -21,10 +21,10 @@ export class Links {
   }
 
   /** False, and nothing has changed, where the turn has ended already. */
-  end(purse: Purse, turn: EndingTurn, reported: ValuesOf<typeof reportedColumns>, ended: ValuesOf<typeof endedColumns>): boolean {
+  end(purse: Purse, turn: EndingTurn, reported: ReportedValues, ended: EndedValues): boolean {
     const seq = purse.seq + 1
     const hash = turnHash(purse.hash, turn.hash, turn.id, seq, [...reported, ...ended])
-    const link: ValuesOf<typeof linkColumns> = [seq, hash]
+    const link: LinkValues = [seq, hash]
     if (!this.#rows.end(turn, reported, ended, link)) return false
     purse.seq = seq
     purse.hash = hash

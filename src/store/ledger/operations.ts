@@ -6,7 +6,7 @@ import type { PackKind, TurnState } from '../../membership/ledger.ts'
 import type { Window } from '../../membership/plan.ts'
 import type { Pool } from '../../membership/product.ts'
 import type { Cut } from '../cuts.ts'
-import type { askedColumns, notedColumns, reportedColumns, ValuesOf } from '../turn-columns.ts'
+import type { AskedValues, NotedValues, ReportedValues } from '../turn-columns.ts'
 
 export type ReserveOp = readonly [
   kind: 'reserve',
@@ -26,17 +26,12 @@ export type ReserveOp = readonly [
   floor: number,
   until: number,
   concurrency: number,
-  ...asked: ValuesOf<typeof askedColumns>,
+  ...asked: AskedValues,
 ]
 
-export type SettleOp = readonly [
-  kind: 'settle',
-  hold: number,
-  noted: ValuesOf<typeof notedColumns> | null,
-  ...reported: ValuesOf<typeof reportedColumns>,
-]
+export type SettleOp = readonly [kind: 'settle', hold: number, noted: NotedValues | null, ...reported: ReportedValues]
 
-export type RefundOp = readonly [kind: 'refund', hold: number, ...reported: ValuesOf<typeof reportedColumns>]
+export type RefundOp = readonly [kind: 'refund', hold: number, ...reported: ReportedValues]
 
 export type GrantOp = readonly [
   kind: 'grant',

@@ -8,15 +8,7 @@ import type { Bucket } from '../bucket.ts'
 import type { Purse } from '../purse.ts'
 import type { EntryTable, PackTable } from '../schema.ts'
 import type { OpenPack } from '../shares.ts'
-import type {
-  EndingTurn,
-  endedColumns,
-  linkColumns,
-  notedColumns,
-  reportedColumns,
-  sealedColumns,
-  ValuesOf,
-} from '../turn-columns.ts'
+import type { EndedValues, EndingTurn, LinkValues, NotedValues, ReportedValues, SealedValues } from '../turn-columns.ts'
 
 /** The turn that used an idempotency key. */
 export interface EarlierTurn {
@@ -39,17 +31,12 @@ export interface LedgerRows {
   /** As `turn`, but past all that is remembered. */
   turnNow(id: number): EndingTurn
   /** Gives its id. */
-  hold(purse: Purse, until: number, sealed: ValuesOf<typeof sealedColumns>, hash: Uint8Array): number
+  hold(purse: Purse, until: number, sealed: SealedValues, hash: Uint8Array): number
   held(turn: EndingTurn): void
   /** False, and nothing has changed, where the turn has ended already. */
-  end(
-    turn: EndingTurn,
-    reported: ValuesOf<typeof reportedColumns>,
-    ended: ValuesOf<typeof endedColumns>,
-    link: ValuesOf<typeof linkColumns>,
-  ): boolean
+  end(turn: EndingTurn, reported: ReportedValues, ended: EndedValues, link: LinkValues): boolean
   ended(turn: EndingTurn): void
-  note(turn: EndingTurn, noted: ValuesOf<typeof notedColumns>): void
+  note(turn: EndingTurn, noted: NotedValues): void
 
   addEntry(entry: EntryTable): void
 

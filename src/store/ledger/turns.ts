@@ -6,7 +6,7 @@ import type { Bucket } from '../bucket.ts'
 import type { Pool } from '../../membership/product.ts'
 import type { Purse } from '../purse.ts'
 import { sharesIn, sharesOut, splitEnd, splitHold } from '../shares.ts'
-import type { EndingTurn, givenColumns, sealedColumns, ValuesOf } from '../turn-columns.ts'
+import type { EndingTurn, GivenValues, ReportedValues, SealedValues } from '../turn-columns.ts'
 import { nothingUsed, reportedColumns, valuesOf } from '../turn-columns.ts'
 import type { EndingOp, EndingResult, RefundOp, ReserveOp, ReserveResult, SettleOp } from './operations.ts'
 import type { Links } from './links.ts'
@@ -56,8 +56,8 @@ export class Turns {
     for (const [pack, credits] of shares) this.#rows.movePack(account, pack, credits, 0)
     const [dayId, weekId, monthId] = [day.get('id'), week.get('id'), month.get('id')]
     const packsHeld = sharesOut(shares)
-    const given: ValuesOf<typeof givenColumns> = [held, fromPlan, packsHeld, dayId, weekId, monthId]
-    const sealed: ValuesOf<typeof sealedColumns> = [...asked, ...given]
+    const given: GivenValues = [held, fromPlan, packsHeld, dayId, weekId, monthId]
+    const sealed: SealedValues = [...asked, ...given]
     const hash = heldHash(sealed)
     mustBeSound(purse, pool)
     const turn = this.#rows.hold(purse, until, sealed, hash)
@@ -109,11 +109,7 @@ export class Turns {
    * Charges what is reported, and what was held beyond that returns to where it came from, however long ago that period ended. Gives the
    * debt; undefined, and nothing has moved, where the turn has ended.
    */
-  #end(
-    turn: EndingTurn,
-    state: 'settled' | 'refunded' | 'expired',
-    reported: ValuesOf<typeof reportedColumns>,
-  ): number | undefined {
+  #end(turn: EndingTurn, state: 'settled' | 'refunded' | 'expired', reported: ReportedValues): number | undefined {
     const [at, credits] = reported
     const purse = this.#rows.purse(turn.account)
     const buckets = this.#periods.of(turn, purse)

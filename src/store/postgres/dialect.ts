@@ -1,10 +1,11 @@
 /** kysely on PostgreSQL: reads alone, each write a transaction that is done again where others came in its way. */
-import type { CompiledQuery, DatabaseConnection, Driver, Dialect as KyselyDialect, QueryResult, RawBuilder } from 'kysely'
+import type { CompiledQuery, Driver, Dialect as KyselyDialect, QueryResult, RawBuilder } from 'kysely'
 import { Kysely, PostgresAdapter, PostgresIntrospector, PostgresQueryCompiler, sql } from 'kysely'
 import type { PoolClient, QueryResult as Answer } from 'pg'
 import type { Database } from '../database.ts'
 import type { Dialect } from '../migrations/migration.ts'
-import { noStreaming, ReadDriver } from '../read-driver.ts'
+import { noStreaming, ReadDriver, WriteDriver } from '../drivers.ts'
+import type { WriteConnection } from '../drivers.ts'
 import type { Schema } from '../schema.ts'
 import { Purse } from '../purse.ts'
 import type { Connections } from './connections.ts'
@@ -91,7 +92,7 @@ async function purseIn(connections: Connections, account: string): Promise<Purse
 
 /** Transactions begin with these words; those of several statements are not repeated here. */
 export function kyselyOn(connections: Connections, begin: string): Kysely<Schema> {
-  return new Kysely<Schema>({ dialect: dialectWith(() => new WriteDriver(connections, begin)) })
+  return new Kysely<Schema>({ dialect: dialectWith(() => new WriteDriver(() => new Writing(connections, begin))) })
 }
 
 function dialectWith(createDriver: () => Driver): KyselyDialect {
@@ -103,7 +104,7 @@ function dialectWith(createDriver: () => Driver): KyselyDialect {
   }
 }
 
-class WriteConnection implements DatabaseConnection {
+class Writing implements WriteConnection {
   readonly #connections: Connections
   readonly #begin: string
   #client: PoolClient | undefined
@@ -149,34 +150,6 @@ class WriteConnection implements DatabaseConnection {
       throw error
     }
   }
-}
-
-class WriteDriver implements Driver {
-  readonly #connections: Connections
-  readonly #begin: string
-
-  constructor(connections: Connections, begin: string) {
-    this.#connections = connections
-    this.#begin = begin
-  }
-
-  async init(): Promise<void> {}
-  async acquireConnection(): Promise<WriteConnection> {
-    return new WriteConnection(this.#connections, this.#begin)
-  }
-  async beginTransaction(connection: WriteConnection): Promise<void> {
-    await connection.begin()
-  }
-  async commitTransaction(connection: WriteConnection): Promise<void> {
-    await connection.end('commit')
-  }
-  async rollbackTransaction(connection: WriteConnection): Promise<void> {
-    await connection.end('rollback')
-  }
-  async releaseConnection(connection: WriteConnection): Promise<void> {
-    connection.release()
-  }
-  async destroy(): Promise<void> {}
 }
 
 function toQueryResult<R>({ rows, rowCount, command }: Answer): QueryResult<R> {

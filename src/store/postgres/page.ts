@@ -10,15 +10,7 @@ import { Purse } from '../purse.ts'
 import type { EntryTable, PackTable } from '../schema.ts'
 import { bucketFields } from '../schema.ts'
 import type { OpenPack } from '../shares.ts'
-import type {
-  EndingTurn,
-  endedColumns,
-  linkColumns,
-  notedColumns,
-  reportedColumns,
-  sealedColumns,
-  ValuesOf,
-} from '../turn-columns.ts'
+import type { EndedValues, EndingTurn, LinkValues, NotedValues, ReportedValues, SealedValues } from '../turn-columns.ts'
 
 /** All that is rare about an account: its packs, and the buckets whose period is over. */
 export class NotLoaded extends Error {
@@ -60,15 +52,15 @@ export interface HeldRow {
   readonly id: number
   readonly owner: number
   readonly until: number
-  readonly sealed: ValuesOf<typeof sealedColumns>
+  readonly sealed: SealedValues
   readonly hash: Uint8Array
 }
 
 export interface EndedRow {
   readonly turn: EndingTurn
-  readonly reported: ValuesOf<typeof reportedColumns>
-  readonly ended: ValuesOf<typeof endedColumns>
-  readonly link: ValuesOf<typeof linkColumns>
+  readonly reported: ReportedValues
+  readonly ended: EndedValues
+  readonly link: LinkValues
 }
 
 /** What has become of one account's rows. */
@@ -77,7 +69,7 @@ export class Changes {
   /** The held ones again, as their ending will want them. */
   readonly begun: EndingTurn[] = []
   readonly ended: EndedRow[] = []
-  readonly noted: { readonly turn: EndingTurn; readonly noted: ValuesOf<typeof notedColumns> }[] = []
+  readonly noted: { readonly turn: EndingTurn; readonly noted: NotedValues }[] = []
   readonly entries: EntryTable[] = []
   readonly newPacks: PackTable[] = []
   /** By pack: what is reserved and settled more than before. */
@@ -210,7 +202,7 @@ export class Page implements LedgerRows {
     return this.turn(id)
   }
 
-  hold(purse: Purse, until: number, sealed: ValuesOf<typeof sealedColumns>, hash: Uint8Array): number {
+  hold(purse: Purse, until: number, sealed: SealedValues, hash: Uint8Array): number {
     const [, , , , , , , , , , reserved, reservedPlan] = sealed
     mustBeAmounts(reserved, reservedPlan)
     this.#of(purse.account).changes.held.push({ id: this.nextHold, owner: this.#owner, until, sealed, hash })
@@ -224,12 +216,7 @@ export class Page implements LedgerRows {
   }
 
   /** What is remembered may have changed since; the statement that writes it refuses the whole batch then. */
-  end(
-    turn: EndingTurn,
-    reported: ValuesOf<typeof reportedColumns>,
-    ended: ValuesOf<typeof endedColumns>,
-    link: ValuesOf<typeof linkColumns>,
-  ): boolean {
+  end(turn: EndingTurn, reported: ReportedValues, ended: EndedValues, link: LinkValues): boolean {
     const { changes, turns } = this.#of(turn.account)
     if (turns.get(turn.id)?.state !== 'held') return false
     const [, credits, inputTokens, outputTokens] = reported
@@ -248,7 +235,7 @@ export class Page implements LedgerRows {
     mustBeAmounts(row.running + changes.running)
   }
 
-  note(turn: EndingTurn, noted: ValuesOf<typeof notedColumns>): void {
+  note(turn: EndingTurn, noted: NotedValues): void {
     this.#of(turn.account).changes.noted.push({ turn, noted })
   }
 

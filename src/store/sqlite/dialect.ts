@@ -1,10 +1,11 @@
 /** kysely on our two connections: reads on the main thread's read-only one, writes through the writer's thread. */
-import type { CompiledQuery, DatabaseConnection, Driver, Dialect as KyselyDialect, QueryResult } from 'kysely'
+import type { CompiledQuery, Driver, Dialect as KyselyDialect, QueryResult } from 'kysely'
 import { Kysely, SqliteAdapter, SqliteIntrospector, SqliteQueryCompiler, sql } from 'kysely'
 import type { Database } from '../database.ts'
 import type { Dialect } from '../migrations/migration.ts'
 import { purseNow } from '../purse-now.ts'
-import { noStreaming, ReadDriver } from '../read-driver.ts'
+import { noStreaming, ReadDriver, WriteDriver } from '../drivers.ts'
+import type { WriteConnection } from '../drivers.ts'
 import type { Schema } from '../schema.ts'
 import type { Connection } from './connection.ts'
 import type { RowsResult } from './protocol.ts'
@@ -43,7 +44,7 @@ export const sqliteDialect: Dialect = {
 }
 
 export function databaseOn(reading: Reading, writer: Writer): Database {
-  const write = new Kysely<Schema>({ dialect: dialectWith(() => new WriteDriver(writer)) })
+  const write = new Kysely<Schema>({ dialect: dialectWith(() => new WriteDriver(() => new Writing(writer))) })
   const read = new Kysely<Schema>({ dialect: dialectWith(() => readDriver(reading)) })
   return {
     read,
@@ -78,7 +79,7 @@ function readDriver(reading: Reading): Driver {
   return new ReadDriver(async (query) => toQueryResult(reading(query.sql, query.parameters)))
 }
 
-class WriteConnection implements DatabaseConnection {
+class Writing implements WriteConnection {
   readonly #writer: Writer
   transaction: Transaction | undefined
   readonly streamQuery = noStreaming
@@ -105,30 +106,8 @@ class WriteConnection implements DatabaseConnection {
     this.transaction = undefined
     await transaction?.[how]()
   }
-}
 
-class WriteDriver implements Driver {
-  readonly #writer: Writer
-
-  constructor(writer: Writer) {
-    this.#writer = writer
-  }
-
-  async init(): Promise<void> {}
-  async acquireConnection(): Promise<WriteConnection> {
-    return new WriteConnection(this.#writer)
-  }
-  async beginTransaction(connection: WriteConnection): Promise<void> {
-    await connection.begin()
-  }
-  async commitTransaction(connection: WriteConnection): Promise<void> {
-    await connection.end('commit')
-  }
-  async rollbackTransaction(connection: WriteConnection): Promise<void> {
-    await connection.end('rollback')
-  }
-  async releaseConnection(): Promise<void> {}
-  async destroy(): Promise<void> {}
+  release(): void {}
 }
 
 function toQueryResult<R>([, rows, changes, lastId]: RowsResult): QueryResult<R> {

@@ -7,14 +7,13 @@ import type { Purse } from '../purse.ts'
 import type { EntryTable, PackTable } from '../schema.ts'
 import type { OpenPack } from '../shares.ts'
 import type {
+  EndedValues,
   EndingTurn,
-  endedColumns,
-  leaseColumns,
-  linkColumns,
-  notedColumns,
-  reportedColumns,
-  sealedColumns,
-  ValuesOf,
+  LeaseValues,
+  LinkValues,
+  NotedValues,
+  ReportedValues,
+  SealedValues,
 } from '../turn-columns.ts'
 import { HeldTurns } from './held-turns.ts'
 import type { LedgerSql } from './ledger-sql.ts'
@@ -70,8 +69,8 @@ export class SqliteRows implements LedgerRows {
     return turn
   }
 
-  hold(purse: Purse, until: number, sealed: ValuesOf<typeof sealedColumns>, hash: Uint8Array): number {
-    const lease: ValuesOf<typeof leaseColumns> = [purse.lastTurn, this.owner, until]
+  hold(purse: Purse, until: number, sealed: SealedValues, hash: Uint8Array): number {
+    const lease: LeaseValues = [purse.lastTurn, this.owner, until]
     return Number(this.#sql.insertTurn.run(...lease, ...sealed, hash).lastInsertRowid)
   }
 
@@ -80,12 +79,7 @@ export class SqliteRows implements LedgerRows {
     this.#move(turn.account, 1)
   }
 
-  end(
-    turn: EndingTurn,
-    reported: ValuesOf<typeof reportedColumns>,
-    ended: ValuesOf<typeof endedColumns>,
-    link: ValuesOf<typeof linkColumns>,
-  ): boolean {
+  end(turn: EndingTurn, reported: ReportedValues, ended: EndedValues, link: LinkValues): boolean {
     return this.#sql.endTurn.run(...reported, ...ended, ...link, turn.id).changes > 0
   }
 
@@ -93,7 +87,7 @@ export class SqliteRows implements LedgerRows {
     this.#move(turn.account, -1)
   }
 
-  note(turn: EndingTurn, noted: ValuesOf<typeof notedColumns>): void {
+  note(turn: EndingTurn, noted: NotedValues): void {
     this.#sql.noteTurn.run(...noted, turn.id)
   }
 

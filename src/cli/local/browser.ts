@@ -20,8 +20,7 @@ export const open: Run = (context, args, options) =>
   withWorkbench(context, async (client) => {
     const url = args.text('url')
     const workspace = options.text('workspace')
-    const place = workspace === undefined ? {} : { workspaceId: await pickWorkspace(client, workspace) }
-    const { page } = await client.call('browser.open', place)
+    const { page } = await client.call('browser.open', { workspaceId: workspace && (await pickWorkspace(client, workspace)) })
     if (url === undefined) {
       context.result({ page }, () => page.id)
       return
@@ -39,9 +38,10 @@ export const goto: Run = (context, args, options) =>
         'browser.goto',
         {
           url: args.need('url'),
-          ...(await pageOf(client, options)),
-          ...(workspace === undefined ? {} : { workspaceId: await pickWorkspace(client, workspace) }),
-          ...waiting(context, options),
+          pageId: await pageOf(client, options),
+          workspaceId: workspace && (await pickWorkspace(client, workspace)),
+          wait: loadState(options.text('wait')),
+          timeoutMs: context.timeoutMs,
           allowFile: options.flag('allow-file'),
         },
         patience(context),
@@ -59,14 +59,11 @@ export const reload: Run = (context, _args, options) => step(context, options, '
 
 export const snapshot: Run = (context, _args, options) =>
   withWorkbench(context, async (client) => {
-    const selector = options.text('selector')
-    const depth = options.number('depth')
-    const maxBytes = options.number('max-bytes')
     const result = await client.call('browser.snapshot', {
-      ...(await pageOf(client, options)),
-      ...(selector === undefined ? {} : { selector }),
-      ...(depth === undefined ? {} : { depth }),
-      ...(maxBytes === undefined ? {} : { maxBytes }),
+      pageId: await pageOf(client, options),
+      selector: options.text('selector'),
+      depth: options.number('depth'),
+      maxBytes: options.number('max-bytes'),
     })
     if (result.truncated)
       context.note({ en: 'The snapshot was cut; --max-bytes allows more.', zh: '快照已截断;可用 --max-bytes 增大上限。' })
@@ -77,7 +74,7 @@ export const fill: Run = (context, _args, options) =>
   withWorkbench(context, async (client) => {
     const text = await textOrInput(context, options.need('text'))
     const result = await client.call('browser.fill', {
-      ...(await pageOf(client, options)),
+      pageId: await pageOf(client, options),
       selector: options.need('selector'),
       text,
     })
@@ -86,22 +83,29 @@ export const fill: Run = (context, _args, options) =>
 
 export const click: Run = (context, _args, options) =>
   withWorkbench(context, async (client) => {
-    const result = await client.call('browser.click', { ...(await pageOf(client, options)), selector: options.need('selector') })
+    const result = await client.call('browser.click', {
+      pageId: await pageOf(client, options),
+      selector: options.need('selector'),
+    })
     context.result(result, () => '')
   })
 
 export const type: Run = (context, _args, options) =>
   withWorkbench(context, async (client) => {
     const text = await textOrInput(context, options.need('text'))
-    const result = await client.call('browser.type', { ...(await pageOf(client, options)), ...selectorOf(options), text })
+    const result = await client.call('browser.type', {
+      pageId: await pageOf(client, options),
+      selector: options.text('selector'),
+      text,
+    })
     context.result(result, () => '')
   })
 
 export const press: Run = (context, args, options) =>
   withWorkbench(context, async (client) => {
     const result = await client.call('browser.press', {
-      ...(await pageOf(client, options)),
-      ...selectorOf(options),
+      pageId: await pageOf(client, options),
+      selector: options.text('selector'),
       key: args.need('key'),
     })
     context.result(result, () => '')
@@ -112,7 +116,7 @@ export const select: Run = (context, _args, options) =>
     const values = [...options.list('value')]
     if (values.length === 0) throw usageFailure({ en: 'Name at least one --value.', zh: '请至少指定一个 --value。' })
     const result = await client.call('browser.select', {
-      ...(await pageOf(client, options)),
+      pageId: await pageOf(client, options),
       selector: options.need('selector'),
       values,
     })
@@ -122,7 +126,7 @@ export const select: Run = (context, _args, options) =>
 export const check: Run = (context, _args, options) =>
   withWorkbench(context, async (client) => {
     const result = await client.call('browser.check', {
-      ...(await pageOf(client, options)),
+      pageId: await pageOf(client, options),
       selector: options.need('selector'),
       checked: !options.flag('off'),
     })
@@ -131,19 +135,16 @@ export const check: Run = (context, _args, options) =>
 
 export const wait: Run = (context, _args, options) =>
   withWorkbench(context, async (client) => {
-    const text = options.text('text')
-    const url = options.text('url')
-    const load = options.text('load')
     const result = await client.call(
       'browser.wait',
       {
-        ...(await pageOf(client, options)),
-        ...selectorOf(options),
-        ...(text === undefined ? {} : { text }),
-        ...(url === undefined ? {} : { url }),
-        ...(load === undefined ? {} : { load: loadState(load) }),
+        pageId: await pageOf(client, options),
+        selector: options.text('selector'),
+        text: options.text('text'),
+        url: options.text('url'),
+        load: loadState(options.text('load')),
         gone: options.flag('gone'),
-        ...(context.timeoutMs === undefined ? {} : { timeoutMs: context.timeoutMs }),
+        timeoutMs: context.timeoutMs,
       },
       patience(context),
     )
@@ -152,12 +153,11 @@ export const wait: Run = (context, _args, options) =>
 
 export const get: Run = (context, args, options) =>
   withWorkbench(context, async (client) => {
-    const name = options.text('name')
     const result = await client.call('browser.get', {
-      ...(await pageOf(client, options)),
-      ...selectorOf(options),
+      pageId: await pageOf(client, options),
+      selector: options.text('selector'),
       what: property(args.need('what')),
-      ...(name === undefined ? {} : { name }),
+      name: options.text('name'),
     })
     context.result(result, () => terminalText(result.value ?? ''))
   })
@@ -165,7 +165,7 @@ export const get: Run = (context, args, options) =>
 export const evaluate: Run = (context, args, options) =>
   withWorkbench(context, async (client) => {
     const expression = await textOrInput(context, args.need('expression'))
-    const result = await client.call('browser.eval', { ...(await pageOf(client, options)), expression })
+    const result = await client.call('browser.eval', { pageId: await pageOf(client, options), expression })
     context.result(result, () =>
       terminalText(typeof result.value === 'string' ? result.value : JSON.stringify(result.value, null, 2)),
     )
@@ -175,8 +175,8 @@ export const screenshot: Run = (context, args, options) =>
   withWorkbench(context, async (client) => {
     const file = args.text('file')
     const result = await client.call('browser.screenshot', {
-      ...(await pageOf(client, options)),
-      ...(file === undefined ? {} : { path: resolve(file) }),
+      pageId: await pageOf(client, options),
+      path: file && resolve(file),
       fullPage: options.flag('full-page'),
     })
     context.result(result, () => result.path)
@@ -191,16 +191,13 @@ export const list: Run = (context) =>
 export const close: Run = (context, args) =>
   withWorkbench(context, async (client) => {
     const word = args.text('page')
-    context.result(
-      await client.call('browser.close', word === undefined ? {} : { pageId: await pickPage(client, word) }),
-      () => '',
-    )
+    context.result(await client.call('browser.close', { pageId: word && (await pickPage(client, word)) }), () => '')
   })
 
 export const focus: Run = (context, args) =>
   withWorkbench(context, async (client) => {
     const word = args.text('page')
-    const result = await client.call('browser.focus', word === undefined ? {} : { pageId: await pickPage(client, word) })
+    const result = await client.call('browser.focus', { pageId: word && (await pickPage(client, word)) })
     context.result(result, () => focusLine(result.focused))
   })
 
@@ -217,7 +214,7 @@ function step(context: Context, options: Values, method: 'browser.back' | 'brows
   return withWorkbench(context, async (client) => {
     const result = await client.call(
       method,
-      { ...(await pageOf(client, options)), ...waiting(context, options) },
+      { pageId: await pageOf(client, options), wait: loadState(options.text('wait')), timeoutMs: context.timeoutMs },
       patience(context),
     )
     context.result(result, () => navigationLine(result))
@@ -228,32 +225,19 @@ function navigationLine({ page, status, finalUrl }: Navigation): string {
   return [page.id, status === null ? '-' : String(status), terminalLine(finalUrl), terminalLine(page.title)].join('  ').trimEnd()
 }
 
-async function pageOf(client: WorkbenchClient, options: Values): Promise<{ pageId?: string }> {
+async function pageOf(client: WorkbenchClient, options: Values): Promise<string | undefined> {
   const word = options.text('page')
-  return word === undefined ? {} : { pageId: await pickPage(client, word) }
-}
-
-function selectorOf(options: Values): { selector?: string } {
-  const selector = options.text('selector')
-  return selector === undefined ? {} : { selector }
+  return word && pickPage(client, word)
 }
 
 type LoadState = 'load' | 'domcontentloaded' | 'networkidle'
-
-function waiting(context: Context, options: Values): { wait?: LoadState; timeoutMs?: number } {
-  const wait = options.text('wait')
-  return {
-    ...(wait === undefined ? {} : { wait: loadState(wait) }),
-    ...(context.timeoutMs === undefined ? {} : { timeoutMs: context.timeoutMs }),
-  }
-}
 
 function patience(context: Context): number {
   return (context.timeoutMs ?? 60_000) + patienceMs
 }
 
-function loadState(word: string): LoadState {
-  if (word === 'load' || word === 'domcontentloaded' || word === 'networkidle') return word
+function loadState(word: string | undefined): LoadState | undefined {
+  if (word === undefined || word === 'load' || word === 'domcontentloaded' || word === 'networkidle') return word
   throw usageFailure({
     en: 'A load state is load, domcontentloaded or networkidle.',
     zh: '加载状态为 load、domcontentloaded 或 networkidle。',

@@ -11,13 +11,13 @@ export const notify: Run = (context, _args, options) =>
   withWorkbench(context, async (client) => {
     const workspace = options.text('workspace')
     const pane = options.text('pane')
-    const workspaceId = workspace === undefined ? undefined : await pickWorkspace(client, workspace)
+    const workspaceId = workspace && (await pickWorkspace(client, workspace))
     const result = await client.call('notification.create', {
       title: options.need('title'),
       body: await textOrInput(context, options.need('body')),
       sound: options.flag('sound'),
-      ...(workspaceId === undefined ? {} : { workspaceId }),
-      ...(pane === undefined ? {} : { paneId: await pickPane(client, pane, workspaceId) }),
+      workspaceId,
+      paneId: pane && (await pickPane(client, pane, workspaceId)),
     })
     for (const { sink, ok, reason } of result.delivered) {
       if (!ok) context.detail(`${sink}: ${terminalLine(reason ?? '')}`)

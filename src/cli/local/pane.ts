@@ -18,22 +18,20 @@ export const list: Run = (context, _args, options) =>
     const workspace = options.text('workspace')
     const result = await client.call('pane.list', {
       all: options.flag('all'),
-      ...(workspace === undefined ? {} : { workspaceId: await pickWorkspace(client, workspace) }),
+      workspaceId: workspace && (await pickWorkspace(client, workspace)),
     })
     context.result(result, () => paneTable(context, result.panes))
   })
 
 export const split: Run = (context, _args, options) =>
   withWorkbench(context, async (client) => {
-    const { size, ...target } = { size: options.number('size'), ...(await targetOf(client, options)) }
     const cwd = options.text('cwd')
-    const command = options.text('command')
     const result = await client.call('pane.split', {
-      ...target,
+      ...(await targetOf(client, options)),
       direction: direction(options.text('direction') ?? 'right'),
-      ...(size === undefined ? {} : { size }),
-      ...(cwd === undefined ? {} : { cwd: resolve(cwd) }),
-      ...(command === undefined ? {} : { command }),
+      size: options.number('size'),
+      cwd: cwd && resolve(cwd),
+      command: options.text('command'),
     })
     context.result(result, () => result.pane.id)
   })
@@ -46,12 +44,10 @@ export const close: Run = (context, args, options) =>
 
 export const resize: Run = (context, _args, options) =>
   withWorkbench(context, async (client) => {
-    const cols = options.number('cols')
-    const rows = options.number('rows')
     const result = await client.call('pane.resize', {
       ...(await targetOf(client, options)),
-      ...(cols === undefined ? {} : { cols }),
-      ...(rows === undefined ? {} : { rows }),
+      cols: options.number('cols'),
+      rows: options.number('rows'),
     })
     context.result(result, () => `${result.pane.id}  ${result.pane.cols}x${result.pane.rows}`)
   })
@@ -70,11 +66,7 @@ export const key: Run = (context, args, options) =>
 
 export const read: Run = (context, _args, options) =>
   withWorkbench(context, async (client) => {
-    const lines = options.number('lines')
-    const result = await client.call('pane.read', {
-      ...(await targetOf(client, options)),
-      ...(lines === undefined ? {} : { lines }),
-    })
+    const result = await client.call('pane.read', { ...(await targetOf(client, options)), lines: options.number('lines') })
     context.result(result, () => terminalText(result.text))
   })
 
@@ -112,15 +104,14 @@ export function paneTable(context: Context, panes: readonly Pane[]): string {
 }
 
 /** `--pane` and `--workspace`, as ids; where neither is given the workbench takes the caller's own pane. */
-async function targetOf(client: WorkbenchClient, options: Values): Promise<{ paneId?: string; workspaceId?: string }> {
+async function targetOf(
+  client: WorkbenchClient,
+  options: Values,
+): Promise<{ paneId?: string; workspaceId?: string | undefined }> {
   const workspace = options.text('workspace')
   const pane = options.text('pane')
-  const workspaceId = workspace === undefined ? undefined : await pickWorkspace(client, workspace)
-  const paneId = pane === undefined ? undefined : await pickPane(client, pane, workspaceId)
-  return {
-    ...(paneId === undefined ? {} : { paneId }),
-    ...(workspaceId === undefined || paneId !== undefined ? {} : { workspaceId }),
-  }
+  const workspaceId = workspace && (await pickWorkspace(client, workspace))
+  return pane === undefined ? { workspaceId } : { paneId: await pickPane(client, pane, workspaceId) }
 }
 
 function direction(word: string): 'right' | 'left' | 'up' | 'down' {

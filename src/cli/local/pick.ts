@@ -13,7 +13,7 @@ export async function pickWorkspace(client: WorkbenchClient, word: string): Prom
 
 export async function pickPane(client: WorkbenchClient, word: string, workspaceId?: string): Promise<string> {
   if (!isNumber(word)) return word
-  const { panes } = await client.call('pane.list', workspaceId === undefined ? {} : { workspaceId })
+  const { panes } = await client.call('pane.list', { workspaceId })
   const pane = panes.find((pane) => String(pane.index) === word)
   if (!pane) throw missing('pane', word)
   return pane.id

@@ -15,16 +15,13 @@ const waitOnTerminalS = 15
 
 export const connect: Run = (context, args, options) =>
   withWorkbench(context, async (client) => {
-    const title = options.text('title')
-    const port = options.number('port')
     const identity = options.text('identity')
-    const chosen = [...options.list('option')]
     const made = await client.call('ssh.connect', {
       destination: args.need('destination'),
-      ...(title === undefined ? {} : { title }),
-      ...(port === undefined ? {} : { port }),
-      ...(identity === undefined ? {} : { identity: fromHere(identity) }),
-      ...(chosen.length === 0 ? {} : { options: chosen }),
+      title: options.text('title'),
+      port: options.number('port'),
+      identity: identity && fromHere(identity),
+      options: [...options.list('option')],
     })
     const seconds = options.number('wait') ?? (context.stdout.isTerminal ? waitOnTerminalS : 0)
     const ssh = await settled(context, client, made.ssh, seconds * 1_000)

@@ -1,33 +1,17 @@
 /** Options and arguments that several commands of the workbench share. */
 import type { Argument, Option } from '../command.ts'
 
-export const workspaceOption: Option = {
-  name: 'workspace',
-  kind: 'text',
-  placeholder: 'id',
-  summary: { en: 'id or number; default: where this runs, else what is in front', zh: 'ID 或编号;默认为命令所在处,否则为当前项' },
+const here = {
+  en: 'id or number; default: where this runs, else what is in front',
+  zh: 'ID 或编号;默认为命令所在处,否则为当前项',
 }
+const ofPage = { en: 'id or number; default: the newest of the workspace', zh: 'ID 或编号;默认为工作区中最新的页面' }
+const ofElement = { en: 'a CSS selector, or @e5 of the last snapshot', zh: 'CSS 选择器,或最近快照中的 @e5' }
 
-export const paneOption: Option = {
-  name: 'pane',
-  kind: 'text',
-  placeholder: 'id',
-  summary: { en: 'id or number; default: where this runs, else what is in front', zh: 'ID 或编号;默认为命令所在处,否则为当前项' },
-}
-
-export const pageOption: Option = {
-  name: 'page',
-  kind: 'text',
-  placeholder: 'id',
-  summary: { en: 'id or number; default: the newest of the workspace', zh: 'ID 或编号;默认为工作区中最新的页面' },
-}
-
-export const selectorOption: Option = {
-  name: 'selector',
-  kind: 'text',
-  placeholder: 'css_selector',
-  summary: { en: 'a CSS selector, or @e5 of the last snapshot', zh: 'CSS 选择器,或最近快照中的 @e5' },
-}
+export const workspaceOption: Option = { name: 'workspace', kind: 'text', placeholder: 'id', summary: here }
+export const paneOption: Option = { name: 'pane', kind: 'text', placeholder: 'id', summary: here }
+export const pageOption: Option = { name: 'page', kind: 'text', placeholder: 'id', summary: ofPage }
+export const selectorOption: Option = { name: 'selector', kind: 'text', placeholder: 'css_selector', summary: ofElement }
 
 export const cwdOption: Option = {
   name: 'cwd',

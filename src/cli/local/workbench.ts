@@ -136,12 +136,11 @@ export const capabilities: Run = (context) =>
 export const events: Run = (context, _args, options) =>
   withWorkbench(context, async (client) => {
     const names = options.list('name')
-    const after = options.number('after')
     client.onEvent((event) => {
       if (context.json) context.event(event)
       else context.stdout.write(`${event.seq}  ${event.name}  ${terminalText(JSON.stringify(event.data))}\n`)
     })
-    const params = { ...(names.length === 0 ? {} : { names: [...names] }), ...(after === undefined ? {} : { after }) }
+    const params = { names: names.length === 0 ? undefined : names, after: options.number('after') }
     const { gap } = (await client.callAny('events.subscribe', params)) as { readonly gap: boolean }
     if (gap) context.note({ en: 'Some events in between are no longer kept.', zh: '其间的部分事件已不再保留。' })
     await client.closed

@@ -19,14 +19,11 @@ export const list: Run = (context) =>
 
 export const create: Run = (context, _args, options) =>
   withWorkbench(context, async (client) => {
-    const cwd = options.text('cwd')
-    const command = options.text('command')
-    const env = keyValues(options.list('env'))
     const result = await client.call('workspace.create', {
       title: options.need('title'),
-      cwd: resolve(cwd ?? '.'),
-      ...(command === undefined ? {} : { command }),
-      ...(Object.keys(env).length === 0 ? {} : { env }),
+      cwd: resolve(options.text('cwd') ?? '.'),
+      command: options.text('command'),
+      env: keyValues(options.list('env')),
     })
     context.result(result, () => `${result.workspace.id}  ${result.pane.id}  ${terminalLine(result.workspace.title)}`)
   })
@@ -47,7 +44,7 @@ export const close: Run = (context, args, options) =>
 export const show: Run = (context, args) =>
   withWorkbench(context, async (client) => {
     const word = args.text('workspace')
-    const result = await client.call('workspace.show', word === undefined ? {} : { id: await pickWorkspace(client, word) })
+    const result = await client.call('workspace.show', { id: word && (await pickWorkspace(client, word)) })
     context.result(result, () => describe(context, result.workspace, result.panes, result.pages))
   })
 

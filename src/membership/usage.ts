@@ -1,44 +1,8 @@
-/** Usage in the words members and operators read: the same in the API, the pages and the commands. */
-import type { Balance, Pack, PackKind, Turn, TurnState } from './ledger.ts'
+/** Usage in the words members and operators read: the same in the API, which says of what shape it is, the pages and the commands. */
+import { instant } from './instant.ts'
+import type { Balance, Pack, Turn } from './ledger.ts'
 import type { Period } from './period.ts'
-import type { Window } from './plan.ts'
 import type { Pool } from './product.ts'
-
-export interface UsagePool {
-  readonly tier: Pool
-  readonly window: Window
-  readonly limit: number
-  readonly used: number
-  readonly reserved: number
-  readonly remaining: number
-  /** RFC 3339. */
-  readonly resets_at: string
-}
-
-export interface UsageBoost {
-  readonly id: string
-  readonly kind: PackKind
-  readonly tier: Pool
-  readonly granted: number
-  readonly remaining: number
-  readonly expires_at: string
-}
-
-export interface UsageTurn {
-  readonly request_id: string
-  readonly model: string
-  readonly tier: Pool
-  readonly state: TurnState
-  readonly credits: number
-  readonly reserved: number
-  readonly input_tokens: number
-  readonly output_tokens: number
-  readonly estimated: boolean
-  readonly code: string | null
-  readonly upstream_status: number | null
-  readonly started_at: string
-  readonly ended_at: string | null
-}
 
 /** Credits that one day's pools were charged. */
 export interface UsedDay {
@@ -52,7 +16,7 @@ export interface UsedDays {
   since(account: string, since: number): Promise<readonly UsedDay[]>
 }
 
-export function toUsagePools({ pools }: Balance): UsagePool[] {
+export function toUsagePools({ pools }: Balance) {
   return pools.map(({ pool, window, limit, used, reserved, remaining, resetsAt }) => ({
     tier: pool,
     window,
@@ -60,20 +24,20 @@ export function toUsagePools({ pools }: Balance): UsagePool[] {
     used,
     reserved,
     remaining,
-    resets_at: new Date(resetsAt).toISOString(),
+    resets_at: instant(resetsAt),
   }))
 }
 
-export function toUsageBoosts({ packs }: Pick<Balance, 'packs'>): UsageBoost[] {
+export function toUsageBoosts({ packs }: Pick<Balance, 'packs'>) {
   return packs.map(toUsageBoost)
 }
 
-export function toUsageBoost({ id, kind, pool, granted, reserved, settled, expiresAt }: Pack): UsageBoost {
+export function toUsageBoost({ id, kind, pool, granted, reserved, settled, expiresAt }: Pack) {
   const remaining = granted - reserved - settled
-  return { id, kind, tier: pool, granted, remaining, expires_at: new Date(expiresAt).toISOString() }
+  return { id, kind, tier: pool, granted, remaining, expires_at: instant(expiresAt) }
 }
 
-export function toUsageTurn(turn: Turn): UsageTurn {
+export function toUsageTurn(turn: Turn) {
   return {
     request_id: turn.requestId,
     model: turn.model,
@@ -86,7 +50,7 @@ export function toUsageTurn(turn: Turn): UsageTurn {
     estimated: turn.estimated,
     code: turn.code,
     upstream_status: turn.upstreamStatus,
-    started_at: new Date(turn.startedAt).toISOString(),
-    ended_at: turn.endedAt === null ? null : new Date(turn.endedAt).toISOString(),
+    started_at: instant(turn.startedAt),
+    ended_at: instant(turn.endedAt),
   }
 }

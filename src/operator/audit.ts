@@ -1,9 +1,10 @@
 /** `svc-gateway audit`: the security events, newest first. */
 import type { AuditEvent, AuditQuery } from '../membership/audit.ts'
+import { instant } from '../membership/instant.ts'
 import { wholeNumber } from './boost.ts'
 import { accountOf, withInstallation } from './installation.ts'
 import { sinceOf } from './ledger.ts'
-import { instant, say, table } from './output.ts'
+import { say, table } from './output.ts'
 import type { Output, Said } from './output.ts'
 
 export function audit(options: Output & { account?: string; event?: string; since?: string; limit: string }): Promise<Said> {

@@ -1,6 +1,7 @@
 /** `svc-gateway boost grant`: credits by the operator's hand. */
+import { instant } from '../membership/instant.ts'
 import { accountOf, CommandError, withInstallation } from './installation.ts'
-import { instant, say } from './output.ts'
+import { say } from './output.ts'
 import type { Output, Said } from './output.ts'
 
 export function grantBoost(options: Output & { account: string; tier: string; credits: string; expires: string }): Promise<Said> {
@@ -31,7 +32,7 @@ export function grantBoost(options: Output & { account: string; tier: string; cr
         expires_at: instant(pack.expiresAt),
       },
       () =>
-        `${pack.granted} credits (${pack.pool}) were granted to ${account.email ?? account.id}; they expire ${String(instant(pack.expiresAt))}.`,
+        `${pack.granted} credits (${pack.pool}) were granted to ${account.email ?? account.id}; they expire ${instant(pack.expiresAt)}.`,
     )
   })
 }

@@ -1,7 +1,8 @@
 /** `svc-gateway key …` */
+import { instant } from '../membership/instant.ts'
 import { mintKey } from '../membership/key-desk.ts'
 import { accountOf, CommandError, withInstallation } from './installation.ts'
-import { instant, say, table } from './output.ts'
+import { say, table } from './output.ts'
 import type { Output, Said } from './output.ts'
 
 const dayMs = 86_400_000

@@ -36,7 +36,3 @@ export function table(headings: readonly string[], rows: readonly (readonly (str
 export function counted(count: number, one: string, many = `${one}s`): string {
   return `${count} ${count === 1 ? one : many}`
 }
-
-export function instant(at: number | null): string | null {
-  return at === null ? null : new Date(at).toISOString()
-}

@@ -1,9 +1,10 @@
 /** `svc-gateway rush open | list | close`: so many packs for whoever comes first, one an account. */
 import type { RushState } from '../membership/boost.ts'
 import { openRush } from '../membership/boost-desk.ts'
+import { instant } from '../membership/instant.ts'
 import { futureInstant, instantOf, wholeNumber } from './boost.ts'
 import { CommandError, withInstallation } from './installation.ts'
-import { counted, instant, say, table } from './output.ts'
+import { counted, say, table } from './output.ts'
 import type { Output, Said } from './output.ts'
 
 const dayMs = 86_400_000
@@ -30,7 +31,7 @@ export function open(
     })
     if (inTheWay !== undefined) {
       throw new CommandError(
-        `Rush ${inTheWay.id} runs from ${String(instant(inTheWay.startsAt))} to ${String(instant(inTheWay.endsAt))} already. Close it (svc-gateway rush close ${inTheWay.id}), choose another time, or say --beside to open a second one.`,
+        `Rush ${inTheWay.id} runs from ${instant(inTheWay.startsAt)} to ${instant(inTheWay.endsAt)} already. Close it (svc-gateway rush close ${inTheWay.id}), choose another time, or say --beside to open a second one.`,
       )
     }
     return say(
@@ -45,7 +46,7 @@ export function open(
         pack_days: defaults.days,
       },
       () =>
-        `Rush ${rush.id}: ${counted(rush.packs, 'pack')} of ${rush.credits} credits (${rush.pool}), from ${String(instant(rush.startsAt))} to ${String(instant(rush.endsAt))}.`,
+        `Rush ${rush.id}: ${counted(rush.packs, 'pack')} of ${rush.credits} credits (${rush.pool}), from ${instant(rush.startsAt)} to ${instant(rush.endsAt)}.`,
     )
   })
 }

@@ -3,12 +3,12 @@ import type { AnswerOf } from '../../../api/endpoint.ts'
 import { showBoost, takeBoost } from '../../../api/membership/usage.ts'
 import { GatewayError } from '../../../errors.ts'
 import type { Account } from '../../../membership/account.ts'
+import { instant } from '../../../membership/instant.ts'
 import type { Pool } from '../../../membership/product.ts'
 import type { Services } from '../../../gateway/services.ts'
 import { toUsageBoost, toUsageBoosts } from '../../../membership/usage.ts'
 import type { Serve } from '../../serve.ts'
 import { balanceOf } from './balance.ts'
-import { instant } from './instant.ts'
 
 export function boostRoutes(serve: Serve, services: Services): void {
   const { membership, clock } = services

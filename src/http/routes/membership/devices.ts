@@ -4,9 +4,9 @@ import { approveDevice, denyDevice, lookUpDevice, pollDevice, startDevice } from
 import { GatewayError, invalidRequest } from '../../../errors.ts'
 import { maskEmail } from '../../../membership/audit.ts'
 import type { PollAnswer, SeenDevice } from '../../../membership/device-desk.ts'
+import { instant } from '../../../membership/instant.ts'
 import type { Services } from '../../../gateway/services.ts'
 import type { Serve } from '../../serve.ts'
-import { instant } from './instant.ts'
 
 export function deviceRoutes(serve: Serve, { membership: { devices: desk }, names, clock, origins }: Services): void {
   serve(startDevice, async ({ body: { client, client_version: version, hostname }, visitor }) => {

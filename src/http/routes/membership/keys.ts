@@ -3,9 +3,9 @@ import type { AnswerOf } from '../../../api/endpoint.ts'
 import { createKey, listKeys, revokeKey } from '../../../api/membership/keys.ts'
 import { GatewayError, invalidRequest } from '../../../errors.ts'
 import type { ApiKey } from '../../../membership/api-key.ts'
+import { instant } from '../../../membership/instant.ts'
 import type { Services } from '../../../gateway/services.ts'
 import type { Serve } from '../../serve.ts'
-import { instant, instantOrNull } from './instant.ts'
 
 export function keyRoutes(serve: Serve, { membership: { keys: desk }, config: { limits } }: Services): void {
   serve(listKeys, async ({ member: { account } }) => ({
@@ -33,9 +33,9 @@ function toKey({ id, name, prefix, last4, createdAt, lastUsedAt, expiresAt, revo
     prefix,
     last4,
     created_at: instant(createdAt),
-    last_used_at: instantOrNull(lastUsedAt),
-    expires_at: instantOrNull(expiresAt),
-    revoked_at: instantOrNull(revokedAt),
+    last_used_at: instant(lastUsedAt),
+    expires_at: instant(expiresAt),
+    revoked_at: instant(revokedAt),
   }
 }
 

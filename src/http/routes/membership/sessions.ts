@@ -3,11 +3,11 @@ import type { AnswerOf } from '../../../api/endpoint.ts'
 import { endOtherSessions, endSession, listAudit, listSessions } from '../../../api/membership/sessions.ts'
 import { GatewayError } from '../../../errors.ts'
 import type { AuditRecord } from '../../../membership/audit.ts'
+import { instant } from '../../../membership/instant.ts'
 import { endOf } from '../../../membership/session.ts'
 import type { Session } from '../../../membership/session.ts'
 import type { Services } from '../../../gateway/services.ts'
 import type { Serve } from '../../serve.ts'
-import { instant } from './instant.ts'
 
 export function sessionRoutes(serve: Serve, { membership: { sessions: desk } }: Services): void {
   serve(listSessions, async ({ member: { account, credential } }) => ({

@@ -17,6 +17,7 @@ import {
 import { GatewayError, invalidRequest } from '../../../errors.ts'
 import type { Account } from '../../../membership/account.ts'
 import { maskEmail } from '../../../membership/audit.ts'
+import { instant } from '../../../membership/instant.ts'
 import { codeLifeMs, resendAfterMs } from '../../../membership/mail-code.ts'
 import { passwordLength } from '../../../membership/password-rules.ts'
 import type { NoSignUp } from '../../../membership/sign-up.ts'
@@ -26,7 +27,6 @@ import { readCookie } from '../../cookie.ts'
 import { browserToken, giveBrowserToken, giveDevice, giveSession, takeBrowserToken, takeSession } from '../../member-cookies.ts'
 import type { Serve } from '../../serve.ts'
 import { sessionOf } from '../../visitor.ts'
-import { instant } from './instant.ts'
 import { toSession } from './sessions.ts'
 
 export function signInRoutes(serve: Serve, services: Services): void {

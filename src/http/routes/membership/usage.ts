@@ -2,6 +2,7 @@
 import type { AnswerOf } from '../../../api/endpoint.ts'
 import { showUsage } from '../../../api/membership/usage.ts'
 import { maskEmail } from '../../../membership/audit.ts'
+import { instant } from '../../../membership/instant.ts'
 import type { Period } from '../../../membership/period.ts'
 import { planFor } from '../../../membership/plan.ts'
 import type { Pool } from '../../../membership/product.ts'
@@ -10,7 +11,6 @@ import type { UsedDay } from '../../../membership/usage.ts'
 import type { Services } from '../../../gateway/services.ts'
 import type { Serve } from '../../serve.ts'
 import { balanceOf } from './balance.ts'
-import { instantOrNull } from './instant.ts'
 
 const turnsShown = 50
 const daysShown = 30
@@ -28,7 +28,7 @@ export function usageRoutes(serve: Serve, services: Services): void {
     return {
       account: { id: account.id, email_masked: maskEmail(account.email), plan: plan.id },
       plan: plan.id,
-      plan_until: instantOrNull(account.planUntil),
+      plan_until: instant(account.planUntil),
       plan_name: plan.name,
       pools: toUsagePools(balance),
       boosts: toUsageBoosts(balance),

@@ -12,18 +12,23 @@ import { openSecret } from '../system/secret.ts'
 import { Unusable } from '../system/unusable.ts'
 
 /** Opens the store alone, for commands that work beside a running server. They find a database or refuse; only a start makes one. */
-export async function openStore(config: GatewayConfig, clock: Clock = systemClock): Promise<Store> {
+export async function openStore(config: GatewayConfig): Promise<Store> {
   const { url, dataDir } = config.store
   if (url !== null) {
     const { openSharedStore } = await import('./shared-installation.ts')
-    return openSharedStore({ url, clock, role: 'guest' })
+    return openSharedStore({ url, clock: systemClock, role: 'guest' })
   }
   const folder = new DataFolder(dataDir)
   if (!folder.hasDatabase()) {
     const advice = 'Name the folder of your installation in DATA_DIR, or start the server once: svc-gateway start'
     throw new Unusable(`There is no database in ${folder.path}. ${advice}`)
   }
-  return openSqliteStore({ file: folder.database, process: { id: randomUUID(), pid: process.pid }, clock, mayBeNew: false })
+  return openSqliteStore({
+    file: folder.database,
+    process: { id: randomUUID(), pid: process.pid },
+    clock: systemClock,
+    mayBeNew: false,
+  })
 }
 
 /** The installation's secret, for a command that works beside a running server. @throws Unusable */

@@ -29,7 +29,8 @@ const types: Readonly<Record<string, string>> = {
 }
 
 /** Reads `browser/`, which stands beside this file in the checkout and in the package alike, there compiled. */
-export function loadAssets(folder = new URL('./browser/', import.meta.url)): Assets {
+export function loadAssets(): Assets {
+  const folder = new URL('./browser/', import.meta.url)
   const digest = createHash('sha256')
   const files = new Map<string, Asset>()
   const add = (name: string, source: Buffer | string, make: () => Buffer): void => {

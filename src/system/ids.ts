@@ -12,8 +12,7 @@ export interface Ids {
   bytes(size: number): Buffer
 }
 
-/** `source` gives cryptographically random bytes; tests may script it. */
-export function createIds(source: (size: number) => Buffer = randomBytes): Ids {
+export function createIds(): Ids {
   // One call to the system for 256 ids: asking it for each costs more than all the rest of an id.
   let pool: Buffer = Buffer.alloc(0)
   let used = 0
@@ -22,7 +21,7 @@ export function createIds(source: (size: number) => Buffer = randomBytes): Ids {
   return {
     next(prefix, now) {
       if (used + chanceBytes > pool.length) {
-        pool = source(poolBytes)
+        pool = randomBytes(poolBytes)
         used = 0
       }
       if (now !== timeOf) {
@@ -34,7 +33,7 @@ export function createIds(source: (size: number) => Buffer = randomBytes): Ids {
       used += chanceBytes
       return id
     },
-    bytes: source,
+    bytes: randomBytes,
   }
 }
 

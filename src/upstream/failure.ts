@@ -289,12 +289,12 @@ function secondsUntil(date: string, now: number | undefined): number {
 }
 
 /** For the log: the upstream's own words, cleaned of what looks like a secret. A refusal may quote a prompt: that is cut short. */
-export function ownWords(facts: UpstreamFacts, hide: readonly string[] = []): string | undefined {
+export function ownWords(facts: UpstreamFacts): string | undefined {
   if (facts.kind !== 'status' && facts.kind !== 'in_band') return undefined
   const { message, text, html } =
     facts.kind === 'status' ? readErrorBody(facts.body, facts.contentType) : readErrorValue(facts.error)
   if (html) return 'a web page'
-  const words = safeText(message === '' ? text : message, hide).slice(0, longestLogged)
+  const words = safeText(message === '' ? text : message).slice(0, longestLogged)
   return words === '' ? undefined : words
 }
 

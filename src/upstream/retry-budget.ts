@@ -6,12 +6,7 @@
  * there are targets.
  */
 export class RetryBudget {
-  readonly #options: RetryBudgetOptions
   readonly #slots: Slot[] = Array.from({ length: slotCount }, () => ({ turn: -1, calls: 0, retries: 0 }))
-
-  constructor(options: Partial<RetryBudgetOptions> = {}) {
-    this.#options = { ...usual, ...options }
-  }
 
   /** Told of each turn's first try. */
   earn(now: number): void {
@@ -20,7 +15,6 @@ export class RetryBudget {
 
   /** True if there is a retry to spend, and then it is spent. */
   spend(now: number): boolean {
-    const { share, least } = this.#options
     const slot = this.#slotOf(now)
     let calls = 0
     let retries = 0
@@ -29,30 +23,26 @@ export class RetryBudget {
       calls += some
       retries += again
     }
-    if (retries >= Math.max(least, Math.floor(share * calls))) return false
+    if (retries >= Math.max(leastRetries, Math.floor(share * calls))) return false
     slot.retries++
     return true
   }
 
   /** A clock that is set back goes on counting in the slot it was in. */
   #slotOf(now: number): Slot {
-    const turn = Math.max(0, Math.floor((now * slotCount) / this.#options.windowMs), ...this.#slots.map((slot) => slot.turn))
+    const turn = Math.max(0, Math.floor((now * slotCount) / windowMs), ...this.#slots.map((slot) => slot.turn))
     const slot = this.#slots[turn % slotCount] ?? { turn, calls: 0, retries: 0 }
     if (slot.turn !== turn) Object.assign(slot, { turn, calls: 0, retries: 0 })
     return slot
   }
 }
 
-export interface RetryBudgetOptions {
-  /** How far back turns and retries count. */
-  readonly windowMs: number
-  /** Retries for each turn in the window, 0 to 1. */
-  readonly share: number
-  /** Retries that a window has in any case. */
-  readonly least: number
-}
-
-const usual: RetryBudgetOptions = { windowMs: 60_000, share: 0.1, least: 3 }
+/** How far back turns and retries count. */
+const windowMs = 60_000
+/** Retries for each turn in the window. */
+const share = 0.1
+/** Retries that a window has in any case. */
+const leastRetries = 3
 
 /** The window moves in this many steps, so that it needs no list of calls. */
 const slotCount = 12

@@ -1,7 +1,7 @@
 /** What a method is handed and what it is made of, derived from the protocol: a handler forgotten is a type error. */
 import type { FocusIntent } from './engine.ts'
 import type { ParamsOf } from './params.ts'
-import type { EventName, FocusMethod, Id, Method, WorkbenchEvent } from './protocol.ts'
+import type { EventName, FocusMethod, Id, Method } from './protocol.ts'
 import type { Focus, Results } from './results.ts'
 
 /** One request that has passed every check of the socket. */
@@ -19,8 +19,6 @@ export interface Peer {
   subscribe(names: readonly EventName[] | undefined, after: number | undefined): { id: string; gap: boolean }
   unsubscribe(id: string): boolean
 }
-
-export type EventSink = (event: WorkbenchEvent) => void
 
 /** A handler of a focus method gets the intent; every other handler has none and so cannot call what moves the focus. */
 export type Handler<M extends Method> = M extends FocusMethod

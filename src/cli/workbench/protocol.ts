@@ -162,13 +162,6 @@ export class WorkbenchError extends Error {
 
 export type Id = string | number | null
 
-export interface RpcRequest {
-  readonly jsonrpc: '2.0'
-  readonly id?: Id
-  readonly method: string
-  readonly params?: Readonly<Record<string, unknown>>
-}
-
 export interface RpcFailure {
   readonly code: number
   readonly message: string

@@ -17,8 +17,10 @@ export interface SnapshotParts {
   readonly answered: Int32Array
 }
 
-/** `statementMs`: longer than that nobody waits for a single answer. */
-export async function withSnapshot<Result>(url: string, work: (ask: Ask) => Result, statementMs = 60_000): Promise<Result> {
+/** Longer than that nobody waits for a single answer. */
+const statementMs = 60_000
+
+export async function withSnapshot<Result>(url: string, work: (ask: Ask) => Result): Promise<Result> {
   const { port1, port2 } = new MessageChannel()
   const answered = new Int32Array(new SharedArrayBuffer(4))
   const extension = import.meta.url.slice(import.meta.url.lastIndexOf('.'))

@@ -5,6 +5,11 @@ export type Value = string | number | Uint8Array | null
 /** In the order of some columns. */
 export type Row = readonly Value[]
 
+/** A list of columns. */
+export function quoted(names: readonly string[]): string {
+  return names.map((name) => `"${name}"`).join(', ')
+}
+
 export interface MovedTable {
   readonly name: string
   /** By which its rows are asked for in pages, and found to be there already: in the same order in both databases. */

@@ -10,6 +10,9 @@ import { GatewayError } from '../../errors.ts'
 import { toCaller, isConflict, isLost, isOfTheStatement, isReadOnly } from './failures.ts'
 import { hostsOf } from './hosts.ts'
 
+/** For statements each of which stands by itself: nothing depends on another row, and they merely wait for others. */
+export const alone = 'begin isolation level read committed'
+
 export interface ConnectionsOptions {
   readonly url: string
   /** How many connections at most. */

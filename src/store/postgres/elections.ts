@@ -1,4 +1,5 @@
 /** Which node does what one of them does for all. It spares work and decides nothing: every chore is right if two do it. */
+import { alone } from './connections.ts'
 import type { Connections } from './connections.ts'
 import type { Presence } from './presence.ts'
 
@@ -17,7 +18,7 @@ export class Elections {
   /** Whether a chore that is done so often is this node's to do now. */
   async isMine(chore: string, everyMs: number): Promise<boolean> {
     const { rowCount } = await this.#connections.write(
-      'begin isolation level read committed',
+      alone,
       `insert into chore (name, holder, until) values ($1, $2, clock_timestamp() + $3::bigint * interval '1 ms')
       on conflict (name) do update set holder = excluded.holder, until = excluded.until
       where chore.holder = excluded.holder or chore.until < clock_timestamp()`,

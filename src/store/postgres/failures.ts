@@ -45,3 +45,8 @@ export function toCaller(error: unknown): unknown {
   if (error instanceof GatewayError || isOfTheStatement(error)) return error
   return new GatewayError('temporarily_unavailable', { retryAfter: 1, cause: error })
 }
+
+/** What the ledger says while it cannot be had. */
+export function unavailable(cause?: Error): GatewayError {
+  return new GatewayError('temporarily_unavailable', { retryAfter: 2, cause })
+}

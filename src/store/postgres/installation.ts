@@ -2,6 +2,7 @@
 import { hkdfSync, randomBytes } from 'node:crypto'
 import { secretBytes } from '../../system/secret.ts'
 import { Unusable } from '../../system/unusable.ts'
+import { alone } from './connections.ts'
 import type { Connections } from './connections.ts'
 
 export interface Installation {
@@ -14,8 +15,6 @@ interface Row {
   readonly secret: Buffer | null
   readonly proof: Buffer
 }
-
-const alone = 'begin isolation level read committed'
 
 /**
  * Nodes that start at once end with the same secret. One that was given, as SECRET_KEY, is not written down.

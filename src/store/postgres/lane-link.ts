@@ -3,6 +3,7 @@ import { Worker } from 'node:worker_threads'
 import { GatewayError } from '../../errors.ts'
 import type { BookResult } from '../ledger/operations.ts'
 import type { LaneOp } from './batch.ts'
+import { unavailable } from './failures.ts'
 
 export interface LaneFigures {
   readonly queue: number
@@ -174,8 +175,4 @@ export class LaneLink implements LedgerLane {
     this.#worker = this.#open()
     if (again.length > 0) this.#post(['ops', this.#owner(), true, again])
   }
-}
-
-function unavailable(cause?: Error): GatewayError {
-  return new GatewayError('temporarily_unavailable', { retryAfter: 2, cause })
 }

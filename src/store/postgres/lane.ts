@@ -4,13 +4,12 @@
  */
 import { setTimeout as after } from 'node:timers/promises'
 import type { PoolClient } from 'pg'
-import { GatewayError } from '../../errors.ts'
 import type { BookOp, BookResult, CountResult, EndingOp } from '../ledger/operations.ts'
 import { nothingUsed, reportedColumns, valuesOf } from '../turn-columns.ts'
 import type { LaneOp, Memory, Outcome, Task } from './batch.ts'
 import { Batch, NoPurse } from './batch.ts'
 import type { Connections } from './connections.ts'
-import { isConflict, isOfTheStatement, isStale, toCaller } from './failures.ts'
+import { isConflict, isOfTheStatement, isStale, toCaller, unavailable } from './failures.ts'
 import type { LaneFigures, LedgerLane } from './lane-link.ts'
 import * as sql from './ledger-sql.ts'
 import { openPurses } from './newcomers.ts'
@@ -311,10 +310,6 @@ function isEnding(op: LaneOp): op is EndingOp {
 function partsOf(tasks: readonly Waiting[]): readonly (readonly Waiting[])[] {
   const byAccount = [...Map.groupBy(tasks, ({ account }) => account).values()]
   return byAccount.length > 1 ? byAccount : tasks.map((task) => [task])
-}
-
-function unavailable(): GatewayError {
-  return new GatewayError('temporarily_unavailable', { retryAfter: 2 })
 }
 
 function asError(error: unknown): Error {

@@ -45,15 +45,24 @@ function kindOf(column: TurnColumn): string {
   return texts.has(column) ? 'text' : 'bigint'
 }
 
-type Column = readonly [name: string, kind: string]
+/** The kind of each column, in their order. */
+type Kinds = Readonly<Record<string, string>>
 
 /** `$1::bigint[], …` for these columns, of which so many have gone before, and a name for what comes of them. */
-function rowsOf(columns: readonly Column[], as: string, before = 0): string {
-  const arrays = columns.map(([, kind], index) => `$${before + index + 1}::${kind}[]`)
-  return `unnest(${arrays.join(', ')}) as ${as}(${columns.map(([name]) => `"${name}"`).join(', ')})`
+function rowsOf(columns: Kinds, as: string, before = 0): string {
+  const arrays = Object.values(columns).map((kind, index) => `$${before + index + 1}::${kind}[]`)
+  return `unnest(${arrays.join(', ')}) as ${as}(${namesOf(columns)})`
 }
 
-const kinds = (columns: readonly TurnColumn[]) => columns.map((column) => [column, kindOf(column)] as const)
+function namesOf(columns: Kinds): string {
+  return Object.keys(columns)
+    .map((name) => `"${name}"`)
+    .join(', ')
+}
+
+function kinds(columns: readonly TurnColumn[]): Kinds {
+  return Object.fromEntries(columns.map((column) => [column, kindOf(column)]))
+}
 
 /** The same rows as columns. */
 function columnsOf(rows: readonly (readonly Value[])[], width: number): string[] {
@@ -73,10 +82,22 @@ const unless = (...met: readonly string[]) => `select 1 / (case when ${met.join(
 const heldRow = ['id', 'owner', 'until', ...sealedColumns, 'hash'] as const
 const endedRow = ['id', 'account', ...reportedColumns, ...endedColumns, ...linkColumns] as const
 const notedRow = ['id', 'account', ...notedColumns] as const
-const saved = ['account', 'id', 'reserved', 'settled', 'debt'] as const
-const bucketRow = ['account', 'pool', 'window', ...bucketFields] as const
-const bucketKind = (name: string) =>
-  [name, name === 'account' || name === 'pool' || name === 'window' ? 'text' : 'bigint'] as const
+const bucketRow: Kinds = {
+  account: 'text',
+  pool: 'text',
+  window: 'text',
+  ...Object.fromEntries(bucketFields.map((name) => [name, 'bigint'])),
+}
+const entryRow = { account: 'text', seq: 'bigint', kind: 'text', at: 'bigint', detail: 'text', hash: 'bytea' }
+const newPackRow = {
+  id: 'text',
+  account: 'text',
+  kind: 'text',
+  pool: 'text',
+  granted: 'bigint',
+  expires_at: 'bigint',
+  created_at: 'bigint',
+}
 
 /**
  * The purses of these accounts, each with the version that is remembered of it, locked in the order of their accounts. Nothing else may be
@@ -89,27 +110,22 @@ export const lockPurses = of(
     case when p.version = a.version then null else p.hash end as hash,
     case when p.version = a.version then null else p.packs end as packs,
     case when p.version = a.version then null else array[${cellColumns.map((name) => `p.${name}`).join(', ')}]::text end as cells
-  from ${rowsOf(
-    [
-      ['account', 'text'],
-      ['version', 'bigint'],
-    ],
-    'a',
-  )} join purse p using (account)
+  from ${rowsOf({ account: 'text', version: 'bigint' }, 'a')} join purse p using (account)
   order by p.account for update of p`,
   2,
 )
 
-const purseRow = [
-  ['account', 'text'],
-  ['version', 'bigint'],
-  ['running', 'bigint'],
-  ['seq', 'bigint'],
-  ['hash', 'bytea'],
-  ['packs', 'bigint'],
+const purseRow = {
+  account: 'text',
+  version: 'bigint',
+  running: 'bigint',
+  seq: 'bigint',
+  hash: 'bytea',
+  packs: 'bigint',
   // As one text a purse, because arrays of arrays lose their shape.
-  ['cells', 'text'],
-] as const
+  cells: 'text',
+}
+const purseWidth = Object.keys(purseRow).length
 const reported = [...reportedColumns, ...endedColumns, ...linkColumns]
 
 /** Rows in the order of the columns of each. */
@@ -126,7 +142,7 @@ export interface TurnRows {
  */
 export function writeTurns({ purses, held, ended }: TurnRows): Statement {
   const { name, text } = writeOf(held.length > 0, ended.length > 0)
-  const values = columnsOf(purses, purseRow.length)
+  const values = columnsOf(purses, purseWidth)
   if (held.length > 0) values.push(...columnsOf(held, heldRow.length))
   if (ended.length > 0) values.push(...columnsOf(ended, endedRow.length))
   return { name, text, values }
@@ -146,7 +162,7 @@ const writes = {
 
 /** No turn is touched before all purses are locked: others lock in that order too, so nobody waits in a circle. */
 function writeText(isHeld: boolean, isEnded: boolean): string {
-  const heldFrom = purseRow.length
+  const heldFrom = purseWidth
   const endedFrom = heldFrom + (isHeld ? heldRow.length : 0)
   const figures = cellColumns.map((name, index) => `${name} = n.figures[${index + 1}]`)
   const parts = [
@@ -184,63 +200,35 @@ export const noteTurns = of(
 
 export const insertEntries = of(
   'insert_entries',
-  `insert into entry (account, seq, kind, at, detail, hash) select * from ${rowsOf(
-    [
-      ['account', 'text'],
-      ['seq', 'bigint'],
-      ['kind', 'text'],
-      ['at', 'bigint'],
-      ['detail', 'text'],
-      ['hash', 'bytea'],
-    ],
-    'e',
-  )}`,
+  `insert into entry (account, seq, kind, at, detail, hash) select * from ${rowsOf(entryRow, 'e')}`,
   6,
 )
 
 /** Of buckets that are put away, and of those that were and have changed. */
 export const putAway = of(
   'put_away',
-  `insert into bucket (${bucketRow.map((name) => `"${name}"`).join(', ')}) select * from ${rowsOf(bucketRow.map(bucketKind), 'b')}
+  `insert into bucket (${namesOf(bucketRow)}) select * from ${rowsOf(bucketRow, 'b')}
   on conflict (account, id) do update set reserved = excluded.reserved, settled = excluded.settled, debt = excluded.debt`,
-  bucketRow.length,
+  Object.keys(bucketRow).length,
 )
 
 export const takeOut = of(
   'take_out',
-  `delete from bucket using ${rowsOf(saved.slice(0, 2).map(bucketKind), 'b')} where bucket.account = b.account and bucket.id = b.id`,
+  `delete from bucket using ${rowsOf({ account: 'text', id: 'bigint' }, 'b')} where bucket.account = b.account and bucket.id = b.id`,
   2,
 )
 
 export const insertPacks = of(
   'insert_packs',
   `insert into pack (id, account, kind, pool, granted, reserved, settled, expires_at, created_at)
-  select id, account, kind, pool, granted, 0, 0, expires_at, created_at from ${rowsOf(
-    [
-      ['id', 'text'],
-      ['account', 'text'],
-      ['kind', 'text'],
-      ['pool', 'text'],
-      ['granted', 'bigint'],
-      ['expires_at', 'bigint'],
-      ['created_at', 'bigint'],
-    ],
-    'p',
-  )}`,
+  select id, account, kind, pool, granted, 0, 0, expires_at, created_at from ${rowsOf(newPackRow, 'p')}`,
   7,
 )
 
 export const movePacks = of(
   'move_packs',
   `with moved as (
-    update pack set reserved = pack.reserved + p.reserved, settled = pack.settled + p.settled from ${rowsOf(
-      [
-        ['id', 'text'],
-        ['reserved', 'bigint'],
-        ['settled', 'bigint'],
-      ],
-      'p',
-    )}
+    update pack set reserved = pack.reserved + p.reserved, settled = pack.settled + p.settled from ${rowsOf({ id: 'text', reserved: 'bigint', settled: 'bigint' }, 'p')}
     where pack.id = p.id returning 1)
   ${unless(allOf('moved'))}`,
   3,
@@ -250,26 +238,14 @@ export const movePacks = of(
 export const readTurns = of(
   'read_turns',
   `select ${endingColumns.map((name) => `turn.${name}`).join(', ')}, turn.reserved, turn.owner, turn.ended_at from turn
-  join ${rowsOf(
-    [
-      ['account', 'text'],
-      ['id', 'bigint'],
-    ],
-    'a',
-  )} using (account, id)`,
+  join ${rowsOf({ account: 'text', id: 'bigint' }, 'a')} using (account, id)`,
   2,
 )
 
 export const readKeys = of(
   'read_keys',
   `select turn.account, turn.idempotency_key, turn.state, turn.body_hash, turn.request_id, turn.code, turn.credits from turn
-  join ${rowsOf(
-    [
-      ['account', 'text'],
-      ['idempotency_key', 'text'],
-    ],
-    'a',
-  )} using (account, idempotency_key)
+  join ${rowsOf({ account: 'text', idempotency_key: 'text' }, 'a')} using (account, idempotency_key)
   where turn.idempotency_key is not null and turn.state in ('held', 'settled')`,
   2,
 )

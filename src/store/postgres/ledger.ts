@@ -1,9 +1,9 @@
 /** The ledger on PostgreSQL, in the port's words: what moves money goes the lane's way. */
-import { GatewayError } from '../../errors.ts'
 import type { Ending, Ledger } from '../../membership/ledger.ts'
 import { toOp } from '../ledger/endings.ts'
 import type { BookResult, PackResult, ReserveResult } from '../ledger/operations.ts'
 import { mustBeWhole, toCarryOp, toEnding, toGrantOp, toPack, toReservation, toReserveOp } from '../ledger/orders.ts'
+import { unavailable } from './failures.ts'
 import type { LedgerLane } from './lane-link.ts'
 import type { Attendance } from './presence.ts'
 
@@ -16,7 +16,7 @@ export function ledgerOn(lane: LedgerLane, presence: Attendance): WrittenLedger 
   return {
     async reserve(order) {
       // Others may take it for dead and give back what it holds: it begins nothing until it is heard of again.
-      if (!presence.isAlive) throw new GatewayError('temporarily_unavailable', { retryAfter: 2 })
+      if (!presence.isAlive) throw unavailable()
       return toReservation((await lane.submit(toReserveOp(order))) as ReserveResult)
     },
     async settle(order) {

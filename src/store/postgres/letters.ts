@@ -7,6 +7,7 @@ import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:cr
 import type { QueryResult } from 'pg'
 import { queueLimit } from '../../system/mail/letter-queue.ts'
 import type { Letter, LetterQueue, TakenLetter } from '../../system/mail/letter-queue.ts'
+import { alone } from './connections.ts'
 import type { Connections } from './connections.ts'
 import { isAway } from './failures.ts'
 import type { PostgresLog } from './postgres-log.ts'
@@ -18,8 +19,6 @@ export interface SharedLettersOptions {
   readonly log?: PostgresLog
 }
 
-/** Each statement by itself: nothing here depends on another row. */
-const alone = 'begin isolation level read committed'
 const keptMs = 600_000
 /** How long a letter is a node's after it was last heard of, and how often it makes itself heard and looks what others left. */
 const takenMs = 15_000

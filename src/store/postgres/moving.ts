@@ -4,10 +4,10 @@ import type { Verification } from '../../membership/ledger.ts'
 import { Unusable } from '../../system/unusable.ts'
 import { isCurrent, underWay } from '../migrate.ts'
 import type { ImageOf, Side, Sums, Target } from '../moving/move.ts'
-import { movedTables } from '../moving/tables.ts'
+import { movedTables, quoted } from '../moving/tables.ts'
 import type { MovedTable, Row, Shape, Value } from '../moving/tables.ts'
 import { arrayOf, columnOf } from './arrays.ts'
-import { Connections } from './connections.ts'
+import { alone, Connections } from './connections.ts'
 import { openInstallation } from './installation.ts'
 import { LaneLink } from './lane-link.ts'
 import { prepareDatabase, reasonOf } from './open.ts'
@@ -28,8 +28,6 @@ const patientMs = 24 * 3_600_000
 const defaultPatienceMs = 5_000
 /** For another one that is just leaving. */
 const lockMs = 10_000
-/** Each statement by itself: nobody else writes. */
-const alone = 'begin isolation level read committed'
 
 interface Column {
   readonly name: string
@@ -314,8 +312,4 @@ async function giveBackHolds({ url, clock }: PostgresMove, guard: PoolClient): P
   } finally {
     await lane.close(lockMs)
   }
-}
-
-function quoted(names: readonly string[]): string {
-  return names.map((name) => `"${name}"`).join(', ')
 }

@@ -10,7 +10,7 @@ import { isCurrent, migrate } from '../migrate.ts'
 import { repositoriesIn } from '../repositories.ts'
 import { changesOn } from './changes.ts'
 import { conditionOf } from './condition.ts'
-import { Connections } from './connections.ts'
+import { alone, Connections } from './connections.ts'
 import { databaseOn, kyselyOn, postgresDialect } from './dialect.ts'
 import { isAway, isInUse } from './failures.ts'
 import { Elections } from './elections.ts'
@@ -117,7 +117,7 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Postg
 async function asGuest(connections: Connections): Promise<Attendance> {
   try {
     // A move has locked this table, so that no node enrols.
-    await connections.write('begin isolation level read committed', 'lock table process in row exclusive mode nowait', [])
+    await connections.write(alone, 'lock table process in row exclusive mode nowait', [])
     return guest
   } catch (error) {
     if (!isInUse((error as Error).cause)) throw error
@@ -162,7 +162,7 @@ function storeOn(
     ledger: { ...ledger, ...ledgerReads(database) },
     database,
     presence,
-    count: (text, values) => counting.write('begin isolation level read committed', text, values),
+    count: (text, values) => counting.write(alone, text, values),
     imageFiles: imageDataIn(database),
     installation: (given) => openInstallation(connections, given),
     letters: (secret) => new SharedLetters({ connections, secret, ...(log && { log }) }),
@@ -196,7 +196,7 @@ export async function prepareDatabase({
     )
       return
     await migrate(
-      kyselyOn(connections, 'begin isolation level read committed'),
+      kyselyOn(connections, alone),
       postgresDialect,
       () => clock.now(),
       steps,

@@ -2,6 +2,7 @@
  * Which nodes are alive, by the database's clock alone: each says every few seconds that it will be for a while. No node's wall clock is
  * asked, and no lock of a session, which would vanish with the server that keeps it, and make every node look dead at a failover.
  */
+import { alone } from './connections.ts'
 import type { Connections } from './connections.ts'
 
 /**
@@ -30,8 +31,6 @@ export interface PresenceOptions {
   readonly onFault?: (error: unknown) => void
 }
 
-/** Each statement by itself: nothing here depends on another row. */
-const alone = 'begin isolation level read committed'
 const lease = `clock_timestamp() + ${aliveMs} * interval '1 ms'`
 const databaseNow = '(extract(epoch from clock_timestamp()) * 1000)::bigint as now'
 const othersAlive =

@@ -6,6 +6,7 @@ import type { Verification } from '../../membership/ledger.ts'
 import { Unusable, whyNot } from '../../system/unusable.ts'
 import { isCurrent } from '../migrate.ts'
 import type { ImageOf, Side, Sums, Target } from '../moving/move.ts'
+import { quoted } from '../moving/tables.ts'
 import type { MovedTable, Row, Shape, Value } from '../moving/tables.ts'
 import type { MovedTurn } from '../purse.ts'
 import { cellColumns, Purse } from '../purse.ts'
@@ -41,8 +42,6 @@ export interface SqliteMove {
 function nameOf({ name }: MovedTable): string {
   return name === 'purse' ? 'written_purse' : name
 }
-
-const quoted = (names: readonly string[]) => names.map((name) => `"${name}"`).join(', ')
 
 class SqliteSide implements Side {
   protected readonly db: Connection

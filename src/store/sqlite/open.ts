@@ -178,9 +178,7 @@ function rescued(db: Connection, file: string): string {
 /** Ends the holds of the servers before this one, as they knew they end or by giving them back, and makes room for what this one may owe. */
 async function takeOver(writer: Writer, file: string, options: SqliteOptions): Promise<Owed> {
   const swept = await writer.submit(['expire', options.clock.now(), 0, []], true)
-  const journal = await OwedJournal.make(file, options.process.id).catch((error: unknown) => {
-    throw new Unusable(`There is no room for the ledger's journal beside ${file}: ${whyNot(error)}.`, { cause: error })
-  })
+  const journal = await OwedJournal.make(file, options.process.id)
   const owed = new Owed(writer, journal, options.log ?? silent)
   if (swept[0] === 'swept') owed.inherited(swept[2])
   return owed

@@ -10,6 +10,7 @@ import { open, rm } from 'node:fs/promises'
 import type { FileHandle } from 'node:fs/promises'
 import { basename, dirname } from 'node:path'
 import { crc32 } from 'node:zlib'
+import { Unusable, whyNot } from '../../system/unusable.ts'
 import type { EndingOrder } from '../ledger/endings.ts'
 
 /** Room for some 5 000 endings. Beyond it the file grows, as far as the disk lets it. */
@@ -63,19 +64,12 @@ export class OwedJournal {
     this.#handle = handle
   }
 
-  /** Makes the file and takes its room. Throws where there is none. */
+  /** Makes the file and takes its room. @throws Unusable where there is none */
   static async make(database: string, process: string): Promise<OwedJournal> {
-    const file = journalOf(database, process)
-    const handle = await open(file, 'w', 0o600)
-    try {
-      await writeAll(handle, Buffer.alloc(roomBytes), 0)
-      await handle.sync()
-    } catch (error) {
-      await handle.close()
-      await rm(file, { force: true })
-      throw error
-    }
-    return new OwedJournal(file, `${database}-wal`, handle)
+    const handle = await madeRoom(journalOf(database, process)).catch((error: unknown) => {
+      throw new Unusable(`There is no room for the ledger's journal beside ${database}: ${whyNot(error)}.`, { cause: error })
+    })
+    return new OwedJournal(journalOf(database, process), `${database}-wal`, handle)
   }
 
   /** Resolves once it is on the disk; what comes while the disk is busy goes together. */
@@ -156,6 +150,19 @@ async function writeAll(handle: FileHandle, bytes: Uint8Array, from: number): Pr
   for (let done = 0; done < bytes.length;) {
     const { bytesWritten } = await handle.write(bytes, done, bytes.length - done, from + done)
     done += bytesWritten
+  }
+}
+
+async function madeRoom(file: string): Promise<FileHandle> {
+  const handle = await open(file, 'w', 0o600)
+  try {
+    await writeAll(handle, Buffer.alloc(roomBytes), 0)
+    await handle.sync()
+    return handle
+  } catch (error) {
+    await handle.close()
+    await rm(file, { force: true })
+    throw error
   }
 }
 

@@ -1,23 +1,13 @@
 /** One long read, then the end of the thread. */
-import { parentPort, workerData } from 'node:worker_threads'
+import { workerData } from 'node:worker_threads'
+import { answer } from '../task.ts'
 import { backUp } from './backup.ts'
 import { defaultBusyTimeoutMs, openForReading } from './connection.ts'
 import { cutsInFile } from './cut-file.ts'
-import type { Task, TaskReply, Tasks } from './reader.ts'
+import type { Task, Tasks } from './reader.ts'
 import { verifyFile } from './verify-file.ts'
 
-if (parentPort === null) throw new Error('this file is started by the reader, as a thread')
-
-parentPort.postMessage(await answer(workerData as Task))
-
-async function answer(task: Task): Promise<TaskReply> {
-  try {
-    return { kind: 'done', value: await perform(task) }
-  } catch (error) {
-    const { code } = error as { code?: string }
-    return { kind: 'failed', message: error instanceof Error ? error.message : String(error), code }
-  }
-}
+await answer(() => perform(workerData as Task))
 
 async function perform(task: Task): Promise<Tasks[keyof Tasks]['gives']> {
   switch (task.kind) {

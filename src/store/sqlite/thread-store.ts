@@ -4,7 +4,6 @@
  */
 import type { MessagePort } from 'node:worker_threads'
 import type { Store } from '../../membership/store.ts'
-import { Unusable, whyNot } from '../../system/unusable.ts'
 import { defaultBusyTimeoutMs, openForReading } from './connection.ts'
 import { ledgerOn } from './ledger.ts'
 import type { OwedLog } from './owed.ts'
@@ -51,7 +50,7 @@ export async function openThreadStore({ file, name, trouble, line, log, onFault 
   const connection = openForReading(file, defaultBusyTimeoutMs)
   const journal = await OwedJournal.make(file, name).catch((error: unknown) => {
     connection.close()
-    throw new Unusable(`There is no room for the ledger's journal beside ${file}: ${whyNot(error)}.`, { cause: error })
+    throw error
   })
   const owed = new Owed(writer, journal, log)
   const reading = readingOf(connection, met)

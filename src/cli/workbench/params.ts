@@ -192,5 +192,7 @@ export const params = {
   'app.shutdown': z.strictObject({ killSessions: z.boolean().optional() }),
 } as const satisfies Record<Method, z.ZodType>
 
+export const methods = Object.keys(params) as readonly Method[]
+
 /** What a method's handler receives, checked. */
 export type ParamsOf<M extends Method> = z.output<(typeof params)[M]>

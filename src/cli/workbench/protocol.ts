@@ -1,7 +1,9 @@
 /**
  * `svc.workbench.v1`: the words that the command line and the workbench host say to each other over the local socket.
- * JSON-RPC 2.0, one object a line. This file has no dependency, so that the command line starts quickly.
+ * JSON-RPC 2.0, one object a line. This file loads nothing, so that the command line starts quickly.
  */
+import type { Results } from './results.ts'
+
 export const protocolRange = { min: 1, max: 1 } as const
 
 /** Bytes and counts beyond which a peer is refused instead of served. */
@@ -35,75 +37,12 @@ export const focusMethods = [
   'notification.open',
   'notification.nextUnread',
   'browser.focus',
-] as const
+] as const satisfies readonly Method[]
 
-/** The methods that never change the focus. */
-export const quietMethods = [
-  'system.ping',
-  'system.hello',
-  'system.identify',
-  'system.capabilities',
-  'system.tree',
-  'system.doctor',
-  'workspace.list',
-  'workspace.create',
-  'workspace.rename',
-  'workspace.close',
-  'workspace.show',
-  'pane.list',
-  'pane.split',
-  'pane.close',
-  'pane.resize',
-  'pane.send',
-  'pane.key',
-  'pane.read',
-  'notification.create',
-  'notification.list',
-  'notification.read',
-  'notification.dismiss',
-  'notification.clear',
-  'browser.open',
-  'browser.close',
-  'browser.list',
-  'browser.goto',
-  'browser.back',
-  'browser.forward',
-  'browser.reload',
-  'browser.snapshot',
-  'browser.fill',
-  'browser.click',
-  'browser.type',
-  'browser.press',
-  'browser.select',
-  'browser.check',
-  'browser.wait',
-  'browser.get',
-  'browser.eval',
-  'browser.screenshot',
-  'ssh.connect',
-  'ssh.list',
-  'ssh.status',
-  'ssh.disconnect',
-  'ssh.reconnect',
-  'files.list',
-  'files.stat',
-  'files.read',
-  'files.write',
-  'files.mkdir',
-  'files.rename',
-  'files.remove',
-  'files.realpath',
-  'files.open',
-  'events.subscribe',
-  'events.unsubscribe',
-  'app.shutdown',
-] as const
-
+export type Method = keyof Results
 export type FocusMethod = (typeof focusMethods)[number]
-export type QuietMethod = (typeof quietMethods)[number]
-export type Method = FocusMethod | QuietMethod
-
-export const methods: readonly Method[] = [...quietMethods, ...focusMethods]
+/** The methods that never change the focus. */
+export type QuietMethod = Exclude<Method, FocusMethod>
 
 /** Whether calling `method` may change the focus. */
 export function isFocusMethod(method: Method): method is FocusMethod {

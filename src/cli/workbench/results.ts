@@ -1,15 +1,14 @@
 /** What each method answers, beside `params.ts`, which says what it takes. Types alone: a client believes the host, which is of the same user. */
-import type { Method } from './protocol.ts'
 
-/** What each method answers. A client ignores fields it does not know; new ones do not change the version. */
+/** A client ignores fields it does not know; new ones do not change the version. */
 export interface Results {
   'system.ping': { readonly pong: true }
   'system.hello': Hello
   'system.identify': { readonly focused: Focus; readonly caller: Focus | null }
   'system.capabilities': {
     readonly protocol: number
-    readonly capabilities: readonly Method[]
-    readonly focus: readonly Method[]
+    readonly capabilities: readonly (keyof Results)[]
+    readonly focus: readonly (keyof Results)[]
   }
   'system.tree': {
     readonly workspaces: readonly (Workspace & { readonly panes: readonly Pane[]; readonly pages: readonly BrowserPage[] })[]
@@ -197,7 +196,7 @@ export interface Hello {
     /** The command line that shows the workbench in a terminal. */
     readonly attach: readonly string[] | null
   }
-  readonly capabilities: readonly Method[]
+  readonly capabilities: readonly (keyof Results)[]
 }
 
 export interface Navigation {

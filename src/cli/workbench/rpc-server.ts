@@ -7,7 +7,7 @@ import { LineReader } from './lines.ts'
 import type { ParamsOf } from './params.ts'
 import { params } from './params.ts'
 import type { EventName, Id, Method, RpcReply } from './protocol.ts'
-import { errorNumbers, limits, methods, protocolRange, WorkbenchError } from './protocol.ts'
+import { errorNumbers, limits, protocolRange, WorkbenchError } from './protocol.ts'
 import type { Focus, Hello } from './results.ts'
 
 export interface RpcServerOptions {
@@ -266,7 +266,7 @@ function idOf(message: unknown): Id {
 }
 
 function isMethod(method: string): method is Method {
-  return (methods as readonly string[]).includes(method)
+  return Object.hasOwn(params, method)
 }
 
 function checked<M extends Method>(method: M, value: unknown): ParamsOf<M> {

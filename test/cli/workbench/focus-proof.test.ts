@@ -8,7 +8,8 @@ import type { Test } from 'tap'
 import t from 'tap'
 import type { WorkbenchClient } from '../../../src/cli/local/client.ts'
 import type { FocusMethod, QuietMethod } from '../../../src/cli/workbench/protocol.ts'
-import { focusMethods, quietMethods, protocolRange } from '../../../src/cli/workbench/protocol.ts'
+import { methods } from '../../../src/cli/workbench/params.ts'
+import { focusMethods, isFocusMethod, protocolRange } from '../../../src/cli/workbench/protocol.ts'
 import { requireProgram } from '../../support/real-parts.ts'
 import { startSshd } from '../../support/sshd.ts'
 import type { TestBench } from './support/bench.ts'
@@ -155,6 +156,7 @@ const moving = {
   'browser.focus': ({ client, pageId }) => client.call('browser.focus', { pageId }),
 } as const satisfies Record<FocusMethod, Case>
 
+const quietMethods = methods.filter((method): method is QuietMethod => !isFocusMethod(method))
 const terminalMethods = quietMethods.filter((method) => /^(?:system|workspace|pane|notification)\./.test(method))
 
 t.test('no method but a focus method moves the focus, and every focus method does', async (t) => {

@@ -1,7 +1,6 @@
 /** The socket as a client without manners meets it: framing, greeting, limits and errors. */
 import t from 'tap'
-import { errorNumbers, limits, methods, quietMethods, isFocusMethod } from '../../../src/cli/workbench/protocol.ts'
-import { params } from '../../../src/cli/workbench/params.ts'
+import { errorNumbers, limits } from '../../../src/cli/workbench/protocol.ts'
 import type { TestBench } from './support/bench.ts'
 import { startBench, until } from './support/bench.ts'
 import { helloOf, RawClient } from './support/raw-client.ts'
@@ -222,13 +221,6 @@ t.test('clients that break off, lie or flood do not end the host', async (t) => 
   for (let id = 1; id <= 500; id += 1) flood.send({ jsonrpc: '2.0', id, method: 'workspace.list' })
   await until('all are answered', () => flood.lines.length >= 501)
   t.match(await bench.client.call('system.ping', {}), { pong: true })
-})
-
-t.test('the table of methods is whole: each has a parameter schema, none is in both columns', (t) => {
-  t.strictSame(Object.keys(params).sort(), [...methods].sort())
-  t.equal(new Set(methods).size, methods.length)
-  t.notOk(quietMethods.some(isFocusMethod))
-  t.end()
 })
 
 t.test('a client that says nothing is sent away after five seconds', async (t) => {

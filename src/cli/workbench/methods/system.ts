@@ -1,7 +1,8 @@
 /** The methods `system.…`, `events.…` and `app.…`: about the workbench and the connection rather than about what it shows. */
 import { diagnose } from '../doctor.ts'
 import type { Family, Handlers } from '../handler.ts'
-import { eventNames, focusMethods, methods, protocolRange, WorkbenchError } from '../protocol.ts'
+import { methods } from '../params.ts'
+import { eventNames, focusMethods, protocolRange, WorkbenchError } from '../protocol.ts'
 import type { Workbench } from '../workbench.ts'
 import { toWorkspace } from '../workbench.ts'
 

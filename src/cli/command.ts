@@ -10,7 +10,7 @@ import type { Values } from './values.ts'
 /** A command, or a group of commands (`svc workspace …`, to any depth). */
 export type Row = Command | CommandGroup
 
-export interface Command {
+interface Named {
   readonly name: string
   readonly aliases?: readonly string[]
   /** One line, no full stop. */
@@ -19,24 +19,21 @@ export interface Command {
   readonly description?: Text
   /** Help begins with these; the first is the most usual use. Whole command lines, `svc` included. */
   readonly examples: readonly [Example, ...Example[]]
-  readonly arguments?: readonly Argument[]
-  readonly options?: readonly Option[]
   /** Left out of help and completions, e.g. the worker a command starts for itself. */
   readonly hidden?: boolean
+}
+
+export interface Command extends Named {
+  readonly arguments?: readonly Argument[]
+  readonly options?: readonly Option[]
   /** The code behind the row; imported only when this command runs, so that `svc --version` stays quick. */
   readonly load: () => Promise<{ readonly run: Run }>
 }
 
-export interface CommandGroup {
-  readonly name: string
-  readonly aliases?: readonly string[]
-  readonly summary: Text
-  readonly description?: Text
-  readonly examples: readonly [Example, ...Example[]]
+export interface CommandGroup extends Named {
   readonly commands: readonly Row[]
   /** The command that runs when none is named: `svc boost` is `svc boost status`. Without it the group's help is shown (exit 2). */
   readonly defaultCommand?: string
-  readonly hidden?: boolean
 }
 
 export interface Example {

@@ -99,8 +99,8 @@ export class Settings {
 
 /** An http or https address without name and password in it. */
 export function parseAddress(name: string, value: string): URL {
-  const url = URL.canParse(value) ? new URL(value) : undefined
-  if (url !== undefined && (url.protocol === 'http:' || url.protocol === 'https:') && url.username === '' && url.password === '')
+  const url = URL.parse(value)
+  if (url !== null && (url.protocol === 'http:' || url.protocol === 'https:') && url.username === '' && url.password === '')
     return url
   throw usageFailure({
     en: `${name} must be an http or https address such as https://example.org, not '${value}'.`,

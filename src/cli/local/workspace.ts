@@ -2,11 +2,11 @@
 import { resolve } from 'node:path'
 import type { Run } from '../command.ts'
 import type { Context } from '../context.ts'
+import { usageFailure } from '../failure.ts'
 import { toTable } from '../table.ts'
 import { terminalLine } from '../terminal-text.ts'
 import type { BrowserPage, Pane, Workspace } from '../workbench/results.ts'
 import { focusLine } from './focus-line.ts'
-import { keyValues } from './key-values.ts'
 import { pickWorkspace } from './pick.ts'
 import { paneTable } from './pane.ts'
 import { withWorkbench } from './session.ts'
@@ -75,6 +75,18 @@ function step(context: Context, method: 'workspace.next' | 'workspace.previous' 
     const { focused } = await client.call(method, {})
     context.result({ focused }, () => focusLine(focused))
   })
+}
+
+/** `--env NAME=value` given any number of times. */
+function keyValues(words: readonly string[]): Readonly<Record<string, string>> {
+  return Object.fromEntries(
+    words.map((word) => {
+      const at = word.indexOf('=')
+      if (at < 1)
+        throw usageFailure({ en: `--env takes NAME=value, not '${word}'.`, zh: `--env 的格式为 NAME=value,而不是“${word}”。` })
+      return [word.slice(0, at), word.slice(at + 1)]
+    }),
+  )
 }
 
 function describe(context: Context, workspace: Workspace, panes: readonly Pane[], pages: readonly BrowserPage[]): string {

@@ -277,7 +277,7 @@ const causes: Readonly<Record<string, { readonly en: string; readonly zh: string
 
 function redirected(url: URL, response: Response): CommandFailure {
   const target = response.headers.get('location') ?? ''
-  const to = URL.canParse(target, url) ? new URL(target, url).origin : 'elsewhere'
+  const to = URL.parse(target, url)?.origin ?? 'elsewhere'
   return new CommandFailure(
     'redirected',
     {

@@ -209,7 +209,7 @@ function asWhom({ account }: StoredSession): string {
  */
 function offerBrowser(context: Context, address: string, refused: boolean): () => void {
   const { stdin, stderr, environment } = context
-  const isWeb = URL.canParse(address) && /^https?:$/.test(new URL(address).protocol)
+  const isWeb = /^https?:$/.test(URL.parse(address)?.protocol ?? '')
   if (refused || !isWeb || !stdin.isTTY || !stderr.isTerminal || !hasDisplay(environment.variables, environment.platform))
     return () => {}
   context.note({ en: 'Press Enter to open it here, or just wait.', zh: '按回车键在本机打开,或直接等待。' })

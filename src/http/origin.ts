@@ -20,7 +20,7 @@ export function isOwnPage(headers: IncomingHttpHeaders, siteOrigin: string): boo
   const site = headers['sec-fetch-site']
   if (site !== undefined) return site === 'same-origin' || site === 'none'
   if (headers.origin !== undefined) return headers.origin === siteOrigin
-  return headers.referer !== undefined && originOf(headers.referer) === siteOrigin
+  return headers.referer !== undefined && URL.parse(headers.referer)?.origin === siteOrigin
 }
 
 /** Whether a browser says that another site's page sent this. Programs say nothing. */
@@ -38,8 +38,4 @@ export function isLoopbackHttp(siteOrigin: string): boolean {
 
 export function isLoopbackName(hostname: string): boolean {
   return hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d{1,3}){3}$/.test(hostname)
-}
-
-function originOf(address: string): string | null {
-  return URL.canParse(address) ? new URL(address).origin : null
 }

@@ -7,7 +7,7 @@ export function returnPath(wanted: unknown, otherwise = '/account'): string {
   // One slash and then no second: browsers read `//host`, `/\host` and either with a tab or newline inside as another site.
   if (!/^\/(?![/\\])[\x21-\x5b\x5d-\x7e]*$/.test(wanted)) return otherwise
   const base = 'http://own.invalid'
-  const url = URL.canParse(wanted, base) ? new URL(wanted, base) : null
+  const url = URL.parse(wanted, base)
   if (url === null || url.origin !== base) return otherwise
   // Dots can leave a path that begins with two slashes: `/.//host`.
   if (url.pathname.startsWith('//')) return otherwise

@@ -1,6 +1,7 @@
 /** What a server's first thread and those that serve are to each other: what each is started with, and may ask. */
 import type { MessagePort } from 'node:worker_threads'
 import type { LimitMemory } from '../../access/limits/shared.ts'
+import type { GatewayConfig } from '../../config/config.ts'
 import type { ThreadStoreParts } from '../../store/sqlite/thread-store.ts'
 import type { Letter } from '../../system/mail/letter-queue.ts'
 import type { MetricsJson } from '../../system/observe/joined.ts'
@@ -57,4 +58,9 @@ export type FromFirst = {
   readonly forget: { readonly asks: string; readonly gives: void }
   /** What stands in the way of new turns; null: nothing any more. */
   readonly trouble: { readonly asks: string | null; readonly gives: void }
+}
+
+/** A configuration in one line, but for its plugins' programs, so that two can be compared. */
+export function configLine(config: GatewayConfig): string {
+  return JSON.stringify(config)
 }

@@ -22,7 +22,7 @@ import { hashesAtOnce, leastOwedMs } from '../gateway.ts'
 import { openCommonParts, sayWhatIsNotAllowed } from '../common-parts.ts'
 import { reasonsAgainst } from '../readiness.ts'
 import { Pool } from './pool.ts'
-import { configLine } from './config-line.ts'
+import { configLine } from './messages.ts'
 
 export interface WorkersOptions {
   readonly config: GatewayConfig

@@ -18,7 +18,7 @@ export function checkOrigin(headers: IncomingHttpHeaders, { config, origins }: P
   const onLoopback = loopback.has(config.listen.host)
   if (onLoopback && !isOwnHost(host, origins)) throw new GatewayError('forbidden_origin')
   if (origin === undefined) return
-  const allowed = [origins.site, origins.base, ...config.search.allowedOrigins].some((own) => originOf(own) === origin)
+  const allowed = [origins.site, origins.base, ...config.search.allowedOrigins].some((own) => URL.parse(own)?.origin === origin)
   // While the service is tried out on one machine, so are the pages that use it. Behind a public name they are somebody's who visits.
   const onThisMachine = onLoopback && isLoopbackOrigin(origins.site)
   if (!allowed && !(onThisMachine && isLoopbackOrigin(origin))) throw new GatewayError('forbidden_origin')
@@ -35,9 +35,5 @@ function isLoopbackOrigin(origin: string): boolean {
 }
 
 function hostnameOf(url: string): string | null {
-  return URL.canParse(url) ? new URL(url).hostname : null
-}
-
-function originOf(url: string): string | null {
-  return URL.canParse(url) ? new URL(url).origin : null
+  return URL.parse(url)?.hostname ?? null
 }

@@ -1,7 +1,7 @@
 /** Which language a reader is answered in: what they chose here before, else what their browser asks for. */
 import type { Context } from 'koa'
 
-export const languages = ['en', 'zh'] as const
+const languages = ['en', 'zh'] as const
 export type Language = (typeof languages)[number]
 
 export function isLanguage(value: unknown): value is Language {

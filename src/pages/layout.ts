@@ -45,7 +45,7 @@ function pageData({ t, language }: PageContext, { script }: View): PageData {
 }
 
 /** The mark: a gate within a gate. */
-export function mark(): Html {
+function mark(): Html {
   return html`<svg class="mark" viewBox="0 0 32 32" aria-hidden="true" focusable="false">
     <rect width="32" height="32" rx="8" />
     <path d="M8 25V15a8 8 0 0 1 16 0v10M13 25v-9a3 3 0 0 1 6 0v9" />

@@ -2,7 +2,7 @@
 import type { Services } from '../gateway/services.ts'
 
 /** Where a reader's keys come from in every snippet. */
-export function keyVariable({ names }: Services): string {
+function keyVariable({ names }: Services): string {
   return `${names.slug.toUpperCase()}_API_KEY`
 }
 

@@ -11,7 +11,7 @@ export function placedIn(annotations: unknown, length: number): unknown {
 }
 
 /** From and to, where they are a place in a text of this length. */
-export function placeOf(start: unknown, end: unknown, length: number): readonly [number, number] | null {
+function placeOf(start: unknown, end: unknown, length: number): readonly [number, number] | null {
   return isIndex(start) && isIndex(end) && start <= end && end <= length ? [start, end] : null
 }
 

@@ -65,7 +65,7 @@ function takeOver(dialect: Dialect, { contextLength, maxOutput }: ListedModel): 
 }
 
 /** The models of a list, with the limits that it states, whoever wrote it. */
-export function listedModels(list: unknown): ListedModel[] {
+function listedModels(list: unknown): ListedModel[] {
   const data = isRecord(list) ? (list['data'] ?? list['models']) : list
   if (!Array.isArray(data)) return []
   return (data as unknown[]).flatMap((item) => {

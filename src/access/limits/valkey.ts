@@ -8,13 +8,13 @@ import type { LimitBook } from './book.ts'
 import { minuteMs, requestUnits } from './limits.ts'
 
 /** By which all nodes count. */
-export const serverClock = "local time = redis.call('TIME')\nlocal now = time[1] * 1000 + math.floor(time[2] / 1000)"
+const serverClock = "local time = redis.call('TIME')\nlocal now = time[1] * 1000 + math.floor(time[2] / 1000)"
 
 /**
  * Subjects are keys; each has two arguments, its limit and how many requests it asks for. What is kept is `units at`, and its end is set in the
  * same step: a counter without one would stay for ever. Where the clock was put back, time goes on from there.
  */
-export function limitScript(clock = serverClock): string {
+function limitScript(clock = serverClock): string {
   return `${clock}
 local used = {}
 for i, key in ipairs(KEYS) do

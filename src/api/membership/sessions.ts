@@ -29,7 +29,7 @@ const auditRecord = z
   })
   .meta({ id: 'AuditRecord' })
 
-export const auditPage = { usual: 50, most: 200 } as const
+const auditPage = { usual: 50, most: 200 } as const
 
 export const listSessions = endpoint({
   method: 'get',

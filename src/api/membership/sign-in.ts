@@ -7,7 +7,7 @@ import { session } from './sessions.ts'
 /** Longer than any code. */
 const codeChars = 64
 
-export const account = z
+const account = z
   .strictObject({
     id: z.string(),
     email: z.string().nullable(),

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { endpoint } from '../endpoint.ts'
 import { count, credits, instant, ok, pool } from '../fields.ts'
 
-export const pack = z
+const pack = z
   .strictObject({
     id: z.string(),
     kind: z.enum(['checkin', 'invite', 'rush', 'grant']),

@@ -201,7 +201,7 @@ export const focus: Run = (context, args) =>
     context.result(result, () => focusLine(result.focused))
   })
 
-export function pageTable(context: Context, pages: readonly BrowserPage[]): string {
+function pageTable(context: Context, pages: readonly BrowserPage[]): string {
   return toTable(pages, [
     { heading: 'ID', cell: (page) => page.id },
     { heading: context.say({ en: 'WORKSPACE', zh: '工作区' }), cell: (page) => page.workspaceId },

@@ -37,7 +37,7 @@ export interface Step {
 
 const nothingToDo = { kind: 'none' } as const
 
-export const explorerHelp = 'Enter open · Backspace up · v view · g get · p put · m mkdir · r rename · d delete · q quit'
+const explorerHelp = 'Enter open · Backspace up · v view · g get · p put · m mkdir · r rename · d delete · q quit'
 
 /** One key pressed. `page` is how many lines the list shows. */
 export function press(view: View, key: string, page: number): Step {

@@ -58,7 +58,7 @@ export const next: Run = (context) => step(context, 'workspace.next')
 export const previous: Run = (context) => step(context, 'workspace.previous')
 export const last: Run = (context) => step(context, 'workspace.last')
 
-export function workspaceTable(context: Context, workspaces: readonly Workspace[]): string {
+function workspaceTable(context: Context, workspaces: readonly Workspace[]): string {
   return toTable(workspaces, [
     { heading: '#', cell: (workspace) => `${workspace.index}${workspace.focused ? '*' : ''}` },
     { heading: 'ID', cell: (workspace) => workspace.id },

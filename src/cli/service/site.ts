@@ -62,7 +62,7 @@ export function needCredential(context: Context, site: Site, accept: 'any' | 'se
   )
 }
 
-export function findCredential(context: Context, site: Site, accept: 'any' | 'session'): Credential | undefined {
+function findCredential(context: Context, site: Site, accept: 'any' | 'session'): Credential | undefined {
   const { SVC_API_KEY, SVC_TOKEN } = context.environment.variables
   if (accept === 'any' && SVC_API_KEY !== undefined && SVC_API_KEY !== '')
     return { kind: 'key', token: SVC_API_KEY, from: 'SVC_API_KEY' }

@@ -100,7 +100,7 @@ export class Wire<Mine extends Asked, Theirs extends Asked> {
   }
 }
 
-export function toFailure(error: unknown): Failure {
+function toFailure(error: unknown): Failure {
   if (!(error instanceof Error)) return { name: 'Error', message: String(error), stack: undefined }
   return { name: error.name, message: error.message, stack: error.stack }
 }

@@ -111,7 +111,7 @@ export async function move(
   return { rows: rowsIn(sums), found, ...images, verification, sums: arrived }
 }
 
-export function rowsIn(sums: Sums): number {
+function rowsIn(sums: Sums): number {
   return Object.values(sums).reduce((sum, { rows }) => sum + rows, 0)
 }
 

@@ -22,7 +22,7 @@ export interface SharedLettersOptions {
 const keptMs = 600_000
 /** How long a letter is a node's after it was last heard of, and how often it makes itself heard and looks what others left. */
 const takenMs = 15_000
-export const lookEveryMs = 5_000
+const lookEveryMs = 5_000
 
 const inSoLong = (parameter: string) => `clock_timestamp() + ${parameter}::bigint * interval '1 ms'`
 

@@ -10,7 +10,7 @@ import { argumentsSchema } from '../search/schema.ts'
 import type { Search } from '../search/search.ts'
 import type { Services } from '../../gateway/services.ts'
 
-export const toolName = 'web_search'
+const toolName = 'web_search'
 
 /** Of the tools and what they promise, not of the program that serves them. */
 const toolsVersion = '1.0.0'

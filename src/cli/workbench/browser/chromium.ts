@@ -4,7 +4,7 @@ import { WorkbenchError } from '../protocol.ts'
 import type { Settings } from '../settings.ts'
 import { findBrowser } from './executable.ts'
 
-export const sandboxHint =
+const sandboxHint =
   'run the workbench as an ordinary user, or allow user namespaces for the browser; SVC_BROWSER_SANDBOX=off turns the sandbox off, and then any page may reach what you can'
 
 /** Starts Chromium without a window. Its environment holds nothing but what a browser needs: no keys, no tokens. */
@@ -54,7 +54,7 @@ const passedOn = [
 const proxies = /^(?:https?|all|no)_proxy$/i
 
 /** No display is passed on: a browser that cannot reach one cannot open a window. */
-export function browserEnvironment(env: Readonly<Record<string, string>>): Record<string, string> {
+function browserEnvironment(env: Readonly<Record<string, string>>): Record<string, string> {
   return Object.fromEntries(Object.entries(env).filter(([name]) => passedOn.includes(name) || proxies.test(name)))
 }
 

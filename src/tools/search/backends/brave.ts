@@ -31,12 +31,12 @@ export function brave(engine: Engine, { endpoint, apiKey, maxResults }: BraveOpt
   }
 }
 
-export function shortened(query: string): string {
+function shortened(query: string): string {
   const words = query.split(/\s+/).slice(0, mostWords).join(' ')
   return words.slice(0, mostCharacters).replace(/[\ud800-\udbff]$/, '')
 }
 
-export function foundInBrave({ web }: Record<string, unknown>, maxResults: number): Found {
+function foundInBrave({ web }: Record<string, unknown>, maxResults: number): Found {
   const results = isRecord(web) && Array.isArray(web['results']) ? web['results'].filter(isRecord) : []
   return {
     answer: null,

@@ -17,7 +17,7 @@ export function searxng(
   }
 }
 
-export function foundInSearxng({ results, unresponsive_engines: silent }: Record<string, unknown>, maxResults: number): Found {
+function foundInSearxng({ results, unresponsive_engines: silent }: Record<string, unknown>, maxResults: number): Found {
   const items = Array.isArray(results) ? results.filter(isRecord).slice(0, maxResults) : []
   // Its scores have no upper end; the best of them becomes 1.
   const best = Math.max(0, ...items.map(({ score }) => (typeof score === 'number' && Number.isFinite(score) ? score : 0)))

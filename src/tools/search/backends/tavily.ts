@@ -27,7 +27,7 @@ const refusals: ReadonlyMap<number, string> = new Map([
   [433, 'payment_required'],
 ])
 
-export function foundInTavily({ answer, results }: Record<string, unknown>, maxResults: number): Found {
+function foundInTavily({ answer, results }: Record<string, unknown>, maxResults: number): Found {
   return {
     answer: typeof answer === 'string' && answer.trim() !== '' ? answer : null,
     results: (Array.isArray(results) ? results.filter(isRecord).slice(0, maxResults) : []).map((item) => ({

@@ -19,7 +19,7 @@ export function upstreamModel(forwarder: Forwarder, { upstreams }: Pick<Services
 }
 
 /** @throws UpstreamFailure where the answer says nothing */
-export function foundIn(document: Record<string, unknown>, upstreamHost: string | null): Found {
+function foundIn(document: Record<string, unknown>, upstreamHost: string | null): Found {
   const [choice] = choicesOf(document, upstreamHost)
   const message = isRecord(choice?.['message']) ? choice['message'] : {}
   const text = textOf(message['content'])

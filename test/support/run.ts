@@ -11,13 +11,14 @@ const root = join(import.meta.dirname, '../..')
 
 /** Files of one process, begun in this order: first what takes longest and waits most. A file is in the first that has it. */
 const processes: readonly (readonly string[])[] = [
+  ['test/journeys/cluster*'],
   ['test/journeys/website*', 'test/journeys/connect.*'],
   ['test/cli/workbench/**', 'test/cli/local/**'],
   ['test/journeys/{first-run,workers,one-server,drain,leaving}.*', 'test/launch.*'],
   ['test/journeys/{kill,owed,storage-faults,cli*}.*', 'test/cli/packaging.*'],
-  ['test/store/sqlite/**'],
-  ['test/store/postgres/**', 'test/store/{postgres,ledgers-agree}.*'],
   ['test/journeys/**'],
+  ['test/store/postgres/**', 'test/store/{postgres,ledgers-agree}.*'],
+  ['test/store/sqlite/**'],
   ['test/operator/**', 'test/cli/**'],
   ['test/http/**'],
   ['test/pages/**'],

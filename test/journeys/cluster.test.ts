@@ -13,6 +13,8 @@ const plans = { ...exact, penniless: { ...exact.ample, pools: { fast: few, premi
 const config = `{ ...base, limits: { ...base.limits, addressRpm: 1_000_000 }, plans: { ...base.plans, ...${JSON.stringify(plans)} } }`
 /** How soon all nodes must know what one was told, on a machine that is busy with other tests. */
 const knownMs = 3_000
+/** Each look is a request or more to nodes that have one machine. */
+const lookMs = 50
 
 const cluster = await startCluster(t, { config })
 if (cluster !== undefined) {
@@ -68,7 +70,7 @@ if (cluster !== undefined) {
       t.same(await ask(9, token), { 200: 9 }, 'all remember it')
       await takeAway()
       const from = performance.now()
-      await until(async () => ((await ask(3, token))[200] ?? 0) === 0, 'all to refuse it')
+      await until(async () => ((await ask(3, token))[200] ?? 0) === 0, 'all to refuse it', lookMs)
       return performance.now() - from
     }
     const { keys, sessions, accounts } = desk.store
@@ -77,7 +79,7 @@ if (cluster !== undefined) {
       await gone((await desk.key(account)).token, () => accounts.setStatus(account, 'disabled')),
     ]
     await accounts.setStatus(account, 'active')
-    await until(async () => (await ask(3, key.token))[200] === 3, 'it to be let in again')
+    await until(async () => (await ask(3, key.token))[200] === 3, 'it to be let in again', lookMs)
     times.push(await gone(key.token, () => keys.revoke(account, key.id, Date.now())))
     t.ok(
       times.every((ms) => ms < knownMs),
@@ -133,7 +135,7 @@ if (cluster !== undefined) {
       t.same(new Set(answers.map(({ status }) => status)), new Set([503]), 'a second later')
       t.ok(answers.every(({ headers }) => Number(headers.get('retry-after')) > 0))
       const ready = () => Promise.all(nodes.map((each) => each.isReady()))
-      await until(async () => (await ready()).every((is) => !is), 'none to be ready')
+      await until(async () => (await ready()).every((is) => !is), 'none to be ready', lookMs)
       t.ok(performance.now() - from < 6_000, `${((performance.now() - from) / 1_000).toFixed(1)} s until they said so`)
       t.ok(
         told.every(({ length }, nth) => length > (before[nth] ?? 0)),
@@ -143,13 +145,13 @@ if (cluster !== undefined) {
       cluster.postgres.goOn()
       const back = performance.now()
       const well = async () => (await Promise.all(nodes.map((each) => turn(each.url, stays.key.token)))).every((is) => is === 1)
-      await until(async () => (await well()) && (await ready()).every(Boolean), 'all to be well')
+      await until(async () => (await well()) && (await ready()).every(Boolean), 'all to be well', lookMs)
       t.ok(performance.now() - back < 10_000, `${((performance.now() - back) / 1_000).toFixed(1)} s until all was well`)
       for (const { url } of nodes)
         t.same(await Promise.all(gone.map(async (token) => (await chat(url, token)).status)), [401, 401, 401, 402])
       await Promise.all(ended)
       t.ok(told.every((each) => each.endsWith('data: [DONE]\n\n')))
-      await until(async () => (await held()) === 0, 'every hold to end')
+      await until(async () => (await held()) === 0, 'every hold to end', lookMs)
     },
   )
 
@@ -202,10 +204,10 @@ if (cluster !== undefined) {
 
     await cluster.query('alter system set synchronous_commit = off')
     await cluster.query('select pg_reload_conf()')
-    await until(async () => /^durability: .* is off: a crash/m.test((await told()).notes), 'it to be noted')
+    await until(async () => /^durability: .* is off: a crash/m.test((await told()).notes), 'it to be noted', lookMs)
     t.equal((await told()).status, 200, 'which keeps no turn out')
     const stopped = first.stop()
-    await until(async () => (await told()).status === 503, 'it to drain')
+    await until(async () => (await told()).status === 503, 'it to drain', lookMs)
     t.match(
       await told(token),
       { status: 503, notes: /^durability: /, database: { length: 6 } },
@@ -215,27 +217,31 @@ if (cluster !== undefined) {
     await first.start()
     await cluster.query('alter system reset synchronous_commit')
     await cluster.query('select pg_reload_conf()')
-    await until(async () => (await told()).notes === '', 'it to be in order')
+    await until(async () => (await told()).notes === '', 'it to be in order', lookMs)
 
     first.cutOff()
     let longestMs = 0
-    await until(async () => {
-      const from = performance.now()
-      const { notes } = await told()
-      longestMs = Math.max(longestMs, performance.now() - from)
-      return /^database: does not answer/m.test(notes)
-    }, 'the silence to be noted')
+    await until(
+      async () => {
+        const from = performance.now()
+        const { notes } = await told()
+        longestMs = Math.max(longestMs, performance.now() - from)
+        return /^database: does not answer/m.test(notes)
+      },
+      'the silence to be noted',
+      lookMs,
+    )
     t.ok(longestMs < 1_500, `nobody waits for the database: ${longestMs.toFixed(0)} ms at most`)
     const from = performance.now()
     t.match((await told(token)).database, [{ what: 'database', ok: false, detail: /^does not answer/ }])
     t.ok(performance.now() - from < 5_000, 'not even who asks for all of it')
     first.cutOff(false)
-    await until(async () => (await told()).notes === '' && first.isReady(), 'it to be back')
+    await until(async () => (await told()).notes === '' && first.isReady(), 'it to be back', lookMs)
     t.notMatch([...texts].join('\n'), /postgres@|127\.0\.0\.1|localhost/, 'neither who connects nor where to')
   })
 
   t.test('the books are right', async (t) => {
-    await until(async () => (await held()) === 0, 'every hold to end')
+    await until(async () => (await held()) === 0, 'every hold to end', lookMs)
     const { ok, mismatches, holdsOpen } = await desk.store.ledger.verify()
     t.same({ ok, mismatches, holdsOpen }, { ok: true, mismatches: [], holdsOpen: 0 })
   })

@@ -7,7 +7,7 @@ import { verifyFile } from '../../src/store/sqlite/verify-file.ts'
 import { temporaryFolder } from '../support/gateway.ts'
 import { configIn, startServer } from '../support/server.ts'
 
-const kills = 6
+const kills = 4
 const atOnce = 64
 
 t.test('kills under 64 turns at once', async (t) => {

@@ -50,7 +50,6 @@ t.test('a second server is refused and told of the first; a killed one’s place
   const next = await startServer(t, environment)
   t.ok(next.url, 'the place is free')
   t.equal(await next.end('SIGTERM'), 0)
-  t.equal(await (await startServer(t, environment)).end('SIGTERM'), 0, 'and so it is after a clean stop')
 })
 
 t.test('a command ends no turn of a server, however the clocks differ', async (t) => {

@@ -151,12 +151,12 @@ const patienceMs = 60_000
 /** What is done at once takes less even where other programs have the processor; what waits for a time limit takes longer. */
 export const atOnceMs = 15_000
 
-/** Waits for something that no event tells, looking often; fails with its name after a minute. */
-export async function until(holds: () => boolean | Promise<boolean>, what: string): Promise<void> {
+/** Waits for something that no event tells, looking often, or each `everyMs` where a look costs; fails with its name after a minute. */
+export async function until(holds: () => boolean | Promise<boolean>, what: string, everyMs = 5): Promise<void> {
   const deadline = performance.now() + patienceMs
   while (!(await holds())) {
     if (performance.now() > deadline) throw new Error(`waited ${patienceMs} ms in vain for ${what}`)
-    await new Promise((resolve) => setTimeout(resolve, 5))
+    await new Promise((resolve) => setTimeout(resolve, everyMs))
   }
 }
 

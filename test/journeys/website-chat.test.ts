@@ -1,21 +1,26 @@
 import type { Browser, Page } from 'playwright-core'
 import t from 'tap'
+import type { Test } from 'tap'
 import { openChromium, visitor } from '../support/chromium.ts'
 import { startGateway, until } from '../support/gateway.ts'
-import type { Overrides } from '../support/gateway.ts'
+import type { TestGateway } from '../support/gateway.ts'
 import { openAs, signInByCode } from '../support/site.ts'
 
-const roomy: Overrides = { defaultPlan: 'max' }
-
 const browser = await openChromium(t)
-if (browser !== undefined) journeys(browser)
+if (browser !== undefined) journeys(browser, await startGateway(t, { defaultPlan: 'max' }))
 
-function journeys(browser: Browser): void {
+function journeys(browser: Browser, gateway: TestGateway): void {
+  /** Somebody with the chat open, in a browser of their own; the upstream answers as it does by itself. */
+  const chatting = async (t: Test, email: string) => {
+    gateway.demo.script(() => undefined)
+    const chatter = await visitor(browser, gateway.url)
+    t.teardown(() => chatter.context.close())
+    await openAs(chatter.page, gateway, email, '/chat')
+    return chatter
+  }
+
   t.test('an answer streams in as it is written, is shown as Markdown, and is counted', async (t) => {
-    const gateway = await startGateway(t, roomy)
-    const { page, context, problems } = await visitor(browser, gateway.url)
-    t.teardown(() => context.close())
-    await openAs(page, gateway, 'mei@example.com', '/chat')
+    const { page, problems } = await chatting(t, 'mei@example.com')
     await page.getByRole('heading', { name: 'What shall we work on?' }).waitFor()
     const offered = await page.getByLabel('Model').locator('option').allTextContents()
     t.same([...offered].sort(), gateway.services.products.all.map(({ name }) => name).sort(), 'the models of the plan')
@@ -45,10 +50,7 @@ function journeys(browser: Browser): void {
   })
 
   t.test('stopping an answer stops the upstream and keeps what was said', async (t) => {
-    const gateway = await startGateway(t, roomy)
-    const { page, context, problems } = await visitor(browser, gateway.url)
-    t.teardown(() => context.close())
-    await openAs(page, gateway, 'mei@example.com', '/chat')
+    const { page, problems } = await chatting(t, 'ada@example.com')
     gateway.demo.script(() => ({ text: 'never ending '.repeat(5000), betweenMs: 10 }))
     await send(page, 'Go on')
     await page.locator('.theirs', { hasText: 'never ending' }).waitFor()
@@ -63,10 +65,7 @@ function journeys(browser: Browser): void {
   })
 
   t.test('a new conversation begun while an answer is written knows nothing of the old one', async (t) => {
-    const gateway = await startGateway(t, roomy)
-    const { page, context, problems } = await visitor(browser, gateway.url)
-    t.teardown(() => context.close())
-    await openAs(page, gateway, 'mei@example.com', '/chat')
+    const { page, problems } = await chatting(t, 'ben@example.com')
     gateway.demo.script(() => ({ text: 'never ending '.repeat(5000), betweenMs: 10 }))
     await send(page, 'Go on')
     await page.locator('.theirs', { hasText: 'never ending' }).waitFor()
@@ -87,10 +86,7 @@ function journeys(browser: Browser): void {
   t.test(
     'what was answered before the page was left is there when it is opened again, and is not sent as a whole answer',
     async (t) => {
-      const gateway = await startGateway(t, roomy)
-      const { page, context, problems } = await visitor(browser, gateway.url)
-      t.teardown(() => context.close())
-      await openAs(page, gateway, 'mei@example.com', '/chat')
+      const { page, problems } = await chatting(t, 'cleo@example.com')
       gateway.demo.script(() => ({ text: 'never ending '.repeat(5000), betweenMs: 10 }))
       await send(page, 'Go on')
       await page.locator('.theirs', { hasText: 'never ending' }).waitFor()
@@ -124,10 +120,7 @@ function journeys(browser: Browser): void {
   )
 
   t.test('an opened fold and a selection stay while the rest is written', async (t) => {
-    const gateway = await startGateway(t, roomy)
-    const { page, context, problems } = await visitor(browser, gateway.url)
-    t.teardown(() => context.close())
-    await openAs(page, gateway, 'mei@example.com', '/chat')
+    const { page, problems } = await chatting(t, 'dora@example.com')
     gateway.demo.script(() => ({ reasoning: 'thinking', text: `First things first.\n\n${'more '.repeat(400)}`, betweenMs: 10 }))
     await send(page, 'Go on')
     const fold = page.locator('.theirs details')
@@ -145,10 +138,7 @@ function journeys(browser: Browser): void {
   })
 
   t.test('a failure shows its reference and what to do, before the answer and in the middle of it', async (t) => {
-    const gateway = await startGateway(t, roomy)
-    const { page, context, problems } = await visitor(browser, gateway.url)
-    t.teardown(() => context.close())
-    await openAs(page, gateway, 'mei@example.com', '/chat')
+    const { page, problems } = await chatting(t, 'egon@example.com')
     gateway.demo.script(() => ({ status: 500 }))
     await send(page, 'Hello?')
     await page.getByText(/^Ref: mbr_\w+ · upstream_error · stage=upstream · HTTP 502 · up=500$/).waitFor()
@@ -178,10 +168,7 @@ function journeys(browser: Browser): void {
   })
 
   t.test('a picture from the image product is shown, from our own origin', async (t) => {
-    const gateway = await startGateway(t, roomy)
-    const { page, context, problems } = await visitor(browser, gateway.url)
-    t.teardown(() => context.close())
-    await openAs(page, gateway, 'mei@example.com', '/chat')
+    const { page, problems } = await chatting(t, 'fritz@example.com')
     await page.getByLabel('Model').selectOption('svc-img')
     await send(page, 'A lighthouse at dusk')
     const picture = page.locator('.theirs img')
@@ -192,10 +179,7 @@ function journeys(browser: Browser): void {
   })
 
   t.test('a search is shown as an answer with its sources', async (t) => {
-    const gateway = await startGateway(t, roomy)
-    const { page, context, problems } = await visitor(browser, gateway.url)
-    t.teardown(() => context.close())
-    await openAs(page, gateway, 'mei@example.com', '/chat')
+    const { page, context, problems } = await chatting(t, 'greta@example.com')
     await page.getByLabel('Model').selectOption('svc-2.1-search')
     await send(page, 'What is new in SQLite?')
     await page.locator('.sources a').first().waitFor()
@@ -218,10 +202,7 @@ function journeys(browser: Browser): void {
   })
 
   t.test('an answer that only looks like a search document is shown as it is, also after a reload', async (t) => {
-    const gateway = await startGateway(t, roomy)
-    const { page, context, problems } = await visitor(browser, gateway.url)
-    t.teardown(() => context.close())
-    await openAs(page, gateway, 'mei@example.com', '/chat')
+    const { page, problems } = await chatting(t, 'hugo@example.com')
     const { searchSchema: schema } = gateway.services.names
     const lookalikes = [
       { schema, results: [null] },
@@ -248,10 +229,7 @@ function journeys(browser: Browser): void {
   })
 
   t.test('what one member said in a tab is not shown to the next one in it', async (t) => {
-    const gateway = await startGateway(t, roomy)
-    const { page, context } = await visitor(browser, gateway.url)
-    t.teardown(() => context.close())
-    await openAs(page, gateway, 'one@example.com', '/chat')
+    const { page } = await chatting(t, 'one@example.com')
     await send(page, 'my secret')
     await page.getByText(/tokens in, \d+ out/).waitFor()
     await page.getByRole('button', { name: 'Sign out' }).click()

@@ -189,6 +189,13 @@ t.test('two workers serve as one', async (t) => {
     t.match(s.server.log(), /"msg":"a worker died; another one takes its place"/)
   })
 
+  await t.test('a second server on the same port is refused, although workers share theirs', async (t) => {
+    const { port } = new URL(s.url)
+    const second = await startServer(t, { WORKERS: '2', DATA_DIR: temporaryFolder(t), PORT: port })
+    t.equal(second.child.exitCode, 1)
+    t.match(second.log(), `127.0.0.1:${port} is in use by another program. Stop it, or choose another PORT.`)
+  })
+
   await t.test('told to stop, it loses no request', async (t) => {
     s.answers({ tokens: 20, betweenMs: 50 })
     const streams = await Promise.all(times(24, () => s.chat(ample, { stream: true, max_tokens: 64 })))
@@ -200,13 +207,4 @@ t.test('two workers serve as one', async (t) => {
 
   const { ok, holdsOpen, mismatches } = verifyFile(s.file)
   t.same({ ok, holdsOpen, mismatches }, { ok: true, holdsOpen: 0, mismatches: [] })
-})
-
-t.test('a second server on the same port is refused, although workers share theirs', async (t) => {
-  const s = await start(t)
-  const { port } = new URL(s.url)
-  const second = await startServer(t, { WORKERS: '2', DATA_DIR: temporaryFolder(t), PORT: port })
-  t.equal(second.child.exitCode, 1)
-  t.match(second.log(), `127.0.0.1:${port} is in use by another program. Stop it, or choose another PORT.`)
-  t.equal(await s.server.end('SIGTERM'), 0)
 })

@@ -177,7 +177,7 @@ t.test('a client that takes nothing holds the upstream back, and is gone in the 
 
 t.test('a client that reads slowly until the time is over has had its answer, and pays for it', async (t) => {
   // Enough for all of it to come up on a busy machine; the buffers on the way down have room for less.
-  const g = await startGateway(t, { timeouts: { firstByteMs: 6_000, connectMs: 6_000, idleMs: 6_000, totalMs: 6_000 } })
+  const g = await startGateway(t, { timeouts: { firstByteMs: 12_000, connectMs: 12_000, idleMs: 12_000, totalMs: 12_000 } })
   const { token } = await g.member()
   g.demo.script(() => ({ tokens: 100, hugeBytes: 20_000_000 }))
   const response = await g.chat(token, { stream: true })

@@ -1,4 +1,0 @@
-import t from 'tap'
-import { inspectEveryPage } from '../support/every-page.ts'
-
-await inspectEveryPage(t, { language: 'zh', colorScheme: 'dark' })

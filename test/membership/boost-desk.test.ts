@@ -2,8 +2,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { randomUUID } from 'node:crypto'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { copyFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
@@ -16,6 +15,8 @@ import { calendarOf } from '../../src/membership/period.ts'
 import type { SqliteStore } from '../../src/store/sqlite/open.ts'
 import { openSqliteStore } from '../../src/store/sqlite/open.ts'
 import { bareProgram } from '../support/bare-program.ts'
+import { emptyDatabase } from '../support/empty-database.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
 
 const secret = Buffer.alloc(32, 7)
 const ids = createIds()
@@ -33,14 +34,13 @@ interface Bench {
 }
 
 async function bench(t: Test): Promise<Bench> {
-  const folder = mkdtempSync(join(tmpdir(), 'boosts-'))
-  const file = join(folder, 'gateway.db')
+  const file = join(temporaryFolder(t), 'gateway.db')
+  copyFileSync(await emptyDatabase(), file)
   const clock = { at: Date.now(), now: () => clock.at }
   const store = await openSqliteStore({ file, process: { id: randomUUID(), pid: process.pid }, clock })
   t.teardown(async () => {
     const { mismatches } = await store.ledger.verify()
     await store.close()
-    rmSync(folder, { recursive: true, force: true })
     if (mismatches.length > 0) throw new Error(`the ledger does not add up: ${JSON.stringify(mismatches)}`)
   })
   const calendar = calendarOf('UTC')

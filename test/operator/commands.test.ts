@@ -1,16 +1,16 @@
 /** The operator's commands: what they refuse, they refuse in a sentence, and change nothing. */
 import { spawn } from 'node:child_process'
-import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
+import { copyFileSync, existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import Database from 'better-sqlite3'
 import t from 'tap'
 import type { Test } from 'tap'
-import { openSqliteStore } from '../../src/store/sqlite/open.ts'
 import { futureInstant, wholeNumber } from '../../src/operator/boost.ts'
 import type { Ended } from '../../src/operator/main.ts'
 import { keptCompiled } from '../support/bare-program.ts'
+import { emptyDatabase } from '../support/empty-database.ts'
 import { temporaryFolder } from '../support/gateway.ts'
 import { operatorOf } from '../support/operate.ts'
 import type { Operate } from '../support/operate.ts'
@@ -22,9 +22,7 @@ const program = fileURLToPath(new URL('../../src/operator/main.ts', import.meta.
 /** An installation to work on, as a first start leaves it. */
 async function operator(t: Test): Promise<{ readonly folder: string; readonly run: Operate }> {
   const folder = temporaryFolder(t)
-  const file = join(folder, 'gateway.db')
-  const store = await openSqliteStore({ file, process: { id: 'first start', pid: process.pid }, clock: { now: Date.now } })
-  await store.close()
+  copyFileSync(await emptyDatabase(), join(folder, 'gateway.db'))
   return { folder, run: operatorOf(t, folder) }
 }
 

@@ -11,8 +11,14 @@ import { systemClock } from '../../src/system/clock.ts'
 const root = join(import.meta.dirname, '../..')
 const folder = join(root, '.tap')
 
-/** Where it is. */
-export async function emptyDatabase(): Promise<string> {
+let made: Promise<string> | undefined
+
+/** Where it is. The sources are read once for a process. */
+export function emptyDatabase(): Promise<string> {
+  return (made ??= make())
+}
+
+async function make(): Promise<string> {
   const file = join(folder, `empty-${fingerprint()}.db`)
   if (existsSync(file)) return file
   mkdirSync(folder, { recursive: true })

@@ -7,7 +7,7 @@ import { journalOf, processesWithJournal } from '../../../src/store/sqlite/owed-
 import { Place } from '../../../src/store/sqlite/place.ts'
 import { restoreFile } from '../../../src/store/sqlite/restore.ts'
 import { addAccount, balanceOf, endOf, grantOf, holdOf } from '../contract.ts'
-import { folderOf, openAt, Other } from './support.ts'
+import { folderOf, openAsIs, openAt, Other } from './support.ts'
 
 t.test('a copied database is restored with its log, and what it replaces is kept whole in one file', async (t) => {
   const folder = folderOf(t)
@@ -16,7 +16,8 @@ t.test('a copied database is restored with its log, and what it replaces is kept
   await addAccount(first)
   await first.close()
 
-  const store = await openAt(t, live)
+  // Made anew, so that its tables too are in the log.
+  const store = await openAsIs(t, live)
   await addAccount(store)
   await store.ledger.settle(endOf((await holdOf(store)).id, 30))
   await store.ledger.grant(grantOf('pack', 777_777))

@@ -2,22 +2,33 @@
 import type { ChildProcess } from 'node:child_process'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { join } from 'node:path'
+import { copyFileSync, existsSync, mkdirSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import Sqlite from 'better-sqlite3'
 import type { Test } from 'tap'
 import type { Database } from '../../../src/store/database.ts'
 import type { SqliteOptions, SqliteStore } from '../../../src/store/sqlite/open.ts'
 import { openSqliteStore } from '../../../src/store/sqlite/open.ts'
+import { emptyDatabase } from '../../support/empty-database.ts'
 import { noon } from '../contract.ts'
 
 export { temporaryFolder as folderOf } from '../../support/temporary-folder.ts'
 
-export async function openAt(
-  t: Test,
-  file: string,
-  change: Partial<SqliteOptions> = {},
-): Promise<SqliteStore & { readonly db: Database }> {
+type OpenStore = SqliteStore & { readonly db: Database }
+
+/** What is at the file; where there is nothing, a database that has its tables already. */
+export async function openAt(t: Test, file: string, change: Partial<SqliteOptions> = {}): Promise<OpenStore> {
+  const empty = await emptyDatabase()
+  if (!existsSync(file)) {
+    mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
+    copyFileSync(empty, file)
+  }
+  return openAsIs(t, file, change)
+}
+
+/** Where there is nothing, it makes the folder, the file and the tables, as the first start does. */
+export async function openAsIs(t: Test, file: string, change: Partial<SqliteOptions> = {}): Promise<OpenStore> {
   const process_ = { id: `test-${Math.random().toString(36).slice(2)}`, pid: process.pid }
   const store = await openSqliteStore({ file, process: process_, clock: { now: () => noon }, ...change })
   t.teardown(() => store.close())

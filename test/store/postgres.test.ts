@@ -7,10 +7,10 @@ import { repositoryContract } from './repository-contract.ts'
 const postgres = await postgresFor(t, furnish)
 
 if (postgres !== undefined)
-  repositoryContract(t, async (t) => {
+  repositoryContract(t, async (t, count) => {
     const url = await postgres.database(t)
-    const nodes = await Promise.all([openOn(t, url), openOn(t, url), openOn(t, url)])
+    const nodes = await Promise.all(Array.from({ length: count }, () => openOn(t, url)))
     // All connections stand before anybody races on them: or the first is done before the others have begun.
-    await Promise.all(nodes.flatMap((node) => [1, 2, 3, 4].map(() => node.accounts.count())))
+    if (count > 1) await Promise.all(nodes.flatMap((node) => [1, 2, 3, 4].map(() => node.accounts.count())))
     return nodes
   })

@@ -16,18 +16,25 @@ const day = 24 * hour
 /** A store but for its ledger. */
 export type Repositories = Omit<Store, 'ledger' | 'backup' | 'close' | 'days'>
 
-/** `open` gives an empty store, as each node that has it open sees it, and closes it at the end of the test. */
-export function repositoryContract(t: Test, open: (t: Test) => Promise<readonly Repositories[]>): void {
-  /** A promise about a store with one account. */
-  const promise = (name: string, keep: (t: Test, store: Repositories, nodes: readonly Repositories[]) => Promise<void>): void => {
+/** `open` gives an empty store, as each of so many nodes sees it, or fewer where there can be no more; it is closed at the end of the test. */
+export function repositoryContract(t: Test, open: (t: Test, nodes: number) => Promise<readonly Repositories[]>): void {
+  const onNodes = (
+    count: number,
+    name: string,
+    keep: (t: Test, store: Repositories, nodes: readonly Repositories[]) => Promise<void>,
+  ): void => {
     t.test(name, async (t) => {
-      const nodes = await open(t)
+      const nodes = await open(t, count)
       const [store] = nodes
       if (store === undefined) throw new Error('no store was opened')
       await addAccount(store)
       await keep(t, store, nodes)
     })
   }
+  /** A promise about a store with one account. */
+  const promise = (name: string, keep: (t: Test, store: Repositories) => Promise<void>): void => onNodes(1, name, keep)
+  /** The same, where much is asked at once, of several nodes where there are. */
+  const race = (name: string, keep: Parameters<typeof onNodes>[2]): void => onNodes(3, name, keep)
 
   promise('an account is found by id and by address in any case, and its address is taken', async (t, store) => {
     const account = {
@@ -86,7 +93,7 @@ export function repositoryContract(t: Test, open: (t: Test) => Promise<readonly 
     t.equal(await store.keys.revoke(accountId(1), 'key_9', noon), false)
   })
 
-  promise('an account never has more live keys than allowed, however many ask at once', async (t, store) => {
+  race('an account never has more live keys than allowed, however many ask at once', async (t, store) => {
     const created = await Promise.all(Array.from({ length: 30 }, (_, index) => store.keys.create(keyOf(index), 20)))
     t.equal(created.filter((key) => key !== undefined).length, 20)
     const [first] = await store.keys.list(accountId(1))
@@ -111,7 +118,7 @@ export function repositoryContract(t: Test, open: (t: Test) => Promise<readonly 
     )
   })
 
-  promise('so many times in any span, however many ask at once and whenever the span begins', async (t, { counters }) => {
+  race('so many times in any span, however many ask at once and whenever the span begins', async (t, { counters }) => {
     const allowance = { times: 3, withinMs: hour }
     const take = (at: number, subject = 'guesses') => counters.take(subject, allowance, at)
     t.equal(await take(noon), null)
@@ -134,7 +141,7 @@ export function repositoryContract(t: Test, open: (t: Test) => Promise<readonly 
     t.equal(await take(later + hour), noon + 2 * hour)
   })
 
-  promise('programs make room for others while nobody has approved them, and are forgotten unused', async (t, store, nodes) => {
+  race('programs make room for others while nobody has approved them, and are forgotten unused', async (t, store, nodes) => {
     const { apps, sessions } = store
     const register = (id: string, createdAt = noon) => apps.register({ id, metadata: { client_id: id }, createdAt }, 2)
     const approved = { ...sessionOf(1), kind: 'app', method: 'consent', app: 'app_1' } as const
@@ -221,7 +228,7 @@ export function repositoryContract(t: Test, open: (t: Test) => Promise<readonly 
     },
   )
 
-  promise(
+  race(
     'a key or session limit holds, and so does every number of tries, whoever asks wherever',
     async (t, { keys, counters }, nodes) => {
       const asks = Array.from({ length: 66 }, (_, index) => nodes[index % nodes.length] ?? nodes[0])
@@ -274,7 +281,7 @@ export function repositoryContract(t: Test, open: (t: Test) => Promise<readonly 
     t.equal(await sessions.endOthers(accountId(1), null), 1)
   })
 
-  promise('a device login is polled, claimed, approved and redeemed once', async (t, store, nodes) => {
+  race('a device login is polled, claimed, approved and redeemed once', async (t, store, nodes) => {
     const { devices, sessions } = store
     t.equal(await devices.start(deviceOf(1), 5), true)
     t.equal(await devices.start({ ...deviceOf(2), userCode: 'USER-1' }, 5), false, 'the code is taken')
@@ -300,7 +307,7 @@ export function repositoryContract(t: Test, open: (t: Test) => Promise<readonly 
     t.same(await devices.poll(bytes(3), noon), { kind: 'gone' })
   })
 
-  promise('a letter’s code is tried so often and no more, and is good once', async (t, { mailCodes }, nodes) => {
+  race('a letter’s code is tried so often and no more, and is good once', async (t, { mailCodes }, nodes) => {
     t.same(await mailCodes.put(letterOf(1), noon - hour, letters(3)), { kind: 'send', tries: 3 })
     const tries = await Promise.all(
       Array.from({ length: 12 }, (_, index) =>
@@ -320,7 +327,7 @@ export function repositoryContract(t: Test, open: (t: Test) => Promise<readonly 
     t.equal(await mailCodes.look(bytes(2), 0), undefined)
   })
 
-  promise('letters are judged by those before them, however many are asked for at once', async (t, _, nodes) => {
+  race('letters are judged by those before them, however many are asked for at once', async (t, _, nodes) => {
     const atMost =
       (most: number) =>
       (recent: readonly SentLetter[]): LetterVerdict =>
@@ -333,7 +340,7 @@ export function repositoryContract(t: Test, open: (t: Test) => Promise<readonly 
     t.equal(verdicts.filter((verdict) => verdict?.kind === 'send').length, 2)
   })
 
-  promise(
+  race(
     'a person at a provider is linked once, and a sign-in under way is taken once',
     async (t, { identities, providerLogins }, nodes) => {
       t.equal(await identities.link('idp', 'ada', accountId(1), noon), true)
@@ -357,7 +364,7 @@ export function repositoryContract(t: Test, open: (t: Test) => Promise<readonly 
     },
   )
 
-  promise('of 10 packs of a rush 120 members get 10, and one award is made once', async (t, store, nodes) => {
+  race('of 10 packs of a rush 120 members get 10, and one award is made once', async (t, store, nodes) => {
     const { boosts } = store
     for (let index = 2; index <= 120; index += 1) await addAccount(store, index)
     t.equal(await boosts.openRush(rushOf('rush_1', { packs: 10 }), noon, { beside: false }), undefined)
@@ -379,7 +386,7 @@ export function repositoryContract(t: Test, open: (t: Test) => Promise<readonly 
     t.equal((await boosts.undelivered(noon + 1, 100)).length, 10)
   })
 
-  promise('rushes stand one after the other unless they may stand beside each other', async (t, { boosts }, nodes) => {
+  race('rushes stand one after the other unless they may stand beside each other', async (t, { boosts }, nodes) => {
     const opened = await Promise.all(
       nodes.flatMap((node, index) => [node.boosts.openRush(rushOf(`rush_${index}`), noon, { beside: false })]),
     )
@@ -397,7 +404,7 @@ export function repositoryContract(t: Test, open: (t: Test) => Promise<readonly 
     t.match(await boosts.rushes(1), [{ id: 'rush_d', startsAt: noon + 4, endsAt: noon + 5 }])
   })
 
-  promise('an invitation counts one person once, never in a circle, and so many a month', async (t, store, nodes) => {
+  race('an invitation counts one person once, never in a circle, and so many a month', async (t, store, nodes) => {
     const { boosts } = store
     for (const index of [2, 3, 4, 5]) await addAccount(store, index)
     t.equal(await boosts.inviteCode(accountId(1), 'CODE'), 'CODE')
@@ -463,7 +470,7 @@ export function repositoryContract(t: Test, open: (t: Test) => Promise<readonly 
     t.equal(await ids({}), '32')
   })
 
-  promise('whose credentials changed is told to every node once, in order', async (t, store, nodes) => {
+  race('whose credentials changed is told to every node once, in order', async (t, store, nodes) => {
     await addAccount(store, 2)
     await store.keys.create(keyOf(1), 5)
     await store.sessions.create(sessionOf(1))

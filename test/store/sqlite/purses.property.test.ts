@@ -253,7 +253,9 @@ t.test('whatever is written behind, whoever dies at whichever statement, every p
       for (const copy of [file, plain]) copyFileSync(empty, copy)
       const behind = [new Process(file, 'one', bounds), new Process(file, 'two', bounds)] as const
       const right = [new Process(plain, 'one', always), new Process(plain, 'two', always)] as const
-      const compare = () => comparePurses(file, plain)
+      const readers = [openForReading(file, 0), openForReading(plain, 0)] as const
+      const read = readingFrom(readers[0])
+      const compare = () => comparePurses(read, readers[1])
       try {
         let at = noon
         let holds: number[] = []
@@ -297,9 +299,10 @@ t.test('whatever is written behind, whoever dies at whichever statement, every p
         behind[0].commit([['expire', at, 0, []]])
         right[0].commit([['expire', at, 0, []]])
         behind[0].rest(Infinity)
-        same(rowsOf(file), rowsOf(plain))
+        same(rowsOf(readers[0]), rowsOf(readers[1]))
         same(verifyFile(file), verifyFile(plain))
       } finally {
+        for (const reader of readers) reader.close()
         for (const process of [...behind, ...right]) process.end()
       }
     }),
@@ -310,26 +313,15 @@ t.test('whatever is written behind, whoever dies at whichever statement, every p
 })
 
 /** As a reader sees them, and as they were written with every commit. */
-async function comparePurses(file: string, plain: string): Promise<void> {
-  const db = openForReading(file, 0)
-  try {
-    const read = readingFrom(db)
-    for (const row of rowsOf(plain)) {
-      const purse = await purseNow(read, String(row['account']))
-      same([purse?.seq, purse?.lastTurn, purse?.hash, purse?.cells], [row['seq'], row['last_turn'], row['hash'], cellsOf(row)])
-    }
-  } finally {
-    db.close()
+async function comparePurses(read: ReturnType<typeof readingFrom>, right: Connection): Promise<void> {
+  for (const row of rowsOf(right)) {
+    const purse = await purseNow(read, String(row['account']))
+    same([purse?.seq, purse?.lastTurn, purse?.hash, purse?.cells], [row['seq'], row['last_turn'], row['hash'], cellsOf(row)])
   }
 }
 
-function rowsOf(file: string): readonly Record<string, unknown>[] {
-  const db = openForReading(file, 0)
-  try {
-    return db.prepare<[], Record<string, unknown>>('select * from written_purse order by account').all()
-  } finally {
-    db.close()
-  }
+function rowsOf(db: Connection): readonly Record<string, unknown>[] {
+  return db.prepare<[], Record<string, unknown>>('select * from written_purse order by account').all()
 }
 
 function cellsOf(row: Record<string, unknown>): unknown[] {

@@ -1,5 +1,5 @@
 /**
- * Any history of one member on SQLite, whose server is killed now and then. `LEDGER_RUNS` sets how many (default 60), `LEDGER_SEED` repeats
+ * Any history of one member on SQLite, whose server is killed now and then. `LEDGER_RUNS` sets how many (default 40), `LEDGER_SEED` repeats
  * them; seed and path are printed where one fails.
  */
 import { copyFileSync, existsSync, mkdirSync } from 'node:fs'
@@ -11,7 +11,7 @@ import type { World } from './ledger-histories.ts'
 import { historiesAgree } from './ledger-histories.ts'
 import { folderOf, openAt } from './sqlite/support.ts'
 
-const numRuns = Number(process.env['LEDGER_RUNS'] ?? 60)
+const numRuns = Number(process.env['LEDGER_RUNS'] ?? 40)
 const seed = Number(process.env['LEDGER_SEED'] ?? Date.now() % 2 ** 31)
 
 class SqliteWorld implements World {

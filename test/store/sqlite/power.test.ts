@@ -1,7 +1,7 @@
 /**
  * What is promised to last survives the power, wherever it is cut: strace notes every write, sync and promise of a server at work, and
  * the disk is put together as it may be at any of these moments. What was synchronised is there; of all that was written since, any
- * part. `POWER_CUTS` sets how many for each disk (default 60), `POWER_SEED` repeats where they are.
+ * part. `POWER_CUTS` sets how many for each disk (default 40), `POWER_SEED` repeats where they are.
  */
 import { spawnSync } from 'node:child_process'
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -14,7 +14,7 @@ import { findProgram } from '../../support/real-parts.ts'
 import { addAccount } from '../contract.ts'
 import { folderOf, openAt, raw } from './support.ts'
 
-const cuts = Number(process.env['POWER_CUTS'] ?? 60)
+const cuts = Number(process.env['POWER_CUTS'] ?? 40)
 const seed = Number(process.env['POWER_SEED'] ?? Date.now() % 2 ** 31)
 const sector = 512
 /** So much strace shows of what is written; only the journal's room is more, and that is zeros. */

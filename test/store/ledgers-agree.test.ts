@@ -33,7 +33,7 @@ if (postgres !== undefined)
     const sqlite = await openAt(t, file, { role: 'server' })
     const url = await postgres.database(t)
     const shared = await openOn(t, url, { ledger: openLedger })
-    const [one, other] = [await live(sqlite, seed, 400), await live(shared, seed, 400)]
+    const [one, other] = [await live(sqlite, seed, 700), await live(shared, seed, 700)]
     t.same(other, one, 'the same answers')
     for (const store of [sqlite, shared]) t.same((await store.ledger.verify()).mismatches, [], 'which prove themselves')
     await sqlite.close()

@@ -9,6 +9,7 @@ import { startGateway, startUpstream } from '../processes.ts'
 import type { GatewayKind } from '../processes.ts'
 import { addAccounts } from '../run/accounts.ts'
 import { closedLoop } from '../run/closed-loop.ts'
+import { inEveryShape } from '../run/subject.ts'
 import type { Subject } from '../run/subject.ts'
 import { sumOf, usedBy } from '../run/threads.ts'
 
@@ -117,7 +118,7 @@ function subjectOf(name: string, { url, pid }: { readonly url: string; readonly 
   return {
     name,
     url: `${url}/v1/chat/completions`,
-    models: { whole: 'svc-2.1', joined: 'svc-2.1', streamed: 'svc-2.1' },
+    models: inEveryShape('svc-2.1'),
     headers: {},
     keys,
     pid,

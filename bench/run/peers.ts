@@ -8,7 +8,7 @@ import { readFileSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
 import { bareEnvironment, freePort } from '../processes.ts'
 import { Refused } from './refused.ts'
-import { upstreamModels, whyNoAnswer } from './subject.ts'
+import { inEveryShape, upstreamModels, whyNoAnswer } from './subject.ts'
 import type { Subject } from './subject.ts'
 
 export interface Peer {
@@ -59,7 +59,7 @@ export async function startPeer(peer: Peer, upstream: string): Promise<Subject> 
   const subject: Subject = {
     name: peer.name,
     url: fill(peer.url ?? 'http://127.0.0.1:$PORT/v1/chat/completions'),
-    models: peer.model === undefined ? upstreamModels : { whole: peer.model, joined: peer.model, streamed: peer.model },
+    models: peer.model === undefined ? upstreamModels : inEveryShape(peer.model),
     headers: Object.fromEntries(
       Object.entries({ authorization: 'Bearer none', ...peer.headers }).map(([name, text]) => [name, fill(text)]),
     ),

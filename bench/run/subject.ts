@@ -34,6 +34,11 @@ export const answerTokens = 20
 /** What a program that passes models on is asked for. */
 export const upstreamModels = { whole: 'demo-bench-whole', joined: 'demo-bench', streamed: 'demo-bench' } as const
 
+/** One model for every shape. */
+export function inEveryShape(model: string): Subject['models'] {
+  return { whole: model, joined: model, streamed: model }
+}
+
 export function bodyOf({ models }: Subject, shape: Shape): string {
   const messages = [{ role: 'user', content: 'Say something short, please. It is for a benchmark.' }]
   return JSON.stringify({ model: models[shape], stream: shape === 'streamed', messages })

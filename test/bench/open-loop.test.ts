@@ -5,6 +5,7 @@ import { once } from 'node:events'
 import t from 'tap'
 import { Agent } from 'undici'
 import { openLoop } from '../../bench/run/open-loop.ts'
+import { inEveryShape } from '../../bench/run/subject.ts'
 
 t.test(
   'a program that holds everybody up has made all of those turns late, also those that could not be sent meanwhile',
@@ -26,7 +27,7 @@ t.test(
     const subject = {
       name: 'stalls',
       url: `http://127.0.0.1:${port}/`,
-      models: { whole: 'm', joined: 'm', streamed: 'm' },
+      models: inEveryShape('m'),
       headers: {},
       keys: [],
       pid: process.pid,

@@ -176,7 +176,7 @@ export const screenshot: Run = (context, args, options) =>
     const file = args.text('file')
     const result = await client.call('browser.screenshot', {
       pageId: await pageOf(client, options),
-      path: file && resolve(file),
+      path: file === undefined ? undefined : resolve(file),
       fullPage: options.flag('full-page'),
     })
     context.result(result, () => result.path)

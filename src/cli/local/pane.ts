@@ -30,7 +30,7 @@ export const split: Run = (context, _args, options) =>
       ...(await targetOf(client, options)),
       direction: direction(options.text('direction') ?? 'right'),
       size: options.number('size'),
-      cwd: cwd && resolve(cwd),
+      cwd: cwd === undefined ? undefined : resolve(cwd),
       command: options.text('command'),
     })
     context.result(result, () => result.pane.id)

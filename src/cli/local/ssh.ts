@@ -20,7 +20,7 @@ export const connect: Run = (context, args, options) =>
       destination: args.need('destination'),
       title: options.text('title'),
       port: options.number('port'),
-      identity: identity && fromHere(identity),
+      identity: identity === undefined ? undefined : fromHere(identity),
       options: [...options.list('option')],
     })
     const seconds = options.number('wait') ?? (context.stdout.isTerminal ? waitOnTerminalS : 0)

@@ -4,7 +4,7 @@ import t from 'tap'
 import { startDemoUpstream } from '../../src/upstream/demo/upstream.ts'
 import { openForReading } from '../../src/store/sqlite/connection.ts'
 import { verifyFile } from '../../src/store/sqlite/verify-file.ts'
-import { temporaryFolder } from '../support/gateway.ts'
+import { temporaryFolder, until } from '../support/gateway.ts'
 import { configIn, startServer } from '../support/server.ts'
 
 const kills = 4
@@ -48,6 +48,7 @@ t.test('kills under 64 turns at once', async (t) => {
     t.equal(verifyFile(file).holdsOpen, 0, 'what the dead process held was given back at start')
 
     const killed = new AbortController()
+    const before = told.size
     const member = async (): Promise<void> => {
       while (!killed.signal.aborted) {
         try {
@@ -71,7 +72,8 @@ t.test('kills under 64 turns at once', async (t) => {
       }
     }
     const members = Array.from({ length: atOnce }, member)
-    // At another moment each time, without leaving it to chance.
+    // In the midst of it, also where a machine is so busy that it takes seconds; and at another moment each time, without leaving it to chance.
+    await until(() => told.size >= atOnce / 4 + before, `some endings before kill ${kill}`)
     await new Promise((resolve) => setTimeout(resolve, 150 + ((kill * 123) % 400)))
     killed.abort()
     await server.end('SIGKILL')
@@ -85,7 +87,7 @@ t.test('kills under 64 turns at once', async (t) => {
   t.equal(await last.end('SIGTERM'), 0)
   const { ok, holdsOpen, turns } = verifyFile(file)
   t.same({ ok, holdsOpen }, { ok: true, holdsOpen: 0 })
-  t.ok(turns > kills * 3, `${turns} turns in all`)
+  t.ok(turns > (kills * atOnce) / 4, `${turns} turns in all`)
 
   const db = openForReading(file, 1_000)
   const rows = db.prepare('select request_id as id, state from turn').all() as { id: string; state: string }[]

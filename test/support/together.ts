@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import t from 'tap'
 import type { Test } from 'tap'
+import { keepThreads } from './kept-threads.ts'
 
 const root = join(import.meta.dirname, '../..')
 /** One that hangs fails by its own name, and the others have their turn. */
@@ -25,6 +26,8 @@ registerHooks({
     return { format: 'module', source: `export default globalThis[Symbol.for('${scheme}')].get(${file})`, shortCircuit: true }
   },
 })
+
+keepThreads()
 
 /** `files` by their paths from the root of the checkout, one after the other. */
 export async function together(files: readonly string[]): Promise<void> {

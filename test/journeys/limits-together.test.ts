@@ -15,15 +15,16 @@ t.test('three gateways admit together what one may, and nobody fails when the se
   const gateways = await Promise.all(
     [1, 2, 3].map(async () => {
       const metricsPort = await freePort()
-      const gateway = await startGatewayProcess({
+      const starting = startGatewayProcess({
         command: [process.execPath, 'src/main.ts'],
         dataDir: temporaryFolder(t),
         env: { LIMITS_URL: valkey.url, METRICS_PORT: String(metricsPort) },
       })
-      return { ...gateway, metrics: `http://127.0.0.1:${metricsPort}/metrics` }
+      // Known before they run: where one cannot start, the others are stopped all the same.
+      t.teardown(() => starting.then(({ stop }) => stop()).catch(() => undefined))
+      return { ...(await starting), metrics: `http://127.0.0.1:${metricsPort}/metrics` }
     }),
   )
-  t.teardown(() => Promise.all(gateways.map((gateway) => gateway.stop())))
   /** Requests of nobody: 401 is let in by the address's limit, 429 is not. */
   const ask = async (origin: string, count: number): Promise<number[]> => {
     const statuses: number[] = []

@@ -1,10 +1,10 @@
 import { execFileSync, spawn } from 'node:child_process'
 import { chmodSync, mkdirSync, writeFileSync } from 'node:fs'
-import type { AddressInfo } from 'node:net'
-import { createServer, connect } from 'node:net'
+import { connect } from 'node:net'
 import { userInfo } from 'node:os'
 import { join } from 'node:path'
 import type { Test } from 'tap'
+import { freePort } from './free-port.ts'
 import { findProgram } from './real-parts.ts'
 
 export interface TestSshd {
@@ -111,15 +111,6 @@ export async function startSshd(t: Test, dir: string): Promise<TestSshd> {
   })
   await answering(port)
   return { alias: 'box', bin, port, user, stop }
-}
-
-function freePort(): Promise<number> {
-  return new Promise((resolve) => {
-    const server = createServer().listen(0, '127.0.0.1', () => {
-      const { port } = server.address() as AddressInfo
-      server.close(() => resolve(port))
-    })
-  })
 }
 
 async function answering(port: number): Promise<void> {

@@ -1,6 +1,7 @@
 /**
  * What a turn costs, beside what others take for it, in one interleaved run: `npm run bench -- --help`, and README.md beside this file.
  */
+import { spawnSync } from 'node:child_process'
 import { availableParallelism, cpus, release } from 'node:os'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -43,6 +44,8 @@ try {
 }
 
 async function main(): Promise<void> {
+  if (spawnSync('wrk', ['-v']).error !== undefined)
+    throw new Refused('The load is made by wrk, which is not on this machine: apt-get install wrk.')
   await checkConfiguration()
   const against = options.against === null ? null : checkOut(options.against)
   if (against !== null) closers.push(() => against.remove())

@@ -1,6 +1,7 @@
 /**
  * Brings the log to the disk while the writer goes on. Commits wait for no disk; whoever needs one to survive the power waits for a flush
- * that began after it. There is one at a time, and what is committed meanwhile shares the next.
+ * that began after it. There is one at a time, and what is committed meanwhile shares the next. Where the disk is quick and nobody else waits
+ * for the writer, it flushes by itself: that costs less than the way to the pool and back.
  *
  * The log is opened once more for that, which no lock hangs on: SQLite's are on the database and its `-shm`, and a process loses those of a
  * file by closing any descriptor of that file alone. It stays the same file while the writer has the database open: SQLite begins it
@@ -10,6 +11,8 @@
 import { closeSync, fdatasync, fdatasyncSync, openSync, readSync, writeSync } from 'node:fs'
 
 const rewrittenAtOnce = 65_536
+/** A disk that takes no longer is quick: two threads that sleep are woken in about that time. */
+const quickSeconds = 0.001
 
 /** Hears which asks are on the disk, all before them too, and after how many seconds; `fault` where one of them may not be. */
 type Done = (upTo: number, seconds: number, fault: Error | null) => void
@@ -21,6 +24,10 @@ export class LogFlush {
   #answered = 0
   #isUnderWay = false
   #isClosed = false
+  /** The last flush took so long. */
+  #seconds = Infinity
+  /** Of a flush by the writer itself, until it is told. */
+  #fault: Error | null = null
 
   /** The log must be there: the database has been read. */
   constructor(database: string, done: Done) {
@@ -37,6 +44,25 @@ export class LogFlush {
     this.#asked += 1
     if (!this.#isUnderWay) this.#next()
     return this.#asked
+  }
+
+  /** For whoever nobody waits for: seconds of a flush that is done when this returns, or the number by which it is answered, as above. */
+  askAlone(): { readonly done: number } | { readonly flush: number } {
+    if (this.#isUnderWay || this.#seconds > quickSeconds) return { flush: this.ask() }
+    this.#asked += 1
+    const started = performance.now()
+    try {
+      fdatasyncSync(this.#log)
+    } catch (error) {
+      // Told like every other, after the reply that says to wait for it.
+      this.#isUnderWay = true
+      this.#fault = error as Error
+      setImmediate(() => this.#ended(this.#asked, started, this.#fault))
+      return { flush: this.#asked }
+    }
+    this.#answered = this.#asked
+    this.#seconds = (performance.now() - started) / 1000
+    return { done: this.#seconds }
   }
 
   /**
@@ -57,9 +83,9 @@ export class LogFlush {
   close(): void {
     if (this.#answered < this.#asked) {
       const started = performance.now()
-      let fault: Error | null = null
+      let fault = this.#fault
       try {
-        fdatasyncSync(this.#log)
+        if (fault === null) fdatasyncSync(this.#log)
       } catch (error) {
         fault = error as Error
       }
@@ -73,20 +99,24 @@ export class LogFlush {
     const upTo = this.#asked
     const started = performance.now()
     this.#isUnderWay = true
-    fdatasync(this.#log, (fault) => {
-      this.#isUnderWay = false
-      if (this.#isClosed) {
-        closeSync(this.#log)
-        return
-      }
-      // What was committed during a flush that failed stands behind what may be missing: no later flush makes up for that.
-      this.#answer(fault === null ? upTo : this.#asked, started, fault)
-      if (this.#answered < this.#asked) this.#next()
-    })
+    fdatasync(this.#log, (fault) => this.#ended(upTo, started, fault))
+  }
+
+  #ended(upTo: number, started: number, fault: Error | null): void {
+    this.#isUnderWay = false
+    this.#fault = null
+    if (this.#isClosed) {
+      closeSync(this.#log)
+      return
+    }
+    // What was committed during a flush that failed stands behind what may be missing: no later flush makes up for that.
+    this.#answer(fault === null ? upTo : this.#asked, started, fault)
+    if (this.#answered < this.#asked) this.#next()
   }
 
   #answer(upTo: number, started: number, fault: Error | null): void {
     this.#answered = upTo
-    this.#done(upTo, (performance.now() - started) / 1000, fault)
+    this.#seconds = (performance.now() - started) / 1000
+    this.#done(upTo, this.#seconds, fault)
   }
 }

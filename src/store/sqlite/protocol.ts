@@ -44,9 +44,16 @@ export type Result = LedgerResult | RowsResult | FaultResult
 
 /**
  * `synced`: the commit waited for the disk. `holdsOpen`: of the whole database, as far as this thread knows. `flush`: what was to be
- * durable is so once this flush is said to be done; 0 where nothing has to wait.
+ * durable is so once this flush is said to be done; 0 where nothing has to wait, because there was nothing or it took these `flushSeconds`.
  */
-export type Reply = readonly [results: readonly Result[], seconds: number, synced: boolean, holdsOpen: number, flush: number]
+export type Reply = readonly [
+  results: readonly Result[],
+  seconds: number,
+  synced: boolean,
+  holdsOpen: number,
+  flush: number,
+  flushSeconds: number,
+]
 
 /** Unasked, after the replies concerned: all flushes up to this one are done. Where one failed, all is durable only if the log was mended. */
 export type Flushed = readonly [kind: 'flushed', upTo: number, seconds: number, fault: FaultResult | null, mended: boolean]

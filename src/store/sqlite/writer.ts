@@ -265,6 +265,11 @@ export class Writer {
     })
   }
 
+  #tookFlush(seconds: number): void {
+    this.#syncs += 1
+    if (this.#flushSeconds.length < keptSeconds) this.#flushSeconds.push(seconds)
+  }
+
   /** Not the first one where an earlier one has died. */
   async #start(): Promise<void> {
     const generation = this.#generation
@@ -291,12 +296,13 @@ export class Writer {
   }
 
   #arrived(reply: Reply): void {
-    const [results, seconds, synced, holdsOpen] = reply
+    const [results, seconds, synced, holdsOpen, , flushSeconds] = reply
     if (seconds > 0) {
       this.#commits += 1
       if (synced) this.#syncs += 1
       if (this.#commitSeconds.length < keptSeconds) this.#commitSeconds.push(seconds)
     }
+    if (flushSeconds > 0) this.#tookFlush(flushSeconds)
     this.#holdsOpen = holdsOpen
     for (const result of results) if (result[0] === 'fault') this.#onFault(new DatabaseError(result[1], result[2]))
     this.#writable = !results.some((result) => result[0] === 'fault' && unwritable.test(result[1]))
@@ -307,8 +313,7 @@ export class Writer {
 
   /** What is committed and not durable may be lost with the power: its senders are told what they are told of a lost commit. */
   #flushed([, upTo, seconds, fault, mended]: Flushed): void {
-    this.#syncs += 1
-    if (this.#flushSeconds.length < keptSeconds) this.#flushSeconds.push(seconds)
+    this.#tookFlush(seconds)
     if (fault !== null) this.#onFault(new DatabaseError(fault[1], fault[2]))
     const refusal = fault === null || mended ? undefined : toError(fault)
     if (refusal !== undefined) this.#writable = false

@@ -1,6 +1,7 @@
 /** The flush behind the writer's back. That it keeps what was promised is shown by `power.test.ts`. */
 import { spawnSync } from 'node:child_process'
-import { readFileSync } from 'node:fs'
+import fs, { readFileSync } from 'node:fs'
+import { syncBuiltinESMExports } from 'node:module'
 import { join } from 'node:path'
 import Sqlite from 'better-sqlite3'
 import t from 'tap'
@@ -34,6 +35,64 @@ t.test('what is asked for while a flush is under way shares the next one', async
   t.same(done, [1, 3, 5], 'at the end all are answered')
   await new Promise((resolve) => setImmediate(resolve))
   t.same(done, [1, 3, 5], 'and once')
+})
+
+t.test('where the disk is quick, whoever is alone waits for it himself', async (t) => {
+  const db = databaseIn(folderOf(t))
+  t.teardown(() => db.close())
+  const told: [upTo: number, code: string | undefined][] = []
+  let wake: () => void = () => undefined
+  const flush = new LogFlush(db.name, (upTo, seconds, fault) => {
+    t.ok(seconds > 0)
+    told.push([upTo, (fault as NodeJS.ErrnoException | null)?.code])
+    wake()
+  })
+  const next = () => new Promise<void>((resolve) => (wake = resolve))
+  const { fdatasyncSync } = fs
+  t.teardown(() => disk(fdatasyncSync))
+
+  t.same(flush.askAlone(), { flush: 1 }, 'of the first flush nobody knows how long it takes')
+  t.same(flush.askAlone(), { flush: 2 }, 'nor is there ever a second one beside it')
+  while (told.length < 2) await next()
+  let asked = 2
+  for (let isQuick = false; !isQuick; asked++) {
+    const alone = flush.askAlone()
+    isQuick = 'done' in alone
+    if (!isQuick) await next()
+  }
+  const quickly = told.length
+  t.equal(asked, quickly + 1, 'what was done at once is told to nobody')
+
+  disk(() => {
+    throw Object.assign(new Error('no disk'), { code: 'EIO' })
+  })
+  t.same(flush.askAlone(), { flush: asked + 1 })
+  t.same(flush.ask(), asked + 2, 'what is asked for after a flush that failed')
+  t.equal(told.length, quickly, 'is told later, like every other')
+  await next()
+  t.same(told.at(-1), [asked + 2, 'EIO'], 'fails with it: no later flush makes up for that')
+
+  let isAgain = false
+  for (; !isAgain; asked++) {
+    disk(fdatasyncSync)
+    isAgain = 'done' in flush.askAlone()
+    if (!isAgain) await next()
+  }
+  disk(() => {
+    throw Object.assign(new Error('no disk'), { code: 'EIO' })
+  })
+  const last = flush.askAlone()
+  disk(fdatasyncSync)
+  flush.close()
+  t.same(told.at(-1), ['flush' in last ? last.flush : 0, 'EIO'], 'also where it ends before that was told')
+  const all = told.length
+  await new Promise((resolve) => setImmediate(resolve))
+  t.equal(told.length, all, 'and once')
+
+  function disk(fdatasync: typeof fdatasyncSync): void {
+    fs.fdatasyncSync = fdatasync
+    syncBuiltinESMExports()
+  }
 })
 
 t.test('a log that is written over itself is the same log', (t) => {

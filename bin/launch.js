@@ -46,10 +46,13 @@ export async function launch(program, run, { threads = false, stays = false } = 
 
 /**
  * The same process under V8's settings for a server on few cores, which are taken only at its very beginning: with helpers, a long prompt
- * that is read in one thread makes the turns in the other wait for tens of milliseconds. More cores have room for the helpers.
+ * that is read in one thread makes the turns in the other wait for tens of milliseconds. More cores have room for the helpers. Whoever profiles a
+ * server as it is served gives the setting too.
  */
 function beginAnew() {
   if (availableParallelism() > fewCores || process.execArgv.includes(collectAlone)) return
+  // A signal of its profiler would meet a process that does not know it yet, and dies of it.
+  if (process.execArgv.includes('--cpu-prof')) return
   try {
     process.execve?.(
       process.execPath,

@@ -122,6 +122,21 @@ t.test('without a runtime that is new enough, what is missing is named', async (
   )
 })
 
+t.test('a server that is profiled is not ended by its own profile', (t) => {
+  const folder = temporaryFolder(t)
+  const profile = ['--cpu-prof', `--cpu-prof-dir=${folder}`, '--cpu-prof-interval=100']
+  for (let start = 0; start < 8; start++) {
+    const { signal, stderr } = spawnSync(process.execPath, [...profile, join(root, 'bin/svc-gateway.js'), 'start'], {
+      encoding: 'utf8',
+      // Far enough to say that there is no such configuration.
+      env: { PATH: process.env['PATH'], GATEWAY_CONFIG: join(folder, 'none.ts'), DATA_DIR: folder },
+    })
+    t.equal(signal, null)
+    t.match(stderr, 'none.ts')
+  }
+  t.end()
+})
+
 t.test('where it cannot listen it says why, ends at once and leaves the database closed', async (t) => {
   const taken = createServer().listen(0, '127.0.0.1')
   t.teardown(() => taken.close())

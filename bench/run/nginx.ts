@@ -6,7 +6,7 @@ import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
-import { freePort } from '../processes.ts'
+import { freePort } from '../../test/support/free-port.ts'
 import type { Program } from '../processes.ts'
 import { Refused } from './refused.ts'
 

@@ -86,7 +86,8 @@ export const ledger: Migration = {
       .addColumn('account', 'text', (column) => column.notNull())
       .addColumn('model', 'text', (column) => column.notNull())
       .addColumn('pool', 'text', (column) => column.notNull())
-      // For a list SQLite makes a table at every check, which was a tenth of all that a turn costs the writer.
+      // For a list SQLite makes a table at every check, which was a tenth of all that a turn costs the writer. Databases that are older than
+      // this was known have the list, and refuse the same.
       .addColumn('state', 'text', (column) =>
         column.notNull().check(sql`state = 'held' or state = 'settled' or state = 'refunded' or state = 'expired'`),
       )

@@ -11,11 +11,14 @@
 import { closeSync, fdatasync, fdatasyncSync, openSync, readSync, writeSync } from 'node:fs'
 
 const rewrittenAtOnce = 65_536
-/** A disk that takes no longer is quick: two threads that sleep are woken in about that time. */
+/** The writer waits for no disk that took longer: holds wait for the writer. */
 const quickSeconds = 0.001
 
 /** Hears which asks are on the disk, all before them too, and after how many seconds; `fault` where one of them may not be. */
 type Done = (upTo: number, seconds: number, fault: Error | null) => void
+
+/** By which number it is answered; 0 where it is done, after so many seconds. */
+export type AskedAlone = readonly [flush: number, seconds: number]
 
 export class LogFlush {
   readonly #log: number
@@ -24,7 +27,7 @@ export class LogFlush {
   #answered = 0
   #isUnderWay = false
   #isClosed = false
-  /** The last flush took so long. */
+  /** Of the last flush. */
   #seconds = Infinity
   /** Of a flush by the writer itself, until it is told. */
   #fault: Error | null = null
@@ -46,9 +49,9 @@ export class LogFlush {
     return this.#asked
   }
 
-  /** For whoever nobody waits for: seconds of a flush that is done when this returns, or the number by which it is answered, as above. */
-  askAlone(): { readonly done: number } | { readonly flush: number } {
-    if (this.#isUnderWay || this.#seconds > quickSeconds) return { flush: this.ask() }
+  /** The same where nobody else waits for the writer: a quick disk has been waited for when this returns. */
+  askAlone(): AskedAlone {
+    if (this.#isUnderWay || this.#seconds > quickSeconds) return [this.ask(), 0]
     this.#asked += 1
     const started = performance.now()
     try {
@@ -58,11 +61,11 @@ export class LogFlush {
       this.#isUnderWay = true
       this.#fault = error as Error
       setImmediate(() => this.#ended(this.#asked, started, this.#fault))
-      return { flush: this.#asked }
+      return [this.#asked, 0]
     }
     this.#answered = this.#asked
     this.#seconds = (performance.now() - started) / 1000
-    return { done: this.#seconds }
+    return [0, this.#seconds]
   }
 
   /**

@@ -6,6 +6,7 @@ import type { Connection } from './connection.ts'
 import { openForWriting } from './connection.ts'
 import { LedgerStatements } from './ledger-statements.ts'
 import { Checkpoints } from './checkpoints.ts'
+import type { AskedAlone } from './log-flush.ts'
 import { LogFlush } from './log-flush.ts'
 import { patiently } from './patience.ts'
 import type { FaultResult, Flushed, Op, Reply, Request, Result, WriterOptions } from './protocol.ts'
@@ -18,7 +19,7 @@ const restStep = 256
 
 /** So few operations come together where turns do not: the writer has the time to wait for a quick disk. */
 const few = 2
-const nothingToFlush = { done: 0 }
+const nothingToFlush: AskedAlone = [0, 0]
 
 /** Requests that end with a commit. */
 const committing: ReadonlySet<Request[0]> = new Set(['batch', 'commit', 'enrol', 'attach', 'release'])
@@ -66,12 +67,11 @@ class WriterThread {
     const started = performance.now()
     const results = this.#perform(request, owner)
     const isDurable = request[0] === 'batch' && request[1]
-    const asked = isDurable && results.some(([kind]) => kind !== 'fault') ? this.#askFlush(results.length) : nothingToFlush
-    const flushSeconds = 'done' in asked ? asked.done : 0
+    const isToLast = isDurable && results.some(([kind]) => kind !== 'fault')
+    const [flush, flushSeconds] = isToLast ? this.#askFlush(results.length) : nothingToFlush
     const wrote = committing.has(request[0])
     if (wrote) this.#checkpointInTime()
     const seconds = wrote ? (performance.now() - started) / 1000 - flushSeconds : 0
-    const flush = 'flush' in asked ? asked.flush : 0
     return [results, seconds, wrote && this.#synchronous, this.#ledger?.holdsOpen ?? 0, flush, flushSeconds]
   }
 
@@ -143,8 +143,8 @@ class WriterThread {
   }
 
   /** Few operations in a commit: hardly anybody waits for the next. */
-  #askFlush(operations: number): ReturnType<LogFlush['askAlone']> {
-    return operations <= few ? this.#flush.askAlone() : { flush: this.#flush.ask() }
+  #askFlush(operations: number): AskedAlone {
+    return operations <= few ? this.#flush.askAlone() : [this.#flush.ask(), 0]
   }
 
   #hear(owner: string | undefined): void {

@@ -8,6 +8,7 @@ import type { MessagePort } from 'node:worker_threads'
 import type { Flushed, Op, Reply, Request, Result } from './protocol.ts'
 import type { SweptResult } from '../ledger/operations.ts'
 import { answer, DatabaseError, refused, toError, unwritable } from './database-error.ts'
+import { Gathering } from './gathering.ts'
 import { defaultTransactionLimitMs, Transaction } from './transaction.ts'
 import type { Connect, Link } from './writer-link.ts'
 
@@ -67,6 +68,7 @@ export class Writer {
   /** Hears that none is left. */
   #onFlushed = (): void => undefined
   #outstanding: { readonly resolve: (reply: Reply) => void; readonly reject: (error: unknown) => void } | undefined
+  readonly #gathering: Gathering
   #scheduled = false
   #busy = false
   /** Set once and for all when the thread is gone or was told to go. */
@@ -85,8 +87,10 @@ export class Writer {
     transactionLimitMs = defaultTransactionLimitMs,
     onFault: (fault: DatabaseError) => void = () => {},
     isEnrolled = false,
+    gathering = new Gathering(),
   ) {
     this.#isEnrolled = isEnrolled
+    this.#gathering = gathering
     this.#connect = connect
     this.#transactionLimitMs = transactionLimitMs
     this.#onFault = onFault
@@ -215,18 +219,21 @@ export class Writer {
   #next(): void {
     const first = this.#queue[0]
     if (this.#busy || first === undefined) return
+    if (this.#link !== undefined && this.#gathering.goesOn(this.#queue.length)) return this.#schedule()
     this.#busy = true
     if (this.#link === undefined) {
       void this.#start()
       return
     }
     if ('enter' in first) {
+      this.#gathering.sent(0)
       this.#queue.shift()
       first.enter()
       return
     }
     const count = this.#queue.findIndex((waiting, index) => 'enter' in waiting || index === batchLimit)
     const batch = this.#queue.splice(0, count === -1 ? this.#queue.length : count).filter((waiting) => 'op' in waiting)
+    this.#gathering.sent(batch.length)
     void this.#commit(batch)
   }
 

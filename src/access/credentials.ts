@@ -1,6 +1,7 @@
 /**
- * Whose token is this? A short memory in front of the store, keyed by the token's hash, so that a known key costs no query and a
- * dropped cache reveals no token. Revoking anything on this process takes effect at once; on others of this machine within a few seconds.
+ * Whose token is this? A memory in front of the store, keyed by the token's hash, so that a known key costs no query and a dropped cache
+ * reveals no token. Revoking anything on this process takes effect at once; on others of this machine within a few seconds, because the
+ * book of changes is read so often. While it cannot be read the memory is short.
  *
  * Where several nodes share the database, on all of them within a second, whatever becomes of it: what is remembered counts only for as long as
  * the book of changes was read a moment ago. Otherwise the store is asked, and where it does not answer nobody is let in on an old yes.
@@ -26,6 +27,11 @@ export interface Credential {
 }
 
 type Known = Credential | null
+interface Remembered {
+  readonly value: Credential
+  /** By the clock's ticks, when the store was asked. */
+  readonly began: number
+}
 /** A question to the store that is not answered yet. */
 interface Asking {
   /** The answer is of that time or later. */
@@ -42,7 +48,10 @@ type Kind = 'key' | 'session' | 'cookie' | 'app'
 
 /** Every entry counts one. A cache by size grows with what it holds; with `max` it makes room for all of it at the start. */
 const one = (): number => 1
+/** What nobody has looked after since is asked for again. */
 const positiveMs = 30_000
+/** While the book of changes is read: whoever comes back within it costs no query. A session is moved on by its use, and so read again. */
+const keyMs = 3_600_000
 const negativeMs = 5_000
 const touchEveryMs = 60_000
 const changesAtOnce = 1_000
@@ -59,7 +68,7 @@ export class Credentials {
   readonly #names: Names
   readonly #clock: Clock
   readonly #tellOthers: (account: string) => void
-  readonly #known = new LRUCache<string, { readonly value: Known }>({ maxSize: 50_000, sizeCalculation: one })
+  readonly #known = new LRUCache<string, Remembered>({ maxSize: 50_000, sizeCalculation: one })
   /** Apart, so that a flood of wrong tokens pushes no right one out. */
   readonly #unknown = new LRUCache<string, true>({ maxSize: 10_000, sizeCalculation: one, ttl: negativeMs })
   readonly #asking = new Map<string, Asking>()
@@ -71,8 +80,9 @@ export class Credentials {
   /** How far the book of changes has been read; null before the first look. */
   #seenChange: number | null = null
   readonly #isShared: boolean
-  /** Where nodes share a database: when the last look that succeeded began, and whether one has failed since. */
+  /** When the last look that succeeded began. */
   #lookedAt = -Infinity
+  /** Where nodes share a database: whether one has failed since. */
   #hasGap = true
   #looking: Promise<unknown> | null = null
   /** When the book of changes last answered, however late. */
@@ -96,11 +106,17 @@ export class Credentials {
     const cacheKey = hashText(token)
     const now = this.#clock.now()
     const cached = this.#known.get(cacheKey)
-    if (cached !== undefined && this.isCurrent) return this.#live(cached.value, now)
+    if (cached !== undefined && this.#isBelieved(cached)) return this.#live(cached.value, now)
     const kind = this.#kindOf(token)
     if (kind === null || this.#unknown.has(cacheKey)) return null
     if (this.#isShared) return this.#askInTime(kind, cacheKey, now)
     return this.#askOnce(kind, cacheKey, now).found.then((found) => this.#live(found, now))
+  }
+
+  #isBelieved({ value, began }: Remembered): boolean {
+    const now = this.#clock.ticks()
+    if (now - began > (value.kind === 'key' ? keyMs : positiveMs)) return false
+    return this.#isShared ? this.isCurrent : now - Math.max(began, this.#lookedAt) <= positiveMs
   }
 
   /** Whether what is remembered of accounts may be believed now. */
@@ -151,7 +167,7 @@ export class Credentials {
 
   /** They have changed elsewhere. */
   heardOf(account: string): void {
-    for (const [key, { value }] of this.#known.entries()) if (value?.account.id === account) this.#known.delete(key)
+    for (const [key, { value }] of this.#known.entries()) if (value.account.id === account) this.#known.delete(key)
     this.#forgetDoubtful()
   }
 
@@ -170,17 +186,25 @@ export class Credentials {
 
   async #askStore(kind: Kind, cacheKey: string, now: number): Promise<Known> {
     const forgotten = this.#forgotten
+    const began = this.#clock.ticks()
     const found = await this.#look(kind, Buffer.from(cacheKey, 'base64'), now)
     if (forgotten !== this.#forgotten) return found
     if (found === null) this.#unknown.set(cacheKey, true)
-    else this.#known.set(cacheKey, { value: found }, { ttl: positiveMs })
+    else this.#known.set(cacheKey, { value: found, began })
     return found
   }
 
   /** Learns what other processes changed since the last look, and forgets those accounts. Called every few seconds; `followEveryMs` says how often. */
   async followChanges(): Promise<void> {
-    if (!this.#isShared) return this.#forgetChanged(await this.#changes())
     const began = this.#clock.ticks()
+    if (!this.#isShared) {
+      const changed = await this.#changes()
+      // Of what was changed long ago the book may know no more.
+      if (began - this.#lookedAt > positiveMs) this.forgetAll()
+      this.#forgetChanged(changed)
+      this.#lookedAt = began
+      return
+    }
     const wasBlind = this.#hasGap
     try {
       // One after another: what a look has passed over that came back too late, no other would see.

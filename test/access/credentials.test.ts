@@ -153,11 +153,12 @@ function aSharedStore() {
   return { store, state, hanging, goOn }
 }
 
-/** A node on it whose time the test moves, timers and all. */
-function aNode(t: Test) {
+/** A node on it whose time the test moves, timers and all; or the only process there is. */
+function aNode(t: Test, isAlone = false) {
   mock.timers.enable({ apis: ['setTimeout'] })
   t.teardown(() => mock.timers.reset())
   const shared = aSharedStore()
+  if (isAlone) Object.assign(shared.store, { cluster: null })
   let ticks = 0
   const credentials = new Credentials(shared.store, names, { now: () => noon + ticks, ticks: () => ticks })
   const pass = async (ms: number): Promise<void> => {
@@ -172,6 +173,66 @@ function aNode(t: Test) {
 const settled = async (): Promise<void> => {
   for (let i = 0; i < 5; i++) await new Promise((resolve) => setImmediate(resolve))
 }
+
+t.test('one process: a key is remembered for an hour while the book of changes is read', async (t) => {
+  const { credentials, state, pass, token } = aNode(t, true)
+  await credentials.followChanges()
+  for (let minute = 0; minute <= 60; minute++) {
+    t.ok(await credentials.resolve(token))
+    await pass(minute === 60 ? 1 : 30_000)
+    await credentials.followChanges()
+    await pass(minute === 60 ? 0 : 30_000)
+    if (minute < 60) await credentials.followChanges()
+  }
+  t.equal(state.asked, 1)
+  await credentials.resolve(token)
+  t.equal(state.asked, 2, 'then asked again')
+  Object.assign(state, { status: 'disabled', changed: ['acc_1'] })
+  await credentials.followChanges()
+  t.equal(await credentials.resolve(token), null, 'forgotten with what stands there')
+})
+
+t.test('one process: while the book of changes cannot be read, a key is remembered for half a minute', async (t) => {
+  const { credentials, state, hanging, goOn, pass, token } = aNode(t, true)
+  await credentials.followChanges()
+  hanging.changes = true
+  void credentials.followChanges()
+  await credentials.resolve(token)
+  await pass(30_000)
+  await credentials.resolve(token)
+  t.equal(state.asked, 1, 'the last moment')
+  await pass(1)
+  await credentials.resolve(token)
+  t.equal(state.asked, 2)
+  goOn()
+  await pass(0)
+  await credentials.followChanges()
+  await credentials.resolve(token)
+  t.equal(state.asked, 3, 'what happened meanwhile may be in the book no more: all is forgotten')
+})
+
+t.test('one process: a session is asked for again after half a minute, because its use moves its end', async (t) => {
+  let ticks = 0
+  let asked = 0
+  const session = { id: 'sess_1', kind: 'cli', lastUsedAt: noon, expiresAt: noon + 90 * 86_400_000 }
+  const findByHash = async () => {
+    asked++
+    return { session, account: live().account }
+  }
+  const changes = { latest: async () => 0, since: async (seq: number) => ({ seq, accounts: [] }) }
+  const store = { sessions: { findByHash }, changes, cluster: null } as unknown as Store
+  const credentials = new Credentials(store, names, { now: () => noon, ticks: () => ticks })
+  const token = `${names.sessionPrefix}${'a'.repeat(43)}`
+  await credentials.followChanges()
+  t.ok(await credentials.resolve(token))
+  ticks = 30_000
+  await credentials.followChanges()
+  t.ok(await credentials.resolve(token))
+  t.equal(asked, 1)
+  ticks = 30_001
+  t.ok(await credentials.resolve(token))
+  t.equal(asked, 2)
+})
 
 t.test(
   'several nodes: a key is remembered while the book of changes is read, and forgotten with what stands there',

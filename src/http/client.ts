@@ -27,6 +27,8 @@ export class NodeClient implements Client, Paced {
   #hasSpoken = false
   /** We put the frames into chunks. */
   #chunks = false
+  /** At the end of what the event loop does just now. */
+  #speaksSoon = false
   /** Something was written within this beat: what follows is gathered till the next. */
   #isPaced = false
   #gathered = ''
@@ -67,22 +69,18 @@ export class NodeClient implements Client, Paced {
     // Node writes a chunk as four pieces, which costs twice what one does; HTTP/2 has none, nor has HTTP/1.0.
     this.#chunks = this.#response.chunkedEncoding
     if (this.#chunks) this.#response.chunkedEncoding = false
-    // Mostly frames follow at once, and take the head along.
-    process.nextTick(() => {
-      if (!this.#hasSpoken && !this.#left) this.#response.flushHeaders()
-    })
+    this.#speakSoon()
   }
 
   write(frames: string): boolean {
     if (this.#left) return true
+    this.#gathered += frames
     if (!this.#isPaced) {
       this.#isPaced = true
       pace.add(this)
-      this.#send(frames)
-    } else {
-      this.#gathered += frames
-      if (this.#gathered.length >= mostGathered) this.beat()
+      this.#speakSoon()
     }
+    if (this.#gathered.length >= mostGathered) this.beat()
     return this.#takes
   }
 
@@ -118,6 +116,21 @@ export class NodeClient implements Client, Paced {
     all['content-length'] = String(typeof body === 'string' ? Buffer.byteLength(body) : body.byteLength)
     this.#response.writeHead(status, all)
     this.#response.end(this.#request.method === 'HEAD' ? undefined : body)
+  }
+
+  /** What the upstream gave in one piece leaves in one, and takes the head along. */
+  #speakSoon(): void {
+    if (this.#speaksSoon) return
+    this.#speaksSoon = true
+    process.nextTick(NodeClient.#speak, this)
+  }
+
+  static #speak(client: NodeClient): void {
+    client.#speaksSoon = false
+    const gathered = client.#taken()
+    if (client.#left || client.#ended) return
+    if (gathered !== '') client.#send(gathered)
+    else if (!client.#hasSpoken) client.#response.flushHeaders()
   }
 
   #send(frames: string): void {

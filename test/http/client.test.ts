@@ -33,29 +33,50 @@ const headOf = (all: string) => all.slice(0, all.indexOf('\r\n\r\n'))
 const bodyOf = (all: string) => all.slice(all.indexOf('\r\n\r\n') + 4)
 
 t.test('frames are chunks, counted in bytes, and the last word ends them', async (t) => {
-  const all = await heard('1.1', (client) => {
+  const all = await heard('1.1', async (client) => {
     client.open(200, { 'content-type': 'text/event-stream' })
     client.write('data: 你好\n\n')
     client.write('')
+    await turn()
     client.end('data: [DONE]\n\n')
   })
   t.match(headOf(all).toLowerCase(), 'transfer-encoding: chunked')
   t.equal(bodyOf(all), 'e\r\ndata: 你好\n\n\r\ne\r\ndata: [DONE]\n\n\r\n0\r\n\r\n')
 })
 
-t.test('the first frame leaves at once, and what follows closely leaves together, the end before its beat', async (t) => {
+t.test('what comes in one piece leaves at once, what follows closely leaves together, the end before its beat', async (t) => {
   const all = await heard('1.1', async (client) => {
+    const write = (...numbers: readonly number[]) => numbers.forEach((nth) => client.write(`data: ${nth}\n\n`))
     client.open(200, {})
-    client.write('data: 1\n\n')
-    for (const nth of [2, 3, 4]) client.write(`data: ${nth}\n\n`)
+    write(1, 2)
+    await turn()
+    write(3)
+    write(4, 5)
     await pause(150)
-    for (const nth of [5, 6]) client.write(`data: ${nth}\n\n`)
+    write(6)
+    await turn()
+    write(7)
     client.end('data: [DONE]\n\n')
   })
   const chunks = bodyOf(all)
     .split(/[0-9a-f]+\r\n/)
     .map((chunk) => chunk.replaceAll(/data: |\s/g, ''))
-  t.same(chunks, ['', '1', '234', '5', '6[DONE]', ''])
+  t.same(chunks, ['', '12', '345', '6', '7[DONE]', ''])
+})
+
+t.test('what was to leave at once goes with a last word that comes before, and not at all where the line is cut', async (t) => {
+  const ended = await heard('1.1', (client) => {
+    client.open(200, {})
+    client.write('data: 1\n\n')
+    client.end('data: [DONE]\n\n')
+  })
+  t.equal(bodyOf(ended), '17\r\ndata: 1\n\ndata: [DONE]\n\n\r\n0\r\n\r\n')
+  const cut = await heard('1.1', (client) => {
+    client.open(200, {})
+    client.write('data: 1\n\n')
+    client.cut()
+  })
+  t.equal(cut, '')
 })
 
 t.test('more than a little is not gathered', async (t) => {

@@ -137,6 +137,18 @@ t.test('a server that is profiled is not ended by its own profile', (t) => {
   t.end()
 })
 
+t.test('a server makes nothing old from birth, whatever survived while it started', (t) => {
+  const folder = temporaryFolder(t)
+  const { stdout, stderr } = spawnSync(
+    process.execPath,
+    ['--trace-pretenuring-statistics', join(root, 'bin/svc-gateway.js'), 'start'],
+    { encoding: 'utf8', env: { PATH: process.env['PATH'], GATEWAY_CONFIG: join(folder, 'none.ts'), DATA_DIR: folder } },
+  )
+  t.match(stderr, 'none.ts')
+  t.notMatch(stdout, 'pretenuring:')
+  t.end()
+})
+
 t.test('where it cannot listen it says why, ends at once and leaves the database closed', async (t) => {
   const taken = createServer().listen(0, '127.0.0.1')
   t.teardown(() => taken.close())

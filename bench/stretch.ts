@@ -39,19 +39,19 @@ const upstream = createServer((req, res) => {
 await new Promise<void>((resolve) => upstream.listen(0, '127.0.0.1', resolve))
 
 const folder = mkdtempSync(join(tmpdir(), 'svc-rounds-'))
-process.env['ROUNDS_FILE'] = join(folder, 'rounds')
+const told = join(folder, 'rounds')
 const preload = fileURLToPath(new URL('./rounds.ts', import.meta.url))
 const gateway = await startGateway(`http://127.0.0.1:${(upstream.address() as AddressInfo).port}`, {
   flags: ['--import', preload],
+  env: { ROUNDS_FILE: told },
 })
 
 /** Begins or ends to look; the longest stretch since it was last called, in milliseconds. */
 async function look(): Promise<number> {
-  const file = join(folder, 'rounds')
-  rmSync(file, { force: true })
+  rmSync(told, { force: true })
   process.kill(gateway.pid, 'SIGUSR2')
-  while (!existsSync(file) || readFileSync(file, 'utf8') === '') await pause(2)
-  return Number(readFileSync(file, 'utf8'))
+  while (!existsSync(told) || readFileSync(told, 'utf8') === '') await pause(2)
+  return Number(readFileSync(told, 'utf8'))
 }
 
 /** Milliseconds that the main thread has had the processor. */

@@ -14,7 +14,7 @@ const neededNode = 24
 /** Tells a program that we started under another Node whose child it is. */
 const launchedBy = 'SVC_LAUNCHED_BY'
 
-/** V8 collects garbage in the thread that made it, with no helpers. */
+/** V8 collects garbage in one thread at a time: mostly in the one that made it, which waits where another was quicker to begin. */
 const collectAlone = '--single-threaded-gc'
 
 /**

@@ -23,10 +23,13 @@ export class Checkpoints {
     this.#most = most
   }
 
-  /** To be asked where no transaction and no flush is under way, and none has failed. Whoever reads keeps it from going on for now. */
-  inTime(): void {
+  /**
+   * To be asked where no transaction and no flush is under way, and none has failed. Whoever reads keeps it from going on for now. `flush` is
+   * asked first: SQLite flushes the log as well, and goes on as if nothing were lost where that fails. It must have nothing to lose.
+   */
+  inTime(flush: () => boolean): void {
     const { log, checkpointed } = this.#look.get() ?? { log: 0, checkpointed: 0 }
-    if (log - checkpointed < this.#most) return
+    if (log - checkpointed < this.#most || !flush()) return
     try {
       this.#db.pragma('wal_checkpoint(passive)')
     } catch {

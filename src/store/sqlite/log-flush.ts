@@ -68,6 +68,11 @@ export class LogFlush {
     return [0, this.#seconds]
   }
 
+  /** All of the log is on the disk when it returns. @throws where the disk did not take it */
+  now(): void {
+    fdatasyncSync(this.#log)
+  }
+
   /**
    * Writes the log over itself and flushes it. What a failed flush has not brought to the disk no later one would, because the system takes it
    * for written from then on. Nobody may write to the log meanwhile.

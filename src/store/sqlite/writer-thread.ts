@@ -127,6 +127,8 @@ class WriterThread {
           this.rest(Infinity)
           this.#ledger?.leave()
           if (this.#isLogInDoubt) this.#mendLog()
+          // As before each checkpoint: what was written at rest nobody waits for, and nobody has flushed.
+          else if (!this.#isFlushedNow()) throw new Sqlite.SqliteError('the log could not be flushed', 'SQLITE_IOERR_FSYNC')
           this.#flush.close()
           // One file is all there is afterwards, also where somebody else still has it open; if not now, then by the last who closes it.
           this.#db.pragma('wal_checkpoint(truncate)')
@@ -134,12 +136,24 @@ class WriterThread {
           return []
       }
     } catch (error) {
+      // What was committed before it and is not flushed yet may be lost with it.
+      if (error instanceof Sqlite.SqliteError && error.code === 'SQLITE_IOERR_FSYNC') this.#isLogInDoubt = true
       return [toFault(error)]
     }
   }
 
   #checkpointInTime(): void {
-    if (!this.#flush.isUnderWay && !this.#isLogInDoubt && this.#db.open && !this.#db.inTransaction) this.#checkpoints.inTime()
+    if (!this.#flush.isUnderWay && !this.#isLogInDoubt && this.#db.open && !this.#db.inTransaction)
+      this.#checkpoints.inTime(() => this.#isFlushedNow())
+  }
+
+  #isFlushedNow(): boolean {
+    try {
+      this.#flush.now()
+      return true
+    } catch {
+      return this.#isMended()
+    }
   }
 
   /** Few operations in a commit: hardly anybody waits for the next. */

@@ -43,6 +43,8 @@ const skip = !isTraceable && !(isMissing && process.env['CI'] === 'true') && 'ne
 const disks = [
   { name: 'is slow', inject: ['fdatasync:delay_enter=3000'], fails: false },
   { name: 'now and then does not take the log', inject: ['fdatasync:error=EIO:when=3+4'], fails: true },
+  // SQLite's own: before it takes the log in, and at the end.
+  { name: 'often fails when the log is taken in', inject: ['fsync:error=EIO:when=8+5'], fails: true },
   { name: 'takes nothing for a while', inject: ['fdatasync:error=EIO:when=4..9', 'fsync:error=EIO:when=8..12'], fails: true },
 ]
 

@@ -14,6 +14,8 @@ export class Checkpoints {
   readonly #db: Connection
   readonly #look: Statement<[], Pages>
   readonly #most: number
+  /** How long the log was when it was last tried. */
+  #tried = 0
 
   /** After so many pages. */
   constructor(db: Connection, most: number) {
@@ -24,16 +26,21 @@ export class Checkpoints {
   }
 
   /**
-   * To be asked where no transaction and no flush is under way, and none has failed. Whoever reads keeps it from going on for now. `flush` is
-   * asked first: SQLite flushes the log as well, and goes on as if nothing were lost where that fails. It must have nothing to lose.
+   * To be asked where no transaction and no flush is under way, and none has failed. Whoever reads keeps it from going on for now; it is
+   * tried again after as many pages, since each try waits for the disk. `flush` is asked first: SQLite flushes the log as well, and goes
+   * on as if nothing were lost where that fails. It must have nothing to lose.
    */
   inTime(flush: () => boolean): void {
     const { log, checkpointed } = this.#look.get() ?? { log: 0, checkpointed: 0 }
-    if (log - checkpointed < this.#most || !flush()) return
+    // Begun anew.
+    if (log < this.#tried) this.#tried = 0
+    if (log - Math.max(checkpointed, this.#tried) < this.#most) return
+    this.#tried = log
+    if (!flush()) return
     try {
       this.#db.pragma('wal_checkpoint(passive)')
     } catch {
-      // What could not be taken in is still in the log, and tried again with the next flush.
+      // What could not be taken in is still in the log, and tried again later.
     }
   }
 }

@@ -18,8 +18,8 @@ const launchedBy = 'SVC_LAUNCHED_BY'
 const collectAlone = '--single-threaded-gc'
 
 /**
- * V8 makes objects of a kind that has mostly survived old from birth. It learns that of our turns while the first of them are slow, or at
- * the start, and then each turn is kept by its first object until the slow collector comes: some starts cost a fifth more for good.
+ * Where most objects of one place in the code have survived, V8 makes all later ones old from birth. It learns that at the start, or from
+ * turns that are slow, and then each turn is kept by such an object until the slow collector comes: some starts cost a fifth more for good.
  */
 const allYoung = '--no-allocation-site-pretenuring'
 

@@ -48,9 +48,9 @@ type Kind = 'key' | 'session' | 'cookie' | 'app'
 
 /** Every entry counts one. A cache by size grows with what it holds; with `max` it makes room for all of it at the start. */
 const one = (): number => 1
-/** What nobody has looked after since is asked for again. */
+/** So long a yes is believed that the book of changes has not confirmed since. */
 const positiveMs = 30_000
-/** While the book of changes is read: whoever comes back within it costs no query. A session is moved on by its use, and so read again. */
+/** A key, while the book is read: whoever comes back within it costs no query. A session's end moves with its use, so it is read again. */
 const keyMs = 3_600_000
 const negativeMs = 5_000
 const touchEveryMs = 60_000

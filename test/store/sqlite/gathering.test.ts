@@ -28,8 +28,8 @@ function aWriter(): { writer: Writer; batches: number[]; said: string[] } {
   return { writer, batches, said }
 }
 
-/** Five rounds that bring nothing, and what a batch takes to be answered. */
-async function rounds(count = 10): Promise<void> {
+/** So many of the event loop that bring nothing. */
+async function rounds(count: number): Promise<void> {
   for (let i = 0; i < count; i++) await setImmediate()
 }
 

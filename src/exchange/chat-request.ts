@@ -25,6 +25,8 @@ export interface ChatRequest {
   readonly body: Readonly<Record<string, unknown>>
   /** What has been worked out of a large request already. It is asked through the functions that answer for small ones too. */
   readonly worked?: WorkedOut
+  /** Its exchange has ended: nobody may look at its text any more. */
+  over?(): void
 }
 
 /** Requests above this many bytes are worked through in a thread of their own; below it the way there would cost as much as the work. */

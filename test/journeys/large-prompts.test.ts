@@ -1,6 +1,7 @@
 /** A prompt of megabytes passes every rule that a short one does, says the same to the upstream, and leaves others their turn. */
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { createServer as createTcpServer } from 'node:net'
+import type { AddressInfo, Socket } from 'node:net'
 import t from 'tap'
 import { startGateway, until } from '../support/gateway.ts'
 
@@ -178,4 +179,66 @@ t.test('it is sent whole and again where its target refuses it first, before or 
   t.equal(refused.status, 400, await refused.text())
   await g.settled()
   t.match(await g.turns(id), [{ state: 'refunded' }, { state: 'settled' }])
+})
+
+t.test('what one is sent holds nothing of another, whoever leaves and whenever the upstream answers', async (t) => {
+  const event = (delta: object, finish: string | null) =>
+    `data: ${JSON.stringify({ id: 'x', created: 1, model: 'm', choices: [{ index: 0, delta, finish_reason: finish }] })}\n\n`
+  const events = `${event({ content: 'Hello.' }, null)}${event({}, 'stop')}data: [DONE]\n\n`
+  const answer = `HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-length: ${events.length}\r\n\r\n${events}`
+  const sent: string[] = []
+  let asked = 0
+  const server = createTcpServer((socket) => {
+    let received = ''
+    socket.on('error', () => undefined)
+    socket.on('data', (bytes) => {
+      received += bytes.toString('latin1')
+      const headEnd = received.indexOf('\r\n\r\n') + 4
+      if (headEnd < 4) return
+      const bodyBytes = Number(/content-length: (\d+)/i.exec(received.slice(0, headEnd))?.[1] ?? 0)
+      const isNew = received.length - bytes.length < headEnd
+      // One in three is answered before it is read, and then waits in the socket for a while.
+      if (isNew && bodyBytes > 0 && ++asked % 3 === 0) {
+        socket.write(answer)
+        socket.pause()
+        setTimeout(() => socket.resume(), 100)
+        hasty.add(socket)
+      }
+      if (received.length < headEnd + bodyBytes) return
+      if (bodyBytes > 0) sent.push(received.slice(headEnd, headEnd + bodyBytes))
+      received = received.slice(headEnd + bodyBytes)
+      if (!hasty.delete(socket)) socket.write(bodyBytes > 0 ? answer : 'HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n')
+    })
+  })
+  const hasty = new Set<Socket>()
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => server.close())
+  const g = await startGateway(t, {
+    upstreams: { main: { baseUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1` } },
+    products: { 'svc-2.1': { targets: [{ upstream: 'main', model: 'm' }] } },
+    plans: { pro: { concurrency: 20 } },
+  })
+  const members = await Promise.all(Array.from({ length: 3 }, () => g.member()))
+  const contentOf = (i: number) => `<${i}>`.padEnd(8).repeat(40_000 + 1_000 * i)
+  let done = 0
+  const ask = async (i: number): Promise<void> => {
+    const { token } = members[i % members.length] ?? { token: '' }
+    const gone = new AbortController()
+    if (i % 5 === 0) setTimeout(() => gone.abort(), 20 + i)
+    try {
+      const response = await g.chat(token, { messages: [{ role: 'user', content: contentOf(i) }] }, { signal: gone.signal })
+      await response.text()
+      if (response.status === 200) done++
+    } catch {
+      // It has left.
+    }
+  }
+  for (let round = 0; round < 4; round++) await Promise.all(Array.from({ length: 12 }, (_, i) => ask(round * 12 + i)))
+  await g.settled()
+  t.ok(done >= 24, `${done} were answered`)
+  t.ok(sent.length >= 20, `${sent.length} were read to their end`)
+  for (const body of sent) {
+    const { content } = (JSON.parse(body) as { messages: { content: string }[] }).messages[0] ?? { content: '' }
+    t.ok(content === contentOf(Number(/\d+/.exec(content)?.[0])), content.slice(0, 40))
+  }
 })

@@ -8,6 +8,7 @@ import type { ChatRequest } from '../chat-request.ts'
 import { nothingUsed } from '../exchange.ts'
 import { ClientLeft } from '../outcome.ts'
 import { LargeChat } from './large-chat.ts'
+import { Lending, LentMemory } from './lent-memory.ts'
 import { Lines } from './lines.ts'
 import type { Order, Reply, ThreadOptions } from './thread.ts'
 
@@ -37,6 +38,9 @@ interface Job {
   readonly member: string
   readonly bytes: number
   readonly chunks: readonly Buffer[]
+  lent: SharedArrayBuffer | null
+  /** Nobody waits for it any more. */
+  isLeft: boolean
   readonly resolve: (chat: ChatRequest) => void
   readonly reject: (error: Error) => void
 }
@@ -44,6 +48,7 @@ interface Job {
 export class LargeBodies {
   readonly #options: LargeBodiesOptions
   readonly #waiting = new Lines<Job>(mostWaiting)
+  readonly #memory = new LentMemory()
   #worker: Worker | undefined
   #working: Job | undefined
   #watch: NodeJS.Timeout | undefined
@@ -62,8 +67,10 @@ export class LargeBodies {
   read(chunks: readonly Buffer[], member: string, onLeave: (listener: () => void) => void): Promise<ChatRequest> {
     if (this.#closed) return Promise.reject(new GatewayError('temporarily_unavailable'))
     return new Promise((resolve, reject) => {
-      const job: Job = { member, bytes: chunks.reduce((sum, { length }) => sum + length, 0), chunks, resolve, reject }
+      const bytes = chunks.reduce((sum, { length }) => sum + length, 0)
+      const job: Job = { member, bytes, chunks, lent: null, isLeft: false, resolve, reject }
       onLeave(() => {
+        job.isLeft = true
         // What is being worked on goes on; nobody hears of it.
         this.#waiting.remove(job)
         reject(new ClientLeft(nothingUsed))
@@ -76,7 +83,9 @@ export class LargeBodies {
   /** Refuses all that wait, with this failure: the drain time is over. */
   abortAll(reason: Error): void {
     for (let job = this.#waiting.next(); job !== undefined; job = this.#waiting.next()) job.reject(reason)
-    this.#working?.reject(reason)
+    if (this.#working === undefined) return
+    this.#working.isLeft = true
+    this.#working.reject(reason)
   }
 
   async close(): Promise<void> {
@@ -98,10 +107,11 @@ export class LargeBodies {
       this.#died(worker, new Error('the thread for large requests did not answer in time'))
       void worker.terminate()
     }, this.#options.limitMs ?? defaultLimitMs)
-    const order: Order = piecesOf(job)
+    job.lent = this.#memory.lend(job.bytes)
+    const order: Order = { pieces: piecesOf(job), lent: job.lent }
     worker.postMessage(
       order,
-      order.map(({ buffer }) => buffer),
+      order.pieces.map(({ buffer }) => buffer),
     )
   }
 
@@ -125,9 +135,21 @@ export class LargeBodies {
   #arrived(worker: Worker, reply: Reply): void {
     if (worker !== this.#worker) return
     const job = this.#over()
-    if (reply.kind === 'done') job?.resolve(new LargeChat(reply.result))
-    else job?.reject(new GatewayError(reply.code, reply.details))
+    if (job !== undefined) this.#answer(job, reply)
     this.#next()
+  }
+
+  #answer(job: Job, reply: Reply): void {
+    const { lent } = job
+    const giveBack = (): void => {
+      if (lent !== null) this.#memory.giveBack(lent)
+    }
+    if (reply.kind === 'done' && !job.isLeft) {
+      const { text } = reply.result
+      if (text === null && lent !== null) return job.resolve(new LargeChat(reply.result, lent, new Lending(giveBack)))
+      if (text !== null) job.resolve(new LargeChat(reply.result, text))
+    } else if (reply.kind !== 'done') job.reject(new GatewayError(reply.code, reply.details))
+    giveBack()
   }
 
   /** It takes the one it worked on along; the next one gets a new thread. */

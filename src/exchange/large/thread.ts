@@ -6,8 +6,12 @@ import type { Code, FailureDetails } from '../../errors.ts'
 import { workOut } from './worked-out.ts'
 import type { Result } from './worked-out.ts'
 
-/** The body as it came, in pieces. */
-export type Order = readonly Uint8Array<ArrayBuffer>[]
+export interface Order {
+  /** The body as it came. */
+  readonly pieces: readonly Uint8Array<ArrayBuffer>[]
+  /** For its text. */
+  readonly lent: SharedArrayBuffer | null
+}
 
 export type Reply =
   | { readonly kind: 'done'; readonly result: Result }
@@ -17,9 +21,9 @@ export interface ThreadOptions {
   readonly passFields: readonly string[]
 }
 
-function answer(order: Order, passFields: ReadonlySet<string>): Reply {
+function answer({ pieces, lent }: Order, passFields: ReadonlySet<string>): Reply {
   try {
-    return { kind: 'done', result: workOut(Buffer.concat(order), passFields) }
+    return { kind: 'done', result: workOut(Buffer.concat(pieces), passFields, lent) }
   } catch (error) {
     // Whatever else is thrown ends this thread, of which the main one hears.
     if (!(error instanceof GatewayError)) throw error
@@ -35,5 +39,5 @@ if (process.platform === 'linux') setPriority(0, 10)
 const passFields = new Set((workerData as ThreadOptions).passFields)
 port.on('message', (order: Order) => {
   const reply = answer(order, passFields)
-  port.postMessage(reply, reply.kind === 'done' ? [reply.result.text] : [])
+  port.postMessage(reply, reply.kind === 'done' && reply.result.text !== null ? [reply.result.text] : [])
 })

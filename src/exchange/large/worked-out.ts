@@ -17,8 +17,8 @@ export type Field = readonly [name: string, value: unknown, ranges: readonly Ran
 /** As it passes between the threads. */
 export interface Result extends Pick<WorkedOut, 'count' | 'hash' | 'hasImages' | 'faults' | 'lastUser'> {
   readonly asked: Pick<ChatRequest, 'model' | 'stream' | 'includeUsage' | 'maxTokens' | 'choices' | 'bytes'>
-  /** The body as JSON, and after it what is sent in place of parts of it. */
-  readonly text: ArrayBuffer
+  /** The body as JSON, and after it what is sent in place of parts of it. Null where it stands in the memory that was lent for it. */
+  readonly text: ArrayBuffer | null
   /** Where the body itself ends. */
   readonly bodyBytes: number
   readonly fields: readonly Field[]
@@ -32,8 +32,12 @@ const valueLength = 1024
 const lastUserLength = 64 * 1024
 const lastUserParts = 64
 
-/** @param passFields what operators let through to any upstream. @throws GatewayError `invalid_request` */
-export function workOut(raw: Buffer, passFields: ReadonlySet<string>): Result {
+/**
+ * @param passFields what operators let through to any upstream
+ * @param lent for the text, if it is no longer
+ * @throws GatewayError `invalid_request`
+ */
+export function workOut(raw: Buffer, passFields: ReadonlySet<string>, lent: SharedArrayBuffer | null = null): Result {
   const chat = parseChatRequest(raw)
   const { model, stream, includeUsage, maxTokens, choices, bytes } = chat
   const texts = new Texts()
@@ -49,15 +53,17 @@ export function workOut(raw: Buffer, passFields: ReadonlySet<string>): Result {
     if (!isLong) return [name, sent, null]
     return [name, null, [sent === value ? range : texts.add(JSON.stringify(sent))]]
   })
-  const text = texts.toBytes()
+  const memory = lent !== null && texts.bytes <= lent.byteLength ? lent : new ArrayBuffer(texts.bytes)
+  const text = Buffer.from(memory)
+  texts.writeTo(text)
   return {
     asked: { model, stream, includeUsage, maxTokens, choices, bytes },
-    text,
+    text: memory instanceof ArrayBuffer ? memory : null,
     bodyBytes,
     fields,
     messages,
     count: countOf(chat),
-    hash: hashOf(Buffer.from(text, 0, bodyBytes)),
+    hash: hashOf(text.subarray(0, bodyBytes)),
     hasImages: hasImages(chat),
     faults: faultsOf(chat.body),
     lastUser: withoutPictures(lastUserMessage(chat)),
@@ -147,12 +153,8 @@ class Texts {
     return [from, this.#bytes]
   }
 
-  /** In memory of its own, that another thread can take over. */
-  toBytes(): ArrayBuffer {
-    const all = new ArrayBuffer(this.#bytes)
-    const bytes = Buffer.from(all)
+  writeTo(bytes: Buffer): void {
     let at = 0
     for (const text of this.#texts) at += bytes.write(text, at)
-    return all
   }
 }

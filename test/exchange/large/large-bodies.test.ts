@@ -2,6 +2,7 @@
 import type { Test } from 'tap'
 import t from 'tap'
 import { GatewayError } from '../../../src/errors.ts'
+import type { ChatRequest } from '../../../src/exchange/chat-request.ts'
 import { LargeBodies } from '../../../src/exchange/large/large-bodies.ts'
 import type { LargeBodiesOptions } from '../../../src/exchange/large/large-bodies.ts'
 import { ClientLeft } from '../../../src/exchange/outcome.ts'
@@ -15,8 +16,8 @@ function programOf(does: string): URL {
   return new URL(
     `data:text/javascript,${encodeURIComponent(`
       import { parentPort } from 'node:worker_threads'
-      parentPort.on('message', (order) => {
-        const said = Buffer.concat(order).toString()
+      parentPort.on('message', ({ pieces }) => {
+        const said = Buffer.concat(pieces).toString()
         const refuse = (en) => parentPort.postMessage({ kind: 'refused', code: 'invalid_request', details: { params: { detail: { en, zh: en } } } })
         ${does}
       })`)}`,
@@ -59,6 +60,31 @@ t.test('it is read, in whatever pieces it came, and refused as a small one is', 
   const refused = await thrownBy(large.read([Buffer.from('{"model":""}')], 'a', stays))
   t.match(refused, { code: 'invalid_request', details: { param: 'model' } })
   t.ok(refused instanceof GatewayError)
+})
+
+t.test('texts stand in memory that is lent again, and none in what another still has', async (t) => {
+  const { bodies: large } = bodies(t)
+  const ask = (letter: string, length = 200_000, onLeave: (listener: () => void) => void = stays) =>
+    large.read([sent(letter.repeat(length))], letter, onLeave)
+  const contentOf = ({ messages }: ChatRequest) => (messages[0] as { content: string }).content
+  // More than there are pieces of it, and one that is longer than a piece.
+  const letters = [...'abcdefghijkl']
+  const all = await Promise.all([...letters.map((letter) => ask(letter)), ask('z', 5_000_000)])
+  all.forEach((chat, i) => t.ok(contentOf(chat) === (letters[i] ?? 'z').repeat(letters[i] === undefined ? 5_000_000 : 200_000)))
+  for (const chat of all) chat.over?.()
+  const later = await ask('A')
+  const kept = await ask('B')
+  later.over?.()
+  t.throws(() => later.body, /over/, 'nobody is shown what stands there now')
+  for (let i = 0; i < 20; i++) {
+    const next = await ask('C')
+    t.ok(contentOf(next) === 'C'.repeat(200_000))
+    next.over?.()
+    // The one that was asked for is read on, and nobody takes it.
+    const left = ask('D', 200_000, (leave) => leave()).catch((error: unknown) => error)
+    t.ok((await left) instanceof ClientLeft)
+  }
+  t.ok(contentOf(kept) === 'B'.repeat(200_000))
 })
 
 t.test('members are served in turn', async (t) => {

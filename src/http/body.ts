@@ -2,9 +2,12 @@
 import type { IncomingMessage } from 'node:http'
 import type { Http2ServerRequest } from 'node:http2'
 import { GatewayError, invalidRequest } from '../errors.ts'
-import { isRecord } from '../exchange/chat-request.ts'
+import { isRecord, largeBytes } from '../exchange/chat-request.ts'
+import { InTurn } from './in-turn.ts'
 
 type Request = IncomingMessage | Http2ServerRequest
+
+const longBodies = new InTurn()
 
 /** @throws GatewayError `unsupported_media_type`, `payload_too_large`, or `invalid_request` */
 export async function readBody(request: Request, limit: number): Promise<Buffer> {
@@ -22,6 +25,7 @@ export function readChunks(request: Request, limit: number): Promise<readonly Bu
       size += chunk.length
       if (size <= limit) {
         chunks.push(chunk)
+        if (size > largeBytes) longBodies.next(request)
         return
       }
       request.off('data', onData)

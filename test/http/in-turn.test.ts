@@ -1,0 +1,41 @@
+/** Long bodies are read in turn, and not all at once. */
+import { setTimeout } from 'node:timers/promises'
+import t from 'tap'
+import { InTurn } from '../../src/http/in-turn.ts'
+
+/** Bodies of so many pieces each; `order` tells who was read when, in milliseconds. */
+async function read(pieces: Readonly<Record<string, number>>): Promise<{ order: string[]; at: number[] }> {
+  const inTurn = new InTurn()
+  const [order, at]: [string[], number[]] = [[], []]
+  const bodies = Object.entries(pieces).map(([name, count]) => {
+    let [left, isPaused] = [count, false]
+    const body = {
+      pause: () => (isPaused = true),
+      resume: () => {
+        if (!isPaused) throw new Error(`${name} was not paused`)
+        isPaused = false
+        order.push(name)
+        at.push(performance.now())
+        if (--left > 0) inTurn.next(body)
+      },
+    }
+    return body
+  })
+  for (const body of bodies) inTurn.next(body)
+  const all = Object.values(pieces).reduce((sum, count) => sum + count, 0)
+  while (order.length < all) await setTimeout(1)
+  await setTimeout(5)
+  return { order, at }
+}
+
+t.test('each in its turn, whoever has most to send', async (t) => {
+  const { order } = await read({ a: 4, b: 1, c: 2 })
+  t.same(order.join(''), 'abcacaa')
+})
+
+t.test('a piece of one of them a millisecond, however many there are', async (t) => {
+  for (const pieces of [{ a: 40 }, { a: 10, b: 10, c: 10, d: 10 }]) {
+    const { at } = await read(pieces)
+    t.ok((at.at(-1) ?? 0) - (at[0] ?? 0) >= 38, 'timers may be early by less than one in all')
+  }
+})

@@ -149,6 +149,21 @@ t.test('a server makes nothing old from birth, whatever survived while it starte
   t.end()
 })
 
+t.test('what V8 has found dead is freed beside the main thread', (t) => {
+  const folder = temporaryFolder(t)
+  const config = join(folder, 'collects.mjs')
+  writeFileSync(config, "gc({ type: 'major', execution: 'sync' }); throw new Error('it has collected')")
+  const { stdout, stderr } = spawnSync(
+    process.execPath,
+    ['--single-threaded-gc', '--expose-gc', '--trace-gc-nvp', join(root, 'bin/svc-gateway.js'), 'start'],
+    { encoding: 'utf8', env: { PATH: process.env['PATH'], GATEWAY_CONFIG: config, DATA_DIR: folder } },
+  )
+  t.match(stderr, 'it has collected')
+  const times = [...stdout.matchAll(/"sweep\.start_jobs":([\d.]+)/g)].map(([, ms]) => Number(ms))
+  t.ok(times.length > 0 && times.every((ms) => ms > 0), `jobs were begun: ${times.join(', ')} ms`)
+  t.end()
+})
+
 t.test('where it cannot listen it says why, ends at once and leaves the database closed', async (t) => {
   const taken = createServer().listen(0, '127.0.0.1')
   t.teardown(() => taken.close())

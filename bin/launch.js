@@ -25,7 +25,6 @@ const allYoung = '--no-allocation-site-pretenuring'
 
 /** What collecting alone forbids as well: what was found dead is freed beside the main thread. There it takes 20 ms, in which nobody is served. */
 const sweptAside = '--concurrent-sweeping'
-const buffersSweptAside = '--concurrent-array-buffer-sweeping'
 
 /** Where there are no more cores, four helpers and those they help are in each other's way. */
 const fewCores = 2
@@ -45,7 +44,6 @@ export async function launch(program, run, { threads = false, stays = false } = 
       beginAnew()
       setFlagsFromString(allYoung)
       setFlagsFromString(sweptAside)
-      setFlagsFromString(buffersSweptAside)
     }
     endWithParent(() => process.kill(process.pid, 'SIGTERM'))
     await keepCompiled(threads)

@@ -1,4 +1,5 @@
 /** Events that are the one before but for their words: recognised as such, and never taken for it where they are not. */
+import { isStringOneByteRepresentation } from 'node:v8'
 import t from 'tap'
 import { UpstreamFailure } from '../../src/exchange/upstream-failure.ts'
 import { Assembly } from '../../src/upstream/assembly.ts'
@@ -135,6 +136,13 @@ t.test('a citation may point into text that came alike', async (t) => {
   t.match(reader.push(Buffer.from(sse(JSON.stringify(chunk(citing(10)))))), '"end_index":10')
   const none = reader.push(Buffer.from(sse(JSON.stringify(chunk(citing(11))))))
   t.notMatch(none, '"end_index":11', 'nor past it')
+})
+
+t.test('what is made of a text of one byte a character is one, too', async (t) => {
+  const frames = new Frames({ view: { productId: 'ours', more: [] }, includeUsage: false, onEvent: null })
+  const reader = new StreamReader({ measure, upstreamHost: 'u', taker: frames })
+  for (const content of ['one', 'two', 'three', 'four'])
+    t.ok(isStringOneByteRepresentation(reader.push(Buffer.from(sse(JSON.stringify(chunk({ content })))))), content)
 })
 
 t.test('a damaged event among likes ends the stream', async (t) => {

@@ -25,7 +25,7 @@ export interface ChatRequest {
   readonly body: Readonly<Record<string, unknown>>
   /** What has been worked out of a large request already. It is asked through the functions that answer for small ones too. */
   readonly worked?: WorkedOut
-  /** Its exchange has ended: nobody may look at its text any more. */
+  /** Nobody looks at its text any more, which may be another's from now on. */
   over?(): void
 }
 

@@ -57,6 +57,8 @@ export interface Inbound {
    * @throws GatewayError naming the field at fault
    */
   chat(member?: string): Promise<ChatRequest>
+  /** The exchange has ended: nobody looks at the body any more. */
+  over?(): void
 }
 
 export interface Debug {

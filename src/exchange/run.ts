@@ -80,7 +80,7 @@ export class Chain {
     await settle(steps, x, outcome, services)
     sayLastWord(x, outcome, last, client, services)
     services.observe.exchangeEnded(x, outcome)
-    x.chat?.over?.()
+    x.inbound.over?.()
     return outcome
   }
 }

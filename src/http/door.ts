@@ -98,6 +98,7 @@ class HttpInbound implements Inbound {
   readonly #ctx: Context
   readonly #services: Services
   #chat: Promise<ChatRequest> | undefined
+  #over: (() => void) | undefined
 
   constructor(ctx: Context, address: string, services: Services) {
     this.#ctx = ctx
@@ -119,14 +120,19 @@ class HttpInbound implements Inbound {
     return this.#chat
   }
 
+  over(): void {
+    this.#over?.()
+  }
+
   async #readChat(member: string): Promise<ChatRequest> {
     const { req, res } = this.#ctx
     const { config, largeBodies } = this.#services
     const chunks = await readChunks(req, config.limits.chatBodyBytes)
     const bytes = chunks.reduce((sum, { length }) => sum + length, 0)
-    return bytes <= largeBytes
-      ? parseChatRequest(inOnePiece(chunks))
-      : largeBodies.read(chunks, member, (listener) => void res.once('close', listener))
+    if (bytes <= largeBytes) return parseChatRequest(inOnePiece(chunks))
+    const chat = await largeBodies.read(chunks, member, (listener) => void res.once('close', listener))
+    this.#over = () => chat.over?.()
+    return chat
   }
 }
 

@@ -3,6 +3,7 @@ import { createServer } from 'node:http'
 import { createServer as createTcpServer } from 'node:net'
 import type { AddressInfo, Socket } from 'node:net'
 import t from 'tap'
+import type { ChatRequest } from '../../src/exchange/chat-request.ts'
 import { startGateway, until } from '../support/gateway.ts'
 
 const long = 'The quick brown fox, and "then" 额外的一天.\n'.repeat(40_000)
@@ -180,6 +181,43 @@ t.test('it is sent whole and again where its target refuses it first, before or 
   await g.settled()
   t.match(await g.turns(id), [{ state: 'refunded' }, { state: 'settled' }])
 })
+
+t.test('when its turn has ended, however it has, nobody reads in its memory any more', async (t) => {
+  const g = await startGateway(t)
+  const { token } = await g.member()
+  const { largeBodies } = g.services
+  const read = largeBodies.read.bind(largeBodies)
+  const chats: ChatRequest[] = []
+  largeBodies.read = async (chunks, member, onLeave) => {
+    const chat = await read(chunks, member, onLeave)
+    chats.push(chat)
+    t.equal(chat.messages.length, 1, 'while it lasts')
+    return chat
+  }
+  const messages = [{ role: 'user', content: long }]
+  for (const [body, status] of [
+    [{ messages }, 200],
+    [{ messages, stream: true }, 200],
+    [{ messages, model: 'svc-0' }, 400],
+    [{ messages, models: ['x'] }, 400],
+  ] as const) {
+    const answer = await g.chat(token, body)
+    t.equal(answer.status, status, await answer.text())
+  }
+  await g.settled()
+  t.equal(chats.length, 4)
+  // What was parsed before stays; what is copied out of the memory does not.
+  await until(() => chats.every((chat) => throwsOver(() => JSON.stringify(chat.worked?.messages.developer))), 'all to be over')
+})
+
+function throwsOver(look: () => unknown): boolean {
+  try {
+    look()
+  } catch (error) {
+    return (error as Error).message === 'the request is over'
+  }
+  return false
+}
 
 t.test('what one is sent holds nothing of another, whoever leaves and whenever the upstream answers', async (t) => {
   const event = (delta: object, finish: string | null) =>

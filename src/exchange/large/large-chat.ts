@@ -54,7 +54,7 @@ export class LargeChat implements ChatRequest {
   /** Costly: parsed on the main thread, once, when first asked for. */
   get body(): Readonly<Record<string, unknown>> {
     if (this.#body === undefined) {
-      if (this.#lending?.isOver === true) throw new Error('the request is over')
+      this.#lending?.mustLast()
       const body: unknown = JSON.parse(Buffer.from(this.#text.buffer, 0, this.#text.length).toString())
       this.#body = isRecord(body) ? body : {}
     }

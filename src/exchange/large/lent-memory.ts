@@ -42,12 +42,13 @@ export class Lending {
     this.#giveBack = giveBack
   }
 
-  get isOver(): boolean {
-    return this.#isOver
+  /** To be called before anything is read in it: another text may stand there by now. @throws Error when the request is over */
+  mustLast(): void {
+    if (this.#isOver) throw new Error('the request is over')
   }
 
   sends(): void {
-    if (this.#isOver) throw new Error('the request is over')
+    this.mustLast()
     this.#open++
   }
 

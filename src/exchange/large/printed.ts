@@ -18,7 +18,7 @@ export class Printed {
 
   /** The value itself, for whoever prints or looks at it all the same. Costly: it is parsed here and now. */
   toJSON(): unknown {
-    if (this.lending?.isOver === true) throw new Error('the request is over')
+    this.lending?.mustLast()
     return JSON.parse(Buffer.concat(this.pieces).toString()) as unknown
   }
 }
@@ -48,6 +48,7 @@ export class LargeBody implements Iterable<Uint8Array> {
   }
 
   toString(): string {
+    this.#lending?.mustLast()
     return Buffer.concat(this.#pieces).toString()
   }
 }

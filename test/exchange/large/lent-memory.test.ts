@@ -88,5 +88,6 @@ t.test('when it is over nobody reads in it any more', (t) => {
   one.end()
   t.throws(() => [...body], /over/)
   t.throws(() => JSON.stringify(printed), /over/)
+  t.throws(() => String(body), /over/)
   t.end()
 })

@@ -98,7 +98,7 @@ class HttpInbound implements Inbound {
   readonly #ctx: Context
   readonly #services: Services
   #chat: Promise<ChatRequest> | undefined
-  #over: (() => void) | undefined
+  #large: ChatRequest | undefined
 
   constructor(ctx: Context, address: string, services: Services) {
     this.#ctx = ctx
@@ -121,7 +121,7 @@ class HttpInbound implements Inbound {
   }
 
   over(): void {
-    this.#over?.()
+    this.#large?.over?.()
   }
 
   async #readChat(member: string): Promise<ChatRequest> {
@@ -130,9 +130,8 @@ class HttpInbound implements Inbound {
     const chunks = await readChunks(req, config.limits.chatBodyBytes)
     const bytes = chunks.reduce((sum, { length }) => sum + length, 0)
     if (bytes <= largeBytes) return parseChatRequest(inOnePiece(chunks))
-    const chat = await largeBodies.read(chunks, member, (listener) => void res.once('close', listener))
-    this.#over = () => chat.over?.()
-    return chat
+    this.#large = await largeBodies.read(chunks, member, (listener) => void res.once('close', listener))
+    return this.#large
   }
 }
 

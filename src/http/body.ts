@@ -38,7 +38,10 @@ export function readChunks(request: Request, limit: number): Promise<readonly Bu
         reject(invalidRequest({ en: 'the body ended before it was whole.', zh: '请求内容不完整,传输提前结束。' }))
     }
     request.on('data', onData)
-    request.on('end', () => resolve(chunks))
+    request.on('end', () => {
+      if (size <= largeBytes) longBodies.hasOthers()
+      resolve(chunks)
+    })
     request.on('error', onCut)
     request.on('close', onCut)
   })

@@ -6,6 +6,7 @@ import { InTurn } from '../../src/http/in-turn.ts'
 /** Bodies of so many pieces each; `order` tells who was read when, in milliseconds. */
 async function read(pieces: Readonly<Record<string, number>>): Promise<{ order: string[]; at: number[] }> {
   const inTurn = new InTurn()
+  inTurn.hasOthers()
   const [order, at]: [string[], number[]] = [[], []]
   const bodies = Object.entries(pieces).map(([name, count]) => {
     let [left, isPaused] = [count, false]
@@ -38,4 +39,23 @@ t.test('a piece of one of them a millisecond, however many there are', async (t)
     const { at } = await read(pieces)
     t.ok((at.at(-1) ?? 0) - (at[0] ?? 0) >= 38, 'timers may be early by less than one in all')
   }
+})
+
+t.test('only while others come', async (t) => {
+  let now = 1_000
+  const inTurn = new InTurn(() => now)
+  let paused = 0
+  const body = { pause: () => paused++, resume: () => undefined }
+  const isKeptWaiting = (): boolean => {
+    const before = paused
+    inTurn.next(body)
+    return paused > before
+  }
+  t.equal(isKeptWaiting(), false, 'nobody has come yet')
+  inTurn.hasOthers()
+  t.equal(isKeptWaiting(), true)
+  now += 100
+  t.equal(isKeptWaiting(), true)
+  now += 1
+  t.equal(isKeptWaiting(), false, 'the last one came a while ago')
 })

@@ -7,6 +7,7 @@ import type { GatewayConfig } from '../config/config.ts'
 import { namesOf } from '../config/brand.ts'
 import { Products } from '../config/products.ts'
 import { LargeBodies } from '../exchange/large/large-bodies.ts'
+import { InTurn } from '../http/in-turn.ts'
 import { allowancesWith } from '../membership/allowances.ts'
 import { createMembership } from '../membership/membership.ts'
 import { calendarOf } from '../membership/period.ts'
@@ -94,6 +95,7 @@ export function createServices(parts: ServicesParts): MadeServices {
       mostBytes: config.limits.chatBodyBytes,
       onFault: (error) => log.error({ err: error }, 'the thread for large requests died; the next one gets a new one'),
     }),
+    longBodies: new InTurn(() => clock.ticks()),
     images: new ImageStore({
       files: parts.imageFiles ?? new ImageFolder(folder.images, store.images),
       records: store.images,

@@ -4,6 +4,7 @@ import type { Names } from '../config/brand.ts'
 import type { Clock } from '../system/clock.ts'
 import type { GatewayConfig } from '../config/config.ts'
 import type { LargeBodies } from '../exchange/large/large-bodies.ts'
+import type { InTurn } from '../http/in-turn.ts'
 import type { ImageStore } from '../tools/images/image-store.ts'
 import type { Ids } from '../system/ids.ts'
 import type { Limits } from '../access/limits/limits.ts'
@@ -36,6 +37,8 @@ export interface Services {
   readonly limits: Limits
   /** Reads large requests, in a thread of its own. */
   readonly largeBodies: LargeBodies
+  /** Has long bodies read so that short ones need not wait for them. */
+  readonly longBodies: InTurn
   /** Images painted for members. */
   readonly images: ImageStore
   /** The desks where members sign in, approve devices and take boosts. */

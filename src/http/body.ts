@@ -3,19 +3,17 @@ import type { IncomingMessage } from 'node:http'
 import type { Http2ServerRequest } from 'node:http2'
 import { GatewayError, invalidRequest } from '../errors.ts'
 import { isRecord, largeBytes } from '../exchange/chat-request.ts'
-import { InTurn } from './in-turn.ts'
+import type { InTurn } from './in-turn.ts'
 
 type Request = IncomingMessage | Http2ServerRequest
-
-const longBodies = new InTurn()
 
 /** @throws GatewayError `unsupported_media_type`, `payload_too_large`, or `invalid_request` */
 export async function readBody(request: Request, limit: number): Promise<Buffer> {
   return inOnePiece(await readChunks(request, limit))
 }
 
-/** The same as it came, for whoever hands it on. */
-export function readChunks(request: Request, limit: number): Promise<readonly Buffer[]> {
+/** The same as it came, for whoever hands it on; what is long waits its turn, where there are any. */
+export function readChunks(request: Request, limit: number, inTurn?: InTurn): Promise<readonly Buffer[]> {
   requireJson(request)
   if (Number(request.headers['content-length'] ?? 0) > limit) return Promise.reject(tooLarge(limit))
   return new Promise((resolve, reject) => {
@@ -25,7 +23,7 @@ export function readChunks(request: Request, limit: number): Promise<readonly Bu
       size += chunk.length
       if (size <= limit) {
         chunks.push(chunk)
-        if (size > largeBytes) longBodies.next(request)
+        if (size > largeBytes) inTurn?.next(request)
         return
       }
       request.off('data', onData)
@@ -39,7 +37,7 @@ export function readChunks(request: Request, limit: number): Promise<readonly Bu
     }
     request.on('data', onData)
     request.on('end', () => {
-      if (size <= largeBytes) longBodies.hasOthers()
+      if (size <= largeBytes) inTurn?.hasOthers()
       resolve(chunks)
     })
     request.on('error', onCut)

@@ -126,8 +126,8 @@ class HttpInbound implements Inbound {
 
   async #readChat(member: string): Promise<ChatRequest> {
     const { req, res } = this.#ctx
-    const { config, largeBodies } = this.#services
-    const chunks = await readChunks(req, config.limits.chatBodyBytes)
+    const { config, largeBodies, longBodies } = this.#services
+    const chunks = await readChunks(req, config.limits.chatBodyBytes, longBodies)
     const bytes = chunks.reduce((sum, { length }) => sum + length, 0)
     if (bytes <= largeBytes) return parseChatRequest(inOnePiece(chunks))
     this.#large = await largeBodies.read(chunks, member, (listener) => void res.once('close', listener))

@@ -18,7 +18,7 @@ export class InTurn {
   #othersAt = -Infinity
 
   /** `now` in milliseconds, of a clock that only goes on. */
-  constructor(now: () => number = () => performance.now()) {
+  constructor(now: () => number) {
     this.#now = now
   }
 

@@ -42,7 +42,7 @@ if (what === 'race') {
   // 64 members at once, each over and over, until somebody kills us.
   await Promise.all(Array.from({ length: 64 }, (_, index) => turns(index)))
 } else if (what === 'power') {
-  await Promise.all([...Array.from({ length: 12 }, (_, index) => turns(index, 16)), members(8)])
+  await Promise.all([...Array.from({ length: 12 }, (_, index) => turns(index, 24)), members(12)])
 } else if (what !== 'open') {
   throw new Error(`what is "${what}"?`)
 }

@@ -3,6 +3,7 @@ import type { IncomingMessage } from 'node:http'
 import type { Http2ServerRequest } from 'node:http2'
 import { GatewayError, invalidRequest } from '../errors.ts'
 import { isRecord, largeBytes } from '../exchange/chat-request.ts'
+import { pieceBytes } from './in-turn.ts'
 import type { InTurn } from './in-turn.ts'
 
 type Request = IncomingMessage | Http2ServerRequest
@@ -19,11 +20,16 @@ export function readChunks(request: Request, limit: number, inTurn?: InTurn): Pr
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = []
     let size = 0
+    let inThisTurn = 0
     const onData = (chunk: Buffer): void => {
       size += chunk.length
       if (size <= limit) {
         chunks.push(chunk)
-        if (size > largeBytes) inTurn?.next(request)
+        inThisTurn += chunk.length
+        if (size > largeBytes && inThisTurn >= pieceBytes) {
+          inThisTurn = 0
+          inTurn?.next(request)
+        }
         return
       }
       request.off('data', onData)

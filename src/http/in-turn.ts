@@ -5,15 +5,17 @@
  */
 
 const betweenPiecesMs = 1
+/** The least that a body sends in its turn, in however small parts it comes; what a socket gives at once may be twice as much. */
+export const pieceBytes = 32 * 1024
 const whileMs = 100
 
-export interface Sending {
+export interface LongBody {
   pause(): unknown
   resume(): unknown
 }
 
 export class InTurn {
-  readonly #waiting: Sending[] = []
+  readonly #waiting: LongBody[] = []
   readonly #now: () => number
   #othersAt = -Infinity
 
@@ -28,10 +30,10 @@ export class InTurn {
   }
 
   /** It has sent a piece, and goes on when it is its turn. */
-  next(sending: Sending): void {
+  next(body: LongBody): void {
     if (this.#now() - this.#othersAt > whileMs) return
-    sending.pause()
-    if (this.#waiting.push(sending) === 1) setTimeout(() => this.#goOn(), betweenPiecesMs)
+    body.pause()
+    if (this.#waiting.push(body) === 1) setTimeout(() => this.#goOn(), betweenPiecesMs)
   }
 
   #goOn(): void {

@@ -1,6 +1,9 @@
 /** Long bodies are read in turn, and not all at once. */
+import type { IncomingMessage } from 'node:http'
+import { Readable } from 'node:stream'
 import { setTimeout } from 'node:timers/promises'
 import t from 'tap'
+import { readChunks } from '../../src/http/body.ts'
 import { InTurn } from '../../src/http/in-turn.ts'
 
 /** Bodies of so many pieces each; `order` tells who was read when, in milliseconds. */
@@ -58,4 +61,25 @@ t.test('only while others come', async (t) => {
   t.equal(isKeptWaiting(), true)
   now += 1
   t.equal(isKeptWaiting(), false, 'the last one came a while ago')
+})
+
+t.test('what counts is how much has come, not in how many parts', async (t) => {
+  for (const [parts, bytes, turns] of [
+    [1_024, 1_024, 28],
+    [16, 65_536, 14],
+    [1, 1_000_000, 1],
+    [128, 1_024, 0],
+  ] as const) {
+    let paused = 0
+    const inTurn = new InTurn(() => 0)
+    inTurn.hasOthers()
+    const request = Object.assign(Readable.from(Array.from({ length: parts }, () => Buffer.alloc(bytes))), {
+      headers: { 'content-type': 'application/json' },
+      complete: true,
+    })
+    request.on('pause', () => paused++)
+    const chunks = await readChunks(request as unknown as IncomingMessage, 2_000_000, inTurn)
+    t.equal(Buffer.concat(chunks).length, parts * bytes)
+    t.equal(paused, turns, `${parts} of ${bytes} bytes`)
+  }
 })

@@ -139,17 +139,16 @@ export class LargeBodies {
     this.#next()
   }
 
-  #answer(job: Job, reply: Reply): void {
-    const { lent } = job
+  #answer({ lent, isLeft, resolve, reject }: Job, reply: Reply): void {
     const giveBack = (): void => {
       if (lent !== null) this.#memory.giveBack(lent)
     }
-    if (reply.kind === 'done' && !job.isLeft) {
-      const { text } = reply.result
-      if (text === null && lent !== null) return job.resolve(new LargeChat(reply.result, lent, new Lending(giveBack)))
-      if (text !== null) job.resolve(new LargeChat(reply.result, text))
-    } else if (reply.kind !== 'done') job.reject(new GatewayError(reply.code, reply.details))
+    const text = reply.kind === 'done' ? reply.result.text : null
+    if (reply.kind === 'done' && text === null && lent !== null && !isLeft)
+      return resolve(new LargeChat(reply.result, lent, new Lending(giveBack)))
     giveBack()
+    if (reply.kind === 'refused') reject(new GatewayError(reply.code, reply.details))
+    else if (text !== null) resolve(new LargeChat(reply.result, text))
   }
 
   /** It takes the one it worked on along; the next one gets a new thread. */

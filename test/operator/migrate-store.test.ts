@@ -281,8 +281,11 @@ if (postgres !== undefined) {
     const folder = await installation(t)
     const before = dumpOf(folder)
     const url = await postgres.database(t)
-    for (const point of [/Copying: .*: purse/, /Comparing/])
-      t.match(await run(folder, url, point), { how: 'SIGKILL' }, `${point}`)
+    const killed = async (from: string, to: string, point: RegExp) => {
+      const { how, said } = await run(from, to, point)
+      t.equal(how, 'SIGKILL', `${point}`, { said })
+    }
+    for (const point of [/Copying: .*: purse/, /Comparing/]) await killed(folder, url, point)
     const there = await run(folder, url)
     t.match(there, { how: 0, output: /was moved to .* were there from before/ })
     t.match(there.said, /^Going on: \d+ of \d+ rows are there from before\.$/m)
@@ -290,7 +293,7 @@ if (postgres !== undefined) {
     t.equal((await asked(url, 'select * from image_data')).length, 2)
 
     const home = join(folderOf(t), 'home')
-    t.match(await run(url, home, /Copying: .*: entry/), { how: 'SIGKILL' })
+    await killed(url, home, /Copying: .*: entry/)
     t.notOk(existsSync(join(home, 'gateway.db')), 'no server finds half of it')
     t.match(await run(url, home), { how: 0, output: /were there from before/ })
     t.same(shared(dumpOf(home)), shared(before))

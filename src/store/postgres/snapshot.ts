@@ -32,7 +32,9 @@ export async function withSnapshot<Result>(url: string, work: (ask: Ask) => Resu
   const ask: Ask = <Row>(text: string, values: readonly unknown[] = []) => {
     Atomics.store(answered, 0, 0)
     port1.postMessage([text, values])
-    if (Atomics.wait(answered, 0, 0, statementMs) === 'timed-out') throw new Error('the database gave no answer')
+    // Also the call for the answer before may wake it, where that answer was found there without waiting for its call.
+    while (Atomics.load(answered, 0) === 0)
+      if (Atomics.wait(answered, 0, 0, statementMs) === 'timed-out') throw new Error('the database gave no answer')
     const answer = receiveMessageOnPort(port1)?.message as SnapshotAnswer
     if ('failed' in answer) throw new Error(answer.failed)
     return answer.rows as readonly Row[]

@@ -142,7 +142,7 @@ export interface TurnTable {
   credits: number
   /** Credits that neither the plan's windows together nor packs covered. */
   debt: number
-  /** JSON `[day, week, month]` of what each window had no room for, or null where `debt` is 0. */
+  /** JSON `[day, week, month]` of what each window had no room for, or null where `debt` is 0. While it is held, blanks may keep room for its ending. */
   window_debts: string | null
   /** JSON `[[pack, credits], …]` of what packs have paid, or null. */
   settled_packs: string | null

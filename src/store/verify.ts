@@ -203,7 +203,9 @@ class AccountProof {
 
   #hold(turn: EndedTurn): void {
     if (turn.seq !== 0) this.#broken('a held turn is not in the chain yet', `turn ${turn.id} stands at ${turn.seq}`)
-    const ending = JSON.stringify([...valuesOf(reportedColumns, turn), ...valuesOf(endedColumns, turn)])
+    const { window_debts: debts } = turn
+    const ended = valuesOf(endedColumns, { ...turn, window_debts: debts?.trim() === '' ? null : debts })
+    const ending = JSON.stringify([...valuesOf(reportedColumns, turn), ...ended])
     if (ending !== noEnding) this.#broken('a held turn has no ending yet', `turn ${turn.id} has ${ending}`)
     if (!sameHash(heldHashOf(turn), turn.hash)) this.#broken('a held turn stays what it was held as', `turn ${turn.id}`)
     const add = (what: number | string, credits: number): void => {

@@ -48,10 +48,11 @@ export function prepareLedgerSql(db: Connection) {
       on conflict (id) do nothing`),
 
     turn: all<EndingTurn>(`select ${endingColumns.join(', ')} from turn where id = ?`),
+    /** What only an ending has to say keeps room for it: nobody reads that of a turn that is held. */
     insertTurn: all(`
-      insert into turn (${[...leaseColumns, ...sealedColumns].join(', ')}, hash,
+      insert into turn (${[...leaseColumns, ...sealedColumns].join(', ')}, hash, window_debts,
         state, credits, debt, input_tokens, output_tokens, estimated)
-      values (${placesFor([...leaseColumns, ...sealedColumns])}, ?, 'held', 0, 0, 0, 0, 0)`),
+      values (${placesFor([...leaseColumns, ...sealedColumns])}, ?, ?, 'held', 0, 0, 0, 0, 0)`),
     endTurn: all(`
       update turn set ${[...reportedColumns, ...endedColumns, ...linkColumns].map((name) => `${name} = ?`).join(', ')}
       where id = ? and state = 'held'`),

@@ -6,6 +6,7 @@ import type { EarlierTurn, LedgerRows } from '../ledger/rows.ts'
 import type { Purse } from '../purse.ts'
 import type { EntryTable, PackTable } from '../schema.ts'
 import type { OpenPack } from '../shares.ts'
+import { reportedColumns } from '../turn-columns.ts'
 import type {
   EndedValues,
   EndingTurn,
@@ -20,11 +21,22 @@ import type { LedgerSql } from './ledger-sql.ts'
 import type { Purses } from './purses.ts'
 import { RunningTurns } from './running-turns.ts'
 
+/** What an ending writes besides its target where a held row has nothing, or a zero. */
+const endingBytes = 24
+/** Rows of targets with longer names grow. */
+const longestTarget = 64
+const targetAt = reportedColumns.indexOf('target')
+
 export class SqliteRows implements LedgerRows {
   readonly #sql: LedgerSql
   readonly #purses: Purses
   readonly #held = new HeldTurns()
   readonly #running = new RunningTurns()
+  /**
+   * Written into the row of a hold, and written over when it ends. A row that grows in a full page is spread over others with all its
+   * neighbours, and after such a commit SQLite walks through all the pages it has in memory.
+   */
+  #room = ' '.repeat(endingBytes)
   /** In whose name holds are made just now. */
   owner: number
   /** How many more are held than when the transaction began. */
@@ -71,7 +83,7 @@ export class SqliteRows implements LedgerRows {
 
   hold(purse: Purse, until: number, sealed: SealedValues, hash: Uint8Array): number {
     const lease: LeaseValues = [purse.lastTurn, this.owner, until]
-    return Number(this.#sql.insertTurn.run(...lease, ...sealed, hash).lastInsertRowid)
+    return Number(this.#sql.insertTurn.run(...lease, ...sealed, hash, this.#room).lastInsertRowid)
   }
 
   held(turn: EndingTurn): void {
@@ -80,6 +92,8 @@ export class SqliteRows implements LedgerRows {
   }
 
   end(turn: EndingTurn, reported: ReportedValues, ended: EndedValues, link: LinkValues): boolean {
+    const target = reported[targetAt]
+    if (typeof target === 'string') this.#makeRoomFor(target)
     return this.#sql.endTurn.run(...reported, ...ended, ...link, turn.id).changes > 0
   }
 
@@ -131,6 +145,12 @@ export class SqliteRows implements LedgerRows {
     const pack = this.#sql.pack.get(id)
     if (pack === undefined) throw new Error(`pack ${id} is gone`)
     return pack
+  }
+
+  /** The next ones are likely to be no longer than the longest until now. */
+  #makeRoomFor(target: string): void {
+    const length = endingBytes + Math.min(target.length, longestTarget)
+    if (length > this.#room.length) this.#room = ' '.repeat(length)
   }
 
   #move(account: string, by: 1 | -1): void {

@@ -18,14 +18,17 @@ interface Line {
 
 export class WriterLines {
   readonly #answer: (request: Request, owner: string | undefined) => Reply
+  readonly #answered: (request: Request) => void
   #own: Line | undefined
   readonly #others = new Map<string, Line & { readonly port: MessagePort }>()
   /** Who has begun a transaction. */
   #alone: Line | undefined
   readonly #waiting: (readonly [line: Line, request: Request])[] = []
 
-  constructor(answer: (request: Request, owner: string | undefined) => Reply) {
+  /** `answered` is called when the answer has left. */
+  constructor(answer: (request: Request, owner: string | undefined) => Reply, answered: (request: Request) => void) {
     this.#answer = answer
+    this.#answered = answered
   }
 
   /** The process's own line. */
@@ -58,6 +61,7 @@ export class WriterLines {
     if (request[0] === 'attach' && isDone) this.#attach(request[1], request[2])
     line.awaits = Math.max(line.awaits, reply[4])
     line.port.postMessage(reply)
+    this.#answered(request)
     if (request[0] === 'begin' && isDone) this.#alone = line
     if (request[0] === 'commit' || request[0] === 'rollback') this.#goOn()
     if (request[0] === 'close') for (const { port } of [line, ...this.#others.values()]) port.close()

@@ -70,9 +70,13 @@ class WriterThread {
     const isToLast = isDurable && results.some(([kind]) => kind !== 'fault')
     const [flush, flushSeconds] = isToLast ? this.#askFlush(results.length) : nothingToFlush
     const wrote = committing.has(request[0])
-    if (wrote) this.#checkpointInTime()
     const seconds = wrote ? (performance.now() - started) / 1000 - flushSeconds : 0
     return [results, seconds, wrote && this.#synchronous, this.#ledger?.holdsOpen ?? 0, flush, flushSeconds]
+  }
+
+  /** What nobody has to wait for, once they have their answer. */
+  afterwards(request: Request): void {
+    if (committing.has(request[0])) this.#checkpointInTime()
   }
 
   /**
@@ -315,10 +319,13 @@ const port = parentPort
 const thread = new WriterThread(workerData as WriterOptions, (flushed) => heard.flushed(flushed))
 /** Rewound by each request: it runs out when there have been none for a while. */
 const idle = setTimeout(rest, restAfterMs).unref()
-const heard = new WriterLines((request, owner) => {
-  if (request[0] !== 'close') idle.refresh()
-  return thread.answer(request, owner)
-})
+const heard = new WriterLines(
+  (request, owner) => {
+    if (request[0] !== 'close') idle.refresh()
+    return thread.answer(request, owner)
+  },
+  (request) => thread.afterwards(request),
+)
 heard.listen(port)
 
 /** A little at a time, so that a request that comes meanwhile hardly waits. */

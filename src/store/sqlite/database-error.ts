@@ -21,6 +21,12 @@ export function isRefusal(error: unknown): boolean {
   return error instanceof GatewayError
 }
 
+/** The disk has not taken the log, so nobody can say how much of it is there. */
+export function isNotFlushed(error: unknown): boolean {
+  const { cause = error } = error as { readonly cause?: unknown }
+  return cause instanceof DatabaseError && cause.code === 'SQLITE_IOERR_FSYNC'
+}
+
 export function toError([, code, message]: FaultResult): Error {
   const error = new DatabaseError(code, message)
   return unwritable.test(code) ? refused(error) : error

@@ -6,7 +6,7 @@
  * the power went does not match its sum, and nobody has been told of it.
  */
 import { existsSync, readFileSync, readdirSync } from 'node:fs'
-import { open, rm } from 'node:fs/promises'
+import { open, rm, stat } from 'node:fs/promises'
 import type { FileHandle } from 'node:fs/promises'
 import { basename, dirname } from 'node:path'
 import { crc32 } from 'node:zlib'
@@ -43,13 +43,13 @@ export function readJournal(file: string): readonly EndingOrder[] {
 
 interface Gathered {
   readonly line: string
-  readonly resolve: () => void
+  readonly resolve: (hasHold: boolean) => void
   readonly reject: (error: unknown) => void
 }
 
 export class OwedJournal {
   readonly #file: string
-  readonly #log: string
+  readonly #log: Log
   readonly #handle: FileHandle
   /** Where the next line goes; what stands before it is on the disk. */
   #end = 0
@@ -58,7 +58,7 @@ export class OwedJournal {
   #gathered: Gathered[] = []
   #work: Promise<void> = Promise.resolve()
 
-  private constructor(file: string, log: string, handle: FileHandle) {
+  private constructor(file: string, log: Log, handle: FileHandle) {
     this.#file = file
     this.#log = log
     this.#handle = handle
@@ -69,11 +69,16 @@ export class OwedJournal {
     const handle = await madeRoom(journalOf(database, process)).catch((error: unknown) => {
       throw new Unusable(`There is no room for the ledger's journal beside ${database}: ${whyNot(error)}.`, { cause: error })
     })
-    return new OwedJournal(journalOf(database, process), `${database}-wal`, handle)
+    const log = new Log(`${database}-wal`)
+    await log.open()
+    return new OwedJournal(journalOf(database, process), log, handle)
   }
 
-  /** Resolves once it is on the disk; what comes while the disk is busy goes together. */
-  write(order: EndingOrder): Promise<void> {
+  /**
+   * Resolves once it is on the disk; what comes while the disk is busy goes together. Gives whether the hold that it ends is there as well:
+   * holds wait for no disk, and an ending that survives the power is worth nothing without its hold.
+   */
+  write(order: EndingOrder): Promise<boolean> {
     return new Promise((resolve, reject) => {
       this.#gathered.push({ line: toLine(order), resolve, reject })
       if (this.#gathered.length === 1) this.#next(() => this.#append())
@@ -98,6 +103,7 @@ export class OwedJournal {
   async close(stays: boolean): Promise<void> {
     await this.#work
     await this.#handle.close()
+    await this.#log.close()
     if (!stays) await rm(this.#file, { force: true })
   }
 
@@ -113,14 +119,65 @@ export class OwedJournal {
     try {
       await writeAll(this.#handle, text, this.#end)
       await this.#handle.datasync()
-      // Holds wait for no disk. An ending that survives the power is worth nothing without the hold that it ends.
-      await sync(this.#log)
+      const hasHolds = await this.#log.isSynced()
       this.#end += text.length
-      for (const { resolve } of lines) resolve()
+      for (const { resolve } of lines) resolve(hasHolds)
     } catch (error) {
       // The next ones are written over what may have arrived of these.
       for (const { reject } of lines) reject(error)
     }
+  }
+}
+
+/**
+ * The database's log, by a descriptor that stays. What the disk did not take is told once to every descriptor that is open then, and to none
+ * that is opened later: to that one all would seem to be there. Read alone, which is enough to have it synchronised; SQLite's locks are elsewhere.
+ */
+class Log {
+  readonly #file: string
+  #handle: FileHandle | undefined
+  /** Of the file that is open. */
+  #inode: bigint | undefined
+
+  constructor(file: string) {
+    this.#file = file
+  }
+
+  /** What there is under its name now. */
+  async open(): Promise<void> {
+    const inode = await inodeOf(this.#file)
+    if (inode === this.#inode) return
+    await this.close()
+    if (inode === undefined) return
+    this.#handle = await open(this.#file, 'r')
+    this.#inode = (await this.#handle.stat({ bigint: true })).ino
+  }
+
+  /** True also where there is none: then all of it is in the database. */
+  async isSynced(): Promise<boolean> {
+    try {
+      await this.open()
+      await this.#handle?.datasync()
+      return true
+    } catch {
+      return false
+    }
+  }
+
+  async close(): Promise<void> {
+    const handle = this.#handle
+    this.#handle = undefined
+    this.#inode = undefined
+    await handle?.close()
+  }
+}
+
+async function inodeOf(file: string): Promise<bigint | undefined> {
+  try {
+    return (await stat(file, { bigint: true })).ino
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+    throw error
   }
 }
 
@@ -163,20 +220,5 @@ async function madeRoom(file: string): Promise<FileHandle> {
     await handle.close()
     await rm(file, { force: true })
     throw error
-  }
-}
-
-async function sync(file: string): Promise<void> {
-  // Read alone: that is enough to have it synchronised, and the log's own locks are elsewhere.
-  const handle = await open(file, 'r').catch((error: NodeJS.ErrnoException) => {
-    // All of it is in the database already.
-    if (error.code === 'ENOENT') return undefined
-    throw error
-  })
-  if (handle === undefined) return
-  try {
-    await handle.datasync()
-  } finally {
-    await handle.close()
   }
 }

@@ -8,7 +8,7 @@ import type { EndingOrder } from '../ledger/endings.ts'
 import { toOp } from '../ledger/endings.ts'
 import type { OwedJournal } from './owed-journal.ts'
 import type { Writer } from './writer.ts'
-import { isRefusal } from './database-error.ts'
+import { isNotFlushed, isRefusal } from './database-error.ts'
 
 /** More than this many owed, and no new turn is begun: each would only owe one more. */
 export const owedLimit = 1_000
@@ -44,6 +44,8 @@ interface Owing {
   underway: boolean
   owed: boolean
   journal: 'none' | 'writing' | 'has it'
+  /** Whoever waits for it has heard. */
+  told: boolean
   refusal: unknown
 }
 
@@ -56,6 +58,13 @@ export class Owed {
   readonly #all: Owing[] = []
   readonly #timer: NodeJS.Timeout
   #count = 0
+  /**
+   * How often the disk was found not to have taken the database's log. Holds may be missing on it from then on, until the ledger has taken
+   * something that was given to it later: it mends its log first.
+   */
+  #doubts = 0
+  /** Up to which of these that is so. */
+  #mended = 0
   /** Written since the first of these was owed. */
   #written = 0
   #retrying = false
@@ -91,7 +100,7 @@ export class Owed {
   }
 
   /**
-   * Resolves once the ending is durable, in the ledger or in the journal. Throws when it is in neither after some seconds, though it stays
+   * Resolves once the ending is durable, in the ledger, or in the journal with its hold on the disk. Throws when it is in neither after some seconds, though it stays
    * owed; and when the ending itself is at fault.
    */
   end(order: EndingOrder): Promise<Result | 'journaled'> {
@@ -106,6 +115,7 @@ export class Owed {
         underway: false,
         owed: false,
         journal: 'none',
+        told: false,
         refusal: undefined,
       }
       this.#all.push(owing)
@@ -142,14 +152,17 @@ export class Owed {
 
   async #try(owing: Owing): Promise<void> {
     owing.underway = true
+    const doubts = this.#doubts
     try {
       const result = await this.#writer.submit(toOp(owing.order), true)
+      this.#mended = Math.max(this.#mended, doubts)
       this.#remove(owing)
       owing.resolve(result)
     } catch (error) {
       owing.underway = false
       owing.tries += 1
       owing.refusal = error
+      if (isNotFlushed(error)) this.#doubts += 1
       if (isRefusal(error)) return this.#owe(owing)
       // The database could be written, and this ending could not: no later try would go better.
       if (owing.owed) this.#log.fatal({ err: error, lost: [owing.order] }, 'a settlement that was owed cannot be written')
@@ -177,8 +190,11 @@ export class Owed {
     if (owing.journal !== 'none') return
     owing.journal = 'writing'
     this.#journal.write(owing.order).then(
-      () => {
+      (hasHold) => {
         owing.journal = 'has it'
+        if (!hasHold) this.#doubts += 1
+        if (this.#doubts > this.#mended) return
+        owing.told = true
         owing.resolve('journaled')
       },
       (error: unknown) => {
@@ -207,7 +223,7 @@ export class Owed {
     if (this.#all.length === 0) return
     for (const owing of this.#all) {
       if (owing.owed || now - owing.from >= patienceMs) this.#owe(owing)
-      if (owing.owed && owing.journal !== 'has it' && now - owing.from >= this.#answerWithinMs)
+      if (owing.owed && !owing.told && now - owing.from >= this.#answerWithinMs)
         owing.reject(owing.refusal ?? new GatewayError('internal_error', { cause: new Error('the ledger does not answer') }))
     }
     if (this.#count > 0 && !this.#retrying && now >= this.#nextTry) void this.#retry()

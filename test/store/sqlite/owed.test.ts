@@ -232,6 +232,32 @@ t.test('where the journal refuses as well nobody is told that it is durable, and
   await never
 })
 
+t.test('while the disk may lack the hold of an ending, its being in the journal is told to nobody', async (t) => {
+  const file = join(folderOf(t), 'store.db')
+  const store = await openAt(t, file)
+  await addAccount(store)
+  const [first, second, third] = [await holdOf(store), await holdOf(store), await holdOf(store)]
+  const hog = new Sqlite(file)
+  t.teardown(() => hog.close())
+  const writer = new Writer(threadOf({ file, busyTimeoutMs: 50, mayBeNew: false, checkpointPages: 8000 }))
+  await writer.enrol('another', process.pid, noon)
+  let hasHold = false
+  const kept = { write: async () => hasHold, clear: () => undefined, close: async () => undefined }
+  const owed = new Owed(writer, kept, { info() {}, error() {}, fatal() {} }, 200)
+  hog.exec('begin immediate')
+  await t.rejects(owed.end(settling(first.id)), { code: 'internal_error', cause: { code: 'SQLITE_BUSY' } })
+  hasHold = true
+  await t.rejects(owed.end(settling(second.id)), { code: 'internal_error' }, 'what was lacking is not there by itself')
+  hog.exec('rollback')
+  await until(() => owed.count === 0, 'both to be written')
+  hog.exec('begin immediate')
+  t.equal(await owed.end(settling(third.id)), 'journaled', 'the ledger has flushed what it was given since')
+  hog.exec('rollback')
+  await until(() => owed.count === 0, 'it to be written')
+  await writer.close()
+  await owed.close()
+})
+
 t.test('a clean stop waits for what is owed, and leaves the rest in the journal', async (t) => {
   const { store, hog, file, told } = await server(t)
   const [soon, late] = [await holdOf(store), await holdOf(store)]

@@ -29,8 +29,8 @@ export class LogFlush {
   #isClosed = false
   /** Of the last flush. */
   #seconds = Infinity
-  /** Of a flush by the writer itself, until it is told. */
-  #fault: Error | null = null
+  /** Why the disk may lack some of the log, until all of it has been written anew: no flush that ends well makes up for one that did not. */
+  #doubt: Error | null = null
 
   /** The log must be there: the database has been read. */
   constructor(database: string, done: Done) {
@@ -40,6 +40,15 @@ export class LogFlush {
 
   get isUnderWay(): boolean {
     return this.#isUnderWay
+  }
+
+  get isInDoubt(): boolean {
+    return this.#doubt !== null
+  }
+
+  /** Somebody else's flush of the log has failed. */
+  doubt(fault: Error): void {
+    this.#doubt ??= fault
   }
 
   /** Begins a flush, or has the next one begin after the one under way. Gives the number by which it is answered. */
@@ -59,8 +68,8 @@ export class LogFlush {
     } catch (error) {
       // Told like every other, after the reply that says to wait for it.
       this.#isUnderWay = true
-      this.#fault = error as Error
-      setImmediate(() => this.#ended(this.#asked, started, this.#fault))
+      this.doubt(error as Error)
+      setImmediate(() => this.#ended(this.#asked, started, error as Error))
       return [this.#asked, 0]
     }
     this.#answered = this.#asked
@@ -70,12 +79,17 @@ export class LogFlush {
 
   /** All of the log is on the disk when it returns. @throws where the disk did not take it */
   now(): void {
-    fdatasyncSync(this.#log)
+    try {
+      fdatasyncSync(this.#log)
+    } catch (error) {
+      this.doubt(error as Error)
+      throw error
+    }
   }
 
   /**
    * Writes the log over itself and flushes it. What a failed flush has not brought to the disk no later one would, because the system takes it
-   * for written from then on. Nobody may write to the log meanwhile.
+   * for written from then on. Nobody may write to the log meanwhile. It is in no doubt after that.
    */
   rewrite(): void {
     const piece = Buffer.alloc(rewrittenAtOnce)
@@ -85,19 +99,19 @@ export class LogFlush {
       at += writeSync(this.#log, piece, 0, length, at)
     }
     fdatasyncSync(this.#log)
+    this.#doubt = null
   }
 
   /** Answers all that was asked for before it returns. */
   close(): void {
     if (this.#answered < this.#asked) {
       const started = performance.now()
-      let fault = this.#fault
       try {
-        if (fault === null) fdatasyncSync(this.#log)
-      } catch (error) {
-        fault = error as Error
+        if (this.#doubt === null) this.now()
+      } catch {
+        // It is in doubt.
       }
-      this.#answer(this.#asked, started, fault)
+      this.#answer(this.#asked, started, this.#doubt)
     }
     this.#isClosed = true
     if (!this.#isUnderWay) closeSync(this.#log)
@@ -112,13 +126,13 @@ export class LogFlush {
 
   #ended(upTo: number, started: number, fault: Error | null): void {
     this.#isUnderWay = false
-    this.#fault = null
     if (this.#isClosed) {
       closeSync(this.#log)
       return
     }
-    // What was committed during a flush that failed stands behind what may be missing: no later flush makes up for that.
-    this.#answer(fault === null ? upTo : this.#asked, started, fault)
+    if (fault !== null) this.doubt(fault)
+    // What was committed during a flush that failed stands behind what may be missing.
+    this.#answer(this.#doubt === null ? upTo : this.#asked, started, this.#doubt)
     if (this.#answered < this.#asked) this.#next()
   }
 

@@ -34,8 +34,6 @@ class WriterThread {
   #synchronous = true
   readonly #flush: LogFlush
   readonly #checkpoints: Checkpoints
-  /** A flush has failed: of the log's end nobody can say how much the disk has, and the system does not write it again. */
-  #isLogInDoubt = false
   /** In whose name the ledger was last asked. */
   #speaker: string | undefined
   readonly #busyTimeoutMs: number
@@ -50,8 +48,7 @@ class WriterThread {
         this.#checkpointInTime()
         return
       }
-      const met = toFault(new Sqlite.SqliteError(`the log could not be flushed: ${fault.message}`, 'SQLITE_IOERR_FSYNC'))
-      tell(['flushed', upTo, seconds, met, this.#isMended()])
+      tell(['flushed', upTo, seconds, toFault(notFlushed(fault)), this.#isMended()])
     })
     this.#busyTimeoutMs = options.busyTimeoutMs
     // From here on only `#begin` waits, with shorter steps than the driver's.
@@ -84,7 +81,7 @@ class WriterThread {
    * whoever comes next takes in what the rows lack.
    */
   rest(most: number): boolean {
-    if (this.#ledger?.isBehind !== true || this.#db.inTransaction || this.#isLogInDoubt) return false
+    if (this.#ledger?.isBehind !== true || this.#db.inTransaction || this.#flush.isInDoubt) return false
     try {
       this.#waitForDisk(false)
       this.#beginNow.run()
@@ -130,9 +127,9 @@ class WriterThread {
         case 'close':
           this.rest(Infinity)
           this.#ledger?.leave()
-          if (this.#isLogInDoubt) this.#mendLog()
+          if (this.#flush.isInDoubt) this.#mendLog()
           // As before each checkpoint: what was written at rest nobody waits for, and nobody has flushed.
-          else if (!this.#isFlushedNow()) throw new Sqlite.SqliteError('the log could not be flushed', 'SQLITE_IOERR_FSYNC')
+          else if (!this.#isFlushedNow()) throw notFlushed()
           this.#flush.close()
           // One file is all there is afterwards, also where somebody else still has it open; if not now, then by the last who closes it.
           this.#db.pragma('wal_checkpoint(truncate)')
@@ -140,14 +137,18 @@ class WriterThread {
           return []
       }
     } catch (error) {
-      // What was committed before it and is not flushed yet may be lost with it.
-      if (error instanceof Sqlite.SqliteError && error.code === 'SQLITE_IOERR_FSYNC') this.#isLogInDoubt = true
-      return [toFault(error)]
+      return [this.#met(error)]
     }
   }
 
+  /** Where SQLite's own flush failed, what was committed before it and is not flushed yet may be lost with it. */
+  #met(error: unknown): FaultResult {
+    if (error instanceof Sqlite.SqliteError && error.code === 'SQLITE_IOERR_FSYNC') this.#flush.doubt(error)
+    return toFault(error)
+  }
+
   #checkpointInTime(): void {
-    if (!this.#flush.isUnderWay && !this.#isLogInDoubt && this.#db.open && !this.#db.inTransaction)
+    if (!this.#flush.isUnderWay && !this.#flush.isInDoubt && this.#db.open && !this.#db.inTransaction)
       this.#checkpoints.inTime(() => this.#isFlushedNow())
   }
 
@@ -212,7 +213,8 @@ class WriterThread {
       return this.#together(ops)
     } catch (error) {
       this.#undo()
-      if (ops.length === 1 || hopeless(error)) return ops.map(() => toFault(error))
+      const fault = this.#met(error)
+      if (ops.length === 1 || hopeless(error)) return ops.map(() => fault)
     }
     return ops.map((op) => {
       try {
@@ -220,7 +222,7 @@ class WriterThread {
         return result ?? toFault(new Error('no result'))
       } catch (error) {
         this.#undo()
-        return toFault(error)
+        return this.#met(error)
       }
     })
   }
@@ -228,9 +230,15 @@ class WriterThread {
   /** Waits for other processes' commits, up to the busy timeout. */
   #begin(): void {
     patiently(this.#busyTimeoutMs, () => {
-      if (this.#isLogInDoubt) this.#mendLog()
+      if (this.#flush.isInDoubt) this.#mendLogNow()
       this.#beginNow.run()
     })
+  }
+
+  /** Not while it is being flushed: whichever of the two fails, the other would seem to have succeeded. That flush's end mends it. */
+  #mendLogNow(): void {
+    if (this.#flush.isUnderWay) throw notFlushed()
+    this.#mendLog()
   }
 
   /** Nothing more is written to a log in doubt, nor taken from it into the database. */
@@ -238,7 +246,8 @@ class WriterThread {
     this.#beginNow.run()
     try {
       this.#flush.rewrite()
-      this.#isLogInDoubt = false
+    } catch (error) {
+      throw notFlushed(error)
     } finally {
       this.#db.exec('rollback')
     }
@@ -246,7 +255,6 @@ class WriterThread {
 
   /** Where it cannot be just now, whoever begins a transaction next tries again, and hears why not. */
   #isMended(): boolean {
-    this.#isLogInDoubt = true
     try {
       this.#mendLog()
     } catch {
@@ -282,7 +290,7 @@ class WriterThread {
   #commit(): void {
     try {
       // Since it began; its own flush would not tell, and the log is mended outside of transactions.
-      if (this.#isLogInDoubt) throw new Sqlite.SqliteError('the log could not be flushed', 'SQLITE_IOERR_FSYNC')
+      if (this.#flush.isInDoubt) throw notFlushed()
       this.#commitNow.run()
     } catch (error) {
       // A commit that failed, say for want of space, may leave its transaction open.
@@ -307,6 +315,12 @@ class WriterThread {
 /** Trying the rest one by one would only fail, and wait, as often. A damaged page concerns its own account alone. */
 function hopeless(error: unknown): boolean {
   return error instanceof Sqlite.SqliteError && !/^SQLITE_(CONSTRAINT|CORRUPT|ERROR$)/.test(error.code)
+}
+
+/** As SQLite says it of its own flushes: whoever asked may try again. */
+function notFlushed(reason?: unknown): Error {
+  const why = reason instanceof Error ? `: ${reason.message}` : ''
+  return new Sqlite.SqliteError(`the log could not be flushed${why}`, 'SQLITE_IOERR_FSYNC')
 }
 
 function toFault(error: unknown): FaultResult {

@@ -71,9 +71,13 @@ t.test('where the disk is quick, whoever is alone waits for it himself', async (
   t.same(flush.ask(), asked + 2, 'what is asked for after a flush that failed')
   t.equal(told.length, quickly, 'is told later, like every other')
   await next()
-  t.same(told.at(-1), [asked + 2, 'EIO'], 'fails with it: no later flush makes up for that')
-
+  t.same(told.at(-1), [asked + 2, 'EIO'], 'fails with it')
   disk(fdatasyncSync)
+  t.equal(flush.ask(), asked + 3)
+  await next()
+  t.same([flush.isInDoubt, told.at(-1)], [true, [asked + 3, 'EIO']], 'and no later flush makes up for that')
+  flush.rewrite()
+  t.equal(flush.isInDoubt, false, 'until all of the log is written anew')
   for (let isAgain = false; !isAgain;) {
     isAgain = flush.askAlone()[0] === 0
     if (!isAgain) await next()
@@ -92,6 +96,35 @@ t.test('where the disk is quick, whoever is alone waits for it himself', async (
   function disk(fdatasync: typeof fdatasyncSync): void {
     fs.fdatasyncSync = fdatasync
     syncBuiltinESMExports()
+  }
+})
+
+t.test('whatever flush of the log failed, and whoever’s, one that ends well after it is not believed', async (t) => {
+  const { fdatasyncSync } = fs
+  const disk = (fdatasync: typeof fdatasyncSync): void => {
+    fs.fdatasyncSync = fdatasync
+    syncBuiltinESMExports()
+  }
+  t.teardown(() => disk(fdatasyncSync))
+  const fails = (flush: LogFlush): void => {
+    disk(() => {
+      throw Object.assign(new Error('no disk'), { code: 'EIO' })
+    })
+    t.throws(() => flush.now(), { code: 'EIO' })
+    disk(fdatasyncSync)
+  }
+  for (const [name, fail] of [
+    ['the one before a checkpoint', fails],
+    ['SQLite’s own', (flush: LogFlush) => flush.doubt(Object.assign(new Error('no disk'), { code: 'EIO' }))],
+  ] as const) {
+    const db = databaseIn(folderOf(t))
+    const told = Promise.withResolvers<readonly [upTo: number, code: string | undefined]>()
+    const flush = new LogFlush(db.name, (upTo, _, fault) => told.resolve([upTo, (fault as NodeJS.ErrnoException | null)?.code]))
+    t.equal(flush.ask(), 1)
+    fail(flush)
+    t.same(await told.promise, [1, 'EIO'], name)
+    flush.close()
+    db.close()
   }
 })
 

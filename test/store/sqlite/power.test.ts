@@ -32,6 +32,8 @@ interface Call {
   readonly begun: number
   done: number
   isRefused: boolean
+  /** Of the log, by a descriptor that only reads it: the journal's, which makes sure of holds. */
+  readonly isBeside: boolean
 }
 
 const isTraceable = spawnSync('strace', ['-qq', '--seccomp-bpf', '-f', '-o', '/dev/null', 'true']).status === 0
@@ -61,11 +63,13 @@ for (const { name, inject, fails } of disks)
     const log = calls.filter(({ path }) => path === `${file}-wal`)
     const journal = calls.find(({ path }) => path.startsWith(`${file}.owed-`))?.path ?? ''
     const failures = calls.filter(({ isRefused }) => isRefused).length
-    const isTrouble = calls.some(({ name, data }) => name === 'write' && data.toString().startsWith('trouble'))
+    const saying = (word: string): readonly string[] =>
+      calls.flatMap(({ name, data }) => (name === 'write' && data.toString().startsWith(word) ? [data.toString().trim()] : []))
+    t.same(saying('wrong'), [], 'whoever was refused may try again')
     t.ok(log.filter(({ name }) => name === 'fdatasync').length > 10, 'the log was flushed')
     t.ok(log.filter(({ name, offset }) => name === 'pwrite64' && offset === 0).length > 5, 'and began anew')
-    t.same([failures > 0, isTrouble], [fails, fails], `the disk failed ${failures} times`)
-    const flushes = log.filter(isSync)
+    t.same([failures > 0, saying('trouble').length > 0], [fails, fails], `the disk failed ${failures} times`)
+    const flushes = log.filter((call) => isSync(call) && !call.isBeside)
     const taken = calls.filter(({ path, name }) => path === file && name === 'pwrite64')
     const early = taken.filter(({ begun }) => flushes.some((flush) => flush.begun < begun && begun < flush.done))
     t.same([taken.length > 0, early.length], [true, 0], 'the log is taken into the database while no flush of it is under way')
@@ -73,11 +77,11 @@ for (const { name, inject, fails } of disks)
     const random = randomOf(seed)
     // Half of them at one of the moments that matter most: just before and just after a sync.
     const moments = calls.filter(isSync).flatMap(({ begun, done }) => [begun, done])
-    const last = calls.at(-1)?.begun ?? 0
+    const [first = 0, last = 0] = [calls[0]?.begun, calls.at(-1)?.begun]
     const lost: string[] = []
     let promised = 0
     for (let cut = 0; cut < cuts; cut++) {
-      const moment = cut % 2 === 0 ? random(last) : (moments[random(moments.length)] ?? 0) + random(3)
+      const moment = cut % 2 === 0 ? first + random(last - first) : (moments[random(moments.length)] ?? 0) + random(3)
       const part = [0, 1, 0.5, 0.05][random(4)] ?? 0
       const disk = join(folder, `cut${cut}`)
       mkdirSync(disk)
@@ -126,7 +130,7 @@ function trace(folder: string, file: string, inject: readonly string[]): readonl
   const node = [process.execPath, join(import.meta.dirname, 'worker-process.ts'), 'power', file]
   const filters = [
     'signal=none',
-    'trace=pwrite64,write,ftruncate,fdatasync,fsync,unlink',
+    'trace=openat,pwrite64,write,ftruncate,fdatasync,fsync,unlink',
     ...inject.map((what) => `inject=${what}`),
   ]
   const options = ['-f', '-qq', '-y', '-xx', '-s', `${shown}`, '--seccomp-bpf', ...filters.flatMap((filter) => ['-e', filter])]
@@ -136,8 +140,11 @@ function trace(folder: string, file: string, inject: readonly string[]): readonl
   rmSync(to)
   const calls: Call[] = []
   const waiting = new Map<string, Call>()
+  const descriptors = new Descriptors()
   for (const [number, line] of lines.entries()) {
-    const [, thread = '', name = '', path = '', rest = ''] = /^(\d+) +(\w+)\((?:\d+<|")([^">]*)[">](.*)$/.exec(line) ?? []
+    if (descriptors.isOpening(line)) continue
+    const [, thread = '', name = '', descriptor = '', path = '', rest = ''] =
+      /^(\d+) +(\w+)\((?:(\d+)<|")([^">]*)[">](.*)$/.exec(line) ?? []
     if (name === '') {
       const [, resumed = '', answer] = /^(\d+) +<\.\.\. \w+ resumed>.* = (-?\d+)/.exec(line) ?? []
       const call = waiting.get(resumed)
@@ -154,6 +161,7 @@ function trace(folder: string, file: string, inject: readonly string[]): readonl
       begun: number,
       done: Infinity,
       isRefused: false,
+      isBeside: name === 'fdatasync' && descriptors.onlyRead(descriptor),
     }
     const isSaid = name === 'write' && /^[a-z]+ \S.*\n$/.test(call.data.toString())
     if (!isSaid && call.path !== file && call.path !== `${file}-wal` && !call.path.startsWith(`${file}.owed-`)) continue
@@ -162,6 +170,28 @@ function trace(folder: string, file: string, inject: readonly string[]): readonl
     else finish(call, number, Number(/ = (-?\d+)/.exec(rest)?.[1]))
   }
   return calls
+}
+
+/** Which of them only read. */
+class Descriptors {
+  readonly #reading = new Set<string>()
+  /** How each thread asked for the file that it is waiting for. */
+  readonly #asked = new Map<string, string>()
+
+  isOpening(line: string): boolean {
+    const [, thread = '', flags, answer = ''] = /^(\d+) +(?:openat\(.*", (\w+)|<\.\.\. openat resumed>)(.*)$/.exec(line) ?? []
+    if (thread === '') return false
+    if (flags !== undefined) this.#asked.set(thread, flags)
+    const [, descriptor] = / = (\d+)</.exec(answer) ?? []
+    if (descriptor === undefined) return true
+    if (this.#asked.get(thread) === 'O_RDONLY') this.#reading.add(descriptor)
+    else this.#reading.delete(descriptor)
+    return true
+  }
+
+  onlyRead(descriptor: string): boolean {
+    return this.#reading.has(descriptor)
+  }
 }
 
 function finish(call: Call, number: number, answer: number): void {
@@ -190,9 +220,12 @@ function onDisk(
 ): Buffer {
   const mine = calls.filter((call) => call.path === path && call.begun < moment)
   const syncs = mine.filter((call) => isSync(call) && call.done < moment)
-  // What a failed sync did not bring to the disk no later one will: the system takes it for written.
+  // What a failed sync did not bring to the disk no later one will: the system takes it for written. It tells every descriptor that is open
+  // then; of what the journal's alone was told nothing can have been lost.
   const isSynced = (write: Call): boolean =>
-    syncs.find((sync) => (sync.isRefused ? sync.done > write.begun : sync.begun > write.done))?.isRefused === false
+    syncs
+      .filter(({ isRefused, isBeside }) => !(isRefused && isBeside))
+      .find((sync) => (sync.isRefused ? sync.done > write.begun : sync.begun > write.done))?.isRefused === false
   const bytes = resized(before, Math.max(before.length, ...mine.map(({ data, offset }) => offset + data.length)))
   let length = before.length
   for (const call of mine) {

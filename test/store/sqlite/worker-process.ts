@@ -1,6 +1,7 @@
 /** Another process on the same database, for tests: `node worker-process.ts <what> <file>`. Says what it did line by line. */
 import { writeSync } from 'node:fs'
 import { createInterface } from 'node:readline'
+import { GatewayError } from '../../../src/errors.ts'
 import { openSqliteStore } from '../../../src/store/sqlite/open.ts'
 import { accountId, endOf, grantOf, holdOf, noon, orderOf, refundOf } from '../contract.ts'
 
@@ -79,8 +80,9 @@ async function members(rounds: number): Promise<void> {
   }
 }
 
-/** Where the disk fails, whoever is refused tries something else a moment later. */
+/** Where the disk fails, whoever is refused tries something else a moment later. They may try again: nothing was wrong with what they asked. */
 async function refused(error: unknown): Promise<undefined> {
   if (what !== 'power') throw error
+  if (!(error instanceof GatewayError)) say(`wrong ${String(error)}`)
   await new Promise((resolve) => setTimeout(resolve, 20))
 }

@@ -100,8 +100,8 @@ export class Owed {
   }
 
   /**
-   * Resolves once the ending is durable, in the ledger, or in the journal with its hold on the disk. Throws when it is in neither after some seconds, though it stays
-   * owed; and when the ending itself is at fault.
+   * Resolves once the ending is durable: in the ledger, or in the journal with its hold on the disk. Throws when it is in neither after some
+   * seconds, though it stays owed; and when the ending itself is at fault.
    */
   end(order: EndingOrder): Promise<Result | 'journaled'> {
     return new Promise((resolve, reject) => {

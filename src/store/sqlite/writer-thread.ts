@@ -91,7 +91,8 @@ class WriterThread {
     try {
       this.#ledger.writeBehind(most)
       this.#commitNow.run()
-    } catch {
+    } catch (error) {
+      this.#met(error)
       this.#undo()
     }
     return this.#ledger.isBehind

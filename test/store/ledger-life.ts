@@ -74,6 +74,10 @@ export async function live(store: Store, seed: number, steps: number): Promise<r
   const used = { day: 5, week: 7, month: 11 }
   await addAccount(store, members + 1)
   await some(store.ledger.carry({ account: accountId(members + 1), pool: 'fast', at: now, periods: calendar.at(now), used }))
+  // Whatever became of the others, there is one at the end.
+  await some(
+    store.ledger.grant({ ...grantOf('pack-last', 7, { account: accountId(members + 1) }), at: now, expiresAt: now + hour }),
+  )
   await some(store.ledger.forgetTurns(now - 20 * 24 * hour, 10_000))
   return answers
 }

@@ -3,18 +3,16 @@
  * replaced under it, and all that is acknowledged then is gone with the process; and a page that cannot be read says that its neighbours
  * may be no better. Nothing is sold on either until it is in order again.
  */
-import { stat } from 'node:fs/promises'
+import type { FileIdentity } from './file-identity.ts'
+import { identityOf } from './file-identity.ts'
 import { runTask } from './reader.ts'
 
 const lookEveryMs = 1_000
 
-/** What tells a file from another one at the same path. */
-type Identity = string | null
-
 export class Health {
   readonly #file: string
   readonly #tell: (trouble: string | null) => void
-  #opened: readonly (readonly [file: string, identity: Identity])[] = []
+  #opened: readonly (readonly [file: string, identity: FileIdentity])[] = []
   #timer: NodeJS.Timeout | undefined
   #misplaced: string | null = null
   #lost = false
@@ -41,7 +39,7 @@ export class Health {
   async watch(): Promise<void> {
     // SQLite gives the log's files up only when the last connection goes, and ours stay.
     const files = ['', '-wal', '-shm'].map((suffix) => this.#file + suffix)
-    const seen = await Promise.all(files.map(async (file) => [file, await identityOf(file)] as const))
+    const seen = await Promise.all(files.map(async (file) => [file, await seenAt(file)] as const))
     this.#opened = seen.filter(([, identity]) => identity !== null)
     let looking = false
     this.#timer = setInterval(() => {
@@ -80,9 +78,7 @@ export class Health {
   }
 
   async #look(): Promise<void> {
-    const found = await Promise.all(
-      this.#opened.map(async ([file, identity]) => sentence(file, identity, await identityOf(file))),
-    )
+    const found = await Promise.all(this.#opened.map(async ([file, identity]) => sentence(file, identity, await seenAt(file))))
     this.#misplaced = found.find((finding) => finding !== null) ?? null
     this.#lost = (found[0] ?? null) !== null
     this.#changed()
@@ -96,19 +92,14 @@ export class Health {
   }
 }
 
-function sentence(file: string, opened: Identity, found: Identity): string | null {
+function sentence(file: string, opened: FileIdentity, found: FileIdentity): string | null {
   if (found === opened) return null
   return found === null
     ? `${file} is gone: it was moved or deleted under the running service`
     : `${file} is not the file that was opened: it was replaced under the running service`
 }
 
-/** Null where there is none, or none that can be seen. */
-async function identityOf(file: string): Promise<Identity> {
-  try {
-    const { dev, ino } = await stat(file, { bigint: true })
-    return `${dev}:${ino}`
-  } catch {
-    return null
-  }
+/** Null also where it cannot be seen. */
+function seenAt(file: string): Promise<FileIdentity> {
+  return identityOf(file).catch(() => null)
 }

@@ -6,12 +6,14 @@
  * the power went does not match its sum, and nobody has been told of it.
  */
 import { existsSync, readFileSync, readdirSync } from 'node:fs'
-import { open, rm, stat } from 'node:fs/promises'
+import { open, rm } from 'node:fs/promises'
 import type { FileHandle } from 'node:fs/promises'
 import { basename, dirname } from 'node:path'
 import { crc32 } from 'node:zlib'
 import { Unusable, whyNot } from '../../system/unusable.ts'
 import type { EndingOrder } from '../ledger/endings.ts'
+import type { FileIdentity } from './file-identity.ts'
+import { identityOf } from './file-identity.ts'
 
 /** Room for some 5 000 endings. Beyond it the file grows, as far as the disk lets it. */
 const roomBytes = 1024 * 1024
@@ -137,7 +139,7 @@ class Log {
   readonly #file: string
   #handle: FileHandle | undefined
   /** Of the file that is open. */
-  #inode: bigint | undefined
+  #identity: FileIdentity = null
 
   constructor(file: string) {
     this.#file = file
@@ -145,12 +147,12 @@ class Log {
 
   /** What there is under its name now. */
   async open(): Promise<void> {
-    const inode = await inodeOf(this.#file)
-    if (inode === this.#inode) return
+    const identity = await identityOf(this.#file)
+    if (identity === this.#identity) return
     await this.close()
-    if (inode === undefined) return
+    if (identity === null) return
     this.#handle = await open(this.#file, 'r')
-    this.#inode = (await this.#handle.stat({ bigint: true })).ino
+    this.#identity = identity
   }
 
   /** True also where there is none: then all of it is in the database. */
@@ -167,17 +169,8 @@ class Log {
   async close(): Promise<void> {
     const handle = this.#handle
     this.#handle = undefined
-    this.#inode = undefined
+    this.#identity = null
     await handle?.close()
-  }
-}
-
-async function inodeOf(file: string): Promise<bigint | undefined> {
-  try {
-    return (await stat(file, { bigint: true })).ino
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
-    throw error
   }
 }
 

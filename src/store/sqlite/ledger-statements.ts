@@ -25,11 +25,12 @@ export class LedgerStatements {
   /** Of the whole database: moved with each operation here, and read anew at each sweep for what other processes did. */
   #holdsOpen: number
 
-  constructor(db: Connection, name: string, pid: number, at: number, bounds?: PurseBounds) {
+  /** `isOnDisk` tells, after a commit, whether the disk surely has all that is committed. */
+  constructor(db: Connection, name: string, pid: number, at: number, isOnDisk: () => boolean, bounds?: PurseBounds) {
     this.#database = db.name
     this.#sql = prepareLedgerSql(db)
     this.#purses = new Purses(db, bounds)
-    this.#presence = new Presence(db, name)
+    this.#presence = new Presence(db, name, isOnDisk)
     try {
       const owner = this.#presence.enrol(pid, at)
       this.#rows = new SqliteRows(this.#sql, this.#purses, owner)

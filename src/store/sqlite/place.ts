@@ -5,7 +5,7 @@
 import Sqlite from 'better-sqlite3'
 import { closeSync, openSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { hostname } from 'node:os'
-import { Unusable } from '../../system/unusable.ts'
+import { Unusable, whyNot } from '../../system/unusable.ts'
 import type { Connection } from './connection.ts'
 
 /** Two that start in the same moment stand in each other's way for an instant; then one of them has it. */
@@ -24,10 +24,16 @@ export class Place {
   static take(database: string, pid: number, at: number): Place {
     const file = lockBeside(database)
     const card = `${database}.server`
-    const lock = lockOf(file, card)
-    // For people: who has the place is what the lock says, whoever is named here.
-    writeFileSync(card, JSON.stringify({ pid, host: hostname(), since: new Date(at).toISOString() }), { mode: 0o600 })
-    return new Place(lock, card)
+    let place: Place | undefined
+    try {
+      place = new Place(lockOf(file, card), card)
+      // For people: who has the place is what the lock says, whoever is named here.
+      writeFileSync(card, JSON.stringify({ pid, host: hostname(), since: new Date(at).toISOString() }), { mode: 0o600 })
+      return place
+    } catch (error) {
+      place?.release()
+      throw error instanceof Unusable ? error : new Unusable(`${file} cannot be written: ${whyNot(error)}.`, { cause: error })
+    }
   }
 
   release(): void {
@@ -52,6 +58,8 @@ function lockOf(file: string, card: string): Connection {
     } catch (error) {
       lock.close()
       if (error instanceof Sqlite.SqliteError && error.code.startsWith('SQLITE_BUSY')) throw taken(card)
+      // Of a file that was taken away while we waited SQLite says that it cannot be read.
+      if (before !== inodeOf(file)) continue
       throw error
     }
     if (before !== undefined && before === inodeOf(file)) return lock

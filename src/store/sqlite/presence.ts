@@ -6,7 +6,6 @@
 import Sqlite from 'better-sqlite3'
 import { existsSync, rmSync } from 'node:fs'
 import type { Statement } from 'better-sqlite3'
-import { sync } from './backup.ts'
 import type { Connection } from './connection.ts'
 import { prepareFile } from './connection.ts'
 import { journalOf } from './owed-journal.ts'
@@ -37,16 +36,27 @@ export class Presence {
   readonly #all: Statement<unknown[], Owner>
   readonly #enrol: Statement<unknown[], { id: number }>
   readonly #forget: Statement<unknown[]>
-  /** Whose files go once it is committed that nobody needs them. */
+  readonly #isOnDisk: () => boolean
+  /** Of whom this transaction says that nobody needs their files. */
   #forgotten: Owner[] = []
+  /** Of whom it is committed. */
+  #gone: Owner[] = []
 
-  constructor(db: Connection, name: string) {
+  /** `isOnDisk` tells, after a commit, whether the disk surely has all that is committed. */
+  constructor(db: Connection, name: string, isOnDisk: () => boolean) {
     this.#name = name
+    this.#isOnDisk = isOnDisk
     this.#database = db.name
     // Locked before it is known to others: whoever finds the row finds the lock.
     prepareFile(this.#file(name))
     this.#lock = new Sqlite(this.#file(name), { timeout: 0 })
-    this.#lock.exec('begin exclusive')
+    try {
+      this.#lock.exec('begin exclusive')
+    } catch (error) {
+      // As on a full disk: nobody will ever find its row, and so nobody would take its file away.
+      this.leave()
+      throw error
+    }
     this.#all = db.prepare('select id, name from process')
     this.#enrol = db.prepare(`
       insert into process (name, pid, started_at) values (?, ?, ?)
@@ -91,15 +101,24 @@ export class Presence {
     this.#forgotten.push(owner)
   }
 
+  /**
+   * Takes away the files of those who were forgotten. What a journal said must outlive the power before the journal goes, so they stay until
+   * a commit after which the disk has it. Never throws: the commit is done, and whoever heard that it was not would do it again.
+   */
   committed(): void {
-    if (this.#forgotten.length === 0) return
-    // What a journal said must outlive the power before the journal goes.
-    sync(`${this.#database}-wal`)
-    for (const { name } of this.#forgotten) {
-      rmSync(this.#file(name), { force: true })
-      rmSync(journalOf(this.#database, name), { force: true })
-    }
+    this.#gone.push(...this.#forgotten)
     this.#forgotten = []
+    if (this.#gone.length === 0 || !this.#isOnDisk()) return
+    const gone = this.#gone
+    this.#gone = []
+    try {
+      for (const { name } of gone) {
+        rmSync(this.#file(name), { force: true })
+        rmSync(journalOf(this.#database, name), { force: true })
+      }
+    } catch {
+      // A file that nobody can take away says nothing to anybody: its process is no more in the table.
+    }
   }
 
   undone(): void {

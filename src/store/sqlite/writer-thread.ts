@@ -162,6 +162,11 @@ class WriterThread {
     }
   }
 
+  /** No flush is believed that another one may take the failure of. */
+  #isOnDisk(): boolean {
+    return !this.#flush.isUnderWay && !this.#flush.isInDoubt && this.#isFlushedNow()
+  }
+
   /** Few operations in a commit: hardly anybody waits for the next. */
   #askFlush(operations: number): AskedAlone {
     return operations <= few ? this.#flush.askAlone() : [this.#flush.ask(), 0]
@@ -195,7 +200,7 @@ class WriterThread {
     this.#begin()
     let ledger: LedgerStatements | undefined
     try {
-      ledger = new LedgerStatements(this.#db, name, pid, at)
+      ledger = new LedgerStatements(this.#db, name, pid, at, () => this.#isOnDisk())
       for (const thread of threads) ledger.adopt(thread, pid, at)
       this.#ledger = ledger
     } catch (error) {

@@ -1,8 +1,9 @@
 /** Several processes on one database, and what the others do when one of them dies. */
-import { copyFileSync, mkdirSync, statSync, truncateSync } from 'node:fs'
+import { spawnSync } from 'node:child_process'
+import { closeSync, copyFileSync, mkdirSync, openSync, readdirSync, readFileSync, statSync, truncateSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { accountId, addAccount, balanceOf, endOf, holdOf, noon, refundOf } from '../contract.ts'
+import { accountId, addAccount, balanceOf, endOf, holdOf, noon, orderOf, refundOf } from '../contract.ts'
 import { folderOf, openAt, Other, raw } from './support.ts'
 
 t.test('200 turns at once from two processes on quota for 20 admit exactly 20', async (t) => {
@@ -126,3 +127,38 @@ t.test('a settlement survives the power: what a cut may lose comes after it', as
   t.match(await balanceOf(after, { account: accountId(1) }), { used: [30, 30, 30], reserved: [0, 0, 0] })
   t.ok((await after.ledger.verify()).ok)
 })
+
+const isLinux = process.platform === 'linux' || 'open files are limited by prlimit'
+
+t.test(
+  'what shares a commit with a sweep is done once, also where no file can be opened just then',
+  { skip: isLinux !== true && isLinux },
+  async (t) => {
+    const file = join(folderOf(t), 'store.db')
+    const store = await openAt(t, file, { role: 'server' })
+    await addAccount(store)
+    // A command of the operator's, whom the sweep forgets.
+    await (await openAt(t, file)).close()
+    const { write, read } = store.db
+    const limit = (files: string) => spawnSync('prlimit', ['--pid', String(process.pid), `--nofile=${files}`])
+    const [, usual = ''] = /Max open files +(\d+)/.exec(readFileSync('/proc/self/limits', 'utf8')) ?? []
+    const opened: number[] = []
+    t.equal(limit(`${readdirSync('/proc/self/fd').length + 20}:`).status, 0)
+    try {
+      for (;;) opened.push(openSync('/dev/null', 'r'))
+    } catch (error) {
+      t.match(error, { code: 'EMFILE' })
+    }
+    const [, reservation] = await Promise.all([
+      store.ledger.expire(noon, 0),
+      store.ledger.reserve(orderOf({ want: 100, concurrency: 2 })),
+      write.insertInto('attempt').values({ subject: 'somebody', ends_at: noon }).execute(),
+    ]).finally(() => {
+      for (const descriptor of opened) closeSync(descriptor)
+      limit(`${usual}:`)
+    })
+    t.match(reservation, { kind: 'held', hold: { id: 1 } })
+    t.equal((await read.selectFrom('turn').select('id').execute()).length, 1)
+    t.equal((await read.selectFrom('attempt').selectAll().execute()).length, 1)
+  },
+)

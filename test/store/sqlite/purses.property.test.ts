@@ -59,7 +59,7 @@ class Process {
     this.#db.pragma('synchronous = off')
     this.#countStatements()
     this.#db.exec('begin immediate')
-    this.#ledger = new LedgerStatements(this.#db, this.#name, 1, noon, this.#bounds)
+    this.#ledger = new LedgerStatements(this.#db, this.#name, 1, noon, () => true, this.#bounds)
     this.#db.exec('commit')
   }
 

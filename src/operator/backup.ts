@@ -3,6 +3,7 @@ import { existsSync, rmSync } from 'node:fs'
 import { resolve } from 'node:path'
 import type { GatewayConfig } from '../config/config.ts'
 import { loadConfig } from '../config/config.ts'
+import { systemClock } from '../system/clock.ts'
 import { DataFolder } from '../system/data-folder.ts'
 import { owedTo } from '../store/sqlite/owed-journal.ts'
 import { restoreFile } from '../store/sqlite/restore.ts'
@@ -62,9 +63,11 @@ export async function restore(file: string, options: Output & { yes?: boolean })
     throw new CommandError(`${to} would be replaced; it is kept beside it under another name. Say --yes if you mean it.`)
   }
   folder.prepare()
-  const { kept } = restoreFile(from, to)
-  const owing = restoreOwed(from, folder)
-  const files = restoreFiles(from, folder)
+  let owing = 0
+  const { kept, rest: files } = restoreFile(from, to, systemClock.now(), {
+    owed: () => void (owing = restoreOwed(from, folder)),
+    rest: () => restoreFiles(from, folder),
+  })
   return say(options, { ok: true, file: to, kept, files }, () =>
     [
       `${from} was verified and is the database now: ${to}.`,

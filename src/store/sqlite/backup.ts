@@ -46,9 +46,9 @@ export function rescue(db: Connection, file: string): string {
   return to
 }
 
-/** The first of `name-1`, `name-2` … that nothing has. */
-export function freeName(name: string): string {
-  for (let i = 1; ; i++) if (!existsSync(`${name}-${i}`)) return `${name}-${i}`
+/** The first of `name-1`, `name-2` … that nothing has, nor what would lie beside it. */
+export function freeName(name: string, beside: readonly string[] = []): string {
+  for (let i = 1; ; i++) if (!['', ...beside].some((suffix) => existsSync(`${name}-${i}${suffix}`))) return `${name}-${i}`
 }
 
 /** Durable, whatever becomes of the machine: a file's contents, or a folder's names. */

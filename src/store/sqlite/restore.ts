@@ -6,40 +6,77 @@ import { Unusable, whyNot } from '../../system/unusable.ts'
 import { freeName, sync } from './backup.ts'
 import { prepareFile } from './connection.ts'
 import { journalOf, processesWithJournal } from './owed-journal.ts'
-import { lockBeside } from './place.ts'
+import { lockBeside, Place } from './place.ts'
 import { verifyFile } from './verify-file.ts'
 
 /** What belongs to a database beside its file: what was committed last may stand in the log alone. */
 const log = '-wal'
 const beside = [log, '-shm']
 
+/** What comes back with a database, while nobody may begin to work on it. */
+export interface Companions<Rest> {
+  /** What is owed to it: there before it is, so that no start misses it. */
+  owed(): void
+  rest(): Rest
+}
+
+export const nothingElse: Companions<undefined> = { owed: () => undefined, rest: () => undefined }
+
 /**
- * `kept` is where the old database went.
+ * `kept` is where the old database went. The folder must be there; `at` is now.
  * @throws Unusable when the backup does not verify or a process still uses the database
  */
-export function restoreFile(from: string, to: string): { readonly kept: string | null } {
-  if (isInUse(to)) throw new Unusable('A server still uses this database. Stop it, then restore.')
-  const part = `${to}.restoring`
-  prepareFile(part)
+export function restoreFile<Rest>(
+  from: string,
+  to: string,
+  at: number,
+  companions: Companions<Rest>,
+): { readonly kept: string | null; readonly rest: Rest } {
+  if (isInUse(to)) throw inUse()
+  // Proving takes its time, and a server that is started meanwhile must find its place taken.
+  const place = Place.take(to, process.pid, at)
   try {
+    const kept = replace(from, to, companions)
+    return { kept, rest: companions.rest() }
+  } finally {
+    place.release()
+  }
+}
+
+function replace(from: string, to: string, { owed }: Companions<unknown>): string | null {
+  const part = `${to}.restoring`
+  try {
+    prepareFile(part)
+    // What another restore left that was killed is no log of this copy.
+    for (const suffix of beside) rmSync(part + suffix, { force: true })
     copyWhole(from, part)
     const verification = verifyFile(part)
     if (!verification.ok) {
       throw new Unusable(`${from} does not add up: ${verification.mismatches[0]?.detail ?? 'unknown'}. It was not restored.`)
     }
     sync(part)
+    // A command has no place, and may have come meanwhile.
+    if (processLocks(to).some(isLocked)) throw inUse()
     const kept = setAside(to)
+    owed()
     renameSync(part, to)
     sync(dirname(to))
-    return { kept }
+    return kept
   } catch (error) {
     if (error instanceof Unusable) throw error
+    // The system's no says nothing of the backup: restoring needs room for all of it.
+    if ((error as NodeJS.ErrnoException).syscall !== undefined)
+      throw new Unusable(`${from} was not restored to ${to}: ${whyNot(error)}.`, { cause: error })
     throw new Unusable(`${from} was not restored: it is not a database of this service, or is damaged (${whyNot(error)}).`, {
       cause: error,
     })
   } finally {
     for (const suffix of ['', ...beside]) rmSync(part + suffix, { force: true })
   }
+}
+
+function inUse(): Unusable {
+  return new Unusable('A server still uses this database. Stop it, then restore.')
 }
 
 /** A copy as one file, with what its log has; every page of it has been looked at. */
@@ -50,16 +87,19 @@ function copyWhole(from: string, part: string): void {
   if (!fold(part)) throw new Error('its pages do not agree')
 }
 
-/** Moves the old database away, as one file where it can still be read, else with all that lies beside it. */
+/**
+ * Moves the old database away, as one file where it can still be read, else with all that lies beside it; also what is left of one that is
+ * gone: SQLite would take its log for that of the one which is restored.
+ */
 function setAside(file: string): string | null {
-  if (!existsSync(file)) return null
+  if (!['', ...beside].some((suffix) => existsSync(file + suffix))) return null
   try {
     // SQLite takes no bytes for a new database, and throws the log beside them away.
-    if (statSync(file).size > 0) fold(file)
+    if ((statSync(file, { throwIfNoEntry: false })?.size ?? 0) > 0) fold(file)
   } catch {
     // That it cannot be read may be why it is being replaced.
   }
-  const kept = freeName(`${file}.before-restore`)
+  const kept = freeName(`${file}.before-restore`, beside)
   for (const suffix of ['', ...beside]) if (existsSync(file + suffix)) renameSync(file + suffix, kept + suffix)
   // What was owed to it is owed to no other.
   for (const process of processesWithJournal(file)) renameSync(journalOf(file, process), journalOf(kept, process))
@@ -83,11 +123,15 @@ function fold(file: string): boolean {
  */
 function isInUse(file: string): boolean {
   if (!existsSync(dirname(file))) return false
-  const locks = readdirSync(dirname(file))
-    .filter((name) => name.startsWith(`${basename(file)}.process-`) && !name.endsWith('-journal'))
-    .map((name) => join(dirname(file), name))
+  const locks = processLocks(file)
   const place = lockBeside(file)
   return (existsSync(place) ? [place, ...locks] : locks).some(isLocked)
+}
+
+function processLocks(file: string): readonly string[] {
+  return readdirSync(dirname(file))
+    .filter((name) => name.startsWith(`${basename(file)}.process-`) && !name.endsWith('-journal'))
+    .map((name) => join(dirname(file), name))
 }
 
 function isLocked(file: string): boolean {
@@ -95,8 +139,10 @@ function isLocked(file: string): boolean {
   try {
     lock.exec('begin exclusive; rollback')
     return false
-  } catch {
-    return true
+  } catch (error) {
+    // A full disk, say, is nobody's lock.
+    if (error instanceof Sqlite.SqliteError && error.code.startsWith('SQLITE_BUSY')) return true
+    throw new Unusable(`${file} cannot be written: ${whyNot(error)}.`, { cause: error })
   } finally {
     lock.close()
   }

@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import t from 'tap'
 import type { Test } from 'tap'
 import type { SqliteStore } from '../../../src/store/sqlite/open.ts'
-import { restoreFile } from '../../../src/store/sqlite/restore.ts'
-import { accountId, addAccount, balanceOf, endOf, holdOf, orderOf } from '../contract.ts'
+import { nothingElse, restoreFile } from '../../../src/store/sqlite/restore.ts'
+import { accountId, addAccount, balanceOf, endOf, holdOf, noon, orderOf } from '../contract.ts'
 import { folderOf, openAt, raw } from './support.ts'
 
 /** What the store says of itself, one after the other; `next` resolves with the first that has not been taken. */
@@ -77,7 +77,7 @@ t.test(
     const rescued = `${file}.rescued-1`
     t.match(await troubles.next(), `written to ${rescued}`)
     t.equal(statSync(rescued).mode & 0o777, 0o600)
-    restoreFile(rescued, file)
+    restoreFile(rescued, file, noon, nothingElse)
     t.same((await balanceOf(await openAt(t, file))).used, [30, 30, 30])
   },
 )

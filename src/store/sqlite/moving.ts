@@ -15,7 +15,6 @@ import { sync } from './backup.ts'
 import type { Connection } from './connection.ts'
 import { defaultBusyTimeoutMs, openForWriting } from './connection.ts'
 import { openSqliteStore } from './open.ts'
-import { owedTo } from './owed-journal.ts'
 import { Place } from './place.ts'
 import { PurseRows } from './purse-rows.ts'
 import { runTask } from './reader.ts'
@@ -119,7 +118,7 @@ class SqliteSide implements Side {
 
 /**
  * Ends what dead processes held, as a start does, and keeps the file as it is from then on.
- * @throws Unusable where a server works on it, or something is still owed to it
+ * @throws Unusable where a server works on it
  */
 export async function openSqliteSource({ file, files, process, clock }: SqliteMove): Promise<Side> {
   const store = await openSqliteStore({ file, process, clock, role: 'server', mayBeNew: false })
@@ -132,9 +131,7 @@ export async function openSqliteSource({ file, files, process, clock }: SqliteMo
     db.exec('begin immediate')
     const held = db.prepare<[], number>(`select count(*) from turn where state = 'held'`).pluck().get()
     if (held !== 0) throw new Unusable(`${held} turns are still held by a process that lives. Stop it first.`)
-    const owed = owedTo(file).size
-    if (owed > 0)
-      throw new Unusable(`Settlements of ${owed} processes are still owed to ${file}. Start the server once, and stop it.`)
+    // So nothing is owed to it: a journal that is still there speaks of turns that have ended, or of another state of the database.
     return new SqliteSide(db, files, place, new PurseRows(db).movedSinceMark())
   } catch (error) {
     db?.close()
@@ -258,8 +255,10 @@ export async function openSqliteTarget({ file, files, process, clock }: SqliteMo
   const place = Place.take(file, process.pid, clock.now())
   let db: Connection | undefined
   try {
-    if ((statSync(file, { throwIfNoEntry: false })?.size ?? 0) > 0)
-      throw new Unusable(`${file} is there already. Name an empty folder.`)
+    // Also the log of a database that is gone: SQLite would take it for that of the one which comes.
+    for (const there of [file, `${file}-wal`])
+      if ((statSync(there, { throwIfNoEntry: false })?.size ?? 0) > 0)
+        throw new Unusable(`${there} is there already. Name an empty folder.`)
     const part = `${file}.moving`
     if (existsSync(part) && !isHalf(part)) remove(part)
     if (!existsSync(part)) await (await openSqliteStore({ file: part, process, clock })).close()

@@ -68,6 +68,7 @@ export class Owed {
   /** Written since the first of these was owed. */
   #written = 0
   #retrying = false
+  #isClosed = false
   #pauseMs = 0
   #nextTry = 0
 
@@ -104,6 +105,10 @@ export class Owed {
    * seconds, though it stays owed; and when the ending itself is at fault.
    */
   end(order: EndingOrder): Promise<Result | 'journaled'> {
+    if (this.#isClosed) {
+      this.#log.fatal({ lost: [order] }, 'a settlement came after the store was closed, and is lost')
+      return Promise.reject(closed())
+    }
     return new Promise((resolve, reject) => {
       const owing: Owing = {
         order,
@@ -138,13 +143,13 @@ export class Owed {
   /** After the writer has gone. What is still owed stays in the journal for the next start. */
   async close(): Promise<void> {
     clearInterval(this.#timer)
+    this.#isClosed = true
     const left = [...this.#all]
     for (const owing of left) this.#write(owing)
     await this.#journal.close(left.length > 0)
     if (left.length === 0) return
     // Whoever still waits hears no more of it; where the journal has it they have been told.
-    for (const owing of left)
-      owing.reject(owing.refusal ?? new GatewayError('internal_error', { cause: new Error('the store is closed') }))
+    for (const owing of left) owing.reject(owing.refusal ?? closed())
     const lost = left.filter(({ journal }) => journal !== 'has it').map(({ order }) => order)
     if (lost.length === 0) this.#log.error({ owed: left.length }, 'settlements are owed; the journal has them for the next start')
     else this.#log.fatal({ owed: left.length, lost }, 'settlements are lost: neither the ledger nor the journal could be written')
@@ -240,6 +245,10 @@ export class Owed {
     this.#nextTry = performance.now() + this.#pauseMs
     this.#retrying = false
   }
+}
+
+function closed(): GatewayError {
+  return new GatewayError('internal_error', { cause: new Error('the store is closed') })
 }
 
 /** What the database said, without our own words around it. */

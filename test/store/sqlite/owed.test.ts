@@ -283,6 +283,14 @@ t.test('a clean stop waits for what is owed, and leaves the rest in the journal'
   )
 })
 
+t.test('an ending that comes after the store has closed is refused, and told', async (t) => {
+  const { store, told } = await server(t)
+  const { id } = await holdOf(store)
+  await store.close()
+  await t.rejects(store.ledger.settle(endOf(id, 30)), { code: 'internal_error' })
+  t.match(told.at(-1), /is lost/)
+})
+
 t.test('a line that is not whole is none, and takes no other with it', async (t) => {
   const database = join(folderOf(t), 'store.db')
   writeFileSync(database, '')

@@ -1,4 +1,5 @@
 /** One thread that serves: its application, its calls upstream, its socket; and how it ends. */
+import { setTimeout as pause } from 'node:timers/promises'
 import { GatewayError } from '../errors.ts'
 import type { LargeBodies } from '../exchange/large/large-bodies.ts'
 import { Chain } from '../exchange/run.ts'
@@ -10,6 +11,8 @@ import { Forwarder } from '../upstream/forward.ts'
 import { learnModels } from '../upstream/learn-models.ts'
 import { Calls } from './calls.ts'
 import type { MadeServices } from './create-services.ts'
+
+const lookEveryMs = 20
 
 export interface ServingOptions {
   /** Where other threads of this process listen as well; null: nowhere, and nobody does. */
@@ -91,5 +94,7 @@ async function drain(
   }, drainMs)
   await listener.announceEnd(Math.min(noticeMs, drainMs))
   await listener.close()
+  // Calls whose clients have left go on, and are paid for.
+  while (work.forwarder.running > 0) await pause(lookEveryMs)
   clearTimeout(late)
 }

@@ -1,7 +1,9 @@
 /** Shutting down: no new turns, running ones finish, the rest are told and refunded, and no connection is torn. */
 import { once } from 'node:events'
 import { connect } from 'node:net'
+import { join } from 'node:path'
 import t from 'tap'
+import { openForReading } from '../../src/store/sqlite/connection.ts'
 import { atOnceMs, startGateway, temporaryFolder, until } from '../support/gateway.ts'
 import { startServer } from '../support/server.ts'
 
@@ -33,6 +35,22 @@ t.test('streams within the drain time finish; those beyond it end with an error 
   const took = performance.now() - from
   t.ok(took >= 1_900 && took <= 2_000 + atOnceMs, `${Math.round(took)} ms`)
   await t.rejects(fetch(`${g.url}/healthz`), 'nobody listens any more')
+})
+
+t.test('a whole answer goes on when its client has left, and is waited for and paid', async (t) => {
+  const g = await startGateway(t)
+  const { token } = await g.member()
+  g.demo.script(() => ({ tokens: 200, headMs: 1_500, betweenMs: 0 }))
+  const leaving = new AbortController()
+  const reached = g.demo.next()
+  const asked = g.chat(token, {}, { signal: leaving.signal }).catch(() => undefined)
+  await reached
+  leaving.abort()
+  await asked
+  await g.gateway.close({ drainMs: 20_000 })
+  const db = openForReading(join(g.config.store.dataDir, 'gateway.db'), 1_000)
+  t.teardown(() => db.close())
+  t.match(db.prepare('select state, output_tokens from turn').all(), [{ state: 'settled', output_tokens: 200 }])
 })
 
 t.test('nothing running: it is over at once', async (t) => {

@@ -11,7 +11,8 @@ import { verifyFile } from './verify-file.ts'
 
 /** Throws when `to` exists, or when the copy does not verify; then nothing is left behind. */
 export function backUp(file: string, to: string): Verification {
-  const part = `${to}.part`
+  // Of this process alone: two that copy to one name at once must not take each other's for whole.
+  const part = `${to}.${process.pid}.part`
   rmSync(part, { force: true })
   try {
     // Made before it is filled, so that nobody else can read it even for a moment.

@@ -8,6 +8,8 @@ import { identityOf } from './file-identity.ts'
 import { runTask } from './reader.ts'
 
 const lookEveryMs = 1_000
+/** A check that could not be made, as where the file was away just then, is tried again. */
+const checkAgainMs = 30_000
 
 export class Health {
   readonly #file: string
@@ -17,11 +19,14 @@ export class Health {
   #misplaced: string | null = null
   #lost = false
   #damaged: string | null = null
+  readonly #checkAgainMs: number
+  #again: NodeJS.Timeout | undefined
   #told: string | null = null
 
   /** `tell` hears each change, once. */
-  constructor(file: string, tell: (trouble: string | null) => void) {
+  constructor(file: string, tell: (trouble: string | null) => void, checkAgain = checkAgainMs) {
     this.#file = file
+    this.#checkAgainMs = checkAgain
     this.#tell = tell
   }
 
@@ -55,13 +60,22 @@ export class Health {
    * not take, because of what was read since nobody knows how it will be read again.
    */
   met(fault: unknown): void {
-    const { code } = fault as { code?: unknown }
-    if (this.#damaged !== null || typeof code !== 'string' || !/^SQLITE_(?:CORRUPT|NOTADB|IOERR_FSYNC)/.test(code)) return
-    this.#damaged =
-      code === 'SQLITE_IOERR_FSYNC'
-        ? `${this.#file} could not be brought to the disk (${code}): look at the disk`
-        : `${this.#file} is damaged (${code}): stop the service and restore a backup`
+    const code = codeOf(fault)
+    const isUnflushed = code === 'SQLITE_IOERR_FSYNC'
+    if (this.#damaged !== null || !(isUnflushed || isDamage(fault))) return
+    this.#damaged = isUnflushed
+      ? `${this.#file} could not be brought to the disk (${code}): look at the disk`
+      : `${this.#file} is damaged (${code}): stop the service and restore a backup`
     this.#changed()
+    this.#check()
+  }
+
+  close(): void {
+    clearInterval(this.#timer)
+    clearTimeout(this.#again)
+  }
+
+  #check(): void {
     runTask('check', { file: this.#file }).then(
       (sound) => {
         if (!sound) return
@@ -69,12 +83,11 @@ export class Health {
         this.#changed()
       },
       // What cannot even be checked is not found sound.
-      () => undefined,
+      (error: unknown) => {
+        if (isDamage(error)) return
+        this.#again = setTimeout(() => this.#check(), this.#checkAgainMs).unref()
+      },
     )
-  }
-
-  close(): void {
-    clearInterval(this.#timer)
   }
 
   async #look(): Promise<void> {
@@ -90,6 +103,15 @@ export class Health {
     this.#told = trouble
     this.#tell(trouble)
   }
+}
+
+function codeOf(fault: unknown): string {
+  const { code } = fault as { code?: unknown }
+  return typeof code === 'string' ? code : ''
+}
+
+function isDamage(fault: unknown): boolean {
+  return /^SQLITE_(?:CORRUPT|NOTADB)/.test(codeOf(fault))
 }
 
 function sentence(file: string, opened: FileIdentity, found: FileIdentity): string | null {

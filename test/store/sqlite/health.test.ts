@@ -3,6 +3,7 @@ import { closeSync, mkdirSync, openSync, renameSync, rmSync, statSync, writeFile
 import { join } from 'node:path'
 import t from 'tap'
 import type { Test } from 'tap'
+import { Health } from '../../../src/store/sqlite/health.ts'
 import type { SqliteStore } from '../../../src/store/sqlite/open.ts'
 import { nothingElse, restoreFile } from '../../../src/store/sqlite/restore.ts'
 import { accountId, addAccount, balanceOf, endOf, holdOf, noon, orderOf } from '../contract.ts'
@@ -114,4 +115,16 @@ t.test('a damaged page stops the selling for everybody, whoever met it, until a 
     t.match(await troubles.next(), /is damaged \(SQLITE_CORRUPT\): stop the service and restore a backup/)
     await sellsNothing(t, store, /is damaged/)
   }
+})
+
+t.test('a check that cannot be made is made later', async (t) => {
+  const file = join(folderOf(t), 'store.db')
+  const troubles = new Troubles()
+  const health = new Health(file, troubles.hear, 20)
+  t.teardown(() => health.close())
+  health.met({ code: 'SQLITE_CORRUPT' })
+  t.match(await troubles.next(), /is damaged/)
+  // Until here there is no file at all.
+  await (await openAt(t, file)).close()
+  t.equal(await troubles.next(), null)
 })

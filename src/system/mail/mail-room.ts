@@ -21,12 +21,17 @@ export interface MailRoomOptions {
   readonly clock: { now(): number }
   /** Default: in memory. */
   readonly queue?: LetterQueue
+  /** How long the server may take for each thing that it is told. */
+  readonly takingMs?: number
 }
 
 const atOnce = 2
 const tries = 3
 const pauseMs = 1_000
-const timeoutMs = 15_000
+/** Until the server is there and has greeted. */
+const connectMs = 15_000
+/** It may ask others about the recipient, or look at the letter, before it says a word. */
+const usualTakingMs = 30_000
 
 type Send = (letter: Addressed, id: string) => Promise<void>
 type Addressed = Letter & { readonly to: string }
@@ -46,7 +51,7 @@ export class MailRoom {
   constructor(options: MailRoomOptions) {
     this.#options = options
     const { smtpUrl, queue = new LettersInMemory() } = options
-    const way = smtpUrl === null ? toFolder(options) : toServer(smtpUrl, options.from)
+    const way = smtpUrl === null ? toFolder(options) : toServer(smtpUrl, options.from, options.takingMs)
     this.#send = way.send
     this.#closeTransport = way.close
     if (smtpUrl === null) options.log.info({ outbox: options.outbox }, 'no SMTP server is configured: mail goes to files')
@@ -156,18 +161,19 @@ export async function tryServer(smtpUrl: string, from: string, letter: Addressed
 function toServer(
   url: string,
   from: string,
+  takingMs = usualTakingMs,
 ): { readonly send: Send; readonly verify: () => Promise<unknown>; readonly close: () => void } {
   // Imported with the first letter: a start does not wait for what may never be needed.
   let connected: Promise<Transporter> | undefined
   const connect = (): Promise<Transporter> =>
     (connected ??= import('nodemailer').then(({ createTransport }) =>
-      createTransport(url, {
-        from,
-        pool: true,
-        connectionTimeout: timeoutMs,
-        greetingTimeout: timeoutMs,
-        socketTimeout: timeoutMs,
-      } as Parameters<typeof createTransport>[1]),
+      // As options: what is given second are defaults of letters, where a time-out means nothing.
+      createTransport({
+        url,
+        connectionTimeout: connectMs,
+        greetingTimeout: connectMs,
+        socketTimeout: takingMs,
+      } as Parameters<typeof createTransport>[0]),
     ))
   return {
     verify: async () => (await connect()).verify(),

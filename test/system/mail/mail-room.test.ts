@@ -1,7 +1,11 @@
 /** Letters leave by a real SMTP server, or to a folder; and nobody waits for them. */
+import { once } from 'node:events'
 import { mkdtempSync, readdirSync, statSync } from 'node:fs'
+import type { AddressInfo } from 'node:net'
+import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { createInterface } from 'node:readline'
 import t from 'tap'
 import type { Test } from 'tap'
 import { createIds } from '../../../src/system/ids.ts'
@@ -75,6 +79,33 @@ t.test('a letter that waits to be tried again keeps no other waiting, and is giv
   t.notMatch(lines.join(''), /example\.com|123456/)
 })
 
+t.test('recipients over whom the server says nothing keep no other letter waiting for long', async (t) => {
+  const taken: string[] = []
+  const server = createServer((socket) => {
+    let isLetter = false
+    socket.on('error', () => undefined)
+    socket.write('220 here\r\n')
+    createInterface({ input: socket }).on('line', (line) => {
+      if (isLetter && line !== '.') return
+      // As one that asks another server about the recipient, and is not answered.
+      if (line.startsWith('RCPT TO:<slow')) return
+      if (line.startsWith('RCPT TO:')) taken.push(line)
+      isLetter = line === 'DATA'
+      socket.write(isLetter ? '354 go on\r\n' : '250 ok\r\n')
+    })
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.teardown(() => server.close())
+  const room = roomTo(t, `smtp://127.0.0.1:${(server.address() as AddressInfo).port}`, '', [], 300)
+  const message = letterMessage({ name: 'svc', site: 'http://localhost' }, '123456', 'w'.repeat(43))
+  // As many as are sent at once, and one.
+  for (const name of ['slow1', 'slow2', 'quick']) await room.post({ to: `${name}@example.com`, ...message })
+  await until(() => taken.length > 0, "the third one's letter")
+  t.match(taken, [/^RCPT TO:<quick@example\.com>/])
+  await room.close(10)
+})
+
 t.test('a server that is not there costs the asker nothing', async (t) => {
   const gateway = await startGateway(t, { mail: { smtpUrl: 'smtp://127.0.0.1:1' } })
   const answer = await new Browser(gateway).post('auth/otp/start', { email: 'reader@example.com' })
@@ -123,7 +154,7 @@ t.test('an address cannot smuggle a header or a second recipient', async (t) => 
   }
 })
 
-function roomTo(t: Test, smtpUrl: string | null, outbox = '', lines: string[] = []): MailRoom {
+function roomTo(t: Test, smtpUrl: string | null, outbox = '', lines: string[] = [], takingMs?: number): MailRoom {
   const room = new MailRoom({
     smtpUrl,
     from: 'svc <no-reply@localhost>',
@@ -131,6 +162,7 @@ function roomTo(t: Test, smtpUrl: string | null, outbox = '', lines: string[] = 
     log: createLog('info', { write: (line) => void lines.push(line) }).log,
     ids: createIds(),
     clock: { now: () => Date.now() },
+    ...(takingMs === undefined ? {} : { takingMs }),
   })
   t.teardown(() => room.close())
   return room

@@ -72,7 +72,8 @@ export class TrustedIssuers {
     const { createRemoteJWKSet, jwtVerify } = await import('jose')
     trusted.keys ??= createRemoteJWKSet(new URL(issuer.jwksUrl))
     const verified = await jwtVerify(token, trusted.keys, {
-      issuer: issuer.issuer,
+      // The configuration's addresses have no slash at their end; an issuer's name may have one, as Auth0's do.
+      issuer: [issuer.issuer, `${issuer.issuer}/`],
       audience: issuer.audience,
       algorithms,
       requiredClaims: ['sub', 'exp'],

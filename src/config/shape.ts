@@ -8,6 +8,8 @@ const credits = z.int().min(0)
 const poolLimits = z.strictObject({ day: credits, week: credits, month: credits })
 const milliseconds = z.int().min(1).max(86_400_000)
 const url = z.url({ protocol: /^https?$/ }).transform((text) => text.replace(/\/+$/, ''))
+/** To the last character: of an address that is asked as it is, a slash at its end is a part. */
+const asWritten = z.url({ protocol: /^https?$/ })
 const secret = z.string().min(1, 'is empty')
 const host = z.string().min(1)
 
@@ -237,7 +239,7 @@ export const shape = z.strictObject({
         .default({}),
       /** Issuers whose JWTs the API accepts as Bearer, for an identity provider of your own. `plan` is given to accounts made so. */
       jwtIssuers: z
-        .array(z.strictObject({ issuer: url, audience: z.string().min(1), jwksUrl: url, plan: z.string() }))
+        .array(z.strictObject({ issuer: url, audience: z.string().min(1), jwksUrl: asWritten, plan: z.string() }))
         .default([]),
       /** Mail addresses: whether `a+b@x` and `a@x` are one person, and domains that may not sign up. */
       mergeAliases: z.boolean().default(true),

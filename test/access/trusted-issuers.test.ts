@@ -39,3 +39,30 @@ t.test('a token of a trusted issuer is good only as long as its account is', asy
   await credentials.followChanges()
   t.equal((await gateway.chat(token)).status, 200, 'and enabled again')
 })
+
+t.test('an issuer whose name ends with a slash, and keys whose address does, are known by them', async (t) => {
+  const { privateKey, publicKey } = await generateKeyPair('ES256')
+  const keys = JSON.stringify({ keys: [{ ...(await exportJWK(publicKey)), kid: 'one', alg: 'ES256' }] })
+  const server = createServer(({ url }, response) => {
+    response.statusCode = url === '/jwks/' ? 200 : 404
+    response.setHeader('content-type', 'application/json').end(keys)
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.teardown(() => server.close())
+  const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const gateway = await startGateway(t, {
+    signIn: { jwtIssuers: [{ issuer: `${origin}/`, audience: 'gateway', jwksUrl: `${origin}/jwks/`, plan: 'pro' }] },
+  })
+  for (const issuer of [`${origin}/`, origin]) {
+    const token = await new SignJWT()
+      .setProtectedHeader({ alg: 'ES256', kid: 'one' })
+      .setIssuer(issuer)
+      .setAudience('gateway')
+      .setSubject('mei')
+      .setExpirationTime('5m')
+      .sign(privateKey)
+    t.equal((await gateway.chat(token)).status, 200, issuer)
+  }
+  t.equal((await gateway.services.store.accounts.list({ limit: 9 })).length, 1, 'both are one person')
+})

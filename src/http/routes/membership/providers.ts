@@ -27,6 +27,8 @@ type Trouble =
 
 const afterwards = '/account'
 const timeoutSeconds = 10
+/** openid-client's word for a provider whose own name is not the one it was asked by. */
+const calledOtherwise = 'OAUTH_JSON_ATTRIBUTE_COMPARISON_FAILED'
 
 export function providerRoutes(serve: Serve, services: Services): void {
   const { config, membership, origins, store, clock, log } = services
@@ -131,13 +133,21 @@ class Discovery {
     const issuer = new URL(provider.issuer)
     // Plain http is for a provider on this machine alone; the configuration's check says so too.
     const plain = issuer.protocol === 'http:' && isLoopbackName(issuer.hostname)
-    return oidc.discovery(
-      issuer,
-      provider.clientId,
-      undefined,
-      provider.clientSecret === null ? oidc.None() : oidc.ClientSecretBasic(provider.clientSecret),
-      { timeout: timeoutSeconds, ...(plain ? { execute: [oidc.allowInsecureRequests] } : {}) },
-    )
+    const ask = (server: URL): Promise<Oidc.Configuration> =>
+      oidc.discovery(
+        server,
+        provider.clientId,
+        undefined,
+        provider.clientSecret === null ? oidc.None() : oidc.ClientSecretBasic(provider.clientSecret),
+        { timeout: timeoutSeconds, ...(plain ? { execute: [oidc.allowInsecureRequests] } : {}) },
+      )
+    try {
+      return await ask(issuer)
+    } catch (error) {
+      // The configuration's addresses have no slash at their end; what some providers call themselves has one.
+      if ((error as { code?: unknown }).code !== calledOtherwise) throw error
+      return ask(new URL(`${provider.issuer}/`))
+    }
   }
 }
 

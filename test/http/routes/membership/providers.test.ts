@@ -1,4 +1,7 @@
 /** Sign-in with a real OpenID provider. */
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import t from 'tap'
 import type { Test } from 'tap'
 import { Browser } from '../../../support/browser.ts'
@@ -105,4 +108,29 @@ t.test('afterwards only an own path is gone to', async (t) => {
   for (const next of ['https://evil.example/', '//evil.example', '/\\evil.example', '/.//evil.example', 'javascript:alert(1)']) {
     t.equal(await through(new Browser(gateway), provider, 'anna', `?next=${encodeURIComponent(next)}`), '/account', next)
   }
+})
+
+t.test('a provider is found by its name with a slash at its end or without, however it calls itself', async (t) => {
+  for (const own of ['/application/app/', '/realms/app', '/', ''])
+    for (const configured of [own, own.endsWith('/') ? own.slice(0, -1) : `${own}/`]) {
+      const site = createServer(({ url }, response) => {
+        const isAsked = url === `${own.replace(/\/$/, '')}/.well-known/openid-configuration`
+        response.statusCode = isAsked ? 200 : 404
+        response.setHeader('content-type', 'application/json')
+        const named = {
+          issuer: `${origin}${own}`,
+          authorization_endpoint: `${origin}/authorize`,
+          token_endpoint: `${origin}/token`,
+        }
+        response.end(JSON.stringify({ ...named, jwks_uri: `${origin}/jwks`, response_types_supported: ['code'] }))
+      })
+      site.listen(0, '127.0.0.1')
+      await once(site, 'listening')
+      t.teardown(() => site.close())
+      const origin = `http://127.0.0.1:${(site.address() as AddressInfo).port}`
+      const providers = { acme: { name: 'Acme', issuer: `${origin}${configured}`, clientId: 'c', clientSecret: 's' } }
+      const gateway = await startGateway(t, { signIn: { providers } })
+      const { headers } = await new Browser(gateway).get('auth/oauth/acme/start')
+      t.match(headers.get('location'), new RegExp(`^${origin}/authorize`), `${own}, written ${configured}`)
+    }
 })

@@ -15,6 +15,8 @@ export class Chores {
   readonly #services: Services
   readonly #timers: NodeJS.Timeout[]
   readonly #running = new Set<Promise<void>>()
+  /** Long looks are not waited for at the end: the next start has them before it. */
+  readonly #closing = new AbortController()
 
   /** `of`: a whole server's, or those alone that each of its threads that serve must see to by itself. */
   constructor(services: Services, of: 'server' | 'thread' = 'server') {
@@ -39,11 +41,12 @@ export class Chores {
       this.#once(forgetEveryMs, 'tidy membership', () => membership.tidy()),
       this.#once(cleanUpEveryMs, 'forget old turns', async () => {
         const before = clock.now() - config.store.keepTurnsForDays * dayMs
-        while ((await ledger.forgetTurns(before, turnsLookedAt)) > 0);
+        const { signal } = this.#closing
+        while (!signal.aborted && (await ledger.forgetTurns(before, turnsLookedAt, signal)) > 0);
       }),
       this.#once(cleanUpEveryMs, 'clean up images', () => services.images.cleanUp()),
       this.#once(verifyEveryMs, 'verify the ledger', async () =>
-        observe.ledgerChecked((await ledger.verify()).mismatches.length),
+        observe.ledgerChecked((await ledger.verify(this.#closing.signal)).mismatches.length),
       ),
     )
   }
@@ -51,6 +54,7 @@ export class Chores {
   /** Stops, and waits for what is under way. */
   async close(): Promise<void> {
     for (const timer of this.#timers) clearInterval(timer)
+    this.#closing.abort()
     await Promise.all(this.#running)
     await this.#services.credentials.flushUses().catch(() => undefined)
   }
@@ -69,9 +73,10 @@ export class Chores {
       if (busy) return
       busy = true
       const run = chore()
-        .catch((error: unknown) =>
-          this.#services.log.error({ chore: name, err: error }, 'a chore failed; it will be tried again'),
-        )
+        .catch((error: unknown) => {
+          if (!this.#closing.signal.aborted)
+            this.#services.log.error({ chore: name, err: error }, 'a chore failed; it will be tried again')
+        })
         .finally(() => {
           busy = false
           this.#running.delete(run)

@@ -257,7 +257,8 @@ export interface Ledger {
    * Deletes ended turns older than `before` from the log, with all else that their accounts' books no longer need to add up, looking at
    * the oldest `limit` turns only. Returns how many turns; 0 when there is nothing more to do.
    */
-  forgetTurns(before: number, limit: number): Promise<number>
-  verify(): Promise<Verification>
+  forgetTurns(before: number, limit: number, signal?: AbortSignal): Promise<number>
+  /** @throws where it is given up by `signal` */
+  verify(signal?: AbortSignal): Promise<Verification>
   vitals(): LedgerVitals
 }

@@ -5,17 +5,19 @@ type Reply =
   | { readonly kind: 'done'; readonly value: unknown }
   | { readonly kind: 'failed'; readonly message: string; readonly code: string | undefined }
 
-/** What `program` answers to this task. @throws where it could not be done */
-export function doneBy<Given>(program: URL, task: { readonly kind: string }): Promise<Given> {
+/** What `program` answers to this task. @throws where it could not be done, also where nobody waits for it any more */
+export function doneBy<Given>(program: URL, task: { readonly kind: string }, signal?: AbortSignal): Promise<Given> {
   const worker = new Worker(program, { workerData: task })
-  return new Promise((resolve, reject) => {
+  const giveUp = (): void => void worker.terminate()
+  signal?.addEventListener('abort', giveUp)
+  return new Promise<Given>((resolve, reject) => {
     worker.once('message', (reply: Reply) => {
       if (reply.kind === 'done') resolve(reply.value as Given)
       else reject(Object.assign(new Error(reply.message), { code: reply.code }))
     })
     worker.once('error', reject)
     worker.once('exit', () => reject(new Error(`the thread for "${task.kind}" ended without an answer`)))
-  })
+  }).finally(() => signal?.removeEventListener('abort', giveUp))
 }
 
 /** Does the task that this thread was started for, and ends it. */

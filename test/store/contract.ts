@@ -145,6 +145,13 @@ export function storeContract(t: Test, openStore: (t: Test) => Promise<Store>): 
     t.ok(await store.accounts.create(heir))
   })
 
+  promise('proving is given up where nobody waits for it any more', async (t, store) => {
+    const closing = new AbortController()
+    const proving = store.ledger.verify(closing.signal)
+    closing.abort()
+    await t.rejects(proving)
+  })
+
   promise('a hold is taken from day, week and month at once, and settled for what was used', async (t, store) => {
     const hold = await holdOf(store, { want: 100 })
     t.same((await balanceOf(store)).reserved, [100, 100, 100])

@@ -12,11 +12,14 @@ export function openLedger({ url, database, presence }: LedgerParts): WritingLed
   const lane = new LaneLink({ url }, () => presence.id)
   return {
     ...ledgerOn(lane, presence),
-    verify: () => runTask('verify', { url }),
-    async forgetTurns(before, limit) {
+    verify: (signal) => runTask('verify', { url }, signal),
+    async forgetTurns(before, limit, signal) {
       if (!(await hasOldLinks(database, before))) return 0
       let forgotten = 0
-      for (const cut of await runTask('cuts', { url, before, limit })) forgotten += await cutOff(connections, cut)
+      for (const cut of await runTask('cuts', { url, before, limit }, signal)) {
+        if (signal?.aborted === true) break
+        forgotten += await cutOff(connections, cut)
+      }
       return forgotten
     },
     async close(owedMs) {

@@ -82,14 +82,14 @@ export function ledgerOn(
       const { isShortQuery, turnsIn } = await import('../turns.ts')
       return isShortQuery(query) ? turnsIn((await database()).read, query) : tasked(runTask('turns', { file, query }))
     },
-    async forgetTurns(before, limit) {
+    async forgetTurns(before, limit, signal) {
       const { hasOldLinks } = await import('../turns.ts')
       if (!(await hasOldLinks(await database(), before))) return 0
-      const cuts = await tasked(runTask('cuts', { file, before, limit }))
+      const cuts = await tasked(runTask('cuts', { file, before, limit }, signal))
       const forgotten = await Promise.all(cuts.map((cut) => writer.submit(['cut', cut], true)))
       return forgotten.reduce((sum, result) => sum + countIn(result), 0)
     },
-    verify: () => tasked(runTask('verify', { file })),
+    verify: (signal) => tasked(runTask('verify', { file }, signal)),
     vitals: () => ({
       ...writer.vitals(),
       trouble: health.trouble,

@@ -20,7 +20,11 @@ export interface Tasks {
 export type Task = { [Kind in keyof Tasks]: { readonly kind: Kind } & Tasks[Kind]['asks'] }[keyof Tasks]
 
 /** Throws when the task could not be done. */
-export function runTask<Kind extends keyof Tasks>(kind: Kind, asks: Tasks[Kind]['asks']): Promise<Tasks[Kind]['gives']> {
+export function runTask<Kind extends keyof Tasks>(
+  kind: Kind,
+  asks: Tasks[Kind]['asks'],
+  signal?: AbortSignal,
+): Promise<Tasks[Kind]['gives']> {
   const extension = import.meta.url.slice(import.meta.url.lastIndexOf('.'))
-  return doneBy(new URL(`./reader-thread${extension}`, import.meta.url), { kind, ...asks })
+  return doneBy(new URL(`./reader-thread${extension}`, import.meta.url), { kind, ...asks }, signal)
 }

@@ -108,9 +108,19 @@ function originFaults({ listen }: GatewayConfig): string[] {
 
 function upstreamFaults({ upstreams }: GatewayConfig): string[] {
   const faults: string[] = []
-  for (const [name, { baseUrl, apiKey, allowPlaintext }] of Object.entries(upstreams)) {
+  for (const [name, { baseUrl, apiKey, headers, allowPlaintext }] of Object.entries(upstreams)) {
+    if (apiKey !== null && !isHeaderValue(apiKey))
+      faults.push(
+        `upstreams.${name}.apiKey has a character that no header can carry; it may have been copied with more than itself.`,
+      )
+    for (const [header, value] of Object.entries(headers))
+      if (!isHeaderName(header) || !isHeaderValue(value))
+        faults.push(
+          `upstreams.${name}.headers: ${JSON.stringify(header)} is no header, or has a character that no header can carry.`,
+        )
     if (baseUrl !== 'demo') {
       const { username, password, search } = new URL(baseUrl)
+      if (!hasReadableName(baseUrl)) faults.push(`upstreams.${name}.baseUrl: a % in its user or password is written as %25.`)
       if (apiKey !== null && username + password !== '')
         faults.push(`upstreams.${name}: there are both a key and credentials in the address; it can be sent one of them.`)
       if (search !== '') faults.push(`upstreams.${name}.baseUrl: must not have a query; paths are appended to it.`)
@@ -124,6 +134,15 @@ function upstreamFaults({ upstreams }: GatewayConfig): string[] {
     }
   }
   return faults
+}
+
+function isHeaderName(name: string): boolean {
+  return /^[!#$%&'*+.^_`|~\w-]+$/.test(name)
+}
+
+/** RFC 9110, 5.5, as undici reads it. */
+function isHeaderValue(value: string): boolean {
+  return /^[\t\x20-\x7e\x80-\xff]*$/.test(value)
 }
 
 function limitFaults({ listen, limits, metrics, timeouts, search }: GatewayConfig): string[] {
@@ -155,7 +174,30 @@ function limitFaults({ listen, limits, metrics, timeouts, search }: GatewayConfi
 }
 
 function isValkey(url: string): boolean {
-  return /^(?:valkey|redis)s?:\/\/[^/]/.test(url) && URL.canParse(url) && /^(?:\/\d{0,4})?$/.test(new URL(url).pathname)
+  return (
+    /^(?:valkey|redis)s?:\/\/[^/]/.test(url) &&
+    URL.canParse(url) &&
+    /^(?:\/\d{0,4})?$/.test(new URL(url).pathname) &&
+    hasReadableName(url)
+  )
+}
+
+/** A sign of a password that an address takes for its own leaves something behind the host, or no host at all. */
+function isMailServer(url: string): boolean {
+  if (!/^smtps?:\/\/[^/]/.test(url) || !URL.canParse(url)) return false
+  const { pathname, hash } = new URL(url)
+  return hash === '' && (pathname === '' || pathname === '/') && hasReadableName(url)
+}
+
+/** Whether user and password stand in it as addresses have them. */
+function hasReadableName(url: string): boolean {
+  const { username, password } = new URL(url)
+  try {
+    decodeURIComponent(username + password)
+    return true
+  } catch {
+    return false
+  }
 }
 
 function signInFaults({ signIn, mail }: GatewayConfig): string[] {
@@ -165,8 +207,10 @@ function signInFaults({ signIn, mail }: GatewayConfig): string[] {
     if (protocol !== 'https:' && hostname !== 'localhost' && hostname !== '[::1]' && !hostname.startsWith('127.'))
       faults.push(`signIn.providers.${name}.issuer: plain http is for a provider on this machine only; use https.`)
   }
-  if (mail.smtpUrl !== null && !/^smtps?:\/\/[^/]/.test(mail.smtpUrl))
-    faults.push('mail.smtpUrl must look like smtp://user:password@host:587 or smtps://host.')
+  if (mail.smtpUrl !== null && !isMailServer(mail.smtpUrl))
+    faults.push(
+      'mail.smtpUrl must look like smtp://user:password@host:587 or smtps://host; in a password # / ? and % are written as %23 %2F %3F and %25.',
+    )
   if (!isSender(mail.from)) faults.push("mail.from must be one mail address, as in 'Example <no-reply@example.com>'.")
   return faults
 }

@@ -263,6 +263,28 @@ t.test('a fault names the variable that the value came from, never its value', a
   t.match(checked(t, { PORT: '70000' }), /listen\.port: .* \(it comes from PORT\)\./)
 })
 
+t.test('what could not be sent is found at the start, and never shown', (t) => {
+  for (const url of [
+    'smtp://u:p#secret-0123@host:587',
+    'smtp://u:p/secret-0123@host',
+    'smtp://u:p%secret-0123@host',
+    'smtp://host:abc',
+  ])
+    t.match(
+      checked(t, { SMTP_URL: url }),
+      /mail\.smtpUrl must look like .* are written as %23 .* \(it comes from SMTP_URL\)\./,
+      url,
+    )
+  for (const url of ['smtp://u:p%23a@host:587', 'smtps://host/', 'smtp://[::1]:25', 'smtp://u%40x.org:p@host:587?name=x'])
+    t.match(checked(t, { SMTP_URL: url }), /is fine\./, url)
+  const told = checked(t, { UPSTREAM_BASE_URL: 'https://user:p%ZZ@host/v1' })
+  t.match(told, /baseUrl: a % in its user or password is written as %25/)
+  const copied = checked(t, { UPSTREAM_BASE_URL: 'https://host/v1', UPSTREAM_API_KEY: 'secret-0123…' })
+  t.match(copied, /apiKey has a character that no header can carry.* \(it comes from UPSTREAM_API_KEY\)\./)
+  t.notMatch(told + copied, /p%ZZ|secret-0123/)
+  t.end()
+})
+
 t.test('a shared store: what one node keeps for itself is refused, and so is a wish that is passed over', async (t) => {
   const shared = { STORE_URL: 'postgres://svc:secret-0123@db1,db2/svc', SMTP_URL: 'smtp://mail.example.org' }
   t.match(checked(t, shared), /is fine\./)

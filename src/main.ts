@@ -11,8 +11,10 @@ const sameRequestMs = 500
 /** Starts the server and stays until it is told to stop. Exits with 1 and one sentence where it cannot start. */
 export async function serve(): Promise<void> {
   let gateway: Server
+  let greeting: string
   try {
     gateway = await openServer(await loadConfig())
+    greeting = await welcome(gateway)
   } catch (error) {
     const expected = error instanceof ConfigError || error instanceof Unusable
     const why = expected ? error.message : error instanceof Error ? (error.stack ?? error.message) : String(error)
@@ -22,7 +24,6 @@ export async function serve(): Promise<void> {
   }
   const { services } = gateway
   const { log } = services
-  const greeting = await welcome(gateway)
   log.info({ url: gateway.url, workers: gateway.workers, node: process.version, pid: process.pid }, 'listening')
   process.on('unhandledRejection', (error) => log.fatal({ err: error }, 'a promise was left to fail'))
 

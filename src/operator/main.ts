@@ -12,6 +12,8 @@ export interface Ended {
 const silence: Ended = { code: 0, output: '', complaint: '' }
 
 export async function main(argv: readonly string[]): Promise<void> {
+  // `svc-gateway turns | head -1`: a reader that went away is no failure, and a server must not end of it.
+  for (const stream of [process.stdout, process.stderr]) stream.on('error', ignoreGoneReader)
   const words = argv.slice(2)
   // The plain start, which is nearly every one, does without the parser of the other commands.
   const plain = words.length === 0 || (words.length === 1 && words[0] === 'start')
@@ -19,6 +21,10 @@ export async function main(argv: readonly string[]): Promise<void> {
   process.stdout.write(output)
   process.stderr.write(complaint)
   if (code !== 0) process.exitCode = code
+}
+
+function ignoreGoneReader(error: NodeJS.ErrnoException): void {
+  if (error.code !== 'EPIPE') throw error
 }
 
 /** Runs a command, which says nothing by itself; only a server that it starts stays, and speaks. */

@@ -1,17 +1,15 @@
 /**
  * An upstream whose streams never end: an event at once, then one every few seconds for as long as anybody listens. A prompt that says
- * "short" ends at once. With a certificate it speaks HTTP/2. Prints its address, and at the end of its standard input how many it has seen.
+ * "short" ends at once. Prints its address, and at the end of its standard input how many it has seen.
  *
- *   node bench/held-upstream.ts EVERY_MS [CERT KEY]
+ *   node bench/held-upstream.ts EVERY_MS
  */
-import { readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { createSecureServer } from 'node:http2'
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 
-const [everyMs = '5000', cert, key] = process.argv.slice(2)
+const [everyMs = '5000'] = process.argv.slice(2)
 const streams = new Set<ServerResponse>()
 
 const chunk = (delta: object, finish: string | null = null): string =>
@@ -42,15 +40,9 @@ setInterval(
   Number(everyMs) / slices,
 )
 
-const server =
-  cert === undefined || key === undefined
-    ? createServer((request, response) => void answer(request, response))
-    : createSecureServer(
-        { cert: readFileSync(cert), key: readFileSync(key), allowHTTP1: true },
-        (request, response) => void answer(request as unknown as IncomingMessage, response as unknown as ServerResponse),
-      )
+const server = createServer((request, response) => void answer(request, response))
 server.listen({ port: 0, host: '127.0.0.1', backlog: 4096 }, () => {
   const { port } = server.address() as AddressInfo
-  process.stdout.write(`${cert === undefined ? 'http' : 'https'}://127.0.0.1:${port}\n`)
+  process.stdout.write(`http://127.0.0.1:${port}\n`)
 })
 process.on('SIGTERM', () => process.exit(0))

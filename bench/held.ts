@@ -2,11 +2,10 @@
  * What the shipped configuration holds: streams that go on and on, of as many members as their plans need, from as many addresses; then one
  * more ordinary turn. Nothing is configured but the upstream's address.
  *
- *   node bench/held.ts [--streams 10000] [--h2] [--every-ms 5000]
+ *   node bench/held.ts [--streams 10000] [--every-ms 5000]
  *
- * A stream takes a descriptor here and two in the gateway (`ulimit -n`), one where the upstream speaks HTTP/2 (`--h2`, which needs openssl).
+ * A stream takes a descriptor here and two in the gateway (`ulimit -n`).
  */
-import { execFileSync } from 'node:child_process'
 import { mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs'
 import { request } from 'node:http'
 import type { ClientRequest } from 'node:http'
@@ -25,7 +24,6 @@ import { cpuSeconds, residentKib, start } from './processes.ts'
 const { values } = parseArgs({
   options: {
     streams: { type: 'string', default: '10000' },
-    h2: { type: 'boolean', default: false },
     'every-ms': { type: 'string', default: '5000' },
   },
 })
@@ -38,8 +36,7 @@ const patienceMs = 180_000
 
 const folder = mkdtempSync(join(tmpdir(), 'svc-held-'))
 const keys = await makeMembers(Math.ceil((streams + 1) / perAccount))
-const certificate = values.h2 ? makeCertificate() : []
-const upstream = await start(['bench/held-upstream.ts', values['every-ms'], ...certificate], {}, /(https?:\/\/[\d.:]+)/)
+const upstream = await start(['bench/held-upstream.ts', values['every-ms']], {}, /(http:\/\/[\d.:]+)/)
 const gateway = await start(
   ['bin/svc-gateway.js', 'start'],
   {
@@ -48,7 +45,6 @@ const gateway = await start(
     UPSTREAM_BASE_URL: `${upstream.url}/v1`,
     UPSTREAM_MODEL_FLAGSHIP: 'm',
     UPSTREAM_MODEL_LIGHT: 'm',
-    ...(certificate[0] === undefined ? {} : { NODE_EXTRA_CA_CERTS: certificate[0] }),
   },
   /listens on (http:\/\/[\d.:]+)/,
   openSync(join(folder, 'log'), 'w'),
@@ -159,13 +155,6 @@ async function makeMembers(count: number): Promise<readonly string[]> {
   const tokens = await Promise.all(Array.from({ length: count }, member))
   await store.close()
   return tokens
-}
-
-function makeCertificate(): readonly string[] {
-  const [cert, key] = [join(folder, 'cert.pem'), join(folder, 'key.pem')]
-  const words = `req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=127.0.0.1 -addext subjectAltName=IP:127.0.0.1`
-  execFileSync('openssl', [...words.split(' '), '-keyout', key, '-out', cert], { stdio: 'ignore' })
-  return [cert, key]
 }
 
 function tally(all: readonly Begun[]): string {

@@ -131,7 +131,8 @@ function open(name: string, config: UpstreamConfig, demoUrl: string | null, conn
     // Without a limit of its own: it would queue behind one without end and without a word. The gate is the limit.
     gate: new Gate({ places: config.connections, queue: config.queue, waitMs: config.queueMs }),
     dispatcher: new Agent({
-      allowH2: true,
+      // A call over HTTP/2 that is given up while its body is being sent ends the process: see the decision.
+      allowH2: false,
       headersTimeout: 0,
       bodyTimeout: 0,
       keepAliveTimeout: 30_000,

@@ -3,6 +3,7 @@ import { Readable } from 'node:stream'
 import type { Dispatcher } from 'undici'
 import { nothingUsed } from '../exchange/exchange.ts'
 import type { Usage } from '../exchange/exchange.ts'
+import type { LargeBody } from '../exchange/large/printed.ts'
 import { ClientLeft } from '../exchange/outcome.ts'
 import { openStream } from '../exchange/stream.ts'
 import { UpstreamFailure } from '../exchange/upstream-failure.ts'
@@ -93,7 +94,7 @@ export class Attempt<Result> implements Dispatcher.DispatchHandler, Placed {
           path: upstream.basePath + candidate.path,
           method: 'POST',
           headers,
-          body: typeof body === 'string' ? body : Readable.from(body, { objectMode: false }),
+          body: typeof body === 'string' ? body : streamOf(body),
         },
         this,
       )
@@ -294,4 +295,12 @@ export class Attempt<Result> implements Dispatcher.DispatchHandler, Placed {
   #failWith(facts: UpstreamFacts): void {
     this.fail(new UpstreamFailure(facts, this.#options.upstream.host))
   }
+}
+
+/**
+ * The dispatcher looks into a body before it asks whether the call is still wanted, and then listens to it no more. That a request is over
+ * would be an error that nobody hears, which ends the process.
+ */
+function streamOf(body: LargeBody): Readable {
+  return Readable.from(body, { objectMode: false }).on('error', () => undefined)
 }

@@ -54,7 +54,8 @@ export class Delivery {
       this.#held = null
       if (!this.#options.isWanted()) return
       this.#open(held)
-      this.#options.resume()
+      // Unless that was more than the client takes: then it goes on with what the client has taken.
+      if (!this.#options.deadlines.isBlocked) this.#options.resume()
       this.#options.released()
     }, this.#options.refused)
   }

@@ -3,6 +3,7 @@ import type { IncomingMessage } from 'node:http'
 import type { Http2ServerRequest } from 'node:http2'
 import { GatewayError, invalidRequest } from '../errors.ts'
 import { isRecord, largeBytes } from '../exchange/chat-request.ts'
+import { inOnePiece, Parts } from '../system/parts.ts'
 import { pieceBytes } from './in-turn.ts'
 import type { InTurn } from './in-turn.ts'
 
@@ -18,13 +19,13 @@ export function readChunks(request: Request, limit: number, inTurn?: InTurn): Pr
   requireJson(request)
   if (Number(request.headers['content-length'] ?? 0) > limit) return Promise.reject(tooLarge(limit))
   return new Promise((resolve, reject) => {
-    const chunks: Buffer[] = []
+    const chunks = new Parts()
     let size = 0
     let inThisTurn = 0
     const onData = (chunk: Buffer): void => {
       size += chunk.length
       if (size <= limit) {
-        chunks.push(chunk)
+        chunks.add(chunk)
         inThisTurn += chunk.length
         if (size > largeBytes && inThisTurn >= pieceBytes) {
           inThisTurn = 0
@@ -37,23 +38,19 @@ export function readChunks(request: Request, limit: number, inTurn?: InTurn): Pr
       request.resume()
       reject(tooLarge(limit))
     }
-    const onCut = (): void => {
-      if (!request.complete)
-        reject(invalidRequest({ en: 'the body ended before it was whole.', zh: '请求内容不完整,传输提前结束。' }))
-    }
+    // After its end this changes nothing. That a request is `complete` says that all of it has come in, and not that it will be read.
+    const onCut = (): void =>
+      reject(invalidRequest({ en: 'the body ended before it was whole.', zh: '请求内容不完整,传输提前结束。' }))
+    // Who has left already is not heard leaving again.
+    if (request.destroyed) return onCut()
     request.on('data', onData)
     request.on('end', () => {
       if (size <= largeBytes) inTurn?.hasOthers()
-      resolve(chunks)
+      resolve(chunks.all)
     })
     request.on('error', onCut)
     request.on('close', onCut)
   })
-}
-
-export function inOnePiece(chunks: readonly Buffer[]): Buffer {
-  const [first] = chunks
-  return chunks.length === 1 && first !== undefined ? first : Buffer.concat(chunks)
 }
 
 /** A JSON object. @throws GatewayError */

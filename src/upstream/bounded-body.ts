@@ -1,12 +1,13 @@
 /** The body of an answer from elsewhere, as far as one is prepared to read it. */
 import type { Dispatcher } from 'undici'
+import { inOnePiece, Parts } from '../system/parts.ts'
 
 type Body = Dispatcher.ResponseData['body']
 
 /** The first bytes of a body, at most as many as were agreed on. */
 export class BoundedBody {
   readonly #longest: number
-  readonly #chunks: Buffer[] = []
+  readonly #chunks = new Parts()
   #size = 0
 
   constructor(longest: number) {
@@ -16,14 +17,13 @@ export class BoundedBody {
   /** False where it was too much; what fits is kept. */
   take(chunk: Buffer): boolean {
     const room = this.#longest - this.#size
-    if (room > 0) this.#chunks.push(chunk.length > room ? chunk.subarray(0, room) : chunk)
+    if (room > 0) this.#chunks.add(chunk.length > room ? chunk.subarray(0, room) : chunk)
     this.#size = Math.min(this.#longest, this.#size + chunk.length)
     return chunk.length <= room
   }
 
   bytes(): Buffer {
-    const [only] = this.#chunks
-    return only !== undefined && this.#chunks.length === 1 ? only : Buffer.concat(this.#chunks)
+    return inOnePiece(this.#chunks.all)
   }
 
   text(): string {

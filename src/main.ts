@@ -5,11 +5,15 @@ import type { Server } from './gateway/gateway.ts'
 import { welcome } from './operator/welcome.ts'
 import { Unusable } from './system/unusable.ts'
 
+/** What the system does to every other process that is told to end and hears no signals yet. The first one of a container it lets run on. */
+const endAsFirst = (): void => process.exit(143)
+
 /** Signals this close together are one request to stop. */
 const sameRequestMs = 500
 
 /** Starts the server and stays until it is told to stop. Exits with 1 and one sentence where it cannot start. */
 export async function serve(): Promise<void> {
+  if (process.pid === 1) process.once('SIGTERM', endAsFirst)
   let gateway: Server
   let greeting: string
   try {
@@ -46,6 +50,7 @@ export async function serve(): Promise<void> {
       },
     )
   }
+  process.off('SIGTERM', endAsFirst)
   process.on('SIGTERM', () => stop('SIGTERM'))
   process.on('SIGINT', () => stop('SIGINT'))
   // Whoever is told that it listens may end it at once, and it must end as it should.

@@ -84,6 +84,8 @@ export class Credentials {
   #lookedAt = -Infinity
   /** Where nodes share a database: whether one has failed since. */
   #hasGap = true
+  /** That it could not be read has been said. */
+  #isTold = false
   #looking: Promise<unknown> | null = null
   /** When the book of changes last answered, however late. */
   #heardAt: number
@@ -205,7 +207,6 @@ export class Credentials {
       this.#lookedAt = began
       return
     }
-    const wasBlind = this.#hasGap
     try {
       // One after another: what a look has passed over that came back too late, no other would see.
       if (this.#looking !== null) throw new Error('the book of changes does not answer')
@@ -215,11 +216,14 @@ export class Credentials {
       if (this.#hasGap) this.forgetAll()
       this.#forgetChanged(changed)
       this.#hasGap = false
+      this.#isTold = false
       this.#lookedAt = began
     } catch (error) {
       this.#hasGap = true
       // Said once, until it succeeds again.
-      if (!wasBlind || this.#lookedAt === -Infinity) throw error
+      const isTold = this.#isTold
+      this.#isTold = true
+      if (!isTold) throw error
     }
   }
 

@@ -88,7 +88,7 @@ export function createServices(parts: ServicesParts): MadeServices {
     calendar,
     credentials,
     membership,
-    jwt: new TrustedIssuers(config.signIn.jwtIssuers, store.accounts, ids, clock, credentials),
+    jwt: new TrustedIssuers(config.signIn.jwtIssuers, store.accounts, ids, clock, credentials, log),
     limits,
     largeBodies: new LargeBodies({
       passFields: Object.values(config.upstreams).flatMap(({ passFields }) => passFields),

@@ -66,3 +66,26 @@ t.test('an issuer whose name ends with a slash, and keys whose address does, are
   }
   t.equal((await gateway.services.store.accounts.list({ limit: 9 })).length, 1, 'both are one person')
 })
+
+t.test('keys that cannot be had are said to the operator, once', async (t) => {
+  const { privateKey } = await generateKeyPair('ES256')
+  const server = createServer((_, response) => void response.writeHead(404).end())
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.teardown(() => server.close())
+  const issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const jwksUrl = `${issuer.replace('http://', 'http://user:secret-0123@')}/keys`
+  const gateway = await startGateway(t, { signIn: { jwtIssuers: [{ issuer, audience: 'gateway', jwksUrl, plan: 'pro' }] } })
+  const token = await new SignJWT()
+    .setProtectedHeader({ alg: 'ES256', kid: 'one' })
+    .setIssuer(issuer)
+    .setAudience('gateway')
+    .setSubject('mei')
+    .setExpirationTime('5m')
+    .sign(privateKey)
+  for (let times = 0; times < 3; times++) t.equal((await gateway.chat(token)).status, 401)
+  const said = gateway.log.filter((line) => line.includes('trusted issuer'))
+  t.equal(said.length, 1)
+  t.match(said[0], `${issuer}/keys`)
+  t.notMatch(gateway.log.join(''), /secret-0123/)
+})

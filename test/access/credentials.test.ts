@@ -273,6 +273,25 @@ t.test('several nodes: the last look that succeeded is good for nine tenths of a
   t.equal(state.asked, 2)
 })
 
+t.test('several nodes: that the book of changes cannot be read is said once, also where it never could be', async (t) => {
+  const { credentials, hanging, pass, goOn } = aNode(t)
+  const look = async (): Promise<'said' | 'silent'> => {
+    const looking = credentials.followChanges().then(
+      () => 'silent' as const,
+      () => 'said' as const,
+    )
+    await pass(300)
+    return looking
+  }
+  hanging.changes = true
+  t.same([await look(), await look(), await look()], ['said', 'silent', 'silent'])
+  goOn()
+  await pass(0)
+  t.equal(await look(), 'silent')
+  hanging.changes = true
+  t.same([await look(), await look()], ['said', 'silent'])
+})
+
 t.test('several nodes: a database is silent for as long as it answers nothing, however late', async (t) => {
   const { credentials, hanging, pass, goOn } = aNode(t)
   await credentials.followChanges()

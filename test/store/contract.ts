@@ -493,6 +493,19 @@ export function storeContract(t: Test, openStore: (t: Test) => Promise<Store>): 
     t.same((await balanceOf(store)).reserved, [200, 200, 200])
   })
 
+  promise('a period that a held turn may still draw on stays, however long ago the clock says it was', async (t, store) => {
+    const later = noon + 100 * day
+    const none = { day: 0, week: 0, month: 0 }
+    await store.ledger.grant(grantOf('pack', 1_000, { expiresAt: later + day }))
+    await store.ledger.settle(endOf((await holdOf(store)).id, 10))
+    const ofPacks = await holdOf(store, { want: 50, floor: 50, limits: none })
+    const after = await holdOf(store, { at: later, periods: calendar.at(later), until: later + day })
+    await store.ledger.settle(endOf(after.id, 10, later))
+    // What cannot go yet waits for the next time.
+    await store.ledger.forgetTurns(later, 100).catch(() => undefined)
+    t.match(await store.ledger.settle(endOf(ofPacks.id, 60, later)), { done: true, state: 'settled', credits: 60 })
+  })
+
   promise('the turn log tells each turn, newest first, by account, state, model, time and page', async (t, store) => {
     await addAccount(store, 2)
     for (let index = 1; index <= 6; index++) {

@@ -34,8 +34,13 @@ export async function cutOff(
       turns.length,
     )
     await client.query('delete from entry where account = $1 and seq <= $2', [account, seq])
+    // A turn that packs alone hold draws on the period as well, if it costs more.
+    const stillDrawnOn = `select 1 from turn where state = 'held' and account = $1 and $2 in (day_bucket, week_bucket, month_bucket)`
     for (const [id, settled] of buckets)
-      await gone('delete from bucket where account = $1 and id = $2 and reserved = 0 and settled = $3', [account, id, settled])
+      await gone(
+        `delete from bucket where account = $1 and id = $2 and reserved = 0 and settled = $3 and not exists (${stillDrawnOn})`,
+        [account, id, settled],
+      )
     for (const [id, settled] of packs)
       await gone('delete from pack where account = $1 and id = $2 and reserved = 0 and settled = $3', [account, id, settled])
     await client.query('commit')

@@ -71,7 +71,10 @@ export function prepareLedgerSql(db: Connection) {
       on conflict (account) do update set seq = excluded.seq, hash = excluded.hash, balances = excluded.balances, seal = excluded.seal`),
     forgetTurn: all(`delete from turn where id = ? and state <> 'held'`),
     forgetEntries: all('delete from entry where account = ? and seq <= ?'),
-    forgetBucket: all('delete from bucket where account = ? and id = ? and reserved = 0 and settled = ?'),
+    /** A turn that packs alone hold draws on the period as well, if it costs more. */
+    forgetBucket: all(`
+      delete from bucket where account = ? and id = ? and reserved = 0 and settled = ?
+      and not exists (select 1 from turn where state = 'held' and account = bucket.account and bucket.id in (day_bucket, week_bucket, month_bucket))`),
     forgetPack: all('delete from pack where account = ? and id = ? and reserved = 0 and settled = ?'),
   }
 }

@@ -60,7 +60,7 @@ export class BoostDesk {
     const now = clock.now()
     const { day, month } = calendar.at(now)
     const done = await boosts.hasAward(this.#checkinId(account, day.start))
-    const rush = await boosts.currentRush(now)
+    const { rush, taken } = await this.#rushFor(account, now)
     return {
       checkin: { available: !done, nextAt: done ? day.end : now, amount: rules.checkin },
       invite: {
@@ -75,7 +75,7 @@ export class BoostDesk {
           : {
               ...rush,
               active: rush.startsAt <= now && rush.remaining > 0,
-              taken: await boosts.hasAward(this.#rushId(account, rush.id)),
+              taken,
             },
     }
   }
@@ -94,7 +94,7 @@ export class BoostDesk {
   async grabRush(account: Account): Promise<Pack | undefined> {
     const { boosts, clock } = this.#parts
     const at = clock.now()
-    const rush = await boosts.currentRush(at)
+    const { rush } = await this.#rushFor(account, at)
     // Looked at first, because most who come to a rush come too late; what counts is the statement below.
     if (rush === undefined || rush.startsAt > at || rush.remaining === 0) return undefined
     const { id: rushId, pool, credits, packMs } = rush
@@ -137,6 +137,18 @@ export class BoostDesk {
     const pack = await ledger.grant(award)
     await boosts.delivered(award.id)
     return pack
+  }
+
+  /** The first of those at hand; one that the person has a pack of stands before no other that is open. */
+  async #rushFor(account: Account, now: number): Promise<{ readonly rush: RushState | undefined; readonly taken: boolean }> {
+    const { boosts } = this.#parts
+    const rushes = await boosts.currentRushes(now)
+    for (const rush of rushes) {
+      if (rush.startsAt > now || rush.remaining === 0) break
+      if (!(await boosts.hasAward(this.#rushId(account, rush.id)))) return { rush, taken: false }
+    }
+    const [rush] = rushes
+    return { rush, taken: rush !== undefined && (await boosts.hasAward(this.#rushId(account, rush.id))) }
   }
 
   #checkinId(account: Account, dayStart: number): string {

@@ -58,8 +58,8 @@ export interface Boosts {
   rushes(limit: number): Promise<readonly RushState[]>
   /** Ends one that is open or to come; false where there is none. */
   closeRush(id: string, at: number): Promise<boolean>
-  /** One that is open and has packs left, else the next one, else the one that is sold out. */
-  currentRush(now: number): Promise<RushState | undefined>
+  /** Those that are not over: what is open and has packs left first, then what is to come, then what is sold out. */
+  currentRushes(now: number): Promise<readonly RushState[]>
 
   /** The account's code; `fresh` becomes it where it has none. Undefined where `fresh` is taken: mint another. */
   inviteCode(account: string, fresh: string): Promise<string | undefined>

@@ -89,7 +89,7 @@ export function boostsIn({ read, write }: Database): Boosts {
       return rows.length > 0
     },
 
-    async currentRush(now) {
+    async currentRushes(now) {
       const rows = await rushStates(read)
         .where('ends_at', '>', now)
         .orderBy('starts_at')
@@ -98,8 +98,8 @@ export function boostsIn({ read, write }: Database): Boosts {
         .execute()
       const rushes = rows.map(toRush)
       // One that is sold out must not stand before one that is open beside it, or before the next.
-      const open = rushes.find(({ startsAt, remaining }) => startsAt <= now && remaining > 0)
-      return open ?? rushes.find(({ startsAt }) => startsAt > now) ?? rushes[0]
+      const rank = ({ startsAt, remaining }: RushState): number => (startsAt > now ? 1 : remaining > 0 ? 0 : 2)
+      return rushes.toSorted((one, other) => rank(one) - rank(other))
     },
 
     async inviteCode(account, fresh) {

@@ -207,7 +207,7 @@ t.test('of a thousand contenders in two processes fifty get a rush pack, each on
   t.equal(packs.length, 50)
   t.equal(new Set(packs.map((pack) => pack.account)).size, 50, 'nobody has two')
   clock.at = Date.now()
-  t.match(await store.boosts.currentRush(clock.at), { remaining: 0 })
+  t.match(await store.boosts.currentRushes(clock.at), [{ remaining: 0 }])
 })
 
 t.test('a rush gives nothing before it starts and after it ends', async (t) => {
@@ -250,6 +250,19 @@ t.test('a rush that is sold out does not hide one that is open beside it', async
   t.ok(await desk.grabRush(ben as Account))
   t.equal(await desk.grabRush(cleo as Account), undefined)
   t.match((await desk.status(cleo as Account)).rush, { active: false, remaining: 0 })
+})
+
+t.test('who has a pack of one rush gets one of another that is open beside it', async (t) => {
+  const { desk, store, clock, account } = await bench(t)
+  const open = { packs: 5, pool: 'fast', credits: 7, packMs: dayMs, startsAt: clock.at, endsAt: clock.at + dayMs } as const
+  await openRush(store.boosts, { ...open, id: 'rush_1' }, clock.at)
+  await openRush(store.boosts, { ...open, id: 'rush_2' }, clock.at, { beside: true })
+  const ann = await account('ann@example.com')
+  t.ok(await desk.grabRush(ann))
+  t.match((await desk.status(ann)).rush, { id: 'rush_2', taken: false, remaining: 5 })
+  t.ok(await desk.grabRush(ann))
+  t.equal(await desk.grabRush(ann), undefined, 'one of each')
+  t.match((await desk.status(ann)).rush, { taken: true })
 })
 
 t.test('a rush that is sold out does not hide the one that is to come', async (t) => {

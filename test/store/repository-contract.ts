@@ -395,7 +395,7 @@ export function repositoryContract(t: Test, open: (t: Test, nodes: number) => Pr
     t.match(await boosts.openRush(rushOf('rush_c'), noon, { beside: false }), { packs: 3 })
     t.equal(await boosts.closeRush('rush_b', noon + 2), true)
     t.equal(await boosts.closeRush('rush_b', noon + 2), false)
-    t.match(await boosts.currentRush(noon + 3), { remaining: 3, endsAt: noon + hour })
+    t.match((await boosts.currentRushes(noon + 3))[0], { remaining: 3, endsAt: noon + hour })
     t.equal(
       await boosts.openRush(rushOf('rush_d', { startsAt: noon + day, endsAt: noon + 2 * day }), noon, { beside: false }),
       undefined,

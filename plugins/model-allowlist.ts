@@ -17,12 +17,23 @@ export const modelAllowlist = definePlugin({
     if (isBlind(product) && hasImages(chat)) throw cannotSee(product, x.caller, services)
     const fault = faultIn(chat, () => allowedFor(product, services))
     if (fault !== null) throw fault
+    if (chat.choices > 1 && product.capabilities.includes('image') && services.config.images.style === 'chat') throw oneAtATime()
     // Of a search only the question counts, for what it does and for what it costs.
     x.chat = product.capabilities.includes('search') ? questionOf(chat, services.config) : chat
     x.product = product
     Object.assign(x.headers, services.products.deprecationHeaders(product))
   },
 })
+
+/** As its door for pictures says: an upstream that paints in a chat is told of no number. */
+function oneAtATime(): GatewayError {
+  return new GatewayError('invalid_request', {
+    param: 'n',
+    params: {
+      detail: { en: "'n' must be 1: this model paints one picture at a time.", zh: "'n' 必须为 1:该模型每次只生成一张图片。" },
+    },
+  })
+}
 
 /** A chat that lists no vision; the products that search or paint read pictures in ways of their own. */
 function isBlind({ capabilities }: Product): boolean {

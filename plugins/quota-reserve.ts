@@ -59,6 +59,9 @@ async function reserve(x: Asked, { ledger, clock, calendar, config }: PluginServ
   const idempotency = key === null ? null : { key, bodyHash: bodyHash(chat) }
   const at = clock.now()
   const pool = poolOf[product.tier]
+  const limits = caller.plan.pools[pool]
+  // Less than the most that the prompt can cost is no hold: a turn let in on what it probably costs could overdraw.
+  const floor = priceOf(product, input, least, chat.choices)
   const reservation = await ledger.reserve({
     account: caller.account.id,
     requestId: x.id,
@@ -66,10 +69,9 @@ async function reserve(x: Asked, { ledger, clock, calendar, config }: PluginServ
     pool,
     at,
     periods: calendar.at(at),
-    limits: caller.plan.pools[pool],
+    limits,
     want: priceOf(product, input, cap, chat.choices),
-    // Less than the most that the prompt can cost is no hold: a turn let in on what it probably costs could overdraw.
-    floor: priceOf(product, input, least, chat.choices),
+    floor,
     price: product.price,
     until: Math.ceil(clock.ticks() + config.timeouts.totalMs + leaseMarginMs),
     idempotency,
@@ -84,6 +86,7 @@ async function reserve(x: Asked, { ledger, clock, calendar, config }: PluginServ
       return { ...hold, inputEstimate, outputCap }
     }
     case 'empty':
+      if (floor > limits[reservation.window]) throw tooDear(reservation.window, pool)
       throw emptyPool(x, reservation, { pool, at, isLong: input >= longPromptTokens })
     case 'busy':
       throw new GatewayError('quota_exceeded', {
@@ -114,6 +117,18 @@ function tooLong({ contextLength }: Product): GatewayError {
     message: {
       en: `The conversation is longer than this model's maximum context length of ${contextLength} tokens.`,
       zh: `对话内容超出该模型的最大上下文长度(${contextLength} 个 token)。`,
+    },
+  })
+}
+
+/** Not even a period that has just begun has room for it: there is nothing to wait for. */
+function tooDear(window: Window, pool: Pool): GatewayError {
+  const [models, when] = [poolNames[pool], windowNames[window]]
+  return new GatewayError('quota_exceeded', {
+    actions: ['shorten_prompt', 'use_boost', 'upgrade_plan'],
+    message: {
+      en: `This request may cost more than your plan includes of ${models.en} ${when.en}. Ask for less, or use a boost.`,
+      zh: `该请求可能的用量超过套餐${when.zh}的${models.zh}额度,请缩短请求或使用加油包。`,
     },
   })
 }

@@ -53,6 +53,7 @@ export interface PluginSettings extends Plans {
   readonly exposeUpstreamHost: boolean
   readonly limits: { readonly imageTokens: number }
   readonly timeouts: { readonly totalMs: number }
+  readonly images: { readonly style: string }
   readonly search: { readonly backend: string; readonly maxResults: number }
   readonly upstreams: Readonly<Record<string, FieldRules>>
 }

@@ -15,8 +15,8 @@ t.test('what is let through and what is not', async (t) => {
     products: { 'svc-2.1-rev': { shutdownDate: isoDay(noon - day) }, 'svc-2.1-pro': { shutdownDate: isoDay(noon + 30 * day) } },
   })
   const { services } = fewServices({ config, products: new Products(config) })
-  const ask = async (model: unknown, models: 'all' | string[] = 'all') => {
-    const x = Object.assign(anExchange({ body: { model, messages: [{ role: 'user', content: 'x' }] } }), {
+  const ask = async (model: unknown, models: 'all' | string[] = 'all', more: object = {}) => {
+    const x = Object.assign(anExchange({ body: { model, messages: [{ role: 'user', content: 'x' }], ...more } }), {
       caller: { account: { id: 'acc_1' }, plan: { id: 'free', models } },
     }) as unknown as Exchange & Slots
     await modelAllowlist.onRequest?.(x, services)
@@ -54,6 +54,9 @@ t.test('what is let through and what is not', async (t) => {
   t.match(await refused('svc', ['auto']), { code: 'official_models_only' }, 'another plan has fewer')
   t.match((await refused('svc', ['auto'])).message, /: auto\.$/)
   t.equal((await refused(7)).code, 'invalid_request')
+  await t.rejects(ask('svc-img', 'all', { n: 2 }), { code: 'invalid_request', message: /one picture at a time/ })
+  await ask('svc-img', 'all', { n: 1 })
+  await ask('svc', 'all', { n: 2 })
 
   const leaving = await ask('svc-2.1-pro')
   t.match(leaving.headers, { sunset: /GMT$/, deprecation: /^@\d+$/ })

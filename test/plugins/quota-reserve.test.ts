@@ -4,6 +4,7 @@ import { quotaReserve } from '../../plugins/quota-reserve.ts'
 import { refund } from '../../plugins/refund.ts'
 import { GatewayError } from '../../src/errors.ts'
 import type { Exchange, Slots, Usage } from '../../src/exchange/exchange.ts'
+import type { Reservation } from '../../src/membership/ledger.ts'
 import { parseChatRequest } from '../../src/exchange/chat-request.ts'
 import { promptSize } from '../../src/exchange/estimate.ts'
 import { anExchange } from '../support/exchange.ts'
@@ -103,19 +104,20 @@ t.test('what is left limits the answer, and says so; with next to nothing left i
 t.test('who only reads the message learns which pool is empty, for which time, and when it begins anew', async (t) => {
   // A Wednesday, 14:30.
   const at = Date.UTC(2026, 4, 13, 14, 30)
+  const enough = 1_000_000
   for (const [premium, en, zh] of [
     [
-      { day: 1, week: 1_000_000, month: 1_000_000 },
+      { day: enough, week: 10 * enough, month: 10 * enough },
       'for today is used up. It begins anew in 10 hours.',
       '今日的高级模型额度已用完,10 小时后重置。',
     ],
     [
-      { day: 1, week: 1, month: 1_000_000 },
+      { day: enough, week: enough, month: 10 * enough },
       'for this week is used up. It begins anew in 5 days.',
       '本周的高级模型额度已用完,5 天后重置。',
     ],
     [
-      { day: 1, week: 1, month: 1 },
+      { day: enough, week: enough, month: enough },
       'for this month is used up. It begins anew in 19 days.',
       '本月的高级模型额度已用完,19 天后重置。',
     ],
@@ -124,6 +126,19 @@ t.test('who only reads the message learns which pool is empty, for which time, a
     const clock = { now: () => now, ticks: () => performance.now() }
     const g = await startGateway(t, { plans: { free: { pools: { premium } } } }, { clock })
     const member = await g.account('free')
+    const { ledger, calendar } = g.services
+    const all = { pool: 'premium', at, periods: calendar.at(at), limits: premium, want: enough, floor: enough } as const
+    const price = { input: 1, output: 1, discountPercent: 0 }
+    const of = { account: member.id, requestId: 'mbr_all', model: 'svc-2.1', price, idempotency: null, concurrency: Infinity }
+    const { hold } = (await ledger.reserve({ ...all, ...of, until: 1e12 })) as Extract<Reservation, { kind: 'held' }>
+    const used = {
+      tokens: { input: 1, output: 1 },
+      estimated: false,
+      outcome: 'completed',
+      target: null,
+      upstreamStatus: 200,
+    } as const
+    await ledger.settle({ hold: hold.id, at, credits: enough, ...used })
     const refusal = await refused(Promise.resolve(quotaReserve.onRequest?.(await turnOf(g, member), g.services)))
     t.equal(refusal.message, `Your included usage of premium models ${en}`)
     t.equal(refusal.messageZh, zh)
@@ -131,10 +146,21 @@ t.test('who only reads the message learns which pool is empty, for which time, a
     const tooLong = await refused(Promise.resolve(quotaReserve.onRequest?.(long, g.services)))
     t.match(tooLong.message, /^What is left of your included usage of premium models for .* begins anew in \d+ (hours|days)\.$/)
     now = Date.UTC(2026, 4, 13, 23, 59)
-    if (premium.week === 1) continue
+    if (premium.week === enough) continue
     const soon = await refused(Promise.resolve(quotaReserve.onRequest?.(await turnOf(g, member), g.services)))
     t.match(soon.message, /in 1 minute\.$/)
   }
+})
+
+t.test('what costs more than a whole period includes is not told to wait for the next', async (t) => {
+  const g = await startGateway(t, { plans: { free: { pools: { premium: { day: 100, week: 1_000_000, month: 1_000_000 } } } } })
+  const member = await g.account('free')
+  const long = await turnOf(g, member, { messages: [{ role: 'user', content: 'word '.repeat(4_000) }] })
+  const refusal = await refused(Promise.resolve(quotaReserve.onRequest?.(long, g.services)))
+  t.equal(refusal.code, 'quota_exceeded')
+  t.match(refusal.message, /^This request may cost more than your plan includes of premium models for today\./)
+  t.notOk(refusal.actions.includes('retry_later'))
+  t.equal(refusal.details.headers?.['x-svc-quota-reset'], undefined)
 })
 
 t.test('an upstream that used more than was held is settled in full all the same', async (t) => {

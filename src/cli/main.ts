@@ -13,7 +13,9 @@ export async function main(words: readonly string[]): Promise<void> {
 
 /** `svc --help | true`: nobody reads any more, which is no failure of ours. */
 function ignoreGoneReader(error: NodeJS.ErrnoException): void {
-  if (error.code !== 'EPIPE') throw error
+  if (error.code === 'EPIPE') return
+  process.stderr.write(`error: Cannot write the output: ${error.message}\n`)
+  process.exit(1)
 }
 
 if (import.meta.main) await main(process.argv.slice(2))

@@ -111,6 +111,15 @@ function ask(context: Context, history: readonly string[]): Promise<{ text: stri
       close('interrupted')
     })
     editor.on('close', () => resolve('end'))
-    editor.question('> ', (text) => close({ text, history: kept }))
+    const lines: string[] = []
+    editor.on('line', (line) => {
+      lines.push(line)
+      // What is pasted comes in one go, and is one question: it is sent once its last line has been ended too.
+      setImmediate(() => {
+        if (editor.line === '' && lines.length > 0) close({ text: lines.splice(0).join('\n'), history: kept })
+      })
+    })
+    editor.setPrompt('> ')
+    editor.prompt()
   })
 }

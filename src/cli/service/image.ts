@@ -1,6 +1,6 @@
 /** A picture from the image product, saved to a file; the answer's links are what the pictures are fetched from. */
-import { closeSync, constants, existsSync, openSync, renameSync, rmSync, writeSync } from 'node:fs'
-import { extname } from 'node:path'
+import { accessSync, closeSync, constants, existsSync, openSync, renameSync, rmSync, statSync, writeSync } from 'node:fs'
+import { dirname, extname } from 'node:path'
 import type { Run } from '../command.ts'
 import type { Context } from '../context.ts'
 import { CommandFailure } from '../failure.ts'
@@ -17,6 +17,7 @@ export const run: Run = async (context, args, options) => {
   const force = options.flag('force')
   // Asked before it costs anything.
   if (wanted !== undefined && existsSync(wanted) && !force) throw exists(wanted)
+  mustBeWritable(wanted ?? '.')
   const prompt = args.list('prompt').join(' ')
   const done = context.progress({ en: 'Drawing …', zh: '正在生成图片 …' })
   const turn = await wholeTurn(context, site, credential, { model, messages: [{ role: 'user', content: prompt }] }).finally(done)
@@ -32,11 +33,15 @@ export const run: Run = async (context, args, options) => {
     )
   }
   const files: { readonly file: string; readonly bytes: number; readonly type: string }[] = []
-  for (const [index, link] of links.entries()) {
-    const picture = await fetchPicture(context, link)
-    const file = fileName(context, wanted, index, links.length, picture.extension)
-    save(file, picture.bytes, force)
-    files.push({ file, bytes: picture.bytes.length, type: picture.type })
+  try {
+    for (const [index, link] of links.entries()) {
+      const picture = await fetchPicture(context, link)
+      const file = fileName(context, wanted, index, links.length, picture.extension)
+      save(file, picture.bytes, force)
+      files.push({ file, bytes: picture.bytes.length, type: picture.type })
+    }
+  } catch (error) {
+    throw error instanceof CommandFailure ? stillThere(error, links, turn.request_id) : error
   }
   context.result({ files, links, model: turn.model, request_id: turn.request_id }, () =>
     files.map(({ file }) => context.say({ en: `Saved ${terminalText(file)}`, zh: `已保存 ${terminalText(file)}` })).join('\n'),
@@ -52,10 +57,47 @@ export function pictureLinks(markdown: string): readonly string[] {
 /** `sunset.png`, `sunset-2.png` …; without a wish `image-<time>.png`. */
 function fileName(context: Context, wanted: string | undefined, index: number, count: number, extension: string): string {
   const stamp = new Date(context.now()).toISOString().slice(0, 19).replaceAll(/\D/g, '')
-  const base = wanted ?? `image-${stamp}${extension}`
+  if (wanted === undefined) return unused(`image-${stamp}`, extension)
+  const base = wanted
   if (count === 1 || index === 0) return base
   const end = extname(base)
   return `${base.slice(0, base.length - end.length)}-${index + 1}${end}`
+}
+
+/** Two in a second are two files. */
+function unused(name: string, extension: string): string {
+  let nth = 1
+  while (existsSync(`${name}${nth === 1 ? '' : `-${nth}`}${extension}`)) nth++
+  return `${name}${nth === 1 ? '' : `-${nth}`}${extension}`
+}
+
+/** It has been painted and charged: where it is must be told. */
+function stillThere(
+  { code, text, exit, hints, ref, details, cause }: CommandFailure,
+  links: readonly string[],
+  requestId: string,
+): CommandFailure {
+  const at = links.map((link) => ({
+    en: `the picture is there for some days: ${terminalLine(link)}`,
+    zh: `图片在数日内可从此处获取:${terminalLine(link)}`,
+  }))
+  return new CommandFailure(code, text, {
+    exit,
+    hints: [...hints, ...at],
+    ...(ref && { ref }),
+    details: { ...details, links, requestId },
+    cause,
+  })
+}
+
+function mustBeWritable(path: string): void {
+  const isFolder = existsSync(path) && statSync(path).isDirectory()
+  try {
+    if (isFolder && path !== '.') throw new Error('it is a folder')
+    accessSync(isFolder ? path : dirname(path), constants.W_OK)
+  } catch (error) {
+    throw unwritable(path, error)
+  }
 }
 
 /** Whole or not at all, and never over something that is there unless it was allowed. */
@@ -72,13 +114,17 @@ function save(path: string, bytes: Uint8Array, force: boolean): void {
     renameSync(temporary, path)
   } catch (error) {
     rmSync(temporary, { force: true })
-    const why = error instanceof Error ? error.message : String(error)
-    throw new CommandFailure(
-      'file_unwritable',
-      { en: `Cannot write ${path}: ${why}`, zh: `无法写入 ${path}:${why}` },
-      { cause: error },
-    )
+    throw unwritable(path, error)
   }
+}
+
+function unwritable(path: string, error: unknown): CommandFailure {
+  const why = error instanceof Error ? error.message : String(error)
+  return new CommandFailure(
+    'file_unwritable',
+    { en: `Cannot write ${path}: ${why}`, zh: `无法写入 ${path}:${why}` },
+    { cause: error },
+  )
 }
 
 function exists(path: string): CommandFailure {

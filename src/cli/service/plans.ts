@@ -13,27 +13,31 @@ export const run: Run = async (context) => {
   const site = readSite(context)
   const { answer } = await ask<typeof listPlans>(context, site, { method: 'GET', path: '/api/membership/plans' })
   show(context, site, answer, ({ data: plans = [] }) =>
-    toTable(plans, [
-      {
-        heading: context.say({ en: 'PLAN', zh: '套餐' }),
-        cell: (plan) => terminalLine(plan.name ?? plan.id ?? ''),
-      },
-      {
-        heading: context.say({ en: 'PRICE', zh: '价格' }),
-        cell: (plan) => prices(plan) || context.say({ en: 'free', zh: '免费' }),
-      },
-      { heading: context.say({ en: 'FAST day/week/month', zh: '快速 日/周/月' }), cell: (plan) => pool(plan, 'fast') },
-      { heading: context.say({ en: 'PREMIUM day/week/month', zh: '高级 日/周/月' }), cell: (plan) => pool(plan, 'premium') },
-      {
-        heading: context.say({ en: 'PER MINUTE', zh: '每分钟' }),
-        align: 'right',
-        cell: (plan) => String(plan.rpm ?? ''),
-      },
-    ]),
+    toTable(
+      plans.flatMap((plan): readonly Plan[] => plan.options ?? [plan]),
+      [
+        {
+          heading: context.say({ en: 'PLAN', zh: '套餐' }),
+          cell: (plan) => terminalLine(plan.name ?? plan.id ?? ''),
+        },
+        {
+          heading: context.say({ en: 'PRICE', zh: '价格' }),
+          cell: (plan) => prices(plan) || context.say({ en: 'free', zh: '免费' }),
+        },
+        { heading: context.say({ en: 'FAST day/week/month', zh: '快速 日/周/月' }), cell: (plan) => pool(plan, 'fast') },
+        { heading: context.say({ en: 'PREMIUM day/week/month', zh: '高级 日/周/月' }), cell: (plan) => pool(plan, 'premium') },
+        {
+          heading: context.say({ en: 'PER MINUTE', zh: '每分钟' }),
+          align: 'right',
+          cell: (plan) => String(plan.rpm ?? ''),
+        },
+      ],
+    ),
   )
 }
 
-type Plan = Told<AnswerOf<typeof listPlans>['data'][number]>
+/** A plan, or one of its price points, which include different amounts. */
+type Plan = Omit<Told<AnswerOf<typeof listPlans>['data'][number]>, 'options'>
 
 function prices({ prices = [] }: Plan): string {
   return prices

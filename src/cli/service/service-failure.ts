@@ -41,6 +41,7 @@ export function serviceFailure({ status, headers, body, requestId, credential }:
       stage,
       status,
       actions: words(envelope['actions']),
+      ...(retryAfter === undefined ? {} : { retryAfter }),
       ...(Object.keys(debug).length > 0 ? { debug } : {}),
     },
   })

@@ -60,6 +60,20 @@ t.test('plans need no credential and send none', async (t) => {
       rpm: 120,
       pools: { fast: { day: 2_000_000, week: null }, premium: {} },
     },
+    {
+      id: 'team',
+      name: 'Team',
+      prices: [],
+      rpm: 60,
+      pools: { fast: { day: 1_000 }, premium: {} },
+      options: [1, 4].map((multiplier) => ({
+        id: `team-${multiplier}`,
+        name: 'Team',
+        prices: [{ amount: 10 * multiplier, currency: 'USD', interval: 'month', multiplier }],
+        rpm: 60 * multiplier,
+        pools: { fast: { day: 1_000 * multiplier }, premium: {} },
+      })),
+    },
   ]
   const server = await startContractServer({
     'GET /api/membership/plans': (_, response) => json(response, { object: 'list', data }),
@@ -68,6 +82,11 @@ t.test('plans need no credential and send none', async (t) => {
   const { stdout } = await svc(['plans'], { home: t.testdir(), site: server.origin, env: { ...key, ...token } })
   t.match(stdout, /Free +free +100 \/ 500 \/ 1500 +5 \/ 20 \/ 60 +10\n/)
   t.match(stdout, /Max +\$19\/month \(5x\), \$39\/month \(20x\) +2M \/ – \/ – /)
+  t.match(
+    stdout,
+    /Team +\$10\/month( \(1x\))? +1000 \/ [^\n]* 60\nTeam +\$40\/month \(4x\) +4000 \/ [^\n]* 240\n/,
+    'each price with what it includes',
+  )
   t.equal(server.received[0]?.headers.authorization, undefined)
 })
 

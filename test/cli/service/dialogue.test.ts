@@ -83,6 +83,11 @@ t.test('a dialogue remembers, brings back earlier lines, stops an answer on Ctrl
   await terminal.until(/fresh\nback\n> $/m)
   t.strictSame(contents(server.received.at(-1)), ['user: fresh'])
 
+  // As a paste comes: all at once.
+  await terminal.press('a poem', 'Enter', 'of three', 'Enter', 'lines', 'Enter')
+  await terminal.until(/lines\nback\n> $/m)
+  t.strictSame(contents(server.received.at(-1)).at(-1), 'user: a poem\nof three\nlines')
+
   await terminal.press('C-d')
   await terminal.until(/\$ $/m)
   await terminal.type('echo "exit=$?"')

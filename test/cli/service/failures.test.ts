@@ -72,6 +72,8 @@ t.test('a refusal for quota says when there is some again, in the reader’s tim
   const body = envelope({ headers: { 'x-svc-request-id': 'mbr_1' } }, 'upstream_error')
   const { hints } = serviceFailure({ status: 402, headers, body: { ...body, actions: ['retry_later'] }, requestId: 'mbr_1' })
   t.match(hints[0], { en: /^try again after .*2030/ })
+  const { details } = serviceFailure({ status: 429, headers: new Headers({ 'retry-after': '17' }), body, requestId: 'mbr_1' })
+  t.match(details, { retryAfter: 17 }, 'whoever polls waits as long')
 })
 
 t.test('so it is through the whole program', async (t) => {

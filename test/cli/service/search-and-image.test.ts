@@ -115,6 +115,24 @@ t.test('a link that is gone or is no picture leaves no file', async (t) => {
   t.strictSame(readdirSync(home), [])
 })
 
+t.test('where a picture cannot be saved is found before it is painted; where it is lost, it is said where it is', async (t) => {
+  const home = t.testdir()
+  const server = await imageServer(t, (_, response) => void response.writeHead(404).end())
+  const ask = (...words: string[]) => svc(['image', 'x', ...words], { home, cwd: home, site: server.origin, env })
+  for (const words of [
+    ['-o', join(home, 'nowhere', 'cat.png')],
+    ['-o', home, '--force'],
+  ]) {
+    const refused = await ask(...words)
+    t.equal(refused.code, 1)
+    t.match(refused.stderr, /Cannot write/)
+  }
+  t.equal(server.received.length, 0, 'nothing was asked for')
+  const lost = await ask('-o', 'cat.png')
+  t.match(lost.stderr, /the picture is there for some days: http/)
+  t.match(JSON.parse((await ask('-o', 'cat.png', '--json')).stdout), { ok: false, error: { details: { links: [/^http/] } } })
+})
+
 t.test('only web links of Markdown pictures are fetched, each once', async (t) => {
   t.strictSame(
     pictureLinks(

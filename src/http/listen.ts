@@ -190,7 +190,7 @@ function faultOf({ httpVersionMajor, httpVersionMinor, rawHeaders, url = '' }: I
   for (let i = 0; i < rawHeaders.length; i += 2) if (rawHeaders[i]?.toLowerCase() === 'host') hosts++
   if (hosts > 1) return fault(400, { en: "the header 'Host' was sent more than once.", zh: "请求头 'Host' 重复发送。" })
   if (hosts === 0 && httpVersionMinor > 0) return fault(400, { en: "the header 'Host' is missing.", zh: "缺少请求头 'Host'。" })
-  const wellFormed = /^(?:\/|\*$|https?:\/\/[^/?#])/i.test(url)
+  const wellFormed = /^(?:\/|\*$)/.test(url) || (/^https?:\/\/[^/?#]/i.test(url) && URL.canParse(url))
   return wellFormed
     ? null
     : fault(400, { en: 'the target is neither a path nor an address.', zh: '请求目标既不是路径也不是地址。' })

@@ -20,6 +20,9 @@ export function fault(status: number, detail: Words): Fault {
   return { status, failure: invalidRequest(detail) }
 }
 
+/** For whoever has been answered, and does not go. */
+const farewellMs = 1_000
+
 export class Refusals {
   readonly #services: Services
 
@@ -35,8 +38,12 @@ export class Refusals {
     response.end(body)
   }
 
-  /** The same where there is no response to write to, only the connection. */
+  /** The same where there is no response to write to, only the connection: whose errors nobody else hears, and whose end nobody awaits. */
   answerOn(socket: Socket, found: Fault): void {
+    socket.on('error', () => undefined)
+    socket.resume()
+    const over = setTimeout(() => socket.destroy(), farewellMs)
+    socket.on('close', () => clearTimeout(over))
     const { status, headers, body } = this.#reply(found, {}, socket.remoteAddress)
     const lines = Object.entries({
       ...headers,

@@ -1,4 +1,5 @@
 /** The wire: what is no proper HTTP never becomes a request, and never more requests than were sent. */
+import { once } from 'node:events'
 import { connect } from 'node:net'
 import t from 'tap'
 import type { Test } from 'tap'
@@ -222,6 +223,7 @@ t.test('odd targets and methods meet the envelope, not a crash', async (t) => {
     ['TRACE /v1/models HTTP/1.1', 405],
     [`GET ${g.url}/nowhere HTTP/1.1`, 404],
     ['GET /nowhere?%00=%ff HTTP/1.1', 404],
+    ['GET http://[::1/v1/models HTTP/1.1', 400],
   ] as const) {
     const { statuses, text } = await raw(g.url, `${head(line, auth)}\r\n`)
     t.equal(statuses[0], status, `${line}: ${text.slice(0, 200)}`)
@@ -238,6 +240,35 @@ t.test('odd targets and methods meet the envelope, not a crash', async (t) => {
   t.match(traced.text, /x-svc-request-id: trace-9\r\n/, 'the caller’s own id where it could be read')
   t.equal((await raw(g.url, health)).statuses[0], 200)
 })
+
+t.test(
+  'whoever asks for a tunnel, or for nothing that can be read, and resets or stays, harms nobody and is let go',
+  async (t) => {
+    const { hostname, port } = new URL(g.url)
+    for (const asked of ['CONNECT a:1 HTTP/1.1\r\nhost: a\r\n\r\n', 'nothing of the kind\r\n\r\n'])
+      for (const stays of [false, true]) {
+        const socket = connect({ host: hostname, port: Number(port), allowHalfOpen: true })
+        let isGone = false
+        socket.on('error', () => (isGone = true))
+        await once(socket, 'connect')
+        socket.write(asked)
+        if (!stays) socket.resetAndDestroy()
+        else {
+          await once(socket.resume(), 'end')
+          // Its own side is open still, until what it says is refused.
+          await until(
+            () => {
+              socket.write('x')
+              return isGone
+            },
+            `the end of "${asked.slice(0, 7)}"`,
+          )
+        }
+        socket.destroy()
+      }
+    t.equal((await raw(g.url, health)).statuses[0], 200)
+  },
+)
 
 t.test('a body that never comes is given up when its sender leaves, and costs nothing', async (t) => {
   const calls = await upstreamCalls(async () => {

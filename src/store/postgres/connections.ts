@@ -86,7 +86,7 @@ export class Connections {
   write(begin: string, text: string, values: readonly unknown[]): Promise<QueryResult> {
     return this.repeated(async () => {
       const client = await this.take()
-      return this.#given(client, this.#transact(client, begin, { text, values: [...values] }))
+      return this.#given(client, this.#transact(client, begin, { text, values: textsOf(values) }))
     })
   }
 
@@ -128,8 +128,10 @@ export class Connections {
       } catch (error) {
         // A full pool is no reason to go elsewhere.
         const isFull = pool.totalCount >= this.#options.most
-        if (this.#isClosed || isFull || !isLost(error) || performance.now() >= until) throw toCaller(error)
+        if (this.#isClosed || isFull || !isLost(error)) throw toCaller(error)
         this.#moveOn(pool)
+        // Each host is asked, however long one of them was silent.
+        if (tries >= this.#hosts.length && performance.now() >= until) throw toCaller(error)
         if (tries % this.#hosts.length === 0) await after(pauseMs)
       }
     }
@@ -159,7 +161,7 @@ export class Connections {
 
   async #ask(text: string, values: readonly unknown[]): Promise<QueryResult> {
     const client = await this.take()
-    return this.#given(client, this.alone(client, { text, values: [...values] }))
+    return this.#given(client, this.alone(client, { text, values: textsOf(values) }))
   }
 
   /** What was asked is all that the connection was taken for. */
@@ -227,6 +229,11 @@ export class Connections {
     pool.on('error', () => undefined)
     return pool
   }
+}
+
+/** PostgreSQL has no text with a NUL in it: as what is no character either, so that it is nobody's, and no statement fails. */
+export function textsOf(values: readonly unknown[]): unknown[] {
+  return values.map((value) => (typeof value === 'string' && value.includes('\0') ? value.replaceAll('\0', '\uFFFD') : value))
 }
 
 const int8 = types.builtins.INT8

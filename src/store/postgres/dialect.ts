@@ -9,6 +9,7 @@ import type { WriteConnection } from '../drivers.ts'
 import type { Schema } from '../schema.ts'
 import { Purse } from '../purse.ts'
 import type { Connections } from './connections.ts'
+import { textsOf } from './connections.ts'
 import { isInUse } from './failures.ts'
 import type { SharedPurseTable } from './schema-cluster.ts'
 
@@ -118,7 +119,7 @@ class Writing implements WriteConnection {
 
   async executeQuery<R>({ sql, parameters }: CompiledQuery): Promise<QueryResult<R>> {
     if (this.#client === undefined) return toQueryResult(await this.#connections.write(this.#begin, sql, parameters))
-    return toQueryResult(await this.#ask(this.#client, sql, [...parameters]))
+    return toQueryResult(await this.#ask(this.#client, sql, textsOf(parameters)))
   }
 
   async begin(): Promise<void> {

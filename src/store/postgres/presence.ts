@@ -109,7 +109,13 @@ export class Presence {
   async dead(): Promise<readonly Node[]> {
     const { connections, clock } = this.#options
     if (!this.isAlive || clock.ticks() - this.#steadySince < aliveMs) return []
-    const { rows } = await connections.read('select id, name from process where alive_until < clock_timestamp() order by id', [])
+    // What a dead node had sent may come late, when it is forgotten already.
+    const { rows } = await connections.read(
+      `select id, name from process where alive_until < clock_timestamp()
+      union all select distinct owner, '' from turn where state = 'held' and not exists (select from process where id = owner)
+      order by id`,
+      [],
+    )
     return rows as Node[]
   }
 

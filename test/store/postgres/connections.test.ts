@@ -1,4 +1,7 @@
 /** Connections that are lost, servers that change, transactions that meet. */
+import { once } from 'node:events'
+import type { AddressInfo } from 'node:net'
+import { createServer } from 'node:net'
 import { Client } from 'pg'
 import t from 'tap'
 import type { Test } from 'tap'
@@ -127,6 +130,24 @@ if (cluster !== undefined) {
     const connections = connect(t, `postgres://postgres@${hosts.join(',')}/postgres`)
     t.match((await connections.read('show transaction_read_only', [])).rows, [{ transaction_read_only: 'off' }])
     t.same((await connections.read('select inet_server_port() as port', [])).rows, [{ port: Number(cluster.host.split(':')[1]) }])
+  })
+
+  t.test('a server that says nothing is passed over for the next, however little patience there is', async (t) => {
+    const silent = createServer((socket) => void socket.on('error', () => undefined))
+    silent.listen(0, '127.0.0.1')
+    await once(silent, 'listening')
+    const url = await cluster.database(t)
+    const { host } = new URL(url)
+    const { port } = silent.address() as AddressInfo
+    const connections = connect(t, url.replace(host, `127.0.0.1:${port},${host}`), { most: 1, patienceMs: 100 })
+    t.teardown(() => silent.close())
+    t.same((await connections.read('select 1 as one', [])).rows, [{ one: 1 }])
+  })
+
+  t.test('a text with a NUL, which the server has none of, is nobody’s and fails nothing', async (t) => {
+    const connections = connect(t, await cluster.database(t))
+    t.same((await connections.read('select $1::text as said', ['a\0b'])).rows, [{ said: 'a\uFFFDb' }])
+    t.same((await connections.write(serializable, 'select $1::text as said', ['\0'])).rows, [{ said: '\uFFFD' }])
   })
 
   t.test('a server that comes back is waited for, and one that does not is said to be away', async (t) => {

@@ -4,10 +4,12 @@ import t from 'tap'
 import type { Test } from 'tap'
 import { Connections } from '../../../src/store/postgres/connections.ts'
 import { Elections } from '../../../src/store/postgres/elections.ts'
+import { openLedger } from '../../../src/store/postgres/open-ledger.ts'
 import type { PresenceOptions } from '../../../src/store/postgres/presence.ts'
 import { aliveMs, Presence, renewEveryMs } from '../../../src/store/postgres/presence.ts'
 import { postgresFor } from '../../support/postgres.ts'
-import { furnish } from './support.ts'
+import { addAccount, holdOf } from '../contract.ts'
+import { furnish, openOn } from './support.ts'
 
 const postgres = await postgresFor(t, furnish)
 
@@ -24,6 +26,7 @@ if (postgres !== undefined) {
       await connections.close()
     })
     return {
+      url,
       client,
       connections,
       pass: (ms: number) => void (ticks += ms),
@@ -58,6 +61,20 @@ if (postgres !== undefined) {
     pass(3 * renewEveryMs)
     await one.renew()
     t.same(await one.dead(), [], 'after a gap all have the same time to come back')
+  })
+
+  t.test('what is held by a node that is forgotten already is found as well: its bytes may come late', async (t) => {
+    const { enrol, pass, client, url } = await ground(t)
+    const store = await openOn(t, url, { ledger: openLedger })
+    await addAccount(store)
+    await holdOf(store)
+    await client.query('update turn set owner = 4711')
+    const one = await enrol('one')
+    for (let passed = 0; passed < aliveMs; passed += renewEveryMs) {
+      pass(renewEveryMs)
+      await one.renew()
+    }
+    t.ok((await one.dead()).some(({ id }) => id === 4711))
   })
 
   t.test('a node that was given up for dead comes back under another number', async (t) => {

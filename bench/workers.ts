@@ -6,9 +6,10 @@
  * one thread takes, divided by what all take: the ledger's writer is on the other core already.
  */
 import { parseArgs } from 'node:util'
-import { startGateway, startUpstream } from './processes.ts'
+import { startUpstream } from './processes.ts'
+import { startOurs } from './run/cast.ts'
 import { closedLoop } from './run/closed-loop.ts'
-import { productModels, shapeNames, shapes as known } from './run/subject.ts'
+import { shapeNames, shapes as known } from './run/subject.ts'
 import type { Shape, Subject } from './run/subject.ts'
 import { median, spreadOf } from './run/statistics.ts'
 import { between, sumOf, usedBy } from './run/threads.ts'
@@ -35,17 +36,8 @@ interface Measured {
   readonly all: number
 }
 
-async function start(upstream: string, workers: number): Promise<Subject> {
-  const { url, key, pid, stop } = await startGateway(upstream, { env: { WORKERS: String(workers) } })
-  return {
-    name: `WORKERS=${workers}`,
-    url: `${url}/v1/chat/completions`,
-    models: productModels,
-    headers: {},
-    keys: [key],
-    pid,
-    stop,
-  }
+function start(workers: number): Promise<Subject> {
+  return startOurs(`WORKERS=${workers}`, upstream.url, 1, { env: { WORKERS: String(workers) } })
 }
 
 async function measure(subject: Subject, shape: Shape): Promise<Measured> {
@@ -58,7 +50,7 @@ async function measure(subject: Subject, shape: Shape): Promise<Measured> {
 
 const cores = twoCores()
 const upstream = await startUpstream()
-const subjects = [await start(upstream.url, 1), await start(upstream.url, 2)] as const
+const subjects = [await start(1), await start(2)] as const
 try {
   process.stderr.write(`${cores.how}; each is warmed for ${warmSeconds} s in each shape first\n`)
   for (const subject of subjects) for (const shape of shapes) await closedLoop(subject, shape, clients, warmSeconds, 0)

@@ -6,8 +6,8 @@ import type { Checkout } from './checkout.ts'
 import { startNginx } from './nginx.ts'
 import { startPeer } from './peers.ts'
 import type { Peer } from './peers.ts'
-import { productModels, upstreamModels } from './subject.ts'
-import type { Subject } from './subject.ts'
+import { upstreamModels } from './subject.ts'
+import type { Shape, Subject } from './subject.ts'
 
 export interface Part {
   /** By which `--only` chooses it. */
@@ -66,7 +66,10 @@ function passing(name: string, program: Pick<Program, 'url' | 'pid' | 'stop'> | 
   return { name, url: `${url}/v1/chat/completions`, models: upstreamModels, headers: {}, keys: [], pid, stop }
 }
 
-async function startOurs(name: string, upstream: string, accounts: number, kind: GatewayKind): Promise<Subject> {
+const productModels: Readonly<Record<Shape, string>> = { whole: 'svc-2.1-fast', joined: 'svc-2.1', streamed: 'svc-2.1' }
+
+/** The shipped configuration with that many accounts. */
+export async function startOurs(name: string, upstream: string, accounts: number, kind: GatewayKind): Promise<Subject> {
   const { url, key, pid, database, metrics, stop } = await startGateway(upstream, kind)
   const keys = accounts === 1 ? [key] : addAccounts(database, key, accounts)
   return {

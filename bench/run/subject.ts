@@ -34,9 +34,6 @@ export const answerTokens = 20
 /** What a program that passes models on is asked for. */
 export const upstreamModels = { whole: 'demo-bench-whole', joined: 'demo-bench', streamed: 'demo-bench' } as const
 
-/** What ours is asked for: products that stand for these. */
-export const productModels: Subject['models'] = { whole: 'svc-2.1-fast', joined: 'svc-2.1', streamed: 'svc-2.1' }
-
 /** One model for every shape. */
 export function inEveryShape(model: string): Subject['models'] {
   return { whole: model, joined: model, streamed: model }

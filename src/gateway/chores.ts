@@ -15,7 +15,7 @@ export class Chores {
   readonly #services: Services
   readonly #timers: NodeJS.Timeout[]
   readonly #running = new Set<Promise<void>>()
-  /** Long looks are not waited for at the end: the next start has them before it. */
+  /** Gives up what looks for long: an end does not wait for it. */
   readonly #closing = new AbortController()
 
   /** `of`: a whole server's, or those alone that each of its threads that serve must see to by itself. */
@@ -74,7 +74,7 @@ export class Chores {
       busy = true
       const run = chore()
         .catch((error: unknown) => {
-          if (!this.#closing.signal.aborted)
+          if (error !== this.#closing.signal.reason)
             this.#services.log.error({ chore: name, err: error }, 'a chore failed; it will be tried again')
         })
         .finally(() => {

@@ -5,7 +5,7 @@ type Reply =
   | { readonly kind: 'done'; readonly value: unknown }
   | { readonly kind: 'failed'; readonly message: string; readonly code: string | undefined }
 
-/** What `program` answers to this task. @throws where it could not be done, also where nobody waits for it any more */
+/** What `program` answers to this task. @throws where it could not be done, and the signal's reason where it was given up */
 export function doneBy<Given>(program: URL, task: { readonly kind: string }, signal?: AbortSignal): Promise<Given> {
   const worker = new Worker(program, { workerData: task })
   const giveUp = (): void => void worker.terminate()
@@ -16,7 +16,9 @@ export function doneBy<Given>(program: URL, task: { readonly kind: string }, sig
       else reject(Object.assign(new Error(reply.message), { code: reply.code }))
     })
     worker.once('error', reject)
-    worker.once('exit', () => reject(new Error(`the thread for "${task.kind}" ended without an answer`)))
+    worker.once('exit', () =>
+      reject(signal?.aborted === true ? signal.reason : new Error(`the thread for "${task.kind}" ended without an answer`)),
+    )
   }).finally(() => signal?.removeEventListener('abort', giveUp))
 }
 

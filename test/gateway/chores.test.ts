@@ -11,14 +11,16 @@ t.test('an end waits for no look that takes long, and calls it no failure', asyn
   const failed: unknown[] = []
   const untilGivenUp = (what: string, signal?: AbortSignal) => {
     begun.push(what)
-    return new Promise<never>((_, reject) => signal?.addEventListener('abort', () => reject(new Error('given up'))))
+    return new Promise<never>((_, reject) => signal?.addEventListener('abort', () => reject(signal.reason)))
   }
   const nothing = async () => 0
+  const { promise: stopped, resolve: stop } = Promise.withResolvers<void>()
   const chores = new Chores({
     clock: { now: () => 0, ticks: () => 0 },
     config: { store: { keepTurnsForDays: 1 } },
     credentials: { flushUses: nothing, followChanges: nothing, followEveryMs: 1e9 },
-    images: { cleanUp: nothing },
+    // Fails at the end by itself, which is told.
+    images: { cleanUp: () => stopped.then(() => Promise.reject(new Error('no room'))) },
     ledger: {
       expire: nothing,
       forgetTurns: (_before: number, _limit: number, signal: AbortSignal) => untilGivenUp('forgetting', signal),
@@ -31,6 +33,9 @@ t.test('an end waits for no look that takes long, and calls it no failure', asyn
   } as unknown as Services)
   mock.timers.tick(3_600_000)
   t.same(begun, ['forgetting', 'verifying'])
-  await chores.close()
-  t.same(failed, [])
+  const closed = chores.close()
+  stop()
+  await closed
+  t.match(failed, [{ chore: 'clean up images', err: { message: 'no room' } }])
+  t.equal(failed.length, 1)
 })

@@ -17,7 +17,7 @@ export const run: Run = async (context, args, options) => {
   const force = options.flag('force')
   // Asked before it costs anything.
   if (wanted !== undefined && existsSync(wanted) && !force) throw exists(wanted)
-  mustBeWritable(wanted ?? '.')
+  mustBeWritable(wanted)
   const prompt = args.list('prompt').join(' ')
   const done = context.progress({ en: 'Drawing …', zh: '正在生成图片 …' })
   const turn = await wholeTurn(context, site, credential, { model, messages: [{ role: 'user', content: prompt }] }).finally(done)
@@ -56,19 +56,19 @@ export function pictureLinks(markdown: string): readonly string[] {
 
 /** `sunset.png`, `sunset-2.png` …; without a wish `image-<time>.png`. */
 function fileName(context: Context, wanted: string | undefined, index: number, count: number, extension: string): string {
+  if (wanted !== undefined) return count === 1 ? wanted : numbered(wanted, index + 1)
   const stamp = new Date(context.now()).toISOString().slice(0, 19).replaceAll(/\D/g, '')
-  if (wanted === undefined) return unused(`image-${stamp}`, extension)
-  const base = wanted
-  if (count === 1 || index === 0) return base
-  const end = extname(base)
-  return `${base.slice(0, base.length - end.length)}-${index + 1}${end}`
+  const name = `image-${stamp}${extension}`
+  // Two in a second are two files.
+  let nth = 1
+  while (existsSync(numbered(name, nth))) nth++
+  return numbered(name, nth)
 }
 
-/** Two in a second are two files. */
-function unused(name: string, extension: string): string {
-  let nth = 1
-  while (existsSync(`${name}${nth === 1 ? '' : `-${nth}`}${extension}`)) nth++
-  return `${name}${nth === 1 ? '' : `-${nth}`}${extension}`
+function numbered(name: string, nth: number): string {
+  if (nth === 1) return name
+  const end = extname(name)
+  return `${name.slice(0, name.length - end.length)}-${nth}${end}`
 }
 
 /** It has been painted and charged: where it is must be told. */
@@ -90,13 +90,14 @@ function stillThere(
   })
 }
 
-function mustBeWritable(path: string): void {
-  const isFolder = existsSync(path) && statSync(path).isDirectory()
+function mustBeWritable(wanted: string | undefined): void {
+  const folder = wanted === undefined ? '.' : dirname(wanted)
   try {
-    if (isFolder && path !== '.') throw new Error('it is a folder')
-    accessSync(isFolder ? path : dirname(path), constants.W_OK)
+    accessSync(folder, constants.W_OK)
+    if (wanted !== undefined && statSync(wanted, { throwIfNoEntry: false })?.isDirectory() === true)
+      throw new Error('it is a folder')
   } catch (error) {
-    throw unwritable(path, error)
+    throw unwritable(wanted ?? folder, error)
   }
 }
 

@@ -3,6 +3,7 @@ import { copyFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Test } from 'tap'
 import t from 'tap'
+import { cutsInFile } from '../../src/store/sqlite/cut-file.ts'
 import { verifyFile } from '../../src/store/sqlite/verify-file.ts'
 import { accountId, addAccount, balanceOf, endOf, grantOf, holdOf, noon, refundOf } from './contract.ts'
 import { folderOf, openAt, raw } from './sqlite/support.ts'
@@ -237,4 +238,22 @@ t.test('verifying runs beside turns and sees one moment', async (t) => {
   const [verification] = await Promise.all([store.ledger.verify(), turns(), turns(), turns()])
   t.same(verification.mismatches, [])
   t.same((await balanceOf(store)).used, [90, 90, 90])
+})
+
+t.test('proving, and reckoning what to forget, ask at every turn and account whether to go on', async (t) => {
+  const { file, rows } = await history(t)
+  const [turns, accounts] = [rows('turn').length, rows('account').length]
+  const asked = (look: (goOn: () => void) => unknown): number => {
+    let times = 0
+    look(() => (times += 1))
+    return times
+  }
+  t.ok(asked((goOn) => verifyFile(file, goOn)) >= turns + accounts)
+  t.ok(asked((goOn) => cutsInFile(file, noon + 7 * 86_400_000, 1000, goOn)) >= turns - 1 + accounts)
+  const givenUp = new Error('nobody waits')
+  t.throws(() => {
+    verifyFile(file, () => {
+      throw givenUp
+    })
+  }, givenUp)
 })

@@ -4,6 +4,7 @@
  */
 import { MessageChannel, receiveMessageOnPort, Worker } from 'node:worker_threads'
 import type { MessagePort } from 'node:worker_threads'
+import type { GoOn } from '../task.ts'
 
 /** Rows of a statement. @throws what the database says */
 export type Ask = <Row>(text: string, values?: readonly unknown[]) => readonly Row[]
@@ -19,8 +20,15 @@ export interface SnapshotParts {
 
 /** Longer than that nobody waits for a single answer. */
 const statementMs = 60_000
+/** So often whoever waits is asked whether to. */
+const sliceMs = 250
 
-export async function withSnapshot<Result>(url: string, work: (ask: Ask) => Result): Promise<Result> {
+/** @throws what the database says, and what `goOn` throws */
+export async function withSnapshot<Result>(
+  url: string,
+  work: (ask: Ask) => Result,
+  goOn: GoOn = () => undefined,
+): Promise<Result> {
   const { port1, port2 } = new MessageChannel()
   const answered = new Int32Array(new SharedArrayBuffer(4))
   const extension = import.meta.url.slice(import.meta.url.lastIndexOf('.'))
@@ -33,8 +41,11 @@ export async function withSnapshot<Result>(url: string, work: (ask: Ask) => Resu
     Atomics.store(answered, 0, 0)
     port1.postMessage([text, values])
     // Also the call for the answer before may wake it, where that answer was found there without waiting for its call.
-    while (Atomics.load(answered, 0) === 0)
-      if (Atomics.wait(answered, 0, 0, statementMs) === 'timed-out') throw new Error('the database gave no answer')
+    for (let leftMs = statementMs; Atomics.load(answered, 0) === 0;) {
+      goOn()
+      if (leftMs <= 0) throw new Error('the database gave no answer')
+      if (Atomics.wait(answered, 0, 0, sliceMs) === 'timed-out') leftMs -= sliceMs
+    }
     const answer = receiveMessageOnPort(port1)?.message as SnapshotAnswer
     if ('failed' in answer) throw new Error(answer.failed)
     return answer.rows as readonly Row[]

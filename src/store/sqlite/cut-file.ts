@@ -3,10 +3,14 @@ import type { Cut } from '../cuts.ts'
 import { reckonCuts } from '../cuts.ts'
 import type { BucketTable, CheckpointTable, EntryTable, PackTable } from '../schema.ts'
 import type { EndedTurn } from '../turn-columns.ts'
+import type { GoOn } from '../task.ts'
+import { whileWanted } from '../task.ts'
 import { provenColumns } from '../turn-columns.ts'
 import { defaultBusyTimeoutMs, openForReading } from './connection.ts'
 
-export function cutsInFile(file: string, before: number, limit: number): readonly Cut[] {
+/** @throws where it cannot be read, and what `goOn` throws */
+export function cutsInFile(file: string, before: number, limit: number, goOn: GoOn = () => undefined): readonly Cut[] {
+  goOn()
   const db = openForReading(file, defaultBusyTimeoutMs)
   try {
     db.exec('begin')
@@ -20,9 +24,12 @@ export function cutsInFile(file: string, before: number, limit: number): readonl
     const packs = db.prepare<[string], PackTable>('select * from pack where account = ?')
     return reckonCuts(
       {
-        oldestTurns: (count) => oldest.iterate(count),
+        oldestTurns: (count) => whileWanted(oldest.iterate(count), goOn),
         accountsWithEntries: (instant, count) => accounts.all(instant, count).map(({ account }) => account),
-        checkpoint: (account) => checkpoint.get(account),
+        checkpoint: (account) => {
+          goOn()
+          return checkpoint.get(account)
+        },
         entries: (account) => entries.all(account),
         buckets: (account) => buckets.all(account),
         packs: (account) => packs.all(account),

@@ -1,5 +1,5 @@
 /** One long read, then the end of the thread. */
-import { workerData } from 'node:worker_threads'
+import type { GoOn } from '../task.ts'
 import { answer } from '../task.ts'
 import { backUp } from './backup.ts'
 import { defaultBusyTimeoutMs, openForReading } from './connection.ts'
@@ -7,16 +7,16 @@ import { cutsInFile } from './cut-file.ts'
 import type { Task, Tasks } from './reader.ts'
 import { verifyFile } from './verify-file.ts'
 
-await answer(() => perform(workerData as Task))
+await answer(perform)
 
-async function perform(task: Task): Promise<Tasks[keyof Tasks]['gives']> {
+async function perform(task: Task, goOn: GoOn): Promise<Tasks[keyof Tasks]['gives']> {
   switch (task.kind) {
     case 'verify':
-      return verifyFile(task.file)
+      return verifyFile(task.file, goOn)
     case 'backup':
       return backUp(task.file, task.to)
     case 'cuts':
-      return cutsInFile(task.file, task.before, task.limit)
+      return cutsInFile(task.file, task.before, task.limit, goOn)
     case 'turns': {
       // Only this task needs the query builder, which takes longer to load than a small ledger to verify.
       const [{ turnsIn }, { readingFrom }] = await Promise.all([import('../turns.ts'), import('./dialect.ts')])

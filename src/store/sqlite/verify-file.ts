@@ -2,12 +2,16 @@
 import type { Verification } from '../../membership/ledger.ts'
 import type { BucketTable, CheckpointTable, EntryTable, PackTable, PurseTable, RosterEndTable, RosterTable } from '../schema.ts'
 import type { EndedTurn } from '../turn-columns.ts'
+import type { GoOn } from '../task.ts'
+import { whileWanted } from '../task.ts'
 import { provenColumns } from '../turn-columns.ts'
 import type { PurseMark } from '../verify.ts'
 import { verifyLedger } from '../verify.ts'
 import { defaultBusyTimeoutMs, openForReading } from './connection.ts'
 
-export function verifyFile(file: string): Verification {
+/** @throws where it cannot be read, and what `goOn` throws */
+export function verifyFile(file: string, goOn: GoOn = () => undefined): Verification {
+  goOn()
   const db = openForReading(file, defaultBusyTimeoutMs)
   try {
     db.exec('begin')
@@ -36,8 +40,11 @@ export function verifyFile(file: string): Verification {
       roster: () => roster.iterate(),
       rosterEnd: () => rosterEnd.get(),
       accounts: () => accounts.all().map(({ account, on_roster: onRoster }) => ({ account, onRoster: onRoster === 1 })),
-      turns: () => turns.iterate(),
-      checkpoint: (account) => checkpoint.get(account),
+      turns: () => whileWanted(turns.iterate(), goOn),
+      checkpoint: (account) => {
+        goOn()
+        return checkpoint.get(account)
+      },
       entries: (account) => entries.all(account),
       mark: () => {
         const there = mark.get()

@@ -2,15 +2,16 @@
  * The open internet, for addresses that a stranger named: who fetches them must not become a stranger's hand inside our own network. Addresses
  * are looked at when the connection is made, so that a name cannot mean one when it is checked and another when it is used.
  */
-import { lookup } from 'node:dns'
 import type { LookupAddress } from 'node:dns'
 import { BlockList, isIP } from 'node:net'
 import type { LookupFunction } from 'node:net'
+import { callbackify } from 'node:util'
 import { Agent } from '../system/undici-agent.ts'
+import { namesAt } from './public-names.ts'
 
 export interface PublicOptions {
   /** For tests: whom to ask for addresses, which of them may be dialled, and whose certificates are believed besides the usual. */
-  readonly resolve?: (hostname: string, done: (error: Error | null, addresses: readonly LookupAddress[]) => void) => void
+  readonly resolve?: (hostname: string) => Promise<readonly LookupAddress[]>
   readonly mayDial?: (address: string) => boolean
   readonly ca?: string
 }
@@ -18,13 +19,16 @@ export interface PublicOptions {
 const connectMs = 5_000
 
 /** Connections to public addresses alone. It must be asked for https, and only where `mayAsk`. */
-export function publicAgent(deadlineMs: number, { resolve = resolveAll, mayDial = isPublic, ca }: PublicOptions = {}): Agent {
+export function publicAgent(deadlineMs: number, { resolve = namesAt(), mayDial = isPublic, ca }: PublicOptions = {}): Agent {
+  const judged = callbackify(async (hostname: string) => {
+    const addresses = await resolve(hostname)
+    if (addresses.some(({ address }) => !mayDial(address))) throw new Error('an address that may not be dialled')
+    return addresses
+  })
   const guarded: LookupFunction = (hostname, { all = false }, done) => {
-    resolve(hostname, (error, addresses) => {
-      const refused = addresses.find(({ address }) => !mayDial(address))
-      const [first] = addresses
-      if (error !== null) done(error, '')
-      else if (refused !== undefined || first === undefined) done(new Error('an address that may not be dialled'), '')
+    judged(hostname, (error, addresses) => {
+      const first = addresses?.[0]
+      if (first === undefined) done(error ?? new Error('a name without addresses'), '')
       else if (all) done(null, [...addresses])
       else done(null, first.address, first.family)
     })
@@ -41,10 +45,6 @@ export function mayAsk(
   if (protocol !== 'https:' || username !== '' || password !== '') return false
   const bare = hostname.replace(/^\[|\]$/g, '')
   return isIP(bare) === 0 || mayDial(bare)
-}
-
-function resolveAll(hostname: string, done: (error: Error | null, addresses: readonly LookupAddress[]) => void): void {
-  lookup(hostname, { all: true }, (error, addresses) => done(error, error === null ? addresses : []))
 }
 
 /** Whether an address is one of the open internet (IANA's special-purpose registries are what is left out). */

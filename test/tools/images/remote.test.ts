@@ -54,7 +54,7 @@ function remote(t: Test, options: Partial<RemoteOptions> = {}): RemoteImages {
   return images
 }
 
-const toLoopback: RemoteOptions['resolve'] = (_, done) => done(null, [{ address: '127.0.0.1', family: 4 }])
+const toLoopback: RemoteOptions['resolve'] = async () => [{ address: '127.0.0.1', family: 4 }]
 
 t.test('only addresses of the open internet are public', async (t) => {
   for (const address of ['8.8.8.8', '1.1.1.1', '203.0.114.1', '2606:4700::1111', '2a00:1450::1']) t.ok(isPublic(address), address)
@@ -117,17 +117,15 @@ t.test('a name that leads inside is not followed, however it answered before', a
   const { port, knocks } = await canary(t)
   let asked = 0
   // Public when it is looked at, inside when it would be used: with one look there is no between.
-  const rebinding: RemoteOptions['resolve'] = (_, done) =>
-    done(null, [{ address: asked++ === 0 ? '203.0.114.1' : '127.0.0.1', family: 4 }])
+  const rebinding: RemoteOptions['resolve'] = async () => [{ address: asked++ === 0 ? '203.0.114.1' : '127.0.0.1', family: 4 }]
   const refusing = remote(t, { resolve: toLoopback })
   t.equal(await refusing.fetch(`https://images.example:${port}/x.png`, never), null)
   asked = 1
   t.equal(await remote(t, { resolve: rebinding }).fetch(`https://images.example:${port}/x.png`, never), null)
-  const mixed: RemoteOptions['resolve'] = (_, done) =>
-    done(null, [
-      { address: '203.0.114.1', family: 4 },
-      { address: '127.0.0.1', family: 4 },
-    ])
+  const mixed: RemoteOptions['resolve'] = async () => [
+    { address: '203.0.114.1', family: 4 },
+    { address: '127.0.0.1', family: 4 },
+  ]
   t.equal(await remote(t, { resolve: mixed }).fetch(`https://images.example:${port}/x.png`, never), null)
   t.equal(knocks(), 0, 'nobody knocked')
 })
@@ -161,7 +159,7 @@ t.test('a redirect starts over: followed to a public address, not to an inner on
     ca,
     // The far server stands on loopback; what must not be reached is another address of it.
     mayDial: (address) => address === '127.0.0.1',
-    resolve: (name, done) => done(null, [{ address: name === 'images.example' ? '127.0.0.1' : '127.0.0.2', family: 4 }]),
+    resolve: async (name) => [{ address: name === 'images.example' ? '127.0.0.1' : '127.0.0.2', family: 4 }],
   })
   const from = (path: string) => images.fetch(`https://images.example:${port}${path}`, never)
   t.same(await from('/moved'), png)

@@ -87,13 +87,17 @@ export class EventSplitter {
 
 const byteOrderMark = '\uFEFF'
 
+/** What an event can begin with; a colon alone begins a comment. The first piece of an answer may end within it. */
+const eventFields = ['data:', 'event:', 'id:', 'retry:', ':'] as const
+
 /**
  * Whether bytes that begin so are events, whatever the content type says of them: some upstreams name the wrong one, and a document in
  * the place of a stream is mostly an error that must be read. Null where only the content type can tell.
  */
 export function beginsAsEvents(chunk: Buffer): boolean | null {
   const start = chunk.toString('utf8', 0, 64).replace(/^[\uFEFF\s]+/, '')
-  if (/^(?:data|event|id|retry)?:/.test(start)) return true
+  if (start === '') return null
+  if (eventFields.some((field) => start.startsWith(field) || field.startsWith(start))) return true
   return /^[[{<]/.test(start) ? false : null
 }
 

@@ -95,7 +95,10 @@ t.test('the first bytes tell events from a document', async (t) => {
     ['\n [', false],
     ['<!DOCTYPE html>', false],
     ['\n', null],
+    ['da', true],
+    ['\n ret', true],
     ['database', null],
+    ['error', null],
   ] as const)
     t.equal(beginsAsEvents(Buffer.from(bytes)), expected, JSON.stringify(bytes))
 })

@@ -39,10 +39,8 @@ export function imagesInChat(document: Record<string, unknown>, upstreamHost: st
     }
     if (typeof content === 'string') texts.push(content)
   }
-  const text = texts.join('\n').replaceAll(markdownImage, (_, url: string) => {
-    images.push(fromUrl(url))
-    return ''
-  })
+  const { text, urls } = withoutImages(texts.join('\n'))
+  for (const url of urls) images.push(fromUrl(url))
   const rest = text.replaceAll(bareData, (url) => {
     images.push(fromUrl(url))
     return ''
@@ -50,7 +48,25 @@ export function imagesInChat(document: Record<string, unknown>, upstreamHost: st
   return { text: rest.replaceAll(/\n{3,}/g, '\n\n').trim(), images }
 }
 
-const markdownImage = /!\[[^\]\n]*\]\(\s*<?([^)\s>]+)>?[^)\n]*\)/g
+/**
+ * The text without the images of its Markdown, and where those are. Each stretch between two openings is read once, from its beginning:
+ * a model can be made to say nothing but openings, and a search that starts anew at each of them would stop the process for minutes.
+ */
+function withoutImages(text: string): { readonly text: string; readonly urls: readonly string[] } {
+  const [first = '', ...stretches] = text.split(opening)
+  const urls: string[] = []
+  const kept = stretches.map((stretch) => {
+    const found = restOfImage.exec(stretch)
+    if (found?.[1] === undefined) return opening + stretch
+    urls.push(found[1])
+    return stretch.slice(found[0].length)
+  })
+  return { text: first + kept.join(''), urls }
+}
+
+const opening = '!['
+/** The look ahead takes the address whole: nothing is tried with a part of it. */
+const restOfImage = /^[^\]\n]*\]\(\s*<?(?=([^)\s>]+))\1>?[^)\n]*\)/
 const bareData = /\bdata:[a-z]+\/[a-z0-9.+-]+;base64,[A-Za-z0-9+/=_-]+/gi
 
 function fromPart(part: unknown): PaintedImage | null {

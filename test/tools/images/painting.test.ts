@@ -244,6 +244,19 @@ t.test('images are found wherever an upstream puts them, and no data URL is ever
   t.equal(filesIn(gateway.config.store.dataDir).length, 1, 'all of them were one image')
 })
 
+t.test('an answer of openings without an image holds nobody up', async (t) => {
+  const { gateway, token } = await start(t)
+  const { eventLoopUtilization: looked } = performance
+  for (const opening of ['![](', '![', '![x](a ', '![](a\n']) {
+    const said = opening.repeat(6_000 / opening.length).trim()
+    gateway.demo.script(() => says({ content: said }))
+    const before = looked()
+    const { content } = (await paint(gateway, token, 'A house')).choices[0]!.message
+    t.ok(looked(before).active < 1_000, `${JSON.stringify(opening)} is read at once`)
+    t.equal(content, said)
+  }
+})
+
 t.test('what is no image is a failure of the upstream, and refunded', async (t) => {
   const { gateway, token, id } = await start(t, { images: { maxBytes: 2048 } })
   const inline = (bytes: Buffer | string, type = 'image/png') =>

@@ -88,6 +88,16 @@ t.test('an answer of megabytes is cut, and a whole one is counted but not passed
   t.ok((JSON.parse(choices[0]!.message.content) as SearchDocument).answer.length <= longest.answer)
 })
 
+t.test('an answer that is no JSON holds nobody up until that is known', async (t) => {
+  const gateway = await startGateway(t)
+  const { token } = await gateway.member()
+  gateway.demo.script(() => says(`{}${' '.repeat(120_000)}x`, []))
+  const before = performance.eventLoopUtilization()
+  const response = await gateway.chat(token, { model: 'svc-2.1-search', messages: [{ role: 'user', content: 'x' }] })
+  t.equal(response.status, 200)
+  t.ok(performance.eventLoopUtilization(before).active < 1_500, 'it is read at once')
+})
+
 t.test('an upstream that answers nonsense is an upstream error, refunded', async (t) => {
   const gateway = await startGateway(t, { limits: { answerBytes: 1_000_000 } })
   const { token, id } = await gateway.member()

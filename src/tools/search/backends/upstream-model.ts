@@ -60,8 +60,8 @@ function fromAnnotations({ annotations }: Record<string, unknown>, text: string)
 
 /** A model that was told to answer in JSON; a fence of Markdown around it is forgiven. */
 function fromJson(text: string): Told | null {
-  const inner = /^\s*(?:```(?:json)?\s*)?(\{[^]*\})\s*(?:```)?\s*$/.exec(text)?.[1]
-  if (inner === undefined) return null
+  const inner = withoutFence(text.trim())
+  if (!inner.startsWith('{') || !inner.endsWith('}')) return null
   let value: unknown
   try {
     value = JSON.parse(inner)
@@ -79,6 +79,14 @@ function fromJson(text: string): Told | null {
     results: (results ?? []).map((item: unknown) => toResult(typeof item === 'string' ? { url: item } : item)),
     citations: null,
   }
+}
+
+/** Step by step: a pattern over all of it would try each way to share out a long run of blanks, and stop the process meanwhile. */
+function withoutFence(text: string): string {
+  return text
+    .replace(/^```(?:json)?/, '')
+    .replace(/```$/, '')
+    .trim()
 }
 
 function plain(text: string): Told {

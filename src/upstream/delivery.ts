@@ -17,7 +17,7 @@ export interface DeliveryOptions {
   readonly resume: () => void
   /** Whether the call has not failed meanwhile. */
   readonly isWanted: () => boolean
-  /** A plugin has refused the answer at its head. */
+  /** A plugin has refused the answer at its head, or left a header there that none can be opened with. */
   readonly refused: (error: unknown) => void
   /** What was held for a plugin's look is on its way. */
   readonly released: () => void
@@ -46,33 +46,46 @@ export class Delivery {
     if (this.#accepted) return this.#send(frames)
     this.#accepted = true
     const looking = this.#options.wire.accepted({ status: 200, stream: true })
-    if (!(looking instanceof Promise)) return this.#open(frames)
+    if (!(looking instanceof Promise)) return void this.#open(frames)
     this.#held = frames
     this.#options.pause()
-    looking.then(() => {
-      const held = this.#held ?? ''
-      this.#held = null
-      if (!this.#options.isWanted()) return
-      this.#open(held)
-      // Unless that was more than the client takes: then it goes on with what the client has taken.
-      if (!this.#options.deadlines.isBlocked) this.#options.resume()
-      this.#options.released()
-    }, this.#options.refused)
+    looking
+      .then(() => {
+        const held = this.#held ?? ''
+        this.#held = null
+        if (!this.#options.isWanted() || !this.#open(held)) return
+        // Unless that was more than the client takes: then it goes on with what the client has taken.
+        if (!this.#options.deadlines.isBlocked) this.#options.resume()
+        this.#options.released()
+      })
+      .catch(this.#options.refused)
   }
 
   /** Proxies between us and the client drop a silent stream; a comment keeps it, and is nothing to the client's parser. */
   keepAlive(): void {
     const { wire } = this.#options
-    if (this.#held !== null || wire.client.left) return
-    openStream(wire)
+    if (this.#held !== null || wire.client.left || !this.#isOpened()) return
     this.#send(': keep-alive\n\n')
   }
 
-  #open(frames: string): void {
-    const { wire, x, clock } = this.#options
-    openStream(wire)
+  /** False where it cannot be. */
+  #open(frames: string): boolean {
+    const { x, clock } = this.#options
+    if (!this.#isOpened()) return false
     x.firstTokenTicks ??= clock.ticks()
     this.#send(frames)
+    return true
+  }
+
+  /** What a plugin has left for a header may be fit for none. Thrown from here it would end the process, or be taken for the upstream's. */
+  #isOpened(): boolean {
+    try {
+      openStream(this.#options.wire)
+      return true
+    } catch (error) {
+      this.#options.refused(error)
+      return false
+    }
   }
 
   #send(frames: string): void {

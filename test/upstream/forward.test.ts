@@ -67,6 +67,27 @@ t.test('a plugin that refuses at the head is a real status, however late it says
   }
 })
 
+t.test('a header that no stream can be opened with fails that turn alone, whenever it would be sent', async (t) => {
+  const spoil = (x: { readonly headers: Record<string, string> }): void => void (x.headers['x-plan'] = '专业版')
+  const cases: readonly [string, AnyPlugin, number][] = [
+    ['with the first words', definePlugin({ name: 'spoiler', on: 'turn', onRequest: spoil }), 0],
+    ['to keep it', definePlugin({ name: 'spoiler', on: 'turn', onRequest: spoil }), 600],
+    ['after the look at the head', definePlugin({ name: 'spoiler', on: 'turn', onResponse: spoil }), 0],
+  ]
+  for (const [when, plugin, ttftMs] of cases) {
+    const g = await startGateway(t, {
+      plugins: [...shipped, plugin],
+      timeouts: { heartbeatAfterMs: 100, heartbeatEveryMs: 100 },
+    })
+    const { token } = await g.member()
+    g.demo.script(() => ({ text: 'all is well', ttftMs }))
+    const response = await g.chat(token, { stream: true }, { signal: AbortSignal.timeout(5_000) })
+    const { debug } = await envelopeOf(t, response, { status: 500, code: 'internal_error' }, when)
+    t.equal(debug.quotaRefunded, true, when)
+    t.match(await g.turns(), [{ state: 'refunded', code: 'internal_error' }], when)
+  }
+})
+
 t.test('a plugin hears each event; one with a bug ends the stream as an internal error', async (t) => {
   const heard: string[] = []
   const g = await withPlugin(

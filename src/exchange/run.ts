@@ -128,7 +128,7 @@ function renamed(steps: Steps, x: Exchange & Partial<Slots>, thrown: unknown, se
   for (const plugin of steps.failure) {
     if (!isFilled(x, plugin)) continue
     try {
-      failure = plugin.onFailure?.(x, failure, services) ?? failure
+      failure = failureIn(plugin.onFailure?.(x, failure, services)) ?? failure
     } catch (error) {
       services.observe.hookFailed(x, plugin.name, 'onFailure', error)
     }
@@ -136,6 +136,16 @@ function renamed(steps: Steps, x: Exchange & Partial<Slots>, thrown: unknown, se
   const named = toFailure(failure)
   if (named.details.upstreamStatus !== undefined) x.debug.upstreamStatus = named.details.upstreamStatus
   return named
+}
+
+/** A configuration's types are not checked when it is run, and what is no failure must not take the place of the one there is. */
+function failureIn(returned: unknown): GatewayError | UpstreamFailure | undefined {
+  if (returned === undefined || returned instanceof GatewayError || returned instanceof UpstreamFailure) return returned
+  // Nobody waits for it, nor for what it may be rejected with.
+  if (returned instanceof Promise) returned.catch(() => undefined)
+  throw new TypeError(
+    `onFailure must return a GatewayError or nothing, not ${returned instanceof Promise ? 'a promise' : typeof returned}`,
+  )
 }
 
 async function settle(steps: Steps, x: Exchange & Partial<Slots>, outcome: Outcome, services: ChainServices): Promise<void> {

@@ -288,6 +288,18 @@ t.test('rule 3: a failure is handed along the list, and a failure hook with a bu
   t.match(remembered.hooksFailed, [{ plugin: 'buggy', hook: 'onFailure' }])
 })
 
+t.test('rule 3: what a failure hook returns that is no failure takes no failure’s place', async (t) => {
+  const first = definePlugin({ name: 'first', onFailure: () => new GatewayError('upstream_rate_limited') })
+  const tells = { name: 'tells', onFailure: async () => void (await Promise.reject(new Error('nobody answers'))) }
+  const says = { name: 'says', onFailure: () => 'sorry' }
+  const { client, remembered } = await run(never, [first, tells as unknown as AnyPlugin, says as unknown as AnyPlugin])
+  t.equal(client.status, 429)
+  t.match(remembered.hooksFailed, [
+    { plugin: 'tells', hook: 'onFailure', error: { message: /not a promise/ } },
+    { plugin: 'says', hook: 'onFailure', error: { message: /not string/ } },
+  ])
+})
+
 t.test('an upstream’s failure is told as what it is, until a plugin has judged it', async (t) => {
   const facts = { kind: 'timeout', phase: 'idle' } as const
   const failing: Call = async () => {

@@ -328,7 +328,12 @@ export const shape = z.strictObject({
     })
     .prefault({}),
   /** The way of a request, top to bottom. */
-  plugins: z.array(z.custom<AnyPlugin>((value) => typeof value === 'object' && value !== null && 'name' in value)),
+  plugins: z.array(
+    z.custom<AnyPlugin>(
+      (value) => typeof value === 'object' && value !== null && 'name' in value,
+      'is no plugin, which is an object with a name; a function that makes one has to be called',
+    ),
+  ),
 })
 /** What `gateway.config.ts` says. */
 export type GatewayInput = z.input<typeof shape>

@@ -35,6 +35,28 @@ t.test('each fault is one sentence that names the plugins and the mend', async (
   }
 })
 
+t.test('what could never run, or not as it is meant, is a fault', async (t) => {
+  for (const [plugin, sentence] of [
+    [
+      { name: 'words', onReqest() {} },
+      "plugin 'words' has 'onReqest', which is no hook and would never run; the hooks are onRequest, onResponse, onEvent, onFailure, onSettle",
+    ],
+    [{ name: 'words', onRequest: true }, "plugin 'words': onRequest must be a function"],
+    [{ name: 'words', needs: 'caller' }, "plugin 'words': needs must be a list, as in ['chat']"],
+    [{ name: 'words', gives: 5 }, "plugin 'words': gives must be a list, as in ['chat']"],
+    [{ name: 'words', on: 'turns' }, "plugin 'words': on must be 'turn', or left out"],
+    [{ name: '' }, 'plugins: one has no name; a plugin is called by one word'],
+  ] as const) {
+    t.same(orderFaults([auth, plugin as unknown as AnyPlugin]), [sentence])
+  }
+  class Counter {
+    readonly name = 'counter'
+    readonly ongoing = 0
+    onRequest(): void {}
+  }
+  t.same(orderFaults([new Counter()]), [], 'an object of a class is as good as any')
+})
+
 t.test('no other order of two of the shipped plugins that depend on each other passes', async (t) => {
   const plugins = base.plugins as AnyPlugin[]
   for (let i = 0; i < plugins.length; i++) {

@@ -127,7 +127,7 @@ export class Attempt<Result> implements Dispatcher.DispatchHandler, Placed {
     if (status !== 200) {
       this.#refusal = new BoundedBody(refusalBytes)
       this.#phase = 'refused'
-    } else if ((headerOf(headers, 'content-encoding') ?? 'identity') === 'identity') this.#phase = 'accepted'
+    } else if (asItIs.has((headerOf(headers, 'content-encoding') ?? '').trim().toLowerCase())) this.#phase = 'accepted'
     else this.#failWith({ kind: 'in_band', status, reason: asking.stream ? 'not_sse' : 'not_json' })
   }
 
@@ -296,6 +296,9 @@ export class Attempt<Result> implements Dispatcher.DispatchHandler, Placed {
     this.fail(new UpstreamFailure(facts, this.#options.upstream.host))
   }
 }
+
+/** Codings that change no byte. `none` is not one of the standard's, but a common recipe against proxies that gather what they compress. */
+const asItIs: ReadonlySet<string> = new Set(['', 'identity', 'none'])
 
 /**
  * The dispatcher looks into a body before it asks whether the call is still wanted, and then listens to it no more. That a request is over

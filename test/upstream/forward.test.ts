@@ -232,6 +232,18 @@ t.test('events under the wrong content type are events, and a document under the
   t.equal((await g.chat(token, { stream: true })).status, 502)
 })
 
+t.test('a coding that changes nothing is none, however it is written', async (t) => {
+  const g = await startGateway(t)
+  const { token } = await g.member()
+  for (const coding of ['identity', 'Identity', 'none', '']) {
+    g.demo.script(() => ({ headers: { 'content-encoding': coding }, text: 'all is well' }))
+    for (const stream of [false, true]) {
+      const response = await g.chat(token, { stream })
+      t.match([response.status, await response.text()], [200, /well/], `'${coding}', ${stream ? 'streamed' : 'whole'}`)
+    }
+  }
+})
+
 t.test('a report that contradicts the answer is counted', async (t) => {
   const g = await startGateway(t)
   const { token } = await g.member()

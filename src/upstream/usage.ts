@@ -1,6 +1,6 @@
 /** What an upstream says it used, our own count beside it, and which of the two is charged. */
 import { isRecord } from '../exchange/chat-request.ts'
-import type { Usage } from '../exchange/exchange.ts'
+import type { Slots, Usage } from '../exchange/exchange.ts'
 
 export type Report = Pick<Usage, 'inputTokens' | 'outputTokens'>
 
@@ -17,6 +17,16 @@ export function usageOf(value: unknown): Report | null {
   const outputTokens = tokenCount(value['completion_tokens'] ?? value['output_tokens'])
   if (inputTokens === null || outputTokens === null) return null
   return { inputTokens, outputTokens }
+}
+
+/**
+ * Whether a report of pictures or of a search may be true. Nothing that passed can be held against it, so it is what the product can take
+ * and make at most, several times over: operators' figures are rough, and a number beyond them must not become a member's debt.
+ */
+export function isPossible({ inputTokens, outputTokens }: Report, { product, chat }: Partial<Slots>): boolean {
+  if (product === undefined) return true
+  const most = product.maxOutputTokens * (chat?.choices ?? 1)
+  return inputTokens <= product.contextLength * outputDoubt && outputTokens <= most * outputDoubt
 }
 
 /** A count is a finite number of zero or more; a fraction is rounded up. Anything else counts as not reported. */

@@ -17,7 +17,7 @@ import { imagesInChat, imagesInGenerations } from '../../upstream/images.ts'
 import type { PaintedImage } from '../../upstream/images.ts'
 import type { UpstreamDocument } from '../../upstream/reading.ts'
 import { noSuccess } from '../../upstream/success.ts'
-import { usageOf } from '../../upstream/usage.ts'
+import { isPossible, usageOf } from '../../upstream/usage.ts'
 import { ImageLinks } from './link.ts'
 import { RemoteImages } from './remote.ts'
 
@@ -78,20 +78,14 @@ export class Painter {
 
   /** What the upstream painted, kept here. @throws UpstreamFailure where it painted nothing and said nothing */
   async #paint(x: Exchange & Partial<Slots>, wire: Wire): Promise<Painting> {
-    const { chat, caller, hold } = x
+    const { chat, caller } = x
     if (chat === undefined || caller === undefined)
       throw new UpstreamFailure({ kind: 'unconfigured', reason: 'no plugin fills chat and caller' }, null)
     const asked = promptOf(chat)
     const { document, upstreamHost } = await this.#ask(x, wire, asked)
     const { text, images } =
       this.#services.config.images.style === 'generations' ? imagesInGenerations(document) : imagesInChat(document, upstreamHost)
-    const reported = usageOf(document['usage'])
-    // Pictures are many tokens: a report of none is no report. Each that was asked for and came has its fixed price then.
-    const pieces = Math.max(1, Math.min(images.length, chat.choices))
-    const usage: Usage =
-      reported === null || reported.outputTokens === 0
-        ? { inputTokens: hold?.inputEstimate ?? 0, outputTokens: 0, estimated: true, pieces }
-        : { ...reported, estimated: false }
+    const usage = usageIn(document, x, images.length)
     // Painted they have been, and are paid for; there is only nobody to keep them for.
     if (wire.client.left) throw new ClientLeft(usage)
     const kept = await this.#keep(images.slice(0, mostImages), caller.account.id, wire)
@@ -168,6 +162,17 @@ interface Asked {
   /** The text of the last user message. */
   readonly prompt: string
   readonly hasImages: boolean
+}
+
+function usageIn(document: Record<string, unknown>, x: Partial<Slots>, images: number): Usage {
+  const { hold, chat } = x
+  // Each that was asked for and came has its fixed price, where nothing better is reported.
+  const pieces = Math.max(1, Math.min(images, chat?.choices ?? 1))
+  const estimate: Usage = { inputTokens: hold?.inputEstimate ?? 0, outputTokens: 0, estimated: true, pieces }
+  const reported = usageOf(document['usage'])
+  // Pictures are many tokens: a report of none is no report.
+  if (reported === null || reported.outputTokens === 0) return estimate
+  return isPossible(reported, x) ? { ...reported, estimated: false } : { ...estimate, contradicted: reported }
 }
 
 function promptOf(chat: ChatRequest): Asked {

@@ -6,7 +6,7 @@ import type { Product } from '../../membership/product.ts'
 import type { Services } from '../../gateway/services.ts'
 import { UpstreamFailure } from '../../exchange/upstream-failure.ts'
 import type { Forwarder } from '../../upstream/forward.ts'
-import { tokensOfBytes } from '../../upstream/usage.ts'
+import { isPossible, tokensOfBytes } from '../../upstream/usage.ts'
 import { answered } from './answering.ts'
 import type { Backend, Question } from './backend.ts'
 import { brave } from './backends/brave.ts'
@@ -57,9 +57,9 @@ export class Search {
     const question: Question = { query, x, wire }
     const sources = await this.#backend.find(question)
     // It has been searched for, and is paid for; there is only nobody to read it to.
-    if (wire.client.left) throw new ClientLeft(usageFor(sources, query))
+    if (wire.client.left) throw new ClientLeft(usageFor(sources, query, x))
     const found = await answered(sources, question, { forwarder: this.#forwarder, services: this.#services })
-    const usage = usageFor(found, query)
+    const usage = usageFor(found, query, x)
     const document = toDocument(found, {
       schema: names.searchSchema,
       id: ids.next('srch_', x.startedAt),
@@ -103,13 +103,15 @@ function backendOf(config: Services['config']['search'], engine: Engine, forward
 }
 
 /** Our own count where no model reports one, or none for an answer: the question, and what was found for it. */
-function usageFor({ usage, answer, results }: Found, query: string): Usage {
-  if (usage !== null && (usage.outputTokens > 0 || !answer)) return { ...usage, estimated: false }
+function usageFor({ usage, answer, results }: Found, query: string, x: Partial<Slots>): Usage {
+  const isSaid = usage !== null && (usage.outputTokens > 0 || !answer)
+  if (isSaid && isPossible(usage, x)) return { ...usage, estimated: false }
   const text = [answer ?? '', ...results.map(({ title, snippet }) => `${lineOf(title)}${lineOf(snippet)}`)].join('')
   return {
     inputTokens: tokensOfBytes(Buffer.byteLength(query)),
     outputTokens: tokensOfBytes(Buffer.byteLength(text)),
     estimated: true,
+    ...(isSaid ? { contradicted: usage } : {}),
   }
 }
 

@@ -295,6 +295,25 @@ t.test('an upstream that reports no tokens is charged the fixed price', async (t
   t.equal((await gateway.turns(id))[0]!.credits, 2_000)
 })
 
+t.test('a report of more than can be painted is none, and leaves no debt', async (t) => {
+  const { gateway, token, id } = await start(t)
+  const usages = [
+    { prompt_tokens: 50, completion_tokens: 9_999_999 },
+    { prompt_tokens: 9_999_999, completion_tokens: 1_290 },
+    { prompt_tokens: 50, completion_tokens: 10_000 },
+  ]
+  for (const usage of usages) {
+    gateway.demo.script(() => says({ content: `![x](${dataUrl})` }, { usage }))
+    await paint(gateway, token, 'A house')
+  }
+  await gateway.settled()
+  t.match(await gateway.turns(id), [
+    { estimated: false, outputTokens: 10_000 },
+    { estimated: true, credits: 2_000 },
+    { estimated: true, credits: 2_000 },
+  ])
+})
+
 t.test('old images end with their last owner, and the longest unseen make room', async (t) => {
   const { gateway, token, clock } = await start(t, { images: { keepForDays: 10, keepBytes: 1024 * 1024, linkDays: 90 } })
   const { dataDir } = gateway.config.store

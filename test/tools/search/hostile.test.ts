@@ -98,6 +98,17 @@ t.test('an answer that is no JSON holds nobody up until that is known', async (t
   t.ok(performance.eventLoopUtilization(before).active < 1_500, 'it is read at once')
 })
 
+t.test('a report of more than a search can use is none, and leaves no debt', async (t) => {
+  const gateway = await startGateway(t)
+  const { token, id } = await gateway.member()
+  gateway.demo.script(() => says('short', [], { usage: { prompt_tokens: 9_000_000, completion_tokens: 9_999_999 } }))
+  await gateway.chat(token, { model: 'svc-2.1-search', messages: [{ role: 'user', content: 'x' }] })
+  await gateway.settled()
+  const [turn] = await gateway.turns(id)
+  t.match(turn, { state: 'settled', estimated: true })
+  t.ok(turn!.credits <= turn!.reserved, 'no more than was held')
+})
+
 t.test('an upstream that answers nonsense is an upstream error, refunded', async (t) => {
   const gateway = await startGateway(t, { limits: { answerBytes: 1_000_000 } })
   const { token, id } = await gateway.member()

@@ -92,7 +92,10 @@ export class Painter {
     if (kept.length === 0 && wire.client.left) throw new ClientLeft(usage)
     // Words alone are an answer too (a question back, a refusal); images that cannot be shown are none.
     if (kept.length === 0 && (images.length > 0 || text === '')) throw noSuccess('empty', upstreamHost)
-    return { text, kept, usage, upstreamHost, prompt: asked.prompt, stream: chat.stream }
+    // One that cannot be shown has not come; how many could be is not known where nobody waited.
+    const pieces = Math.max(1, Math.min(usage.pieces ?? 1, kept.length))
+    const charged = wire.client.left || usage.pieces === undefined ? usage : { ...usage, pieces }
+    return { text, kept, usage: charged, upstreamHost, prompt: asked.prompt, stream: chat.stream }
   }
 
   #linksTo(kept: readonly Kept[]): string[] {

@@ -295,6 +295,16 @@ t.test('an upstream that reports no tokens is charged the fixed price', async (t
   t.equal((await gateway.turns(id))[0]!.credits, 2_000)
 })
 
+t.test('of several images only those that can be shown are charged', async (t) => {
+  const { gateway, token, id } = await start(t, { images: { style: 'generations' } })
+  const data = [{ b64_json: png.toString('base64') }, { b64_json: 'AAAA' }, { url: 'https://127.0.0.1:9/x.png' }]
+  gateway.demo.script(() => ({ body: { data } }))
+  const { choices } = await paint(gateway, token, 'Three birds', { n: 3 })
+  t.equal(linksIn(choices[0]!.message.content).length, 1)
+  await gateway.settled()
+  t.equal((await gateway.turns(id))[0]!.credits, 2_000)
+})
+
 t.test('a report of more than can be painted is none, and leaves no debt', async (t) => {
   const { gateway, token, id } = await start(t)
   const usages = [

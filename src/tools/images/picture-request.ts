@@ -9,7 +9,9 @@ export function parsePictureRequest(
   body: Readonly<Record<string, unknown>>,
   services: Pick<Services, 'products' | 'config'>,
 ): ChatRequest {
-  const { prompt, stream, response_format: format, model = paintingProduct(services), n } = body
+  const { prompt, stream, response_format: format, n } = body
+  // Clients that leave it to us say so by leaving it out, or by null.
+  const model = body['model'] ?? paintingProduct(services)
   if (typeof prompt !== 'string' || prompt.trim() === '')
     throw invalidRequest(
       { en: "'prompt' must say what to paint (a string).", zh: "'prompt' 必须是说明绘制内容的字符串。" },

@@ -37,9 +37,11 @@ t.test('a picture comes as a link that loads, or as its bytes, and costs what it
 })
 
 t.test('without a model the product that paints is meant', async (t) => {
-  const response = await post({ prompt: 'A house' })
-  t.equal(response.status, 200)
-  t.match(await response.json(), { created: Number, data: [{ url: /^http/ }] })
+  for (const body of [{ prompt: 'A house' }, { prompt: 'A house', model: null }]) {
+    const response = await post(body)
+    t.equal(response.status, 200)
+    t.match(await response.json(), { created: Number, data: [{ url: /^http/ }] })
+  }
 })
 
 t.test('what cannot be painted is refused before anything is held, naming the field', async (t) => {

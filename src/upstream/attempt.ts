@@ -158,6 +158,8 @@ export class Attempt<Result> implements Dispatcher.DispatchHandler, Placed {
     if (due !== 'total' && this.#isSeenAlone(now)) return this.#leave()
     if (due === 'slow_reader') this.#leave()
     else if (due === 'heartbeat') this.#delivery?.keepAlive()
+    // Nothing of the answer is missing but the mark at its end, for which nobody shall wait longer, or be refused what he has.
+    else if (due === 'idle' && this.#incoming?.isAnswered === true) this.#endUnmarked()
     else if (due !== null) this.#failWith({ kind: 'timeout', phase: due })
   }
 
@@ -193,6 +195,11 @@ export class Attempt<Result> implements Dispatcher.DispatchHandler, Placed {
       return this.fail(error)
     }
     this.#complete()
+  }
+
+  #endUnmarked(): void {
+    this.#end()
+    this.#controller?.abort(new Error('the upstream did not say that this was all'))
   }
 
   #complete(): void {

@@ -33,6 +33,8 @@ export interface Incoming<Result> {
   readonly words: number
   /** It has said its last word, whatever it may still send. */
   readonly isWhole: boolean
+  /** Each choice has come to its end, and only the mark behind them all is missing. */
+  readonly isAnswered: boolean
   /** The bytes are at their end: the frames still owed. @throws UpstreamFailure where the answer is not whole */
   end(): string
   /** What it all comes to. @throws UpstreamFailure */
@@ -80,6 +82,10 @@ class IncomingStream<Result> implements Incoming<Result> {
 
   get isWhole(): boolean {
     return this.#reader.done
+  }
+
+  get isAnswered(): boolean {
+    return this.#reader.answered
   }
 
   take(chunk: Buffer, now: number): string {
@@ -145,6 +151,7 @@ function puttingTogether<Result>(options: IncomingOptions<Result>): Making<Resul
 class IncomingDocument<Result> implements Incoming<Result> {
   readonly isShown = false
   readonly isWhole = false
+  readonly isAnswered = false
   readonly isPassedOn = false
   readonly firstOutputAt = null
   readonly #options: IncomingOptions<Result>

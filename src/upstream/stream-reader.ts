@@ -60,6 +60,11 @@ export class StreamReader {
     return this.#done
   }
 
+  /** Every choice seen has come to its end. */
+  get answered(): boolean {
+    return this.#finished.size > 0 && [...this.#finished.values()].every(Boolean)
+  }
+
   /** Events seen that carried something. */
   get events(): number {
     return this.#events

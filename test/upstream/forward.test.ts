@@ -140,6 +140,22 @@ t.test('an upstream that has said [DONE] and does not close costs the member not
   t.ok(performance.now() - from < atOnceMs)
 })
 
+t.test('an upstream that falls silent at the end of its answer has answered', async (t) => {
+  const g = await startGateway(t, { timeouts: { idleMs: 400 } })
+  const { token } = await g.member()
+  g.demo.script(() => ({ tokens: 2, hang: { afterEvents: 5 } }))
+  for (const stream of [true, false]) {
+    const text = await (await g.chat(token, { stream })).text()
+    t.match(text, stream ? /"finish_reason":"stop".*\[DONE\]\n\n$/s : /"finish_reason":"stop"/)
+    t.notMatch(text, /"ok":false/)
+    await g.demo.calls.at(-1)?.ended
+  }
+  t.equal(g.demo.stats().open, 0, 'and is hung up on')
+  t.match(await g.turns(), [{ state: 'settled' }, { state: 'settled' }])
+  g.demo.script(() => ({ tokens: 2, hang: { afterEvents: 2 } }))
+  t.match(await (await g.chat(token, { stream: true })).text(), /"ok":false/, 'before its end it has not')
+})
+
 t.test('the prompt’s cap goes up, whatever the client called it', async (t) => {
   const g = await startGateway(t)
   const { token } = await g.member()

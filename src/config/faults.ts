@@ -54,10 +54,10 @@ function productFaults({ products, upstreams }: GatewayConfig): string[] {
   if (Object.keys(products).length === 0) faults.push('products: there is none; a gateway without products sells nothing.')
   for (const [id, product] of Object.entries(products)) {
     for (const { upstream } of product.targets) {
-      if (!(upstream in upstreams)) faults.push(`products.${id}.targets: there is no upstream '${upstream}'.`)
+      if (!Object.hasOwn(upstreams, upstream)) faults.push(`products.${id}.targets: there is no upstream '${upstream}'.`)
     }
     for (const rule of product.rules) {
-      if (!(rule.use in products)) faults.push(`products.${id}.rules: there is no product '${rule.use}'.`)
+      if (!Object.hasOwn(products, rule.use)) faults.push(`products.${id}.rules: there is no product '${rule.use}'.`)
       else if (products[rule.use]?.capabilities.includes('chat') !== true)
         faults.push(`products.${id}.rules: '${rule.use}' is no chat product and could not answer in its place.`)
       if (rule.when === 'long' && rule.longerThanTokens === undefined)
@@ -77,9 +77,9 @@ function productFaults({ products, upstreams }: GatewayConfig): string[] {
 
 function planFaults({ plans, products, defaultPlan, signIn }: GatewayConfig): string[] {
   const faults: string[] = []
-  if (!(defaultPlan in plans)) faults.push(`defaultPlan: there is no plan '${defaultPlan}'.`)
+  if (!Object.hasOwn(plans, defaultPlan)) faults.push(`defaultPlan: there is no plan '${defaultPlan}'.`)
   for (const { issuer, plan } of signIn.jwtIssuers) {
-    if (!(plan in plans)) faults.push(`signIn.jwtIssuers (${shownUrl(issuer)}): there is no plan '${plan}'.`)
+    if (!Object.hasOwn(plans, plan)) faults.push(`signIn.jwtIssuers (${shownUrl(issuer)}): there is no plan '${plan}'.`)
   }
   for (const [id, plan] of Object.entries(plans)) {
     for (const [pool, { day, week, month }] of Object.entries(plan.pools)) {
@@ -88,7 +88,7 @@ function planFaults({ plans, products, defaultPlan, signIn }: GatewayConfig): st
     }
     if (plan.models !== 'all') {
       for (const model of plan.models)
-        if (!(model in products)) faults.push(`plans.${id}.models: there is no product '${model}'.`)
+        if (!Object.hasOwn(products, model)) faults.push(`plans.${id}.models: there is no product '${model}'.`)
     }
   }
   return faults

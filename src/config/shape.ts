@@ -89,6 +89,11 @@ const plan = z.strictObject({
   models: z.union([z.literal('all'), z.array(z.string())]).default('all'),
 })
 
+/** Above it a turn of a million tokens might cost more than can be counted exactly. */
+const mostDollars = 10_000
+const dollars = z.number().min(0).max(mostDollars)
+const tier = z.strictObject({ input: dollars, output: dollars, discountPercent: z.int().min(0).max(100) })
+
 const boost = z.strictObject({ pool: z.enum(['fast', 'premium']).default('fast'), credits, days: z.int().min(1) })
 
 export const shape = z.strictObject({
@@ -147,8 +152,8 @@ export const shape = z.strictObject({
   products: z.record(z.string().min(1), product),
   /** Dollars a million tokens, and the discount on them, of each tier. */
   prices: z.strictObject({
-    light: z.strictObject({ input: z.number().min(0), output: z.number().min(0), discountPercent: z.int().min(0).max(100) }),
-    flagship: z.strictObject({ input: z.number().min(0), output: z.number().min(0), discountPercent: z.int().min(0).max(100) }),
+    light: tier,
+    flagship: tier,
   }),
   /** Each knows its id. */
   plans: z.record(z.string().regex(/^[a-z][a-z0-9-]{0,31}$/), plan).transform(named),

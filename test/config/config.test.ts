@@ -130,6 +130,16 @@ const broken: readonly [string, Record<string, unknown>, RegExp][] = [
     /plans\.free\.models: there is no product 'svc-9'/,
   ],
   ['a default plan that is none', { defaultPlan: 'gold' }, /defaultPlan: there is no plan 'gold'/],
+  [
+    'a default plan that is a word of the language',
+    { defaultPlan: 'constructor' },
+    /defaultPlan: there is no plan 'constructor'/,
+  ],
+  [
+    'a price beyond counting',
+    { prices: { ...base.prices, light: { input: 1e15, output: 1, discountPercent: 0 } } },
+    /prices\.light\.input/,
+  ],
   ['a wait of no time', { timeouts: { idleMs: 0 } }, /timeouts\.idleMs/],
   [
     'a wait longer than all',

@@ -5,7 +5,7 @@ import { CommandFailure } from '../failure.ts'
 import { isRecord } from '../record.ts'
 import { terminalLine } from '../terminal-text.ts'
 import type { Text } from '../text.ts'
-import { signInHint } from './site.ts'
+import { signInHint, variableHint } from './site.ts'
 import type { Credential } from './site.ts'
 
 /** What is known of an answer that is a failure. */
@@ -90,7 +90,6 @@ function hints(
   { retryAfter, resetsAt }: { readonly retryAfter: number | undefined; readonly resetsAt: Date | undefined },
   credential: FailedAnswer['credential'],
 ): readonly Text[] {
-  // The variable goes before every session, so signing in would change nothing while it is set.
   if (signInCodes.has(code))
     return [credential === undefined || credential.from === 'file' ? signInHint : variableHint(credential.from)]
   return words(actions).flatMap((action) => {
@@ -104,13 +103,6 @@ function hints(
     const hint = actionHints[action as Action]
     return hint === undefined ? [] : [hint]
   })
-}
-
-function variableHint(name: 'SVC_API_KEY' | 'SVC_TOKEN'): Text {
-  return {
-    en: `the credential in ${name} is not valid here: correct it, or unset it and run: svc login`,
-    zh: `环境变量 ${name} 中的凭据在此无效:请更正,或取消设置后运行:svc login`,
-  }
 }
 
 /** When used-up quota comes back: seconds since the epoch, under the name that the service's brand gives the header. */

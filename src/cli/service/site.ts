@@ -3,6 +3,7 @@ import type { Context } from '../context.ts'
 import { CredentialStore } from '../credentials.ts'
 import { CommandFailure } from '../failure.ts'
 import { parseAddress, Settings } from '../settings.ts'
+import type { Text } from '../text.ts'
 
 /** Where the service is. */
 export interface Site {
@@ -65,8 +66,9 @@ export function needCredential(context: Context, site: Site, accept: 'any' | 'se
 function findCredential(context: Context, site: Site, accept: 'any' | 'session'): Credential | undefined {
   const { SVC_API_KEY, SVC_TOKEN } = context.environment.variables
   if (accept === 'any' && SVC_API_KEY !== undefined && SVC_API_KEY !== '')
-    return { kind: 'key', token: SVC_API_KEY, from: 'SVC_API_KEY' }
-  if (SVC_TOKEN !== undefined && SVC_TOKEN !== '') return { kind: 'session', token: SVC_TOKEN, from: 'SVC_TOKEN' }
+    return { kind: 'key', token: sendable(SVC_API_KEY, 'SVC_API_KEY'), from: 'SVC_API_KEY' }
+  if (SVC_TOKEN !== undefined && SVC_TOKEN !== '')
+    return { kind: 'session', token: sendable(SVC_TOKEN, 'SVC_TOKEN'), from: 'SVC_TOKEN' }
   const stored = new CredentialStore(context.environment).read(site.siteOrigin)
   if (stored === undefined) return undefined
   if (stored.apiOrigin !== site.apiOrigin && site.apiOrigin !== site.siteOrigin) {
@@ -88,6 +90,28 @@ function findCredential(context: Context, site: Site, accept: 'any' | 'session')
     )
   }
   return { kind: 'session', token: stored.token, from: 'file' }
+}
+
+/** What cannot stand in a header is no credential: `fetch` would say so too, with the secret in its words. Blanks around it came with a paste. */
+function sendable(value: string, from: 'SVC_API_KEY' | 'SVC_TOKEN'): string {
+  const token = value.trim()
+  if (/^[!-~]+$/.test(token)) return token
+  throw new CommandFailure(
+    'sign_in_required',
+    {
+      en: `${from} holds a character that no credential has, such as a blank, a line end or “…”; nothing was sent.`,
+      zh: `${from} 中含有凭据不会包含的字符(例如空格、换行或“…”),未发送任何内容。`,
+    },
+    { exit: 'signIn', hints: [variableHint(from)] },
+  )
+}
+
+/** The variable goes before every session, so signing in would change nothing while it is set. */
+export function variableHint(name: 'SVC_API_KEY' | 'SVC_TOKEN'): Text {
+  return {
+    en: `the credential in ${name} is not valid here: correct it, or unset it and run: svc login`,
+    zh: `环境变量 ${name} 中的凭据在此无效:请更正,或取消设置后运行:svc login`,
+  }
 }
 
 export const signInHint = { en: 'run: svc login', zh: '请运行:svc login' }

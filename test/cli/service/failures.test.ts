@@ -67,6 +67,25 @@ t.test('signing in is not suggested where a variable would still go before the s
   )
 })
 
+t.test('a credential that cannot be sent is never shown, and is not taken for a service that cannot be reached', async (t) => {
+  const server = await startContractServer({ 'GET /v1/models': (_, response) => json(response, { object: 'list', data: [] }) })
+  t.teardown(() => server.close())
+  const options = { home: t.testdir(), site: server.origin }
+  for (const [name, value] of [
+    ['SVC_API_KEY', 'svc_live_first\nsecond'],
+    ['SVC_API_KEY', 'svc_live_first…'],
+    ['SVC_TOKEN', 'svc_sess_first second'],
+  ] as const) {
+    const ended = await svc(['models', '--json'], { ...options, env: { [name]: value } })
+    t.equal(ended.code, 4, value)
+    t.match(ended.stderr, `${name} holds a character`)
+    t.notMatch(ended.stdout + ended.stderr, 'first')
+  }
+  t.equal(server.received.length, 0)
+  t.equal((await svc(['models'], { ...options, env: { SVC_API_KEY: ' svc_live_x\r\n' } })).code, 0)
+  t.equal(server.received[0]?.headers.authorization, 'Bearer svc_live_x')
+})
+
 t.test('a refusal for quota says when there is some again, in the reader’s time', async (t) => {
   const headers = new Headers({ 'x-acme-quota-reset': String(Date.parse('2030-01-02T03:04:05Z') / 1000) })
   const body = envelope({ headers: { 'x-svc-request-id': 'mbr_1' } }, 'upstream_error')

@@ -88,11 +88,10 @@ export class CredentialStore {
   }
 }
 
-/** Undefined where there is no such file. A file that others may read is closed to them first. */
+/** Undefined where there is no such file. A file that others may read is closed to them first, where that is ours to do. */
 export function readPrivate(path: string): string | undefined {
   try {
-    const { mode } = statSync(path)
-    if ((mode & 0o077) !== 0 && process.platform !== 'win32') chmodSync(path, 0o600)
+    closeToOthers(path)
     return readFileSync(path, 'utf8')
   } catch (error) {
     if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined
@@ -101,6 +100,17 @@ export function readPrivate(path: string): string | undefined {
       { en: `Cannot read ${path}: ${reason(error)}`, zh: `无法读取 ${path}:${reason(error)}` },
       { cause: error },
     )
+  }
+}
+
+/** One that somebody else has put there for us, or on a file system that nobody may write to, has the mode that was meant. */
+function closeToOthers(path: string): void {
+  const { mode } = statSync(path)
+  if ((mode & 0o077) === 0 || process.platform === 'win32') return
+  try {
+    chmodSync(path, 0o600)
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && (error.code === 'EPERM' || error.code === 'EROFS'))) throw error
   }
 }
 

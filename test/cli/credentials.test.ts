@@ -4,6 +4,7 @@ import { dirname, join } from 'node:path'
 import t from 'tap'
 import type { Test } from 'tap'
 import { CredentialStore } from '../../src/cli/credentials.ts'
+import { temporaryFolder } from '../support/gateway.ts'
 
 const session = { token: 'svc_sess_x', apiOrigin: 'https://a.example', signedInAt: 1 }
 
@@ -63,3 +64,27 @@ t.test('a folder that cannot be written to is a failure that names the file', as
   t.throws(() => sessions.save('https://a.example', session), { code: /^file_un/ })
   t.notOk(existsSync(sessions.path))
 })
+
+const isRoot = process.getuid?.() === 0
+
+t.test(
+  'a file that somebody else has put there is read, though it is not ours to close',
+  { skip: !isRoot && 'needs root' },
+  async (t) => {
+    const folder = temporaryFolder(t)
+    const sessions = new CredentialStore({ variables: { XDG_CONFIG_HOME: folder }, platform: 'linux', home: folder })
+    sessions.save('https://a.example', session)
+    for (const [path, mode] of [
+      [folder, 0o755],
+      [dirname(sessions.path), 0o755],
+      [sessions.path, 0o644],
+    ] as const)
+      chmodSync(path, mode)
+    process.seteuid?.(65534)
+    try {
+      t.strictSame(sessions.read('https://a.example'), session)
+    } finally {
+      process.seteuid?.(0)
+    }
+  },
+)

@@ -1,9 +1,11 @@
 /** The file of sessions: who can read it, and what becomes of it when something is wrong with it. */
+import { spawnSync } from 'node:child_process'
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import t from 'tap'
 import type { Test } from 'tap'
 import { CredentialStore } from '../../src/cli/credentials.ts'
+import { bareProgram } from '../support/bare-program.ts'
 import { temporaryFolder } from '../support/gateway.ts'
 
 const session = { token: 'svc_sess_x', apiOrigin: 'https://a.example', signedInAt: 1 }
@@ -88,3 +90,19 @@ t.test(
     }
   },
 )
+
+t.test('a disk that takes only a part leaves the sessions as they were', async (t) => {
+  const folder = temporaryFolder(t)
+  const environment = { variables: { XDG_CONFIG_HOME: folder }, platform: 'linux', home: folder } as const
+  const sessions = new CredentialStore(environment)
+  sessions.save('https://a.example', session)
+  const program = `
+    import { CredentialStore } from ${JSON.stringify(new URL('../../src/cli/credentials.ts', import.meta.url).href)}
+    new CredentialStore(${JSON.stringify(environment)}).save('https://b.example', { ...${JSON.stringify(session)}, token: 'x'.repeat(100_000) })
+  `
+  // In blocks of 512 bytes or of 1024, by the shell: less than is written, and more than nothing.
+  const [bare, all] = bareProgram(process.execPath, ['--input-type=module', '--eval', program])
+  const { status, signal } = spawnSync('sh', ['-c', 'ulimit -f 40; exec "$0" "$@"', bare, ...all])
+  t.ok(status !== 0 || signal !== null)
+  t.strictSame(sessions.read('https://a.example'), session)
+})

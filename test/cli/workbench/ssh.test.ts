@@ -1,4 +1,5 @@
 /** ssh connections with a real sshd on loopback: connecting, files, failing, ending and being found again. */
+import { spawnSync } from 'node:child_process'
 import { createHash, randomBytes } from 'node:crypto'
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { homedir } from 'node:os'
@@ -8,6 +9,7 @@ import t from 'tap'
 import type { WorkbenchClient } from '../../../src/cli/local/client.ts'
 import { download, upload } from '../../../src/cli/local/transfer.ts'
 import type { Ssh } from '../../../src/cli/workbench/results.ts'
+import { bareProgram } from '../../support/bare-program.ts'
 import { requireProgram } from '../../support/real-parts.ts'
 import type { TestSshd } from '../../support/sshd.ts'
 import { startSshd } from '../../support/sshd.ts'
@@ -151,6 +153,22 @@ t.test('ten megabytes are put there and got back equal', async (t) => {
     { code: 'not_found' },
   )
   t.notOk(existsSync(join(dir, 'never')))
+})
+
+t.test('a disk that takes only a part of a file gets none of it', (t) => {
+  const dir = folder(t)
+  const program = `
+    import { download } from ${JSON.stringify(new URL('../../../src/cli/local/transfer.ts', import.meta.url).href)}
+    const data = Buffer.alloc(100_000, 'x').toString('base64')
+    const call = async (method) => (method === 'files.read' ? { data, bytes: 100_000, end: true } : { file: { type: 'file', mode: 0o644 } })
+    await download({ call }, { sshId: 's', path: 'far' }, ${JSON.stringify(join(dir, 'near'))}, () => undefined)
+  `
+  const [bare, all] = bareProgram(process.execPath, ['--input-type=module', '--eval', program])
+  // In blocks of 512 bytes or of 1024, by the shell: less than the file, and more than nothing.
+  const { status, signal } = spawnSync('sh', ['-c', 'ulimit -f 40; exec "$0" "$@"', bare, ...all])
+  t.ok(status !== 0 || signal !== null)
+  t.notOk(existsSync(join(dir, 'near')))
+  t.end()
 })
 
 t.test('a wrong key and an unknown host fail with the words of ssh', async (t) => {

@@ -64,6 +64,11 @@ export class CredentialStore {
     this.#write({ ...this.#sites(), [siteOrigin]: session })
   }
 
+  /** Throws what would stand in the way of keeping a session. */
+  prove(): void {
+    this.#write(this.#sites())
+  }
+
   /** True where there was one. */
   remove(siteOrigin: string): boolean {
     const { [siteOrigin]: gone, ...rest } = this.#sites()

@@ -26,6 +26,8 @@ import { Settings } from '../settings.ts'
 export const run: Run = async (context, _args, options) => {
   const site = await learnBrand(context, readSite(context))
   const store = new CredentialStore(context.environment)
+  // Before anybody approves anything: a session that cannot be kept would be lost.
+  store.prove()
   if (site.siteUrl.startsWith('http:') && !isLoopback(new URL(site.siteUrl).hostname)) {
     context.note({ en: 'warning: this address is not encrypted (http)', zh: '警告:该地址未加密(http)' })
   }
@@ -40,9 +42,8 @@ export const run: Run = async (context, _args, options) => {
   try {
     const approved = await waitForApproval(context, site, start)
     const session = toSession(approved, site, context.now())
-    const before = store.read(site.siteOrigin)
-    store.save(site.siteOrigin, session)
-    if (before !== undefined) await endEarlier(context, site, before.token)
+    const before = await keep(context, site, store, session)
+    if (before !== undefined) await end(context, site, before.token)
     context.result({ site: site.siteOrigin, account: session.account ?? null, expires_at: session.expiresAt ?? null }, () =>
       context.say({
         en: `Signed in at ${site.siteOrigin}${asWhom(session)}.`,
@@ -67,8 +68,25 @@ async function learnBrand(context: Context, site: Site): Promise<Site> {
   return { ...site, brand: told }
 }
 
-/** Signing in again leaves no forgotten session open at the service. That it could not be ended is no reason to fail: it ends by itself. */
-async function endEarlier(context: Context, site: Site, token: string): Promise<void> {
+/** Gives the session that was there before. One that could not be kept after all must not stay open at the service, where nobody has it. */
+async function keep(
+  context: Context,
+  site: Site,
+  store: CredentialStore,
+  session: StoredSession,
+): Promise<StoredSession | undefined> {
+  try {
+    const before = store.read(site.siteOrigin)
+    store.save(site.siteOrigin, session)
+    return before
+  } catch (error) {
+    await end(context, site, session.token)
+    throw error
+  }
+}
+
+/** Leaves no forgotten session open at the service. That it could not be ended is no reason to fail: it ends by itself. */
+async function end(context: Context, site: Site, token: string): Promise<void> {
   try {
     await ask<typeof signOut>(context, site, {
       method: 'POST',
@@ -79,7 +97,7 @@ async function endEarlier(context: Context, site: Site, token: string): Promise<
     })
   } catch (error) {
     if (!(error instanceof CommandFailure)) throw error
-    context.detail({ en: 'The earlier session could not be ended.', zh: '未能结束之前的会话。' })
+    context.detail({ en: 'A session that is not kept here could not be ended.', zh: '未能结束一个未在本机保存的会话。' })
   }
 }
 

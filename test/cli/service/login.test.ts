@@ -74,6 +74,25 @@ t.test('login prints the address and the code, waits for the approval, and keeps
   })
 })
 
+t.test('where a session cannot be kept, nothing is asked for; one that turns out not to be kept is ended', async (t) => {
+  const home = t.testdir()
+  const routes: Route[] = [(_, response) => json(response, approved)]
+  const server = await loginServer(t, routes)
+  server.routes['POST /api/membership/auth/sign-out'] = (_, response) => json(response, { ok: true })
+  // Nobody makes a folder there, whoever it is.
+  const refused = await svc(['login'], { home, site: server.origin, env: { XDG_CONFIG_HOME: '/sys' } })
+  t.equal(refused.code, 1)
+  t.match(refused.stderr, 'Cannot write /sys/svc/credentials.json')
+  t.notOk(server.received.some(({ path }) => path.endsWith('/device/start')))
+
+  routes[0] = (_, response) => {
+    writeFileSync(join(home, 'svc', 'credentials.json'), '{ broken')
+    return json(response, approved)
+  }
+  t.equal((await svc(['login'], { home, site: server.origin })).code, 4)
+  t.match(server.received.at(-1), { path: '/api/membership/auth/sign-out', headers: { authorization: 'Bearer svc_sess_secret' } })
+})
+
 t.test('with --json the code comes as one line and the result as another, without the token', async (t) => {
   const server = await loginServer(t, [(_, response) => json(response, approved)])
   const ended = await svc(['login', '--json'], { home: t.testdir(), site: server.origin })

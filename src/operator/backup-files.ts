@@ -5,10 +5,12 @@
  */
 import {
   chmodSync,
+  chownSync,
   closeSync,
   constants,
   copyFileSync,
   existsSync,
+  fchownSync,
   fsyncSync,
   mkdirSync,
   openSync,
@@ -21,6 +23,8 @@ import {
 } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 import type { DataFolder } from '../system/data-folder.ts'
+import type { Owner } from '../system/owner.ts'
+import { ownerOf } from '../system/owner.ts'
 import { freeName } from '../store/sqlite/backup.ts'
 import { journalOf, owedTo } from '../store/sqlite/owed-journal.ts'
 
@@ -64,8 +68,9 @@ export function restoreFiles(backup: string, folder: DataFolder): RestoredFiles 
   const another = existsSync(folder.secret) && !readFileSync(folder.secret).equals(readFileSync(secret))
   const kept = another ? freeName(`${folder.secret}.before-restore`) : null
   if (kept !== null) renameSync(folder.secret, kept)
-  copyDurably(secret, folder.secret)
-  return { kept, images: copyMissing(join(from, 'images'), folder.images) }
+  const owner = ownerOf(folder.path)
+  copyDurably(secret, folder.secret, owner)
+  return { kept, images: copyMissing(join(from, 'images'), folder.images, owner) }
 }
 
 /** Puts back what was owed to the copy, from beside it, for the next start to apply. Gives how many processes owed something. */
@@ -75,14 +80,15 @@ export function restoreOwed(backup: string, folder: DataFolder): number {
   const journals = new Map(saved.map((name) => [name.slice(owedPrefix.length), readFileSync(join(files, name))]))
   // A data folder that was copied as it is has the journals themselves.
   for (const [process, lines] of owedTo(backup)) journals.set(process, Buffer.from(`${lines}\n`, 'latin1'))
-  for (const [process, lines] of journals) writeDurably(journalOf(folder.database, process), lines)
+  const owner = ownerOf(folder.path)
+  for (const [process, lines] of journals) writeDurably(journalOf(folder.database, process), lines, owner)
   return journals.size
 }
 
 const owedPrefix = 'owed-'
 
 /** Images are named by their content: what is there under the same name, and as long, is the same. */
-function copyMissing(from: string, to: string): number {
+function copyMissing(from: string, to: string, owner?: Owner): number {
   if (!existsSync(from)) return 0
   const files = readdirSync(from, { recursive: true, withFileTypes: true }).filter(
     (entry) => entry.isFile() && !entry.name.endsWith('.part'),
@@ -93,8 +99,8 @@ function copyMissing(from: string, to: string): number {
     try {
       const { size } = statSync(source)
       if (statSync(target, { throwIfNoEntry: false })?.size === size) continue
-      mkdirSync(dirname(target), { recursive: true, mode: 0o700 })
-      copyDurably(source, target)
+      makeFolder(dirname(target), owner)
+      copyDurably(source, target, owner)
     } catch (error) {
       // A clean-up may take an image away meanwhile.
       if ((error as NodeJS.ErrnoException).code !== 'ENOENT' || existsSync(source)) throw error
@@ -103,20 +109,28 @@ function copyMissing(from: string, to: string): number {
   return files.length
 }
 
-function copyDurably(from: string, to: string): void {
-  durably(to, (part) => copyFileSync(from, part, constants.COPYFILE_FICLONE))
+function makeFolder(path: string, owner: Owner | undefined): void {
+  if (existsSync(path)) return
+  makeFolder(dirname(path), owner)
+  mkdirSync(path, { mode: 0o700 })
+  if (owner !== undefined) chownSync(path, owner.uid, owner.gid)
 }
 
-export function writeDurably(to: string, bytes: Uint8Array): void {
-  durably(to, (part) => writeFileSync(part, bytes, { mode: 0o600 }))
+function copyDurably(from: string, to: string, owner?: Owner): void {
+  durably(to, (part) => copyFileSync(from, part, constants.COPYFILE_FICLONE), owner)
 }
 
-function durably(to: string, make: (part: string) => void): void {
+export function writeDurably(to: string, bytes: Uint8Array, owner?: Owner): void {
+  durably(to, (part) => writeFileSync(part, bytes, { mode: 0o600 }), owner)
+}
+
+function durably(to: string, make: (part: string) => void, owner: Owner | undefined): void {
   const part = `${to}.part`
   make(part)
   chmodSync(part, 0o600)
   const descriptor = openSync(part, 'r+')
   try {
+    if (owner !== undefined) fchownSync(descriptor, owner.uid, owner.gid)
     fsyncSync(descriptor)
   } finally {
     closeSync(descriptor)

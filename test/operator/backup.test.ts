@@ -1,5 +1,5 @@
 /** A lost machine: what was backed up beside a running server is all there again in an empty folder, and serves. */
-import { cpSync, existsSync, readdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs'
+import { chownSync, cpSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import type { Test } from 'tap'
@@ -133,6 +133,26 @@ t.test('what was owed to the database when it was copied is charged after the re
   t.equal(used(await owned(again, id)) - used(balance), 700)
   t.match(await again.turns(), [{ requestId: 'mbr_owed', state: 'settled', credits: 700 }, { state: 'settled' }])
 })
+
+t.test(
+  'what root restores belongs to whom the folder belongs, or the server could not open it',
+  { skip: process.getuid?.() !== 0 && 'needs root' },
+  async (t) => {
+    const g = await startGateway(t)
+    const from = g.config.store.dataDir
+    mkdirSync(join(from, 'images', 'ab'), { recursive: true })
+    writeFileSync(join(from, 'images', 'ab', 'picture.png'), 'a picture')
+    const copy = join(temporaryFolder(t), 'today.db')
+    await operate(t, from, 'backup', copy)
+    const data = join(temporaryFolder(t), 'data')
+    mkdirSync(data, { mode: 0o700 })
+    chownSync(data, 65_534, 65_534)
+    await operate(t, data, 'restore', copy)
+    t.ok(existsSync(join(data, 'images', 'ab', 'picture.png')))
+    for (const name of readdirSync(data, { recursive: true, encoding: 'utf8' }))
+      t.strictSame([name, statSync(join(data, name)).uid, statSync(join(data, name)).gid], [name, 65_534, 65_534])
+  },
+)
 
 t.test('without the images, it is said where they are', async (t) => {
   const g = await startGateway(t)

@@ -1,7 +1,8 @@
 /** Puts a backup in place of the database: verified first, nothing deleted, and never under a running process. */
-import { chmodSync, copyFileSync, existsSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs'
+import { chmodSync, chownSync, copyFileSync, existsSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import Sqlite from 'better-sqlite3'
+import { ownerOf } from '../../system/owner.ts'
 import { Unusable, whyNot } from '../../system/unusable.ts'
 import { freeName, sync } from './backup.ts'
 import { prepareFile } from './connection.ts'
@@ -54,6 +55,8 @@ function replace(from: string, to: string, { owed }: Companions<unknown>): strin
     if (!verification.ok) {
       throw new Unusable(`${from} does not add up: ${verification.mismatches[0]?.detail ?? 'unknown'}. It was not restored.`)
     }
+    const owner = ownerOf(dirname(to))
+    if (owner !== undefined) chownSync(part, owner.uid, owner.gid)
     sync(part)
     // A command has no place, and may have come meanwhile.
     if (processLocks(to).some(isLocked)) throw inUse()

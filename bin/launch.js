@@ -5,7 +5,7 @@
 import { spawn } from 'node:child_process'
 import { existsSync, mkdirSync, statSync } from 'node:fs'
 import { availableParallelism, homedir } from 'node:os'
-import { join } from 'node:path'
+import { isAbsolute, join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { setFlagsFromString } from 'node:v8'
 
@@ -112,8 +112,10 @@ function handOver(node) {
 async function keepCompiled(threads) {
   if (process.env.NODE_COMPILE_CACHE !== undefined) return
   const { enableCompileCache } = await import('node:module')
-  const folder = join(process.env.XDG_CACHE_HOME ?? join(homedir(), '.cache'), 'svc-gateway')
   try {
+    // An empty one counts as none; one that is not absolute would be another place for each folder it is started in.
+    const cache = process.env.XDG_CACHE_HOME ?? ''
+    const folder = join(isAbsolute(cache) ? cache : join(homedir(), '.cache'), 'svc-gateway')
     mkdirSync(folder, { recursive: true, mode: 0o700 })
     const { uid, mode } = statSync(folder)
     const ours = process.getuid === undefined || (uid === process.getuid() && (mode & 0o022) === 0)
@@ -122,7 +124,7 @@ async function keepCompiled(threads) {
     // Threads look for it here. Not where the program starts others, and terminals, that would inherit it.
     if (threads) process.env.NODE_COMPILE_CACHE = folder
   } catch {
-    // No place for it: it only takes longer.
+    // No place for it, or nobody's home: it only takes longer.
   }
 }
 

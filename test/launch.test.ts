@@ -122,6 +122,29 @@ t.test('without a runtime that is new enough, what is missing is named', async (
   )
 })
 
+t.test('what is compiled is kept in no folder that somebody happens to be in, and nobody needs a home', (t) => {
+  const here = temporaryFolder(t)
+  const PATH = process.env['PATH'] ?? ''
+  const svc = join(root, 'bin/svc.js')
+  const { status } = spawnSync(process.execPath, [svc, '--version'], { cwd: here, env: { PATH, HOME: here, XDG_CACHE_HOME: '' } })
+  t.equal(status, 0)
+  t.strictSame(readdirSync(here), ['.cache'])
+  // Without a HOME the system is asked for the user's, and knows none of this number.
+  const nobody = process.getuid?.() === 0 ? { uid: 54_321, gid: 54_321 } : {}
+  for (const words of [
+    [svc, '--help'],
+    [join(root, 'bin/svc-gateway.js'), '--help'],
+  ]) {
+    const { status, stderr } = spawnSync(process.execPath, words, {
+      env: { PATH, NODE_NO_WARNINGS: '1' },
+      encoding: 'utf8',
+      ...nobody,
+    })
+    t.equal(status, 0, stderr)
+  }
+  t.end()
+})
+
 t.test('a server that is profiled is not ended by its own profile', (t) => {
   const folder = temporaryFolder(t)
   const profile = ['--cpu-prof', `--cpu-prof-dir=${folder}`, '--cpu-prof-interval=100']

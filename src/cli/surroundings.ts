@@ -21,7 +21,7 @@ export type Output = Writable & { readonly isTTY?: boolean; readonly columns?: n
 export function ofThisProcess(): Surroundings {
   const { stdout, stderr } = process
   return {
-    environment: readEnvironment(homedir()),
+    environment: readEnvironment(home()),
     // Opened only for a command that may read it.
     get stdin() {
       return process.stdin
@@ -30,5 +30,14 @@ export function ofThisProcess(): Surroundings {
     stderr,
     onInterrupt: (listener) => process.on('SIGINT', listener),
     leave: (code) => process.exit(code),
+  }
+}
+
+/** A user without a name may have no home either, as in some containers: what needs a file then says that it cannot write it. */
+function home(): string {
+  try {
+    return homedir()
+  } catch {
+    return '/'
   }
 }

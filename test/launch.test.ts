@@ -2,7 +2,7 @@
 import { spawn, spawnSync } from 'node:child_process'
 import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { copyFileSync, cpSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
+import { copyFileSync, cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
@@ -142,6 +142,19 @@ t.test('what is compiled is kept in no folder that somebody happens to be in, an
     })
     t.equal(status, 0, stderr)
   }
+  t.end()
+})
+
+t.test('the composed nodes listen where the balancer and the health check look for them, whatever .env says of PORT', (t) => {
+  const read = (name: string) => readFileSync(join(root, 'deploy', name), 'utf8')
+  const [, environment = ''] = /^x-node:[^]*?\n  environment:\n((?: {4}.*\n)+)/m.exec(read('compose.yaml')) ?? []
+  const [, port = 'none'] = /^ {4}PORT: (\d+)$/m.exec(environment) ?? []
+  t.match(environment, /^ {4}HOST: 0\.0\.0\.0$/m)
+  t.strictSame(
+    [...read('haproxy.cfg').matchAll(/presetenv NODE_\d node-\d:(\d+)/g)].map((match) => match[1]),
+    [port, port, port],
+  )
+  t.match(read('Dockerfile'), `http://127.0.0.1:${port}/healthz`)
   t.end()
 })
 

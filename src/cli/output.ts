@@ -11,7 +11,10 @@ export function toSink(stream: Output, environment: Environment, noColor: boolea
   })
   return {
     isTerminal: stream.isTTY === true,
-    columns: stream.columns ?? 80,
+    // Asked each time: a window may be made narrower.
+    get columns() {
+      return stream.columns ?? 80
+    },
     styled: isStyled(stream.isTTY === true, environment.variables, noColor),
     write: (text) => {
       stream.write(text)

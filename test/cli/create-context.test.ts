@@ -1,4 +1,5 @@
 /** The real context of a command, as far as it can be had without a terminal. */
+import { PassThrough } from 'node:stream'
 import t from 'tap'
 import { createContext } from '../../src/cli/create-context.ts'
 import { ofThisProcess } from '../../src/cli/surroundings.ts'
@@ -17,4 +18,16 @@ t.test('--timeout is whole milliseconds that a timer can wait, however long it i
   t.equal(timeoutOf(16.1), 16_100)
   const longest = timeoutOf(1e9) ?? 0
   t.ok(longest > 1e9 && longest + 60_000 < 2 ** 31, String(longest))
+})
+
+t.test('a terminal is as wide as it is now, not as it was at the start', async (t) => {
+  const terminal = Object.assign(new PassThrough(), { isTTY: true, columns: 80 })
+  const { stdout } = createContext(
+    new Values(new Map(names.map((name) => [name, undefined]))),
+    { ...ofThisProcess(), stdout: terminal, onInterrupt: () => {} },
+    'en',
+  )
+  t.equal(stdout.columns, 80)
+  terminal.columns = 40
+  t.equal(stdout.columns, 40)
 })

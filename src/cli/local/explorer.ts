@@ -1,6 +1,7 @@
 /** The file explorer as values: a view and a key give the next view and what is to be done. It touches neither terminal nor network. */
 import type { RemoteFile } from '../workbench/results.ts'
 import { terminalLine } from '../terminal-text.ts'
+import { width } from '../width.ts'
 import { localName } from './remote-path.ts'
 
 /** What the explorer shows and where its cursor is; a new one for every key. */
@@ -98,7 +99,20 @@ export function draw(view: View, destination: string, columns: number, rows: num
   const prompt = view.question
     ? `${terminalLine(view.question.words)}: ${terminalLine(view.question.answer)}_`
     : terminalLine(view.message)
-  return [head, ...filled, prompt, view.text ? 'q back' : explorerHelp].map((line) => [...line].slice(0, columns).join(''))
+  return [head, ...filled, prompt, view.text ? 'q back' : explorerHelp].map((line) => cut(line, columns))
+}
+
+/** As much of a line as has room: a longer one would break, and push the first lines off the screen. */
+function cut(line: string, columns: number): string {
+  if (width(line) <= columns) return line
+  let shown = ''
+  let room = columns
+  for (const { segment } of new Intl.Segmenter().segment(line)) {
+    room -= width(segment)
+    if (room < 0) break
+    shown += segment
+  }
+  return shown
 }
 
 export function join(folder: string, name: string): string {

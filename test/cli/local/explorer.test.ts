@@ -2,6 +2,7 @@
 import t from 'tap'
 import type { View } from '../../../src/cli/local/explorer.ts'
 import { draw, press } from '../../../src/cli/local/explorer.ts'
+import { width } from '../../../src/cli/width.ts'
 import type { RemoteFile } from '../../../src/cli/workbench/results.ts'
 
 const file = (name: string, type: RemoteFile['type'] = 'file'): RemoteFile => ({ name, type, size: 5, mode: 0o644, modified: 0 })
@@ -71,10 +72,11 @@ t.test('what is drawn fits the screen and holds no control character of a remote
     keys(view, 'r'),
     { ...view, text: { title: '/x\u001b[1m', lines: ['one', 'two'], top: 0 } },
     { ...view, message: 'a\u0007b' },
+    { ...view, files: [file('会议纪要会议纪要会议纪要会议纪要'), file('👩‍👩‍👧'.repeat(20))] },
   ]) {
     const lines = draw(now, 'box', 30, 8)
     t.equal(lines.length, 8)
-    t.ok(lines.every((line) => [...line].length <= 30))
+    t.ok(lines.every((line) => width(line) <= 30))
     t.notMatch(lines.join(''), /\p{Cc}/u)
   }
   t.match(draw(view, 'box', 80, 8)[1], /^> +folder\/$/)

@@ -108,6 +108,20 @@ export function parseAddress(name: string, value: string): URL {
   })
 }
 
+/** What headers and products may begin with. */
+export function isBrand(value: string): boolean {
+  return /^[a-z][a-z0-9]{1,15}$/.test(value)
+}
+
+/** Throws a usage failure for what no header could begin with. */
+export function parseBrand(name: string, value: string): string {
+  if (isBrand(value)) return value
+  throw usageFailure({
+    en: `${name} is 2 to 16 small letters and digits, not '${value}'; svc login learns it.`,
+    zh: `${name} 应为 2 到 16 个小写字母和数字,而不是“${value}”;svc login 会自动获取。`,
+  })
+}
+
 function check(name: SettingName, value: string): void {
   if (name === 'language' && value !== 'en' && value !== 'zh') {
     throw usageFailure({ en: `language is en or zh, not '${value}'.`, zh: `language 只能是 en 或 zh,而不是“${value}”。` })
@@ -119,6 +133,7 @@ function check(name: SettingName, value: string): void {
     })
   }
   if (name === 'site_url' || name === 'base_url') parseAddress(name, value)
+  if (name === 'brand' && value !== '') parseBrand(name, value)
   if (value === '')
     throw usageFailure({
       en: `${name} needs a value; to forget it: svc config unset ${name}`,

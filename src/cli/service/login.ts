@@ -21,7 +21,7 @@ import { ask } from './client.ts'
 import type { Told } from './client.ts'
 import type { Site } from './site.ts'
 import { readSite, signInHint } from './site.ts'
-import { Settings } from '../settings.ts'
+import { isBrand, Settings } from '../settings.ts'
 
 export const run: Run = async (context, _args, options) => {
   const site = await learnBrand(context, readSite(context))
@@ -63,7 +63,7 @@ async function learnBrand(context: Context, site: Site): Promise<Site> {
     ({ answer }) => answer.brand?.slug,
     () => undefined,
   )
-  if (typeof told !== 'string' || !/^[a-z][a-z0-9]{1,15}$/.test(told) || told === site.brand) return site
+  if (typeof told !== 'string' || !isBrand(told) || told === site.brand) return site
   settings.set('brand', told)
   return { ...site, brand: told }
 }

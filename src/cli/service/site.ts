@@ -2,7 +2,7 @@
 import type { Context } from '../context.ts'
 import { CredentialStore } from '../credentials.ts'
 import { CommandFailure } from '../failure.ts'
-import { parseAddress, Settings } from '../settings.ts'
+import { parseAddress, parseBrand, Settings } from '../settings.ts'
 import type { Text } from '../text.ts'
 
 /** Where the service is. */
@@ -28,7 +28,7 @@ export function readSite(context: Context): Site {
     siteOrigin: site.origin,
     apiUrl: trim(api),
     apiOrigin: api.origin,
-    brand: settings.get('brand').value ?? 'svc',
+    brand: parseBrand('SVC_BRAND', settings.get('brand').value ?? 'svc'),
   }
 }
 

@@ -207,6 +207,16 @@ t.test('config keeps, shows and forgets settings, and refuses what cannot work',
   t.match((await run('--help')).stdout, /^示例:/)
 })
 
+t.test('a brand that no header can begin with is a usage error that names it', async (t) => {
+  const home = t.testdir()
+  const refused = await svc(['config', 'set', 'brand', 'My Brand'], { home })
+  t.equal(refused.code, 2)
+  t.match(refused.stderr, /brand is 2 to 16 small letters and digits, not 'My Brand'/)
+  const used = await svc(['plans'], { home, env: { SVC_BRAND: 'My Brand' } })
+  t.equal(used.code, 2)
+  t.match(used.stderr, 'SVC_BRAND')
+})
+
 t.test('an address that cannot be one is a usage error that names the variable', async (t) => {
   const ended = await svc(['plans'], { home: t.testdir(), site: 'nonsense' })
   t.equal(ended.code, 2)

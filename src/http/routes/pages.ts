@@ -24,7 +24,7 @@ const aYear = 31_536_000
 export function pageRoutes(router: Router, { services }: RouteParts, assets: Assets): void {
   for (const page of pages) {
     router.get(page.path, async (ctx) => {
-      if (isLanguage(ctx.query['lang'])) return remember(ctx, page, ctx.query['lang'], services)
+      if (isLanguage(ctx.query['lang'])) return remember(ctx, ctx.query['lang'], services)
       await answer(ctx, page, services, assets)
     })
     // A form is sent here only where scripts do not run; the page itself says that it needs them.
@@ -99,12 +99,12 @@ function languageOf(ctx: Context, { names }: Services): Language {
 }
 
 /** `?lang=zh` is kept in a cookie and taken out of the address, so that the address can be passed on to readers of either language. */
-function remember(ctx: Context, { path }: Page, language: Language, { names, origins }: Services): void {
+function remember(ctx: Context, language: Language, { names, origins }: Services): void {
   const secure = origins.site.startsWith('https:') ? '; Secure' : ''
   ctx.append('set-cookie', `${names.slug}_language=${language}; Max-Age=${aYear}; Path=/; SameSite=Lax; HttpOnly${secure}`)
   const query = new URLSearchParams(ctx.querystring)
   query.delete('lang')
-  goTo(ctx, path + (query.size > 0 ? `?${query}` : ''))
+  goTo(ctx, ctx.path + (query.size > 0 ? `?${query}` : ''))
 }
 
 function signInFirst(ctx: Context): string {

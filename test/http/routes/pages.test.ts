@@ -105,6 +105,8 @@ t.test('the language is the browser’s, until it is chosen; the choice stays an
   const { status, headers } = await browser.get(`${gateway.url}/sign-in?invite=AB1&lang=zh`)
   t.equal(status, 303)
   t.equal(headers.get('location'), '/sign-in?invite=AB1')
+  const within = await browser.get(`${gateway.url}/connect/some-request?lang=zh`)
+  t.equal(within.headers.get('location'), '/connect/some-request', 'also of a page with a part that only a request gives')
   t.match((await browser.get(`${gateway.url}/`, { 'accept-language': 'en' })).body, '<html lang="zh-CN">')
 })
 

@@ -7,6 +7,7 @@ export interface GatewayProcess {
   /** The first account's key. */
   readonly key: string
   readonly dataDir: string
+  readonly pid: number
   stop(): Promise<void>
 }
 
@@ -59,6 +60,7 @@ export async function startGatewayProcess({
   return {
     ...started,
     dataDir,
+    pid: child.pid ?? 0,
     async stop() {
       child.kill('SIGTERM')
       await ended

@@ -49,7 +49,14 @@ const asked = [
 export function connectRoutes(router: Router, { services }: RouteParts, assets: Assets): void {
   const { config, membership, log, clock } = services
   let opening: Promise<Provider> | undefined
-  const provider = (): Promise<Provider> => (opening ??= open())
+  const provider = (): Promise<Provider> => {
+    opening ??= open().catch((error: unknown) => {
+      // Without a descriptor to spare it could not be read just now.
+      opening = undefined
+      throw error
+    })
+    return opening
+  }
   const open = async (): Promise<Provider> => {
     const { openProvider } = await import('../../access/connect/provider.ts')
     const opened = openProvider(services, {
@@ -93,6 +100,7 @@ export function connectRoutes(router: Router, { services }: RouteParts, assets: 
   mount(router, authorize, async (ctx) => {
     try {
       await membership.allowances.take('app-start', visitorOf(ctx, services).network, clock.now())
+      await provider()
     } catch (error) {
       return failurePage(ctx, asFailure(error), services, assets)
     }

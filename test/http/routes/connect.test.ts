@@ -1,11 +1,13 @@
 /** Programs that sign in to the tool server for a member: every step by its requests. */
-import { readFileSync } from 'node:fs'
+import { spawnSync } from 'node:child_process'
+import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import type { Test } from 'tap'
 import { Browser, lettersTo } from '../../support/browser.ts'
 import { Program, redirect } from '../../support/connecting.ts'
 import { startGateway, until } from '../../support/gateway.ts'
+import { startGatewayProcess } from '../../support/gateway-process.ts'
 import type { Overrides, TestGateway } from '../../support/gateway.ts'
 
 /** A gateway, a member with a browser, and a program that has registered. */
@@ -258,3 +260,37 @@ t.test('programs register themselves, within limits', async (t) => {
   })
   t.match(await program.register(), { status: 429 }, 'strangers may not fill the book')
 })
+
+t.test(
+  'the first sign-in that found no file to spare is not the last',
+  { skip: process.platform !== 'linux' && 'open files are limited by prlimit' },
+  async (t) => {
+    const gateway = await startGatewayProcess({ command: [process.execPath, 'src/main.ts'], dataDir: t.testdir() })
+    t.teardown(() => gateway.stop())
+    const limit = (files: string) => t.equal(spawnSync('prlimit', ['--pid', String(gateway.pid), `--nofile=${files}`]).status, 0)
+    const [, usual = ''] = /Max open files +(\d+)/.exec(readFileSync(`/proc/${gateway.pid}/limits`, 'utf8')) ?? []
+    // By this the site is loaded, and what the library is loaded for is not asked yet.
+    const headers = { 'content-type': 'application/json' }
+    const body = JSON.stringify({ redirect_uris: [redirect] })
+    const registered = await fetch(`${gateway.origin}/oauth/register`, { method: 'POST', headers, body })
+    const { client_id: id } = (await registered.json()) as { client_id: string }
+    const authorize = async () => {
+      const query = new URLSearchParams({
+        client_id: id,
+        response_type: 'code',
+        redirect_uri: redirect,
+        code_challenge: 'a'.repeat(43),
+        code_challenge_method: 'S256',
+      })
+      const answer = await fetch(`${gateway.origin}/oauth/authorize?${query}`, { redirect: 'manual' })
+      return { status: answer.status, text: await answer.text() }
+    }
+    // All that is open stays so, the connection that has just been used with it.
+    limit(`${readdirSync(`/proc/${gateway.pid}/fd`).length}:`)
+    const failed = await authorize()
+    t.equal(failed.status, 500)
+    t.match(failed.text, '<h1>', 'a browser is told so on a page')
+    limit(`${usual}:`)
+    t.match(await authorize(), { status: 303 })
+  },
+)

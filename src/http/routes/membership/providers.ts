@@ -83,8 +83,9 @@ export function providerRoutes(serve: Serve, services: Services): void {
     const { id } = providerOf(params.provider, known)
     await membership.allowances.take('provider-by-network', visitor.network, clock.now())
     const token = browserToken(ctx, services, 'provider')
-    takeBrowserToken(ctx, services, 'provider')
+    // Perhaps an older tab's: the sign-in that was started last goes on.
     if (token === null || ctx.query['state'] !== token) return redirect(ctx, failed('provider_failed'))
+    takeBrowserToken(ctx, services, 'provider')
     const login = await store.providerLogins.take(hashToken(token), clock.now())
     if (login === undefined || login.provider !== id) return redirect(ctx, failed('provider_failed'))
     if (ctx.query['error'] === 'access_denied') return redirect(ctx, failed('access_denied'))

@@ -103,6 +103,16 @@ t.test('an answer is good only in the browser that asked, and once', async (t) =
   t.equal((await browser.get('auth/oauth/nobody/start')).status, 404)
 })
 
+t.test('of two tabs the one that began last signs in, also where the other comes back first', async (t) => {
+  const { gateway, provider } = await start(t)
+  const browser = new Browser(gateway)
+  const [first, last] = [await browser.get('auth/oauth/acme/start'), await browser.get('auth/oauth/acme/start')]
+  const back = async ({ headers }: typeof first) => provider.signIn(headers.get('location') ?? '', 'anna')
+  t.equal((await browser.get(await back(first))).headers.get('location'), '/sign-in?error=provider_failed')
+  t.equal((await browser.get(await back(last))).headers.get('location'), '/account')
+  t.notOk(browser.cookies.has('svc_membership_provider'))
+})
+
 t.test('afterwards only an own path is gone to', async (t) => {
   const { gateway, provider } = await start(t)
   for (const next of ['https://evil.example/', '//evil.example', '/\\evil.example', '/.//evil.example', 'javascript:alert(1)']) {

@@ -116,6 +116,7 @@ export const en = {
       access_denied: 'The provider was told not to sign you in.',
       account_unavailable: 'This account cannot be used.',
       sign_up_closed: 'There is no account for this address, and it may not sign up here.',
+      too_many: 'Too many sign-ins from your network just now. Try again in a few minutes, or choose another way.',
     } as Record<string, string>,
     asideTitle: 'One account for all of it',
     aside: ['Chat in the browser', 'A key for your editor and SDKs', 'The command line, signed in with one click'],

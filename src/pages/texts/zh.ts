@@ -109,6 +109,7 @@ export const zh: Texts = {
       access_denied: '你在第三方页面取消了登录。',
       account_unavailable: '此账户不可用。',
       sign_up_closed: '该邮箱没有账户，也不能在此注册。',
+      too_many: '你所在的网络刚刚登录次数过多，请几分钟后重试或换一种方式。',
     },
     asideTitle: '一个账户，全部可用',
     aside: ['在浏览器中对话', '用于编辑器和 SDK 的密钥', '一键登录命令行'],

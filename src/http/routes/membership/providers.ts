@@ -6,7 +6,9 @@ import type { GatewayConfig } from '../../../config/config.ts'
 import { GatewayError } from '../../../errors.ts'
 import { hashToken } from '../../../membership/api-key.ts'
 import { providerLoginLifeMs } from '../../../membership/identity.ts'
+import { Busy } from '../../../membership/refusal.ts'
 import type { ProviderClaims } from '../../../membership/sign-in-desk.ts'
+import type { Visitor } from '../../../membership/visitor.ts'
 import type { Services } from '../../../gateway/services.ts'
 import { returnPath } from '../../../pages/return-path.ts'
 import { isLoopbackName } from '../../origin.ts'
@@ -24,6 +26,13 @@ type Trouble =
   | 'access_denied'
   | 'account_unavailable'
   | 'sign_up_closed'
+  | 'too_many'
+
+/** What came with the start of a sign-in. */
+interface WayOn {
+  readonly next: string
+  readonly invite: string | null
+}
 
 const afterwards = '/account'
 const timeoutSeconds = 10
@@ -44,15 +53,26 @@ export function providerRoutes(serve: Serve, services: Services): void {
     })),
   }))
 
+  const isBusy = async ({ network }: Visitor): Promise<boolean> => {
+    try {
+      await membership.allowances.take('provider-by-network', network, clock.now())
+      return false
+    } catch (error) {
+      if (error instanceof Busy) return true
+      throw error
+    }
+  }
+
   serve(startProvider, async ({ ctx, params, query, visitor }) => {
     const { id, provider } = providerOf(params.provider, known)
-    await membership.allowances.take('provider-by-network', visitor.network, clock.now())
+    const wanted = { next: returnPath(query.next, afterwards), invite: query.invite ?? null }
+    if (await isBusy(visitor)) return redirect(ctx, failed('too_many', wanted))
     let client: Oidc.Configuration
     try {
       client = await discovered.of(id)
     } catch (error) {
       log.warn({ provider: id, err: error }, 'a sign-in provider cannot be reached')
-      return redirect(ctx, failed('provider_failed'))
+      return redirect(ctx, failed('provider_failed', wanted))
     }
     // The token is the protocol's state and the browser's cookie at once: an answer is good only where it was asked for.
     const token = giveBrowserToken(ctx, services, 'provider')
@@ -64,8 +84,7 @@ export function providerRoutes(serve: Serve, services: Services): void {
       provider: id,
       nonce,
       verifier,
-      next: returnPath(query.next, afterwards),
-      invite: query.invite ?? null,
+      ...wanted,
       expiresAt: clock.now() + providerLoginLifeMs,
     })
     const url = oidc.buildAuthorizationUrl(client, {
@@ -81,14 +100,14 @@ export function providerRoutes(serve: Serve, services: Services): void {
 
   serve(finishProvider, async ({ ctx, params, visitor }) => {
     const { id } = providerOf(params.provider, known)
-    await membership.allowances.take('provider-by-network', visitor.network, clock.now())
+    if (await isBusy(visitor)) return redirect(ctx, failed('too_many'))
     const token = browserToken(ctx, services, 'provider')
     // Perhaps an older tab's: the sign-in that was started last goes on.
     if (token === null || ctx.query['state'] !== token) return redirect(ctx, failed('provider_failed'))
     takeBrowserToken(ctx, services, 'provider')
     const login = await store.providerLogins.take(hashToken(token), clock.now())
     if (login === undefined || login.provider !== id) return redirect(ctx, failed('provider_failed'))
-    if (ctx.query['error'] === 'access_denied') return redirect(ctx, failed('access_denied'))
+    if (ctx.query['error'] === 'access_denied') return redirect(ctx, failed('access_denied', login))
     let claims: ProviderClaims
     try {
       // From the configured origin, never from the Host header.
@@ -96,11 +115,11 @@ export function providerRoutes(serve: Serve, services: Services): void {
       claims = await claimsOf(id, await discovered.of(id), url, { ...login, state: token })
     } catch (error) {
       log.warn({ requestId: visitor.requestId, provider: id, err: error }, 'a sign-in by provider failed')
-      return redirect(ctx, failed('provider_failed'))
+      return redirect(ctx, failed('provider_failed', login))
     }
     const entered = await membership.signIn.enterByProvider(claims, visitor, login.invite)
-    if (entered.kind === 'no-sign-up') return redirect(ctx, failed('sign_up_closed'))
-    if (entered.kind !== 'signed-in') return redirect(ctx, failed(entered.kind))
+    if (entered.kind === 'no-sign-up') return redirect(ctx, failed('sign_up_closed', login))
+    if (entered.kind !== 'signed-in') return redirect(ctx, failed(entered.kind, login))
     await admit(ctx, services, entered)
     return redirect(ctx, login.next)
   })
@@ -190,8 +209,12 @@ function callbackOf(id: string, { origins }: Services): string {
   return `${origins.site}/api/membership/auth/oauth/${id}/callback`
 }
 
-function failed(trouble: Trouble): string {
-  return `/sign-in?error=${trouble}`
+/** Whoever takes another way in is led on to where they wanted to go, by the same invitation. */
+function failed(trouble: Trouble, { next, invite }: WayOn = { next: afterwards, invite: null }): string {
+  const query = new URLSearchParams({ error: trouble })
+  if (next !== afterwards) query.set('next', next)
+  if (invite !== null) query.set('invite', invite)
+  return `/sign-in?${query}`
 }
 
 function redirect(ctx: Context, to: string): void {

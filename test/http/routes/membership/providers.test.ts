@@ -6,7 +6,7 @@ import t from 'tap'
 import type { Test } from 'tap'
 import { Browser } from '../../../support/browser.ts'
 import { startGateway } from '../../../support/gateway.ts'
-import type { TestGateway } from '../../../support/gateway.ts'
+import type { Overrides, TestGateway } from '../../../support/gateway.ts'
 import { freePort } from '../../../support/free-port.ts'
 import { client, startProvider } from '../../../support/openid-provider.ts'
 import type { OpenIdProvider, Person } from '../../../support/openid-provider.ts'
@@ -18,11 +18,15 @@ const people: Readonly<Record<string, Person>> = {
   mallory: { email: 'anna@example.com', email_verified: false },
 }
 
-async function start(t: Test): Promise<{ readonly gateway: TestGateway; readonly provider: OpenIdProvider }> {
+async function start(
+  t: Test,
+  overrides: Overrides = {},
+): Promise<{ readonly gateway: TestGateway; readonly provider: OpenIdProvider }> {
   // The provider must know our address before we are told its own: the port is chosen first.
   const port = await freePort()
   const provider = await startProvider(t, people, () => `http://127.0.0.1:${port}/api/membership/auth/oauth/acme/callback`)
   const gateway = await startGateway(t, {
+    ...overrides,
     listen: { port },
     signIn: {
       providers: { acme: { name: 'Acme', issuer: provider.issuer, clientId: client.id, clientSecret: client.secret } },
@@ -111,6 +115,29 @@ t.test('of two tabs the one that began last signs in, also where the other comes
   t.equal((await browser.get(await back(first))).headers.get('location'), '/sign-in?error=provider_failed')
   t.equal((await browser.get(await back(last))).headers.get('location'), '/account')
   t.notOk(browser.cookies.has('svc_membership_provider'))
+})
+
+t.test('whoever has to take another way in keeps where they wanted to go, and the invitation', async (t) => {
+  const { gateway, provider } = await start(t)
+  const query = '?next=%2Fdevice%3Fuser_code%3DBCDF-GHJK&invite=AB1'
+  const to = await through(new Browser(gateway), provider, 'ben', query)
+  t.equal(to, '/sign-in?error=email_unverified&next=%2Fdevice%3Fuser_code%3DBCDF-GHJK&invite=AB1')
+  const browser = new Browser(gateway)
+  const { headers } = await browser.get(`auth/oauth/acme/start${query}`)
+  const state = new URL(headers.get('location') ?? '').searchParams.get('state')
+  const denied = await browser.get(`auth/oauth/acme/callback?state=${state}&error=access_denied`)
+  t.match(denied.headers.get('location'), '&next=%2Fdevice%3Fuser_code%3DBCDF-GHJK')
+})
+
+t.test('too many sign-ins from one network are told of on a page', async (t) => {
+  const { gateway } = await start(t, { limits: { attempts: { 'provider-by-network': { times: 1, withinMs: 600_000 } } } })
+  const browser = new Browser(gateway)
+  await browser.get('auth/oauth/acme/start')
+  for (const step of ['start?next=/keys', 'callback']) {
+    const { status, headers } = await browser.get(`auth/oauth/acme/${step}`)
+    t.equal(status, 302)
+    t.match((await browser.get(gateway.url + headers.get('location'))).body, 'Too many sign-ins from your network')
+  }
 })
 
 t.test('afterwards only an own path is gone to', async (t) => {

@@ -4,7 +4,7 @@
  */
 import { z } from 'zod'
 import { endpoint } from './endpoint.ts'
-import { count, ok, seconds } from './fields.ts'
+import { count, ok, optionalText, seconds } from './fields.ts'
 
 const oauthFailure = z.looseObject({ error: z.string(), error_description: z.string().optional() }).meta({ id: 'OAuthFailure' })
 const words = z.array(z.string())
@@ -144,7 +144,12 @@ export const decideRequest = endpoint({
   path: '/connect/{uid}',
   who: 'cookie',
   about: 'The decision; `location` is where the browser goes on to.',
-  body: z.object({ decision: z.enum(['approve', 'deny']) }),
+  body: z.object({
+    decision: z.enum(['approve', 'deny']),
+    account: optionalText(320).meta({
+      description: 'Whose account the member was shown; refused where another has signed in since.',
+    }),
+  }),
   answer: z.strictObject({ ok, location: z.url() }),
   errors: ['invalid_request'],
 })

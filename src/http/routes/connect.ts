@@ -24,6 +24,7 @@ import {
 import { addressesOf } from '../../api/endpoint.ts'
 import type { Endpoint } from '../../api/endpoint.ts'
 import { GatewayError } from '../../errors.ts'
+import type { Account } from '../../membership/account.ts'
 import type { AskingApp } from '../../membership/app-desk.ts'
 import type { Assets } from '../../pages/assets.ts'
 import type { Services } from '../../gateway/services.ts'
@@ -123,12 +124,14 @@ export function connectRoutes(router: Router, { services }: RouteParts, assets: 
     return {
       app: { name: app.name, address: app.id.startsWith('https:') ? placeOf(app.id) : null },
       redirect: { place: placeOf(redirect), local: isLoopback(redirect) },
-      account: account.email ?? account.id,
+      account: shownAccount(account),
       expires_in: Math.max(0, Math.floor((expiresAt - clock.now()) / 1000)),
     }
   })
 
-  serve(decideRequest, async ({ ctx, member: { account }, body: { decision }, visitor }) => {
+  serve(decideRequest, async ({ ctx, member: { account }, body: { decision, account: shown }, visitor }) => {
+    // Somebody may have signed in as another in the next tab: what they approve here is what this page has said.
+    if (shown !== null && shown !== shownAccount(account)) throw otherAccount()
     const { app } = await requestOf(ctx, await provider())
     const session = decision === 'approve' ? await membership.apps.approve(app, account, visitor) : undefined
     if (decision === 'deny') await membership.apps.deny(app, account, visitor)
@@ -189,6 +192,21 @@ function openly(router: Router, endpoint: Endpoint, handler: (ctx: Context) => P
     await handler(ctx).catch((thrown: unknown) => {
       throw asFailure(thrown)
     })
+  })
+}
+
+function shownAccount({ email, id }: Account): string {
+  return email ?? id
+}
+
+function otherAccount(): GatewayError {
+  return new GatewayError('invalid_request', {
+    param: 'account',
+    actions: ['fix_request'],
+    message: {
+      en: 'Another account has signed in since this page was opened. Open it again to see which.',
+      zh: '打开此页面后已登录了另一个账户,请重新打开以确认账户。',
+    },
   })
 }
 

@@ -31,7 +31,7 @@ function ask({ app, redirect, account, expires_in: expiresIn }: ConnectRequest):
     [texts.account, account],
   ]
   const verdict = verdictButtons(place, texts, async (decision) => {
-    const { location: next } = await call('post', '/connect/{uid}', { params, body: { decision } })
+    const { location: next } = await call('post', '/connect/{uid}', { params, body: { decision, account } })
     // The way back may end in another program, which leaves this page where it is.
     showVerdict(place, texts, decision, element('p', {}, element('a', { href: next }, texts.back)))
     location.assign(next)

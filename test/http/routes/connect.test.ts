@@ -141,6 +141,18 @@ t.test('a program is not let in without the member', async (t) => {
   t.equal(elsewhere.status, 400, 'and its answer goes to the browser it was made in')
 })
 
+t.test('who is another by now than the page has said approves nothing by it', async (t) => {
+  const { member, program } = await scene(t)
+  const page = await program.arrive(member)
+  const { account } = (await member.get(`${page}/request`)).body
+  await member.signIn('lee@example.com')
+  const refused = await member.send('POST', page, { decision: 'approve', account })
+  t.match(refused, { status: 400, body: { error: { param: 'account' } } })
+  const anew = (await member.get(`${page}/request`)).body
+  t.equal(anew.account, 'lee@example.com')
+  t.equal((await member.send('POST', page, { decision: 'approve', account: anew.account })).status, 200)
+})
+
 t.test('a code is good once, for the program that asked, with the proof that it did', async (t) => {
   const { member, program } = await scene(t)
   const code = async (): Promise<string | null> => (await program.ask(member)).searchParams.get('code')

@@ -234,9 +234,23 @@ function journeys(browser: Browser, gateway: TestGateway): void {
     await page.getByText(/tokens in, \d+ out/).waitFor()
     await page.getByRole('button', { name: 'Sign out' }).click()
     await page.waitForURL(`${gateway.url}/`)
+    t.notMatch(await page.evaluate('JSON.stringify(sessionStorage)'), 'my secret', 'nor kept for whoever looks')
     await signInByCode(page, gateway, 'two@example.com', '/sign-in?next=/chat')
     await page.getByRole('heading', { name: 'What shall we work on?' }).waitFor()
     t.equal(await page.getByText('my secret').count(), 0)
+  })
+
+  t.test('signing out in a second tab clears it too', async (t) => {
+    const { page } = await chatting(t, 'both@example.com')
+    await send(page, 'my secret')
+    await page.getByText(/tokens in, \d+ out/).waitFor()
+    const second = await page.context().newPage()
+    await second.goto('/account')
+    await second.getByRole('button', { name: 'Sign out' }).click()
+    await second.waitForURL(`${gateway.url}/`)
+    await page.getByRole('button', { name: 'Sign out' }).click()
+    await page.waitForURL(`${gateway.url}/`)
+    t.notMatch(await page.evaluate('JSON.stringify(sessionStorage)'), 'my secret')
   })
 }
 

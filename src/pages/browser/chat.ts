@@ -3,7 +3,7 @@ import { complete } from './completion.ts'
 import { Conversation } from './conversation.ts'
 import type { KeptFailure, Message } from './conversation.ts'
 import { asText, MessageView } from './message-view.ts'
-import { find, findAll, told, words } from './page.ts'
+import { find, findAll, signedOut, told, words } from './page.ts'
 import { CallFailure, isEnvelope } from './service.ts'
 
 const texts = words('chat')
@@ -50,6 +50,8 @@ addEventListener('pagehide', () => {
   leaving = true
   conversation.save()
 })
+// Else the farewell would keep once more what signing out has just cleared.
+addEventListener(signedOut, () => conversation.clear())
 addEventListener('pageshow', () => {
   leaving = false
 })

@@ -93,6 +93,9 @@ export function codeBlock(name: string, code: string): HTMLElement {
   )
 }
 
+/** Told to the window before it leaves: what a page would keep is nobody's any more. */
+export const signedOut = 'signed-out'
+
 const wayOnKey = 'way-on'
 
 /** Where to go after signing in, for the page that a letter's link opens in another tab. */

@@ -1,6 +1,6 @@
 /** On every page: signing out, copying code, and a menu that closes when one is done with it. */
-import { common, find, findAll } from './page.ts'
-import { call } from './service.ts'
+import { common, find, findAll, signedOut } from './page.ts'
+import { call, CallFailure } from './service.ts'
 import { failureNotice } from './show.ts'
 
 document.addEventListener('click', (event) => {
@@ -48,8 +48,12 @@ function flash(button: HTMLElement): void {
 async function signOut(button: HTMLButtonElement): Promise<void> {
   button.disabled = true
   try {
-    await call('post', '/api/membership/auth/sign-out')
+    await call('post', '/api/membership/auth/sign-out').catch((failure: unknown) => {
+      // Signed out already, in another tab or by time: what this one keeps has to go all the same.
+      if (!(failure instanceof CallFailure && failure.code === 'sign_in_required')) throw failure
+    })
     // Conversations of this tab are of whoever was signed in.
+    dispatchEvent(new Event(signedOut))
     sessionStorage.clear()
     location.assign('/')
   } catch (failure) {

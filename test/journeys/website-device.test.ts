@@ -80,6 +80,21 @@ function journeys(browser: Browser): void {
     t.same(problems, [])
   })
 
+  t.test('whose session ends before the decision signs in again, and is back at the code', async (t) => {
+    const gateway = await startGateway(t)
+    const { page, context } = await visitor(browser, gateway.url)
+    t.teardown(() => context.close())
+    const device = await start(gateway)
+    await openAs(page, gateway, 'mei@example.com', device.verification_uri_complete)
+    const approve = page.getByRole('button', { name: 'Approve', exact: true })
+    await approve.waitFor()
+    await context.clearCookies()
+    await approve.click()
+    await page.getByRole('alert').getByRole('link').first().click()
+    await page.waitForURL((url) => url.pathname === '/sign-in')
+    t.equal(new URL(page.url()).searchParams.get('next'), `/device?user_code=${device.user_code}`)
+  })
+
   t.test('a code that one member looks at is not there for another', async (t) => {
     const gateway = await startGateway(t)
     const [one, other] = [await visitor(browser, gateway.url), await visitor(browser, gateway.url)]

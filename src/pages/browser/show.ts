@@ -35,7 +35,7 @@ function step(action: string, { retryAfter, resetsAt }: CallFailure): Node | nul
     return document.createTextNode(fill(common.waitSeconds, { seconds: retryAfter }))
   const href = wayOut[action]
   if (href === undefined) return document.createTextNode(words)
-  const next = action === 'sign_in' ? `?next=${encodeURIComponent(location.pathname)}` : ''
+  const next = action === 'sign_in' ? `?next=${encodeURIComponent(location.pathname + location.search)}` : ''
   return element('a', { href: href + next }, words)
 }
 

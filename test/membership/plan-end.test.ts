@@ -32,3 +32,14 @@ t.test('a plan that has ended gives way to the default plan, and says so', async
   await membership.endPlans()
   t.match(await store.accounts.find(account.id), { plan: 'max', planUntil: null }, 'one set without an end has none')
 })
+
+t.test('the day it ends on is the one of the service’s calendar', async (t) => {
+  const now = Date.parse('2026-03-02T00:00:00Z')
+  const clock = { now: () => now, ticks: () => performance.now() }
+  const gateway = await startGateway(t, { timeZone: 'Pacific/Auckland' }, { clock })
+  const browser = new Browser(gateway)
+  const { account } = (await browser.signIn('member@example.com')).body
+  await gateway.services.store.accounts.setPlan(account.id, 'pro', Date.parse('2026-03-03T00:00:00+13:00'))
+  gateway.services.credentials.forgetAccount(account.id)
+  t.match((await browser.get(`${gateway.url}/account`)).body, 'until Mar 3, 2026')
+})

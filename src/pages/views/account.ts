@@ -41,8 +41,10 @@ export function accountView(context: PageContext): View {
   }
 }
 
-function planEnd({ t, language }: PageContext, until: number): Html {
-  const date = new Intl.DateTimeFormat(language === 'zh' ? 'zh-CN' : 'en-US', { dateStyle: 'medium' }).format(until)
+/** A day of the service's calendar, wherever its machine is. */
+function planEnd({ t, language, services }: PageContext, until: number): Html {
+  const { timeZone } = services.config
+  const date = new Intl.DateTimeFormat(language === 'zh' ? 'zh-CN' : 'en-US', { dateStyle: 'medium', timeZone }).format(until)
   return html`<time class="sub" datetime="${new Date(until).toISOString()}">${fill(t.account.planUntil, { date })}</time>`
 }
 

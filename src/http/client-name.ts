@@ -25,5 +25,6 @@ export function clientName(userAgent: string): string | null {
   const browser = browsers.find(([, pattern]) => pattern.test(userAgent))?.[0]
   const system = systems.find(([, pattern]) => pattern.test(userAgent))?.[0]
   if (browser !== undefined) return system === undefined ? browser : `${browser} on ${system}`
-  return userAgent.replaceAll(/[^\x20-\x7e]/g, '').slice(0, shownChars)
+  // What is written in no letters of ours has no name left, and is called by its kind.
+  return userAgent.replaceAll(/[^\x20-\x7e]/g, '').trim().slice(0, shownChars) || null
 }

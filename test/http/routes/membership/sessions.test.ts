@@ -74,6 +74,14 @@ t.test('sessions are listed and ended one by one, or all others at once', async 
   t.equal((await first.get('auth/session')).status, 200)
 })
 
+t.test('a browser that says nothing readable of itself has no name, not an empty one', async (t) => {
+  const gateway = await startGateway(t)
+  const userAgent = Buffer.from('浏览器').toString('latin1')
+  const browser = new Browser(gateway, { 'sec-fetch-site': 'same-origin', 'user-agent': userAgent })
+  await browser.signIn('mei@example.com')
+  t.match((await browser.get('auth/sessions')).body.data, [{ client: null }])
+})
+
 t.test('what one process revokes is worth nothing in another within five seconds', async (t) => {
   const gateway = await startGateway(t)
   // As a command of the operator opens it: beside the server.

@@ -26,5 +26,10 @@ export function clientName(userAgent: string): string | null {
   const system = systems.find(([, pattern]) => pattern.test(userAgent))?.[0]
   if (browser !== undefined) return system === undefined ? browser : `${browser} on ${system}`
   // What is written in no letters of ours has no name left, and is called by its kind.
-  return userAgent.replaceAll(/[^\x20-\x7e]/g, '').trim().slice(0, shownChars) || null
+  return (
+    userAgent
+      .replaceAll(/[^\x20-\x7e]/g, '')
+      .trim()
+      .slice(0, shownChars) || null
+  )
 }

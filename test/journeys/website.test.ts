@@ -1,6 +1,6 @@
 import type { Browser } from 'playwright-core'
 import t from 'tap'
-import { codeFor, linkFor } from '../support/browser.ts'
+import { Browser as Visitor, codeFor, linkFor } from '../support/browser.ts'
 import { openChromium, visitor } from '../support/chromium.ts'
 import { startGateway } from '../support/gateway.ts'
 import { openAs, signInByCode } from '../support/site.ts'
@@ -111,6 +111,20 @@ function journeys(browser: Browser): void {
     await page.goto(link)
     await page.getByText('This link has been used or is too old.').waitFor()
     t.equal(await page.getByRole('button', { name: 'Sign in', exact: true }).count(), 0)
+  })
+
+  t.test('a link leads on to where its own letter was asked for, not to where somebody went before', async (t) => {
+    const gateway = await startGateway(t)
+    const { page, context } = await visitor(browser, gateway.url)
+    t.teardown(() => context.close())
+    await signInByCode(page, gateway, 'mei@example.com', '/sign-in?next=/keys')
+    await page.getByRole('button', { name: 'Sign out' }).click()
+    await page.waitForURL(`${gateway.url}/`)
+    await new Visitor(gateway).post('auth/otp/start', { email: 'lee@example.com' })
+    await page.goto(`/sign-in/link#${await linkFor(gateway, 'lee@example.com')}`)
+    await page.locator('[data-form=link] button').click()
+    await page.waitForURL((url) => url.pathname !== '/sign-in/link')
+    t.equal(new URL(page.url()).pathname, '/account')
   })
 
   t.test('a password is set by an older session with a code that the page sends for', async (t) => {

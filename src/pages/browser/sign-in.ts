@@ -1,6 +1,6 @@
 /** Signing in: three ways, each a form or two, one at a time. */
 import { mailCode, readPasted } from './codes.ts'
-import { element, fill, find, findAll, keepWayOn, told, words } from './page.ts'
+import { element, fill, find, findAll, keepWayOn, takeWayOn, told, words } from './page.ts'
 import { call } from './service.ts'
 import { around, onSubmit } from './show.ts'
 
@@ -53,8 +53,14 @@ interface Asked {
 
 onSubmit(find('[data-form=password]', HTMLFormElement), async (typed) => {
   await call('post', '/api/membership/auth/sign-in', { body: { email: typed('email').trim(), password: typed('password') } })
-  location.assign(next)
+  goOn()
 })
+
+/** The way on is kept for a letter's link, which is not needed any more: one of another letter would lead there much later. */
+function goOn(): void {
+  takeWayOn()
+  location.assign(next)
+}
 
 /** A form that has a code sent, and the one the code goes into. */
 function twoSteps(
@@ -115,6 +121,6 @@ function twoSteps(
   readPasted(code, mailCode)
   onSubmit(second, async (typed) => {
     await call('post', '/api/membership/auth/otp/verify', { body: { ...asked, code: mailCode(typed('code')) } })
-    location.assign(next)
+    goOn()
   })
 }

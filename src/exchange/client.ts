@@ -15,6 +15,8 @@ export interface Client {
   end(frames?: string): void
   /** No last word: the line is cut, so that nobody takes what was said for the whole or waits for more. */
   cut(): void
+  /** @throws where no answer can carry one of these */
+  prove(headers: Readonly<Record<string, string>>): void
   /** A whole answer at once, for a client that has seen nothing yet. */
   reply(status: number, headers: Readonly<Record<string, string>>, body: string | Uint8Array): void
 }

@@ -67,6 +67,8 @@ export class Chain {
           ? await call(x, new ChainWire(steps, x, client, services))
           : { usage: nothingUsed, last: { kind: 'reply', reply } }
       last = answer.last
+      // A plugin may have left a header that none can carry: who cannot be answered is not charged. A stream's were sent long ago.
+      if (last.kind === 'reply') client.prove(x.headers)
       // The answer is whole: it is settled in full, whether or not the last word arrives, or anybody has heard a word of it.
       outcome = { kind: client.left && !client.opened ? 'aborted' : 'completed', usage: answer.usage }
     } catch (thrown) {

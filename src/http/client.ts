@@ -3,6 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2'
 import type { Context } from 'koa'
 import type { Client } from '../exchange/client.ts'
+import { validateHeaderName, validateHeaderValue } from '../system/node-http.ts'
 import type { Application } from './application.ts'
 import { Pace } from './pace.ts'
 import type { Paced } from './pace.ts'
@@ -107,6 +108,13 @@ export class NodeClient implements Client, Paced {
     this.#ended = true
     this.#taken()
     if (!this.#left) this.#response.destroy()
+  }
+
+  prove(headers: Readonly<Record<string, string>>): void {
+    for (const name in headers) {
+      validateHeaderName(name)
+      validateHeaderValue(name, headers[name] ?? '')
+    }
   }
 
   reply(status: number, headers: Readonly<Record<string, string>>, body: string | Uint8Array): void {

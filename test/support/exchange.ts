@@ -84,6 +84,8 @@ export class ScriptedClient implements Client {
     this.#say('cut')
   }
 
+  prove(): void {}
+
   reply(status: number, headers: Readonly<Record<string, string>>, body: string | Uint8Array): void {
     this.#say('reply')
     this.status = status

@@ -67,21 +67,25 @@ t.test('a plugin that refuses at the head is a real status, however late it says
   }
 })
 
-t.test('a header that no stream can be opened with fails that turn alone, whenever it would be sent', async (t) => {
+t.test('a header that no answer can carry fails that turn alone, whenever it would be sent', async (t) => {
   const spoil = (x: { readonly headers: Record<string, string> }): void => void (x.headers['x-plan'] = '专业版')
-  const cases: readonly [string, AnyPlugin, number][] = [
-    ['with the first words', definePlugin({ name: 'spoiler', on: 'turn', onRequest: spoil }), 0],
-    ['to keep it', definePlugin({ name: 'spoiler', on: 'turn', onRequest: spoil }), 600],
-    ['after the look at the head', definePlugin({ name: 'spoiler', on: 'turn', onResponse: spoil }), 0],
+  const early = definePlugin({ name: 'spoiler', on: 'turn', onRequest: spoil })
+  const late = definePlugin({ name: 'spoiler', on: 'turn', onResponse: spoil })
+  const cases: readonly [string, AnyPlugin, { readonly stream: boolean; readonly ttftMs: number }][] = [
+    ['with the first words', early, { stream: true, ttftMs: 0 }],
+    ['to keep it', early, { stream: true, ttftMs: 600 }],
+    ['after the look at the head', late, { stream: true, ttftMs: 0 }],
+    ['with all of it', early, { stream: false, ttftMs: 0 }],
+    ['with all of it, after a look at its head', late, { stream: false, ttftMs: 0 }],
   ]
-  for (const [when, plugin, ttftMs] of cases) {
+  for (const [when, plugin, { stream, ttftMs }] of cases) {
     const g = await startGateway(t, {
       plugins: [...shipped, plugin],
       timeouts: { heartbeatAfterMs: 100, heartbeatEveryMs: 100 },
     })
     const { token } = await g.member()
     g.demo.script(() => ({ text: 'all is well', ttftMs }))
-    const response = await g.chat(token, { stream: true }, { signal: AbortSignal.timeout(5_000) })
+    const response = await g.chat(token, { stream }, { signal: AbortSignal.timeout(5_000) })
     const { debug } = await envelopeOf(t, response, { status: 500, code: 'internal_error' }, when)
     t.equal(debug.quotaRefunded, true, when)
     t.match(await g.turns(), [{ state: 'refunded', code: 'internal_error' }], when)

@@ -27,6 +27,9 @@ export class CapturedClient implements Client {
     this.#body = typeof body === 'string' ? body : Buffer.from(body).toString('utf8')
   }
 
+  // Nothing but the body leaves.
+  prove(): void {}
+
   // A turn in here never streams: nobody could read it before its end.
   open(): void {}
 

@@ -47,7 +47,7 @@ export function standardError(): Gathered {
 /** Lines that are given together: to the system or, by a thread, to the one that writes them all. `settle`: all given must arrive now. */
 export function gathering(give: (lines: string) => void, settle = (): void => undefined): Gathered {
   const lines = new Gathered(give, settle)
-  setInterval(() => lines.flushSync(), flushEveryMs).unref()
+  setInterval(() => lines.passOn(), flushEveryMs).unref()
   process.on('exit', () => {
     try {
       lines.flushSync()
@@ -71,16 +71,17 @@ export class Gathered implements Destination {
 
   write(lines: string): void {
     this.#lines += lines
-    if (this.#lines.length >= gatherBytes) this.#give()
+    if (this.#lines.length >= gatherBytes) this.passOn()
   }
 
-  /** The logger asks for it after a line that is fatal. */
+  /** The logger asks for it after a line that is fatal. Where lines go to a file it waits for the disk, so it is nothing for every day. */
   flushSync(): void {
-    if (this.#lines !== '') this.#give()
+    this.passOn()
     this.#settle()
   }
 
-  #give(): void {
+  passOn(): void {
+    if (this.#lines === '') return
     const lines = this.#lines
     this.#lines = ''
     this.#to(lines)

@@ -1,8 +1,9 @@
 /** `svc-gateway audit`: the security events, newest first. */
 import type { AuditEvent, AuditQuery } from '../membership/audit.ts'
+import { auditEvents } from '../membership/audit.ts'
 import { instant } from '../membership/instant.ts'
 import { wholeNumber } from './boost.ts'
-import { accountOf, withInstallation } from './installation.ts'
+import { accountOf, CommandError, withInstallation } from './installation.ts'
 import { sinceOf } from './ledger.ts'
 import { say, table } from './output.ts'
 import type { Output, Said } from './output.ts'
@@ -12,7 +13,7 @@ export function audit(options: Output & { account?: string; event?: string; sinc
     const query: AuditQuery = {
       limit: wholeNumber('--limit', options.limit),
       ...(options.account === undefined ? {} : { account: (await accountOf(installation, options.account)).id }),
-      ...(options.event === undefined ? {} : { event: options.event as AuditEvent }),
+      ...(options.event === undefined ? {} : { event: eventOf(options.event) }),
       ...(options.since === undefined ? {} : { since: sinceOf(options.since, installation.clock.now()) }),
     }
     const records = await installation.store.audit.list(query)
@@ -44,4 +45,11 @@ export function audit(options: Output & { account?: string; event?: string; sinc
         ),
     )
   })
+}
+
+/** An event that there is none of would be an empty list, which reads as if nothing had happened. */
+function eventOf(said: string): AuditEvent {
+  const event = auditEvents.find((known) => known === said)
+  if (event === undefined) throw new CommandError(`--event must be one of ${auditEvents.join(', ')}, not '${said}'.`)
+  return event
 }

@@ -65,7 +65,7 @@ export class BoostDesk {
       checkin: { available: !done, nextAt: done ? day.end : now, amount: rules.checkin },
       invite: {
         code: await this.#inviteCode(account.id),
-        credited: await boosts.credited(account.id, month.start),
+        credited: await boosts.credited(account.id, this.#person(account), month.start),
         limit: rules.invite.perMonth,
         amount: rules.invite,
       },
@@ -152,16 +152,16 @@ export class BoostDesk {
   }
 
   #checkinId(account: Account, dayStart: number): string {
-    return this.#packId('checkin', `${dayStart}\0${this.#person(account)}`)
+    return this.#packId('checkin', `${dayStart}\0${this.#person(account).toString('hex')}`)
   }
 
   #rushId(account: Account, rush: string): string {
-    return this.#packId('rush', `${rush}\0${this.#person(account)}`)
+    return this.#packId('rush', `${rush}\0${this.#person(account).toString('hex')}`)
   }
 
-  #person({ id, email }: Account): string {
+  #person({ id, email }: Account): Buffer {
     const { secret, mergeAliases } = this.#parts
-    return personOf(secret, email ?? id, mergeAliases).toString('hex')
+    return personOf(secret, email ?? id, mergeAliases)
   }
 
   /** Members see pack ids: they are made of what they are for, and tell nothing of it. */

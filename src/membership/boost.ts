@@ -66,10 +66,10 @@ export interface Boosts {
   inviterOf(code: string): Promise<{ readonly account: string; readonly email: string | null } | undefined>
   /** False when this person was invited before, is the inviter, or stands above the inviter in the chain of invitations. */
   recordInvite(invite: NewInvite): Promise<boolean>
-  /** Decides on invites whose invited account has had its first charged turn: payable, or above the inviter's monthly number. */
+  /** Decides on invites whose invited account has had its first charged turn: payable, or above the inviting person's monthly number. */
   decideInvites(now: number, monthStart: number, perMonth: number): Promise<void>
   payableInvites(limit: number): Promise<readonly PayableInvite[]>
   invitePaid(invited: string): Promise<void>
-  /** How many invitations were paid to this account since. */
-  credited(inviter: string, since: number): Promise<number>
+  /** How many invitations were paid since to this account and the others of its person. */
+  credited(inviter: string, inviterPerson: Uint8Array, since: number): Promise<number>
 }

@@ -1,6 +1,6 @@
 /** Boost awards, rushes and invitations on SQL. */
 import { sql } from 'kysely'
-import type { Selectable } from 'kysely'
+import type { RawBuilder, Selectable } from 'kysely'
 import type { Award, Boosts, RushState } from '../membership/boost.ts'
 import type { Database } from './database.ts'
 import type { BoostClaimTable, RushTable } from './membership-schema.ts'
@@ -152,7 +152,8 @@ export function boostsIn({ read, write }: Database): Boosts {
           update invite set decided_at = ${now}, state = case
             when (
               select count(*) from invite as earlier
-              where earlier.inviter = invite.inviter and earlier.decided_at >= ${monthStart} and earlier.state in ('payable', 'paid')
+              where earlier.inviter in (${accountsBeside(sql`invite.inviter`)}) and earlier.inviter_person = invite.inviter_person
+                and earlier.decided_at >= ${monthStart} and earlier.state in ('payable', 'paid')
             ) < ${perMonth} then 'payable' else 'capped' end
           where invited = ${invited} and state = 'due'
         `.execute(write)
@@ -178,17 +179,30 @@ export function boostsIn({ read, write }: Database): Boosts {
         .execute()
     },
 
-    async credited(inviter, since) {
+    async credited(inviter, inviterPerson, since) {
       const row = await read
         .selectFrom('invite')
         .select((select) => select.fn.countAll<number>().as('credited'))
-        .where('inviter', '=', inviter)
+        .where(sql<boolean>`inviter in (${accountsBeside(sql`${inviter}`)})`)
+        .where('inviter_person', '=', inviterPerson)
         .where('decided_at', '>=', since)
         .where('state', 'in', ['payable', 'paid'])
         .executeTakeFirst()
       return Number(row?.credited ?? 0)
     },
   }
+}
+
+/**
+ * An account and all that may be the same person's by their addresses, each to be found by its index. Whether they are is what the keyed
+ * hash of the person says.
+ */
+function accountsBeside(account: RawBuilder<unknown>): RawBuilder<unknown> {
+  return sql`
+    select ${account}
+    union
+    select other.id from account as mine join account as other on other.mailbox = mine.mailbox where mine.id = ${account}
+  `
 }
 
 /** Rushes with the number of packs that were taken of each. */

@@ -370,6 +370,29 @@ t.test('an account is paid for ten invitations a month', async (t) => {
   t.equal(await left(ann), 550_000, 'a new month, a new ten')
 })
 
+t.test('a person is paid for ten invitations a month, whatever addresses they invite from', async (t) => {
+  const room = await bench(t)
+  const { desk, clock, account, turn, left } = room
+  clock.at = Date.UTC(2026, 0, 10)
+  const aliases = [await account('ann@example.com'), await account('ann+1@example.com'), await account('ann+2@example.com')]
+  const other = await account('ben@example.com')
+  for (const [index, inviter] of [...aliases, other].entries()) {
+    for (let i = 0; i < 5; i++) {
+      const friend = await account(`friend-${index}-${i}@example.com`)
+      await invite(room, inviter, friend)
+      await turn(friend)
+    }
+  }
+  await desk.payInvites()
+  const paid = await Promise.all(aliases.map(left))
+  t.equal(
+    paid.reduce((sum, credits) => sum + credits, 0),
+    500_000,
+  )
+  for (const alias of aliases) t.equal((await desk.status(alias)).invite.credited, 10, 'told to each of them')
+  t.equal(await left(other), 250_000, 'somebody else has a number of their own')
+})
+
 t.test('what was decided is delivered, though the process that decided died before it could', async (t) => {
   const { desk, store, clock, account, left } = await bench(t)
   const ann = await account('ann@example.com')

@@ -556,6 +556,50 @@ export function storeContract(t: Test, openStore: (t: Test) => Promise<Store>): 
     t.ok(next.id > 6, 'an id is never used twice')
   })
 
+  promise('the invitations of one person are counted together, those of two apart', async (t, store) => {
+    const { boosts } = store
+    const addresses = [
+      'ann@example.org',
+      'ann+2@example.org',
+      'ann+3@example.org',
+      'ben@example.org',
+      'cleo@example.org',
+      'dan@example.org',
+    ]
+    for (const [index, email] of addresses.entries())
+      await store.accounts.create({
+        id: accountId(11 + index),
+        email,
+        plan: 'free',
+        passwordHash: null,
+        emailVerified: true,
+        at: noon,
+      })
+    const person = (index: number): Uint8Array => Buffer.from([index])
+    const [ann, ben] = [person(1), person(2)]
+    // Where addresses are not merged, the third is somebody else's.
+    for (const [inviter, inviterPerson, invited] of [
+      [11, ann, 14],
+      [12, ann, 15],
+      [13, ben, 16],
+    ] as const) {
+      await boosts.recordInvite({
+        invited: accountId(invited),
+        inviter: accountId(inviter),
+        person: person(invited),
+        inviterPerson,
+        at: noon,
+      })
+      await store.ledger.settle(endOf((await holdOf(store, { account: accountId(invited) })).id, 10))
+    }
+    await boosts.decideInvites(noon, noon - 1, 1)
+    const paid = (await boosts.payableInvites(5)).map(({ inviter }) => inviter)
+    t.equal(paid.length, 2)
+    t.ok(paid.includes(accountId(13)))
+    for (const index of [11, 12]) t.equal(await boosts.credited(accountId(index), ann, noon - 1), 1)
+    t.equal(await boosts.credited(accountId(13), ben, noon - 1), 1)
+  })
+
   promise('vitals count operations, commits and waits for the disk', async (t, store) => {
     const before = store.ledger.vitals()
     const holds = await Promise.all(Array.from({ length: 8 }, () => holdOf(store, { want: 10 })))

@@ -425,7 +425,7 @@ export function repositoryContract(t: Test, open: (t: Test, nodes: number) => Pr
     t.equal(await boosts.recordInvite(invite(1, 3)), false, 'it would be a circle')
     await boosts.decideInvites(noon, noon - day, 1)
     t.same(await boosts.payableInvites(5), [], 'nobody has had a turn yet')
-    t.equal(await boosts.credited(accountId(1), 0), 0)
+    t.equal(await boosts.credited(accountId(1), bytes(1), 0), 0)
     await boosts.invitePaid(accountId(2))
   })
 

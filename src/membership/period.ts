@@ -34,6 +34,8 @@ const dayMs = 86_400_000
 export interface Calendar {
   /** All three periods of one clock reading; the same object as long as the day lasts. */
   at(now: number): Periods
+  /** When a day begins, named as `2027-01-31`; undefined for one that no calendar has. */
+  startOf(date: string): number | undefined
 }
 
 export function calendarOf(timeZone: string): Calendar {
@@ -46,6 +48,12 @@ export function calendarOf(timeZone: string): Calendar {
       if (today !== undefined && now >= today.day.start && now < today.day.end) return today
       today = periodsOf(now, offsetAt, startOfDay)
       return today
+    },
+    startOf(date) {
+      // Parsing alone makes the third of March of the last of February.
+      const asUtc = new Date(`${date}T00:00:00Z`)
+      if (Number.isNaN(asUtc.getTime()) || !asUtc.toISOString().startsWith(date)) return undefined
+      return startOfDay(asUtc.getUTCFullYear(), asUtc.getUTCMonth(), asUtc.getUTCDate())
     },
   }
 }

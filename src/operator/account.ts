@@ -101,7 +101,8 @@ export function showAccount(idOrEmail: string, options: Output): Promise<Said> {
 export function setPlan(idOrEmail: string, options: Output & { plan: string; until?: string }): Promise<Said> {
   return changeAccount(idOrEmail, options, async (installation, account) => {
     const plan = planOf(installation, options.plan)
-    const until = options.until === undefined ? undefined : futureInstant('--until', options.until, installation.clock.now())
+    const { clock, calendar } = installation
+    const until = options.until === undefined ? undefined : futureInstant('--until', options.until, clock.now(), calendar)
     if (!(await installation.store.accounts.setPlan(account.id, plan, until))) throw staysDeleted(account)
     const end = until === undefined ? null : instant(until)
     await installation.note('plan_changed', account.id, end === null ? { plan } : { plan, until: end })

@@ -14,7 +14,7 @@ export function audit(options: Output & { account?: string; event?: string; sinc
       limit: wholeNumber('--limit', options.limit),
       ...(options.account === undefined ? {} : { account: (await accountOf(installation, options.account)).id }),
       ...(options.event === undefined ? {} : { event: eventOf(options.event) }),
-      ...(options.since === undefined ? {} : { since: sinceOf(options.since, installation.clock.now()) }),
+      ...(options.since === undefined ? {} : { since: sinceOf(options.since, installation) }),
     }
     const records = await installation.store.audit.list(query)
     return say(

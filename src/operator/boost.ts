@@ -1,5 +1,6 @@
 /** `svc-gateway boost grant`: credits by the operator's hand. */
 import { instant } from '../membership/instant.ts'
+import type { Calendar } from '../membership/period.ts'
 import { accountOf, CommandError, withInstallation } from './installation.ts'
 import { say } from './output.ts'
 import type { Output, Said } from './output.ts'
@@ -18,7 +19,7 @@ export function grantBoost(options: Output & { account: string; tier: string; cr
       pool: tier,
       credits: wholeNumber('--credits', options.credits),
       at,
-      expiresAt: futureInstant('--expires', options.expires, at),
+      expiresAt: futureInstant('--expires', options.expires, at, installation.calendar),
     })
     return say(
       options,
@@ -47,18 +48,21 @@ export function wholeNumber(option: string, text: string): number {
 /** Nothing looser: `Date.parse` alone reads `45` as the year 2045, and finds one in `in 30 days`. */
 const dateOrInstant = /^\d{4}-\d\d-\d\d(?:T\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:\d\d)?)?$/i
 
-/** An instant as RFC 3339, or days from now as in `30d`. */
-export function futureInstant(option: string, text: string, now: number): number {
-  const at = instantOf(option, text, now)
+/** An instant as RFC 3339, the beginning of a day of the service's calendar, or days from now as in `30d`. */
+export function futureInstant(option: string, text: string, now: number, calendar: Calendar): number {
+  const at = instantOf(option, text, now, calendar)
   if (at <= now) throw new CommandError(`${option} lies in the past: ${text}.`)
   return at
 }
 
-export function instantOf(option: string, text: string, now: number): number {
+export function instantOf(option: string, text: string, now: number, calendar: Calendar): number {
   const span = /^(\d{1,5})([dhm])$/.exec(text)
   if (span !== null) return now + Number(span[1]) * (span[2] === 'd' ? 86_400_000 : span[2] === 'h' ? 3_600_000 : 60_000)
-  const at = dateOrInstant.test(text) ? Date.parse(text) : Number.NaN
-  if (Number.isNaN(at))
+  const [date = ''] = text.split(/t/i)
+  const day = dateOrInstant.test(text) ? calendar.startOf(date) : undefined
+  // A day begins where members are told that it does.
+  const at = text === date ? day : Date.parse(text)
+  if (day === undefined || at === undefined || Number.isNaN(at))
     throw new CommandError(`${option} must be a date such as 2027-01-31T00:00:00Z, or a span such as 30d, not '${text}'.`)
   return at
 }

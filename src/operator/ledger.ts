@@ -42,7 +42,7 @@ export function listTurns(
       ...(options.account === undefined ? {} : { account: (await accountOf(installation, options.account)).id }),
       ...(state === undefined ? {} : { state: state as TurnState }),
       ...(options.model === undefined ? {} : { model: options.model }),
-      ...(options.since === undefined ? {} : { since: sinceOf(options.since, installation.clock.now()) }),
+      ...(options.since === undefined ? {} : { since: sinceOf(options.since, installation) }),
     }
     const turns = (await installation.store.ledger.turns(query)).map((turn) => ({ ...toUsageTurn(turn), account: turn.account }))
     const emails = await emailsOf(
@@ -80,6 +80,8 @@ async function emailsOf({ store }: Installation, ids: readonly string[]): Promis
 }
 
 /** A span counts backwards here: `1h` is the last hour. */
-export function sinceOf(text: string, now: number): number {
-  return /^\d+[dhm]$/.test(text) ? 2 * now - instantOf('--since', text, now) : instantOf('--since', text, now)
+export function sinceOf(text: string, { clock, calendar }: Pick<Installation, 'clock' | 'calendar'>): number {
+  const now = clock.now()
+  const at = instantOf('--since', text, now, calendar)
+  return /^\d+[dhm]$/.test(text) ? 2 * now - at : at
 }

@@ -12,7 +12,7 @@ const dayMs = 86_400_000
 export function open(
   options: Output & { packs: string; credits?: string; starts: string; ends: string; tier?: string; beside?: true },
 ): Promise<Said> {
-  return withInstallation(async ({ store, ids, clock, config }) => {
+  return withInstallation(async ({ store, ids, clock, calendar, config }) => {
     const at = clock.now()
     const { rush: defaults } = config.boosts
     const pool = options.tier ?? defaults.pool
@@ -23,8 +23,8 @@ export function open(
       pool,
       credits: options.credits === undefined ? defaults.credits : wholeNumber('--credits', options.credits),
       packMs: defaults.days * dayMs,
-      startsAt: options.starts === 'now' ? at : instantOf('--starts', options.starts, at),
-      endsAt: futureInstant('--ends', options.ends, at),
+      startsAt: options.starts === 'now' ? at : instantOf('--starts', options.starts, at, calendar),
+      endsAt: futureInstant('--ends', options.ends, at, calendar),
     } as const
     const inTheWay = await openRush(store.boosts, rush, at, { beside: options.beside === true }).catch((error: unknown) => {
       throw error instanceof RangeError ? new CommandError(error.message) : error

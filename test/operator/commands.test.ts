@@ -8,6 +8,7 @@ import Database from 'better-sqlite3'
 import t from 'tap'
 import type { Test } from 'tap'
 import { futureInstant, wholeNumber } from '../../src/operator/boost.ts'
+import { calendarOf } from '../../src/membership/period.ts'
 import type { Ended } from '../../src/operator/main.ts'
 import { keptCompiled } from '../support/bare-program.ts'
 import { emptyDatabase } from '../support/empty-database.ts'
@@ -74,12 +75,23 @@ t.test('a date is a date or a span, and a bare number is neither', async (t) => 
   await refused(t, grant('45'), /^--expires must be a date such as/)
   t.equal((await grant('30d')).code, 0)
   const now = Date.UTC(2026, 10, 22)
-  for (const expires of ['45', 'in 30 days of 2030', '2999', '30 d', ''])
-    t.throws(() => futureInstant('--expires', expires, now), { message: /^--expires must be a date such as/ }, expires)
-  t.equal(futureInstant('--expires', '30d', now), now + 30 * 86_400_000)
-  t.equal(futureInstant('--expires', '2999-01-31', now), Date.UTC(2999, 0, 31))
-  t.equal(futureInstant('--expires', '2999-01-31T00:00:00Z', now), Date.UTC(2999, 0, 31))
-  t.equal(futureInstant('--expires', '2999-01-31T00:00:00.5+08:00', now), Date.UTC(2999, 0, 30, 16, 0, 0, 500))
+  const utc = calendarOf('UTC')
+  for (const expires of ['45', 'in 30 days of 2030', '2999', '30 d', '', '2027-02-31', '2027-02-29T12:00:00Z', '2027-13-01'])
+    t.throws(() => futureInstant('--expires', expires, now, utc), { message: /^--expires must be a date such as/ }, expires)
+  t.equal(futureInstant('--expires', '30d', now, utc), now + 30 * 86_400_000)
+  t.equal(futureInstant('--expires', '2999-01-31', now, utc), Date.UTC(2999, 0, 31))
+  t.equal(futureInstant('--expires', '2999-01-31T00:00:00Z', now, utc), Date.UTC(2999, 0, 31))
+  t.equal(futureInstant('--expires', '2999-01-31T00:00:00.5+08:00', now, utc), Date.UTC(2999, 0, 30, 16, 0, 0, 500))
+})
+
+t.test('a day is one of the service’s calendar', (t) => {
+  const now = Date.UTC(2026, 10, 22)
+  const until = (zone: string, day: string) => new Date(futureInstant('--until', day, now, calendarOf(zone))).toISOString()
+  t.equal(until('America/New_York', '2027-01-31'), '2027-01-31T05:00:00.000Z')
+  t.equal(until('America/New_York', '2027-07-31'), '2027-07-31T04:00:00.000Z')
+  t.equal(until('Pacific/Auckland', '2027-01-31'), '2027-01-30T11:00:00.000Z')
+  t.equal(until('America/New_York', '2027-01-31T00:00:00Z'), '2027-01-31T00:00:00.000Z')
+  t.end()
 })
 
 t.test('what cannot be done to a deleted account is not said to be done', async (t) => {

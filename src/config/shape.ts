@@ -91,7 +91,12 @@ const plan = z.strictObject({
 
 /** Above it a turn of a million tokens might cost more than can be counted exactly. */
 const mostDollars = 10_000
-const dollars = z.number().min(0).max(mostDollars)
+/** Turns keep their price in nano-dollars a token: what is finer would be charged as something else than what members are shown. */
+const dollars = z
+  .number()
+  .min(0)
+  .max(mostDollars)
+  .refine(isWholeInThousandths, 'is finer than a thousandth of a dollar a million tokens; round it to three decimal places')
 const tier = z.strictObject({ input: dollars, output: dollars, discountPercent: z.int().min(0).max(100) })
 
 const boost = z.strictObject({ pool: z.enum(['fast', 'premium']).default('fast'), credits, days: z.int().min(1) })
@@ -345,6 +350,11 @@ export type GatewayInput = z.input<typeof shape>
 
 /** What the service works with: defaults filled in, checked. */
 export type GatewayConfig = z.output<typeof shape>
+
+function isWholeInThousandths(price: number): boolean {
+  const thousandths = price * 1000
+  return Math.abs(thousandths - Math.round(thousandths)) < 1e-6
+}
 
 function isTimeZone(name: string): boolean {
   // The usual one needs no look into the tables of all others, which take longer to load than everything else here.

@@ -110,6 +110,11 @@ const broken: readonly [string, Record<string, unknown>, RegExp][] = [
     { prices: { ...base.prices, light: { input: 1, output: 1, discountPercent: 101 } } },
     /prices\.light\.discountPercent/,
   ],
+  [
+    'a price finer than is charged',
+    { prices: { ...base.prices, light: { input: 0.0375, output: 1, discountPercent: 0 } } },
+    /prices\.light\.input: is finer than a thousandth of a dollar/,
+  ],
   ['a price missing', { prices: { light: base.prices.light } }, /prices\.flagship/],
   ['a plan without requests', { plans: { ...base.plans, free: { ...plan, rpm: 0 } } }, /plans\.free\.rpm/],
   ['a plan without turns', { plans: { ...base.plans, free: { ...plan, concurrency: 0 } } }, /plans\.free\.concurrency/],

@@ -1,5 +1,6 @@
 /** The client's end of the line over Node's own response, HTTP/1.1 and HTTP/2 alike. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { constants } from 'node:http2'
 import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2'
 import type { Context } from 'koa'
 import type { Client } from '../exchange/client.ts'
@@ -107,7 +108,7 @@ export class NodeClient implements Client, Paced {
   cut(): void {
     this.#ended = true
     this.#taken()
-    if (!this.#left) this.#response.destroy()
+    if (!this.#left) cutOff(this.#response)
   }
 
   prove(headers: Readonly<Record<string, string>>): void {
@@ -168,6 +169,12 @@ export class NodeClient implements Client, Paced {
     this.#left = true
     for (const listener of this.#onLeave) listener()
   }
+}
+
+/** Ends an answer before its end, so that its reader can tell. Merely destroyed it looks whole over HTTP/2: its reset says that nothing was wrong. */
+export function cutOff(response: ServerResponse | Http2ServerResponse): void {
+  if ('stream' in response) response.stream.close(constants.NGHTTP2_INTERNAL_ERROR)
+  else response.destroy()
 }
 
 /** RFC 9112, 7.1. */

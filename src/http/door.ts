@@ -18,6 +18,7 @@ import type { Services } from '../gateway/services.ts'
 import { addressPrefix, clientAddress, isTrusted } from './address.ts'
 import { inOnePiece } from '../system/parts.ts'
 import { readChunks } from './body.ts'
+import { cutOff } from './client.ts'
 import { readCookie } from './cookie.ts'
 import { isSameOrigin } from './origin.ts'
 
@@ -54,7 +55,7 @@ export function door(services: Services): Middleware {
       const x = exchangeOf(ctx, 'query', services)
       if (failure.code === 'internal_error') services.observe.requestFailed(x, failure)
       if (ctx.res.headersSent) {
-        ctx.res.destroy()
+        cutOff(ctx.res)
         return
       }
       adoptId(x)

@@ -12,8 +12,8 @@ const g = await startGateway(t, { listen: { tls: { cert, key } } })
 const { token } = await g.member()
 const good = { model: 'svc-2.1', messages: [{ role: 'user', content: 'Hello!' }] }
 
-async function session(): Promise<http2.ClientHttp2Session> {
-  const session = http2.connect(g.url, { ca })
+async function session(url = g.url): Promise<http2.ClientHttp2Session> {
+  const session = http2.connect(url, { ca })
   session.on('error', () => undefined)
   t.teardown(() => session.destroy())
   await once(session, 'connect')
@@ -117,6 +117,23 @@ t.test('a stream that is reset is a client that left: the upstream is closed and
   await g.settled()
   const [turn] = await g.turns()
   t.match(turn, { state: 'settled', estimated: true })
+})
+
+t.test('who is given up because it takes nothing can tell what it has from the whole', async (t) => {
+  const g = await startGateway(t, { listen: { tls: { cert, key } }, timeouts: { slowReaderMs: 500 } })
+  const { token } = await g.member()
+  g.demo.script(() => ({ tokens: 100, hugeBytes: 1_000_000 }))
+  const stream = ask(await session(g.url), { ...good, stream: true }, { authorization: `Bearer ${token}` })
+  const ends: string[] = []
+  for (const end of ['end', 'error']) stream.on(end, () => ends.push(end))
+  await once(stream, 'response')
+  await until(() => g.services.limits.running.size === 0, 'the slow reader to be given up')
+  await g.settled()
+  t.match(await g.turns(), [{ state: 'settled' }])
+  stream.resume()
+  await until(() => stream.closed && stream.destroyed, 'the stream to be over')
+  t.strictSame(ends, ['error'])
+  t.not(stream.rstCode, http2.constants.NGHTTP2_NO_ERROR)
 })
 
 t.test('rapid resets exhaust nobody but their own connection', async (t) => {

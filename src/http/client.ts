@@ -2,6 +2,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { constants } from 'node:http2'
 import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2'
+import { TLSSocket } from 'node:tls'
 import type { Context } from 'koa'
 import type { Client } from '../exchange/client.ts'
 import { validateHeaderName, validateHeaderValue } from '../system/node-http.ts'
@@ -171,9 +172,15 @@ export class NodeClient implements Client, Paced {
   }
 }
 
-/** Ends an answer before its end, so that its reader can tell. Merely destroyed it looks whole over HTTP/2: its reset says that nothing was wrong. */
+/**
+ * Ends an answer before its end, so that its reader can tell. Merely destroyed it looks whole over HTTP/2, whose reset says then that
+ * nothing was wrong, and over HTTP/1.0, which many a proxy speaks to us and which knows no other end than the connection's.
+ */
 export function cutOff(response: ServerResponse | Http2ServerResponse): void {
-  if ('stream' in response) response.stream.close(constants.NGHTTP2_INTERNAL_ERROR)
+  if ('stream' in response) return response.stream.close(constants.NGHTTP2_INTERNAL_ERROR)
+  const { req, socket } = response
+  // Under TLS a connection cannot be reset; without its farewell it is no whole one there anyway.
+  if (req.httpVersion === '1.0' && socket !== null && !(socket instanceof TLSSocket)) socket.resetAndDestroy()
   else response.destroy()
 }
 

@@ -24,8 +24,7 @@ async function heard(
     all += piece.toString('utf8')
     told(piece.toString('utf8'))
   })
-  await once(socket, 'close')
-  server.close()
+  await once(socket, 'close').finally(() => server.close())
   return all
 }
 
@@ -107,6 +106,16 @@ t.test('a stream that is cut has no last chunk', async (t) => {
     client.cut()
   })
   t.notMatch(bodyOf(all), /0\r\n\r\n$/)
+})
+
+t.test('who speaks HTTP/1.0 is told of a cut by a reset, because an end is all that it knows of a whole answer', async (t) => {
+  const cut = async (client: NodeClient) => {
+    client.open(200, {})
+    client.write('data: 1\n\n')
+    await turn()
+    client.cut()
+  }
+  await t.rejects(heard('1.0', cut), { code: 'ECONNRESET' })
 })
 
 t.test('who speaks HTTP/1.0 knows no chunks', async (t) => {

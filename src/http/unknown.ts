@@ -59,9 +59,13 @@ function knownPath(path: string): string {
   return knownPaths.find((known) => path === known || path.startsWith(`${known}/`)) ?? 'other'
 }
 
-/** The path that was meant by a client whose base URL lacks `/v1`, or has it twice. */
+/** The path that was meant by a client whose base URL lacks `/v1`, has it twice, ends in a slash, or is the address of the chat itself. */
 function meantPath(path: string, offered: Layers): string | null {
-  const meant = path.startsWith('/v1/v1/') ? path.slice(3) : `/v1${path}`
+  const once = path
+    .replace(/\/{2,}/g, '/')
+    .replace(/^(?:\/v1)+\//, '/')
+    .replace(/^\/chat\/completions(?=\/(?:chat\/completions|models)$)/, '')
+  const meant = `/v1${once}`
   return offered.some((layer) => layer.match(meant)) ? meant : null
 }
 

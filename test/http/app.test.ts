@@ -204,6 +204,20 @@ t.test('a large body that is refused does not keep its connection, and is not re
   t.ok(closed)
 })
 
+t.test('a client whose base URL ends in a slash, or in a whole path, is told the right one', async (t) => {
+  const { url } = await startGateway(t, { listen: { baseUrl: 'https://api.example.com' } })
+  for (const path of [
+    '//v1/chat/completions',
+    '/v1//chat/completions',
+    '//chat/completions',
+    '/v1/chat/completions/chat/completions',
+  ]) {
+    const response = await fetch(url + path, { method: 'POST', headers: json, body: '{}' })
+    const { message } = await envelopeOf(t, response, { status: 404, code: 'not_found' }, path)
+    t.ok(message.includes('POST https://api.example.com/v1/chat/completions;'), `${path}: ${message}`)
+  }
+})
+
 t.test('web pages of any origin may use the API with a key, and never with credentials', async (t) => {
   const origin = 'https://app.example'
   const preflight = await fetch(`${g.url}/v1/chat/completions`, {

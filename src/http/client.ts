@@ -1,8 +1,6 @@
 /** The client's end of the line over Node's own response, HTTP/1.1 and HTTP/2 alike. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { constants } from 'node:http2'
 import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2'
-import { TLSSocket } from 'node:tls'
 import type { Context } from 'koa'
 import type { Client } from '../exchange/client.ts'
 import { validateHeaderName, validateHeaderValue } from '../system/node-http.ts'
@@ -172,15 +170,18 @@ export class NodeClient implements Client, Paced {
   }
 }
 
+/** RFC 9113, 7. */
+const internalError = 0x2
+
 /**
  * Ends an answer before its end, so that its reader can tell. Merely destroyed it looks whole over HTTP/2, whose reset says then that
  * nothing was wrong, and over HTTP/1.0, which many a proxy speaks to us and which knows no other end than the connection's.
  */
 export function cutOff(response: ServerResponse | Http2ServerResponse): void {
-  if ('stream' in response) return response.stream.close(constants.NGHTTP2_INTERNAL_ERROR)
+  if ('stream' in response) return response.stream.close(internalError)
   const { req, socket } = response
   // Under TLS a connection cannot be reset; without its farewell it is no whole one there anyway.
-  if (req.httpVersion === '1.0' && socket !== null && !(socket instanceof TLSSocket)) socket.resetAndDestroy()
+  if (req.httpVersion === '1.0' && socket !== null && !('encrypted' in socket)) socket.resetAndDestroy()
   else response.destroy()
 }
 

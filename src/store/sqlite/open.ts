@@ -3,6 +3,7 @@ import type { MessagePort } from 'node:worker_threads'
 import { existsSync, mkdtempSync, realpathSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as after } from 'node:timers/promises'
 import { GatewayError } from '../../errors.ts'
 import type { Store } from '../../membership/store.ts'
 import { Unusable, whyNot } from '../../system/unusable.ts'
@@ -12,6 +13,7 @@ import { rescue } from './backup.ts'
 import type { Connection } from './connection.ts'
 import { defaultBusyTimeoutMs, defaultCheckpointPages, openForReading, prepareFile } from './connection.ts'
 import { Health } from './health.ts'
+import { isInUse, isUsedByProcess } from './in-use.ts'
 import { ledgerOn } from './ledger.ts'
 import type { OwedLog } from './owed.ts'
 import { Owed } from './owed.ts'
@@ -26,6 +28,7 @@ import { Writer } from './writer.ts'
 import { threadOf } from './writer-link.ts'
 
 const defaultOwedMs = 1_000
+const lookEveryMs = 100
 const silent: OwedLog = { info: () => undefined, error: () => undefined, fatal: () => undefined }
 
 export interface SqliteOptions {
@@ -102,7 +105,9 @@ export async function openSqliteStore(options: SqliteOptions): Promise<SqliteSto
     reader = connection
     const reading = readingOf(connection, (error) => health.met(error))
     const database = databaseOf(reading, writer)
-    if (!isCurrent(appliedIn(connection))) {
+    const isNow = () => isCurrent(appliedIn(connection))
+    if (!isNow()) {
+      if (appliedIn(connection).length > 0) await refuseBesideOthers(file, isServer, isNow, busyTimeoutMs)
       const { sqliteDialect } = await import('./dialect.ts')
       await migrate((await database()).write, sqliteDialect, () => clock.now())
     }
@@ -157,6 +162,23 @@ function threadsOf(writer: Writer, file: string, health: Health, { process, cloc
     },
     met: (code) => health.met({ code }),
     heard: () => writer.ready(),
+  }
+}
+
+/**
+ * A server of an older version could not go on after this one's change of the schema, and nothing would tell it. Whoever is only bringing
+ * the schema up to date, as we would, is waited for.
+ * @throws Unusable where others work on the database
+ */
+async function refuseBesideOthers(file: string, isServer: boolean, isDone: () => boolean, patienceMs: number): Promise<void> {
+  // A server has the place already, and so nobody else does.
+  const othersWork = (): boolean => (isServer ? isUsedByProcess(file) : isInUse(file))
+  for (let waitedMs = 0; othersWork() && !isDone(); waitedMs += lookEveryMs) {
+    if (waitedMs >= patienceMs)
+      throw new Unusable(
+        'A server of an older version works on this database, and could not go on beside the changes that this version has to make. Stop it first, or use the version that it is of.',
+      )
+    await after(lookEveryMs)
   }
 }
 

@@ -1,13 +1,14 @@
 /** Puts a backup in place of the database: verified first, nothing deleted, and never under a running process. */
-import { chmodSync, chownSync, copyFileSync, existsSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs'
-import { basename, dirname, join } from 'node:path'
+import { chmodSync, chownSync, copyFileSync, existsSync, renameSync, rmSync, statSync } from 'node:fs'
+import { dirname } from 'node:path'
 import Sqlite from 'better-sqlite3'
 import { ownerOf } from '../../system/owner.ts'
 import { Unusable, whyNot } from '../../system/unusable.ts'
 import { freeName, sync } from './backup.ts'
 import { prepareFile } from './connection.ts'
+import { isInUse, isUsedByProcess } from './in-use.ts'
 import { journalOf, processesWithJournal } from './owed-journal.ts'
-import { lockBeside, Place } from './place.ts'
+import { Place } from './place.ts'
 import { verifyFile } from './verify-file.ts'
 
 /** What belongs to a database beside its file: what was committed last may stand in the log alone. */
@@ -59,7 +60,7 @@ function replace(from: string, to: string, { owed }: Companions<unknown>): strin
     if (owner !== undefined) chownSync(part, owner.uid, owner.gid)
     sync(part)
     // A command has no place, and may have come meanwhile.
-    if (processLocks(to).some(isLocked)) throw inUse()
+    if (isUsedByProcess(to)) throw inUse()
     const kept = setAside(to)
     owed()
     renameSync(part, to)
@@ -117,36 +118,5 @@ function fold(file: string): boolean {
     return db.pragma('quick_check(1)', { simple: true }) === 'ok'
   } finally {
     db.close()
-  }
-}
-
-/**
- * Each process that uses a database keeps the lock of a small file beside it, however it was started. A server has its place before, while
- * it is still waiting for the database or bringing it up to date.
- */
-function isInUse(file: string): boolean {
-  if (!existsSync(dirname(file))) return false
-  const locks = processLocks(file)
-  const place = lockBeside(file)
-  return (existsSync(place) ? [place, ...locks] : locks).some(isLocked)
-}
-
-function processLocks(file: string): readonly string[] {
-  return readdirSync(dirname(file))
-    .filter((name) => name.startsWith(`${basename(file)}.process-`) && !name.endsWith('-journal'))
-    .map((name) => join(dirname(file), name))
-}
-
-function isLocked(file: string): boolean {
-  const lock = new Sqlite(file, { timeout: 0 })
-  try {
-    lock.exec('begin exclusive; rollback')
-    return false
-  } catch (error) {
-    // A full disk, say, is nobody's lock.
-    if (error instanceof Sqlite.SqliteError && error.code.startsWith('SQLITE_BUSY')) return true
-    throw new Unusable(`${file} cannot be written: ${whyNot(error)}.`, { cause: error })
-  } finally {
-    lock.close()
   }
 }

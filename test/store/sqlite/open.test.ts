@@ -1,5 +1,5 @@
 /** Opening and closing: which files are taken for a database of ours, and what is left when the last one has gone. */
-import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { sql } from 'kysely'
@@ -129,6 +129,21 @@ t.test('migrations are done once, and an interrupted start is taken up by the ne
   const store = await openAt(t, file)
   await addAccount(store)
   t.equal((await store.ledger.reserve(orderOf())).kind, 'held')
+})
+
+t.test('a database that an older version works on is not changed under it', async (t) => {
+  const file = join(folderOf(t), 'store.db')
+  const older = await openAt(t, file, { role: 'server' })
+  await addAccount(older)
+  const names = (): unknown => raw(file, (db) => db.prepare('select name from migration order by name').pluck().all())
+  raw(file, (db) => db.exec("delete from migration where name = '0012-written-purses'"))
+  const before = names()
+  await t.rejects(openAt(t, file, { busyTimeoutMs: 200 }), { name: 'Unusable', message: /older version .* Stop it first/ })
+  // The first version kept no place for its server.
+  for (const suffix of ['.server-lock', '.server']) rmSync(file + suffix)
+  await t.rejects(openAt(t, file, { role: 'server', busyTimeoutMs: 200 }), { message: /older version .* Stop it first/ })
+  t.same(names(), before)
+  t.equal((await older.ledger.reserve(orderOf())).kind, 'held', 'it goes on')
 })
 
 t.test('processes that open the same new file at once all come up', async (t) => {

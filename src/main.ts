@@ -54,7 +54,10 @@ export async function serve(): Promise<void> {
   process.on('SIGTERM', () => stop('SIGTERM'))
   process.on('SIGINT', () => stop('SIGINT'))
   // Whoever is told that it listens may end it at once, and it must end as it should.
-  process.stdout.write(greeting)
+  process.stdout.write(greeting, (error) => {
+    if (error)
+      log.error({ err: error }, 'what was to be said to you could not be printed; svc-gateway key create makes you a key')
+  })
 }
 
 if (import.meta.main) await serve()

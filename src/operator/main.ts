@@ -12,11 +12,11 @@ export interface Ended {
 const silence: Ended = { code: 0, output: '', complaint: '' }
 
 export async function main(argv: readonly string[]): Promise<void> {
-  // `svc-gateway turns | head -1`: a reader that went away is no failure, and a server must not end of it.
-  for (const stream of [process.stdout, process.stderr]) stream.on('error', ignoreGoneReader)
   const words = argv.slice(2)
   // The plain start, which is nearly every one, does without the parser of the other commands.
   const plain = words.length === 0 || (words.length === 1 && words[0] === 'start')
+  // `svc-gateway turns | head -1`: a reader that went away is no failure. A server must not end of what it cannot say, whatever the reason.
+  for (const stream of [process.stdout, process.stderr]) stream.on('error', plain ? () => undefined : ignoreGoneReader)
   const { code, output, complaint } = await (plain ? start().then(() => silence, failed) : run(words))
   process.stdout.write(output)
   process.stderr.write(complaint)

@@ -6,6 +6,9 @@ import t from 'tap'
 import type { Case } from './support/scene.ts'
 import { provesQuiet, works } from './support/scene.ts'
 
+/** Below the remote home, which others may be using too. */
+const madeHere = `1:made-by-the-test-of-svc-${process.pid}`
+
 const cases: Readonly<Record<string, Case>> = {
   'ssh connect': async (t, scene) => {
     const { stdout, code } = await scene.run(['ssh', 'box', '--wait', '15'])
@@ -51,8 +54,8 @@ const cases: Readonly<Record<string, Case>> = {
     t.equal((await ended).code, 0)
     t.equal(hash.digest('hex'), hashOf(join(scene.dir, 'a file')), 'also what is no text')
   },
-  'files mkdir': works('files', 'mkdir', '1:made-by-the-test-of-svc'),
-  'files rm': works('files', 'rm', '1:made-by-the-test-of-svc'),
+  'files mkdir': works('files', 'mkdir', madeHere),
+  'files rm': works('files', 'rm', madeHere),
   'files mv': (t, scene) => scene.result(t, ['files', 'mv', `1:${scene.dir}/text`, `${scene.dir}/text2`]),
   'files open': works('files', 'open', '1'),
   'files explore': async (t, scene) =>

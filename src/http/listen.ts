@@ -47,6 +47,12 @@ export async function listen(app: Koa, services: Services, sharedPort: number | 
   const connections = new Connections()
   const refusals = new Refusals(services)
   let quietMs = 0
+  // Silence is counted in looks: while the process stands still, nobody is heard who speaks.
+  let lookedMs = 0
+  const untilNextLook = async (): Promise<void> => {
+    await pause(lookEveryMs)
+    lookedMs += lookEveryMs
+  }
   const onRequest = (request: IncomingMessage, response: ServerResponse): void => {
     if (!connections.answering(request, response)) return
     const found = faultOf(request)
@@ -89,17 +95,18 @@ export async function listen(app: Koa, services: Services, sharedPort: number | 
       const nobody = connections.size === 0
       connections.announceEnd()
       if (nobody) return
-      for (let now = from, busyAt = from; now - from < noticeMs && now - busyAt < quietMs; now = clock.ticks()) {
-        if (connections.isBusy(now, lookEveryMs)) busyAt = now
-        await pause(lookEveryMs)
+      let busyAt = lookedMs
+      while (clock.ticks() - from < noticeMs && lookedMs - busyAt < quietMs) {
+        if (connections.isBusy(lookedMs, lookEveryMs)) busyAt = lookedMs
+        await untilNextLook()
       }
     },
     async close() {
       await emptyBacklog(connections)
       server.close()
       while (connections.size > 0) {
-        connections.endIdle(clock.ticks(), quietMs)
-        await pause(lookEveryMs)
+        connections.endIdle(lookedMs, quietMs)
+        await untilNextLook()
       }
     },
     endIdle() {

@@ -138,6 +138,24 @@ t.test('a kept connection that says nothing is ended in order, and does not hold
   t.same(ends, ['end', 'end', 'end'], 'no reset')
 })
 
+t.test('a process that stood still for a while does not take that for silence', async (t) => {
+  let stoodStillMs = 0
+  const clock = { now: () => Date.now(), ticks: () => performance.now() + stoodStillMs }
+  const g = await startGateway(t, { timeouts: { noticeMs: 20_000 } }, { clock })
+  const dispatcher = new Agent({ connections: 1 })
+  t.teardown(() => dispatcher.destroy())
+  const ask = async (): Promise<string> => (await request(`${g.url}/readyz`, { dispatcher })).body.text()
+  t.notMatch(await ask(), /draining/)
+  const closing = g.gateway.close()
+  t.match(await ask(), /draining/)
+  stoodStillMs += 15_000
+  // By then it has looked again.
+  await new Promise((resolve) => setTimeout(resolve, 200))
+  t.match(await ask(), /draining/, 'whoever speaks now is heard')
+  stoodStillMs += 15_000
+  await closing
+})
+
 t.test('with no connection open the end is at once', async (t) => {
   const g = await startGateway(t, { timeouts: { noticeMs: 60_000 } })
   const from = performance.now()

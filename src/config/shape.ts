@@ -10,6 +10,8 @@ const milliseconds = z.int().min(1).max(86_400_000)
 const url = z.url({ protocol: /^https?$/ }).transform((text) => text.replace(/\/+$/, ''))
 /** To the last character: of an address that is asked as it is, a slash at its end is a part. */
 const asWritten = z.url({ protocol: /^https?$/ })
+/** As browsers write it, in small letters and without the usual port, because it is compared with theirs. What is more than one stays, to be refused. */
+const origin = url.transform((text) => (new URL(text).href === `${new URL(text).origin}/` ? new URL(text).origin : text))
 const secret = z.string().min(1, 'is empty')
 const host = z.string().min(1)
 
@@ -119,9 +121,9 @@ export const shape = z.strictObject({
       .nullable()
       .default(null),
     /** The origin members see; null: the address the server listens on. Never taken from a request. */
-    siteUrl: url.nullable().default(null),
+    siteUrl: origin.nullable().default(null),
     /** The origin of the API; null: the same. */
-    baseUrl: url.nullable().default(null),
+    baseUrl: origin.nullable().default(null),
     /** Addresses and CIDRs whose X-Forwarded-For is believed. */
     trustedProxies: z.array(z.string()).default([]),
   }),

@@ -300,6 +300,16 @@ t.test('what could not be sent is found at the start, and never shown', (t) => {
   t.end()
 })
 
+t.test('the origins members see are kept as browsers write them', (t) => {
+  const { listen } = checkConfig({
+    ...base,
+    listen: { ...base.listen, siteUrl: 'http://Gate.Example.com:80/', baseUrl: 'https://API.example.com:443' },
+  })
+  t.equal(listen.siteUrl, 'http://gate.example.com', 'a page says no more than this of where it is from')
+  t.equal(listen.baseUrl, 'https://api.example.com')
+  t.end()
+})
+
 t.test('a shared store: what one node keeps for itself is refused, and so is a wish that is passed over', async (t) => {
   const shared = { STORE_URL: 'postgres://svc:secret-0123@db1,db2/svc', SMTP_URL: 'smtp://mail.example.org' }
   t.match(checked(t, shared), /is fine\./)

@@ -2,7 +2,7 @@
 import { isIP } from 'node:net'
 import type { GatewayConfig } from './shape.ts'
 import { orderFaults } from '../exchange/order.ts'
-import { anyDomain, judgeAddress } from '../membership/mail-address.ts'
+import { anyDomain, isDomain, judgeAddress } from '../membership/mail-address.ts'
 import { shownUrl } from './shown-url.ts'
 import { coversInternet, networks, privateNetworks } from '../access/networks.ts'
 
@@ -206,6 +206,11 @@ function signInFaults({ signIn, mail }: GatewayConfig): string[] {
     const { protocol, hostname } = new URL(issuer)
     if (protocol !== 'https:' && hostname !== 'localhost' && hostname !== '[::1]' && !hostname.startsWith('127.'))
       faults.push(`signIn.providers.${name}.issuer: plain http is for a provider on this machine only; use https.`)
+  }
+  for (const name of ['allowedDomains', 'blockedDomains'] as const) {
+    for (const entry of signIn[name])
+      if (!isDomain(entry))
+        faults.push(`signIn.${name}: '${entry}' is no domain, so that no address could be of it; write it as in example.com.`)
   }
   if (mail.smtpUrl !== null && !isMailServer(mail.smtpUrl))
     faults.push(

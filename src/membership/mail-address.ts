@@ -15,6 +15,14 @@ export type AddressVerdict =
   /** Its domain may not sign up here. */
   | { readonly kind: 'blocked' }
 
+/** Whether a domain of a mail address could be written so, in whatever letters. */
+export function isDomain(name: string): boolean {
+  return name
+    .toLowerCase()
+    .split('.')
+    .every((part) => label.test(part))
+}
+
 /** Of an address that need not be fit to sign up: only whether it is one. */
 export const anyDomain = { blockedDomains: [], isDisposable: () => false } as const
 

@@ -167,6 +167,11 @@ const broken: readonly [string, Record<string, unknown>, RegExp][] = [
     /metrics\.allow could never take effect/,
   ],
   ['a scraper that is no network', { metrics: { allow: ['prometheus'] } }, /metrics\.allow: 'prometheus' is neither/],
+  [
+    'domains as no address has them',
+    { signIn: { allowedDomains: ['@example.com'], blockedDomains: ['Example.org', '*.spam.example'] } },
+    /^signIn\.allowedDomains: '@example\.com' is no domain.*\nsignIn\.blockedDomains: '\*\.spam\.example' is no domain.*\.$/,
+  ],
   ['plugins in the wrong order', { plugins: [...plugins].toReversed() }, /list '[a-z-]+' before it/],
   ['a plugin listed twice', { plugins: [...plugins, plugins[0]] }, /listed twice/],
   ['a plugin that is none', { plugins: ['auth'] }, /plugins\.0/],

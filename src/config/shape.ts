@@ -77,7 +77,11 @@ const plan = z.strictObject({
     .array(
       z.strictObject({
         amount: z.number().min(0),
-        currency: z.string().length(3).default('USD'),
+        /** What amounts are written with: a currency's code (ISO 4217). */
+        currency: z
+          .string()
+          .regex(/^[A-Za-z]{3}$/, 'is no currency, which is three letters such as USD')
+          .default('USD'),
         interval: z.enum(['month', 'year']).default('month'),
         multiplier: z.number().positive().nullable().default(null),
       }),

@@ -172,6 +172,11 @@ const broken: readonly [string, Record<string, unknown>, RegExp][] = [
     { signIn: { allowedDomains: ['@example.com'], blockedDomains: ['Example.org', '*.spam.example'] } },
     /^signIn\.allowedDomains: '@example\.com' is no domain.*\nsignIn\.blockedDomains: '\*\.spam\.example' is no domain.*\.$/,
   ],
+  [
+    'a currency that no amount can be written in',
+    { plans: { ...base.plans, free: { ...plan, prices: [{ amount: 9, currency: 'US$' }] } } },
+    /plans\.free\.prices\.0\.currency: is no currency, which is three letters such as USD/,
+  ],
   ['plugins in the wrong order', { plugins: [...plugins].toReversed() }, /list '[a-z-]+' before it/],
   ['a plugin listed twice', { plugins: [...plugins, plugins[0]] }, /listed twice/],
   ['a plugin that is none', { plugins: ['auth'] }, /plugins\.0/],

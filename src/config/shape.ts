@@ -105,7 +105,8 @@ const dollars = z
   .refine(isWholeInThousandths, 'is finer than a thousandth of a dollar a million tokens; round it to three decimal places')
 const tier = z.strictObject({ input: dollars, output: dollars, discountPercent: z.int().min(0).max(100) })
 
-const boost = z.strictObject({ pool: z.enum(['fast', 'premium']).default('fast'), credits, days: z.int().min(1) })
+/** A hundred years at most: much later there are no dates, and a pack's end could not be told. */
+const boost = z.strictObject({ pool: z.enum(['fast', 'premium']).default('fast'), credits, days: z.int().min(1).max(36_500) })
 
 export const shape = z.strictObject({
   brand: z

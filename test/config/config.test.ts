@@ -177,6 +177,11 @@ const broken: readonly [string, Record<string, unknown>, RegExp][] = [
     { plans: { ...base.plans, free: { ...plan, prices: [{ amount: 9, currency: 'US$' }] } } },
     /plans\.free\.prices\.0\.currency: is no currency, which is three letters such as USD/,
   ],
+  [
+    'a boost that ends when there are no dates any more',
+    { boosts: { checkin: { credits: 5, days: 999_999_999 } } },
+    /boosts\.checkin\.days: Too big/,
+  ],
   ['plugins in the wrong order', { plugins: [...plugins].toReversed() }, /list '[a-z-]+' before it/],
   ['a plugin listed twice', { plugins: [...plugins, plugins[0]] }, /listed twice/],
   ['a plugin that is none', { plugins: ['auth'] }, /plugins\.0/],

@@ -22,12 +22,17 @@ export function crossFaults(config: GatewayConfig): string[] {
 }
 
 /** One without a place could serve nobody. */
-function workerFaults({ workers, upstreams }: GatewayConfig): string[] {
+function workerFaults({ workers, upstreams, limits }: GatewayConfig): string[] {
   if (workers === 'auto') return []
-  return Object.entries(upstreams).flatMap(([name, { connections }]) =>
-    connections < workers
-      ? `workers: ${workers} are more than upstreams.${name}.connections (${connections}) has places for.`
-      : [],
+  const shared: [place: string, connections: number][] = [
+    ['limits.connections', limits.connections],
+    ...Object.entries(upstreams).map(([name, { connections }]): [string, number] => [
+      `upstreams.${name}.connections`,
+      connections,
+    ]),
+  ]
+  return shared.flatMap(([place, connections]) =>
+    connections < workers ? `workers: ${workers} are more than ${place} (${connections}) has places for.` : [],
   )
 }
 

@@ -8,20 +8,24 @@ const fewCores = 2
 /** A turn costs the ledger's one writer about a seventh of what it costs the thread that serves it: more would wait for it. */
 const mostUseful = 6
 
-/** `'auto'`: two cores are left to the ledger's writer, long prompts and the system; never more workers than any upstream has places. */
+/** `'auto'`: two cores are left to the ledger's writer, long prompts and the system; never more workers than there are connections, or than any upstream has places. */
 export function workersFor(
   {
     workers,
     upstreams,
+    limits,
     store,
-  }: Pick<GatewayConfig, 'workers' | 'upstreams'> & { readonly store: Pick<GatewayConfig['store'], 'url'> },
+  }: Pick<GatewayConfig, 'workers' | 'upstreams'> & {
+    readonly limits: Pick<GatewayConfig['limits'], 'connections'>
+    readonly store: Pick<GatewayConfig['store'], 'url'>
+  },
   cores = availableParallelism(),
 ): number {
   if (workers !== 'auto') return workers
   // Nodes that share a database share it from one machine as well as from several.
   if (store.url !== null) return 1
   const places = Object.values(upstreams).map(({ connections }) => connections)
-  return cores <= fewCores ? 1 : Math.min(cores - 2, mostUseful, ...places)
+  return cores <= fewCores ? 1 : Math.min(cores - 2, mostUseful, limits.connections, ...places)
 }
 
 /** The configuration with this worker's part of connections, and of each upstream's places and line. */

@@ -10,6 +10,7 @@ t.test('two cores are left to the rest; on few one thread serves, and no more th
   t.equal(workersFor({ ...config, workers: 4 }, 1), 4, 'who says how many gets as many')
   const narrow = testConfig(t, { upstreams: { main: { baseUrl: 'demo', connections: 3 } } })
   t.equal(workersFor(narrow, 8), 3, 'never one without a place at an upstream')
+  t.equal(workersFor(testConfig(t, { limits: { connections: 2 } }), 8), 2, 'nor one that could take no connection')
 })
 
 t.test('what is shared out adds up, and each has a place', async (t) => {
@@ -33,4 +34,9 @@ t.test('more workers than an upstream has places are refused', async (t) => {
   const message = /^workers: 4 are more than upstreams\.main\.connections \(3\) has places for/
   t.throws(() => testConfig(t, { upstreams, workers: 4 }), { name: 'ConfigError', message })
   t.equal(testConfig(t, { upstreams, workers: 3 }).workers, 3)
+})
+
+t.test('more workers than connections are refused', async (t) => {
+  const message = /^workers: 4 are more than limits\.connections \(3\) has places for/
+  t.throws(() => testConfig(t, { limits: { connections: 3 }, workers: 4 }), { name: 'ConfigError', message })
 })

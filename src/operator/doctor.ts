@@ -205,19 +205,27 @@ async function reach(
   if (config.baseUrl === 'demo')
     return { what, ok: true, detail: 'the built-in demonstration; set UPSTREAM_BASE_URL for a real one' }
   const place = `${origin}${basePath}`
-  try {
-    const { statusCode, body } = await request(`${place}/models`, {
+  const ask = async (base: string): Promise<{ readonly statusCode: number; readonly text: string }> => {
+    const { statusCode, body } = await request(`${base}/models`, {
       dispatcher,
       headers: { ...headers },
       signal: AbortSignal.timeout(patienceMs),
     })
-    const text = await body.text()
+    return { statusCode, text: await body.text() }
+  }
+  try {
+    const { statusCode, text } = await ask(place)
     if (statusCode === 401 || statusCode === 403)
       return { what, ok: false, detail: `${origin} refuses the key (HTTP ${statusCode}); check UPSTREAM_API_KEY` }
     if (statusCode >= 500) return { what, ok: false, detail: `${origin} answers HTTP ${statusCode}` }
     const listed = statusCode === 200 ? modelIds(text) : null
-    if (listed === null)
+    if (listed === null) {
+      const meant = likelyBase(place)
+      const there = await ask(meant).catch(() => null)
+      if (there?.statusCode === 200 && modelIds(there.text) !== null)
+        return { what, ok: false, detail: `its API is at ${meant}, not at ${place}; set UPSTREAM_BASE_URL to that` }
       return { what, ok: true, detail: `${place} answers, but lists no models (HTTP ${statusCode}): their names are not checked` }
+    }
     const unknown = [...asked].filter((model) => !listed.has(model))
     if (unknown.length > 0)
       return {
@@ -229,6 +237,12 @@ async function reach(
   } catch (error) {
     return { what, ok: false, detail: `${origin} cannot be reached (${reasonOf(error)}); check UPSTREAM_BASE_URL` }
   }
+}
+
+/** What an address was probably meant to be at which the API is not: it is named without its end, or with that of a chat. */
+function likelyBase(place: string): string {
+  const chat = '/chat/completions'
+  return place.endsWith(chat) ? place.slice(0, -chat.length) : `${place}/v1`
 }
 
 function modelIds(text: string): ReadonlySet<string> | null {

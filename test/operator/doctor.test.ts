@@ -120,6 +120,17 @@ t.test('what would fail later fails here', async (t) => {
     for (const what of ['mail', 'upstream second']) t.notMatch(finding(what)?.detail, secret)
 })
 
+t.test('an upstream whose API is elsewhere on it is told where', async (t) => {
+  const folder = temporaryFolder(t)
+  const origin = await serve(t, (request, response) =>
+    json({ data: [{ id: 'big' }] }, request.url === '/v1/models' ? 200 : 404)(request, response),
+  )
+  for (const wrong of [origin, `${origin}/v1/chat/completions`]) {
+    const { finding } = await examined(t, folder, { upstreams: { main: { baseUrl: wrong } }, products: products('big') })
+    t.match(finding('upstream main'), { ok: false, detail: `its API is at ${origin}/v1, not at ${wrong}; set UPSTREAM_BASE_URL` })
+  }
+})
+
 t.test('what works is called so, and the letter arrives', async (t) => {
   const folder = temporaryFolder(t)
   const { port, letters } = await smtp(t)

@@ -4,6 +4,7 @@ import { accessSync, constants, existsSync, readFileSync, statfsSync } from 'nod
 import { availableParallelism } from 'node:os'
 import { dirname, resolve } from 'node:path'
 import { request } from 'undici'
+import { proof } from '../access/limits/book.ts'
 import { openBook } from '../access/limits/open.ts'
 import { loadConfig } from '../config/config.ts'
 import type { GatewayConfig } from '../config/config.ts'
@@ -181,7 +182,7 @@ async function limits({ limits: { url }, brand }: GatewayConfig): Promise<Findin
   try {
     const book = await openBook(url, brand.slug)
     const began = systemClock.ticks()
-    await book.take([]).finally(() => book.close())
+    await book.take(proof).finally(() => book.close())
     const took = (systemClock.ticks() - began).toFixed(1)
     return [
       { what, ok: true, detail: `${host} answers in ${took} ms; requests a minute are counted there, for all nodes together` },

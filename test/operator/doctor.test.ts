@@ -165,6 +165,9 @@ t.test('the server of the limits is asked; a lost one is told without its passwo
     ok: true,
     detail: /^127\.0\.0\.1:\d+ answers in [\d.]+ ms; requests a minute are counted there/,
   })
+  await valkey.client.call('REPLICAOF', '127.0.0.1', '1')
+  const replica = await examined(t, folder, { limits: { url: valkey.url } })
+  t.match(replica.finding('limits'), { ok: false, detail: /cannot be used \(READONLY/ }, 'one that answers and cannot count')
   await valkey.kill()
   const bad = await examined(t, folder, { limits: { url: valkey.url.replace('//', '//:secret-0123@') } })
   t.match(bad.finding('limits'), { ok: false, detail: /cannot be used \(.*ECONNREFUSED.*check LIMITS_URL/ })

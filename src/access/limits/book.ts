@@ -7,6 +7,9 @@ export interface Ask {
   readonly count: number
 }
 
+/** Asks for nothing, for nobody, and is written down like any other: a book that answers it can count, and not only speak. */
+export const proof: readonly Ask[] = [{ subject: 'nobody', perMinute: 1, count: 0 }]
+
 export interface LimitBook {
   /**
    * Writes down of each subject's requests those that still fit, by the database's own clock, in one step that nobody else's come between.

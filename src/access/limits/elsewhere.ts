@@ -8,6 +8,7 @@
 import type { Clock } from '../../system/clock.ts'
 import { answered } from '../answered.ts'
 import type { Ask, LimitBook } from './book.ts'
+import { proof } from './book.ts'
 import type { ElsewhereVitals, OwnRateLimit, RateDecision, RateLimit } from './limits.ts'
 import { decide, minuteMs, requestUnits, unitsLeft } from './limits.ts'
 
@@ -68,7 +69,7 @@ export class LimitsElsewhere implements RateLimit {
     try {
       const book = await open()
       // The time a turn would wait is the time it has to show.
-      await answered(book.take([]), this.#patienceMs).catch((error: unknown) => {
+      await answered(book.take(proof), this.#patienceMs).catch((error: unknown) => {
         book.close()
         throw error
       })

@@ -1,6 +1,7 @@
 /** The limits of one thread that serves: its process's own, or those that it counts together with other nodes. */
 import type { Clock } from '../../system/clock.ts'
 import type { LimitBook } from './book.ts'
+import { proof } from './book.ts'
 import { LimitsElsewhere } from './elsewhere.ts'
 import type { Limits, OwnLimits } from './limits.ts'
 
@@ -57,7 +58,7 @@ function placeOf({ url, slug, shared }: LimitsParts): Place | null {
     async open() {
       const book = shared()
       // A book that is open has answered once.
-      await book.take([])
+      await book.take(proof)
       return book
     },
   }

@@ -121,13 +121,37 @@ if (valkey !== undefined) {
     t.same(lines, [])
     await client.auth('secret-0123')
     await client.select(3)
-    t.same(await client.keys('*'), ['svc:l:acc_1'])
+    t.same((await client.keys('*')).toSorted(), ['svc:l:acc_1', 'svc:l:nobody'])
     await client.select(0)
     const wrong = await openLimits({ ...parts, url: url.replace('//', '//who:secret-4567@'), own: createLimits() })
     t.teardown(() => wrong.elsewhere?.close())
     t.ok((await wrong.byAccount.take('acc_1', 10, 0)).allowed, 'nobody is kept out')
     t.match(lines, [{ server: new URL(url).host, why: /WRONGPASS/ }])
     t.notMatch(JSON.stringify(lines), /secret-/)
+  })
+
+  t.test('a server that answers and takes no writes is lost, told of once, until it takes them', async (t) => {
+    await client.call('REPLICAOF', '127.0.0.1', '1')
+    t.teardown(() => client.call('REPLICAOF', 'NO', 'ONE'))
+    const lines: object[] = []
+    const note = (about: object, sentence: string) => void lines.push({ ...about, sentence })
+    const log = { info: note, error: note }
+    const limits = await openLimits({
+      url,
+      slug: 'svc',
+      shared: null,
+      own: createLimits(),
+      nodes: () => 1,
+      clock: systemClock,
+      log,
+    })
+    t.teardown(() => limits.elsewhere?.close())
+    t.type(limits.elsewhere?.vitals.lostSince, 'number')
+    t.notOk(limits.byAccount.take('acc_2', 10, 0) instanceof Promise, 'decided here, at once')
+    t.equal(lines.length, 1)
+    await client.call('REPLICAOF', 'NO', 'ONE')
+    await until(() => limits.elsewhere?.vitals.lostSince === null, 'it to be counted there again')
+    t.equal(lines.length, 2)
   })
 }
 

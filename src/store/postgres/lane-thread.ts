@@ -7,7 +7,7 @@ import { Lane } from './lane.ts'
 import { settings } from './lane-settings.ts'
 import type { Answered, FromLane, LaneStart, Numbered, ToLane } from './lane-link.ts'
 
-/** How often it tells how it is while something waits. */
+/** How often it tells how it is while something waits, and once after that. */
 const tellMs = 250
 
 class LaneThread {
@@ -23,8 +23,11 @@ class LaneThread {
     this.#port = port
     this.#connections = new Connections({ url, most: 2, settings })
     this.#lane = new Lane(this.#connections, () => this.#owner)
+    let wasBusy = false
     this.#telling = setInterval(() => {
-      if (this.#lane.isBusy) this.#tell()
+      const { isBusy } = this.#lane
+      if (isBusy || wasBusy) this.#tell()
+      wasBusy = isBusy
     }, tellMs).unref()
   }
 

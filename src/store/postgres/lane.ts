@@ -8,6 +8,7 @@ import type { BookOp, BookResult, CountResult, EndingOp } from '../ledger/operat
 import { nothingUsed, reportedColumns, valuesOf } from '../turn-columns.ts'
 import type { LaneOp, Memory, Outcome, Task } from './batch.ts'
 import { Batch, NoPurse } from './batch.ts'
+import { alone } from './connections.ts'
 import type { Connections } from './connections.ts'
 import { isConflict, isOfTheStatement, isStale, toCaller, unavailable } from './failures.ts'
 import type { LaneFigures, LedgerLane } from './lane-link.ts'
@@ -114,7 +115,7 @@ export class Lane implements LedgerLane {
 
   /** After all that was asked for, as far as that is possible within `ms`. */
   async close(ms: number): Promise<void> {
-    if (this.#isRunning)
+    if (this.#queue.length + this.#under.length > 0)
       await Promise.race([new Promise<void>((done) => this.#idle.push(done)), after(ms, undefined, { ref: false })])
     this.#isClosed = true
     clearInterval(this.#watch)
@@ -153,13 +154,28 @@ export class Lane implements LedgerLane {
   }
 
   async #run(): Promise<void> {
-    while (this.#queue.length > 0 && !this.#isClosed) {
+    while ((this.#queue.length > 0 || this.#lostSince !== null) && !this.#isClosed) {
       const batch = this.#queue.splice(0, mostInBatch)
-      await this.#perform(batch)
+      if (batch.length === 0) await this.#look()
+      else await this.#perform(batch)
       this.#under = []
     }
     this.#isRunning = false
     for (const done of this.#idle.splice(0)) done()
+  }
+
+  /**
+   * Nobody waits for the database any more. Whether it is back is asked all the same: no balancer sends a turn, which would find that out, to
+   * a node that says it is not.
+   */
+  async #look(): Promise<void> {
+    try {
+      // A lock of a row is written like any change, and changes nothing.
+      await this.#connections.write(alone, 'select 1 from roster_end for update', [])
+      this.#lostSince = null
+    } catch {
+      await after(retryMs)
+    }
   }
 
   /** All together; where one of them breaks what the database demands, each account by itself, and then each operation. */

@@ -139,6 +139,7 @@ if (cluster !== undefined) {
     t.match(store.ledger.vitals(), { writable: false })
     proxy.isShut = false
     await proxy.cut(0)
+    await until(() => store.ledger.vitals().writable, 'it to be known that the database is back, though no turn asked')
     const { id } = await heldBy(store)
     await store.ledger.settle(endOf(id, 2))
     t.same((await balanceOf(store)).reserved, [0, 0, 0], 'nothing is held by what was refused')

@@ -30,6 +30,8 @@ const retryMs = 100
 const mostTries = 20
 
 interface Waiting extends Task {
+  /** Empty until the database has said whose hold it ends. */
+  account: string
   readonly since: number
   readonly settle: (outcome: Outcome) => void
   /** Whoever asked has been refused for want of a database. */
@@ -67,7 +69,7 @@ export class Lane implements LedgerLane {
 
   /** `isInDoubt`: it may have been done before. @throws `temporarily_unavailable` where the database is not to be had in time: for a hold nothing is charged then. */
   async submit(op: LaneOp, isInDoubt = false): Promise<BookResult> {
-    const account = await this.#accountFor(op)
+    const account = this.#accountFor(op)
     if (this.#isClosed || (op[0] === 'reserve' && this.#queue.length >= mostWaiting)) throw unavailable()
     const outcome = await new Promise<Outcome>((settle) => {
       this.#queue.push({ op, account, hold: 0, isInDoubt, since: performance.now(), settle, isGivenUp: false })
@@ -123,8 +125,8 @@ export class Lane implements LedgerLane {
     this.#queue = []
   }
 
-  /** An ending says which hold it ends; whose that is this node knows, unless the hold has ended before. */
-  async #accountFor(op: LaneOp): Promise<string> {
+  /** An ending says which hold it ends; whose that is this thread knows, unless another made it, or it has ended before. */
+  #accountFor(op: LaneOp): string {
     switch (op[0]) {
       case 'reserve':
         return op[18]
@@ -134,16 +136,24 @@ export class Lane implements LedgerLane {
       case 'give back':
         return op[1]
       case 'settle':
-      case 'refund': {
-        const known = this.#accountOf.get(op[1])
-        if (known !== undefined) return known
-        const { text, values } = sql.accountsOf([[op[1]]])
-        const { rows } = await this.#connections.read(text, values)
-        const [turn] = rows as { account: string }[]
-        if (turn === undefined) throw new Error(`there is no hold ${op[1]}`)
-        return turn.account
-      }
+      case 'refund':
+        return this.#accountOf.get(op[1]) ?? ''
     }
+  }
+
+  /** Asks where they are not known; those for whom there is none are answered. */
+  async #withAccounts(tasks: readonly Waiting[]): Promise<readonly Waiting[]> {
+    const holds = tasks.flatMap(({ op, account }) => (account === '' && isEnding(op) ? [[op[1]]] : []))
+    if (holds.length === 0) return tasks
+    const { text, values } = sql.accountsOf(holds)
+    const { rows } = await this.#connections.read(text, values)
+    const accounts = new Map((rows as { id: number; account: string }[]).map(({ id, account }) => [id, account]))
+    return tasks.filter((task) => {
+      if (task.account !== '' || !isEnding(task.op)) return true
+      task.account = accounts.get(task.op[1]) ?? ''
+      if (task.account === '') this.#answer(task, new Error(`there is no hold ${task.op[1]}`))
+      return task.account !== ''
+    })
   }
 
   #start(): void {
@@ -185,6 +195,8 @@ export class Lane implements LedgerLane {
       this.#under = tasks
       this.#underSince = performance.now()
       try {
+        tasks = await this.#withAccounts(tasks)
+        if (tasks.length === 0) return
         const outcomes = await this.#transact(tasks)
         this.#lostSince = null
         for (const [index, task] of tasks.entries()) this.#answer(task, outcomes[index] ?? new Error('no outcome'))

@@ -20,13 +20,13 @@ const members = 5
 const cluster = await clusterFor(t, furnish, { durable: true })
 
 /** A store whose ledger speaks to the database through a proxy; all else reaches it directly. */
-async function behindProxy(t: Test, cluster: TestCluster): Promise<{ store: PostgresStore; proxy: CuttingProxy }> {
+async function behindProxy(t: Test, cluster: TestCluster): Promise<{ store: PostgresStore; proxy: CuttingProxy; url: string }> {
   const url = await cluster.database(t)
   const through = new URL(url)
   const proxy = await CuttingProxy.before(t, Number(through.port))
   through.port = String(proxy.port)
   const store = await openOn(t, url, { ledger: (parts) => openLedger({ ...parts, url: through.href }) })
-  return { store, proxy }
+  return { store, proxy, url }
 }
 
 /** Turns until `isOver`, each charged with 7: those whose charge was acknowledged. */
@@ -144,6 +144,19 @@ if (cluster !== undefined) {
     await store.ledger.settle(endOf(id, 2))
     t.same((await balanceOf(store)).reserved, [0, 0, 0], 'nothing is held by what was refused')
     t.match(store.ledger.vitals(), { writable: true })
+  })
+
+  t.test('an ending whose hold another thread has made waits for the database like any other', async (t) => {
+    const { store, proxy, url } = await behindProxy(t, cluster)
+    await addAccount(store)
+    const { id } = await heldBy(await openOn(t, url, { ledger: openLedger }))
+    proxy.isShut = true
+    const ending = store.ledger.settle(endOf(id, 5)).catch((error: unknown) => error)
+    // Longer than a look at the database is tried, and shorter than an ending waits.
+    await after(4_000)
+    proxy.isShut = false
+    await proxy.cut(0)
+    t.match(await ending, { done: true, state: 'settled', credits: 5 })
   })
 
   t.test('an operation that breaks a rule of the database takes no other of its batch along', async (t) => {

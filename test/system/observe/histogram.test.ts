@@ -3,13 +3,13 @@ import prom from 'prom-client'
 import t from 'tap'
 import { Histogram } from '../../../src/system/observe/histogram.ts'
 
-const options = { name: 'waits_seconds', help: 'How long.', buckets: [0.1, 1, 10] }
+const options = { name: 'waits_seconds', help: 'How long.', buckets: [0.125, 1, 10] }
 const seen = [
-  ['a', 0.05],
+  ['a', 0.0625],
   ['b', 5],
-  ['a', 0.1],
+  ['a', 0.125],
   ['a', 11],
-  ['a', 0.7],
+  ['a', 0.75],
 ] as const
 
 const textOf = (metric: unknown): Promise<string> => {

@@ -77,8 +77,9 @@ export class Chain {
           ? { kind: 'aborted', usage: thrown.usage }
           : { kind: 'failed', failure: renamed(steps, x, thrown, services), streamed: client.opened }
     }
-    if (x.callStartedTicks !== undefined) x.callEndedTicks = services.clock.ticks()
-    x.debug.latencyMs = Math.max(0, services.clock.now() - x.startedAt)
+    const endedTicks = services.clock.ticks()
+    if (x.callStartedTicks !== undefined) x.callEndedTicks = endedTicks
+    x.debug.latencyMs = Math.round(endedTicks - x.startedTicks)
     await settle(steps, x, outcome, services)
     sayLastWord(x, outcome, last, client, services)
     services.observe.exchangeEnded(x, outcome)

@@ -9,7 +9,7 @@ import { Chain } from '../../src/exchange/run.ts'
 import type { Call } from '../../src/exchange/run.ts'
 import { UpstreamFailure } from '../../src/exchange/upstream-failure.ts'
 import { classify } from '../../src/upstream/failure.ts'
-import { anExchange, fewServices, ScriptedClient } from '../support/exchange.ts'
+import { anExchange, fewServices, noon, ScriptedClient } from '../support/exchange.ts'
 
 const usage: Usage = { inputTokens: 8, outputTokens: 4, estimated: false }
 const reply = { status: 200, headers: { 'content-type': 'application/json' }, body: '{"answer":true}' }
@@ -381,3 +381,19 @@ t.test('a header that cannot be sent is an internal error for the client, not a 
 function client0(client: unknown): ScriptedClient {
   return client as ScriptedClient
 }
+
+t.test('how long a turn took does not change with the machine’s clock', async (t) => {
+  const hours = 6 * 3_600_000
+  for (const step of [hours, -hours]) {
+    const time = { now: noon, ticks: 0 }
+    const { services } = fewServices({ clock: { now: () => time.now, ticks: () => time.ticks } })
+    const x = anExchange()
+    const call: Call = async () => {
+      time.now += step
+      time.ticks += 41.7
+      return { usage, last: { kind: 'reply', reply } }
+    }
+    await new Chain([]).run(x, call, new ScriptedClient(), services)
+    t.equal(x.debug.latencyMs, 42)
+  }
+})

@@ -1,4 +1,5 @@
 /** The server program: configuration → store → services → application → listen → drain. */
+import { isatty } from 'node:tty'
 import { ConfigError, loadConfig } from './config/config.ts'
 import { openServer } from './gateway/open-server.ts'
 import type { Server } from './gateway/gateway.ts'
@@ -8,12 +9,19 @@ import { Unusable } from './system/unusable.ts'
 /** What the system does to every other process that is told to end and hears no signals yet. The first one of a container it lets run on. */
 const endAsFirst = (): void => process.exit(143)
 
+/**
+ * SIGHUP says that the terminal has gone. Under `nohup`, in a service and in a container there is none, and Node has taken back that
+ * the signal was to be ignored; so it is by us.
+ */
+const hasTerminal = [0, 1, 2].some((descriptor) => isatty(descriptor))
+
 /** Signals this close together are one request to stop. */
 const sameRequestMs = 500
 
 /** Starts the server and stays until it is told to stop. Exits with 1 and one sentence where it cannot start. */
 export async function serve(): Promise<void> {
   if (process.pid === 1) process.once('SIGTERM', endAsFirst)
+  if (!hasTerminal) process.on('SIGHUP', () => undefined)
   let gateway: Server
   let greeting: string
   try {
@@ -53,6 +61,7 @@ export async function serve(): Promise<void> {
   process.off('SIGTERM', endAsFirst)
   process.on('SIGTERM', () => stop('SIGTERM'))
   process.on('SIGINT', () => stop('SIGINT'))
+  if (hasTerminal) process.on('SIGHUP', () => stop('SIGHUP'))
   // Whoever is told that it listens may end it at once, and it must end as it should.
   process.stdout.write(greeting, (error) => {
     if (error)

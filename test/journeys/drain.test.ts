@@ -1,11 +1,16 @@
 /** Shutting down: no new turns, running ones finish, the rest are told and refunded, and no connection is torn. */
+import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
+import { existsSync, readFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import t from 'tap'
 import { openForReading } from '../../src/store/sqlite/connection.ts'
 import { atOnceMs, startGateway, temporaryFolder, until } from '../support/gateway.ts'
-import { startServer } from '../support/server.ts'
+import { keptCompiled } from '../support/bare-program.ts'
+import { checkout, startServer } from '../support/server.ts'
+
+const hasScript = spawnSync('script', ['--version']).status === 0
 
 const ended = /data: \[DONE\]\n\n$/
 
@@ -77,6 +82,29 @@ t.test('told to end as it says that it listens, it ends as it should', async (t)
   const { child } = server
   if (child.exitCode === null && child.signalCode === null) await once(child, 'exit')
   t.equal(child.exitCode, 0)
+})
+
+t.test('a terminal that goes is nothing to a server without one, as under nohup', async (t) => {
+  const server = await startServer(t, { DATA_DIR: temporaryFolder(t) })
+  server.child.kill('SIGHUP')
+  // What nobody hears ends the process at once.
+  t.equal((await fetch(`${server.url}/readyz`)).status, 200)
+  t.equal(await server.end('SIGTERM'), 0)
+})
+
+t.test('a server whose terminal goes ends as it should', { skip: !hasScript && 'needs script (util-linux)' }, async (t) => {
+  const folder = temporaryFolder(t)
+  const logFile = join(folder, 'log')
+  const command = `exec ${process.execPath} ${join(checkout, 'src/main.ts')} 2> ${logFile}`
+  const terminal = spawn('script', ['--quiet', '--command', command, '/dev/null'], {
+    env: { PATH: process.env['PATH'] ?? '', HOST: '127.0.0.1', PORT: '0', WORKERS: '1', ...keptCompiled, DATA_DIR: folder },
+    stdio: ['pipe', 'ignore', 'ignore'],
+  })
+  const log = (): string => (existsSync(logFile) ? readFileSync(logFile, 'utf8') : '')
+  await until(() => log().includes('"listening"'), 'the server to start')
+  terminal.kill('SIGKILL')
+  await until(() => log().includes('"stopped"'), 'it to have ended in order')
+  t.match(log(), '"signal":"SIGHUP"')
 })
 
 t.test('while it drains it says so, on kept connections and on new ones, and tells each to go', async (t) => {

@@ -26,9 +26,16 @@ export function bind(
   })
 }
 
-/** The host as it stands in an address; a server that listens everywhere is reached here. */
+/** Where a server that listens everywhere is reached. Of `[::]` browsers do not know that it is this machine, and keep no session of it. */
+const everywhere = new Map([
+  ['0.0.0.0', '127.0.0.1'],
+  ['::', '::1'],
+])
+
+/** The host as it stands in an address. */
 export function shownHost(host: string): string {
-  return host.includes(':') ? `[${host}]` : host === '0.0.0.0' ? '127.0.0.1' : host
+  const reached = everywhere.get(host) ?? host
+  return reached.includes(':') ? `[${reached}]` : reached
 }
 
 function whyNot(error: NodeJS.ErrnoException, { host, port, names }: Place): string {

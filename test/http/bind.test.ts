@@ -3,6 +3,7 @@ import { readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { openGateway } from '../../src/gateway/gateway.ts'
+import { shownHost } from '../../src/http/bind.ts'
 import { temporaryFolder, testConfig } from '../support/gateway.ts'
 
 const folder = temporaryFolder(t)
@@ -21,4 +22,16 @@ for (const [what, listen, message] of [
       readdirSync(config.store.dataDir).filter((file) => file.startsWith('gateway.db')),
       ['gateway.db'],
     )
+  })
+
+for (const [host, shown] of [
+  ['127.0.0.1', '127.0.0.1'],
+  ['models.local', 'models.local'],
+  ['fd00::2', '[fd00::2]'],
+  ['0.0.0.0', '127.0.0.1'],
+  ['::', '[::1]'],
+] as const)
+  t.test(`of a server on ${host} the address is one that browsers know for what it is`, (t) => {
+    t.equal(shownHost(host), shown)
+    t.end()
   })

@@ -3,6 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import t from 'tap'
 import { startDemoUpstream } from '../../src/upstream/demo/upstream.ts'
 import type { DemoCall } from '../../src/upstream/demo/record.ts'
+import { startBalancer } from '../support/balancer.ts'
 import { atOnceMs, startGateway, until } from '../support/gateway.ts'
 import type { TestGateway } from '../support/gateway.ts'
 
@@ -102,6 +103,32 @@ t.test('a whole answer left is paid for as far as it was made: an upstream that 
     )
   }
   await until(() => g.log.some((line) => line.includes('"outcome":"aborted"')), 'the log to tell')
+})
+
+t.test('behind the balancer that is shipped, who leaves a whole answer is heard leaving', async (t) => {
+  const g = await startGateway(t, { listen: { trustedProxies: ['127.0.0.1'] } })
+  const balancer = await startBalancer(t, [new URL(g.url).host])
+  if (balancer === undefined) return
+  const { id, token } = await g.member()
+  // Ten seconds of work, of which nothing is written to the client before its end.
+  g.demo.script(() => ({ tokens, ttftMs: 20, betweenMs: 50 }))
+  const gone = new AbortController()
+  const asked = fetch(`${balancer.url}/v1/chat/completions`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json', 'x-svc-request-id': 'balanced' },
+    body: JSON.stringify({ model: 'svc-2.1', messages: [{ role: 'user', content: 'Hello!' }] }),
+    signal: gone.signal,
+  }).catch(() => undefined)
+  const call = await callOf(g, 'balanced')
+  await until(() => call.tokens > 0, 'some of it to be made')
+  gone.abort()
+  await asked
+  await call.ended
+  t.not(call.abortedAt, null, 'the upstream was hung up on')
+  await g.settled()
+  const [turn] = await g.turns(id)
+  t.equal(turn?.state, 'settled')
+  t.ok((turn?.outputTokens ?? tokens) < tokens, `${turn?.outputTokens} tokens charged of ${tokens}`)
 })
 
 t.test('a whole answer left is paid for as far as it was made: an upstream that shows nothing before its end', async (t) => {

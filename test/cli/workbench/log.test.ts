@@ -1,5 +1,5 @@
 /** The workbench's log. */
-import { existsSync, readFileSync, statSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { openLog } from '../../../src/cli/workbench/log.ts'
@@ -18,5 +18,19 @@ t.test('the log is for the user alone, one JSON line an entry, and never larger 
   const again = openLog(path, () => 0, 200)
   for (let i = 0; i < 3; i += 1) again({ again: i })
   t.ok(statSync(path).size <= 200, 'also when it is opened again')
+  t.end()
+})
+
+t.test('a line that cannot be written is left out, and hurts nobody', (t) => {
+  const state = join(folder(t), 'state')
+  mkdirSync(state)
+  const path = join(state, 'workbench.log')
+  const log = openLog(path, () => 0)
+  log({ i: 0 })
+  rmSync(state, { recursive: true })
+  t.doesNotThrow(() => log({ i: 1 }))
+  mkdirSync(state)
+  log({ i: 2 })
+  t.match(readFileSync(path, 'utf8'), /"i":2/, 'the next one that can be is written')
   t.end()
 })

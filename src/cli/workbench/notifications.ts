@@ -1,15 +1,21 @@
-/** The record of what was notified: kept in a file, so that it outlives the host; the newest 500. */
+/**
+ * The record of what was notified: kept in a file, so that it outlives the host; the newest 500. Where the file cannot be written (a
+ * full disk) it is right until the host ends, and written whole with the next change that can be.
+ */
 import { readFile, rename, writeFile } from 'node:fs/promises'
 import { WorkbenchError } from './protocol.ts'
 import type { Notification } from './results.ts'
 
 const mostKept = 500
 
+/** Why the file could not be written; undefined where it was. */
+type Unkept = string | undefined
+
 export class Notifications {
   readonly #path: string
   #list: Notification[] = []
-  #writing: Promise<void> = Promise.resolve()
-  #waiting: Promise<void> | undefined
+  #writing: Promise<Unkept> = Promise.resolve(undefined)
+  #waiting: Promise<Unkept> | undefined
 
   constructor(path: string) {
     this.#path = path
@@ -44,9 +50,9 @@ export class Notifications {
     return this.#list.filter((notification) => notification.workspaceId === workspaceId && !notification.read).length
   }
 
-  async add(notification: Notification): Promise<void> {
+  async add(notification: Notification): Promise<Unkept> {
     this.#list = [...this.#list, notification].slice(-mostKept)
-    await this.#save()
+    return this.#save()
   }
 
   async markRead(id: string): Promise<Notification> {
@@ -71,18 +77,23 @@ export class Notifications {
   }
 
   /** One write after another, each whole: a reader never sees half a file. */
-  #save(): Promise<void> {
+  #save(): Promise<Unkept> {
     // Many at once become one write, of the list as it is when its turn comes.
     this.#waiting ??= this.#write(this.#writing)
     return this.#waiting
   }
 
-  async #write(earlier: Promise<void>): Promise<void> {
-    await earlier.catch(() => undefined)
+  async #write(earlier: Promise<Unkept>): Promise<Unkept> {
+    await earlier
     this.#writing = this.#waiting ?? earlier
     this.#waiting = undefined
     const text = JSON.stringify(this.#list)
-    await writeFile(`${this.#path}.new`, text, { mode: 0o600 })
-    await rename(`${this.#path}.new`, this.#path)
+    try {
+      await writeFile(`${this.#path}.new`, text, { mode: 0o600 })
+      await rename(`${this.#path}.new`, this.#path)
+      return undefined
+    } catch (error) {
+      return error instanceof Error ? error.message : String(error)
+    }
   }
 }

@@ -1,5 +1,5 @@
 /** Notifications: words that stay words in every program they are handed to, and the record in a real workbench. */
-import { chmodSync, mkdirSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, rmdirSync, writeFileSync } from 'node:fs'
 import { spawn } from 'node:child_process'
 import { join } from 'node:path'
 import type { Test } from 'tap'
@@ -134,4 +134,18 @@ t.test('notifications are listed, read, opened, dismissed and cleared', async (t
   await t.rejects(client.call('notification.read', { id: one.id }), { code: 'not_found' })
   t.match(await client.call('notification.clear', {}), { cleared: 2 })
   await t.rejects(client.call('notification.nextUnread', {}), { code: 'not_found' })
+})
+
+t.test('a record that cannot be written keeps nobody from being notified', async (t) => {
+  const bench = await startBench(t)
+  const { client, settings } = bench
+  const inTheWay = join(settings.stateDir, 'notifications.json.new')
+  mkdirSync(inTheWay)
+  const { id, delivered } = await client.call('notification.create', { title: 'one', body: '' })
+  t.match(delivered[0], { sink: 'record', ok: false, reason: /EISDIR/ })
+  t.match(await client.call('notification.read', { id }), { notification: { title: 'one', read: true } })
+  rmdirSync(inTheWay)
+  await client.call('notification.create', { title: 'two', body: '' })
+  const again = await bench.restart()
+  t.match(await again.client.call('notification.list', {}), { notifications: [{ title: 'one', read: true }, { title: 'two' }] })
 })

@@ -2,7 +2,7 @@
 import type { FocusIntent } from '../engine.ts'
 import type { Family, Handlers } from '../handler.ts'
 import { WorkbenchError } from '../protocol.ts'
-import type { Focus, Notification } from '../results.ts'
+import type { Delivery, Focus, Notification } from '../results.ts'
 import type { Workbench } from '../workbench.ts'
 import { targetPane, targetWorkspace } from '../workbench.ts'
 
@@ -37,10 +37,11 @@ export function notificationMethods(bench: Workbench): Handlers<Family<'notifica
       const { title, body, sound = false } = params
       const place = await placeOf(bench, caller, params)
       const id = bench.services.newId('nt')
-      await notifications.add({ id, title, body, ...place, at: bench.services.now(), read: false })
+      const unkept = await notifications.add({ id, title, body, ...place, at: bench.services.now(), read: false })
       await mark(place.workspaceId)
       events.emit('notification.created', { id, title, ...place })
-      return { id, delivered: [{ sink: 'record', ok: true }, ...(await bench.notifier.show({ title, body, sound }))] }
+      const record: Delivery = { sink: 'record', ok: unkept === undefined, ...(unkept && { reason: unkept }) }
+      return { id, delivered: [record, ...(await bench.notifier.show({ title, body, sound }))] }
     },
 
     'notification.list': async ({ params }) => ({

@@ -10,7 +10,7 @@ import type { RemoteFile } from '../workbench/results.ts'
 import { pickSsh } from './pick.ts'
 import { baseName, joinRemote, remotePlace } from './remote-path.ts'
 import { withWorkbench } from './session.ts'
-import { download, upload } from './transfer.ts'
+import { behindLinks, download, upload } from './transfer.ts'
 
 export const list: Run = (context, args) =>
   withWorkbench(context, async (client) => {
@@ -60,11 +60,7 @@ export const put: Run = (context, args) =>
   withWorkbench(context, async (client) => {
     const from = resolve(args.need('file'))
     const place = await remotePlace(client, args.need('place'))
-    const { file } = await client.call('files.stat', place).catch((error: unknown) => {
-      if (error instanceof CommandFailure && error.code === 'not_found') return { file: undefined }
-      throw error
-    })
-    const into = file?.type === 'directory' || args.need('place').endsWith('/')
+    const into = (await behindLinks(client, place)).type === 'directory' || args.need('place').endsWith('/')
     const to = into ? { ...place, path: joinRemote(place.path, baseName(from)) } : place
     const facts = await localStat(from).catch((cause: unknown) => {
       throw new CommandFailure(

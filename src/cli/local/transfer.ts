@@ -1,7 +1,8 @@
 /** Files between here and a remote machine, in pieces that are asked for ahead of their turn. */
-import { open, rename, rm } from 'node:fs/promises'
+import { open, rename, rm, stat } from 'node:fs/promises'
 import { CommandFailure } from '../failure.ts'
 import { limits } from '../workbench/protocol.ts'
+import type { RemoteFile } from '../workbench/results.ts'
 import type { WorkbenchClient } from './client.ts'
 import type { RemotePlace } from './remote-path.ts'
 
@@ -13,6 +14,9 @@ type Progress = (bytes: number) => void
 
 /** Fetches a remote file. It gets its name here only when it is whole: a broken transfer leaves no half file behind. */
 export async function download(client: WorkbenchClient, from: RemotePlace, to: string, progress: Progress): Promise<number> {
+  // What has its name takes its place: a device or a pipe would be gone for everybody.
+  const there = await stat(to).catch(() => undefined)
+  if (there?.isFile() === false) throw noFile(to)
   const part = `${to}.part-${process.pid}`
   const file = await open(part, 'wx', 0o600).catch((cause: unknown) => {
     const why = cause instanceof Error ? cause.message : String(cause)
@@ -43,9 +47,11 @@ export async function download(client: WorkbenchClient, from: RemotePlace, to: s
   }
 }
 
-/** Brings a local file there, first under another name, then in one step under its own. */
+/** Brings a local file there, first under another name, then in one step under its own. A link stays, and has the file behind it. */
 export async function upload(client: WorkbenchClient, from: string, to: RemotePlace, progress: Progress): Promise<number> {
-  const { sshId, path } = to
+  const there = await behindLinks(client, to)
+  if (there.type !== undefined && there.type !== 'file') throw noFile(to.path)
+  const { sshId, path } = there.place
   const part = `${path}.part-${process.pid}`
   const file = await open(from, 'r').catch((cause: unknown) => {
     const why = cause instanceof Error ? cause.message : String(cause)
@@ -75,4 +81,28 @@ export async function upload(client: WorkbenchClient, from: string, to: RemotePl
   } finally {
     await file.close()
   }
+}
+
+/** Where a place's links lead to, and what is there: nothing, where it has no type. */
+export async function behindLinks(
+  client: WorkbenchClient,
+  place: RemotePlace,
+): Promise<{ readonly place: RemotePlace; readonly type?: RemoteFile['type'] }> {
+  try {
+    const { file } = await client.call('files.stat', place)
+    if (file.type !== 'link') return { place, type: file.type }
+  } catch (error) {
+    if (error instanceof CommandFailure && error.code === 'not_found') return { place }
+    throw error
+  }
+  // The remote system follows them all at once: what it names is no link, so this ends.
+  const { path } = await client.call('files.realpath', place)
+  return behindLinks(client, { ...place, path })
+}
+
+function noFile(path: string): CommandFailure {
+  return new CommandFailure('file_unwritable', {
+    en: `Cannot write ${path}: it is there, and is no file.`,
+    zh: `无法写入 ${path}:该路径已存在且不是普通文件。`,
+  })
 }

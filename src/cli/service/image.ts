@@ -94,8 +94,9 @@ function mustBeWritable(wanted: string | undefined): void {
   const folder = wanted === undefined ? '.' : dirname(wanted)
   try {
     accessSync(folder, constants.W_OK)
-    if (wanted !== undefined && statSync(wanted, { throwIfNoEntry: false })?.isDirectory() === true)
-      throw new Error('it is a folder')
+    // The picture takes its place: a device or a pipe would be gone for everybody.
+    if (wanted !== undefined && statSync(wanted, { throwIfNoEntry: false })?.isFile() === false)
+      throw new Error('it is there, and is no file')
   } catch (error) {
     throw unwritable(wanted ?? folder, error)
   }

@@ -1,6 +1,7 @@
 /** `svc ssh …` and `svc files …` as they are typed, against a real sshd on loopback. */
+import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { readFileSync } from 'node:fs'
+import { lstatSync, readFileSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import type { Case } from './support/scene.ts'
@@ -41,6 +42,21 @@ const cases: Readonly<Record<string, Case>> = {
   'files put': async (t, scene) => {
     await scene.result(t, ['files', 'put', join(scene.dir, 'a file'), `1:${scene.dir}/folder/`])
     t.equal(hashOf(join(scene.dir, 'folder', 'a file')), hashOf(join(scene.dir, 'a file')))
+    symlinkSync('folder', join(scene.dir, 'to the folder'))
+    await scene.result(t, ['files', 'put', join(scene.dir, 'text'), `1:${scene.dir}/to the folder`])
+    t.equal(hashOf(join(scene.dir, 'folder', 'text')), hashOf(join(scene.dir, 'text')), 'a link to a folder is a way into it')
+    symlinkSync('text', join(scene.dir, 'folder', 'to the text'))
+    await scene.result(t, ['files', 'put', join(scene.dir, 'a file'), `1:${scene.dir}/folder/to the text`])
+    t.ok(lstatSync(join(scene.dir, 'folder', 'to the text')).isSymbolicLink(), 'a link stays')
+    t.equal(hashOf(join(scene.dir, 'folder', 'text')), hashOf(join(scene.dir, 'a file')), 'what it leads to is written')
+    const pipe = join(scene.dir, 'pipe')
+    execFileSync('mkfifo', [pipe])
+    for (const words of [
+      ['put', join(scene.dir, 'text'), `1:${pipe}`],
+      ['get', `1:${scene.dir}/text`, pipe],
+    ])
+      t.match(await scene.run(['files', ...words]), { code: 1, stderr: /is no file/ }, `${words[0]} replaces no pipe`)
+    t.ok(lstatSync(pipe).isFIFO())
   },
   'files cat': async (t, scene) => {
     t.match(

@@ -1,4 +1,5 @@
 /** `svc search` and `svc image`: what is shown, what is saved, and what costs nothing because it is refused before. */
+import { execFileSync } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
@@ -117,11 +118,13 @@ t.test('a link that is gone or is no picture leaves no file', async (t) => {
 
 t.test('where a picture cannot be saved is found before it is painted; where it is lost, it is said where it is', async (t) => {
   const home = t.testdir()
+  execFileSync('mkfifo', [join(home, 'pipe')])
   const server = await imageServer(t, (_, response) => void response.writeHead(404).end())
   const ask = (...words: string[]) => svc(['image', 'x', ...words], { home, cwd: home, site: server.origin, env })
   for (const words of [
     ['-o', join(home, 'nowhere', 'cat.png')],
     ['-o', home, '--force'],
+    ['-o', join(home, 'pipe'), '--force'],
   ]) {
     const refused = await ask(...words)
     t.equal(refused.code, 1)

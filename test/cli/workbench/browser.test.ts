@@ -1,4 +1,5 @@
 /** The methods `browser.…` with a real Chromium and a small site on loopback. */
+import { execFileSync } from 'node:child_process'
 import { chmodSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import type { AddressInfo } from 'node:net'
 import { createServer } from 'node:net'
@@ -169,6 +170,10 @@ t.test('click, type, press, select, check, wait, get, eval and screenshot', asyn
   t.equal((statSync(path).mode & 0o777).toString(8), '600')
   t.strictSame([...readFileSync(path).subarray(1, 4)].map((byte) => String.fromCharCode(byte)).join(''), 'PNG')
   t.ok(path.startsWith(bench.settings.stateDir))
+  const pipe = join(bench.settings.stateDir, 'pipe')
+  execFileSync('mkfifo', ['-m', '666', pipe])
+  await t.rejects(client.call('browser.screenshot', { path: pipe }), { code: 'invalid_params', message: /is no file/ })
+  t.equal((statSync(pipe).mode & 0o777).toString(8), '666', 'and is not closed to others')
 })
 
 t.test('each workspace has cookies of its own, and keeps them when the page is closed', async (t) => {

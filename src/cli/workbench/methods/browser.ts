@@ -1,5 +1,5 @@
 /** The methods `browser.…`. The pages have no window, so `browser.focus` brings their workspace to the front. */
-import { chmod, mkdir, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, stat, writeFile } from 'node:fs/promises'
 import { isAbsolute, join } from 'node:path'
 import type { Locator } from 'playwright-core'
 import type { Family, Handlers } from '../handler.ts'
@@ -153,6 +153,9 @@ export function browserMethods(bench: Workbench): Handlers<Family<'browser'>> {
       const folder = join(bench.settings.stateDir, 'screenshots')
       const path = call.params.path ?? join(folder, `${bench.services.newId('shot')}.png`)
       if (!isAbsolute(path)) throw new WorkbenchError('invalid_params', 'browser.screenshot: the path must be absolute')
+      // Below its mode is set: a device would be closed to everybody else.
+      if ((await stat(path).catch(() => undefined))?.isFile() === false)
+        throw new WorkbenchError('invalid_params', `browser.screenshot: it is there, and is no file: ${path}`)
       const fullPage = call.params.fullPage ?? false
       const { page, value } = await pages.use((await pageOf(call)).id, 'screenshot', (page) =>
         page.screenshot({ fullPage, timeout: 15_000 }),

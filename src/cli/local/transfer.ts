@@ -59,7 +59,8 @@ export async function upload(client: WorkbenchClient, from: string, to: RemotePl
   })
   try {
     const { size, mode } = await file.stat()
-    await client.call('files.write', { sshId, path: part, offset: 0, data: '', truncate: true, mode: mode & 0o777 })
+    // Each piece opens it anew, so it is its owner's to write, also where the file here is nobody's.
+    await client.call('files.write', { sshId, path: part, offset: 0, data: '', truncate: true, mode: (mode & 0o777) | 0o200 })
     let sent = 0
     const starts = Array.from({ length: Math.ceil(size / limits.fileChunkBytes) }, (_, index) => index * limits.fileChunkBytes)
     const lanes = Array.from({ length: piecesAhead }, async () => {

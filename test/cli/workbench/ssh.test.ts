@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import type { Test } from 'tap'
 import t from 'tap'
 import type { WorkbenchClient } from '../../../src/cli/local/client.ts'
+import { CommandFailure } from '../../../src/cli/failure.ts'
 import { download, upload } from '../../../src/cli/local/transfer.ts'
 import type { Ssh } from '../../../src/cli/workbench/results.ts'
 import { bareProgram } from '../../support/bare-program.ts'
@@ -153,6 +154,22 @@ t.test('ten megabytes are put there and got back equal', async (t) => {
     { code: 'not_found' },
   )
   t.notOk(existsSync(join(dir, 'never')))
+})
+
+t.test('a file that may only be read is put there', async (t) => {
+  const from = join(folder(t), 'read only')
+  writeFileSync(from, 'x', { mode: 0o444 })
+  let mode: number | undefined
+  const call = async (method: string, params: { readonly mode?: number }): Promise<unknown> => {
+    if (method === 'files.stat') throw new CommandFailure('not_found', 'nothing there')
+    // As every system but for its root: what may not be written is not opened for it.
+    if (method === 'files.write' && mode !== undefined && (mode & 0o200) === 0) throw new CommandFailure('remote_io', 'denied')
+    mode ??= params.mode
+    return {}
+  }
+  const client = { call } as unknown as WorkbenchClient
+  t.equal(await upload(client, from, { sshId: 's', path: 'far' }, () => undefined), 1)
+  t.equal(mode, 0o644)
 })
 
 t.test('a disk that takes only a part of a file gets none of it', (t) => {

@@ -43,3 +43,8 @@ export class CommandFailure extends Error {
 export function usageFailure(text: Text, hints: readonly Text[] = []): CommandFailure {
   return new CommandFailure('usage', text, { exit: 'usage', hints })
 }
+
+/** Ctrl-C: exit 130. */
+export function interrupted(cause?: unknown): CommandFailure {
+  return new CommandFailure('interrupted', { en: 'Interrupted.', zh: '已中断。' }, { exit: 'interrupted', cause })
+}

@@ -5,7 +5,7 @@
 import type { Context } from './context.ts'
 import type { Environment } from './credentials.ts'
 import { exitCodes } from './exit-code.ts'
-import { CommandFailure } from './failure.ts'
+import { CommandFailure, interrupted } from './failure.ts'
 import { readLanguage } from './language.ts'
 import { toSink } from './output.ts'
 import { printVersion } from './print-version.ts'
@@ -62,10 +62,6 @@ async function chosenLanguage(environment: Environment): Promise<Language> {
 async function leave(code: number): Promise<void> {
   await Promise.all([process.stdout, process.stderr].map((stream) => new Promise((resolve) => stream.write('', resolve))))
   process.exit(code)
-}
-
-function interrupted(cause: unknown): CommandFailure {
-  return new CommandFailure('interrupted', { en: 'Interrupted.', zh: '已中断。' }, { exit: 'interrupted', cause })
 }
 
 function toFailure(error: unknown): CommandFailure {

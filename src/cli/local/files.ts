@@ -70,7 +70,13 @@ export const put: Run = (context, args) =>
       )
     })
     if (!facts.isFile()) throw usageFailure({ en: `${from} is not a file.`, zh: `${from} 不是文件。` })
-    const bytes = await counting(context, (progress) => upload(client, from, to, progress))
+    const stop = new AbortController()
+    // The half file there has to go before the connection does. Who presses Ctrl-C once more does not wait for that.
+    const release = context.interrupted(() => {
+      release()
+      stop.abort()
+    })
+    const bytes = await counting(context, (progress) => upload(client, from, to, progress, stop.signal)).finally(release)
     context.result({ path: to.path, bytes }, () => `${terminalLine(to.path)}  ${bytes}`)
   })
 

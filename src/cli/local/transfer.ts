@@ -1,6 +1,6 @@
 /** Files between here and a remote machine, in pieces that are asked for ahead of their turn. */
 import { open, rename, rm, stat } from 'node:fs/promises'
-import { CommandFailure } from '../failure.ts'
+import { CommandFailure, interrupted } from '../failure.ts'
 import { limits } from '../workbench/protocol.ts'
 import type { RemoteFile } from '../workbench/results.ts'
 import type { WorkbenchClient } from './client.ts'
@@ -47,8 +47,17 @@ export async function download(client: WorkbenchClient, from: RemotePlace, to: s
   }
 }
 
-/** Brings a local file there, first under another name, then in one step under its own. A link stays, and has the file behind it. */
-export async function upload(client: WorkbenchClient, from: string, to: RemotePlace, progress: Progress): Promise<number> {
+/**
+ * Brings a local file there, first under another name, then in one step under its own. A link stays, and has the file behind it. A
+ * transfer that is broken or stopped leaves no half file there.
+ */
+export async function upload(
+  client: WorkbenchClient,
+  from: string,
+  to: RemotePlace,
+  progress: Progress,
+  stop?: AbortSignal,
+): Promise<number> {
   const there = await behindLinks(client, to)
   if (there.type !== undefined && there.type !== 'file') throw noFile(to.path)
   const { sshId, path } = there.place
@@ -65,6 +74,7 @@ export async function upload(client: WorkbenchClient, from: string, to: RemotePl
     const starts = Array.from({ length: Math.ceil(size / limits.fileChunkBytes) }, (_, index) => index * limits.fileChunkBytes)
     const lanes = Array.from({ length: piecesAhead }, async () => {
       for (let start = starts.shift(); start !== undefined; start = starts.shift()) {
+        if (stop?.aborted === true) throw interrupted()
         const buffer = Buffer.alloc(Math.min(limits.fileChunkBytes, size - start))
         const { bytesRead } = await file.read(buffer, 0, buffer.length, start)
         const data = buffer.subarray(0, bytesRead).toString('base64')
@@ -73,7 +83,11 @@ export async function upload(client: WorkbenchClient, from: string, to: RemotePl
         progress(sent)
       }
     })
-    await Promise.all(lanes)
+    await Promise.all(lanes).finally(() => {
+      starts.length = 0
+      // A piece that came after the removal would make it anew.
+      return Promise.allSettled(lanes)
+    })
     await client.call('files.rename', { sshId, path: part, to: path, replace: true })
     return sent
   } catch (error) {

@@ -1,9 +1,10 @@
 /** `svc ssh …` and `svc files …` as they are typed, against a real sshd on loopback. */
 import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { lstatSync, readFileSync, symlinkSync } from 'node:fs'
+import { lstatSync, readdirSync, readFileSync, rmSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import { until } from '../workbench/support/bench.ts'
 import type { Case } from './support/scene.ts'
 import { provesQuiet, works } from './support/scene.ts'
 
@@ -49,6 +50,16 @@ const cases: Readonly<Record<string, Case>> = {
     await scene.result(t, ['files', 'put', join(scene.dir, 'a file'), `1:${scene.dir}/folder/to the text`])
     t.ok(lstatSync(join(scene.dir, 'folder', 'to the text')).isSymbolicLink(), 'a link stays')
     t.equal(hashOf(join(scene.dir, 'folder', 'text')), hashOf(join(scene.dir, 'a file')), 'what it leads to is written')
+    const halves = () => readdirSync(join(scene.dir, 'folder')).filter((name) => name.includes('.part-'))
+    const endless = join(scene.dir, 'endless')
+    writeFileSync(endless, '')
+    truncateSync(endless, 2 ** 31)
+    const { child, ended } = await scene.start(['files', 'put', endless, `1:${scene.dir}/folder/`])
+    await until('the transfer has begun', () => halves().length === 1)
+    child.kill('SIGINT')
+    t.match(await ended, { code: 130, stderr: /Interrupted/ })
+    t.strictSame(halves(), [], 'Ctrl-C leaves no half file there')
+    rmSync(endless)
     const pipe = join(scene.dir, 'pipe')
     execFileSync('mkfifo', [pipe])
     for (const words of [

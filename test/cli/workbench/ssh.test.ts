@@ -172,6 +172,39 @@ t.test('a file that may only be read is put there', async (t) => {
   t.equal(mode, 0o644)
 })
 
+t.test('a transfer that fails or is stopped leaves no half file there', async (t) => {
+  const from = join(folder(t), 'from')
+  const turns = async (count: number): Promise<void> => {
+    for (let i = 0; i < count; i += 1) await new Promise((resolve) => setImmediate(resolve))
+  }
+  for (const [name, code] of [
+    ['fails', 'remote_io'],
+    ['stopped', 'interrupted'],
+  ] as const) {
+    writeFileSync(from, Buffer.alloc(4 * 1024 * 1024))
+    const stop = new AbortController()
+    const asked: string[] = []
+    const call = async (method: string, { offset }: { readonly offset?: number }): Promise<unknown> => {
+      asked.push(method)
+      if (method === 'files.stat') throw new CommandFailure('not_found', 'nothing there')
+      // The first pieces are on their way when one of them fails; the others arrive a little later.
+      if (offset === 512 * 1024 && name === 'fails') throw new CommandFailure('remote_io', 'full')
+      if (offset === 512 * 1024) stop.abort()
+      await turns(method === 'files.remove' ? 50 : 5)
+      return {}
+    }
+    const client = { call } as unknown as WorkbenchClient
+    await t.rejects(
+      upload(client, from, { sshId: 's', path: 'far' }, () => undefined, stop.signal),
+      { code },
+      name,
+    )
+    await turns(100)
+    t.equal(asked.at(-1), 'files.remove', `${name}: nothing is written after it was removed`)
+    t.notOk(asked.includes('files.rename'))
+  }
+})
+
 t.test('a disk that takes only a part of a file gets none of it', (t) => {
   const dir = folder(t)
   const program = `

@@ -38,7 +38,7 @@ export async function launch(context: Context, place: Place): Promise<void> {
   throw startFailure(answer)
 }
 
-/** The same in this terminal, until Ctrl-C: for service managers and for looking at what goes wrong. */
+/** The same in this terminal, until Ctrl-C or SIGTERM: for service managers and for looking at what goes wrong. */
 export async function launchInForeground(context: Context, place: Place): Promise<number> {
   const settings = hostSettings(context, place)
   const child = spawn(process.execPath, [program('../workbench/main')], {
@@ -46,7 +46,10 @@ export async function launchInForeground(context: Context, place: Place): Promis
     stdio: ['pipe', 'inherit', 'inherit'],
   })
   child.stdin.end(JSON.stringify(settings))
-  context.signal.addEventListener('abort', () => child.kill('SIGTERM'), { once: true })
+  const end = (): boolean => child.kill('SIGTERM')
+  context.signal.addEventListener('abort', end, { once: true })
+  // Not every service manager knows of more than the process that it started.
+  process.once('SIGTERM', end)
   return new Promise((resolve) => child.once('close', (code) => resolve(code ?? 1)))
 }
 

@@ -22,13 +22,14 @@ try {
     log,
   })
   log({ started: settings.version, pid: process.pid })
-  tell({ ready: true, pid: process.pid })
   // Whatever goes wrong in one call, the others and the panes go on; the log says what it was.
   process.on('uncaughtException', (error) => log({ uncaught: error.stack ?? error.message }))
   process.on('unhandledRejection', (reason) => log({ unhandled: String(reason instanceof Error ? reason.stack : reason) }))
   process.on('SIGTERM', () => void host.stop(false))
   process.on('SIGINT', () => void host.stop(false))
   process.on('SIGHUP', () => undefined)
+  // Whoever hears it may end it at once.
+  tell({ ready: true, pid: process.pid })
   await host.ended
   log({ stopped: true })
   process.exit(0)

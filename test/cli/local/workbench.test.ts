@@ -1,6 +1,11 @@
 /** `svc workbench …` and what looks at all of it, as they are typed, each with a user at the terminal who must not notice. */
+import { once } from 'node:events'
+import { mkdirSync, symlinkSync } from 'node:fs'
+import { join } from 'node:path'
 import t from 'tap'
-import { until } from '../workbench/support/bench.ts'
+import { findProgram } from '../../support/real-parts.ts'
+import { startSvc } from '../../support/run-svc.ts'
+import { folder, until } from '../workbench/support/bench.ts'
 import type { Case } from './support/scene.ts'
 import { provesQuiet } from './support/scene.ts'
 
@@ -53,3 +58,29 @@ t.test('the workbench itself by the command line', async (t) => {
   if (!scene) return
   t.match(await scene.run(['attach']), { code: 2, stderr: /needs a terminal/ })
 })
+
+t.test('a service manager that ends the workbench in the foreground ends it whole', async (t) => {
+  const dir = folder(t)
+  const home = join(dir, 'home')
+  mkdirSync(home)
+  // Without tmux nothing is left that would have to be ended. A program is begun by `env`.
+  symlinkSync(findProgram('env') ?? '', join(home, 'env'))
+  const options = { home, env: { PATH: home } }
+  const { child, ended } = await startSvc(['workbench', 'start', '--foreground', '--socket', join(dir, 'sock')], options)
+  const [line] = (await once(child.stdout ?? child, 'data')) as [Buffer]
+  const { pid } = JSON.parse(line.toString()) as { pid: number }
+  t.teardown(() => {
+    if (runs(pid)) process.kill(pid, 'SIGKILL')
+  })
+  child.kill('SIGTERM')
+  await until('the workbench has ended', () => !runs(pid))
+  t.match(await ended, { code: 0 })
+})
+
+function runs(pid: number): boolean {
+  try {
+    return process.kill(pid, 0)
+  } catch {
+    return false
+  }
+}

@@ -15,10 +15,15 @@ export class Sftp {
   #next = 1
   #words = ''
   #ended = false
+  #silent = false
+  #patience: NodeJS.Timeout | undefined
   readonly #onEnd: () => void
+  readonly #silentMs: number
 
-  constructor(argv: readonly string[], env: Readonly<Record<string, string>>, onEnd: () => void) {
+  /** `silentMs` is how long the server may say nothing while it is asked something. */
+  constructor(argv: readonly string[], env: Readonly<Record<string, string>>, onEnd: () => void, silentMs = 45_000) {
     this.#onEnd = onEnd
+    this.#silentMs = silentMs
     const [program = 'ssh', ...args] = argv
     this.#child = spawn(program, args, { env: { ...env }, stdio: ['pipe', 'pipe', 'pipe'] })
     this.#version.promise.catch(() => undefined)
@@ -29,6 +34,7 @@ export class Sftp {
     this.#child.stdin?.on('error', () => undefined)
     this.#child.on('error', () => this.#end()).on('close', () => this.#end())
     this.#send(Buffer.concat([Buffer.of(packetType.init), uint32(3)]))
+    this.#wait()
   }
 
   /** The server's extensions; the first thing to await, because it proves that there is a server. */
@@ -155,6 +161,7 @@ export class Sftp {
     const { promise, resolve, reject } = Promise.withResolvers<Answer>()
     if (this.#ended) throw this.#lost()
     this.#waiting.set(id, { resolve, reject })
+    if (this.#waiting.size === 1) this.#wait()
     this.#send(Buffer.concat([Buffer.of(type), uint32(id), ...parts]))
     const answer = await promise
     if (answer.type === packetType.status) refuseUnlessFine(answer)
@@ -165,7 +172,22 @@ export class Sftp {
     this.#child.stdin?.write(Buffer.concat([uint32(packet.length), packet]))
   }
 
+  /**
+   * A server does one thing after another: one that waits for a pipe nobody writes into, or for a disk that is away, answers nobody any
+   * more. Its session is given up, and the next call begins another.
+   */
+  #wait(): void {
+    clearTimeout(this.#patience)
+    this.#patience = setTimeout(() => {
+      this.#silent = true
+      this.close()
+      // Its program may be in no state to end; nobody waits for that.
+      this.#end()
+    }, this.#silentMs)
+  }
+
   #receive(chunk: Buffer): void {
+    if (!this.#ended) this.#wait()
     this.#received = Buffer.concat([this.#received, chunk])
     while (this.#received.length >= 4) {
       const size = this.#received.readUInt32BE(0)
@@ -186,17 +208,19 @@ export class Sftp {
     const type = packet[0] ?? 0
     if (type === packetType.version) {
       this.#version.resolve(extensions(packet.subarray(5)))
-      return
+    } else {
+      const id = packet.readUInt32BE(1)
+      const waiting = this.#waiting.get(id)
+      this.#waiting.delete(id)
+      waiting?.resolve({ type, body: packet.subarray(5) })
     }
-    const id = packet.readUInt32BE(1)
-    const waiting = this.#waiting.get(id)
-    this.#waiting.delete(id)
-    waiting?.resolve({ type, body: packet.subarray(5) })
+    if (this.#waiting.size === 0) clearTimeout(this.#patience)
   }
 
   #end(): void {
     if (this.#ended) return
     this.#ended = true
+    clearTimeout(this.#patience)
     this.#onEnd()
     const error = this.#lost()
     this.#version.reject(error)
@@ -205,6 +229,11 @@ export class Sftp {
   }
 
   #lost(): WorkbenchError {
+    if (this.#silent) {
+      return new WorkbenchError('timeout', `the remote system said nothing for ${this.#silentMs / 1_000} seconds`, {
+        hint: 'try again; where nothing answers any more: svc ssh reconnect <id>',
+      })
+    }
     const words = this.#words.trim()
     return new WorkbenchError('ssh_not_connected', words === '' ? 'the connection has ended' : words, {
       hint: 'svc ssh reconnect <id>',

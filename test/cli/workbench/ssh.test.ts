@@ -1,5 +1,5 @@
 /** ssh connections with a real sshd on loopback: connecting, files, failing, ending and being found again. */
-import { spawnSync } from 'node:child_process'
+import { execFileSync, spawnSync } from 'node:child_process'
 import { createHash, randomBytes } from 'node:crypto'
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { homedir } from 'node:os'
@@ -219,6 +219,25 @@ t.test('a disk that takes only a part of a file gets none of it', (t) => {
   t.ok(status !== 0 || signal !== null)
   t.notOk(existsSync(join(dir, 'near')))
   t.end()
+})
+
+t.test('a file session that is asked for while the one before ends is hung up too', async (t) => {
+  const given = await scene(t)
+  if (!given) return
+  const { client, bench } = given
+  const { id: sshId } = await settled(client, (await client.call('ssh.connect', { destination: 'box' })).ssh.id)
+  const path = join(bench.settings.runDir, sshId)
+  const sessions = (): readonly string[] =>
+    execFileSync('ps', ['-ewwo', 'args'], { encoding: 'utf8' })
+      .split('\n')
+      .filter((args) => args.includes(path) && args.endsWith(' sftp'))
+  // A session ends a second after its last use: one of these comes in the moment in which it does.
+  for (const ms of [1_002, 1_003]) {
+    await client.call('files.stat', { sshId, path: '/' })
+    await new Promise((resolve) => setTimeout(resolve, ms))
+    await client.call('files.stat', { sshId, path: '/' })
+  }
+  await until('all are gone', () => sessions().length === 0, 15_000)
 })
 
 t.test('a wrong key and an unknown host fail with the words of ssh', async (t) => {

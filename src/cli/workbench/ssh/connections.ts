@@ -179,14 +179,20 @@ export class SshConnections {
   }
 
   #session(connection: Connection): Promise<Sftp> {
-    connection.sftp ??= this.#open(connection).catch((error: unknown) => {
-      connection.sftp = undefined
+    if (connection.sftp) return connection.sftp
+    // One that has been hung up ends a moment later, when another may have taken its place.
+    const gone = (): void => {
+      if (connection.sftp === session) connection.sftp = undefined
+    }
+    const session = this.#open(connection, gone).catch((error: unknown) => {
+      gone()
       throw error
     })
-    return connection.sftp
+    connection.sftp = session
+    return session
   }
 
-  async #open(connection: Connection): Promise<Sftp> {
+  async #open(connection: Connection, gone: () => void): Promise<Sftp> {
     // Without this check an ssh whose connection is gone would log in once more, on its own.
     await this.#ssh(connection, '-O', 'check').catch((cause: unknown) => {
       throw new WorkbenchError('ssh_not_connected', 'the connection has ended', { hint: 'svc ssh reconnect <id>', cause })
@@ -194,9 +200,7 @@ export class SshConnections {
     const { args, ssh } = connection
     // BatchMode: should the connection be gone, nobody would see this ssh ask for a password.
     const argv = ['ssh', ...args, '-o', 'ControlMaster=no', '-o', 'BatchMode=yes', '-s', '--', ssh.destination, 'sftp']
-    const sftp = new Sftp(argv, this.#options.settings.env, () => {
-      connection.sftp = undefined
-    })
+    const sftp = new Sftp(argv, this.#options.settings.env, gone)
     await sftp.ready()
     return sftp
   }

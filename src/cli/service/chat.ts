@@ -49,7 +49,7 @@ function detailOf(context: Context, { model, usage, request_id, finish_reason }:
   if (finish_reason === 'length')
     context.note({ en: '(cut: the answer reached its longest length)', zh: '(回答已达长度上限,被截断)' })
   if (finish_reason === 'content_filter') context.note({ en: '(cut: the content policy)', zh: '(回答因内容政策被截断)' })
-  context.detail(`model: ${terminalText(model)} · usage: ${JSON.stringify(usage)} · request id: ${request_id}`)
+  context.detail(terminalText(`model: ${model} · usage: ${JSON.stringify(usage)} · request id: ${request_id}`))
 }
 
 /** `-` among the words stands for standard input: `svc chat "Summarise:" - < notes.txt`. */

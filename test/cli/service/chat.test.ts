@@ -36,6 +36,17 @@ t.test('one question is answered as it streams, and the request is what the serv
   })
 })
 
+t.test('a report of usage operates no terminal', async (t) => {
+  const usage = { usage: { words: '\u009b31m\u009d0;title\u009c\u202e' }, choices: [] }
+  const server = await chatServer(t, (_, response) => {
+    response.writeHead(200, { 'content-type': 'text/event-stream' })
+    response.end(`${chunk('a', 'stop')}data: ${JSON.stringify(usage)}\n\ndata: [DONE]\n\n`)
+  })
+  const { stderr } = await svc(['chat', 'x', '--verbose'], { home: t.testdir(), site: server.origin, env })
+  t.match(stderr, /usage: \{"words"/)
+  t.notMatch(stderr, /[\u0080-\u009f\u202e]/)
+})
+
 t.test('words appear before the answer is complete', async (t) => {
   let finish = () => {}
   const server = await chatServer(t, (_, response) => {

@@ -110,10 +110,10 @@ t.test('a stream that is reset is a client that left: the upstream is closed and
   const stream = ask(on, slow)
   await once(stream, 'data')
   const call = g.demo.calls.at(-1)
-  const left = Date.now()
   stream.close(http2.constants.NGHTTP2_CANCEL)
   await call?.ended
-  t.ok((call?.abortedAt ?? 0) - left <= 250, `closed after ${(call?.abortedAt ?? 0) - left} ms`)
+  t.type(call?.abortedAt, 'number')
+  t.ok((call?.tokens ?? Infinity) < 500, `closed after ${call?.tokens} of 1000 tokens`)
   await g.settled()
   const [turn] = await g.turns()
   t.match(turn, { state: 'settled', estimated: true })

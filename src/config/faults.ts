@@ -13,6 +13,7 @@ export function crossFaults(config: GatewayConfig): string[] {
     ...productFaults(config),
     ...planFaults(config),
     ...originFaults(config),
+    ...credentialFaults(config),
     ...upstreamFaults(config),
     ...limitFaults(config),
     ...workerFaults(config),
@@ -111,24 +112,41 @@ function originFaults({ listen }: GatewayConfig): string[] {
   return faults
 }
 
+/** How a request is framed is known when it is sent. */
+const ofTheConnection = new Set(['content-length', 'transfer-encoding', 'keep-alive', 'upgrade', 'expect'])
+
+/** What is sent, or awaited, in a header. */
+function credentialFaults({ upstreams, search, metrics }: GatewayConfig): string[] {
+  const credentials: [place: string, value: string | null][] = [
+    ...Object.entries(upstreams).map(([name, { apiKey }]): [string, string | null] => [`upstreams.${name}.apiKey`, apiKey]),
+    ['search.apiKey', search.apiKey],
+    ['metrics.token', metrics.token],
+  ]
+  return credentials.flatMap(([place, value]) =>
+    value === null || isHeaderValue(value)
+      ? []
+      : `${place} has a character that no header can carry; it may have been copied with more than itself.`,
+  )
+}
+
 function upstreamFaults({ upstreams }: GatewayConfig): string[] {
   const faults: string[] = []
   for (const [name, { baseUrl, apiKey, headers, allowPlaintext }] of Object.entries(upstreams)) {
-    if (apiKey !== null && !isHeaderValue(apiKey))
-      faults.push(
-        `upstreams.${name}.apiKey has a character that no header can carry; it may have been copied with more than itself.`,
-      )
-    for (const [header, value] of Object.entries(headers))
+    for (const [header, value] of Object.entries(headers)) {
       if (!isHeaderName(header) || !isHeaderValue(value))
         faults.push(
           `upstreams.${name}.headers: ${JSON.stringify(header)} is no header, or has a character that no header can carry.`,
         )
+      if (ofTheConnection.has(header.toLowerCase()))
+        faults.push(`upstreams.${name}.headers: ${JSON.stringify(header)} is each request's own, and cannot be set for all.`)
+    }
     if (baseUrl !== 'demo') {
-      const { username, password, search } = new URL(baseUrl)
+      const { username, password, search, hash } = new URL(baseUrl)
       if (!hasReadableName(baseUrl)) faults.push(`upstreams.${name}.baseUrl: a % in its user or password is written as %25.`)
       if (apiKey !== null && username + password !== '')
         faults.push(`upstreams.${name}: there are both a key and credentials in the address; it can be sent one of them.`)
-      if (search !== '') faults.push(`upstreams.${name}.baseUrl: must not have a query; paths are appended to it.`)
+      if (search + hash !== '')
+        faults.push(`upstreams.${name}.baseUrl: must not have a query or a fragment; paths are appended to it.`)
     }
     if (baseUrl === 'demo' || baseUrl.startsWith('https:') || allowPlaintext) continue
     const { hostname } = new URL(baseUrl)

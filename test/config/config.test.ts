@@ -315,6 +315,21 @@ t.test('what could not be sent is found at the start, and never shown', (t) => {
   t.end()
 })
 
+t.test('what no request could carry is named, wherever it stands', (t) => {
+  const { main } = base.upstreams
+  for (const [change, told] of [
+    [{ search: { apiKey: 'key-…' } }, /search\.apiKey has a character that no header can carry/],
+    [{ metrics: { token: '令牌' } }, /metrics\.token has a character that no header can carry/],
+    [
+      { upstreams: { main: { ...main, headers: { 'Content-Length': '1' } } } },
+      /main\.headers: "Content-Length" is each request's own/,
+    ],
+    [{ upstreams: { main: { ...main, baseUrl: 'https://host/v1#a' } } }, /main\.baseUrl: must not have a query or a fragment/],
+  ] as const)
+    t.throws(() => checkConfig({ ...base, ...change }), told)
+  t.end()
+})
+
 t.test('the origins members see are kept as browsers write them', (t) => {
   const { listen } = checkConfig({
     ...base,

@@ -204,7 +204,9 @@ t.test('each move of the focus is told with its cause, and what comes and goes i
   // The user, with a key of tmux.
   const user = await attachUser(t, bench)
   seen.length = 0
+  const before = await user.state()
   user.type('\u0002p')
+  await until('the key moves the user', async () => (await user.state()) !== before)
   await told('workspace.focused')
   t.match(seen.find((event) => event.name === 'workspace.focused')?.data, { cause: { kind: 'user' } })
   user.type('\u0002c')

@@ -52,6 +52,8 @@ export async function attachUser(
   const tmux = async (...args: readonly string[]): Promise<string> =>
     (await run(program, [...base, ...args], { env })).stdout.trimEnd()
 
+  // What comes as fast as a program types is a paste to tmux, and then no key of its own.
+  await tmux('set-option', '-g', 'assume-paste-time', '0')
   const line = `stty rows 30 cols 100; exec ${[program, ...base].join(' ')} attach-session -t =svc`
   const terminal = spawn('script', ['-qfc', line, '/dev/null'], {
     env: { ...env, TERM: 'xterm-256color', SHELL: '/bin/sh' },

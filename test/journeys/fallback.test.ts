@@ -101,14 +101,19 @@ t.test('a member’s own mistakes do not close a target to others', async (t) =>
 })
 
 t.test('a turn has one total time, however many targets it went to', async (t) => {
-  const { g, first, second, token } = await pair(t, [1, 0], { connectMs: 500, firstByteMs: 3_000, idleMs: 3_000, totalMs: 3_000 })
-  first.script(() => ({ status: 503, headMs: 2_500 }))
+  const { g, first, second, token } = await pair(t, [1, 0], {
+    connectMs: 5_000,
+    firstByteMs: 5_000,
+    idleMs: 5_000,
+    totalMs: 5_000,
+  })
+  first.script(() => ({ status: 503, headMs: 2_000 }))
   second.script(() => ({ tokens: 1_000, betweenMs: 50 }))
   const from = performance.now()
   t.match(await (await g.chat(token, { stream: true })).text(), '"ok":false')
   const took = performance.now() - from
   t.equal(second.stats().requests, 1, 'the second was asked')
-  t.ok(took < 5_200, `it took ${Math.round(took)} ms of 3000; one for each target would be 5500`)
+  t.ok(took < 6_900, `it took ${Math.round(took)} ms of 5000; one for each target would be 7000`)
   t.match(await g.turns(), [{ state: 'refunded', target: 'two/demo-flagship' }])
 })
 

@@ -112,9 +112,6 @@ function originFaults({ listen }: GatewayConfig): string[] {
   return faults
 }
 
-/** How a request is framed is known when it is sent. */
-const ofTheConnection = new Set(['content-length', 'transfer-encoding', 'keep-alive', 'upgrade', 'expect'])
-
 /** What is sent, or awaited, in a header. */
 function credentialFaults({ upstreams, search, metrics }: GatewayConfig): string[] {
   const credentials: [place: string, value: string | null][] = [
@@ -129,6 +126,9 @@ function credentialFaults({ upstreams, search, metrics }: GatewayConfig): string
   )
 }
 
+/** How a request is framed is known when it is sent. */
+const framing = new Set(['content-length', 'transfer-encoding', 'keep-alive', 'upgrade', 'expect'])
+
 function upstreamFaults({ upstreams }: GatewayConfig): string[] {
   const faults: string[] = []
   for (const [name, { baseUrl, apiKey, headers, allowPlaintext }] of Object.entries(upstreams)) {
@@ -137,7 +137,7 @@ function upstreamFaults({ upstreams }: GatewayConfig): string[] {
         faults.push(
           `upstreams.${name}.headers: ${JSON.stringify(header)} is no header, or has a character that no header can carry.`,
         )
-      if (ofTheConnection.has(header.toLowerCase()))
+      if (framing.has(header.toLowerCase()))
         faults.push(`upstreams.${name}.headers: ${JSON.stringify(header)} is each request's own, and cannot be set for all.`)
     }
     if (baseUrl !== 'demo') {

@@ -1,23 +1,23 @@
-/** The two clocks of the service, handed to whatever needs the time. */
+/** Wall clock and monotonic clock, injected wherever time is needed. */
 import { performance } from 'node:perf_hooks'
 import { hrtime } from 'node:process'
 
 export interface Clock {
-  /** Milliseconds since the epoch. One reading an operation. */
+  /** Milliseconds since the epoch. Read once per operation. */
   now(): number
-  /** Milliseconds that never go back, for durations and deadlines. */
-  ticks(): number
+  /** Monotonic milliseconds, for durations and deadlines. */
+  monotonicMs(): number
 }
 
-export const systemClock: Clock = { now: () => Date.now(), ticks: () => performance.now() }
+export const systemClock: Clock = { now: () => Date.now(), monotonicMs: () => performance.now() }
 
-/** Where this thread's clock of durations began, by the machine's: each thread's begins with the thread. */
-export function ticksOrigin(): number {
+/** Origin of this thread's monotonic clock on the machine's clock: each thread's starts at 0 with the thread. */
+export function getMonotonicOriginMs(): number {
   return Number(hrtime.bigint()) / 1e6 - performance.now()
 }
 
-/** A thread's clock that tells the same time as the one that began there. */
-export function clockFrom(origin: number): Clock {
-  const ahead = ticksOrigin() - origin
-  return { now: () => Date.now(), ticks: () => performance.now() + ahead }
+/** A clock in this thread with the monotonic time of the thread whose origin is given. */
+export function createClockFrom(origin: number): Clock {
+  const offsetMs = getMonotonicOriginMs() - origin
+  return { now: () => Date.now(), monotonicMs: () => performance.now() + offsetMs }
 }

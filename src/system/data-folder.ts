@@ -1,10 +1,10 @@
-/** The folder of one installation: where its database, secret and files are, what is there already, and whose eyes it is for. */
+/** The folder of an installation: paths of its database, secret and files, what exists, and its permissions. */
 import { chmodSync, existsSync, mkdirSync, readdirSync, statSync } from 'node:fs'
 import { join, resolve, sep } from 'node:path'
-import { Unusable, whyNot } from './unusable.ts'
+import { OperatorError, describeSystemError } from './operator-error.ts'
 
 export class DataFolder {
-  /** Absolute, as it is named to people. */
+  /** Absolute path, as shown in messages. */
   readonly path: string
 
   constructor(dataDir: string) {
@@ -27,51 +27,54 @@ export class DataFolder {
     return join(this.path, 'outbox')
   }
 
-  /** No bytes are no database: SQLite would take them for a new one, and throw the write-ahead log beside them away. */
+  /** An empty file is not a database: SQLite would treat it as new and delete the write-ahead log beside it. */
   hasDatabase(): boolean {
-    return this.#look(() => (statSync(this.database, { throwIfNoEntry: false })?.size ?? 0) > 0)
+    return this.#inspect(() => (statSync(this.database, { throwIfNoEntry: false })?.size ?? 0) > 0)
   }
 
-  /** Whether there was a whole installation here: the secret is made last at a first start, and copies of the database later still. */
+  /** Whether there was a complete installation: the secret is written last at a first start, and rescued databases later still. */
   hadInstallation(): boolean {
-    return this.#look(
+    return this.#inspect(
       () =>
         existsSync(this.secret) ||
         (existsSync(this.path) && readdirSync(this.path).some((name) => name.startsWith('gateway.db.rescued'))),
     )
   }
 
-  #look(at: () => boolean): boolean {
+  #inspect(read: () => boolean): boolean {
     try {
-      return at()
+      return read()
     } catch (error) {
-      throw new Unusable(`The data folder ${this.path} cannot be read: ${whyNot(error)}.`, { cause: error })
+      throw new OperatorError(`The data folder ${this.path} cannot be read: ${describeSystemError(error)}.`, { cause: error })
     }
   }
 
   /**
-   * Makes the folder where there is none, and closes it to others. Gives what the operator should know where that cannot be done.
-   * @throws Unusable
+   * Creates the folder if missing and restricts its permissions. Returns a warning where that is not possible.
+   * @throws OperatorError
    */
   prepare(): string | null {
     try {
       mkdirSync(this.path, { recursive: true, mode: 0o700 })
     } catch (error) {
-      throw new Unusable(`The data folder ${this.path} cannot be made: ${whyNot(error)}. Set DATA_DIR to another.`, {
-        cause: error,
-      })
+      throw new OperatorError(
+        `The data folder ${this.path} cannot be made: ${describeSystemError(error)}. Set DATA_DIR to another.`,
+        {
+          cause: error,
+        },
+      )
     }
     const mode = statSync(this.path).mode & 0o777
-    // What is open to a group alone was opened on purpose, say for whoever makes the backups.
+    // A folder open to a group alone is open on purpose, for example for backups.
     if ((mode & 0o007) === 0 || process.platform === 'win32') return null
-    const open = `the data folder ${this.path} is open to every user of this machine (mode ${mode.toString(8)})`
-    // A folder that somebody works in is more than ours.
-    if (`${process.cwd()}${sep}`.startsWith(`${this.path}${sep}`)) return `${open}; give the service a folder of its own`
+    const warning = `the data folder ${this.path} is open to every user of this machine (mode ${mode.toString(8)})`
+    // The current directory is used for other things too, so its permissions are left alone.
+    if (`${process.cwd()}${sep}`.startsWith(`${this.path}${sep}`)) return `${warning}; give the service a folder of its own`
     try {
       chmodSync(this.path, 0o700)
       return null
     } catch (error) {
-      return `${open}, which cannot be changed: ${whyNot(error)}`
+      return `${warning}, which cannot be changed: ${describeSystemError(error)}`
     }
   }
 }

@@ -1,46 +1,46 @@
-/** This installation's own secret: made once, kept in a file that only its owner can read. */
+/** The installation's secret: created once, stored in a file that only its owner can read. */
 import { randomBytes, randomUUID } from 'node:crypto'
 import { closeSync, fsyncSync, linkSync, openSync, readFileSync, unlinkSync, writeSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { Unusable, whyNot } from './unusable.ts'
+import { OperatorError, describeSystemError } from './operator-error.ts'
 
 export const secretBytes = 32
 
 /**
- * The secret as an operator gives it where it is not kept here: base64 of 32 bytes.
- * @throws Unusable
+ * Parses the secret that an operator configures: base64 of 32 bytes.
+ * @throws OperatorError
  */
 export function parseSecretKey(text: string): Buffer {
   const secret = Buffer.from(text, 'base64')
-  // Node's reader leaves out what is no base64. What was given is not repeated: it may be nearly right.
+  // Node's decoder ignores invalid characters. The input is not repeated in the message, because it may be almost right.
   if (secret.length !== secretBytes || secret.toString('base64').replace('=', '') !== text.trim().replace(/=$/, ''))
-    throw new Unusable(
+    throw new OperatorError(
       `SECRET_KEY must be ${secretBytes} bytes in base64, as \`openssl rand -base64 ${secretBytes}\` makes them.`,
     )
   return secret
 }
 
 /**
- * Reads the secret, or makes it. Two processes that start at once end up with the same one.
- * @throws Unusable
+ * Reads the secret, or creates it. Two processes that start at once get the same one.
+ * @throws OperatorError
  */
-export function openSecret(file: string): Buffer {
+export function loadOrCreateSecret(file: string): Buffer {
   try {
-    return read(file) ?? make(file)
+    return readSecretFile(file) ?? createSecretFile(file)
   } catch (error) {
-    if (error instanceof Unusable) throw error
-    throw new Unusable(`${file} cannot be used: ${whyNot(error)}.`, { cause: error })
+    if (error instanceof OperatorError) throw error
+    throw new OperatorError(`${file} cannot be used: ${describeSystemError(error)}.`, { cause: error })
   }
 }
 
-function make(file: string): Buffer {
-  // A name of its own: what a crash left behind must not be in the way, and in a container every process has the same number.
+function createSecretFile(file: string): Buffer {
+  // A unique name: a file left by a crash must not collide, and in a container every process may have the same pid.
   const temporary = `${file}.${randomUUID()}.part`
   const handle = openSync(temporary, 'wx', 0o600)
   try {
     writeSync(handle, randomBytes(secretBytes))
     fsyncSync(handle)
-    // A link, unlike a rename, fails where another process was first.
+    // link, unlike rename, fails if another process was first.
     linkSync(temporary, file)
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
@@ -48,14 +48,14 @@ function make(file: string): Buffer {
     closeSync(handle)
     unlinkSync(temporary)
   }
-  syncFolder(dirname(file))
-  const made = read(file)
-  if (made === null) throw new Unusable(`${file} cannot be read back.`)
-  return made
+  fsyncFolder(dirname(file))
+  const secret = readSecretFile(file)
+  if (secret === null) throw new OperatorError(`${file} cannot be read back.`)
+  return secret
 }
 
-function syncFolder(folder: string): void {
-  // Windows has no such thing as a folder's contents on the disk.
+function fsyncFolder(folder: string): void {
+  // Windows cannot fsync a folder.
   if (process.platform === 'win32') return
   const handle = openSync(folder, 'r')
   try {
@@ -65,7 +65,7 @@ function syncFolder(folder: string): void {
   }
 }
 
-function read(file: string): Buffer | null {
+function readSecretFile(file: string): Buffer | null {
   let secret: Buffer
   try {
     secret = readFileSync(file)
@@ -74,6 +74,6 @@ function read(file: string): Buffer | null {
     throw error
   }
   if (secret.length !== secretBytes)
-    throw new Unusable(`${file} is damaged: it must hold ${secretBytes} bytes. Restore it from a backup.`)
+    throw new OperatorError(`${file} is damaged: it must hold ${secretBytes} bytes. Restore it from a backup.`)
   return secret
 }

@@ -3,13 +3,13 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
 import { DataFolder } from '../../src/system/data-folder.ts'
-import { temporaryFolder, testConfig } from '../support/gateway.ts'
-import { openGateway } from '../../src/gateway/gateway.ts'
+import { createTemporaryFolder, testConfig } from '../support/gateway/test-gateway.ts'
+import { openGateway } from '../../src/server/gateway.ts'
 
 const mode = (path: string): number => statSync(path).mode & 0o777
 
-t.test('a folder that is open to everybody is closed; one that is open to a group was meant so', async (t) => {
-  const path = join(temporaryFolder(t), 'data')
+t.test('closes a folder that is open to everybody and leaves one that is open to a group', async (t) => {
+  const path = join(createTemporaryFolder(t), 'data')
   t.equal(new DataFolder(path).prepare(), null)
   t.equal(mode(path), 0o700, 'a new one')
   for (const [before, after] of [
@@ -22,7 +22,7 @@ t.test('a folder that is open to everybody is closed; one that is open to a grou
   }
 })
 
-t.test('a folder that people work in is spoken about and left open', async (t) => {
+t.test('warns about a folder that is the current directory and leaves it open', async (t) => {
   const path = mkdtempSync(join(tmpdir(), 'svc-gateway-test-'))
   chmodSync(path, 0o755)
   const before = process.cwd()
@@ -38,27 +38,27 @@ t.test('a folder that people work in is spoken about and left open', async (t) =
   t.equal(mode(path), 0o755)
 })
 
-t.test('a database that was lost is not begun anew in its place; a new place is named once', async (t) => {
+t.test('refuses to create a new database where one was lost; reports a new folder once', async (t) => {
   const config = testConfig(t, { log: { level: 'silent' } })
   const folder = new DataFolder(config.store.dataDir)
   const first = await openGateway({ config })
-  t.equal(first.begunIn, folder.path)
+  t.equal(first.createdLocation, folder.path)
   await first.close()
   for (const harm of [() => writeFileSync(folder.database, ''), () => rmSync(folder.database)]) {
     harm()
     await t.rejects(openGateway({ config }), {
-      name: 'Unusable',
+      name: 'OperatorError',
       message: `${folder.path} had an installation, but its gateway.db is missing or empty. Restore a backup (svc-gateway restore FILE), or name another folder in DATA_DIR.`,
     })
   }
 })
 
-t.test('what the system says no to is a sentence', async (t) => {
+t.test('reports system errors in a sentence', async (t) => {
   const config = testConfig(t, { log: { level: 'silent' } })
   const folder = new DataFolder(config.store.dataDir)
   mkdirSync(folder.database)
   await t.rejects(openGateway({ config }), {
-    name: 'Unusable',
+    name: 'OperatorError',
     message: /gateway\.db cannot be written: it is a folder \(EISDIR\)/,
   })
 })

@@ -1,10 +1,10 @@
-/** Ids sort by when they were made, also within one millisecond, and two are never the same. */
+/** Ids sort by creation, also within one millisecond, and are unique. */
 import t from 'tap'
 import { createIds } from '../../src/system/ids.ts'
 
 const now = 1_790_000_000_000
 
-t.test('those of one millisecond sort as they were made, whatever earlier times come in between', (t) => {
+t.test('sorts ids of one millisecond by creation, whatever earlier times come in between', (t) => {
   const ids = createIds()
   const made: string[] = []
   for (let i = 0; i < 5_000; i++) {
@@ -18,7 +18,7 @@ t.test('those of one millisecond sort as they were made, whatever earlier times 
   t.end()
 })
 
-t.test('two processes make different ones of one millisecond', (t) => {
+t.test('creates different ids in two processes in one millisecond', (t) => {
   const [one, other] = [createIds(), createIds()]
   const made = Array.from({ length: 5_000 }, () => [one.next('', now), other.next('', now)]).flat()
   t.equal(new Set(made).size, made.length)

@@ -1,9 +1,9 @@
-/** Lists of networks, to look addresses up in. */
+/** Lists of networks, for looking up addresses. */
 import { BlockList, isIP } from 'node:net'
 
-/** Loopback, private ranges, and what providers use inside their networks: no peer on the Internet has such an address. */
-export function privateNetworks(): BlockList {
-  return networks([
+/** Loopback, private and carrier-internal ranges: no peer on the Internet has such an address. */
+export function createPrivateNetworks(): BlockList {
+  return parseNetworks([
     '127.0.0.0/8',
     '10.0.0.0/8',
     '172.16.0.0/12',
@@ -17,8 +17,8 @@ export function privateNetworks(): BlockList {
 }
 
 /**
- * Whether a list names half of the Internet or more, in whatever pieces. It is looked up for addresses that stand at even distances all
- * over it: nobody's own machines are at eight of those sixteen, or at four of those eight.
+ * Whether a list covers half of the Internet or more, in whatever pieces. Samples evenly spaced addresses: no operator's own machines
+ * cover eight of the sixteen IPv4 samples or four of the eight IPv6 samples.
  */
 export function coversInternet(list: BlockList): boolean {
   const v4 = Array.from({ length: 16 }, (_, i) => list.check(`${i * 16 + 7}.9.9.9`, 'ipv4'))
@@ -26,8 +26,8 @@ export function coversInternet(list: BlockList): boolean {
   return [v4, v6].some((found) => found.filter(Boolean).length >= found.length / 2)
 }
 
-/** `entries` are addresses and CIDRs that have been checked. */
-export function networks(entries: readonly string[]): BlockList {
+/** @param entries validated addresses and CIDRs */
+export function parseNetworks(entries: readonly string[]): BlockList {
   const list = new BlockList()
   for (const entry of entries) {
     const [address = '', bits] = entry.split('/')

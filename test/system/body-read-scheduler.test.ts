@@ -1,16 +1,16 @@
-/** Long bodies are read in turn, and not all at once. */
+/** Long bodies are read slice by slice, round robin. */
 import type { IncomingMessage } from 'node:http'
 import { Readable } from 'node:stream'
 import { setTimeout } from 'node:timers/promises'
 import t from 'tap'
-import { readChunks } from '../../src/http/body.ts'
-import { InTurn } from '../../src/http/in-turn.ts'
+import { readChunks } from '../../src/http/request/read-body.ts'
+import { BodyReadScheduler } from '../../src/system/body-read-scheduler.ts'
 
-/** Bodies of so many pieces each; `order` tells who was read when, in milliseconds. */
-async function read(pieces: Readonly<Record<string, number>>): Promise<{ order: string[]; at: number[] }> {
-  // Others have just come, all the time, however long this takes.
-  const inTurn = new InTurn(() => 0)
-  inTurn.hasOthers()
+/** Bodies of the given number of slices; `order` records which was read when, in milliseconds. */
+async function readBodies(pieces: Readonly<Record<string, number>>): Promise<{ order: string[]; at: number[] }> {
+  // Small requests arrive all the time, however long this takes.
+  const inTurn = new BodyReadScheduler(() => 0)
+  inTurn.noteSmallRequest()
   const [order, at]: [string[], number[]] = [[], []]
   const bodies = Object.entries(pieces).map(([name, count]) => {
     let [left, isPaused] = [count, false]
@@ -21,50 +21,50 @@ async function read(pieces: Readonly<Record<string, number>>): Promise<{ order: 
         isPaused = false
         order.push(name)
         at.push(performance.now())
-        if (--left > 0) inTurn.next(body)
+        if (--left > 0) inTurn.yieldSlice(body)
       },
     }
     return body
   })
-  for (const body of bodies) inTurn.next(body)
+  for (const body of bodies) inTurn.yieldSlice(body)
   const all = Object.values(pieces).reduce((sum, count) => sum + count, 0)
   while (order.length < all) await setTimeout(1)
   await setTimeout(5)
   return { order, at }
 }
 
-t.test('each in its turn, whoever has most to send', async (t) => {
-  const { order } = await read({ a: 4, b: 1, c: 2 })
+t.test('reads one slice of each body in turn', async (t) => {
+  const { order } = await readBodies({ a: 4, b: 1, c: 2 })
   t.same(order.join(''), 'abcacaa')
 })
 
-t.test('a piece of one of them a millisecond, however many there are', async (t) => {
+t.test('reads one slice per millisecond, whatever the number of bodies', async (t) => {
   for (const pieces of [{ a: 40 }, { a: 10, b: 10, c: 10, d: 10 }]) {
-    const { at } = await read(pieces)
+    const { at } = await readBodies(pieces)
     t.ok((at.at(-1) ?? 0) - (at[0] ?? 0) >= 38, 'timers may be early by less than one in all')
   }
 })
 
-t.test('only while others come', async (t) => {
+t.test('delays bodies only while small requests arrive', async (t) => {
   let now = 1_000
-  const inTurn = new InTurn(() => now)
+  const inTurn = new BodyReadScheduler(() => now)
   let paused = 0
   const body = { pause: () => paused++, resume: () => undefined }
   const isKeptWaiting = (): boolean => {
     const before = paused
-    inTurn.next(body)
+    inTurn.yieldSlice(body)
     return paused > before
   }
-  t.equal(isKeptWaiting(), false, 'nobody has come yet')
-  inTurn.hasOthers()
+  t.equal(isKeptWaiting(), false, 'no small request has arrived yet')
+  inTurn.noteSmallRequest()
   t.equal(isKeptWaiting(), true)
   now += 100
   t.equal(isKeptWaiting(), true)
   now += 1
-  t.equal(isKeptWaiting(), false, 'the last one came a while ago')
+  t.equal(isKeptWaiting(), false, 'the last small request is too long ago')
 })
 
-t.test('what counts is how much has come, not in how many parts', async (t) => {
+t.test('counts bytes, not chunks', async (t) => {
   for (const [parts, bytes, turns] of [
     [1_024, 1_024, 28],
     [16, 65_536, 14],
@@ -72,8 +72,8 @@ t.test('what counts is how much has come, not in how many parts', async (t) => {
     [128, 1_024, 0],
   ] as const) {
     let paused = 0
-    const inTurn = new InTurn(() => 0)
-    inTurn.hasOthers()
+    const inTurn = new BodyReadScheduler(() => 0)
+    inTurn.noteSmallRequest()
     const request = Object.assign(Readable.from(Array.from({ length: parts }, () => Buffer.alloc(bytes))), {
       headers: { 'content-type': 'application/json' },
       complete: true,

@@ -1,4 +1,4 @@
-/** The router by its CommonJS entry: the other one imports `http`, and so what `system/node-http.ts` goes around. */
+/** The router by its CommonJS entry: the ES module imports `http`, which `node-http.ts` avoids. */
 import { createRequire } from 'node:module'
 import type * as koaRouter from '@koa/router'
 

@@ -1,7 +1,7 @@
-/** The version of the package this file belongs to, the same in a checkout and compiled. */
+/** Reads the package's version, from a checkout or compiled. */
 import { readFileSync } from 'node:fs'
 
-export function version(): string {
+export function readVersion(): string {
   const read: unknown = JSON.parse(readFileSync(new URL(import.meta.resolve('svc-gateway/package.json')), 'utf8'))
   if (typeof read === 'object' && read !== null && 'version' in read && typeof read.version === 'string') return read.version
   throw new TypeError("the package's own package.json has no version")

@@ -1,0 +1,28 @@
+/**
+ * A fault of this machine that the operator must fix: a folder, a file, a disk. The message is one sentence for the operator; the stack
+ * is not printed, because it does not help to fix the fault.
+ */
+export class OperatorError extends Error {
+  constructor(message: string, options?: ErrorOptions) {
+    super(message, options)
+    this.name = 'OperatorError'
+  }
+}
+
+const reasons: Readonly<Record<string, string>> = {
+  EACCES: 'this user has no permission',
+  EPERM: 'this user has no permission',
+  EROFS: 'its file system is read-only',
+  ENOSPC: 'the disk is full',
+  EDQUOT: "this user's disk quota is exhausted",
+  ENOTDIR: 'a part of its path is not a folder',
+  EISDIR: 'it is a folder',
+}
+
+/** Describes a system error in words, with its code. */
+export function describeSystemError(error: unknown): string {
+  const { code } = error as NodeJS.ErrnoException
+  if (code === undefined) return error instanceof Error ? error.message : String(error)
+  const reason = reasons[code]
+  return reason === undefined ? (error as Error).message : `${reason} (${code})`
+}

@@ -1,24 +1,24 @@
 /**
- * A histogram for what every turn observes. prom-client's own checks its labels and looks them up at each observation; a series here is
- * counted into where it stands, and said in prom-client's words when somebody looks.
+ * A histogram for values observed on every turn. prom-client's validates and looks up the labels at each observation; here a series is
+ * obtained once and counts directly. It renders prom-client's format at a scrape.
  */
 
 export interface HistogramOptions {
   readonly name: string
   readonly help: string
-  /** Upper bounds, the lowest first. */
+  /** Upper bounds, ascending. */
   readonly buckets: readonly number[]
 }
 
 /**
- * Sums are told in whole ones, about a millionth: these add up to the same in any order. Without, the sum over several threads falls by a
- * hair where one has ended, and a sum that falls is read as one that began anew.
+ * Resolution of sums, about a millionth. Rounded so, sums add up to the same in any order. Otherwise the sum over several threads could
+ * decrease by a rounding error when one ends, which Prometheus reads as a counter reset.
  */
-const grain = 2 ** -20
+const sumResolution = 2 ** -20
 
 type Labels = Readonly<Record<string, string>>
 
-interface Said {
+interface Sample {
   readonly metricName: string
   readonly labels: Readonly<Record<string, string | number>>
   readonly value: number
@@ -28,7 +28,7 @@ export class Histogram {
   readonly name: string
   readonly help: string
   readonly type = 'histogram'
-  /** How several processes' are put together. */
+  /** How the values of several processes are merged. */
   readonly aggregator = 'sum'
   readonly #buckets: readonly number[]
   readonly #series = new Map<string, Series>()
@@ -39,7 +39,7 @@ export class Histogram {
     this.#buckets = buckets
   }
 
-  /** The series with these labels, to be kept by whoever observes. */
+  /** The series with these labels; callers keep it. */
   series(labels: Labels = {}): Series {
     const key = JSON.stringify(labels)
     let series = this.#series.get(key)
@@ -52,14 +52,14 @@ export class Histogram {
 
   async get(): Promise<object> {
     const { name, help, type, aggregator } = this
-    return { name, help, type, aggregator, values: [...this.#series.values()].flatMap((series) => series.said(name)) }
+    return { name, help, type, aggregator, values: [...this.#series.values()].flatMap((series) => series.toSamples(name)) }
   }
 }
 
 export class Series {
   readonly #labels: Labels
   readonly #buckets: readonly number[]
-  /** Of each bucket what is in no lower one; behind them what is above all. */
+  /** Count per bucket, not cumulative; the last is above all bounds. */
   readonly #counts: number[]
   #count = 0
   #sum = 0
@@ -71,18 +71,18 @@ export class Series {
   }
 
   observe(value: number): void {
-    let at = 0
+    let index = 0
     for (const bound of this.#buckets) {
       if (value <= bound) break
-      at++
+      index++
     }
-    this.#counts[at] = (this.#counts[at] ?? 0) + 1
+    this.#counts[index] = (this.#counts[index] ?? 0) + 1
     this.#count++
     this.#sum += value
   }
 
-  /** Nothing where labels have been given and nothing was ever observed of them. */
-  said(name: string): Said[] {
+  /** Empty for a labelled series without observations. */
+  toSamples(name: string): Sample[] {
     if (this.#count === 0 && Object.keys(this.#labels).length > 0) return []
     let count = 0
     const buckets = [...this.#buckets, '+Inf'].map((le, at) => {
@@ -91,7 +91,7 @@ export class Series {
     })
     return [
       ...buckets,
-      { metricName: `${name}_sum`, labels: this.#labels, value: Math.round(this.#sum / grain) * grain },
+      { metricName: `${name}_sum`, labels: this.#labels, value: Math.round(this.#sum / sumResolution) * sumResolution },
       { metricName: `${name}_count`, labels: this.#labels, value: this.#count },
     ]
   }

@@ -1,12 +1,12 @@
-/** When lines of the log leave, and when the disk is waited for. */
+/** When log lines are written, and when the log waits for the disk. */
 import { setTimeout as after } from 'node:timers/promises'
 import t from 'tap'
-import { createLog, gathering, Writing } from '../../../src/system/observe/log.ts'
+import { createLog, createBufferedLog, StderrWriter } from '../../src/observability/log.ts'
 
-t.test('lines leave together and soon, and a fatal one at once, seen through', async (t) => {
+t.test('writes lines together and soon, and a fatal one at once', async (t) => {
   const given: string[] = []
   let settled = 0
-  const lines = gathering(
+  const lines = createBufferedLog(
     (some) => void given.push(some),
     () => (settled += 1),
   )
@@ -22,8 +22,8 @@ t.test('lines leave together and soon, and a fatal one at once, seen through', a
   t.equal(settled, 1)
 })
 
-/** Somebody who takes lines as the system does, as told. */
-function reader() {
+/** A sink that accepts lines as the system does, as configured. */
+function createSlowReader() {
   let taken = ''
   let room = Infinity
   let refusal: string | null = null
@@ -44,9 +44,9 @@ function reader() {
   }
 }
 
-t.test('a log that a full disk does not take is left out, and how much of it is told in a line of its own', (t) => {
-  const disk = reader()
-  const writing = new Writing(disk.put)
+t.test('drops lines that a full disk does not accept, and logs how many bytes', (t) => {
+  const disk = createSlowReader()
+  const writing = new StderrWriter(disk.put)
   writing.write('{"a":1}\n')
   disk.takes(3, 'ENOSPC')
   writing.write('{"b":2}\n')
@@ -59,13 +59,13 @@ t.test('a log that a full disk does not take is left out, and how much of it is 
   t.end()
 })
 
-t.test('a reader who stands still is kept a megabyte of lines, and is waited for only where there is no other time', (t) => {
-  const pipe = reader()
-  const writing = new Writing(pipe.put)
+t.test('keeps a megabyte for a stalled reader, and waits for it only at exit', (t) => {
+  const pipe = createSlowReader()
+  const writing = new StderrWriter(pipe.put)
   pipe.takes(0, 'EAGAIN')
   writing.write('one\n')
   const started = performance.now()
-  writing.settle()
+  writing.drainSync()
   t.ok(performance.now() - started < 5_000)
   writing.write(`${'x'.repeat(2_000_000)}\n`)
   pipe.takes(Infinity)

@@ -1,0 +1,398 @@
+/** Metrics and log of the service; exchanges are recorded shortly after their end. */
+import { monitorEventLoopDelay } from 'node:perf_hooks'
+import type { Logger } from 'pino'
+import type { Limits } from '../access/limits/limits.ts'
+import type { GatewayError } from '../errors.ts'
+import type { ApiFormatName } from '../exchange/api-format/api-format-name.ts'
+import type { Exchange, Outcome, Slots } from '../exchange/exchange.ts'
+import { findDifferingSections } from '../domain/config-fingerprint.ts'
+import type { DatabaseStatus } from '../domain/database-status.ts'
+import type { Ledger } from '../domain/billing/ledger.ts'
+import { UpstreamFailure } from '../exchange/upstream-failure.ts'
+import { getUpstreamMessage } from '../upstream/errors/classify-failure.ts'
+import type { Upstreams } from '../upstream/target/upstreams.ts'
+import type { Series } from './histogram.ts'
+import type { MetricsJson } from './merge-metrics.ts'
+import type { Log } from './log.ts'
+import { createMetrics } from './metrics.ts'
+import type { Metrics } from './metrics.ts'
+
+/** Sources read at a scrape. */
+interface MetricSources {
+  readonly ledger: Ledger
+  readonly upstreams: Upstreams
+  readonly limits: Pick<Limits, 'distributed'>
+  /** Last status of the shared database; null if unknown or without one. */
+  readonly databaseStatus: () => DatabaseStatus | null
+  /** Turns whose upstream is being called. */
+  readonly countRunningTurns: () => number
+  readonly monotonicMs: () => number
+}
+
+/** The response to a request that runs no turn. */
+interface RequestOutcome {
+  readonly endpoint: string
+  readonly status: number
+  readonly errorCode: string | undefined
+  /** The client's network, as limits count it. */
+  readonly address: string
+}
+
+/** An ended exchange that is not recorded yet. */
+interface EndedExchange {
+  readonly x: Exchange & Partial<Slots>
+  readonly outcome: Outcome
+  readonly endedMonotonicMs: number
+}
+
+/** The series of one kind of turn. Plain counts are added to their counters at a scrape. */
+interface TurnSeries {
+  readonly product: string
+  readonly outcome: Outcome['kind']
+  readonly code: string
+  readonly apiFormat: ApiFormatName
+  turns: number
+  credits: number
+  readonly duration: Series
+  readonly firstToken: Series
+  readonly perToken: Series
+  readonly input: Series
+  readonly output: Series
+}
+
+const breakerGaugeValues = { closed: 0, half_open: 1, open: 2 } as const
+const none = 'none'
+/** Outcome of turns whose hold was released without them. */
+const expired = 'expired'
+const maxPathChars = 200
+const ignoredCapLogMs = 600_000
+
+export class Telemetry {
+  readonly #log: Logger
+  readonly #output: Log['output']
+  readonly #worker: Log['worker']
+  readonly #metrics: Metrics = createMetrics()
+  readonly #eventLoopDelay = monitorEventLoopDelay({ resolution: 20 })
+  #sources: MetricSources | null = null
+  readonly #turnSeries = new Map<string, TurnSeries>()
+  /** Calls to targets since the last scrape, by target and outcome. */
+  readonly #attempts = new Map<string, Map<string, number>>()
+  #reported = { commits: 0, operations: 0, fsyncs: 0, cpu: 0, workerDeaths: 0, rateLimitFallback: 0, releasedHolds: 0 }
+  #ended: EndedExchange[] = []
+  /** Monotonic time of the last log line, by target. */
+  readonly #ignoredCapLoggedAt = new Map<string, number>()
+
+  constructor({ log, output, worker }: Log) {
+    this.#log = log
+    this.#output = output
+    this.#worker = worker
+    // Runs before the log's own exit listener, however the process ends.
+    process.prependListener('exit', this.#flush)
+    this.#eventLoopDelay.enable()
+    this.#metrics.startTime.set(Date.now() / 1000 - process.uptime())
+    this.#metrics.mismatches.set(0)
+    this.#metrics.workers.set(1)
+  }
+
+  /** Connects the sources, which are created after this. */
+  connectSources(sources: MetricSources): void {
+    this.#sources = sources
+  }
+
+  /** Recorded in a batch with the other exchanges of this event loop turn, after their responses have left: one by one costs twice as much. */
+  recordExchange(x: Exchange & Partial<Slots>, outcome: Outcome): void {
+    const endedMonotonicMs = this.#sources?.monotonicMs() ?? x.startedMonotonicMs
+    if (this.#ended.push({ x, outcome, endedMonotonicMs }) === 1) setImmediate(this.#flush)
+  }
+
+  /** Counts a request for an unsupported path. `label` is one of a bounded list; the path itself is only logged. */
+  recordUnknownPath({ id, inbound: { method, path } }: Pick<Exchange, 'id' | 'inbound'>, label: string): void {
+    this.#metrics.unknownPaths.inc({ path: label })
+    this.#log.info({ requestId: id, method, path: path.slice(0, maxPathChars) }, 'unknown path')
+  }
+
+  /** A request of a membership or OAuth endpoint. `endpoint` is its path with placeholders: the path itself may hold a secret. */
+  recordRequest(
+    { id, inbound: { method } }: Pick<Exchange, 'id' | 'inbound'>,
+    { endpoint, status, errorCode, address }: RequestOutcome,
+  ): void {
+    this.#metrics.requests.inc({ endpoint, status })
+    const facts = { requestId: id, kind: 'membership', method, endpoint, status, errorCode, address }
+    if (status >= 400) this.#log.info(facts, 'request failed')
+    else this.#log.debug(facts, 'request')
+  }
+
+  recordRefusedConnection(limit: 'total' | 'address'): void {
+    this.#metrics.refusedConnections.inc({ limit })
+  }
+
+  /** A bug or a failed part of the service; its message is for the log alone. */
+  recordInternalError(x: Pick<Exchange, 'id' | 'inbound'>, failure: GatewayError): void {
+    this.#metrics.internalErrors.inc()
+    this.#log.error({ requestId: x.id, path: x.inbound.path, err: failure.cause ?? failure }, 'internal error')
+  }
+
+  recordPluginError(x: Exchange, plugin: string, hook: string, error: unknown): void {
+    this.#metrics.pluginErrors.inc({ plugin, hook })
+    this.#log.error({ requestId: x.id, plugin, hook, err: error }, 'a plugin hook failed')
+  }
+
+  recordUpstreamAttempt(target: string, outcome: string): void {
+    let outcomes = this.#attempts.get(target)
+    if (outcomes === undefined) {
+      outcomes = new Map()
+      this.#attempts.set(target, outcomes)
+    }
+    outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1)
+  }
+
+  /** The result of the last ledger check in this process. */
+  recordLedgerCheck(mismatches: number): void {
+    this.#metrics.mismatches.set(mismatches)
+    if (mismatches > 0) this.#log.fatal({ mismatches }, 'the ledger has mismatches; run: svc-gateway ledger verify')
+  }
+
+  get metricsType(): string {
+    return this.#metrics.registry.contentType
+  }
+
+  async metricsText(): Promise<string> {
+    this.#flush()
+    this.#collect()
+    return this.#metrics.registry.metrics()
+  }
+
+  /** The metrics as JSON, to be merged with other threads'. */
+  async metricsJson(): Promise<MetricsJson> {
+    this.#flush()
+    this.#collect()
+    return this.#metrics.registry.getMetricsAsJSON()
+  }
+
+  /** Number of serving threads, and of deaths so far. */
+  recordWorkers(living: number, deaths: number): void {
+    this.#metrics.workers.set(living)
+    this.#metrics.workerDeaths.inc(deaths - this.#reported.workerDeaths)
+    this.#reported.workerDeaths = deaths
+  }
+
+  close(): void {
+    this.#flush()
+    process.off('exit', this.#flush)
+    this.#eventLoopDelay.disable()
+  }
+
+  readonly #flush = (): void => {
+    const ended = this.#ended
+    this.#ended = []
+    const time = new Date().toISOString()
+    for (const exchange of ended) this.#record(exchange, time)
+  }
+
+  #record(ended: EndedExchange, time: string): void {
+    const { x, outcome } = ended
+    const code = outcome.kind === 'failed' ? outcome.failure.code : none
+    if (x.kind === 'turn') this.#recordTurn(ended, code)
+    else this.#metrics.unmetered.inc({ outcome: outcome.kind, code })
+    if (outcome.kind === 'failed' && outcome.failure.code === 'internal_error') this.recordInternalError(x, outcome.failure)
+    this.#logExchange(ended, code, time)
+  }
+
+  #recordTurn({ x, outcome, endedMonotonicMs: now }: EndedExchange, code: string): void {
+    const metrics = this.#metrics
+    // Product ids only: a requested model that does not exist must not create a series.
+    const product = x.product?.id ?? none
+    const series = this.#getTurnSeries({ product, outcome: outcome.kind, code, apiFormat: getApiFormat(x) })
+    series.turns++
+    if (outcome.kind === 'failed' && x.debug.quotaRefunded === true) metrics.refunds.inc({ code })
+    if (x.product === undefined) return
+    series.duration.observe((now - x.startedMonotonicMs) / 1000)
+    if (x.callStartedMonotonicMs !== undefined && x.callEndedMonotonicMs !== undefined) {
+      metrics.overhead.observe(
+        Math.max(0, now - x.startedMonotonicMs - (x.callEndedMonotonicMs - x.callStartedMonotonicMs)) / 1000,
+      )
+    }
+    if (x.firstTokenMonotonicMs !== undefined) series.firstToken.observe((x.firstTokenMonotonicMs - x.startedMonotonicMs) / 1000)
+    if (outcome.kind === 'failed') return
+    const { inputTokens, outputTokens, disputed, ignoredCap } = outcome.usage
+    if (ignoredCap === true) this.#recordIgnoredCap(x, now)
+    if (disputed !== undefined) metrics.disputed.inc({ target: x.lastAttempt.target ?? none })
+    series.input.observe(inputTokens)
+    series.output.observe(outputTokens)
+    if (x.chat?.stream === true && x.firstTokenMonotonicMs !== undefined && outputTokens > 1) {
+      series.perToken.observe((now - x.firstTokenMonotonicMs) / 1000 / (outputTokens - 1))
+    }
+    if (x.chargedCredits !== undefined) series.credits += x.chargedCredits
+  }
+
+  /** Logged for a target at most once in ten minutes: an upstream that ignores the cap does so in each long turn. */
+  #recordIgnoredCap({ id, lastAttempt, hold }: Exchange & Partial<Slots>, now: number): void {
+    const target = lastAttempt.target ?? none
+    this.#metrics.ignoredCaps.inc({ target })
+    const loggedAt = this.#ignoredCapLoggedAt.get(target)
+    if (loggedAt !== undefined && now - loggedAt < ignoredCapLogMs) return
+    this.#ignoredCapLoggedAt.set(target, now)
+    this.#log.warn(
+      { requestId: id, target, outputCap: hold?.outputCap },
+      'the upstream ignores the cap of the output: the turn is charged at most its hold; check maxTokensField of this upstream',
+    )
+  }
+
+  /** The series of one kind of turn, with labels resolved once: kinds are few, turns are many. */
+  #getTurnSeries(labels: Pick<TurnSeries, 'product' | 'outcome' | 'code' | 'apiFormat'>): TurnSeries {
+    const { product, outcome, code, apiFormat } = labels
+    const key = `${product} ${outcome} ${code} ${apiFormat}`
+    let series = this.#turnSeries.get(key)
+    if (series === undefined) {
+      const { duration, firstToken, perToken, tokens } = this.#metrics
+      const model = { gen_ai_request_model: product }
+      series = {
+        ...labels,
+        turns: 0,
+        credits: 0,
+        duration: duration.series({ ...model, outcome }),
+        firstToken: firstToken.series(model),
+        perToken: perToken.series(model),
+        input: tokens.series({ ...model, gen_ai_token_type: 'input' }),
+        output: tokens.series({ ...model, gen_ai_token_type: 'output' }),
+      }
+      this.#turnSeries.set(key, series)
+    }
+    return series
+  }
+
+  /** Formats the line here, in half the time of the logger; it has the logger's format. */
+  #logExchange({ x, outcome }: EndedExchange, code: string, time: string): void {
+    if (!this.#log.isLevelEnabled('info')) return
+    const { inbound, debug, lastAttempt } = x
+    const failed = outcome.kind === 'failed' ? outcome : undefined
+    const usage = outcome.kind === 'failed' ? undefined : outcome.usage
+    const line = {
+      level: 'info',
+      time,
+      worker: this.#worker,
+      requestId: x.id,
+      kind: x.kind,
+      method: inbound.method,
+      path: inbound.path,
+      outcome: outcome.kind,
+      errorCode: failed && code,
+      stage: failed?.failure.stage,
+      status: failed?.failure.status,
+      streamed: failed?.streamed,
+      inputTokens: usage?.inputTokens,
+      cachedInputTokens: usage?.cachedInputTokens,
+      outputTokens: usage?.outputTokens,
+      contradicted: usage?.disputed,
+      account: x.caller?.account.id,
+      product: x.product?.id,
+      apiFormat: x.kind === 'turn' ? getApiFormat(x) : undefined,
+      requestedModel:
+        x.product === undefined || x.translation?.requestedModel === x.product.id ? undefined : x.translation?.requestedModel,
+      target: lastAttempt.target ?? undefined,
+      upstreamStatus: lastAttempt.status ?? undefined,
+      credits: x.chargedCredits,
+      refunded: debug.quotaRefunded,
+      ms: debug.latencyMs,
+      msg: 'request',
+    }
+    this.#output.write(`${JSON.stringify(line)}\n`)
+    // The cause of an upstream failure is for the operator alone.
+    if (outcome.kind === 'failed' && outcome.failure.stage === 'upstream') {
+      this.#log.warn(
+        { requestId: x.id, target: lastAttempt.target, errorCode: code, ...describeCause(outcome.failure) },
+        'upstream failed',
+      )
+    }
+  }
+
+  #collect(): void {
+    const metrics = this.#metrics
+    for (const series of this.#turnSeries.values()) {
+      const { product, outcome, code, apiFormat, turns, credits } = series
+      metrics.turns.inc({ product, outcome, code, api_format: apiFormat }, turns)
+      if (credits > 0) metrics.credits.inc({ product }, credits)
+      series.turns = 0
+      series.credits = 0
+    }
+    for (const [target, outcomes] of this.#attempts) {
+      for (const [outcome, count] of outcomes) metrics.attempts.inc({ target, outcome }, count)
+      outcomes.clear()
+    }
+    const { user, system } = process.cpuUsage()
+    const cpu = (user + system) / 1e6
+    metrics.cpu.inc(Math.max(0, cpu - this.#reported.cpu))
+    this.#reported.cpu = cpu
+    metrics.memory.set(process.memoryUsage.rss())
+    for (const share of [50, 90, 99, 100]) {
+      // The runtime's histogram includes its timer's period; the rest is the delay.
+      const delaySeconds = Math.max(0, this.#eventLoopDelay.percentile(share) / 1e9 - 0.02)
+      if (Number.isFinite(delaySeconds)) metrics.eventLoopDelay.observe(delaySeconds)
+    }
+    this.#eventLoopDelay.reset()
+    if (this.#sources === null) return
+    const { ledger, upstreams, limits, databaseStatus, countRunningTurns, monotonicMs } = this.#sources
+    metrics.running.set(countRunningTurns())
+    for (const { name, limiter } of upstreams.all) {
+      metrics.callsRunning.set({ upstream: name }, limiter.running)
+      metrics.callsWaiting.set({ upstream: name }, limiter.pending)
+    }
+    for (const { target, state } of upstreams.breakerStates(monotonicMs()))
+      metrics.breaker.set({ target }, breakerGaugeValues[state])
+    if (limits.distributed === null) metrics.rateLimitStoreUp.remove()
+    else {
+      const { unavailableSince, fallbacks } = limits.distributed.stats
+      metrics.rateLimitStoreUp.set(unavailableSince === null ? 1 : 0)
+      metrics.rateLimitFallback.inc(fallbacks - this.#reported.rateLimitFallback)
+      this.#reported.rateLimitFallback = fallbacks
+    }
+    this.#collectDatabase(databaseStatus())
+    const vitals = ledger.stats()
+    metrics.holdsOpen.set(vitals.holdsOpen)
+    metrics.writerQueue.set(vitals.queue)
+    metrics.pendingSettlements.set(vitals.pendingSettlements)
+    metrics.oldestPendingSettlementSeconds.set(
+      vitals.pendingSince === null ? 0 : Math.max(0, Date.now() - vitals.pendingSince) / 1000,
+    )
+    metrics.commits.inc(vitals.commits - this.#reported.commits)
+    metrics.operations.inc(vitals.operations - this.#reported.operations)
+    metrics.fsyncs.inc(vitals.syncs - this.#reported.fsyncs)
+    // Turns of dead processes and threads, which no exchange can record any more, and those whose lease has ended.
+    const released = vitals.releasedHolds - this.#reported.releasedHolds
+    if (released > 0) {
+      metrics.turns.inc({ product: none, outcome: expired, code: none, api_format: none }, released)
+      metrics.refunds.inc({ code: expired }, released)
+    }
+    this.#reported = {
+      ...this.#reported,
+      commits: vitals.commits,
+      operations: vitals.operations,
+      fsyncs: vitals.syncs,
+      releasedHolds: vitals.releasedHolds,
+    }
+    for (const seconds of vitals.commitSeconds) metrics.commitSeconds.observe(seconds)
+    for (const seconds of vitals.flushSeconds) metrics.flushSeconds.observe(seconds)
+  }
+
+  /** An unknown value has no sample: 0 would raise an alarm, and the previous value would be wrong. */
+  #collectDatabase(status: DatabaseStatus | null): void {
+    const { connectionsAvailable, standbys, configDifferences } = this.#metrics
+    if (status === null) configDifferences.remove()
+    else configDifferences.set(findDifferingSections(status.configurations.map(({ fingerprint }) => fingerprint)).length)
+    if (status === null) connectionsAvailable.remove()
+    else connectionsAvailable.set(status.connections.available)
+    if (status === null || status.standbys === null) standbys.remove()
+    else standbys.set(status.standbys.synchronous)
+  }
+}
+
+function getApiFormat({ translation }: Exchange): ApiFormatName {
+  return translation?.format ?? 'chat_completions'
+}
+
+/** The upstream's message is logged only for faults of the operator's side; a message about a member's request may quote the prompt. */
+function describeCause({ cause }: GatewayError): Record<string, unknown> {
+  return cause instanceof UpstreamFailure
+    ? { err: cause, upstreamHost: cause.upstreamHost ?? undefined, said: getUpstreamMessage(cause.facts) }
+    : { err: cause }
+}

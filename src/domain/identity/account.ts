@@ -1,0 +1,65 @@
+/** Accounts, the owners of usage. */
+import type { UsageCarryOver } from '../billing/carried-usage.ts'
+
+export type AccountStatus = 'active' | 'disabled' | 'deleted'
+
+export interface Account {
+  /** `acc_` + 26 characters, time-sortable. */
+  readonly id: string
+  /** In lower case; null once the account is erased. */
+  readonly email: string | null
+  /** A plan id of the configuration. */
+  readonly plan: string
+  /** When the plan ends and the default plan applies again; null for no end. */
+  readonly planUntil: number | null
+  readonly status: AccountStatus
+  readonly createdAt: number
+}
+
+export interface NewAccount {
+  readonly id: string
+  readonly email: string
+  readonly plan: string
+  /** PHC string, or null for accounts that sign in otherwise. */
+  readonly passwordHash: string | null
+  /** Whether the person has proven that the address is theirs. */
+  readonly emailVerified: boolean
+  readonly at: number
+}
+
+/** An account with its password hash, for signing in. Never leaves this room. */
+export interface SignInRecord {
+  readonly account: Account
+  readonly passwordHash: string | null
+  readonly emailVerified: boolean
+}
+
+export interface Accounts {
+  /**
+   * `undefined` when the address is taken, or with `onePerMailbox` when any spelling of its mailbox (`isSameMailbox`) is. Of concurrent calls
+   * for one mailbox one creates the account.
+   */
+  create(account: NewAccount, rules?: { readonly onePerMailbox: boolean }): Promise<Account | undefined>
+  /** By id or address; deleted accounts are found by id only. */
+  find(idOrEmail: string): Promise<Account | undefined>
+  /** The accounts of one canonical address (`canonicalizeEmail`), oldest first. */
+  findByCanonicalEmail(canonicalEmail: string): Promise<readonly Account[]>
+  /** Like `find`, with the secrets. */
+  findForSignIn(idOrEmail: string): Promise<SignInRecord | undefined>
+  setPasswordHash(id: string, hash: string): Promise<boolean>
+  /** Marks the address as proven and removes the password set before, which may be another person's. True if it was unproven. */
+  confirmEmail(id: string): Promise<boolean>
+  list(page: { readonly after?: string; readonly limit: number }): Promise<readonly Account[]>
+  count(): Promise<number>
+  /** Number of accounts on each plan, without deleted ones. */
+  countByPlan(): Promise<readonly { readonly plan: string; readonly accounts: number }[]>
+  /** Sets all three; false if there is no such account. */
+  setPlan(id: string, plan: string, until?: number): Promise<boolean>
+  setStatus(id: string, status: 'active' | 'disabled'): Promise<boolean>
+  /** Moves accounts whose plan has ended to `plan`; returns their ids. */
+  endExpiredPlans(now: number, plan: string): Promise<readonly string[]>
+  /**
+   * Erases the person: address, password, sessions, keys and links. The ledger stays, and `carryOver` is stored in the same transaction.
+   */
+  erase(id: string, at: number, carryOver?: UsageCarryOver | null): Promise<boolean>
+}

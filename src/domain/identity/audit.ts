@@ -1,0 +1,126 @@
+/** The audit log: one record for each event that matters to an account's security. No secrets, no complete addresses. */
+import type { ClientInfo } from './client-info.ts'
+import type { AttemptLimits } from './limits/attempt-limits.ts'
+
+export const auditEvents = [
+  'account_created',
+  'signed_in',
+  'sign_in_failed',
+  'signed_out',
+  'session_ended',
+  'password_changed',
+  'provider_linked',
+  'key_made',
+  'key_revoked',
+  'device_approved',
+  'device_denied',
+  'device_signed_in',
+  'app_approved',
+  'app_denied',
+  'plan_changed',
+  'account_disabled',
+  'account_enabled',
+  'account_deleted',
+] as const
+export type AuditEvent = (typeof auditEvents)[number]
+
+export interface AuditRecord {
+  /** `aud_` + 26 characters, time-sortable. */
+  readonly id: string
+  /** Null if the account is unknown. */
+  readonly account: string | null
+  readonly event: AuditEvent
+  readonly at: number
+  /** The client's IP address, masked; null for the operator's actions. */
+  readonly address: string | null
+  readonly requestId: string | null
+  /** Small and harmless facts: the method, a key's id and name, a plan. */
+  readonly detail: Readonly<Record<string, string | number | boolean | null>> | null
+}
+
+export interface AuditQuery {
+  readonly account?: string
+  readonly event?: AuditEvent
+  /** Only records older than this id. Newest first. */
+  readonly before?: string
+  readonly since?: number
+  readonly limit: number
+}
+
+export interface Audit {
+  record(record: AuditRecord): Promise<void>
+  list(query: AuditQuery): Promise<readonly AuditRecord[]>
+  /** Deletes records from before `at`, at most `limit`; returns how many. */
+  sweep(at: number, limit: number): Promise<number>
+}
+
+/** Writes one audit record. `client` is null if no request caused the event; `detail` marks the operator's actions. */
+export type AuditWriter = (
+  event: AuditEvent,
+  account: string | null,
+  client: Pick<ClientInfo, 'ip' | 'requestId'> | null,
+  detail: AuditRecord['detail'],
+) => Promise<void>
+
+/**
+ * Creates the only writer of the audit log. Requests can cause a bounded number of records an hour for each account; further ones are dropped.
+ * Failed sign-ins, which strangers cause, have a bound of their own over all accounts, so that they hide nothing else and the time of a failure
+ * does not depend on whether the account exists. The operator's records are never dropped.
+ */
+export function createAuditWriter({
+  store,
+  attemptLimits,
+  clock,
+  ids,
+}: {
+  readonly store: { readonly audit: Pick<Audit, 'record'> }
+  /** Null for a writer of the operator's records alone. */
+  readonly attemptLimits: Pick<AttemptLimits, 'tryConsume'> | null
+  readonly clock: { now(): number }
+  readonly ids: { next(prefix: string, now: number): string }
+}): AuditWriter {
+  return async (event, account, client, detail) => {
+    const at = clock.now()
+    if (client !== null && attemptLimits !== null) {
+      const fits =
+        event === 'sign_in_failed'
+          ? await attemptLimits.tryConsume('audit-failures', 'all', at)
+          : await attemptLimits.tryConsume('audit-by-account', account ?? 'none', at)
+      if (!fits) return
+    }
+    const address = client === null ? null : maskIp(client.ip)
+    await store.audit.record({
+      id: ids.next('aud_', at),
+      account,
+      event,
+      at,
+      address,
+      requestId: client?.requestId ?? null,
+      detail,
+    })
+  }
+}
+
+/** The same for the operator's actions on an account; members see them among their security events. */
+export function asOperator(
+  writeAudit: AuditWriter,
+): (event: AuditEvent, account: string, detail?: AuditRecord['detail']) => Promise<void> {
+  return (event, account, detail = null) => writeAudit(event, account, null, { by: 'operator', ...detail })
+}
+
+/** An address as the log may keep it: enough to recognise a network, not a person. */
+export function maskIp(ip: string): string {
+  if (ip.includes(':')) {
+    const groups = ip.split('::')[0]?.split(':').slice(0, 3) ?? []
+    return `${groups.join(':')}::x`
+  }
+  const cut = ip.lastIndexOf('.')
+  return cut === -1 ? ip : `${ip.slice(0, cut)}.x`
+}
+
+/** `a***@example.com`: enough for the owner to recognise it. */
+export function maskEmail(email: string | null): string | null {
+  if (email === null) return null
+  const at = email.lastIndexOf('@')
+  return `${email.slice(0, 1)}***${email.slice(at)}`
+}

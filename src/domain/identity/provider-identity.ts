@@ -1,0 +1,31 @@
+/** Third-party sign-in: which provider identity belongs to which account, and sign-ins in progress at a provider. */
+
+export interface ProviderIdentities {
+  /** The account's id. */
+  find(provider: string, subject: string): Promise<string | undefined>
+  /** False if this identity is linked already. */
+  link(provider: string, subject: string, account: string, at: number): Promise<boolean>
+}
+
+/** State kept between redirecting a browser to its provider and its return. */
+interface ProviderLogin {
+  /** Hash of the token that the browser keeps; the same token is the protocol's `state`. */
+  readonly state: Uint8Array
+  readonly provider: string
+  readonly nonce: string
+  /** The PKCE verifier. */
+  readonly verifier: string
+  /** A path of this site to go to afterwards. */
+  readonly next: string
+  readonly invite: string | null
+  readonly expiresAt: number
+}
+
+export interface ProviderLogins {
+  create(login: ProviderLogin): Promise<void>
+  /** Exactly one of several callers gets it. */
+  consume(state: Uint8Array, now: number): Promise<ProviderLogin | undefined>
+  sweep(at: number): Promise<void>
+}
+
+export const providerLoginLifetimeMs = 10 * 60_000

@@ -1,0 +1,154 @@
+/** Changes a member's credentials or deletes the account. Both need more than a session. */
+import { hashToken } from '../identity/api-key.ts'
+import type { EmailRules } from '../identity/email/email-address.ts'
+import { toMailbox } from '../identity/email/email-address.ts'
+import type { PasswordVerdict } from '../identity/passwords/password.ts'
+import { checkPassword } from '../identity/passwords/password.ts'
+import type { Session } from '../identity/session.ts'
+import { mintToken } from '../identity/session.ts'
+import type { SignInDeps } from './sign-in-service.ts'
+import type { UsageCarryOverService } from './usage-carry-over-service.ts'
+import type { Store } from '../store.ts'
+import type { ClientInfo } from '../identity/client-info.ts'
+
+type SharedDeps = 'attemptLimits' | 'passwords' | 'emailVerification' | 'mailer' | 'writeAudit' | 'clock' | 'onCredentialsChanged'
+
+interface AccountDeps extends Pick<SignInDeps, SharedDeps> {
+  readonly store: Pick<Store, 'accounts' | 'sessions'>
+  readonly usageCarryOver: UsageCarryOverService
+  readonly ids: { bytes(size: number): Uint8Array }
+  readonly rules: Pick<EmailRules, 'mergeAliases'>
+}
+
+type CurrentSession = Pick<Session, 'id' | 'account' | 'method' | 'createdAt'>
+
+/** Evidence of the member's identity: the password, or the code of an email requested in this session. */
+interface Evidence {
+  readonly currentPassword: string | null
+  readonly code: string | null
+}
+
+/** `wrong`: the evidence is not right. `missing`: none was given, and the account has no password to ask for. */
+type EvidenceVerdict = 'proven' | 'wrong' | 'missing'
+
+/** A sign-in by email or provider within this time is evidence enough: the code would prove the same. */
+const freshSignInMs = 10 * 60_000
+
+export class AccountService {
+  readonly #deps: AccountDeps
+
+  constructor(deps: AccountDeps) {
+    this.#deps = deps
+  }
+
+  /** Sends a code to the account's own address. It is valid in this session alone and signs no one in. False if it could not be queued. @throws TooManyAttempts */
+  async requestReauthenticationCode(session: CurrentSession, client: ClientInfo): Promise<boolean> {
+    const { store, emailVerification, mailer, rules } = this.#deps
+    const email = (await store.accounts.find(session.account))?.email
+    if (email == null) return true
+    const { code } = await emailVerification.issue({
+      address: email,
+      mailbox: toMailbox(email, rules.mergeAliases),
+      network: client.network,
+      known: true,
+      passwordHash: null,
+      invite: null,
+      browser: toSessionBrowserToken(session),
+    })
+    return (await mailer.sendReauthenticationCode({ to: email, reader: client.reader }, code)) !== 'unavailable'
+  }
+
+  /**
+   * Sets a new password, ends every other session, and gives this one a new token.
+   * @throws TooManyAttempts
+   */
+  async changePassword(
+    session: CurrentSession,
+    evidence: Evidence,
+    password: string,
+    client: ClientInfo,
+  ): Promise<
+    | { readonly kind: 'changed'; readonly token: string; readonly endedSessions: number }
+    | { readonly kind: Exclude<EvidenceVerdict, 'proven'> }
+    | { readonly kind: 'password'; readonly reason: Exclude<PasswordVerdict, 'good'> }
+  > {
+    const { store, passwords, mailer, writeAudit, clock, ids, onCredentialsChanged } = this.#deps
+    const email = (await store.accounts.find(session.account))?.email ?? null
+    // Before the evidence, because checking a code consumes it.
+    const passwordVerdict = checkPassword(password, email ?? '')
+    if (passwordVerdict !== 'good') return { kind: 'password', reason: passwordVerdict }
+    const verdict = await this.#checkEvidence(session, evidence, client, 'password change')
+    if (verdict !== 'proven') return { kind: verdict }
+    await store.accounts.setPasswordHash(session.account, await passwords.hash(password))
+    const endedSessions = await store.sessions.endOthers(session.account, session.id)
+    const token = mintToken((size) => ids.bytes(size))
+    await store.sessions.renew(session.id, hashToken(token))
+    onCredentialsChanged(session.account)
+    await writeAudit('password_changed', session.account, client, { ended_sessions: endedSessions })
+    if (email !== null) await mailer.sendPasswordChanged({ to: email, reader: client.reader }, clock.now())
+    return { kind: 'changed', token, endedSessions }
+  }
+
+  /** Erases the person; the ledger stays. @throws TooManyAttempts */
+  async deleteAccount(
+    session: CurrentSession,
+    evidence: Evidence,
+    client: ClientInfo,
+  ): Promise<'deleted' | Exclude<EvidenceVerdict, 'proven'>> {
+    const { store, usageCarryOver, writeAudit, clock, onCredentialsChanged } = this.#deps
+    const verdict = await this.#checkEvidence(session, evidence, client, 'account deletion')
+    if (verdict !== 'proven') return verdict
+    const account = await store.accounts.find(session.account)
+    const carryOver = account === undefined ? null : await usageCarryOver.exportUsage(account)
+    await store.accounts.erase(session.account, clock.now(), carryOver)
+    onCredentialsChanged(session.account)
+    await writeAudit('account_deleted', session.account, client, null)
+    return 'deleted'
+  }
+
+  /** A cookie may have been stolen a week ago: changes that could lock the owner out need evidence as fresh as a sign-in. */
+  async #checkEvidence(
+    session: CurrentSession,
+    evidence: Evidence,
+    client: ClientInfo,
+    action: string,
+  ): Promise<EvidenceVerdict> {
+    const { store, writeAudit } = this.#deps
+    const record = await store.accounts.findForSignIn(session.account)
+    const verdict = record === undefined ? 'wrong' : await this.#verifyEvidence(session, evidence, record)
+    if (verdict === 'wrong') {
+      const method = evidence.code === null ? 'password' : 'code'
+      await writeAudit('sign_in_failed', session.account, client, { method, at: action })
+    }
+    return verdict
+  }
+
+  async #verifyEvidence(
+    session: CurrentSession,
+    { currentPassword, code }: Evidence,
+    { account, passwordHash }: { readonly account: { readonly email: string | null }; readonly passwordHash: string | null },
+  ): Promise<EvidenceVerdict> {
+    const { attemptLimits, passwords, emailVerification, clock } = this.#deps
+    const now = clock.now()
+    if (currentPassword !== null) {
+      await attemptLimits.consume('password-by-device', session.account, now, 'email')
+      const { ok } = await passwords.verify(currentPassword, passwordHash)
+      if (ok) await attemptLimits.restore('password-by-device', session.account)
+      return ok ? 'proven' : 'wrong'
+    }
+    if (code !== null) {
+      const verified =
+        account.email === null
+          ? undefined
+          : await emailVerification.verifyCode(account.email, code, toSessionBrowserToken(session))
+      return verified === undefined ? 'wrong' : 'proven'
+    }
+    if (session.method !== 'password' && now - session.createdAt <= freshSignInMs) return 'proven'
+    return passwordHash === null ? 'missing' : 'wrong'
+  }
+}
+
+/** Stands in for a browser's token. No browser can send it, so a code of one kind is never valid for the other. */
+function toSessionBrowserToken({ id }: Pick<Session, 'id'>): string {
+  return `session ${id}`
+}

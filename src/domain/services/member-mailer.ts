@@ -1,0 +1,65 @@
+/** The port for emails to members. The mailer renders and delivers them. */
+import type { Window } from '../billing/plan.ts'
+import type { Pool } from '../billing/product.ts'
+import type { AlertLevel } from '../billing/usage-alert.ts'
+import type { Reader } from '../identity/reader.ts'
+import type { EmailVerificationSecrets } from './email-verification-service.ts'
+
+/**
+ * The state of the queue when a code was queued, the same for every address. `new_addresses_paused`: emails to addresses without an account
+ * have no room, members' have. `unavailable`: no code can be queued.
+ */
+export type EmailOutcome = 'queued' | 'new_addresses_paused' | 'unavailable'
+
+/**
+ * `unavailable`: nothing was delivered, and a later attempt may succeed. `rejected`: the mail server refused this email for good.
+ * `unknown`: the connection ended before the answer, so the email may have been delivered.
+ */
+export type DeliveryOutcome = 'sent' | 'unavailable' | 'rejected' | 'unknown'
+
+/** What an email about a window's usage states. */
+export interface UsageAlertFacts {
+  readonly pool: Pool
+  readonly window: Window
+  readonly level: AlertLevel
+  readonly used: number
+  readonly limit: number
+  readonly resetsAt: number
+  /** Credits of the pool in boost packs, which are spent next. */
+  readonly inPacks: number
+  /** Credits of the largest boost of this pool that the member can take now; 0 if there is none. */
+  readonly availableBoost: number
+  /** Whether the other pool has room in all windows. */
+  readonly otherPoolHasRoom: boolean
+  /** Whether another plan includes more in this window. */
+  readonly canUpgrade: boolean
+  /** Switches these emails off without a sign-in. */
+  readonly unsubscribeToken: string
+}
+
+/** A member's address, and how the member reads. */
+export interface MemberRecipient {
+  readonly to: string
+  readonly reader: Reader
+}
+
+/**
+ * Except for `deliverUsageAlert`, each method resolves when the email is queued and never rejects: neither the time nor the success of sending may reveal anything to a
+ * stranger. Notices may be dropped when the queue is full.
+ */
+export interface MemberMailer {
+  /** `to` is null if no email is sent, which takes the same time. */
+  sendSignInCode(
+    recipient: { readonly to: string | null; readonly isMember: boolean; readonly reader: Reader },
+    secrets: EmailVerificationSecrets,
+  ): Promise<EmailOutcome>
+  /** The code that confirms a change; null if it was guessed too often in the last hour. */
+  sendReauthenticationCode(recipient: MemberRecipient, code: string | null): Promise<EmailOutcome>
+  sendDeviceSignedIn(
+    recipient: MemberRecipient,
+    device: { readonly client: string; readonly hostname: string | null; readonly at: number },
+  ): Promise<void>
+  sendPasswordChanged(recipient: MemberRecipient, at: number): Promise<void>
+  /** Sends the email once, now, and waits for the mail server, because the caller decides about another attempt. Never rejects. */
+  deliverUsageAlert(recipient: MemberRecipient, alert: UsageAlertFacts, signal: AbortSignal): Promise<DeliveryOutcome>
+}

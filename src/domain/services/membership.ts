@@ -1,0 +1,135 @@
+/** Creates the membership services, which routes and background jobs share. */
+import { AccountService } from './account-service.ts'
+import { AttemptLimits } from '../identity/limits/attempt-limits.ts'
+import { OAuthClientService } from './oauth-client-service.ts'
+import type { AttemptLimitTable } from '../identity/limits/attempt-limits.ts'
+import type { AuditWriter } from '../identity/audit.ts'
+import { createAuditWriter } from '../identity/audit.ts'
+import { BoostService } from './boost-service.ts'
+import type { BoostRules } from './boost-service.ts'
+import { DeviceLoginService } from './device-login-service.ts'
+import { ApiKeyService } from './api-key-service.ts'
+import type { ApiKeyRules } from './api-key-service.ts'
+import { EmailVerificationService } from './email-verification-service.ts'
+import type { EmailRules } from '../identity/email/email-address.ts'
+import type { MemberMailer } from './member-mailer.ts'
+import { PasswordHasher } from '../identity/passwords/password-hasher.ts'
+import type { Calendar } from '../billing/period.ts'
+import type { Plan } from '../billing/plan.ts'
+import { UsageCarryOverService } from './usage-carry-over-service.ts'
+import { SessionService } from './session-service.ts'
+import { SignInService } from './sign-in-service.ts'
+import { SignUpService } from './sign-up-service.ts'
+import type { SignUpRules } from '../identity/sign-up.ts'
+import type { Store } from '../store.ts'
+import { UsageAlertService } from './usage-alert-service.ts'
+
+interface MembershipDeps {
+  readonly store: Store
+  readonly mailer: MemberMailer
+  readonly calendar: Calendar
+  readonly clock: { now(): number }
+  readonly ids: { next(prefix: string, now: number): string; bytes(size: number): Uint8Array }
+  readonly secret: Uint8Array
+  readonly sessionPrefix: string
+  readonly rules: EmailRules & SignUpRules
+  readonly attemptLimitTable: AttemptLimitTable
+  readonly boostRules: BoostRules
+  readonly keys: ApiKeyRules
+  readonly plans: Readonly<Record<string, Plan>>
+  readonly defaultPlan: string
+  /** Concurrent password hashes. */
+  readonly maxConcurrentHashes: number
+  /** Called when an account's credentials changed. */
+  readonly onCredentialsChanged: (account: string) => void
+}
+
+export interface Membership {
+  readonly signIn: SignInService
+  readonly account: AccountService
+  readonly apiKeys: ApiKeyService
+  readonly sessions: SessionService
+  readonly deviceLogins: DeviceLoginService
+  readonly oauthClients: OAuthClientService
+  readonly boosts: BoostService
+  readonly usageAlerts: UsageAlertService
+  readonly attemptLimits: AttemptLimits
+  readonly passwords: PasswordHasher
+  /** Writes an audit record; `client` is null if no request caused the event. */
+  readonly writeAudit: AuditWriter
+  /** Moves accounts whose plan has ended to the default plan. Returns how many. */
+  endExpiredPlans(): Promise<number>
+  /** Deletes everything that has expired. */
+  deleteExpired(): Promise<void>
+}
+
+/** Password hashes that may wait. */
+const maxPendingHashes = 64
+const dayMs = 86_400_000
+const auditRetentionDays = 400
+/** Longer than the longest consent. */
+const oauthClientRetentionDays = 100
+const keptCredentialChanges = 10_000
+const sweepBatchSize = 1_000
+
+export function createMembership(deps: MembershipDeps): Membership {
+  const { store, clock, onCredentialsChanged, defaultPlan } = deps
+  const attemptLimits = new AttemptLimits(store.attempts, deps.attemptLimitTable)
+  const passwords = new PasswordHasher({ maxConcurrent: deps.maxConcurrentHashes, maxPending: maxPendingHashes })
+  const emailVerification = new EmailVerificationService({ ...deps, table: deps.attemptLimitTable })
+  const writeAudit = createAuditWriter({ ...deps, attemptLimits })
+  const usageCarryOver = new UsageCarryOverService({ ...deps, ledger: store.ledger })
+  const sharedDeps = {
+    ...deps,
+    attemptLimits,
+    passwords,
+    emailVerification,
+    writeAudit,
+    usageCarryOver,
+  }
+  const boosts = new BoostService({
+    ...deps,
+    boosts: store.boosts,
+    ledger: store.ledger,
+    rules: deps.boostRules,
+    mergeAliases: deps.rules.mergeAliases,
+  })
+  return {
+    signIn: new SignInService({ ...sharedDeps, signUp: new SignUpService(sharedDeps) }),
+    account: new AccountService(sharedDeps),
+    apiKeys: new ApiKeyService(sharedDeps),
+    sessions: new SessionService(sharedDeps),
+    deviceLogins: new DeviceLoginService(sharedDeps),
+    oauthClients: new OAuthClientService(sharedDeps),
+    boosts,
+    usageAlerts: new UsageAlertService({ ...deps, ledger: store.ledger, boosts, plans: deps }),
+    attemptLimits,
+    passwords,
+    writeAudit,
+    async endExpiredPlans() {
+      const ended = await store.accounts.endExpiredPlans(clock.now(), defaultPlan)
+      for (const account of ended) {
+        onCredentialsChanged(account)
+        await writeAudit('plan_changed', account, null, { by: 'the end of the plan', plan: defaultPlan })
+      }
+      return ended.length
+    },
+    async deleteExpired() {
+      const now = clock.now()
+      await emailVerification.sweep()
+      await store.providerLogins.sweep(now)
+      // Kept for a day after its end, so that an expired code is distinguished from an unknown one.
+      await store.deviceLogins.sweep(now - dayMs)
+      await store.attempts.sweep(now)
+      await store.carriedUsage.sweep(now)
+      await store.sessions.sweep(now, sweepBatchSize)
+      await store.oauthClients.sweep(
+        now,
+        { unapproved: now - dayMs, unused: now - oauthClientRetentionDays * dayMs },
+        sweepBatchSize,
+      )
+      await store.audit.sweep(now - auditRetentionDays * dayMs, sweepBatchSize)
+      await store.credentialChanges.sweep(keptCredentialChanges)
+    },
+  }
+}

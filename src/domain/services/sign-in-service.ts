@@ -1,0 +1,341 @@
+/**
+ * Signing in: by the code or link of an email, by password, or through a provider.
+ *
+ * No answer reveals whether an address has an account: known and unknown addresses take the same path, the same time, and get the same
+ * answer.
+ *
+ * The bound on guessing. There are two things to guess, a password and a six-digit code, and two kinds of browsers to guess from, strangers
+ * and known devices (`known-device.ts`). For each of the four pairs an account allows five guesses in any hour, from any number of clients:
+ *
+ *   5 `password-by-address` + 5 `password-by-device` + 5 `code-tries` of strangers + 5 `code-tries` of known devices = 20 an hour.
+ *
+ * A client that has never signed in to the account has 10 of them. A password asked for again within a session, and a code that confirms a
+ * change (`account-service.ts`), count with the known devices'. All addresses of one mailbox (`toMailbox`) count together. A right guess does
+ * not count.
+ *
+ * An attacker who wants to lock an owner out can use up the strangers' guesses and emails, but neither those of a known device nor the
+ * links: the emails that were used up lie in the owner's mailbox, and each link works (`email-send-limits.ts`).
+ */
+import { createHash } from 'node:crypto'
+import type { SignInRecord } from '../identity/account.ts'
+import { hashToken } from '../identity/api-key.ts'
+import { maskIp } from '../identity/audit.ts'
+import type { AuditWriter } from '../identity/audit.ts'
+import type { AttemptLimitName, AttemptLimits } from '../identity/limits/attempt-limits.ts'
+import { isKnownDevice } from '../identity/known-device.ts'
+import type { EmailVerificationService, VerifiedEmail } from './email-verification-service.ts'
+import type { EmailRules } from '../identity/email/email-address.ts'
+import { anyEmailDomain, parseEmail, toMailbox } from '../identity/email/email-address.ts'
+import type { MemberMailer } from './member-mailer.ts'
+import type { PasswordVerdict } from '../identity/passwords/password.ts'
+import { checkPassword } from '../identity/passwords/password.ts'
+import type { PasswordHasher } from '../identity/passwords/password-hasher.ts'
+import type { ResolvedAccount, SignUpRefused, SignUpService } from './sign-up-service.ts'
+import type { Session, SessionMethod } from '../identity/session.ts'
+import { sessionLifetimes, mintToken } from '../identity/session.ts'
+import type { Store } from '../store.ts'
+import type { ClientInfo } from '../identity/client-info.ts'
+
+export interface SignInDeps {
+  readonly store: Pick<Store, 'accounts' | 'sessions' | 'providerIdentities'>
+  readonly signUp: SignUpService
+  readonly attemptLimits: AttemptLimits
+  readonly passwords: PasswordHasher
+  readonly emailVerification: EmailVerificationService
+  readonly mailer: MemberMailer
+  readonly writeAudit: AuditWriter
+  readonly clock: { now(): number }
+  readonly ids: { next(prefix: string, now: number): string; bytes(size: number): Uint8Array }
+  /** The installation's secret. */
+  readonly secret: Uint8Array
+  readonly rules: EmailRules
+  /** Called when an account's credentials changed, so that cached copies are dropped. */
+  readonly onCredentialsChanged: (account: string) => void
+}
+
+/** A request for a sign-in email. */
+interface SignInCodeRequest {
+  readonly email: string
+  /** The token that the browser keeps. */
+  readonly browser: string
+  /** Becomes the password of a new account; a request with one is a sign-up and is refused like one. */
+  readonly password?: string | null
+  readonly invite?: string | null
+}
+
+export type SignInCodeResult =
+  | { readonly kind: 'sent' }
+  | { readonly kind: 'address'; readonly reason: 'malformed' | 'blocked' }
+  | { readonly kind: 'password'; readonly reason: Exclude<PasswordVerdict, 'good'> }
+  | SignUpRefused
+  /** Addresses without an account get no emails for now; one with an account got its email. The same for both. */
+  | { readonly kind: 'new_addresses_paused'; readonly retryAfterMs: number }
+  /** No email could be queued. */
+  | { readonly kind: 'mail_unavailable'; readonly retryAfterMs: number }
+
+/** When to retry while the email queue is full: a few hundred emails may have been sent by then. */
+export const mailRetryAfterMs = 60_000
+
+interface SignedIn extends ResolvedAccount {
+  readonly kind: 'signed-in'
+  readonly hasPassword: boolean
+  readonly session: Session
+  /** The cookie's value; only its hash is stored. */
+  readonly token: string
+}
+
+export type SignInResult = SignedIn | { readonly kind: 'wrong' } | SignUpRefused
+
+/** A provider's claims about the person, validated by the protocol. */
+export interface ProviderClaims {
+  readonly provider: string
+  readonly subject: string
+  readonly email: string | null
+  readonly emailVerified: boolean
+}
+
+type ProviderSignInResult =
+  | SignedIn
+  /** The provider has not verified the address. */
+  | { readonly kind: 'email_unverified' }
+  /** The account of the address has never proven it. */
+  | { readonly kind: 'link_refused' }
+  | { readonly kind: 'account_unavailable' }
+  | SignUpRefused
+
+export class SignInService {
+  readonly #deps: SignInDeps
+
+  constructor(deps: SignInDeps) {
+    this.#deps = deps
+  }
+
+  /** Sends an email that signs in, and creates the account if there is none. @throws TooManyAttempts */
+  async requestCode(
+    { email, browser, password = null, invite = null }: SignInCodeRequest,
+    client: ClientInfo,
+  ): Promise<SignInCodeResult> {
+    const { attemptLimits, passwords, emailVerification, mailer, signUp, clock, rules } = this.#deps
+    const now = clock.now()
+    const verdict = parseEmail(email, rules)
+    if (verdict.kind !== 'good') return { kind: 'address', reason: verdict.kind }
+    const { email: address } = verdict
+    const account = await signUp.findAccount(address)
+    const signUpRefusal = await signUp.checkRefusal(address, invite)
+    if (password !== null) {
+      const passwordVerdict = checkPassword(password, address)
+      if (passwordVerdict !== 'good') return { kind: 'password', reason: passwordVerdict }
+      // Existing members get the same answer: they do not come in by signing up.
+      if (signUpRefusal !== null) return { kind: 'no-sign-up', reason: signUpRefusal }
+    }
+    const known = account !== undefined && this.#isKnownDevice(client, account.id)
+    const passwordHash = password === null ? null : await passwords.hash(password)
+    if (!known) await attemptLimits.consumeForWiderNetworks('code-by-network', client.network, now, 'magic_link')
+    const mailbox = this.#toMailbox(address)
+    const secrets = await emailVerification
+      .issue({ address, mailbox, network: client.network, known, passwordHash, invite, browser })
+      .catch(async (error: unknown) => {
+        if (!known) await attemptLimits.restoreForWiderNetworks('code-by-network', client.network)
+        throw error
+      })
+    // An address that may not sign up gets no email, and the answer is the same and takes the same time.
+    const mayReceive = account !== undefined || signUpRefusal === null
+    const pausedUntil = await this.#useNewAddressBudget(account?.id ?? (mayReceive ? null : mailbox), now)
+    const to = mayReceive && (account !== undefined || pausedUntil === null) ? address : null
+    const outcome = await mailer.sendSignInCode({ to, isMember: account !== undefined, reader: client.reader }, secrets)
+    if (outcome === 'unavailable') return { kind: 'mail_unavailable', retryAfterMs: mailRetryAfterMs }
+    // A known device has an account for sure: its answer reveals nothing.
+    if (known || (outcome === 'queued' && pausedUntil === null)) return { kind: 'sent' }
+    return { kind: 'new_addresses_paused', retryAfterMs: Math.max(mailRetryAfterMs, (pausedUntil ?? now) - now) }
+  }
+
+  /**
+   * Strangers can request emails to any number of addresses from any number of networks. All emails to addresses without an account share one
+   * budget, so that a flood of them delays no member's code and the operator's server does not send thousands to strangers. Returns when the
+   * budget has room again; null if it has room. `exempt` is the subject of an email that does not count, which takes the same statements.
+   */
+  async #useNewAddressBudget(exempt: string | null, now: number): Promise<number | null> {
+    const { attemptLimits } = this.#deps
+    const pausedUntil = await attemptLimits.findFreeAt(newAddressBudget, allNewAddresses, now)
+    if (pausedUntil !== null) return pausedUntil
+    const subject = exempt === null ? allNewAddresses : `exempt:${hashMailbox(exempt)}`
+    const fits = await attemptLimits.tryConsume(newAddressBudget, subject, now)
+    return fits || exempt !== null ? null : now
+  }
+
+  /** @throws TooManyAttempts */
+  async signInWithCode(
+    email: string,
+    code: string,
+    browser: string,
+    client: ClientInfo,
+    invite: string | null,
+  ): Promise<SignInResult> {
+    const { attemptLimits, emailVerification, clock, rules } = this.#deps
+    const verdict = parseEmail(email, rules)
+    const address = verdict.kind === 'good' ? verdict.email : null
+    const known = await this.#isKnownDeviceFor(address, client)
+    if (!known) await attemptLimits.consumeForNetwork('verify-by-network', client.network, clock.now())
+    const verified = address === null ? undefined : await emailVerification.verifyCode(address, code, browser)
+    if (verified === undefined) return this.#recordFailure(address, 'code', client)
+    if (!known) await attemptLimits.restoreForNetwork('verify-by-network', client.network)
+    return this.#signInVerified(verified, invite, client)
+  }
+
+  /** The address that a link proves; consumes nothing. */
+  async findEmailByMagicLink(linkToken: string): Promise<string | undefined> {
+    return this.#deps.emailVerification.findEmailByLink(linkToken)
+  }
+
+  /** Counts nothing, because a token of 256 bits cannot be guessed. */
+  async signInWithMagicLink(linkToken: string, browser: string | null, client: ClientInfo): Promise<SignInResult> {
+    const verified = await this.#deps.emailVerification.redeemLink(linkToken, browser)
+    return verified === undefined ? this.#recordFailure(null, 'code', client) : this.#signInVerified(verified, null, client)
+  }
+
+  /** Signs in to the account of a proven address. */
+  async #signInVerified(verified: VerifiedEmail, invite: string | null, client: ClientInfo): Promise<SignInResult> {
+    const { store, signUp, writeAudit } = this.#deps
+    const { address, passwordHash } = verified
+    const resolved = await signUp.findOrCreateAccount({ ...verified, invite: invite ?? verified.invite }, client)
+    if ('kind' in resolved) return resolved
+    const { account, isNewAccount } = resolved
+    // The emails that lead to a sign-in do not count: a large site has as many new members an hour as it likes.
+    if (isNewAccount) await this.#deps.attemptLimits.restore(newAddressBudget, allNewAddresses)
+    await this.#deps.attemptLimits.restoreForWiderNetworks('code-by-network', client.network)
+    if (!isNewAccount && (await store.accounts.confirmEmail(account.id))) this.#deps.onCredentialsChanged(account.id)
+    const record = await store.accounts.findForSignIn(account.id)
+    // The owner of the address has no password yet and requested this one in this browser: now it is set.
+    if (!isNewAccount && passwordHash !== null && record?.passwordHash === null) {
+      await store.accounts.setPasswordHash(account.id, passwordHash)
+      await writeAudit('password_changed', account.id, client, null)
+    }
+    return (await this.#openSession(account.id, 'code', client, resolved)) ?? this.#recordFailure(address, 'code', client)
+  }
+
+  /** @throws TooManyAttempts */
+  async signInWithPassword(email: string, password: string, client: ClientInfo): Promise<SignInResult> {
+    const { store, attemptLimits, passwords, writeAudit, clock, rules } = this.#deps
+    const now = clock.now()
+    const verdict = parseEmail(email, { ...rules, ...anyEmailDomain })
+    const address = verdict.kind === 'good' ? verdict.email : null
+    const record = address === null ? undefined : await this.#findSignInRecord(address)
+    const known = record !== undefined && this.#isKnownDevice(client, record.account.id)
+    const counted: [AttemptLimitName, string] = known
+      ? ['password-by-device', record.account.id]
+      : ['password-by-address', hashMailbox(this.#toMailbox(address ?? email))]
+    if (!known) await attemptLimits.consumeForNetwork('password-by-network', client.network, now, 'email')
+    await attemptLimits.consume(...counted, now, 'email')
+    const usable = record !== undefined && record.account.status === 'active' && record.emailVerified
+    const { ok, rehash } = await passwords.verify(password, usable ? record.passwordHash : null)
+    if (!usable || !ok) return this.#recordFailure(address, 'password', client)
+    const opened = await this.#openSession(record.account.id, 'password', client, { isNewAccount: false, invited: false })
+    if (opened === undefined) return this.#recordFailure(address, 'password', client)
+    // A concurrent password change ended every other session before this session existed, so it is checked again.
+    const latest = await store.accounts.findForSignIn(record.account.id)
+    const changed = latest?.passwordHash !== record.passwordHash
+    if (changed && !(await passwords.verify(password, latest?.passwordHash ?? null)).ok) {
+      await store.sessions.end(record.account.id, opened.session.id)
+      await writeAudit('session_ended', record.account.id, client, { session: opened.session.id })
+      return this.#recordFailure(address, 'password', client)
+    }
+    await attemptLimits.restore(...counted)
+    if (!known) await attemptLimits.restoreForNetwork('password-by-network', client.network)
+    if (rehash && !changed) await store.accounts.setPasswordHash(record.account.id, await passwords.hash(password))
+    return opened
+  }
+
+  /** Links a provider's identity by verified address only: verified by the provider, and proven here. */
+  async signInWithProvider(claims: ProviderClaims, client: ClientInfo, invite: string | null): Promise<ProviderSignInResult> {
+    const { store, signUp, clock, rules } = this.#deps
+    const { provider, subject } = claims
+    const known = await store.providerIdentities.find(provider, subject)
+    if (known !== undefined) {
+      const opened = await this.#openSession(known, 'provider', client, { isNewAccount: false, invited: false })
+      return opened ?? { kind: 'account_unavailable' }
+    }
+    if (claims.email === null || !claims.emailVerified) return { kind: 'email_unverified' }
+    const verdict = parseEmail(claims.email, rules)
+    if (verdict.kind !== 'good') return { kind: 'account_unavailable' }
+    const resolved = await signUp.findOrCreateAccount({ address: verdict.email, passwordHash: null, invite }, client)
+    if ('kind' in resolved) return resolved
+    const { account } = resolved
+    const record = await store.accounts.findForSignIn(account.id)
+    if (record?.account.status !== 'active') return { kind: 'account_unavailable' }
+    if (!record.emailVerified) return { kind: 'link_refused' }
+    if (await store.providerIdentities.link(provider, subject, account.id, clock.now())) {
+      await this.#deps.writeAudit('provider_linked', account.id, client, { provider })
+    }
+    return (await this.#openSession(account.id, 'provider', client, resolved)) ?? { kind: 'account_unavailable' }
+  }
+
+  async #findSignInRecord(address: string): Promise<SignInRecord | undefined> {
+    const account = await this.#deps.signUp.findAccount(address)
+    return account && this.#deps.store.accounts.findForSignIn(account.id)
+  }
+
+  #toMailbox(address: string): string {
+    return toMailbox(address.toLowerCase(), this.#deps.rules.mergeAliases)
+  }
+
+  async #isKnownDeviceFor(address: string | null, client: ClientInfo): Promise<boolean> {
+    // Most clients have never signed in to anything: skip the look-up.
+    if (address === null || client.deviceTokens === null) return false
+    const account = await this.#deps.signUp.findAccount(address)
+    return account !== undefined && this.#isKnownDevice(client, account.id)
+  }
+
+  #isKnownDevice({ deviceTokens }: ClientInfo, account: string): boolean {
+    return isKnownDevice(this.#deps.secret, deviceTokens, account)
+  }
+
+  /** Undefined if the account may not sign in. */
+  async #openSession(
+    accountId: string,
+    method: SessionMethod,
+    client: ClientInfo,
+    origin: Pick<ResolvedAccount, 'isNewAccount' | 'invited'>,
+  ): Promise<SignedIn | undefined> {
+    const { store, clock, ids, writeAudit } = this.#deps
+    const record = await store.accounts.findForSignIn(accountId)
+    if (record?.account.status !== 'active') return undefined
+    const at = clock.now()
+    const token = mintToken((size) => ids.bytes(size))
+    const session = {
+      id: ids.next('ses_', at),
+      account: accountId,
+      kind: 'web' as const,
+      method,
+      client: client.name,
+      address: maskIp(client.ip),
+      createdAt: at,
+      expiresAt: at + sessionLifetimes.web.absoluteMs,
+    }
+    if (!(await store.sessions.create({ ...session, hash: hashToken(token) }))) return undefined
+    await writeAudit('signed_in', accountId, client, { method, session: session.id })
+    return {
+      kind: 'signed-in',
+      account: record.account,
+      hasPassword: record.passwordHash !== null,
+      session: { ...session, lastUsedAt: at },
+      token,
+      isNewAccount: origin.isNewAccount,
+      invited: origin.invited,
+    }
+  }
+
+  /** Writes one record whether or not the account exists: the write must not reveal it. */
+  async #recordFailure(address: string | null, method: SessionMethod, client: ClientInfo): Promise<{ readonly kind: 'wrong' }> {
+    const account = address === null ? undefined : await this.#deps.signUp.findAccount(address)
+    await this.#deps.writeAudit('sign_in_failed', account?.id ?? null, client, { method })
+    return { kind: 'wrong' }
+  }
+}
+
+const newAddressBudget = 'code-to-new-addresses'
+const allNewAddresses = 'all'
+
+/** Counters exist for strangers' addresses too, so they are stored as hashes. */
+function hashMailbox(mailbox: string): string {
+  return createHash('sha256').update(mailbox).digest('base64url').slice(0, 22)
+}

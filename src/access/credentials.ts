@@ -1,265 +1,264 @@
 /**
- * Whose token is this? A memory in front of the store, keyed by the token's hash, so that a known key costs no query and a dropped cache
- * reveals no token. Revoking anything on this process takes effect at once; on others of this machine within a few seconds, because the
- * book of changes is read so often. While it cannot be read the memory is short.
+ * Resolves tokens to accounts: a cache in front of the store, keyed by the token's hash, so that a known key costs no query and a leaked
+ * cache reveals no token. Revocation takes effect at once in this process, and within a few seconds in others of this machine, which poll the
+ * change log. While the change log cannot be read, entries live shorter.
  *
- * Where several nodes share the database, on all of them within a second, whatever becomes of it: what is remembered counts only for as long as
- * the book of changes was read a moment ago. Otherwise the store is asked, and where it does not answer nobody is let in on an old yes.
+ * If several nodes share the database, revocation takes effect on all of them within a second, in any case: cached entries count only if the
+ * change log was read a moment ago. Otherwise the store is queried, and if it does not answer, no token is accepted.
  */
 import { LRUCache } from 'lru-cache'
-import type { Names } from '../config/brand.ts'
+import type { BrandNames } from '../exchange/brand-names.ts'
 import { GatewayError } from '../errors.ts'
-import type { Account } from '../membership/account.ts'
-import { accessTokenKind } from '../membership/app.ts'
-import { hashText, looksLikeApiKey } from '../membership/api-key.ts'
-import { endOf, looksLikeToken } from '../membership/session.ts'
-import type { Store } from '../membership/store.ts'
+import type { Credential } from '../exchange/plugin-services.ts'
+import { accessTokenKind } from '../domain/identity/oauth-client.ts'
+import { hashTokenToBase64, looksLikeApiKey } from '../domain/identity/api-key.ts'
+import { getSessionExpiry, looksLikeToken } from '../domain/identity/session.ts'
+import type { Store } from '../domain/store.ts'
 import type { Clock } from '../system/clock.ts'
-import { answered } from './answered.ts'
+import { withTimeout } from './with-timeout.ts'
 
-/** A live credential and its owner. */
-export interface Credential {
-  /** `session` came by device login, `cookie` from the website's sign-in, `app` by a member's approval, for the tool server alone. */
-  readonly kind: 'key' | 'session' | 'cookie' | 'app' | 'jwt'
-  readonly id: string
-  readonly account: Account
-  readonly expiresAt: number | null
-}
+export type { Credential }
 
-type Known = Credential | null
-interface Remembered {
+type ResolvedCredential = Credential | null
+interface CacheEntry {
   readonly value: Credential
-  /** By the clock's ticks, when the store was asked. */
-  readonly began: number
+  /** When the store was queried, by the monotonic clock. */
+  readonly readMs: number
 }
-/** A question to the store that is not answered yet. */
-interface Asking {
-  /** The answer is of that time or later. */
-  readonly began: number
-  readonly found: Promise<Known>
+/** A running query of the store. */
+interface PendingLookup {
+  /** The result is from this time or later. */
+  readonly startedMs: number
+  readonly result: Promise<ResolvedCredential>
 }
 
-/** What the book of changes says; null: perhaps all of them. */
-interface Changed {
+/** Changed accounts of the change log; null: possibly all. */
+interface ChangeBatch {
   readonly seq: number
   readonly accounts: readonly string[] | null
 }
-type Kind = 'key' | 'session' | 'cookie' | 'app'
+type CredentialKind = 'key' | 'session' | 'cookie' | 'app'
 
-/** Every entry counts one. A cache by size grows with what it holds; with `max` it makes room for all of it at the start. */
-const one = (): number => 1
-/** So long a yes is believed that the book of changes has not confirmed since. */
-const positiveMs = 30_000
-/** A key, while the book is read: whoever comes back within it costs no query. A session's end moves with its use, so it is read again. */
-const keyMs = 3_600_000
-const negativeMs = 5_000
-const touchEveryMs = 60_000
-const changesAtOnce = 1_000
-/** Where nodes share a database: what was read of it is as good as new for so long, and the book of changes has so long to answer. */
-const trustMs = 900
-const lookMs = 300
+/** Every entry counts one. A cache with `maxSize` grows as needed; one with `max` allocates everything at the start. */
+const countOne = (): number => 1
+/** Lifetime of a positive entry that the change log has not confirmed since. */
+const positiveTtlMs = 30_000
+/** Lifetime of a key while the change log is read: a key used within it costs no query. Sessions are read again, because use moves their end. */
+const keyTtlMs = 3_600_000
+const negativeTtlMs = 5_000
+const lastUsedIntervalMs = 60_000
+const maxChangesPerPoll = 1_000
+/** If nodes share a database: how long a read of the change log counts as current, and how long it may take. */
+const freshForMs = 900
+const pollMs = 300
 /** As long as a failover takes. */
-const askMs = 3_000
-/** Looking for one account among the remembered costs as much as forgetting all of them a few times. */
-const fewAccounts = 20
+const lookupTimeoutMs = 3_000
+/** After more changed accounts all entries are dropped: the change log may hold further changes than one poll reads. */
+const maxSelectiveInvalidations = 20
 
 export class Credentials {
   readonly #store: Store
-  readonly #names: Names
+  readonly #names: BrandNames
   readonly #clock: Clock
-  readonly #tellOthers: (account: string) => void
-  readonly #known = new LRUCache<string, Remembered>({ maxSize: 50_000, sizeCalculation: one })
-  /** Apart, so that a flood of wrong tokens pushes no right one out. */
-  readonly #unknown = new LRUCache<string, true>({ maxSize: 10_000, sizeCalculation: one, ttl: negativeMs })
-  readonly #asking = new Map<string, Asking>()
-  /** How often something was forgotten: an answer from before may not be remembered after. */
-  #forgotten = 0
+  readonly #onInvalidate: (account: string) => void
+  readonly #cache = new LRUCache<string, CacheEntry>({ maxSize: 50_000, sizeCalculation: countOne })
+  /** A cache of its own, so that a flood of wrong tokens evicts no right one. */
+  readonly #negativeCache = new LRUCache<string, true>({ maxSize: 10_000, sizeCalculation: countOne, ttl: negativeTtlMs })
+  readonly #pendingLookups = new Map<string, PendingLookup>()
+  /** Number of invalidations: a result from before one must not be cached after it. */
+  #invalidations = 0
   /** When each key and session was last used, written behind. */
-  readonly #keyUses = new Map<string, number>()
-  readonly #sessionUses = new Map<string, number>()
-  /** How far the book of changes has been read; null before the first look. */
-  #seenChange: number | null = null
+  readonly #keysLastUsed = new Map<string, number>()
+  readonly #sessionsLastUsed = new Map<string, number>()
+  /** The last sequence number read from the change log; null before the first poll. */
+  #lastSeq: number | null = null
   readonly #isShared: boolean
-  /** When the last look that succeeded began. */
-  #lookedAt = -Infinity
-  /** Where nodes share a database: whether one has failed since. */
+  /** When the last successful poll began. */
+  #polledMs = -Infinity
+  /** If nodes share a database: whether a poll has failed since. */
   #hasGap = true
-  /** That it could not be read has been said. */
-  #isTold = false
-  #looking: Promise<unknown> | null = null
-  /** When the book of changes last answered, however late. */
-  #heardAt: number
+  /** Whether the failure has been logged. */
+  #isFailureReported = false
+  #pendingPoll: Promise<unknown> | null = null
+  /** When the change log last answered, however late. */
+  #respondedMs: number
 
-  /** `tellOthers`: whoever else remembers accounts has to forget this one, too. */
-  constructor(store: Store, names: Names, clock: Clock, tellOthers: (account: string) => void = () => {}) {
-    this.#tellOthers = tellOthers
+  /** `onInvalidate`: notifies the other caches of accounts. */
+  constructor(store: Store, names: BrandNames, clock: Clock, onInvalidate: (account: string) => void = () => {}) {
+    this.#onInvalidate = onInvalidate
     this.#store = store
     this.#names = names
     this.#clock = clock
     this.#isShared = store.cluster !== null
-    this.#heardAt = clock.ticks()
+    this.#respondedMs = clock.monotonicMs()
   }
 
   /**
-   * The live credential of a bearer token, or null: unknown, revoked, expired, or of an account that may not use the service. A promise
-   * only where the store must be asked: a token that is remembered costs no turn of the event loop.
+   * The live credential of a bearer token, or null: unknown, revoked, expired, or of an account that may not use the service. Returns a
+   * promise only if the store must be queried: a cached token costs no turn of the event loop.
    */
-  resolve(token: string): Known | Promise<Known> {
-    const cacheKey = hashText(token)
+  resolve(token: string): ResolvedCredential | Promise<ResolvedCredential> {
+    const cacheKey = hashTokenToBase64(token)
     const now = this.#clock.now()
-    const cached = this.#known.get(cacheKey)
-    if (cached !== undefined && this.#isBelieved(cached)) return this.#live(cached.value, now)
-    const kind = this.#kindOf(token)
-    if (kind === null || this.#unknown.has(cacheKey)) return null
-    if (this.#isShared) return this.#askInTime(kind, cacheKey, now)
-    return this.#askOnce(kind, cacheKey, now).found.then((found) => this.#live(found, now))
+    const cached = this.#cache.get(cacheKey)
+    if (cached !== undefined && this.#isUsable(cached)) return this.#toLive(cached.value, now)
+    const kind = this.#detectKind(token)
+    if (kind === null || this.#negativeCache.has(cacheKey)) return null
+    if (this.#isShared) return this.#lookUpFresh(kind, cacheKey, now)
+    return this.#lookUpOnce(kind, cacheKey, now).result.then((found) => this.#toLive(found, now))
   }
 
-  #isBelieved({ value, began }: Remembered): boolean {
-    const now = this.#clock.ticks()
-    if (now - began > (value.kind === 'key' ? keyMs : positiveMs)) return false
-    return this.#isShared ? this.isCurrent : now - Math.max(began, this.#lookedAt) <= positiveMs
+  #isUsable({ value, readMs }: CacheEntry): boolean {
+    const now = this.#clock.monotonicMs()
+    if (now - readMs > (value.kind === 'key' ? keyTtlMs : positiveTtlMs)) return false
+    return this.#isShared ? this.isFresh : now - Math.max(readMs, this.#polledMs) <= positiveTtlMs
   }
 
-  /** Whether what is remembered of accounts may be believed now. */
-  get isCurrent(): boolean {
-    return !this.#isShared || this.#clock.ticks() - this.#lookedAt <= trustMs
+  /** Whether cached entries may be used now. */
+  get isFresh(): boolean {
+    return !this.#isShared || this.#clock.monotonicMs() - this.#polledMs <= freshForMs
   }
 
-  /** Where nodes share a database: for how long it has not been heard of. One that is slow is heard of. */
-  get silentMs(): number {
-    return this.#isShared ? this.#clock.ticks() - this.#heardAt : 0
+  /** If nodes share a database: time since it last answered. A slow database is not silent. */
+  get databaseSilentMs(): number {
+    return this.#isShared ? this.#clock.monotonicMs() - this.#respondedMs : 0
   }
 
-  /** An answer that was long on its way may be as old as that, and is asked for again. */
-  async #askInTime(kind: Kind, cacheKey: string, now: number): Promise<Known> {
-    const until = this.#clock.ticks() + askMs
+  /** A result that took too long may be out of date and is queried again. */
+  async #lookUpFresh(kind: CredentialKind, cacheKey: string, now: number): Promise<ResolvedCredential> {
+    const deadlineMs = this.#clock.monotonicMs() + lookupTimeoutMs
     for (;;) {
-      const asking = this.#askOnce(kind, cacheKey, now)
-      const found = await answered(asking.found, Math.max(0, until - this.#clock.ticks())).catch((error: unknown) => {
-        throw error instanceof GatewayError ? error : new GatewayError('temporarily_unavailable', { retryAfter: 1, cause: error })
-      })
-      if (this.#clock.ticks() - asking.began <= trustMs) return this.#live(found, now)
+      const pending = this.#lookUpOnce(kind, cacheKey, now)
+      const result = await withTimeout(pending.result, Math.max(0, deadlineMs - this.#clock.monotonicMs())).catch(
+        (error: unknown) => {
+          throw error instanceof GatewayError
+            ? error
+            : new GatewayError('temporarily_unavailable', { retryAfter: 1, cause: error })
+        },
+      )
+      if (this.#clock.monotonicMs() - pending.startedMs <= freshForMs) return this.#toLive(result, now)
     }
   }
 
-  /** Many requests with one new token ask the store once. */
-  #askOnce(kind: Kind, cacheKey: string, now: number): Asking {
-    const known = this.#asking.get(cacheKey)
-    const began = this.#clock.ticks()
-    if (known !== undefined && !(this.#isShared && began - known.began > trustMs)) return known
-    const found = this.#askStore(kind, cacheKey, now).finally(() => {
-      if (this.#asking.get(cacheKey) === asking) this.#asking.delete(cacheKey)
+  /** Concurrent requests with one new token query the store once. */
+  #lookUpOnce(kind: CredentialKind, cacheKey: string, now: number): PendingLookup {
+    const existing = this.#pendingLookups.get(cacheKey)
+    const startedMs = this.#clock.monotonicMs()
+    if (existing !== undefined && !(this.#isShared && startedMs - existing.startedMs > freshForMs)) return existing
+    const result = this.#lookUp(kind, cacheKey, now).finally(() => {
+      if (this.#pendingLookups.get(cacheKey) === pending) this.#pendingLookups.delete(cacheKey)
     })
-    const asking: Asking = { began, found }
-    this.#asking.set(cacheKey, asking)
-    return asking
+    const pending: PendingLookup = { startedMs, result }
+    this.#pendingLookups.set(cacheKey, pending)
+    return pending
   }
 
-  /** Changes whenever anything is forgotten: who remembers accounts elsewhere forgets them then. */
-  get forgotten(): number {
-    return this.#forgotten
+  /** Changes with every invalidation; other caches of accounts compare it. */
+  get invalidations(): number {
+    return this.#invalidations
   }
 
-  /** Forgets what is known of an account: its keys, sessions or plan have changed here. */
-  forgetAccount(account: string): void {
-    this.heardOf(account)
-    this.#tellOthers(account)
+  /** Drops an account's entries here and in the other caches: its keys, sessions or plan have changed in this process. */
+  invalidateEverywhere(account: string): void {
+    this.invalidate(account)
+    this.#onInvalidate(account)
   }
 
-  /** They have changed elsewhere. */
-  heardOf(account: string): void {
-    for (const [key, { value }] of this.#known.entries()) if (value.account.id === account) this.#known.delete(key)
-    this.#forgetDoubtful()
+  /** Drops the accounts' entries after a change in another process. One pass for all of them: it takes some milliseconds if the cache is full. */
+  invalidate(...accounts: readonly string[]): void {
+    this.#cache.forEach(({ value }, key) => {
+      if (accounts.includes(value.account.id)) this.#cache.delete(key)
+    })
+    this.#dropUncertain()
   }
 
-  /** Forgets everything; another process has changed something. */
-  forgetAll(): void {
-    this.#known.clear()
-    this.#forgetDoubtful()
+  /** Drops everything; another process has changed something unknown. */
+  invalidateAll(): void {
+    this.#cache.clear()
+    this.#dropUncertain()
   }
 
-  /** What was refused may be let in again now, and what is being looked up may come back as it was before the change. */
-  #forgetDoubtful(): void {
-    this.#unknown.clear()
-    this.#asking.clear()
-    this.#forgotten += 1
+  /** Drops refusals, which may be wrong now, and pending queries, which may return the state before the change. */
+  #dropUncertain(): void {
+    this.#negativeCache.clear()
+    this.#pendingLookups.clear()
+    this.#invalidations += 1
   }
 
-  async #askStore(kind: Kind, cacheKey: string, now: number): Promise<Known> {
-    const forgotten = this.#forgotten
-    const began = this.#clock.ticks()
-    const found = await this.#look(kind, Buffer.from(cacheKey, 'base64'), now)
-    if (forgotten !== this.#forgotten) return found
-    if (found === null) this.#unknown.set(cacheKey, true)
-    else this.#known.set(cacheKey, { value: found, began })
-    return found
+  async #lookUp(kind: CredentialKind, cacheKey: string, now: number): Promise<ResolvedCredential> {
+    const invalidations = this.#invalidations
+    const readMs = this.#clock.monotonicMs()
+    const credential = await this.#findInStore(kind, Buffer.from(cacheKey, 'base64'), now)
+    if (invalidations !== this.#invalidations) return credential
+    if (credential === null) this.#negativeCache.set(cacheKey, true)
+    else this.#cache.set(cacheKey, { value: credential, readMs })
+    return credential
   }
 
-  /** Learns what other processes changed since the last look, and forgets those accounts. Called every few seconds; `followEveryMs` says how often. */
-  async followChanges(): Promise<void> {
-    const began = this.#clock.ticks()
+  /** Reads the changes of other processes since the last poll and drops those accounts. Called every `pollIntervalMs`. */
+  async pollChanges(): Promise<void> {
+    const startedMs = this.#clock.monotonicMs()
     if (!this.#isShared) {
-      const changed = await this.#changes()
-      // Of what was changed long ago the book may know no more.
-      if (began - this.#lookedAt > positiveMs) this.forgetAll()
-      this.#forgetChanged(changed)
-      this.#lookedAt = began
+      const changed = await this.#readChanges()
+      // The change log may have deleted changes that are this old.
+      if (startedMs - this.#polledMs > positiveTtlMs) this.invalidateAll()
+      this.#invalidateChanged(changed)
+      this.#polledMs = startedMs
       return
     }
     try {
-      // One after another: what a look has passed over that came back too late, no other would see.
-      if (this.#looking !== null) throw new Error('the book of changes does not answer')
-      const looking = this.#changes().finally(() => (this.#looking = null))
-      this.#looking = looking
-      const changed = await answered(looking, lookMs)
-      if (this.#hasGap) this.forgetAll()
-      this.#forgetChanged(changed)
+      // One at a time: changes that a late poll had already consumed would be missed by the next.
+      if (this.#pendingPoll !== null) throw new Error('the change log does not answer')
+      const poll = this.#readChanges().finally(() => (this.#pendingPoll = null))
+      this.#pendingPoll = poll
+      const changed = await withTimeout(poll, pollMs)
+      if (this.#hasGap) this.invalidateAll()
+      this.#invalidateChanged(changed)
       this.#hasGap = false
-      this.#isTold = false
-      this.#lookedAt = began
+      this.#isFailureReported = false
+      this.#polledMs = startedMs
     } catch (error) {
       this.#hasGap = true
-      // Said once, until it succeeds again.
-      const isTold = this.#isTold
-      this.#isTold = true
-      if (!isTold) throw error
+      // Logged once until it succeeds again.
+      const isReported = this.#isFailureReported
+      this.#isFailureReported = true
+      if (!isReported) throw error
     }
   }
 
-  /** How often to call it. */
-  get followEveryMs(): number {
-    return this.#isShared ? lookMs : 2_000
+  /** How often to call `pollChanges`. */
+  get pollIntervalMs(): number {
+    return this.#isShared ? pollMs : 2_000
   }
 
-  async #changes(): Promise<Changed> {
-    const { changes } = this.#store
-    // What was remembered before the first look may be older than a change that the look has passed over.
+  async #readChanges(): Promise<ChangeBatch> {
+    const { credentialChanges } = this.#store
+    // Entries from before the first poll may be older than a change that the poll skipped.
     const changed =
-      this.#seenChange === null
-        ? { seq: await changes.latest(), accounts: null }
-        : await changes.since(this.#seenChange, changesAtOnce)
-    this.#heardAt = this.#clock.ticks()
+      this.#lastSeq === null
+        ? { seq: await credentialChanges.getLatestSeq(), accounts: null }
+        : await credentialChanges.listSince(this.#lastSeq, maxChangesPerPoll)
+    this.#respondedMs = this.#clock.monotonicMs()
     return changed
   }
 
-  #forgetChanged({ seq, accounts }: Changed): void {
-    this.#seenChange = seq
-    if (accounts === null || accounts.length > fewAccounts) this.forgetAll()
-    else for (const account of accounts) this.heardOf(account)
+  #invalidateChanged({ seq, accounts }: ChangeBatch): void {
+    this.#lastSeq = seq
+    if (accounts === null || accounts.length > maxSelectiveInvalidations) this.invalidateAll()
+    else if (accounts.length > 0) this.invalidate(...accounts)
   }
 
-  /** Writes down when keys and sessions were last used. Called now and then, and at the end. */
-  async flushUses(): Promise<void> {
-    const keys = new Map(this.#keyUses)
-    const sessions = new Map(this.#sessionUses)
-    this.#keyUses.clear()
-    this.#sessionUses.clear()
-    if (keys.size > 0) await this.#store.keys.touch(keys)
-    if (sessions.size > 0) await this.#store.sessions.touch(sessions)
+  /** Writes when keys and sessions were last used. Called periodically and at the end. */
+  async flushLastUsed(): Promise<void> {
+    const keys = new Map(this.#keysLastUsed)
+    const sessions = new Map(this.#sessionsLastUsed)
+    this.#keysLastUsed.clear()
+    this.#sessionsLastUsed.clear()
+    if (keys.size > 0) await this.#store.apiKeys.recordLastUsed(keys)
+    if (sessions.size > 0) await this.#store.sessions.recordLastUsed(sessions)
   }
 
-  #kindOf(token: string): Kind | null {
+  #detectKind(token: string): CredentialKind | null {
     if (looksLikeApiKey(token, this.#names.keyPrefix)) return 'key'
     if (looksLikeToken(token)) return 'cookie'
     const { sessionPrefix, appTokenPrefix } = this.#names
@@ -267,37 +266,37 @@ export class Credentials {
     return token.startsWith(appTokenPrefix) && looksLikeToken(token.slice(appTokenPrefix.length)) ? 'app' : null
   }
 
-  async #look(kind: Kind, hash: Buffer, now: number): Promise<Known> {
-    if (kind === 'key') return this.#lookForKey(hash, now)
-    return kind === 'app' ? this.#lookForApp(hash, now) : this.#lookForSession(kind, hash, now)
+  async #findInStore(kind: CredentialKind, hash: Buffer, now: number): Promise<ResolvedCredential> {
+    if (kind === 'key') return this.#findKey(hash, now)
+    return kind === 'app' ? this.#findOAuthToken(hash, now) : this.#findSession(kind, hash, now)
   }
 
-  async #lookForSession(kind: 'session' | 'cookie', hash: Buffer, now: number): Promise<Known> {
+  async #findSession(kind: 'session' | 'cookie', hash: Buffer, now: number): Promise<ResolvedCredential> {
     const found = await this.#store.sessions.findByHash(hash)
     if (found === undefined || found.account.status !== 'active') return null
     if (found.session.kind !== (kind === 'cookie' ? 'web' : 'cli')) return null
-    const expiresAt = endOf(found.session)
+    const expiresAt = getSessionExpiry(found.session)
     return expiresAt <= now ? null : { kind, id: found.session.id, account: found.account, expiresAt }
   }
 
-  async #lookForApp(hash: Buffer, now: number): Promise<Known> {
-    const found = await this.#store.apps.owner(accessTokenKind, hash)
+  async #findOAuthToken(hash: Buffer, now: number): Promise<ResolvedCredential> {
+    const found = await this.#store.oauthClients.findTokenOwner(accessTokenKind, hash)
     if (found === undefined || found.account.status !== 'active') return null
-    const expiresAt = Math.min(found.expiresAt, endOf(found.session))
+    const expiresAt = Math.min(found.expiresAt, getSessionExpiry(found.session))
     return expiresAt <= now ? null : { kind: 'app', id: found.session.id, account: found.account, expiresAt }
   }
 
-  async #lookForKey(hash: Buffer, now: number): Promise<Known> {
-    const found = await this.#store.keys.findByHash(hash)
+  async #findKey(hash: Buffer, now: number): Promise<ResolvedCredential> {
+    const found = await this.#store.apiKeys.findByHash(hash)
     if (found === undefined || found.key.revokedAt !== null || found.account.status !== 'active') return null
     if (found.key.expiresAt !== null && found.key.expiresAt <= now) return null
     return { kind: 'key', id: found.key.id, account: found.account, expiresAt: found.key.expiresAt }
   }
 
-  #live(found: Known, now: number): Credential | null {
-    if (found === null || (found.expiresAt !== null && found.expiresAt <= now)) return null
-    const uses = found.kind === 'key' ? this.#keyUses : this.#sessionUses
-    if (now - (uses.get(found.id) ?? 0) > touchEveryMs) uses.set(found.id, now)
-    return found
+  #toLive(credential: ResolvedCredential, now: number): Credential | null {
+    if (credential === null || (credential.expiresAt !== null && credential.expiresAt <= now)) return null
+    const lastUsed = credential.kind === 'key' ? this.#keysLastUsed : this.#sessionsLastUsed
+    if (now - (lastUsed.get(credential.id) ?? 0) > lastUsedIntervalMs) lastUsed.set(credential.id, now)
+    return credential
   }
 }

@@ -1,45 +1,45 @@
-/** JWTs of issuers that the operator trusts: their own identity provider instead of ours. Each subject becomes an account of its own. */
+/** JWTs of issuers that the operator trusts: their own identity provider in addition to our sign-in. Each subject gets its own account. */
 import { createHash } from 'node:crypto'
 import type { JWTVerifyGetKey } from 'jose'
 import type { GatewayConfig } from '../config/config.ts'
-import { shownUrl } from '../config/shown-url.ts'
+import { redactUrl } from '../config/redact-url.ts'
 import type { Credential, Credentials } from './credentials.ts'
 import type { Ids } from '../system/ids.ts'
-import type { Accounts } from '../membership/account.ts'
+import type { Accounts } from '../domain/identity/account.ts'
 import type { Clock } from '../system/clock.ts'
 import type { Logger } from 'pino'
 import { LRUCache } from 'lru-cache'
 
 type Issuer = GatewayConfig['signIn']['jwtIssuers'][number]
 
-interface Trusted {
+interface TrustedIssuer {
   readonly issuer: Issuer
-  /** Fetched when a token is shown, and then remembered. */
+  /** Fetched with the first token and then cached. */
   keys?: JWTVerifyGetKey
-  /** That they cannot be had was said. */
-  isTold?: boolean
+  /** Whether a failure to fetch them has been logged. */
+  isFailureReported?: boolean
 }
 
-/** Signatures are costly to check; a verified token is remembered for so long, and never past its own expiry. */
-const rememberMs = 30_000
-/** Asymmetric only: a shared secret would let whoever can check a token also make one. */
+/** Signatures are costly to verify; a verified token is cached for this time, and never past its own expiry. */
+const cacheTtlMs = 30_000
+/** Asymmetric only: with a shared secret, a verifier could also issue tokens. */
 const algorithms = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA']
 
-/** What jose calls an answer that holds no keys, or none in time; all else that it calls by a name is the token's. */
-const keysFaults: ReadonlySet<string> = new Set(['ERR_JOSE_GENERIC', 'ERR_JWKS_INVALID', 'ERR_JWKS_TIMEOUT'])
+/** jose's error codes for a key set that cannot be read or fetched in time; every other code is the token's fault. */
+const jwksErrorCodes: ReadonlySet<string> = new Set(['ERR_JOSE_GENERIC', 'ERR_JWKS_INVALID', 'ERR_JWKS_TIMEOUT'])
 
 export class TrustedIssuers {
-  readonly #trusted: readonly Trusted[]
+  readonly #trusted: readonly TrustedIssuer[]
   readonly #accounts: Accounts
   readonly #ids: Ids
   readonly #clock: Clock
-  readonly #credentials: Pick<Credentials, 'forgotten' | 'isCurrent'>
+  readonly #credentials: Pick<Credentials, 'invalidations' | 'isFresh'>
   readonly #log: Pick<Logger, 'warn'>
   readonly #known = new LRUCache<string, { readonly credential: Credential; readonly forgotten: number }>({
     maxSize: 10_000,
-    // By size it grows with what it holds; with `max` it would make room for all of it at the start.
+    // `maxSize` grows as needed; `max` would allocate everything at the start.
     sizeCalculation: () => 1,
-    ttl: rememberMs,
+    ttl: cacheTtlMs,
   })
 
   constructor(
@@ -47,7 +47,7 @@ export class TrustedIssuers {
     accounts: Accounts,
     ids: Ids,
     clock: Clock,
-    credentials: Pick<Credentials, 'forgotten' | 'isCurrent'>,
+    credentials: Pick<Credentials, 'invalidations' | 'isFresh'>,
     log: Pick<Logger, 'warn'>,
   ) {
     this.#trusted = issuers.map((issuer) => ({ issuer }))
@@ -58,64 +58,64 @@ export class TrustedIssuers {
     this.#log = log
   }
 
-  /** The account behind a token, made at its first sight; null when no trusted issuer signed it. */
+  /** The account of a token, created on first use; null if no trusted issuer signed it. */
   async resolve(token: string): Promise<Credential | null> {
     if (this.#trusted.length === 0 || token.split('.').length !== 3) return null
     const cacheKey = createHash('sha256').update(token).digest('latin1')
-    const { forgotten, isCurrent } = this.#credentials
+    const { invalidations, isFresh } = this.#credentials
     const known = this.#known.get(cacheKey)
-    // Since it was remembered an account has changed, perhaps this one: looked at anew.
-    const current = isCurrent && known?.forgotten === forgotten && (known.credential.expiresAt ?? 0) > this.#clock.now()
+    // An account has changed since the entry was cached, perhaps this one: verify again.
+    const current = isFresh && known?.forgotten === invalidations && (known.credential.expiresAt ?? 0) > this.#clock.now()
     if (known !== undefined && current) return known.credential
     for (const trusted of this.#trusted) {
       const credential = await this.#verify(token, trusted)
       if (credential === null) continue
-      this.#known.set(cacheKey, { credential, forgotten })
+      this.#known.set(cacheKey, { credential, forgotten: invalidations })
       return credential
     }
     return null
   }
 
-  async #verify(token: string, trusted: Trusted): Promise<Credential | null> {
+  async #verify(token: string, trusted: TrustedIssuer): Promise<Credential | null> {
     const { issuer } = trusted
-    // Most installations trust no other issuer, and none needs this before it has seen a token of one.
+    // Most installations trust no other issuer, and none needs the library before its first token.
     const { createRemoteJWKSet, jwtVerify } = await import('jose')
     trusted.keys ??= createRemoteJWKSet(new URL(issuer.jwksUrl))
     const verified = await jwtVerify(token, trusted.keys, {
-      // The configuration's addresses have no slash at their end; an issuer's name may have one, as Auth0's do.
+      // Configured addresses have no trailing slash; an issuer's name may have one, as Auth0's do.
       issuer: [issuer.issuer, `${issuer.issuer}/`],
       audience: issuer.audience,
       algorithms,
       requiredClaims: ['sub', 'exp'],
       currentDate: new Date(this.#clock.now()),
-    }).catch((error: unknown) => this.#refused(trusted, error))
+    }).catch((error: unknown) => this.#reportRefusal(trusted, error))
     const { sub, exp } = verified?.payload ?? {}
     if (sub === undefined || exp === undefined) return null
-    trusted.isTold = false
-    const email = subjectAddress(issuer.issuer, sub)
-    const found = (await this.#accounts.find(email)) ?? (await this.#make(email, issuer.plan))
+    trusted.isFailureReported = false
+    const email = toSubjectEmail(issuer.issuer, sub)
+    const found = (await this.#accounts.find(email)) ?? (await this.#createAccount(email, issuer.plan))
     if (found?.status !== 'active') return null
     return { kind: 'jwt', id: sub, account: found, expiresAt: exp * 1000 }
   }
 
-  /** A token that is not good is its bearer's affair; keys that cannot be had keep everybody out. Said once, until a token is good again. */
-  #refused(trusted: Trusted, error: unknown): null {
+  /** A bad token is its bearer's fault; a missing key set locks everyone out. Logged once, until a token verifies again. */
+  #reportRefusal(trusted: TrustedIssuer, error: unknown): null {
     const { code, cause, name } = error as { code?: unknown; cause?: { code?: unknown }; name?: unknown }
-    const isOfKeys = typeof code !== 'string' || !code.startsWith('ERR_J') || keysFaults.has(code)
-    if (!isOfKeys || trusted.isTold === true) return null
-    trusted.isTold = true
-    // Its words may hold the address, with what stands in it.
+    const isJwksError = typeof code !== 'string' || !code.startsWith('ERR_J') || jwksErrorCodes.has(code)
+    if (!isJwksError || trusted.isFailureReported === true) return null
+    trusted.isFailureReported = true
+    // The message may contain the address with its credentials.
     const reason = code ?? cause?.code ?? name
     this.#log.warn(
-      { keys: shownUrl(trusted.issuer.jwksUrl), reason },
-      'the keys of a trusted issuer cannot be had: its tokens are refused',
+      { keys: redactUrl(trusted.issuer.jwksUrl), reason },
+      'the keys of a trusted issuer cannot be fetched: its tokens are refused',
     )
     return null
   }
 
-  async #make(email: string, plan: string) {
+  async #createAccount(email: string, plan: string) {
     const at = this.#clock.now()
-    const made = await this.#accounts.create({
+    const created = await this.#accounts.create({
       id: this.#ids.next('acc_', at),
       email,
       plan,
@@ -123,16 +123,16 @@ export class TrustedIssuers {
       emailVerified: false,
       at,
     })
-    // Two first requests at once: one of them has made it.
-    return made ?? (await this.#accounts.find(email))
+    // A concurrent first request created it.
+    return created ?? (await this.#accounts.find(email))
   }
 }
 
 /**
- * An address that nobody can receive mail at, unique to issuer and subject. The token's own address is not used: an issuer's word on it
- * must not open an account that somebody else has made here.
+ * An address that receives no mail, unique to issuer and subject. The token's own address is not used: an issuer must not be able to open an
+ * account that another person has created here.
  */
-function subjectAddress(issuer: string, subject: string): string {
+function toSubjectEmail(issuer: string, subject: string): string {
   const digest = createHash('sha256').update(`${issuer}\n${subject}`).digest('hex').slice(0, 40)
   return `${digest}@jwt.invalid`
 }

@@ -1,57 +1,57 @@
-/** A known key costs no query, a wrong one at most one, and what was revoked is refused at once. */
+/** Credential look-ups: a known key costs no query, a wrong one at most one, and a revoked one is refused at once. */
 import { mock } from 'node:test'
 import type { Test } from 'tap'
 import t from 'tap'
-import { namesOf } from '../../src/config/brand.ts'
+import { deriveNames } from '../../src/exchange/brand-names.ts'
 import { Credentials } from '../../src/access/credentials.ts'
-import { mintApiKey } from '../../src/membership/api-key.ts'
-import type { Store } from '../../src/membership/store.ts'
+import { mintApiKey } from '../../src/domain/identity/api-key.ts'
+import type { Store } from '../../src/domain/store.ts'
 import { createIds } from '../../src/system/ids.ts'
-import { noon } from '../support/exchange.ts'
+import { noon } from '../support/gateway/test-exchange.ts'
 
-const names = namesOf('svc')
+const names = deriveNames('svc')
 const ids = createIds()
 const mint = () => mintApiKey(names.keyPrefix, (size) => ids.bytes(size))
 
-function aStore(found: Record<string, unknown> | undefined): {
+function createFakeStore(found: Record<string, unknown> | undefined): {
   store: Store
-  asked: () => number
+  queries: () => number
   touched: Map<string, number>[]
 } {
-  let asked = 0
+  let queries = 0
   const touched: Map<string, number>[] = []
   const keys = {
     findByHash: async () => {
-      asked++
+      queries++
       await Promise.resolve()
       return found
     },
-    touch: async (uses: Map<string, number>) => void touched.push(uses),
+    recordLastUsed: async (uses: Map<string, number>) => void touched.push(uses),
   }
-  return { store: { keys, cluster: null } as unknown as Store, asked: () => asked, touched }
+  return { store: { apiKeys: keys, cluster: null } as unknown as Store, queries: () => queries, touched }
 }
 
-const live = (key: object = {}, account: object = {}) => ({
+const createLiveKey = (key: object = {}, account: object = {}) => ({
   key: { id: 'key_1', revokedAt: null, expiresAt: null, ...key },
   account: { id: 'acc_1', status: 'active', plan: 'free', ...account },
 })
 
-t.test('many requests with one new key ask the store once; later ones not at all', async (t) => {
-  const { store, asked } = aStore(live())
-  const credentials = new Credentials(store, names, { now: () => noon, ticks: () => 0 })
+t.test('concurrent requests with one new key query the store once, later ones never', async (t) => {
+  const { store, queries } = createFakeStore(createLiveKey())
+  const credentials = new Credentials(store, names, { now: () => noon, monotonicMs: () => 0 })
   const token = mint()
   const found = await Promise.all(Array.from({ length: 50 }, () => credentials.resolve(token)))
   t.ok(found.every((credential) => credential?.account.id === 'acc_1'))
   await credentials.resolve(token)
-  t.equal(asked(), 1)
-  credentials.forgetAccount('acc_1')
+  t.equal(queries(), 1)
+  credentials.invalidateEverywhere('acc_1')
   await credentials.resolve(token)
-  t.equal(asked(), 2, 'forgotten, asked again')
+  t.equal(queries(), 2, 'an invalidated key is queried again')
 })
 
-t.test('what cannot be a key is refused without a query; an unknown one costs one', async (t) => {
-  const { store, asked } = aStore(undefined)
-  const credentials = new Credentials(store, names, { now: () => noon, ticks: () => 0 })
+t.test('refuses a malformed key without a query and an unknown one with one query', async (t) => {
+  const { store, queries } = createFakeStore(undefined)
+  const credentials = new Credentials(store, names, { now: () => noon, monotonicMs: () => 0 })
   const token = mint()
   const wrongSum = token.slice(0, -1) + (token.endsWith('0') ? '1' : '0')
   for (const bad of [
@@ -69,23 +69,23 @@ t.test('what cannot be a key is refused without a query; an unknown one costs on
   ]) {
     t.equal(await credentials.resolve(bad), null)
   }
-  t.equal(asked(), 0)
+  t.equal(queries(), 0)
   for (let i = 0; i < 5; i++) t.equal(await credentials.resolve(token), null)
-  t.equal(asked(), 1, 'and is remembered as unknown')
+  t.equal(queries(), 1, 'the refusal is cached')
 })
 
-t.test('revoked, expired, disabled: refused; an expiry is kept to the millisecond, also from memory', async (t) => {
+t.test('refuses revoked and expired keys and disabled accounts, and applies a cached expiry to the millisecond', async (t) => {
   let now = noon
-  const clock = { now: () => now, ticks: () => 0 }
+  const clock = { now: () => now, monotonicMs: () => 0 }
   for (const found of [
-    live({ revokedAt: 1 }),
-    live({ expiresAt: noon }),
-    live({}, { status: 'disabled' }),
-    live({}, { status: 'deleted' }),
+    createLiveKey({ revokedAt: 1 }),
+    createLiveKey({ expiresAt: noon }),
+    createLiveKey({}, { status: 'disabled' }),
+    createLiveKey({}, { status: 'deleted' }),
   ]) {
-    t.equal(await new Credentials(aStore(found).store, names, clock).resolve(mint()), null)
+    t.equal(await new Credentials(createFakeStore(found).store, names, clock).resolve(mint()), null)
   }
-  const credentials = new Credentials(aStore(live({ expiresAt: noon + 1_000 })).store, names, clock)
+  const credentials = new Credentials(createFakeStore(createLiveKey({ expiresAt: noon + 1_000 })).store, names, clock)
   const token = mint()
   t.ok(await credentials.resolve(token))
   now = noon + 999
@@ -94,50 +94,50 @@ t.test('revoked, expired, disabled: refused; an expiry is kept to the millisecon
   t.equal(await credentials.resolve(token), null)
 })
 
-t.test('uses are written behind, once a minute a key', async (t) => {
+t.test('writes the last use behind, once a minute per key', async (t) => {
   let now = noon
-  const { store, touched } = aStore(live())
-  const credentials = new Credentials(store, names, { now: () => now, ticks: () => 0 })
+  const { store, touched } = createFakeStore(createLiveKey())
+  const credentials = new Credentials(store, names, { now: () => now, monotonicMs: () => 0 })
   const token = mint()
   for (let i = 0; i < 10; i++) await credentials.resolve(token)
-  await credentials.flushUses()
+  await credentials.flushLastUsed()
   t.same(
     touched.map((uses) => [...uses]),
     [[['key_1', noon]]],
   )
-  await credentials.flushUses()
-  t.equal(touched.length, 1, 'nothing new, nothing written')
+  await credentials.flushLastUsed()
+  t.equal(touched.length, 1, 'writes nothing without a new use')
   now += 61_000
   await credentials.resolve(token)
-  await credentials.flushUses()
+  await credentials.flushLastUsed()
   t.equal(touched.length, 2)
 })
 
-/** A store that several nodes share: a key, and a book of changes, each of which may hang. */
-function aSharedStore() {
-  const state = { status: 'active', latest: 0, changed: [] as string[], asked: 0, looks: 0 }
+/** A store shared by several nodes: one key and a change log, each of which may hang. */
+function createSharedFakeStore() {
+  const state = { status: 'active', latest: 0, changed: [] as string[], queries: 0, polls: 0 }
   const hanging = { keys: false, changes: false }
   let waiting: (() => void)[] = []
   const held = (which: keyof typeof hanging): Promise<void> =>
     hanging[which] ? new Promise((resolve) => void waiting.push(resolve)) : Promise.resolve()
   const store = {
-    cluster: { nodes: () => 3 },
-    keys: {
+    cluster: { countNodes: () => 3 },
+    apiKeys: {
       async findByHash() {
-        state.asked++
-        const found = live({}, { status: state.status })
+        state.queries++
+        const found = createLiveKey({}, { status: state.status })
         await held('keys')
         return found
       },
     },
-    changes: {
-      async latest() {
-        state.looks++
+    credentialChanges: {
+      async getLatestSeq() {
+        state.polls++
         await held('changes')
         return state.latest
       },
-      async since(seq: number) {
-        state.looks++
+      async listSince(seq: number) {
+        state.polls++
         const accounts = state.changed
         state.changed = []
         await held('changes')
@@ -153,14 +153,14 @@ function aSharedStore() {
   return { store, state, hanging, goOn }
 }
 
-/** A node on it whose time the test moves, timers and all; or the only process there is. */
-function aNode(t: Test, isAlone = false) {
+/** A node with a controlled clock and timers; or a single process. */
+function createNode(t: Test, isAlone = false) {
   mock.timers.enable({ apis: ['setTimeout'] })
   t.teardown(() => mock.timers.reset())
-  const shared = aSharedStore()
+  const shared = createSharedFakeStore()
   if (isAlone) Object.assign(shared.store, { cluster: null })
   let ticks = 0
-  const credentials = new Credentials(shared.store, names, { now: () => noon + ticks, ticks: () => ticks })
+  const credentials = new Credentials(shared.store, names, { now: () => noon + ticks, monotonicMs: () => ticks })
   const pass = async (ms: number): Promise<void> => {
     ticks += ms
     mock.timers.tick(ms)
@@ -169,190 +169,187 @@ function aNode(t: Test, isAlone = false) {
   return { ...shared, credentials, pass, token: mint() }
 }
 
-/** All that can go on has gone on. */
+/** Resolves when all pending microtasks have run. */
 const settled = async (): Promise<void> => {
   for (let i = 0; i < 5; i++) await new Promise((resolve) => setImmediate(resolve))
 }
 
-t.test('one process: a key is remembered for an hour while the book of changes is read', async (t) => {
-  const { credentials, state, pass, token } = aNode(t, true)
-  await credentials.followChanges()
+t.test('one process: caches a key for an hour while the change log is read', async (t) => {
+  const { credentials, state, pass, token } = createNode(t, true)
+  await credentials.pollChanges()
   for (let minute = 0; minute <= 60; minute++) {
     t.ok(await credentials.resolve(token))
     await pass(minute === 60 ? 1 : 30_000)
-    await credentials.followChanges()
+    await credentials.pollChanges()
     await pass(minute === 60 ? 0 : 30_000)
-    if (minute < 60) await credentials.followChanges()
+    if (minute < 60) await credentials.pollChanges()
   }
-  t.equal(state.asked, 1)
+  t.equal(state.queries, 1)
   await credentials.resolve(token)
-  t.equal(state.asked, 2, 'then asked again')
+  t.equal(state.queries, 2, 'the key is queried again')
   Object.assign(state, { status: 'disabled', changed: ['acc_1'] })
-  await credentials.followChanges()
-  t.equal(await credentials.resolve(token), null, 'forgotten with what stands there')
+  await credentials.pollChanges()
+  t.equal(await credentials.resolve(token), null, 'a change in the log drops the key')
 })
 
-t.test('one process: while the book of changes cannot be read, a key is remembered for half a minute', async (t) => {
-  const { credentials, state, hanging, goOn, pass, token } = aNode(t, true)
-  await credentials.followChanges()
+t.test('one process: caches a key for half a minute while the change log cannot be read', async (t) => {
+  const { credentials, state, hanging, goOn, pass, token } = createNode(t, true)
+  await credentials.pollChanges()
   hanging.changes = true
-  void credentials.followChanges()
+  void credentials.pollChanges()
   await credentials.resolve(token)
   await pass(30_000)
   await credentials.resolve(token)
-  t.equal(state.asked, 1, 'the last moment')
+  t.equal(state.queries, 1, 'the last millisecond of the entry')
   await pass(1)
   await credentials.resolve(token)
-  t.equal(state.asked, 2)
+  t.equal(state.queries, 2)
   goOn()
   await pass(0)
-  await credentials.followChanges()
+  await credentials.pollChanges()
   await credentials.resolve(token)
-  t.equal(state.asked, 3, 'what happened meanwhile may be in the book no more: all is forgotten')
+  t.equal(state.queries, 3, 'all entries are dropped, because the log may have deleted changes')
 })
 
-t.test('one process: a session is asked for again after half a minute, because its use moves its end', async (t) => {
+t.test('one process: queries a session again after half a minute, because use moves its end', async (t) => {
   let ticks = 0
-  let asked = 0
+  let queries = 0
   const session = { id: 'sess_1', kind: 'cli', lastUsedAt: noon, expiresAt: noon + 90 * 86_400_000 }
   const findByHash = async () => {
-    asked++
-    return { session, account: live().account }
+    queries++
+    return { session, account: createLiveKey().account }
   }
-  const changes = { latest: async () => 0, since: async (seq: number) => ({ seq, accounts: [] }) }
-  const store = { sessions: { findByHash }, changes, cluster: null } as unknown as Store
-  const credentials = new Credentials(store, names, { now: () => noon, ticks: () => ticks })
+  const credentialChanges = { getLatestSeq: async () => 0, listSince: async (seq: number) => ({ seq, accounts: [] }) }
+  const store = { sessions: { findByHash }, credentialChanges, cluster: null } as unknown as Store
+  const credentials = new Credentials(store, names, { now: () => noon, monotonicMs: () => ticks })
   const token = `${names.sessionPrefix}${'a'.repeat(43)}`
-  await credentials.followChanges()
+  await credentials.pollChanges()
   t.ok(await credentials.resolve(token))
   ticks = 30_000
-  await credentials.followChanges()
+  await credentials.pollChanges()
   t.ok(await credentials.resolve(token))
-  t.equal(asked, 1)
+  t.equal(queries, 1)
   ticks = 30_001
   t.ok(await credentials.resolve(token))
-  t.equal(asked, 2)
+  t.equal(queries, 2)
 })
 
-t.test(
-  'several nodes: a key is remembered while the book of changes is read, and forgotten with what stands there',
-  async (t) => {
-    const { credentials, state, pass, token } = aNode(t)
+t.test('several nodes: caches a key while the change log is read and drops it on a change', async (t) => {
+  const { credentials, state, pass, token } = createNode(t)
+  t.ok(await credentials.resolve(token))
+  await credentials.pollChanges()
+  for (let i = 0; i < 5; i++) {
     t.ok(await credentials.resolve(token))
-    await credentials.followChanges()
-    for (let i = 0; i < 5; i++) {
-      t.ok(await credentials.resolve(token))
-      await pass(300)
-      await credentials.followChanges()
-    }
-    t.equal(state.asked, 2, 'before the first look nothing is believed')
-    Object.assign(state, { status: 'disabled', changed: ['acc_1'] })
     await pass(300)
-    await credentials.followChanges()
-    t.equal(await credentials.resolve(token), null)
-    t.equal(credentials.followEveryMs, 300)
-  },
-)
+    await credentials.pollChanges()
+  }
+  t.equal(state.queries, 2, 'no entry counts before the first poll')
+  Object.assign(state, { status: 'disabled', changed: ['acc_1'] })
+  await pass(300)
+  await credentials.pollChanges()
+  t.equal(await credentials.resolve(token), null)
+  t.equal(credentials.pollIntervalMs, 300)
+})
 
-t.test('several nodes: the last look that succeeded is good for nine tenths of a second, then the store is asked', async (t) => {
-  const { credentials, state, hanging, pass, token } = aNode(t)
-  await credentials.followChanges()
+t.test('several nodes: trusts a successful poll for 0.9 s, then queries the store', async (t) => {
+  const { credentials, state, hanging, pass, token } = createNode(t)
+  await credentials.pollChanges()
   await credentials.resolve(token)
-  t.equal(state.asked, 1)
+  t.equal(state.queries, 1)
   hanging.changes = true
   state.status = 'disabled'
-  const look = credentials.followChanges()
-  void look.catch(() => undefined)
+  const pending = credentials.pollChanges()
+  void pending.catch(() => undefined)
   await pass(300)
-  await t.rejects(look, /no answer within 300 ms/)
+  await t.rejects(pending, /no answer within 300 ms/)
   await pass(600)
-  t.ok(await credentials.resolve(token), 'the last moment')
-  t.equal(state.asked, 1)
+  t.ok(await credentials.resolve(token), 'the last millisecond of the entry')
+  t.equal(state.queries, 1)
   await pass(1)
-  t.equal(await credentials.resolve(token), null, 'the store knows better')
-  t.equal(state.asked, 2)
+  t.equal(await credentials.resolve(token), null, 'the store has the newer state')
+  t.equal(state.queries, 2)
 })
 
-t.test('several nodes: that the book of changes cannot be read is said once, also where it never could be', async (t) => {
-  const { credentials, hanging, pass, goOn } = aNode(t)
-  const look = async (): Promise<'said' | 'silent'> => {
-    const looking = credentials.followChanges().then(
+t.test('several nodes: logs once that the change log cannot be read, even if it never could be', async (t) => {
+  const { credentials, hanging, pass, goOn } = createNode(t)
+  const poll = async (): Promise<'logged' | 'silent'> => {
+    const looking = credentials.pollChanges().then(
       () => 'silent' as const,
-      () => 'said' as const,
+      () => 'logged' as const,
     )
     await pass(300)
     return looking
   }
   hanging.changes = true
-  t.same([await look(), await look(), await look()], ['said', 'silent', 'silent'])
+  t.same([await poll(), await poll(), await poll()], ['logged', 'silent', 'silent'])
   goOn()
   await pass(0)
-  t.equal(await look(), 'silent')
+  t.equal(await poll(), 'silent')
   hanging.changes = true
-  t.same([await look(), await look()], ['said', 'silent'])
+  t.same([await poll(), await poll()], ['logged', 'silent'])
 })
 
-t.test('several nodes: a database is silent for as long as it answers nothing, however late', async (t) => {
-  const { credentials, hanging, pass, goOn } = aNode(t)
-  await credentials.followChanges()
+t.test('several nodes: counts a database as silent only while no answer arrives, however late', async (t) => {
+  const { credentials, hanging, pass, goOn } = createNode(t)
+  await credentials.pollChanges()
   hanging.changes = true
-  const look = credentials.followChanges()
-  void look.catch(() => undefined)
+  const pending = credentials.pollChanges()
+  void pending.catch(() => undefined)
   await pass(2_500)
-  t.equal(credentials.silentMs, 2_500)
+  t.equal(credentials.databaseSilentMs, 2_500)
   goOn()
   await pass(0)
   await pass(100)
-  t.equal(credentials.silentMs, 100, 'late is not silent')
+  t.equal(credentials.databaseSilentMs, 100, 'a late answer counts')
 })
 
-t.test('several nodes: where the store does not answer either, nobody is let in on an old yes', async (t) => {
-  const { credentials, hanging, goOn, pass, token } = aNode(t)
-  await credentials.followChanges()
+t.test('several nodes: accepts no cached key if the store does not answer either', async (t) => {
+  const { credentials, hanging, goOn, pass, token } = createNode(t)
+  await credentials.pollChanges()
   t.ok(await credentials.resolve(token))
   Object.assign(hanging, { keys: true, changes: true })
   await pass(901)
-  const asked = Promise.resolve(credentials.resolve(token))
-  void asked.catch(() => undefined)
+  const pending = Promise.resolve(credentials.resolve(token))
+  void pending.catch(() => undefined)
   await pass(2_999)
   await pass(1)
-  await t.rejects(asked, { code: 'temporarily_unavailable', details: { retryAfter: 1 } })
+  await t.rejects(pending, { code: 'temporarily_unavailable', details: { retryAfter: 1 } })
   goOn()
-  t.ok(await credentials.resolve(token), 'as soon as it answers')
+  t.ok(await credentials.resolve(token), 'accepted once it answers')
 })
 
-t.test('several nodes: an answer that was long on its way is asked for again', async (t) => {
-  const { credentials, state, hanging, goOn, pass, token } = aNode(t)
-  await credentials.followChanges()
+t.test('several nodes: repeats a query whose answer took too long', async (t) => {
+  const { credentials, state, hanging, goOn, pass, token } = createNode(t)
+  await credentials.pollChanges()
   hanging.keys = true
-  const asked = credentials.resolve(token)
+  const pending = credentials.resolve(token)
   await pass(800)
-  // Who comes later gets no older answer by it.
+  // A later request must not get the older answer.
   const joined = credentials.resolve(token)
   state.status = 'disabled'
   await pass(200)
-  t.equal(state.asked, 1)
+  t.equal(state.queries, 1)
   goOn()
-  t.same(await Promise.all([asked, joined]), [null, null])
+  t.same(await Promise.all([pending, joined]), [null, null])
 })
 
-t.test('several nodes: after a look that failed all is forgotten, and looks never overtake each other', async (t) => {
-  const { credentials, state, hanging, goOn, pass, token } = aNode(t)
-  await credentials.followChanges()
+t.test('several nodes: drops all entries after a failed poll, and never runs two polls at once', async (t) => {
+  const { credentials, state, hanging, goOn, pass, token } = createNode(t)
+  await credentials.pollChanges()
   await credentials.resolve(token)
   hanging.changes = true
-  // This look takes what has changed along and comes back too late.
+  // This poll consumes the change and answers too late.
   Object.assign(state, { status: 'disabled', changed: ['acc_1'] })
-  const late = credentials.followChanges()
+  const late = credentials.pollChanges()
   void late.catch(() => undefined)
   await pass(300)
   await t.rejects(late)
-  const looks = state.looks
-  await credentials.followChanges()
-  t.equal(state.looks, looks, 'none beside it; and said once')
+  const polls = state.polls
+  await credentials.pollChanges()
+  t.equal(state.polls, polls, 'no second poll beside it, and one log line')
   goOn()
   await settled()
-  await credentials.followChanges()
-  t.equal(state.looks, looks + 1)
+  await credentials.pollChanges()
+  t.equal(state.polls, polls + 1)
   t.equal(await credentials.resolve(token), null)
 })

@@ -1,39 +1,30 @@
 /**
- * Request limits in constant memory a subject: GCRA (the generic cell rate algorithm), two numbers each. They are kept in one thread's memory
- * (`memory.ts`), in what the threads of a process share (`shared.ts`), or where all nodes can ask; what the numbers mean is decided here.
- * Counters that must survive a restart (sign-in, codes) live in the store instead.
+ * Request limits in constant memory per subject: GCRA (the generic cell rate algorithm), two numbers each. The numbers are stored in one
+ * thread's memory (`memory.ts`), in memory that a process's threads share (`shared-memory.ts`), or in a store that all nodes use; this file
+ * interprets them. Limits that must survive a restart (sign-in, codes) are counted in the database instead.
  */
-import { GatewayError } from '../../errors.ts'
-import type { ConcurrencyLimiter } from './running.ts'
+import type { RateDecision } from '../../exchange/plugin-services.ts'
+import type { ConcurrencyLimiter } from './concurrency-limiter.ts'
+import type { RetryTimes } from './retry-times.ts'
 
-/** One answer of a limiter. Times are milliseconds. */
-export interface RateDecision {
-  readonly allowed: boolean
-  /** Requests a minute. */
-  readonly limit: number
-  readonly remaining: number
-  /** Until the limit is whole again. */
-  readonly resetMs: number
-  /** Until one more request fits; 0 when it fits now. */
-  readonly retryAfterMs: number
-}
+export type { RateDecision }
 
 export const minuteMs = 60_000
 
 /**
- * What one request costs, in the unit in which everything is counted: a limit of `n` a minute pays `n` of them back each millisecond.
+ * The cost of one request in the unit in which usage is counted: a limit of `n` per minute pays back `n` units each millisecond.
  *
- * Whole numbers only: so every limit refills by a whole number of them each millisecond, and none admits one too few for a rounding error.
- * What is kept does not depend on the limit, which may be another one at the next request.
+ * Integers only: every limit refills by an integer each millisecond, and no limit admits one request too few because of rounding. The stored
+ * numbers do not depend on the limit, which may be another one at the next request.
  */
 export const requestUnits = minuteMs
 
-/** Of so many units, what is not had back after so many milliseconds. Never more than the minute: who has just got a smaller limit waits for that one, not for the one before. */
-export function unitsLeft(units: number, ms: number, perMinute: number): number {
+/** The units left after `ms` milliseconds. Never more than one minute's worth: a subject with a new smaller limit waits for that limit, not for the previous one. */
+export function decayUnits(units: number, ms: number, perMinute: number): number {
   return Math.min(Math.max(0, units - ms * perMinute), perMinute * requestUnits)
 }
 
-/** What becomes of a request where so many units were used before it; where it is allowed it uses one request's more. */
+/** Decides on a request given the units used before it; an allowed request uses `requestUnits` more. */
 export function decide(before: number, perMinute: number): RateDecision {
   const burst = perMinute * requestUnits
   const after = before + requestUnits
@@ -47,55 +38,47 @@ export function decide(before: number, perMinute: number): RateDecision {
   }
 }
 
-/** Requests a minute. `ticks` are of the clock that never goes back: by the other one a step back would give a whole new minute. */
+/** Requests per minute. `monotonicMs` never goes back: by the wall clock, a step back would grant a whole new minute. */
 export interface RateLimit {
-  /** A promise only where somebody else must be asked: what is counted here costs no turn of the event loop. Never rejects. */
-  take(subject: string, perMinute: number, ticks: number): RateDecision | Promise<RateDecision>
+  /** Returns a promise only if another process decides: a local decision costs no turn of the event loop. Never rejects. */
+  consume(subject: string, perMinute: number, monotonicMs: number): RateDecision | Promise<RateDecision>
+  /** Gives back an allowed request that was refused for another reason. */
+  restore(subject: string, perMinute: number, monotonicMs: number): void
 }
 
-/** One that is counted in this process. */
-export interface OwnRateLimit extends RateLimit {
-  take(subject: string, perMinute: number, ticks: number): RateDecision
+/** A limit counted in this process. */
+export interface LocalRateLimit extends RateLimit {
+  consume(subject: string, perMinute: number, monotonicMs: number): RateDecision
 }
 
-/** What is told of a book where all nodes count together. */
-export interface ElsewhereVitals {
+/** Statistics of limits that all nodes count together. */
+export interface DistributedRateLimitStats {
   readonly name: string
-  /** Since when each node allows its share alone, in milliseconds since the epoch; null: all are counted together. */
-  readonly lostSince: number | null
-  /** Requests that were decided so, ever. */
-  readonly alone: number
-  /** Over how many nodes limits are shared out then. */
+  /** Since when each node allows its share alone, in milliseconds since the epoch; null: all nodes count together. */
+  readonly unavailableSince: number | null
+  /** Requests decided by this node's share, in total. */
+  readonly fallbacks: number
+  /** Number of nodes among which the limits are then divided. */
   readonly nodes: number
 }
 
 export interface Limits {
   readonly byAddress: RateLimit
   readonly byAccount: RateLimit
-  readonly running: ConcurrencyLimiter
-  /** Where all nodes count together; null: each for itself. */
-  readonly elsewhere: { readonly vitals: ElsewhereVitals; close(): void } | null
+  readonly concurrency: ConcurrencyLimiter
+  readonly retryTimes: RetryTimes
+  /** Statistics of the shared count; null: each process counts for itself. */
+  readonly distributed: { readonly stats: DistributedRateLimitStats; close(): void } | null
 }
 
-/** A process's own, which it has in any case. */
-export interface OwnLimits extends Limits {
-  readonly byAddress: OwnRateLimit
-  readonly byAccount: OwnRateLimit
+/** The limits of one process, which always exist. */
+export interface LocalLimits extends Limits {
+  readonly byAddress: LocalRateLimit
+  readonly byAccount: LocalRateLimit
 }
 
-/** As many of an account's turns run as its plan lets run at once. */
-export function tooManyAtOnce(limit: number): GatewayError {
-  return new GatewayError('rate_limited', {
-    retryAfter: 1,
-    message: {
-      en: `Your plan runs ${limit} requests at once. Please wait for one to finish.`,
-      zh: `你的套餐最多同时运行 ${limit} 个请求,请等待其中一个完成。`,
-    },
-  })
-}
-
-/** Both families of rate-limit headers: OpenAI's, and the IETF draft's (`RateLimit-Policy`, `RateLimit`). */
-export function rateHeaders(name: string, decision: RateDecision): Record<string, string> {
+/** Both families of rate-limit headers: OpenAI's and the IETF draft's (`RateLimit-Policy`, `RateLimit`). */
+export function toRateLimitHeaders(name: string, decision: RateDecision): Record<string, string> {
   const seconds = Math.ceil((decision.allowed ? decision.resetMs : decision.retryAfterMs) / 1000)
   return {
     'x-ratelimit-limit-requests': String(decision.limit),

@@ -1,29 +1,31 @@
-/** Requests a minute in the memory of one thread: the default. */
-import type { OwnLimits, OwnRateLimit, RateDecision } from './limits.ts'
-import { decide, minuteMs, requestUnits, unitsLeft } from './limits.ts'
-import { ConcurrencyLimiter } from './running.ts'
+/** Requests per minute in the memory of one thread: the default. */
+import { ConcurrencyLimiter } from './concurrency-limiter.ts'
+import type { ConcurrencyLimiterOptions } from './concurrency-limiter.ts'
+import type { LocalLimits, LocalRateLimit, RateDecision } from './limits.ts'
+import { decide, minuteMs, requestUnits, decayUnits } from './limits.ts'
+import { RetryTimes } from './retry-times.ts'
 
 const sweepEveryMs = 30_000
 
-/** What a subject has used and not had back, at the millisecond at which it was last looked at. */
-interface Used {
+/** Units that a subject has used and not regained, at the millisecond of its last update. */
+interface Usage {
   units: number
   at: number
 }
 
-/** GCRA with a burst of one minute's worth: a member may spend the minute at once and then waits for it to refill evenly. */
-export class RateLimiter implements OwnRateLimit {
-  readonly #used = new Map<string, Used>()
+/** GCRA with a burst of one minute: a member may use the whole minute at once and then waits for it to refill evenly. */
+export class MemoryRateLimit implements LocalRateLimit {
+  readonly #usage = new Map<string, Usage>()
   #sweptAt = 0
 
-  take(subject: string, perMinute: number, ticks: number): RateDecision {
-    const now = Math.floor(ticks)
+  consume(subject: string, perMinute: number, monotonicMs: number): RateDecision {
+    const now = Math.floor(monotonicMs)
     this.#sweep(now)
-    const known = this.#used.get(subject)
-    const before = known === undefined ? 0 : unitsLeft(known.units, now - known.at, perMinute)
+    const known = this.#usage.get(subject)
+    const before = known === undefined ? 0 : decayUnits(known.units, now - known.at, perMinute)
     const decision = decide(before, perMinute)
     const units = decision.allowed ? before + requestUnits : before
-    if (known === undefined) this.#used.set(subject, { units, at: now })
+    if (known === undefined) this.#usage.set(subject, { units, at: now })
     else {
       known.units = units
       known.at = now
@@ -31,18 +33,32 @@ export class RateLimiter implements OwnRateLimit {
     return decision
   }
 
-  get size(): number {
-    return this.#used.size
+  restore(subject: string, perMinute: number, monotonicMs: number): void {
+    const known = this.#usage.get(subject)
+    if (known === undefined) return
+    const now = Math.floor(monotonicMs)
+    known.units = Math.max(0, decayUnits(known.units, now - known.at, perMinute) - requestUnits)
+    known.at = now
   }
 
-  /** Subjects whose minute is whole again need no memory; after a minute every one is. */
+  get size(): number {
+    return this.#usage.size
+  }
+
+  /** Subjects whose limit is whole again need no memory; after a minute every one is. */
   #sweep(now: number): void {
     if (now - this.#sweptAt < sweepEveryMs) return
     this.#sweptAt = now
-    for (const [subject, { at }] of this.#used) if (now - at >= minuteMs) this.#used.delete(subject)
+    for (const [subject, { at }] of this.#usage) if (now - at >= minuteMs) this.#usage.delete(subject)
   }
 }
 
-export function createLimits(): OwnLimits {
-  return { byAddress: new RateLimiter(), byAccount: new RateLimiter(), running: new ConcurrencyLimiter(), elsewhere: null }
+export function createLocalLimits(options: ConcurrencyLimiterOptions = { maxWaitMs: 0 }): LocalLimits {
+  return {
+    byAddress: new MemoryRateLimit(),
+    byAccount: new MemoryRateLimit(),
+    concurrency: new ConcurrencyLimiter(options),
+    retryTimes: new RetryTimes(),
+    distributed: null,
+  }
 }

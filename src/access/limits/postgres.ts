@@ -1,26 +1,27 @@
-/** Requests a minute in a table of PostgreSQL, where there is no Valkey: one statement for all that is asked at once. */
+/** Requests per minute in a PostgreSQL table, if there is no Valkey: one statement for all concurrent requests. */
 import type { Clock } from '../../system/clock.ts'
-import type { LimitBook } from './book.ts'
+import type { RateLimitStore } from './rate-limit-store.ts'
 import { minuteMs, requestUnits } from './limits.ts'
 
-/** Runs one statement as a transaction of its own, READ COMMITTED: a stricter one would refuse what merely has to wait for its turn. */
-export type Query = (text: string, values: readonly unknown[]) => Promise<{ readonly rows: readonly unknown[] }>
+/** Runs one statement as its own transaction, READ COMMITTED: a stricter isolation level would reject statements that only need to wait for a lock. */
+export type RunQuery = (text: string, values: readonly unknown[]) => Promise<{ readonly rows: readonly unknown[] }>
 
-/** By which all nodes count, in milliseconds. */
+/** The clock by which all nodes count, in milliseconds. */
 export const databaseClock = '(extract(epoch from clock_timestamp()) * 1000)::bigint'
 
 const sweepEveryMs = minuteMs
 
 /**
- * Subjects come in one order from every node, so that two statements wait for each other in one direction. Where a row is there, its figures and
- * the clock are read when it is locked. What is granted stays in the row for the answer, from which follows what was used before.
+ * Every node sends subjects in the same order, so that two statements never wait for each other in both directions. The statement reads an
+ * existing row's numbers and the clock once the row is locked. The row keeps the granted count for the answer, from which the previous usage
+ * follows.
  */
-export function limitStatement(clock = databaseClock): string {
+export function buildLimitStatement(clock = databaseClock): string {
   return `insert into limit_time as kept (subject, units, at, per_minute, granted)
-select subject, least(count, per_minute) * ${requestUnits}, ${clock}, per_minute, least(count, per_minute)
-from unnest($1::text[], $2::bigint[], $3::bigint[]) as asked(subject, per_minute, count) order by subject collate "C"
+select subject, greatest(0, least(count, per_minute) * ${requestUnits}), ${clock}, per_minute, least(count, per_minute)
+from unnest($1::text[], $2::bigint[], $3::bigint[]) as requested(subject, per_minute, count) order by subject collate "C"
 on conflict (subject) do update set (units, at, per_minute, granted) = (
-  select before + fits * ${requestUnits}, now, excluded.per_minute, fits
+  select greatest(0, before + fits * ${requestUnits}), now, excluded.per_minute, fits
   from (select ${clock} as now offset 0) as clock,
   lateral (select least(greatest(0, kept.units - greatest(0, now - kept.at) * excluded.per_minute),
     excluded.per_minute * ${requestUnits}) as before offset 0) as used,
@@ -30,25 +31,29 @@ returning subject, (units - granted * ${requestUnits})::float8 as before`
 
 const sweepStatement = `delete from limit_time where at < ${databaseClock} - ${minuteMs}`
 
-/** `query`'s connections are somebody else's. */
-export function postgresBook(query: Query, { ticks }: Pick<Clock, 'ticks'>, statement = limitStatement()): LimitBook {
-  let sweptAt = ticks()
+/** The caller owns the connections behind `runQuery`. */
+export function createPostgresRateLimitStore(
+  runQuery: RunQuery,
+  { monotonicMs }: Pick<Clock, 'monotonicMs'>,
+  statement = buildLimitStatement(),
+): RateLimitStore {
+  let sweptAt = monotonicMs()
   return {
-    async take(asks) {
-      const { rows } = await query(statement, [
-        asks.map(({ subject }) => subject),
-        asks.map(({ perMinute }) => perMinute),
-        asks.map(({ count }) => count),
+    async consume(requests) {
+      const { rows } = await runQuery(statement, [
+        requests.map(({ subject }) => subject),
+        requests.map(({ perMinute }) => perMinute),
+        requests.map(({ count }) => count),
       ])
-      const used = new Map((rows as readonly Used[]).map(({ subject, before }) => [subject, before]))
-      if (ticks() - sweptAt >= sweepEveryMs) {
-        sweptAt = ticks()
-        // What stays this time goes the next.
-        query(sweepStatement, []).catch(() => undefined)
+      const used = new Map((rows as readonly UsedRow[]).map(({ subject, before }) => [subject, before]))
+      if (monotonicMs() - sweptAt >= sweepEveryMs) {
+        sweptAt = monotonicMs()
+        // Rows that a failed sweep leaves are deleted by the next.
+        runQuery(sweepStatement, []).catch(() => undefined)
       }
-      return asks.map(({ subject }) => {
+      return requests.map(({ subject }) => {
         const before = used.get(subject)
-        if (before === undefined) throw new Error(`the database said nothing of ${subject}`)
+        if (before === undefined) throw new Error(`the database returned no row for ${subject}`)
         return before
       })
     },
@@ -56,7 +61,7 @@ export function postgresBook(query: Query, { ticks }: Pick<Clock, 'ticks'>, stat
   }
 }
 
-interface Used {
+interface UsedRow {
   readonly subject: string
   readonly before: number
 }

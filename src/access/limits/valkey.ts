@@ -1,18 +1,18 @@
 /**
- * Requests a minute in Valkey or Redis: one script for all that is asked at once. A connection is used until it first fails and then thrown
- * away: the library's own ways to mend one send again what was already counted, and wait for ever for a server that is silent.
+ * Requests per minute in Valkey or Redis: one script for all concurrent requests. A connection is used until its first failure and then
+ * replaced: the library's own recovery would resend requests that were already counted, and waits for ever for a silent server.
  */
 import { Redis } from 'iovalkey'
 import type { RedisOptions } from 'iovalkey'
-import type { LimitBook } from './book.ts'
+import type { RateLimitStore } from './rate-limit-store.ts'
 import { minuteMs, requestUnits } from './limits.ts'
 
-/** By which all nodes count. */
+/** The clock by which all nodes count. */
 const serverClock = "local time = redis.call('TIME')\nlocal now = time[1] * 1000 + math.floor(time[2] / 1000)"
 
 /**
- * Subjects are keys; each has two arguments, its limit and how many requests it asks for. What is kept is `units at`, and its end is set in the
- * same step: a counter without one would stay for ever. Where the clock was put back, time goes on from there.
+ * Subjects are keys; each has two arguments, its limit and its number of requests. The value is `units at`. Its expiry is set in the same
+ * step: a counter without one would stay for ever. If the clock was set back, time continues from the stored time.
  */
 function limitScript(clock = serverClock): string {
   return `${clock}
@@ -27,77 +27,77 @@ for i, key in ipairs(KEYS) do
     before = math.min(math.max(0, units - math.max(0, now - at) * perMinute), burst)
   end
   local granted = math.min(count, math.floor((burst - before) / ${requestUnits}))
-  redis.call('SET', key, string.format('%.0f %.0f', before + granted * ${requestUnits}, now), 'PX', ${minuteMs})
+  redis.call('SET', key, string.format('%.0f %.0f', math.max(0, before + granted * ${requestUnits}), now), 'PX', ${minuteMs})
   used[i] = before
 end
 return used`
 }
 
-export interface ValkeyPlace {
+interface ValkeyOptions {
   /** `valkey://user:password@host:6379/0`; `rediss://` and `valkeys://` are encrypted. */
   readonly url: string
-  /** Before each subject. */
+  /** Prefix of each subject's key. */
   readonly prefix: string
-  readonly connectMs: number
-  /** Other than the server's; for tests. */
+  readonly connectTimeoutMs: number
+  /** Replaces the server's clock; for tests. */
   readonly clock?: string
 }
 
-/** Rejects where the server cannot be reached, lets us not in, or does not answer. */
-export async function openValkeyBook({ url, prefix, connectMs, clock }: ValkeyPlace): Promise<LimitBook> {
+/** Rejects if the server cannot be reached, refuses the credentials, or does not answer. */
+export async function openValkeyStore({ url, prefix, connectTimeoutMs, clock }: ValkeyOptions): Promise<RateLimitStore> {
   const client = new Redis({
-    ...placeOf(url),
-    connectTimeout: connectMs,
+    ...toRedisOptions(url),
+    connectTimeout: connectTimeoutMs,
     disconnectTimeout: 100,
     lazyConnect: true,
     enableOfflineQueue: false,
-    // It would ask for what a member of an access list may not be allowed; the script is the better proof.
+    // The check needs a command that an access list may deny; the script is the better proof.
     enableReadyCheck: false,
     autoResendUnfulfilledCommands: false,
     maxRetriesPerRequest: 0,
     retryStrategy: () => null,
   })
-  // What fails is told to whoever asks; a sign-in that is refused is told here alone.
-  let fault: Error | undefined
-  client.on('error', (error) => (fault ??= error))
+  // Errors reach the caller; a refused authentication is reported only here.
+  let firstError: Error | undefined
+  client.on('error', (error) => (firstError ??= error))
   const close = (): void => client.disconnect()
-  const late = setTimeout(close, connectMs)
+  const timeoutTimer = setTimeout(close, connectTimeoutMs)
   try {
     await client.connect()
     const script = String(await client.script('LOAD', limitScript(clock)))
     return {
-      async take(asks) {
-        const words = asks.flatMap(({ perMinute, count }) => [perMinute, count])
-        const keys = asks.map(({ subject }) => prefix + subject)
-        return numbersIn(await client.evalsha(script, keys.length, ...keys, ...words))
+      async consume(requests) {
+        const args = requests.flatMap(({ perMinute, count }) => [perMinute, count])
+        const keys = requests.map(({ subject }) => prefix + subject)
+        return parseNumbers(await client.evalsha(script, keys.length, ...keys, ...args))
       },
       close,
     }
   } catch (error) {
     close()
-    throw plain(fault ?? error)
+    throw stripCommand(firstError ?? error)
   } finally {
-    clearTimeout(late)
+    clearTimeout(timeoutTimer)
   }
 }
 
-function numbersIn(answer: unknown): readonly number[] {
-  if (!Array.isArray(answer) || !answer.every((one) => typeof one === 'number')) throw new Error('the script gave no numbers')
+function parseNumbers(answer: unknown): readonly number[] {
+  if (!Array.isArray(answer) || !answer.every((one) => typeof one === 'number')) throw new Error('the script returned no numbers')
   return answer
 }
 
-/** The library's errors carry the command that failed, and with it a password. */
-function plain(error: unknown): Error {
+/** The library's errors contain the failed command, and with it a password. */
+function stripCommand(error: unknown): Error {
   return new Error(error instanceof Error ? error.message : String(error))
 }
 
-function placeOf(url: string): RedisOptions {
+function toRedisOptions(url: string): RedisOptions {
   const { protocol, hostname, port, username, password, pathname } = new URL(url)
   const host = hostname.replace(/^\[|\]$/g, '')
   return {
     host,
     port: port === '' ? 6379 : Number(port),
-    // Whichever kind of address the name has.
+    // IPv4 or IPv6, whichever the name has.
     family: 0,
     ...(username === '' ? {} : { username: decodeURIComponent(username) }),
     ...(password === '' ? {} : { password: decodeURIComponent(password) }),

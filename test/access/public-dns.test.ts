@@ -1,14 +1,14 @@
-/** Names of the open internet, asked of a real name server on this machine. */
+/** Public DNS names, resolved by a real name server on this machine. */
 import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
 import type { Test } from 'tap'
 import t from 'tap'
-import { namesAt } from '../../src/access/public-names.ts'
+import { createPublicResolver } from '../../src/access/public-dns.ts'
 
 const typeA = 1
 const noSuchName = 3
 
-/** Answers as the first word of a name says; names beginning with "silent" it does not answer at all. */
+/** A name server whose answer depends on the first label; names that begin with "silent" get none. */
 async function nameServer(t: Test): Promise<string> {
   const socket = createSocket('udp4')
   t.teardown(() => void socket.close())
@@ -24,7 +24,7 @@ async function nameServer(t: Test): Promise<string> {
   return `127.0.0.1:${socket.address().port}`
 }
 
-/** The question again, and one address of the family that was asked for. */
+/** The question and one address of the requested family. */
 function answerTo(question: Buffer, isThere: boolean, isV4: boolean): Buffer {
   const head = Buffer.from(question)
   head.writeUInt16BE(0x8180 | (isThere ? 0 : noSuchName), 2)
@@ -36,26 +36,26 @@ function answerTo(question: Buffer, isThere: boolean, isV4: boolean): Buffer {
   return Buffer.concat([head, Buffer.from([...named, ...address])])
 }
 
-t.test('a name has all of its addresses, IPv4 first', async (t) => {
-  const names = namesAt([await nameServer(t)])
+t.test('returns all addresses of a name, IPv4 first', async (t) => {
+  const names = createPublicResolver([await nameServer(t)])
   t.same(await names('there.example'), [
     { address: '203.0.114.7', family: 4 },
     { address: '2606:4700::7', family: 6 },
   ])
 })
 
-t.test('a name that is none is refused', async (t) => {
-  await t.rejects(namesAt([await nameServer(t)])('gone.example'), { code: 'ENOTFOUND' })
+t.test('rejects an unknown name', async (t) => {
+  await t.rejects(createPublicResolver([await nameServer(t)])('gone.example'), { code: 'ENOTFOUND' })
 })
 
-t.test('a silent name server is given up before a connection would be, and holds up no other name', async (t) => {
-  const names = namesAt([await nameServer(t)])
+t.test('gives up a silent name server before a connection timeout and delays no other name', async (t) => {
+  const names = createPublicResolver([await nameServer(t)])
   const started = performance.now()
   const silent = Array.from({ length: 8 }, async () => names('silent.example').catch(({ code }: { code: string }) => code))
   const half = names('half.example')
   const thereMs = names('there.example').then(() => performance.now() - started)
   t.ok((await thereMs) < 1_000, 'beside it')
-  t.same(await half, [{ address: '203.0.114.7', family: 4 }], 'where it answers for one family, that one is believed')
+  t.same(await half, [{ address: '203.0.114.7', family: 4 }], 'an answer for one address family is enough')
   t.same(new Set(await Promise.all(silent)), new Set(['ETIMEOUT']))
   t.ok(performance.now() - started < 8_000)
 })

@@ -1,7 +1,7 @@
 import t from 'tap'
-import { plainName } from '../../../src/access/connect/plain-name.ts'
+import { toDisplayName } from '../../../src/access/oauth/display-name.ts'
 
-t.test('a program is shown by a name that is what it looks like', async (t) => {
+t.test("shows a client's name without misleading characters", async (t) => {
   for (const [name, shown] of [
     ['Claude Code (svc)', 'Claude Code (svc)'],
     ['编辑器', '编辑器'],
@@ -12,5 +12,5 @@ t.test('a program is shown by a name that is what it looks like', async (t) => {
     ['\u200b \u3164', null],
     [7, null],
   ] as const)
-    t.equal(plainName(name), shown, JSON.stringify(name).slice(0, 40))
+    t.equal(toDisplayName(name), shown, JSON.stringify(name).slice(0, 40))
 })

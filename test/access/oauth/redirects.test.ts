@@ -1,7 +1,7 @@
 import t from 'tap'
-import { isSameRedirect, placeOf } from '../../../src/access/connect/redirects.ts'
+import { isSameRedirect, getRedirectHost } from '../../../src/access/oauth/redirects.ts'
 
-t.test('an address is the registered one, letter by letter, but for the port on this machine', async (t) => {
+t.test('compares redirect addresses exactly, except for the port on loopback', async (t) => {
   for (const [address, registered, same] of [
     ['http://127.0.0.1:5000/callback', 'http://127.0.0.1/callback', true],
     ['http://127.0.0.1/callback', 'http://127.0.0.1:5000/callback', true],
@@ -17,9 +17,9 @@ t.test('an address is the registered one, letter by letter, but for the port on 
     t.equal(isSameRedirect(address, registered), same, `${address} for ${registered}`)
 })
 
-t.test('a place is what a person can make out of an address', async (t) => {
-  t.equal(placeOf('https://claude.ai/api/callback?x=y'), 'claude.ai')
-  t.equal(placeOf('http://127.0.0.1:3334/callback'), '127.0.0.1:3334')
-  t.equal(placeOf('cursor://anysphere.cursor-mcp/oauth/callback'), 'cursor://anysphere.cursor-mcp')
-  t.equal(placeOf('com.example.app:/callback'), 'com.example.app:')
+t.test('shows the host or the scheme of a redirect address', async (t) => {
+  t.equal(getRedirectHost('https://claude.ai/api/callback?x=y'), 'claude.ai')
+  t.equal(getRedirectHost('http://127.0.0.1:3334/callback'), '127.0.0.1:3334')
+  t.equal(getRedirectHost('cursor://anysphere.cursor-mcp/oauth/callback'), 'cursor://anysphere.cursor-mcp')
+  t.equal(getRedirectHost('com.example.app:/callback'), 'com.example.app:')
 })

@@ -1,20 +1,20 @@
 /**
- * Reads and checks `gateway.config.ts`, and is the only reader of the server's environment. Its shape stands in `shape.ts`.
+ * Reads and checks `gateway.config.ts`. Only this file reads the server's environment. The schema is in `config-schema.ts`.
  *
- * A configuration is checked once, at start. What is wrong stops the server with one sentence that names the place and the mend;
- * an unknown key is wrong, because a misspelt limit would otherwise be no limit.
+ * A configuration is checked once, at start. An error stops the server with one sentence that names the field and the remedy. Unknown keys
+ * are errors, because a misspelt limit would otherwise be no limit.
  */
 import { registerHooks } from 'node:module'
 import { resolve } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import type { z } from 'zod'
-import { crossFaults } from './faults.ts'
-import { shape } from './shape.ts'
-import type { GatewayConfig, GatewayInput } from './shape.ts'
+import { findCrossFieldErrors } from './cross-checks.ts'
+import { configSchema } from './config-schema.ts'
+import type { GatewayConfig, GatewayInput } from './config-schema.ts'
 
-export type { GatewayConfig, GatewayInput } from './shape.ts'
+export type { GatewayConfig, GatewayInput } from './config-schema.ts'
 
-/** A configuration that cannot work. The message is for the operator and never quotes a secret. */
+/** An invalid configuration. The message is for the operator and never contains a secret. */
 export class ConfigError extends Error {
   constructor(message: string) {
     super(message)
@@ -22,15 +22,15 @@ export class ConfigError extends Error {
   }
 }
 
-/** Reads the environment for `gateway.config.ts`. Blank means not set, except for a secret, where blank is a mistake. */
+/** Reads environment variables for `gateway.config.ts`. Blank means unset, except that a blank secret is an error. */
 class Environment {
-  /** What each variable was read as: a fault then names the variable that the operator wrote, not only the field. */
-  readonly #read = new Map<string, unknown>()
+  /** The value read from each variable, so that an error can name the variable that the operator set. */
+  readonly #readValues = new Map<string, unknown>()
 
   text<Fallback extends string | null = null>(name: string, fallback: Fallback = null as Fallback): string | Fallback {
     const value = process.env[name]?.trim()
     if (value === undefined || value === '') return fallback
-    this.#read.set(name, value)
+    this.#readValues.set(name, value)
     return value
   }
 
@@ -45,7 +45,7 @@ class Environment {
     const value = this.text(name)
     if (value === null) return fallback
     if (!/^\d{1,9}$/.test(value)) throw new ConfigError(`${name} must be a whole number, not '${value}'.`)
-    this.#read.set(name, Number(value))
+    this.#readValues.set(name, Number(value))
     return Number(value)
   }
 
@@ -54,13 +54,13 @@ class Environment {
       .split(',')
       .map((item) => item.trim())
       .filter((item) => item !== '')
-    this.#read.set(name, items)
+    this.#readValues.set(name, items)
     return items
   }
 
-  /** The variables that were read as this value, or as a list with it. */
-  sourcesOf(value: unknown): string[] {
-    return [...this.#read].flatMap(([name, read]) =>
+  /** The variables whose value this is, or whose list contains it. */
+  findVariables(value: unknown): string[] {
+    return [...this.#readValues].flatMap(([name, read]) =>
       read === value || (Array.isArray(read) && read.includes(value)) ? [name] : [],
     )
   }
@@ -73,13 +73,13 @@ export function defineGateway(input: GatewayInput): GatewayInput {
   return input
 }
 
-/** The file to read: `GATEWAY_CONFIG`, else the one this package ships. */
-export function configFile(): string {
+/** The configuration file: `GATEWAY_CONFIG`, else the shipped one. */
+export function resolveConfigFile(): string {
   const chosen = env.text('GATEWAY_CONFIG')
-  return chosen === null ? shippedFile() : resolve(chosen)
+  return chosen === null ? resolveShippedFile() : resolve(chosen)
 }
 
-function shippedFile(): string {
+function resolveShippedFile(): string {
   // Beside `src/` in a checkout, beside the compiled `src/` in the published package.
   return fileURLToPath(
     new URL(import.meta.url.endsWith('.ts') ? '../../gateway.config.ts' : '../../gateway.config.js', import.meta.url),
@@ -87,17 +87,17 @@ function shippedFile(): string {
 }
 
 /**
- * `import base from 'svc-gateway/gateway.config.js'` and `from 'svc-gateway'` mean the very program that reads the file, wherever the file
- * lies and however the program was installed: as a dependency, for all users, or as a checkout.
+ * Makes `import base from 'svc-gateway/gateway.config.js'` and `from 'svc-gateway'` resolve to the running program, wherever the file is
+ * and however the program was installed: as a dependency, globally, or as a checkout.
  */
 async function importConfig(file: string): Promise<{ default?: unknown }> {
-  const ours = new Map([
+  const ownModules = new Map([
     ['svc-gateway', new URL(import.meta.url.endsWith('.ts') ? '../index.ts' : '../index.js', import.meta.url).href],
-    ['svc-gateway/gateway.config.js', pathToFileURL(shippedFile()).href],
+    ['svc-gateway/gateway.config.js', pathToFileURL(resolveShippedFile()).href],
   ])
   const hooks = registerHooks({
     resolve(specifier, context, next) {
-      const url = ours.get(specifier)
+      const url = ownModules.get(specifier)
       return url === undefined ? next(specifier, context) : { url, shortCircuit: true }
     },
   })
@@ -109,7 +109,7 @@ async function importConfig(file: string): Promise<{ default?: unknown }> {
 }
 
 /** Imports and checks a configuration file. @throws ConfigError */
-export async function loadConfig(file = configFile()): Promise<GatewayConfig> {
+export async function loadConfig(file = resolveConfigFile()): Promise<GatewayConfig> {
   let module: { default?: unknown }
   try {
     module = await importConfig(file)
@@ -120,43 +120,62 @@ export async function loadConfig(file = configFile()): Promise<GatewayConfig> {
   if (module.default === undefined)
     throw new ConfigError(`${file} must have a default export: export default defineGateway({ … })`)
   const config = checkConfig(module.default)
-  // A wish that was passed over would be found out too late: accounts and turns would be in a file that no other node sees.
+  // An ignored STORE_URL would be noticed too late: accounts and turns would be in a file that no other node sees.
   if (env.text('STORE_URL') !== null && config.store.url === null)
-    throw new ConfigError("STORE_URL is set, but this configuration does not use it: say store.url = env.secret('STORE_URL').")
+    throw new ConfigError("STORE_URL is set, but this configuration does not use it: set store.url = env.secret('STORE_URL').")
   return config
 }
 
-/** Checks a configuration. @throws ConfigError with one sentence for each fault */
+/** Checks a configuration. @throws ConfigError with one sentence per error */
 export function checkConfig(input: unknown): GatewayConfig {
-  const parsed = shape.safeParse(input)
+  const parsed = configSchema.safeParse(input)
   if (!parsed.success)
-    throw new ConfigError(parsed.error.issues.map((issue) => withSource(sentenceOf(issue), issue.path, input)).join('\n'))
-  const faults = crossFaults(parsed.data)
-  if (faults.length > 0) throw new ConfigError(faults.map((fault) => withSource(fault, placeOf(fault), input)).join('\n'))
+    throw new ConfigError(parsed.error.issues.map((issue) => appendSource(formatIssue(issue), issue.path, input)).join('\n'))
+  const errors = findCrossFieldErrors(parsed.data)
+  if (errors.length > 0) throw new ConfigError(errors.map((fault) => appendSource(fault, parsePath(fault), input)).join('\n'))
   return parsed.data
 }
 
-/** A fault's sentence begins with its place: `mail.smtpUrl must …`, `upstreams.main.baseUrl: …`. */
-function placeOf(fault: string): readonly string[] {
+/** An error begins with its path: `mail.smtpUrl must …`, `upstreams.main.baseUrl: …`. */
+function parsePath(fault: string): readonly string[] {
   return (/^[\w.-]+/.exec(fault)?.[0] ?? '').split('.')
 }
 
-/** The sentence, and which variables of the environment gave the value it is about. */
-function withSource(sentence: string, path: readonly PropertyKey[], input: unknown): string {
+/** Appends the environment variables that the value came from. */
+function appendSource(sentence: string, path: readonly PropertyKey[], input: unknown): string {
   const value = path.reduce<unknown>(
     (at, key) => (typeof at === 'object' && at !== null ? Reflect.get(at, key) : undefined),
     input,
   )
   if (value === undefined || value === null) return sentence
-  const names = env.sourcesOf(value)
-  // Two variables may have the same value; the sentence names the field as well, so naming both misleads nobody.
+  const names = env.findVariables(value)
+  // Two variables may have the same value; the sentence also names the field, so naming both is not misleading.
   return names.length === 0 ? sentence : `${sentence.replace(/\.$/, '')} (it comes from ${names.join(' or ')}).`
 }
 
-function sentenceOf(issue: z.core.$ZodIssue): string {
+function formatIssue(issue: z.core.$ZodIssue): string {
   const place = issue.path.length === 0 ? 'The configuration' : issue.path.join('.')
-  if (issue.code === 'unrecognized_keys') return `${place}: unknown key ${issue.keys.map((key) => `'${key}'`).join(', ')}.`
+  if (issue.code === 'unrecognized_keys') return formatUnknownKeys(place, issue.keys)
   if (issue.code === 'invalid_union')
     return `${place}: ${issue.errors.map((branch) => branch[0]?.message ?? issue.message).join('; or ')}.`
   return `${place}: ${issue.message}.`
+}
+
+function formatUnknownKeys(place: string, keys: readonly string[]): string {
+  const known = keys.map((key) => {
+    const renamed = renamedKeys[key]
+    return renamed === undefined ? `'${key}'` : `'${key}' (it is now called '${renamed}')`
+  })
+  return `${place}: unknown key ${known.join(', ')}.`
+}
+
+/** Former names of keys. Each name was used at one level only, so it identifies the key without its path. */
+const renamedKeys: Readonly<Record<string, string | undefined>> = {
+  connect: 'oauth',
+  appSchemes: 'redirectSchemes',
+  queue: 'maxPending',
+  queueMs: 'maxPendingMs',
+  answerFields: 'passResponseFields',
+  passFields: 'passRequestFields',
+  noticeMs: 'drainNoticeMs',
 }

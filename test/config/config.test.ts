@@ -1,4 +1,4 @@
-/** A configuration that cannot work stops the server with one clear sentence, and no secret is repeated in it. */
+/** A configuration that cannot work stops the server with one clear sentence, which contains no secret. */
 import { spawnSync } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -8,9 +8,9 @@ import t from 'tap'
 import base from '../../gateway.config.ts'
 import { checkConfig, ConfigError, env, loadConfig } from '../../src/config/config.ts'
 import type { AnyPlugin } from '../../src/exchange/plugin.ts'
-import { networks } from '../../src/access/networks.ts'
-import { keptCompiled } from '../support/bare-program.ts'
-import { temporaryFolder } from '../support/gateway.ts'
+import { parseNetworks } from '../../src/system/cidr.ts'
+import { compileCacheEnvironment } from '../runner/clean-command.ts'
+import { createTemporaryFolder } from '../support/gateway/test-gateway.ts'
 
 const plugins = base.plugins as AnyPlugin[]
 const secret = 'sk-very-secret-0123456789'
@@ -22,10 +22,29 @@ const pools = (day: number, week: number, month: number) => ({
   pools: { fast: { day, week, month }, premium: plan?.pools.premium },
 })
 
-/** The faults, the place each sentence names, and what it says of it. */
+/** Each error, the field that its sentence names, and what the sentence says. */
 const broken: readonly [string, Record<string, unknown>, RegExp][] = [
   ['an unknown key', { listne: {} }, /The configuration: unknown key 'listne'/],
   ['an unknown key further in', { listen: { ...base.listen, hots: 'x' } }, /listen: unknown key 'hots'/],
+  ['a former top-level key', { connect: {} }, /The configuration: unknown key 'connect' \(it is now called 'oauth'\)/],
+  [
+    'a former key of the OAuth server',
+    { oauth: { appSchemes: [] } },
+    /oauth: unknown key 'appSchemes' \(it is now called 'redirectSchemes'\)/,
+  ],
+  ...(
+    [
+      ['queue', 1, 'maxPending'],
+      ['queueMs', 1, 'maxPendingMs'],
+      ['answerFields', [], 'passResponseFields'],
+      ['passFields', [], 'passRequestFields'],
+    ] as const
+  ).map(([former, value, current]): [string, Record<string, unknown>, RegExp] => [
+    `the former key ${former} of an upstream`,
+    { upstreams: { main: { baseUrl: 'demo', [former]: value } } },
+    new RegExp(`upstreams\\.main: unknown key '${former}' \\(it is now called '${current}'\\)`),
+  ]),
+  ['a former timeout', { timeouts: { noticeMs: 1 } }, /timeouts: unknown key 'noticeMs' \(it is now called 'drainNoticeMs'\)/],
   ['an unknown limit', { limits: { chatBodyByte: 1 } }, /limits: unknown key 'chatBodyByte'/],
   ['an unknown key of a plan', { plans: { ...base.plans, free: { ...plan, rpn: 1 } } }, /plans\.free: unknown key 'rpn'/],
   ['no port', { listen: { ...base.listen, port: 70_000 } }, /listen\.port/],
@@ -62,6 +81,24 @@ const broken: readonly [string, Record<string, unknown>, RegExp][] = [
   ['an upstream with a name that is none', { upstreams: { 'Main One': main, main } }, /upstreams/],
   ['no connections', { upstreams: { main: { ...main, connections: 0 } } }, /upstreams\.main\.connections/],
   ['no products', { products: {} }, /products: there is none/],
+  [
+    "images of Anthropic's API",
+    {
+      upstreams: { ...base.upstreams, claude: { baseUrl: 'https://api.anthropic.com/v1', kind: 'anthropic' as const } },
+      products: { svc: { ...product, capabilities: ['image' as const], targets: [{ upstream: 'claude', model: 'm' }] } },
+    },
+    /products\.svc\.targets: 'claude' is Anthropic's API, which has no images/,
+  ],
+  [
+    "the Responses API of Anthropic's API",
+    { upstreams: { ...base.upstreams, main: { ...main, kind: 'anthropic' as const, responses: true } } },
+    /upstreams\.main\.responses: kind 'anthropic' has no Responses API/,
+  ],
+  [
+    'the Responses API of the demo',
+    { upstreams: { main: { ...main, baseUrl: 'demo' as const, responses: true } } },
+    /upstreams\.main\.responses: the demo upstream has no Responses API/,
+  ],
   ['a product without targets', { products: { svc: { ...product, targets: [] } } }, /products\.svc\.targets/],
   ['a product of a tier that is none', { products: { svc: { ...product, tier: 'gold' } } }, /products\.svc\.tier/],
   [
@@ -70,7 +107,7 @@ const broken: readonly [string, Record<string, unknown>, RegExp][] = [
     /products\.svc\.targets: there is no upstream 'mian'/,
   ],
   [
-    'targets that nobody would use',
+    'targets that would never be used',
     { products: { ...base.products, svc: { ...product, targets: [{ upstream: 'main', model: 'm', weight: 0 }] } } },
     /all weights are 0/,
   ],
@@ -113,7 +150,22 @@ const broken: readonly [string, Record<string, unknown>, RegExp][] = [
   [
     'a price finer than is charged',
     { prices: { ...base.prices, light: { input: 0.0375, output: 1, discountPercent: 0 } } },
-    /prices\.light\.input: is finer than a thousandth of a dollar/,
+    /prices\.light\.input: has more than three decimal places/,
+  ],
+  [
+    'a price of cached tokens above that of others',
+    { prices: { ...base.prices, flagship: { input: 1, cachedInput: 1.001, output: 1, discountPercent: 0 } } },
+    /prices\.flagship\.cachedInput: is above `input`/,
+  ],
+  [
+    'a negative price of cached tokens',
+    { prices: { ...base.prices, light: { input: 1, cachedInput: -1, output: 1, discountPercent: 0 } } },
+    /prices\.light\.cachedInput/,
+  ],
+  [
+    'a price of cached tokens finer than is charged',
+    { prices: { ...base.prices, light: { input: 1, cachedInput: 0.0375, output: 1, discountPercent: 0 } } },
+    /prices\.light\.cachedInput: has more than three decimal places/,
   ],
   ['a price missing', { prices: { light: base.prices.light } }, /prices\.flagship/],
   ['a plan without requests', { plans: { ...base.plans, free: { ...plan, rpm: 0 } } }, /plans\.free\.rpm/],
@@ -175,7 +227,7 @@ const broken: readonly [string, Record<string, unknown>, RegExp][] = [
   [
     'a currency that no amount can be written in',
     { plans: { ...base.plans, free: { ...plan, prices: [{ amount: 9, currency: 'US$' }] } } },
-    /plans\.free\.prices\.0\.currency: is no currency, which is three letters such as USD/,
+    /plans\.free\.prices\.0\.currency: is no currency code of three letters such as USD/,
   ],
   [
     'a boost that ends when there are no dates any more',
@@ -187,7 +239,7 @@ const broken: readonly [string, Record<string, unknown>, RegExp][] = [
   ['a plugin that is none', { plugins: ['auth'] }, /plugins\.0/],
 ]
 
-t.test('the shipped one is right', async (t) => {
+t.test('accepts the shipped configuration', async (t) => {
   const config = checkConfig(base)
   t.same(Object.keys(config.products), [
     'auto',
@@ -202,7 +254,7 @@ t.test('the shipped one is right', async (t) => {
   t.equal(config.limits.chatBodyBytes, 10 * 1024 * 1024)
 })
 
-t.test(`${broken.length} that cannot work are each refused with a sentence that names the place`, async (t) => {
+t.test(`refuses each of ${broken.length} invalid configurations with a sentence that names the field`, async (t) => {
   for (const [name, change, sentence] of broken) {
     try {
       checkConfig({ ...base, upstreams: { main }, ...change })
@@ -212,14 +264,14 @@ t.test(`${broken.length} that cannot work are each refused with a sentence that 
       const { message } = error as Error
       t.match(message, sentence, name)
       t.notOk(message.includes(secret), `${name}: no secret`)
-      t.notMatch(message, /\n\s+at |\[object|undefined\b.*undefined/, `${name}: no stack, no debris`)
+      t.notMatch(message, /\n\s+at |\[object|undefined\b.*undefined/, `${name}: no stack trace`)
       for (const line of message.split('\n')) t.match(line, /[.!]$/, `${name}: a whole sentence: ${line}`)
     }
   }
 })
 
-t.test('a file that cannot be read, or says nothing, is named', async (t) => {
-  const folder = temporaryFolder(t)
+t.test('names a file that cannot be read or exports nothing', async (t) => {
+  const folder = createTemporaryFolder(t)
   const file = (name: string, text: string) => {
     writeFileSync(join(folder, name), text)
     return join(folder, name)
@@ -241,8 +293,8 @@ t.test('a file that cannot be read, or says nothing, is named', async (t) => {
   t.equal(other.defaultPlan, 'pro')
 })
 
-t.test('a file anywhere takes the shipped one by the name of the package, and changes parts of it', async (t) => {
-  const file = join(temporaryFolder(t), 'my.config.ts')
+t.test('lets a file anywhere import the shipped configuration by package name and change parts of it', async (t) => {
+  const file = join(createTemporaryFolder(t), 'my.config.ts')
   writeFileSync(
     file,
     `import base from 'svc-gateway/gateway.config.js'
@@ -252,11 +304,11 @@ t.test('a file anywhere takes the shipped one by the name of the package, and ch
   const config = await loadConfig(file)
   t.equal(config.plans['free']?.rpm, 5)
   t.equal(config.plans['pro']?.rpm, checkConfig(base).plans['pro']?.rpm)
-  // Objects of another copy of the program would look the same and not be.
+  // Objects of another copy of the program would look the same without being the same.
   t.equal(config.plugins[0], plugins[0])
 })
 
-/** What the command says of the shipped configuration with these variables. */
+/** Output of the command for the shipped configuration with these variables. */
 function checked(t: Test, variables: Readonly<Record<string, string>>): string {
   const { stdout } = spawnSync(
     process.execPath,
@@ -265,8 +317,8 @@ function checked(t: Test, variables: Readonly<Record<string, string>>): string {
       env: {
         PATH: process.env['PATH'] ?? '',
         GATEWAY_CONFIG: fileURLToPath(new URL('../../gateway.config.ts', import.meta.url)),
-        DATA_DIR: join(temporaryFolder(t), 'data'),
-        ...keptCompiled,
+        DATA_DIR: join(createTemporaryFolder(t), 'data'),
+        ...compileCacheEnvironment,
         ...variables,
       },
       encoding: 'utf8',
@@ -275,16 +327,16 @@ function checked(t: Test, variables: Readonly<Record<string, string>>): string {
   return stdout
 }
 
-t.test('a fault names the variable that the value came from, never its value', async (t) => {
+t.test('names the variable that an invalid value came from, never the value', async (t) => {
   const told = checked(t, {
     SITE_URL: 'https://gate.example.com/v1',
-    MAIL_FROM: 'nobody',
+    MAIL_FROM: 'unknown',
     TRUSTED_PROXIES: '192.0.2.1, proxy.local',
     SMTP_URL: 'http://gate:secret-0123@mail.example.com',
     LIMITS_URL: 'http://:secret-0123@cache.example.com',
   })
   t.match(told, /listen\.siteUrl must be an origin alone, as in https:\/\/gate\.example\.com.* \(it comes from SITE_URL\)\./)
-  t.match(told, /mail\.from must be one mail address.* \(it comes from MAIL_FROM\)\./)
+  t.match(told, /mail\.from must be one email address.* \(it comes from MAIL_FROM\)\./)
   t.match(told, /trustedProxies: 'proxy\.local' .* \(it comes from TRUSTED_PROXIES\)\./)
   t.match(told, /mail\.smtpUrl must look like .* \(it comes from SMTP_URL\)\./)
   t.match(told, /limits\.url must look like .* \(it comes from LIMITS_URL\)\./)
@@ -293,7 +345,7 @@ t.test('a fault names the variable that the value came from, never its value', a
   t.match(checked(t, { PORT: '70000' }), /listen\.port: .* \(it comes from PORT\)\./)
 })
 
-t.test('what could not be sent is found at the start, and never shown', (t) => {
+t.test('finds at start what could not be sent, and never shows it', (t) => {
   for (const url of [
     'smtp://u:p#secret-0123@host:587',
     'smtp://u:p/secret-0123@host',
@@ -308,21 +360,21 @@ t.test('what could not be sent is found at the start, and never shown', (t) => {
   for (const url of ['smtp://u:p%23a@host:587', 'smtps://host/', 'smtp://[::1]:25', 'smtp://u%40x.org:p@host:587?name=x'])
     t.match(checked(t, { SMTP_URL: url }), /is fine\./, url)
   const told = checked(t, { UPSTREAM_BASE_URL: 'https://user:p%ZZ@host/v1' })
-  t.match(told, /baseUrl: a % in its user or password is written as %25/)
+  t.match(told, /baseUrl: write a % in its user or password as %25/)
   const copied = checked(t, { UPSTREAM_BASE_URL: 'https://host/v1', UPSTREAM_API_KEY: 'secret-0123…' })
-  t.match(copied, /apiKey has a character that no header can carry.* \(it comes from UPSTREAM_API_KEY\)\./)
+  t.match(copied, /apiKey has a character that a header cannot contain.* \(it comes from UPSTREAM_API_KEY\)\./)
   t.notMatch(told + copied, /p%ZZ|secret-0123/)
   t.end()
 })
 
-t.test('what no request could carry is named, wherever it stands', (t) => {
+t.test('names every header, key and address that a request could not contain', (t) => {
   const { main } = base.upstreams
   for (const [change, told] of [
-    [{ search: { apiKey: 'key-…' } }, /search\.apiKey has a character that no header can carry/],
-    [{ metrics: { token: '令牌' } }, /metrics\.token has a character that no header can carry/],
+    [{ search: { apiKey: 'key-…' } }, /search\.apiKey has a character that a header cannot contain/],
+    [{ metrics: { token: '令牌' } }, /metrics\.token has a character that a header cannot contain/],
     [
       { upstreams: { main: { ...main, headers: { 'Content-Length': '1' } } } },
-      /main\.headers: "Content-Length" is each request's own/,
+      /main\.headers: "Content-Length" belongs to each request/,
     ],
     [{ upstreams: { main: { ...main, baseUrl: 'https://host/v1#a' } } }, /main\.baseUrl: must not have a query or a fragment/],
   ] as const)
@@ -330,28 +382,28 @@ t.test('what no request could carry is named, wherever it stands', (t) => {
   t.end()
 })
 
-t.test('the origins members see are kept as browsers write them', (t) => {
+t.test('normalizes the public origins as browsers do', (t) => {
   const { listen } = checkConfig({
     ...base,
     listen: { ...base.listen, siteUrl: 'http://Gate.Example.com:80/', baseUrl: 'https://API.example.com:443' },
   })
-  t.equal(listen.siteUrl, 'http://gate.example.com', 'a page says no more than this of where it is from')
+  t.equal(listen.siteUrl, 'http://gate.example.com', 'a page sends no more than this as its origin')
   t.equal(listen.baseUrl, 'https://api.example.com')
   t.end()
 })
 
-t.test('a shared store: what one node keeps for itself is refused, and so is a wish that is passed over', async (t) => {
+t.test('refuses settings of a single node with a shared store, and an ignored STORE_URL', async (t) => {
   const shared = { STORE_URL: 'postgres://svc:secret-0123@db1,db2/svc', SMTP_URL: 'smtp://mail.example.org' }
   t.match(checked(t, shared), /is fine\./)
   t.match(checked(t, { STORE_URL: shared.STORE_URL }), /mail\.smtpUrl is needed with store\.url/)
-  t.match(checked(t, { ...shared, WORKERS: '3' }), /workers: 3 threads .*start more nodes/)
+  t.match(checked(t, { ...shared, WORKERS: '3' }), /workers: 3 worker threads .*start more nodes/)
   t.match(checked(t, { SECRET_KEY: 'a2V5' }), /store\.secretKey could never take effect/)
   const wrong = checked(t, { ...shared, STORE_URL: 'mysql://svc:secret-0123@db/svc' })
   t.match(wrong, /store\.url must look like postgres:.* \(it comes from STORE_URL\)\./)
   t.notMatch(wrong, /secret-0123/)
   process.env['STORE_URL'] = shared.STORE_URL
   t.teardown(() => delete process.env['STORE_URL'])
-  const file = join(temporaryFolder(t), 'gateway.config.mjs')
+  const file = join(createTemporaryFolder(t), 'gateway.config.mjs')
   writeFileSync(
     file,
     `import config from 'svc-gateway/gateway.config.js'
@@ -360,7 +412,7 @@ t.test('a shared store: what one node keeps for itself is refused, and so is a w
   await t.rejects(loadConfig(file), { name: 'ConfigError', message: /^STORE_URL is set, but this configuration/ })
 })
 
-t.test('the environment: blank is not set, but for a secret it is a mistake', async (t) => {
+t.test('treats a blank variable as unset, and a blank secret as an error', async (t) => {
   const set = (value: string | undefined) => {
     if (value === undefined) delete process.env['SVC_TEST_VALUE']
     else process.env['SVC_TEST_VALUE'] = value
@@ -384,8 +436,8 @@ t.test('the environment: blank is not set, but for a secret it is a mistake', as
   }
 })
 
-t.test('networks hold what they say', async (t) => {
-  const list = networks(['10.0.0.0/8', '192.0.2.1', 'fd00::/8', '::1'])
+t.test('parses networks as written', async (t) => {
+  const list = parseNetworks(['10.0.0.0/8', '192.0.2.1', 'fd00::/8', '::1'])
   t.ok(
     list.check('10.1.2.3', 'ipv4') &&
       list.check('192.0.2.1', 'ipv4') &&
@@ -395,7 +447,7 @@ t.test('networks hold what they say', async (t) => {
   t.notOk(list.check('11.0.0.1', 'ipv4') || list.check('192.0.2.2', 'ipv4') || list.check('2001:db8::1', 'ipv6'))
 })
 
-t.test('proxies that are half of the Internet, in whatever pieces, are refused', async (t) => {
+t.test('refuses proxies that cover half of the Internet, in any pieces', async (t) => {
   const listening = (trustedProxies: string[]) => checkConfig({ ...base, listen: { ...base.listen, trustedProxies } })
   for (const everybody of [
     ['0.0.0.0/0'],

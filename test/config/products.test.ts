@@ -1,14 +1,14 @@
 import t from 'tap'
-import { startGateway } from '../support/gateway.ts'
+import { startGateway } from '../support/gateway/test-gateway.ts'
 
 const day = 86_400_000
 const shutdownDate = '2027-06-30'
 
-t.test('a product that will go says so ninety days before, and is gone on its day', async (t) => {
+t.test('announces a retirement ninety days before, and rejects the product from its day on', async (t) => {
   let now = Date.parse(shutdownDate) - 10 * day
-  const clock = { now: () => now, ticks: () => performance.now() }
+  const clock = { now: () => now, monotonicMs: () => performance.now() }
   const gateway = await startGateway(t, { products: { 'svc-2.1-rev': { shutdownDate } } }, { clock })
-  const { token } = await gateway.member()
+  const { token } = await gateway.createMember()
   const models = async (): Promise<{ id: string; shutdown_date: string | null }[]> => {
     const response = await fetch(`${gateway.url}/v1/models`, { headers: { authorization: `Bearer ${token}` } })
     return ((await response.json()) as { data: { id: string; shutdown_date: string | null }[] }).data
@@ -20,32 +20,32 @@ t.test('a product that will go says so ninety days before, and is gone on its da
   t.equal(before.headers.get('sunset'), 'Wed, 30 Jun 2027 00:00:00 GMT')
   t.equal(before.headers.get('deprecation'), `@${(Date.parse(shutdownDate) - 90 * day) / 1000}`)
   const streamed = await gateway.chat(token, { model: 'svc-2.1-rev', stream: true })
-  t.equal(streamed.headers.get('sunset'), 'Wed, 30 Jun 2027 00:00:00 GMT', 'a stream says it too')
+  t.equal(streamed.headers.get('sunset'), 'Wed, 30 Jun 2027 00:00:00 GMT', 'also in a stream')
   await streamed.text()
   const other = await gateway.chat(token, { model: 'svc-2.1' })
-  t.equal(other.headers.get('sunset'), null, 'others say nothing')
+  t.equal(other.headers.get('sunset'), null, 'other products announce nothing')
   await other.text()
 
   now = Date.parse(shutdownDate)
   const after = await gateway.chat(token, { model: 'svc-2.1-rev' })
   const { code, message } = (await after.json()) as { code: string; message: string }
   t.same([after.status, code], [400, 'official_models_only'])
-  t.notMatch(message, 'svc-2.1-rev', 'it is not among what is offered')
+  t.notMatch(message, 'svc-2.1-rev', 'it is not listed any more')
   t.notOk((await models()).some(({ id }) => id === 'svc-2.1-rev'))
 })
 
-t.test('a product that nothing can serve is on no list, is named at the start, and says so when it is asked for', async (t) => {
+t.test('lists no product that cannot be served, names it at start, and explains it on request', async (t) => {
   const targets = [{ upstream: 'main', model: null }]
   const g = await startGateway(t, {
     products: { 'svc-img': { targets }, 'svc-2.1-search': { targets }, 'svc-2.1-fast': { targets } },
   })
-  const { token, id } = await g.member()
+  const { token, id } = await g.createMember()
   const list = (await (await fetch(`${g.url}/v1/models`, { headers: { authorization: `Bearer ${token}` } })).json()) as {
     data: { id: string }[]
   }
   const ids = list.data.map((model) => model.id)
   t.notOk(ids.includes('svc-img') || ids.includes('svc-2.1-search'))
-  t.ok(ids.includes('svc-2.1-fast'), 'a chat may go by its own name')
+  t.ok(ids.includes('svc-2.1-fast'), 'a chat product may use its own id as model')
   const plans = (await (await fetch(`${g.url}/api/membership/plans`)).json()) as {
     data: { models: string[] }[]
     pricing: { id: string }[]
@@ -57,27 +57,27 @@ t.test('a product that nothing can serve is on no list, is named at the start, a
   const { code, message } = (await response.json()) as { code: string; message: string }
   t.same([response.status, code], [503, 'upstream_not_configured'])
   t.match(message, /'svc-img' is not set up/)
-  t.match(await g.turns(id), [{ state: 'refunded' }])
+  t.match(await g.listTurns(id), [{ state: 'refunded' }])
   const other = await g.chat(token, { model: 'gpt-5' })
   t.notMatch(((await other.json()) as { message: string }).message, 'svc-img')
 })
 
-t.test('a search that an engine does needs no model', async (t) => {
+t.test('a search product with a search engine needs no model', async (t) => {
   const targets = [{ upstream: 'main', model: null }]
   const search = { backend: 'searxng', searxngUrl: 'http://127.0.0.1:9' } as const
   const g = await startGateway(t, { products: { 'svc-2.1-search': { targets } }, search })
   t.ok(g.services.products.all.some(({ id }) => id === 'svc-2.1-search'))
 })
 
-t.test('a conversation that cannot fit is refused before anybody is asked', async (t) => {
+t.test('rejects a conversation that cannot fit before the upstream is called', async (t) => {
   const gateway = await startGateway(t, {
     products: { 'svc-2.1': { contextLength: 1_024, maxOutputTokens: 512, defaultOutputTokens: 512 } },
   })
-  const { token, id } = await gateway.member()
+  const { token, id } = await gateway.createMember()
   const before = gateway.demo.stats().requests
   const response = await gateway.chat(token, { messages: [{ role: 'user', content: 'x'.repeat(300_000) }] })
   const { code } = (await response.json()) as { code: string }
   t.same([response.status, code], [400, 'context_length_exceeded'])
   t.equal(gateway.demo.stats().requests, before)
-  t.equal((await gateway.turns(id)).length, 0, 'nothing was held')
+  t.equal((await gateway.listTurns(id)).length, 0, 'nothing was held')
 })

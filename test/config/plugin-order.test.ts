@@ -1,18 +1,18 @@
 /** A wrong order of plugins stops the server with a sentence that names both. */
 import t from 'tap'
 import base from '../../gateway.config.ts'
-import { orderFaults } from '../../src/exchange/order.ts'
+import { findOrderErrors } from '../../src/config/plugin-order.ts'
 import type { AnyPlugin } from '../../src/exchange/plugin.ts'
 
 const auth: AnyPlugin = { name: 'auth', gives: ['caller'] }
 const limit: AnyPlugin = { name: 'limit', needs: ['caller'], gives: ['admission'] }
 
-t.test('the shipped list, and the empty one, are in order', async (t) => {
-  t.same(orderFaults(base.plugins as AnyPlugin[]), [])
-  t.same(orderFaults([]), [])
+t.test('accepts the shipped list and the empty list', async (t) => {
+  t.same(findOrderErrors(base.plugins as AnyPlugin[]), [])
+  t.same(findOrderErrors([]), [])
 })
 
-t.test('each fault is one sentence that names the plugins and the mend', async (t) => {
+t.test('describes each error with one sentence that names the plugins and the remedy', async (t) => {
   for (const [plugins, sentence] of [
     [[limit, auth], "plugin 'limit' needs 'caller', which 'auth' fills; list 'auth' before it"],
     [[limit], "plugin 'limit' needs 'caller', which no listed plugin fills"],
@@ -22,42 +22,39 @@ t.test('each fault is one sentence that names the plugins and the mend', async (
       [{ ...auth, on: 'turn' }, limit],
       "plugin 'limit' runs on every exchange but needs 'caller', which 'auth' fills only on turns; add on: 'turn'",
     ],
-    [
-      [{ name: 'hold', followedBy: ['refund'] }],
-      "plugin 'hold' leaves work to 'refund', which is not listed after it; list 'refund' after it",
-    ],
+    [[{ name: 'hold', followedBy: ['refund'] }], "plugin 'hold' needs 'refund' after it; list 'refund' after it"],
     [
       [{ name: 'refund' }, { name: 'hold', followedBy: ['refund'] }],
-      "plugin 'hold' leaves work to 'refund', which is not listed after it; list 'refund' after it",
+      "plugin 'hold' needs 'refund' after it; list 'refund' after it",
     ],
   ] as [AnyPlugin[], string][]) {
-    t.ok(orderFaults(plugins).includes(sentence), sentence)
+    t.ok(findOrderErrors(plugins).includes(sentence), sentence)
   }
 })
 
-t.test('what could never run, or not as it is meant, is a fault', async (t) => {
+t.test('reports hooks that could never run, or not as intended', async (t) => {
   for (const [plugin, sentence] of [
     [
       { name: 'words', onReqest() {} },
-      "plugin 'words' has 'onReqest', which is no hook and would never run; the hooks are onRequest, onResponse, onEvent, onFailure, onSettle",
+      "plugin 'words' has 'onReqest', which is no hook and would not run; the hooks are onRequest, onResponse, onEvent, onFailure, onSettle",
     ],
     [{ name: 'words', onRequest: true }, "plugin 'words': onRequest must be a function"],
     [{ name: 'words', needs: 'caller' }, "plugin 'words': needs must be a list, as in ['chat']"],
     [{ name: 'words', gives: 5 }, "plugin 'words': gives must be a list, as in ['chat']"],
     [{ name: 'words', on: 'turns' }, "plugin 'words': on must be 'turn', or left out"],
-    [{ name: '' }, 'plugins: one has no name; a plugin is called by one word'],
+    [{ name: '' }, 'plugins: one has no name; give it a name of one word'],
   ] as const) {
-    t.same(orderFaults([auth, plugin as unknown as AnyPlugin]), [sentence])
+    t.same(findOrderErrors([auth, plugin as unknown as AnyPlugin]), [sentence])
   }
   class Counter {
     readonly name = 'counter'
     readonly ongoing = 0
     onRequest(): void {}
   }
-  t.same(orderFaults([new Counter()]), [], 'an object of a class is as good as any')
+  t.same(findOrderErrors([new Counter()]), [], 'accepts an instance of a class')
 })
 
-t.test('no other order of two of the shipped plugins that depend on each other passes', async (t) => {
+t.test('refuses every other order of two dependent shipped plugins', async (t) => {
   const plugins = base.plugins as AnyPlugin[]
   for (let i = 0; i < plugins.length; i++) {
     for (let j = i + 1; j < plugins.length; j++) {
@@ -65,16 +62,16 @@ t.test('no other order of two of the shipped plugins that depend on each other p
       if (early === undefined || late === undefined) continue
       if (!(late.needs ?? []).some((slot) => (early.gives ?? []).includes(slot))) continue
       const swapped = plugins.with(i, late).with(j, early)
-      t.not(orderFaults(swapped).length, 0, `${late.name} before ${early.name} is refused`)
+      t.not(findOrderErrors(swapped).length, 0, `${late.name} before ${early.name} is refused`)
     }
   }
 })
 
-t.test('the shipped list without one that money or rights depend on cannot work', async (t) => {
+t.test('refuses the shipped list without a plugin that money or rights depend on', async (t) => {
   const plugins = base.plugins as AnyPlugin[]
   for (const left of plugins) {
-    const faults = orderFaults(plugins.filter((plugin) => plugin !== left))
-    // Without the last of these every turn is refused and refunded, which is a choice.
+    const faults = findOrderErrors(plugins.filter((plugin) => plugin !== left))
+    // Without the last of these every turn is rejected and refunded, which is a choice.
     if (['request-id', 'rate-limit', 'upstream-mapping'].includes(left.name)) t.same(faults, [], left.name)
     else t.match(faults.join('\n'), /which no listed plugin fills|list '[a-z-]+' after it/, left.name)
   }

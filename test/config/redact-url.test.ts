@@ -1,11 +1,11 @@
-/** Addresses as they are printed: without anything that opens a door. */
+/** URLs are printed without credentials. */
 import t from 'tap'
 import base from '../../gateway.config.ts'
 import { checkConfig, ConfigError } from '../../src/config/config.ts'
-import { Upstreams } from '../../src/upstream/upstreams.ts'
-import { basicAuthorization, shownUrl } from '../../src/config/shown-url.ts'
+import { Upstreams } from '../../src/upstream/target/upstreams.ts'
+import { toBasicAuthorization, redactUrl } from '../../src/config/redact-url.ts'
 
-t.test('an address is shown without user, password and query', async (t) => {
+t.test('prints a URL without user, password and query', async (t) => {
   for (const [text, shown] of [
     ['https://ada:s3cret@api.example.com/v1', 'https://api.example.com/v1'],
     ['https://api.example.com:8443/', 'https://api.example.com:8443'],
@@ -14,12 +14,12 @@ t.test('an address is shown without user, password and query', async (t) => {
     ['s3cret', '(no address)'],
     ['ada:s3cret', '(no address)'],
   ] as const)
-    t.equal(shownUrl(text), shown, text)
+    t.equal(redactUrl(text), shown, text)
 })
 
-t.test('an upstream’s user and password are sent as Basic, and stand nowhere else', async (t) => {
-  t.equal(basicAuthorization(new URL('https://ada:p%40ss@h/v1')), `Basic ${Buffer.from('ada:p@ss').toString('base64')}`)
-  t.equal(basicAuthorization(new URL('https://h/v1')), null)
+t.test('sends an upstream’s user and password as Basic, and prints them nowhere', async (t) => {
+  t.equal(toBasicAuthorization(new URL('https://ada:p%40ss@h/v1')), `Basic ${Buffer.from('ada:p@ss').toString('base64')}`)
+  t.equal(toBasicAuthorization(new URL('https://h/v1')), null)
   const config = checkConfig({ ...base, upstreams: { main: { baseUrl: 'https://ada:s3cret@api.example.com/v1' } } })
   const upstreams = new Upstreams(config, null, () => 0)
   t.teardown(() => upstreams.close())
@@ -28,7 +28,7 @@ t.test('an upstream’s user and password are sent as Basic, and stand nowhere e
   t.notMatch(JSON.stringify([main?.name, main?.host, main?.origin, main?.basePath]), /s3cret|ada/)
 })
 
-t.test('a configuration’s faults never quote them', async (t) => {
+t.test('the messages of configuration errors never quote them', async (t) => {
   const faulty: readonly [Record<string, unknown>, RegExp][] = [
     [{ upstreams: { main: { baseUrl: 'https://ada:s3cret@api.example.com/v1', apiKey: 'k' } } }, /both a key and credentials/],
     [{ upstreams: { main: { baseUrl: 'http://ada:s3cret@api.example.com/v1' } } }, /plain http to api\.example\.com/],

@@ -1,0 +1,75 @@
+/**
+ * The fingerprint of a configuration: of all settings that decide what a turn costs, who may use it and when its periods begin.
+ * Settings of one machine (addresses to listen on, sizes, timeouts) may differ between nodes, and secrets are left out.
+ */
+import { createHash } from 'node:crypto'
+import type { ConfigFingerprint } from '../domain/config-fingerprint.ts'
+import type { GatewayConfig } from './config.ts'
+
+const hashLength = 16
+
+export function createConfigFingerprint(config: GatewayConfig): ConfigFingerprint {
+  const { plans, defaultPlan, prices, products, boosts, timeZone, brand, limits, store, images, listen, signIn } = config
+  const sections = {
+    plans: { plans, defaultPlan },
+    prices,
+    products,
+    boosts,
+    'time zone': timeZone,
+    brand,
+    'limits store': toLocation(limits.url),
+    limits: [limits.addressRpm, limits.keysPerAccount, limits.attempts, limits.imageTokens],
+    upstreams: Object.entries(config.upstreams).map(([name, upstream]) => [name, selectUpstreamSettings(upstream)]),
+    retention: [store.keepTurnsForDays, images.keepForDays, images.keepBytes],
+    'site address': [listen.siteUrl, listen.baseUrl],
+    'sign-in': {
+      ...signIn,
+      providers: Object.entries(signIn.providers).map(([id, provider]) => [id, { ...provider, clientSecret: null }]),
+    },
+  }
+  return Object.fromEntries(Object.entries(sections).map(([section, value]) => [section, hash(value)]))
+}
+
+function selectUpstreamSettings({
+  baseUrl,
+  maxTokensField,
+  developerRole,
+  passCostFields,
+  kind,
+  passRequestFields,
+  streams,
+  passResponseFields,
+  headers,
+}: GatewayConfig['upstreams'][string]): unknown {
+  // Values of headers may be keys.
+  const headerNames = Object.keys(headers).toSorted()
+  const location = baseUrl === 'demo' ? baseUrl : toLocation(baseUrl)
+  return [
+    location,
+    maxTokensField,
+    developerRole,
+    passCostFields,
+    kind,
+    passRequestFields,
+    streams,
+    passResponseFields,
+    headerNames,
+  ]
+}
+
+/** Without user, password and parameters, any of which may be secret. */
+function toLocation(url: string | null): string | null {
+  if (url === null) return null
+  const { protocol, host, pathname } = new URL(url)
+  return `${protocol}//${host}${pathname}`
+}
+
+function hash(value: unknown): string {
+  return createHash('sha256').update(JSON.stringify(value, sortKeys)).digest('hex').slice(0, hashLength)
+}
+
+/** The order in which a configuration lists its entries does not matter. */
+function sortKeys(_key: string, value: unknown): unknown {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value
+  return Object.fromEntries(Object.entries(value).toSorted(([one], [other]) => (one < other ? -1 : 1)))
+}

@@ -1,0 +1,54 @@
+/** The schema of `signIn` in `gateway.config.ts`: providers, sign-up and mail addresses. */
+import { z } from 'zod'
+import { signUpModes } from '../domain/identity/sign-up.ts'
+import { exactUrlSchema, secretSchema, urlSchema } from './value-schemas.ts'
+
+export const signInSchema = z
+  .strictObject({
+    /** OpenID Connect providers, by the name in their URL. */
+    providers: z
+      .record(
+        z.string().regex(/^[a-z][a-z0-9-]{0,31}$/),
+        z.strictObject({
+          /** On the sign-in button. */
+          name: z.string().min(1),
+          /** The provider's issuer identifier; its metadata is read from there. */
+          issuer: urlSchema,
+          /** As registered at the provider. */
+          clientId: z.string().min(1),
+          /** Null for a public client. */
+          clientSecret: secretSchema.nullable().default(null),
+          /** Must give a verified email. */
+          scopes: z.array(z.string()).default(['openid', 'email', 'profile']),
+        }),
+      )
+      .default({}),
+    /**
+     * Issuers whose JWTs the API accepts as bearer tokens, for an identity provider of your own. Accounts created this way get `plan`.
+     */
+    jwtIssuers: z
+      .array(
+        z.strictObject({
+          /** Must equal the token's `iss`. */
+          issuer: urlSchema,
+          /** Must be in the token's `aud`. */
+          audience: z.string().min(1),
+          /** Where the issuer's public keys are. */
+          jwksUrl: exactUrlSchema,
+          /** Plan of an account that the first such token creates. */
+          plan: z.string(),
+        }),
+      )
+      .default([]),
+    /** Whether `a+b@x` and `a@x` are one person. */
+    mergeAliases: z.boolean().default(true),
+    /** Who may create an account: anyone, holders of a member's invitation, or only the operator. Existing members can always sign in. */
+    signUp: z.enum(signUpModes).default('open'),
+    /** Domains of email addresses that may sign up; empty: any. */
+    allowedDomains: z.array(z.string()).default([]),
+    /** Addresses of these domains may not sign up. */
+    blockedDomains: z.array(z.string()).default([]),
+    /** Whether throw-away email domains may not sign up. */
+    blockDisposable: z.boolean().default(true),
+  })
+  .prefault({})

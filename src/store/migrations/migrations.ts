@@ -1,0 +1,5 @@
+/** Every schema change, in order and for both databases. New ones are added at the end; released ones never change. */
+import { initialSchema } from './0001-initial/initial-schema.ts'
+import type { Migration } from './migration.ts'
+
+export const migrations: readonly Migration[] = [initialSchema]

@@ -1,107 +1,114 @@
-/**
- * What a ledger is asked and answers. Operations are flat tuples of plain values: structured cloning of objects would cost more than the
- * ledger's own statements.
- */
-import type { PackKind, TurnState } from '../../membership/ledger.ts'
-import type { Window } from '../../membership/plan.ts'
-import type { Pool } from '../../membership/product.ts'
-import type { Cut } from '../cuts.ts'
-import type { AskedValues, NotedValues, ReportedValues } from '../turn-columns.ts'
+/** The ledger's operations and their results. `operation-codec.ts` turns both into tuples where they cross a thread boundary. */
+import type { Ending, Pack, PackKind, Reservation } from '../../domain/billing/ledger.ts'
+import type { Periods } from '../../domain/billing/period.ts'
+import type { Window } from '../../domain/billing/plan.ts'
+import type { Pool } from '../../domain/billing/product.ts'
+import type { PruningStep } from './pruning.ts'
+import type { TurnAnnotation, TurnRequest, TurnUsage } from './turn-columns.ts'
 
-export type ReserveOp = readonly [
-  kind: 'reserve',
-  dayStart: number,
-  dayEnd: number,
-  dayNextEnd: number,
-  weekStart: number,
-  weekEnd: number,
-  weekNextEnd: number,
-  monthStart: number,
-  monthEnd: number,
-  monthNextEnd: number,
-  dayLimit: number,
-  weekLimit: number,
-  monthLimit: number,
-  want: number,
-  floor: number,
-  until: number,
-  concurrency: number,
-  ...asked: AskedValues,
-]
+/** Takes between `minAmount` and `amount` credits for a turn. */
+export interface ReserveOperation {
+  readonly kind: 'reserve'
+  readonly periods: Periods
+  readonly limits: Readonly<Record<Window, number>>
+  readonly amount: number
+  readonly minAmount: number
+  /** By the monotonic clock of the process that holds it. */
+  readonly leaseUntil: number
+  readonly maxConcurrentTurns: number
+  readonly request: TurnRequest
+}
 
-export type SettleOp = readonly [kind: 'settle', hold: number, noted: NotedValues | null, ...reported: ReportedValues]
+export interface SettleOperation {
+  readonly kind: 'settle'
+  readonly hold: number
+  readonly usage: TurnUsage
+  readonly annotation: TurnAnnotation | null
+}
 
-export type RefundOp = readonly [kind: 'refund', hold: number, ...reported: ReportedValues]
+export interface RefundOperation {
+  readonly kind: 'refund'
+  readonly hold: number
+  readonly usage: TurnUsage
+}
 
-export type GrantOp = readonly [
-  kind: 'grant',
-  id: string,
-  account: string,
-  packKind: PackKind,
-  pool: Pool,
-  credits: number,
-  at: number,
-  expiresAt: number,
-]
+export interface GrantOperation {
+  readonly kind: 'grant'
+  readonly id: string
+  readonly account: string
+  readonly packKind: PackKind
+  readonly pool: Pool
+  readonly credits: number
+  readonly at: number
+  readonly expiresAt: number
+}
 
-export type CarryOp = readonly [
-  kind: 'carry',
-  account: string,
-  pool: Pool,
-  at: number,
-  dayStart: number,
-  dayEnd: number,
-  dayUsed: number,
-  weekStart: number,
-  weekEnd: number,
-  weekUsed: number,
-  monthStart: number,
-  monthEnd: number,
-  monthUsed: number,
-]
+/** Opens the current periods of a new account with the usage that its owner's earlier account left. */
+export interface OpenWithUsageOperation {
+  readonly kind: 'openWithUsage'
+  readonly account: string
+  readonly pool: Pool
+  readonly at: number
+  readonly periods: Readonly<Record<Window, UsedPeriod>>
+}
 
-/** How a turn ends that was answered, or failed. */
-export type EndingOp = SettleOp | RefundOp
+export interface UsedPeriod {
+  readonly start: number
+  readonly end: number
+  readonly used: number
+}
 
-/** What concerns one account, and is decided by its book alone. */
-export type BookOp = ReserveOp | EndingOp | GrantOp | CarryOp
+export type EndingOperation = SettleOperation | RefundOperation
 
-/** `except`: holds whose ending is known and only waits to be written. */
-export type ExpireOp = readonly [kind: 'expire', at: number, ticks: number, except: readonly number[]]
+/** Concerns one account and depends on that account's rows alone. */
+export type AccountOperation = ReserveOperation | EndingOperation | GrantOperation | OpenWithUsageOperation
 
-/** Cuts an account's chain off, as `cuts.ts` has reckoned. */
-export type CutOp = readonly [kind: 'cut', cut: Cut]
+/** Ends overdue holds, and those of dead processes. */
+export interface ExpireOperation {
+  readonly kind: 'expire'
+  readonly at: number
+  readonly monotonicMs: number
+  /** Holds whose ending is known and only waits to be written. */
+  readonly except: readonly number[]
+}
 
-export type LedgerOp = BookOp | ExpireOp | CutOp
+/** Deletes what a new checkpoint replaces, as planned in `pruning.ts`. */
+export interface PruneOperation {
+  readonly kind: 'prune'
+  readonly step: PruningStep
+}
 
-export type ReserveResult =
-  | readonly [kind: 'held', id: number, credits: number]
-  | readonly [kind: 'empty', resetsAt: number, window: Window]
-  | readonly [kind: 'busy']
-  | readonly [kind: 'crowded']
-  | readonly [
-      kind: 'duplicate',
-      state: 'held' | 'settled',
-      sameBody: boolean,
-      requestId: string,
-      aborted: boolean,
-      credits: number,
-    ]
-export type EndingResult = readonly [kind: 'ended', done: boolean, state: TurnState, credits: number, debt: number]
-export type PackResult = readonly [
-  kind: 'pack',
-  account: string,
-  packKind: PackKind,
-  pool: Pool,
-  granted: number,
-  reserved: number,
-  settled: number,
-  expiresAt: number,
-  createdAt: number,
-]
-export type CountResult = readonly [kind: 'count', count: number]
-/** `owed`: of dead processes' holds, how many had an ending in a journal, which they now have in the ledger. */
-export type SweptResult = readonly [kind: 'swept', expired: number, owed: number]
+export type LedgerOperation = AccountOperation | ExpireOperation | PruneOperation
 
-export type BookResult = ReserveResult | EndingResult | PackResult | CountResult
-export type LedgerResult = BookResult | SweptResult
+export interface EndingResult extends Ending {
+  readonly kind: 'ended'
+}
+
+export interface PackResult {
+  readonly kind: 'pack'
+  readonly pack: Pack
+}
+
+export interface CountResult {
+  readonly kind: 'count'
+  readonly count: number
+}
+
+export interface SweepResult {
+  readonly kind: 'swept'
+  readonly expired: number
+  /** Holds of dead processes that were ended as their journals say. */
+  readonly recovered: number
+}
+
+export type AccountResult = Reservation | EndingResult | PackResult | CountResult
+export type LedgerResult = AccountResult | SweepResult
+
+/** @throws if the result is of another operation, which is a bug */
+export function expectResult<Kind extends LedgerResult['kind']>(
+  result: LedgerResult,
+  kind: Kind,
+): Extract<LedgerResult, { readonly kind: Kind }> {
+  if (result.kind !== kind) throw new Error(`expected a result of kind "${kind}", not "${result.kind}"`)
+  return result as Extract<LedgerResult, { readonly kind: Kind }>
+}

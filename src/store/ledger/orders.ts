@@ -1,93 +1,113 @@
-/** The ledger's front: the port's orders become operations, their results the port's words. */
-import type { CarryOrder, Ending, GrantOrder, Pack, Reservation, ReserveOrder, SettleOrder } from '../../membership/ledger.ts'
-import { windows } from '../../membership/plan.ts'
-import { askedColumns, valuesOf } from '../turn-columns.ts'
-import type { CarryOp, EndingResult, GrantOp, PackResult, ReserveOp, ReserveResult } from './operations.ts'
+/** Turns the ledger port's orders into operations, and their results into the port's answers. */
+import type {
+  Ending,
+  GrantOrder,
+  OpenWithUsageOrder,
+  RefundOrder,
+  ReserveOrder,
+  SettleOrder,
+} from '../../domain/billing/ledger.ts'
+import { unknownCredential } from '../../domain/billing/ledger.ts'
+import { windows } from '../../domain/billing/plan.ts'
+import type { EndingOperation, GrantOperation, OpenWithUsageOperation, ReserveOperation } from './operations.ts'
+import { zeroUsage } from './turn-columns.ts'
 
-/** @throws where an amount is no whole number, or below zero: that is a bug above, and must not move money. So do the others. */
-export function toReserveOp(order: ReserveOrder): ReserveOp {
-  const { limits, price, idempotency } = order
-  const { day, week, month } = order.periods
-  amount('want', order.want)
-  amount('floor', order.floor)
-  if (order.floor > order.want) throw new RangeError(`floor ${order.floor} is above want ${order.want}`)
-  const asked = valuesOf(askedColumns, {
+/** How a turn ends. The settlement journal stores it under these names, so that a later version can read it. */
+export type EndingOrder = ({ readonly kind: 'settle' } & SettleOrder) | ({ readonly kind: 'refund' } & RefundOrder)
+
+/** @throws RangeError for an amount that is not a whole number of at least 0: a bug in the caller, which must not move money */
+export function toReserveOperation(order: ReserveOrder): ReserveOperation {
+  const { periods, limits, price, idempotency, amount, minAmount, leaseUntil, maxConcurrentTurns } = order
+  assertAmount('amount', amount)
+  assertAmount('minAmount', minAmount)
+  if (minAmount > amount) throw new RangeError(`minAmount ${minAmount} is above amount ${amount}`)
+  const request = {
     request_id: order.requestId,
     account: order.account,
     model: order.model,
     pool: order.pool,
     started_at: order.at,
     price_input: price.input,
+    price_cached_input: price.cachedInput ?? null,
     price_output: price.output,
     discount_percent: price.discountPercent,
     idempotency_key: idempotency?.key ?? null,
     body_hash: idempotency?.bodyHash ?? null,
-  })
-  return [
-    'reserve',
-    day.start,
-    day.end,
-    day.nextEnd,
-    week.start,
-    week.end,
-    week.nextEnd,
-    month.start,
-    month.end,
-    month.nextEnd,
-    limits.day,
-    limits.week,
-    limits.month,
-    order.want,
-    order.floor,
-    order.until,
-    order.concurrency,
-    ...asked,
-  ]
+    api_format: order.apiFormat ?? 'chat_completions',
+    requested_model: order.requestedModel ?? null,
+    credential: order.credential ?? unknownCredential,
+  }
+  return { kind: 'reserve', periods, limits, amount, minAmount, leaseUntil, maxConcurrentTurns, request }
 }
 
-/** The order itself becomes an operation in `endings.ts`, where a journal may have kept it meanwhile. */
-export function mustBeWhole({ credits, tokens }: SettleOrder): void {
-  amount('credits', credits)
-  amount('tokens.input', tokens.input)
-  amount('tokens.output', tokens.output)
+/** @throws RangeError as `toReserveOperation`; called before an order can reach the journal */
+export function assertWholeAmounts({ credits, tokens }: SettleOrder): void {
+  assertAmount('credits', credits)
+  assertAmount('tokens.input', tokens.input)
+  assertAmount('tokens.cachedInput', tokens.cachedInput ?? 0)
+  assertAmount('tokens.input - tokens.cachedInput', tokens.input - (tokens.cachedInput ?? 0))
+  assertAmount('tokens.output', tokens.output)
 }
 
-export function toGrantOp({ id, account, kind, pool, credits, at, expiresAt }: GrantOrder): GrantOp {
-  amount('credits', credits)
-  return ['grant', id, account, kind, pool, credits, at, expiresAt]
-}
-
-export function toCarryOp({ account, pool, at, periods: { day, week, month }, used }: CarryOrder): CarryOp {
-  for (const window of windows) amount(`used.${window}`, used[window])
-  const spans = [day.start, day.end, used.day, week.start, week.end, used.week, month.start, month.end, used.month] as const
-  return ['carry', account, pool, at, ...spans]
-}
-
-export function toReservation(result: ReserveResult): Reservation {
-  switch (result[0]) {
-    case 'held':
-      return { kind: 'held', hold: { id: result[1], credits: result[2] } }
-    case 'empty':
-      return { kind: 'empty', resetsAt: result[1], window: result[2] }
-    case 'busy':
-    case 'crowded':
-      return { kind: result[0] }
-    case 'duplicate': {
-      const [kind, state, sameBody, requestId, aborted, credits] = result
-      return { kind, state, sameBody, requestId, aborted, credits }
-    }
+/** An order from a journal may be of an earlier version: what was added later is missing in it. */
+export function toEndingOperation(order: EndingOrder): EndingOperation {
+  const { kind, hold, at, target, upstreamStatus } = order
+  const common = { ended_at: at, target, upstream_status: upstreamStatus }
+  if (kind === 'refund') return { kind, hold, usage: { ...zeroUsage, ...common, code: order.code } }
+  const { disputed = null } = order
+  const usage = {
+    ...common,
+    credits: order.credits,
+    input_tokens: order.tokens.input,
+    cached_input_tokens: order.tokens.cachedInput ?? 0,
+    output_tokens: order.tokens.output,
+    estimated: order.estimated ? 1 : 0,
+    code: order.outcome === 'aborted' ? 'aborted' : null,
+  }
+  return {
+    kind,
+    hold,
+    usage,
+    annotation: disputed === null ? null : { disputed_input: disputed.input, disputed_output: disputed.output },
   }
 }
 
-export function toEnding([, done, state, credits, debt]: EndingResult): Ending {
-  return { done, state, credits, debt }
+/** The answer to an ending that is in the journal only. How much of it becomes debt is unknown until the ledger has it. */
+export function toExpectedEnding(order: EndingOrder): Ending {
+  if (order.kind === 'refund') return { applied: true, state: 'refunded', credits: 0, debt: 0 }
+  return { applied: true, state: 'settled', credits: order.credits, debt: 0 }
 }
 
-export function toPack(id: string, [, account, kind, pool, granted, reserved, settled, expiresAt, createdAt]: PackResult): Pack {
-  return { id, account, kind, pool, granted, reserved, settled, expiresAt, createdAt }
+/** @throws RangeError as `toReserveOperation` */
+export function toGrantOperation({ kind: packKind, ...order }: GrantOrder): GrantOperation {
+  assertAmount('credits', order.credits)
+  const { id, account, pool, credits, at, expiresAt } = order
+  return { kind: 'grant', id, account, packKind, pool, credits, at, expiresAt }
 }
 
-function amount(name: string, value: number): void {
+/** @throws RangeError as `toReserveOperation` */
+export function toOpenWithUsageOperation({ account, pool, at, periods, used }: OpenWithUsageOrder): OpenWithUsageOperation {
+  for (const window of windows) assertAmount(`used.${window}`, used[window])
+  const { day, week, month } = periods
+  return {
+    kind: 'openWithUsage',
+    account,
+    pool,
+    at,
+    periods: {
+      day: { start: day.start, end: day.end, used: used.day },
+      week: { start: week.start, end: week.end, used: used.week },
+      month: { start: month.start, end: month.end, used: used.month },
+    },
+  }
+}
+
+/** Without the kind, which only the store needs. */
+export function toEnding({ applied, state, credits, debt }: Ending): Ending {
+  return { applied, state, credits, debt }
+}
+
+function assertAmount(name: string, value: number): void {
   if (!Number.isSafeInteger(value) || value < 0)
     throw new RangeError(`${name} must be a whole number of at least 0, not ${value}`)
 }

@@ -1,8 +1,8 @@
-/** The ledger as one would write it on a napkin: no database, no threads, no entries; what the real one is compared with. */
-import type { Periods } from '../../src/membership/period.ts'
-import type { PoolLimits, Window } from '../../src/membership/plan.ts'
-import { windows } from '../../src/membership/plan.ts'
-import type { Pool } from '../../src/membership/product.ts'
+/** A minimal model of the ledger without database, threads or entries, that the real ledger is compared with. */
+import type { Periods } from '../../../src/domain/billing/period.ts'
+import type { PoolLimits, Window } from '../../../src/domain/billing/plan.ts'
+import { windows } from '../../../src/domain/billing/plan.ts'
+import type { Pool } from '../../../src/domain/billing/product.ts'
 
 export interface ModelBucket {
   readonly start: number
@@ -25,7 +25,7 @@ export interface ModelPack {
 
 export interface ModelHold {
   readonly pool: Pool
-  readonly until: number
+  readonly leaseUntil: number
   readonly credits: number
   readonly plan: number
   readonly buckets: readonly ModelBucket[]
@@ -37,17 +37,17 @@ export interface ModelOrder {
   readonly at: number
   readonly periods: Periods
   readonly limits: PoolLimits
-  readonly want: number
-  readonly floor: number
-  readonly until: number
+  readonly amount: number
+  readonly minAmount: number
+  readonly leaseUntil: number
 }
 
 export class ModelAccount {
-  /** All there ever were, by pool and window; the one used last comes first. */
+  /** All buckets by pool and window; the last used one comes first. */
   readonly #buckets = new Map<string, readonly ModelBucket[]>()
   readonly packs: ModelPack[] = []
 
-  /** The bucket of an instant as it is, or as it would be opened. */
+  /** The bucket of an instant, opened if needed. */
   bucket(pool: Pool, window: Window, at: number, periods: Periods): ModelBucket {
     const { start, end, nextEnd } = periods[window]
     const known = (this.#buckets.get(`${pool} ${window}`) ?? []).filter((bucket) => bucket.start <= at)
@@ -56,7 +56,8 @@ export class ModelAccount {
     if (running !== undefined) return running
     const fresh = { granted: 0, reserved: 0, covered: 0, debt: 0 }
     if (latest === undefined || latest.end <= start) return { ...fresh, start, end }
-    // The zone was changed, and the calendar is in a period that the last one has covered in part: it counts as whichever it is more of.
+    // After a change of the time zone the last period covers part of the calendar's current one: it counts as the one that it
+    // covers more of.
     const covered = (latest.end - start) / (end - start)
     return { ...fresh, start: latest.end, end: covered > 0.5 ? nextEnd : end }
   }
@@ -68,30 +69,30 @@ export class ModelAccount {
     return bucket
   }
 
-  /** Nothing where there is no room. */
-  reserve({ pool, at, periods, limits, want, floor, until }: ModelOrder): ModelHold | undefined {
+  /** Undefined if there is no room. */
+  reserve({ pool, at, periods, limits, amount, minAmount, leaseUntil }: ModelOrder): ModelHold | undefined {
     const buckets = windows.map((window) => {
       const bucket = this.#open(pool, window, at, periods)
       bucket.granted = Math.max(limits[window], bucket.reserved + bucket.covered)
       return bucket
     })
-    const plan = Math.min(want, ...buckets.map(roomIn))
+    const plan = Math.min(amount, ...buckets.map(getAvailable))
     const packs: [ModelPack, number][] = []
-    let missing = want - plan
-    for (const pack of this.#usable(pool, at)) {
-      const share = Math.min(missing, roomIn(pack))
+    let missing = amount - plan
+    for (const pack of this.#listUsablePacks(pool, at)) {
+      const share = Math.min(missing, getAvailable(pack))
       if (share > 0) packs.push([pack, share])
       missing -= share
     }
-    if (want - missing < floor) return undefined
+    if (amount - missing < minAmount) return undefined
     for (const bucket of buckets) bucket.reserved += plan
     for (const [pack, share] of packs) pack.reserved += share
-    return { pool, until, credits: want - missing, plan, buckets, packs }
+    return { pool, leaseUntil, credits: amount - missing, plan, buckets, packs }
   }
 
-  /** Returns what neither all windows together nor packs cover. */
+  /** Returns the credits that neither all windows together nor packs cover. */
   settle(hold: ModelHold, at: number, credits: number): number {
-    this.giveBack(hold)
+    this.release(hold)
     let left = credits
     const fromBuckets = (most: number): void => {
       const used = Math.min(left, most)
@@ -105,29 +106,29 @@ export class ModelAccount {
     }
     fromBuckets(hold.plan)
     for (const [pack, share] of hold.packs) fromPack(pack, share)
-    fromBuckets(Math.min(...hold.buckets.map(roomIn)))
-    for (const pack of this.#usable(hold.pool, at)) fromPack(pack, roomIn(pack))
-    // What is owed is charged to each window by itself, as if the others were not there.
+    fromBuckets(Math.min(...hold.buckets.map(getAvailable)))
+    for (const pack of this.#listUsablePacks(hold.pool, at)) fromPack(pack, getAvailable(pack))
+    // Debt is charged to each window separately.
     for (const bucket of hold.buckets) {
-      const owed = Math.max(0, left - roomIn(bucket))
-      bucket.covered += left - owed
-      bucket.debt += owed
+      const debt = Math.max(0, left - getAvailable(bucket))
+      bucket.covered += left - debt
+      bucket.debt += debt
     }
     return left
   }
 
-  giveBack(hold: ModelHold): void {
+  release(hold: ModelHold): void {
     for (const bucket of hold.buckets) bucket.reserved -= hold.plan
     for (const [pack, share] of hold.packs) pack.reserved -= share
   }
 
-  #usable(pool: Pool, at: number): readonly ModelPack[] {
+  #listUsablePacks(pool: Pool, at: number): readonly ModelPack[] {
     return this.packs
       .filter((pack) => pack.pool === pool && pack.expiresAt > at)
       .sort((a, b) => a.expiresAt - b.expiresAt || (a.id < b.id ? -1 : 1))
   }
 }
 
-function roomIn(place: ModelBucket | ModelPack): number {
+function getAvailable(place: ModelBucket | ModelPack): number {
   return place.granted - place.reserved - ('covered' in place ? place.covered : place.settled)
 }

@@ -1,0 +1,113 @@
+/**
+ * Decides how a turn's credits are distributed: on the plan's three windows alike, then on packs in their order, and the rest
+ * on the windows as debt. Pure functions, independent of how a store reads and writes.
+ */
+import type { Bucket } from '../bucket.ts'
+
+/** The credits of one pack. */
+type Allocation = readonly [pack: string, credits: number]
+
+/** A pack with credits left that has not expired. `left` excludes reserved credits. */
+export interface OpenPack {
+  readonly id: string
+  readonly left: number
+  readonly reserved: number
+}
+
+/**
+ * The held credits or, below the minimum, the bucket whose period must end first; no bucket if only other running turns are in
+ * the way.
+ */
+type HoldAllocation =
+  | { readonly held: number; readonly fromPlan: number; readonly fromPacks: readonly Allocation[] }
+  | { readonly held: undefined; readonly exhaustedBucket: Bucket | undefined }
+
+/** `openPacks`, earliest expiry first, are read only if the plan is not enough. */
+export function allocateHold(
+  amount: number,
+  minAmount: number,
+  buckets: readonly Bucket[],
+  openPacks: () => readonly OpenPack[],
+): HoldAllocation {
+  const fromPlan = Math.min(amount, getMinAvailable(buckets))
+  const packs = fromPlan < amount ? openPacks() : []
+  const fromPacks = allocateFromPacks(packs, amount - fromPlan)
+  const held = fromPlan + sumAllocations(fromPacks)
+  return held < minAmount
+    ? { held: undefined, exhaustedBucket: findLastExhausted(minAmount, buckets, packs) }
+    : { held, fromPlan, fromPacks }
+}
+
+interface SettlementAllocation {
+  readonly fromPlan: number
+  readonly fromPacks: readonly Allocation[]
+  readonly debt: number
+  /** The debt of each window: one window may have room where another has none. */
+  readonly windowDebts: readonly number[]
+}
+
+/** `held` is the turn's reservation; what is not used returns to where it came from. A refund uses nothing. */
+export function allocateSettlement(
+  credits: number,
+  held: { readonly fromPlan: number; readonly fromPacks: readonly Allocation[] },
+  buckets: readonly Bucket[],
+  openPacks: () => readonly OpenPack[],
+): SettlementAllocation {
+  // First the held credits, in the order they were taken.
+  const fromHeldPlan = Math.min(credits, held.fromPlan)
+  const used = new Map<string, number>()
+  let remaining = credits - fromHeldPlan
+  const use = (pack: string, max: number): void => {
+    const share = Math.min(remaining, max)
+    if (share === 0) return
+    used.set(pack, (used.get(pack) ?? 0) + share)
+    remaining -= share
+  }
+  for (const [pack, share] of held.fromPacks) use(pack, share)
+
+  // Then available credits: from the plan as far as all three windows have room, then from packs.
+  const fromAvailablePlan = remaining === 0 ? 0 : Math.min(remaining, getMinAvailable(buckets))
+  remaining -= fromAvailablePlan
+  if (remaining > 0) for (const pack of openPacks()) use(pack.id, pack.left)
+
+  // The rest is charged to each window separately: it uses up the window's room, and what remains is that window's debt.
+  const windowDebts =
+    remaining === 0 ? [] : buckets.map((bucket) => Math.max(0, remaining - (bucket.available - fromAvailablePlan)))
+  return { fromPlan: fromHeldPlan + fromAvailablePlan, fromPacks: [...used], debt: remaining, windowDebts }
+}
+
+export function sumAllocations(allocations: readonly Allocation[]): number {
+  return allocations.reduce((sum, [, credits]) => sum + credits, 0)
+}
+
+/** From the JSON in a turn's row. */
+export function parseAllocations(json: string | null): readonly Allocation[] {
+  return json === null ? [] : (JSON.parse(json) as readonly Allocation[])
+}
+
+export function serializeAllocations(allocations: readonly Allocation[]): string | null {
+  return allocations.length === 0 ? null : JSON.stringify(allocations)
+}
+
+function getMinAvailable(buckets: readonly Bucket[]): number {
+  return buckets.reduce((minAvailable, bucket) => Math.min(minAvailable, bucket.available), Infinity)
+}
+
+function allocateFromPacks(packs: readonly OpenPack[], amount: number): readonly Allocation[] {
+  const allocations: Allocation[] = []
+  let missing = amount
+  for (const { id, left } of packs) {
+    const share = Math.min(missing, left)
+    if (share === 0) continue
+    allocations.push([id, share])
+    missing -= share
+  }
+  return allocations
+}
+
+/** The turn fits again once every window without room has ended: returns the last of them to end. */
+function findLastExhausted(minAmount: number, buckets: readonly Bucket[], packs: readonly OpenPack[]): Bucket | undefined {
+  const inPacks = packs.reduce((sum, pack) => sum + pack.left + pack.reserved, 0)
+  const exhausted = buckets.filter((bucket) => bucket.get('granted') - bucket.paid + inPacks < minAmount)
+  return exhausted.toSorted((one, other) => other.get('endsAt') - one.get('endsAt'))[0]
+}

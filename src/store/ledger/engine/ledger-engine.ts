@@ -1,0 +1,83 @@
+/**
+ * Every decision of the ledger about an account, written once for all stores. The store calls each operation inside one of its transactions.
+ * What can be refused is refused before anything is written; after that only a bug or a broken disk can throw, and the store rolls the
+ * transaction back.
+ */
+import { windows } from '../../../domain/billing/plan.ts'
+import { ChainWriter } from './chain-writer.ts'
+import type {
+  AccountOperation,
+  AccountResult,
+  CountResult,
+  GrantOperation,
+  OpenWithUsageOperation,
+  PackResult,
+} from '../operations.ts'
+import { PeriodBuckets } from './period-buckets.ts'
+import type { LedgerStorage } from './ledger-storage.ts'
+import { TurnEngine } from './turn-engine.ts'
+
+export class LedgerEngine {
+  readonly #storage: LedgerStorage
+  readonly #chain: ChainWriter
+  readonly #buckets: PeriodBuckets
+  readonly #turnEngine: TurnEngine
+
+  constructor(storage: LedgerStorage) {
+    this.#storage = storage
+    this.#chain = new ChainWriter(storage)
+    this.#buckets = new PeriodBuckets(storage, this.#chain)
+    this.#turnEngine = new TurnEngine(storage, this.#chain, this.#buckets)
+  }
+
+  apply(operation: AccountOperation): AccountResult {
+    switch (operation.kind) {
+      case 'reserve':
+        return this.#turnEngine.reserve(operation)
+      case 'settle':
+      case 'refund':
+        return this.#turnEngine.endTurn(operation)
+      case 'grant':
+        return this.#grantPack(operation)
+      case 'openWithUsage':
+        return this.#openWithUsage(operation)
+    }
+  }
+
+  /** Releases holds that no process will end. Returns how many were still open. */
+  expire(holds: readonly number[], at: number): number {
+    return this.#turnEngine.expire(holds, at)
+  }
+
+  #grantPack({ id, account, packKind: kind, pool, credits, at, expiresAt }: GrantOperation): PackResult {
+    const isNew = this.#storage.insertPack({
+      id,
+      account,
+      kind,
+      pool,
+      granted: credits,
+      reserved: 0,
+      settled: 0,
+      expires_at: expiresAt,
+      created_at: at,
+    })
+    if (isNew) this.#chain.append(this.#storage.getBalance(account), 'grant', at, [id, kind, pool, credits, expiresAt])
+    const { expires_at: packExpiresAt, created_at: createdAt, ...pack } = this.#storage.getPack(account, id)
+    if (pack.account !== account) throw new Error(`pack ${id} belongs to another account`)
+    return { kind: 'pack', pack: { ...pack, expiresAt: packExpiresAt, createdAt } }
+  }
+
+  #openWithUsage({ account, pool, at, periods }: OpenWithUsageOperation): CountResult {
+    const balance = this.#storage.getBalance(account)
+    let count = 0
+    for (const window of windows) {
+      const { start, end, used } = periods[window]
+      const bucket = balance.bucket(pool, window)
+      if (used === 0 || bucket.get('id') !== 0) continue
+      // The first turn raises the limit to the plan's.
+      this.#buckets.openBucket(balance, bucket, pool, window, { start, end }, used, used, at)
+      count += 1
+    }
+    return { kind: 'count', count }
+  }
+}

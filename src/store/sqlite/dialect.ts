@@ -1,20 +1,20 @@
-/** kysely on our two connections: reads on the main thread's read-only one, writes through the writer's thread. */
+/** Kysely on the two connections: reads on this thread's read-only connection, writes through the writer thread. */
 import type { CompiledQuery, Driver, Dialect as KyselyDialect, QueryResult } from 'kysely'
 import { Kysely, SqliteAdapter, SqliteIntrospector, SqliteQueryCompiler, sql } from 'kysely'
 import type { Database } from '../database.ts'
 import type { Dialect } from '../migrations/migration.ts'
-import { purseNow } from '../purse-now.ts'
-import { noStreaming, ReadDriver, WriteDriver } from '../drivers.ts'
-import type { WriteConnection } from '../drivers.ts'
-import type { Schema } from '../schema.ts'
-import type { Connection } from './connection.ts'
-import type { RowsResult } from './protocol.ts'
-import type { Reading } from './reading.ts'
-import { readingOf } from './reading.ts'
-import type { Transaction } from './transaction.ts'
-import type { Writer } from './writer.ts'
+import { readCurrentBalance } from '../ledger/current-balance.ts'
+import { throwNoStreaming, ReadDriver, WriteDriver } from '../kysely-drivers.ts'
+import type { WriteConnection } from '../kysely-drivers.ts'
+import type { Schema } from '../schema/schema.ts'
+import type { Connection } from './connection/connection.ts'
+import type { RowsResult } from './connection/writer-protocol.ts'
+import type { ReadQuery } from './connection/statement-cache.ts'
+import { createReadQuery } from './connection/statement-cache.ts'
+import type { Transaction } from './writer/transaction.ts'
+import type { Writer } from './writer/writer.ts'
 
-const kept: Dialect['kept'] = (table, { change, deletion }) =>
+const createImmutabilityTriggers: Dialect['kept'] = (table, { change, deletion }) =>
   [['update', change] as const, ['delete', deletion] as const].flatMap(([action, when]) =>
     when === null
       ? []
@@ -24,16 +24,17 @@ const kept: Dialect['kept'] = (table, { change, deletion }) =>
   )
 
 export const sqliteDialect: Dialect = {
+  database: 'sqlite',
   whole: 'integer',
   bytes: 'blob',
-  serial: sql`integer primary key autoincrement not null`,
-  noBytes: sql`x''`,
-  logSerial: sql`integer primary key not null`,
-  tableEnd: sql`strict`,
-  clusteredTableEnd: sql`strict, without rowid`,
+  id: 'text',
+  serial: 'integer primary key autoincrement not null',
+  zeroHash: 'zeroblob(16)',
+  tableEnd: 'strict',
+  clusteredTableEnd: 'strict, without rowid',
   sharing: null,
-  sealed: (table) => kept(table, { change: sql`true`, deletion: sql`true` }),
-  kept,
+  sealed: (table) => createImmutabilityTriggers(table, { change: sql`true`, deletion: sql`true` }),
+  kept: createImmutabilityTriggers,
   after: (name, table, change, when, statement) => {
     const columns = change === 'delete' ? sql`delete` : sql`update of ${sql.join(change.update.map((column) => sql.ref(column)))}`
     return sql`
@@ -43,46 +44,52 @@ export const sqliteDialect: Dialect = {
   },
 }
 
-export function databaseOn(reading: Reading, writer: Writer): Database {
-  const write = new Kysely<Schema>({ dialect: dialectWith(() => new WriteDriver(() => new Writing(writer))) })
-  const read = new Kysely<Schema>({ dialect: dialectWith(() => readDriver(reading)) })
+export function createDatabase(readQuery: ReadQuery, writer: Writer): Database {
+  const write = createWriteKysely(writer)
+  const read = new Kysely<Schema>({ dialect: createKyselyDialect(() => createReadDriver(readQuery)) })
   return {
     read,
     write,
-    purseOf: (account) => purseNow(read, account),
+    readAccountBalance: (account) => readCurrentBalance(read, account),
     transact: (work) => write.transaction().execute(work),
   }
 }
 
-/** Sees what was committed; refuses to write. */
-export function readingFrom(reader: Connection): Kysely<Schema> {
-  return new Kysely<Schema>({ dialect: dialectWith(() => readDriver(readingOf(reader))) })
+export function createWriteKysely(writer: Writer): Kysely<Schema> {
+  return new Kysely<Schema>({
+    dialect: createKyselyDialect(() => new WriteDriver(() => new SqliteWriteConnection(writer))),
+  })
 }
 
-function dialectWith(createDriver: () => Driver): KyselyDialect {
+/** Sees committed data; refuses writes. */
+export function createReadOnlyKysely(reader: Connection): Kysely<Schema> {
+  return new Kysely<Schema>({ dialect: createKyselyDialect(() => createReadDriver(createReadQuery(reader))) })
+}
+
+function createKyselyDialect(createDriver: () => Driver): KyselyDialect {
   return {
-    createAdapter: () => new Adapter(),
+    createAdapter: () => new ConcurrentSqliteAdapter(),
     createDriver,
     createIntrospector: (db) => new SqliteIntrospector(db),
     createQueryCompiler: () => new SqliteQueryCompiler(),
   }
 }
 
-/** SQLite's, but for the queue: the writer keeps order itself, and lets single statements share a commit. */
-class Adapter extends SqliteAdapter {
+/** SQLite's adapter without its mutex: the writer orders writes itself and lets single statements share a commit. */
+class ConcurrentSqliteAdapter extends SqliteAdapter {
   override get supportsMultipleConnections(): boolean {
     return true
   }
 }
 
-function readDriver(reading: Reading): Driver {
-  return new ReadDriver(async (query) => toQueryResult(reading(query.sql, query.parameters)))
+function createReadDriver(readQuery: ReadQuery): Driver {
+  return new ReadDriver(async (query) => toQueryResult(readQuery(query.sql, query.parameters)))
 }
 
-class Writing implements WriteConnection {
+class SqliteWriteConnection implements WriteConnection {
   readonly #writer: Writer
   transaction: Transaction | undefined
-  readonly streamQuery = noStreaming
+  readonly streamQuery = throwNoStreaming
 
   constructor(writer: Writer) {
     this.#writer = writer
@@ -92,7 +99,7 @@ class Writing implements WriteConnection {
     const op = ['sql', query.sql, query.parameters] as const
     if (this.transaction !== undefined) return toQueryResult(await this.transaction.query(op))
     const result = await this.#writer.submit(op, true)
-    if (result[0] !== 'rows') throw new Error('the writer gave no answer')
+    if (result[0] !== 'rows') throw new Error('the writer returned no result')
     return toQueryResult(result)
   }
 
@@ -100,11 +107,11 @@ class Writing implements WriteConnection {
     this.transaction = await this.#writer.begin()
   }
 
-  /** Ends the transaction whatever comes of it. */
-  async end(how: 'commit' | 'rollback'): Promise<void> {
+  /** Ends the transaction whether or not the commit succeeds. */
+  async end(outcome: 'commit' | 'rollback'): Promise<void> {
     const { transaction } = this
     this.transaction = undefined
-    await transaction?.[how]()
+    await transaction?.[outcome]()
   }
 
   release(): void {}

@@ -5,203 +5,221 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as after } from 'node:timers/promises'
 import { GatewayError } from '../../errors.ts'
-import type { Store } from '../../membership/store.ts'
-import { Unusable, whyNot } from '../../system/unusable.ts'
+import type { Store } from '../../domain/store.ts'
+import { OperatorError, describeSystemError } from '../../system/operator-error.ts'
 import type { Database } from '../database.ts'
-import { isCurrent, migrate } from '../migrate.ts'
-import { rescue } from './backup.ts'
-import type { Connection } from './connection.ts'
-import { defaultBusyTimeoutMs, defaultCheckpointPages, openForReading, prepareFile } from './connection.ts'
-import { Health } from './health.ts'
-import { isInUse, isUsedByProcess } from './in-use.ts'
-import { ledgerOn } from './ledger.ts'
-import type { OwedLog } from './owed.ts'
-import { Owed } from './owed.ts'
-import { OwedJournal } from './owed-journal.ts'
-import { Place } from './place.ts'
-import { threadName } from './presence.ts'
-import { runTask } from './reader.ts'
-import { readingOf } from './reading.ts'
-import { databaseOf, storeOn } from './store-on.ts'
-import type { ThreadStoreParts } from './thread-store.ts'
-import { Writer } from './writer.ts'
-import { threadOf } from './writer-link.ts'
+import { expectResult } from '../ledger/operations.ts'
+import { isUpToDate, migrate } from '../migrations/migrate.ts'
+import type { Migration } from '../migrations/migration.ts'
+import { migrations as currentMigrations } from '../migrations/migrations.ts'
+import { salvage } from './maintenance/backup.ts'
+import type { Connection } from './connection/connection.ts'
+import { defaultBusyTimeoutMs, defaultCheckpointPages, openForReading, prepareFile } from './connection/connection.ts'
+import { DatabaseHealth } from './database-health.ts'
+import { isInUse, isUsedByProcess } from './process/in-use.ts'
+import { createSqliteLedger } from './sqlite-ledger.ts'
+import type { SettlementLog } from './settlement-retry.ts'
+import { PendingSettlements } from './settlement-retry.ts'
+import { SettlementJournal } from './process/settlement-journal.ts'
+import { ServerLock } from './process/server-lock.ts'
+import { formatThreadName } from './process/process-registry.ts'
+import { readMigrationNames } from './maintenance/migrate-file.ts'
+import { runReadTask } from './maintenance/read-tasks.ts'
+import { createReadQuery } from './connection/statement-cache.ts'
+import { createDatabase, sqliteDialect } from './dialect.ts'
+import { createRepositories } from '../repositories/repositories.ts'
+import type { WorkerStoreInit } from './worker-store.ts'
+import { Writer } from './writer/writer.ts'
+import { spawnWriter } from './writer/writer-connection.ts'
 
-const defaultOwedMs = 1_000
-const lookEveryMs = 100
-const silent: OwedLog = { info: () => undefined, error: () => undefined, fatal: () => undefined }
+const defaultFlushTimeoutMs = 1_000
+const pollMs = 100
+const silentLog: SettlementLog = { info: () => undefined, error: () => undefined, fatal: () => undefined }
 
 export interface SqliteOptions {
-  /** A path, or `:memory:` for a store that is gone when it is closed (kept in a temporary folder: threads share files, not memory). */
+  /** A path, or `:memory:` for a store that is deleted when it is closed (in a temporary folder: threads share files, not memory). */
   readonly file: string
   /** Names the owner of holds. `id` must be new for every start. */
   readonly process: { readonly id: string; readonly pid: number }
   readonly clock: { now(): number }
-  /** `server`: has the one place there is, and gives back what dead processes held. `guest`, the default: works beside it, and ends no hold. */
-  readonly role?: 'server' | 'guest'
-  /** Hears when settlements begin to be owed to the ledger, and when they are paid. */
-  readonly log?: OwedLog
+  /**
+   * `server`: takes the server lock and releases the holds of dead processes. `command` (default): works beside a server and ends
+   * no holds.
+   */
+  readonly role?: 'server' | 'command'
+  /** Receives a message when settlements become pending and when all are written. */
+  readonly log?: SettlementLog
   /** How long to wait for another process's lock; default 5 s. */
   readonly busyTimeoutMs?: number
-  /** After so many pages of the log they are taken into the database; default 8000, 32 MiB. */
+  /** Number of WAL pages that starts a checkpoint; default 8000, 32 MiB. */
   readonly checkpointPages?: number
-  /** Whether a database may be made where there is none, or an empty one; default true. */
-  readonly mayBeNew?: boolean
-  /** Hears what stands in the way of new turns, and null once nothing does any more. */
-  readonly onTrouble?: (trouble: string | null) => void
-  /** After how long a transaction of a repository is undone, because everybody waits for it; default 5 s. */
-  readonly transactionLimitMs?: number
+  /** Whether a missing or empty database may be created; default true. */
+  readonly allowCreate?: boolean
+  /** Receives the reason why no new turns are accepted, and null when it has ended. */
+  readonly onHealthChange?: (unhealthyReason: string | null) => void
+  /** Time after which a repository's transaction is rolled back, because it blocks all other writes; default 5 s. */
+  readonly transactionTimeoutMs?: number
+  /** Of another version, for tests; default this version's. */
+  readonly migrations?: readonly Migration[]
 }
 
 export interface SqliteStore extends Store {
-  /** For the repositories and for tests; the service itself speaks to the port. */
-  database(): Promise<Database>
-  /** Other threads of this process that have stores of their own on the same writer. */
-  readonly threads: StoreThreads
+  /** For the repositories and for tests; the service uses the `Store` port. */
+  readonly database: Database
+  /** Stores of this process's other threads, on the same writer. */
+  readonly threads: WorkerStores
 }
 
-export interface StoreThreads {
-  /** What a thread needs for its first line to the writer, with a number that no other one ever had; and what it must be told then. */
-  open(thread: number): Promise<{ readonly parts: ThreadStoreParts; readonly line: MessagePort }>
-  /** Another line, where the writer's thread has died. */
-  line(thread: number): Promise<MessagePort>
-  /** It has ended: what it held is given back, but for what it knew of the endings. */
-  release(thread: number): Promise<{ readonly expired: number; readonly owed: number }>
-  /** It has met a failure of the database, by this code. */
-  met(code: string): void
-  /** Settles when the writer has answered: its figures are then as of now. */
-  heard(): Promise<void>
+export interface WorkerStores {
+  /** Returns the options and the first writer port of a new thread. `thread` must be a number that was never used before. */
+  open(thread: number): Promise<{ readonly parts: WorkerStoreInit; readonly port: MessagePort }>
+  /** Another port, after the writer thread has died. */
+  openPort(thread: number): Promise<MessagePort>
+  /** Call when the thread has ended: settles its holds as its journal says and releases the others. */
+  release(thread: number): Promise<{ readonly expired: number; readonly recovered: number }>
+  /** Records that the thread met a database failure with this code. */
+  recordFault(code: string): void
+  /** Settles when the writer has replied: its statistics are then current. */
+  waitForReply(): Promise<void>
 }
 
 /**
- * Throws a sentence when the file is of a newer version or cannot be used, or another server has it. Where a server opens it, the holds of
- * dead processes have been given back when it resolves.
+ * Opens the store. For a server, the holds of dead processes have been released when it resolves.
+ * @throws OperatorError if the file is of a newer version or unusable, or if another server holds its lock
  */
 export async function openSqliteStore(options: SqliteOptions): Promise<SqliteStore> {
   const {
     clock,
     busyTimeoutMs = defaultBusyTimeoutMs,
     checkpointPages = defaultCheckpointPages,
-    mayBeNew = true,
-    onTrouble = () => {},
+    allowCreate = true,
+    onHealthChange = () => {},
+    migrations = currentMigrations,
   } = options
-  const temporary = options.file === ':memory:' ? mkdtempSync(join(tmpdir(), 'svc-gateway-')) : undefined
-  const named = temporary === undefined ? options.file : join(temporary, 'store.sqlite')
-  if (!mayBeNew && !existsSync(named)) throw new Unusable(`There is no database ${named}.`)
-  prepareFile(named)
-  // The files beside it are found by its name, which must be one, however it is reached.
-  const file = realpathSync(named)
+  const temporaryFolder = options.file === ':memory:' ? mkdtempSync(join(tmpdir(), 'svc-gateway-')) : undefined
+  const requestedFile = temporaryFolder === undefined ? options.file : join(temporaryFolder, 'store.sqlite')
+  if (!allowCreate && !existsSync(requestedFile)) throw new OperatorError(`There is no database ${requestedFile}.`)
+  prepareFile(requestedFile)
+  // Side files are found by the database's name, which must be unique however it is reached.
+  const file = realpathSync(requestedFile)
   const isServer = options.role === 'server'
-  const place = isServer ? Place.take(file, options.process.pid, clock.now()) : undefined
-  const health = new Health(file, onTrouble)
-  const writer = new Writer(threadOf({ file, busyTimeoutMs, mayBeNew, checkpointPages }), options.transactionLimitMs, (fault) =>
-    health.met(fault),
+  const serverLock = isServer ? ServerLock.acquire(file, options.process.pid, clock.now()) : undefined
+  const health = new DatabaseHealth(file, onHealthChange)
+  const writer = new Writer(
+    spawnWriter({ file, busyTimeoutMs, allowCreate, checkpointPages }),
+    options.transactionTimeoutMs,
+    (fault) => health.recordFault(fault),
   )
   let reader: Connection | undefined
-  let owed: Owed | undefined
+  let pendingSettlements: PendingSettlements | undefined
   try {
     await writer.ready()
     const connection = openForReading(file, busyTimeoutMs)
     reader = connection
-    const reading = readingOf(connection, (error) => health.met(error))
-    const database = databaseOf(reading, writer)
-    const isNow = () => isCurrent(appliedIn(connection))
-    if (!isNow()) {
-      if (appliedIn(connection).length > 0) await refuseBesideOthers(file, isServer, isNow, busyTimeoutMs)
-      const { sqliteDialect } = await import('./dialect.ts')
-      await migrate((await database()).write, sqliteDialect, () => clock.now())
+    const readQuery = createReadQuery(connection, (error) => health.recordFault(error))
+    const database = createDatabase(readQuery, writer)
+    const isMigrated = () => isUpToDate(readMigrationNames(connection), migrations)
+    if (!isMigrated()) {
+      if (readMigrationNames(connection).length > 0) await assertNoOlderProcesses(file, isServer, isMigrated, busyTimeoutMs)
+      await migrate(database.write, sqliteDialect, () => clock.now(), migrations)
     }
-    await writer.enrol(options.process.id, options.process.pid, clock.now())
-    if (isServer) owed = await takeOver(writer, file, options)
+    await writer.register(options.process.id, options.process.pid, clock.now())
+    if (isServer) pendingSettlements = await endOrphanedHolds(writer, file, options)
     const store: SqliteStore = {
-      ...storeOn(reading, database, ledgerOn(writer, database, file, health, owed)),
+      cluster: null,
+      ...createRepositories(database),
+      ledger: createSqliteLedger(writer, database, file, health, pendingSettlements),
       database,
-      threads: threadsOf(writer, file, health, options),
+      threads: createWorkerStores(writer, file, health, options),
       async backup(to) {
-        await runTask('backup', { file, to })
+        await runReadTask('backup', { file, to })
       },
-      async close({ owedMs = defaultOwedMs } = {}) {
-        await owed?.drain(owedMs)
+      async close({ flushMs = defaultFlushTimeoutMs } = {}) {
+        await pendingSettlements?.drain(flushMs)
         health.close()
-        if (health.isLost) onTrouble(rescued(connection, file))
-        // The writer goes last: only who may write can take the log into the database, and leave one file behind.
+        if (health.isLost) onHealthChange(describeSalvage(connection, file))
+        // The writer closes last: only a writing connection can checkpoint the WAL and leave a single file.
         connection.close()
         await writer.close()
-        await owed?.close()
-        place?.release()
-        if (temporary !== undefined) rmSync(temporary, { recursive: true, force: true })
+        await pendingSettlements?.close()
+        serverLock?.release()
+        if (temporaryFolder !== undefined) rmSync(temporaryFolder, { recursive: true, force: true })
       },
     }
-    // Its first read opens the log: from now on it sees the files of this moment, whatever becomes of their names.
+    // The first read opens the WAL: from now on the connection keeps these files, even if their names change.
     await store.accounts.count()
     await health.watch()
     return store
   } catch (error) {
     reader?.close()
     await writer.close()
-    await owed?.close()
-    place?.release()
-    if (temporary !== undefined) rmSync(temporary, { recursive: true, force: true })
-    // At a start nobody is there to try again later: the reason is what the operator needs.
+    await pendingSettlements?.close()
+    serverLock?.release()
+    if (temporaryFolder !== undefined) rmSync(temporaryFolder, { recursive: true, force: true })
+    // The operator needs the reason; a retry error is of no use at a start.
     if (!(error instanceof GatewayError) || !(error.cause instanceof Error)) throw error
-    throw new Unusable(`The database ${file} cannot be used: ${error.cause.message}.`, { cause: error })
+    throw new OperatorError(`The database ${file} cannot be used: ${error.cause.message}.`, { cause: error })
   }
 }
 
-function threadsOf(writer: Writer, file: string, health: Health, { process, clock }: SqliteOptions): StoreThreads {
-  const attach = (name: string): Promise<MessagePort> => writer.attach(name, process.pid, clock.now())
+function createWorkerStores(
+  writer: Writer,
+  file: string,
+  health: DatabaseHealth,
+  { process, clock }: SqliteOptions,
+): WorkerStores {
+  const attach = (name: string): Promise<MessagePort> => writer.attachThread(name, process.pid, clock.now())
   return {
     async open(thread) {
-      const name = threadName(process.id, thread)
-      return { parts: { file, name, trouble: health.trouble }, line: await attach(name) }
+      const name = formatThreadName(process.id, thread)
+      return { parts: { file, name, unhealthyReason: health.unhealthyReason }, port: await attach(name) }
     },
-    line: (thread) => attach(threadName(process.id, thread)),
+    openPort: (thread) => attach(formatThreadName(process.id, thread)),
     async release(thread) {
-      const [, expired, owed] = await writer.release(threadName(process.id, thread), clock.now())
-      return { expired, owed }
+      const { expired, recovered } = await writer.releaseThread(formatThreadName(process.id, thread), clock.now())
+      return { expired, recovered }
     },
-    met: (code) => health.met({ code }),
-    heard: () => writer.ready(),
+    recordFault: (code) => health.recordFault({ code }),
+    waitForReply: () => writer.ready(),
   }
 }
 
 /**
- * A server of an older version could not go on after this one's change of the schema, and nothing would tell it. Whoever is only bringing
- * the schema up to date, as we would, is waited for.
- * @throws Unusable where others work on the database
+ * A server of an older version could not work with the new schema and would not notice the change. A process that only migrates
+ * the schema, as this one is about to, is waited for.
+ * @throws OperatorError if other processes use the database
  */
-async function refuseBesideOthers(file: string, isServer: boolean, isDone: () => boolean, patienceMs: number): Promise<void> {
-  // A server has the place already, and so nobody else does.
-  const othersWork = (): boolean => (isServer ? isUsedByProcess(file) : isInUse(file))
-  for (let waitedMs = 0; othersWork() && !isDone(); waitedMs += lookEveryMs) {
-    if (waitedMs >= patienceMs)
-      throw new Unusable(
-        'A server of an older version works on this database, and could not go on beside the changes that this version has to make. Stop it first, or use the version that it is of.',
+async function assertNoOlderProcesses(
+  file: string,
+  isServer: boolean,
+  isMigrated: () => boolean,
+  timeoutMs: number,
+): Promise<void> {
+  // A server holds the server lock, so no other server does.
+  const isUsedByOthers = (): boolean => (isServer ? isUsedByProcess(file) : isInUse(file))
+  for (let waitedMs = 0; isUsedByOthers() && !isMigrated(); waitedMs += pollMs) {
+    if (waitedMs >= timeoutMs)
+      throw new OperatorError(
+        'A server of an older version uses this database and cannot work with the schema of this version. Stop it first, or use its version.',
       )
-    await after(lookEveryMs)
+    await after(pollMs)
   }
 }
 
-/** The steps of the schema that it has, by name. */
-function appliedIn(db: Connection): readonly string[] {
-  const isThere = db.prepare(`select 1 from sqlite_schema where name = 'migration'`).get() !== undefined
-  return isThere ? (db.prepare('select name from migration').pluck().all() as string[]) : []
-}
-
-/** Says where the last copy of a lost database is, or that there is none: closing goes on. */
-function rescued(db: Connection, file: string): string {
+/** Saves a copy of a lost database and describes where; reports a failure instead of throwing, so that closing goes on. */
+function describeSalvage(db: Connection, file: string): string {
   try {
-    return `what this process knew was written to ${rescue(db, file)}; restore that`
+    return `the data of this process was written to ${salvage(db, file)}; restore that file`
   } catch (error) {
-    return `what this process knew could not be written beside ${file} and is lost: ${whyNot(error)}`
+    return `the data of this process could not be written beside ${file} and is lost: ${describeSystemError(error)}`
   }
 }
 
-/** Ends the holds of the servers before this one, as they knew they end or by giving them back, and makes room for what this one may owe. */
-async function takeOver(writer: Writer, file: string, options: SqliteOptions): Promise<Owed> {
-  const swept = await writer.submit(['expire', options.clock.now(), 0, []], true)
-  const journal = await OwedJournal.make(file, options.process.id)
-  const owed = new Owed(writer, journal, options.log ?? silent)
-  if (swept[0] === 'swept') owed.inherited(swept[2])
-  return owed
+/** Ends the holds of earlier servers, as their journals say or by releasing them, and creates this server's journal. */
+async function endOrphanedHolds(writer: Writer, file: string, options: SqliteOptions): Promise<PendingSettlements> {
+  const sweep = await writer.apply({ kind: 'expire', at: options.clock.now(), monotonicMs: 0, except: [] }, true)
+  const journal = await SettlementJournal.create(file, options.process.id)
+  const pendingSettlements = new PendingSettlements(writer, journal, options.log ?? silentLog)
+  pendingSettlements.recovered(expectResult(sweep, 'swept').recovered)
+  return pendingSettlements
 }

@@ -10,33 +10,33 @@ import type { Test } from 'tap'
 import type { Database } from '../../../src/store/database.ts'
 import type { SqliteOptions, SqliteStore } from '../../../src/store/sqlite/open.ts'
 import { openSqliteStore } from '../../../src/store/sqlite/open.ts'
-import { emptyDatabase } from '../../support/empty-database.ts'
-import { noon } from '../contract.ts'
+import { getTemplateDatabase } from '../../runner/template-database.ts'
+import { noon } from '../contract/store-contract.ts'
 
-export { temporaryFolder as folderOf } from '../../support/temporary-folder.ts'
+export { createTemporaryFolder } from '../../support/temporary-folder.ts'
 
 type OpenStore = SqliteStore & { readonly db: Database }
 
-/** What is at the file; where there is nothing, a database that has its tables already. */
-export async function openAt(t: Test, file: string, change: Partial<SqliteOptions> = {}): Promise<OpenStore> {
-  const empty = await emptyDatabase()
+/** Opens the database at the file, or a copy of the template with its tables. */
+export async function openStoreAt(t: Test, file: string, change: Partial<SqliteOptions> = {}): Promise<OpenStore> {
+  const empty = await getTemplateDatabase()
   if (!existsSync(file)) {
     mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
     copyFileSync(empty, file)
   }
-  return openAsIs(t, file, change)
+  return openStoreAsIs(t, file, change)
 }
 
-/** Where there is nothing, it makes the folder, the file and the tables, as the first start does. */
-export async function openAsIs(t: Test, file: string, change: Partial<SqliteOptions> = {}): Promise<OpenStore> {
+/** Creates folder, file and tables if they are missing, as the first start does. */
+export async function openStoreAsIs(t: Test, file: string, change: Partial<SqliteOptions> = {}): Promise<OpenStore> {
   const process_ = { id: `test-${Math.random().toString(36).slice(2)}`, pid: process.pid }
   const store = await openSqliteStore({ file, process: process_, clock: { now: () => noon }, ...change })
   t.teardown(() => store.close())
-  return Object.assign(store, { db: await store.database() })
+  return Object.assign(store, { db: store.database })
 }
 
-/** The file as it is, past all of our code. */
-export function raw<Result>(file: string, work: (db: Sqlite.Database) => Result): Result {
+/** Opens the file with the driver, without the store. */
+export function withRawDatabase<Result>(file: string, work: (db: Sqlite.Database) => Result): Result {
   const db = new Sqlite(file)
   try {
     return work(db)
@@ -45,8 +45,8 @@ export function raw<Result>(file: string, work: (db: Sqlite.Database) => Result)
   }
 }
 
-/** Another process working on the same file; see `worker-process.ts` for what it can do. */
-export class Other {
+/** Another process on the same file; see `worker-process.ts`. */
+export class OtherProcess {
   readonly child: ChildProcess
   readonly lines: string[] = []
   #ended = false
@@ -68,8 +68,8 @@ export class Other {
     t.teardown(() => this.kill())
   }
 
-  /** Resolves with the first line, from the given one on, that begins so. */
-  async line(start: string, from = 0): Promise<string> {
+  /** Resolves with the first line after `from` that begins with the text. */
+  async waitForLine(start: string, from = 0): Promise<string> {
     for (;;) {
       const found = this.lines.slice(from).find((line) => line.startsWith(start))
       if (found !== undefined) return found
@@ -78,19 +78,19 @@ export class Other {
     }
   }
 
-  /** Resolves when it has said so many lines. */
-  async said(count: number): Promise<void> {
+  /** Resolves when it has printed this many lines. */
+  async waitForLineCount(count: number): Promise<void> {
     while (this.lines.length < count) {
       if (this.#ended) throw new Error(`the process ended after ${this.lines.length} lines`)
       await new Promise<void>((resolve) => (this.#wake = resolve))
     }
   }
 
-  tell(line: string): void {
+  send(line: string): void {
     this.child.stdin?.write(`${line}\n`)
   }
 
-  async ended(): Promise<number | null> {
+  async waitForExit(): Promise<number | null> {
     while (!this.#ended) await new Promise<void>((resolve) => (this.#wake = resolve))
     return this.child.exitCode
   }

@@ -1,46 +1,69 @@
-/** Another process on the same database, for tests: `node worker-process.ts <what> <file>`. Says what it did line by line. */
+/** Another process on the same database, for tests: `node worker-process.ts <task> <file>`. Prints each step on a line. */
 import { writeSync } from 'node:fs'
 import { createInterface } from 'node:readline'
 import { GatewayError } from '../../../src/errors.ts'
+import type { Migration } from '../../../src/store/migrations/migration.ts'
+import { migrations } from '../../../src/store/migrations/migrations.ts'
 import { openSqliteStore } from '../../../src/store/sqlite/open.ts'
-import { accountId, endOf, grantOf, holdOf, noon, orderOf, refundOf } from '../contract.ts'
+import {
+  toAccountId,
+  createSettleOrder,
+  createGrantOrder,
+  reserveHold,
+  noon,
+  createReserveOrder,
+  createRefundOrder,
+} from '../contract/store-contract.ts'
 
 const [what, file] = process.argv.slice(2)
 if (what === undefined || file === undefined) throw new Error('say what to do on which file')
 
-// Synchronous, so that what was said is what had happened when the process is killed.
+// Synchronous, so that the output is complete when the process is killed.
 const say = (line: string): void => void writeSync(1, `${line}\n`)
-const told = createInterface({ input: process.stdin })[Symbol.asyncIterator]()
+const input = createInterface({ input: process.stdin })[Symbol.asyncIterator]()
+
+/** Changes a table and never ends, to be killed. */
+const endlessMigration: Migration = {
+  name: '9999-next',
+  async up(db) {
+    await db.schema.alterTable('turn').addColumn('novelty', 'text').execute()
+    say('migrating')
+    await input.next()
+  },
+}
 
 const store = await openSqliteStore({
   file,
   process: { id: `other-${process.pid}`, pid: process.pid },
   clock: { now: () => noon },
   ...(what === 'owe' || what === 'power' ? { role: 'server', busyTimeoutMs: 100 } : {}),
-  // So few that the log is taken into the database and begun anew again and again.
+  // Small, so that checkpoints are frequent and the WAL restarts often.
   ...(what === 'power' ? { checkpointPages: 40 } : {}),
-  onTrouble: (trouble) => say(`trouble ${trouble ?? 'over'}`),
+  ...(what === 'migrate' ? { migrations: [...migrations, endlessMigration] } : {}),
+  onHealthChange: (trouble) => say(`trouble ${trouble ?? 'over'}`),
 })
 say('open')
 
 if (what === 'race') {
-  await told.next()
-  const answers = await Promise.all(Array.from({ length: 100 }, () => store.ledger.reserve(orderOf({ want: 50, floor: 50 }))))
+  await input.next()
+  const answers = await Promise.all(
+    Array.from({ length: 100 }, () => store.ledger.reserve(createReserveOrder({ amount: 50, minAmount: 50 }))),
+  )
   say(`held ${answers.filter((answer) => answer.kind === 'held').length}`)
-  await told.next()
+  await input.next()
 } else if (what === 'hold') {
-  const hold = await holdOf(store, { want: 70 })
+  const hold = await reserveHold(store, { amount: 70 })
   say(`hold ${hold.id}`)
-  await told.next()
+  await input.next()
 } else if (what === 'owe') {
-  const [used, failed] = [await holdOf(store), await holdOf(store), await holdOf(store)]
+  const [used, failed] = [await reserveHold(store), await reserveHold(store), await reserveHold(store)]
   say('held 3')
-  await told.next()
-  const settled = store.ledger.settle(endOf(used.id, 30)).then(() => say('settled'))
-  const refunded = store.ledger.refund(refundOf(failed.id)).then(() => say('refunded'))
-  await Promise.all([settled, refunded, told.next()])
+  await input.next()
+  const settled = store.ledger.settle(createSettleOrder(used.id, 30)).then(() => say('settled'))
+  const refunded = store.ledger.refund(createRefundOrder(failed.id)).then(() => say('refunded'))
+  await Promise.all([settled, refunded, input.next()])
 } else if (what === 'turns') {
-  // 64 members at once, each over and over, until somebody kills us.
+  // 64 members at once, each repeatedly, until this process is killed.
   await Promise.all(Array.from({ length: 64 }, (_, index) => turns(index)))
 } else if (what === 'power') {
   await Promise.all([...Array.from({ length: 12 }, (_, index) => turns(index, 24)), members(12)])
@@ -53,34 +76,35 @@ say('closed')
 process.exit(0)
 
 async function turns(index: number, rounds = Infinity): Promise<void> {
-  const account = accountId((index % 8) + 1)
+  const account = toAccountId((index % 8) + 1)
   for (let round = 0; round < rounds; round++) {
     const answer = await store.ledger
-      .reserve(orderOf({ account, want: 40 + index, at: noon + round * 3_600_000, until: noon + 1e12 }))
+      .reserve(createReserveOrder({ account, amount: 40 + index, at: noon + round * 3_600_000, leaseUntil: noon + 1e12 }))
       .catch(refused)
     if (answer?.kind !== 'held') continue
     const { id } = answer.hold
     if ((index + round) % 5 === 0) {
-      if ((await store.ledger.refund(refundOf(id)).catch(refused)) !== undefined) say(`refunded ${id}`)
+      if ((await store.ledger.refund(createRefundOrder(id)).catch(refused)) !== undefined) say(`refunded ${id}`)
     } else {
       const credits = 20 + ((index * 7 + round) % 60)
-      if ((await store.ledger.settle(endOf(id, credits)).catch(refused)) !== undefined) say(`settled ${id} ${credits}`)
+      if ((await store.ledger.settle(createSettleOrder(id, credits)).catch(refused)) !== undefined)
+        say(`settled ${id} ${credits}`)
     }
   }
 }
 
-/** What else is promised to last: packs, single statements, transactions. */
+/** Other durable writes: packs, single statements, transactions. */
 async function members(rounds: number): Promise<void> {
   for (let round = 0; round < rounds; round++) {
     const [id, pack] = [`acc_new${round}`, `pack${round}`]
     const account = { id, email: `${id}@example.org`, plan: 'pro', passwordHash: null, emailVerified: true, at: noon }
     if ((await store.accounts.create(account).catch(refused)) !== undefined) say(`created ${id}`)
-    if ((await store.ledger.grant(grantOf(pack, 10)).catch(refused)) !== undefined) say(`granted ${pack}`)
-    if ((await store.accounts.forget(id, noon).catch(refused)) === true) say(`forgotten ${id}`)
+    if ((await store.ledger.grant(createGrantOrder(pack, 10)).catch(refused)) !== undefined) say(`granted ${pack}`)
+    if ((await store.accounts.erase(id, noon).catch(refused)) === true) say(`forgotten ${id}`)
   }
 }
 
-/** Where the disk fails, whoever is refused tries something else a moment later. They may try again: nothing was wrong with what they asked. */
+/** When the disk fails, a refused caller continues with another operation a moment later. The errors must be retryable. */
 async function refused(error: unknown): Promise<undefined> {
   if (what !== 'power') throw error
   if (!(error instanceof GatewayError)) say(`wrong ${String(error)}`)

@@ -1,0 +1,367 @@
+/** The writer thread: owns the only connection that writes, and executes each batch as one transaction. */
+import { parentPort, workerData } from 'node:worker_threads'
+import { decodeOperation, encodeResult } from '../../ledger/operation-codec.ts'
+import type { Statement } from 'better-sqlite3'
+import Sqlite from 'better-sqlite3'
+import type { Connection } from '../connection/connection.ts'
+import { openForWriting } from '../connection/connection.ts'
+import { LedgerExecutor } from '../ledger/ledger-executor.ts'
+import { WalCheckpoint } from './wal-checkpoint.ts'
+import type { InlineSync } from './wal-sync.ts'
+import { WalSync } from './wal-sync.ts'
+import { retryWhileBusy } from '../connection/busy-retry.ts'
+import type {
+  FaultResult,
+  FlushedMessage,
+  WriterOp,
+  WriterReply,
+  WriterRequest,
+  WriterResult,
+  WriterOptions,
+} from '../connection/writer-protocol.ts'
+import { StatementCache } from '../connection/statement-cache.ts'
+import { WriterPorts } from './writer-ports.ts'
+
+/** After this time without a request, changed balances are written, this many in one transaction. */
+const idleDelayMs = 500
+const idleBatchSize = 256
+
+/** With so few operations in a batch the load is low and the writer can wait for a fast disk. */
+const maxInlineSyncOperations = 2
+const noSync: InlineSync = [0, 0]
+
+/** Requests that end with a commit. */
+const committingRequests: ReadonlySet<WriterRequest[0]> = new Set(['batch', 'commit', 'register', 'attach', 'release'])
+
+class WriterThread {
+  readonly #db: Connection
+  readonly #statements: StatementCache
+  readonly #beginStatement: Statement
+  readonly #commitStatement: Statement
+  /** Created when the process registers: before that the ledger's tables may not exist. */
+  #ledger: LedgerExecutor | undefined
+  #isSynchronous = true
+  readonly #walSync: WalSync
+  readonly #walCheckpoint: WalCheckpoint
+  /** Owner of the last ledger operation. */
+  #currentOwner: string | undefined
+  readonly #busyTimeoutMs: number
+
+  /** `onFlushed` receives the outcome of each flush that a reply has announced. */
+  constructor(options: WriterOptions, onFlushed: (flushed: FlushedMessage) => void) {
+    this.#db = openForWriting(options.file, options.busyTimeoutMs, options.allowCreate)
+    this.#db.pragma('schema_version')
+    this.#walSync = new WalSync(options.file, (upTo, seconds, fault) => {
+      if (fault === null) {
+        onFlushed(['flushed', upTo, seconds, null, false])
+        this.#checkpointIfDue()
+        return
+      }
+      onFlushed(['flushed', upTo, seconds, toFault(createSyncError(fault)), this.#tryRepairLog()])
+    })
+    this.#busyTimeoutMs = options.busyTimeoutMs
+    // From here on only `#begin` waits, in shorter steps than the driver's.
+    this.#db.pragma('busy_timeout = 0')
+    this.#walCheckpoint = new WalCheckpoint(this.#db, options.checkpointPages)
+    this.#statements = new StatementCache(this.#db)
+    this.#beginStatement = this.#db.prepare('begin immediate')
+    this.#commitStatement = this.#db.prepare('commit')
+  }
+
+  /** `owner`: the thread of this process that sent the request; undefined for the process itself. */
+  handle(request: WriterRequest, owner: string | undefined): WriterReply {
+    const started = performance.now()
+    const results = this.#perform(request, owner)
+    const isDurable = request[0] === 'batch' && request[1]
+    const needsSync = isDurable && results.some(([kind]) => kind !== 'fault')
+    const [flush, flushSeconds] = needsSync ? this.#requestSync(results.length) : noSync
+    const isCommit = committingRequests.has(request[0])
+    const seconds = isCommit ? (performance.now() - started) / 1000 - flushSeconds : 0
+    return [results, seconds, isCommit && this.#isSynchronous, this.#ledger?.holdsOpen ?? 0, flush, flushSeconds]
+  }
+
+  /** Work that no client has to wait for. */
+  afterReply(request: WriterRequest): void {
+    if (committingRequests.has(request[0])) this.#checkpointIfDue()
+  }
+
+  /**
+   * Writes up to `limit` changed balances if the database is free; returns whether some are left. A refused write loses nothing:
+   * balances are replayed from the turns when they are next read.
+   */
+  writeBehind(limit: number): boolean {
+    if (this.#ledger?.isDirty !== true || this.#db.inTransaction || this.#walSync.hasFailed) return false
+    try {
+      this.#setSynchronous(false)
+      this.#beginStatement.run()
+    } catch {
+      return false
+    }
+    try {
+      this.#ledger.writeBehind(limit)
+      this.#commitStatement.run()
+    } catch (error) {
+      this.#toFault(error)
+      this.#rollback()
+    }
+    return this.#ledger.isDirty
+  }
+
+  #perform(request: WriterRequest, owner: string | undefined): readonly WriterResult[] {
+    try {
+      if (owner !== this.#currentOwner) this.#actAs(owner)
+      switch (request[0]) {
+        case 'open':
+          // The constructor has opened the file; this reports only that it succeeded.
+          return []
+        case 'batch':
+          return this.#batch(request[2])
+        case 'query':
+          return [this.#statements.run(request[1][1], request[1][2])]
+        case 'begin':
+          this.#setSynchronous(true)
+          this.#begin()
+          return []
+        case 'commit':
+          this.#commit()
+          return []
+        case 'rollback':
+          if (this.#db.inTransaction) this.#db.exec('rollback')
+          return []
+        case 'register':
+          return this.#register(request[1], request[2], request[3], request[4])
+        case 'attach':
+          return this.#runDurably((ledger) => ledger.register(request[1], request[3], request[4]))
+        case 'release':
+          return this.#runDurably((ledger) => encodeResult(ledger.releaseThread(request[1], request[2])))
+        case 'close':
+          this.writeBehind(Infinity)
+          this.#ledger?.close()
+          if (this.#walSync.hasFailed) this.#repairLog()
+          // As before each checkpoint: balances written when idle have not been flushed.
+          else if (!this.#trySync()) throw createSyncError()
+          this.#walSync.close()
+          // Leaves a single file, even if another process still has it open; else the last process that closes it does.
+          this.#db.pragma('wal_checkpoint(truncate)')
+          this.#db.close()
+          return []
+      }
+    } catch (error) {
+      return [this.#toFault(error)]
+    }
+  }
+
+  /** If SQLite's own flush failed, earlier commits that are not flushed yet may be lost as well. */
+  #toFault(error: unknown): FaultResult {
+    if (error instanceof Sqlite.SqliteError && error.code === 'SQLITE_IOERR_FSYNC') this.#walSync.markFailed(error)
+    return toFault(error)
+  }
+
+  #checkpointIfDue(): void {
+    if (!this.#walSync.isSyncing && !this.#walSync.hasFailed && this.#db.open && !this.#db.inTransaction)
+      this.#walCheckpoint.runIfDue(() => this.#trySync())
+  }
+
+  #trySync(): boolean {
+    try {
+      this.#walSync.syncNow()
+      return true
+    } catch {
+      return this.#tryRepairLog()
+    }
+  }
+
+  /** While another flush is running its failure may be reported to that flush only, so a success here proves nothing. */
+  #isDurable(): boolean {
+    return !this.#walSync.isSyncing && !this.#walSync.hasFailed && this.#trySync()
+  }
+
+  /** A small batch means that few other clients wait for the next one. */
+  #requestSync(operations: number): InlineSync {
+    return operations <= maxInlineSyncOperations ? this.#walSync.syncInlineOrRequest() : [this.#walSync.request(), 0]
+  }
+
+  #actAs(owner: string | undefined): void {
+    this.#ledger?.actAs(owner)
+    this.#currentOwner = owner
+  }
+
+  /** Runs one step of the ledger; it is on disk when this returns. */
+  #runDurably(work: (ledger: LedgerExecutor) => WriterResult | void): readonly WriterResult[] {
+    const ledger = this.#ledger
+    if (ledger === undefined) throw new Error('the process is not registered')
+    this.#setSynchronous(true)
+    this.#begin()
+    try {
+      const result = work(ledger)
+      ledger.beforeCommit()
+      this.#commitStatement.run()
+      ledger.afterCommit()
+      return result === undefined ? [] : [result]
+    } catch (error) {
+      this.#rollback()
+      throw error
+    }
+  }
+
+  #register(name: string, pid: number, at: number, threads: readonly string[]): readonly WriterResult[] {
+    this.#setSynchronous(true)
+    this.#begin()
+    let ledger: LedgerExecutor | undefined
+    try {
+      ledger = new LedgerExecutor(this.#db, name, pid, at, () => this.#isDurable())
+      for (const thread of threads) ledger.register(thread, pid, at)
+      this.#ledger = ledger
+    } catch (error) {
+      ledger?.close()
+      this.#rollback()
+      throw error
+    }
+    this.#commit()
+    return []
+  }
+
+  /** Executes all operations in one commit; if one fails, each in a commit of its own, so that only that one is refused. */
+  #batch(ops: readonly WriterOp[]): readonly WriterResult[] {
+    this.#setSynchronous(false)
+    try {
+      return this.#applyAll(ops)
+    } catch (error) {
+      this.#rollback()
+      const fault = this.#toFault(error)
+      if (ops.length === 1 || failsWholeBatch(error)) return ops.map(() => fault)
+    }
+    return ops.map((op) => {
+      try {
+        const [result] = this.#applyAll([op])
+        return result ?? toFault(new Error('no result'))
+      } catch (error) {
+        this.#rollback()
+        return this.#toFault(error)
+      }
+    })
+  }
+
+  /** Waits for other processes' commits, up to the busy timeout. */
+  #begin(): void {
+    retryWhileBusy(this.#busyTimeoutMs, () => {
+      if (this.#walSync.hasFailed) this.#repairLogUnlessSyncing()
+      this.#beginStatement.run()
+    })
+  }
+
+  /**
+   * Not during a flush: the failure of either would be reported to one of them only, so that the other would seem to succeed. The
+   * end of that flush repairs the WAL.
+   */
+  #repairLogUnlessSyncing(): void {
+    if (this.#walSync.isSyncing) throw createSyncError()
+    this.#repairLog()
+  }
+
+  /** Nothing is written to a WAL whose flush failed, nor copied from it to the database, before it is rewritten. */
+  #repairLog(): void {
+    this.#beginStatement.run()
+    try {
+      this.#walSync.rewrite()
+    } catch (error) {
+      throw createSyncError(error)
+    } finally {
+      this.#db.exec('rollback')
+    }
+  }
+
+  /** If this fails, the next transaction tries again and gets the error. */
+  #tryRepairLog(): boolean {
+    try {
+      this.#repairLog()
+    } catch {
+      return false
+    }
+    return true
+  }
+
+  #applyAll(ops: readonly WriterOp[]): readonly WriterResult[] {
+    this.#begin()
+    const results = ops.map((op) => this.#apply(op))
+    this.#ledger?.beforeCommit()
+    this.#commitStatement.run()
+    this.#ledger?.afterCommit()
+    return results
+  }
+
+  #apply(op: WriterOp): WriterResult {
+    if (op[0] === 'sql') {
+      this.#ledger?.flushBalances()
+      try {
+        return this.#statements.run(op[1], op[2])
+      } catch (error) {
+        // A constraint violation undoes only its own statement; an error that ends the transaction fails the whole batch.
+        if (!this.#db.inTransaction || failsWholeBatch(error)) throw error
+        return toFault(error)
+      }
+    }
+    if (this.#ledger === undefined) throw new Error('the process is not registered')
+    return encodeResult(this.#ledger.apply(decodeOperation(op)))
+  }
+
+  #commit(): void {
+    try {
+      // A flush has failed since the transaction began. The commit's own flush would not report that, and the WAL is repaired
+      // outside of transactions.
+      if (this.#walSync.hasFailed) throw createSyncError()
+      this.#commitStatement.run()
+    } catch (error) {
+      // A failed commit, for example on a full disk, may leave its transaction open.
+      this.#rollback()
+      throw error
+    }
+  }
+
+  #rollback(): void {
+    this.#ledger?.afterRollback()
+    if (this.#db.inTransaction) this.#db.exec('rollback')
+  }
+
+  #setSynchronous(durable: boolean): void {
+    if (durable === this.#isSynchronous) return
+    // Takes effect when it is compiled, so it cannot be prepared once and reused.
+    this.#db.exec(durable ? 'pragma synchronous = full' : 'pragma synchronous = normal')
+    this.#isSynchronous = durable
+  }
+}
+
+/** Errors after which trying the operations one by one would fail, and wait, each time. A damaged page concerns one account only. */
+function failsWholeBatch(error: unknown): boolean {
+  return error instanceof Sqlite.SqliteError && !/^SQLITE_(CONSTRAINT|CORRUPT|ERROR$)/.test(error.code)
+}
+
+/** SQLite's own error for a failed flush: the caller may retry. */
+function createSyncError(reason?: unknown): Error {
+  const why = reason instanceof Error ? `: ${reason.message}` : ''
+  return new Sqlite.SqliteError(`the log could not be flushed${why}`, 'SQLITE_IOERR_FSYNC')
+}
+
+function toFault(error: unknown): FaultResult {
+  const code = error instanceof Sqlite.SqliteError ? error.code : 'ERROR'
+  return ['fault', code, error instanceof Error ? error.message : String(error)]
+}
+
+if (parentPort === null) throw new Error('this file is started by the writer, as a thread')
+const port = parentPort
+const thread = new WriterThread(workerData as WriterOptions, (flushed) => ports.reportFlushed(flushed))
+/** Restarted by each request; fires after a pause. */
+const idleTimer = setTimeout(runIdleWork, idleDelayMs).unref()
+const ports = new WriterPorts(
+  (request, owner) => {
+    if (request[0] !== 'close') idleTimer.refresh()
+    return thread.handle(request, owner)
+  },
+  (request) => thread.afterReply(request),
+)
+ports.listen(port)
+
+/** In small steps, so that a request that arrives meanwhile hardly waits. */
+function runIdleWork(): void {
+  if (thread.writeBehind(idleBatchSize)) setImmediate(runIdleWork)
+}

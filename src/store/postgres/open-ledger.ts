@@ -1,29 +1,29 @@
-/** Opens what writes the ledger, and what looks at the whole of it. */
-import { hasOldLinks } from '../turns.ts'
-import { Connections } from './connections.ts'
-import { cutOff } from './cutting.ts'
-import { LaneLink } from './lane-link.ts'
-import { ledgerOn } from './ledger.ts'
-import type { LedgerParts, WritingLedger } from './open.ts'
-import { runTask } from './tasks.ts'
+/** Creates the writing part of the ledger and its maintenance tasks. */
+import { hasPrunableRows } from '../repositories/billing/turns.ts'
+import { Connections } from './connection/connections.ts'
+import { pruneAccount } from './maintenance/pruning.ts'
+import { LedgerQueueConnection } from './ledger/ledger-queue-connection.ts'
+import { createLedger } from './ledger/ledger.ts'
+import type { LedgerDeps, WritableLedger } from './open.ts'
+import { runMaintenanceTask } from './maintenance/maintenance-tasks.ts'
 
-export function openLedger({ url, database, presence }: LedgerParts): WritingLedger {
-  const connections = new Connections({ url, most: 1 })
-  const lane = new LaneLink({ url }, () => presence.id)
+export function openLedger({ url, database, nodeLease }: LedgerDeps): WritableLedger {
+  const connections = new Connections({ url, max: 1 })
+  const queue = new LedgerQueueConnection({ url }, () => nodeLease.id)
   return {
-    ...ledgerOn(lane, presence),
-    verify: (signal) => runTask('verify', { url }, signal),
-    async forgetTurns(before, limit, signal) {
-      if (!(await hasOldLinks(database, before))) return 0
-      let forgotten = 0
-      for (const cut of await runTask('cuts', { url, before, limit }, signal)) {
+    ...createLedger(queue, nodeLease),
+    verify: (signal) => runMaintenanceTask('verify', { url }, signal),
+    async pruneTurns(before, limit, signal) {
+      if (!(await hasPrunableRows(database, before))) return 0
+      let pruned = 0
+      for (const plan of await runMaintenanceTask('planPruning', { url, before, limit }, signal)) {
         if (signal?.aborted === true) break
-        forgotten += await cutOff(connections, cut)
+        pruned += await pruneAccount(connections, plan)
       }
-      return forgotten
+      return pruned
     },
-    async close(owedMs) {
-      await lane.close(owedMs)
+    async close(flushTimeoutMs) {
+      await queue.close(flushTimeoutMs)
       await connections.close()
     },
   }

@@ -1,235 +1,270 @@
-/** Opens the store on PostgreSQL, making and migrating the schema as needed; any number of nodes may have it open. */
-import type { ImageFiles } from '../../membership/image.ts'
-import type { Ledger } from '../../membership/ledger.ts'
-import type { Store } from '../../membership/store.ts'
-import type { LetterQueue } from '../../system/mail/letter-queue.ts'
-import { Unusable } from '../../system/unusable.ts'
+/** Opens the store on PostgreSQL, creating and migrating the schema as needed. Any number of nodes may have it open. */
+import type { ConfigFingerprint } from '../../domain/config-fingerprint.ts'
+import type { ImageFiles } from '../../domain/image.ts'
+import type { Ledger } from '../../domain/billing/ledger.ts'
+import type { Store } from '../../domain/store.ts'
+import type { EmailQueue } from '../../mail/email-queue.ts'
+import { OperatorError } from '../../system/operator-error.ts'
 import type { Database } from '../database.ts'
-import { firstAskedOf } from '../first-asked.ts'
-import { isCurrent, migrate } from '../migrate.ts'
-import { repositoriesIn } from '../repositories.ts'
-import { changesOn } from './changes.ts'
-import { conditionOf } from './condition.ts'
-import { alone, Connections } from './connections.ts'
-import { databaseOn, kyselyOn, postgresDialect } from './dialect.ts'
-import { isAway, isInUse } from './failures.ts'
-import { Elections } from './elections.ts'
-import { imageDataIn } from './image-data.ts'
-import { openInstallation } from './installation.ts'
-import type { Installation } from './installation.ts'
-import { SharedLetters } from './letters.ts'
-import { ledgerReads } from './ledger-reads.ts'
+import { isUpToDate, migrate } from '../migrations/migrate.ts'
+import type { Migration } from '../migrations/migration.ts'
+import { migrations as currentMigrations } from '../migrations/migrations.ts'
+import { readBalance } from '../repositories/billing/balance.ts'
+import { listTurns, selectTurnsByIndex } from '../repositories/billing/turns.ts'
+import { createRepositories } from '../repositories/repositories.ts'
+import { createSharedCredentialChanges } from './cluster/credential-changes.ts'
+import { readDatabaseStatus } from './cluster/database-status.ts'
+import { assertNamedStatements } from './connection/pooler-check.ts'
+import { readCommitted, Connections } from './connection/connections.ts'
+import { createDatabase, createKysely, postgresDialect } from './dialect.ts'
+import { isCertificateError, isUnreachable, isLockUnavailable } from './connection/errors.ts'
+import { JobLeases } from './cluster/job-leases.ts'
+import { createImageDataStore } from './cluster/image-data.ts'
+import { openInstallation } from './cluster/installation.ts'
+import type { Installation } from './cluster/installation.ts'
+import { SharedEmailQueue } from './cluster/email-queue.ts'
 import type { PostgresLog } from './postgres-log.ts'
-import type { Attendance } from './presence.ts'
-import { guest, Presence } from './presence.ts'
-import { steps } from './steps.ts'
+import type { NodeLease } from './cluster/node-lease.ts'
+import { commandLease, RenewedNodeLease } from './cluster/node-lease.ts'
 
 export interface PostgresOptions {
   /** `postgres://user:password@host,other-host/database`. */
   readonly url: string
   /** `id` must be new for every start. */
-  readonly process: { readonly id: string; readonly version: string }
-  /** `ticks` only ever goes on, in milliseconds. */
-  readonly clock: { now(): number; ticks(): number }
-  /** `node`, the default: serves, and is counted as one. `guest`: a command that works beside them. */
-  readonly role?: 'node' | 'guest'
-  /** Makes what writes the ledger. */
-  readonly ledger: (parts: LedgerParts) => Promise<WritingLedger> | WritingLedger
+  readonly process: { readonly id: string; readonly version: string; readonly config?: ConfigFingerprint }
+  /** `monotonicMs` never goes back. */
+  readonly clock: { now(): number; monotonicMs(): number }
+  /** `node` (default): serves and registers a lease. `command`: works beside the nodes. */
+  readonly role?: 'node' | 'command'
+  /** Creates the writing part of the ledger. */
+  readonly ledger: (deps: LedgerDeps) => Promise<WritableLedger> | WritableLedger
   readonly log?: PostgresLog
-  /** How long a start waits for a server that takes writes; default 30 s. */
-  readonly startPatienceMs?: number
-  /** How long statements wait for one later; default 3 s. */
-  readonly patienceMs?: number
+  /** How long a start waits for a server that accepts writes; default 30 s. */
+  readonly startTimeoutMs?: number
+  /** How long later statements wait for one; default 3 s. */
+  readonly timeoutMs?: number
+  /** Of another version, for tests; default this version's. */
+  readonly migrations?: readonly Migration[]
 }
 
-/** What writing the ledger has to work with. */
-export interface LedgerParts {
+/** Dependencies of the writing part of the ledger. */
+export interface LedgerDeps {
   readonly url: string
   readonly database: Database
-  /** Whose number holds are under, and who is dead. */
-  readonly presence: Attendance
+  /** Identifies this node's holds and finds dead nodes. */
+  readonly nodeLease: NodeLease
   readonly clock: PostgresOptions['clock']
 }
 
-/** The ledger but for what is only read, and how it ends: after what it has been given. */
-export interface WritingLedger extends Omit<Ledger, 'balance' | 'turns'> {
-  close(owedMs: number): Promise<void>
+/** The ledger without its reads. Closing it first completes the operations submitted before. */
+export interface WritableLedger extends Omit<Ledger, 'balance' | 'turns'> {
+  close(flushTimeoutMs: number): Promise<void>
 }
 
 export interface PostgresStore extends Store {
-  /** For the repositories and for tests; the service itself speaks to the port. */
+  /** For the repositories and for tests; the service uses the `Store` port. */
   readonly database: Database
-  readonly presence: Attendance
-  readonly elections: Elections
-  /** One statement that counts, as a transaction of its own that merely waits for others. */
-  count(text: string, values: readonly unknown[]): Promise<{ readonly rows: readonly unknown[] }>
-  /** Where images lie for all nodes. */
+  readonly nodeLease: NodeLease
+  readonly jobLeases: JobLeases
+  /** Runs one counting statement of the rate limits as a transaction of its own. */
+  runLimitStatement(text: string, values: readonly unknown[]): Promise<{ readonly rows: readonly unknown[] }>
+  /** Image bytes, shared by all nodes. */
   readonly imageFiles: ImageFiles
-  /** The secret that all nodes have in common; `given` where this node was given it. @throws Unusable */
-  installation(given: Buffer | null): Promise<Installation>
-  /** Letters that any node sends, sealed with what follows from the secret. One for a mail room, which begins and closes it. */
-  letters(secret: Buffer): LetterQueue
+  /** The secret that all nodes share; `configuredSecret` if this node has one configured. @throws OperatorError */
+  openInstallation(configuredSecret: Buffer | null): Promise<Installation>
+  /**
+   * Queue of emails that any node sends, encrypted with a key derived from the secret. One for each mail service, which starts
+   * and closes it.
+   */
+  createEmailQueue(secret: Buffer): EmailQueue
 }
 
-/** For all repositories of a node; the ledger has its own, and so has its being alive. */
-const mostConnections = 4
-/** For what must not wait for them: being alive, and hearing of changes. */
-const mostVital = 2
-/** A connection that is silent for twice as long is another one's turn: well before the node counts as dead. */
-const vitalMs = 2_000
-const defaultStartPatienceMs = 30_000
-const defaultOwedMs = 1_000
-const oldestServer = 14
-/** A change of the schema may take its time, and waits for that of another node. */
-const migrationMs = 300_000
+/** For the repositories; the ledger and the lease have connections of their own. */
+const maxConnections = 4
+/** For statements that must not wait for those: the lease, and the credential change log. */
+const maxVitalConnections = 2
+/** After twice this time without an answer the next host is tried: well before the lease expires. */
+const vitalStatementTimeoutMs = 2_000
+const defaultStartTimeoutMs = 30_000
+const defaultFlushTimeoutMs = 1_000
+const minServerVersion = 14
+/** A migration may take long, and waits for that of another node. */
+const migrationTimeoutMs = 300_000
 
-/** Throws a sentence where the database cannot be used, or is of a newer version that does not let this one work beside it. */
+/** @throws OperatorError if the database cannot be used, or is of a newer version that is incompatible with this one */
 export async function openPostgresStore(options: PostgresOptions): Promise<PostgresStore> {
-  const { url, process, clock, log, patienceMs = 3_000 } = options
+  const { url, process, clock, log, timeoutMs = 3_000 } = options
   await prepareDatabase(options)
-  const connections = new Connections({ url, most: mostConnections, patienceMs })
-  const vital = new Connections({ url, most: mostVital, patienceMs: 1_000, statementMs: vitalMs })
-  const counting = new Connections({ url, most: 1, patienceMs: 1_000 })
-  const database = databaseOn(connections)
-  let presence: Attendance | undefined
+  const connections = new Connections({ url, max: maxConnections, timeoutMs })
+  const vital = new Connections({ url, max: maxVitalConnections, timeoutMs: 1_000, statementTimeoutMs: vitalStatementTimeoutMs })
+  const limitConnections = new Connections({ url, max: 1, timeoutMs: 1_000 })
+  const database = createDatabase(connections)
+  let nodeLease: NodeLease | undefined
   try {
-    presence =
-      options.role === 'guest'
-        ? await asGuest(connections)
-        : await Presence.enrol({
-            connections: vital,
-            name: process.id,
-            version: process.version,
-            clock,
-            onFault: (error) => log?.warn({ err: error }, 'the database does not hear that this node is alive'),
-          })
-    const ledger = await options.ledger({ url, database, presence, clock })
-    const elections = new Elections(vital, presence)
-    return { ...storeOn(database, { connections, vital, counting }, { presence, elections, clock }, ledger, log), elections }
+    nodeLease =
+      options.role === 'command'
+        ? await joinAsCommand(connections)
+        : // Other programs may have taken the connections meanwhile.
+          await retryUntilReachable(options, () =>
+            RenewedNodeLease.register({
+              connections: vital,
+              name: process.id,
+              version: process.version,
+              config: process.config ?? {},
+              clock,
+              onConfigDifference: (sections) => logConfigDifference(log, sections),
+              onError: (error) => log?.warn({ err: error }, 'the lease of this node could not be renewed'),
+            }),
+          )
+    const ledger = await options.ledger({ url, database, nodeLease, clock })
+    const jobLeases = new JobLeases(vital, nodeLease, clock)
+    return {
+      ...createStore(database, { connections, vital, limitConnections }, { nodeLease, jobLeases, clock }, ledger, log),
+      jobLeases,
+    }
   } catch (error) {
-    await presence?.leave().catch(() => undefined)
-    await Promise.all([connections.close(), vital.close(), counting.close()])
+    await nodeLease?.release().catch(() => undefined)
+    await Promise.all([connections.close(), vital.close(), limitConnections.close()])
     throw error
   }
 }
 
-/** What it would write while all is being moved to another store might be left behind. @throws Unusable */
-async function asGuest(connections: Connections): Promise<Attendance> {
+function logConfigDifference(log: PostgresLog | undefined, sections: readonly string[]): void {
+  if (sections.length > 0)
+    log?.warn(
+      { sections },
+      'the configurations of this node and other nodes differ: a turn costs what its node is configured for',
+    )
+}
+
+/** A command's writes during a transfer to another store might be left behind, so it is refused then. @throws OperatorError */
+async function joinAsCommand(connections: Connections): Promise<NodeLease> {
   try {
-    // A move has locked this table, so that no node enrols.
-    await connections.write(alone, 'lock table process in row exclusive mode nowait', [])
-    return guest
+    // A transfer locks this table, so that no node registers.
+    await connections.write(readCommitted, 'lock table process in row exclusive mode nowait', [])
+    return commandLease
   } catch (error) {
-    if (!isInUse((error as Error).cause)) throw error
-    throw new Unusable('This installation is being moved to another store. Wait until svc-gateway migrate-store has ended.')
+    if (!isLockUnavailable((error as Error).cause)) throw error
+    throw new OperatorError(
+      'This installation is being transferred to another store. Wait until svc-gateway migrate-store has ended.',
+    )
   }
 }
 
-function storeOn(
+function createStore(
   database: Database,
-  { connections, vital, counting }: Readonly<Record<'connections' | 'vital' | 'counting', Connections>>,
-  { presence, elections, clock }: Pick<PostgresStore, 'presence' | 'elections'> & Pick<PostgresOptions, 'clock'>,
-  ledger: WritingLedger,
+  { connections, vital, limitConnections }: Readonly<Record<'connections' | 'vital' | 'limitConnections', Connections>>,
+  { nodeLease, jobLeases, clock }: Pick<PostgresStore, 'nodeLease' | 'jobLeases'> & Pick<PostgresOptions, 'clock'>,
+  ledger: WritableLedger,
   log: PostgresLog | undefined,
-): Omit<PostgresStore, 'elections'> {
-  const repositories = repositoriesIn(database)
-  const first = firstAskedOf(async (text, parameters) => {
-    let count = 0
-    return (
-      await connections.read(
-        text.replaceAll('?', () => `$${++count}`),
-        parameters,
-      )
-    ).rows
-  })
+): Omit<PostgresStore, 'jobLeases'> {
   let closed: Promise<void> | undefined
-  const close = async (owedMs: number): Promise<void> => {
-    await ledger.close(owedMs)
-    await presence.leave().catch(() => undefined)
-    await Promise.all([connections.close(), vital.close(), counting.close()])
+  const close = async (flushTimeoutMs: number): Promise<void> => {
+    await ledger.close(flushTimeoutMs)
+    await nodeLease.release().catch(() => undefined)
+    await Promise.all([connections.close(), vital.close(), limitConnections.close()])
   }
   return {
-    ...repositories,
+    ...createRepositories(database),
     cluster: {
-      nodes: () => presence.nodes,
-      isMine: (chore, everyMs) => elections.isMine(chore, everyMs),
-      // Not of those that must not wait, and one of four for a moment.
-      condition: () => conditionOf(connections, clock),
+      countNodes: () => nodeLease.nodeCount,
+      acquireJobLease: (job, intervalMs) => jobLeases.acquire(job, intervalMs),
+      recordJobResult: (job, error) => nodeLease.recordJobResult(job, error),
+      // Uses the repositories' connections: one of four, for a moment.
+      readDatabaseStatus: () => readDatabaseStatus(connections, clock),
     },
-    accounts: { ...repositories.accounts, ...first.accounts },
-    keys: { ...repositories.keys, ...first.keys },
-    changes: changesOn(database, vital),
-    ledger: { ...ledger, ...ledgerReads(database) },
+    credentialChanges: createSharedCredentialChanges(database, vital),
+    ledger: {
+      ...ledger,
+      balance: (query) => readBalance(database, query),
+      turns: (query) => listTurns(database.read, query, selectTurnsByIndex),
+    },
     database,
-    presence,
-    count: (text, values) => counting.write(alone, text, values),
-    imageFiles: imageDataIn(database),
-    installation: (given) => openInstallation(connections, given),
-    letters: (secret) => new SharedLetters({ connections, secret, ...(log && { log }) }),
+    nodeLease,
+    runLimitStatement: (text, values) => limitConnections.write(readCommitted, text, values),
+    imageFiles: createImageDataStore(database),
+    openInstallation: (configuredSecret) => openInstallation(connections, configuredSecret),
+    createEmailQueue: (secret) => new SharedEmailQueue({ connections, secret, ...(log && { log }) }),
     async backup() {
-      throw new Unusable('A database on PostgreSQL is backed up with its own tools: pg_dump, or pg_basebackup.')
+      throw new OperatorError('A database on PostgreSQL is backed up with its own tools: pg_dump, or pg_basebackup.')
     },
-    close: ({ owedMs = defaultOwedMs } = {}) => (closed ??= close(owedMs)),
+    close: ({ flushMs = defaultFlushTimeoutMs } = {}) => (closed ??= close(flushMs)),
   }
 }
 
-/** Waits until there is a server, and brings its database to this version's schema. @throws Unusable */
-export async function prepareDatabase({
-  url,
-  clock,
-  log,
-  startPatienceMs = defaultStartPatienceMs,
-}: Pick<PostgresOptions, 'url' | 'clock' | 'log' | 'startPatienceMs'>): Promise<void> {
-  const connections = new Connections({ url, most: 1, patienceMs: 1_000, statementMs: migrationMs })
+/** Waits until a server is reachable, and migrates its database to this version's schema. @throws OperatorError */
+export async function prepareDatabase(
+  options: Pick<PostgresOptions, 'url' | 'clock' | 'log' | 'startTimeoutMs' | 'migrations'>,
+): Promise<void> {
+  const { url, clock, log, migrations = currentMigrations } = options
+  const connections = new Connections({ url, max: 1, timeoutMs: 1_000, statementTimeoutMs: migrationTimeoutMs })
   try {
-    await answering(connections, clock, startPatienceMs, log)
-    const { rows } = await connections.read('show server_version', [])
-    if (Number.parseInt(rows[0].server_version) < oldestServer)
-      throw new Unusable(`PostgreSQL ${oldestServer} or newer is needed; this is ${rows[0].server_version}.`)
-    const { rows: found } = await connections.read(`select to_regclass('migration') is not null as there`, [])
-    const applied = found[0].there ? (await connections.read('select name from migration', [])).rows : []
+    await retryUntilReachable(options, () => assertSupportedDatabase(connections))
+    if (connections.isPooled) await retryUntilReachable(options, () => assertNamedStatements(url))
+    const { rows: tableRows } = await connections.read(`select to_regclass('migration') is not null as there`, [])
+    const applied = tableRows[0].there ? (await connections.read('select name from migration', [])).rows : []
     if (
-      isCurrent(
+      isUpToDate(
         applied.map(({ name }) => name),
-        steps,
+        migrations,
       )
     )
       return
     await migrate(
-      kyselyOn(connections, alone),
+      createKysely(connections, readCommitted),
       postgresDialect,
       () => clock.now(),
-      steps,
-      (step) => log?.warn({ step }, 'the change of the schema waits for a table that somebody else uses'),
+      migrations,
+      (step) => log?.warn({ step }, 'the migration waits for a table that another transaction uses'),
     )
   } catch (error) {
-    throw error instanceof Unusable ? error : new Unusable(`The database cannot be used: ${reasonOf(error)}.`, { cause: error })
+    throw error instanceof OperatorError
+      ? error
+      : new OperatorError(`The database cannot be used: ${describeError(error)}.`, { cause: error })
   } finally {
     await connections.close()
   }
 }
 
-async function answering(
-  connections: Connections,
-  clock: PostgresOptions['clock'],
-  patienceMs: number,
-  log: PostgresLog | undefined,
-): Promise<void> {
-  const until = clock.ticks() + patienceMs
+async function assertSupportedDatabase(connections: Connections): Promise<void> {
+  const { rows } = await connections.read(
+    `select current_setting('server_version') as version, current_setting('server_encoding') as encoding, current_database() as name`,
+    [],
+  )
+  const { version, encoding, name } = rows[0]
+  if (Number.parseInt(version) < minServerVersion)
+    throw new OperatorError(`PostgreSQL ${minServerVersion} or newer is needed; this is ${version}.`)
+  // Any other encoding refuses some names and texts, or stores bytes that are not checked.
+  if (encoding !== 'UTF8')
+    throw new OperatorError(
+      `The database "${name}" has the encoding ${encoding}, and UTF8 is needed. Create a database with: create database svc encoding 'UTF8' template template0. If this one has data, copy it there with pg_dump and psql.`,
+    )
+}
+
+/** Repeats `work` while the database is not there, or has no connection left. */
+async function retryUntilReachable<Result>(
+  { clock, log, startTimeoutMs = defaultStartTimeoutMs }: Pick<PostgresOptions, 'clock' | 'log' | 'startTimeoutMs'>,
+  work: () => Promise<Result>,
+): Promise<Result> {
+  const deadlineMs = clock.monotonicMs() + startTimeoutMs
   for (;;) {
     try {
-      await connections.read('select 1', [])
-      return
+      return await work()
     } catch (error) {
-      if (!isAway(error) || clock.ticks() >= until) throw error
-      log?.warn({ reason: reasonOf(error) }, 'waiting for the database')
+      if (isCertificateError(error))
+        throw new OperatorError(
+          `The certificate of the database is refused: ${describeError(error)}. In STORE_URL name its CA with sslrootcert=FILE, and the host as the certificate does.`,
+          { cause: error },
+        )
+      if (!isUnreachable(error) || clock.monotonicMs() >= deadlineMs) throw error
+      log?.warn({ reason: describeError(error) }, 'waiting for the database')
     }
   }
 }
 
-/** The driver's own words, under those for a caller. */
-export function reasonOf(error: unknown): string {
+/** The driver's own message, from below the errors for callers. */
+export function describeError(error: unknown): string {
   const { cause, message, code } = error as { cause?: unknown; message?: string; code?: string }
-  if (cause !== undefined) return reasonOf(cause)
+  if (cause !== undefined) return describeError(cause)
   return (message === '' || message === undefined ? code : message) ?? String(error)
 }

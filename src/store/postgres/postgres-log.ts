@@ -1,4 +1,4 @@
-/** Where the store says what it notices and nobody asked for. */
+/** Log of the store, for events that no caller waits for. */
 export interface PostgresLog {
   warn(fields: object, message: string): void
 }

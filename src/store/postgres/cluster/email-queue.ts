@@ -1,0 +1,192 @@
+/**
+ * Outgoing email in the shared database. Emails are encrypted, so that a copy of the database signs in no one; any node sends
+ * them; they are deleted when sent, or after ten minutes. A node claims an email for a lease time that it renews while it sends,
+ * so the emails of a killed node are sent by another one. Only a node that is killed between sending and recording it causes a
+ * second delivery.
+ */
+import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto'
+import type { QueryResult } from 'pg'
+import { emailPriorities, maxQueued } from '../../../mail/email-queue.ts'
+import type { Email, EmailQueue, ClaimedEmail, EnqueueResult } from '../../../mail/email-queue.ts'
+import { readCommitted } from '../connection/connections.ts'
+import type { Connections } from '../connection/connections.ts'
+import { isUnreachable } from '../connection/errors.ts'
+import type { PostgresLog } from '../postgres-log.ts'
+
+interface SharedEmailQueueOptions {
+  readonly connections: Connections
+  /** The installation's secret. */
+  readonly secret: Buffer
+  readonly log?: PostgresLog
+}
+
+const lifetimeMs = 600_000
+/** How long a claim lasts without renewal, and how often a node renews its claims and looks for emails that other nodes left. */
+const leaseMs = 15_000
+const pollIntervalMs = 5_000
+
+const toDatabaseInstant = (parameter: string) => `clock_timestamp() + ${parameter}::bigint * interval '1 ms'`
+
+const doNothing = (): void => undefined
+
+export class SharedEmailQueue implements EmailQueue {
+  readonly isShared = true
+  readonly pendingCount = 0
+  readonly #options: SharedEmailQueueOptions
+  readonly #key: Buffer
+  /** The emails that this node is sending. */
+  readonly #leased = new Set<ClaimedEmail>()
+  readonly #retryTimers = new Set<NodeJS.Timeout>()
+  #onDue = doNothing
+  #timer: NodeJS.Timeout | undefined
+  #polling: Promise<void> | undefined
+
+  constructor(options: SharedEmailQueueOptions) {
+    this.#options = options
+    this.#key = Buffer.from(hkdfSync('sha256', options.secret, '', 'outgoing emails', 32))
+  }
+
+  start(onDue: () => void): void {
+    this.#onDue = onDue
+    this.#timer = setInterval(() => void this.poll(), pollIntervalMs).unref()
+    onDue()
+  }
+
+  async enqueue(email: Email): Promise<EnqueueResult> {
+    const priority = emailPriorities.indexOf(email.priority)
+    const { rows } = await this.#write(
+      `with room as (
+        select (number - 1)::smallint as priority,
+          (select count(*) from outbound_email where priority = number - 1) >= max as is_full
+        from unnest($4::bigint[]) with ordinality as bound(max, number)
+      ), queued as (
+        insert into outbound_email (sealed, priority, expires_at)
+        select $1::bytea, priority, ${toDatabaseInstant('$2')} from room where priority = $3 and not is_full returning id
+      )
+      select (select count(*) from queued)::int as queued, array(select priority::int from room where is_full) as full_priorities`,
+      [encryptEmail(this.#key, email), lifetimeMs, priority, emailPriorities.map((each) => maxQueued[each])],
+    )
+    const [row] = rows as readonly { readonly queued: number; readonly full_priorities: readonly number[] }[]
+    const isQueued = row?.queued === 1
+    if (isQueued) this.#onDue()
+    return { isQueued, full: emailPriorities.filter((_, index) => row?.full_priorities.includes(index)) }
+  }
+
+  async claim({ memberCodesOnly } = { memberCodesOnly: false }): Promise<ClaimedEmail | undefined> {
+    for (;;) {
+      const { rows } = await this.#write(
+        `update outbound_email set attempts = attempts + 1, due_at = ${toDatabaseInstant('$1')} where id = (
+          select id from outbound_email where due_at <= clock_timestamp() and expires_at > clock_timestamp() and priority <= $2
+          order by priority, due_at limit 1 for update skip locked)
+        returning id, sealed, attempts`,
+        [leaseMs, memberCodesOnly ? 0 : emailPriorities.length],
+      )
+      const [row] = rows as readonly { readonly id: number; readonly sealed: Buffer; readonly attempts: number }[]
+      if (row === undefined) return undefined
+      const email = decryptEmail(this.#key, row.sealed)
+      if (email !== undefined) {
+        const leased = { id: row.id, email, attempt: row.attempts }
+        this.#leased.add(leased)
+        return leased
+      }
+      await this.#remove(row.id)
+      this.#options.log?.warn({}, 'an email in the database could not be decrypted and was deleted')
+    }
+  }
+
+  async complete(leased: ClaimedEmail): Promise<void> {
+    this.#leased.delete(leased)
+    await this.#remove(leased.id)
+  }
+
+  async retryLater(leased: ClaimedEmail, afterMs: number): Promise<void> {
+    this.#leased.delete(leased)
+    // The number of attempts shows whether the claim is still this node's.
+    await this.#write(`update outbound_email set due_at = ${toDatabaseInstant('$1')} where id = $2 and attempts = $3`, [
+      afterMs,
+      leased.id,
+      leased.attempt,
+    ])
+    if (this.#timer === undefined) return
+    const retryTimer = setTimeout(() => {
+      this.#retryTimers.delete(retryTimer)
+      this.#onDue()
+    }, afterMs).unref()
+    this.#retryTimers.add(retryTimer)
+  }
+
+  /** Renews this node's claims, deletes expired emails and reports due ones. Errors are left to the next poll. */
+  poll(): Promise<void> {
+    this.#polling ??= this.#pollDatabase()
+      .catch((error: unknown) => this.#options.log?.warn({ err: error }, 'the database could not be polled for emails to send'))
+      .finally(() => (this.#polling = undefined))
+    return this.#polling
+  }
+
+  async close(): Promise<void> {
+    clearInterval(this.#timer)
+    this.#timer = undefined
+    for (const timer of this.#retryTimers) clearTimeout(timer)
+    this.#onDue = doNothing
+    await this.#polling
+  }
+
+  async #pollDatabase(): Promise<void> {
+    if (this.#leased.size > 0) {
+      const leased = [...this.#leased]
+      await this.#write(
+        `update outbound_email set due_at = ${toDatabaseInstant('$1')} from unnest($2::bigint[], $3::bigint[]) as mine(id, attempts)
+        where outbound_email.id = mine.id and outbound_email.attempts = mine.attempts`,
+        [leaseMs, leased.map(({ id }) => id), leased.map(({ attempt }) => attempt)],
+      )
+    }
+    const { rowCount } = await this.#write('delete from outbound_email where expires_at <= clock_timestamp()', [])
+    if (rowCount !== null && rowCount > 0)
+      this.#options.log?.warn({ mails: rowCount }, 'emails were deleted: no node could send them in time')
+    this.#onDue()
+  }
+
+  async #remove(id: number): Promise<void> {
+    await this.#write('delete from outbound_email where id = $1', [id])
+  }
+
+  /**
+   * Repeats the statement if the result was lost: a second copy of an email is better than none, and the other statements are
+   * idempotent.
+   */
+  async #write(text: string, values: readonly unknown[]): Promise<QueryResult> {
+    const { connections } = this.#options
+    try {
+      return await connections.write(readCommitted, text, values)
+    } catch (error) {
+      if (!isUnreachable(error)) throw error
+      return connections.write(readCommitted, text, values)
+    }
+  }
+}
+
+const cipher = 'aes-256-gcm'
+const nonceBytes = 12
+const tagBytes = 16
+
+/** Nonce, authentication tag, encrypted email. */
+function encryptEmail(key: Buffer, email: Email): Buffer {
+  const nonce = randomBytes(nonceBytes)
+  const encryption = createCipheriv(cipher, key, nonce)
+  const text = Buffer.concat([encryption.update(JSON.stringify(email), 'utf8'), encryption.final()])
+  return Buffer.concat([nonce, encryption.getAuthTag(), text])
+}
+
+/** Undefined if it was encrypted with another key, or changed. */
+function decryptEmail(key: Buffer, encrypted: Buffer): Email | undefined {
+  const headerBytes = nonceBytes + tagBytes
+  if (encrypted.length < headerBytes) return undefined
+  const decryption = createDecipheriv(cipher, key, encrypted.subarray(0, nonceBytes), { authTagLength: tagBytes })
+  decryption.setAuthTag(encrypted.subarray(nonceBytes, headerBytes))
+  try {
+    const text = Buffer.concat([decryption.update(encrypted.subarray(headerBytes)), decryption.final()])
+    return JSON.parse(text.toString('utf8')) as Email
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,11 @@
+/** The ledger contract on PostgreSQL. */
+import t from 'tap'
+import { openLedger } from '../../../../src/store/postgres/open-ledger.ts'
+import { providePostgres } from '../../../support/servers/postgres.ts'
+import { testStoreContract } from '../../contract/store-contract.ts'
+import { createTestSchema, openTestStore } from '../test-store.ts'
+
+const postgres = await providePostgres(t, createTestSchema)
+
+if (postgres !== undefined)
+  testStoreContract(t, async (t) => openTestStore(t, await postgres.createDatabase(t), { ledger: openLedger }))

@@ -1,19 +1,22 @@
-/** The two ways into the database that every repository is written against. */
+/** The interface to the database that every repository uses. */
 import type { Kysely } from 'kysely'
-import type { Purse } from './purse.ts'
-import type { Schema } from './schema.ts'
+import type { AccountBalance } from './ledger/account-balance.ts'
+import type { Schema } from './schema/schema.ts'
 
 export interface Database {
-  /** Sees everything that was acknowledged before; refuses to write. */
+  /** Sees every acknowledged write; refuses to write. */
   readonly read: Kysely<Schema>
-  /** Every write of one statement, and every read that it depends on. It is as if statements came one after another. */
-  readonly write: Kysely<Schema>
-  /** An account's purse as it is now; undefined before its books are opened. */
-  purseOf(account: string): Promise<Purse | undefined>
   /**
-   * Several statements, or none of them. Where nobody else may write meanwhile everybody waits, money included: keep it short and never
-   * await the network inside. Where others may, `work` is done again from its beginning when they came in its way: it must do nothing but
-   * ask `transaction`.
+   * For every write of one statement, and every read that the write depends on. Statements behave as if they ran one after
+   * another.
+   */
+  readonly write: Kysely<Schema>
+  /** The account's current balance; undefined if the ledger has not opened the account. */
+  readAccountBalance(account: string): Promise<AccountBalance | undefined>
+  /**
+   * Runs several statements as one transaction. On SQLite every other writer waits, turns included: keep it short and never
+   * await the network inside. On PostgreSQL `work` runs again from its beginning after a conflict: it must do nothing but use
+   * `transaction`.
    */
   transact<Result>(work: (transaction: Kysely<Schema>) => Promise<Result>): Promise<Result>
 }

@@ -1,16 +1,16 @@
-/** The contract of a store, held to PostgreSQL, which several nodes have open. */
+/** Runs the repository contract on PostgreSQL, with several nodes on one database. */
 import t from 'tap'
-import { postgresFor } from '../support/postgres.ts'
-import { furnish, openOn } from './postgres/support.ts'
-import { repositoryContract } from './repository-contract.ts'
+import { providePostgres } from '../support/servers/postgres.ts'
+import { createTestSchema, openTestStore } from './postgres/test-store.ts'
+import { testRepositoryContract } from './contract/repository-contract.ts'
 
-const postgres = await postgresFor(t, furnish)
+const postgres = await providePostgres(t, createTestSchema)
 
 if (postgres !== undefined)
-  repositoryContract(t, async (t, count) => {
-    const url = await postgres.database(t)
-    const nodes = await Promise.all(Array.from({ length: count }, () => openOn(t, url)))
-    // All connections stand before anybody races on them: or the first is done before the others have begun.
+  testRepositoryContract(t, async (t, count) => {
+    const url = await postgres.createDatabase(t)
+    const nodes = await Promise.all(Array.from({ length: count }, () => openTestStore(t, url)))
+    // All connections are opened first; otherwise the first node would be done before the others begin.
     if (count > 1) await Promise.all(nodes.flatMap((node) => [1, 2, 3, 4].map(() => node.accounts.count())))
     return nodes
   })

@@ -1,0 +1,109 @@
+/** The turn log, newest first. */
+import type { Kysely, Selectable, SelectQueryBuilder } from 'kysely'
+import type { Turn, TurnQuery } from '../../../domain/billing/ledger.ts'
+import type { Database } from '../../database.ts'
+import { selectNewestTurn } from '../../ledger/current-balance.ts'
+import type { Schema } from '../../schema/schema.ts'
+
+/** Whether a query reads only the turns that it returns. Other queries run in a worker thread. */
+export function isShortQuery(query: TurnQuery): boolean {
+  return Object.keys(query).every((name) => name === 'account' || name === 'limit')
+}
+
+/** `selectByAccount`: how the database finds one account's turns, newest first. */
+export async function listTurns(
+  read: Kysely<Schema>,
+  query: TurnQuery,
+  selectByAccount = selectTurnsByChain,
+): Promise<readonly Turn[]> {
+  const { account } = query
+  const from = account === undefined ? read.selectFrom('turn').orderBy('turn.id', 'desc') : selectByAccount(read, account)
+  let page = from.selectAll('turn').limit(query.limit)
+  if (query.state !== undefined) page = page.where('turn.state', '=', query.state)
+  if (query.model !== undefined) page = page.where('turn.model', '=', query.model)
+  if (query.credential !== undefined) page = page.where('turn.credential', '=', query.credential)
+  if (query.apiFormat !== undefined) page = page.where('turn.api_format', '=', query.apiFormat)
+  if (query.since !== undefined) page = page.where('turn.started_at', '>=', query.since)
+  if (query.until !== undefined) page = page.where('turn.started_at', '<', query.until)
+  if (query.offset !== undefined) page = page.offset(query.offset)
+  if (query.before !== undefined) page = page.where('turn.id', '<', query.before)
+  return (await page.execute()).map(toTurn)
+}
+
+/**
+ * One account's turns on SQLite, newest first: follows `previous_turn` as far as the page needs. No `order by`, because SQLite
+ * would then follow the chain to its end first; a cross join, because it keeps the order of the chain. The chain ends where
+ * turns were pruned.
+ */
+function selectTurnsByChain(read: Kysely<Schema>, account: string): SelectQueryBuilder<Schema, 'turn', object> {
+  return read
+    .withRecursive('chain(id, previous_turn)', (db) =>
+      db
+        .selectFrom('turn as newest')
+        .select(['newest.id', 'newest.previous_turn'])
+        .where('newest.id', '=', selectNewestTurn(account))
+        .unionAll(
+          db
+            .selectFrom('chain')
+            .innerJoin('turn as older', 'older.id', 'chain.previous_turn')
+            .select(['older.id', 'older.previous_turn']),
+        ),
+    )
+    .selectFrom('chain')
+    .crossJoin('turn')
+    .whereRef('turn.id', '=', 'chain.id')
+}
+
+/**
+ * One account's turns on PostgreSQL. A range over both columns of the primary key, in its order: otherwise PostgreSQL would
+ * look for a page of a long idle account in the turns of all accounts, newest first.
+ */
+export function selectTurnsByIndex(read: Kysely<Schema>, account: string): SelectQueryBuilder<Schema, 'turn', object> {
+  return read
+    .selectFrom('turn')
+    .where('turn.account', '>=', account)
+    .where('turn.account', '<=', account)
+    .orderBy('turn.account', 'desc')
+    .orderBy('turn.id', 'desc')
+}
+
+/** A cheap check before pruning: whether there is an old turn among the oldest, or an old entry. */
+export async function hasPrunableRows({ read }: Database, before: number): Promise<boolean> {
+  const turn = await read
+    .selectFrom((from) => from.selectFrom('turn').select('ended_at').orderBy('id').limit(1000).as('oldest'))
+    .select('ended_at')
+    .where('ended_at', '<', before)
+    .limit(1)
+    .executeTakeFirst()
+  if (turn !== undefined) return true
+  return (await read.selectFrom('entry').select('at').where('at', '<', before).limit(1).executeTakeFirst()) !== undefined
+}
+
+function toTurn(row: Selectable<Schema['turn']>): Turn {
+  return {
+    id: row.id,
+    requestId: row.request_id,
+    account: row.account,
+    model: row.model,
+    apiFormat: row.api_format,
+    requestedModel: row.requested_model,
+    credential: row.credential,
+    pool: row.pool,
+    state: row.state,
+    credits: row.credits,
+    reserved: row.reserved,
+    inputTokens: row.input_tokens,
+    cachedInputTokens: row.cached_input_tokens,
+    outputTokens: row.output_tokens,
+    estimated: row.estimated === 1,
+    disputed:
+      row.disputed_input === null || row.disputed_output === null
+        ? null
+        : { input: row.disputed_input, output: row.disputed_output },
+    code: row.code,
+    upstreamStatus: row.upstream_status,
+    target: row.target,
+    startedAt: row.started_at,
+    endedAt: row.ended_at,
+  }
+}

@@ -1,0 +1,35 @@
+/** The audit log. */
+import type { Audit, AuditRecord } from '../../../domain/identity/audit.ts'
+import type { Database } from '../../database.ts'
+
+export function createAuditRepository({ read, write }: Database): Audit {
+  return {
+    async record({ requestId, detail, ...record }) {
+      await write
+        .insertInto('audit')
+        .values({ ...record, request_id: requestId, detail: detail === null ? null : JSON.stringify(detail) })
+        .execute()
+    },
+
+    async list({ account, event, before, since, limit }) {
+      let page = read.selectFrom('audit').selectAll().orderBy('id', 'desc').limit(limit)
+      if (account !== undefined) page = page.where('account', '=', account)
+      if (event !== undefined) page = page.where('event', '=', event)
+      if (before !== undefined) page = page.where('id', '<', before)
+      if (since !== undefined) page = page.where('at', '>=', since)
+      return (await page.execute()).map(({ request_id: requestId, detail, ...record }) => ({
+        ...record,
+        requestId,
+        detail: detail === null ? null : (JSON.parse(detail) as AuditRecord['detail']),
+      }))
+    },
+
+    async sweep(at, limit) {
+      const [result] = await write
+        .deleteFrom('audit')
+        .where('id', 'in', (old) => old.selectFrom('audit').select('id').where('at', '<', at).orderBy('at').limit(limit))
+        .execute()
+      return Number(result?.numDeletedRows ?? 0n)
+    },
+  }
+}

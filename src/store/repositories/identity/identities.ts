@@ -1,0 +1,49 @@
+/** Identities at third-party providers, and sign-ins in progress. */
+import type { ProviderIdentities, ProviderLogins } from '../../../domain/identity/provider-identity.ts'
+import type { Database } from '../../database.ts'
+
+export function createProviderIdentityRepository({ read, write }: Database): ProviderIdentities {
+  return {
+    async find(provider, subject) {
+      const row = await read
+        .selectFrom('identity')
+        .select('account')
+        .where('provider', '=', provider)
+        .where('subject', '=', subject)
+        .executeTakeFirst()
+      return row?.account
+    },
+
+    async link(provider, subject, account, at) {
+      const row = await write
+        .insertInto('identity')
+        .values({ provider, subject, account, created_at: at })
+        .onConflict((conflict) => conflict.doNothing())
+        .returning('account')
+        .executeTakeFirst()
+      return row !== undefined
+    },
+  }
+}
+
+export function createProviderLoginRepository({ write }: Database): ProviderLogins {
+  return {
+    async create({ expiresAt, ...login }) {
+      await write
+        .insertInto('provider_login')
+        .values({ ...login, expires_at: expiresAt })
+        .execute()
+    },
+
+    async consume(state, now) {
+      const row = await write.deleteFrom('provider_login').where('state', '=', state).returningAll().executeTakeFirst()
+      if (row === undefined || row.expires_at <= now) return undefined
+      const { expires_at: expiresAt, ...login } = row
+      return { ...login, expiresAt }
+    },
+
+    async sweep(at) {
+      await write.deleteFrom('provider_login').where('expires_at', '<=', at).execute()
+    },
+  }
+}

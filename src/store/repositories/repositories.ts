@@ -1,0 +1,40 @@
+/** All repositories on one database. */
+import { createAccountRepository } from './identity/accounts.ts'
+import { createApiKeyRepository } from './identity/api-keys.ts'
+import { createOAuthClientRepository } from './identity/oauth-clients.ts'
+import { createAuditRepository } from './identity/audit.ts'
+import { createBoostRepository } from './billing/boosts.ts'
+import { createCredentialChangeRepository } from './identity/credential-changes.ts'
+import { createAttemptRepository } from './identity/attempts.ts'
+import type { Database } from '../database.ts'
+import { createDeviceLoginRepository } from './identity/device-logins.ts'
+import { createProviderIdentityRepository, createProviderLoginRepository } from './identity/identities.ts'
+import { createImageRepository } from './images.ts'
+import { createEmailVerificationRepository } from './identity/email-verifications.ts'
+import { createCarriedUsageRepository } from './billing/carried-usage.ts'
+import { createSessionRepository } from './identity/sessions.ts'
+import { createDailyUsageRepository } from './billing/daily-usage.ts'
+import { createUsageAlertRepository } from './billing/usage-alerts.ts'
+import { createUsageSumRepository } from './billing/usage-sums.ts'
+
+export function createRepositories(db: Database) {
+  return {
+    accounts: createAccountRepository(db),
+    apiKeys: createApiKeyRepository(db),
+    images: createImageRepository(db),
+    sessions: createSessionRepository(db),
+    oauthClients: createOAuthClientRepository(db),
+    emailVerifications: createEmailVerificationRepository(db),
+    providerIdentities: createProviderIdentityRepository(db),
+    providerLogins: createProviderLoginRepository(db),
+    deviceLogins: createDeviceLoginRepository(db),
+    boosts: createBoostRepository(db),
+    attempts: createAttemptRepository(db),
+    carriedUsage: createCarriedUsageRepository(db),
+    audit: createAuditRepository(db),
+    credentialChanges: createCredentialChangeRepository(db),
+    dailyUsage: createDailyUsageRepository(db),
+    usageSums: createUsageSumRepository(db),
+    usageAlerts: createUsageAlertRepository(db),
+  }
+}

@@ -1,0 +1,286 @@
+/** Encodes an answer: chunks of a chat completion become items and events, a whole completion becomes a response object. */
+import type { AnswerContext, AnswerEncoder, FailedExchange, JsonObject } from '../../exchange/api-format/api-format.ts'
+import type { GatewayError } from '../../errors.ts'
+import { readHostedSteps, readSearchStep } from '../../exchange/hosted-search.ts'
+import type { HostedSearchStep, SearchSource } from '../../exchange/hosted-search.ts'
+import { readChatDelta } from '../shared/chat-delta.ts'
+import type { ChatDelta } from '../shared/chat-delta.ts'
+import { findCitations } from '../shared/citations.ts'
+import { isObject } from '../shared/fields.ts'
+import { sealReasoning, toReasoning } from '../shared/reasoning.ts'
+import type { Reasoning, ReasoningField, SignedReasoning } from '../shared/reasoning.ts'
+import { ToolCallList } from '../shared/tool-call-list.ts'
+import type { ToolCall } from '../shared/tool-call-list.ts'
+import { EventWriter } from './events.ts'
+import { toStreamError } from './failures.ts'
+import { CustomCallItem, FunctionCallItem, MessageItem, ToolSearchItem, WebSearchItem } from './output-items.ts'
+import type { ItemPlace, ItemStatus, OutputItem } from './output-items.ts'
+import { ReasoningItem } from './reasoning-item.ts'
+import { createResponse, toResponseUsage } from './response-object.ts'
+import type { ResponsesState } from './request.ts'
+import { findCalledTool } from '../shared/tool-names.ts'
+
+const doneEvent = 'data: [DONE]\n\n'
+
+/** Finish reasons that end an answer before it is complete. */
+const incompleteReasons: Readonly<Record<string, 'max_output_tokens' | 'content_filter'>> = {
+  length: 'max_output_tokens',
+  content_filter: 'content_filter',
+}
+
+const filteredText = 'The answer was stopped by the content policy.'
+
+export class ResponsesEncoder implements AnswerEncoder {
+  readonly #context: AnswerContext<ResponsesState>
+  readonly #id: string
+  readonly #events = new EventWriter()
+  readonly #calls: ToolCallList
+  readonly #callsWithItem = new Set<ToolCall>()
+  readonly #items: OutputItem[] = []
+  /** Position of the item that is being streamed; those before it have ended. */
+  #current = 0
+  #reasoningField: ReasoningField = 'reasoning_content'
+  #finishReason: string | null = null
+  #usage: JsonObject | null = null
+  /** The sources of all searches so far. */
+  readonly #sources: SearchSource[] = []
+
+  constructor(context: AnswerContext<ResponsesState>) {
+    this.#context = context
+    this.#id = context.requestId.replace(/^[a-z]+_/, '')
+    this.#calls = new ToolCallList(this.#id)
+  }
+
+  start(): string {
+    const response = this.#createResponse('in_progress')
+    return this.#events.write('response.created', { response }) + this.#events.write('response.in_progress', { response })
+  }
+
+  push(chunk: JsonObject): string {
+    this.#usage = toResponseUsage(chunk['usage']) ?? this.#usage
+    const step = readSearchStep(chunk)
+    if (step !== undefined) return this.#pushSearch(step)
+    const delta = readChatDelta(chunk)
+    // Some servers send empty pieces after the end.
+    if (delta === null || this.#finishReason !== null) return ''
+    this.#add(delta)
+    if (delta.finishReason !== null) return this.#finish(delta.finishReason)
+    return this.#stream()
+  }
+
+  /** Codex counts events, and not bytes or comments. A second `in_progress` would make OpenAI's SDK forget the items before it. */
+  heartbeat(): string {
+    return this.#items.length === 0
+      ? this.#events.write('response.in_progress', { response: this.#createResponse('in_progress') })
+      : this.#events.write('keepalive')
+  }
+
+  end(): string {
+    const rest = this.#finishReason === null ? this.#finish('stop') : ''
+    const status = this.#incompleteReason === null ? 'completed' : 'incomplete'
+    return rest + this.#events.write(`response.${status}`, { response: this.#createFinalResponse() }) + doneEvent
+  }
+
+  /** Items that have not ended stay open, so that no client acts on half a call. */
+  fail(_x: FailedExchange, failure: GatewayError): string {
+    const ended = this.#items.slice(0, this.#current).filter((item) => !this.#isCut(item))
+    const output = ended.map((item) => item.toFinalJson(this.#getEndStatus(item)))
+    const response = this.#createResponse('failed', { output, error: toStreamError(failure), usage: this.#usage })
+    return this.#events.write('response.failed', { response }) + doneEvent
+  }
+
+  whole(completion: JsonObject): string {
+    for (const step of readHostedSteps(completion)) this.push(step)
+    this.push(completion)
+    if (this.#finishReason === null) this.#finish('stop')
+    return JSON.stringify(this.#createFinalResponse())
+  }
+
+  #pushSearch(step: HostedSearchStep): string {
+    if (step.phase === 'start') {
+      const { includesSources } = this.#context.state
+      this.#items.push(new WebSearchItem(this.#createPlace('ws'), step.query, { includesSources }))
+      return this.#stream()
+    }
+    const item = this.#items.at(-1)
+    if (!(item instanceof WebSearchItem)) return ''
+    item.finish(step.sources)
+    this.#sources.push(...(step.sources ?? []))
+    this.#current = this.#items.length
+    return item.close(this.#events, 'completed')
+  }
+
+  /** The events that end an item, with the sources that its text names. */
+  #close(item: OutputItem, status: ItemStatus): string {
+    if (item instanceof MessageItem)
+      for (const { source, start, end } of findCitations(item.text, this.#sources))
+        item.addAnnotation({ type: 'url_citation', url: source.url, title: source.title, start_index: start, end_index: end })
+    return item.close(this.#events, status)
+  }
+
+  #add(delta: ChatDelta): void {
+    this.#addReasoning(delta)
+    // Codex shows nothing of a refusal part.
+    const text = delta.text + delta.refusal
+    if (text !== '') this.#getMessage().addText(text)
+    for (const annotation of delta.annotations) this.#addAnnotation(annotation)
+    for (const piece of delta.calls) this.#calls.add(piece)
+    for (const call of this.#calls.all) if (call.name !== '' && !this.#callsWithItem.has(call)) this.#addCallItem(call)
+  }
+
+  #addReasoning({ reasoning, reasoningField, signedReasoning: signed, isWhole }: ChatDelta): void {
+    // Clients with strict types reject reasoning after a call.
+    if (this.#calls.all.length > 0) return
+    // The text of a whole answer stands in its signed parts too.
+    if (reasoning !== '' && !(isWhole && signed.length > 0)) {
+      this.#reasoningField = reasoningField
+      this.#getReasoning().addText(reasoning)
+    }
+    for (const each of signed) this.#addSigned(each, { isWhole })
+  }
+
+  /** What the upstream signed ends the item of its text, or stands for itself where its text was not shown. */
+  #addSigned(signed: SignedReasoning, { isWhole }: { readonly isWhole: boolean }): void {
+    const item = this.#getReasoning()
+    if (isWhole) item.addText(toReasoning(signed).text)
+    item.sign(signed)
+  }
+
+  /** The last item if it is reasoning that the upstream has not signed yet, else a new one. */
+  #getReasoning(): ReasoningItem {
+    const last = this.#items.at(-1)
+    if (last instanceof ReasoningItem && !last.isSigned) return last
+    const item = new ReasoningItem(this.#createPlace('rs'), this.#seal)
+    this.#items.push(item)
+    return item
+  }
+
+  #addAnnotation(annotation: JsonObject): void {
+    const citation = toUrlCitation(annotation)
+    const last = this.#items.at(-1)
+    if (citation !== null && last instanceof MessageItem) last.addAnnotation(citation)
+  }
+
+  #addCallItem(call: ToolCall): void {
+    this.#callsWithItem.add(call)
+    const tool = findCalledTool(call.name, this.#context.state.tools)
+    switch (tool.kind) {
+      case 'function':
+        return void this.#items.push(new FunctionCallItem(this.#createPlace('fc'), call, tool))
+      case 'custom':
+        return void this.#items.push(new CustomCallItem(this.#createPlace('ctc'), call, tool))
+      case 'tool_search':
+        return void this.#items.push(new ToolSearchItem(this.#createPlace('tsc'), call, tool))
+    }
+  }
+
+  /** The events of the current item. An item ends where the next begins, a call once its arguments are complete. */
+  #stream(): string {
+    let text = ''
+    for (; ; this.#current++) {
+      const item = this.#items[this.#current]
+      if (item === undefined) return text
+      const isLast = this.#current === this.#items.length - 1
+      if (isLast || item.mayContinue) return text + item.stream(this.#events)
+      text += this.#close(item, 'completed')
+    }
+  }
+
+  #finish(reason: string): string {
+    this.#finishReason = reason
+    if (reason === 'content_filter' && this.#context.state.isCodex) this.#addFilterNote()
+    // A call without a name cannot be made, but the client reports it to the model.
+    for (const call of this.#calls.all) {
+      if (call.arguments === '' && !this.#endedEarly) call.arguments = '{}'
+      if (!this.#callsWithItem.has(call)) this.#addCallItem(call)
+    }
+    let text = ''
+    for (; this.#current < this.#items.length; this.#current++) {
+      const item = this.#items[this.#current]
+      if (item === undefined) break
+      text += this.#isCut(item) ? item.stream(this.#events) : this.#close(item, this.#getEndStatus(item))
+    }
+    return text
+  }
+
+  /** Codex repeats an answer that is incomplete because of a filter five times. */
+  #addFilterNote(): void {
+    const last = this.#items.at(-1)
+    if (last instanceof MessageItem) last.addText(`\n\n${filteredText}`)
+    else this.#getMessage().addText(filteredText)
+  }
+
+  /** The upstream stopped before the answer was complete. */
+  get #endedEarly(): boolean {
+    return Object.hasOwn(incompleteReasons, this.#finishReason ?? '')
+  }
+
+  get #incompleteReason(): 'max_output_tokens' | 'content_filter' | null {
+    const reason = incompleteReasons[this.#finishReason ?? ''] ?? null
+    return reason === 'content_filter' && this.#context.state.isCodex ? null : reason
+  }
+
+  /** The answer ended inside this call. */
+  #isCut(item: OutputItem): boolean {
+    return this.#endedEarly && item.isPartial
+  }
+
+  #getEndStatus(item: OutputItem): ItemStatus {
+    const isLastText = item === this.#items.at(-1) && (item instanceof MessageItem || item instanceof ReasoningItem)
+    return this.#isCut(item) || (this.#incompleteReason !== null && isLastText) ? 'incomplete' : 'completed'
+  }
+
+  #createFinalResponse(): JsonObject {
+    const reason = this.#incompleteReason
+    return this.#createResponse(reason === null ? 'completed' : 'incomplete', {
+      output: this.#items.map((item) => item.toFinalJson(this.#getEndStatus(item))),
+      usage: this.#usage,
+      incomplete_details: reason === null ? null : { reason },
+      completed_at: reason === null ? Math.floor(this.#context.now() / 1000) : null,
+    })
+  }
+
+  #createResponse(
+    status: Parameters<typeof createResponse>[2]['status'],
+    progress: Partial<Parameters<typeof createResponse>[2]> = {},
+  ): JsonObject {
+    const { model, startedAt, state } = this.#context
+    return createResponse({ id: `resp_${this.#id}`, model, startedAt }, state.echoed, { ...progress, status })
+  }
+
+  readonly #seal = (reasoning: Pick<Reasoning, 'text' | 'signed'>): string =>
+    sealReasoning({ field: this.#reasoningField, ...reasoning }, this.#context)
+
+  #getMessage(): MessageItem {
+    return this.#getLastItem(MessageItem, () => new MessageItem(this.#createPlace('msg')))
+  }
+
+  /** The last item if it is of this kind, else a new one. */
+  #getLastItem<Item extends OutputItem>(kind: abstract new (...args: never[]) => Item, create: () => Item): Item {
+    const last = this.#items.at(-1)
+    if (last instanceof kind) return last
+    const item = create()
+    this.#items.push(item)
+    return item
+  }
+
+  #createPlace(prefix: string): ItemPlace {
+    const index = this.#items.length
+    return { id: `${prefix}_${this.#id}_${index}`, index }
+  }
+}
+
+/** A source of the text. Its address is required; the position is 0 to 0 if it is unknown, which means the whole text. */
+function toUrlCitation(annotation: JsonObject): JsonObject | null {
+  const { url_citation: inner } = annotation
+  const citation = isObject(inner) ? inner : annotation
+  const { url, title, start_index: start, end_index: end } = citation
+  if (typeof url !== 'string') return null
+  return {
+    type: 'url_citation',
+    url,
+    title: typeof title === 'string' ? title : url,
+    start_index: typeof start === 'number' ? start : 0,
+    end_index: typeof end === 'number' ? end : 0,
+  }
+}

@@ -1,0 +1,96 @@
+/** The response object: every field that the schema requires, in whole answers and in the events of the answer's life. */
+import type { JsonObject } from '../../exchange/api-format/api-format.ts'
+import { isObject } from '../shared/fields.ts'
+
+/** The request's fields that a response repeats. */
+export type EchoedFields = Readonly<Partial<Record<EchoedField, unknown>>>
+
+type EchoedField =
+  | 'instructions'
+  | 'tools'
+  | 'tool_choice'
+  | 'parallel_tool_calls'
+  | 'text'
+  | 'reasoning'
+  | 'temperature'
+  | 'top_p'
+  | 'max_output_tokens'
+  | 'metadata'
+  | 'user'
+  | 'safety_identifier'
+  | 'prompt_cache_key'
+
+/** The fields that depend on how far the answer is. */
+interface ResponseProgress {
+  readonly status: 'in_progress' | 'completed' | 'incomplete' | 'failed'
+  readonly output: readonly JsonObject[]
+  readonly usage: JsonObject | null
+  /** Unix seconds. */
+  readonly completed_at: number | null
+  readonly incomplete_details: { readonly reason: 'max_output_tokens' | 'content_filter' } | null
+  readonly error: { readonly code: string; readonly message: string } | null
+}
+
+export function createResponse(
+  head: { readonly id: string; readonly model: string; readonly startedAt: number },
+  echoed: EchoedFields,
+  progress: Partial<ResponseProgress> & Pick<ResponseProgress, 'status'>,
+): JsonObject {
+  return {
+    id: head.id,
+    object: 'response',
+    created_at: Math.floor(head.startedAt / 1000),
+    completed_at: null,
+    incomplete_details: null,
+    model: head.model,
+    output: [],
+    error: null,
+    usage: null,
+    previous_response_id: null,
+    instructions: null,
+    tools: [],
+    tool_choice: 'auto',
+    parallel_tool_calls: true,
+    text: { format: { type: 'text' } },
+    reasoning: null,
+    temperature: 1,
+    top_p: 1,
+    top_logprobs: 0,
+    presence_penalty: 0,
+    frequency_penalty: 0,
+    truncation: 'disabled',
+    max_output_tokens: null,
+    max_tool_calls: null,
+    // Nothing is stored, whatever was requested.
+    store: false,
+    background: false,
+    service_tier: 'default',
+    metadata: {},
+    safety_identifier: null,
+    prompt_cache_key: null,
+    ...echoed,
+    ...progress,
+  }
+}
+
+/** The usage of a chat completion. All three counts are needed: Codex repeats a turn whose usage lacks one. */
+export function toResponseUsage(usage: unknown): JsonObject | null {
+  if (!isObject(usage)) return null
+  const input = toCount(usage['prompt_tokens'])
+  const output = toCount(usage['completion_tokens'])
+  return {
+    input_tokens: input,
+    input_tokens_details: { cached_tokens: readDetail(usage['prompt_tokens_details'], 'cached_tokens') },
+    output_tokens: output,
+    output_tokens_details: { reasoning_tokens: readDetail(usage['completion_tokens_details'], 'reasoning_tokens') },
+    total_tokens: input + output,
+  }
+}
+
+function readDetail(details: unknown, name: string): number {
+  return isObject(details) ? toCount(details[name]) : 0
+}
+
+function toCount(value: unknown): number {
+  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : 0
+}

@@ -1,0 +1,323 @@
+/**
+ * Builds the messages of a chat completion. Model servers accept less than the Messages API: results of tools must follow their calls
+ * directly and completely, roles must alternate, and a system message may only come first.
+ */
+import { invalidRequest } from '../../errors.ts'
+import type { JsonObject } from '../../exchange/api-format/api-format.ts'
+import { MarkedText, toEndMark } from './marked-text.ts'
+import { translateDocument, translateImage } from './media.ts'
+import {
+  isAbsent,
+  isObject,
+  invalidField,
+  readOptionalBoolean,
+  readOptionalText,
+  requireObject,
+  requireText,
+} from '../shared/fields.ts'
+import type { Reasoning } from '../shared/reasoning.ts'
+import { openReasoning, toReasoningFields } from '../shared/reasoning.ts'
+import type { ToolNames } from './tools.ts'
+
+interface ConversationOptions {
+  readonly model: string
+  readonly names: ToolNames
+  unseal(container: string): string | null
+  /** Whether marks for the cache are kept. */
+  readonly keepsMarks: boolean
+  /** Receives the types of ignored blocks, as in `messages.container_upload`. */
+  readonly ignored: Set<string>
+}
+
+interface AssistantMessage {
+  role: 'assistant'
+  content: string | null
+  readonly reasoning: Reasoning[]
+  readonly calls: Call[]
+  /** `cache_control` of its last marked block. */
+  mark: unknown
+}
+
+interface Call {
+  readonly sentId: string
+  /** Unique in its message. */
+  readonly id: string
+  readonly name: string
+  readonly arguments: string
+  result?: string
+  /** `cache_control` of the result. */
+  mark?: unknown
+}
+
+/** Claude Code's first system block names its version and changes often, so that no cache of the prompt would ever hit. */
+const attribution = /^x-anthropic-billing-header:/
+
+const emptyResult = '(no output)'
+
+export class ConversationBuilder {
+  readonly #options: ConversationOptions
+  readonly #system = new MarkedText()
+  readonly #messages: (AssistantMessage | { readonly role: 'user'; readonly fields: JsonObject })[] = []
+  /** Parts of the next user message. */
+  #userParts: JsonObject[] = []
+
+  constructor(options: ConversationOptions) {
+    this.#options = options
+  }
+
+  /** The system prompt: a string, or text blocks. */
+  addSystem(value: unknown, path: string): void {
+    for (const { text, mark } of this.#readTexts(value, path)) if (!attribution.test(text)) this.#system.add(text, mark)
+  }
+
+  addMessage(value: unknown, path: string): void {
+    const { role, content } = requireObject(value, path)
+    if (role === 'assistant') this.#addAssistant(content, `${path}.content`)
+    else if (role === 'user') this.#addUser(content, `${path}.content`)
+    else if (role === 'system') this.#addSystemNote(content, `${path}.content`)
+    else throw invalidField(`${path}.role`, "must be 'user', 'assistant' or 'system'", "必须是 'user'、'assistant' 或 'system'")
+  }
+
+  /** The messages. All reasoning is kept: a history that changes from turn to turn would never be found in the cache of an upstream. */
+  finish(): readonly JsonObject[] {
+    this.#endUserMessage()
+    return [
+      ...(this.#system.text === '' ? [] : [{ role: 'system', ...this.#system.toFields() }]),
+      ...this.#messages.flatMap((message) =>
+        message.role === 'assistant' ? toTurnMessages(message) : [{ role: 'user', ...message.fields }],
+      ),
+    ]
+  }
+
+  /** Before the first message it belongs to the system prompt; later it becomes part of the user's message. */
+  #addSystemNote(content: unknown, path: string): void {
+    const texts = this.#readTexts(content, path)
+    if (texts.length === 0) return
+    if (this.#messages.length === 0 && this.#userParts.length === 0)
+      for (const { text, mark } of texts) this.#system.add(text, mark)
+    else this.#userParts.push(toTextPart(`<system>\n${texts.map(({ text }) => text).join('\n\n')}\n</system>`))
+  }
+
+  #addUser(content: unknown, path: string): void {
+    if (typeof content === 'string') {
+      if (content !== '') this.#userParts.push(toTextPart(content))
+      return
+    }
+    for (const [block, at] of readBlocks(content, path)) {
+      if (block['type'] === 'tool_result') this.#addToolResult(block, at)
+      else this.#userParts.push(...this.#markLast(this.#translateInput(block, at), block))
+    }
+  }
+
+  /** A result of no call in the message before is a text of the user, because the history may have been shortened. */
+  #addToolResult(block: JsonObject, path: string): void {
+    const { tool_use_id: id, content } = block
+    const isError = readOptionalBoolean(block['is_error'], `${path}.is_error`)
+    if (typeof id !== 'string') throw invalidField(`${path}.tool_use_id`, 'must be a string', '必须是字符串')
+    const parts = this.#translateResult(content, `${path}.content`)
+    const texts = parts.flatMap((part) => (typeof part['text'] === 'string' ? [part['text']] : []))
+    // A tool message of a chat completion holds text only.
+    const media = parts.filter((part) => part['type'] !== 'text')
+    if (media.length > 0) texts.push('The result is attached below.')
+    const text = `${isError === true ? 'Error: ' : ''}${texts.join('\n') || emptyResult}`
+    const call = this.#findOpenCall(id)
+    if (call === undefined) this.#userParts.push(toTextPart(`Result of the tool call ${id}:\n${text}`), ...media)
+    else {
+      call.result = text
+      call.mark = this.#readMark(block)
+      if (media.length > 0) this.#userParts.push(toTextPart(`Attached to the result of the tool call ${call.id}:`), ...media)
+    }
+  }
+
+  #translateResult(content: unknown, path: string): readonly JsonObject[] {
+    if (isAbsent(content) || content === '') return []
+    if (typeof content === 'string') return [toTextPart(content)]
+    return readBlocks(content, path).flatMap(([block, at]) => {
+      // A file that the upstream rejects would make every later request of the session fail.
+      if (block['type'] === 'document' && isObject(block['source']) && block['source']['type'] === 'base64') {
+        this.#options.ignored.add('messages.document')
+        return [toTextPart('(This document cannot be shown to the model. Extract its text with another tool.)')]
+      }
+      return this.#translateInput(block, at)
+    })
+  }
+
+  #findOpenCall(id: string): Call | undefined {
+    const last = this.#messages.at(-1)
+    if (last?.role !== 'assistant') return undefined
+    return last.calls.find(({ sentId, result }) => sentId === id && result === undefined)
+  }
+
+  #translateInput(block: JsonObject, path: string): readonly JsonObject[] {
+    const { type, text } = block
+    switch (type) {
+      case 'text':
+        if (typeof text !== 'string') throw invalidField(`${path}.text`, 'must be a string', '必须是字符串')
+        return text === '' ? [] : [toTextPart(text)]
+      case 'image':
+        return [translateImage(block, path)]
+      case 'document':
+        return translateDocument(block, path)
+      case 'search_result':
+        return [toTextPart(toSearchResultText(block))]
+      case 'tool_reference':
+        return [toTextPart(`Tool: ${String(block['tool_name'] ?? block['name'] ?? '')}`)]
+      case 'file':
+      case 'container_upload':
+        throw invalidRequest(
+          {
+            en: `'${path}' names an uploaded file; send its contents instead.`,
+            zh: `'${path}' 引用了已上传的文件，请直接发送内容。`,
+          },
+          path,
+        )
+      default:
+        this.#ignore(block)
+        return []
+    }
+  }
+
+  #addAssistant(content: unknown, path: string): void {
+    this.#endUserMessage()
+    const message: AssistantMessage = { role: 'assistant', content: null, reasoning: [], calls: [], mark: undefined }
+    const texts: string[] = []
+    for (const [block, at] of typeof content === 'string' ? [] : readBlocks(content, path)) {
+      const { type, text } = block
+      message.mark = this.#readMark(block) ?? message.mark
+      switch (type) {
+        case 'text':
+          if (typeof text !== 'string') throw invalidField(`${at}.text`, 'must be a string', '必须是字符串')
+          texts.push(text)
+          break
+        case 'thinking': {
+          readOptionalText(block['thinking'], `${at}.thinking`)
+          const opened = openReasoning(readOptionalText(block['signature'], `${at}.signature`), this.#options)
+          if (opened !== null) message.reasoning.push(opened)
+          break
+        }
+        case 'redacted_thinking': {
+          const opened = openReasoning(readOptionalText(block['data'], `${at}.data`), this.#options)
+          if (opened !== null) message.reasoning.push(opened)
+          break
+        }
+        case 'tool_use':
+          message.calls.push(this.#translateCall(block, at, message.calls))
+          break
+        default:
+          this.#ignore(block)
+      }
+    }
+    if (typeof content === 'string') texts.push(content)
+    message.content = joinTexts(texts)
+    this.#pushAssistant(message)
+  }
+
+  /** Some programs return a call that had no id, or the id of another one. */
+  #translateCall(block: JsonObject, path: string, before: readonly Call[]): Call {
+    const { id: sentId, input } = block
+    if (typeof sentId !== 'string') throw invalidField(`${path}.id`, 'must be a string', '必须是字符串')
+    const name = this.#options.names.shorten(requireText(block['name'], `${path}.name`))
+    const isFree = sentId !== '' && before.every(({ id }) => id !== sentId)
+    return {
+      sentId,
+      id: isFree ? sentId : `${sentId || 'call'}_${before.length}`,
+      name,
+      arguments: JSON.stringify(isAbsent(input) ? {} : requireObject(input, `${path}.input`)),
+    }
+  }
+
+  /** Two messages of the assistant in a row become one. */
+  #pushAssistant(message: AssistantMessage): void {
+    if (message.content === null && message.calls.length === 0) return
+    const last = this.#messages.at(-1)
+    if (last?.role !== 'assistant' || last.calls.length > 0) return void this.#messages.push(message)
+    last.content = joinTexts([last.content ?? '', message.content ?? ''])
+    last.reasoning.push(...message.reasoning)
+    last.calls.push(...message.calls)
+    last.mark = message.mark ?? last.mark
+  }
+
+  #endUserMessage(): void {
+    const parts = this.#userParts
+    this.#userParts = []
+    if (parts.length === 0) return
+    // Some model servers accept a list of parts only for images.
+    const isText = parts.every(({ type }) => type === 'text')
+    const joined = new MarkedText()
+    if (isText) for (const { text, cache_control: mark } of parts) joined.add(String(text), mark)
+    this.#messages.push({ role: 'user', fields: isText ? joined.toFields() : { content: parts } })
+  }
+
+  /** Undefined without a mark. */
+  #readMark({ cache_control: cacheControl }: JsonObject): unknown {
+    return this.#options.keepsMarks && isObject(cacheControl) ? cacheControl : undefined
+  }
+
+  #markLast(parts: readonly JsonObject[], block: JsonObject): readonly JsonObject[] {
+    const [mark, last] = [this.#readMark(block), parts.at(-1)]
+    return mark === undefined || last === undefined ? parts : [...parts.slice(0, -1), { ...last, cache_control: mark }]
+  }
+
+  #readTexts(value: unknown, path: string): readonly { readonly text: string; readonly mark?: unknown }[] {
+    if (isAbsent(value) || value === '') return []
+    if (typeof value === 'string') return [{ text: value }]
+    return readBlocks(value, path).flatMap(([block, at]) => {
+      const { type, text } = block
+      if (type !== 'text') {
+        this.#ignore(block)
+        return []
+      }
+      if (typeof text !== 'string') throw invalidField(`${at}.text`, 'must be a string', '必须是字符串')
+      return text === '' ? [] : [{ text, mark: this.#readMark(block) }]
+    })
+  }
+
+  #ignore({ type }: JsonObject): void {
+    this.#options.ignored.add(`messages.${String(type)}`)
+  }
+}
+
+/** The message with its calls, then one result for each of them. */
+function toTurnMessages({ role, content, reasoning, calls, mark }: AssistantMessage): readonly JsonObject[] {
+  const toolCalls = calls.map(({ id, name, arguments: args }) => ({ id, type: 'function', function: { name, arguments: args } }))
+  return [
+    {
+      role,
+      content,
+      ...toReasoningFields(reasoning),
+      ...(calls.length === 0 ? {} : { tool_calls: toolCalls }),
+      ...toEndMark(content ?? '', mark),
+    },
+    ...calls.map(({ id, result = emptyResult, mark: resultMark }) => ({
+      role: 'tool',
+      tool_call_id: id,
+      content: result,
+      ...toEndMark(result, resultMark),
+    })),
+  ]
+}
+
+function toTextPart(text: string): JsonObject {
+  return { type: 'text', text }
+}
+
+/** Null without a text. */
+function joinTexts(texts: readonly string[]): string | null {
+  return texts.filter((text) => text !== '').join('\n\n') || null
+}
+
+/** The blocks of a content, each with its path. */
+function readBlocks(content: unknown, path: string): readonly (readonly [block: JsonObject, path: string])[] {
+  if (!Array.isArray(content)) throw invalidField(path, 'must be a string or an array of blocks', '必须是字符串或内容块数组')
+  return content.map((block: unknown, i) => {
+    const at = `${path}[${i}]`
+    if (!isObject(block) || typeof block['type'] !== 'string')
+      throw invalidField(at, "must be an object with a 'type'", "必须是带有 'type' 的对象")
+    return [block, at]
+  })
+}
+
+function toSearchResultText({ title, source, content }: JsonObject): string {
+  const texts = Array.isArray(content) ? content.map((part: unknown) => (isObject(part) ? String(part['text'] ?? '') : '')) : []
+  return [String(title ?? ''), String(source ?? ''), ...texts].filter((text) => text !== '').join('\n')
+}

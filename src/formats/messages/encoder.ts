@@ -1,0 +1,313 @@
+/** Encodes an answer as events of the Messages API, or as one message. One content block is open at a time. */
+import { isObject } from '../shared/fields.ts'
+import type { AnswerContext, AnswerEncoder, JsonObject } from '../../exchange/api-format/api-format.ts'
+import type { FailedExchange } from '../../exchange/exchange.ts'
+import type { GatewayError } from '../../errors.ts'
+import { readHostedSteps, readSearchStep } from '../../exchange/hosted-search.ts'
+import type { HostedSearchStep, SearchSource } from '../../exchange/hosted-search.ts'
+import {
+  caller,
+  emptyFields,
+  emptyMessageFields,
+  emptyUsageFields,
+  parseInput,
+  toEmptyAnswerText,
+  toMessageId,
+  toStopReason,
+  toUsage,
+} from './answer.ts'
+import type { ChatDelta } from '../shared/chat-delta.ts'
+import { readChatDelta } from '../shared/chat-delta.ts'
+import { toEvent } from './events.ts'
+import { toErrorBody } from './failures.ts'
+import { readSignedText, sealReasoning } from '../shared/reasoning.ts'
+import type { ReasoningField, SignedReasoning } from '../shared/reasoning.ts'
+import { toCitations, toSearchResultBlock, toSearchUseBlock } from './search-blocks.ts'
+import type { MessagesState } from './request.ts'
+import { ToolCallList } from '../shared/tool-call-list.ts'
+import type { ToolCall } from '../shared/tool-call-list.ts'
+
+/** The open block; `call` where it is a tool call. */
+type OpenBlock =
+  | { readonly type: 'thinking' }
+  | { readonly type: 'redacted' }
+  | { readonly type: 'text' | 'search' }
+  | { readonly type: 'tool_use'; readonly call: ToolCall }
+
+export class MessagesEncoder implements AnswerEncoder {
+  readonly #context: AnswerContext<MessagesState>
+  readonly #calls: ToolCallList
+  #open: OpenBlock | null = null
+  /** Index of the open block, or of the next one. */
+  #index = 0
+  /** The reasoning of the open block. */
+  #reasoning = ''
+  #reasoningField: ReasoningField = 'reasoning_content'
+  /** The open block as its upstream signed it. */
+  #signed: SignedReasoning | undefined
+  #hasText = false
+  /** White space before any other text. Claude Code takes an answer of white space for an empty one. */
+  #leadingSpace = ''
+  /** Text that arrived while a call was open, which more of its arguments may follow. */
+  #lateText = ''
+  #writtenCalls = new Set<ToolCall>()
+  #finishReason: string | null = null
+  #stopSequence: string | null = null
+  #usage: unknown
+  /** The sources of all searches so far. */
+  readonly #sources: SearchSource[] = []
+  /** The text of the open block, if citations may be found in it. */
+  #citedText = ''
+  #searches = 0
+
+  constructor(context: AnswerContext<MessagesState>) {
+    this.#context = context
+    this.#calls = new ToolCallList(context.requestId)
+  }
+
+  start(): string {
+    const { inputEstimate } = this.#context
+    const usage = { ...toUsage(undefined, Math.max(1, inputEstimate)), output_tokens: 1, ...emptyUsageFields }
+    return toEvent('message_start', {
+      message: { ...this.#envelope(), content: [], stop_reason: null, stop_sequence: null, ...emptyMessageFields, usage },
+    })
+  }
+
+  push(chunk: JsonObject): string {
+    if (isObject(chunk['usage'])) this.#usage = chunk['usage']
+    const step = readSearchStep(chunk)
+    if (step !== undefined) return this.#pushSearch(step)
+    const delta = readChatDelta(chunk)
+    if (delta === null) return ''
+    const text = delta.text + delta.refusal
+    let events = ''
+    // Clients refuse reasoning after a call, and its text would be lost with the turn.
+    if (delta.reasoning !== '' && this.#calls.all.length === 0) events += this.#pushReasoning(delta)
+    if (this.#calls.all.length === 0) for (const signed of delta.signedReasoning) events += this.#pushSigned(signed)
+    if (text !== '' && this.#open?.type === 'tool_use') this.#lateText += text
+    else if (text !== '') events += this.#pushText(text)
+    for (const piece of delta.calls) events += this.#pushCall(this.#calls.add(piece), piece.arguments)
+    // Some servers give other reasons in this field.
+    if (delta.stopSequence !== null && this.#context.state.stopSequences.includes(delta.stopSequence))
+      this.#stopSequence = delta.stopSequence
+    if (delta.finishReason !== null) this.#finishReason = delta.finishReason
+    return events
+  }
+
+  heartbeat(): string {
+    return toEvent('ping')
+  }
+
+  end(): string {
+    let events = this.#close()
+    for (const call of this.#calls.all) if (!this.#writtenCalls.has(call)) events += this.#openCall(call) + this.#close()
+    if (this.#lateText !== '') events += this.#pushText(this.#lateText) + this.#close()
+    if (!this.#hasText && this.#calls.all.length === 0) {
+      this.#leadingSpace = ''
+      events += this.#pushText(toEmptyAnswerText(this.#finishReason)) + this.#close()
+    }
+    const delta = { ...this.#stop(), ...emptyFields }
+    const usage = this.#toUsage()
+    return events + toEvent('message_delta', { delta, usage }) + toEvent('message_stop')
+  }
+
+  /** The open block stays open: a client that runs finished calls must not take it for one. */
+  fail(x: FailedExchange, failure: GatewayError): string {
+    return toEvent('error', toErrorBody(x, failure))
+  }
+
+  whole(completion: JsonObject): string {
+    const content: object[] = readHostedSteps(completion).flatMap((step) => this.#toBlocks(step))
+    this.push(completion)
+    const delta = readChatDelta(completion)
+    const signed = delta?.signedReasoning ?? []
+    for (const each of signed) content.push(this.#toSignedBlock(each))
+    if (delta !== null && delta.reasoning !== '' && signed.length === 0)
+      content.push({ type: 'thinking', thinking: delta.reasoning, signature: this.#seal(delta.reasoning) })
+    const calls = this.#calls.all
+    const text = delta === null ? '' : delta.text + delta.refusal
+    const hasText = text.trim() !== ''
+    if (hasText) content.push(this.#toTextBlock(text))
+    for (const call of calls)
+      content.push({ type: 'tool_use', id: call.id, name: this.#nameOf(call), input: parseInput(call.arguments), caller })
+    if (!hasText && calls.length === 0)
+      content.push({ type: 'text', text: toEmptyAnswerText(this.#finishReason), citations: null })
+    return JSON.stringify({
+      ...this.#envelope(),
+      content,
+      ...this.#stop(),
+      ...emptyMessageFields,
+      usage: { ...this.#toUsage(), ...emptyUsageFields },
+    })
+  }
+
+  /** The blocks of a chunk before the message of a whole answer. */
+  #toBlocks(chunk: JsonObject): readonly object[] {
+    this.push(chunk)
+    const step = readSearchStep(chunk)
+    if (step !== undefined) return [this.#toSearchBlock(step)]
+    const delta = readChatDelta(chunk)
+    if (delta === null) return []
+    const { reasoning, text } = delta
+    return [
+      ...(reasoning === '' ? [] : [{ type: 'thinking', thinking: reasoning, signature: this.#seal(reasoning) }]),
+      ...(text.trim() === '' ? [] : [this.#toTextBlock(text)]),
+    ]
+  }
+
+  #toTextBlock(text: string): object {
+    const citations = toCitations(text, this.#sources)
+    return { type: 'text', text, citations: citations.length === 0 ? null : citations }
+  }
+
+  #toUsage(): object {
+    const usage = toUsage(this.#usage, this.#context.inputEstimate)
+    return this.#searches === 0
+      ? usage
+      : { ...usage, server_tool_use: { web_search_requests: this.#searches, web_fetch_requests: 0 } }
+  }
+
+  #toSearchBlock(step: HostedSearchStep): object {
+    const { requestId } = this.#context
+    return step.phase === 'start'
+      ? toSearchUseBlock(step, requestId, { query: step.query })
+      : toSearchResultBlock(step, requestId, (text) => this.#context.seal(text))
+  }
+
+  /** The text that follows a search is an answer of its own. */
+  #pushSearch(step: HostedSearchStep): string {
+    const events = this.#close()
+    this.#leadingSpace = ''
+    this.#hasText = false
+    if (step.phase === 'start') {
+      const opened = this.#openBlock({ type: 'search' }, toSearchUseBlock(step, this.#context.requestId, {}))
+      const input = this.#delta({ type: 'input_json_delta', partial_json: JSON.stringify({ query: step.query }) })
+      return events + opened + input + this.#close()
+    }
+    if (step.sources !== null) {
+      this.#searches += 1
+      this.#sources.push(...step.sources)
+    }
+    return events + this.#openBlock({ type: 'search' }, this.#toSearchBlock(step)) + this.#close()
+  }
+
+  #envelope(): object {
+    const { requestId, model } = this.#context
+    return { id: toMessageId(requestId), type: 'message', role: 'assistant', model }
+  }
+
+  #stop(): { stop_reason: string; stop_sequence: string | null } {
+    const hasCalls = this.#calls.all.length > 0
+    return toStopReason({ finishReason: this.#finishReason, stopSequence: this.#stopSequence, hasCalls })
+  }
+
+  #pushReasoning({ reasoning: text, reasoningField }: ChatDelta): string {
+    this.#reasoningField = reasoningField
+    const events =
+      this.#open?.type === 'thinking'
+        ? ''
+        : this.#close() + this.#openBlock({ type: 'thinking' }, { type: 'thinking', thinking: '', signature: '' })
+    this.#reasoning += text
+    return events + this.#delta({ type: 'thinking_delta', thinking: text })
+  }
+
+  /** What the upstream signed ends the open block, or stands for itself where its text was not shown. */
+  #pushSigned(signed: SignedReasoning): string {
+    if (isHidden(signed))
+      return (
+        this.#close() +
+        this.#openBlock({ type: 'redacted' }, { type: 'redacted_thinking', data: this.#seal('', signed) }) +
+        this.#close()
+      )
+    const events =
+      this.#open?.type === 'thinking'
+        ? ''
+        : this.#close() + this.#openBlock({ type: 'thinking' }, { type: 'thinking', thinking: '', signature: '' })
+    this.#signed = signed
+    return events + this.#close()
+  }
+
+  #pushText(piece: string): string {
+    const text = this.#leadingSpace + piece
+    if (!this.#hasText && text.trim() === '') {
+      this.#leadingSpace = text
+      return ''
+    }
+    const events =
+      this.#open?.type === 'text'
+        ? ''
+        : this.#close() + this.#openBlock({ type: 'text' }, { type: 'text', text: '', citations: null })
+    this.#leadingSpace = ''
+    this.#hasText = true
+    if (this.#sources.length > 0) this.#citedText += text
+    return events + this.#delta({ type: 'text_delta', text })
+  }
+
+  /** The pieces of two calls may alternate. The first one is streamed, and others are written whole at the end. */
+  #pushCall(call: ToolCall, piece: string): string {
+    if (this.#open?.type === 'tool_use' && this.#open.call === call)
+      return piece === '' ? '' : this.#delta({ type: 'input_json_delta', partial_json: piece })
+    // A call without a name yet cannot be opened.
+    if (this.#writtenCalls.size > 0 || call.name === '') return ''
+    return this.#close() + this.#openCall(call)
+  }
+
+  #openCall(call: ToolCall): string {
+    this.#writtenCalls.add(call)
+    const block = { type: 'tool_use', id: call.id, name: this.#nameOf(call), input: {}, caller }
+    const opened = this.#openBlock({ type: 'tool_use', call }, block)
+    return call.arguments === '' ? opened : opened + this.#delta({ type: 'input_json_delta', partial_json: call.arguments })
+  }
+
+  #nameOf({ name }: ToolCall): string {
+    return this.#context.state.toolNames[name] ?? name
+  }
+
+  #openBlock(open: OpenBlock, block: object): string {
+    this.#open = open
+    return toEvent('content_block_start', { index: this.#index, content_block: block })
+  }
+
+  #delta(delta: object): string {
+    return toEvent('content_block_delta', { index: this.#index, delta })
+  }
+
+  #close(): string {
+    const open = this.#open
+    if (open === null) return ''
+    let events = ''
+    if (open.type === 'thinking') {
+      events += this.#delta({ type: 'signature_delta', signature: this.#seal(this.#reasoning, this.#signed) })
+      this.#reasoning = ''
+      this.#signed = undefined
+    }
+    if (open.type === 'text' && this.#citedText !== '') {
+      for (const citation of toCitations(this.#citedText, this.#sources))
+        events += this.#delta({ type: 'citations_delta', citation })
+      this.#citedText = ''
+    }
+    events += toEvent('content_block_stop', { index: this.#index })
+    this.#open = null
+    this.#index += 1
+    return events
+  }
+
+  #toSignedBlock(signed: SignedReasoning): object {
+    const signature = this.#seal('', signed)
+    if (isHidden(signed)) return { type: 'redacted_thinking', data: signature }
+    return { type: 'thinking', thinking: readSignedText(signed), signature }
+  }
+
+  #seal(text: string, signed?: SignedReasoning): string {
+    const { state, ...context } = this.#context
+    return sealReasoning(
+      { field: this.#reasoningField, text, ...(signed === undefined ? {} : { signed }) },
+      { model: state.model, seal: (plain) => context.seal(plain) },
+    )
+  }
+}
+
+/** The upstream shows nothing of it. A block of thinking without a text is none of these: it keeps its signature. */
+function isHidden(signed: SignedReasoning): boolean {
+  return signed.value['type'] !== 'thinking' && readSignedText(signed) === ''
+}

@@ -1,0 +1,51 @@
+/** Images and documents. */
+import { invalidRequest } from '../../errors.ts'
+import type { JsonObject } from '../../exchange/api-format/api-format.ts'
+import { invalidField, isObject, requireObject, requireText } from '../shared/fields.ts'
+import { requireImageUrl } from '../shared/image-data.ts'
+
+export function translateImage(block: JsonObject, path: string): JsonObject {
+  const source = requireObject(block['source'], `${path}.source`)
+  const { type, url, media_type: mediaType, data } = source
+  if (type !== 'url' && type !== 'base64') throw fileError(`${path}.source`)
+  if (type === 'url') return toImagePart(requireImageUrl(url, `${path}.source.url`))
+  if (typeof mediaType !== 'string' || !mediaType.startsWith('image/'))
+    throw invalidField(`${path}.source.media_type`, 'must be the type of an image', '必须是图片类型')
+  const dataPath = `${path}.source.data`
+  return toImagePart(requireImageUrl(`data:${mediaType};base64,${requireText(data, dataPath)}`, dataPath))
+}
+
+function toImagePart(url: string): JsonObject {
+  return { type: 'image_url', image_url: { url } }
+}
+
+export function translateDocument(block: JsonObject, path: string): readonly JsonObject[] {
+  const source = requireObject(block['source'], `${path}.source`)
+  const { type, content } = source
+  switch (type) {
+    case 'text':
+      return [{ type: 'text', text: requireText(source['data'], `${path}.source.data`) }]
+    case 'content': {
+      if (typeof content === 'string') return [{ type: 'text', text: content }]
+      const texts = Array.isArray(content)
+        ? content.map((part: unknown) => (isObject(part) ? String(part['text'] ?? '') : ''))
+        : []
+      return [{ type: 'text', text: texts.join('\n') }]
+    }
+    case 'base64': {
+      const data = requireText(source['data'], `${path}.source.data`)
+      const title = typeof block['title'] === 'string' && block['title'] !== '' ? block['title'] : 'document.pdf'
+      return [{ type: 'file', file: { filename: title, file_data: `data:application/pdf;base64,${data}` } }]
+    }
+    default:
+      throw fileError(`${path}.source`)
+  }
+}
+
+/** The gateway fetches nothing for a member, and uploaded files belong to the operator's account. */
+function fileError(path: string) {
+  return invalidRequest(
+    { en: `'${path}' must hold the contents; send them as base64.`, zh: `'${path}' 必须包含内容本身，请以 base64 发送。` },
+    path,
+  )
+}

@@ -1,0 +1,96 @@
+/** Reads the parts of a chat completion that other formats have a place for. Unknown shapes are ignored. */
+import type { JsonObject } from '../../exchange/api-format/api-format.ts'
+import { isObject } from './fields.ts'
+import { signedFields } from './reasoning.ts'
+import type { ReasoningField, SignedReasoning } from './reasoning.ts'
+
+/** A piece of a tool call. */
+export interface CallDelta {
+  readonly index: number | null
+  readonly id: string
+  readonly name: string
+  readonly arguments: string
+}
+
+export interface ChatDelta {
+  readonly text: string
+  readonly refusal: string
+  readonly reasoning: string
+  /** The field that the upstream uses for reasoning; it accepts its own reasoning in the same field. */
+  readonly reasoningField: ReasoningField
+  /** It is a whole message. */
+  readonly isWhole: boolean
+  /** Whole pieces of reasoning that the upstream signed or encrypted. */
+  readonly signedReasoning: readonly SignedReasoning[]
+  readonly calls: readonly CallDelta[]
+  readonly annotations: readonly JsonObject[]
+  readonly finishReason: string | null
+  /** The stop sequence, where the upstream names it. */
+  readonly stopSequence: string | null
+}
+
+/** The first choice of a chunk (`delta`) or of a whole completion (`message`); null without one. */
+export function readChatDelta(document: JsonObject): ChatDelta | null {
+  const { choices } = document
+  const choice: unknown = Array.isArray(choices) ? choices.find(isFirstChoice) : undefined
+  if (!isObject(choice)) return null
+  const { delta: sentDelta, message, finish_reason: finish, stop_reason: stop } = choice
+  const delta = isObject(sentDelta) ? sentDelta : isObject(message) ? message : none
+  const { annotations, reasoning_content: content } = delta
+  const reasoningContent = toText(content)
+  return {
+    text: toText(delta['content']),
+    refusal: toText(delta['refusal']),
+    // Servers use three fields for the same text, and some send it twice: one field counts.
+    reasoning: reasoningContent || toText(delta['reasoning']) || toText(delta['reasoning_details']),
+    reasoningField: reasoningContent === '' ? 'reasoning' : 'reasoning_content',
+    isWhole: delta === message,
+    signedReasoning: readSignedReasoning(delta),
+    calls: readCalls(delta),
+    annotations: Array.isArray(annotations) ? annotations.filter(isObject) : [],
+    finishReason: typeof finish === 'string' && finish !== '' ? finish : null,
+    stopSequence: typeof stop === 'string' ? stop : null,
+  }
+}
+
+function isFirstChoice(choice: unknown): boolean {
+  return isObject(choice) && (typeof choice['index'] !== 'number' || choice['index'] === 0)
+}
+
+const none: JsonObject = {}
+
+const unsigned: readonly SignedReasoning[] = []
+
+/** Nearly every chunk has none. */
+function readSignedReasoning(delta: JsonObject): readonly SignedReasoning[] {
+  let signed = unsigned
+  for (const field of signedFields) {
+    const values = delta[field]
+    if (Array.isArray(values)) signed = [...signed, ...values.filter(isObject).map((value) => ({ field, value }))]
+  }
+  return signed
+}
+
+function readCalls(delta: JsonObject): readonly CallDelta[] {
+  const { tool_calls: calls, function_call: legacyCall } = delta
+  if (Array.isArray(calls) && calls.length > 0) return calls.filter(isObject).map(readCall)
+  return isObject(legacyCall) ? [readCall({ index: 0, function: legacyCall })] : []
+}
+
+function readCall(call: JsonObject): CallDelta {
+  const { index, id, function: called } = call
+  const { name, arguments: args } = isObject(called) ? called : {}
+  return {
+    index: typeof index === 'number' ? index : null,
+    id: typeof id === 'string' ? id : '',
+    name: typeof name === 'string' ? name : '',
+    arguments: typeof args === 'string' ? args : typeof args === 'object' && args !== null ? JSON.stringify(args) : '',
+  }
+}
+
+/** A string, or a list of parts with texts. */
+function toText(value: unknown): string {
+  if (typeof value === 'string') return value
+  if (!Array.isArray(value)) return ''
+  return value.map((part: unknown) => (isObject(part) && typeof part['text'] === 'string' ? part['text'] : '')).join('')
+}

@@ -1,0 +1,77 @@
+/** Reasoning in a sealed container: the client returns it with the next request, bound to the model that wrote it. */
+import type { JsonObject } from '../../exchange/api-format/api-format.ts'
+import { thinkingField } from '../../exchange/request/anthropic-fields.ts'
+import { reasoningItemsField } from '../../exchange/request/responses-fields.ts'
+import { isObject } from './fields.ts'
+
+export type ReasoningField = 'reasoning_content' | 'reasoning'
+
+export interface Reasoning {
+  /** The field of a chat message that holds it. */
+  readonly field: ReasoningField
+  readonly text: string
+  /** The form in which its upstream accepts it again. */
+  readonly signed?: SignedReasoning
+}
+
+/** The private fields of a message for reasoning that its upstream has signed or encrypted. */
+export const signedFields = [thinkingField, reasoningItemsField] as const
+
+/** A block of Anthropic's API, or an item of the Responses API. */
+export interface SignedReasoning {
+  readonly field: (typeof signedFields)[number]
+  readonly value: JsonObject
+}
+
+export function sealReasoning(
+  { field, text, signed }: Reasoning,
+  context: { readonly model: string; seal(text: string): string },
+): string {
+  if (signed !== undefined) return context.seal(`${context.model}\n${signed.field}\n${JSON.stringify(signed.value)}`)
+  return context.seal(`${context.model}\n${field}\n${text}`)
+}
+
+/** Null for a container that is not ours, and for reasoning of another model. */
+export function openReasoning(
+  container: unknown,
+  { model, unseal }: { readonly model: string; unseal(container: string): string | null },
+): Reasoning | null {
+  const opened = typeof container === 'string' && container !== '' ? unseal(container) : null
+  const [owner, field, ...lines] = opened?.split('\n') ?? []
+  const signedField = signedFields.find((each) => each === field)
+  if (owner === model && signedField !== undefined) {
+    const value: unknown = JSON.parse(lines.join('\n'))
+    return isObject(value) ? toReasoning({ field: signedField, value }) : null
+  }
+  if (owner !== model || (field !== 'reasoning_content' && field !== 'reasoning')) return null
+  return { field, text: lines.join('\n') }
+}
+
+/** The signed reasoning with its text, which other upstreams accept. */
+export function toReasoning(signed: SignedReasoning): Reasoning {
+  return { field: 'reasoning_content', text: readSignedText(signed), signed }
+}
+
+/** What a client shows of it; empty where its upstream shows nothing. */
+export function readSignedText({ value: { thinking, summary } }: SignedReasoning): string {
+  if (typeof thinking === 'string') return thinking
+  if (!Array.isArray(summary)) return ''
+  return (summary as unknown[])
+    .flatMap((part) => (isObject(part) && typeof part['text'] === 'string' ? part['text'] : []))
+    .join('\n\n')
+}
+
+/** The fields of an assistant message that hold these texts; none without a text. */
+export function toReasoningFields(parts: readonly Reasoning[]): JsonObject {
+  const [first] = parts
+  if (first === undefined) return {}
+  const text = parts.flatMap((part) => (part.text === '' ? [] : [part.text])).join('\n\n')
+  const signed = signedFields.map((field) => [
+    field,
+    parts.flatMap((part) => (part.signed?.field === field ? part.signed.value : [])),
+  ])
+  return {
+    ...(text === '' ? {} : { [first.field]: text }),
+    ...Object.fromEntries(signed.filter(([, values]) => values?.length !== 0)),
+  }
+}

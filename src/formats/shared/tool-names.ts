@@ -1,0 +1,40 @@
+/** Names of tools: a chat request has one flat list of functions, a Responses request has namespaces and other types. */
+import { createHash } from 'node:crypto'
+
+/** A tool as the client declared it. */
+export interface DeclaredTool {
+  readonly kind: 'function' | 'custom' | 'tool_search'
+  readonly name: string
+  readonly namespace?: string
+}
+
+/** Servers accept these characters, and 64 of them. */
+const maxNameLength = 64
+
+/** The name of the function that represents the tool. */
+export function toFunctionName({ name, namespace }: Pick<DeclaredTool, 'name' | 'namespace'>): string {
+  const full = namespace === undefined ? name : `${namespace}__${name}`
+  const valid = full.replaceAll(/[^\w-]/g, '_')
+  if (valid === full && full.length <= maxNameLength) return full
+  const hash = createHash('sha256').update(full).digest('hex').slice(0, 8)
+  return `${valid.slice(0, maxNameLength - hash.length - 1)}_${hash}`
+}
+
+/** The declared tools by the names of their functions. */
+export type ToolMap = ReadonlyMap<string, DeclaredTool>
+
+/**
+ * The tool that a model called. Models shorten `mcp__docs__search` to `search`, and some write `docs.search`: a name that only one tool can
+ * mean is that tool. A name that no tool has is returned as a function, so that the client reports it to the model.
+ */
+export function findCalledTool(functionName: string, tools: ToolMap): DeclaredTool {
+  const exact = tools.get(functionName) ?? tools.get(functionName.replaceAll('.', '__'))
+  if (exact !== undefined) return exact
+  return findOnlyTool(functionName, tools) ?? { kind: 'function', name: functionName }
+}
+
+/** The only tool of this name in any namespace. */
+export function findOnlyTool(name: string, tools: ToolMap): DeclaredTool | undefined {
+  const found = [...tools.values()].filter((tool) => tool.name === name)
+  return found.length === 1 ? found[0] : undefined
+}

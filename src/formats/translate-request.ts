@@ -1,0 +1,67 @@
+/** Translates bodies of API formats to chat requests: small ones on the serving thread, large ones on the parser's (`translateBody`). */
+import type { ApiFormat, ApiFormatName } from '../exchange/api-format/api-format.ts'
+import type { BodyTranslator, TranslatedChat, TranslatorSettings } from '../exchange/body-parser.ts'
+import { parseBody, toChatRequest } from '../exchange/request/chat-request.ts'
+import { findApiFormat } from './api-formats.ts'
+import { ReasoningSeal } from './reasoning-seal.ts'
+
+interface TranslationContext {
+  /** The account whose sealed reasoning is opened. */
+  readonly account: string
+  readonly settings: TranslatorSettings
+  /** Whether a hosted search may run for the account; default false. */
+  readonly hostsSearch?: boolean
+}
+
+/** @throws GatewayError `invalid_request`, naming the field in the API format */
+export function translateRequest(
+  raw: Buffer,
+  format: ApiFormat,
+  { account, settings, hostsSearch = false }: TranslationContext,
+): TranslatedChat {
+  const body = parseBody(raw)
+  const requestedModel = typeof body['model'] === 'string' ? body['model'] : ''
+  const model = resolveModel(requestedModel, format.name, settings)
+  const seal = new ReasoningSeal(settings.sealKey, account)
+  const { chat, state, ignored, hostedSearch } = format.toChat(model === requestedModel ? body : { ...body, model }, {
+    unseal: (container) => seal.unseal(container),
+    keepsAnthropicFields: settings.keepsAnthropicFields === true,
+    keepsResponsesFields: settings.keepsResponsesFields === true,
+    hostsSearch,
+  })
+  return { chat: toChatRequest(chat, { bytes: raw.length, format: format.name, hostedSearch }), state, ignored, requestedModel }
+}
+
+/** An alias is written to the turn log and the log. */
+const maxAliasChars = 128
+
+/** The id of a product is itself; another name is the first alias that it matches. */
+function resolveModel(model: string, format: ApiFormatName, { productIds, aliases }: TranslatorSettings): string {
+  if (productIds.has(model) || model.length > maxAliasChars) return model
+  const match = Object.entries(aliases[format] ?? {}).find(([pattern]) => matchesPattern(model, pattern))
+  return match === undefined ? model : match[1]
+}
+
+/** Without a regular expression, whose time could grow with a member's text. */
+function matchesPattern(model: string, pattern: string): boolean {
+  const [first = '', ...rest] = pattern.split('*')
+  const last = rest.pop()
+  if (last === undefined) return model === pattern
+  if (!model.startsWith(first)) return false
+  let at = first.length
+  for (const part of rest) {
+    const found = model.indexOf(part, at)
+    if (found === -1) return false
+    at = found + part.length
+  }
+  return model.endsWith(last) && model.length - last.length >= at
+}
+
+export const translateBody: BodyTranslator = (raw, { path, ...context }) => {
+  const format = findApiFormat(path)
+  if (format === undefined) throw new Error(`${path} has no API format of its own`)
+  return translateRequest(raw, format, context)
+}
+
+/** This module, for the parser's thread. */
+export const translatorUrl = import.meta.url

@@ -1,22 +1,22 @@
-/** The client's end of the line, as the exchange needs it. The HTTP house implements it; tests script it. */
+/** Port: the client's side of an exchange. The HTTP layer implements it; tests script it. */
 export interface Client {
-  /** The client has gone; nothing written now is seen by anybody. */
-  readonly left: boolean
-  /** The status line is out: from here on only frames can follow. */
-  readonly opened: boolean
-  /** Called once, at once, when the client leaves before the end. */
-  onLeave(listener: () => void): void
-  open(status: number, headers: Readonly<Record<string, string>>): void
-  /** False when the client reads more slowly than we write: wait for `onDrain` before the next one. May leave with what follows at once. */
+  /** The client has disconnected; later writes are lost. */
+  readonly disconnected: boolean
+  /** The status line has been sent; only frames can follow. */
+  readonly headersSent: boolean
+  /** Registers a listener, called once and immediately when the client disconnects before the end. */
+  onDisconnect(listener: () => void): void
+  writeHead(status: number, headers: Readonly<Record<string, string>>): void
+  /** Returns false on backpressure: wait for `onDrain` before the next write. The frames may be sent together with later ones. */
   write(frames: string): boolean
-  /** Called once, when what was written has been taken. */
+  /** Calls the listener once, when the written frames have drained. */
   onDrain(listener: () => void): void
-  /** The last word. */
+  /** Sends the last frames and ends the response. */
   end(frames?: string): void
-  /** No last word: the line is cut, so that nobody takes what was said for the whole or waits for more. */
-  cut(): void
-  /** @throws where no answer can carry one of these */
-  prove(headers: Readonly<Record<string, string>>): void
-  /** A whole answer at once, for a client that has seen nothing yet. */
+  /** Closes the connection without a final frame, so that the client does not take the response for complete. */
+  destroy(): void
+  /** @throws Error if a header cannot be sent */
+  validateHeaders(headers: Readonly<Record<string, string>>): void
+  /** Sends a complete response; nothing may have been sent before. */
   reply(status: number, headers: Readonly<Record<string, string>>, body: string | Uint8Array): void
 }

@@ -1,16 +1,23 @@
-/** The envelope: the one shape in which every failure reaches a caller. */
-import type { GatewayError } from '../errors.ts'
-import type { Exchange, Reply } from './exchange.ts'
-import { jsonHeaders } from './headers.ts'
-import { endMark } from './stream.ts'
+/**
+ * The error envelope: the format in which every failure reaches a client. MCP clients receive it as a JSON-RPC error, clients of another
+ * API format as that format's error.
+ */
+import type { ErrorCode, GatewayError } from '../errors.ts'
+import type { Exchange, FailedExchange, Inbound, Reply } from './exchange.ts'
+import { jsonHeaders, doneEvent } from './response-headers.ts'
 
-/** The end of a stream that failed: its status too, because the answer's own has been said and is 200. */
-export function envelopeFrames(x: Pick<Exchange, 'id' | 'debug'>, failure: GatewayError): string {
-  return `data: ${envelopeJson(x, failure, { status: failure.status })}\n\n${endMark}`
+/** The last frames of a failed stream. They contain the failure's status, because the response's own is 200. */
+export function toEnvelopeFrames(x: FailedExchange & Pick<Exchange, 'translation'>, failure: GatewayError): string {
+  if (x.translation !== undefined) return x.translation.toFailureFrames(x, failure)
+  return `data: ${toEnvelopeJson(x, failure, { status: failure.status })}\n\n${doneEvent}`
 }
 
-/** The body of a failure, as JSON text on one line. */
-function envelopeJson(x: Pick<Exchange, 'id' | 'debug'>, failure: GatewayError, more: { readonly status?: number } = {}): string {
+/** The body of a failure, as one line of JSON. */
+function toEnvelopeJson(
+  x: Pick<Exchange, 'id' | 'debug'>,
+  failure: GatewayError,
+  extraFields: { readonly status?: number } = {},
+): string {
   const { message } = failure
   return JSON.stringify({
     ok: false,
@@ -22,29 +29,70 @@ function envelopeJson(x: Pick<Exchange, 'id' | 'debug'>, failure: GatewayError, 
     stage: failure.stage,
     actions: failure.actions,
     debug: x.debug,
-    ...more,
+    ...extraFields,
   })
 }
 
-/** The whole answer for a failure nobody has seen anything of yet. */
-export function envelopeReply(x: Pick<Exchange, 'id' | 'echo' | 'names' | 'debug' | 'headers'>, failure: GatewayError): Reply {
+/** The complete response of a failure if nothing has been sent. */
+export function toEnvelopeReply(
+  x: FailedExchange &
+    Pick<Exchange, 'responseRequestId' | 'siteUrl' | 'headers' | 'translation'> & {
+      readonly inbound: Pick<Inbound, 'headers'> & Partial<Pick<Inbound, 'method' | 'path'>>
+    },
+  failure: GatewayError,
+): Reply {
   const { details } = failure
   const headers: Record<string, string> = {
     ...x.headers,
     ...details.headers,
-    ...traceHeaders(x),
+    ...toRequestIdHeaders(x),
     ...jsonHeaders,
     'cache-control': 'no-store',
     [x.names.errorCodeHeader]: failure.code,
     [x.names.errorStageHeader]: failure.stage,
+    link: toHelpLink(x.siteUrl, failure.code),
   }
   if (details.retryAfter !== undefined) headers['retry-after'] = String(Math.max(1, Math.ceil(details.retryAfter)))
   if (details.shouldRetry !== undefined) headers['x-should-retry'] = String(details.shouldRetry)
   if (failure.status === 401) headers['www-authenticate'] ??= `Bearer realm="${x.names.slug}"`
-  return { status: failure.status, headers, body: envelopeJson(x, failure) }
+  const body = isMcpMessage(x.inbound) ? toJsonRpcError(x, failure) : toEnvelopeJson(x, failure)
+  const reply = { status: failure.status, headers, body }
+  return x.translation === undefined ? reply : x.translation.toFailureReply(x, failure, reply)
 }
 
-/** The headers by which every answer names its exchange. */
-export function traceHeaders(x: Pick<Exchange, 'id' | 'echo' | 'names'>): Record<string, string> {
-  return { 'x-request-id': x.id, [x.names.requestIdHeader]: x.echo }
+/** RFC 8288. The address of the page that explains the code is a header, because the specification closes the envelope's list of fields. */
+function toHelpLink(siteUrl: string, code: ErrorCode): string {
+  return `<${siteUrl}/docs/errors#${code}>; rel="help"`
+}
+
+/** The sentence of a failure and the reference for the operator, for programs that show a text and nothing else. */
+export function describeFailure({ id, debug }: Pick<Exchange, 'id' | 'debug'>, failure: GatewayError): string {
+  const { code, stage, status, message } = failure
+  const up = debug.upstreamStatus === undefined ? '' : ` · up=${debug.upstreamStatus}`
+  return `${message}\nRef: ${id} · ${code} · stage=${stage} · HTTP ${status}${up}`
+}
+
+function isMcpMessage({ method, path }: Partial<Pick<Inbound, 'method' | 'path'>>): boolean {
+  return method === 'POST' && path === '/v1/mcp'
+}
+
+/** JSON-RPC 2.0, 5.1. Other failures have a code of the range for servers. */
+const rpcCodes: Readonly<Partial<Record<ErrorCode, number>>> = { invalid_request: -32_600, internal_error: -32_603 }
+const rpcServerError = -32_000
+
+/** An MCP client shows the message of a JSON-RPC error only. The message's id is null, because most refusals precede the reading of the body. */
+function toJsonRpcError(x: Pick<Exchange, 'id' | 'debug'>, failure: GatewayError): string {
+  const { code, stage, actions, messageZh } = failure
+  const data = { requestId: x.id, code, stage, actions, messageZh }
+  const error = { code: rpcCodes[code] ?? rpcServerError, message: describeFailure(x, failure), data }
+  return JSON.stringify({ jsonrpc: '2.0', id: null, error })
+}
+
+/** The headers that identify the exchange in every response. */
+export function toRequestIdHeaders(
+  x: Pick<Exchange, 'id' | 'responseRequestId' | 'names' | 'translation'>,
+): Record<string, string> {
+  const headers = { 'x-request-id': x.id, [x.names.requestIdHeader]: x.responseRequestId }
+  // The SDKs of the Messages API read this name alone.
+  return x.translation?.format === 'messages' ? { ...headers, 'request-id': x.id } : headers
 }

@@ -1,67 +1,90 @@
-/**
- * The exchange: one request from the door to its last word. It is what plugins see; it knows no web framework and no database.
- */
-import type { Names } from '../config/brand.ts'
-import type { GatewayError } from '../errors.ts'
-import type { Account } from '../membership/account.ts'
-import type { Hold } from '../membership/ledger.ts'
-import type { Plan } from '../membership/plan.ts'
-import type { Product } from '../membership/product.ts'
-import type { ChatRequest } from './chat-request.ts'
-import type { LargeBody } from './large/printed.ts'
+/** The exchange: one request from its arrival to its final response. Plugins receive it; it depends on no web framework and no database. */
+import type { ApiFormatName } from './api-format/api-format-name.ts'
+import type { BrandNames } from './brand-names.ts'
+import { GatewayError } from '../errors.ts'
+import type { Account } from '../domain/identity/account.ts'
+import type { Hold } from '../domain/billing/ledger.ts'
+import type { Plan } from '../domain/billing/plan.ts'
+import type { Product } from '../domain/billing/product.ts'
+import type { ChatRequest } from './request/chat-request.ts'
 
-/** A *turn* calls a model and costs quota; a *query* (the model list, tool discovery) does neither. */
-export type ExchangeKind = 'turn' | 'query'
+/** A *turn* calls a model and costs quota; an *unmetered* request (model list, tool discovery) does neither. */
+export type ExchangeKind = 'turn' | 'unmetered'
 
 export interface Exchange {
   /** The request id, `mbr_…`: in the envelope, the log, the turn log, and `x-request-id`. */
   id: string
-  /** What `x-svc-request-id` answers: the caller's own id as it was sent, else `id`. */
-  echo: string
+  /** Value of the response header `x-svc-request-id`: the client's own id as sent, else `id`. */
+  responseRequestId: string
   readonly kind: ExchangeKind
-  /** The names of this service's headers and tokens. */
-  readonly names: Names
-  /** Milliseconds since the epoch, read once when the exchange began. */
+  /** Names of this service's headers and tokens. */
+  readonly names: BrandNames
+  /** Origin of the website, whose pages explain failures. */
+  readonly siteUrl: string
+  /** Milliseconds since the epoch, read once at the start. */
   readonly startedAt: number
   readonly inbound: Inbound
-  /** Headers for the answer, whatever the answer will be. */
+  /** Set if the client uses another API format than chat completions. */
+  readonly translation?: Translation
+  /** Headers of the response, whatever the response is. */
   readonly headers: Record<string, string>
-  /** What an envelope may tell besides its code. */
+  /** Details that an error envelope may contain. */
   readonly debug: Debug
-  /** The upstream target tried last (`upstream/model`) and what it answered; for the turn log and the metrics. */
-  readonly attempted: { target: string | null; status: number | null }
-  /** The same instant as `startedAt` on the clock that never goes back, and the instants at which things happened on it. */
-  readonly startedTicks: number
-  firstTokenTicks?: number
-  /** When the call to the upstream began and ended; what lies outside is our own time. */
-  callStartedTicks?: number
-  callEndedTicks?: number
-  /** The exchange that this one is a part of: who asks, and how fast they may, was settled there. */
-  readonly within?: Exchange & Partial<Slots>
-  /** Credits finally charged. */
-  charged?: number
+  /** The last upstream target called (`upstream/model`) and its status, for the turn log and the metrics. */
+  readonly lastAttempt: { target: string | null; status: number | null }
+  /** The monotonic clock at `startedAt`, and at later events. */
+  readonly startedMonotonicMs: number
+  firstTokenMonotonicMs?: number
+  /** Start and end of the upstream call; the rest is the gateway's own time. */
+  callStartedMonotonicMs?: number
+  callEndedMonotonicMs?: number
+  /** The exchange that this one is a part of; authentication and rate limit were applied there. */
+  readonly parent?: Exchange & Partial<Slots>
+  /** Credits charged in the end. */
+  chargedCredits?: number
 }
 
-/** The request as it came in. Header names are lower case. */
+/** Translates an exchange between its API format and chat completions (`src/formats/exchange-translation.ts`). */
+export interface Translation {
+  readonly format: ApiFormatName
+  /** The model as the client names it, once the body was read. It may be an alias of the product. */
+  readonly requestedModel: string | undefined
+  /** A response of chat completions in this format. */
+  translateReply(x: Exchange & Partial<Slots>, reply: Reply): Reply
+  /** The complete response of a failure before the answer has begun. `reply` is the one of chat completions. */
+  toFailureReply(x: FailedExchange, failure: GatewayError, reply: Reply): Reply
+  /** The last frames of a stream that failed. @throws if the stream cannot be ended so */
+  toFailureFrames(x: FailedExchange, failure: GatewayError): string
+}
+
+/** The parts of an exchange that the response of a failure depends on: programs differ in the statuses after which they try again. */
+export type FailedExchange = Pick<Exchange, 'id' | 'debug' | 'names' | 'startedAt'> & {
+  readonly inbound: Pick<Inbound, 'headers'>
+} & Partial<Pick<Slots, 'product' | 'hold'>>
+
+/** The request as received. Header names are in lower case. */
 export interface Inbound {
   readonly method: string
   readonly path: string
   readonly headers: Readonly<Record<string, string | string[] | undefined>>
-  /** The client's address, resolved through trusted proxies only. */
+  /** The client's IP address, resolved through trusted proxies only. */
   readonly address: string
-  /** The cookie session's token, only where the request is provably the site's own page. */
+  /** The token of the cookie session, only if the request comes from the site's own pages. */
   readonly cookieToken: string | null
   /**
-   * The body, read once, bounded, parsed and checked. Large ones are taken in turn by member, where one is named.
+   * The body, read once with a size limit, parsed and checked. Large bodies of different members are parsed in turn.
    *
-   * @throws GatewayError naming the field at fault
+   * @param options.hostsSearch whether a hosted search may run for this member; default false
+   * @throws GatewayError naming the invalid field
    */
-  chat(member?: string): Promise<ChatRequest>
-  /** The exchange has ended: nobody looks at the body any more. */
-  over?(): void
+  chat(member?: string, options?: { readonly hostsSearch?: boolean }): Promise<ChatRequest>
+  /** Registers a listener for the client's disconnect, for work before the call. */
+  onDisconnect?(listener: () => void): void
+  /** Ends the exchange: the body is no longer used. */
+  dispose?(): void
 }
 
-export interface Debug {
+interface Debug {
   productModel?: string
   upstreamStatus?: number
   upstreamHost?: string
@@ -70,24 +93,24 @@ export interface Debug {
 }
 
 /**
- * What plugins leave for the ones after them, by name. A plugin of your own adds its slot by declaration merging:
+ * Values that plugins pass to later plugins, by name. A plugin of your own adds its slot by declaration merging:
  *
  *     declare module '../src/index.ts' {
  *       interface Slots { tenant: Tenant }
  *     }
  */
 export interface Slots {
-  /** Who asks (`auth`). */
+  /** The authenticated account (`auth`). */
   caller: Caller
-  /** The place among the account's concurrent requests (`rate-limit`). */
+  /** The slot among the account's concurrent requests (`rate-limit`). */
   admission: Admission
-  /** What is asked for (`model-allowlist`). */
+  /** The requested product (`model-allowlist`). */
   product: Product
-  /** The request as the member sent it, checked (`model-allowlist`). */
+  /** The member's request, checked (`model-allowlist`). */
   chat: ChatRequest
-  /** The credits reserved (`quota-reserve`). */
+  /** The reserved credits (`quota-reserve`). */
   hold: HeldTurn
-  /** Where it goes (`upstream-mapping`). */
+  /** The targets (`upstream-mapping`). */
   route: Route
 }
 
@@ -97,6 +120,8 @@ export interface Caller {
   readonly account: Account
   readonly plan: Plan
   readonly credential: 'key' | 'session' | 'cookie' | 'app' | 'jwt'
+  /** How the turn log names the credential: the key's id, or the kind of session. */
+  readonly source?: string
 }
 
 export interface Admission {
@@ -106,77 +131,106 @@ export interface Admission {
 export interface HeldTurn extends Hold {
   /** Tokens assumed for the prompt. */
   readonly inputEstimate: number
-  /** Output tokens that the hold pays for. */
+  /** The part of `inputEstimate` that is assumed for images, which a text model may drop; default 0. */
+  readonly imageEstimate?: number
+  /** Output tokens that the hold covers. */
   readonly outputCap: number
+  /**
+   * Settles before the end of the exchange, which goes on with calls that have holds of their own (`src/tools/hosted-search/`). Later endings
+   * change nothing. Undefined: the hold is settled at the end only.
+   */
+  settleEarly?(usage: Usage): Promise<void>
 }
 
-/** The places to try, best first, and what to send there. */
+/** The targets to try, best first, and what to send them. */
 export interface Route {
   readonly candidates: readonly Candidate[]
-  /** The id that the caller sees in every answer. */
+  /** The model id in every response. */
   readonly productId: string
   readonly stream: boolean
-  /** Whether the client asked for the usage chunk. */
+  /** Whether the client requested the usage chunk. */
   readonly includeUsage: boolean
-  /** Tokens assumed for the prompt where the upstream reports none. */
+  /** Tokens assumed for the prompt if the upstream reports none. */
   readonly inputEstimate: number
 }
 
 export interface Candidate {
-  /** `upstream/model`: the breaker's key, the turn log's and the metrics' label. */
+  /** `upstream/model`: key of the breaker, label in the turn log and the metrics. */
   readonly name: string
-  /** The configured upstream that serves it. */
+  /** Name of the configured upstream. */
   readonly upstream: string
-  /** That upstream's own model id; never shown to a member. */
+  /** The upstream's own model id; never shown to a member. */
   readonly model: string
   /** Appended to the upstream's base URL, as in `/chat/completions`. */
   readonly path: string
   /**
-   * The request's body. A function, because a fallback's body is seldom needed, another cap seldomer, and how it is asked depends on the
-   * target.
+   * The fields of the request's body; those that are undefined are not sent. A function, because most fallbacks are never called and the
+   * body depends on what the target supports.
    */
-  body(asking: Asking): string | LargeBody
+  body(mode: UpstreamRequestMode): Readonly<Record<string, unknown>>
 }
 
-/** How a target is asked to answer. */
-export interface Asking {
-  /** As a stream, also where the member wants the whole answer: what is made is seen as it is made. */
+/** How to request a response from a target. */
+export interface UpstreamRequestMode {
+  /** As a stream, even if the member wants the whole response, so that output is visible while it is produced. */
   readonly stream: boolean
   /** With `stream_options.include_usage`. */
-  readonly usage: boolean
-  /** A smaller cap on the answer than the one that is paid for, because the target takes no more. */
-  readonly cap?: number
+  readonly includeUsage: boolean
+  /** A smaller cap than the hold covers, because the target accepts no more. */
+  readonly outputCap?: number
+  /** Without the encrypted reasoning of earlier answers, because the target cannot read it. */
+  readonly withoutEncryptedReasoning?: boolean
 }
 
 export interface Usage {
   readonly inputTokens: number
+  /** The part of `inputTokens` that the upstream read from its cache, as it reported; default 0. */
+  readonly cachedInputTokens?: number
   readonly outputTokens: number
-  /** Our own count, because the upstream reported none, or none that can be believed. */
+  /** Our own count, because the upstream reported no plausible usage. */
   readonly estimated: boolean
-  /** What the upstream reported where that contradicts what passed. */
-  readonly contradicted?: { readonly inputTokens: number; readonly outputTokens: number }
-  /** Things made, where the price is by the piece (images); 1 where it is left out. */
+  /** The reported usage, if it disputes the measured output. */
+  readonly disputed?: { readonly inputTokens: number; readonly outputTokens: number }
+  /** The upstream produced far more output than the cap that it was sent. */
+  readonly ignoredCap?: boolean
+  /** Number of pieces if the price is per piece (images); default 1. */
   readonly pieces?: number
 }
 
-export const nothingUsed: Usage = { inputTokens: 0, outputTokens: 0, estimated: false }
+export const zeroUsage: Usage = { inputTokens: 0, outputTokens: 0, estimated: false }
 
-/** A whole answer. */
+/** A complete response. */
 export interface Reply {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
   readonly body: string | Uint8Array
 }
 
-/** What a call hands back when it went well: the words that may be said only after the turn is settled. */
-export interface Answer {
+/** Result of a successful call: what may be sent only after the turn was settled. */
+export interface CallResult {
   readonly usage: Usage
-  /** The whole reply (not streamed), or the stream's last frames. */
-  readonly last: { readonly kind: 'reply'; readonly reply: Reply } | { readonly kind: 'tail'; readonly frames: string }
+  /** The complete reply (not streamed), or the stream's last frames. */
+  readonly final: { readonly kind: 'reply'; readonly reply: Reply } | { readonly kind: 'trailer'; readonly frames: string }
 }
 
-/** How an exchange ended; exactly one of three. */
+/** How an exchange ended. */
 export type Outcome =
   | { readonly kind: 'completed'; readonly usage: Usage }
   | { readonly kind: 'failed'; readonly failure: GatewayError; readonly streamed: boolean }
   | { readonly kind: 'aborted'; readonly usage: Usage }
+
+/** Thrown when the client disconnects before the end. This is no failure: the output produced so far is charged. */
+export class ClientDisconnected extends Error {
+  readonly usage: Usage
+
+  constructor(usage: Usage) {
+    super('the client disconnected')
+    this.name = 'ClientDisconnected'
+    this.usage = usage
+  }
+}
+
+/** Converts anything thrown into a failure. An unclassified error becomes `internal_error`; its message stays in the log. */
+export function toFailure(thrown: unknown): GatewayError {
+  return thrown instanceof GatewayError ? thrown : new GatewayError('internal_error', { cause: thrown })
+}

@@ -1,79 +1,118 @@
 /**
- * What a plugin may use of the service: ports and types of the domain, and nothing of how they are made. What is not here (the store, the
- * metrics, the desks, the wire) is no plugin's affair, and may change without telling one.
+ * The services that a plugin may use: ports and domain types. Everything else (store, metrics, domain services, HTTP) is internal and may
+ * change without notice to plugins.
  */
-import type { Credential } from '../access/credentials.ts'
-import type { RateDecision } from '../access/limits/limits.ts'
-import type { Ledger } from '../membership/ledger.ts'
-import type { Calendar } from '../membership/period.ts'
-import type { Plan, Plans } from '../membership/plan.ts'
-import type { Product, Target } from '../membership/product.ts'
+import type { AvailableBoost } from '../domain/billing/boost.ts'
+import type { Ledger } from '../domain/billing/ledger.ts'
+import type { Calendar } from '../domain/billing/period.ts'
+import type { Plan, Plans } from '../domain/billing/plan.ts'
+import type { Product, Target } from '../domain/billing/product.ts'
+import type { Account } from '../domain/identity/account.ts'
 import type { Clock } from '../system/clock.ts'
 import type { Ids } from '../system/ids.ts'
-import type { FieldRules } from './fields.ts'
+import type { FieldPolicy } from './request/field-policy.ts'
 
 export interface PluginServices {
   readonly config: PluginSettings
-  /** Absolute addresses for links, from the configuration alone. */
+  /** Absolute URLs for links, from the configuration only. */
   readonly origins: { readonly site: string; readonly base: string }
   readonly clock: Clock
   readonly ids: Ids
   readonly log: PluginLog
   readonly ledger: Pick<Ledger, 'reserve' | 'settle' | 'refund' | 'balance'>
   readonly calendar: Calendar
-  /** Whose token this is. A promise only where the store must be asked. */
+  /** Boosts that a member can take now. */
+  readonly boosts: { listAvailable(account: Account): Promise<readonly AvailableBoost[]> }
+  /** Resolves a token. Returns a promise only if the store must be queried. */
   readonly credentials: { resolve(token: string): Credential | null | Promise<Credential | null> }
-  /** Whose token this is, where an operator's own identity provider signed it. */
+  /** Resolves a JWT of an operator's own identity provider. */
   readonly jwt: { resolve(token: string): Promise<Credential | null> }
   readonly limits: {
-    /** Requests a minute, over all credentials of an account. A promise only where somebody else counts them. */
-    readonly byAccount: { take(account: string, perMinute: number, ticks: number): RateDecision | Promise<RateDecision> }
-    /** Turns that run; `enter` is false where `limit` do. */
-    readonly running: { enter(account: string, limit: number): boolean; leave(account: string): void }
+    /** Requests per minute, over all credentials of an account. Returns a promise only if a shared store counts them. */
+    readonly byAccount: {
+      consume(account: string, perMinute: number, monotonicMs: number): RateDecision | Promise<RateDecision>
+      /** Gives back an allowed request that was refused for another reason. */
+      restore(account: string, perMinute: number, monotonicMs: number): void
+    }
+    /** Concurrent turns; `acquire` returns false if `limit` are running. */
+    readonly concurrency: {
+      acquire(account: string, limit: number): boolean
+      /** Waits in order for at most `maxWaitMs`; false if no slot became free. Rejects when the client disconnects. */
+      wait(account: string, limit: number, onDisconnect: (listener: () => void) => void): Promise<boolean>
+      release(account: string): void
+      readonly maxWaitMs: number
+    }
+    /** Milliseconds after which a refused client should retry; clients of one account get different times. */
+    readonly retryTimes: {
+      next(account: string, time: { readonly earliestMs: number; readonly stepMs: number }, monotonicMs: number): number
+    }
   }
   readonly products: {
-    /** What is sold. */
+    /** Products that can be served. */
     readonly all: readonly Product[]
-    /** Sold or not. */
+    /** Any configured product. */
     get(id: string): Product | undefined
     availableTo(plan: Plan, now: number): readonly Product[]
-    isGone(product: Product, now: number): boolean
+    isRetired(product: Product, now: number): boolean
     deprecationHeaders(product: Product): Record<string, string>
   }
-  /** The targets behind the products: those that can serve now, best first. */
+  /** The targets of the products that can serve now, best first. */
   readonly upstreams: {
-    candidates(targets: readonly Target[], fallbackModel: string | null, ticks: number): readonly LiveTarget[]
+    selectCandidates(targets: readonly Target[], fallbackModel: string | null, monotonicMs: number): readonly LiveTarget[]
   }
-  /** This installation's own secret (32 bytes), from which every keyed hash is derived. */
+  /** This installation's secret (32 bytes), from which every keyed hash is derived. */
   readonly secret: Buffer
 }
 
-/** What a plugin may go by of the configuration; the fields are described where it is read, in `src/config/shape.ts`. */
+/** A valid credential and the account that it belongs to. */
+export interface Credential {
+  /** `session`: device login. `cookie`: sign-in on the website. `app`: a member's consent, valid for the tool server only. */
+  readonly kind: 'key' | 'session' | 'cookie' | 'app' | 'jwt'
+  readonly id: string
+  readonly account: Account
+  readonly expiresAt: number | null
+}
+
+/** A rate limiter's decision. Times are milliseconds. */
+export interface RateDecision {
+  readonly allowed: boolean
+  /** Requests a minute. */
+  readonly limit: number
+  readonly remaining: number
+  /** Time until the whole limit is available again. */
+  readonly resetMs: number
+  /** Time until one more request is allowed; 0 when it is allowed now. */
+  readonly retryAfterMs: number
+}
+
+/** The part of the configuration that plugins may use; `src/config/config-schema.ts` describes the fields. */
 export interface PluginSettings extends Plans {
   readonly exposeUpstreamHost: boolean
   readonly limits: { readonly imageTokens: number }
   readonly timeouts: { readonly totalMs: number }
   readonly images: { readonly style: string }
   readonly search: { readonly backend: string; readonly maxResults: number }
-  readonly upstreams: Readonly<Record<string, FieldRules>>
+  readonly upstreams: Readonly<Record<string, FieldPolicy>>
 }
 
-/** One line of the log: what it is about, and the sentence. */
+/** Writes one line of the log: the details, and the sentence. */
 export type PluginLog = Readonly<Record<'debug' | 'info' | 'warn' | 'error', (about: object, sentence: string) => void>>
 
-/** A target that may be called now. */
+/** A target that can be called now. */
 export interface LiveTarget {
   /** `upstream/model`. */
   readonly name: string
   readonly model: string
-  readonly upstream: { readonly name: string; readonly config: FieldRules }
-  /** How it wants to be spoken to. */
+  readonly upstream: { readonly name: string; readonly config: FieldPolicy }
+  /** The request format that it accepts. */
   readonly dialect: {
     readonly capField: 'max_tokens' | 'max_completion_tokens'
     readonly developerRole: 'developer' | 'system'
-    /** Fields of ours that it does not take. */
-    readonly leftOut: ReadonlySet<string>
-    /** The cap to send: what is paid for or, where the number is ours, what it can take beside a prompt of so many tokens. */
-    capFor(paidFor: number, isOurs: boolean, promptTokens: number): number
+    /** Fields of the gateway that it rejects. */
+    readonly droppedFields: ReadonlySet<string>
+    /** Fields that translations of other API formats set, and that it rejects; `reasoning_content` is a field of messages. */
+    readonly droppedTranslatedFields: ReadonlySet<string>
+    /** The cap to send: the one that is held or, if it is the default, what the target accepts beside a prompt of so many tokens. */
+    computeOutputCap(heldTokens: number, isDefault: boolean, promptTokens: number): number
   }
 }

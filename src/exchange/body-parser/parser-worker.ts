@@ -1,0 +1,84 @@
+/** Worker thread that analyzes large requests, one at a time. */
+import { setPriority } from 'node:os'
+import { parentPort, workerData } from 'node:worker_threads'
+import { GatewayError } from '../../errors.ts'
+import type { ErrorCode, FailureDetails } from '../../errors.ts'
+import type { BodyTranslator, PartsPreparer, TranslatedChat, TranslationRequest, TranslatorSettings } from '../body-parser.ts'
+import { parseChatRequest } from '../request/chat-request.ts'
+import type { ChatRequest } from '../request/chat-request.ts'
+import type { PartsKey } from '../request/prepared-parts.ts'
+import { analyzeRequest } from './analyze-request.ts'
+import type { AnalysisResult } from './analyze-request.ts'
+
+export interface ParseRequest {
+  /** The body as received. */
+  readonly chunks: readonly Uint8Array<ArrayBuffer>[]
+  /** Receives its text. */
+  readonly leasedBuffer: SharedArrayBuffer | null
+  /** Null for chat completions. */
+  readonly translation: TranslationRequest | null
+  /** The account that sends it. */
+  readonly account: string
+}
+
+export type ParseReply =
+  | {
+      readonly kind: 'done'
+      readonly result: AnalysisResult
+      /** Null for chat completions. */
+      readonly translated: Omit<TranslatedChat, 'chat'> | null
+    }
+  | { readonly kind: 'refused'; readonly code: ErrorCode; readonly details: FailureDetails }
+
+export interface ParserWorkerOptions {
+  readonly passRequestFields: readonly string[]
+  /** Address of a module that exports a `BodyTranslator` as `translateBody`. It is loaded at the first body of another format. */
+  readonly translator: { readonly url: string; readonly settings: TranslatorSettings } | null
+  /**
+   * Address of a module that exports a `PartsPreparer` as `prepareParts`, and the forms that each product needs. It is loaded at the first
+   * request that needs one.
+   */
+  readonly preparer: { readonly url: string; readonly keysByProduct: Readonly<Record<string, readonly PartsKey[]>> } | null
+}
+
+async function handleRequest(request: ParseRequest): Promise<ParseReply> {
+  const { chunks, leasedBuffer, translation, account } = request
+  const raw = Buffer.concat(chunks)
+  try {
+    if (translation === null)
+      return { kind: 'done', result: await analyze(parseChatRequest(raw), leasedBuffer), translated: null }
+    const { translator } = options
+    if (translator === null) throw new Error('this server has no other API formats')
+    const { translateBody } = (await import(translator.url)) as { readonly translateBody: BodyTranslator }
+    const { chat, ...translated } = translateBody(raw, { ...translation, account, settings: translator.settings })
+    return { kind: 'done', result: await analyze(chat, leasedBuffer), translated }
+  } catch (error) {
+    // Any other error ends this thread; the main thread handles its exit.
+    if (!(error instanceof GatewayError)) throw error
+    return { kind: 'refused', code: error.code, details: { ...error.details, cause: undefined } }
+  }
+}
+
+async function analyze(chat: ChatRequest, leasedBuffer: SharedArrayBuffer | null): Promise<AnalysisResult> {
+  const { preparer } = options
+  const partsKeys =
+    preparer !== null && Object.hasOwn(preparer.keysByProduct, chat.model) ? preparer.keysByProduct[chat.model] : []
+  if (preparer === null || partsKeys === undefined || partsKeys.length === 0)
+    return analyzeRequest(chat, passRequestFields, { leasedBuffer })
+  const { prepareParts } = (await import(preparer.url)) as { readonly prepareParts: PartsPreparer }
+  return analyzeRequest(chat, passRequestFields, { leasedBuffer, partsKeys, prepareParts })
+}
+
+if (parentPort === null) throw new Error('this file is started as a thread')
+const port = parentPort
+// Clients wait for many short turns, and a long prompt takes long anyway: if both cores are busy, this thread gets a tenth of a core's
+// weight. Elsewhere than on Linux a thread has no priority of its own, and the whole process would get it.
+if (process.platform === 'linux') setPriority(0, 10)
+const options = workerData as ParserWorkerOptions
+const passRequestFields: ReadonlySet<string> = new Set(options.passRequestFields)
+// A rejection ends this thread.
+port.on('message', (request: ParseRequest) => {
+  void handleRequest(request).then((reply) => {
+    port.postMessage(reply, reply.kind === 'done' && reply.result.text !== null ? [reply.result.text] : [])
+  })
+})

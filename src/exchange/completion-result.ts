@@ -1,0 +1,49 @@
+/** Creates a chat completion for a generated message: whole, or as a stream with one content chunk. */
+import type { CallResult, Exchange, Slots, Usage } from './exchange.ts'
+import { jsonHeaders, doneEvent, openStream } from './response-headers.ts'
+import type { CallContext } from './plugin-chain.ts'
+
+interface GeneratedMessage {
+  readonly content: string
+  /** Additional fields of the message (whole) or of the delta with the content (streamed). */
+  readonly extraFields?: Readonly<Record<string, unknown>>
+}
+
+interface ResultContext {
+  readonly x: Exchange & Partial<Slots>
+  readonly callContext: CallContext
+  readonly usage: Usage
+}
+
+/** Opens the client's stream if one was requested; its frames are sent at the end, after the turn was settled. */
+export function createCompletionResult(
+  { content, extraFields = {} }: GeneratedMessage,
+  { x, callContext, usage }: ResultContext,
+): CallResult {
+  const model = x.route?.productId ?? x.product?.id ?? ''
+  const created = Math.floor(x.startedAt / 1000)
+  const id = `chatcmpl-${x.id}`
+  const usageFields = {
+    prompt_tokens: usage.inputTokens,
+    completion_tokens: usage.outputTokens,
+    total_tokens: usage.inputTokens + usage.outputTokens,
+  }
+  if (x.chat?.stream !== true) {
+    const message = { role: 'assistant', content, refusal: null, ...extraFields }
+    const choices = [{ index: 0, message, logprobs: null, finish_reason: 'stop' }]
+    const body = JSON.stringify({ id, object: 'chat.completion', created, model, choices, usage: usageFields })
+    return { usage, final: { kind: 'reply', reply: { status: 200, headers: jsonHeaders, body } } }
+  }
+  openStream(callContext)
+  const head = { id, object: 'chat.completion.chunk', created, model }
+  const choice = (delta: object, finish: string | null) => [{ index: 0, delta, logprobs: null, finish_reason: finish }]
+  const chunks: object[] = [
+    { ...head, choices: choice({ role: 'assistant', content: '' }, null) },
+    { ...head, choices: choice({ content, ...extraFields }, null) },
+    { ...head, choices: choice({}, 'stop') },
+  ]
+  if (x.chat.includeUsage) chunks.push({ ...head, choices: [], usage: usageFields })
+  const texts = chunks.map((chunk) => JSON.stringify(chunk))
+  if (callContext.onEvent !== null) for (const text of texts) callContext.onEvent(text)
+  return { usage, final: { kind: 'trailer', frames: texts.map((text) => `data: ${text}\n\n`).join('') + doneEvent } }
+}

@@ -1,0 +1,19 @@
+/** Presents a request of another format as a chat request. */
+import type { ChatRequest } from './request/chat-request.ts'
+import type { Inbound } from './exchange.ts'
+
+/** The same request, whose chat is the result of `chat`, called once. */
+export function createInboundWithChat(inbound: Inbound, chat: () => Promise<ChatRequest>): Inbound {
+  let cachedChat: Promise<ChatRequest> | undefined
+  return {
+    method: inbound.method,
+    path: inbound.path,
+    headers: inbound.headers,
+    address: inbound.address,
+    get cookieToken() {
+      return inbound.cookieToken
+    },
+    onDisconnect: (listener) => inbound.onDisconnect?.(listener),
+    chat: () => (cachedChat ??= chat()),
+  }
+}

@@ -1,0 +1,15 @@
+/** The client's own request id. It names a request in responses and logs; it never identifies a charge. */
+import type { Exchange, Inbound } from './exchange.ts'
+
+/** Anything else could put line breaks into logs, or imitate another id. */
+const requestIdPattern = /^[A-Za-z0-9._-]{1,64}$/
+
+/** Uses the client's id if it is valid; otherwise the exchange keeps its generated id. */
+export function adoptRequestId(
+  x: Pick<Exchange, 'id' | 'responseRequestId' | 'names'> & { readonly inbound: Pick<Inbound, 'headers'> },
+): void {
+  const sent = x.inbound.headers[x.names.requestIdHeader]
+  if (typeof sent !== 'string' || !requestIdPattern.test(sent)) return
+  x.responseRequestId = sent
+  x.id = sent.startsWith('mbr_') ? sent : `mbr_${sent}`
+}

@@ -1,0 +1,304 @@
+/** Parses a chat completion request. Fields that the gateway uses are checked, others are passed on unchanged. */
+import { createHash } from 'node:crypto'
+import { invalidRequest } from '../../errors.ts'
+import type { GatewayError } from '../../errors.ts'
+import type { ApiFormatName } from '../api-format/api-format-name.ts'
+import type { HostedSearchOptions } from '../hosted-search.ts'
+import { getAnalysis } from './request-analysis.ts'
+
+/** The fields that the gateway uses; other fields concern the upstream only. */
+export interface ChatRequest {
+  readonly model: string
+  readonly messages: readonly unknown[]
+  readonly stream: boolean
+  readonly includeUsage: boolean
+  /** The client's cap on the output, from `max_completion_tokens` or `max_tokens`; null if neither was sent. */
+  readonly maxTokens: number | null
+  /** Number of alternatives (`n`), each of which costs. */
+  readonly choices: number
+  /** Bytes of the body as received. */
+  readonly bytes: number
+  /** Part of `bytes` reserved for a text that will be added later and is not known yet. */
+  readonly unreadBytes?: number
+  /**
+   * The body as sent. Read-only: a changed copy goes upstream. For a large request, this and `messages` are parsed at the first access,
+   * which blocks the thread for some ten milliseconds per megabyte.
+   */
+  readonly body: Readonly<Record<string, unknown>>
+  /** The API format that the request was translated from; undefined for chat completions. */
+  readonly format?: ApiFormatName
+  /** Set if the service runs the function `web_search` within the turn. */
+  readonly hostedSearch?: HostedSearchOptions
+}
+
+/** Larger requests are parsed in a worker; for smaller ones the transfer would cost as much as the work. */
+export const workerThresholdBytes = 128 * 1024
+
+/** Deeper than any real request; bounds recursion in parsers and serializers. */
+const maxDepth = 128
+const maxChoices = 8
+
+/** @throws GatewayError `invalid_request`, naming the field */
+export function parseChatRequest(raw: Buffer): ChatRequest {
+  return toChatRequest(parseBody(raw), { bytes: raw.length })
+}
+
+/**
+ * Checks the fields that the gateway uses.
+ * @param details.format the API format that the body was translated from
+ * @throws GatewayError `invalid_request`, naming the field
+ */
+export function toChatRequest(
+  body: Readonly<Record<string, unknown>>,
+  {
+    bytes,
+    format,
+    hostedSearch,
+  }: { readonly bytes: number; readonly format?: ApiFormatName; readonly hostedSearch?: HostedSearchOptions | undefined },
+): ChatRequest {
+  const { model, messages, stream, n } = body
+  if (typeof model !== 'string' || model === '')
+    throw invalidRequest({ en: "'model' must be a model id (a string).", zh: "'model' 必须是模型 ID（字符串）。" }, 'model')
+  if (!Array.isArray(messages))
+    throw invalidRequest({ en: "'messages' must be an array of messages.", zh: "'messages' 必须是消息数组。" }, 'messages')
+  if (messages.length === 0)
+    throw invalidRequest({ en: "'messages' must hold at least one message.", zh: "'messages' 至少要有一条消息。" }, 'messages')
+  for (let i = 0; i < messages.length; i++) checkMessage(messages[i], `messages[${i}]`)
+  if (stream !== undefined && stream !== null && typeof stream !== 'boolean')
+    throw invalidRequest({ en: "'stream' must be true or false.", zh: "'stream' 必须是 true 或 false。" }, 'stream')
+  return {
+    model,
+    messages,
+    stream: stream === true,
+    includeUsage: wantsUsage(body['stream_options']),
+    maxTokens: parseMaxTokens(body),
+    choices: n === undefined || n === null ? 1 : parseChoiceCount(n),
+    bytes,
+    body,
+    ...(format === undefined ? {} : { format }),
+    ...(hostedSearch === undefined ? {} : { hostedSearch }),
+  }
+}
+
+/**
+ * Parses a body: a JSON object of bounded depth, with whole Unicode characters.
+ * @throws GatewayError `invalid_request`
+ */
+export function parseBody(raw: Buffer): Record<string, unknown> {
+  if (raw.length === 0)
+    throw invalidRequest({ en: 'the body is empty; send a JSON object.', zh: '请求内容为空，请发送 JSON 对象。' })
+  checkDepth(raw)
+  let body: unknown
+  try {
+    body = JSON.parse(raw.toString('utf8'))
+  } catch (cause) {
+    throw invalidJsonError(cause)
+  }
+  if (!isRecord(body)) throw invalidRequest({ en: 'the body must be a JSON object.', zh: '请求内容必须是 JSON 对象。' })
+  checkUnicode(raw, body)
+  return body
+}
+
+/**
+ * Rejects half a surrogate pair, which no server can encode as UTF-8. Bytes cannot contain one, only an escape such as `\\ud83d`.
+ * @throws GatewayError `invalid_request`, naming the field
+ */
+export function checkUnicode(raw: Buffer, body: unknown): void {
+  if (!raw.includes('\\ud') && !raw.includes('\\uD')) return
+  const path = findIllFormed(body, '')
+  if (path === null) return
+  throw invalidRequest(
+    {
+      en: `'${path}' contains half of a character (a lone surrogate such as \\ud83d). Send whole Unicode characters.`,
+      zh: `'${path}' 含有不完整的字符（单独的代理项，如 \\ud83d），请发送完整的 Unicode 字符。`,
+    },
+    path,
+  )
+}
+
+/** The path of the first string that is not well-formed, as in `messages[0].content`. */
+function findIllFormed(value: unknown, path: string): string | null {
+  if (typeof value === 'string') return value.isWellFormed() ? null : path
+  if (typeof value !== 'object' || value === null) return null
+  if (Array.isArray(value)) {
+    for (let i = 0; i < value.length; i++) {
+      const found = findIllFormed(value[i], `${path}[${i}]`)
+      if (found !== null) return found
+    }
+    return null
+  }
+  for (const [name, item] of Object.entries(value)) {
+    // A name that cannot be shown is reported as the field that contains it.
+    const found = name.isWellFormed() ? findIllFormed(item, path === '' ? name : `${path}.${name}`) : path
+    if (found !== null) return found
+  }
+  return null
+}
+
+/** The parser's message quotes the body, which may be private; only the position is reported. */
+function invalidJsonError(cause: unknown): GatewayError {
+  const position = cause instanceof Error ? /position (\d+)/.exec(cause.message)?.[1] : undefined
+  return invalidRequest(
+    position === undefined
+      ? { en: 'the body is not JSON (it ends too early or is malformed).', zh: '请求内容不是有效的 JSON（提前结束或格式有误）。' }
+      : { en: `the body is not JSON (at byte ${position}).`, zh: `请求内容不是有效的 JSON（第 ${position} 字节处）。` },
+  )
+}
+
+const quote = 0x22
+const backslash = 0x5c
+
+/** Counts brackets outside strings, before anything recursive processes the text. */
+function checkDepth(raw: Buffer): void {
+  let depth = 0
+  for (let i = 0; i < raw.length; i++) {
+    const byte = raw[i]
+    if (byte === quote) {
+      i = findStringEnd(raw, i + 1)
+    } else if (byte === 0x5b || byte === 0x7b) {
+      if (++depth > maxDepth)
+        throw invalidRequest({
+          en: `the body is nested deeper than ${maxDepth} levels.`,
+          zh: `请求内容的嵌套超过 ${maxDepth} 层。`,
+        })
+    } else if (byte === 0x5d || byte === 0x7d) depth--
+  }
+}
+
+/** Index of the closing quote of the string that begins here. The runtime searches long strings at ten times the speed of a loop. */
+function findStringEnd(raw: Buffer, from: number): number {
+  for (let i = from; ;) {
+    for (const near = Math.min(raw.length, i + scannedBytes); i < near; i++) {
+      if (raw[i] === quote) return i
+      if (raw[i] === backslash) i++
+    }
+    const end = raw.indexOf(quote, i)
+    if (end === -1) return raw.length
+    let slashes = 0
+    while (end - slashes > i && raw[end - slashes - 1] === backslash) slashes++
+    if (slashes % 2 === 0) return end
+    i = end + 1
+  }
+}
+
+/** Below this a loop is faster than the call. */
+const scannedBytes = 64
+
+function checkMessage(message: unknown, param: string): void {
+  if (!isRecord(message)) throw invalidRequest({ en: `'${param}' must be an object.`, zh: `'${param}' 必须是对象。` }, param)
+  const { role, content } = message
+  if (typeof role !== 'string' || role === '')
+    throw invalidRequest({ en: `'${param}.role' must be a string.`, zh: `'${param}.role' 必须是字符串。` }, `${param}.role`)
+  const isKnownType = content === undefined || content === null || typeof content === 'string' || Array.isArray(content)
+  if (!isKnownType)
+    throw invalidRequest(
+      {
+        en: `'${param}.content' must be a string, an array of parts, or null.`,
+        zh: `'${param}.content' 必须是字符串、内容数组或 null。`,
+      },
+      `${param}.content`,
+    )
+  if (!Array.isArray(content)) return
+  for (let i = 0; i < content.length; i++) {
+    const part: unknown = content[i]
+    if (!isRecord(part) || typeof part['type'] !== 'string') {
+      throw invalidRequest(
+        {
+          en: `'${param}.content[${i}]' must be an object with a 'type'.`,
+          zh: `'${param}.content[${i}]' 必须是带有 'type' 的对象。`,
+        },
+        `${param}.content[${i}]`,
+      )
+    }
+  }
+}
+
+/** Whether the cap may be lowered to what a target accepts. Clients of the Messages API must set one, and agents send the same every time. */
+export function isCapAdjustable({ maxTokens, format }: Pick<ChatRequest, 'maxTokens' | 'format'>): boolean {
+  return maxTokens === null || format === 'messages'
+}
+
+/** Both fields are checked; the newer one decides. */
+function parseMaxTokens(body: ChatRequest['body']): number | null {
+  const maxTokens = parsePositiveInteger(body, 'max_tokens')
+  return parsePositiveInteger(body, 'max_completion_tokens') ?? maxTokens
+}
+
+function parsePositiveInteger(body: ChatRequest['body'], field: string): number | null {
+  const value = body[field]
+  if (value === undefined || value === null) return null
+  if (typeof value !== 'number' || !Number.isSafeInteger(value) || value < 1) {
+    throw invalidRequest(
+      { en: `'${field}' must be a whole number of at least 1.`, zh: `'${field}' 必须是不小于 1 的整数。` },
+      field,
+    )
+  }
+  return value
+}
+
+function parseChoiceCount(n: unknown): number {
+  if (typeof n !== 'number' || !Number.isInteger(n) || n < 1 || n > maxChoices) {
+    throw invalidRequest(
+      { en: `'n' must be a whole number from 1 to ${maxChoices}.`, zh: `'n' 必须是 1 到 ${maxChoices} 的整数。` },
+      'n',
+    )
+  }
+  return n
+}
+
+function wantsUsage(options: unknown): boolean {
+  return isRecord(options) && options['include_usage'] === true
+}
+
+/** Hash that two requests with the same idempotency key must share. */
+export function getBodyHash(chat: ChatRequest): string {
+  return getAnalysis(chat)?.hash ?? hashBody(JSON.stringify(chat.body), chat.format)
+}
+
+/** The format is a part of it: an answer in one format is no answer to a request in another. */
+export function hashBody(body: string | Uint8Array, format: ApiFormatName | undefined): string {
+  const hash = createHash('sha256')
+  if (format !== undefined) hash.update(`${format} `)
+  return hash.update(body).digest('base64url')
+}
+
+export function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/** Whether any message contains an image. */
+export function hasImages(chat: Pick<ChatRequest, 'messages'>): boolean {
+  const analysis = getAnalysis(chat)
+  if (analysis !== undefined) return analysis.hasImages
+  return chat.messages.some((message) => {
+    const content = isRecord(message) ? message['content'] : undefined
+    return Array.isArray(content) && content.some((part) => isRecord(part) && part['type'] === 'image_url')
+  })
+}
+
+/**
+ * The text of all messages, one line each, without roles, names, tool calls or images. For a large request this costs as much as parsing it
+ * (see `body`).
+ */
+export function getPromptText(chat: Pick<ChatRequest, 'messages'>): string {
+  return chat.messages.flatMap((message) => (isRecord(message) ? getTexts(message['content']) : [])).join('\n')
+}
+
+function getTexts(content: unknown): readonly string[] {
+  if (typeof content === 'string') return [content]
+  if (!Array.isArray(content)) return []
+  return content.flatMap((part: unknown) => (isRecord(part) && typeof part['text'] === 'string' ? [part['text']] : []))
+}
+
+/** The last message of the role `user`; of a large request without its images. */
+export function getLastUserMessage(chat: Pick<ChatRequest, 'messages'>): unknown {
+  // In the analysis of a large request null means that the message is too long to be part of it.
+  const analysis = getAnalysis(chat)
+  if (analysis !== undefined && analysis.lastUser !== null) return analysis.lastUser
+  return chat.messages.findLast((message) => isRecord(message) && message['role'] === 'user')
+}
+
+/** The fields of the body; of a large request only those that may be forwarded, long ones as `OpaqueJson`. */
+export function getFields(chat: Pick<ChatRequest, 'body'>): Readonly<Record<string, unknown>> {
+  return getAnalysis(chat)?.fields ?? chat.body
+}

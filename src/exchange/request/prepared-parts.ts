@@ -1,0 +1,32 @@
+/**
+ * The long parts of a large request in the format of an upstream's own API. The parser's thread translates them, so that the main thread
+ * neither parses nor serializes them.
+ *
+ * Gain: the main thread is not blocked at all, instead of 40 to 60 ms for 4 MB. It can be deleted together with the parser's thread.
+ */
+import type { GatewayError } from '../../errors.ts'
+
+export interface PreparedParts {
+  /** Fields of the translated request; those of a large request as `RawJson`. */
+  readonly fields: Readonly<Record<string, unknown>>
+  /** What the translation of the other fields depends on. */
+  readonly facts: Readonly<Record<string, boolean>>
+}
+
+/** The form of the parts: the API, and the role that messages of the role `developer` have. */
+export type PartsKey = `${'anthropic' | 'responses'}/${'developer' | 'system'}`
+
+/** The parts by their form; a failure where the API has no place for a part of the request. */
+export type PreparedRequest = Readonly<Partial<Record<PartsKey, PreparedParts | GatewayError>>>
+
+/** No field, because no client may send it. */
+const partsKey = Symbol('parts')
+
+/** The body with parts that stand for its messages and tools. */
+export function withPreparedParts(body: Record<string, unknown>, parts: PreparedParts | null): Record<string, unknown> {
+  return parts === null ? body : Object.assign(body, { [partsKey]: parts })
+}
+
+export function readPreparedParts(body: object): PreparedParts | null {
+  return (body as { readonly [partsKey]?: PreparedParts })[partsKey] ?? null
+}

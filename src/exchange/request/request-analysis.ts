@@ -1,0 +1,53 @@
+/** Values that later steps need of a large request, computed in advance. */
+import type { LocalizedText } from '../../errors.ts'
+import type { PreparedRequest } from './prepared-parts.ts'
+import type { RawJson } from './raw-json.ts'
+
+/** Key of a request's analysis. It is no field of `ChatRequest`, so that the plugin API does not contain it. */
+export const analysisKey = Symbol('analysis')
+
+/** The analysis of a large request; undefined for a small one, which is examined directly. */
+export function getAnalysis(chat: object): RequestAnalysis | undefined {
+  return (chat as { readonly [analysisKey]?: RequestAnalysis })[analysisKey]
+}
+
+/** What later steps need of a large request, computed by the parser's worker so that the main thread need not parse it. */
+export interface RequestAnalysis {
+  readonly fields: Readonly<Record<string, unknown>>
+  readonly messages: { readonly developer: RawJson; readonly system: RawJson }
+  /** For an upstream that rejects reasoning in messages; null if there is none, or the client itself wrote it. */
+  readonly messagesWithoutReasoning: { readonly developer: RawJson; readonly system: RawJson } | null
+  /** Its long parts for upstreams of other APIs. */
+  readonly prepared: PreparedRequest
+  readonly count: PromptCount
+  readonly hash: string
+  readonly hasImages: boolean
+  readonly violations: FieldViolations
+  /** The last message of the role `user` without its images; undefined if there is none, null if it is too long. */
+  readonly lastUser: unknown
+}
+
+/** Counts of a prompt, before the tokens per image are known. */
+export interface PromptCount {
+  images: number
+  imageBytes: number
+  /** Maximum tokens of the request, without images. */
+  maxTextTokens: number
+  /** Likely tokens of messages and tools, without images; a fraction. */
+  likelyTextTokens: number
+  /** Number of parts that cost as much as an image, including images. */
+  imageEquivalents: number
+}
+
+/** Parts of a request that choose or buy. */
+export interface FieldViolations {
+  /** Names of fields of the body. */
+  readonly fields: readonly string[]
+  readonly tool: FieldViolation | null
+  readonly part: FieldViolation | null
+}
+
+export interface FieldViolation {
+  readonly detail: LocalizedText
+  readonly param: string
+}

@@ -1,0 +1,21 @@
+/** Anthropic's Messages API, as an upstream. */
+import type { UpstreamFormat } from '../upstream-format.ts'
+import { findRejectedFields } from './rejected-fields.ts'
+import { MessageDecoder } from './message-decoder.ts'
+import { prepareMessagesParts, toMessagesRequest } from './messages-request.ts'
+
+export const anthropicFormat: UpstreamFormat = {
+  path: '/messages',
+  modelsPath: '/models?limit=1000',
+  prepareParts: prepareMessagesParts,
+  toRequest: toMessagesRequest,
+  findRejectedFields,
+  createDecoder: (startedAt) => new MessageDecoder(startedAt),
+}
+
+/** Sent with each request, also for the list of models. Configured headers replace these. */
+export function createAnthropicHeaders(apiKey: string | null): Record<string, string> {
+  return { 'anthropic-version': apiVersion, ...(apiKey === null ? {} : { 'x-api-key': apiKey }) }
+}
+
+const apiVersion = '2023-06-01'

@@ -1,0 +1,42 @@
+/** Marks up to which a prompt is cached. */
+import { breakpointsField } from '../../exchange/request/anthropic-fields.ts'
+import { isRecord } from '../../exchange/request/chat-request.ts'
+import type { JsonFields } from '../upstream-format.ts'
+
+/** Writing to the cache for an hour costs the operator twice the price of input, so every mark has the default of five minutes. */
+export function toCacheControl(value: unknown): JsonFields | null {
+  return isRecord(value) && value['type'] === 'ephemeral' ? { type: 'ephemeral' } : null
+}
+
+/** The text in blocks that end at its breakpoints. Blocks without visible characters are rejected. */
+export function toTextBlocks(text: string, message: JsonFields): JsonFields[] {
+  const blocks: JsonFields[] = []
+  let from = 0
+  for (const [end, cacheControl] of readBreakpoints(message, text.length)) {
+    const block = toTextBlock(text.slice(from, end), cacheControl)
+    if (block === null) continue
+    blocks.push(block)
+    from = end
+  }
+  const rest = toTextBlock(text.slice(from), null)
+  return rest === null ? blocks : [...blocks, rest]
+}
+
+export function toTextBlock(text: string, cacheControl: JsonFields | null): JsonFields | null {
+  if (text.trim() === '') return null
+  return { type: 'text', text, ...(cacheControl === null ? {} : { cache_control: cacheControl }) }
+}
+
+/** The mark on a message as a whole: its last breakpoint. */
+export function findLastMark(message: JsonFields): JsonFields | null {
+  return readBreakpoints(message, Number.MAX_SAFE_INTEGER).at(-1)?.[1] ?? null
+}
+
+function readBreakpoints({ [breakpointsField]: list }: JsonFields, length: number): (readonly [number, JsonFields])[] {
+  if (!Array.isArray(list)) return []
+  return (list as unknown[]).flatMap((item) => {
+    if (!isRecord(item) || typeof item['end'] !== 'number' || !Number.isSafeInteger(item['end'])) return []
+    const cacheControl = toCacheControl(item['cache_control'])
+    return cacheControl === null || item['end'] < 0 ? [] : [[Math.min(item['end'], length), cacheControl] as const]
+  })
+}

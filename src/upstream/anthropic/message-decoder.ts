@@ -1,0 +1,187 @@
+/** Translates an answer of the Messages API, streamed or whole, to a chat completion. */
+import { thinkingField } from '../../exchange/request/anthropic-fields.ts'
+import { isRecord } from '../../exchange/request/chat-request.ts'
+import { ChunkBuilder, doneEvent, parseObject, toText } from '../chunk-builder.ts'
+import type { ServerEvent } from '../response/sse.ts'
+import type { AnswerDecoder, JsonFields } from '../upstream-format.ts'
+import { MessageUsage } from './message-usage.ts'
+
+/** An open content block that more than its own deltas depend on. */
+type OpenBlock =
+  | { readonly type: 'thinking'; text: string; signature: string }
+  | { readonly type: 'tool_use'; readonly call: number; readonly input: unknown; hasArguments: boolean }
+
+export class MessageDecoder implements AnswerDecoder {
+  readonly #chunks: ChunkBuilder
+  readonly #usage = new MessageUsage()
+  readonly #open = new Map<unknown, OpenBlock>()
+  #calls = 0
+
+  constructor(startedAt: number) {
+    this.#chunks = new ChunkBuilder(startedAt, 'msg')
+  }
+
+  decode(event: ServerEvent): readonly ServerEvent[] {
+    const value = event.isError ? null : parseObject(event.data)
+    if (value === null || value['type'] === 'error') return [event]
+    switch (value['type']) {
+      case 'message_start':
+        return this.#startMessage(value['message'])
+      case 'content_block_start':
+        return this.#startBlock(value['index'], value['content_block'])
+      case 'content_block_delta':
+        return this.#continueBlock(value['index'], value['delta'])
+      case 'content_block_stop':
+        return this.#stopBlock(value['index'])
+      case 'message_delta':
+        return this.#endMessage(value['delta'], value['usage'])
+      case 'message_stop':
+        return [doneEvent]
+      default:
+        // `ping`, and what later versions add.
+        return []
+    }
+  }
+
+  toCompletion(document: Record<string, unknown>): Record<string, unknown> {
+    const { type, content, stop_reason: stopReason, stop_sequence: stopSequence } = document
+    if (type !== 'message' || !Array.isArray(content)) return document
+    this.#chunks.setHead(document)
+    this.#usage.add(document['usage'])
+    const blocks = content.filter(isRecord)
+    const text = joinTexts(blocks, 'text', 'text')
+    const reasoning = joinTexts(blocks, 'thinking', 'thinking')
+    const thinking = blocks.flatMap((block, index) => toThinkingBlock(block, index) ?? [])
+    const calls = blocks.filter((block) => block['type'] === 'tool_use')
+    const message = {
+      role: 'assistant',
+      content: text === '' && calls.length > 0 ? null : text,
+      refusal: null,
+      ...(reasoning === '' ? {} : { reasoning_content: reasoning }),
+      ...(thinking.length === 0 ? {} : { [thinkingField]: thinking }),
+      ...(calls.length === 0 ? {} : { tool_calls: calls.map(toCall) }),
+    }
+    const choice = { index: 0, message, logprobs: null, ...toFinish(stopReason, stopSequence) }
+    return { ...this.#chunks.head, object: 'chat.completion', choices: [choice], usage: this.#usage.toChatUsage() ?? undefined }
+  }
+
+  #startMessage(message: unknown): readonly ServerEvent[] {
+    const { usage, ...head } = isRecord(message) ? message : {}
+    this.#chunks.setHead(head)
+    this.#usage.add(usage)
+    return [this.#chunks.toDelta({ role: 'assistant', content: '' }), ...this.#reportUsage()]
+  }
+
+  #startBlock(index: unknown, block: unknown): readonly ServerEvent[] {
+    if (!isRecord(block)) return []
+    const { type, text, thinking, signature, id, name, input } = block
+    switch (type) {
+      case 'text':
+        return this.#toText(text)
+      case 'thinking':
+        this.#open.set(index, { type, text: toText(thinking), signature: toText(signature) })
+        return this.#toReasoning(toText(thinking))
+      case 'redacted_thinking':
+        return this.#toThinking(block, index)
+      case 'tool_use': {
+        const call = this.#calls++
+        this.#open.set(index, { type, call, input, hasArguments: false })
+        return [this.#chunks.toDelta({ tool_calls: [{ index: call, id, type: 'function', function: { name, arguments: '' } }] })]
+      }
+      default:
+        return []
+    }
+  }
+
+  #continueBlock(index: unknown, delta: unknown): readonly ServerEvent[] {
+    if (!isRecord(delta)) return []
+    const open = this.#open.get(index)
+    switch (delta['type']) {
+      case 'text_delta':
+        return this.#toText(delta['text'])
+      case 'thinking_delta': {
+        const text = toText(delta['thinking'])
+        if (open?.type === 'thinking') open.text += text
+        return this.#toReasoning(text)
+      }
+      case 'signature_delta':
+        if (open?.type === 'thinking') open.signature += toText(delta['signature'])
+        return []
+      case 'input_json_delta':
+        return open?.type === 'tool_use' ? this.#toArguments(open, toText(delta['partial_json'])) : []
+      default:
+        return []
+    }
+  }
+
+  /** Arguments that came with the start of the block are sent here: deltas take precedence over them. */
+  #stopBlock(index: unknown): readonly ServerEvent[] {
+    const open = this.#open.get(index)
+    this.#open.delete(index)
+    if (open === undefined) return []
+    if (open.type === 'tool_use') return open.hasArguments ? [] : this.#toArguments(open, JSON.stringify(open.input ?? {}))
+    return this.#toThinking({ type: 'thinking', thinking: open.text, signature: open.signature }, index)
+  }
+
+  #endMessage(delta: unknown, usage: unknown): readonly ServerEvent[] {
+    this.#usage.add(usage)
+    const { stop_reason: stopReason, stop_sequence: stopSequence } = isRecord(delta) ? delta : {}
+    const finish = toFinish(stopReason, stopSequence)
+    const end = finish.finish_reason === null ? [] : [this.#chunks.toEnd(finish)]
+    return [...end, ...this.#reportUsage()]
+  }
+
+  #reportUsage(): readonly ServerEvent[] {
+    const usage = this.#usage.toChatUsage()
+    return usage === null ? [] : [this.#chunks.toChunk([], usage)]
+  }
+
+  #toText(text: unknown): readonly ServerEvent[] {
+    return typeof text !== 'string' || text === '' ? [] : [this.#chunks.toDelta({ content: text })]
+  }
+
+  #toReasoning(text: string): readonly ServerEvent[] {
+    return text === '' ? [] : [this.#chunks.toDelta({ reasoning_content: text })]
+  }
+
+  #toThinking(block: JsonFields, index: unknown): readonly ServerEvent[] {
+    const thinking = toThinkingBlock(block, index)
+    return thinking === null ? [] : [this.#chunks.toDelta({ [thinkingField]: [thinking] })]
+  }
+
+  #toArguments(open: Extract<OpenBlock, { type: 'tool_use' }>, text: string): readonly ServerEvent[] {
+    if (text === '') return []
+    open.hasArguments = true
+    return [this.#chunks.toDelta({ tool_calls: [{ index: open.call, function: { arguments: text } }] })]
+  }
+}
+
+/** A whole block as a later request returns it; null without a signature, because such a block would be rejected. */
+function toThinkingBlock({ type, thinking, signature, data }: JsonFields, index: unknown): JsonFields | null {
+  if (type === 'redacted_thinking') return typeof data === 'string' && data !== '' ? { index, type, data } : null
+  return type === 'thinking' && typeof signature === 'string' && signature !== ''
+    ? { index, type, thinking: toText(thinking), signature }
+    : null
+}
+
+const finishReasons: Readonly<Record<string, string>> = {
+  max_tokens: 'length',
+  model_context_window_exceeded: 'length',
+  tool_use: 'tool_calls',
+  refusal: 'content_filter',
+}
+
+/** `stop_reason` names the stop sequence, as vLLM does. */
+function toFinish(stopReason: unknown, stopSequence: unknown): { readonly finish_reason: string | null; stop_reason?: string } {
+  if (typeof stopReason !== 'string') return { finish_reason: null }
+  const sequence = typeof stopSequence === 'string' ? { stop_reason: stopSequence } : {}
+  return { finish_reason: (Object.hasOwn(finishReasons, stopReason) && finishReasons[stopReason]) || 'stop', ...sequence }
+}
+
+function toCall({ id, name, input }: JsonFields): JsonFields {
+  return { id, type: 'function', function: { name, arguments: JSON.stringify(input ?? {}) } }
+}
+
+function joinTexts(blocks: readonly JsonFields[], type: string, field: string): string {
+  return blocks.map((block) => (block['type'] === type ? toText(block[field]) : '')).join('')
+}

@@ -1,0 +1,38 @@
+/** Usage of one answer. The prompt is reported in three parts, and reports arrive in two events. */
+import { isRecord } from '../../exchange/request/chat-request.ts'
+import type { JsonFields } from '../upstream-format.ts'
+
+const countFields = ['input_tokens', 'cache_read_input_tokens', 'cache_creation_input_tokens', 'output_tokens'] as const
+
+export class MessageUsage {
+  readonly #counts = new Map<string, number>()
+
+  /** Counts are cumulative. Some servers repeat those of the prompt as 0 at the end. */
+  add(usage: unknown): void {
+    if (!isRecord(usage)) return
+    for (const field of countFields) this.#set(field, usage[field])
+    const { output_tokens_details: details } = usage
+    if (isRecord(details)) this.#set('thinking_tokens', details['thinking_tokens'])
+  }
+
+  /** As a chat completion reports it: `prompt_tokens` includes cached tokens. Null without a report. */
+  toChatUsage(): JsonFields | null {
+    const [input, output] = [this.#counts.get('input_tokens'), this.#counts.get('output_tokens')]
+    if (input === undefined || output === undefined) return null
+    const read = this.#counts.get('cache_read_input_tokens') ?? 0
+    const created = this.#counts.get('cache_creation_input_tokens') ?? 0
+    const prompt = input + read + created
+    return {
+      prompt_tokens: prompt,
+      completion_tokens: output,
+      total_tokens: prompt + output,
+      prompt_tokens_details: { cached_tokens: read, cache_creation_tokens: created },
+      completion_tokens_details: { reasoning_tokens: this.#counts.get('thinking_tokens') ?? 0 },
+    }
+  }
+
+  #set(field: string, value: unknown): void {
+    if (typeof value !== 'number' || !Number.isFinite(value) || value < 0) return
+    this.#counts.set(field, value === 0 ? (this.#counts.get(field) ?? 0) : value)
+  }
+}

@@ -1,0 +1,14 @@
+/** OpenAI's Responses API, as an upstream. */
+import type { UpstreamFormat } from '../upstream-format.ts'
+import { findRejectedFields } from './rejected-fields.ts'
+import { ResponseDecoder } from './response-decoder.ts'
+import { prepareResponsesParts, toResponsesRequest } from './responses-request.ts'
+
+export const responsesFormat: UpstreamFormat = {
+  path: '/responses',
+  modelsPath: '/models',
+  prepareParts: prepareResponsesParts,
+  toRequest: toResponsesRequest,
+  findRejectedFields,
+  createDecoder: (startedAt, clientFormat) => new ResponseDecoder(startedAt, { isTranslated: clientFormat !== undefined }),
+}

@@ -1,12 +1,9 @@
-/**
- * What real refusals mean. Each is a body as its author sends it, shortened where it is long, with what that author means by it: whose
- * affair it is, and what is worth trying. The rules of the classification have their own table in `failure.test.ts`.
- */
+/** Real error bodies, each as its author sends it, and what they mean. */
 import t from 'tap'
-import type { Code } from '../../src/errors.ts'
-import { classify } from '../../src/upstream/failure.ts'
+import type { ErrorCode } from '../../../src/errors.ts'
+import { classifyFailure } from '../../../src/upstream/errors/classify-failure.ts'
 
-type Row = readonly [who: string, status: number, body: unknown, meant: Code]
+type Row = readonly [who: string, status: number, body: unknown, meant: ErrorCode]
 
 const tooLong = 'context_length_exceeded'
 const busy = 'upstream_rate_limited'
@@ -16,7 +13,7 @@ const noModel = 'upstream_model_unavailable'
 const broken = 'upstream_error'
 const policy = 'content_filter'
 
-// A row a line, as long as its body is.
+// One row per line, however long its body is.
 // prettier-ignore
 const rows: readonly Row[] = [
   ["OpenAI: key", 401, {"error":{"message":"Incorrect API key provided: sk-abc***xyz. You can find your API key at https://platform.openai.com/account/api-keys.","type":"invalid_request_error","param":null,"code":"invalid_api_key"}}, operators],
@@ -127,14 +124,14 @@ const rows: readonly Row[] = [
   ["llama.cpp: too long", 400, {"error":{"code":400,"message":"the request exceeds the available context size. try increasing the context size or enable context shift","type":"exceed_context_size_error","n_prompt_tokens":5000,"n_ctx":4096}}, tooLong],
   ["llama.cpp: loading", 503, {"error":{"code":503,"message":"Loading model","type":"unavailable_error"}}, broken],
   ["Ollama: model", 404, {"error":{"message":"model \"x\" not found, try pulling it first","type":"api_error","param":null,"code":null}}, noModel],
-  ["Ollama: tools", 400, {"error":{"message":"registry.ollama.ai/library/x does not support tools","type":"api_error","param":null,"code":null}}, theirs],
+  ["Ollama: tools", 400, {"error":{"message":"registry.ollama.ai/library/x does not support tools","type":"api_error","param":null,"code":null}}, operators],
   ["Ollama: memory", 500, {"error":{"message":"model requires more system memory (10.0 GiB) than is available (7.0 GiB)","type":"api_error","param":null,"code":null}}, broken],
   ["LM Studio: nothing loaded", 404, {"error":{"message":"No models loaded. Please load a model in the developer page or use the `lms load` command.","type":"invalid_request_error","param":"model","code":"model_not_found"}}, noModel],
   ["LM Studio: too long", 400, {"error":"Trying to keep the first 5000 tokens when context the overflows. However, the model is loaded with context length of only 4096 tokens, which is not enough. Try to load the model with a larger context length, or provide a shorter input"}, tooLong],
   ["LM Studio: did not load", 400, {"error":{"message":"Failed to load model \"x\". Error: Error loading model.","type":"invalid_request_error","param":"model","code":"model_not_found"}}, noModel],
 ]
 
-t.test('every body means what its author means', async (t) => {
+t.test('parses every body as its author means it', async (t) => {
   t.ok(rows.length >= 70, `${rows.length} bodies`)
   for (const [who, status, body, meant] of rows) {
     const facts = {
@@ -144,16 +141,16 @@ t.test('every body means what its author means', async (t) => {
       retryAfter: null,
       body: JSON.stringify(body),
     } as const
-    t.equal(classify(facts).code, meant, who)
+    t.equal(classifyFailure(facts).code, meant, who)
   }
 })
 
-t.test('a wait that stands in the body is passed on', async (t) => {
+t.test('passes on a wait that the body states', async (t) => {
   const facts = (status: number, body: unknown) =>
     ({ kind: 'status', status, contentType: 'application/json', retryAfter: null, body: JSON.stringify(body) }) as const
   t.equal(
-    classify(facts(429, { error: { code: 429, message: 'Slow', details: [{ retryDelay: '11.2s' }] } })).details.retryAfter,
+    classifyFailure(facts(429, { error: { code: 429, message: 'Slow', details: [{ retryDelay: '11.2s' }] } })).details.retryAfter,
     12,
   )
-  t.equal(classify(facts(429, { error: { message: 'Please try again in 5 seconds.' } })).details.retryAfter, 5)
+  t.equal(classifyFailure(facts(429, { error: { message: 'Please try again in 5 seconds.' } })).details.retryAfter, 5)
 })

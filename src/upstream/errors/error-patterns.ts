@@ -1,33 +1,33 @@
-/** The words by which upstreams are understood: codes and phrases that were met, gathered by what they mean. */
+/** Codes and phrases of upstream errors that were observed, grouped by meaning. */
 import type { ErrorBody } from './error-body.ts'
 
-/** How upstreams put one and the same thing: in a code (lower-cased), or in a sentence. */
-export interface Wording {
+/** The forms of one error: a code (in lower case) or a phrase. */
+interface ErrorPattern {
   readonly codes: RegExp
   readonly text?: RegExp
 }
 
-/** True if the body says so, by any of its codes or in its text. */
-export function says({ codes, text }: Pick<ErrorBody, 'codes' | 'text'>, wording: Wording): boolean {
-  return codes.some((code) => wording.codes.test(code)) || wording.text?.test(text) === true
+/** Returns whether one of the body's codes or its text matches. */
+export function matchesPattern({ codes, text }: Pick<ErrorBody, 'codes' | 'text'>, pattern: ErrorPattern): boolean {
+  return codes.some((code) => pattern.codes.test(code)) || pattern.text?.test(text) === true
 }
 
-/** The operator's own credential is refused. */
-export const badKey: Wording = {
+/** The upstream rejects the operator's credential. LiteLLM without a database reports an unknown key as `no_db_connection`. */
+export const invalidKey: ErrorPattern = {
   codes:
-    /^(?:invalid_api_key|api_key_invalid|wrong_api_key|api_key_expired|incorrect_api_key_error|access_terminated_error|authentication_error|invalid_authentication|unauthenticated|unauthorized)$/,
+    /^(?:invalid_api_key|api_key_invalid|wrong_api_key|api_key_expired|incorrect_api_key_error|access_terminated_error|authentication_error|invalid_authentication|unauthenticated|unauthorized|no_db_connection)$/,
   text: /\b(?:invalid|incorrect|missing|expired) api key\b|\bapi key (?:is )?(?:not valid|invalid|not found|expired|missing)\b/i,
 }
 
-/** The operator's account has run dry. */
-export const noMoney: Wording = {
+/** The operator's account has no funds. */
+export const insufficientFunds: ErrorPattern = {
   codes:
     /^(?:insufficient_quota|exceeded_current_quota_error|insufficient_balance|insufficient_credits|credit_balance_exhausted|billing_error|billing_not_active|billing_hard_limit_reached|payment_required|arrearage|budget_exceeded)$|(?:^|_)spend_limit(?:_|$)|(?:^|_)usage_limit(?:_|$)/,
   text: /\binsufficient (?:account )?(?:balance|credits?|funds|quota)\b|\b(?:credit|account) balance\b|\b(?:not enough|out of|no remaining|requires more) credits?\b|\bexceeded your current quota\b|\bbilling (?:details|hard limit|account|issue|is not active)\b|\bspend(?:ing)? limit\b|\breached your (?:specified )?(?:api )?usage limits?\b|\bpayment (?:is )?required\b|\bin arrears\b|\bpast invoices\b|余额不足|欠费/i,
 }
 
-/** How the upstreams say that the conversation is too long; there is no common code. */
-export const overflow: Wording = {
+/** The conversation is too long. There is no common code. */
+export const contextOverflow: ErrorPattern = {
   codes: /^(?:context_length_exceeded|request_too_large|model_context_window_exceeded|string_too_long)$/,
   text: new RegExp(
     [
@@ -67,6 +67,7 @@ export const overflow: Wording = {
       'request_too_large',
       'model_context_window_exceeded',
       'string_too_long',
+      'ContextWindowExceededError',
       String.raw`you requested \d+ tokens \(`,
       String.raw`your request has \d+ input tokens`,
       String.raw`prompt contains at least \d+ input tokens`,
@@ -75,59 +76,65 @@ export const overflow: Wording = {
   ),
 }
 
-/** A field is refused for what it is, not for its value. */
-export const fieldRefused: Wording = {
+/** A field is rejected for its name, not for its value. */
+export const fieldRejected: ErrorPattern = {
   codes: /^(?:unsupported_parameter|unknown_parameter|extra_forbidden|unrecognized_parameter)$/,
   text: /\b(?:unsupported|unrecognized|unknown|unexpected|not supported|not permitted|not allowed|extra inputs?|no such|deprecated|cannot find field)\b/i,
 }
 
-/** A cap on the answer is refused for its value. */
-export const capRefused: Wording = {
+/** A cap on the output is rejected for its value. */
+export const outputCapRejected: ErrorPattern = {
   codes: /^(?:max_tokens_exceeded|invalid_max_tokens)$/,
   text: /\bmax_?(?:completion_|output_|new_)?tokens\b|\b(?:completion|output) tokens\b/i,
 }
 
-/** Google's limits by the day are the operator's plan; those by the minute pass. */
-export const byTheDay = /per_?day/i
-export const byTheMinute = /per_?minute/i
+/** Google's daily limits are part of the operator's plan; those per minute pass. */
+export const perDayLimit = /per_?day/i
+export const perMinuteLimit = /per_?minute/i
 
-/** Throttling, which now and then borrows the words of an overflow. */
-export const throttled: Wording = {
+/** Throttling, which sometimes uses the words of an overflow. */
+export const throttled: ErrorPattern = {
   codes: /rate_?limit|too_?many_?requests|throttl|resource_exhausted/,
   text: /rate limit|too many requests|throttl/i,
 }
 
-/** A content policy has refused the request. */
-export const filtered: Wording = {
+/** A content policy rejected the request. */
+export const contentFiltered: ErrorPattern = {
   codes:
     /^(?:content_filter|invalid_prompt|content_filtered|content_policy|content_policy_violation|image_content_policy_violation|moderation_blocked|responsibleaipolicyviolation|data_inspection_failed|sensitive_content|content_violation|safety_check_failed)$/,
   text: /\bcontent exists risk\b|\bcontent[ _]filter|\bcontent (?:management )?policy\b|\bcontent_policy_violation\b|\b(?:flagged|rejected|blocked) (?:by|as a result of) (?:our |the )?(?:moderation|safety)\b/i,
 }
 
-/** Where the operator's server stands is not served. */
-export const wrongPlace: Wording = {
+/** The region of the operator's server is not supported. */
+export const unsupportedRegion: ErrorPattern = {
   codes: /^unsupported_country/,
   text: /\b(?:user )?(?:location|country|region)[^.]{0,40} not supported\b/i,
 }
 
-/** On a 404, any mention of a model tells it from a wrong address. */
-export const missing: Wording = {
+/** On a 404 any mention of a model tells a missing model from a wrong address. */
+export const modelMissing: ErrorPattern = {
   codes: /^(?:model_not_found|not_found|not_found_error|notfounderror|deploymentnotfound|modelnotfound)$/,
   text: /\b(?:models?|deployment|no endpoints found)\b/i,
 }
 
-/** Elsewhere than on a 404 it takes a whole sentence. */
-export const unknownModel: Wording = {
+/** On other statuses a whole phrase is needed. */
+export const unknownModel: ErrorPattern = {
   codes:
     /^(?:model_not_found|deploymentnotfound|modelnotfound|model_decommissioned|model_not_available|invalid_model|unknown_model)$/,
-  text: /\bmodel not exists?\b|\bno such model\b|\bmodel\b.{0,80}\bis not (?:available|supported|loaded|found)\b|\bfailed to load model\b|\bno models? (?:is |are )?loaded\b|\bnot a valid model\b|\b(?:invalid|unknown) model\b|\bmodel\b.{0,150}\b(?:does not exist|not found|has been decommissioned)\b/i,
+  text: /\bmodel not exists?\b|\bno such model\b|\bmodel\b.{0,80}\bis not (?:available|supported|loaded|found)\b|\bfailed to load model\b|\bno models? (?:is |are )?loaded\b|\bnot a valid model\b|\bserver is pinned to\b|\b(?:invalid|unknown) model\b|\bmodel\b.{0,150}\b(?:does not exist|not found|has been decommissioned)\b/i,
 }
 
-/** OpenAI's throttling used to come as a 503. */
-export const slowDown: Wording = { codes: /^slow_down$/ }
+/** The model, or the server as it was started, offers no tools (Ollama, vLLM). */
+export const toolsUnsupported: ErrorPattern = {
+  codes: /^tools?_not_supported$/,
+  text: /\bdoes not support (?:tools|tool use|tool calling|function calling)\b|\btool choice requires --|--enable-auto-tool-choice\b/i,
+}
 
-/** Names that stand for a status where an error inside a 200 states none. What they leave out stays an upstream error. */
-export const statusOfName: ReadonlyMap<string, number> = new Map([
+/** OpenAI's throttling used to be a 503. */
+export const slowDown: ErrorPattern = { codes: /^slow_down$/ }
+
+/** Names that stand for a status when an error inside a 200 states none. Other names stay an upstream error. */
+export const statusByErrorName: ReadonlyMap<string, number> = new Map<string, number>([
   ['invalid_api_key', 401],
   ['authentication_error', 401],
   ['unauthorized', 401],
@@ -143,8 +150,24 @@ export const statusOfName: ReadonlyMap<string, number> = new Map([
   ['timeout_error', 504],
   ['server_is_overloaded', 503],
   ['overloaded_error', 529],
+  // Errors of the Responses API about an image of the request.
+  ...[
+    'invalid_image',
+    'invalid_image_format',
+    'invalid_base64_image',
+    'invalid_image_url',
+    'invalid_image_mode',
+    'image_too_large',
+    'image_too_small',
+    'image_parse_error',
+    'image_file_too_large',
+    'unsupported_image_media_type',
+    'empty_image_file',
+    'failed_to_download_image',
+    'image_file_not_found',
+  ].map((name) => [name, 400] as const),
 ])
 
-/** Codes of Node and undici for an address that was entered wrongly: no such name, or a certificate that does not hold. */
-export const wrongAddress =
+/** Codes of Node and undici for a wrong address: unknown host name, or invalid certificate. */
+export const invalidAddressCodes =
   /^(?:ENOTFOUND|EAI_|CERT_|CRL_|ERR_TLS_|ERR_SSL_|ERR_OSSL_|EPROTO$|UNABLE_TO_|DEPTH_ZERO_SELF_SIGNED_CERT|SELF_SIGNED_CERT_IN_CHAIN|HOSTNAME_MISMATCH|INVALID_CA|INVALID_PURPOSE|PATH_LENGTH_EXCEEDED|ERR_INVALID_URL)/

@@ -1,30 +1,30 @@
-/** What each failure of an upstream means: for the caller, for retrying, and for the other targets. */
+/** What each failure of an upstream means for the client, for other targets and for the breaker. */
 import * as fc from 'fast-check'
 import t from 'tap'
-import type { Code } from '../../src/errors.ts'
-import { GatewayError, catalogue } from '../../src/errors.ts'
-import { UpstreamFailure } from '../../src/exchange/upstream-failure.ts'
-import type { UpstreamFacts } from '../../src/exchange/upstream-failure.ts'
-import { countsAgainstBreaker, isRefusedWhole } from '../../src/upstream/fallback.ts'
-import { classify } from '../../src/upstream/failure.ts'
+import type { ErrorCode } from '../../../src/errors.ts'
+import { GatewayError, errorCatalog } from '../../../src/errors.ts'
+import { UpstreamFailure } from '../../../src/exchange/upstream-failure.ts'
+import type { FailureFacts } from '../../../src/exchange/upstream-failure.ts'
+import { countsAgainstBreaker, isSafeToRetry } from '../../../src/upstream/errors/retry-policy.ts'
+import { classifyFailure } from '../../../src/upstream/errors/classify-failure.ts'
 
-type Facts<K extends UpstreamFacts['kind']> = Extract<UpstreamFacts, { kind: K }>
+type Facts<K extends FailureFacts['kind']> = Extract<FailureFacts, { kind: K }>
 
-function status(code: number, body: unknown = '', more: Partial<Facts<'status'>> = {}): UpstreamFacts {
+function status(code: number, body: unknown = '', more: Partial<Facts<'status'>> = {}): FailureFacts {
   const text = typeof body === 'string' ? body : JSON.stringify(body)
   const contentType = typeof body === 'string' ? 'text/plain' : 'application/json'
   return { kind: 'status', status: code, contentType, retryAfter: null, body: text, ...more }
 }
 
-function inBand(error?: unknown, reason: Facts<'in_band'>['reason'] = 'error_object'): UpstreamFacts {
+function inBand(error?: unknown, reason: Facts<'in_band'>['reason'] = 'error_object'): FailureFacts {
   return error === undefined ? { kind: 'in_band', status: 200, reason } : { kind: 'in_band', status: 200, reason, error }
 }
 
-const network = (code: string): UpstreamFacts => ({ kind: 'network', code })
-const timeout = (phase: Facts<'timeout'>['phase']): UpstreamFacts => ({ kind: 'timeout', phase })
+const network = (code: string): FailureFacts => ({ kind: 'network', code })
+const timeout = (phase: Facts<'timeout'>['phase']): FailureFacts => ({ kind: 'timeout', phase })
 
 const page = '<!DOCTYPE html><html><head><title>Error</title></head><body>nginx</body></html>'
-const html = (code: number, body = page): UpstreamFacts => status(code, body, { contentType: 'text/html; charset=utf-8' })
+const html = (code: number, body = page): FailureFacts => status(code, body, { contentType: 'text/html; charset=utf-8' })
 
 const openai = (message: string, type: string, code: string | null = null, param: string | null = null) => ({
   error: { message, type, param, code },
@@ -46,7 +46,7 @@ const anthropic = (type: string, message: string) => ({
   request_id: 'req_011CSHoEeqs5C35K2UUqR7Fy',
 })
 
-const cases: readonly (readonly [string, UpstreamFacts, Code])[] = [
+const cases: readonly (readonly [string, FailureFacts, ErrorCode])[] = [
   ['1: nothing configured', { kind: 'unconfigured', reason: 'no target for svc-2.1' }, 'upstream_not_configured'],
 
   ...[
@@ -354,7 +354,7 @@ const cases: readonly (readonly [string, UpstreamFacts, Code])[] = [
   ],
   ['12: vLLM', status(400, vllm('temperature must be non-negative', 'BadRequestError', 400)), 'invalid_request'],
   ['12: broken JSON', status(400, '{"error":{"message":"Inva', { contentType: 'application/json' }), 'invalid_request'],
-  ['12: nothing', status(400), 'invalid_request'],
+  ['13: nothing', status(400), 'upstream_error'],
   ['12: 409', status(409, { error: { message: 'Conflict' } }), 'invalid_request'],
   [
     '12: a refusal sent as a frame',
@@ -401,6 +401,37 @@ const cases: readonly (readonly [string, UpstreamFacts, Code])[] = [
     inBand({ message: 'prompt is too long', type: 'invalid_request_error' }),
     'context_length_exceeded',
   ],
+  ['4: LiteLLM, unknown key', status(400, openai('No connected db.', 'no_db_connection')), 'upstream_not_configured'],
+  [
+    '6: LiteLLM, overflow by the name of its exception',
+    status(
+      400,
+      openai(
+        'litellm.ContextWindowExceededError: litellm.BadRequestError: too much\nmodel=a. fallbacks=None.',
+        'invalid_request_error',
+      ),
+    ),
+    'context_length_exceeded',
+  ],
+  [
+    '8: transformers serve, another model',
+    status(400, { detail: "Server is pinned to '/models/a'; requested 'b'." }),
+    'upstream_model_unavailable',
+  ],
+  [
+    '10: Ollama, a model without tools',
+    status(400, openai('registry.ollama.ai/library/a:latest does not support tools', 'api_error')),
+    'upstream_not_configured',
+  ],
+  [
+    '10: vLLM, started without tools',
+    status(
+      400,
+      openai('"auto" tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set', 'BadRequestError'),
+    ),
+    'upstream_not_configured',
+  ],
+  ['13: a 400 without a word', status(400, ''), 'upstream_error'],
   ['14: no money, by code', inBand({ message: 'No', code: 'insufficient_quota' }), 'upstream_not_configured'],
   ['14: filter, by code', inBand({ message: 'No', code: 'content_filter' }), 'content_filter'],
   ['14: model, by code', inBand({ message: 'No', code: 'model_not_found' }), 'upstream_model_unavailable'],
@@ -415,8 +446,8 @@ const cases: readonly (readonly [string, UpstreamFacts, Code])[] = [
   ),
 ]
 
-// What an upstream that says nothing of use means, by its status alone, in the markups that come.
-const bare: readonly (readonly [number, Code])[] = [
+// What a failure with a body of no use means, by status.
+const bare: readonly (readonly [number, ErrorCode])[] = [
   [307, 'upstream_not_configured'],
   [400, 'invalid_request'],
   [401, 'upstream_not_configured'],
@@ -434,27 +465,30 @@ const bare: readonly (readonly [number, Code])[] = [
   [529, 'upstream_error'],
 ]
 
-t.test('a status alone means what its row says, with words that mean nothing, and without', (t) => {
+t.test('classifies a bare status by its row, with a meaningless text and without', (t) => {
   for (const [code, meaning] of bare)
-    for (const body of ['', 'words', { error: { message: 'words' } }])
-      t.equal(classify(status(code, body)).code, meaning, `${code} ${JSON.stringify(body)}`)
+    for (const body of ['', 'words', { error: { message: 'words' } }]) {
+      // Without a word the member cannot correct anything.
+      const expected = body === '' && meaning === 'invalid_request' ? 'upstream_error' : meaning
+      t.equal(classifyFailure(status(code, body)).code, expected, `${code} ${JSON.stringify(body)}`)
+    }
   t.end()
 })
 
-t.test('every upstream failure means what the classification says', (t) => {
-  for (const [name, facts, code] of cases) t.equal(classify(facts).code, code, name)
+t.test('classifies every upstream failure as the table says', (t) => {
+  for (const [name, facts, code] of cases) t.equal(classifyFailure(facts).code, code, name)
   t.end()
 })
 
-t.test('every status from 300 to 599 has a class of its own side, with any body', (t) => {
+t.test('classifies every status from 300 to 599 within its side, with any body', (t) => {
   const bodies = ['', page, '{"error":', '{"error":{"message":"x"}}', '"x"', '[]', 'null', '<html', '\u0000\uffff']
   for (let code = 300; code <= 599; code++) {
     for (const body of bodies) {
       for (const contentType of ['application/json', 'text/html', '']) {
-        const failure = classify(status(code, body, { contentType }))
+        const failure = classifyFailure(status(code, body, { contentType }))
         if (failure.code === 'sign_in_required') t.fail(`${code} ${body}`)
         if (failure.details.upstreamStatus !== code) t.fail(`${code} is not told`)
-        if (failure.stage === 'auth') t.fail(`${code} is shown as a failure to authenticate`)
+        if (failure.stage === 'auth') t.fail(`${code} is shown as an authentication failure`)
       }
     }
   }
@@ -462,41 +496,41 @@ t.test('every status from 300 to 599 has a class of its own side, with any body'
   t.end()
 })
 
-t.test('a 429 is throttling in any markup', (t) => {
+t.test('treats a 429 as throttling in any markup', (t) => {
   for (const body of ['', page, '{', '{}', '[]', 'Too many tokens']) {
     for (const contentType of ['', 'text/html', 'application/json']) {
-      t.equal(classify(status(429, body, { contentType })).code, 'upstream_rate_limited', `${contentType} ${body}`)
+      t.equal(classifyFailure(status(429, body, { contentType })).code, 'upstream_rate_limited', `${contentType} ${body}`)
     }
   }
   t.end()
 })
 
-t.test('the raw status is told where it is known', (t) => {
-  t.equal(classify(status(401)).details.upstreamStatus, 401)
-  t.equal(classify(inBand({ code: 429 })).details.upstreamStatus, 429)
-  t.equal(classify(inBand({ code: 'rate_limit_exceeded' })).details.upstreamStatus, 200)
-  t.equal(classify(inBand(undefined, 'empty')).details.upstreamStatus, 200)
-  t.notOk('upstreamStatus' in classify(network('ECONNRESET')).details)
-  t.notOk('upstreamStatus' in classify(timeout('idle')).details)
-  t.notOk('upstreamStatus' in classify({ kind: 'unconfigured', reason: 'x' }).details)
+t.test('reports the raw status if it is known', (t) => {
+  t.equal(classifyFailure(status(401)).details.upstreamStatus, 401)
+  t.equal(classifyFailure(inBand({ code: 429 })).details.upstreamStatus, 429)
+  t.equal(classifyFailure(inBand({ code: 'rate_limit_exceeded' })).details.upstreamStatus, 200)
+  t.equal(classifyFailure(inBand(undefined, 'empty')).details.upstreamStatus, 200)
+  t.notOk('upstreamStatus' in classifyFailure(network('ECONNRESET')).details)
+  t.notOk('upstreamStatus' in classifyFailure(timeout('idle')).details)
+  t.notOk('upstreamStatus' in classifyFailure({ kind: 'unconfigured', reason: 'x' }).details)
   t.end()
 })
 
-t.test('retrying is advised against where it is pointless, and nowhere else', (t) => {
-  t.equal(classify(status(401)).details.shouldRetry, false)
-  t.equal(classify(status(404, { error: { code: 'model_not_found' } })).details.shouldRetry, false)
-  t.equal(classify(timeout('first_byte')).details.shouldRetry, false)
-  t.equal(classify(timeout('idle')).details.shouldRetry, false)
+t.test('advises against retries where they are pointless, and nowhere else', (t) => {
+  t.equal(classifyFailure(status(401)).details.shouldRetry, false)
+  t.equal(classifyFailure(status(404, { error: { code: 'model_not_found' } })).details.shouldRetry, false)
+  t.equal(classifyFailure(timeout('first_byte')).details.shouldRetry, false)
+  t.equal(classifyFailure(timeout('idle')).details.shouldRetry, false)
   for (const facts of [status(500), status(429), status(504), network('ECONNRESET'), inBand(undefined, 'empty')]) {
-    t.notOk('shouldRetry' in classify(facts).details)
+    t.notOk('shouldRetry' in classifyFailure(facts).details)
   }
   t.end()
 })
 
-t.test('a wait is passed on in whole seconds, never above a minute', (t) => {
+t.test('passes a wait on in whole seconds, never above a minute', (t) => {
   const now = Date.parse('2026-11-21T12:00:00Z')
   const wait = (code: number, retryAfter: string | null, options = { now }) =>
-    classify(status(code, '', { retryAfter }), options).details.retryAfter
+    classifyFailure(status(code, '', { retryAfter }), options).details.retryAfter
   t.equal(wait(429, '7'), 7)
   t.equal(wait(429, '0'), 1)
   t.equal(wait(429, '1.2'), 2)
@@ -504,41 +538,63 @@ t.test('a wait is passed on in whole seconds, never above a minute', (t) => {
   t.equal(wait(429, 'Sat, 21 Nov 2026 12:00:20 GMT'), 20)
   t.equal(wait(429, 'Sat, 21 Nov 2026 13:00:00 GMT'), 60)
   t.equal(wait(429, 'Sat, 21 Nov 2026 11:00:00 GMT'), 1)
-  t.equal(wait(429, null), 5, 'a 429 always names a wait')
+  t.equal(wait(429, null), 5, 'a 429 always carries a wait')
   t.equal(wait(429, 'soon'), 5)
   t.equal(wait(429, '-3'), 5)
   t.equal(wait(429, '9'.repeat(400)), 5)
   t.equal(
-    classify(status(429, '', { retryAfter: 'Sat, 21 Nov 2026 12:00:20 GMT' })).details.retryAfter,
+    classifyFailure(status(429, '', { retryAfter: 'Sat, 21 Nov 2026 12:00:20 GMT' })).details.retryAfter,
     5,
     'a date needs the time',
   )
   t.equal(wait(503, '9'), 9)
   t.equal(wait(500, null), undefined)
-  t.equal(wait(401, null), 60, 'a 503 always names a wait')
+  t.equal(wait(401, null), 60, 'a 503 always carries a wait')
   t.equal(wait(404, null), 60)
   t.end()
 })
 
-t.test('a plain validation is passed on, with the field it blames', (t) => {
-  const failure = classify(
+t.test('passes a plain validation error on, with the field it names', (t) => {
+  const failure = classifyFailure(
     status(400, openai("Invalid 'temperature': must be at most 2.", 'invalid_request_error', 'x', 'temperature')),
   )
   t.equal(failure.message, "The request is not valid: Invalid 'temperature': must be at most 2.")
-  t.equal(failure.messageZh, "请求无效:模型服务的说明:Invalid 'temperature': must be at most 2.")
+  t.equal(failure.messageZh, "请求无效：模型服务的说明：Invalid 'temperature': must be at most 2.")
   t.equal(failure.details.param, 'temperature')
   t.equal(failure.status, 400)
-  const fastapi = classify(status(422, { detail: [{ loc: ['body', 'messages', 0, 'role'], msg: 'field required' }] }))
+  const fastapi = classifyFailure(status(422, { detail: [{ loc: ['body', 'messages', 0, 'role'], msg: 'field required' }] }))
   t.equal(fastapi.message, 'The request is not valid: body.messages.0.role: field required')
-  const overflow = classify(status(400, { message: 'prompt is too long' }))
+  const overflow = classifyFailure(status(400, { message: 'prompt is too long' }))
   t.equal(overflow.details.param, 'messages')
   t.match(overflow.message, 'maximum context length')
-  t.match(classify(status(400, '{"error":{"mess')).message, /^The request is not valid: .{10,}/, 'broken JSON is not shown')
-  t.notMatch(classify(status(400, '{"error":{"mess')).message, 'mess')
+  t.match(
+    classifyFailure(status(400, '{"error":{"mess')).message,
+    /^The request is not valid: .{10,}/,
+    'broken JSON is not shown',
+  )
+  t.notMatch(classifyFailure(status(400, '{"error":{"mess')).message, 'mess')
   t.end()
 })
 
-t.test('what the caller should not see is removed from a validation', (t) => {
+t.test("removes LiteLLM's exceptions, deployments and advice from a validation error", (t) => {
+  const wrapped =
+    "litellm.BadRequestError: OpenAIException - Invalid value for 'temperature': must be below 2.\nmodel=a. context_window_fallbacks=None. fallbacks=None.\n\nSet 'context_window_fallback' - https://docs.litellm.ai/docs/routing#fallbacks\n\nLiteLLM: model group 'a' failed with the error above. No fallback was attempted."
+  const plain = "The request is not valid: Invalid value for 'temperature': must be below 2."
+  t.equal(classifyFailure(status(400, openai(wrapped, 'x'))).message, plain)
+  t.equal(
+    classifyFailure(status(400, openai(wrapped.replace(/\nmodel=[^]*(?=LiteLLM:)/, '\n'), 'x'))).message,
+    plain,
+    'with the trailer alone',
+  )
+  t.equal(
+    classifyFailure(status(400, openai('Bad value at /messages/0/role and/or 1/2/3', 'x'))).message,
+    'The request is not valid: Bad value at /messages/0/role and/or 1/2/3',
+    'a pointer into the request stays',
+  )
+  t.end()
+})
+
+t.test('removes what the client must not see from a validation error', (t) => {
   const secrets = [
     'sk-proj-AbCdEfGh1234567890',
     'sk-ab***********yz',
@@ -556,27 +612,29 @@ t.test('what the caller should not see is removed from a validation', (t) => {
     'api_key=hunter2',
     'f47ac10b58cc4372a5670e02b2c3d479',
     'gpt-internal-7',
+    '/srv/models/secret-name',
+    'registry.example.ai/library/secret:latest',
   ]
   for (const secret of secrets) {
-    const failure = classify(status(400, { error: { message: `Bad ${secret} here`, param: secret } }), {
-      hide: ['gpt-internal-7'],
+    const failure = classifyFailure(status(400, { error: { message: `Bad ${secret} here`, param: secret } }), {
+      redact: ['gpt-internal-7'],
     })
     t.equal(failure.code, 'invalid_request', secret)
     t.notOk(JSON.stringify([failure.message, failure.messageZh, failure.details]).includes(secret), secret)
     t.match(failure.message, /Bad … ?here/, secret)
   }
   const hostile =
-    classify(status(400, { error: { message: `a\u0000b\u001b[31m\nc\u202ed\u200be\ud800 ${'x '.repeat(9_000)}` } })).details
-      .params?.detail?.en ?? ''
+    classifyFailure(status(400, { error: { message: `a\u0000b\u001b[31m\nc\u202ed\u200be\ud800 ${'x '.repeat(9_000)}` } }))
+      .details.params?.detail?.en ?? ''
   t.notMatch(hostile, /[\p{Cc}\p{Cf}\p{Cs}]/u)
   t.ok([...hostile].length <= 500)
   t.ok(hostile.startsWith('a b [31m c d e'))
-  const emoji = classify(status(400, { error: { message: '😀'.repeat(900) } })).details.params?.detail?.en ?? ''
-  t.ok(emoji.isWellFormed(), 'no character is cut in two')
+  const emoji = classifyFailure(status(400, { error: { message: '😀'.repeat(900) } })).details.params?.detail?.en ?? ''
+  t.ok(emoji.isWellFormed(), 'no character is split')
   t.end()
 })
 
-t.test('another target is tried only where nothing can have been acted on', (t) => {
+t.test('allows another target only if the request cannot have been acted on', (t) => {
   for (const facts of [
     network('ECONNREFUSED'),
     network('ENOTFOUND'),
@@ -584,8 +642,9 @@ t.test('another target is tried only where nothing can have been acted on', (t) 
     timeout('connect'),
     status(429),
     status(503),
+    status(529, anthropic('overloaded_error', 'Overloaded')),
   ]) {
-    t.ok(isRefusedWhole(facts), JSON.stringify(facts))
+    t.ok(isSafeToRetry(facts), JSON.stringify(facts))
   }
   const acted = [
     network('ECONNRESET'),
@@ -600,16 +659,17 @@ t.test('another target is tried only where nothing can have been acted on', (t) 
     status(500),
     status(502),
     status(504),
+    status(529),
     status(400),
     inBand({ code: 429 }),
     inBand({ code: 503 }),
   ]) {
-    t.notOk(isRefusedWhole(facts), JSON.stringify(facts))
+    t.notOk(isSafeToRetry(facts), JSON.stringify(facts))
   }
   t.end()
 })
 
-t.test('a caller cannot speak against a target by what it sends', (t) => {
+t.test('does not let a client count against a target by what it sends', (t) => {
   const against = [
     network('ECONNRESET'),
     timeout('idle'),
@@ -629,23 +689,23 @@ t.test('a caller cannot speak against a target by what it sends', (t) => {
     inBand({ code: 400 }),
   ]
   const blocked = [html(403), html(400), status(404, { error: { code: 'model_not_found' } }), status(451)]
-  const patience = [status(429), inBand({ code: 429 }), { kind: 'unconfigured', reason: 'x' } as const]
-  for (const facts of [...validation, ...blocked, ...patience]) t.notOk(countsAgainstBreaker(facts), JSON.stringify(facts))
+  const waits = [status(429), inBand({ code: 429 }), { kind: 'unconfigured', reason: 'x' } as const]
+  for (const facts of [...validation, ...blocked, ...waits]) t.notOk(countsAgainstBreaker(facts), JSON.stringify(facts))
   t.end()
 })
 
-t.test('a process without descriptors is full itself: no fault of the target, and another may be tried', (t) => {
+t.test('treats a process without descriptors as its own lack of capacity, and allows another target', (t) => {
   for (const code of ['EMFILE', 'ENFILE', 'EADDRNOTAVAIL', 'ENOBUFS']) {
-    const { code: told, details } = classify(network(code))
+    const { code: told, details } = classifyFailure(network(code))
     t.equal(told, 'upstream_rate_limited', code)
     t.match(details, { retryAfter: Number })
-    t.ok(isRefusedWhole(network(code)), code)
+    t.ok(isSafeToRetry(network(code)), code)
     t.notOk(countsAgainstBreaker(network(code)), code)
   }
   t.end()
 })
 
-t.test("the thrown failure says what happened without the upstream's words", (t) => {
+t.test("names the failure without the upstream's words", (t) => {
   const failure = new UpstreamFailure(status(500, 'secret words'), 'api.example.com', { cause: new Error('why') })
   t.equal(failure.message, 'upstream answered 500')
   t.equal(failure.upstreamHost, 'api.example.com')
@@ -658,8 +718,8 @@ t.test("the thrown failure says what happened without the upstream's words", (t)
   t.end()
 })
 
-t.test('no facts at all can make it throw, leak, or blame the caller', (t) => {
-  const allowed: readonly Code[] = [
+t.test('never throws, leaks or blames the client, whatever the facts are', (t) => {
+  const allowed: readonly ErrorCode[] = [
     'upstream_error',
     'upstream_rate_limited',
     'upstream_not_configured',
@@ -698,7 +758,7 @@ t.test('no facts at all can make it throw, leak, or blame the caller', (t) => {
     fc.string({ unit: 'binary', maxLength: 300 }),
     word,
   )
-  const facts: fc.Arbitrary<UpstreamFacts> = fc.oneof(
+  const facts: fc.Arbitrary<FailureFacts> = fc.oneof(
     fc.record({ kind: fc.constant('unconfigured' as const), reason: fc.string() }),
     fc.record({ kind: fc.constant('network' as const), code: fc.oneof(fc.string(), fc.constantFrom('ECONNRESET', 'EAI_AGAIN')) }),
     fc.record({ kind: fc.constant('timeout' as const), phase: fc.constantFrom('connect', 'first_byte', 'idle', 'total') }),
@@ -718,16 +778,16 @@ t.test('no facts at all can make it throw, leak, or blame the caller', (t) => {
   )
   fc.assert(
     fc.property(facts, (facts) => {
-      const failure = classify(facts, { now: 1_790_000_000_000 })
+      const failure = classifyFailure(facts, { now: 1_790_000_000_000 })
       const { params, param, retryAfter, ...rest } = failure.details
-      isRefusedWhole(facts)
+      isSafeToRetry(facts)
       countsAgainstBreaker(facts)
       return (
         failure instanceof GatewayError &&
         allowed.includes(failure.code) &&
         ['upstream', 'validation'].includes(failure.stage) &&
         !JSON.stringify([failure.message, failure.messageZh, failure.details]).includes(secret) &&
-        (failure.code === 'invalid_request' || (params === undefined && failure.message === catalogue[failure.code].en)) &&
+        (failure.code === 'invalid_request' || (params === undefined && failure.message === errorCatalog[failure.code].en)) &&
         (retryAfter === undefined || (Number.isInteger(retryAfter) && retryAfter >= 1 && retryAfter <= 60)) &&
         (params?.detail?.en ?? 'x').length > 0 &&
         (param === undefined || [...param].length <= 500) &&
@@ -740,7 +800,7 @@ t.test('no facts at all can make it throw, leak, or blame the caller', (t) => {
   t.end()
 })
 
-t.test('a hostile body costs no more than an ordinary one', (t) => {
+t.test('spends no more time on a hostile body than on an ordinary one', (t) => {
   for (const unit of [
     'input token count ',
     'model ',
@@ -755,8 +815,8 @@ t.test('a hostile body costs no more than an ordinary one', (t) => {
     'A1',
   ] as const) {
     const before = process.cpuUsage()
-    classify(status(400, unit.repeat(Math.ceil(65_536 / unit.length)).slice(0, 65_536)))
-    classify(status(400, { error: { message: unit.repeat(Math.ceil(60_000 / unit.length)) } }))
+    classifyFailure(status(400, unit.repeat(Math.ceil(65_536 / unit.length)).slice(0, 65_536)))
+    classifyFailure(status(400, { error: { message: unit.repeat(Math.ceil(60_000 / unit.length)) } }))
     const tookMs = process.cpuUsage(before).user / 1e3
     t.ok(tookMs < 1_000, `${JSON.stringify(unit)} took ${tookMs.toFixed(0)} ms of CPU`)
   }

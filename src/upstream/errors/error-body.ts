@@ -1,50 +1,51 @@
 /**
- * What an upstream's error body says, whoever wrote it: OpenAI's `{error: {...}}`, the flat form of older vLLM, an `error`
- * that is a bare string, FastAPI's `detail`, Google's array around it, Anthropic's `{type: "error"}`, a single SSE
- * frame, or text. Reading never throws: a body that is none of these has no codes and no message.
+ * Parses an upstream's error body: OpenAI's `{error: {...}}`, the flat form of older vLLM, an `error` that is a string, FastAPI's `detail`,
+ * Google's array around it, Anthropic's `{type: "error"}`, a single SSE frame, or text. Parsing never throws: another body has no codes and
+ * no message.
  */
 export interface ErrorBody {
-  /** Every machine-readable name found (`code`, `type`, `error_type`, inner codes), lower-cased, the finest first. */
+  /** Every machine-readable name found (`code`, `type`, `error_type`, inner codes), in lower case, the most specific first. */
   readonly codes: readonly string[]
-  /** A status stated inside the body (`code: 429`, `code: "429"`), null where there is none. */
+  /** A status stated inside the body (`code: 429`, `code: "429"`), or null. */
   readonly status: number | null
-  /** The sentence meant for people; the empty string where there is none. Not yet fit to be shown. */
+  /** The sentence for people; empty if there is none. Not sanitized. */
   readonly message: string
-  /** What patterns are matched on: the message and, where one provider passes on another's, that one's words too. */
+  /** The text for pattern matching: the message and, if one provider passes on another's error, that one's text too. */
   readonly text: string
-  /** The request field it blames. */
+  /** The request field that the error names. */
   readonly param: string | null
-  /** The body is a web page: something else than an API answered. */
+  /** The body is a web page: something other than an API answered. */
   readonly html: boolean
   /** A moderation verdict is attached (OpenRouter's `metadata.flagged_input`, `metadata.reasons`). */
   readonly flagged: boolean
   /** Google's names of the limits that were reached, as in `GenerateRequestsPerMinutePerProjectPerModel`. */
   readonly limits: readonly string[]
-  /** Seconds after which the body says it can be tried again. */
+  /** Seconds after which the body says that a retry can succeed. */
   readonly retryAfter: number | null
 }
 
-/** Reads the body of a failed answer. */
+/** Parses the body of an error response. */
 export function readErrorBody(body: string, contentType = ''): ErrorBody {
-  const value = parse(body)
+  const value = parseJson(body)
   if (value !== undefined && value !== null && typeof value !== 'number' && typeof value !== 'boolean')
     return readErrorValue(value)
-  if (/\bhtml\b/i.test(contentType) || /^\s*<(?:!doctype|html|head|body)\b/i.test(body)) return { ...silent, html: true }
-  // Broken JSON is searched for what it says but is no sentence to show.
+  if (/\bhtml\b/i.test(contentType) || /^\s*<(?:!doctype|html|head|body)\b/i.test(body)) return { ...emptyErrorBody, html: true }
+  // Broken JSON is searched for patterns, but it is no sentence to show.
   const message = /^\s*[[{]/.test(body) ? '' : body
-  return { ...silent, message, text: body.slice(0, longestText) }
+  return { ...emptyErrorBody, message, text: body.slice(0, maxTextLength) }
 }
 
-/** Reads an error that was found already parsed, as inside a 200. */
+/** Parses an error value that is decoded already, as inside a 200. */
 export function readErrorValue(value: unknown, depth = 0): ErrorBody {
   const outer = asRecord(Array.isArray(value) ? value[0] : value)
-  if (outer === null) return typeof value === 'string' ? { ...silent, message: value, text: value.slice(0, longestText) } : silent
+  if (outer === null)
+    return typeof value === 'string' ? { ...emptyErrorBody, message: value, text: value.slice(0, maxTextLength) } : emptyErrorBody
 
   const error = asRecord(outer['error']) ?? asRecord(outer['detail']) ?? outer
-  // Google's errors passed through a front of its own come as text within the text.
-  const within = embedded(error['message'])
-  if (within !== null && depth < 2) return readErrorValue(within, depth + 1)
-  const details = listOf(error['details']).map(asRecord)
+  // Google's errors behind a proxy of its own arrive as JSON inside a string.
+  const nested = parseEmbedded(error['message'])
+  if (nested !== null && depth < 2) return readErrorValue(nested, depth + 1)
+  const details = toArray(error['details']).map(asRecord)
   const inner = asRecord(error['innererror'])
   const metadata = asRecord(error['metadata'])
   const message =
@@ -53,11 +54,11 @@ export function readErrorValue(value: unknown, depth = 0): ErrorBody {
       outer['error'],
       error['msg'],
       outer['message'],
-      detailOf(outer['detail']),
-      detailOf(asRecord(error['message'])?.['detail']),
+      formatDetail(outer['detail']),
+      formatDetail(asRecord(error['message'])?.['detail']),
       error['error'],
     ) ?? ''
-  const passedOn = firstString(metadata?.['raw'], asRecord(error['details'])?.['message']) ?? ''
+  const providerMessage = firstString(metadata?.['raw'], asRecord(error['details'])?.['message']) ?? ''
   const names = [
     ...details.map((detail) => detail?.['reason']),
     error['code'],
@@ -77,30 +78,30 @@ export function readErrorValue(value: unknown, depth = 0): ErrorBody {
       .map((name) => String(name).slice(0, 200).toLowerCase()),
     status: names.map(toStatus).find((status) => status !== null) ?? null,
     message,
-    text: `${message.slice(0, longestText)}\n${passedOn.slice(0, longestText)}`,
+    text: `${message.slice(0, maxTextLength)}\n${providerMessage.slice(0, maxTextLength)}`,
     param: firstString(
       error['param'],
       error['param_name'],
-      placeOf(outer['detail']),
-      placeOf(asRecord(error['message'])?.['detail']),
-      ...details.flatMap((detail) => listOf(detail?.['fieldViolations']).map((violation) => asRecord(violation)?.['field'])),
+      formatLocation(outer['detail']),
+      formatLocation(asRecord(error['message'])?.['detail']),
+      ...details.flatMap((detail) => toArray(detail?.['fieldViolations']).map((violation) => asRecord(violation)?.['field'])),
     ),
     html: false,
     flagged: metadata?.['flagged_input'] !== undefined || metadata?.['reasons'] !== undefined,
     limits: details.flatMap((detail) => [
-      ...listOf(detail?.['violations']).map((violation) => String(asRecord(violation)?.['quotaId'] ?? '')),
+      ...toArray(detail?.['violations']).map((violation) => String(asRecord(violation)?.['quotaId'] ?? '')),
       String(asRecord(detail?.['metadata'])?.['quota_limit'] ?? ''),
     ]),
     retryAfter:
-      details.map((detail) => secondsOf(detail?.['retryDelay'])).find((seconds) => seconds !== null) ??
-      secondsOf(/\b(?:try again|retry)(?: after| in) (\d+(?:\.\d+)?) ?s(?:ec(?:ond)?s?)?\b/i.exec(message)?.[1]),
+      details.map((detail) => parseSeconds(detail?.['retryDelay'])).find((seconds) => seconds !== null) ??
+      parseSeconds(/\b(?:try again|retry)(?: after| in) (\d+(?:\.\d+)?) ?s(?:ec(?:ond)?s?)?\b/i.exec(message)?.[1]),
   }
 }
 
-/** Patterns look no further than this, so that a hostile body costs no more than an ordinary one. */
-const longestText = 4_000
+/** Patterns examine no more than this, so that a hostile body costs no more than an ordinary one. */
+const maxTextLength = 4_000
 
-const silent: ErrorBody = {
+const emptyErrorBody: ErrorBody = {
   codes: [],
   status: null,
   message: '',
@@ -112,8 +113,8 @@ const silent: ErrorBody = {
   retryAfter: null,
 }
 
-function parse(body: string): unknown {
-  // An upstream that had already chosen to stream sends its refusal as one frame.
+function parseJson(body: string): unknown {
+  // An upstream that has begun to stream sends its error as one frame.
   const frame = /^\s*(?:event:[^\n]*\n)?data:(.*)/.exec(body)
   try {
     return JSON.parse(frame?.[1] ?? body)
@@ -122,36 +123,36 @@ function parse(body: string): unknown {
   }
 }
 
-/** FastAPI says `{"detail": "..."}` or, for a validation, `{"detail": [{"loc": ["body", "messages"], "msg": "..."}]}`. */
-function detailOf(detail: unknown): string | undefined {
+/** FastAPI sends `{"detail": "..."}` or, for a validation error, `{"detail": [{"loc": ["body", "messages"], "msg": "..."}]}`. */
+function formatDetail(detail: unknown): string | undefined {
   if (typeof detail === 'string') return detail
   const first = asRecord(Array.isArray(detail) ? detail[0] : detail)
   if (first === null) return undefined
-  const where = placeOf(detail) ?? ''
-  const what = firstString(first['msg'], first['message']) ?? ''
-  return where === '' ? what : `${where}: ${what}`
+  const location = formatLocation(detail) ?? ''
+  const problem = firstString(first['msg'], first['message']) ?? ''
+  return location === '' ? problem : `${location}: ${problem}`
 }
 
-/** Where FastAPI says a fault is, as in `body.messages`. */
-function placeOf(detail: unknown): string | null {
+/** FastAPI's location of an error, as in `body.messages`. */
+function formatLocation(detail: unknown): string | null {
   const { loc } = asRecord(Array.isArray(detail) ? detail[0] : null) ?? {}
   return Array.isArray(loc) ? loc.filter((step) => ['string', 'number'].includes(typeof step)).join('.') : null
 }
 
-function embedded(message: unknown): unknown {
+function parseEmbedded(message: unknown): unknown {
   if (typeof message !== 'string' || !/^\s*[[{]/.test(message)) return null
-  const value = parse(message)
+  const value = parseJson(message)
   const record = asRecord(Array.isArray(value) ? value[0] : value)
   return record !== null && (record['error'] !== undefined || record['message'] !== undefined) ? value : null
 }
 
 /** Google writes a duration as `"11s"` or `"11.6s"`. */
-function secondsOf(value: unknown): number | null {
+function parseSeconds(value: unknown): number | null {
   const seconds = typeof value === 'string' ? Number(/^(\d+(?:\.\d+)?)s?$/.exec(value)?.[1]) : Number.NaN
   return Number.isFinite(seconds) ? seconds : null
 }
 
-function listOf(value: unknown): readonly unknown[] {
+function toArray(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : []
 }
 

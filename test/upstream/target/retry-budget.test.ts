@@ -1,9 +1,9 @@
-/** How many calls may be repeated, so that retries never become the load. */
+/** How many calls may be retried, so that retries never become the load. */
 import * as fc from 'fast-check'
 import t from 'tap'
-import { RetryBudget } from '../../src/upstream/retry-budget.ts'
+import { RetryBudget } from '../../../src/upstream/target/retry-budget.ts'
 
-t.test('a quiet gateway may retry a few times a minute', (t) => {
+t.test('allows a quiet gateway a few retries per minute', (t) => {
   const budget = new RetryBudget()
   t.same(
     [0, 0, 0, 0].map(() => budget.spend(0)),
@@ -14,7 +14,7 @@ t.test('a quiet gateway may retry a few times a minute', (t) => {
   t.end()
 })
 
-t.test('a busy one may retry a tenth of its turns: 220 calls for 200 turns that all want a second one', (t) => {
+t.test('allows a busy gateway to retry a tenth of its turns: 220 calls for 200 turns that all want a retry', (t) => {
   const budget = new RetryBudget()
   let retries = 0
   for (let nth = 0; nth < 200; nth++) {
@@ -25,7 +25,7 @@ t.test('a busy one may retry a tenth of its turns: 220 calls for 200 turns that 
   t.end()
 })
 
-t.test('nothing is saved up beyond the window, and a clock set back gives nothing', (t) => {
+t.test('saves nothing up beyond the window, and grants nothing for a clock set back', (t) => {
   const budget = new RetryBudget()
   for (let nth = 0; nth < 1_000; nth++) budget.earn(0)
   let retries = 0
@@ -35,7 +35,7 @@ t.test('nothing is saved up beyond the window, and a clock set back gives nothin
   t.end()
 })
 
-t.test('over any run, retries stay within the tenth of each minute or its three', (t) => {
+t.test('keeps retries within the tenth of each minute, or its three', (t) => {
   const step = fc.record({ waitMs: fc.nat({ max: 5_000 }), tries: fc.nat({ max: 3 }) })
   fc.assert(
     fc.property(fc.array(step, { maxLength: 200 }), (steps) => {

@@ -1,0 +1,65 @@
+/**
+ * Limits concurrent calls to one upstream. Excess calls queue for a bounded time in a bounded queue, or are rejected; the dispatcher below
+ * would queue without limits.
+ */
+export class UpstreamConcurrencyLimiter {
+  readonly #options: UpstreamConcurrencyLimiterOptions
+  #running = 0
+  /** First come, first served: each entry grants a slot. */
+  readonly #queue: (() => void)[] = []
+
+  constructor(options: UpstreamConcurrencyLimiterOptions) {
+    this.#options = options
+  }
+
+  get running(): number {
+    return this.#running
+  }
+
+  get pending(): number {
+    return this.#queue.length
+  }
+
+  /** Takes a slot if one is free and the queue is empty. Each acquired slot must be returned with `release`. */
+  tryAcquire(): boolean {
+    if (this.#running >= this.#options.slots || this.#queue.length > 0) return false
+    this.#running++
+    return true
+  }
+
+  /** Waits for a slot. Resolves to false if the queue is full, the time is up, or the function passed to `onCancel` was called. */
+  acquire(onCancel: (cancel: () => void) => void): Promise<boolean> {
+    if (this.#queue.length >= this.#options.maxPending) return Promise.resolve(false)
+    return new Promise((resolve) => {
+      const grant = (): void => {
+        clearTimeout(timer)
+        resolve(true)
+      }
+      const cancel = (): void => {
+        const index = this.#queue.indexOf(grant)
+        if (index === -1) return
+        this.#queue.splice(index, 1)
+        clearTimeout(timer)
+        resolve(false)
+      }
+      const timer = setTimeout(cancel, this.#options.maxPendingMs)
+      this.#queue.push(grant)
+      onCancel(cancel)
+    })
+  }
+
+  /** Returns a slot, which goes to the first in the queue. */
+  release(): void {
+    const grant = this.#queue.shift()
+    if (grant === undefined) this.#running--
+    else grant()
+  }
+}
+
+interface UpstreamConcurrencyLimiterOptions {
+  /** Maximum concurrent calls. */
+  readonly slots: number
+  /** Maximum queued calls. */
+  readonly maxPending: number
+  readonly maxPendingMs: number
+}

@@ -1,0 +1,53 @@
+/**
+ * The request format that one target accepts: from the configuration, from its model list, and from its rejections of fields that the
+ * gateway added. Learned once, it applies to all later turns.
+ */
+export class Dialect {
+  capField: CapField
+  developerRole: 'developer' | 'system'
+  /** Tokens of prompt and output together; null until the target states it. */
+  contextLength: number | null = null
+  /** Output tokens; null until the target states it. */
+  maxOutputTokens: number | null = null
+  /** Fields of the gateway that the target rejects. */
+  readonly droppedFields = new Set<string>()
+  /** Fields that translations of other API formats set, and that the target rejects; `reasoning_content` is a field of messages. */
+  readonly droppedTranslatedFields = new Set<string>()
+
+  constructor({
+    maxTokensField,
+    developerRole,
+  }: {
+    readonly maxTokensField: CapField
+    readonly developerRole: 'developer' | 'system'
+  }) {
+    this.capField = maxTokensField
+    this.developerRole = developerRole
+  }
+
+  /**
+   * The cap to send. A cap that the caller set is sent as held; the default is reduced to what the target accepts beside this prompt.
+   * `promptTokens` is an estimate; if it is too low, the target rejects the request once and the dialect learns.
+   */
+  computeOutputCap(heldTokens: number, isDefault: boolean, promptTokens: number): number {
+    if (!isDefault) return heldTokens
+    let cap = Math.min(heldTokens, this.maxOutputTokens ?? heldTokens)
+    if (this.contextLength === null) return cap
+    const roomTokens = this.contextLength - addPromptMargin(promptTokens)
+    cap = Math.min(cap, roomTokens >= minRoomTokens ? roomTokens : Math.floor(this.contextLength / 4))
+    return Math.max(1, cap)
+  }
+}
+
+/** A prompt's estimate with a margin for the target's template and tokenizer: a cap that is a little too large is a rejected request. */
+export function addPromptMargin(estimatedTokens: number): number {
+  return Math.ceil(estimatedTokens * promptMarginFactor) + promptMarginTokens
+}
+
+const promptMarginFactor = 1.25
+const promptMarginTokens = 32
+
+type CapField = 'max_tokens' | 'max_completion_tokens'
+
+/** With less room than this the estimate of the prompt is not reliable. */
+const minRoomTokens = 64

@@ -1,0 +1,142 @@
+/**
+ * Reads an upstream's model list: which model to use if the configuration names none (the first), so that an address and a key suffice to
+ * start; and the models' limits, so that the added cap fits. Upstreams whose models are all named are not queried: they reject the first
+ * cap that is too large, which states the limit.
+ */
+import type { GatewayConfig } from '../../config/config.ts'
+import { isRecord } from '../../exchange/request/chat-request.ts'
+import type { PluginLog } from '../../exchange/plugin-services.ts'
+import { readBounded } from '../bounded-body.ts'
+import type { Dialect } from './dialect.ts'
+import type { Upstream, Upstreams } from './upstreams.ts'
+
+/** The pause before the next query doubles from the first to the last. A server that is loading answers 5xx for seconds or minutes. */
+const [firstRetryMs, maxRetryMs] = [1_000, 60_000]
+/** Lists of hundreds of models are a few megabytes. */
+const maxListBytes = 16 * 1024 * 1024
+
+interface ModelDiscoveryOptions {
+  readonly config: GatewayConfig
+  readonly upstreams: Upstreams
+  readonly log: Pick<PluginLog, 'info' | 'warn'>
+}
+
+/** Queries at once, and again until each upstream has responded. Returns a function that stops it. */
+export function startModelDiscovery({ config, upstreams, log }: ModelDiscoveryOptions): () => void {
+  const targets = Object.values(config.products).flatMap((product) => product.targets)
+  const unnamed = new Set(targets.filter(({ model }) => model === null).map(({ upstream }) => upstream))
+  const pending = [...upstreams.all].filter(({ name, config: { baseUrl } }) => unnamed.has(name) && baseUrl !== 'demo')
+  let timer: NodeJS.Timeout | undefined
+  let stopped = false
+  let pauseMs = firstRetryMs
+  const reported = new Set<string>()
+  const poll = async (): Promise<void> => {
+    for (const upstream of pending.splice(0)) {
+      const result = await fetchModels(upstream)
+      if (typeof result !== 'string') {
+        upstreams.unreadModelLists.delete(upstream.name)
+        applyModels(upstream, result)
+        continue
+      }
+      pending.push(upstream)
+      upstreams.unreadModelLists.add(upstream.name)
+      if (stopped || reported.has(upstream.name)) continue
+      reported.add(upstream.name)
+      log.warn({ upstream: upstream.name, reason: result }, 'cannot read the models of this upstream yet; asking again')
+    }
+    if (pending.length === 0 || stopped) return
+    timer = setTimeout(() => void poll(), pauseMs).unref()
+    pauseMs = Math.min(pauseMs * 2, maxRetryMs)
+  }
+  const applyModels = (upstream: Upstream, models: readonly ListedModel[]): void => {
+    const { name } = upstream
+    const [first] = models
+    if (first !== undefined) {
+      upstreams.setDefaultModel(name, first.id)
+      log.info({ upstream: name, model: first.id }, 'no model is configured for this upstream; using the first it lists')
+    }
+    const used = new Set(targets.filter(({ upstream: of }) => of === name).map(({ model }) => model ?? first?.id))
+    for (const model of models) if (used.has(model.id)) applyLimits(upstreams.getDialect(`${name}/${model.id}`, upstream), model)
+  }
+  void poll()
+  return () => {
+    stopped = true
+    clearTimeout(timer)
+  }
+}
+
+interface ListedModel {
+  readonly id: string
+  readonly contextLength: number | null
+  readonly maxOutputTokens: number | null
+}
+
+/** A limit learned from a rejection is newer than the list. */
+function applyLimits(dialect: Dialect, { contextLength, maxOutputTokens }: ListedModel): void {
+  dialect.contextLength ??= contextLength
+  dialect.maxOutputTokens ??= maxOutputTokens
+}
+
+/** The models of a list and their limits, in any vendor's format. */
+function parseModelList(list: unknown): ListedModel[] {
+  const data = isRecord(list) ? (list['data'] ?? list['models']) : list
+  if (!Array.isArray(data)) return []
+  return (data as unknown[]).flatMap((item) => {
+    if (!isRecord(item) || typeof item['id'] !== 'string') return []
+    const top = isRecord(item['top_provider']) ? item['top_provider'] : {}
+    const meta = isRecord(item['meta']) ? item['meta'] : {}
+    return {
+      id: item['id'],
+      // vLLM and SGLang; OpenRouter and Together; Groq; Mistral; LM Studio's loaded model; llama.cpp; Anthropic.
+      contextLength: minTokenCount(
+        item['max_model_len'],
+        item['context_length'],
+        item['context_window'],
+        item['max_context_length'],
+        item['loaded_context_length'],
+        top['context_length'],
+        meta['n_ctx'],
+        item['max_input_tokens'],
+      ),
+      maxOutputTokens: minTokenCount(
+        top['max_completion_tokens'],
+        item['max_completion_tokens'],
+        item['max_output_tokens'],
+        item['max_output_length'],
+        // Other servers give a default in this field.
+        item['type'] === 'model' ? item['max_tokens'] : undefined,
+      ),
+    }
+  })
+}
+
+/** The smallest valid token count. */
+function minTokenCount(...values: readonly unknown[]): number | null {
+  const numbers = values.filter((value): value is number => typeof value === 'number' && Number.isSafeInteger(value) && value > 0)
+  return numbers.length === 0 ? null : Math.min(...numbers)
+}
+
+async function fetchModels({
+  origin,
+  basePath,
+  headers,
+  dispatcher,
+  format,
+}: Upstream): Promise<readonly ListedModel[] | 'unreachable' | 'failing'> {
+  try {
+    const { request } = await import('undici')
+    const { statusCode, body } = await request(`${origin}${basePath}${format?.modelsPath ?? '/models'}`, {
+      dispatcher,
+      headers: { ...headers },
+      signal: AbortSignal.timeout(10_000),
+    })
+    if (statusCode !== 200) {
+      await body.dump()
+      return statusCode >= 500 ? 'failing' : []
+    }
+    const text = await readBounded(body, maxListBytes)
+    return text === null ? [] : parseModelList(JSON.parse(text.toString('utf8')))
+  } catch (error) {
+    return error instanceof SyntaxError ? [] : 'unreachable'
+  }
+}

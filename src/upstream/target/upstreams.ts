@@ -1,0 +1,196 @@
+/** The configured upstreams and the health of their targets. Selects the targets that can serve now, best first. */
+import type { Dispatcher } from 'undici'
+import type { GatewayConfig } from '../../config/config.ts'
+import type { LiveTarget } from '../../exchange/plugin-services.ts'
+import type { Target } from '../../domain/billing/product.ts'
+import { toBasicAuthorization } from '../../config/redact-url.ts'
+import { Agent } from '../../system/vendor/undici-agent.ts'
+import type { Breaker, BreakerState } from './breaker.ts'
+import { TargetHealth } from './target-health.ts'
+import { Dialect } from './dialect.ts'
+import { anthropicFormat, createAnthropicHeaders } from '../anthropic/anthropic-format.ts'
+import { responsesFormat } from '../responses/responses-format.ts'
+import type { UpstreamFormat } from '../upstream-format.ts'
+import { UpstreamConcurrencyLimiter } from './concurrency-limiter.ts'
+import { RetryBudget } from './retry-budget.ts'
+
+type UpstreamConfig = GatewayConfig['upstreams'][string]
+
+/** One upstream: address, credential, connections. */
+export interface Upstream {
+  readonly name: string
+  readonly url: URL
+  readonly host: string
+  readonly origin: string
+  /** Path of its API, as in `/v1`. */
+  readonly basePath: string
+  /** Its host and its credentials, which no message to a client may contain. */
+  readonly redact: readonly string[]
+  /** Sent with each request; client headers are not sent. */
+  readonly headers: Readonly<Record<string, string>>
+  readonly config: UpstreamConfig
+  /** Its API, if it offers no chat completions. */
+  readonly format: UpstreamFormat | null
+  readonly dispatcher: Dispatcher
+  /** Makes a connection for each request. */
+  readonly newConnectionDispatcher: Dispatcher
+  /** Limits concurrent and queued calls. */
+  readonly limiter: UpstreamConcurrencyLimiter
+}
+
+export class Upstreams {
+  readonly retryBudget = new RetryBudget()
+  readonly #upstreams: ReadonlyMap<string, Upstream>
+  readonly #health = new Map<string, TargetHealth>()
+  readonly #dialects = new Map<string, Dialect>()
+  /** Model per upstream, for targets whose configuration names none. */
+  readonly #defaultModels = new Map<string, string>()
+  /** Upstreams whose model list is needed and could not be read yet. */
+  readonly unreadModelLists = new Set<string>()
+  readonly #random: () => number
+  readonly #searchConfig: GatewayConfig['search']
+
+  /** `demoUrl` is the address of the built-in demo upstream. `random` returns 0 ≤ n < 1. */
+  constructor(config: GatewayConfig, demoUrl: string | null, random: () => number) {
+    this.#random = random
+    this.#searchConfig = config.search
+    this.#upstreams = new Map(
+      Object.entries(config.upstreams).map(([name, upstream]) => [
+        name,
+        createUpstream(name, upstream, demoUrl, config.timeouts.connectMs),
+      ]),
+    )
+  }
+
+  get(name: string): Upstream | undefined {
+    return this.#upstreams.get(name)
+  }
+
+  get all(): Iterable<Upstream> {
+    return this.#upstreams.values()
+  }
+
+  /**
+   * The targets to try, best first: healthy ones in random order by weight, then those of weight 0. A target with an open breaker is left
+   * out while another can serve; if all are open, all are offered, because rejecting everything would hide a recovery.
+   */
+  selectCandidates(targets: readonly Target[], fallbackModel: string | null, now: number): LiveTarget[] {
+    const usable = targets.flatMap((target) => this.#resolveTarget(target, fallbackModel) ?? [])
+    if (usable.length <= 1) return usable.map(({ live }) => live)
+    const healthy = usable.filter(({ live }) => this.getBreaker(live.name).wouldAllow(now))
+    return orderByWeight(healthy.length > 0 ? healthy : usable, this.#random)
+  }
+
+  getBreaker(target: string): Breaker {
+    return this.getHealth(target).breaker
+  }
+
+  /** The health of a target (`upstream/model`), or of a search engine (`search/name`). */
+  getHealth(target: string): TargetHealth {
+    let health = this.#health.get(target)
+    if (health === undefined) {
+      const upstream = this.#upstreams.get(target.slice(0, target.indexOf('/')))
+      health = new TargetHealth(upstream?.config ?? this.#searchConfig)
+      this.#health.set(target, health)
+    }
+    return health
+  }
+
+  /** The request format of a target (`upstream/model`). */
+  getDialect(name: string, upstream: Upstream): Dialect {
+    let dialect = this.#dialects.get(name)
+    if (dialect === undefined) {
+      dialect = new Dialect(upstream.config)
+      this.#dialects.set(name, dialect)
+    }
+    return dialect
+  }
+
+  *breakerStates(now: number): Iterable<{ target: string; state: BreakerState }> {
+    for (const [target, { breaker }] of this.#health) yield { target, state: breaker.state(now) }
+  }
+
+  /** Sets an upstream's default model, for targets that name none. */
+  setDefaultModel(upstream: string, model: string): void {
+    this.#defaultModels.set(upstream, model)
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(
+      [...this.#upstreams.values()].flatMap(({ dispatcher, newConnectionDispatcher }) => [
+        dispatcher.destroy(),
+        newConnectionDispatcher.destroy(),
+      ]),
+    )
+  }
+
+  #resolveTarget(target: Target, fallbackModel: string | null): { live: LiveTarget; weight: number } | undefined {
+    const upstream = this.#upstreams.get(target.upstream)
+    const model = target.model ?? (fallbackModel === null ? null : (this.#defaultModels.get(target.upstream) ?? fallbackModel))
+    if (upstream === undefined || model === null) return undefined
+    const name = `${upstream.name}/${model}`
+    return { live: { name, upstream, model, dialect: this.getDialect(name, upstream) }, weight: target.weight }
+  }
+}
+
+function createUpstream(name: string, config: UpstreamConfig, demoUrl: string | null, connectMs: number): Upstream {
+  const url = new URL(config.baseUrl === 'demo' ? (demoUrl ?? 'http://127.0.0.1:9/v1') : config.baseUrl)
+  // `fetch` rejects a URL with credentials, and undici drops them: they are sent as a header.
+  const connectionOptions = {
+    // An HTTP/2 call that is aborted while its body is being sent ends the process, so HTTP/2 is off.
+    allowH2: false,
+    headersTimeout: 0,
+    bodyTimeout: 0,
+    connect: { timeout: connectMs },
+  }
+  const isAnthropic = config.kind === 'anthropic'
+  const authorization = config.apiKey === null || isAnthropic ? toBasicAuthorization(url) : `Bearer ${config.apiKey}`
+  return {
+    name,
+    url,
+    host: url.hostname,
+    redact: [url.hostname, config.apiKey, url.password, ...Object.values(config.headers)].filter(
+      (word): word is string => word !== null && word !== '',
+    ),
+    origin: url.origin,
+    basePath: url.pathname.replace(/\/+$/, ''),
+    headers: {
+      ...(isAnthropic ? createAnthropicHeaders(config.apiKey) : {}),
+      ...lowerCaseNames(config.headers),
+      ...(authorization === null ? {} : { authorization }),
+      'content-type': 'application/json',
+      // The response is read and rewritten, so it must not be compressed.
+      'accept-encoding': 'identity',
+    },
+    config,
+    format: isAnthropic ? anthropicFormat : config.responses ? responsesFormat : null,
+    // `Deadlines` watches every call; the dispatcher's timeouts measure other things and are off. The dispatcher also has no connection
+    // limit, because it would queue without bound: the limiter bounds calls.
+    limiter: new UpstreamConcurrencyLimiter({
+      slots: config.connections,
+      maxPending: config.maxPending,
+      maxPendingMs: config.maxPendingMs,
+    }),
+    dispatcher: new Agent({ ...connectionOptions, keepAliveTimeout: 30_000 }),
+    newConnectionDispatcher: new Agent({ ...connectionOptions, pipelining: 0 }),
+  }
+}
+
+/** A configured header replaces the gateway's own of the same name, however it is written. */
+function lowerCaseNames(headers: Readonly<Record<string, string>>): Record<string, string> {
+  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]))
+}
+
+function orderByWeight(usable: readonly { live: LiveTarget; weight: number }[], random: () => number): LiveTarget[] {
+  const order: LiveTarget[] = []
+  const rest = usable.filter(({ weight }) => weight > 0)
+  while (rest.length > 0) {
+    let at = random() * rest.reduce((sum, { weight }) => sum + weight, 0)
+    const index = Math.max(
+      0,
+      rest.findIndex(({ weight }) => (at -= weight) < 0),
+    )
+    order.push(...rest.splice(index, 1).map(({ live }) => live))
+  }
+  return [...order, ...usable.filter(({ weight }) => weight <= 0).map(({ live }) => live)]
+}

@@ -1,0 +1,40 @@
+/** Slots of a target that accepts only so many concurrent calls. */
+import t from 'tap'
+import { UpstreamConcurrencyLimiter } from '../../../src/upstream/target/concurrency-limiter.ts'
+
+const ignore = (): void => undefined
+
+t.test('grants slots in order and returns them', async (t) => {
+  const limiter = new UpstreamConcurrencyLimiter({ slots: 2, maxPending: 2, maxPendingMs: 10_000 })
+  t.same([limiter.tryAcquire(), limiter.tryAcquire(), limiter.tryAcquire()], [true, true, false])
+  const order: string[] = []
+  const first = limiter.acquire(ignore).then((isIn) => order.push(`first ${isIn}`))
+  const second = limiter.acquire(ignore).then((isIn) => order.push(`second ${isIn}`))
+  t.equal(await limiter.acquire(ignore), false, 'the queue is bounded')
+  t.equal(limiter.pending, 2)
+  limiter.release()
+  t.notOk(limiter.tryAcquire(), 'no call overtakes another')
+  limiter.release()
+  await Promise.all([first, second])
+  t.same(order, ['first true', 'second true'])
+  t.match(limiter, { running: 2, pending: 0 })
+  limiter.release()
+  limiter.release()
+  t.match(limiter, { running: 0, pending: 0 })
+})
+
+t.test('skips a call that has timed out or was cancelled', async (t) => {
+  const limiter = new UpstreamConcurrencyLimiter({ slots: 1, maxPending: 5, maxPendingMs: 20 })
+  limiter.tryAcquire()
+  t.equal(await limiter.acquire(ignore), false, 'the time is up')
+  let cancel = ignore
+  const cancelled = limiter.acquire((onCancel) => (cancel = onCancel))
+  const queued = limiter.acquire(ignore)
+  cancel()
+  t.equal(await cancelled, false)
+  limiter.release()
+  t.equal(await queued, true)
+  t.match(limiter, { running: 1, pending: 0 })
+  cancel()
+  t.match(limiter, { running: 1, pending: 0 }, 'cancelling twice changes nothing')
+})

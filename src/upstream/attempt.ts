@@ -1,100 +1,119 @@
-/** One call to one target, from the first byte of the request to the last of the answer, with every way it can be cut short. */
+/** One call to one target, from the first byte of the request to the last byte of the response, and every way in which it can end early. */
 import { Readable } from 'node:stream'
 import type { Dispatcher } from 'undici'
-import { nothingUsed } from '../exchange/exchange.ts'
+import { zeroUsage, ClientDisconnected } from '../exchange/exchange.ts'
 import type { Usage } from '../exchange/exchange.ts'
-import type { LargeBody } from '../exchange/large/printed.ts'
-import { ClientLeft } from '../exchange/outcome.ts'
-import { openStream } from '../exchange/stream.ts'
+import { serializeBody } from '../exchange/request/raw-json.ts'
+import type { ChunkedBody } from '../exchange/request/raw-json.ts'
+import { openStream } from '../exchange/response-headers.ts'
 import { UpstreamFailure } from '../exchange/upstream-failure.ts'
-import type { UpstreamFacts } from '../exchange/upstream-failure.ts'
+import type { FailureFacts } from '../exchange/upstream-failure.ts'
 import type { Clock } from '../system/clock.ts'
 import { BoundedBody } from './bounded-body.ts'
+import { chatPath } from './upstream-format.ts'
+import type { Connection, ConnectionTracker, ConnectionUser } from './connection-tracker.ts'
 import { Deadlines } from './deadlines.ts'
-import { Delivery } from './delivery.ts'
-import { brokenFacts, headerOf, refusalBytes, refusalFacts } from './http-facts.ts'
-import type { AnswerHeaders } from './http-facts.ts'
-import { incomingOf } from './incoming.ts'
-import type { Incoming, IncomingOptions } from './incoming.ts'
-import type { Placed } from './running.ts'
+import { ClientStream } from './client-stream.ts'
+import { toConnectionFacts, getHeader, maxErrorBodyBytes, toStatusFacts } from './errors/failure-facts.ts'
+import type { ResponseHeaders } from './errors/failure-facts.ts'
+import { createResponseReader, getPromptEstimate } from './response/response-reader.ts'
+import type { ResponseReader, ResponseReaderOptions } from './response/response-reader.ts'
+import type { IndexedItem } from '../system/indexed-list.ts'
 
-export interface AttemptOptions<Result> extends IncomingOptions<Result> {
+interface AttemptOptions<Result> extends ResponseReaderOptions<Result> {
   readonly clock: Clock
+  readonly connections: ConnectionTracker
+  /** Send on a connection that no request has used. */
+  readonly newConnection: boolean
 }
 
-/** An upstream that has said `[DONE]` may take this long to close before its connection is dropped instead of kept. */
-const lingerMs = 5_000
+/** OpenAI's own name. Some servers interpret `X-Request-Id`: llama-cpp-python answers an empty 400 to an id that is no UUID. */
+export const requestIdHeader = 'x-client-request-id'
 
-/** After the client has left: how long output is awaited on, to tell an answer that grows from one that comes at once. */
-const lookOnMs = 100
+/** A kept connection that is lost later than this after a request may have been lost while the upstream worked on it. */
+const staleConnectionMs = 1_000
 
-/** Where the call stands. `over` is final: whatever comes after it is ignored. */
-type Phase = 'sending' | 'refused' | 'accepted' | 'answering' | 'over'
+/** After `[DONE]` the upstream may take this long to close; then the connection is dropped instead of reused. */
+const closeGraceMs = 5_000
 
-export class Attempt<Result> implements Dispatcher.DispatchHandler, Placed {
-  place = -1
-  /** Resolves with the answer, or rejects with `UpstreamFailure` or `ClientLeft`. */
-  readonly answer: Promise<Result>
+/** After a disconnect: how long output is observed to tell a response that grows from one that arrives all at once. */
+const disconnectGraceMs = 100
+
+/** State of the call. `ended` is final: later events are ignored. */
+type Phase = 'sending' | 'rejected' | 'accepted' | 'responding' | 'ended'
+
+export class Attempt<Result> implements Dispatcher.DispatchHandler, IndexedItem, ConnectionUser {
+  listIndex = -1
+  /** Resolves with the result, or rejects with `UpstreamFailure` or `ClientDisconnected`. */
+  readonly result: Promise<Result>
   readonly #options: AttemptOptions<Result>
   readonly #deadlines: Deadlines
-  /** The client's side, where the client awaits a stream. */
-  readonly #delivery: Delivery | null
+  /** Set when the client requested a stream. */
+  readonly #clientStream: ClientStream | null
   #resolve!: (result: Result) => void
   #reject!: (error: unknown) => void
   #phase: Phase = 'sending'
   #controller: Dispatcher.DispatchController | null = null
-  #head: { readonly status: number; readonly headers: AnswerHeaders } = { status: 0, headers: {} }
-  /** What a refusal explains. */
-  #refusal: BoundedBody | null = null
-  #incoming: Incoming<Result> | null = null
-  /** When the client left and the call went on, to learn what is being made. */
-  #aloneSince: number | null = null
-  /** The answer is whole; only its frames are still held. */
-  #whole = false
-  #linger: NodeJS.Timeout | undefined
+  /** Null before the request is sent and after the response. */
+  #connection: Connection | null = null
+  /** When the request was sent on a kept connection. */
+  #sentOnKeptAt: number | null = null
+  #head: { readonly status: number; readonly headers: ResponseHeaders } = { status: 0, headers: {} }
+  /** Body of an error response. */
+  #errorBody: BoundedBody | null = null
+  #reader: ResponseReader<Result> | null = null
+  /** When the client disconnected while the call continued to learn what is being produced. */
+  #disconnectedAt: number | null = null
+  /** The response is complete; only frames that a plugin delays are unsent. */
+  #isComplete = false
+  #closeTimer: NodeJS.Timeout | undefined
 
   constructor(options: AttemptOptions<Result>) {
-    const { x, route, wire, clock, config } = options
-    const startedAt = clock.ticks()
+    const { x, route, callContext, clock, config } = options
+    const startedAt = clock.monotonicMs()
     this.#options = options
-    this.#deadlines = new Deadlines(config.timeouts, { startedAt, turnStartedAt: x.callStartedTicks ?? startedAt })
-    this.#delivery = route.stream
-      ? new Delivery({
+    this.#deadlines = new Deadlines(config.timeouts, { startedAt, turnStartedAt: x.callStartedMonotonicMs ?? startedAt })
+    this.#clientStream = route.stream
+      ? new ClientStream({
           x,
-          wire,
+          callContext,
           clock,
           deadlines: this.#deadlines,
           pause: () => this.#controller?.pause(),
-          resume: () => this.#goOn(),
-          isWanted: () => this.#phase !== 'over' || this.#whole,
-          released: () => {
-            if (this.#whole) this.#finish()
+          resume: () => this.#resume(),
+          isActive: () => this.#phase !== 'ended' || this.#isComplete,
+          onReleased: () => {
+            if (this.#isComplete) this.#settle()
           },
-          refused: (error) => this.#refusedAtHead(error),
+          onRejected: (error) => this.#rejectAtHeaders(error),
         })
       : null
-    this.answer = new Promise((resolve, reject) => {
+    this.result = new Promise((resolve, reject) => {
       this.#resolve = resolve
       this.#reject = reject
     })
-    wire.client.onLeave(() => this.#clientLeft())
+    callContext.client.onDisconnect(() => this.#handleDisconnect())
   }
 
-  /** Sends the request; what comes back is read by this handler. */
+  /** Sends the request. This handler reads the response. */
   send(): void {
-    if (this.#phase === 'over') return
-    const { x, candidate, upstream, asking } = this.#options
+    if (this.#phase === 'ended') return
+    const { x, candidate, upstream, requestMode, newConnection } = this.#options
     try {
-      const body = candidate.body(asking)
-      const headers: Record<string, string> = { ...upstream.headers, 'x-request-id': x.id }
+      const { format } = upstream
+      const chat = candidate.body(requestMode)
+      const isTranslated = format !== null && candidate.path === chatPath
+      const body = serializeBody(isTranslated ? format.toRequest(chat) : chat)
+      const headers: Record<string, string> = { [requestIdHeader]: x.id, ...upstream.headers }
       if (typeof body !== 'string') headers['content-length'] = String(body.bytes)
-      upstream.dispatcher.dispatch(
+      const dispatcher = newConnection ? upstream.newConnectionDispatcher : upstream.dispatcher
+      dispatcher.dispatch(
         {
           origin: upstream.origin,
-          path: upstream.basePath + candidate.path,
+          path: upstream.basePath + (isTranslated ? format.path : candidate.path),
           method: 'POST',
           headers,
-          body: typeof body === 'string' ? body : streamOf(body),
+          body: typeof body === 'string' ? body : toReadable(body),
         },
         this,
       )
@@ -105,212 +124,241 @@ export class Attempt<Result> implements Dispatcher.DispatchHandler, Placed {
 
   /** Ends the call with this failure unless it has ended. */
   fail(error: unknown): void {
-    if (this.#phase === 'over') return
+    if (this.#phase === 'ended') return
     const failure = error instanceof Error ? error : new Error(String(error))
-    this.#phase = 'over'
+    // Some servers close after an error without saying so, and the next request would be lost. A rejected request does no harm.
+    const isReusable = this.#phase === 'rejected' && this.#head.status < 500
+    this.#phase = 'ended'
     this.#controller?.abort(failure)
+    if (!isReusable) this.#connection?.destroy()
+    this.#connection = null
     this.#reject(failure)
+  }
+
+  setConnection(connection: Connection, isKept: boolean): void {
+    this.#connection = connection
+    if (isKept) this.#sentOnKeptAt = this.#options.clock.monotonicMs()
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.#controller = controller
-    if (this.#phase === 'over') controller.abort(new Error('ended before it was sent'))
+    if (this.#phase === 'ended') controller.abort(new Error('the call ended before it was sent'))
+    else this.#options.connections.expectConnection(this)
   }
 
-  onResponseStart(_: Dispatcher.DispatchController, status: number, headers: AnswerHeaders): void {
-    if (status < 200 || this.#phase === 'over') return
-    const { x, asking, clock } = this.#options
-    this.#deadlines.heard(clock.ticks())
-    x.attempted.status = status
+  onResponseStart(_: Dispatcher.DispatchController, status: number, headers: ResponseHeaders): void {
+    if (status < 200 || this.#phase === 'ended') return
+    const { x, requestMode, clock } = this.#options
+    this.#deadlines.recordActivity(clock.monotonicMs())
+    x.lastAttempt.status = status
     x.debug.upstreamStatus = status
     this.#head = { status, headers }
     if (status !== 200) {
-      this.#refusal = new BoundedBody(refusalBytes)
-      this.#phase = 'refused'
-    } else if (asItIs.has((headerOf(headers, 'content-encoding') ?? '').trim().toLowerCase())) this.#phase = 'accepted'
-    else this.#failWith({ kind: 'in_band', status, reason: asking.stream ? 'not_sse' : 'not_json' })
+      this.#errorBody = new BoundedBody(maxErrorBodyBytes)
+      this.#phase = 'rejected'
+    } else if (identityEncodings.has((getHeader(headers, 'content-encoding') ?? '').trim().toLowerCase()))
+      this.#phase = 'accepted'
+    else this.#failWith({ kind: 'in_band', status, reason: requestMode.stream ? 'not_sse' : 'not_json' })
   }
 
   onResponseData(_: Dispatcher.DispatchController, chunk: Buffer): void {
-    if (this.#phase === 'accepted') this.#begin(chunk)
-    if (this.#phase === 'answering') this.#take(chunk)
-    else if (this.#phase === 'refused') this.#refusal?.take(chunk)
+    if (this.#phase === 'accepted') this.#startReading(chunk)
+    if (this.#phase === 'responding') this.#consume(chunk)
+    else if (this.#phase === 'rejected' && this.#errorBody?.append(chunk) === false) this.#failRejected()
   }
 
   onResponseEnd(): void {
-    clearTimeout(this.#linger)
+    clearTimeout(this.#closeTimer)
     if (this.#phase === 'accepted') this.#failWith({ kind: 'in_band', status: 200, reason: 'empty' })
-    else if (this.#phase === 'answering') this.#end()
-    else if (this.#phase === 'refused') this.#failRefused()
+    else if (this.#phase === 'responding') this.#endReading()
+    else if (this.#phase === 'rejected') this.#failRejected()
   }
 
   onResponseError(_: Dispatcher.DispatchController, error: Error): void {
-    clearTimeout(this.#linger)
-    // The status has been said; the rest of its explanation is all that was lost.
-    if (this.#phase === 'refused') this.#failRefused()
-    else this.#failWith(brokenFacts(error))
+    clearTimeout(this.#closeTimer)
+    if (this.#phase === 'rejected') this.#failRejected()
+    else this.#failWith(this.#isStale() ? markStale(toConnectionFacts(error)) : toConnectionFacts(error))
   }
 
-  /** Looks at the deadlines; called several times a second while the call runs. */
-  tick(now: number): void {
-    if (this.#phase === 'over') return
-    const due = this.#deadlines.due(now, this.#options.wire.client.opened)
-    if (due !== 'total' && this.#isSeenAlone(now)) return this.#leave()
-    if (due === 'slow_reader') this.#leave()
-    else if (due === 'heartbeat') this.#delivery?.keepAlive()
-    // Nothing of the answer is missing but the mark at its end, for which nobody shall wait longer, or be refused what he has.
-    else if (due === 'idle' && this.#incoming?.isAnswered === true) this.#endUnmarked()
+  /** Whether the upstream had closed the kept connection before the request reached it. */
+  #isStale(): boolean {
+    const sentAt = this.#phase === 'sending' ? this.#sentOnKeptAt : null
+    return sentAt !== null && this.#options.clock.monotonicMs() - sentAt < staleConnectionMs
+  }
+
+  /** Checks the deadlines; called every `deadlineCheckMs` while the call runs. */
+  checkDeadlines(now: number): void {
+    if (this.#phase === 'ended') return
+    const due = this.#deadlines.findDue(now, this.#options.callContext.client.headersSent)
+    if (due !== 'total' && this.#canStopAfterDisconnect(now)) return this.#abandon()
+    if (due === 'slow_reader') this.#abandon()
+    else if (due === 'heartbeat') this.#clientStream?.keepAlive()
+    // Only `[DONE]` is missing. The client must not wait longer for it, nor lose a complete response.
+    else if (due === 'idle' && this.#reader?.allChoicesFinished === true) this.#endWithoutDone()
+    else if (due === 'idle' && this.#phase === 'rejected') this.#failRejected()
     else if (due !== null) this.#failWith({ kind: 'timeout', phase: due })
   }
 
-  /** The first bytes show what the answer is. */
-  #begin(first: Buffer): void {
-    this.#incoming = incomingOf(first, headerOf(this.#head.headers, 'content-type') ?? '', this.#options)
-    this.#phase = 'answering'
+  /** The first bytes show whether the response is a stream or a document. */
+  #startReading(first: Buffer): void {
+    this.#reader = createResponseReader(first, getHeader(this.#head.headers, 'content-type') ?? '', this.#options)
+    this.#phase = 'responding'
   }
 
-  #take(chunk: Buffer): void {
-    const incoming = this.#incoming
-    if (incoming === null) return
-    const { words } = incoming
-    const now = this.#options.clock.ticks()
+  #consume(chunk: Buffer): void {
+    const reader = this.#reader
+    if (reader === null) return
+    const { eventCount } = reader
+    const now = this.#options.clock.monotonicMs()
     let frames: string
     try {
-      frames = incoming.take(chunk, now)
+      frames = reader.consume(chunk, now)
     } catch (error) {
       return this.fail(error)
     }
-    if (incoming.words > words) this.#deadlines.heard(now)
-    if (frames !== '') this.#delivery?.take(frames)
-    if (!incoming.isWhole) return
+    if (reader.eventCount > eventCount) this.#deadlines.recordActivity(now)
+    if (frames !== '') this.#clientStream?.write(frames)
+    if (!reader.isComplete) return
     this.#complete()
-    this.#awaitClose()
+    if (reader.isCutOff) this.#controller?.abort(new Error('the upstream ignores the cap of the output'))
+    else this.#awaitClose()
   }
 
-  #end(): void {
+  #endReading(): void {
     try {
-      const frames = this.#incoming?.end() ?? ''
-      if (frames !== '') this.#delivery?.take(frames)
+      const frames = this.#reader?.end() ?? ''
+      if (frames !== '') this.#clientStream?.write(frames)
     } catch (error) {
       return this.fail(error)
     }
     this.#complete()
   }
 
-  #endUnmarked(): void {
-    this.#end()
-    this.#controller?.abort(new Error('the upstream did not say that this was all'))
+  #endWithoutDone(): void {
+    this.#endReading()
+    this.#controller?.abort(new Error('the upstream sent no [DONE]'))
   }
 
   #complete(): void {
-    this.#phase = 'over'
-    this.#whole = true
-    if (this.#delivery?.isHolding !== true) this.#finish()
+    this.#phase = 'ended'
+    this.#isComplete = true
+    if (this.#clientStream?.isHolding !== true) this.#settle()
+    // From here on it may serve another call.
+    this.#connection = null
   }
 
   #awaitClose(): void {
-    this.#linger = setTimeout(
+    this.#closeTimer = setTimeout(
       () => this.#controller?.abort(new Error('the upstream did not close after its last event')),
-      lingerMs,
+      closeGraceMs,
     )
-    this.#linger.unref()
+    this.#closeTimer.unref()
   }
 
-  #finish(): void {
-    const incoming = this.#incoming
-    if (incoming === null) return
+  #settle(): void {
+    const reader = this.#reader
+    if (reader === null) return
     try {
-      const result = incoming.result()
-      if (incoming.isPassedOn) this.#resolve(result)
-      else this.#handOver(result)
+      const result = reader.result()
+      if (reader.isForwarded) this.#resolve(result)
+      else this.#deliverWhole(result)
     } catch (error) {
+      this.#connection?.destroy()
       this.#reject(error)
     }
   }
 
-  /** What came whole: the plugins see its head before anything of it is sent. */
-  #handOver(result: Result): void {
-    const { route, reading, wire, clock, x } = this.#options
-    const inOnePiece = route.stream && reading.streamed !== null
-    x.firstTokenTicks ??= clock.ticks()
-    const looking = wire.accepted({ status: 200, stream: inOnePiece })
+  /** A response that arrived whole: plugins see its head before anything is sent. */
+  #deliverWhole(result: Result): void {
+    const { route, responseMode, callContext, clock, x } = this.#options
+    const isSingleChunkStream = route.stream && responseMode.fromStream !== null
+    x.firstTokenMonotonicMs ??= clock.monotonicMs()
+    const hookResult = callContext.onUpstreamHeaders({ status: 200, stream: isSingleChunkStream })
     const deliver = (): void => {
-      if (inOnePiece) openStream(wire)
+      if (isSingleChunkStream) openStream(callContext)
       this.#resolve(result)
     }
-    if (looking instanceof Promise) looking.then(deliver).catch(this.#reject)
+    if (hookResult instanceof Promise) hookResult.then(deliver).catch(this.#reject)
     else deliver()
   }
 
-  /** The client took what it was sent, or the plugins have looked. */
-  #goOn(): void {
-    this.#deadlines.resumed(this.#options.clock.ticks())
+  /** The client has drained, or the `onResponse` hooks have finished. */
+  #resume(): void {
+    this.#deadlines.recordResume(this.#options.clock.monotonicMs())
     this.#controller?.resume()
   }
 
-  #refusedAtHead(error: unknown): void {
-    // The upstream may have said its last word meanwhile; that is no answer any more.
-    this.#phase = 'over'
-    this.#controller?.abort(new Error('refused at the head'))
+  #rejectAtHeaders(error: unknown): void {
+    // The upstream may have completed meanwhile; that response is discarded.
+    this.#phase = 'ended'
+    this.#controller?.abort(new Error('rejected by an onResponse hook'))
     this.#reject(error)
   }
 
   /**
-   * A client that leaves must cost what was made for it. Where that is seen as it is made, we hang up at once; where it may be made unseen,
-   * the call goes on as if the client had stayed, until the answer shows it.
+   * Charges a client that disconnects for what was produced. If output is visible while it is produced, the call is aborted at once. If it
+   * may be produced unseen, the call continues as if the client had stayed until the response shows its usage.
    */
-  #clientLeft(): void {
-    if (this.#phase === 'over') return
-    if (this.#mayWorkUnseen()) this.#aloneSince = this.#options.clock.ticks()
-    else this.#leave()
+  #handleDisconnect(): void {
+    if (this.#phase === 'ended') return
+    if (this.#mayProduceUnseen()) this.#disconnectedAt = this.#options.clock.monotonicMs()
+    else this.#abandon()
   }
 
-  #mayWorkUnseen(): boolean {
-    const { route, asking, reading, habits, candidate, upstream } = this.#options
-    // Without a connection, or turned away: the upstream has not worked for it.
-    if (this.#controller === null || this.#phase === 'refused') return false
-    if (!asking.stream) return true
-    if (route.stream && reading.streamed !== null) return false
-    return this.#incoming?.isShown === false || habits.work(candidate, upstream) !== 'shown'
+  #mayProduceUnseen(): boolean {
+    const { route, requestMode, responseMode, capabilities, candidate, upstream } = this.#options
+    // The upstream has done no work: there is no connection, or it rejected the request.
+    if (this.#controller === null || this.#phase === 'rejected') return false
+    if (!requestMode.stream) return true
+    if (route.stream && responseMode.fromStream !== null) return false
+    return this.#reader?.isVisible === false || capabilities.getVisibility(candidate, upstream) !== 'visible'
   }
 
-  /** Nobody listens, and what is made is seen after all. */
-  #isSeenAlone(now: number): boolean {
-    const { habits, candidate, upstream } = this.#options
-    const firstOutputAt = this.#incoming?.firstOutputAt ?? null
-    if (this.#aloneSince === null || firstOutputAt === null) return false
-    if (now - Math.max(this.#aloneSince, firstOutputAt) < lookOnMs) return false
-    return habits.work(candidate, upstream) !== 'hidden'
+  /** The client has disconnected, and output turns out to be visible. */
+  #canStopAfterDisconnect(now: number): boolean {
+    const { capabilities, candidate, upstream } = this.#options
+    const firstOutputAt = this.#reader?.firstOutputAt ?? null
+    if (this.#disconnectedAt === null || firstOutputAt === null) return false
+    if (now - Math.max(this.#disconnectedAt, firstOutputAt) < disconnectGraceMs) return false
+    return capabilities.getVisibility(candidate, upstream) !== 'hidden'
   }
 
-  /** Hangs up for a client that has gone, or is given up for gone. */
-  #leave(): void {
-    this.fail(new ClientLeft(this.#used()))
+  /** Aborts the call because the client disconnected or reads nothing. */
+  #abandon(): void {
+    this.fail(new ClientDisconnected(this.#usageSoFar()))
   }
 
-  #used(): Usage {
-    if (this.#controller === null || this.#phase === 'refused') return nothingUsed
-    const { inputEstimate } = this.#options.route
-    return this.#incoming?.usageSoFar() ?? { inputTokens: inputEstimate, outputTokens: 0, estimated: true }
+  #usageSoFar(): Usage {
+    if (this.#controller === null || this.#phase === 'rejected') return zeroUsage
+    const { capabilities, candidate } = this.#options
+    const inputTokens = capabilities.estimatePrompt(candidate.name, getPromptEstimate(this.#options))
+    return this.#reader?.getUsageSoFar() ?? { inputTokens, outputTokens: 0, estimated: true }
   }
 
-  #failRefused(): void {
+  /** The status is known, and enough of the body: the rest is not needed, or lost. */
+  #failRejected(): void {
     const { status, headers } = this.#head
-    this.#failWith(refusalFacts(status, headers, this.#refusal?.text() ?? ''))
+    this.#failWith(toStatusFacts(status, headers, this.#errorBody?.text() ?? ''))
   }
 
-  #failWith(facts: UpstreamFacts): void {
+  #failWith(facts: FailureFacts): void {
     this.fail(new UpstreamFailure(facts, this.#options.upstream.host))
   }
 }
 
-/** Codings that change no byte. `none` is not one of the standard's, but a common recipe against proxies that gather what they compress. */
-const asItIs: ReadonlySet<string> = new Set(['', 'identity', 'none'])
+function markStale(facts: FailureFacts): FailureFacts {
+  return facts.kind === 'network' ? { ...facts, staleConnection: true } : facts
+}
 
 /**
- * The dispatcher looks into a body before it asks whether the call is still wanted, and then listens to it no more. That a request is over
- * would be an error that nobody hears, which ends the process.
+ * Content codings that change no byte. `none` is not in the standard, but a common recipe against proxies that buffer what they compress.
  */
-function streamOf(body: LargeBody): Readable {
+const identityEncodings: ReadonlySet<string> = new Set(['', 'identity', 'none'])
+
+/**
+ * undici inspects a body before it checks whether the call was aborted, and then removes its listeners. Without this listener the "request
+ * is over" error would be unhandled and end the process.
+ */
+function toReadable(body: ChunkedBody): Readable {
   return Readable.from(body, { objectMode: false }).on('error', () => undefined)
 }

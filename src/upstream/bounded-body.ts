@@ -1,29 +1,29 @@
-/** The body of an answer from elsewhere, as far as one is prepared to read it. */
+/** Reads a response body up to a maximum size. */
 import type { Dispatcher } from 'undici'
-import { inOnePiece, Parts } from '../system/parts.ts'
+import { concatChunks, ChunkList } from '../system/chunk-list.ts'
 
 type Body = Dispatcher.ResponseData['body']
 
-/** The first bytes of a body, at most as many as were agreed on. */
+/** The first `maxBytes` of a body. */
 export class BoundedBody {
-  readonly #longest: number
-  readonly #chunks = new Parts()
+  readonly #maxBytes: number
+  readonly #chunks = new ChunkList()
   #size = 0
 
-  constructor(longest: number) {
-    this.#longest = longest
+  constructor(maxBytes: number) {
+    this.#maxBytes = maxBytes
   }
 
-  /** False where it was too much; what fits is kept. */
-  take(chunk: Buffer): boolean {
-    const room = this.#longest - this.#size
-    if (room > 0) this.#chunks.add(chunk.length > room ? chunk.subarray(0, room) : chunk)
-    this.#size = Math.min(this.#longest, this.#size + chunk.length)
-    return chunk.length <= room
+  /** Returns false if the chunk did not fit; the part that fits is kept. */
+  append(chunk: Buffer): boolean {
+    const remainingBytes = this.#maxBytes - this.#size
+    if (remainingBytes > 0) this.#chunks.add(chunk.length > remainingBytes ? chunk.subarray(0, remainingBytes) : chunk)
+    this.#size = Math.min(this.#maxBytes, this.#size + chunk.length)
+    return chunk.length <= remainingBytes
   }
 
   bytes(): Buffer {
-    return inOnePiece(this.#chunks.all)
+    return concatChunks(this.#chunks.chunks)
   }
 
   text(): string {
@@ -31,20 +31,20 @@ export class BoundedBody {
   }
 }
 
-/** All of it, or null where it is longer than that; the rest is not waited for. */
-export async function readBounded(body: Body, longest: number): Promise<Buffer | null> {
-  const read = new BoundedBody(longest)
+/** The whole body, or null if it is longer than `maxBytes`; the rest is not awaited. */
+export async function readBounded(body: Body, maxBytes: number): Promise<Buffer | null> {
+  const bounded = new BoundedBody(maxBytes)
   for await (const chunk of body as AsyncIterable<Buffer>) {
-    if (read.take(chunk)) continue
+    if (bounded.append(chunk)) continue
     discard(body)
     return null
   }
-  return read.bytes()
+  return bounded.bytes()
 }
 
-/** Ends the connection that an unwanted body is coming on. */
+/** Closes the connection of a body that is not wanted. */
 export function discard(body: Body): void {
-  // Being cut off is an error to the stream; unheard, it would end the process.
+  // Destroying the stream emits an error, which would end the process if it were unhandled.
   body.on('error', () => undefined)
   body.destroy()
 }

@@ -1,69 +1,68 @@
 /**
- * How long a call may go on: until its first byte, between two words, with a client that takes nothing, and in all; and when a quiet client is
- * to be kept with a comment.
+ * Deadlines of one call: first byte, idle time, slow reader and total; and when a silent stream needs a keep-alive comment.
  *
- * Pure: told what happened and when, it says what is due. It has no timer and no clock, and knows no socket. Connecting alone is watched
- * elsewhere, by the dispatcher, because only that knows whether a call had to wait for a connection at all.
+ * Pure: it receives events with their times and reports what is due. It has no timer, clock or socket. The dispatcher enforces the connect
+ * timeout, because only it knows whether a call had to open a connection.
  */
 
-export interface Timeouts {
+interface Timeouts {
   readonly firstByteMs: number
-  /** Between two words of the upstream's. */
+  /** Maximum time between two events of the upstream. */
   readonly idleMs: number
   readonly totalMs: number
-  /** A client that takes nothing for so long has left. */
+  /** A client that reads nothing for this long counts as disconnected. */
   readonly slowReaderMs: number
-  /** Silence after which a stream is opened with a comment, and the time between comments. */
+  /** Silence after which a stream is opened with a comment, and the interval of further comments. */
   readonly heartbeatAfterMs: number
   readonly heartbeatEveryMs: number
 }
 
-/** `slow_reader` is the client's doing, `heartbeat` ends nothing; the others are the upstream's. */
-export type Due = 'first_byte' | 'idle' | 'total' | 'slow_reader' | 'heartbeat'
+/** The client causes `slow_reader`, `heartbeat` ends nothing, the upstream causes the others. */
+export type DueDeadline = 'first_byte' | 'idle' | 'total' | 'slow_reader' | 'heartbeat'
 
-/** All times are of the clock that never goes back. */
+/** All times are monotonic milliseconds. */
 export class Deadlines {
   readonly #timeouts: Timeouts
   readonly #startedAt: number
-  /** The total time is the turn's, whichever target it has come to: its hold lasts no longer. */
+  /** The total timeout covers the turn over all its targets, because its hold lasts no longer. */
   readonly #turnStartedAt: number
-  /** When the upstream last said something; null while it has not. */
-  #heardAt: number | null = null
-  /** When the client was last sent anything. */
-  #sentAt: number
-  /** When the client stopped taking; null while it takes. */
+  /** Last event of the upstream; null before the first. */
+  #lastActivityAt: number | null = null
+  /** When anything was last sent to the client. */
+  #lastSendAt: number
+  /** Since when the client has not drained; null while it reads. */
   #blockedAt: number | null = null
-  /** How long it did not take before that, in all. */
+  /** Total of earlier times in which the client did not drain. */
   #blockedMs = 0
 
   constructor(timeouts: Timeouts, { startedAt, turnStartedAt }: { readonly startedAt: number; readonly turnStartedAt: number }) {
     this.#timeouts = timeouts
     this.#startedAt = startedAt
     this.#turnStartedAt = turnStartedAt
-    this.#sentAt = startedAt
+    this.#lastSendAt = startedAt
   }
 
-  /** The upstream has said something that counts. */
-  heard(now: number): void {
-    this.#heardAt = now
+  /** The upstream sent something that counts as an event. */
+  recordActivity(now: number): void {
+    this.#lastActivityAt = now
   }
 
-  /** The upstream was kept waiting, and may go on: that it was silent till now was no fault of its own. */
-  resumed(now: number): void {
-    if (this.#heardAt !== null) this.#heardAt = now
+  /** The upstream was paused and may continue: its silence until now was not its fault. */
+  recordResume(now: number): void {
+    if (this.#lastActivityAt !== null) this.#lastActivityAt = now
   }
 
-  sent(now: number): void {
-    this.#sentAt = now
+  recordSend(now: number): void {
+    this.#lastSendAt = now
   }
 
-  /** The client takes no more for now. */
-  blocked(now: number): void {
+  /** The client applies backpressure. */
+  recordBlocked(now: number): void {
     this.#blockedAt ??= now
   }
 
-  /** The client has taken what it was sent. */
-  taken(now: number): void {
+  /** The client has drained. */
+  recordDrain(now: number): void {
     if (this.#blockedAt === null) return
     this.#blockedMs += now - this.#blockedAt
     this.#blockedAt = null
@@ -73,21 +72,24 @@ export class Deadlines {
     return this.#blockedAt !== null
   }
 
-  /** @param opened whether the client's stream is open */
-  due(now: number, opened: boolean): Due | null {
+  /** @param isStreamOpen whether the client's stream is open */
+  findDue(now: number, isStreamOpen: boolean): DueDeadline | null {
     const { firstByteMs, idleMs, totalMs, slowReaderMs, heartbeatAfterMs, heartbeatEveryMs } = this.#timeouts
-    if (now - this.#turnStartedAt >= totalMs) return this.#whoseTotal(now)
-    if (this.#heardAt === null) {
+    if (now - this.#turnStartedAt >= totalMs) return this.#attributeTotalTimeout(now)
+    if (this.#lastActivityAt === null) {
       if (now - this.#startedAt >= firstByteMs) return 'first_byte'
     } else if (this.#blockedAt !== null) {
-      // The client is the slow one: the upstream is paused, so its silence says nothing.
+      // The client is the slow side: the upstream is paused, so its silence means nothing.
       return now - this.#blockedAt >= slowReaderMs ? 'slow_reader' : null
-    } else if (now - this.#heardAt >= idleMs) return 'idle'
-    return now - this.#sentAt >= (opened ? heartbeatEveryMs : heartbeatAfterMs) ? 'heartbeat' : null
+    } else if (now - this.#lastActivityAt >= idleMs) return 'idle'
+    return now - this.#lastSendAt >= (isStreamOpen ? heartbeatEveryMs : heartbeatAfterMs) ? 'heartbeat' : null
   }
 
-  /** Whoever took most of the time is the one who ran out of it: an answer read slowly to the end of all time is not free. */
-  #whoseTotal(now: number): Due {
+  /**
+   * On total timeout the slower side decides: if client backpressure took most of the time, the output is charged; otherwise the turn is
+   * refunded.
+   */
+  #attributeTotalTimeout(now: number): DueDeadline {
     const blockedMs = this.#blockedMs + (this.#blockedAt === null ? 0 : now - this.#blockedAt)
     return blockedMs > (now - this.#turnStartedAt) / 2 ? 'slow_reader' : 'total'
   }

@@ -1,253 +1,326 @@
 /**
- * The call to an upstream: the only file that knows http-proxy-3.
+ * Calls the targets of a turn. Only this file uses http-proxy-3.
  *
- * The proxy takes each call through its list of passes, and ours stands in front of its own sender: what is sent is sent by undici's dispatcher.
- * What the proxy's sender would leave open is closed by that: no header of the client's goes up and none of the upstream's comes down,
- * a reset in mid-stream is a failure and not a silence, a client that leaves takes the upstream call with it, and connect, first byte,
- * idle and total each have a deadline.
+ * The proxy runs each call through its list of passes. Our pass replaces the proxy's own sender with undici's dispatcher, which closes what
+ * that sender would leave open: no client header goes up and no upstream header comes down, a reset in mid-stream is a failure, a client
+ * that disconnects ends the upstream call, and connect, first byte, idle and total time each have a deadline.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { createProxyServer } from 'http-proxy-3'
 import type { ProxyServer } from 'http-proxy-3'
 import type { GatewayConfig } from '../config/config.ts'
-import type { Answer, Asking, Candidate, Exchange, Route, Slots } from '../exchange/exchange.ts'
-import { nothingUsed } from '../exchange/exchange.ts'
-import { ClientLeft } from '../exchange/outcome.ts'
-import type { Wire } from '../exchange/run.ts'
+import type { CallResult, UpstreamRequestMode, Candidate, Exchange, Route, Slots } from '../exchange/exchange.ts'
+import { zeroUsage, ClientDisconnected } from '../exchange/exchange.ts'
+import type { CallContext } from '../exchange/plugin-chain.ts'
+import { isCapAdjustable } from '../exchange/request/chat-request.ts'
 import type { Clock } from '../system/clock.ts'
 import { Attempt } from './attempt.ts'
+import { ConnectionTracker } from './connection-tracker.ts'
 import { UpstreamFailure } from '../exchange/upstream-failure.ts'
-import { countsAgainstBreaker, isRefusedWhole, wasNeverSent } from './fallback.ts'
-import { isFull } from './failure.ts'
-import { Habits } from './habits.ts'
-import { lessonOf } from './lesson.ts'
-import type { Lesson } from './lesson.ts'
-import { chatReading, documentReading } from './reading.ts'
-import type { Reading, UpstreamDocument } from './reading.ts'
-import { Running } from './running.ts'
-import type { Upstream, Upstreams } from './upstreams.ts'
+import type { FailureFacts } from '../exchange/upstream-failure.ts'
+import { isSafeToRetry, wasNeverSent } from './errors/retry-policy.ts'
+import { isCapacityExhausted } from './errors/classify-failure.ts'
+import { TargetCapabilities } from './target/target-capabilities.ts'
+import { adaptToRejection } from './target/request-adaptation.ts'
+import type { RequestAdaptation } from './target/request-adaptation.ts'
+import { chatMode, documentMode } from './response/response-mode.ts'
+import type { ResponseMode, UpstreamDocument } from './response/response-mode.ts'
+import { IndexedList } from '../system/indexed-list.ts'
+import type { Upstream, Upstreams } from './target/upstreams.ts'
 
-export interface ForwardOptions {
+interface ForwarderOptions {
   readonly config: GatewayConfig
   readonly upstreams: Upstreams
   readonly clock: Clock
-  /** Told of each attempt and how it went, for the metrics. */
+  /** Called for each attempt with its outcome, for the metrics. */
   readonly onAttempt: (target: string, outcome: string) => void
 }
 
-/** How often the deadlines of running calls are looked at. */
-const sweepEveryMs = 100
+/** Interval at which the deadlines of running calls are checked. */
+const deadlineCheckMs = 100
 
 export class Forwarder {
-  readonly #options: ForwardOptions
+  readonly #options: ForwarderOptions
   readonly #proxy: ProxyServer
-  readonly #running = new Running<Pick<Attempt<unknown>, 'fail' | 'tick' | 'place'>>()
-  readonly #habits = new Habits()
-  #sweep: NodeJS.Timeout | undefined
+  readonly #attempts = new IndexedList<Pick<Attempt<unknown>, 'fail' | 'checkDeadlines' | 'listIndex'>>()
+  readonly #capabilities = new TargetCapabilities()
+  readonly #connections = new ConnectionTracker()
+  #deadlineTimer: NodeJS.Timeout | undefined
 
-  constructor(options: ForwardOptions) {
+  constructor(options: ForwarderOptions) {
     this.#options = options
     this.#proxy = createProxyServer()
     this.#proxy.before('web', 'stream', (request) => {
-      ;(request as unknown as ClosedRequest).attempt.send()
+      ;(request as unknown as StubRequest).attempt.send()
       return true
     })
   }
 
-  /** Turns whose upstream is being called. */
+  /** Number of turns whose upstream call is running. */
   get running(): number {
-    return this.#running.size
+    return this.#attempts.size
   }
 
-  /** The call of a turn: the answer on its way to the client. */
-  readonly call = (x: Exchange & Partial<Slots>, wire: Wire): Promise<Answer> => this.#tryEach(x, x.route, wire, chatReading)
+  /** Calls the upstream for a turn and streams the response to the client. */
+  readonly call = (x: Exchange & Partial<Slots>, callContext: CallContext): Promise<CallResult> =>
+    this.#tryCandidates(x, x.route, callContext, chatMode)
 
   /**
-   * The upstream's whole JSON document, for products that make something of it first. Nothing of it reaches the client, who is only kept
-   * with comments while a stream is awaited. `candidates` say what is sent instead of the member's request.
+   * Fetches the upstream's whole JSON document, for products that process it first. Nothing of it reaches the client, which receives only
+   * keep-alive comments while it awaits a stream. `candidates` hold the request that is sent instead of the member's own.
    */
-  document(x: Exchange & Partial<Slots>, candidates: readonly Candidate[], wire: Wire): Promise<UpstreamDocument> {
+  fetchDocument(
+    x: Exchange & Partial<Slots>,
+    candidates: readonly Candidate[],
+    callContext: CallContext,
+  ): Promise<UpstreamDocument> {
     const route = x.route === undefined ? undefined : { ...x.route, candidates }
-    const quiet: Wire = { client: wire.client, headers: () => wire.headers(), accepted: () => undefined, event: null }
-    return this.#tryEach(x, route, quiet, documentReading)
+    const quietContext: CallContext = {
+      client: callContext.client,
+      headers: () => callContext.headers(),
+      onUpstreamHeaders: () => undefined,
+      onEvent: null,
+    }
+    return this.#tryCandidates(x, route, quietContext, documentMode)
   }
 
   /**
-   * Each candidate once, the next only where the last cannot have acted on anything. One that was never reached is passed over as often as
-   * there are others; one that has turned the turn away costs a retry of the budget. A target that refuses what we have added is asked
-   * again in its own way.
+   * Tries each candidate once, and the next one only if the last cannot have acted on the request. An unreachable target costs nothing; a
+   * target that rejected the turn costs one retry of the budget. A target that rejects a field that the gateway added is called again
+   * without it.
    */
-  async #tryEach<Result>(
+  async #tryCandidates<Result>(
     x: Exchange & Partial<Slots>,
     route: Route | undefined,
-    wire: Wire,
-    reading: Reading<Result>,
+    callContext: CallContext,
+    responseMode: ResponseMode<Result>,
   ): Promise<Result> {
     if (route === undefined)
       throw new UpstreamFailure({ kind: 'unconfigured', reason: 'no plugin maps products to upstreams' }, null)
-    const { upstreams, clock } = this.#options
-    upstreams.budget.earn(clock.ticks())
-    let lessons = 0
-    let cap: number | undefined
+    const { upstreams, clock, onAttempt } = this.#options
+    upstreams.retryBudget.earn(clock.monotonicMs())
+    let adaptations = 0
+    let adapted: AdaptedMode = {}
+    /** Why the last target that was tried, or left out, could not serve. */
+    let failure: UpstreamFailure | undefined
     for (let i = 0; ;) {
       const candidate = route.candidates[i]
-      if (candidate === undefined) throw new UpstreamFailure({ kind: 'unconfigured', reason: 'no target can be called' }, null)
-      if (wire.client.left) throw new ClientLeft(nothingUsed)
-      const isLast = i + 1 >= route.candidates.length
-      const startedAt = clock.ticks()
-      // One turn a second may try a target that is down; where another target is left, the others go there.
-      if (!upstreams.breaker(candidate.name).allows(startedAt) && !isLast) {
+      if (candidate === undefined)
+        throw failure ?? new UpstreamFailure({ kind: 'unconfigured', reason: 'no target can be called' }, null)
+      if (callContext.client.disconnected) throw new ClientDisconnected(zeroUsage)
+      const startedAt = clock.monotonicMs()
+      const health = upstreams.getHealth(candidate.name)
+      const isLast = !route.candidates.slice(i + 1).some(({ name }) => upstreams.getBreaker(name).wouldAllow(startedAt))
+      // An open breaker admits single turns as probes; the other turns go to another target if one can be called.
+      if (!health.admits(startedAt, !isLast)) {
+        // What an earlier target answered is worth more than that this one rests.
+        if (failure === undefined || failure.facts.kind === 'unconfigured' || failure.facts.kind === 'resting') {
+          failure = health.refuse(startedAt)
+          x.lastAttempt.target = candidate.name
+        }
         i++
         continue
       }
       try {
-        const answer = await this.#attempt(x, route, capped(candidate, cap), wire, reading, isLast)
-        this.#record(candidate, startedAt, 'ok', true)
-        return answer
+        const result = await this.#callTarget(x, route, withAdaptedMode(candidate, adapted), callContext, responseMode, isLast)
+        onAttempt(candidate.name, 'ok')
+        health.recordSuccess(clock.monotonicMs(), startedAt)
+        return result
       } catch (error) {
-        const failure = error instanceof UpstreamFailure ? error : null
-        this.#record(
-          candidate,
-          startedAt,
-          failure === null ? 'left' : isFull(failure.facts) ? 'full' : failure.facts.kind,
-          failure === null ? null : !countsAgainstBreaker(failure.facts),
-        )
-        if (failure === null || wire.client.opened) throw error
-        const lesson = this.#lesson(x, candidate, failure, cap)
-        if (lesson !== null) {
-          if (!lesson.learnt || ++lessons > mostLessons) throw blamedOnUs(failure, lesson)
-          cap = lesson.cap ?? undefined
+        if (!(error instanceof UpstreamFailure)) {
+          onAttempt(candidate.name, error instanceof ClientDisconnected ? 'client_disconnected' : 'aborted')
+          throw error
+        }
+        failure = error
+        failure.redact = [candidate.model, ...(upstreams.get(candidate.upstream)?.redact ?? [])]
+        onAttempt(candidate.name, isCapacityExhausted(failure.facts) ? 'queue_full' : failure.facts.kind)
+        health.recordFailure(failure, clock.monotonicMs(), startedAt)
+        if (callContext.client.headersSent) throw failure
+        const adaptation = this.#adaptToRejection(x, candidate, failure, adapted.outputCap)
+        if (adaptation !== null) {
+          if (!adaptation.retryable || ++adaptations > maxAdaptations) throw markAddedField(failure, adaptation)
+          adapted = toAdaptedMode(adapted, adaptation)
           continue
         }
-        if (!isRefusedWhole(failure.facts) || isLast) throw error
-        if (!wasNeverSent(failure.facts) && !upstreams.budget.spend(clock.ticks())) throw error
-        cap = undefined
+        if (!isSafeToRetry(failure.facts) || isLast) throw failure
+        if (!wasNeverSent(failure.facts) && !upstreams.retryBudget.spend(clock.monotonicMs())) throw failure
+        adapted = {}
         i++
       }
     }
   }
 
-  /** What the refusal teaches about this target, if it is about something of ours. */
-  #lesson(
+  /** Learns from a rejection of a field that the gateway added or changed. */
+  #adaptToRejection(
     { chat, hold }: Partial<Slots>,
     candidate: Candidate,
     { facts }: UpstreamFailure,
-    cap: number | undefined,
-  ): Lesson | null {
+    outputCap: number | undefined,
+  ): RequestAdaptation | null {
     const { upstreams } = this.#options
     const upstream = upstreams.get(candidate.upstream)
     if (upstream === undefined || facts.kind !== 'status') return null
-    const dialect = upstreams.dialect(candidate.name, upstream)
+    const dialect = upstreams.getDialect(candidate.name, upstream)
     const promptTokens = hold?.inputEstimate ?? 0
-    const capIsOurs = (chat?.maxTokens ?? null) === null
-    const sent = cap ?? dialect.capFor(hold?.outputCap ?? Number.MAX_SAFE_INTEGER, capIsOurs, promptTokens)
-    return lessonOf(facts, { cap: sent, capIsOurs, streamIsOurs: chat?.stream !== true, promptTokens }, dialect)
+    const isCapAdded = chat === undefined || isCapAdjustable(chat)
+    const sentCap = outputCap ?? dialect.computeOutputCap(hold?.outputCap ?? Number.MAX_SAFE_INTEGER, isCapAdded, promptTokens)
+    return adaptToRejection(
+      facts,
+      {
+        outputCap: sentCap,
+        isCapAdded,
+        isStreamAdded: chat?.stream !== true,
+        isTranslated: chat?.format !== undefined,
+        format: upstream.format,
+        promptTokens,
+      },
+      dialect,
+    )
   }
 
-  /** Ends every running call with this failure, at once: the drain time is over. */
+  /** Ends all running calls with this failure at once: the drain time is over. */
   abortAll(reason: Error): void {
-    this.#running.each((attempt) => attempt.fail(reason))
+    this.#attempts.forEach((attempt) => attempt.fail(reason))
   }
 
   close(): void {
-    clearInterval(this.#sweep)
+    clearInterval(this.#deadlineTimer)
+    this.#connections.close()
     this.#proxy.close()
   }
 
-  #record(candidate: Candidate, startedAt: number, outcome: string, ok: boolean | null): void {
-    const { upstreams, clock, onAttempt } = this.#options
-    onAttempt(candidate.name, outcome)
-    if (ok !== null) upstreams.breaker(candidate.name).record(ok, clock.ticks(), startedAt)
-  }
-
-  /** Asks the target as it is known to take it; where it refuses a field that asks for the stream, again without that. */
-  async #attempt<Result>(
+  /** Calls the target in the mode that it supports. If it rejects a field that requests the stream, calls again without that field. */
+  async #callTarget<Result>(
     x: Exchange & Partial<Slots>,
     route: Route,
     candidate: Candidate,
-    wire: Wire,
-    reading: Reading<Result>,
-    mayWait: boolean,
+    callContext: CallContext,
+    responseMode: ResponseMode<Result>,
+    mayQueue: boolean,
   ): Promise<Result> {
-    const { upstreams, clock } = this.#options
+    const { upstreams, clock, onAttempt } = this.#options
     const upstream = upstreams.get(candidate.upstream)
     if (upstream === undefined) throw new UpstreamFailure({ kind: 'unconfigured', reason: 'unknown upstream' }, null)
+    let newConnection = false
+    let isWholeOnly = false
+    const member = { stream: route.stream, choices: x.chat?.choices ?? 1 }
     for (;;) {
-      const asking = this.#habits.asking(candidate, upstream, clock.ticks())
+      const requestMode = isWholeOnly
+        ? { stream: false, includeUsage: false }
+        : this.#capabilities.chooseRequestMode(candidate, upstream, member, clock.monotonicMs())
       try {
-        return await this.#ask({ x, route, candidate, wire, reading, asking, upstream, mayWait })
+        return await this.#sendAttempt({
+          x,
+          route,
+          candidate,
+          callContext,
+          responseMode,
+          requestMode,
+          upstream,
+          mayQueue,
+          newConnection,
+        })
       } catch (error) {
-        if (!(error instanceof UpstreamFailure) || wire.client.left) throw error
-        // What was refused has produced nothing; each refusal takes a field away, so this ends.
-        if (!this.#habits.learns(candidate.name, asking, error.facts, clock.ticks())) throw error
+        if (!(error instanceof UpstreamFailure) || callContext.client.disconnected) throw error
+        const { facts } = error
+        const now = clock.monotonicMs()
+        // The first two happen once, and each rejection removes one field, so the loop ends. A rejected call has produced nothing.
+        if (!newConnection && facts.kind === 'network' && facts.staleConnection === true) newConnection = true
+        else if (requestMode.stream && isEmpty(facts) && !callContext.client.headersSent) {
+          // Some servers answer with an empty stream where a whole response would be an error that names the cause.
+          this.#capabilities.recordEmptyStream(candidate.name, now)
+          isWholeOnly = true
+        } else if (!this.#capabilities.recordRejection(candidate.name, requestMode, facts, now)) throw error
+        onAttempt(candidate.name, facts.kind)
       }
     }
   }
 
-  async #ask<Result>(call: Called<Result>): Promise<Result> {
-    const { x, candidate, upstream, wire, mayWait } = call
+  async #sendAttempt<Result>(call: AttemptInput<Result>): Promise<Result> {
+    const { x, candidate, upstream, callContext, mayQueue } = call
     const { config, clock } = this.#options
-    x.attempted.target = candidate.name
-    // What an earlier target has answered says nothing about this one.
-    x.attempted.status = null
+    x.lastAttempt.target = candidate.name
+    // The status of an earlier target says nothing about this one.
+    x.lastAttempt.status = null
     if (x.debug.upstreamStatus !== undefined) delete x.debug.upstreamStatus
-    const { gate } = upstream
-    if (!gate.enter() && !(mayWait && (await gate.wait((giveUp) => wire.client.onLeave(giveUp))))) {
-      if (wire.client.left) throw new ClientLeft(nothingUsed)
-      throw new UpstreamFailure({ kind: 'full' }, upstream.host)
+    const { limiter } = upstream
+    if (!limiter.tryAcquire() && !(mayQueue && (await limiter.acquire((giveUp) => callContext.client.onDisconnect(giveUp))))) {
+      if (callContext.client.disconnected) throw new ClientDisconnected(zeroUsage)
+      throw new UpstreamFailure({ kind: 'queue_full' }, upstream.host)
     }
-    const attempt = new Attempt({ ...call, habits: this.#habits, clock, config })
-    this.#running.add(attempt)
-    this.#sweep ??= setInterval(() => this.#lookAtDeadlines(), sweepEveryMs).unref()
+    const attempt = new Attempt({ ...call, capabilities: this.#capabilities, connections: this.#connections, clock, config })
+    this.#attempts.add(attempt)
+    this.#deadlineTimer ??= setInterval(() => this.#checkDeadlines(), deadlineCheckMs).unref()
     try {
-      this.#proxy.web(new ClosedRequest(attempt) as unknown as IncomingMessage, closedResponse, { target: upstream.url })
-      return await attempt.answer
+      this.#proxy.web(new StubRequest(attempt) as unknown as IncomingMessage, stubResponse, { target: upstream.url })
+      return await attempt.result
     } finally {
-      gate.leave()
-      this.#running.remove(attempt)
-      if (this.#running.size === 0) {
-        clearInterval(this.#sweep)
-        this.#sweep = undefined
+      limiter.release()
+      this.#attempts.remove(attempt)
+      if (this.#attempts.size === 0) {
+        clearInterval(this.#deadlineTimer)
+        this.#deadlineTimer = undefined
       }
     }
   }
 
-  #lookAtDeadlines(): void {
-    const now = this.#options.clock.ticks()
-    this.#running.each((attempt) => attempt.tick(now))
+  #checkDeadlines(): void {
+    const now = this.#options.clock.monotonicMs()
+    this.#attempts.forEach((attempt) => attempt.checkDeadlines(now))
   }
 }
 
-/** A turn's body is sent again at most so often for what its target has taught. */
-const mostLessons = 3
-
-function capped(candidate: Candidate, cap: number | undefined): Candidate {
-  return cap === undefined ? candidate : { ...candidate, body: (asking) => candidate.body({ ...asking, cap }) }
+function isEmpty(facts: FailureFacts): boolean {
+  return facts.kind === 'in_band' && facts.reason === 'empty'
 }
 
-/** The same refusal, with the mark that it is none of the caller's making. */
-function blamedOnUs(failure: UpstreamFailure, { blamed }: Lesson): UpstreamFailure {
+/** How often one turn's body is sent again to adapt to its target. */
+const maxAdaptations = 3
+
+/** How this turn's body differs from that of other turns to its target. */
+type AdaptedMode = Pick<UpstreamRequestMode, 'outputCap' | 'withoutEncryptedReasoning'>
+
+function toAdaptedMode(before: AdaptedMode, { outputCap, withoutEncryptedReasoning }: RequestAdaptation): AdaptedMode {
+  return {
+    ...(outputCap === null ? {} : { outputCap }),
+    ...(withoutEncryptedReasoning === true || before.withoutEncryptedReasoning === true
+      ? { withoutEncryptedReasoning: true }
+      : {}),
+  }
+}
+
+function withAdaptedMode(candidate: Candidate, adapted: AdaptedMode): Candidate {
+  return Object.keys(adapted).length === 0
+    ? candidate
+    : { ...candidate, body: (requestMode) => candidate.body({ ...requestMode, ...adapted }) }
+}
+
+/** The same failure, marked as caused by a field that the gateway added. */
+function markAddedField(failure: UpstreamFailure, { rejectedField }: RequestAdaptation): UpstreamFailure {
   const { facts, upstreamHost } = failure
-  return facts.kind === 'status' ? new UpstreamFailure({ ...facts, ours: blamed }, upstreamHost, { cause: failure }) : failure
+  return facts.kind === 'status'
+    ? new UpstreamFailure({ ...facts, addedField: rejectedField }, upstreamHost, { cause: failure })
+    : failure
 }
 
-interface Called<Result> {
+interface AttemptInput<Result> {
   readonly x: Exchange & Partial<Slots>
   readonly route: Route
   readonly candidate: Candidate
-  readonly wire: Wire
-  readonly reading: Reading<Result>
-  readonly asking: Asking
+  readonly callContext: CallContext
+  readonly responseMode: ResponseMode<Result>
+  readonly requestMode: UpstreamRequestMode
   readonly upstream: Upstream
-  /** Whether a place is worth waiting for: there is no other target. */
-  readonly mayWait: boolean
+  readonly newConnection: boolean
+  /** Whether to queue for a slot: true if there is no other target. */
+  readonly mayQueue: boolean
 }
 
 /**
- * What the proxy is given for a request and a response. The client's own never go in: it could only copy from them, listen to them or
- * write to them, and each of those is ours to do.
+ * Stand-ins for the request and response that the proxy receives. It never gets the client's own: it could only copy from them, listen to
+ * them or write to them, and each of those is this file's task.
  */
-class ClosedRequest {
+class StubRequest {
   readonly method = 'POST'
   readonly url = '/'
   readonly headers = {}
@@ -258,4 +331,4 @@ class ClosedRequest {
   }
 }
 
-const closedResponse = {} as ServerResponse
+const stubResponse = {} as ServerResponse

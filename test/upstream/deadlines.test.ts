@@ -1,7 +1,7 @@
-/** The deadlines of a call, by a clock that is a number: what happened when, and what is due then. */
+/** The deadlines of a call with a clock that is a number. */
 import t from 'tap'
 import { Deadlines } from '../../src/upstream/deadlines.ts'
-import type { Due } from '../../src/upstream/deadlines.ts'
+import type { DueDeadline } from '../../src/upstream/deadlines.ts'
 
 const timeouts = {
   firstByteMs: 100,
@@ -12,16 +12,16 @@ const timeouts = {
   heartbeatEveryMs: 40,
 }
 
-type Event = 'heard' | 'sent' | 'blocked' | 'taken' | 'resumed'
+type Event = 'recordActivity' | 'recordSend' | 'recordBlocked' | 'recordDrain' | 'recordResume'
 
 interface Row {
   readonly name: string
-  /** When the turn began, where that was before this call; the call begins at 0. */
+  /** Start of the turn if it began before this call. */
   readonly turnStartedAt?: number
   readonly told?: readonly (readonly [Event, number])[]
   readonly opened?: boolean
   readonly at: number
-  readonly due: Due | null
+  readonly due: DueDeadline | null
 }
 
 const rows: readonly Row[] = [
@@ -30,17 +30,17 @@ const rows: readonly Row[] = [
   { name: 'but not before its time', at: 29, due: null },
   { name: 'one whose stream is open is kept in another time', opened: true, at: 39, due: null },
   { name: 'which comes too', opened: true, at: 40, due: 'heartbeat' },
-  { name: 'whatever it was sent counts as a comment would', told: [['sent', 20]], at: 49, due: null },
-  { name: 'and no longer than one', told: [['sent', 20]], at: 50, due: 'heartbeat' },
-  { name: 'no byte in its time', told: [['sent', 99]], at: 99, due: null },
-  { name: 'no byte', told: [['sent', 99]], at: 100, due: 'first_byte' },
-  { name: 'a byte, and then silence', told: [['heard', 90]], at: 140, due: 'idle' },
+  { name: 'whatever it was sent counts as a comment would', told: [['recordSend', 20]], at: 49, due: null },
+  { name: 'and no longer than one', told: [['recordSend', 20]], at: 50, due: 'heartbeat' },
+  { name: 'no byte in its time', told: [['recordSend', 99]], at: 99, due: null },
+  { name: 'no byte', told: [['recordSend', 99]], at: 100, due: 'first_byte' },
+  { name: 'a byte, and then silence', told: [['recordActivity', 90]], at: 140, due: 'idle' },
   {
     name: 'a word before the silence was too long',
     told: [
-      ['heard', 90],
-      ['heard', 130],
-      ['sent', 130],
+      ['recordActivity', 90],
+      ['recordActivity', 130],
+      ['recordSend', 130],
     ],
     at: 159,
     due: null,
@@ -48,8 +48,8 @@ const rows: readonly Row[] = [
   {
     name: 'silence while the client takes nothing is no silence',
     told: [
-      ['heard', 10],
-      ['blocked', 20],
+      ['recordActivity', 10],
+      ['recordBlocked', 20],
     ],
     at: 200,
     due: null,
@@ -57,8 +57,8 @@ const rows: readonly Row[] = [
   {
     name: 'and no comment is sent into what is not taken',
     told: [
-      ['heard', 10],
-      ['blocked', 20],
+      ['recordActivity', 10],
+      ['recordBlocked', 20],
     ],
     at: 100,
     due: null,
@@ -66,8 +66,8 @@ const rows: readonly Row[] = [
   {
     name: 'but a client that takes nothing for too long has left',
     told: [
-      ['heard', 10],
-      ['blocked', 20],
+      ['recordActivity', 10],
+      ['recordBlocked', 20],
     ],
     at: 220,
     due: 'slow_reader',
@@ -75,9 +75,9 @@ const rows: readonly Row[] = [
   {
     name: 'counted from when it stopped',
     told: [
-      ['heard', 10],
-      ['blocked', 20],
-      ['blocked', 100],
+      ['recordActivity', 10],
+      ['recordBlocked', 20],
+      ['recordBlocked', 100],
     ],
     at: 220,
     due: 'slow_reader',
@@ -85,11 +85,11 @@ const rows: readonly Row[] = [
   {
     name: 'after a wait of ours the upstream has its whole time again',
     told: [
-      ['heard', 10],
-      ['blocked', 20],
-      ['taken', 150],
-      ['resumed', 150],
-      ['sent', 150],
+      ['recordActivity', 10],
+      ['recordBlocked', 20],
+      ['recordDrain', 150],
+      ['recordResume', 150],
+      ['recordSend', 150],
     ],
     at: 179,
     due: null,
@@ -97,11 +97,11 @@ const rows: readonly Row[] = [
   {
     name: 'and no more than that',
     told: [
-      ['heard', 10],
-      ['blocked', 20],
-      ['taken', 150],
-      ['resumed', 150],
-      ['sent', 190],
+      ['recordActivity', 10],
+      ['recordBlocked', 20],
+      ['recordDrain', 150],
+      ['recordResume', 150],
+      ['recordSend', 190],
     ],
     at: 200,
     due: 'idle',
@@ -109,31 +109,37 @@ const rows: readonly Row[] = [
   {
     name: 'a comment that was not taken is no first byte',
     told: [
-      ['sent', 30],
-      ['blocked', 30],
-      ['taken', 60],
-      ['resumed', 60],
-      ['sent', 99],
+      ['recordSend', 30],
+      ['recordBlocked', 30],
+      ['recordDrain', 60],
+      ['recordResume', 60],
+      ['recordSend', 99],
     ],
     at: 100,
     due: 'first_byte',
   },
   {
     name: 'the first byte is awaited also where the client does not take its comments',
-    told: [['blocked', 30]],
+    told: [['recordBlocked', 30]],
     at: 100,
     due: 'first_byte',
   },
-  { name: 'the whole', told: [['heard', 999]], at: 1_000, due: 'total' },
-  { name: 'the whole is the turn’s, whichever call it is', turnStartedAt: -600, told: [['heard', 399]], at: 400, due: 'total' },
+  { name: 'the whole', told: [['recordActivity', 999]], at: 1_000, due: 'total' },
+  {
+    name: 'the whole is the turn’s, whichever call it is',
+    turnStartedAt: -600,
+    told: [['recordActivity', 399]],
+    at: 400,
+    due: 'total',
+  },
   { name: 'the whole goes before all else', at: 1_000, due: 'total' },
   {
     name: 'the whole, half of which the client took nothing, was the upstream’s to use',
     told: [
-      ['heard', 1],
-      ['blocked', 100],
-      ['taken', 600],
-      ['heard', 999],
+      ['recordActivity', 1],
+      ['recordBlocked', 100],
+      ['recordDrain', 600],
+      ['recordActivity', 999],
     ],
     at: 1_000,
     due: 'total',
@@ -141,10 +147,10 @@ const rows: readonly Row[] = [
   {
     name: 'the whole, most of which the client took nothing, was the client’s',
     told: [
-      ['heard', 1],
-      ['blocked', 100],
-      ['taken', 601],
-      ['heard', 999],
+      ['recordActivity', 1],
+      ['recordBlocked', 100],
+      ['recordDrain', 601],
+      ['recordActivity', 999],
     ],
     at: 1_000,
     due: 'slow_reader',
@@ -152,10 +158,10 @@ const rows: readonly Row[] = [
   {
     name: 'also where it still takes nothing',
     told: [
-      ['heard', 1],
-      ['blocked', 100],
-      ['taken', 500],
-      ['blocked', 850],
+      ['recordActivity', 1],
+      ['recordBlocked', 100],
+      ['recordDrain', 500],
+      ['recordBlocked', 850],
     ],
     at: 1_000,
     due: 'slow_reader',
@@ -166,6 +172,6 @@ for (const { name, turnStartedAt = 0, told = [], opened = false, at, due } of ro
   t.test(name, async (t) => {
     const deadlines = new Deadlines(timeouts, { startedAt: 0, turnStartedAt })
     for (const [event, when] of told) deadlines[event](when)
-    t.equal(deadlines.due(at, opened), due)
+    t.equal(deadlines.findDue(at, opened), due)
   })
 }

@@ -1,0 +1,43 @@
+/** How a 200 is processed: as the member's own chat, or as a document for a product that processes it further. */
+import type { CallResult, UpstreamRequestMode, Route } from '../../exchange/exchange.ts'
+import type { CallContext } from '../../exchange/plugin-chain.ts'
+import { toSingleChunkResult, toCompletionResult } from './buffered-completion.ts'
+import type { BufferedCompletion } from './buffered-completion.ts'
+import { inBandFailure } from './validate-completion.ts'
+
+export interface ResponseMode<Result> {
+  /** A complete document, as received or aggregated from a stream. @throws UpstreamFailure when it is no success */
+  fromDocument(
+    whole: BufferedCompletion,
+    details: { readonly route: Route; readonly requestMode: UpstreamRequestMode; readonly callContext: CallContext },
+  ): Result
+  /** The end of a forwarded stream. Null: nothing is forwarded, the document is needed whole. */
+  readonly fromStream: ((result: CallResult) => Result) | null
+}
+
+/** The member's own chat: a stream is forwarded directly. */
+export const chatMode: ResponseMode<CallResult> = {
+  fromDocument(completion, { route, requestMode, callContext }) {
+    if (!route.stream) return toCompletionResult(completion)
+    const result = toSingleChunkResult(completion, { includeUsage: route.includeUsage, onEvent: callContext.onEvent })
+    // The request asked for a stream and got a document: an error inside the document takes precedence over the wrong type.
+    if (requestMode.stream) throw inBandFailure('not_sse', completion.upstreamHost)
+    return result
+  },
+  fromStream: (result) => result,
+}
+
+/** Result of `documentMode`. */
+export interface UpstreamDocument {
+  readonly document: Record<string, unknown>
+  readonly upstreamHost: string
+}
+
+/** The upstream's own document with its own usage report. */
+export const documentMode: ResponseMode<UpstreamDocument> = {
+  fromDocument: ({ document, streamUsage, upstreamHost }) => ({
+    document: streamUsage === undefined ? document : { ...document, usage: streamUsage.report },
+    upstreamHost,
+  }),
+  fromStream: null,
+}

@@ -1,0 +1,269 @@
+/** Reads a 200 from its first bytes to its result: a stream that is forwarded or aggregated, or a document. */
+import type { GatewayConfig } from '../../config/config.ts'
+import type { UpstreamRequestMode, Candidate, Exchange, Route, Slots, Usage } from '../../exchange/exchange.ts'
+import type { CallContext } from '../../exchange/plugin-chain.ts'
+import { StreamAggregator } from './stream-aggregator.ts'
+import { BoundedBody } from '../bounded-body.ts'
+import type { BufferedCompletion } from './buffered-completion.ts'
+import { ClientEvents } from './client-events.ts'
+import type { TargetCapabilities } from '../target/target-capabilities.ts'
+import type { ResponseMode } from './response-mode.ts'
+import { looksLikeEventStream } from './sse.ts'
+import { StreamReader } from './stream-reader.ts'
+import type { ChunkSink } from './stream-reader.ts'
+import { parseDocument, inBandFailure } from './validate-completion.ts'
+import { findUsageReport, parseUsage } from './usage.ts'
+import type { Upstream } from '../target/upstreams.ts'
+import type { AnswerDecoder } from '../upstream-format.ts'
+
+export interface ResponseReaderOptions<Result> {
+  readonly x: Exchange & Partial<Slots>
+  readonly candidate: Candidate
+  readonly upstream: Upstream
+  readonly route: Route
+  readonly requestMode: UpstreamRequestMode
+  readonly responseMode: ResponseMode<Result>
+  readonly capabilities: TargetCapabilities
+  readonly callContext: CallContext
+  readonly config: GatewayConfig
+}
+
+export interface ResponseReader<Result> {
+  /** Returns the frames for the client that these bytes complete. @throws UpstreamFailure */
+  consume(chunk: Buffer, now: number): string
+  /** Number of events so far. Comments do not count: an upstream that only keeps its connection open is not responding. */
+  readonly eventCount: number
+  /** The upstream has sent its last event; anything after it is ignored. */
+  readonly isComplete: boolean
+  /** The gateway ended the response, because the upstream ignores the cap; the upstream may still be sending. */
+  readonly isCutOff: boolean
+  /** Each choice has finished, and only `[DONE]` is missing. */
+  readonly allChoicesFinished: boolean
+  /** Ends the input and returns the remaining frames. @throws UpstreamFailure if the response is incomplete */
+  end(): string
+  /** The result. @throws UpstreamFailure */
+  result(): Result
+  /** Whether the client received the response as it arrived. */
+  readonly isForwarded: boolean
+  /** Whether output is visible while it is produced. */
+  readonly isVisible: boolean
+  /** Null if the output is not visible. */
+  getUsageSoFar(): Usage | null
+  /** When output was first seen. */
+  readonly firstOutputAt: number | null
+}
+
+/** The first bytes decide the kind, whatever was requested. */
+export function createResponseReader<Result>(
+  first: Buffer,
+  contentType: string,
+  options: ResponseReaderOptions<Result>,
+): ResponseReader<Result> {
+  const isStream = looksLikeEventStream(first) ?? contentType.includes('text/event-stream')
+  return isStream ? new StreamResponseReader(options) : new DocumentResponseReader(options)
+}
+
+class StreamResponseReader<Result> implements ResponseReader<Result> {
+  readonly isVisible = true
+  readonly isForwarded: boolean
+  firstOutputAt: number | null = null
+  readonly #options: ResponseReaderOptions<Result>
+  readonly #reader: StreamReader
+  /** Produces the result: the client's last frames, or a complete response. */
+  readonly #output: StreamOutput<Result>
+  #bufferedBytes = 0
+  #lastOutputAt = 0
+
+  constructor(options: ResponseReaderOptions<Result>) {
+    const { route, responseMode, upstream, callContext } = options
+    const { fromStream } = responseMode
+    const isForwarded = route.stream && fromStream !== null
+    this.#options = options
+    this.isForwarded = isForwarded
+    this.#output = isForwarded ? createForwardingOutput(fromStream, options) : createAggregatingOutput(options)
+    // A document for further processing may hold images, whose bytes are no tokens, so it is not cut off at the cap.
+    const bounds =
+      fromStream === null ? { ...toUsageBounds(options), outputCap: Number.POSITIVE_INFINITY } : toUsageBounds(options)
+    this.#reader = new StreamReader({
+      bounds,
+      decoder: createDecoder(options),
+      upstreamHost: upstream.host,
+      sink: this.#output.sink,
+      // A keep-alive comment may have opened the client's stream; then the response cannot become an error of the catalogue.
+      ...(fromStream === null ? {} : { isEmptyFailure: () => !isForwarded || !callContext.client.headersSent }),
+    })
+  }
+
+  get eventCount(): number {
+    return this.#reader.eventCount
+  }
+
+  get isComplete(): boolean {
+    return this.#reader.isDone
+  }
+
+  get isCutOff(): boolean {
+    return this.#reader.isCutOff
+  }
+
+  get allChoicesFinished(): boolean {
+    return this.#reader.allChoicesFinished
+  }
+
+  consume(chunk: Buffer, now: number): string {
+    const reader = this.#reader
+    const { countedTokens } = reader
+    const frames = reader.push(chunk)
+    if (reader.countedTokens > countedTokens) {
+      this.#lastOutputAt = now
+      this.firstOutputAt ??= now
+    }
+    // Forwarded chunks are not buffered.
+    if (!this.isForwarded && !reader.isDone) this.#countBuffered(chunk.length)
+    return frames
+  }
+
+  end(): string {
+    return this.#reader.end()
+  }
+
+  result(): Result {
+    const { capabilities, candidate } = this.#options
+    const { countedTokens, report } = this.#reader
+    const usage = this.#reader.getUsage()
+    recordPromptReport(parseUsage(report), this.#options)
+    const durationMs = this.firstOutputAt === null ? 0 : this.#lastOutputAt - this.firstOutputAt
+    capabilities.recordStream(candidate.name, { countedTokens: countedTokens, chargedTokens: usage.outputTokens, durationMs })
+    return this.#output.finish({ usage, report })
+  }
+
+  getUsageSoFar(): Usage {
+    return this.#reader.getUsageSoFar()
+  }
+
+  #countBuffered(bytes: number): void {
+    const { config, upstream } = this.#options
+    this.#bufferedBytes += bytes
+    if (this.#bufferedBytes > config.limits.answerBytes) throw inBandFailure('too_large', upstream.host)
+  }
+}
+
+/**
+ * Receives a stream's chunks and produces the result. The functions are created in an object literal and not assigned to a property: V8
+ * treats an assigned function as old, and the whole turn would stay in memory until a major garbage collection.
+ */
+interface StreamOutput<Result> {
+  readonly sink: ChunkSink
+  finish(streamUsage: NonNullable<BufferedCompletion['streamUsage']>): Result
+}
+
+function createForwardingOutput<Result>(
+  streamed: NonNullable<ResponseMode<Result>['fromStream']>,
+  options: ResponseReaderOptions<Result>,
+): StreamOutput<Result> {
+  const { route, callContext } = options
+  const events = new ClientEvents({
+    allowlist: toAllowlist(options),
+    includeUsage: route.includeUsage,
+    onEvent: callContext.onEvent,
+  })
+  return {
+    sink: events,
+    finish: ({ usage, report }) => streamed({ usage, final: { kind: 'trailer', frames: events.buildTrailer(usage, report) } }),
+  }
+}
+
+function createAggregatingOutput<Result>(options: ResponseReaderOptions<Result>): StreamOutput<Result> {
+  const aggregator = new StreamAggregator()
+  return { sink: aggregator, finish: (streamUsage) => readDocument(aggregator.toDocument(), options, streamUsage) }
+}
+
+class DocumentResponseReader<Result> implements ResponseReader<Result> {
+  readonly isVisible = false
+  readonly isComplete = false
+  readonly isCutOff = false
+  readonly allChoicesFinished = false
+  readonly isForwarded = false
+  readonly firstOutputAt = null
+  readonly #options: ResponseReaderOptions<Result>
+  readonly #body: BoundedBody
+  eventCount = 0
+
+  constructor(options: ResponseReaderOptions<Result>) {
+    this.#options = options
+    this.#body = new BoundedBody(options.config.limits.answerBytes)
+  }
+
+  consume(chunk: Buffer): '' {
+    this.eventCount++
+    if (!this.#body.append(chunk)) throw inBandFailure('too_large', this.#options.upstream.host)
+    return ''
+  }
+
+  end(): '' {
+    return ''
+  }
+
+  result(): Result {
+    const { capabilities, candidate, upstream } = this.#options
+    const sent = parseDocument(this.#body.text(), upstream.host)
+    const document = createDecoder(this.#options)?.toCompletion(sent) ?? sent
+    capabilities.recordWholeResponse(candidate.name)
+    const result = readDocument(document, this.#options)
+    recordPromptReport(parseUsage(findUsageReport(document)), this.#options)
+    return result
+  }
+
+  getUsageSoFar(): null {
+    return null
+  }
+}
+
+function createDecoder({ upstream, x }: Pick<ResponseReaderOptions<unknown>, 'upstream' | 'x'>): AnswerDecoder | null {
+  return upstream.format?.createDecoder(x.startedAt, x.chat?.format) ?? null
+}
+
+function readDocument<Result>(
+  document: Record<string, unknown>,
+  options: ResponseReaderOptions<Result>,
+  streamUsage?: BufferedCompletion['streamUsage'],
+): Result {
+  const { route, requestMode, upstream, callContext, responseMode } = options
+  const completion: BufferedCompletion = {
+    document,
+    allowlist: toAllowlist(options),
+    bounds: toUsageBounds(options),
+    upstreamHost: upstream.host,
+    ...(streamUsage === undefined ? {} : { streamUsage }),
+  }
+  // An upstream that cannot stream may answer a request for a stream with a document.
+  const expected = upstream.config.streams === false ? { ...requestMode, stream: false } : requestMode
+  return responseMode.fromDocument(completion, { route, requestMode: expected, callContext })
+}
+
+function toAllowlist({
+  route,
+  upstream,
+}: Pick<ResponseReaderOptions<unknown>, 'route' | 'upstream'>): BufferedCompletion['allowlist'] {
+  return { productId: route.productId, extraFields: upstream.config.passResponseFields }
+}
+
+function toUsageBounds(options: ResponseReaderOptions<unknown>): BufferedCompletion['bounds'] {
+  const { x, candidate, capabilities } = options
+  const prompt = getPromptEstimate(options)
+  const outputCap = x.hold === undefined ? Number.POSITIVE_INFINITY : x.hold.outputCap * (x.chat?.choices ?? 1)
+  const { imageEstimate } = prompt
+  return { inputEstimate: capabilities.estimatePrompt(candidate.name, prompt), imageEstimate, outputCap }
+}
+
+/** The estimate of the member's prompt, before the target's own ratio. */
+export function getPromptEstimate({ route, x }: Pick<ResponseReaderOptions<unknown>, 'route' | 'x'>) {
+  return { inputEstimate: route.inputEstimate, imageEstimate: x.hold?.imageEstimate ?? 0 }
+}
+
+/** Learns how many tokens the target makes of a prompt. A document for further processing answers another prompt than the member's. */
+function recordPromptReport(report: ReturnType<typeof parseUsage>, options: ResponseReaderOptions<unknown>): void {
+  const { capabilities, candidate, responseMode } = options
+  if (report === null || responseMode.fromStream === null) return
+  capabilities.recordPrompt(candidate.name, getPromptEstimate(options), report.inputTokens)
+}

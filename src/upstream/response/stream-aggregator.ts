@@ -1,0 +1,188 @@
+/**
+ * Aggregates a stream's chunks to the complete response, for members who requested no stream: so usage is measured while it is produced,
+ * and the call can be aborted.
+ *
+ * Id and date come from the first chunk that has them; for other fields outside the deltas the last value wins. Deltas are merged as
+ * OpenAI's own clients do: strings are concatenated, lists appended (items with an `index` by that index), objects merged by field, other
+ * values replaced. A null never replaces a value.
+ */
+import { isRecord } from '../../exchange/request/chat-request.ts'
+import type { LearnedTemplate, TextField } from './chunk-template.ts'
+import type { ChunkSink } from './stream-reader.ts'
+
+type Fields = Record<string, unknown>
+
+interface Choice {
+  readonly index: number
+  /** Fields outside the message. */
+  readonly fields: Fields
+  message: Fields
+  logprobs: unknown
+}
+
+export class StreamAggregator implements ChunkSink {
+  #fields: Fields = {}
+  readonly #choices = new Map<number, Choice>()
+  /** Target of the next chunk's text if it matches the template. */
+  #textTarget: { readonly message: Fields; readonly field: TextField } | null = null
+
+  /** Takes a chunk with a list of choices. */
+  consume(chunk: Fields): '' {
+    const { choices, ...around } = chunk
+    for (const [name, value] of Object.entries(around)) {
+      if (value === null || chunkOnlyFields.has(name)) continue
+      const isFirst = firstValueFields.has(name)
+      // Azure sends the filter's verdict on the prompt first, with empty id, date and model.
+      if (!isFirst || !this.#fields[name]) this.#fields[name] = value
+    }
+    for (const choice of choices as unknown[]) if (isRecord(choice)) this.#add(choice)
+    return ''
+  }
+
+  acceptTemplate({ index, field }: LearnedTemplate): boolean {
+    const message = this.#choices.get(index)?.message
+    if (typeof message?.[field] !== 'string') return false
+    this.#textTarget = { message, field }
+    return true
+  }
+
+  consumeTemplated(text: string): '' {
+    if (this.#textTarget === null) return ''
+    const { message, field } = this.#textTarget
+    message[field] = `${String(message[field])}${text}`
+    return ''
+  }
+
+  /** The `chat.completion` with its choices in order, without usage. */
+  toDocument(): Fields {
+    const choices = [...this.#choices.values()]
+      .toSorted((a, b) => a.index - b.index)
+      .map(({ index, fields, message, logprobs }) => ({
+        index,
+        message: toMessage(message),
+        logprobs: logprobs ?? null,
+        ...fields,
+      }))
+    return { ...this.#fields, object: 'chat.completion', choices }
+  }
+
+  #add(chunk: Fields): void {
+    const { index: at, delta, message, logprobs, ...around } = chunk
+    const index = typeof at === 'number' ? at : 0
+    let choice = this.#choices.get(index)
+    if (choice === undefined) {
+      choice = { index, fields: {}, message: {}, logprobs: null }
+      this.#choices.set(index, choice)
+    }
+    if (isRecord(delta)) applyDelta(choice.message, delta)
+    // Some upstreams repeat the message so far beside the delta; without a delta the message is all there is.
+    else if (isRecord(message)) choice.message = { ...message }
+    choice.logprobs = mergeValues(choice.logprobs, logprobs)
+    for (const [name, value] of Object.entries(around)) {
+      if (value !== null && value !== '' && !chunkOnlyFields.has(name)) choice.fields[name] = value
+    }
+  }
+}
+
+const firstValueFields = new Set(['id', 'created', 'model'])
+/** Padding against eavesdroppers; usage, which is measured separately; and the event's type. */
+const chunkOnlyFields = new Set(['obfuscation', 'usage', 'object', '__proto__'])
+
+function toMessage(message: Fields): Fields {
+  const { role, content, refusal, tool_calls: calls, ...rest } = message
+  // A message without any output has an empty text: clients call string methods on it.
+  const hasOtherOutput = Boolean(refusal) || Array.isArray(calls) || isRecord(rest['function_call']) || isRecord(rest['audio'])
+  return {
+    role: role ?? 'assistant',
+    content: content ?? (hasOtherOutput ? null : ''),
+    refusal: refusal ?? null,
+    ...rest,
+    // Tool calls are numbered in a stream only.
+    ...(Array.isArray(calls) ? { tool_calls: calls.map(omitIndex) } : {}),
+  }
+}
+
+function omitIndex(call: unknown): unknown {
+  if (!isRecord(call)) return call
+  const { index: _, ...rest } = call
+  return rest
+}
+
+function applyDelta(message: Fields, delta: Fields): void {
+  for (const [name, value] of Object.entries(delta)) {
+    if (value === null || name === '__proto__') continue
+    if (name === 'tool_calls' && Array.isArray(value)) message[name] = mergeToolCalls(message[name], value)
+    else message[name] = unmergedFields.has(name) ? message[name] || value : mergeValues(message[name], value)
+  }
+}
+
+/** Identifiers and not text: some vendors repeat them in every chunk. */
+const unmergedFields = new Set(['role', 'type', 'id', 'index', 'name', 'format'])
+
+function mergeValues(before: unknown, more: unknown): unknown {
+  if (more === null || more === undefined) return before
+  if (before === null || before === undefined) return more
+  if (typeof before === 'string' && typeof more === 'string') return before + more
+  if (Array.isArray(more)) {
+    const parts: unknown[] =
+      typeof before === 'string' ? (before === '' ? [] : [{ type: 'text', text: before }]) : [before].flat()
+    return mergeItems(parts, more)
+  }
+  if (!isRecord(before) || !isRecord(more)) return more
+  const merged: Fields = { ...before }
+  for (const [name, value] of Object.entries(more)) {
+    if (name !== '__proto__') merged[name] = unmergedFields.has(name) ? merged[name] || value : mergeValues(merged[name], value)
+  }
+  return merged
+}
+
+function mergeItems(before: readonly unknown[], more: readonly unknown[]): unknown[] {
+  const all = [...before]
+  for (const item of more) {
+    const at = isRecord(item) && typeof item['index'] === 'number' ? all.findIndex((other) => continuesItem(other, item)) : -1
+    if (at === -1) all.push(item)
+    else all[at] = mergeValues(all[at], item)
+  }
+  return all
+}
+
+function continuesItem(part: unknown, item: Fields): boolean {
+  return isRecord(part) && part['index'] === item['index'] && (item['type'] === undefined || part['type'] === item['type'])
+}
+
+/**
+ * Merges tool calls by their index. Some vendors send no index, or the same for all, and then complete calls: a new call begins with a
+ * different id, or with a name when the previous call's arguments are complete.
+ */
+function mergeToolCalls(before: unknown, more: readonly unknown[]): unknown[] {
+  const calls: unknown[] = Array.isArray(before) ? [...(before as unknown[])] : []
+  for (const piece of more) {
+    if (!isRecord(piece)) continue
+    const at = calls.findLastIndex((call) => isRecord(call) && isSameCall(call, piece, call === calls.at(-1)))
+    if (at === -1) calls.push(piece)
+    else calls[at] = mergeValues(calls[at], piece)
+  }
+  return calls
+}
+
+function isSameCall(call: Fields, piece: Fields, isLast: boolean): boolean {
+  if (typeof piece['index'] === 'number' ? piece['index'] !== call['index'] : !isLast && !piece['id']) return false
+  if (piece['id'] && call['id']) return piece['id'] === call['id']
+  const name = getCallName(piece)
+  return !name || ((!getCallName(call) || name === getCallName(call)) && !hasCompleteArguments(call))
+}
+
+function getCallName({ function: called }: Fields): unknown {
+  return isRecord(called) ? called['name'] : undefined
+}
+
+function hasCompleteArguments({ function: called }: Fields): boolean {
+  const text = isRecord(called) ? called['arguments'] : undefined
+  if (typeof text !== 'string' || text === '') return false
+  try {
+    JSON.parse(text)
+    return true
+  } catch {
+    return false
+  }
+}

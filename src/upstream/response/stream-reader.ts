@@ -1,0 +1,264 @@
+/**
+ * Reads a streamed response: bytes in, validated and measured chunks out. It is pure, so that tests cover every bad ending with a table of
+ * bytes.
+ *
+ * Each event is parsed, or matches the previous one except for its text (`chunk-template.ts`). An event that is no JSON object, or that
+ * holds an error, fails the stream. An event without a list of choices is not part of the response and is skipped. Other events go to the
+ * sink, which forwards (`client-events.ts`) or aggregates them (`stream-aggregator.ts`).
+ *
+ * An upstream that ignores the cap is cut off: the unfinished choices end with `length`.
+ */
+import { isRecord } from '../../exchange/request/chat-request.ts'
+import type { Usage } from '../../exchange/exchange.ts'
+import { ChunkTemplateMatcher } from './chunk-template.ts'
+import type { TemplateSink } from './chunk-template.ts'
+import { EventSplitter, EventTooLargeError } from './sse.ts'
+import type { ServerEvent } from './sse.ts'
+import type { AnswerDecoder } from '../upstream-format.ts'
+import { hasFinished, inBandFailure, isEmptyMessage, parseObject } from './validate-completion.ts'
+import { reconcileUsage, isBetter, OutputCounter, findUsageReport, parseUsage, toMaxOutput } from './usage.ts'
+import type { UsageBounds } from './usage.ts'
+
+interface StreamReaderOptions {
+  readonly bounds: UsageBounds
+  readonly upstreamHost: string | null
+  readonly sink: ChunkSink
+  /** Set if the upstream does not send chat completions. */
+  readonly decoder?: AnswerDecoder | null
+  /**
+   * Whether a stream without output and without a usage report is a failure, so that the response can be requested whole: while nothing of
+   * it has been sent. Chunks without output are then held until output or a report arrives.
+   */
+  readonly isEmptyFailure?: () => boolean
+}
+
+/** Receives the chunks that have a list of choices; returns the frames to forward. */
+export interface ChunkSink extends TemplateSink {
+  consume(chunk: Record<string, unknown>): string
+}
+
+export class StreamReader {
+  readonly #options: StreamReaderOptions
+  readonly #splitter = new EventSplitter()
+  readonly #output = new OutputCounter()
+  #report: Record<string, unknown> | null = null
+  /** Our own count at the upstream's last report. */
+  #countedTokensAtReport = 0
+  #eventCount = 0
+  /** Whether each choice has finished. */
+  readonly #finished = new Map<number, boolean>()
+  #done = false
+  #cutOff = false
+  /** Output bytes from which on the cap may have been ignored. A comparison of bytes alone is what each event costs. */
+  readonly #maxBytes: number
+  /** The last chunk with a list of choices, for the fields of chunks that the gateway adds. */
+  #lastChunk: Record<string, unknown> = {}
+  readonly #template = new ChunkTemplateMatcher()
+  /** Chunks without output from the start of the stream; null once chunks go to the sink at once. */
+  #held: Record<string, unknown>[] | null
+
+  constructor(options: StreamReaderOptions) {
+    this.#options = options
+    this.#held = options.isEmptyFailure === undefined ? null : []
+    this.#maxBytes = toMaxOutput(options.bounds.outputCap) * minBytesPerToken
+  }
+
+  /** The stream was ended here, because the upstream ignores the cap. */
+  get isCutOff(): boolean {
+    return this.#cutOff
+  }
+
+  /** The upstream has sent its last event; anything after it is ignored. */
+  get isDone(): boolean {
+    return this.#done
+  }
+
+  /** Every choice seen has finished. */
+  get allChoicesFinished(): boolean {
+    return this.#finished.size > 0 && [...this.#finished.values()].every(Boolean)
+  }
+
+  /** Number of events with data. */
+  get eventCount(): number {
+    return this.#eventCount
+  }
+
+  /** Output tokens so far, by our own count. */
+  get countedTokens(): number {
+    return this.#output.tokens
+  }
+
+  /** The upstream's last usage report that had content. */
+  get report(): Record<string, unknown> | null {
+    return this.#report
+  }
+
+  /** Frames for the client; empty if the chunk completed none. @throws UpstreamFailure */
+  push(chunk: Buffer): string {
+    let frames = ''
+    for (const event of this.#split(chunk)) {
+      if (this.#done) break
+      frames += this.#processEvent(event)
+      if (this.#output.bytes > this.#maxBytes && !this.#done) frames += this.#cutOffIfOverCap()
+    }
+    return frames
+  }
+
+  /** Ends the input and returns the remaining frames. @throws UpstreamFailure if the response is incomplete */
+  end(): string {
+    const rest = this.#done ? null : this.#splitter.end()
+    let frames = ''
+    if (rest !== null) for (const event of this.#decode([rest])) if (!this.#done) frames += this.#processEvent(event)
+    this.#finish()
+    return frames + this.#releaseHeld()
+  }
+
+  /** No text, no call and no report. Nothing shows that the upstream has read the prompt. */
+  get #isEmpty(): boolean {
+    return this.#report === null && this.#output.bytes === 0
+  }
+
+  /** The upstream's last report if it is plausible, else our own count. A stream that ends with nothing is free. */
+  getUsage(): Usage {
+    if (this.#isEmpty && this.#done) return { inputTokens: 0, outputTokens: 0, estimated: true }
+    return reconcileUsage(parseUsage(this.#report), this.#output, this.#options.bounds)
+  }
+
+  /**
+   * Usage of an interrupted response: output since the last report counts as well, because the report may have been made before any output.
+   */
+  getUsageSoFar(): Usage {
+    const report = parseUsage(this.#report)
+    if (report === null) return this.getUsage()
+    const since = Math.max(0, this.#output.tokens - this.#countedTokensAtReport)
+    const sum = { ...report, outputTokens: report.outputTokens + since }
+    const usage = reconcileUsage(sum, this.#output, this.#options.bounds)
+    return since > 0 ? { ...usage, estimated: true } : usage
+  }
+
+  #split(chunk: Buffer): ServerEvent[] {
+    try {
+      return this.#decode(this.#splitter.push(chunk))
+    } catch (error) {
+      if (error instanceof EventTooLargeError) throw inBandFailure('too_large', this.#options.upstreamHost)
+      throw error
+    }
+  }
+
+  #decode(events: ServerEvent[]): ServerEvent[] {
+    const { decoder } = this.#options
+    return decoder === undefined || decoder === null ? events : events.flatMap((event) => decoder.decode(event))
+  }
+
+  #processEvent({ data, isError }: ServerEvent): string {
+    const repeated = isError ? null : this.#template.match(data)
+    if (repeated !== null) {
+      this.#eventCount++
+      this.#output.addBytes(Buffer.byteLength(repeated.value))
+      return this.#options.sink.consumeTemplated(repeated.value, repeated.escaped)
+    }
+    if (data.startsWith('[DONE]') && data.trim() === '[DONE]') {
+      const frames = this.#report === null ? '' : this.#releaseHeld() + this.#finishOpenChoices()
+      this.#finish()
+      return frames + this.#releaseHeld()
+    }
+    if (data.trim() === '') return ''
+    const { upstreamHost } = this.#options
+    if (isError) throw inBandFailure('error_object', upstreamHost, parseErrorEvent(data))
+    const chunk = parseObject(data, upstreamHost)
+    this.#eventCount++
+    const { choices } = chunk
+    if (Array.isArray(choices)) for (const choice of choices as unknown[]) this.#checkChoice(choice)
+    this.#recordUsage(chunk)
+    // A ping, a note or an error under an unknown name: not part of the response, and not for the client.
+    if (!Array.isArray(choices)) return ''
+    this.#lastChunk = chunk
+    if (this.#held !== null && this.#held.length < maxHeldChunks && this.#report === null && choices.every(isWithoutOutput)) {
+      this.#held.push(chunk)
+      return ''
+    }
+    const frames = this.#releaseHeld() + this.#options.sink.consume(chunk)
+    this.#template.learn(chunk, data, this.#options.sink)
+    return frames
+  }
+
+  #releaseHeld(): string {
+    const held = this.#held ?? []
+    this.#held = null
+    return held.map((chunk) => this.#options.sink.consume(chunk)).join('')
+  }
+
+  /** Some upstreams stream several choices and finish only the first. If all else is complete, the others have ended with it. */
+  #finishOpenChoices(): string {
+    return this.allChoicesFinished || ![...this.#finished.values()].includes(true)
+      ? ''
+      : this.#endOpenChoices((index) => (this.#output.hasCalls(index) ? 'tool_calls' : 'stop'))
+  }
+
+  #cutOffIfOverCap(): string {
+    if (this.#output.provenTokens <= toMaxOutput(this.#options.bounds.outputCap)) return ''
+    const frames = this.#endOpenChoices(() => 'length')
+    this.#cutOff = true
+    this.#done = true
+    return frames
+  }
+
+  #endOpenChoices(getReason: (index: number) => string): string {
+    const open = [...this.#finished].filter(([, finished]) => !finished)
+    for (const [index] of open) this.#finished.set(index, true)
+    const { id, object, created, model } = this.#lastChunk
+    const choices = open.map(([index]) => ({ index, delta: {}, logprobs: null, finish_reason: getReason(index) }))
+    return this.#options.sink.consume({ id, object, created, model, choices })
+  }
+
+  #finish(): void {
+    const { upstreamHost } = this.#options
+    if (this.#eventCount === 0) throw inBandFailure('empty', upstreamHost)
+    if (this.#finished.size === 0) throw inBandFailure('no_finish', upstreamHost)
+    for (const finished of this.#finished.values()) if (!finished) throw inBandFailure('no_finish', upstreamHost)
+    if (this.#held !== null && this.#report === null && this.#options.isEmptyFailure?.() === true)
+      throw inBandFailure('empty', upstreamHost)
+    this.#done = true
+  }
+
+  #checkChoice(choice: unknown): void {
+    if (!isRecord(choice)) return
+    const { delta, message } = choice
+    const index = typeof choice['index'] === 'number' ? choice['index'] : 0
+    const ends = hasFinished(choice, this.#options.upstreamHost)
+    if (ends || this.#finished.get(index) !== true) this.#finished.set(index, ends)
+    if (isRecord(delta)) this.#output.add(delta, index)
+    else if (isRecord(message)) this.#output.add(message, index)
+  }
+
+  #recordUsage(chunk: Record<string, unknown>): void {
+    const report = findUsageReport(chunk)
+    const reported = parseUsage(report)
+    if (reported === null || !isBetter(reported, parseUsage(this.#report))) return
+    this.#report = report
+    this.#countedTokensAtReport = this.#output.tokens
+  }
+}
+
+/** More chunks without output at the start are passed on. Servers send one or two. */
+const maxHeldChunks = 16
+
+/** Whether a choice of a chunk only announces the role or ends the choice. */
+function isWithoutOutput(choice: unknown): boolean {
+  if (!isRecord(choice)) return false
+  const { delta, message } = choice
+  return isEmptyMessage(delta ?? message)
+}
+
+/** Fewer bytes are no proof of a token (`OutputCounter.provenTokens`). */
+const minBytesPerToken = 4
+
+/** The error in an `event: error`, in any form. */
+function parseErrorEvent(data: string): unknown {
+  try {
+    const value: unknown = JSON.parse(data)
+    return isRecord(value) ? (value['error'] ?? value) : value
+  } catch {
+    return data
+  }
+}

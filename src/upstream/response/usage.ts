@@ -1,0 +1,255 @@
+/** Parses an upstream's usage report, counts output independently, and decides which of the two is charged. */
+import { isRecord } from '../../exchange/request/chat-request.ts'
+import type { Slots, Usage } from '../../exchange/exchange.ts'
+
+export type ReportedUsage = Pick<Usage, 'inputTokens' | 'cachedInputTokens' | 'outputTokens'>
+
+/** No turn is larger. A number above it is the upstream's error and must not become a member's debt. */
+const maxReportedTokens = 10_000_000
+
+/**
+ * The upstream's `usage` object as whole, valid numbers; null if it holds none. `completion_tokens` includes reasoning tokens. Image
+ * endpoints use `input_tokens` and `output_tokens`.
+ */
+export function parseUsage(value: unknown): ReportedUsage | null {
+  if (!isRecord(value)) return null
+  const inputTokens = parseTokenCount(value['prompt_tokens'] ?? value['input_tokens'])
+  const outputTokens = parseTokenCount(value['completion_tokens'] ?? value['output_tokens'])
+  if (inputTokens === null || outputTokens === null) return null
+  const cachedInputTokens = Math.min(parseCachedTokens(value), inputTokens)
+  return { inputTokens, outputTokens, ...(cachedInputTokens > 0 ? { cachedInputTokens } : null) }
+}
+
+/** Prompt tokens that were read from the upstream's cache; 0 if it reports none. */
+function parseCachedTokens(usage: Record<string, unknown>): number {
+  const details = normalizeCachedTokens(usage)['prompt_tokens_details'] ?? usage['input_tokens_details']
+  return isRecord(details) ? (parseTokenCount(details['cached_tokens']) ?? 0) : 0
+}
+
+/**
+ * Whether a report for images or search can be true. No measured output can contradict it, so the limit is four times what the product can
+ * process: operators' figures are rough, and a number beyond them must not become a member's debt.
+ */
+export function isPlausible({ inputTokens, outputTokens }: ReportedUsage, { product, chat }: Partial<Slots>): boolean {
+  if (product === undefined) return true
+  const maxOutputTokens = product.maxOutputTokens * (chat?.choices ?? 1)
+  return inputTokens <= product.contextLength * outputTolerance && outputTokens <= maxOutputTokens * outputTolerance
+}
+
+/** A count is a finite number of zero or more; fractions are rounded up. Anything else counts as not reported. */
+function parseTokenCount(value: unknown): number | null {
+  if (typeof value !== 'number' || !Number.isFinite(value) || value < 0 || value > maxReportedTokens) return null
+  return Math.ceil(value)
+}
+
+/** The usage object of a chunk or a document: at the top, in the first choice (Moonshot), or in `x_groq`. */
+export function findUsageReport(answer: Record<string, unknown>): Record<string, unknown> | null {
+  const { usage, choices, x_groq: groq } = answer
+  const first: unknown = Array.isArray(choices) ? choices[0] : undefined
+  let best: Record<string, unknown> | null = null
+  if (isRecord(usage) && parseUsage(usage) !== null) best = usage
+  if (isRecord(first) && first['usage'] !== undefined) best = pickBetter(first['usage'], best)
+  return isRecord(groq) ? pickBetter(groq['usage'], best) : best
+}
+
+function pickBetter(value: unknown, best: Record<string, unknown> | null): Record<string, unknown> | null {
+  const report = parseUsage(value)
+  return isRecord(value) && report !== null && isBetter(report, parseUsage(best)) ? value : best
+}
+
+/** Whether the later report replaces the earlier one: not if it has lost a value that the earlier one had. */
+export function isBetter(later: ReportedUsage, earlier: ReportedUsage | null): boolean {
+  if (earlier === null) return true
+  return (later.inputTokens > 0 || earlier.inputTokens === 0) && (later.outputTokens > 0 || earlier.outputTokens === 0)
+}
+
+/** Bounds that a report is checked against. */
+export interface UsageBounds {
+  /** Tokens assumed for the prompt. */
+  readonly inputEstimate: number
+  /** The part of `inputEstimate` that is assumed for images; default 0. */
+  readonly imageEstimate?: number
+  /** The requested maximum over all choices; infinite if no cap was sent. */
+  readonly outputCap: number
+}
+
+/** Reported output disputes the measured output if it differs by more than this factor and by more than `toleranceTokens`. */
+const outputTolerance = 4
+const toleranceTokens = 16
+/** The prompt is estimated, and upstreams add to it, so only a large difference disputes it. */
+const inputTolerance = { below: 64, above: 4, added: 4_096 } as const
+
+/**
+ * Output beyond this ignores the cap: half as much again and 16 tokens. Below it the difference may be one of tokenizers: the gateway counts
+ * without one.
+ */
+export function toMaxOutput(outputCap: number): number {
+  return outputCap * 1.5 + 16
+}
+
+/**
+ * The usage to charge: the report, except that a side that disputes the measurement is replaced by our own count. The reported values are
+ * kept beside it. The reported tokens from a cache count only as part of a reported prompt that is charged.
+ *
+ * Output too low: none although there was text, or less than a quarter of the text's estimate. Output too high: far above the cap that was
+ * sent (`toMaxOutput`) *and* above four times the measured output. A high report below the cap is accepted: reasoning may be charged and not shown, and the hold
+ * covers it. Prompt: none, less than a 64th of the estimate of its text (a text model may drop images), or more than four times the whole
+ * estimate plus 4 096 tokens. Our own count never exceeds the cap, whatever the upstream sent.
+ */
+export function reconcileUsage(
+  report: ReportedUsage | null,
+  counted: Pick<OutputCounter, 'tokens' | 'bytes' | 'provenTokens'>,
+  bounds: UsageBounds,
+): Usage {
+  const { inputEstimate, imageEstimate = 0, outputCap } = bounds
+  const countedTokens = Math.min(counted.tokens, outputCap)
+  const maxOutput = toMaxOutput(outputCap)
+  if (report === null) {
+    const estimate = { inputTokens: inputEstimate, outputTokens: countedTokens, estimated: true }
+    return counted.provenTokens > maxOutput ? { ...estimate, ignoredCap: true } : estimate
+  }
+  const { inputTokens, cachedInputTokens = 0, outputTokens } = report
+  const cached = cachedInputTokens > 0 ? { cachedInputTokens } : null
+  const textTokens = bytesToTokens(counted.bytes)
+  const tooLittle = (outputTokens === 0 && textTokens > 0) || outputTokens * outputTolerance + toleranceTokens < textTokens
+  const tooMuch =
+    outputTokens > maxOutput && outputTokens > Math.max(counted.tokens, textTokens) * outputTolerance + toleranceTokens
+  const noPrompt = inputTokens * inputTolerance.below < inputEstimate - imageEstimate
+  const hugePrompt = inputTokens > inputEstimate * inputTolerance.above + inputTolerance.added
+  const ignoredCap = counted.provenTokens > maxOutput || (!tooMuch && outputTokens > maxOutput) ? { ignoredCap: true } : null
+  if (!tooLittle && !tooMuch && !noPrompt && !hugePrompt)
+    return { inputTokens, ...cached, outputTokens, estimated: false, ...ignoredCap }
+  return {
+    ...(noPrompt || hugePrompt ? { inputTokens: inputEstimate } : { inputTokens, ...cached }),
+    outputTokens: tooLittle || tooMuch ? countedTokens : outputTokens,
+    estimated: true,
+    ...ignoredCap,
+    disputed: { inputTokens, outputTokens },
+  }
+}
+
+/**
+ * The usage object for members: the charged numbers, and the upstream's other token counts. Its costs, times and own names stay with the
+ * operator.
+ */
+export function toPublicUsage(report: Record<string, unknown> | null, { inputTokens, outputTokens }: Usage): object {
+  const tokens = { prompt_tokens: inputTokens, completion_tokens: outputTokens, total_tokens: inputTokens + outputTokens }
+  return report === null ? tokens : { ...pickCounts(normalizeCachedTokens(report)), ...tokens }
+}
+
+function pickCounts(report: Record<string, unknown>): Record<string, unknown> {
+  const counts: Record<string, unknown> = {}
+  for (const [name, value] of Object.entries(report)) {
+    if (typeof value === 'number' && (name.endsWith('_tokens') || name === 'num_search_queries')) counts[name] = value
+    else if (isRecord(value) && name.endsWith('_tokens_details')) counts[name] = pickCounts(value)
+  }
+  return counts
+}
+
+/** DeepSeek and Moonshot report cache hits under their own names; clients expect OpenAI's. */
+export function normalizeCachedTokens(usage: Record<string, unknown>): Record<string, unknown> {
+  const hits = usage['prompt_cache_hit_tokens'] ?? usage['cached_tokens']
+  if (typeof hits !== 'number' || isRecord(usage['prompt_tokens_details'])) return usage
+  return { ...usage, prompt_tokens_details: { cached_tokens: hits } }
+}
+
+/**
+ * Counts output as it passes, without storing it. Most upstreams send one token per event, so the events are counted; if events carry more,
+ * four bytes count as a token.
+ */
+export class OutputCounter {
+  #events = 0
+  #bytes = 0
+  /** Names of calls that were counted, by choice; some upstreams repeat a call's name in every chunk. */
+  #names: Set<string> | null = null
+  /** Choices that have made calls. */
+  #callers: Set<number> | null = null
+
+  /** A choice's `delta`, or its whole `message`. */
+  add(message: Record<string, unknown>, choice = 0): void {
+    const { tool_calls: calls, function_call: call } = message
+    const callBytes = calls === undefined && call === undefined ? 0 : this.#countCallBytes(choice, calls, call)
+    this.addBytes(countTextBytes(message) + callBytes)
+  }
+
+  /** Output bytes of an event that holds text only. */
+  addBytes(bytes: number): void {
+    if (bytes === 0) return
+    this.#events++
+    this.#bytes += bytes
+  }
+
+  /** Bytes of generated text. */
+  get bytes(): number {
+    return this.#bytes
+  }
+
+  get tokens(): number {
+    return this.#bytes <= 8 * this.#events ? this.#events : bytesToTokens(this.#bytes)
+  }
+
+  /**
+   * Tokens that the output has at least: an event may be less than a token, so the bytes must be there as well; and where an event is many
+   * tokens, sixteen bytes count as one.
+   */
+  get provenTokens(): number {
+    return Math.max(Math.min(this.#events, this.#bytes / 4), this.#bytes / 16)
+  }
+
+  /** Whether this choice has made a call. */
+  hasCalls(choice: number): boolean {
+    return this.#callers?.has(choice) === true
+  }
+
+  /** The same call may stand in both fields: the larger one counts. */
+  #countCallBytes(choice: number, calls: unknown, call: unknown): number {
+    const list: readonly unknown[] = Array.isArray(calls) ? calls : [calls]
+    let bytes = 0
+    for (const [position, each] of list.entries()) bytes += this.#countCall(choice, each, position)
+    return Math.max(bytes, this.#countCall(choice, call, 'legacy'))
+  }
+
+  #countCall(choice: number, call: unknown, position: number | 'legacy'): number {
+    if (!isRecord(call)) return 0
+    const bytes = countBytes(call)
+    const called = call['function'] ?? call['custom'] ?? call
+    const name = isRecord(called) ? called['name'] : undefined
+    if (typeof name !== 'string' || name === '') return bytes
+    const key = JSON.stringify([choice, call['index'] ?? position, call['id'] ?? null, name])
+    if (position !== 'legacy') (this.#callers ??= new Set()).add(choice)
+    this.#names ??= new Set()
+    if (!this.#names.has(key)) {
+      this.#names.add(key)
+      return bytes
+    }
+    return Math.max(0, bytes - Buffer.byteLength(name))
+  }
+}
+
+export function bytesToTokens(bytes: number): number {
+  return Math.ceil(bytes / 4)
+}
+
+/** Bytes of billable output without calls. Some upstreams repeat the same reasoning under two or three names. */
+function countTextBytes(message: Record<string, unknown>): number {
+  const { content, reasoning_content: thought, reasoning, reasoning_details: details } = message
+  const { refusal, audio } = message
+  let bytes = typeof content === 'string' ? Buffer.byteLength(content) : countBytes(content)
+  if (thought !== undefined || reasoning !== undefined || details !== undefined)
+    bytes += Math.max(countBytes(thought), countBytes(reasoning), countBytes(details))
+  if (refusal !== undefined) bytes += countBytes(refusal)
+  if (audio !== undefined) bytes += countBytes(audio)
+  return bytes
+}
+
+/** Names of parts that hold generated text; other parts hold ids, kinds and URLs. */
+const outputFields = new Set(['text', 'thinking', 'summary', 'arguments', 'input', 'name', 'function', 'custom', 'transcript'])
+
+function countBytes(value: unknown): number {
+  if (typeof value === 'string') return Buffer.byteLength(value)
+  if (typeof value !== 'object' || value === null) return 0
+  let bytes = 0
+  if (Array.isArray(value)) for (const item of value as unknown[]) bytes += countBytes(item)
+  else for (const [name, part] of Object.entries(value)) if (outputFields.has(name)) bytes += countBytes(part)
+  return bytes
+}

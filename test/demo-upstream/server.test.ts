@@ -1,8 +1,8 @@
-/** What a first user gets from the demonstration upstream: answers in the form of every kind of request. */
+/** Answers of the demo upstream on a first run, in the format of each kind of request. */
 import OpenAI from 'openai'
 import t from 'tap'
-import type { DemoOptions } from '../../../src/upstream/demo/upstream.ts'
-import { startDemoUpstream } from '../../../src/upstream/demo/upstream.ts'
+import type { DemoOptions } from '../../src/demo-upstream/server.ts'
+import { startDemoUpstream } from '../../src/demo-upstream/server.ts'
 
 async function start(t: Tap, options: DemoOptions = {}) {
   const demo = await startDemoUpstream(options)
@@ -31,24 +31,24 @@ interface Made {
 
 const user = (content: string) => ({ role: 'user' as const, content })
 
-t.test('a greeting is answered like by someone who wants to help', async (t) => {
+t.test('answers a greeting helpfully', async (t) => {
   const { client } = await start(t)
   const reply = await client.chat.completions.create({ model: 'demo-light', messages: [user('Hello!')] })
   t.match(reply.choices[0]?.message.content, /^Hello! Your gateway works/)
-  t.match(reply.choices[0]?.message.content, 'UPSTREAM_BASE_URL', 'it names the next step')
+  t.match(reply.choices[0]?.message.content, 'UPSTREAM_BASE_URL', 'the answer names the next step')
   t.equal(reply.choices[0]?.finish_reason, 'stop')
   t.equal(reply.object, 'chat.completion')
   t.equal(reply.model, 'demo-light')
   const zh = await client.chat.completions.create({ model: 'demo-flagship', messages: [user('你好')] })
   t.match(zh.choices[0]?.message.content, '演示模型')
   const other = await client.chat.completions.create({ model: 'demo-light', messages: [user('How tall is Everest?')] })
-  t.match(other.choices[0]?.message.content, '“How tall is Everest?”', 'it says what was asked, and that it cannot tell')
+  t.match(other.choices[0]?.message.content, '“How tall is Everest?”', 'it quotes the question and says that it cannot answer it')
   const parts = [{ type: 'text' as const, text: 'How do I connect a real model?' }]
   const connect = await client.chat.completions.create({ model: 'demo-light', messages: [{ role: 'user', content: parts }] })
   t.match(connect.choices[0]?.message.content, 'ends in `/v1`')
 })
 
-t.test('a stream says the same as a whole answer, with the same honest usage', async (t) => {
+t.test('streams the same text as a whole answer, with the same true usage', async (t) => {
   const { client, demo } = await start(t)
   const messages = [user('What is this?')]
   const whole = await client.chat.completions.create({ model: 'demo-light', messages })
@@ -68,12 +68,12 @@ t.test('a stream says the same as a whole answer, with the same honest usage', a
   }
   t.equal(text, whole.choices[0]?.message.content)
   t.same(usage, whole.usage)
-  t.equal(usage?.completion_tokens, chunks - 3, 'one token an event, besides the opening, the finish and the usage')
+  t.equal(usage?.completion_tokens, chunks - 3, 'one token per event, besides the first, the finish and the usage')
   t.equal(demo.calls.at(-1)?.tokens, usage?.completion_tokens)
   t.equal(demo.stats().tokens, 2 * (usage?.completion_tokens ?? 0))
 })
 
-t.test('usage is streamed only to those who ask, and every stream ends in [DONE]', async (t) => {
+t.test('streams usage only on request, and ends every stream with [DONE]', async (t) => {
   const { post } = await start(t)
   const text = await (await post({ model: 'demo-light', stream: true, messages: [user('Hi')] })).text()
   t.notMatch(text, 'usage')
@@ -81,7 +81,7 @@ t.test('usage is streamed only to those who ask, and every stream ends in [DONE]
   t.match(text, '"finish_reason":"stop"')
 })
 
-t.test('length limits, stop words and several choices are kept to', async (t) => {
+t.test('obeys length limits, stop words and several choices', async (t) => {
   const { client } = await start(t)
   const messages = [user('Hello')]
   const short = await client.chat.completions.create({ model: 'demo-light', messages, max_tokens: 3 })
@@ -103,7 +103,7 @@ t.test('length limits, stop words and several choices are kept to', async (t) =>
   t.equal(two.usage?.completion_tokens, 4)
 })
 
-t.test('a tool is called with arguments of its shape, and its answer ends the round', async (t) => {
+t.test('calls a tool with arguments of its schema, and ends after the tool’s result', async (t) => {
   const { client } = await start(t)
   const parameters = { type: 'object', properties: { city: { type: 'string' }, unit: { type: 'string', enum: ['c', 'f'] } } }
   const tools = [{ type: 'function' as const, function: { name: 'get_weather', parameters } }]
@@ -131,7 +131,7 @@ t.test('a tool is called with arguments of its shape, and its answer ends the ro
   t.match(named.choices[0]?.message.tool_calls, [{ function: { name: 'other' } }])
 })
 
-t.test('JSON is answered where JSON is asked for', async (t) => {
+t.test('answers JSON on request', async (t) => {
   const { client } = await start(t)
   const messages = [user('Hello')]
   const object = await client.chat.completions.create({ model: 'demo-light', messages, response_format: { type: 'json_object' } })
@@ -145,7 +145,7 @@ t.test('JSON is answered where JSON is asked for', async (t) => {
   t.same(JSON.parse(shaped.choices[0]?.message.content ?? ''), { ok: true })
 })
 
-t.test('the searching model gives marks, citations and results that belong together', async (t) => {
+t.test('generates matching marks, citations and results with the search model', async (t) => {
   const { post } = await start(t)
   const body = { model: 'demo-search', messages: [user('tide tables')] }
   const whole = (await (await post(body)).json()) as Searched
@@ -158,7 +158,7 @@ t.test('the searching model gives marks, citations and results that belong toget
   t.match(await (await post({ ...body, stream: true })).text(), /"finish_reason":"stop".*"citations":\[/)
 })
 
-t.test('the painting model gives real pictures in either style', async (t) => {
+t.test('generates real images in both styles', async (t) => {
   const { post } = await start(t)
   const body = { model: 'demo-image', messages: [user('a red boat')] }
   const whole = (await (await post(body)).json()) as Painted
@@ -176,7 +176,7 @@ t.test('the painting model gives real pictures in either style', async (t) => {
   t.equal(made.usage.total_tokens, made.usage.input_tokens + made.usage.output_tokens)
 })
 
-t.test('models are listed, unknown ones and unknown places are refused in OpenAI\u2019s words', async (t) => {
+t.test('lists models, and rejects unknown models and paths in OpenAI\u2019s words', async (t) => {
   const { client, demo, post } = await start(t)
   const ids = (await client.models.list()).data.map(({ id }) => id)
   t.same(ids, ['demo-light', 'demo-flagship', 'demo-search', 'demo-image', 'demo-bench', 'demo-bench-whole'])
@@ -191,7 +191,7 @@ t.test('models are listed, unknown ones and unknown places are refused in OpenAI
   t.equal((await fetch(`${demo.url}/chat/completions`, { method: 'POST', body: '{' })).status, 400)
 })
 
-t.test('a key is asked for only where one was set', async (t) => {
+t.test('requires a key only if one is configured', async (t) => {
   const { client, post } = await start(t, { key: 'demo-key' })
   t.ok((await client.models.list()).data.length > 0)
   const refused = await post({ model: 'demo-light', messages: [user('x')] })
@@ -199,7 +199,7 @@ t.test('a key is asked for only where one was set', async (t) => {
   t.match(await refused.json(), { error: { code: 'invalid_api_key' } })
 })
 
-t.test('on a first run, what a user types is never a command', async (t) => {
+t.test('never treats a user’s text as a command on a first run', async (t) => {
   const { demo } = await start(t)
   const body = JSON.stringify({ model: 'demo-light', messages: [user('demo:{"status":500}')] })
   const reply = await fetch(`${demo.url}/chat/completions`, {
@@ -210,14 +210,14 @@ t.test('on a first run, what a user types is never a command', async (t) => {
   t.equal(reply.status, 200)
 })
 
-t.test('its pace is that of its options', async (t) => {
+t.test('keeps the configured pace', async (t) => {
   const { post } = await start(t, { pace: { ttftMs: 40, betweenMs: 10 } })
   const started = performance.now()
   await (await post({ model: 'demo-light', stream: true, max_tokens: 5, messages: [user('Hi')] })).text()
   t.ok(performance.now() - started >= 40 + 6 * 10 - 5)
 })
 
-t.test('the answer for benchmarks is fixed, and counted', async (t) => {
+t.test('sends a fixed, counted answer for benchmarks', async (t) => {
   const { client, demo, post } = await start(t, { bench: { tokens: 3, betweenMs: 0 } })
   const whole = await client.chat.completions.create({ model: 'demo-bench', messages: [user('x')] })
   t.equal(whole.choices[0]?.message.content, 'token token token')

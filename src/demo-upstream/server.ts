@@ -1,24 +1,24 @@
 /**
- * The demonstration upstream: a small OpenAI-compatible server on loopback that answers helpfully on a first run,
- * goes wrong in any way a test asks for, and counts what it did.
+ * The demo upstream: a small OpenAI-compatible server on loopback that answers helpfully on a first run, fails in any way a test requests,
+ * and counts its calls.
  */
 import { once } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { createServer } from '../../system/node-http.ts'
+import { createServer } from '../system/vendor/node-http.ts'
 import type { AddressInfo } from 'node:net'
-import { answer, models } from './answer.ts'
+import { createAnswer, models } from './answer.ts'
 import type { BenchAnswer } from './bench-answer.ts'
-import { benchAnswer } from './bench-answer.ts'
+import { createBenchAnswer } from './bench-answer.ts'
 import { paintPng } from './png.ts'
-import type { DemoCall, DemoStats } from './record.ts'
-import { CallRecord } from './record.ts'
+import type { DemoCall, DemoStats } from './call-log.ts'
+import { CallLog } from './call-log.ts'
 import type { Reply } from './reply.ts'
-import { completionReply, gzipped, jsonReply, scriptedReply, streamReply } from './reply.ts'
-import { BadRequest, lastUserText, parseChat, parseImages } from './request.ts'
+import { completionReply, gzipReply, jsonReply, scriptedReply, streamReply } from './reply.ts'
+import { BadRequest, getLastUserText, parseChat, parseEmbeddings, parseImages } from './request.ts'
 import type { Script } from './script.ts'
 import { parseScript } from './script.ts'
 import { toTokens } from './tokens.ts'
-import { send } from './wire.ts'
+import { send } from './send.ts'
 
 export interface DemoOptions {
   /** Default `127.0.0.1`. */
@@ -26,29 +26,29 @@ export interface DemoOptions {
   /** Default 0: any free port. */
   readonly port?: number
   readonly clock?: { now(): number }
-  /** Asks for this Bearer when given. */
+  /** Requires this bearer token if set. */
   readonly key?: string
-  /** Milliseconds to the first token and between tokens; default none. `pleasantPace` reads like a model at work. */
+  /** Milliseconds to the first token and between tokens; default none. `readablePace` reads like a model at work. */
   readonly pace?: Pace
-  /** Obeys a last user message `demo:{...}`. Off on a first run: what a user types is never a command. */
+  /** Obeys a last user message `demo:{...}`. Off on a first run, where a user's text is never a command. */
   readonly scripted?: boolean
   /** Obeys the header `x-demo-script`. */
   readonly faults?: boolean
-  /** How many calls to remember; default 256. */
-  readonly keep?: number
-  /** Shape of the answers of `demo-bench`; default 20 tokens a stream, without pause. */
+  /** Number of calls to store; default 256. */
+  readonly maxCalls?: number
+  /** Shape of the answers of `demo-bench`; default 20 tokens per stream, without pause. */
   readonly bench?: { readonly tokens: number; readonly betweenMs: number }
 }
 
-export interface Pace {
+interface Pace {
   readonly ttftMs: number
   readonly betweenMs: number
 }
 
-export const pleasantPace: Pace = { ttftMs: 150, betweenMs: 18 }
+export const readablePace: Pace = { ttftMs: 150, betweenMs: 18 }
 
-/** Decides about a call that has been read, or, with `at: 'head'`, about one of which only the head is known. */
-export type ScriptFor = (call: DemoCall) => Script | undefined
+/** Chooses the script of a call after its body was read or, with `at: 'head'`, after its head. */
+type ScriptFor = (call: DemoCall) => Script | undefined
 
 export interface DemoUpstream {
   /** Base URL for clients; ends in `/v1`. */
@@ -59,26 +59,26 @@ export interface DemoUpstream {
   stats(): DemoStats
   /** Resolves with the next call whose request has been read. */
   next(): Promise<DemoCall>
-  /** Scripts the calls from now on; without an argument, ends that. */
+  /** Sets the scripts of later calls; without an argument, removes them. */
   script(decide?: ScriptFor, options?: { readonly at: 'head' | 'body' }): void
-  /** Ends every connection, then the server. */
+  /** Closes every connection, then the server. */
   close(): Promise<void>
 }
 
 export async function startDemoUpstream(options: DemoOptions = {}): Promise<DemoUpstream> {
   const clock = options.clock ?? { now: () => Date.now() }
-  const record = new CallRecord(options.keep ?? 256, () => clock.now())
-  const bench = benchAnswer(options.bench ?? { tokens: 20, betweenMs: 0 })
+  const record = new CallLog(options.maxCalls ?? 256, () => clock.now())
+  const bench = createBenchAnswer(options.bench ?? { tokens: 20, betweenMs: 0 })
   let decide: { readonly by: ScriptFor; readonly at: 'head' | 'body' } | undefined
 
   const server = createServer({ keepAliveTimeout: 60_000 }, (req, res) => {
     const call = record.begin(req)
-    const gone = new AbortController()
+    const disconnect = new AbortController()
     res.once('close', () => {
       record.end(call, res.writableFinished)
-      gone.abort()
+      disconnect.abort()
     })
-    serve(req, res, call, gone.signal).then(
+    serve(req, res, call, disconnect.signal).then(
       () => record.end(call, true),
       () => {
         record.end(call, false)
@@ -94,22 +94,22 @@ export async function startDemoUpstream(options: DemoOptions = {}): Promise<Demo
   async function serve(req: IncomingMessage, res: ServerResponse, call: DemoCall, signal: AbortSignal): Promise<void> {
     try {
       authorize(call)
-      call.script = fromHead(call)
+      call.script = scriptFromHeaders(call)
       const early = call.script?.early === true
       const body = early ? empty : await readBody(req)
       if (isBench(req, body)) return await sendBench(res, body, bench, call, record)
-      call.rawBody = body.toString('utf8', 0, mostRememberedBytes)
+      call.rawBody = body.toString('utf8', 0, maxStoredBodyBytes)
       if (decide?.at === 'body') call.script = decide.by(call) ?? call.script
       const reply = route(call, body.toString('utf8'))
-      record.read(call)
-      await send(res, call.script?.gzip === undefined ? reply : gzipped(reply), call.script ?? {}, signal, (sent) => {
+      record.notifyRead(call)
+      await send(res, call.script?.gzip === undefined ? reply : gzipReply(reply), call.script ?? {}, signal, (sent) => {
         record.emit(call, sent.tokens)
         if (sent.event) call.events++
       })
     } catch (error) {
       if (!(error instanceof BadRequest)) throw error
-      record.read(call)
-      refuse(res, error)
+      record.notifyRead(call)
+      sendError(res, error)
     }
   }
 
@@ -118,7 +118,7 @@ export async function startDemoUpstream(options: DemoOptions = {}): Promise<Demo
     throw new BadRequest('Incorrect API key provided.', { status: 401, code: 'invalid_api_key' })
   }
 
-  function fromHead(call: DemoCall): Script | null {
+  function scriptFromHeaders(call: DemoCall): Script | null {
     const header = call.headers['x-demo-script']
     if (options.faults === true && typeof header === 'string') return parseScript(header)
     return (decide?.at === 'head' ? decide.by(call) : undefined) ?? null
@@ -127,9 +127,10 @@ export async function startDemoUpstream(options: DemoOptions = {}): Promise<Demo
   function route(call: DemoCall, body: string): Reply {
     const path = call.path.replace(/\?.*$/, '')
     if (call.method === 'POST' && path === '/v1/chat/completions') return chat(call, body)
-    const inPlace = inPlaceOfAnswer(call)
-    if (inPlace !== null) return inPlace
+    const scripted = toScriptedReply(call)
+    if (scripted !== null) return scripted
     if (call.method === 'POST' && path === '/v1/images/generations') return images(call, body)
+    if (call.method === 'POST' && path === '/v1/embeddings') return embeddings(call, body)
     if (call.method === 'GET' && path === '/v1/models') return jsonReply({ object: 'list', data: models.map(toModel) })
     const id = models.find((id) => path === `/v1/models/${id}`)
     if (call.method === 'GET' && id !== undefined) return jsonReply(toModel(id))
@@ -137,14 +138,14 @@ export async function startDemoUpstream(options: DemoOptions = {}): Promise<Demo
   }
 
   function chat(call: DemoCall, body: string): Reply {
-    // What a script puts in the place of an answer needs no valid request, and after an early one there is none.
-    const given = inPlaceOfAnswer(call)
-    if (given !== null) return given
+    // A scripted replacement needs no valid request, and one sent early has none.
+    const scripted = toScriptedReply(call)
+    if (scripted !== null) return scripted
     const request = parseChat(body)
     call.model = request.model
     call.stream = request.stream === true
-    call.script ??= fromMessage(lastUserText(request))
-    const reply = inPlaceOfAnswer(call)
+    call.script ??= scriptFromMessage(getLastUserText(request))
+    const reply = toScriptedReply(call)
     if (reply !== null) return reply
     if (!models.some((id) => id === request.model)) {
       throw new BadRequest(`The model '${request.model}' does not exist.`, {
@@ -162,7 +163,11 @@ export async function startDemoUpstream(options: DemoOptions = {}): Promise<Demo
       includeUsage: request.stream_options?.include_usage === true,
       pace: options.pace ?? { ttftMs: 0, betweenMs: 0 },
     }
-    return (call.stream && script.whole === undefined ? streamReply : completionReply)(answer(request, script), frame, script)
+    return (call.stream && script.whole === undefined ? streamReply : completionReply)(
+      createAnswer(request, script),
+      frame,
+      script,
+    )
   }
 
   function images(call: DemoCall, body: string): Reply {
@@ -173,16 +178,30 @@ export async function startDemoUpstream(options: DemoOptions = {}): Promise<Demo
       revised_prompt: request.prompt,
     }))
     const input = toTokens(request.prompt).length
-    const output = data.length * tokensOfPicture
+    const output = data.length * imageTokens
     const usage = { input_tokens: input, output_tokens: output, total_tokens: input + output }
     return jsonReply({ created: Math.floor(clock.now() / 1000), data, output_format: 'png', usage })
   }
 
-  function inPlaceOfAnswer({ script }: DemoCall): Reply | null {
+  function embeddings(call: DemoCall, body: string): Reply {
+    const { model, input, dimensions = 8 } = parseEmbeddings(body)
+    call.model = model
+    const inputs = typeof input === 'string' || typeof input[0] === 'number' ? [input] : input
+    const texts = inputs.map((each) => (typeof each === 'string' ? each : JSON.stringify(each)))
+    const data = texts.map((text, index) => ({
+      object: 'embedding',
+      index,
+      embedding: Array.from({ length: dimensions }, (_, place) => (text.charCodeAt(place % text.length) % 64) / 64),
+    }))
+    const tokens = texts.reduce((sum, text) => sum + toTokens(text).length, 0)
+    return jsonReply({ object: 'list', data, model, usage: { prompt_tokens: tokens, total_tokens: tokens } })
+  }
+
+  function toScriptedReply({ script }: DemoCall): Reply | null {
     return script === null ? null : scriptedReply(script)
   }
 
-  function fromMessage(text: string): Script | null {
+  function scriptFromMessage(text: string): Script | null {
     const json = options.scripted === true ? /^\s*demo:([^]*)$/.exec(text)?.[1] : undefined
     return json === undefined ? null : parseScript(json)
   }
@@ -213,21 +232,21 @@ export async function startDemoUpstream(options: DemoOptions = {}): Promise<Demo
   }
 }
 
-const longestBodyBytes = 64 * 1024 * 1024
-const mostRememberedBytes = 1024 * 1024
-const tokensOfPicture = 196
+const maxBodyBytes = 64 * 1024 * 1024
+const maxStoredBodyBytes = 1024 * 1024
+const imageTokens = 196
 
 const empty = Buffer.alloc(0)
 
-/** The whole body. Rejects with `BadRequest` where it is longer than any test needs. */
+/** The whole body. @throws BadRequest if it is longer than any test needs */
 function readBody(req: IncomingMessage): Promise<Buffer> {
   const { promise, resolve, reject } = Promise.withResolvers<Buffer>()
   const pieces: Buffer[] = []
   let size = 0
-  // Listeners and not an iterator: this is a good part of what a benchmark's call costs.
+  // Listeners instead of an iterator, because this is a large part of a benchmark call's cost.
   req.on('data', (piece: Buffer) => {
     size += piece.length
-    if (size <= longestBodyBytes) pieces.push(piece)
+    if (size <= maxBodyBytes) pieces.push(piece)
     else reject(new BadRequest('The body of the request is too large.', { status: 413, code: 'too_large' }))
   })
   req.on('end', () => resolve(pieces.length === 1 && pieces[0] !== undefined ? pieces[0] : Buffer.concat(pieces)))
@@ -235,31 +254,25 @@ function readBody(req: IncomingMessage): Promise<Buffer> {
   return promise
 }
 
-/** A search in the bytes, because parsing the request would be most of what such a call costs. */
+/** Searches the bytes, because parsing the request would be most of such a call's cost. */
 function isBench(req: IncomingMessage, body: Buffer): boolean {
   return req.method === 'POST' && (body.includes('"demo-bench"') || body.includes(benchWhole))
 }
 
-/** It answers whole, also whoever asks for a stream. */
+/** Answers whole, even if a stream was requested. */
 const benchWhole = '"demo-bench-whole"'
 
-async function sendBench(
-  res: ServerResponse,
-  body: Buffer,
-  bench: BenchAnswer,
-  call: DemoCall,
-  record: CallRecord,
-): Promise<void> {
+async function sendBench(res: ServerResponse, body: Buffer, bench: BenchAnswer, call: DemoCall, record: CallLog): Promise<void> {
   const isWhole = body.includes(benchWhole)
   call.model = isWhole ? 'demo-bench-whole' : 'demo-bench'
   call.stream = !isWhole && /"stream"\s*:\s*true/.test(body.toString('latin1'))
-  record.read(call)
+  record.notifyRead(call)
   if (call.stream) return bench.stream(res, (tokens) => record.emit(call, tokens))
   record.emit(call, bench.tokens)
   bench.whole(res)
 }
 
-function refuse(res: ServerResponse, error: BadRequest): void {
+function sendError(res: ServerResponse, error: BadRequest): void {
   // The request may not have been read to its end.
   res.writeHead(error.status, { 'content-type': 'application/json', connection: 'close' })
   res.end(JSON.stringify(toErrorBody(error)))

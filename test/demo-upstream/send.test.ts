@@ -1,15 +1,15 @@
-/** Every fault that a script can ask for, as it arrives at the other end. */
+/** Every fault that a script can request, as the client receives it. */
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import t from 'tap'
-import type { DemoUpstream } from '../../../src/upstream/demo/upstream.ts'
-import { startDemoUpstream } from '../../../src/upstream/demo/upstream.ts'
-import type { Script } from '../../../src/upstream/demo/script.ts'
+import type { DemoUpstream } from '../../src/demo-upstream/server.ts'
+import { startDemoUpstream } from '../../src/demo-upstream/server.ts'
+import type { Script } from '../../src/demo-upstream/script.ts'
 
 const demo = await startDemoUpstream({ scripted: true, faults: true })
 t.teardown(() => demo.close())
 
-/** A streamed event, as far as these tests look at it. */
+/** The part of a streamed event that these tests read. */
 interface Event {
   readonly choices: readonly { readonly delta: { readonly content?: string }; readonly finish_reason: string | null }[]
   readonly usage?: unknown
@@ -41,7 +41,7 @@ interface Raw {
   readonly end: 'fin' | 'reset'
 }
 
-/** Talks bytes, so that nothing between hides how the connection ended. */
+/** A raw client, so that nothing hides how the connection ended. */
 async function raw(body: string, headers = ''): Promise<Raw> {
   const socket = connect(demo.port, '127.0.0.1')
   const pieces: Buffer[] = []
@@ -55,7 +55,7 @@ async function raw(body: string, headers = ''): Promise<Raw> {
   return { bytes: Buffer.concat(pieces), pieces: pieces.length, end }
 }
 
-t.test('any status, with any body and headers', async (t) => {
+t.test('sends any status with any body and headers', async (t) => {
   for (const status of [400, 401, 402, 403, 404, 408, 413, 429, 500, 502, 503, 504, 529]) {
     const reply = await ask({ status, headers: { 'retry-after': '7' }, body: { error: { code: status } } })
     t.equal(reply.status, status)
@@ -68,7 +68,7 @@ t.test('any status, with any body and headers', async (t) => {
   t.match(await (await ask({ status: 418 })).json(), { error: { type: 'demo_error' } })
 })
 
-t.test('a 200 that is none: a page, nothing, a redirect', async (t) => {
+t.test('sends a 200 that is none: a web page, nothing, a redirect', async (t) => {
   const page = await ask({ html: true })
   t.equal(page.status, 200)
   t.equal(page.headers.get('content-type'), 'text/html')
@@ -81,7 +81,7 @@ t.test('a 200 that is none: a page, nothing, a redirect', async (t) => {
   t.equal(redirect.headers.get('location'), 'http://127.0.0.1:1/')
 })
 
-t.test('an error object in every place of a 200', async (t) => {
+t.test('sends an error object at every position of a 200', async (t) => {
   const value = { message: 'x', code: 429 }
   t.same(await events({ error: { at: 'first', value } }), [{ error: value }])
   const third = await events({ tokens: 5, error: { at: 2, value } })
@@ -103,7 +103,7 @@ t.test('an error object in every place of a 200', async (t) => {
   t.notMatch(await (await ask({ error: { at: 'first', value }, done: false })).text(), '[DONE]')
 })
 
-t.test('an end without a finish reason, and with a wrong one', async (t) => {
+t.test('ends without a finish reason, or with a wrong one', async (t) => {
   const open = await (await ask({ tokens: 2, finish: null })).text()
   t.notMatch(open, /"finish_reason":"/)
   t.notMatch(open, '[DONE]')
@@ -117,7 +117,7 @@ t.test('an end without a finish reason, and with a wrong one', async (t) => {
   t.notMatch(noDone, '[DONE]')
 })
 
-t.test('usage of any wrong kind, in any place', async (t) => {
+t.test('sends wrong usage of any kind at any position', async (t) => {
   for (const usage of [
     { completion_tokens: -5 },
     { completion_tokens: 1.5 },
@@ -142,10 +142,10 @@ t.test('usage of any wrong kind, in any place', async (t) => {
   t.equal(await where('first'), 'with - - -')
   t.equal(await where('every'), 'with with with with')
   const unasked = await events({ tokens: 1, usageOn: 'finish' }, { stream_options: undefined })
-  t.ok(unasked.at(-1)?.usage, 'also to one who did not ask, where the script says a place')
+  t.ok(unasked.at(-1)?.usage, 'also to a client that did not request usage, if the script names a position')
 })
 
-t.test('a reset after any number of bytes, counted from the status line', async (t) => {
+t.test('resets after any number of bytes, counted from the status line', async (t) => {
   for (const afterBytes of [0, 1, 40, 200, 333, 500, 777]) {
     const { bytes, end } = await raw(request({ tokens: 20, reset: { afterBytes } }))
     t.equal(bytes.length, afterBytes)
@@ -153,7 +153,7 @@ t.test('a reset after any number of bytes, counted from the status line', async 
   }
 })
 
-t.test('a reset and a plain close after any number of events', async (t) => {
+t.test('resets or closes after any number of events', async (t) => {
   for (const afterEvents of [0, 1, 3]) {
     for (const [kind, how] of [
       ['reset', 'reset'],
@@ -172,7 +172,7 @@ t.test('a reset and a plain close after any number of events', async (t) => {
   t.equal(cut.end, 'fin')
 })
 
-t.test('a hang lasts until the peer leaves, which is seen at once', async (t) => {
+t.test('hangs until the client disconnects, which it notices at once', async (t) => {
   for (const hang of ['before_headers', 'after_headers', { afterEvents: 2 }] as const) {
     const leave = new AbortController()
     const next = demo.next()
@@ -196,7 +196,7 @@ t.test('a hang lasts until the peer leaves, which is seen at once', async (t) =>
   }
 })
 
-t.test('bytes in odd parts are the same bytes', async (t) => {
+t.test('sends the same bytes in any parts', async (t) => {
   const text = 'Grüße, 你好, 😀!'
   const usual = parse(await (await ask({ text })).text()).map((event) => event.choices[0]?.delta.content ?? '')
   for (const script of [{ split: 1 }, { split: 3 }, { split: 7 }, { drip: { bytes: 400, everyMs: 1 } }]) {
@@ -215,7 +215,7 @@ t.test('bytes in odd parts are the same bytes', async (t) => {
   }
 })
 
-t.test('CR LF, comments, gzip and huge answers are all legal', async (t) => {
+t.test('sends valid CR LF, comments, gzip and huge answers', async (t) => {
   const crlf = await (await ask({ tokens: 2, crlf: true })).text()
   t.match(crlf, /\r\n\r\n/)
   t.notMatch(crlf, /[^\r]\n/)
@@ -229,7 +229,7 @@ t.test('CR LF, comments, gzip and huge answers are all legal', async (t) => {
   t.ok((await events({ tokens: 1, hugeBytes: 300_000 }))[1]?.choices[0]?.delta.content?.length === 300_000)
 })
 
-t.test('time passes where the script says', async (t) => {
+t.test('pauses where the script says', async (t) => {
   const started = performance.now()
   const reply = await ask({ tokens: 2, headMs: 30, ttftMs: 30, betweenMs: 10 })
   t.ok(performance.now() - started >= 28)
@@ -237,7 +237,7 @@ t.test('time passes where the script says', async (t) => {
   t.ok(performance.now() - started >= 30 + 30 + 3 * 10 - 5)
 })
 
-t.test('an early answer comes while the request is still on its way', async (t) => {
+t.test('sends an early answer while the request is still being sent', async (t) => {
   const socket = connect(demo.port, '127.0.0.1')
   t.teardown(() => socket.destroy())
   socket.write(
@@ -247,7 +247,7 @@ t.test('an early answer comes while the request is still on its way', async (t) 
   t.match(data.toString(), /^HTTP\/1.1 413/)
 })
 
-t.test('a script comes from a header, a test, or a message, and a wrong one is refused', async (t) => {
+t.test('accepts a script from a header, a test or a message, and rejects an invalid one', async (t) => {
   const plain = JSON.stringify({ model: 'demo-light', messages: [{ role: 'user', content: 'Hi' }] })
   const post = (headers: Record<string, string> = {}) =>
     fetch(`${demo.url}/chat/completions`, { method: 'POST', body: plain, headers })
@@ -264,12 +264,12 @@ t.test('a script comes from a header, a test, or a message, and a wrong one is r
   t.equal((await post({ 'x-demo-script': '{' })).status, 400)
 })
 
-t.test('what it saw and did can be read afterwards', async (t) => {
-  const own: DemoUpstream = await startDemoUpstream({ keep: 2, clock: { now: () => 5_000 }, scripted: true })
+t.test('records its calls for tests', async (t) => {
+  const own: DemoUpstream = await startDemoUpstream({ maxCalls: 2, clock: { now: () => 5_000 }, scripted: true })
   t.teardown(() => own.close())
   const body = request({ tokens: 4 })
   for (const id of ['a', 'b', 'c']) {
-    const headers = { 'x-request-id': id, 'X-Odd': 'yes' }
+    const headers = { 'x-client-request-id': id, 'X-Odd': 'yes' }
     await (await fetch(`${own.url}/chat/completions`, { method: 'POST', body, headers })).text()
   }
   t.same(
@@ -291,7 +291,7 @@ t.test('what it saw and did can be read afterwards', async (t) => {
   t.match(own.stats(), { requests: 3, open: 0, tokens: 12, finished: 3, aborted: 0 })
 })
 
-t.test('a peer that leaves stops the count where it stood', async (t) => {
+t.test('stops counting when the client disconnects', async (t) => {
   const leave = new AbortController()
   const next = demo.next()
   const reply = await ask({ tokens: 100_000, betweenMs: 1 }, {}, { signal: leave.signal })
@@ -303,12 +303,12 @@ t.test('a peer that leaves stops the count where it stood', async (t) => {
   const { tokens } = call
   t.ok(tokens < 1_000)
   await (await ask({ tokens: 10, betweenMs: 2 })).text()
-  t.equal(call.tokens, tokens, 'nothing is made for nobody')
+  t.equal(call.tokens, tokens, 'produces nothing for a client that has disconnected')
   t.equal(demo.stats().open, 0)
   t.ok(demo.stats().aborted > 0)
 })
 
-t.test('a reader that does not read stops it from writing', async (t) => {
+t.test('stops writing to a client that does not read', async (t) => {
   const next = demo.next()
   const socket = connect(demo.port, '127.0.0.1')
   t.teardown(() => socket.destroy())
@@ -321,13 +321,13 @@ t.test('a reader that does not read stops it from writing', async (t) => {
     before = call.tokens
     await new Promise((resolve) => setTimeout(resolve, 100))
   }
-  t.ok(call.tokens < 100_000, `stood at ${call.tokens}`)
+  t.ok(call.tokens < 100_000, `stopped at ${call.tokens}`)
   socket.destroy()
   await call.ended
   t.ok(call.abortedAt !== null)
 })
 
-t.test('closing ends what hangs', async (t) => {
+t.test('ends hanging connections when it closes', async (t) => {
   const own = await startDemoUpstream({ scripted: true })
   const next = own.next()
   const reply = fetch(`${own.url}/chat/completions`, { method: 'POST', body: request({ hang: 'before_headers' }) })

@@ -1,49 +1,49 @@
-/** What the demonstration upstream saw and handed out. Its own count is what the gateway's ledger is checked against. */
+/** Records the demo upstream's calls. Tests compare the gateway's ledger with these counts. */
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import type { Script } from './script.ts'
 
-/** One call as the demonstration upstream saw it. Its own count is what the gateway's ledger is checked against. */
+/** One call as the demo upstream received it. */
 export interface DemoCall {
-  /** The incoming `x-request-id`. */
+  /** The incoming `x-client-request-id`. */
   readonly id: string | null
   readonly method: string
   readonly path: string
   readonly headers: IncomingHttpHeaders
-  /** Names and values as received, for what a merged object hides. */
+  /** Header names and values as received, because a merged object hides duplicates. */
   readonly rawHeaders: readonly string[]
   /** The request's body, at most its first MiB. */
   rawBody: string
   model: string | null
   stream: boolean
   script: Script | null
-  /** Tokens of answer handed to the connection so far. */
+  /** Output tokens written so far. */
   tokens: number
-  /** Streamed events handed to the connection so far. */
+  /** Streamed events written so far. */
   events: number
-  /** The whole answer, or the whole of its scripted fault, was sent. */
+  /** The whole answer, or the whole scripted fault, was sent. */
   finished: boolean
   readonly startedAt: number
-  /** When the peer left before the end, in milliseconds since 1970; null where it did not. */
+  /** When the client disconnected before the end, in milliseconds since 1970; else null. */
   abortedAt: number | null
-  /** Resolves when the call is over, either way. */
+  /** Resolves when the call has ended. */
   readonly ended: Promise<void>
 }
 
 export interface DemoStats {
   /** Requests whose head was parsed. */
   readonly requests: number
-  /** Calls running now. */
+  /** Running calls. */
   readonly open: number
-  /** Connections open now. */
+  /** Open connections. */
   readonly sockets: number
-  /** Tokens handed to connections, over all calls. */
+  /** Tokens written, over all calls. */
   readonly tokens: number
   readonly finished: number
   readonly aborted: number
 }
 
-/** Remembers the last `keep` calls and counts all of them. */
-export class CallRecord {
+/** Stores the last `keep` calls and counts all of them. */
+export class CallLog {
   readonly calls: DemoCall[] = []
   requests = 0
   open = 0
@@ -51,19 +51,19 @@ export class CallRecord {
   tokens = 0
   finished = 0
   aborted = 0
-  readonly #keep: number
+  readonly #maxCalls: number
   readonly #now: () => number
-  readonly #enders = new WeakMap<DemoCall, () => void>()
-  #waiting: ((call: DemoCall) => void)[] = []
+  readonly #endResolvers = new WeakMap<DemoCall, () => void>()
+  #waiters: ((call: DemoCall) => void)[] = []
 
-  constructor(keep: number, now: () => number) {
-    this.#keep = keep
+  constructor(maxCalls: number, now: () => number) {
+    this.#maxCalls = maxCalls
     this.#now = now
   }
 
   begin(req: IncomingMessage): DemoCall {
     const { promise, resolve } = Promise.withResolvers<void>()
-    const id = req.headers['x-request-id']
+    const id = req.headers['x-client-request-id']
     const call: DemoCall = {
       id: typeof id === 'string' ? id : null,
       method: req.method ?? '',
@@ -81,23 +81,23 @@ export class CallRecord {
       abortedAt: null,
       ended: promise,
     }
-    this.#enders.set(call, resolve)
+    this.#endResolvers.set(call, resolve)
     this.requests++
     this.open++
     this.calls.push(call)
-    if (this.calls.length > this.#keep) this.calls.shift()
+    if (this.calls.length > this.#maxCalls) this.calls.shift()
     return call
   }
 
-  /** The request was read: those who wait for a call may look at it. */
-  read(call: DemoCall): void {
-    const waiting = this.#waiting
-    this.#waiting = []
-    for (const tell of waiting) tell(call)
+  /** The request was read: resolves the waiters for a call. */
+  notifyRead(call: DemoCall): void {
+    const waiters = this.#waiters
+    this.#waiters = []
+    for (const notify of waiters) notify(call)
   }
 
   next(): Promise<DemoCall> {
-    return new Promise((resolve) => this.#waiting.push(resolve))
+    return new Promise((resolve) => this.#waiters.push(resolve))
   }
 
   emit(call: DemoCall, tokens: number): void {
@@ -105,7 +105,7 @@ export class CallRecord {
     this.tokens += tokens
   }
 
-  /** Ends a call once, whoever says so first. */
+  /** Ends a call once; later reports are ignored. */
   end(call: DemoCall, finished: boolean): void {
     if (call.finished || call.abortedAt !== null) return
     this.open--
@@ -113,7 +113,7 @@ export class CallRecord {
     else this.aborted++
     call.finished = finished
     call.abortedAt = finished ? null : this.#now()
-    this.#enders.get(call)?.()
+    this.#endResolvers.get(call)?.()
   }
 
   stats(): DemoStats {

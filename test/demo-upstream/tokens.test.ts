@@ -1,9 +1,9 @@
-/** How the demonstration upstream cuts a text into tokens. */
+/** How the demo upstream splits a text into tokens. */
 import * as fc from 'fast-check'
 import t from 'tap'
-import { toTokens } from '../../../src/upstream/demo/tokens.ts'
+import { toTokens } from '../../src/demo-upstream/tokens.ts'
 
-t.test('the tokens of any text are the text, and none of them is empty', (t) => {
+t.test('splits any text into non-empty tokens that join to the text', (t) => {
   fc.assert(
     fc.property(
       fc.string({ unit: 'binary' }),
@@ -15,10 +15,10 @@ t.test('the tokens of any text are the text, and none of them is empty', (t) => 
   t.end()
 })
 
-t.test('a count can be checked by hand', (t) => {
+t.test('counts in a way that can be checked by hand', (t) => {
   t.same(toTokens(''), [])
   t.same(toTokens('Hello, my world 1234'), ['Hello', ',', ' my', ' world', ' 123', '4'])
   t.same(toTokens('你好 a'), ['你', '好', ' a'])
-  t.same(toTokens('😀'), ['😀'], 'no character is cut in two')
+  t.same(toTokens('😀'), ['😀'], 'splits no character')
   t.end()
 })

@@ -1,4 +1,4 @@
-/** The fixed answer of `demo-bench` and `demo-bench-whole`: made once, so that a benchmark measures the gateway and not its upstream. */
+/** The fixed answer of `demo-bench` and `demo-bench-whole`, created once so that a benchmark measures the gateway and not its upstream. */
 import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises'
@@ -7,11 +7,11 @@ export interface BenchAnswer {
   /** Completion tokens in either form. */
   readonly tokens: number
   whole(res: ServerResponse): void
-  /** Writes event by event, each in a turn of its own so that it leaves as its own packet; stops when the peer leaves. */
+  /** Writes each event in its own turn of the event loop, so that it is sent as its own packet; stops when the client disconnects. */
   stream(res: ServerResponse, onTokens: (tokens: number) => void): Promise<void>
 }
 
-export function benchAnswer({ tokens, betweenMs }: { readonly tokens: number; readonly betweenMs: number }): BenchAnswer {
+export function createBenchAnswer({ tokens, betweenMs }: { readonly tokens: number; readonly betweenMs: number }): BenchAnswer {
   const usage = { prompt_tokens: 8, completion_tokens: tokens, total_tokens: 8 + tokens }
   const head = { id: 'chatcmpl-demo-bench', created: 1_767_225_600, model: 'demo-bench' }
   const message = { role: 'assistant', content: ' token'.repeat(tokens).trim() }

@@ -1,16 +1,16 @@
 /**
- * Makes a value that fits a JSON Schema, for tool arguments and structured output. `topic` is what free text is filled
- * with. It reads the common keywords (type, enum, const, default, properties, items, anyOf, $ref within the document);
- * formats and patterns it does not know are left to chance, as a real model would.
+ * Creates a value that fits a JSON Schema, for tool arguments and structured output. `topic` fills free text. It supports the common
+ * keywords (type, enum, const, default, properties, items, anyOf, $ref within the document); unknown formats and patterns may not match, as
+ * with a real model.
  */
-export function fromSchema(schema: unknown, topic: string, root: unknown = schema, depth = 0): unknown {
-  if (!isRecord(schema) || depth > deepest) return topic
-  if (typeof schema['$ref'] === 'string') return fromSchema(resolve(root, schema['$ref']), topic, root, depth + 1)
+export function generateFromSchema(schema: unknown, topic: string, root: unknown = schema, depth = 0): unknown {
+  if (!isRecord(schema) || depth > maxDepth) return topic
+  if (typeof schema['$ref'] === 'string') return generateFromSchema(resolveRef(root, schema['$ref']), topic, root, depth + 1)
   if ('const' in schema) return schema['const']
   if (Array.isArray(schema['enum'])) return schema['enum'][0]
   if ('default' in schema) return schema['default']
   const choice = [schema['anyOf'], schema['oneOf'], schema['allOf']].find((list) => Array.isArray(list) && list.length > 0)
-  if (Array.isArray(choice)) return fromSchema(choice[0], topic, root, depth + 1)
+  if (Array.isArray(choice)) return generateFromSchema(choice[0], topic, root, depth + 1)
 
   const type = Array.isArray(schema['type'])
     ? schema['type'][0]
@@ -18,11 +18,11 @@ export function fromSchema(schema: unknown, topic: string, root: unknown = schem
   switch (type) {
     case 'object': {
       const properties = Object.entries(isRecord(schema['properties']) ? schema['properties'] : {})
-      return Object.fromEntries(properties.map(([name, inner]) => [name, fromSchema(inner, topic, root, depth + 1)]))
+      return Object.fromEntries(properties.map(([name, inner]) => [name, generateFromSchema(inner, topic, root, depth + 1)]))
     }
     case 'array': {
       const length = Math.min(10, Math.max(1, toNumber(schema['minItems'], 1)))
-      return Array.from({ length }, () => fromSchema(schema['items'], topic, root, depth + 1))
+      return Array.from({ length }, () => generateFromSchema(schema['items'], topic, root, depth + 1))
     }
     case 'integer':
     case 'number':
@@ -36,8 +36,8 @@ export function fromSchema(schema: unknown, topic: string, root: unknown = schem
   }
 }
 
-/** A schema that refers to itself ends here. */
-const deepest = 12
+/** Stops a schema that refers to itself. */
+const maxDepth = 12
 
 function toText(schema: Readonly<Record<string, unknown>>, topic: string): string {
   switch (schema['format']) {
@@ -56,14 +56,14 @@ function toText(schema: Readonly<Record<string, unknown>>, topic: string): strin
   }
 }
 
-function resolve(root: unknown, ref: string): unknown {
+function resolveRef(root: unknown, ref: string): unknown {
   let at = root
   for (const step of ref.replace(/^#\/?/, '').split('/').filter(Boolean)) at = isRecord(at) ? at[step] : undefined
   return at
 }
 
-function toNumber(value: unknown, otherwise: number): number {
-  return typeof value === 'number' && Number.isFinite(value) ? value : otherwise
+function toNumber(value: unknown, fallback: number): number {
+  return typeof value === 'number' && Number.isFinite(value) ? value : fallback
 }
 
 function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {

@@ -1,16 +1,16 @@
-/** The painted pictures, taken apart again. */
+/** The generated images, decoded again. */
 import t from 'tap'
 import { crc32, inflateSync } from 'node:zlib'
-import { paintPng } from '../../../src/upstream/demo/png.ts'
+import { paintPng } from '../../src/demo-upstream/png.ts'
 
-t.test('a picture is a valid PNG of the size asked for', (t) => {
+t.test('generates a valid PNG of the requested size', (t) => {
   const png = paintPng('a boat', 20, 10)
   t.equal(png.toString('latin1', 0, 8), '\x89PNG\r\n\x1a\n')
   const chunks = new Map<string, Buffer>()
   for (let at = 8; at < png.length;) {
     const length = png.readUInt32BE(at)
     const type = png.toString('latin1', at + 4, at + 8)
-    t.equal(png.readUInt32BE(at + 8 + length), crc32(png.subarray(at + 4, at + 8 + length)), `${type} is sound`)
+    t.equal(png.readUInt32BE(at + 8 + length), crc32(png.subarray(at + 4, at + 8 + length)), `${type} is valid`)
     chunks.set(type, png.subarray(at + 8, at + 8 + length))
     at += 12 + length
   }
@@ -21,7 +21,7 @@ t.test('a picture is a valid PNG of the size asked for', (t) => {
   t.end()
 })
 
-t.test('one prompt always gives the same picture, another a different one', (t) => {
+t.test('generates the same image for one prompt, and another for a different prompt', (t) => {
   t.ok(paintPng('a').equals(paintPng('a')))
   t.notOk(paintPng('a').equals(paintPng('b')))
   t.end()

@@ -1,18 +1,18 @@
-/** A reply on its way: at its pace, in its pieces, and with the faults of a connection that a script asks for. */
+/** Sends a reply at its pace, in its pieces, and with the connection faults that a script requests. */
 import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
-import { STATUS_CODES } from '../../system/node-http.ts'
+import { STATUS_CODES } from '../system/vendor/node-http.ts'
 import type { Socket } from 'node:net'
 import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises'
 import type { Reply } from './reply.ts'
 import type { Script } from './script.ts'
 
-/** Told what has been handed to the connection, before it is known whether the peer reads it. */
-export type OnSent = (sent: { readonly tokens: number; readonly event: boolean }) => void
+/** Receives what was written to the connection, before it is known whether the client reads it. */
+type OnSent = (sent: { readonly tokens: number; readonly event: boolean }) => void
 
 /**
- * Puts a reply on the connection as its script says: in time, in pieces, up to the byte where it breaks. Resolves when all
- * of it (or of its fault) was sent; rejects with the signal's reason when the peer leaves first.
+ * Sends a reply as its script specifies: pauses, pieces, and the byte at which it breaks. Resolves when all of it (or of its fault) was
+ * sent; rejects with the signal's reason if the client disconnects first.
  */
 export async function send(
   res: ServerResponse,
@@ -21,33 +21,33 @@ export async function send(
   signal: AbortSignal,
   onSent: OnSent,
 ): Promise<void> {
-  const wire = needsRawBytes(script) ? new RawWire(res, script, signal) : new PlainWire(res, script, signal)
+  const writer = needsRawBytes(script) ? new RawWriter(res, script, signal) : new PlainWriter(res, script, signal)
   if (script.headMs !== undefined) await pause(script.headMs, undefined, { signal })
-  if (script.hang === 'before_headers') await silence(signal)
-  await wire.head(reply)
-  if (script.hang === 'after_headers') await silence(signal)
+  if (script.hang === 'before_headers') await hangUntilAborted(signal)
+  await writer.head(reply)
+  if (script.hang === 'after_headers') await hangUntilAborted(signal)
 
   let events = 0
   const end = script.reset ?? script.cut
   const breaksAfter = end !== undefined && 'afterEvents' in end ? end.afterEvents : null
   const hangsAfter = typeof script.hang === 'object' ? script.hang.afterEvents : null
   for (const { bytes, waitMs, tokens, event } of reply.parts) {
-    if (events === breaksAfter) return wire.break()
-    if (events === hangsAfter) await silence(signal)
+    if (events === breaksAfter) return writer.break()
+    if (events === hangsAfter) await hangUntilAborted(signal)
     if (waitMs > 0) await pause(waitMs, undefined, { signal })
     onSent({ tokens, event })
-    if ((await wire.write(bytes)) === 'broken') return
+    if ((await writer.write(bytes)) === 'broken') return
     if (event) events++
   }
-  if (breaksAfter !== null) return wire.break()
-  if (hangsAfter !== null) await silence(signal)
-  await wire.end()
+  if (breaksAfter !== null) return writer.break()
+  if (hangsAfter !== null) await hangUntilAborted(signal)
+  await writer.end()
 }
 
-type Written = 'written' | 'broken'
+type WriteResult = 'written' | 'broken'
 
-/** Through Node's own response: kept alive, and as fast as it gets. */
-class PlainWire {
+/** Uses Node's response: keep-alive, and as fast as possible. */
+class PlainWriter {
   readonly #res: ServerResponse
   readonly #script: Script
   readonly #signal: AbortSignal
@@ -63,13 +63,13 @@ class PlainWire {
     this.#res.flushHeaders()
   }
 
-  async write(bytes: Buffer): Promise<Written> {
+  async write(bytes: Buffer): Promise<WriteResult> {
     if (!this.#res.write(bytes)) await once(this.#res, 'drain', { signal: this.#signal })
     return 'written'
   }
 
   async break(): Promise<void> {
-    if (this.#res.socket !== null) await breakOff(this.#res.socket, this.#script)
+    if (this.#res.socket !== null) await breakConnection(this.#res.socket, this.#script)
   }
 
   async end(): Promise<void> {
@@ -77,14 +77,14 @@ class PlainWire {
   }
 }
 
-/** Writes every byte itself, head and chunk framing included, so that it can be cut at any of them. */
-class RawWire {
+/** Writes every byte itself, including head and chunk framing, so that it can break at any byte. */
+class RawWriter {
   readonly #socket: Socket
   readonly #script: Script
   readonly #signal: AbortSignal
   #chunked = true
   /** Bytes left until it breaks. */
-  #left: number
+  #remainingBytes: number
 
   constructor(res: ServerResponse, script: Script, signal: AbortSignal) {
     if (res.socket === null) throw new Error('the connection is gone')
@@ -93,19 +93,19 @@ class RawWire {
     this.#script = script
     this.#signal = signal
     const end = script.reset ?? script.cut
-    this.#left = end !== undefined && 'afterBytes' in end ? end.afterBytes : Number.POSITIVE_INFINITY
+    this.#remainingBytes = end !== undefined && 'afterBytes' in end ? end.afterBytes : Number.POSITIVE_INFINITY
   }
 
   async head({ status, headers }: Reply): Promise<void> {
     this.#chunked = headers['content-length'] === undefined
     const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`)
     const framing = this.#chunked ? 'transfer-encoding: chunked\r\n' : ''
-    // Node knows nothing of these bytes, so the connection cannot be used again.
+    // Node has no record of these bytes, so the connection cannot be reused.
     const text = `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? 'Unknown'}\r\n${lines.join('')}${framing}connection: close\r\n\r\n`
     await this.#put(Buffer.from(text))
   }
 
-  async write(bytes: Buffer): Promise<Written> {
+  async write(bytes: Buffer): Promise<WriteResult> {
     return this.#put(this.#chunked ? Buffer.concat([Buffer.from(`${bytes.length.toString(16)}\r\n`), bytes, crlf]) : bytes)
   }
 
@@ -115,15 +115,15 @@ class RawWire {
   }
 
   async break(): Promise<void> {
-    await breakOff(this.#socket, this.#script)
+    await breakConnection(this.#socket, this.#script)
   }
 
-  async #put(bytes: Buffer): Promise<Written> {
+  async #put(bytes: Buffer): Promise<WriteResult> {
     const size = this.#script.drip?.bytes ?? this.#script.split ?? bytes.length
-    for (let at = 0; at < bytes.length || this.#left === 0; at += size) {
-      if (this.#left > 0) await this.#flush(bytes.subarray(at, Math.min(at + size, at + this.#left)))
-      this.#left -= Math.min(size, this.#left)
-      if (this.#left === 0) {
+    for (let at = 0; at < bytes.length || this.#remainingBytes === 0; at += size) {
+      if (this.#remainingBytes > 0) await this.#flush(bytes.subarray(at, Math.min(at + size, at + this.#remainingBytes)))
+      this.#remainingBytes -= Math.min(size, this.#remainingBytes)
+      if (this.#remainingBytes === 0) {
         await this.break()
         return 'broken'
       }
@@ -148,15 +148,15 @@ function needsRawBytes({ reset, cut, split, drip }: Script): boolean {
   return (end !== undefined && 'afterBytes' in end) || split !== undefined || drip !== undefined
 }
 
-async function breakOff(socket: Socket, { reset }: Script): Promise<void> {
-  // What was written before is handed to the kernel first.
+async function breakConnection(socket: Socket, { reset }: Script): Promise<void> {
+  // Hands earlier writes to the kernel first.
   await nextTurn()
   if (reset === undefined) socket.destroy()
   else socket.resetAndDestroy()
 }
 
-/** Never resolves; rejects when the peer leaves. */
-function silence(signal: AbortSignal): Promise<never> {
+/** Never resolves; rejects when the client disconnects. */
+function hangUntilAborted(signal: AbortSignal): Promise<never> {
   return new Promise((_, reject) => {
     if (signal.aborted) reject(signal.reason)
     else signal.addEventListener('abort', () => reject(signal.reason), { once: true })

@@ -1,8 +1,8 @@
-/** Values made up to a JSON schema. */
+/** Values generated for a JSON Schema. */
 import t from 'tap'
-import { fromSchema } from '../../../src/upstream/demo/from-schema.ts'
+import { generateFromSchema } from '../../src/demo-upstream/from-schema.ts'
 
-t.test('a value has the shape its schema asks for', (t) => {
+t.test('generates a value that fits its schema', (t) => {
   const schema = {
     type: 'object',
     required: ['city'],
@@ -21,7 +21,7 @@ t.test('a value has the shape its schema asks for', (t) => {
       nested: { properties: { a: { type: 'string', format: 'email' } } },
     },
   }
-  t.same(fromSchema(schema, 'Berlin'), {
+  t.same(generateFromSchema(schema, 'Berlin'), {
     city: 'Berlin',
     unit: 'c',
     days: ['2026-01-01', '2026-01-01'],
@@ -37,11 +37,11 @@ t.test('a value has the shape its schema asks for', (t) => {
   t.end()
 })
 
-t.test('a schema that is none, or has no end, still gives a value', (t) => {
-  t.equal(fromSchema(undefined, 'x'), 'x')
-  t.equal(fromSchema({ $ref: '#/nowhere' }, 'x'), 'x')
+t.test('generates a value for an invalid or endless schema', (t) => {
+  t.equal(generateFromSchema(undefined, 'x'), 'x')
+  t.equal(generateFromSchema({ $ref: '#/nowhere' }, 'x'), 'x')
   const endless = { type: 'object', properties: { self: { $ref: '#' } } }
-  t.type(fromSchema(endless, 'x'), 'object')
-  t.same(fromSchema({ type: 'object' }, 'x'), {})
+  t.type(generateFromSchema(endless, 'x'), 'object')
+  t.same(generateFromSchema({ type: 'object' }, 'x'), {})
   t.end()
 })

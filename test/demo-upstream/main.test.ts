@@ -1,11 +1,11 @@
-/** The demonstration upstream as a process of its own. */
+/** The demo upstream as a process of its own. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import t from 'tap'
 
-t.test('as its own process it prints its address, serves, and ends when told', async (t) => {
-  const child = spawn(process.execPath, ['src/upstream/demo/main.ts', '--scripted', '--bench-tokens', '2'], {
+t.test('prints its URL, serves, and ends on a signal', async (t) => {
+  const child = spawn(process.execPath, ['src/demo-upstream/main.ts', '--scripted', '--bench-tokens', '2'], {
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   t.teardown(() => child.kill('SIGKILL'))
@@ -19,8 +19,8 @@ t.test('as its own process it prints its address, serves, and ends when told', a
   t.same(await once(child, 'exit'), [0, null])
 })
 
-t.test('an option that is no number stops it with a sentence', async (t) => {
-  const child = spawn(process.execPath, ['src/upstream/demo/main.ts', '--port', 'many'], { stdio: ['ignore', 'ignore', 'pipe'] })
+t.test('refuses an option that is no number with a sentence', async (t) => {
+  const child = spawn(process.execPath, ['src/demo-upstream/main.ts', '--port', 'many'], { stdio: ['ignore', 'ignore', 'pipe'] })
   t.teardown(() => child.kill('SIGKILL'))
   let errors = ''
   child.stderr.on('data', (piece: Buffer) => (errors += piece.toString()))

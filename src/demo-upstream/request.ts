@@ -1,10 +1,10 @@
-/** What the demonstration upstream reads of a request, and how it refuses one that is malformed. */
+/** Parses requests to the demo upstream, and rejects malformed ones. */
 import { z } from 'zod'
 
-/** The parts of a chat request that the demonstration upstream acts on; everything else is accepted and ignored. */
-export type ChatRequest = z.infer<typeof chatShape>
+/** The fields of a chat request that the demo upstream uses; other fields are accepted and ignored. */
+export type ChatRequest = z.infer<typeof chatSchema>
 
-/** What is wrong with a request, in the words of OpenAI's error object. */
+/** An invalid request, in the format of OpenAI's error object. */
 export class BadRequest extends Error {
   readonly status: number
   readonly code: string
@@ -20,28 +20,33 @@ export class BadRequest extends Error {
 }
 
 export function parseChat(body: string): ChatRequest {
-  return check(chatShape, body)
+  return parseJson(chatSchema, body)
 }
 
 /** Parses the body of `POST /images/generations`. */
 export function parseImages(body: string): ImagesRequest {
-  return check(imagesShape, body)
+  return parseJson(imagesSchema, body)
 }
 
-/** The words of a message, whatever form its content has. */
-export function textOf(message: ChatMessage | undefined): string {
+/** Parses the body of `POST /embeddings`. */
+export function parseEmbeddings(body: string): EmbeddingsRequest {
+  return parseJson(embeddingsSchema, body)
+}
+
+/** The text of a message, in any form of content. */
+export function getMessageText(message: ChatMessage | undefined): string {
   const content = message?.content
   if (typeof content === 'string') return content
   return (content ?? []).map((part) => part.text ?? '').join('')
 }
 
-export function lastUserText({ messages }: ChatRequest): string {
-  return textOf(messages.findLast((message) => message.role === 'user'))
+export function getLastUserText({ messages }: ChatRequest): string {
+  return getMessageText(messages.findLast((message) => message.role === 'user'))
 }
 
 const part = z.looseObject({ type: z.string(), text: z.string().optional() })
 const message = z.looseObject({ role: z.string(), content: z.union([z.string(), z.array(part), z.null()]).optional() })
-export type ChatMessage = z.infer<typeof message>
+type ChatMessage = z.infer<typeof message>
 
 const tool = z.looseObject({
   type: z.string(),
@@ -52,7 +57,7 @@ export type Tool = z.infer<typeof tool>
 
 const length = z.number().int().positive().nullish()
 
-const chatShape = z.looseObject({
+const chatSchema = z.looseObject({
   model: z.string(),
   messages: z.array(message).min(1),
   stream: z.boolean().nullish(),
@@ -68,23 +73,31 @@ const chatShape = z.looseObject({
     .nullish(),
 })
 
-const imagesShape = z.looseObject({
+const imagesSchema = z.looseObject({
   model: z.string().optional(),
   prompt: z.string(),
   n: z.number().int().min(1).max(10).nullish(),
 })
-export type ImagesRequest = z.infer<typeof imagesShape>
+type ImagesRequest = z.infer<typeof imagesSchema>
 
-function check<T>(shape: z.ZodType<T>, body: string): T {
+const tokensSchema = z.array(z.number())
+const embeddingsSchema = z.looseObject({
+  model: z.string(),
+  input: z.union([z.string(), tokensSchema, z.array(z.union([z.string(), tokensSchema]))]),
+  dimensions: z.number().int().min(1).optional(),
+})
+type EmbeddingsRequest = z.infer<typeof embeddingsSchema>
+
+function parseJson<T>(schema: z.ZodType<T>, body: string): T {
   let value: unknown
   try {
     value = JSON.parse(body)
   } catch {
     throw new BadRequest('The body of the request is not valid JSON.', { code: 'invalid_json' })
   }
-  const read = shape.safeParse(value)
-  if (read.success) return read.data
-  const issue = read.error.issues[0]
+  const result = schema.safeParse(value)
+  if (result.success) return result.data
+  const issue = result.error.issues[0]
   const param = issue?.path.join('.') ?? ''
   throw new BadRequest(`Invalid value for '${param}': ${issue?.message ?? 'unknown'}.`, { param: param === '' ? null : param })
 }

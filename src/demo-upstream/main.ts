@@ -1,9 +1,9 @@
 /**
- * The demonstration upstream as a process of its own, for benchmarks and for trying things by hand:
- * `node src/upstream/demo/main.ts --port 9090 --scripted`. Prints its base URL as the one line of its output.
+ * The demo upstream as a process of its own, for benchmarks and manual tests: `node src/demo-upstream/main.ts --port 9090 --scripted`.
+ * Prints its base URL as its only line of output.
  */
 import { parseArgs } from 'node:util'
-import { startDemoUpstream } from './upstream.ts'
+import { startDemoUpstream } from './server.ts'
 
 const { values } = parseArgs({
   options: {
@@ -12,7 +12,7 @@ const { values } = parseArgs({
     key: { type: 'string' },
     scripted: { type: 'boolean', default: false },
     faults: { type: 'boolean', default: false },
-    /** Shape of `demo-bench`: tokens a stream, milliseconds between them. */
+    /** Shape of `demo-bench`: tokens per stream, milliseconds between them. */
     'bench-tokens': { type: 'string', default: '20' },
     'bench-between-ms': { type: 'string', default: '0' },
   },

@@ -1,6 +1,6 @@
 /**
- * Paints a small valid PNG (RFC 2083, 8-bit RGB): a soft gradient whose colours come from `seed`, so that two prompts give
- * two pictures and one prompt always the same.
+ * Creates a small valid PNG (RFC 2083, 8-bit RGB): a gradient with colours from `seed`, so that two prompts give two images and one prompt
+ * always the same.
  */
 import { crc32, deflateSync } from 'node:zlib'
 

@@ -1,31 +1,31 @@
-/** Answers as bytes: whole or streamed, in the form that OpenAI gives them, or with the faults of form that a script asks for. */
+/** Encodes answers as bytes: whole or streamed, in OpenAI's format, or with the format errors that a script requests. */
 import { gzipSync } from 'node:zlib'
-import type { Answer } from './answer.ts'
+import type { DemoAnswer } from './answer.ts'
 import type { Script } from './script.ts'
 
-/** A reply ready to be put on the wire, in the pieces it is written in. */
+/** A reply in the pieces in which it is written. */
 export interface Reply {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
   readonly parts: Iterable<Part>
 }
 
-export interface Part {
+interface Part {
   readonly bytes: Buffer
-  /** Pause before it, in milliseconds. */
+  /** Pause before the piece, in milliseconds. */
   readonly waitMs: number
-  /** Tokens of answer in it. */
+  /** Output tokens in the piece. */
   readonly tokens: number
-  /** It is one streamed event (comments are none). */
+  /** The piece is one streamed event; comments are none. */
   readonly event: boolean
 }
 
-export interface ReplyFrame {
+interface ReplyFrame {
   readonly id: string
   /** Unix seconds. */
   readonly created: number
   readonly model: string
-  /** Choices asked for. */
+  /** Number of choices requested. */
   readonly n: number
   readonly includeUsage: boolean
   readonly pace: { readonly ttftMs: number; readonly betweenMs: number }
@@ -35,40 +35,40 @@ export function jsonReply(value: unknown, status = 200, headers: Readonly<Record
   return bytesReply(Buffer.from(JSON.stringify(value)), status, { 'content-type': 'application/json', ...headers })
 }
 
-/** A whole answer, or null where the script puts something else in an answer's place. */
+/** A whole answer, or null if the script replaces the answer. */
 export function scriptedReply(script: Script): Reply | null {
   if (script.redirect !== undefined) return bytesReply(Buffer.alloc(0), 307, { location: script.redirect, ...script.headers })
-  if (script.html !== undefined) return bytesReply(Buffer.from(page), 200, { 'content-type': 'text/html', ...script.headers })
+  if (script.html !== undefined) return bytesReply(Buffer.from(htmlPage), 200, { 'content-type': 'text/html', ...script.headers })
   if (script.empty !== undefined)
     return bytesReply(Buffer.alloc(0), 200, { 'content-type': 'text/event-stream', ...script.headers })
   if (script.status === undefined && script.body === undefined) return null
   const status = script.status ?? 200
   if (typeof script.body === 'string')
     return bytesReply(Buffer.from(script.body), status, { 'content-type': 'text/plain', ...script.headers })
-  return jsonReply(script.body ?? usualError(status), status, script.headers)
+  return jsonReply(script.body ?? statusError(status), status, script.headers)
 }
 
-export function completionReply(answer: Answer, frame: ReplyFrame, script: Script): Reply {
+export function completionReply(answer: DemoAnswer, frame: ReplyFrame, script: Script): Reply {
   const usage = 'usage' in script ? script.usage : toUsage(answer, frame.n)
   const error = script.error
-  if (error !== undefined && error.at !== 'choice') return jsonReply({ error: error.value ?? inner }, 200, script.headers)
+  if (error !== undefined && error.at !== 'choice') return jsonReply({ error: error.value ?? defaultError }, 200, script.headers)
   const choices = Array.from({ length: frame.n }, (_, index) => ({
     index,
     message: toMessage(answer, script),
     logprobs: null,
     finish_reason: script.finish === undefined ? answer.finish : script.finish,
-    ...(error === undefined || index > 0 ? {} : { finish_reason: 'error', error: error.value ?? inner }),
+    ...(error === undefined || index > 0 ? {} : { finish_reason: 'error', error: error.value ?? defaultError }),
   }))
-  const body = { ...head('chat.completion', frame), choices, ...(usage === null ? {} : { usage }), ...searched(answer) }
+  const body = { ...head('chat.completion', frame), choices, ...(usage === null ? {} : { usage }), ...searchFields(answer) }
   const reply = jsonReply(body, 200, script.headers)
   const tokens = answer.tokens.length * frame.n
-  // A whole answer comes when all of it has been made, if a script wants to see that; to a first user it comes at once.
+  // A script may delay a whole answer by the time its tokens would take; otherwise it is sent at once.
   const waitMs = (script.ttftMs ?? frame.pace.ttftMs) + (script.betweenMs ?? 0) * answer.tokens.length
   return { ...reply, parts: [...reply.parts].map((part) => ({ ...part, tokens, waitMs })) }
 }
 
-export function streamReply(answer: Answer, frame: ReplyFrame, script: Script): Reply {
-  if (script.error?.at === 'whole') return jsonReply({ error: script.error.value ?? inner }, 200, script.headers)
+export function streamReply(answer: DemoAnswer, frame: ReplyFrame, script: Script): Reply {
+  if (script.error?.at === 'whole') return jsonReply({ error: script.error.value ?? defaultError }, 200, script.headers)
   return {
     status: 200,
     headers: { 'content-type': 'text/event-stream; charset=utf-8', 'cache-control': 'no-cache', ...script.headers },
@@ -76,13 +76,13 @@ export function streamReply(answer: Answer, frame: ReplyFrame, script: Script): 
   }
 }
 
-/** Compresses each part as a member of its own, which together are one legal gzip stream (RFC 1952, 2.2). */
-export function gzipped(reply: Reply): Reply {
+/** Compresses each part as a member of its own; together they are a valid gzip stream (RFC 1952, 2.2). */
+export function gzipReply(reply: Reply): Reply {
   const { 'content-length': _, ...headers } = reply.headers
-  return { ...reply, headers: { ...headers, 'content-encoding': 'gzip' }, parts: zip(reply.parts) }
+  return { ...reply, headers: { ...headers, 'content-encoding': 'gzip' }, parts: gzipParts(reply.parts) }
 }
 
-function* zip(parts: Iterable<Part>): Generator<Part> {
+function* gzipParts(parts: Iterable<Part>): Generator<Part> {
   for (const part of parts) yield { ...part, bytes: gzipSync(part.bytes) }
 }
 
@@ -91,20 +91,20 @@ interface StreamEvent {
   readonly tokens: number
 }
 
-/** The events of a stream in order, its scripted error and its end included. */
-function* events(answer: Answer, frame: ReplyFrame, script: Script): Generator<StreamEvent> {
+/** The events of a stream in order, including its scripted error and its end. */
+function* events(answer: DemoAnswer, frame: ReplyFrame, script: Script): Generator<StreamEvent> {
   const error = script.error
   let nth = 0
   for (const { last, chunk, tokens } of chunks(answer, frame, script)) {
     if (error !== undefined && (nth === toIndex(error.at) || (last && error.at === 'last'))) {
-      yield { data: JSON.stringify({ error: error.value ?? inner }), tokens: 0 }
+      yield { data: JSON.stringify({ error: error.value ?? defaultError }), tokens: 0 }
       if (script.done !== false) yield { data: '[DONE]', tokens: 0 }
       return
     }
     if (error?.at === 'choice' && last) {
       const broken = { index: 0, delta: { content: '' }, finish_reason: 'error' }
       yield {
-        data: JSON.stringify({ ...head('chat.completion.chunk', frame), choices: [broken], error: error.value ?? inner }),
+        data: JSON.stringify({ ...head('chat.completion.chunk', frame), choices: [broken], error: error.value ?? defaultError }),
         tokens: 0,
       }
       return
@@ -118,14 +118,15 @@ function* events(answer: Answer, frame: ReplyFrame, script: Script): Generator<S
 interface Chunk {
   readonly chunk: object
   readonly tokens: number
-  /** It says how the answer ended. */
+  /** The event that finishes the answer. */
   readonly last: boolean
 }
 
-function* chunks(answer: Answer, frame: ReplyFrame, script: Script): Generator<Chunk> {
+function* chunks(answer: DemoAnswer, frame: ReplyFrame, script: Script): Generator<Chunk> {
   const usage = 'usage' in script ? script.usage : toUsage(answer, frame.n)
   const wanted = usage !== null && (frame.includeUsage || script.usageOn !== undefined)
-  const on = (place: Script['usageOn']) => (wanted && (script.usageOn === place || script.usageOn === 'every') ? { usage } : {})
+  const usageAt = (position: Script['usageOn']) =>
+    wanted && (script.usageOn === position || script.usageOn === 'every') ? { usage } : {}
   const base = head('chat.completion.chunk', frame)
   const choices = Array.from({ length: frame.n }, (_, index) => index)
   const delta = (index: number, delta: object, more: object = {}) => ({
@@ -134,11 +135,14 @@ function* chunks(answer: Answer, frame: ReplyFrame, script: Script): Generator<C
     ...more,
   })
 
-  for (const index of choices) yield { chunk: delta(index, opening(answer), on('first')), tokens: 0, last: false }
+  for (const index of choices) yield { chunk: delta(index, firstDelta(answer), usageAt('first')), tokens: 0, last: false }
   if (script.reasoning !== undefined) yield { chunk: delta(0, { reasoning_content: script.reasoning }), tokens: 0, last: false }
   if (script.hugeBytes !== undefined) yield { chunk: delta(0, { content: 'x'.repeat(script.hugeBytes) }), tokens: 0, last: false }
-  for (const token of answer.tokens) {
-    for (const index of choices) yield { chunk: delta(index, growing(answer, token), on('every')), tokens: 1, last: false }
+  const { tokensPerEvent = 1 } = script
+  for (let at = 0; at < answer.tokens.length; at += tokensPerEvent) {
+    const piece = answer.tokens.slice(at, at + tokensPerEvent)
+    const next = nextDelta(answer, piece.join(''))
+    for (const index of choices) yield { chunk: delta(index, next, usageAt('every')), tokens: piece.length, last: false }
   }
   if (answer.images.length > 0) yield { chunk: delta(0, { images: answer.images.map(toImagePart) }), tokens: 0, last: false }
   if (script.finish !== null) {
@@ -147,8 +151,8 @@ function* chunks(answer: Answer, frame: ReplyFrame, script: Script): Generator<C
       const chunk = {
         ...base,
         choices: [{ index, delta: {}, logprobs: null, finish_reason: finish }],
-        ...searched(answer),
-        ...on('finish'),
+        ...searchFields(answer),
+        ...usageAt('finish'),
       }
       yield { chunk, tokens: 0, last: true }
     }
@@ -173,7 +177,7 @@ function head(object: string, { id, created, model }: ReplyFrame): object {
   return { id, object, created, model, system_fingerprint: 'fp_demo' }
 }
 
-function toMessage(answer: Answer, script: Script): object {
+function toMessage(answer: DemoAnswer, script: Script): object {
   const text = answer.tokens.join('') + 'x'.repeat(script.hugeBytes ?? 0)
   if (answer.toolCall !== null)
     return { role: 'assistant', content: null, refusal: null, tool_calls: [toToolCall(answer.toolCall, text)] }
@@ -181,17 +185,17 @@ function toMessage(answer: Answer, script: Script): object {
   return { role: 'assistant', content: text, refusal: null, ...images }
 }
 
-function opening({ toolCall }: Answer): object {
+function firstDelta({ toolCall }: DemoAnswer): object {
   if (toolCall === null) return { role: 'assistant', content: '' }
   return { role: 'assistant', content: null, tool_calls: [{ index: 0, ...toToolCall(toolCall, '') }] }
 }
 
-function growing({ toolCall }: Answer, token: string): object {
+function nextDelta({ toolCall }: DemoAnswer, token: string): object {
   if (toolCall === null) return { content: token }
   return { tool_calls: [{ index: 0, ...(toolCall.custom ? { custom: { input: token } } : { function: { arguments: token } }) }] }
 }
 
-function toToolCall({ name, custom }: NonNullable<Answer['toolCall']>, text: string): object {
+function toToolCall({ name, custom }: NonNullable<DemoAnswer['toolCall']>, text: string): object {
   const id = 'call_demo_1'
   if (custom) return { id, type: 'custom', custom: { name, input: text } }
   return { id, type: 'function', function: { name, arguments: text } }
@@ -201,11 +205,11 @@ function toImagePart(url: string, index: number): object {
   return { index, type: 'image_url', image_url: { url } }
 }
 
-function searched({ search }: Answer): object {
+function searchFields({ search }: DemoAnswer): object {
   return search === null ? {} : { citations: search.citations, search_results: search.results }
 }
 
-function toUsage({ promptTokens, tokens, search }: Answer, n: number): object {
+function toUsage({ promptTokens, tokens, search }: DemoAnswer, n: number): object {
   const completion = tokens.length * n
   return {
     prompt_tokens: promptTokens,
@@ -226,16 +230,16 @@ function bytesReply(bytes: Buffer, status: number, headers: Readonly<Record<stri
   return { status, headers: { 'content-length': String(bytes.length), ...headers }, parts }
 }
 
-function usualError(status: number): object {
+function statusError(status: number): object {
   return {
     error: { message: `The demonstration upstream was asked to answer ${status}.`, type: 'demo_error', param: null, code: null },
   }
 }
 
-const inner = {
+const defaultError = {
   message: 'The demonstration upstream was asked to fail.',
   type: 'server_error',
   param: null,
   code: 'server_error',
 }
-const page = '<!DOCTYPE html><html><head><title>Demonstration</title></head><body>This is no API.</body></html>\n'
+const htmlPage = '<!DOCTYPE html><html><head><title>Demonstration</title></head><body>This is no API.</body></html>\n'

@@ -1,45 +1,68 @@
-/** Bearer token → account. A key, a session token, an app's token, the site's own cookie, or a trusted issuer's JWT; else `sign_in_required`. */
-import { bearerToken, definePlugin, GatewayError, planFor } from '../src/index.ts'
+/**
+ * Resolves the bearer token to an account: an API key, a session token, an OAuth client's token, the website's cookie, or a trusted
+ * issuer's JWT. Otherwise fails with `sign_in_required`.
+ */
+import { parseBearerToken, definePlugin, GatewayError, getPlan } from '../src/index.ts'
 import type { Caller, Credential, Exchange, PluginServices } from '../src/index.ts'
 
 export const auth = definePlugin({
   name: 'auth',
   gives: ['caller'],
   onRequest(x, services) {
-    const caller = x.within?.caller ?? identify(x, services)
+    const caller = x.parent?.caller ?? identify(x, services)
     if (!(caller instanceof Promise)) x.caller = caller
     else return caller.then((found) => void (x.caller = found))
   },
 })
 
-/** A token that is remembered is answered at once, without a promise. */
+/** A cached token is resolved without a promise. */
 function identify(x: Exchange, services: PluginServices): Caller | Promise<Caller> {
   const header = x.inbound.headers['authorization']
-  const token = header === undefined ? x.inbound.cookieToken : bearerToken(header)
-  if (token === null) throw signInRequired(x, services, header !== undefined)
+  // Clients of other APIs send the key as `x-api-key`.
+  const apiKey = header === undefined ? x.inbound.headers['x-api-key'] : undefined
+  const token =
+    header !== undefined ? parseBearerToken(header) : apiKey !== undefined ? parseApiKey(apiKey) : x.inbound.cookieToken
+  if (token === null) throw signInRequiredError(x, services, header !== undefined || apiKey !== undefined)
   const found = services.credentials.resolve(token)
-  if (found !== null && !(found instanceof Promise)) return callerOf(found, x, services)
-  return Promise.resolve(found).then(async (known) => callerOf(known ?? (await services.jwt.resolve(token)), x, services))
+  if (found !== null && !(found instanceof Promise)) return toCaller(found, x, services)
+  return Promise.resolve(found).then(async (known) => toCaller(known ?? (await services.jwt.resolve(token)), x, services))
 }
 
-function callerOf(found: Credential | null, x: Exchange, services: PluginServices): Caller {
-  if (found === null) throw signInRequired(x, services, true)
-  // What a member let a program have is for the tools, and buys nothing else.
-  if (found.kind === 'app' && !isToolServer(x.inbound.path)) throw signInRequired(x, services, true)
-  // A cookie is only good where the door saw that the request is the site's own; a key pasted into a cookie is no cookie session.
-  const byCookie = x.inbound.headers['authorization'] === undefined
-  if (byCookie !== (found.kind === 'cookie')) throw signInRequired(x, services, true)
-  return { account: found.account, plan: planFor(services.config, found.account.plan), credential: found.kind }
+function parseApiKey(header: string | readonly string[]): string | null {
+  return typeof header === 'string' ? parseBearerToken(`Bearer ${header.trim()}`) : null
 }
 
-function isToolServer(path: string): boolean {
+function toCaller(credential: Credential | null, x: Exchange, services: PluginServices): Caller {
+  if (credential === null) throw signInRequiredError(x, services, true)
+  // A token that a member granted to an OAuth client is valid for the tool server only.
+  if (credential.kind === 'app' && !isToolServerPath(x.inbound.path)) throw signInRequiredError(x, services, true)
+  // A cookie counts only for a same-origin request of the website; an API key in a cookie is not accepted, nor a cookie's token as a bearer
+  // token.
+  const { authorization, 'x-api-key': apiKey } = x.inbound.headers
+  const hasNoAuthorization = authorization === undefined && apiKey === undefined
+  if (hasNoAuthorization !== (credential.kind === 'cookie')) throw signInRequiredError(x, services, true)
+  return {
+    account: credential.account,
+    plan: getPlan(services.config, credential.account.plan),
+    credential: credential.kind,
+    source: toSource(credential),
+  }
+}
+
+/** As the turn log names it: a session is gone once it has ended, so only its kind is kept. */
+function toSource({ kind, id }: Credential): string {
+  if (kind === 'key') return id
+  return { session: 'cli', cookie: 'web', app: 'app', jwt: 'jwt' }[kind]
+}
+
+function isToolServerPath(path: string): boolean {
   return path === '/v1/mcp' || path === '/v1/mcp/tools/call'
 }
 
-/** The tool server says besides where a program may sign in for a member (RFC 9728, 5.1). */
-function signInRequired(x: Exchange, { origins }: PluginServices, tokenSent: boolean): GatewayError {
+/** Responses of the tool server also name the address at which a client can sign in for a member (RFC 9728, 5.1). */
+function signInRequiredError(x: Exchange, { origins }: PluginServices, isTokenSent: boolean): GatewayError {
   const parts = [`realm="${x.names.slug}"`]
-  if (tokenSent) parts.push('error="invalid_token"')
+  if (isTokenSent) parts.push('error="invalid_token"')
   if (x.inbound.path === '/v1/mcp') {
     parts.push(`resource_metadata="${origins.base}/.well-known/oauth-protected-resource/v1/mcp"`, 'scope="tools"')
   }

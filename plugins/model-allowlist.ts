@@ -1,6 +1,6 @@
-/** Product ids only, and only those the plan has; and nothing else in the body that chooses a model or buys an extra. */
-import { definePlugin, faultIn, GatewayError, hasImages, planHas, questionOf } from '../src/index.ts'
-import type { Caller, Product, PluginServices } from '../src/index.ts'
+/** Accepts product ids that the plan includes, and rejects fields that choose another model or buy an extra. */
+import { definePlugin, findForbiddenField, GatewayError, hasImages, planIncludes, toSearchRequest } from '../src/index.ts'
+import type { Caller, Exchange, Product, PluginServices } from '../src/index.ts'
 
 export const modelAllowlist = definePlugin({
   name: 'model-allowlist',
@@ -8,40 +8,64 @@ export const modelAllowlist = definePlugin({
   gives: ['chat', 'product'],
   on: 'turn',
   async onRequest(x, services) {
-    const chat = await x.inbound.chat(x.caller.account.id)
+    const chat = await x.inbound.chat(x.caller.account.id, { hostsSearch: hostsSearch(x, services) })
     const product = services.products.get(chat.model)
-    if (product === undefined || !planHas(x.caller.plan, product.id) || services.products.isGone(product, x.startedAt)) {
-      throw new GatewayError('official_models_only', { param: 'model', params: { ids: idsFor(x.caller, services) } })
+    if (product === undefined || !planIncludes(x.caller.plan, product.id) || services.products.isRetired(product, x.startedAt)) {
+      throw new GatewayError('official_models_only', { param: 'model', params: { ids: listProductIds(x.caller, services) } })
     }
     x.debug.productModel = product.id
-    if (isBlind(product) && hasImages(chat)) throw cannotSee(product, x.caller, services)
-    const fault = faultIn(chat, () => allowedFor(product, services))
+    if (product.capabilities.includes('embedding') && x.inbound.path !== '/v1/embeddings') throw embeddingsOnlyError(product)
+    if (lacksVision(product) && hasImages(chat)) throw imagesNotSupportedError(product, x.caller, services)
+    const fault = findForbiddenField(chat, () => getAllowedFields(product, services))
     if (fault !== null) throw fault
-    if (chat.choices > 1 && product.capabilities.includes('image') && services.config.images.style === 'chat') throw oneAtATime()
-    // Of a search only the question counts, for what it does and for what it costs.
-    x.chat = product.capabilities.includes('search') ? questionOf(chat, services.config) : chat
+    if (chat.choices > 1 && product.capabilities.includes('image') && services.config.images.style === 'chat')
+      throw singleImageError()
+    // A search uses the question only, for the search and for its price.
+    x.chat = product.capabilities.includes('search') ? toSearchRequest(chat, services.config) : chat
     x.product = product
     Object.assign(x.headers, services.products.deprecationHeaders(product))
   },
 })
 
-/** As its door for pictures says: an upstream that paints in a chat is told of no number. */
-function oneAtATime(): GatewayError {
+/** Chat completions have no hosted search. In other API formats it is charged as the search product is. */
+function hostsSearch(
+  { translation, caller, startedAt }: Exchange & { readonly caller: Caller },
+  { products }: PluginServices,
+): boolean {
+  if (translation === undefined) return false
+  return products.availableTo(caller.plan, startedAt).some(({ capabilities }) => capabilities.includes('search'))
+}
+
+function embeddingsOnlyError({ id }: Product): GatewayError {
   return new GatewayError('invalid_request', {
-    param: 'n',
+    param: 'model',
+    actions: ['switch_model'],
     params: {
-      detail: { en: "'n' must be 1: this model paints one picture at a time.", zh: "'n' 必须为 1:该模型每次只生成一张图片。" },
+      detail: {
+        en: `'${id}' makes embeddings and does not chat. Use POST /v1/embeddings.`,
+        zh: `'${id}' 只用于生成向量嵌入，不能对话。请使用 POST /v1/embeddings。`,
+      },
     },
   })
 }
 
-/** A chat that lists no vision; the products that search or paint read pictures in ways of their own. */
-function isBlind({ capabilities }: Product): boolean {
+/** The same rule as the image endpoint: an upstream that generates images in a chat cannot be given a number. */
+function singleImageError(): GatewayError {
+  return new GatewayError('invalid_request', {
+    param: 'n',
+    params: {
+      detail: { en: "'n' must be 1: this model generates one image at a time.", zh: "'n' 必须为 1：该模型每次只生成一张图片。" },
+    },
+  })
+}
+
+/** A chat product without vision. Search and image products read images in their own ways. */
+function lacksVision({ capabilities }: Product): boolean {
   return capabilities.includes('chat') && !capabilities.includes('vision')
 }
 
-function cannotSee({ id }: Product, { plan }: Caller, { products, clock }: PluginServices): GatewayError {
-  const seeing = products
+function imagesNotSupportedError({ id }: Product, { plan }: Caller, { products, clock }: PluginServices): GatewayError {
+  const visionProducts = products
     .availableTo(plan, clock.now())
     .flatMap((product) => (product.capabilities.includes('vision') ? [`'${product.id}'`] : []))
     .join(', ')
@@ -49,23 +73,23 @@ function cannotSee({ id }: Product, { plan }: Caller, { products, clock }: Plugi
     param: 'messages',
     actions: ['switch_model'],
     message: {
-      en: `The model '${id}' takes no images.${seeing === '' ? '' : ` These do: ${seeing}.`}`,
-      zh: `模型 '${id}' 不支持图片输入。${seeing === '' ? '' : `支持图片的模型:${seeing}。`}`,
+      en: `The model '${id}' does not accept images.${visionProducts === '' ? '' : ` These do: ${visionProducts}.`}`,
+      zh: `模型 '${id}' 不支持图片输入。${visionProducts === '' ? '' : `支持图片的模型：${visionProducts}。`}`,
     },
   })
 }
 
-/** What the operator lets through to every upstream that may serve this product. */
-function allowedFor({ targets, rules, capabilities }: Product, { config, products }: PluginServices): ReadonlySet<string> {
+/** Fields that the operator allows for every upstream that may serve this product. */
+function getAllowedFields({ targets, rules, capabilities }: Product, { config, products }: PluginServices): ReadonlySet<string> {
   const all = [...targets, ...rules.flatMap(({ use }) => products.get(use)?.targets ?? [])]
-  const [first = [], ...others] = all.map(({ upstream }) => config.upstreams[upstream]?.passFields ?? [])
+  const [first = [], ...others] = all.map(({ upstream }) => config.upstreams[upstream]?.passRequestFields ?? [])
   const allowed = first.filter((field) => others.every((fields) => fields.includes(field)))
-  // A painter answers in pictures without being asked to; to ask for them is no extra there.
+  // An image product responds with images anyway, so requesting them is no extra.
   if (capabilities.includes('image')) allowed.push('modalities')
   return new Set(allowed)
 }
 
-function idsFor({ plan }: Caller, { products, clock }: PluginServices): string {
+function listProductIds({ plan }: Caller, { products, clock }: PluginServices): string {
   return products
     .availableTo(plan, clock.now())
     .map(({ id }) => id)

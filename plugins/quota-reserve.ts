@@ -1,190 +1,198 @@
-/** Holds the most a turn can cost before the upstream hears of it, and settles what it did cost. */
+/** Holds the maximum cost of a turn before the upstream is called, and settles its actual cost. */
 import {
-  affordableOutput,
-  bodyHash,
-  creditsFor,
+  computeAffordableOutputTokens,
+  computeTurnPrice,
+  createQuotaRefusal,
+  hasImages,
+  getBodyHash,
+  computeCredits,
   definePlugin,
   GatewayError,
-  poolOf,
-  promptSize,
-  tooManyAtOnce,
+  poolForTier,
+  measurePrompt,
+  ClientDisconnected,
+  refuseConcurrency,
+  zeroUsage,
 } from '../src/index.ts'
 import type {
   Exchange,
   HeldTurn,
   Outcome,
   PluginServices,
-  Pool,
   Product,
+  QuotaShortage,
   Reservation,
   Slots,
   Usage,
-  Window,
 } from '../src/index.ts'
 
-/** An answer of fewer tokens is no answer; below this the turn is refused instead of clamped. */
-const leastOutput = 16
-/** A hold outlives the longest turn by this much, so that only a dead process leaves one to expire. */
+/** A shorter answer is useless; below this the turn is rejected instead of clamped. */
+const minOutputTokens = 16
+/** A hold outlives the longest turn by this much, so that it expires only if the process died. */
 const leaseMarginMs = 60_000
-/** The longest tokens there are: runs of one character. A prompt of more bytes than this a token fits by no count. */
-const mostBytesPerToken = 128
-/** A prompt that may cost as much is worth telling apart from an empty pool. */
-const longPromptTokens = 2_000
+/** The longest tokens are runs of one character. A prompt with more bytes per context token than this cannot fit. */
+const maxBytesPerToken = 128
 
 export const quotaReserve = definePlugin({
   name: 'quota-reserve',
   needs: ['caller', 'chat', 'product'],
   gives: ['hold'],
-  // Without it a failed turn would keep its hold until it expires.
+  // Without `refund`, a failed turn would keep its hold until it expires.
   followedBy: ['refund'],
   on: 'turn',
   async onRequest(x, services) {
-    x.hold = await reserve(x, services)
+    const hold = await reserve(x, services)
+    const settleEarly = async (usage: Usage): Promise<void> => {
+      x.chargedCredits = await settle({ ...x, hold }, { kind: 'completed', usage }, services)
+    }
+    x.hold = { ...hold, settleEarly }
   },
-  onSettle(x, outcome, services) {
-    if (outcome.kind !== 'failed') return settle(x, outcome, services)
+  async onSettle(x, outcome, services) {
+    if (outcome.kind !== 'failed') x.chargedCredits = await settle(x, outcome, services)
   },
 })
 
-type Asked = Exchange & Pick<Slots, 'caller' | 'chat' | 'product'>
+type ReserveInput = Exchange & Pick<Slots, 'caller' | 'chat' | 'product'>
 
-async function reserve(x: Asked, { ledger, clock, calendar, config }: PluginServices): Promise<HeldTurn> {
+async function reserve(x: ReserveInput, services: PluginServices): Promise<HeldTurn> {
+  const { clock, calendar, config } = services
   const { chat, product, caller } = x
-  const { tokens: inputEstimate, mostTokens: input, textBytes } = promptSize(chat, config.limits.imageTokens)
-  // Only what cannot fit by any count is refused here; the upstream decides the rest.
-  if (textBytes / mostBytesPerToken > product.contextLength) throw tooLong(product)
+  const { imageTokens } = config.limits
+  const { tokens: inputEstimate, maxTokens: input, textBytes, images } = measurePrompt(chat, imageTokens)
+  // Rejects only what certainly cannot fit; the upstream decides the rest.
+  const prompts = product.capabilities.includes('embedding') ? chat.messages.length : 1
+  if (textBytes / maxBytesPerToken > product.contextLength * prompts) throw promptTooLongError(product)
   const cap = Math.min(chat.maxTokens ?? product.defaultOutputTokens, product.maxOutputTokens)
-  const least = Math.min(cap, leastOutput)
-  const key = idempotencyKeyOf(x)
-  const idempotency = key === null ? null : { key, bodyHash: bodyHash(chat) }
+  const minOutput = Math.min(cap, minOutputTokens)
+  const key = parseIdempotencyKey(x)
+  const idempotency = key === null ? null : { key, bodyHash: getBodyHash(chat) }
   const at = clock.now()
-  const pool = poolOf[product.tier]
+  const pool = poolForTier[product.tier]
   const limits = caller.plan.pools[pool]
-  // Less than the most that the prompt can cost is no hold: a turn let in on what it probably costs could overdraw.
-  const floor = priceOf(product, input, least, chat.choices)
-  const reservation = await ledger.reserve({
+  // The hold covers the maximum cost of the prompt: a turn admitted at its probable cost could overdraw the account.
+  const minTurn = { inputTokens: input, outputTokens: minOutput, choices: chat.choices }
+  const minAmount = computeTurnPrice(product, minTurn)
+  const order = {
     account: caller.account.id,
     requestId: x.id,
     model: product.id,
+    ...(x.translation === undefined ? {} : { apiFormat: x.translation.format }),
+    requestedModel: getAlias(x),
+    credential: caller.source,
     pool,
     at,
-    periods: calendar.at(at),
+    periods: calendar.getPeriods(at),
     limits,
-    want: priceOf(product, input, cap, chat.choices),
-    floor,
+    amount: computeTurnPrice(product, { ...minTurn, outputTokens: cap }),
+    minAmount,
     price: product.price,
-    until: Math.ceil(clock.ticks() + config.timeouts.totalMs + leaseMarginMs),
+    leaseUntil: Math.ceil(clock.monotonicMs() + config.timeouts.totalMs + leaseMarginMs),
     idempotency,
-    concurrency: caller.plan.concurrency,
-  })
+    maxConcurrentTurns: caller.plan.concurrency,
+  }
+  const reservation = await reserveInTurn(x, order, services)
   switch (reservation.kind) {
     case 'held': {
       const { hold } = reservation
-      const affordable = Math.floor(affordableOutput(hold.credits, input, product.price) / chat.choices)
-      const outputCap = Math.max(least, Math.min(cap, affordable))
+      const affordable = Math.floor(computeAffordableOutputTokens(hold.credits, input, product.price) / chat.choices)
+      const outputCap = Math.max(minOutput, Math.min(cap, affordable))
       if (outputCap < cap) x.headers[x.names.quotaClampedHeader] = String(outputCap)
-      return { ...hold, inputEstimate, outputCap }
+      return { ...hold, inputEstimate, imageEstimate: images * imageTokens, outputCap }
     }
-    case 'empty':
-      if (floor > limits[reservation.window]) throw tooDear(reservation.window, pool)
-      throw emptyPool(x, reservation, { pool, at, isLong: input >= longPromptTokens })
-    case 'busy':
-      throw new GatewayError('quota_exceeded', {
-        retryAfter: 2,
-        actions: ['retry_later', 'use_boost', 'upgrade_plan'],
-        message: {
-          en: 'Your requests that are still running hold the rest of your included usage. Try again when one has finished.',
-          zh: '正在进行的请求占用了剩余额度,请在其中一个完成后重试。',
-        },
-      })
-    // What `rate-limit` has let in runs in this thread alone.
-    case 'crowded':
-      throw tooManyAtOnce(caller.plan.concurrency)
+    case 'insufficient': {
+      const { window } = reservation
+      throw await refuse(x, services, minTurn, minAmount > limits[window] ? { kind: 'above_plan', window } : reservation)
+    }
+    case 'reserved_elsewhere':
+      throw await refuse(x, services, minTurn, reservation)
+    case 'concurrency_limit':
+      throw refuseConcurrency(x, services)
     case 'duplicate':
-      throw duplicate(reservation)
+      throw duplicateError(reservation)
   }
 }
 
-/** Free of charge is still a turn; each choice of a product of a fixed price costs at least that. `output` is a choice's own. */
-function priceOf(product: Product, input: number, output: number, choices: number): number {
-  const tokens = creditsFor({ input, output: output * choices }, product.price)
-  return Math.max(tokens, (product.flatCredits ?? 0) * choices)
+function getAlias({ translation, product }: ReserveInput): string | null {
+  const requested = translation?.requestedModel
+  if (requested === undefined || requested === product.id) return null
+  // Not every database stores every character.
+  return requested.replaceAll(/[^\x20-\x7e]/g, '?')
 }
 
-function tooLong({ contextLength }: Product): GatewayError {
+/**
+ * Reserves, and repeats while the account's turns of other threads and nodes occupy all slots: `rate-limit` counts and queues the turns of
+ * this thread only.
+ */
+async function reserveInTurn(
+  x: ReserveInput,
+  order: Parameters<PluginServices['ledger']['reserve']>[0],
+  { ledger, limits, clock }: PluginServices,
+): Promise<Reservation> {
+  let hasLeft = false
+  for (let isFirst = true; ; isFirst = false) {
+    const reservation = await ledger.reserve(order)
+    if (reservation.kind !== 'concurrency_limit') return reservation
+    if (clock.monotonicMs() - x.startedMonotonicMs + slotPollMs > limits.concurrency.maxWaitMs) return reservation
+    if (isFirst) x.inbound.onDisconnect?.(() => (hasLeft = true))
+    await new Promise((resolve) => setTimeout(resolve, slotPollMs))
+    if (hasLeft) throw new ClientDisconnected(zeroUsage)
+  }
+}
+
+const slotPollMs = 100
+
+function promptTooLongError({ contextLength }: Product): GatewayError {
   return new GatewayError('context_length_exceeded', {
     param: 'messages',
     message: {
       en: `The conversation is longer than this model's maximum context length of ${contextLength} tokens.`,
-      zh: `对话内容超出该模型的最大上下文长度(${contextLength} 个 token)。`,
+      zh: `对话内容超出该模型的最大上下文长度（${contextLength} 个 token）。`,
     },
   })
 }
 
-/** Not even a period that has just begun has room for it: there is nothing to wait for. */
-function tooDear(window: Window, pool: Pool): GatewayError {
-  const [models, when] = [poolNames[pool], windowNames[window]]
-  return new GatewayError('quota_exceeded', {
-    actions: ['shorten_prompt', 'use_boost', 'upgrade_plan'],
-    message: {
-      en: `This request may cost more than your plan includes of ${models.en} ${when.en}. Ask for less, or use a boost.`,
-      zh: `该请求可能的用量超过套餐${when.zh}的${models.zh}额度,请缩短请求或使用加油包。`,
-    },
-  })
-}
-
-/** Named in words, because many programs show their users nothing of a refusal but its message. */
-function emptyPool(
-  x: Asked,
-  { resetsAt, window }: Extract<Reservation, { kind: 'empty' }>,
-  { pool, at, isLong }: { readonly pool: Pool; readonly at: number; readonly isLong: boolean },
-): GatewayError {
-  const headers = { [x.names.quotaResetHeader]: String(Math.ceil(resetsAt / 1000)) }
-  const [models, when] = [poolNames[pool], windowNames[window]]
-  const left = spanUntil(resetsAt - at)
-  if (!isLong) {
-    return new GatewayError('quota_exceeded', {
-      headers,
-      message: {
-        en: `Your included usage of ${models.en} ${when.en} is used up. It begins anew in ${left.en}.`,
-        zh: `${when.zh}的${models.zh}额度已用完,${left.zh}后重置。`,
-      },
-    })
-  }
-  return new GatewayError('quota_exceeded', {
+/** The refusal, with the advice that follows from what this member has left. */
+async function refuse(
+  x: ReserveInput,
+  services: PluginServices,
+  turn: Parameters<typeof createQuotaRefusal>[0]['turn'],
+  shortage: QuotaShortage,
+): Promise<GatewayError> {
+  const { ledger, boosts, products, calendar, clock, config, log } = services
+  const { product, chat } = x
+  const { account, plan } = x.caller
+  const at = clock.now()
+  const headers: Record<string, string> =
+    shortage.kind === 'insufficient' ? { [x.names.quotaResetHeader]: String(Math.ceil(shortage.resetsAt / 1000)) } : {}
+  const kind = kinds.find((each) => product.capabilities.includes(each))
+  const needed = [...(kind === undefined ? [] : [kind]), ...(kind === 'chat' && hasImages(chat) ? ['vision' as const] : [])]
+  return createQuotaRefusal({
+    shortage,
+    at,
+    product,
+    plan,
+    turn,
     headers,
-    actions: ['shorten_prompt', 'use_boost', 'upgrade_plan', 'retry_later'],
-    message: {
-      en: `What is left of your included usage of ${models.en} ${when.en} does not cover a prompt of this length. A shorter one may still fit; it begins anew in ${left.en}.`,
-      zh: `${when.zh}剩余的${models.zh}额度不足以处理如此长的内容,较短的内容可能仍可使用;${left.zh}后重置。`,
-    },
+    balance: await ledger.balance({ account: account.id, at, periods: calendar.getPeriods(at), limits: plan.pools }),
+    boosts: await boosts.listAvailable(account).catch((error: unknown) => {
+      // The refusal is right without this advice.
+      log.warn({ requestId: x.id, err: error }, 'the available boosts could not be read')
+      return []
+    }),
+    alternatives: products
+      .availableTo(plan, at)
+      .filter(
+        ({ capabilities, contextLength }) =>
+          needed.every((each) => capabilities.includes(each)) && turn.inputTokens <= contextLength,
+      ),
+    plans: Object.values(config.plans),
   })
 }
 
-const poolNames = {
-  fast: { en: 'fast models', zh: '快速模型' },
-  premium: { en: 'premium models', zh: '高级模型' },
-} as const satisfies Record<Pool, unknown>
+/** What a product is for; one that does the same can take its place. */
+const kinds = ['image', 'search', 'embedding', 'chat'] as const
 
-const windowNames = {
-  day: { en: 'for today', zh: '今日' },
-  week: { en: 'for this week', zh: '本周' },
-  month: { en: 'for this month', zh: '本月' },
-} as const satisfies Record<Window, unknown>
-
-/** In the largest unit that leaves a number worth reading, rounded up: nobody shall come too early. */
-function spanUntil(ms: number): { readonly en: string; readonly zh: string } {
-  const minutes = Math.max(1, Math.ceil(ms / 60_000))
-  const [count, unit, zh] =
-    minutes < 120
-      ? ([minutes, 'minute', '分钟'] as const)
-      : minutes < 48 * 60
-        ? ([Math.ceil(minutes / 60), 'hour', '小时'] as const)
-        : ([Math.ceil(minutes / 1_440), 'day', '天'] as const)
-  return { en: `${count} ${unit}${count === 1 ? '' : 's'}`, zh: `${count} ${zh}` }
-}
-
-function idempotencyKeyOf(x: Asked): string | null {
+function parseIdempotencyKey(x: ReserveInput): string | null {
   const key = x.inbound.headers['idempotency-key']
   if (key === undefined) return null
   if (typeof key !== 'string' || key.length === 0 || key.length > 255) {
@@ -200,14 +208,20 @@ function idempotencyKeyOf(x: Asked): string | null {
   return key
 }
 
-/** What became of the first request with this key. Its answer is not kept, so what can be told is how it ended and what it cost. */
-function duplicate({ state, sameBody, requestId, aborted, credits }: Extract<Reservation, { kind: 'duplicate' }>): GatewayError {
+/** The state of the first request with this key. Responses are not stored, so the error reports how it ended and what it cost. */
+function duplicateError({
+  state,
+  sameBody,
+  requestId,
+  aborted,
+  credits,
+}: Extract<Reservation, { kind: 'duplicate' }>): GatewayError {
   if (!sameBody) {
     return new GatewayError('invalid_request', {
       params: {
         detail: {
           en: "this 'Idempotency-Key' was used with another body; use a new key for a new request.",
-          zh: "该 'Idempotency-Key' 已用于其他请求内容,新的请求请使用新的 key。",
+          zh: "该 'Idempotency-Key' 已用于其他请求内容，新的请求请使用新的 key。",
         },
       },
     })
@@ -219,47 +233,50 @@ function duplicate({ state, sameBody, requestId, aborted, credits }: Extract<Res
       state === 'held'
         ? {
             en: `The request with this Idempotency-Key is still running (${requestId}).`,
-            zh: `该 Idempotency-Key 的请求仍在进行(${requestId})。`,
+            zh: `该 Idempotency-Key 的请求仍在进行（${requestId}）。`,
           }
         : aborted
           ? {
-              en: `The connection of the request with this Idempotency-Key ended before its answer did; ${credits} credits were charged once, for what had been produced (${requestId}). Answers are not kept: use a new key to ask again.`,
-              zh: `该 Idempotency-Key 的请求在回答完成前已断开连接,仅按已生成的内容计费一次(${credits} 点,${requestId})。回答不会保存,如需重新请求请使用新的 Key。`,
+              en: `The connection of the request with this Idempotency-Key closed before the response was complete. ${credits} credits were charged once for the output so far (${requestId}). Responses are not stored: use a new key to send it again.`,
+              zh: `该 Idempotency-Key 的请求在回答完成前已断开连接，仅按已生成的内容计费一次（${credits} 点，${requestId}）。回答不会保存，如需重新请求请使用新的 Key。`,
             }
           : {
-              en: `The request with this Idempotency-Key has been answered and charged once: ${credits} credits (${requestId}). Answers are not kept: use a new key to ask again.`,
-              zh: `该 Idempotency-Key 的请求已完成并计费一次(${credits} 点,${requestId})。回答不会保存,如需重新请求请使用新的 Key。`,
+              en: `The request with this Idempotency-Key has been completed and charged once: ${credits} credits (${requestId}). Responses are not stored: use a new key to send it again.`,
+              zh: `该 Idempotency-Key 的请求已完成并计费一次（${credits} 点，${requestId}）。回答不会保存，如需重新请求请使用新的 Key。`,
             },
   })
 }
 
 async function settle(
-  x: Asked & Pick<Slots, 'hold'>,
+  x: ReserveInput & Pick<Slots, 'hold'>,
   outcome: Extract<Outcome, { usage: Usage }>,
   { ledger, clock }: PluginServices,
-): Promise<void> {
+): Promise<number> {
   const { usage, kind } = outcome
-  const tokens = { input: usage.inputTokens, output: usage.outputTokens }
+  // A client that disconnected before the upstream was called used nothing, not even a flat price.
+  const isUnused = usage.inputTokens + usage.outputTokens === 0 && kind === 'aborted'
+  const tokens = toTokens(usage)
   const { credits } = await ledger.settle({
     hold: x.hold.id,
     at: clock.now(),
-    // A caller who left before the upstream was asked has used nothing, not even a fixed price.
-    credits: tokens.input + tokens.output === 0 && kind === 'aborted' ? 0 : finalPrice(x.product, usage),
+    // The member agreed to the hold. What an upstream produces or reports beyond it is the operator's loss.
+    credits: isUnused ? 0 : Math.min(x.hold.credits, computeFinalPrice(x.product, usage)),
     tokens,
     estimated: usage.estimated,
-    contradicted:
-      usage.contradicted === undefined
-        ? null
-        : { input: usage.contradicted.inputTokens, output: usage.contradicted.outputTokens },
+    disputed: usage.disputed === undefined ? null : { input: usage.disputed.inputTokens, output: usage.disputed.outputTokens },
     outcome: kind,
-    target: x.attempted.target,
-    upstreamStatus: x.attempted.status,
+    target: x.lastAttempt.target,
+    upstreamStatus: x.lastAttempt.status,
   })
-  x.charged = credits
+  return credits
 }
 
-function finalPrice(product: Product, { inputTokens, outputTokens, estimated, pieces = 1 }: Usage): number {
-  const byTokens = creditsFor({ input: inputTokens, output: outputTokens }, product.price)
-  // A fixed price stands for an upstream that reports nothing; one that reports is charged by its report.
-  return estimated && product.flatCredits !== null ? product.flatCredits * pieces : byTokens
+function computeFinalPrice(product: Product, usage: Usage): number {
+  const { estimated, pieces = 1 } = usage
+  // The flat price applies if the upstream reports no usage; a report is charged by its tokens.
+  return estimated && product.flatCredits !== null ? product.flatCredits * pieces : computeCredits(toTokens(usage), product.price)
+}
+
+function toTokens({ inputTokens, cachedInputTokens = 0, outputTokens }: Usage) {
+  return { input: inputTokens, cachedInput: cachedInputTokens, output: outputTokens }
 }

@@ -1,41 +1,77 @@
-/** The plan's requests a minute, over all credentials of an account, and its turns at once. The limit by address stands at the door. */
-import { definePlugin, GatewayError, rateHeaders, tooManyAtOnce } from '../src/index.ts'
+/**
+ * Enforces the plan's requests per minute over all credentials of an account, and its concurrent turns. The limit per IP address is
+ * enforced before the plugins.
+ */
+import { definePlugin, GatewayError, toRateLimitHeaders, refuseConcurrency } from '../src/index.ts'
 import type { Admission, Exchange, PluginServices, RateDecision, Slots } from '../src/index.ts'
 
 export const rateLimit = definePlugin({
   name: 'rate-limit',
   needs: ['caller'],
   gives: ['admission'],
-  onRequest(x, { limits, clock }) {
+  onRequest(x, services) {
+    const { limits, clock } = services
     const { account, plan } = x.caller
-    const decision = x.within === undefined ? limits.byAccount.take(account.id, plan.rpm, clock.ticks()) : undefined
-    if (decision instanceof Promise) return decision.then((decided) => admit(x, decided, limits.running))
-    admit(x, decision, limits.running)
+    if (isTokenCount(x)) return admitTokenCount(x, services)
+    const decision = x.parent === undefined ? limits.byAccount.consume(account.id, plan.rpm, clock.monotonicMs()) : undefined
+    if (decision instanceof Promise) return decision.then((decided) => admit(x, decided, services))
+    return admit(x, decision, services)
   },
   onSettle(x) {
     x.admission.release()
   },
 })
 
-type Running = PluginServices['limits']['running']
+/** Agents send these by the dozen. They cost nothing, and must not use up the requests a minute of the plan. */
+function isTokenCount({ inbound, kind }: Exchange): boolean {
+  return kind === 'unmetered' && inbound.path === '/v1/messages/count_tokens'
+}
 
-type Known = Exchange & Pick<Slots, 'caller'> & Partial<Pick<Slots, 'admission'>>
+/** As many counts as requests a minute, but at least a hundred. */
+const minTokenCountsPerMinute = 100
 
-function admit(x: Known, decision: RateDecision | undefined, running: Running): void {
+function admitTokenCount(x: AdmissionInput, { limits, clock }: PluginServices): void | Promise<void> {
+  const { account, plan } = x.caller
+  const perMinute = Math.max(minTokenCountsPerMinute, plan.rpm)
+  const assertAllowed = ({ allowed, retryAfterMs }: RateDecision): void => {
+    if (!allowed) throw new GatewayError('rate_limited', { retryAfter: retryAfterMs / 1000 })
+    x.admission = unlimitedAdmission
+  }
+  const decision = limits.byAccount.consume(`${account.id}:token-counts`, perMinute, clock.monotonicMs())
+  return decision instanceof Promise ? decision.then(assertAllowed) : assertAllowed(decision)
+}
+
+type AdmissionInput = Exchange & Pick<Slots, 'caller'> & Partial<Pick<Slots, 'admission'>>
+
+function admit(x: AdmissionInput, decision: RateDecision | undefined, services: PluginServices): void | Promise<void> {
+  const { limits, clock } = services
   const { account, plan } = x.caller
   if (decision !== undefined) {
-    Object.assign(x.headers, rateHeaders('rpm', decision))
+    Object.assign(x.headers, toRateLimitHeaders('rpm', decision))
     if (!decision.allowed) {
-      const seconds = decision.retryAfterMs / 1000
+      const time = { earliestMs: decision.retryAfterMs, stepMs: minuteMs / plan.rpm }
+      const seconds = limits.retryTimes.next(account.id, time, clock.monotonicMs()) / 1000
       throw new GatewayError('rate_limited', { retryAfter: seconds, ...(seconds > 60 ? { shouldRetry: false } : {}) })
     }
   }
-  x.admission = x.kind === 'turn' ? enter(account.id, plan.concurrency, running) : free
+  x.admission = unlimitedAdmission
+  // A call within a turn uses the turn's slot.
+  if (x.kind !== 'turn' || x.parent?.kind === 'turn') return
+  if (limits.concurrency.acquire(account.id, plan.concurrency)) x.admission = createAdmission(account.id, services)
+  else if (limits.concurrency.maxWaitMs === 0) throw refuseConcurrency(x, services)
+  else return waitForSlot(x, services)
 }
 
-const free: Admission = { release: () => undefined }
+async function waitForSlot(x: AdmissionInput, services: PluginServices): Promise<void> {
+  const { account, plan } = x.caller
+  const onDisconnect = (listener: () => void): void => x.inbound.onDisconnect?.(listener)
+  if (!(await services.limits.concurrency.wait(account.id, plan.concurrency, onDisconnect))) throw refuseConcurrency(x, services)
+  x.admission = createAdmission(account.id, services)
+}
 
-function enter(account: string, limit: number, running: Running): Admission {
-  if (!running.enter(account, limit)) throw tooManyAtOnce(limit)
-  return { release: () => running.leave(account) }
+const minuteMs = 60_000
+const unlimitedAdmission: Admission = { release: () => undefined }
+
+function createAdmission(account: string, { limits }: PluginServices): Admission {
+  return { release: () => limits.concurrency.release(account) }
 }

@@ -1,4 +1,4 @@
-/** A failed turn costs nothing: its hold is given back in full, durably, before the caller is told so. */
+/** Refunds the hold of a failed turn in full, durably, before the client receives the error. */
 import { definePlugin } from '../src/index.ts'
 import type { Exchange, GatewayError, PluginServices, Slots } from '../src/index.ts'
 
@@ -7,16 +7,20 @@ export const refund = definePlugin({
   needs: ['hold'],
   on: 'turn',
   onSettle(x, outcome, services) {
-    if (outcome.kind === 'failed') return giveBack(x, outcome.failure, services)
+    if (outcome.kind !== 'failed') return
+    // The first call of a turn with searches was charged before a later call failed. While the database cannot be written, that settlement
+    // is only in the journal, and a refund could reach the ledger before it.
+    if (x.chargedCredits === undefined) return refundHold(x, outcome.failure, services)
+    x.debug.quotaRefunded = false
   },
 })
 
-async function giveBack(
+async function refundHold(
   x: Exchange & Pick<Slots, 'hold'>,
   { code }: GatewayError,
   { ledger, clock }: PluginServices,
 ): Promise<void> {
-  const { target, status } = x.attempted
+  const { target, status } = x.lastAttempt
   const { state } = await ledger.refund({ hold: x.hold.id, at: clock.now(), code, target, upstreamStatus: status })
   x.debug.quotaRefunded = state === 'refunded' || state === 'expired'
 }

@@ -1,9 +1,9 @@
-/** Adopts the caller's trace id (what stands outside of a chain has it adopted at the door). */
-import { adoptId, definePlugin } from '../src/index.ts'
+/** Adopts the client's request id. Requests that run no plugins adopt it in the HTTP layer. */
+import { adoptRequestId, definePlugin } from '../src/index.ts'
 
 export const requestId = definePlugin({
   name: 'request-id',
   onRequest(x) {
-    adoptId(x)
+    adoptRequestId(x)
   },
 })

@@ -1,39 +1,49 @@
-/** Product → the targets that can serve it now, and the body each of them is sent. */
+/** Selects the targets that can serve the product now, and builds the body for each of them. */
 import { createHmac } from 'node:crypto'
 import {
   definePlugin,
-  droppedHeader,
+  droppedFieldsHeader,
   hasImages,
-  isRecord,
-  messagesFor,
-  passing,
-  Printed,
-  printFor,
+  isCapAdjustable,
+  isTranslatedFor,
+  messagesForRole,
+  splitFields,
   UpstreamFailure,
-  withoutExtras,
+  stripExtensions,
+  toTranslationInput,
+  withUsageReport,
 } from '../src/index.ts'
-import type { Asking, Candidate, Exchange, LiveTarget, PluginServices, Product, Slots } from '../src/index.ts'
+import type {
+  UpstreamRequestMode,
+  Candidate,
+  ChatRequest,
+  Exchange,
+  LiveTarget,
+  PluginServices,
+  Product,
+  Slots,
+} from '../src/index.ts'
 
 export const upstreamMapping = definePlugin({
   name: 'upstream-mapping',
   needs: ['caller', 'chat', 'product', 'hold'],
   gives: ['route'],
-  // Without it whatever the upstream says is our own error to the caller.
+  // Without `error-envelope`, any upstream error would reach the client as `internal_error`.
   followedBy: ['error-envelope'],
   on: 'turn',
   onRequest(x, services) {
-    const serving = servingProduct(x, services)
-    const live = services.upstreams.candidates(serving.targets, fallbackModel(serving), services.clock.ticks())
-    // A search engine finds without a model; only the reading of what it found needs one.
-    const engine = x.product.capabilities.includes('search') && services.config.search.backend !== 'upstream'
-    if (live.length === 0 && !engine)
+    const serving = findServingProduct(x, services)
+    const live = services.upstreams.selectCandidates(serving.targets, getFallbackModel(serving), services.clock.monotonicMs())
+    // A search engine works without a model; only reading its results needs one.
+    const hasSearchEngine = x.product.capabilities.includes('search') && services.config.search.backend !== 'upstream'
+    if (live.length === 0 && !hasSearchEngine)
       throw new UpstreamFailure(
         { kind: 'unconfigured', reason: `no target of '${x.product.id}' is set up`, product: x.product.id },
         null,
       )
-    tellDropped(x, live[0])
+    setDroppedFieldsHeader(x, live[0])
     x.route = {
-      candidates: live.map((target) => candidateFor(target, x, services)),
+      candidates: live.map((target) => createCandidate(target, x, services)),
       productId: x.product.id,
       stream: x.chat.stream,
       includeUsage: x.chat.includeUsage,
@@ -42,82 +52,106 @@ export const upstreamMapping = definePlugin({
   },
 })
 
-/** Whose targets serve it: the product's own, or for `auto` those of the first rule that fits. Id and price stay those of what was asked for. */
-function servingProduct(
+/**
+ * The product whose targets serve the turn: the requested one, or that of its first matching rule. Id and price stay those of the requested
+ * product.
+ */
+function findServingProduct(
   { product, chat, hold }: Pick<Slots, 'product' | 'chat' | 'hold'>,
   { products }: PluginServices,
 ): Product {
   if (product.rules.length === 0) return product
-  const fitting = product.rules.find(({ when, longerThanTokens = 0 }) =>
+  const matchingRule = product.rules.find(({ when, longerThanTokens = 0 }) =>
     when === 'images' ? hasImages(chat) : hold.inputEstimate > longerThanTokens,
   )
-  return products.all.find(({ id }) => id === fitting?.use) ?? product
+  return products.all.find(({ id }) => id === matchingRule?.use) ?? product
 }
 
-/** An ordinary model may go by the product's own id; one that searches or paints must be named by the operator. */
-function fallbackModel(product: Product): string | null {
+/** A chat product may use its own id as the model; search and image products need a configured model. */
+function getFallbackModel(product: Product): string | null {
   return product.capabilities.includes('chat') ? product.id : null
 }
 
-type Asked = Exchange & Pick<Slots, 'caller' | 'chat' | 'product' | 'hold'>
+type MappingInput = Exchange & Pick<Slots, 'caller' | 'chat' | 'product' | 'hold'>
 
-/** What the first target will not be sent is what the caller is told of: the others are seldom asked. */
-function tellDropped(x: Asked, first: LiveTarget | undefined): void {
+/** The header names the fields that the first target does not receive; fallbacks are rarely called. */
+function setDroppedFieldsHeader(x: MappingInput, first: LiveTarget | undefined): void {
   if (first === undefined) return
-  const { dropped } = passing(x.chat, first.upstream.config)
-  if (dropped.length > 0) x.headers[x.names.fieldsDroppedHeader] = droppedHeader(dropped)
+  const { dropped } = splitFields(x.chat, first.upstream.config)
+  if (dropped.length > 0) x.headers[x.names.fieldsDroppedHeader] = droppedFieldsHeader(dropped)
 }
 
-function candidateFor(target: LiveTarget, x: Asked, { secret }: PluginServices): Candidate {
+function createCandidate(target: LiveTarget, x: MappingInput, { secret }: PluginServices): Candidate {
   return {
     name: target.name,
     upstream: target.upstream.name,
     model: target.model,
     path: '/chat/completions',
-    body: (asking) =>
-      printFor(
-        x.chat,
-        bodyFor(target, x, asking, () => pseudonym(x.caller.account.id, secret)),
-      ),
+    body: (mode) => buildBody(target, x, mode, () => derivePseudonym(x.caller.account.id, secret)),
   }
 }
 
-/** The member's request with what must differ: the model's name, the cap that is paid for, and nothing about who asks. */
-function bodyFor(
+/**
+ * The member's request with the changes it needs: model name, cap that the hold covers, and a pseudonym instead of the member's identity.
+ */
+function buildBody(
   { model, upstream, dialect }: LiveTarget,
-  { chat, hold }: Asked,
-  asking: Asking,
-  who: () => string,
+  { chat, hold }: MappingInput,
+  mode: UpstreamRequestMode,
+  getPseudonym: () => string,
 ): Record<string, unknown> {
-  const { fields } = passing(chat, upstream.config)
-  const { user, safety_identifier: safetyIdentifier, tools } = fields
-  // A field that is undefined is not written at all.
+  const isTranslated = chat.format !== undefined
+  const sent = buildMemberFields({ upstream, dialect }, chat, mode)
+  const { user, safety_identifier: safetyIdentifier } = sent
+  // Fields that are undefined are not serialized.
   const body: Record<string, unknown> = {
-    ...fields,
+    ...sent,
     model,
-    messages: messagesFor(chat, dialect.developerRole),
-    tools: Array.isArray(tools) ? withoutExtras(tools) : tools,
     max_tokens: undefined,
     max_completion_tokens: undefined,
-    [dialect.capField]: asking.cap ?? dialect.capFor(hold.outputCap, chat.maxTokens === null, hold.inputEstimate),
-    user: user === undefined ? undefined : who(),
-    safety_identifier: safetyIdentifier === undefined ? undefined : who(),
-    ...streamFields(asking, chat.stream, fields['stream_options']),
+    [dialect.capField]: mode.outputCap ?? dialect.computeOutputCap(hold.outputCap, isCapAdjustable(chat), hold.inputEstimate),
+    user: user === undefined ? undefined : getPseudonym(),
+    safety_identifier: safetyIdentifier === undefined ? undefined : getPseudonym(),
+    ...buildStreamFields(mode, chat.stream, sent['stream_options']),
   }
-  for (const field of dialect.leftOut) body[field] = undefined
+  for (const field of dialect.droppedFields) body[field] = undefined
+  if (isTranslated) for (const field of dialect.droppedTranslatedFields) body[field] = undefined
   return body
 }
 
-/** Whether a stream is asked for is decided by what is known of the target, not by what the member wants to be sent. */
-function streamFields({ stream, usage }: Asking, wanted: boolean, theirs: unknown): Record<string, unknown> {
-  if (!stream || !usage) return { stream: stream ? true : undefined, stream_options: undefined }
-  // Where options are so many that they are text, that has the field.
-  const options =
-    wanted && theirs instanceof Printed ? theirs : { ...(wanted && isRecord(theirs) ? theirs : {}), include_usage: true }
-  return { stream: true, stream_options: options }
+/** What the member sent, in the form that the target accepts. */
+function buildMemberFields(
+  { upstream: { config }, dialect }: Pick<LiveTarget, 'upstream' | 'dialect'>,
+  chat: ChatRequest,
+  mode: UpstreamRequestMode,
+): Record<string, unknown> {
+  const { developerRole, droppedFields, droppedTranslatedFields } = dialect
+  if (isTranslatedFor(config)) {
+    const withoutEncryptedReasoning = mode.withoutEncryptedReasoning === true
+    return toTranslationInput(chat, { policy: config, developerRole, droppedFields, withoutEncryptedReasoning })
+  }
+  const { fields } = splitFields(chat, config)
+  const { tools } = fields
+  // OpenAI has no field for reasoning. Another client than ours has chosen to send it.
+  const rejectsReasoning = config.kind === 'openai' || droppedTranslatedFields.has('reasoning_content')
+  return {
+    ...fields,
+    messages: messagesForRole(chat, developerRole, { withoutReasoning: chat.format !== undefined && rejectsReasoning }),
+    tools: Array.isArray(tools) ? stripExtensions(tools) : tools,
+  }
 }
 
-/** The same for an account every time, and nobody's but ours to trace back. */
-function pseudonym(account: string, secret: Buffer): string {
+/** Whether to request a stream depends on what the target supports, not on what the member requested. */
+function buildStreamFields(
+  { stream, includeUsage }: UpstreamRequestMode,
+  isStreamWanted: boolean,
+  clientOptions: unknown,
+): Record<string, unknown> {
+  if (!stream || !includeUsage) return { stream: stream ? true : undefined, stream_options: undefined }
+  return { stream: true, stream_options: withUsageReport(isStreamWanted ? clientOptions : undefined) }
+}
+
+/** Constant per account; only this installation can trace it back. */
+function derivePseudonym(account: string, secret: Buffer): string {
   return createHmac('sha256', secret).update(`upstream-user:${account}`).digest('hex').slice(0, 32)
 }

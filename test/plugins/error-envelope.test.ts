@@ -1,10 +1,10 @@
-/** What the upstream did becomes what the caller is told; what others threw is left alone. */
+/** Converts upstream failures for the client; other errors stay unchanged. */
 import t from 'tap'
 import { errorEnvelope } from '../../plugins/error-envelope.ts'
 import { GatewayError } from '../../src/errors.ts'
-import { toFailure } from '../../src/exchange/outcome.ts'
+import { toFailure } from '../../src/exchange/exchange.ts'
 import { UpstreamFailure } from '../../src/exchange/upstream-failure.ts'
-import { anExchange, fewServices } from '../support/exchange.ts'
+import { createTestExchange, createTestServices } from '../support/gateway/test-exchange.ts'
 
 const refusal = {
   kind: 'status',
@@ -14,36 +14,36 @@ const refusal = {
   body: '{"error":{"message":"bad key sk-secret"}}',
 } as const
 
-t.test('an upstream failure gets its code; an upstream 401 is never the caller’s', async (t) => {
-  const { services } = fewServices({ config: { exposeUpstreamHost: true } })
-  const x = anExchange()
+t.test('maps an upstream failure to its code, and never an upstream 401 to the client’s', async (t) => {
+  const { services } = createTestServices({ config: { exposeUpstreamHost: true } })
+  const x = createTestExchange()
   const failure = errorEnvelope.onFailure?.(x, new UpstreamFailure(refusal, 'api.example.com'), services)
   t.match(failure, { code: 'upstream_not_configured', status: 503 })
   t.equal(x.debug.upstreamHost, 'api.example.com')
 })
 
-t.test('the host stays hidden where the operator says so, or none was chosen', async (t) => {
+t.test('hides the host if the operator says so, or if none was chosen', async (t) => {
   for (const [expose, host] of [
     [false, 'api.example.com'],
     [true, null],
   ] as const) {
-    const x = anExchange()
-    const { services } = fewServices({ config: { exposeUpstreamHost: expose } })
+    const x = createTestExchange()
+    const { services } = createTestServices({ config: { exposeUpstreamHost: expose } })
     errorEnvelope.onFailure?.(x, new UpstreamFailure(refusal, host), services)
     t.equal(x.debug.upstreamHost, undefined)
   }
 })
 
-t.test('a failure of another kind keeps its name', async (t) => {
-  const { services } = fewServices({ config: { exposeUpstreamHost: true } })
+t.test('keeps a failure of another kind', async (t) => {
+  const { services } = createTestServices({ config: { exposeUpstreamHost: true } })
   for (const thrown of [new GatewayError('quota_exceeded'), new TypeError('bug'), 'text']) {
-    t.equal(errorEnvelope.onFailure?.(anExchange(), toFailure(thrown), services), undefined)
+    t.equal(errorEnvelope.onFailure?.(createTestExchange(), toFailure(thrown), services), undefined)
   }
 })
 
-t.test('an upstream’s own words about a request name neither the model behind the product nor its host', async (t) => {
-  const { services } = fewServices({ config: { exposeUpstreamHost: true } })
-  const x = anExchange({ attempted: { target: 'main/vendor/secret-7b', status: 400 } })
+t.test('removes the model behind the product and its host from an upstream’s message', async (t) => {
+  const { services } = createTestServices({ config: { exposeUpstreamHost: true } })
+  const x = createTestExchange({ lastAttempt: { target: 'main/vendor/secret-7b', status: 400 } })
   const body = JSON.stringify({ error: { message: 'vendor/secret-7b at api.example.test does not take temperature 9' } })
   const facts = { kind: 'status', status: 400, contentType: 'application/json', retryAfter: null, body } as const
   const failure = errorEnvelope.onFailure?.(x, new UpstreamFailure(facts, 'api.example.test'), services)
@@ -51,11 +51,11 @@ t.test('an upstream’s own words about a request name neither the model behind 
   t.notMatch((failure as GatewayError).message, /secret-7b|api\.example/)
 })
 
-t.test('a wait that is a date becomes seconds', async (t) => {
-  const { services, clock } = fewServices({ config: { exposeUpstreamHost: false } })
+t.test('converts a wait given as a date to seconds', async (t) => {
+  const { services, clock } = createTestServices({ config: { exposeUpstreamHost: false } })
   const retryAfter = new Date(clock.time + 20_000).toUTCString()
   const facts = { kind: 'status', status: 429, contentType: '', retryAfter, body: '' } as const
-  t.match(errorEnvelope.onFailure?.(anExchange(), new UpstreamFailure(facts), services), {
+  t.match(errorEnvelope.onFailure?.(createTestExchange(), new UpstreamFailure(facts), services), {
     details: { retryAfter: 20 },
   })
 })

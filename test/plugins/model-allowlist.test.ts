@@ -1,22 +1,22 @@
-/** Product ids only, and only those of the plan. */
+/** Accepts product ids of the plan only. */
 import t from 'tap'
 import { modelAllowlist } from '../../plugins/model-allowlist.ts'
 import type { GatewayError } from '../../src/errors.ts'
 import type { Exchange, Slots } from '../../src/exchange/exchange.ts'
 import { Products } from '../../src/config/products.ts'
-import { anExchange, fewServices, noon } from '../support/exchange.ts'
-import { testConfig } from '../support/gateway.ts'
+import { createTestExchange, createTestServices, noon } from '../support/gateway/test-exchange.ts'
+import { testConfig } from '../support/gateway/test-gateway.ts'
 
 const day = 86_400_000
 const isoDay = (at: number) => new Date(at).toISOString().slice(0, 10)
 
-t.test('what is let through and what is not', async (t) => {
+t.test('accepts the plan’s products and rejects other ids', async (t) => {
   const config = testConfig(t, {
     products: { 'svc-2.1-rev': { shutdownDate: isoDay(noon - day) }, 'svc-2.1-pro': { shutdownDate: isoDay(noon + 30 * day) } },
   })
-  const { services } = fewServices({ config, products: new Products(config) })
+  const { services } = createTestServices({ config, products: new Products(config) })
   const ask = async (model: unknown, models: 'all' | string[] = 'all', more: object = {}) => {
-    const x = Object.assign(anExchange({ body: { model, messages: [{ role: 'user', content: 'x' }], ...more } }), {
+    const x = Object.assign(createTestExchange({ body: { model, messages: [{ role: 'user', content: 'x' }], ...more } }), {
       caller: { account: { id: 'acc_1' }, plan: { id: 'free', models } },
     }) as unknown as Exchange & Slots
     await modelAllowlist.onRequest?.(x, services)
@@ -48,13 +48,13 @@ t.test('what is let through and what is not', async (t) => {
   ]) {
     const failure = await refused(id)
     t.equal(failure.code, 'official_models_only', id)
-    t.match(failure.message, /auto, svc, svc-2\.1, svc-2\.1-fast/, 'the message lists what there is')
-    t.notMatch(failure.message, /svc-2\.1-rev/, 'without what is gone')
+    t.match(failure.message, /auto, svc, svc-2\.1, svc-2\.1-fast/, 'lists the available ids in the message')
+    t.notMatch(failure.message, /svc-2\.1-rev/, 'without retired products')
   }
   t.match(await refused('svc', ['auto']), { code: 'official_models_only' }, 'another plan has fewer')
   t.match((await refused('svc', ['auto'])).message, /: auto\.$/)
   t.equal((await refused(7)).code, 'invalid_request')
-  await t.rejects(ask('svc-img', 'all', { n: 2 }), { code: 'invalid_request', message: /one picture at a time/ })
+  await t.rejects(ask('svc-img', 'all', { n: 2 }), { code: 'invalid_request', message: /one image at a time/ })
   await ask('svc-img', 'all', { n: 1 })
   await ask('svc', 'all', { n: 2 })
 
@@ -63,13 +63,13 @@ t.test('what is let through and what is not', async (t) => {
   t.same((await ask('svc')).headers, {})
 })
 
-t.test('nothing else in the body chooses a model, a provider, an address or a key, or buys an extra', async (t) => {
-  const overrides = { upstreams: { main: { passFields: ['web_search_options'] } } }
+t.test('rejects fields that choose a model, a provider, an address or a key, or that buy an extra', async (t) => {
+  const overrides = { upstreams: { main: { passRequestFields: ['web_search_options'] } } }
   const asker =
     (config: ReturnType<typeof testConfig>) =>
     async (fields: object, model = 'svc') => {
-      const { services } = fewServices({ config, products: new Products(config) })
-      const x = Object.assign(anExchange({ body: { model, messages: [{ role: 'user', content: 'x' }], ...fields } }), {
+      const { services } = createTestServices({ config, products: new Products(config) })
+      const x = Object.assign(createTestExchange({ body: { model, messages: [{ role: 'user', content: 'x' }], ...fields } }), {
         caller: { account: { id: 'acc_1' }, plan: { id: 'free', models: 'all' } },
       }) as unknown as Exchange & Slots
       try {
@@ -95,6 +95,7 @@ t.test('nothing else in the body chooses a model, a provider, an address or a ke
     [{ model_list: [{}] }, 'model_list'],
     [{ web_search_options: {} }, 'web_search_options'],
     [{ search_parameters: { mode: 'on' } }, 'search_parameters'],
+    [{ search_parameters: { mode: 'auto', enabled: true } }, 'search_parameters'],
     [{ enable_search: true }, 'enable_search'],
     [{ audio: { voice: 'alloy' } }, 'audio'],
     [{ modalities: ['text', 'audio'] }, 'modalities'],
@@ -118,9 +119,17 @@ t.test('nothing else in the body chooses a model, a provider, an address or a ke
     const failure = await ask(fields)
     t.match(failure, { code: 'invalid_request', details: { param } }, JSON.stringify(fields))
   }
-  t.equal(await ask({ modalities: ['image', 'text'] }, 'svc-img'), null, 'a painter paints')
+  t.equal(await ask({ modalities: ['image', 'text'] }, 'svc-img'), null, 'an image product may return images')
   for (const fields of [
     { models: [], provider: null, enable_search: false, best_of: 1, modalities: ['text'], audio: null },
+    {
+      search_parameters: { mode: 'off' },
+      web_search: false,
+      enable_search: 'off',
+      plugins: [],
+      search_options: { enabled: false },
+    },
+    { web_search: { type: 'disabled' }, route: '', preset: 'none' },
     { user: 'x', service_tier: 'auto', store: false, metadata: {}, some_client: 'sends this', top_k: 1 },
     {
       tools: [
@@ -131,5 +140,5 @@ t.test('nothing else in the body chooses a model, a provider, an address or a ke
     },
   ])
     t.equal(await ask(fields), null, JSON.stringify(fields))
-  t.equal(await asker(testConfig(t, overrides))({ web_search_options: {} }), null, 'an operator may let one through')
+  t.equal(await asker(testConfig(t, overrides))({ web_search_options: {} }), null, 'forwards a field that the operator allows')
 })

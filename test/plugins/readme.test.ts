@@ -1,18 +1,18 @@
-/** What the plugins' README says is true: its table, and its example, which is run as it stands there. */
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+/** Checks the plugins' README: its table, and its example, which is run as written. */
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import t from 'tap'
 import base from '../../gateway.config.ts'
 import { loadConfig } from '../../src/config/config.ts'
 import type { AnyPlugin } from '../../src/exchange/plugin.ts'
-import { startGateway, temporaryFolder } from '../support/gateway.ts'
+import { startGateway, createTemporaryFolder } from '../support/gateway/test-gateway.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
-const readme = readFileSync(join(root, 'plugins/README.md'), 'utf8')
+const readme = ['plugins/README.md', 'docs/plugins.md'].map((path) => readFileSync(join(root, path), 'utf8')).join('\n')
 const plugins = base.plugins as AnyPlugin[]
 
-t.test('each plugin has its row, and the row is right', async (t) => {
+t.test('lists each plugin correctly', async (t) => {
   const rows = new Map(
     readme
       .split('\n')
@@ -28,7 +28,7 @@ t.test('each plugin has its row, and the row is right', async (t) => {
   }
 })
 
-t.test('file name, plugin name and test name are one word', async (t) => {
+t.test('names file, plugin and test with one word', async (t) => {
   const names = readdirSync(join(root, 'plugins'))
     .filter((file) => file.endsWith('.ts'))
     .map((file) => file.slice(0, -3))
@@ -43,17 +43,11 @@ t.test('file name, plugin name and test name are one word', async (t) => {
   }
 })
 
-t.test('the example works as it stands in the README, in a second configuration that takes the shipped one', async (t) => {
-  const folder = temporaryFolder(t)
-  mkdirSync(join(folder, 'plugins'))
+t.test('runs the example of the README in a configuration that imports the shipped one', async (t) => {
+  const folder = createTemporaryFolder(t)
   const [plugin = '', config = ''] = [...readme.matchAll(/```ts\n(.*?)```/gs)].map(([, code]) => code ?? '')
-  // Only the places differ: the example is saved outside of the checkout here.
-  const moved = (code: string, kept: string) =>
-    code.replaceAll(/from '(\.\.?\/[^']+)'/g, (whole, path: string) =>
-      path === kept ? whole : `from '${pathToFileURL(join(root, path.replace(/^\.\.?\//, ''))).href}'`,
-    )
-  writeFileSync(join(folder, 'plugins/banned-words.ts'), moved(plugin, ''))
-  writeFileSync(join(folder, 'school.config.ts'), moved(config, './plugins/banned-words.ts'))
+  writeFileSync(join(folder, 'banned-words.ts'), plugin)
+  writeFileSync(join(folder, 'school.config.ts'), config)
   const loaded = await loadConfig(join(folder, 'school.config.ts'))
   t.same(
     loaded.plugins.map(({ name }) => name),
@@ -70,15 +64,15 @@ t.test('the example works as it stands in the README, in a second configuration 
     ],
   )
 
-  const { member, chat, turns } = await startGateway(t, { plugins: loaded.plugins })
-  const { token } = await member()
+  const { createMember, chat, listTurns } = await startGateway(t, { plugins: loaded.plugins })
+  const { token } = await createMember()
   const good = await chat(token)
   t.equal(good.status, 200)
   t.equal(good.headers.get('x-words-checked'), '1')
   const bad = await chat(token, { messages: [{ role: 'user', content: 'Where is the Unobtainium?' }] })
   t.equal(bad.status, 400)
   t.match(await bad.json(), { code: 'content_filter', error: { param: 'messages' }, debug: { quotaRefunded: undefined } })
-  t.equal((await turns()).length, 1, 'nothing was held for it')
+  t.equal((await listTurns()).length, 1, 'nothing was held for it')
   t.equal(
     (await chat(token, { messages: [{ role: 'user', name: 'unobtainium', content: [{ type: 'text', text: 'Hi' }] }] })).status,
     200,
@@ -88,7 +82,7 @@ t.test('the example works as it stands in the README, in a second configuration 
     { type: 'text', text: 'the UNOBTAINIUM?' },
   ]
   t.equal((await chat(token, { messages: [{ role: 'user', content: parts }] })).status, 400)
-  // Of a large one the text comes when it is asked for.
+  // The text of a large request is parsed on demand.
   const large = 'Much ado about it. '.repeat(20_000)
   for (const [content, status] of [
     [large, 200],
@@ -97,9 +91,9 @@ t.test('the example works as it stands in the README, in a second configuration 
     t.equal((await chat(token, { messages: [{ role: 'user', content }] })).status, status)
 })
 
-t.test('the wrong place is refused with the sentence that the README promises', async (t) => {
-  const { orderFaults } = await import('../../src/exchange/order.ts')
+t.test('refuses the wrong position with the sentence that the README states', async (t) => {
+  const { findOrderErrors } = await import('../../src/config/plugin-order.ts')
   const banned: AnyPlugin = { name: 'banned-words', needs: ['chat'], on: 'turn' }
-  const [sentence = ''] = orderFaults([banned, ...plugins])
+  const [sentence = ''] = findOrderErrors([banned, ...plugins])
   t.ok(readme.replaceAll('\n', ' ').includes(sentence), sentence)
 })

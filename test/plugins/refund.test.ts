@@ -1,23 +1,23 @@
-/** A failed turn costs nothing, and the caller is told so only when it is true. */
+/** A failed turn costs nothing, and the client is told so only when it is true. */
 import t from 'tap'
 import { refund } from '../../plugins/refund.ts'
 import { GatewayError } from '../../src/errors.ts'
 import type { Exchange, Slots } from '../../src/exchange/exchange.ts'
-import type { RefundOrder } from '../../src/membership/ledger.ts'
-import { anExchange, fewServices, noon } from '../support/exchange.ts'
+import type { RefundOrder } from '../../src/domain/billing/ledger.ts'
+import { createTestExchange, createTestServices, noon } from '../support/gateway/test-exchange.ts'
 
 const failed = { kind: 'failed', failure: new GatewayError('upstream_error'), streamed: false } as const
 
 function held(): Exchange & Pick<Slots, 'hold'> {
   const hold = { id: 7, credits: 100, inputEstimate: 1, outputCap: 16 }
-  return Object.assign(anExchange({ attempted: { target: 'main/m', status: 500 } }), { hold })
+  return Object.assign(createTestExchange({ lastAttempt: { target: 'main/m', status: 500 } }), { hold })
 }
 
-t.test('the hold goes back, with what is known of the failure', async (t) => {
+t.test('refunds the hold and records the failure', async (t) => {
   const orders: RefundOrder[] = []
-  const { services } = fewServices({
+  const { services } = createTestServices({
     ledger: {
-      refund: async (order: RefundOrder) => (orders.push(order), { done: true, state: 'refunded', credits: 0, debt: 0 }),
+      refund: async (order: RefundOrder) => (orders.push(order), { applied: true, state: 'refunded', credits: 0, debt: 0 }),
     },
   })
   const x = held()
@@ -26,28 +26,36 @@ t.test('the hold goes back, with what is known of the failure', async (t) => {
   t.equal(x.debug.quotaRefunded, true)
 })
 
-t.test('what had expired was given back as well; what was settled was not', async (t) => {
+t.test('reports an expired hold as refunded, but not a settled one', async (t) => {
   for (const [state, told] of [
     ['expired', true],
     ['settled', false],
   ] as const) {
-    const { services } = fewServices({ ledger: { refund: async () => ({ done: false, state, credits: 0, debt: 0 }) } })
+    const { services } = createTestServices({ ledger: { refund: async () => ({ applied: false, state, credits: 0, debt: 0 }) } })
     const x = held()
     await refund.onSettle?.(x, failed, services)
     t.equal(x.debug.quotaRefunded, told, state)
   }
 })
 
-t.test('a ledger that fails promises nothing', async (t) => {
-  const { services } = fewServices({ ledger: { refund: async () => Promise.reject(new Error('disk full')) } })
+t.test('does not report a refund when the ledger fails', async (t) => {
+  const { services } = createTestServices({ ledger: { refund: async () => Promise.reject(new Error('disk full')) } })
   const x = held()
   await t.rejects(Promise.resolve(refund.onSettle?.(x, failed, services)), /disk full/)
   t.equal(x.debug.quotaRefunded, undefined)
 })
 
-t.test('only failures are refunded', async (t) => {
-  const { services } = fewServices({ ledger: { refund: () => t.fail('nothing to refund') } })
+t.test('refunds failures only', async (t) => {
+  const { services } = createTestServices({ ledger: { refund: () => t.fail('nothing to refund') } })
   const usage = { inputTokens: 1, outputTokens: 1, estimated: false }
   for (const kind of ['completed', 'aborted'] as const) await refund.onSettle?.(held(), { kind, usage }, services)
   t.pass()
+})
+
+t.test('does not refund a hold that was charged before a later call of the turn failed', async (t) => {
+  // In the journal alone, the settlement would come after the refund.
+  const { services } = createTestServices({ ledger: { refund: () => t.fail('the hold has ended') } })
+  const x = Object.assign(held(), { chargedCredits: 12 })
+  await refund.onSettle?.(x, failed, services)
+  t.equal(x.debug.quotaRefunded, false)
 })

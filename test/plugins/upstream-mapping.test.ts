@@ -1,26 +1,26 @@
-/** Product → targets and their bodies: what must differ differs, and nothing about who asks goes along. */
+/** Targets of a product and their bodies: only the necessary changes, and nothing about the member. */
 import t from 'tap'
 import { upstreamMapping } from '../../plugins/upstream-mapping.ts'
 import type { Exchange, Slots } from '../../src/exchange/exchange.ts'
-import { parseChatRequest } from '../../src/exchange/chat-request.ts'
+import { parseChatRequest } from '../../src/exchange/request/chat-request.ts'
 import { Products } from '../../src/config/products.ts'
 import { UpstreamFailure } from '../../src/exchange/upstream-failure.ts'
-import { Upstreams } from '../../src/upstream/upstreams.ts'
-import { anExchange, fewServices } from '../support/exchange.ts'
-import { testConfig } from '../support/gateway.ts'
-import type { Overrides } from '../support/gateway.ts'
+import { Upstreams } from '../../src/upstream/target/upstreams.ts'
+import { createTestExchange, createTestServices } from '../support/gateway/test-exchange.ts'
+import { testConfig } from '../support/gateway/test-gateway.ts'
+import type { Overrides } from '../support/gateway/test-gateway.ts'
 
 function mapper(t: Parameters<typeof testConfig>[0], overrides: Overrides = {}, secret = Buffer.alloc(32, 1)) {
   const config = testConfig(t, overrides)
   const upstreams = new Upstreams(config, 'http://127.0.0.1:9/v1', () => 0)
   t.teardown(() => upstreams.close())
   const products = new Products(config)
-  const { services } = fewServices({ config, upstreams, products, secret })
+  const { services } = createTestServices({ config, upstreams, products, secret })
   return (body: Record<string, unknown> = {}, account = 'acc_1') => {
     const chat = parseChatRequest(
       Buffer.from(JSON.stringify({ model: 'svc-2.1', messages: [{ role: 'user', content: 'x' }], ...body })),
     )
-    const x = Object.assign(anExchange(), {
+    const x = Object.assign(createTestExchange(), {
       chat,
       product: products.get(chat.model),
       caller: { account: { id: account } },
@@ -33,8 +33,11 @@ function mapper(t: Parameters<typeof testConfig>[0], overrides: Overrides = {}, 
     return {
       route: x.route,
       headers: x.headers,
-      dialect: upstreams.dialect('main/demo-flagship', upstream),
-      sent: JSON.parse(String(first?.body({ stream: x.chat.stream, usage: true }) ?? '{}')) as Record<string, unknown>,
+      dialect: upstreams.getDialect('main/demo-flagship', upstream),
+      sent: JSON.parse(JSON.stringify(first?.body({ stream: x.chat.stream, includeUsage: true }) ?? {})) as Record<
+        string,
+        unknown
+      >,
     }
   }
 }
@@ -63,36 +66,36 @@ t.test(
   },
 )
 
-t.test('usage is always asked for in a stream, and never outside of one', async (t) => {
+t.test('requests usage in every stream, and never outside of one', async (t) => {
   const map = mapper(t)
   t.match(map({ stream: true }).sent, { stream: true, stream_options: { include_usage: true } })
   t.same(map({ stream: true, stream_options: { include_usage: false, include_obfuscation: false } }).sent['stream_options'], {
     include_usage: true,
     include_obfuscation: false,
   })
-  t.notOk('stream_options' in map({ stream_options: { include_usage: true } }).sent, 'some upstreams refuse it there')
+  t.notOk('stream_options' in map({ stream_options: { include_usage: true } }).sent, 'some upstreams reject it there')
 })
 
-t.test('what changes the operator’s cost is left out unless it is allowed', async (t) => {
+t.test('drops fields that change the operator’s cost unless they are allowed', async (t) => {
   const costly = { service_tier: 'priority', store: true }
   const { sent } = mapper(t)(costly)
   t.notOk('service_tier' in sent || 'store' in sent)
   t.match(mapper(t, { upstreams: { main: { passCostFields: true } } })(costly).sent, costly)
 })
 
-t.test('who asks is a pseudonym: the same each time, another for another account or installation', async (t) => {
+t.test('sends a pseudonym: constant per account, different for another account or installation', async (t) => {
   const map = mapper(t)
   const of = (fields: object, account?: string) => map({ ...fields }, account).sent
   const first = of({ user: 'jane@example.com', safety_identifier: 'jane' })
   t.match(first['user'], /^[0-9a-f]{32}$/)
   t.equal(first['user'], first['safety_identifier'])
-  t.equal(of({ user: 'somebody else' })['user'], first['user'])
+  t.equal(of({ user: 'another user' })['user'], first['user'])
   t.not(of({ user: 'jane@example.com' }, 'acc_2')['user'], first['user'])
   t.not(mapper(t, {}, Buffer.alloc(32, 2))({ user: 'x' }).sent['user'], first['user'])
-  t.notOk('user' in of({}), 'not sent where it was not sent')
+  t.notOk('user' in of({}), 'none is sent if the client sent none')
 })
 
-t.test('each upstream is spoken to in its own dialect', async (t) => {
+t.test('uses each upstream’s own request format', async (t) => {
   const messages = [
     { role: 'developer', content: 'Be brief.' },
     { role: 'user', content: 'x' },
@@ -120,13 +123,13 @@ t.test(
     const usual = mapper(t)(extras)
     t.same(Object.keys(usual.sent).sort(), ['max_tokens', 'messages', 'model', 'top_k'])
     t.equal(usual.headers['x-svc-fields-dropped'], 'transforms, n_predict, prompt_cache_retention')
-    const openai = mapper(t, { upstreams: { main: { kind: 'openai', passFields: ['transforms'] } } })(extras)
+    const openai = mapper(t, { upstreams: { main: { kind: 'openai', passRequestFields: ['transforms'] } } })(extras)
     t.same(Object.keys(openai.sent).sort(), ['max_tokens', 'messages', 'model', 'transforms'])
     t.notOk('x-svc-fields-dropped' in mapper(t)({ temperature: 1 }).headers)
   },
 )
 
-t.test('marks of paid caches are taken out of messages and tools, wherever they stand', async (t) => {
+t.test('removes paid cache marks from messages and tools at any depth', async (t) => {
   const mark = { cache_control: { type: 'ephemeral' } }
   const { sent } = mapper(t)({
     messages: [
@@ -153,19 +156,19 @@ t.test('marks of paid caches are taken out of messages and tools, wherever they 
   t.same(sent['tools'], [{ type: 'function', function: { name: 'f' } }])
 })
 
-t.test('our cap is cut to what the target can take; one of the caller’s goes as it is paid for', async (t) => {
+t.test('reduces the default cap to what the target accepts, and keeps the client’s', async (t) => {
   const ready = mapper(t)
   const dialect = ready({}).dialect
   dialect.contextLength = 300
-  t.equal(ready({}).sent['max_tokens'], 293, 'beside seven tokens of prompt')
-  dialect.maxOutput = 100
+  t.equal(ready({}).sent['max_tokens'], 259, 'beside seven tokens of prompt and the margin')
+  dialect.maxOutputTokens = 100
   t.equal(ready({}).sent['max_tokens'], 100)
   t.equal(ready({ max_tokens: 500 }).sent['max_tokens'], 500)
-  dialect.leftOut.add('user')
+  dialect.droppedFields.add('user')
   t.notOk('user' in ready({ user: 'x' }).sent)
 })
 
-t.test('several targets are candidates in the order that is drawn, spares last', async (t) => {
+t.test('orders several targets by the draw, spares last', async (t) => {
   const target = (model: string, weight?: number) => ({ upstream: 'main', model, ...(weight === undefined ? {} : { weight }) })
   const map = mapper(t, { products: { 'svc-2.1': { targets: [target('spare', 0), target('a'), target('b')] } } })
   t.same(
@@ -174,7 +177,7 @@ t.test('several targets are candidates in the order that is drawn, spares last',
   )
 })
 
-t.test('a product that nobody can serve is a failure of the operator’s', async (t) => {
+t.test('treats a product that cannot be served as the operator’s failure', async (t) => {
   const map = mapper(t, { products: { 'svc-2.1-search': { targets: [{ upstream: 'main', model: null }] } } })
   try {
     map({ model: 'svc-2.1-search' })

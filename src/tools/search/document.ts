@@ -1,11 +1,11 @@
-/** From what a backend found to the document that leaves: cleaned, capped, counted. */
-import type { Found, FoundCitation, FoundResult } from './found.ts'
-import { cleanDate, cleanScore, cleanText, cleanUrl, sourceOf } from './clean.ts'
-import { Places } from './places.ts'
+/** Converts a backend's results to the published document: sanitised, bounded, numbered. */
+import type { RawResult, RawCitation, RawHit } from './raw-result.ts'
+import { sanitizeDate, sanitizeScore, sanitizeText, sanitizeUrl, getSourceHost } from './sanitize.ts'
+import { CitationOffsets } from './citation-offsets.ts'
 import type { Citation, SearchDocument, SearchResult, SearchUsage } from '../../api/search-document.ts'
-import { longest, mostCitations, mostResults } from '../../api/search-document.ts'
+import { maxLengths, maxCitations, maxResults } from '../../api/search-document.ts'
 
-export interface DocumentOptions {
+interface DocumentOptions {
   readonly schema: string
   readonly id: string
   readonly query: string
@@ -15,20 +15,20 @@ export interface DocumentOptions {
   readonly usage: SearchUsage
 }
 
-export function toDocument(found: Found, options: DocumentOptions): SearchDocument {
+export function toDocument(raw: RawResult, options: DocumentOptions): SearchDocument {
   const { schema, id, query, model, created, usage } = options
-  const { results, at } = toResults(found.results)
-  const raw = found.answer ?? ''
-  const answer = cleanText(raw, longest.answer, 'lines')
+  const { results, byNumber } = toResults(raw.results)
+  const rawAnswer = raw.answer ?? ''
+  const answer = sanitizeText(rawAnswer, maxLengths.answer, 'lines')
   const citations =
-    found.citations === null
-      ? marksIn(answer, at)
-      : toCitations(found.citations, results, new Places(raw, answer, found.citations))
-  const warnings = [...found.warnings, ...(results.length === 0 ? ['No source was named for this search.'] : [])]
+    raw.citations === null
+      ? parseCitationMarks(answer, byNumber)
+      : toCitations(raw.citations, results, new CitationOffsets(rawAnswer, answer, raw.citations))
+  const warnings = [...raw.warnings, ...(results.length === 0 ? ['No source was named for this search.'] : [])]
   return {
     schema,
     id,
-    query: cleanText(query, query.length, 'lines'),
+    query: sanitizeText(query, query.length, 'lines'),
     answer,
     results,
     citations,
@@ -40,48 +40,48 @@ export function toDocument(found: Found, options: DocumentOptions): SearchDocume
 }
 
 /**
- * `at` finds a result by the number it had when it was found. Numbers are kept when results are dropped, because the answer's marks count
- * by them; a second result of an address stands for the first.
+ * `byNumber` finds a result by its original number. Numbers are kept when results are dropped, because the answer's marks refer to them; a
+ * second result with an address maps to the first.
  */
-export function toResults(found: readonly FoundResult[]): {
+export function toResults(hits: readonly RawHit[]): {
   results: SearchResult[]
-  at: ReadonlyMap<number, SearchResult>
+  byNumber: ReadonlyMap<number, SearchResult>
 } {
   const results: SearchResult[] = []
-  const at = new Map<number, SearchResult>()
+  const byNumber = new Map<number, SearchResult>()
   const byUrl = new Map<string, SearchResult>()
-  for (const [position, item] of found.entries()) {
-    if (results.length === mostResults) break
-    const url = cleanUrl(item.url, longest.url)
+  for (const [position, item] of hits.entries()) {
+    if (results.length === maxResults) break
+    const url = sanitizeUrl(item.url, maxLengths.url)
     if (url === null) continue
     const index = position + 1
     let result = byUrl.get(url)
     if (result === undefined) {
-      const source = sourceOf(url)
+      const source = getSourceHost(url)
       result = {
         index,
-        title: cleanText(item.title, longest.title) || source,
+        title: sanitizeText(item.title, maxLengths.title) || source,
         url,
-        snippet: cleanText(item.snippet, longest.snippet),
-        published_at: cleanDate(item.published),
+        snippet: sanitizeText(item.snippet, maxLengths.snippet),
+        published_at: sanitizeDate(item.published),
         source,
-        score: cleanScore(item.score),
+        score: sanitizeScore(item.score),
       }
       byUrl.set(url, result)
       results.push(result)
     }
-    at.set(index, result)
+    byNumber.set(index, result)
   }
-  return { results, at }
+  return { results, byNumber }
 }
 
 /** `[3]`, and `[1][4]`, and `[1, 4]`. */
-function marksIn(answer: string, at: ReadonlyMap<number, SearchResult>): Citation[] {
+function parseCitationMarks(answer: string, byNumber: ReadonlyMap<number, SearchResult>): Citation[] {
   const citations: Citation[] = []
   for (const mark of answer.matchAll(/\[(\d{1,2}(?:\s?,\s?\d{1,2}){0,9})\](?!\()/g)) {
     for (const number of (mark[1] ?? '').split(',')) {
-      const result = at.get(Number(number))
-      if (result === undefined || citations.length === mostCitations) continue
+      const result = byNumber.get(Number(number))
+      if (result === undefined || citations.length === maxCitations) continue
       const { index, url, title } = result
       citations.push({ index, url, title, start_index: mark.index, end_index: mark.index + mark[0].length })
     }
@@ -89,12 +89,16 @@ function marksIn(answer: string, at: ReadonlyMap<number, SearchResult>): Citatio
   return citations
 }
 
-function toCitations(found: readonly FoundCitation[], results: readonly SearchResult[], places: Places): Citation[] {
-  return found.slice(0, mostCitations).flatMap((cited) => {
-    const url = cleanUrl(cited.url, longest.url)
+function toCitations(
+  rawCitations: readonly RawCitation[],
+  results: readonly SearchResult[],
+  offsets: CitationOffsets,
+): Citation[] {
+  return rawCitations.slice(0, maxCitations).flatMap((cited) => {
+    const url = sanitizeUrl(cited.url, maxLengths.url)
     const result = results.find((result) => result.url === url)
     if (result === undefined) return []
-    const title = cleanText(cited.title, longest.title) || result.title
-    return [{ index: result.index, url: result.url, title, ...places.of(cited) }]
+    const title = sanitizeText(cited.title, maxLengths.title) || result.title
+    return [{ index: result.index, url: result.url, title, ...offsets.locate(cited) }]
   })
 }

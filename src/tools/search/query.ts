@@ -1,47 +1,47 @@
-/** The question of a search: one rule for it, whichever door it comes through. */
-import { longest } from '../../api/search-document.ts'
+/** The query of a search: one rule for all entry points. */
+import { maxLengths } from '../../api/search-document.ts'
 import { invalidRequest } from '../../errors.ts'
-import { isRecord, lastUserMessage } from '../../exchange/chat-request.ts'
-import type { ChatRequest } from '../../exchange/chat-request.ts'
+import { isRecord, getLastUserMessage } from '../../exchange/request/chat-request.ts'
+import type { ChatRequest } from '../../exchange/request/chat-request.ts'
 
 type SearchSettings = { readonly search: { readonly backend: string; readonly maxResults: number } }
 
-/** @param param the field the caller will know it by. @throws GatewayError `invalid_request` */
-export function checkQuery(value: unknown, param: string): string {
+/** @param param the field's name in errors. @throws GatewayError `invalid_request` */
+export function parseQuery(value: unknown, param: string): string {
   if (typeof value !== 'string')
     throw invalidRequest({ en: `'${param}' must be a string.`, zh: `'${param}' 必须是字符串。` }, param)
   const query = value.toWellFormed().trim()
   if (query === '') throw invalidRequest({ en: `'${param}' must not be empty.`, zh: `'${param}' 不能为空。` }, param)
-  // A code point has at most two code units, so what is longer than that need not be counted.
-  if (query.length > 2 * longest.query || [...query].length > longest.query)
+  // A code point has at most two code units, so longer texts need not be counted.
+  if (query.length > 2 * maxLengths.query || [...query].length > maxLengths.query)
     throw invalidRequest(
-      { en: `'${param}' must have at most ${longest.query} characters.`, zh: `'${param}' 最多 ${longest.query} 个字符。` },
+      { en: `'${param}' must have at most ${maxLengths.query} characters.`, zh: `'${param}' 最多 ${maxLengths.query} 个字符。` },
       param,
     )
   return query
 }
 
-/** The text of the last user message: what a chat with the search product asks. @throws GatewayError `invalid_request` */
-export function queryOf(chat: Pick<ChatRequest, 'messages' | 'worked'>): string {
-  const last = lastUserMessage(chat)
+/** The text of the last user message: the query of a chat with the search product. @throws GatewayError `invalid_request` */
+export function extractQuery(chat: Pick<ChatRequest, 'messages'>): string {
+  const last = getLastUserMessage(chat)
   if (!isRecord(last))
     throw invalidRequest(
       { en: "'messages' must hold a message of the role 'user'.", zh: "'messages' 中必须有一条 'user' 消息。" },
       'messages',
     )
   const { content } = last
-  if (!Array.isArray(content)) return checkQuery(content, 'messages')
+  if (!Array.isArray(content)) return parseQuery(content, 'messages')
   const texts = content.map((part: unknown) => (isRecord(part) && typeof part['text'] === 'string' ? part['text'] : ''))
-  return checkQuery(texts.join('\n'), 'messages')
+  return parseQuery(texts.join('\n'), 'messages')
 }
 
 /**
- * What is asked, with all that a search does not look at left out. The hold and the price follow from this alone, so a question costs the
- * same through every door and whatever the conversation around it.
+ * The request reduced to what a search uses. Hold and price follow from it alone, so a query costs the same through every entry point and in
+ * any conversation.
  */
-export function questionOf(chat: ChatRequest, config: SearchSettings): ChatRequest {
-  const messages = [{ role: 'user', content: queryOf(chat) }]
-  const unreadBytes = readingBytes(config)
+export function toSearchRequest(chat: ChatRequest, config: SearchSettings): ChatRequest {
+  const messages = [{ role: 'user', content: extractQuery(chat) }]
+  const unreadBytes = estimateReadingBytes(config)
   return {
     model: chat.model,
     messages,
@@ -55,17 +55,17 @@ export function questionOf(chat: ChatRequest, config: SearchSettings): ChatReque
   }
 }
 
-/** The same for a door that has only the query. */
-export function askFor(query: string, model: string): ChatRequest {
+/** The same for an entry point that has only the query. */
+export function createSearchRequest(query: string, model: string): ChatRequest {
   const messages = [{ role: 'user', content: query }]
   const body = { model, messages }
   const bytes = Buffer.byteLength(JSON.stringify(body))
   return { model, messages, stream: false, includeUsage: false, maxTokens: null, choices: 1, bytes, body }
 }
 
-/** Where an engine only finds, a model of ours reads what was found, and that is part of the price. */
-function readingBytes({ search }: SearchSettings): number {
-  return search.backend === 'upstream' ? 0 : search.maxResults * bytesOfSource
+/** If an engine only returns results, a model reads them, which is part of the price. */
+function estimateReadingBytes({ search }: SearchSettings): number {
+  return search.backend === 'upstream' ? 0 : search.maxResults * bytesPerSource
 }
 
-const bytesOfSource = 1_200
+const bytesPerSource = 1_200

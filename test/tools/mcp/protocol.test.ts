@@ -5,8 +5,8 @@ import { text as textOf } from 'node:stream/consumers'
 import t from 'tap'
 import type { Test } from 'tap'
 import type { SearchDocument } from '../../../src/api/search-document.ts'
-import { atOnceMs, startGateway, until } from '../../support/gateway.ts'
-import type { TestGateway } from '../../support/gateway.ts'
+import { maxImmediateMs, startGateway, waitUntil } from '../../support/gateway/test-gateway.ts'
+import type { TestGateway } from '../../support/gateway/test-gateway.ts'
 
 const modern = {
   'io.modelcontextprotocol/protocolVersion': '2026-07-28',
@@ -21,7 +21,7 @@ interface Message {
   readonly error?: { readonly code: number; readonly message: string; readonly data: Record<string, unknown> }
 }
 
-/** Of a call or of a list. */
+/** The result of a call or a list. */
 interface Result {
   readonly isError?: boolean
   readonly content: readonly { readonly text: string }[]
@@ -38,7 +38,7 @@ interface Discovery {
   }[]
 }
 
-/** One message of the newer protocol, or with `legacy` of the older. */
+/** Sends one message of the newer protocol, or with `legacy` of the older one. */
 function post(
   { url }: TestGateway,
   token: string | null,
@@ -62,39 +62,44 @@ function post(
   })
 }
 
-function call(id: unknown, args: unknown, name = 'web_search', legacy = false): object {
+function createCall(id: unknown, args: unknown, name = 'web_search', legacy = false): object {
   return { jsonrpc: '2.0', id, method: 'tools/call', params: { name, arguments: args, ...(legacy ? {} : { _meta: modern }) } }
 }
 
-/** The one message of an answer, as JSON or as an event. */
-async function messageOf(response: Response): Promise<Message> {
+/** The single message of an answer, as JSON or as an event. */
+async function parseMessage(response: Response): Promise<Message> {
   const body = await response.text()
   const event = /^data: (.*)$/m.exec(body)?.[1]
   return JSON.parse(event ?? body) as Message
 }
 
-/** A request with headers that `fetch` would not let through. */
-async function raw(
+/** Sends headers that `fetch` does not allow. */
+async function sendRaw(
   { url }: TestGateway,
-  { path = '/v1/mcp', method = 'GET', headers }: { path?: string; method?: string; headers: OutgoingHttpHeaders },
+  {
+    path = '/v1/mcp',
+    method = 'GET',
+    headers,
+    body,
+  }: { path?: string; method?: string; headers: OutgoingHttpHeaders; body?: string },
 ): Promise<{ status: number; headers: IncomingMessage['headers']; body: string }> {
   const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>()
-  request(new URL(path, url), { method, headers, agent: false }, resolve).on('error', reject).end()
+  request(new URL(path, url), { method, headers, agent: false }, resolve).on('error', reject).end(body)
   const answer = await promise
   return { status: answer.statusCode ?? 0, headers: answer.headers, body: await textOf(answer) }
 }
 
-async function chargedNothing(t: Test, gateway: TestGateway, account: string): Promise<void> {
-  await gateway.settled()
+async function assertNothingCharged(t: Test, gateway: TestGateway, account: string): Promise<void> {
+  await gateway.waitUntilSettled()
   t.ok(
-    (await gateway.turns(account)).every(({ credits }) => credits === 0),
+    (await gateway.listTurns(account)).every(({ credits }) => credits === 0),
     'nothing was charged',
   )
 }
 
-t.test('discovery tells what there is and where, to whoever may use it', async (t) => {
+t.test('the discovery document lists the tools and their addresses', async (t) => {
   const gateway = await startGateway(t, { listen: { baseUrl: 'https://api.example.com' } })
-  const { token } = await gateway.member()
+  const { token } = await gateway.createMember()
   const response = await fetch(`${gateway.url}/v1/mcp`, { headers: { authorization: `Bearer ${token}` } })
   t.equal(response.status, 200)
   const found = (await response.json()) as Discovery
@@ -113,17 +118,17 @@ t.test('discovery tells what there is and where, to whoever may use it', async (
   t.notOk(tool!.outputSchema.$id)
 })
 
-t.test('a plan without the search product has no tools', async (t) => {
+t.test('lists no tools for a plan without the search product', async (t) => {
   const gateway = await startGateway(t, { plans: { free: { models: ['svc-2.1-fast'] } } })
-  const { token } = await gateway.member('free')
+  const { token } = await gateway.createMember('free')
   const response = await fetch(`${gateway.url}/v1/mcp`, { headers: { authorization: `Bearer ${token}` } })
   t.same(((await response.json()) as { tools: unknown[] }).tools, [])
-  t.equal((await messageOf(await post(gateway, token, call(1, { query: 'x' })))).error?.code, -32_602)
+  t.equal((await parseMessage(await post(gateway, token, createCall(1, { query: 'x' })))).error?.code, -32_602)
 })
 
-t.test('streams are not to be had: GET for one and DELETE are 405', async (t) => {
+t.test('answers 405 to GET and DELETE', async (t) => {
   const gateway = await startGateway(t)
-  const { token } = await gateway.member()
+  const { token } = await gateway.createMember()
   const headers = { authorization: `Bearer ${token}` }
   const probe = await fetch(`${gateway.url}/v1/mcp`, { headers: { ...headers, accept: 'text/event-stream' } })
   t.equal(probe.status, 405)
@@ -132,10 +137,10 @@ t.test('streams are not to be had: GET for one and DELETE are 405', async (t) =>
   const listen = { jsonrpc: '2.0', id: 7, method: 'subscriptions/listen', params: { _meta: modern } }
   const refused = await post(gateway, token, listen)
   t.equal(refused.status, 404)
-  t.match(await messageOf(refused), { id: 7, error: { code: -32_601, data: { requestId: /^mbr_/ } } })
+  t.match(await parseMessage(refused), { id: 7, error: { code: -32_601, data: { requestId: /^mbr_/ } } })
 })
 
-t.test('whoever is not signed in gets 401', async (t) => {
+t.test('answers 401 without a credential', async (t) => {
   const gateway = await startGateway(t)
   const list = { jsonrpc: '2.0', id: 1, method: 'tools/list', params: { _meta: modern } }
   const answers = [
@@ -151,13 +156,75 @@ t.test('whoever is not signed in gets 401', async (t) => {
   for (const answer of answers) {
     t.equal(answer.status, 401)
     t.match(answer.headers.get('www-authenticate'), /^Bearer realm="svc"/)
-    t.equal(((await answer.json()) as { code: string }).code, 'sign_in_required')
+    t.equal(answer.headers.get('x-svc-error-code'), 'sign_in_required')
   }
 })
 
-t.test("other people's pages are refused, and pages that come under a foreign name", async (t) => {
+t.test('refuses a message with a JSON-RPC error, and keeps status and headers', async (t) => {
+  const gateway = await startGateway(t, { plans: { max: { rpm: 1 } } })
+  const { token } = await gateway.createMember()
+  const list = { jsonrpc: '2.0', id: 1, method: 'tools/list', params: { _meta: modern } }
+  t.equal((await post(gateway, token, list)).status, 200, 'uses up the minute')
+  const refusals = [
+    { response: await post(gateway, null, list), status: 401, code: 'sign_in_required', sentence: /^You are not signed in/ },
+    { response: await post(gateway, token, list), status: 429, code: 'rate_limited', sentence: /^Too many requests/ },
+    {
+      response: await post(gateway, token, list, { headers: { origin: 'https://evil.example' } }),
+      status: 403,
+      code: 'forbidden_origin',
+      sentence: /origin/,
+    },
+  ]
+  for (const { response, status, code, sentence } of refusals) {
+    t.equal(response.status, status)
+    t.match(response.headers.get('content-type'), /^application\/json/)
+    const { error, ...rest } = (await response.json()) as Required<Message>
+    t.same(rest, { jsonrpc: '2.0', id: null })
+    t.type(error.code, 'number')
+    t.match(error.message, sentence)
+    const id = response.headers.get('x-request-id') ?? ''
+    t.ok(error.message.endsWith(`\nRef: ${id} · ${code} · stage=${response.headers.get('x-svc-error-stage')} · HTTP ${status}`))
+    t.match(error.data, { requestId: id, code })
+  }
+  t.ok(refusals[1]?.response.headers.get('retry-after'))
+  t.equal(refusals[1]?.response.headers.get('x-ratelimit-limit-requests'), '1', 'the headers stay')
+})
+
+t.test('accepts a client that accepts everything', async (t) => {
+  const gateway = await startGateway(t)
+  const { token } = await gateway.createMember()
+  const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'test', version: '1' } }
+  const initialize = { jsonrpc: '2.0', id: 1, method: 'initialize', params }
+  for (const accept of ['*/*', 'text/html, */*; q=0.1']) {
+    const response = await post(gateway, token, initialize, { legacy: true, headers: { accept } })
+    t.equal(response.status, 200, accept)
+    t.match((await parseMessage(response)).result, { protocolVersion: '2025-11-25' }, accept)
+  }
+  const host = new URL(gateway.url).host
+  const silent = await sendRaw(gateway, {
+    method: 'POST',
+    headers: { host, authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+    body: JSON.stringify(initialize),
+  })
+  t.equal(silent.status, 200, 'no accept header')
+  t.equal((await post(gateway, token, initialize, { legacy: true, headers: { accept: 'text/html' } })).status, 406)
+})
+
+t.test('refuses half of a character with its path', async (t) => {
+  const gateway = await startGateway(t)
+  const { token, id } = await gateway.createMember()
+  const message = JSON.stringify(createCall(1, { query: 'x' })).replace('"x"', '"a \\ud83d b"')
+  const response = await post(gateway, token, message, { headers: { 'mcp-method': 'tools/call', 'mcp-name': 'web_search' } })
+  t.equal(response.status, 400)
+  t.match(await parseMessage(response), {
+    error: { code: -32_600, message: /'params\.arguments\.query'/, data: { code: 'invalid_request' } },
+  })
+  await assertNothingCharged(t, gateway, id)
+})
+
+t.test('refuses foreign pages and requests under a foreign host name', async (t) => {
   const gateway = await startGateway(t, { search: { allowedOrigins: ['https://tools.example.com'] } })
-  const { token } = await gateway.member()
+  const { token } = await gateway.createMember()
   const host = new URL(gateway.url).host
   const authorization = `Bearer ${token}`
   const refused: OutgoingHttpHeaders[] = [
@@ -171,7 +238,7 @@ t.test("other people's pages are refused, and pages that come under a foreign na
   for (const path of ['/v1/mcp', '/v1/mcp/tools/call']) {
     for (const headers of refused) {
       const method = path === '/v1/mcp' ? 'GET' : 'POST'
-      const answer = await raw(gateway, { path, method, headers: { authorization, ...headers } })
+      const answer = await sendRaw(gateway, { path, method, headers: { authorization, ...headers } })
       t.same([answer.status, JSON.parse(answer.body).code], [403, 'forbidden_origin'], JSON.stringify(headers))
       t.equal(answer.headers['access-control-allow-origin'], undefined)
     }
@@ -183,22 +250,24 @@ t.test("other people's pages are refused, and pages that come under a foreign na
     { host: 'localhost:1', origin: 'http://localhost:3000' },
   ]
   for (const headers of welcome)
-    t.equal((await raw(gateway, { headers: { authorization, ...headers } })).status, 200, JSON.stringify(headers))
+    t.equal((await sendRaw(gateway, { headers: { authorization, ...headers } })).status, 200, JSON.stringify(headers))
 })
 
-t.test('behind a public name a page on loopback is as foreign as any', async (t) => {
+t.test('refuses a loopback page behind a public name', async (t) => {
   const gateway = await startGateway(t, { listen: { siteUrl: 'https://svc.example.com' } })
-  const { token } = await gateway.member()
+  const { token } = await gateway.createMember()
   const ask = (origin: string) =>
-    raw(gateway, { headers: { authorization: `Bearer ${token}`, host: 'svc.example.com', origin } }).then(({ status }) => status)
+    sendRaw(gateway, { headers: { authorization: `Bearer ${token}`, host: 'svc.example.com', origin } }).then(
+      ({ status }) => status,
+    )
   t.equal(await ask('https://svc.example.com'), 200)
   for (const origin of ['http://localhost:3000', 'http://127.0.0.1:8787', 'http://[::1]:1'])
     t.equal(await ask(origin), 403, origin)
 })
 
-t.test('bad calls are refused before anything is held, each in the words of its door', async (t) => {
+t.test("refuses invalid calls before any hold, each in its entry point's format", async (t) => {
   const gateway = await startGateway(t)
-  const { token, id } = await gateway.member()
+  const { token, id } = await gateway.createMember()
   const before = gateway.demo.stats().requests
   const bad: readonly [string, unknown, unknown, string][] = [
     ['unknown tool', 'web_fetch', { query: 'x' }, 'name'],
@@ -216,55 +285,64 @@ t.test('bad calls are refused before anything is held, each in the words of its 
     const envelope = (await plain.json()) as { code: string; error: { param: string } }
     t.same([plain.status, envelope.code, envelope.error.param], [400, 'invalid_request', param], `${what}, plainly`)
     for (const legacy of [false, true]) {
-      const { error } = await messageOf(await post(gateway, token, call(1, args, name as string, legacy), { legacy }))
+      const { error } = await parseMessage(await post(gateway, token, createCall(1, args, name as string, legacy), { legacy }))
       t.match(error, { code: -32_602, data: { requestId: /^mbr_/, code: 'invalid_request', stage: 'validation' } }, what)
     }
   }
   const chat = await gateway.chat(token, { model: 'svc-2.1-search', messages: [{ role: 'user', content: 'x'.repeat(2001) }] })
   t.match(await chat.json(), { code: 'invalid_request', error: { param: 'messages' } }, 'overlong query, in chat')
   const silent = await gateway.chat(token, { model: 'svc-2.1-search', messages: [{ role: 'system', content: 'x' }] })
-  t.match(await silent.json(), { code: 'invalid_request', error: { param: 'messages' } }, 'no question, in chat')
-  t.equal(gateway.demo.stats().requests, before, 'nobody was asked')
-  t.same(await gateway.turns(id), [], 'nothing was held')
+  t.match(await silent.json(), { code: 'invalid_request', error: { param: 'messages' } }, 'no query, in chat')
+  t.equal(gateway.demo.stats().requests, before, 'the upstream received no request')
+  t.same(await gateway.listTurns(id), [], 'no hold was made')
 
-  const kept = await post(gateway, token, call(1, { query: 'ü'.repeat(2000), depth: 'deep' }))
-  t.equal((await messageOf(kept)).result?.structuredContent.schema, 'svc.search.v1', 'the longest query, and one argument more')
+  const kept = await post(gateway, token, createCall(1, { query: 'ü'.repeat(2000), depth: 'deep' }))
+  t.equal(
+    (await parseMessage(kept)).result?.structuredContent.schema,
+    'svc.search.v1',
+    'the longest query, and one argument more',
+  )
 })
 
-t.test('what is no message of the protocol is refused before it is one', async (t) => {
+t.test('refuses a body that is no protocol message', async (t) => {
   const gateway = await startGateway(t)
-  const { token, id } = await gateway.member()
+  const { token, id } = await gateway.createMember()
   const cases: readonly [string, Response, number, string][] = [
     [
       'not JSON by type',
-      await post(gateway, token, call(1, {}), { headers: { 'content-type': 'text/plain' } }),
+      await post(gateway, token, createCall(1, {}), { headers: { 'content-type': 'text/plain' } }),
       415,
       'unsupported_media_type',
     ],
     ['not JSON', await post(gateway, token, '{"jsonrpc"'), 400, 'invalid_request'],
-    ['a batch', await post(gateway, token, [call(1, { query: 'a' }), call(2, { query: 'b' })]), 400, 'invalid_request'],
-    ['too large', await post(gateway, token, call(1, { query: 'x'.repeat(5_000_000) })), 413, 'payload_too_large'],
+    [
+      'a batch',
+      await post(gateway, token, [createCall(1, { query: 'a' }), createCall(2, { query: 'b' })]),
+      400,
+      'invalid_request',
+    ],
+    ['too large', await post(gateway, token, createCall(1, { query: 'x'.repeat(5_000_000) })), 413, 'payload_too_large'],
   ]
   for (const [what, response, status, code] of cases) {
     t.equal(response.status, status, what)
-    t.match(await response.json(), { ok: false, code, requestId: /^mbr_/ }, what)
+    t.match(await response.json(), { jsonrpc: '2.0', id: null, error: { data: { code, requestId: /^mbr_/ } } }, what)
   }
-  const mismatched = await post(gateway, token, call(1, { query: 'x' }), { headers: { 'mcp-name': 'other_tool' } })
+  const mismatched = await post(gateway, token, createCall(1, { query: 'x' }), { headers: { 'mcp-name': 'other_tool' } })
   t.equal(mismatched.status, 400)
-  t.match(await messageOf(mismatched), { error: { code: -32_020, data: { requestId: /^mbr_/, stage: 'validation' } } })
+  t.match(await parseMessage(mismatched), { error: { code: -32_020, data: { requestId: /^mbr_/, stage: 'validation' } } })
   const bare = await post(gateway, token, { name: 'web_search', arguments: { query: 'x' } })
   t.equal(bare.status, 400)
-  await chargedNothing(t, gateway, id)
+  await assertNothingCharged(t, gateway, id)
 })
 
-t.test('an upstream that fails is a result that says so, refunded, with the reference to tell', async (t) => {
+t.test('returns an upstream failure as a result with the reference, and refunds it', async (t) => {
   const gateway = await startGateway(t)
-  const { token, id } = await gateway.member()
+  const { token, id } = await gateway.createMember()
   gateway.demo.script(() => ({ status: 500 }))
   for (const legacy of [false, true]) {
-    const response = await post(gateway, token, call(1, { query: 'x' }, 'web_search', legacy), { legacy })
+    const response = await post(gateway, token, createCall(1, { query: 'x' }, 'web_search', legacy), { legacy })
     t.equal(response.status, 200)
-    const { result } = await messageOf(response)
+    const { result } = await parseMessage(response)
     t.equal(result?.isError, true)
     t.match(
       result?.content[0]?.text,
@@ -273,15 +351,15 @@ t.test('an upstream that fails is a result that says so, refunded, with the refe
     t.match(result?._meta, { requestId: /^mbr_/, code: 'upstream_error', stage: 'upstream', quotaRefunded: true })
     t.equal(result?._meta.requestId, response.headers.get('x-request-id'))
   }
-  await chargedNothing(t, gateway, id)
+  await assertNothingCharged(t, gateway, id)
 })
 
-t.test('an empty pool is a result, not a broken connection; listing still works', async (t) => {
+t.test('returns an empty pool as a result; listing still works', async (t) => {
   const gateway = await startGateway(t, { plans: { free: { pools: { premium: { day: 0, week: 0, month: 0 } } } } })
-  const { token } = await gateway.member('free')
-  const { result } = await messageOf(await post(gateway, token, call(1, { query: 'x' })))
+  const { token } = await gateway.createMember('free')
+  const { result } = await parseMessage(await post(gateway, token, createCall(1, { query: 'x' })))
   t.match(result, { isError: true, _meta: { code: 'quota_exceeded', stage: 'quota' } })
-  const list = await messageOf(
+  const list = await parseMessage(
     await post(gateway, token, { jsonrpc: '2.0', id: 2, method: 'tools/list', params: { _meta: modern } }),
   )
   t.equal(list.result?.tools.length, 1)
@@ -293,93 +371,93 @@ t.test('an empty pool is a result, not a broken connection; listing still works'
   t.same([plain.status, ((await plain.json()) as { code: string }).code], [402, 'quota_exceeded'])
 })
 
-t.test('a call counts once against the requests a minute, and messages that cost nothing count too', async (t) => {
+t.test('counts every message once towards the requests per minute', async (t) => {
   const gateway = await startGateway(t, { plans: { max: { rpm: 4 } } })
-  const { token } = await gateway.member()
+  const { token } = await gateway.createMember()
   const statuses: number[] = []
-  for (let i = 0; i < 4; i++) statuses.push((await post(gateway, token, call(i, { query: 'x' }))).status)
+  for (let i = 0; i < 4; i++) statuses.push((await post(gateway, token, createCall(i, { query: 'x' }))).status)
   const over = await post(gateway, token, { jsonrpc: '2.0', id: 9, method: 'tools/list', params: { _meta: modern } })
   t.same([...statuses, over.status], [200, 200, 200, 200, 429])
-  t.match(await over.json(), { code: 'rate_limited' })
+  t.match(await over.json(), { error: { data: { code: 'rate_limited' } } })
   t.ok(over.headers.get('retry-after'))
 })
 
-t.test('fifty callers with the same JSON-RPC id never see each other’s answers', async (t) => {
+t.test('fifty clients with the same JSON-RPC id receive only their own answers', async (t) => {
   const gateway = await startGateway(t)
-  const tokens = await Promise.all(Array.from({ length: 10 }, () => gateway.member()))
+  const tokens = await Promise.all(Array.from({ length: 10 }, () => gateway.createMember()))
   const answers = await Promise.all(
     Array.from({ length: 50 }, async (_, nth) => {
       const legacy = nth % 2 === 0
       const query = `question number ${nth} of caller ${nth % 10}`
-      const response = await post(gateway, tokens[nth % 10]!.token, call(1, { query }, 'web_search', legacy), { legacy })
-      const { id, result } = await messageOf(response)
-      return { id, asked: query, got: result?.structuredContent.query, found: result?.structuredContent.results[0]?.title }
+      const response = await post(gateway, tokens[nth % 10]!.token, createCall(1, { query }, 'web_search', legacy), { legacy })
+      const { id, result } = await parseMessage(response)
+      return { id, expected: query, got: result?.structuredContent.query, found: result?.structuredContent.results[0]?.title }
     }),
   )
-  for (const { id, asked, got, found } of answers) {
-    t.same([id, got], [1, asked])
-    t.match(found, asked.slice(0, 40))
+  for (const { id, expected, got, found } of answers) {
+    t.same([id, got], [1, expected])
+    t.match(found, expected.slice(0, 40))
   }
-  await gateway.settled()
-  for (const { id } of tokens) t.equal((await gateway.turns(id)).length, 5)
+  await gateway.waitUntilSettled()
+  for (const { id } of tokens) t.equal((await gateway.listTurns(id)).length, 5)
 })
 
-t.test('when the client leaves, an upstream that shows its work is let go', async (t) => {
+t.test('aborts a streaming upstream when the client disconnects', async (t) => {
   const gateway = await startGateway(t, { upstreams: { main: { baseUrl: 'demo', streams: true } } })
-  const { token, id } = await gateway.member()
+  const { token, id } = await gateway.createMember()
   gateway.demo.script(() => ({ hang: 'before_headers' }))
   for (const legacy of [false, true]) {
-    const asked = gateway.demo.next()
+    const request = gateway.demo.next()
     const leaving = new AbortController()
-    const answer = post(gateway, token, call(1, { query: 'x' }, 'web_search', legacy), { legacy, signal: leaving.signal })
-    await asked
+    const answer = post(gateway, token, createCall(1, { query: 'x' }, 'web_search', legacy), { legacy, signal: leaving.signal })
+    await request
     const began = performance.now()
     leaving.abort()
     await t.rejects(answer.then((response) => response.text()))
-    await until(() => gateway.demo.stats().open === 0, 'the upstream to be let go')
-    t.ok(performance.now() - began < atOnceMs, 'and not when it has answered, or is given up')
+    await waitUntil(() => gateway.demo.stats().open === 0, 'the upstream to be let go')
+    t.ok(performance.now() - began < maxImmediateMs, 'aborted before its answer or timeout')
   }
-  await gateway.settled()
-  t.equal((await gateway.turns(id)).length, 2)
+  await gateway.waitUntilSettled()
+  t.equal((await gateway.listTurns(id)).length, 2)
 })
 
-t.test('an official client may call many times over one connection', async (t) => {
+t.test('serves many calls of an official client over one connection', async (t) => {
   const gateway = await startGateway(t)
-  const { token } = await gateway.member()
+  const { token } = await gateway.createMember()
   const client = new ClientV2({ name: 'test', version: '1.0.0' })
   const headers = { authorization: `Bearer ${token}` }
   await client.connect(new StreamableHTTPClientTransport(new URL(`${gateway.url}/v1/mcp`), { requestInit: { headers } }))
   t.teardown(() => client.close())
-  const asked = Array.from({ length: 10 }, (_, nth) => `what is ${nth}`)
-  const answers = await Promise.all(asked.map((query) => client.callTool({ name: 'web_search', arguments: { query } })))
+  const queries = Array.from({ length: 10 }, (_, nth) => `what is ${nth}`)
+  const answers = await Promise.all(queries.map((query) => client.callTool({ name: 'web_search', arguments: { query } })))
   t.same(
     answers.map(({ structuredContent }) => (structuredContent as { query: string }).query),
-    asked,
+    queries,
   )
 })
 
-t.test('every revision that discovery names can be spoken', async (t) => {
+t.test('supports every revision in the discovery document', async (t) => {
   const gateway = await startGateway(t)
-  const { token } = await gateway.member()
+  const { token } = await gateway.createMember()
   const response = await fetch(`${gateway.url}/v1/mcp`, { headers: { authorization: `Bearer ${token}` } })
   const [newest, ...older] = ((await response.json()) as Discovery).protocolVersions
   const discover = { jsonrpc: '2.0', id: 1, method: 'server/discover', params: { _meta: modern } }
-  const found = await messageOf(await post(gateway, token, discover))
+  const found = await parseMessage(await post(gateway, token, discover))
   t.match(found.result, { supportedVersions: [newest], capabilities: { tools: {} } })
   for (const version of older) {
     const params = { protocolVersion: version, capabilities: {}, clientInfo: { name: 'test', version: '1' } }
     const initialize = { jsonrpc: '2.0', id: 1, method: 'initialize', params }
     const answer = await post(gateway, token, initialize, { legacy: true, headers: { 'mcp-protocol-version': version } })
-    t.match((await messageOf(answer)).result, { protocolVersion: version, serverInfo: { name: 'svc' } }, version)
+    t.match((await parseMessage(answer)).result, { protocolVersion: version, serverInfo: { name: 'svc' } }, version)
   }
 })
 
-t.test('a key of idempotency charges one search once, through whichever of its doors', async (t) => {
+t.test('charges a search with an idempotency key once over all entry points', async (t) => {
   const gateway = await startGateway(t)
-  const { token, id } = await gateway.member()
+  const { token, id } = await gateway.createMember()
   const headers = { 'idempotency-key': 'once' }
-  t.ok((await messageOf(await post(gateway, token, call(1, { query: 'x' }), { headers }))).result?.structuredContent)
-  const again = await messageOf(await post(gateway, token, call(1, { query: 'x' }), { headers }))
+  t.ok((await parseMessage(await post(gateway, token, createCall(1, { query: 'x' }), { headers }))).result?.structuredContent)
+  const again = await parseMessage(await post(gateway, token, createCall(1, { query: 'x' }), { headers }))
   t.match(again.result, { isError: true, _meta: { code: 'conflict', stage: 'quota' } })
   const plain = await fetch(`${gateway.url}/v1/mcp/tools/call`, {
     method: 'POST',
@@ -387,21 +465,21 @@ t.test('a key of idempotency charges one search once, through whichever of its d
     body: JSON.stringify({ name: 'web_search', arguments: { query: 'x' } }),
   })
   t.equal(plain.status, 409)
-  const other = await messageOf(await post(gateway, token, call(1, { query: 'another' }), { headers }))
+  const other = await parseMessage(await post(gateway, token, createCall(1, { query: 'another' }), { headers }))
   t.match(other.result, { isError: true, _meta: { code: 'invalid_request' } })
-  await gateway.settled()
-  t.equal((await gateway.turns(id)).filter(({ credits }) => credits > 0).length, 1)
+  await gateway.waitUntilSettled()
+  t.equal((await gateway.listTurns(id)).filter(({ credits }) => credits > 0).length, 1)
 })
 
-t.test('calls count against the turns at once', async (t) => {
+t.test('counts calls towards the concurrency limit', async (t) => {
   const gateway = await startGateway(t, { plans: { max: { concurrency: 1 } } })
-  const { token } = await gateway.member()
+  const { token } = await gateway.createMember()
   gateway.demo.script(() => ({ hang: 'before_headers' }))
   const leaving = new AbortController()
-  const asked = gateway.demo.next()
-  const first = post(gateway, token, call(1, { query: 'x' }), { signal: leaving.signal })
-  await asked
-  const { result } = await messageOf(await post(gateway, token, call(2, { query: 'x' })))
+  const request = gateway.demo.next()
+  const first = post(gateway, token, createCall(1, { query: 'x' }), { signal: leaving.signal })
+  await request
+  const { result } = await parseMessage(await post(gateway, token, createCall(2, { query: 'x' })))
   t.match(result, { isError: true, _meta: { code: 'rate_limited', stage: 'rate_limit' } })
   leaving.abort()
   await t.rejects(first)

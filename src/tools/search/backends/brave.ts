@@ -1,42 +1,42 @@
-/** Brave Search: it finds, and leaves the answering to a model. */
-import { isRecord } from '../../../exchange/chat-request.ts'
-import type { Backend } from '../backend.ts'
-import type { Engine } from '../engine.ts'
-import type { Found } from '../found.ts'
+/** Brave Search: returns results; a model writes the answer. */
+import { isRecord } from '../../../exchange/request/chat-request.ts'
+import type { SearchBackend } from '../raw-result.ts'
+import type { SearchEngineClient } from '../engine-client.ts'
+import type { RawResult } from '../raw-result.ts'
 
-export interface BraveOptions {
+interface BraveOptions {
   readonly endpoint: string | null
   readonly apiKey: string
   readonly maxResults: number
 }
 
-/** It refuses longer questions. */
-const mostWords = 50
-const mostCharacters = 400
+/** Brave refuses longer queries. */
+const maxQueryWords = 50
+const maxQueryChars = 400
 
-export function brave(engine: Engine, { endpoint, apiKey, maxResults }: BraveOptions): Backend {
+export function createBraveBackend(engine: SearchEngineClient, { endpoint, apiKey, maxResults }: BraveOptions): SearchBackend {
   const base = `${endpoint ?? 'https://api.search.brave.com/res/v1'}/web/search`
   return {
-    async find(question) {
+    async search(context) {
       const url = new URL(base)
       url.search = new URLSearchParams({
-        q: shortened(question.query),
+        q: truncateQuery(context.query),
         count: String(maxResults),
         text_decorations: 'false',
         safesearch: 'moderate',
       }).toString()
       const headers = { 'x-subscription-token': apiKey, accept: 'application/json' }
-      return foundInBrave(await engine.ask({ method: 'GET', url, headers }, question), maxResults)
+      return parseBraveResult(await engine.request({ method: 'GET', url, headers }, context), maxResults)
     },
   }
 }
 
-function shortened(query: string): string {
-  const words = query.split(/\s+/).slice(0, mostWords).join(' ')
-  return words.slice(0, mostCharacters).replace(/[\ud800-\udbff]$/, '')
+function truncateQuery(query: string): string {
+  const words = query.split(/\s+/).slice(0, maxQueryWords).join(' ')
+  return words.slice(0, maxQueryChars).replace(/[\ud800-\udbff]$/, '')
 }
 
-function foundInBrave({ web }: Record<string, unknown>, maxResults: number): Found {
+function parseBraveResult({ web }: Record<string, unknown>, maxResults: number): RawResult {
   const results = isRecord(web) && Array.isArray(web['results']) ? web['results'].filter(isRecord) : []
   return {
     answer: null,

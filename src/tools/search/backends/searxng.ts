@@ -1,25 +1,28 @@
-/** SearXNG, an engine of one's own: it finds, and leaves the answering to a model. Needs `formats: [html, json]` in its settings. */
-import { isRecord } from '../../../exchange/chat-request.ts'
-import type { Backend } from '../backend.ts'
-import type { Engine } from '../engine.ts'
-import type { Found } from '../found.ts'
+/** SearXNG, a self-hosted engine: returns results; a model writes the answer. Needs `formats: [html, json]` in its settings. */
+import { isRecord } from '../../../exchange/request/chat-request.ts'
+import type { SearchBackend } from '../raw-result.ts'
+import type { SearchEngineClient } from '../engine-client.ts'
+import type { RawResult } from '../raw-result.ts'
 
-export function searxng(
-  engine: Engine,
+export function createSearxngBackend(
+  engine: SearchEngineClient,
   { address, maxResults }: { readonly address: string; readonly maxResults: number },
-): Backend {
+): SearchBackend {
   return {
-    async find(question) {
+    async search(context) {
       const url = new URL(`${address}/search`)
-      url.search = new URLSearchParams({ q: question.query, format: 'json', safesearch: '1' }).toString()
-      return foundInSearxng(await engine.ask({ method: 'GET', url, headers: {} }, question), maxResults)
+      url.search = new URLSearchParams({ q: context.query, format: 'json', safesearch: '1' }).toString()
+      return parseSearxngResult(await engine.request({ method: 'GET', url, headers: {} }, context), maxResults)
     },
   }
 }
 
-function foundInSearxng({ results, unresponsive_engines: silent }: Record<string, unknown>, maxResults: number): Found {
+function parseSearxngResult(
+  { results, unresponsive_engines: unresponsive }: Record<string, unknown>,
+  maxResults: number,
+): RawResult {
   const items = Array.isArray(results) ? results.filter(isRecord).slice(0, maxResults) : []
-  // Its scores have no upper end; the best of them becomes 1.
+  // Its scores have no upper bound; they are scaled so that the best becomes 1.
   const best = Math.max(0, ...items.map(({ score }) => (typeof score === 'number' && Number.isFinite(score) ? score : 0)))
   return {
     answer: null,
@@ -33,6 +36,6 @@ function foundInSearxng({ results, unresponsive_engines: silent }: Record<string
     citations: null,
     usage: null,
     searches: 1,
-    warnings: Array.isArray(silent) && silent.length > 0 ? ['Some search engines did not answer.'] : [],
+    warnings: Array.isArray(unresponsive) && unresponsive.length > 0 ? ['Some search engines did not answer.'] : [],
   }
 }

@@ -1,33 +1,33 @@
-/** Tavily: it finds, and answers where it can. */
-import { isRecord } from '../../../exchange/chat-request.ts'
-import type { Backend } from '../backend.ts'
-import type { Engine } from '../engine.ts'
-import type { Found } from '../found.ts'
+/** Tavily: returns results, and an answer if it can. */
+import { isRecord } from '../../../exchange/request/chat-request.ts'
+import type { SearchBackend } from '../raw-result.ts'
+import type { SearchEngineClient } from '../engine-client.ts'
+import type { RawResult } from '../raw-result.ts'
 
-export interface TavilyOptions {
+interface TavilyOptions {
   readonly endpoint: string | null
   readonly apiKey: string
   readonly maxResults: number
 }
 
-export function tavily(engine: Engine, { endpoint, apiKey, maxResults }: TavilyOptions): Backend {
+export function createTavilyBackend(engine: SearchEngineClient, { endpoint, apiKey, maxResults }: TavilyOptions): SearchBackend {
   const url = new URL(`${endpoint ?? 'https://api.tavily.com'}/search`)
   return {
-    async find(question) {
-      const body = JSON.stringify({ query: question.query, max_results: maxResults, include_answer: true, search_depth: 'basic' })
+    async search(context) {
+      const body = JSON.stringify({ query: context.query, max_results: maxResults, include_answer: true, search_depth: 'basic' })
       const headers = { authorization: `Bearer ${apiKey}`, 'content-type': 'application/json' }
-      return foundInTavily(await engine.ask({ method: 'POST', url, headers, body, refusals }, question), maxResults)
+      return parseTavilyResult(await engine.request({ method: 'POST', url, headers, body, errorNames }, context), maxResults)
     },
   }
 }
 
-/** Two statuses of its own mean that the operator's plan or allowance is used up. */
-const refusals: ReadonlyMap<number, string> = new Map([
+/** Two statuses of its own mean that the operator's plan or quota is used up. */
+const errorNames: ReadonlyMap<number, string> = new Map([
   [432, 'payment_required'],
   [433, 'payment_required'],
 ])
 
-function foundInTavily({ answer, results }: Record<string, unknown>, maxResults: number): Found {
+function parseTavilyResult({ answer, results }: Record<string, unknown>, maxResults: number): RawResult {
   return {
     answer: typeof answer === 'string' && answer.trim() !== '' ? answer : null,
     results: (Array.isArray(results) ? results.filter(isRecord).slice(0, maxResults) : []).map((item) => ({

@@ -1,54 +1,56 @@
-/** An upstream model that searches by itself. Three ways of telling what it found are understood, by their shape and not by a setting. */
-import { isRecord } from '../../../exchange/chat-request.ts'
-import type { Services } from '../../../gateway/services.ts'
-import { askInstead } from '../../../upstream/ask-instead.ts'
+/** An upstream model with search. Three formats of its results are recognised by their shape, without a setting. */
+import { isRecord } from '../../../exchange/request/chat-request.ts'
+import type { Services } from '../../../services/services.ts'
+import { createInternalCandidates } from '../../../upstream/internal-request.ts'
 import type { Forwarder } from '../../../upstream/forward.ts'
-import { choicesOf, noSuccess } from '../../../upstream/success.ts'
-import { usageOf } from '../../../upstream/usage.ts'
-import type { Backend } from '../backend.ts'
-import type { Found, FoundCitation, FoundResult } from '../found.ts'
+import { validateChoices, inBandFailure } from '../../../upstream/response/validate-completion.ts'
+import { parseUsage } from '../../../upstream/response/usage.ts'
+import type { SearchBackend } from '../raw-result.ts'
+import type { RawResult, RawCitation, RawHit } from '../raw-result.ts'
 
-export function upstreamModel(forwarder: Forwarder, { upstreams }: Pick<Services, 'upstreams'>): Backend {
+export function createUpstreamModelBackend(forwarder: Forwarder, { upstreams }: Pick<Services, 'upstreams'>): SearchBackend {
   return {
-    async find({ query, x, wire }) {
-      const candidates = askInstead(x, upstreams, '/chat/completions', { messages: [{ role: 'user', content: query }] })
-      const { document, upstreamHost } = await forwarder.document(x, candidates, wire)
-      return foundIn(document, upstreamHost)
+    async search({ query, x, wire }) {
+      const candidates = createInternalCandidates(x, upstreams, '/chat/completions', {
+        messages: [{ role: 'user', content: query }],
+      })
+      const { document, upstreamHost } = await forwarder.fetchDocument(x, candidates, wire)
+      return parseDocument(document, upstreamHost)
     },
   }
 }
 
-/** @throws UpstreamFailure where the answer says nothing */
-function foundIn(document: Record<string, unknown>, upstreamHost: string | null): Found {
-  const [choice] = choicesOf(document, upstreamHost)
+/** @throws UpstreamFailure if the answer is empty */
+function parseDocument(document: Record<string, unknown>, upstreamHost: string | null): RawResult {
+  const [choice] = validateChoices(document, upstreamHost)
   const message = isRecord(choice?.['message']) ? choice['message'] : {}
-  const text = textOf(message['content'])
-  const told = fromSearchResults(document, text) ?? fromAnnotations(message, text) ?? fromJson(text) ?? plain(text)
-  if ((told.answer ?? '').trim() === '' && told.results.length === 0) throw noSuccess('empty', upstreamHost)
+  const text = extractText(message['content'])
+  const parsed = fromSearchResults(document, text) ?? fromAnnotations(message, text) ?? fromJson(text) ?? fromPlainText(text)
+  if ((parsed.answer ?? '').trim() === '' && parsed.results.length === 0) throw inBandFailure('empty', upstreamHost)
   const usage = isRecord(document['usage']) ? document['usage'] : {}
   const searches = usage['num_search_queries']
   return {
-    ...told,
-    usage: usageOf(usage),
+    ...parsed,
+    usage: parseUsage(usage),
     searches: typeof searches === 'number' && Number.isSafeInteger(searches) && searches >= 0 ? searches : null,
     warnings: choice?.['finish_reason'] === 'length' ? ['The answer was cut off at its maximum length.'] : [],
   }
 }
 
-type Told = Pick<Found, 'answer' | 'results' | 'citations'>
+type ParsedAnswer = Pick<RawResult, 'answer' | 'results' | 'citations'>
 
-/** Perplexity: `search_results` beside the choices, and the older list of bare addresses. */
-function fromSearchResults(document: Record<string, unknown>, text: string): Told | null {
+/** Perplexity: `search_results` beside the choices, and the older list of plain addresses. */
+function fromSearchResults(document: Record<string, unknown>, text: string): ParsedAnswer | null {
   const { search_results: results, citations } = document
   if (Array.isArray(results) && results.length > 0) return { answer: text, results: results.map(toResult), citations: null }
   if (!Array.isArray(citations) || citations.length === 0) return null
   return { answer: text, results: citations.map((url: unknown) => toResult({ url })), citations: null }
 }
 
-/** OpenAI: `annotations` on the message, each with its place in the text. */
-function fromAnnotations({ annotations }: Record<string, unknown>, text: string): Told | null {
+/** OpenAI: `annotations` on the message, each with its position in the text. */
+function fromAnnotations({ annotations }: Record<string, unknown>, text: string): ParsedAnswer | null {
   if (!Array.isArray(annotations)) return null
-  const citations: FoundCitation[] = []
+  const citations: RawCitation[] = []
   for (const annotation of annotations as unknown[]) {
     if (!isRecord(annotation) || annotation['type'] !== 'url_citation') continue
     const cited = isRecord(annotation['url_citation']) ? annotation['url_citation'] : annotation
@@ -58,9 +60,9 @@ function fromAnnotations({ annotations }: Record<string, unknown>, text: string)
   return { answer: text, results: citations.map(({ url, title }) => toResult({ url, title })), citations }
 }
 
-/** A model that was told to answer in JSON; a fence of Markdown around it is forgiven. */
-function fromJson(text: string): Told | null {
-  const inner = withoutFence(text.trim())
+/** A model instructed to answer in JSON; a Markdown fence around it is accepted. */
+function fromJson(text: string): ParsedAnswer | null {
+  const inner = stripFence(text.trim())
   if (!inner.startsWith('{') || !inner.endsWith('}')) return null
   let value: unknown
   try {
@@ -81,19 +83,19 @@ function fromJson(text: string): Told | null {
   }
 }
 
-/** Step by step: a pattern over all of it would try each way to share out a long run of blanks, and stop the process meanwhile. */
-function withoutFence(text: string): string {
+/** In steps: one pattern over the whole text backtracks on long runs of blanks and blocks the process. */
+function stripFence(text: string): string {
   return text
     .replace(/^```(?:json)?/, '')
     .replace(/```$/, '')
     .trim()
 }
 
-function plain(text: string): Told {
+function fromPlainText(text: string): ParsedAnswer {
   return { answer: text, results: [], citations: null }
 }
 
-function toResult(item: unknown): FoundResult {
+function toResult(item: unknown): RawHit {
   const from = isRecord(item) ? item : {}
   return {
     url: from['url'] ?? from['link'],
@@ -104,7 +106,7 @@ function toResult(item: unknown): FoundResult {
   }
 }
 
-function textOf(content: unknown): string {
+function extractText(content: unknown): string {
   if (typeof content === 'string') return content
   if (!Array.isArray(content)) return ''
   return content.map((part: unknown) => (isRecord(part) && typeof part['text'] === 'string' ? part['text'] : '')).join('')

@@ -1,8 +1,8 @@
 import * as fc from 'fast-check'
 import t from 'tap'
-import { cleanDate, cleanScore, cleanText, cleanUrl, sourceOf } from '../../../src/tools/search/clean.ts'
+import { sanitizeDate, sanitizeScore, sanitizeText, sanitizeUrl, getSourceHost } from '../../../src/tools/search/sanitize.ts'
 
-t.test('markup, what runs and what loads by itself do not get through', (t) => {
+t.test('removes markup, active content and content that loads by itself', (t) => {
   const cases: readonly [string, string][] = [
     ['plain words stay as they are', 'plain words stay as they are'],
     ['a < b, b > c, and x<3', 'a < b, b > c, and x<3'],
@@ -40,15 +40,15 @@ t.test('markup, what runs and what loads by itself do not get through', (t) => {
     ['two\nlines\tone', 'two lines one'],
     ['half \ud800 pair', 'half \ufffd pair'],
   ]
-  for (const [dirty, clean] of cases) t.equal(cleanText(dirty, 1_000), clean, JSON.stringify(dirty))
-  t.equal(cleanText('one\n\n\n\ntwo   three\u202e', 100, 'lines'), 'one\n\ntwo three', 'an answer keeps its lines')
+  for (const [dirty, clean] of cases) t.equal(sanitizeText(dirty, 1_000), clean, JSON.stringify(dirty))
+  t.equal(sanitizeText('one\n\n\n\ntwo   three\u202e', 100, 'lines'), 'one\n\ntwo three', 'an answer keeps its line breaks')
   for (const indented of ['```py\ndef f():\n    return 1\n```', '1. one\n   - two\n     - three'])
-    t.equal(cleanText(indented, 100, 'lines'), indented, 'and what they are indented by')
-  for (const value of [null, undefined, 7, {}, ['x']]) t.equal(cleanText(value, 100), '')
+    t.equal(sanitizeText(indented, 100, 'lines'), indented, 'indentation is kept')
+  for (const value of [null, undefined, 7, {}, ['x']]) t.equal(sanitizeText(value, 100), '')
   t.end()
 })
 
-t.test('an answer about code keeps its code, in brackets that are no tag', (t) => {
+t.test('keeps code in an answer, with brackets that form no tag', (t) => {
   const cases: readonly [string, string][] = [
     ['a vector<int> and a Map<String, List<Integer>> m', 'a vector‹int› and a Map‹String, List‹Integer›› m'],
     ['send Bearer <token> to <host>', 'send Bearer ‹token› to ‹host›'],
@@ -66,11 +66,11 @@ t.test('an answer about code keeps its code, in brackets that are no tag', (t) =
     ['<script>alert(`</script>`)', '‹script›alert(`‹/script›`)'],
     ['`<script>` and <script>hidden</script>seen', '`‹script›` and seen'],
   ]
-  for (const [answer, clean] of cases) t.equal(cleanText(answer, 1_000, 'lines'), clean, JSON.stringify(answer))
+  for (const [answer, clean] of cases) t.equal(sanitizeText(answer, 1_000, 'lines'), clean, JSON.stringify(answer))
   t.end()
 })
 
-t.test('whatever is sent, what comes out is short, whole, and without tags or hidden characters', (t) => {
+t.test('returns short text without tags or hidden characters for any input', (t) => {
   const piece = fc.oneof(
     fc.string({ unit: 'binary' }),
     fc.constantFrom(
@@ -99,7 +99,7 @@ t.test('whatever is sent, what comes out is short, whole, and without tags or hi
   fc.assert(
     fc.property(fc.array(piece, { maxLength: 60 }), fc.integer({ min: 1, max: 200 }), (pieces, longest) => {
       for (const shape of ['line', 'lines'] as const) {
-        const clean = cleanText(pieces.join(''), longest, shape)
+        const clean = sanitizeText(pieces.join(''), longest, shape)
         if (clean.length > longest || !clean.isWellFormed()) return false
         if (/<[a-z/!?]/i.test(clean) || /(?!\n)[\p{Cf}\p{Co}\p{Cc}]/u.test(clean)) return false
         if (/!\[/.test(clean) || (shape === 'line' && clean.includes('\n'))) return false
@@ -111,7 +111,7 @@ t.test('whatever is sent, what comes out is short, whole, and without tags or hi
   t.end()
 })
 
-t.test('megabytes of hostile text cost no time', (t) => {
+t.test('sanitises megabytes of hostile text in linear time', (t) => {
   const began = process.cpuUsage()
   for (const bomb of [
     '<',
@@ -133,12 +133,12 @@ t.test('megabytes of hostile text cost no time', (t) => {
     '\ufe0f',
     '😀\u200d',
   ])
-    cleanText(bomb.repeat(Math.ceil(5_000_000 / bomb.length)), 8_000, 'lines')
+    sanitizeText(bomb.repeat(Math.ceil(5_000_000 / bomb.length)), 8_000, 'lines')
   t.ok(process.cpuUsage(began).user < 1_000_000)
   t.end()
 })
 
-t.test('addresses lead to the web or nowhere', (t) => {
+t.test('accepts web addresses only', (t) => {
   const cases: readonly [unknown, string | null][] = [
     ['https://example.com', 'https://example.com/'],
     ['HTTP://Example.COM:80/a b?q=ü#x y', 'http://example.com/a%20b?q=%C3%BC#x%20y'],
@@ -159,12 +159,12 @@ t.test('addresses lead to the web or nowhere', (t) => {
     [null, null],
     [{ href: 'https://example.com' }, null],
   ]
-  for (const [value, clean] of cases) t.equal(cleanUrl(value, 2_048), clean, String(value).slice(0, 60))
-  t.equal(sourceOf('https://www.example.co.uk/x'), 'example.co.uk')
+  for (const [value, clean] of cases) t.equal(sanitizeUrl(value, 2_048), clean, String(value).slice(0, 60))
+  t.equal(getSourceHost('https://www.example.co.uk/x'), 'example.co.uk')
   t.end()
 })
 
-t.test('dates are those of RFC 3339 or none, scores between nothing and one or none', (t) => {
+t.test('returns RFC 3339 dates and scores from 0 to 1, or null', (t) => {
   const cases: readonly [unknown, string | null][] = [
     ['2026-03-11', '2026-03-11'],
     ['2026-03-11T08:30:00', '2026-03-11T08:30:00.000Z'],
@@ -178,7 +178,7 @@ t.test('dates are those of RFC 3339 or none, scores between nothing and one or n
     [1_790_000_000, null],
     [null, null],
   ]
-  for (const [value, date] of cases) t.equal(cleanDate(value), date, String(value))
-  t.same([0, 0.5, 1, 1.01, -1, Number.NaN, '0.5', null].map(cleanScore), [0, 0.5, 1, null, null, null, null, null])
+  for (const [value, date] of cases) t.equal(sanitizeDate(value), date, String(value))
+  t.same([0, 0.5, 1, 1.01, -1, Number.NaN, '0.5', null].map(sanitizeScore), [0, 0.5, 1, null, null, null, null, null])
   t.end()
 })

@@ -1,23 +1,25 @@
 import { AjvJsonSchemaValidator } from '@modelcontextprotocol/server/validators/ajv'
 import t from 'tap'
-import type { Script } from '../../../src/upstream/demo/script.ts'
-import { longest } from '../../../src/api/search-document.ts'
-import { documentSchema } from '../../../src/tools/search/schema.ts'
+import type { Script } from '../../../src/demo-upstream/script.ts'
+import { maxLengths } from '../../../src/api/search-document.ts'
+import { createDocumentJsonSchema } from '../../../src/tools/search/document-schema.ts'
 import type { SearchDocument } from '../../../src/api/search-document.ts'
-import { startGateway } from '../../support/gateway.ts'
+import { startGateway } from '../../support/gateway/test-gateway.ts'
 
-const isPublished = new AjvJsonSchemaValidator().getValidator(documentSchema({ searchSchema: 'svc.search.v1' }, 'svc-2.1-search'))
+const isPublished = new AjvJsonSchemaValidator().getValidator(
+  createDocumentJsonSchema({ searchSchema: 'svc.search.v1' }, 'svc-2.1-search'),
+)
 
-function says(content: unknown, results: readonly unknown[], more: object = {}): Script {
+function scriptResults(content: unknown, results: readonly unknown[], more: object = {}): Script {
   const choices = [{ index: 0, message: { role: 'assistant', content }, finish_reason: 'stop' }]
   return { body: { object: 'chat.completion', model: 'x', choices, search_results: results, ...more } }
 }
 
-t.test('hostile results leave as plain, short text under addresses of the web, through every door', async (t) => {
+t.test('returns hostile results as short plain text with web addresses, through every entry point', async (t) => {
   const gateway = await startGateway(t)
-  const { token } = await gateway.member()
+  const { token } = await gateway.createMember()
   const good = { url: 'https://good.example/', title: 'Good', snippet: 'Fine.' }
-  const script = says(
+  const script = scriptResults(
     'See [4]. <script>steal()</script>![x](https://evil.example/beacon?q=1) [here](javascript:steal()) \u202ehidden\u{E0041}\u200b',
     [
       { url: 'javascript:steal()', title: 'Run me', snippet: 'x' },
@@ -58,7 +60,7 @@ t.test('hostile results leave as plain, short text under addresses of the web, t
     t.ok(text.length < 60_000)
     const document = JSON.parse(text) as SearchDocument
     const { valid, errorMessage } = isPublished(document)
-    t.ok(valid, errorMessage ?? 'it is what is published')
+    t.ok(valid, errorMessage ?? 'the document matches the published schema')
     t.equal(document.results.length, 20)
     t.same(
       document.results.slice(0, 3).map(({ index, url }) => [index, new URL(url).host]),
@@ -74,55 +76,55 @@ t.test('hostile results leave as plain, short text under addresses of the web, t
       [4],
     )
     t.match(document.results[2], { score: null, published_at: null })
-    t.ok(document.results[2]!.snippet.length <= longest.snippet)
+    t.ok(document.results[2]!.snippet.length <= maxLengths.snippet)
   }
 })
 
-t.test('an answer of megabytes is cut, and a whole one is counted but not passed on', async (t) => {
+t.test('cuts an answer of megabytes, and charges but withholds an oversized whole one', async (t) => {
   const gateway = await startGateway(t)
-  const { token } = await gateway.member()
-  gateway.demo.script(() => says('word '.repeat(1_000_000), []))
+  const { token } = await gateway.createMember()
+  gateway.demo.script(() => scriptResults('word '.repeat(1_000_000), []))
   const response = await gateway.chat(token, { model: 'svc-2.1-search', messages: [{ role: 'user', content: 'x' }] })
   t.equal(response.status, 200)
   const { choices } = (await response.json()) as { choices: { message: { content: string } }[] }
-  t.ok((JSON.parse(choices[0]!.message.content) as SearchDocument).answer.length <= longest.answer)
+  t.ok((JSON.parse(choices[0]!.message.content) as SearchDocument).answer.length <= maxLengths.answer)
 })
 
-t.test('an answer that is no JSON holds nobody up until that is known', async (t) => {
+t.test('rejects an answer that is no JSON in linear time', async (t) => {
   const gateway = await startGateway(t)
-  const { token } = await gateway.member()
-  gateway.demo.script(() => says(`{}${' '.repeat(120_000)}x`, []))
+  const { token } = await gateway.createMember()
+  gateway.demo.script(() => scriptResults(`{}${' '.repeat(120_000)}x`, []))
   const before = performance.eventLoopUtilization()
   const response = await gateway.chat(token, { model: 'svc-2.1-search', messages: [{ role: 'user', content: 'x' }] })
   t.equal(response.status, 200)
-  t.ok(performance.eventLoopUtilization(before).active < 1_500, 'it is read at once')
+  t.ok(performance.eventLoopUtilization(before).active < 1_500, 'the event loop was never blocked')
 })
 
-t.test('a report of more than a search can use is none, and leaves no debt', async (t) => {
+t.test('ignores a report above the possible maximum and leaves no debt', async (t) => {
   const gateway = await startGateway(t)
-  const { token, id } = await gateway.member()
-  gateway.demo.script(() => says('short', [], { usage: { prompt_tokens: 9_000_000, completion_tokens: 9_999_999 } }))
+  const { token, id } = await gateway.createMember()
+  gateway.demo.script(() => scriptResults('short', [], { usage: { prompt_tokens: 9_000_000, completion_tokens: 9_999_999 } }))
   await gateway.chat(token, { model: 'svc-2.1-search', messages: [{ role: 'user', content: 'x' }] })
-  await gateway.settled()
-  const [turn] = await gateway.turns(id)
+  await gateway.waitUntilSettled()
+  const [turn] = await gateway.listTurns(id)
   t.match(turn, { state: 'settled', estimated: true })
-  t.ok(turn!.credits <= turn!.reserved, 'no more than was held')
+  t.ok(turn!.credits <= turn!.reserved, 'at most the hold')
 })
 
-t.test('an upstream that answers nonsense is an upstream error, refunded', async (t) => {
+t.test('refunds an invalid upstream answer as an upstream error', async (t) => {
   const gateway = await startGateway(t, { limits: { answerBytes: 1_000_000 } })
-  const { token, id } = await gateway.member()
+  const { token, id } = await gateway.createMember()
   const nonsense: readonly [string, Script][] = [
     ['broken JSON', { body: '{"choices":[{"message":' }],
     ['a page', { html: true }],
     ['nothing', { empty: true }],
     ['no choices', { body: { choices: [] } }],
     ['no finish', { body: { choices: [{ index: 0, message: { content: 'x' } }] } }],
-    ['an answer without words or results', says('  ', [])],
-    ['results without an address', { ...says(null, []) }],
+    ['an answer without words or results', scriptResults('  ', [])],
+    ['results without an address', { ...scriptResults(null, []) }],
     ['an error in a success', { body: { error: { message: 'no', code: 500 } } }],
     ['a number', { body: '7' }],
-    ['more than is read', says('x'.repeat(2_000_000), [])],
+    ['more than is read', scriptResults('x'.repeat(2_000_000), [])],
   ]
   for (const [what, script] of nonsense) {
     gateway.demo.script(() => script)
@@ -136,6 +138,6 @@ t.test('an upstream that answers nonsense is an upstream error, refunded', async
       t.same([response.status, code, debug.quotaRefunded], [502, 'upstream_error', true], `${what}, stream: ${stream}`)
     }
   }
-  await gateway.settled()
-  t.ok((await gateway.turns(id)).every(({ state, credits }) => state === 'refunded' && credits === 0))
+  await gateway.waitUntilSettled()
+  t.ok((await gateway.listTurns(id)).every(({ state, credits }) => state === 'refunded' && credits === 0))
 })

@@ -11,8 +11,8 @@ const frame = {
   usage: { input_tokens: 1, output_tokens: 1, total_tokens: 2, searches: 1 },
 } as never
 
-/** The texts that citations of these places in `answer` point at when it leaves. */
-function pointedAt(answer: string, places: readonly (readonly [number, number])[]): (string | undefined)[] {
+/** The texts at which citations of these positions in `answer` point after sanitising. */
+function getCitedTexts(answer: string, places: readonly (readonly [number, number])[]): (string | undefined)[] {
   const citations = places.map(([start, end]) => ({ url, title: 'T', start, end }))
   const found = { answer, results: [{ url, title: 'T' }], citations, usage: {}, searches: null, warnings: [] } as never
   const document = toDocument(found, frame)
@@ -21,7 +21,7 @@ function pointedAt(answer: string, places: readonly (readonly [number, number])[
   )
 }
 
-t.test('citations point at their text, whatever was cleaned away and however the backend counts', async (t) => {
+t.test('places citations at their text after sanitising, for both ways of counting', async (t) => {
   const mark = `([source](${url}))`
   const at = (text: string, by: 'units' | 'characters', nth = 0): readonly [number, number] => {
     let start = -1
@@ -30,17 +30,17 @@ t.test('citations point at their text, whatever was cleaned away and however the
     return [begin, begin + mark.length]
   }
   const plain = `The tide turns. ${mark}`
-  t.same(pointedAt(plain, [at(plain, 'units')]), [mark])
+  t.same(getCitedTexts(plain, [at(plain, 'units')]), [mark])
   const dirty = `The\u200b <b>tide</b>   turns \u{e0041}twice. ${mark} And again. ${mark} End. `
-  t.same(pointedAt(dirty, [at(dirty, 'units'), at(dirty, 'units', 1)]), [mark, mark])
+  t.same(getCitedTexts(dirty, [at(dirty, 'units'), at(dirty, 'units', 1)]), [mark, mark])
   const emoji = `🌊🌊🌊 The tide turns. ${mark}`
-  t.same(pointedAt(emoji, [at(emoji, 'units')]), [mark])
-  t.same(pointedAt(emoji, [at(emoji, 'characters')]), [mark])
+  t.same(getCitedTexts(emoji, [at(emoji, 'units')]), [mark])
+  t.same(getCitedTexts(emoji, [at(emoji, 'characters')]), [mark])
   const both = `🌊\u200b🌊 The <i>tide</i> turns. ${mark}`
-  t.same(pointedAt(both, [at(both, 'characters')]), [mark])
+  t.same(getCitedTexts(both, [at(both, 'characters')]), [mark])
 })
 
-t.test('of several equal texts the cited one is meant', async (t) => {
+t.test('selects the cited one of several equal texts', async (t) => {
   const dirty = '\u200b[1] one, [1] two, [1] three'
   const start = dirty.lastIndexOf('[1]')
   const citations = [{ url, title: 'T', start, end: start + 3 }]
@@ -48,9 +48,9 @@ t.test('of several equal texts the cited one is meant', async (t) => {
   t.match(toDocument(found, frame).citations, [{ start_index: start - 1, end_index: start + 2 }])
 })
 
-t.test('a place that cannot be is not told', async (t) => {
+t.test('omits an impossible position', async (t) => {
   t.same(
-    pointedAt('The tide turns.', [
+    getCitedTexts('The tide turns.', [
       [5, 2],
       [0, 1e9],
       [-1, 3],
@@ -59,5 +59,5 @@ t.test('a place that cannot be is not told', async (t) => {
     ]),
     Array(5).fill(undefined),
   )
-  t.same(pointedAt('🌊 The tide turns twice.', [[2, 6]]), [undefined], 'nobody knows how this one counts')
+  t.same(getCitedTexts('🌊 The tide turns twice.', [[2, 6]]), [undefined], 'the way of counting is unknown')
 })

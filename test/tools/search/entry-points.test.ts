@@ -4,12 +4,14 @@ import { StreamableHTTPClientTransport as TransportV1 } from '@modelcontextproto
 import { AjvJsonSchemaValidator } from '@modelcontextprotocol/server/validators/ajv'
 import t from 'tap'
 import type { Test } from 'tap'
-import { documentSchema } from '../../../src/tools/search/schema.ts'
+import { createDocumentJsonSchema } from '../../../src/tools/search/document-schema.ts'
 import type { SearchDocument } from '../../../src/api/search-document.ts'
-import { startGateway } from '../../support/gateway.ts'
-import type { TestGateway } from '../../support/gateway.ts'
+import { startGateway } from '../../support/gateway/test-gateway.ts'
+import type { TestGateway } from '../../support/gateway/test-gateway.ts'
 
-const isPublished = new AjvJsonSchemaValidator().getValidator(documentSchema({ searchSchema: 'svc.search.v1' }, 'svc-2.1-search'))
+const isPublished = new AjvJsonSchemaValidator().getValidator(
+  createDocumentJsonSchema({ searchSchema: 'svc.search.v1' }, 'svc-2.1-search'),
+)
 
 function rest({ url }: TestGateway, token: string, body: unknown, headers: Record<string, string> = {}): Promise<Response> {
   return fetch(`${url}/v1/mcp/tools/call`, {
@@ -30,21 +32,21 @@ async function connectV2(t: Test, { url }: TestGateway, token: string): Promise<
 async function connectV1(t: Test, { url }: TestGateway, token: string): Promise<ClientV1> {
   const client = new ClientV1({ name: 'test', version: '1.0.0' })
   const headers = { authorization: `Bearer ${token}` }
-  // The older package's types were not made for exact optional properties.
+  // The older package's types do not support exact optional properties.
   await client.connect(new TransportV1(new URL(`${url}/v1/mcp`), { requestInit: { headers } }) as never)
   t.teardown(() => client.close())
   return client
 }
 
-/** What two answers to one question share: all but the id and the second they were made. */
-function sameParts(document: SearchDocument): object {
+/** The fields that two answers to one query share: all but the id and the time. */
+function pickComparableFields(document: SearchDocument): object {
   const { id: _, created: __, ...rest } = document
   return rest
 }
 
-t.test('the same question through the three doors brings the same document at the same price', async (t) => {
+t.test('returns the same document at the same price through all three entry points', async (t) => {
   const gateway = await startGateway(t)
-  const { token, id } = await gateway.member()
+  const { token, id } = await gateway.createMember()
   const query = 'What is new in Node 26?'
 
   const plain = await rest(gateway, token, { name: 'web_search', arguments: { query } })
@@ -68,7 +70,7 @@ t.test('the same question through the three doors brings the same document at th
     .filter((frame) => frame.startsWith('data: {'))
     .map((frame) => JSON.parse(frame.slice(6)) as { choices: { delta: { content?: string } }[]; usage?: unknown })
   t.ok(streamed.endsWith('data: [DONE]\n\n'))
-  t.equal(chunks.length, 4, 'a role, one piece of content, an end, and the usage that was asked for')
+  t.equal(chunks.length, 4, 'a role, one content chunk, an end, and the requested usage')
 
   const { content, annotations } = chat.choices[0]?.message ?? { content: '', annotations: [] }
   t.same(
@@ -85,27 +87,27 @@ t.test('the same question through the three doors brings the same document at th
     JSON.parse(chunks[1]!.choices[0]!.delta.content!) as SearchDocument,
   ]
   for (const [door, one] of documents.entries()) {
-    t.same(sameParts(one), sameParts(document), `door ${door} brings the same`)
+    t.same(pickComparableFields(one), pickComparableFields(document), `door ${door} brings the same`)
     t.ok(isPublished(one).valid, `door ${door} brings what is published`)
   }
   t.equal(document.query, query)
   t.equal(document.results.length, 3)
   t.ok(document.answer.length > 0)
-  t.same(JSON.parse((tool.content as { text: string }[])[0]!.text), tool.structuredContent, 'the text is the same JSON')
+  t.same(JSON.parse((tool.content as { text: string }[])[0]!.text), tool.structuredContent, "the text is the document's JSON")
   t.equal(chat.model, 'svc-2.1-search')
   t.equal(chat.usage.total_tokens, document.usage.total_tokens)
 
-  await gateway.settled()
-  const turns = await gateway.turns(id)
-  t.equal(turns.length, 5, 'each search is one turn, and listing tools is none')
+  await gateway.waitUntilSettled()
+  const turns = await gateway.listTurns(id)
+  t.equal(turns.length, 5, 'each search is one turn; listing tools is none')
   t.equal(new Set(turns.map(({ credits }) => credits)).size, 1, 'all were charged the same')
-  t.equal(new Set(turns.map(({ reserved }) => reserved)).size, 1, 'all held the same')
+  t.equal(new Set(turns.map(({ reserved }) => reserved)).size, 1, 'all reserved the same')
   t.ok(turns[0]!.credits > 0)
 })
 
-t.test('the tool is listed to both official clients, under the name an agent knows it by', async (t) => {
+t.test('lists the tool to both official clients under its name', async (t) => {
   const gateway = await startGateway(t)
-  const { token, id } = await gateway.member()
+  const { token, id } = await gateway.createMember()
   for (const client of [await connectV2(t, gateway, token), await connectV1(t, gateway, token)]) {
     const { tools } = await client.listTools()
     t.same(
@@ -115,5 +117,5 @@ t.test('the tool is listed to both official clients, under the name an agent kno
     t.equal(tools[0]!.outputSchema?.['title'], 'svc.search.v1')
     t.same(tools[0]!.annotations, { readOnlyHint: true, openWorldHint: true })
   }
-  t.equal((await gateway.turns(id)).length, 0, 'looking costs nothing')
+  t.equal((await gateway.listTurns(id)).length, 0, 'listing costs nothing')
 })

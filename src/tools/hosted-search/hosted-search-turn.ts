@@ -1,0 +1,295 @@
+/**
+ * A turn in which the model may search the web. It calls the function `web_search`, the search runs as a turn of the search product, and the
+ * model is called again with the result. Each of these calls has a hold and a settlement of its own, one after the other: what was done is
+ * charged, and a call that fails is not.
+ */
+import type { SearchDocument } from '../../api/search-document.ts'
+import { GatewayError } from '../../errors.ts'
+import type { JsonObject } from '../../exchange/api-format/api-format.ts'
+import { ClientDisconnected } from '../../exchange/exchange.ts'
+import type { CallResult, Exchange, Outcome, Slots, Translation, Usage } from '../../exchange/exchange.ts'
+import type { HostedSearchOptions, HostedSearchStep, SearchFault, SearchSource } from '../../exchange/hosted-search.ts'
+import type { CallContext, PluginChain, TurnHandler } from '../../exchange/plugin-chain.ts'
+import { isRecord } from '../../exchange/request/chat-request.ts'
+import type { ChatRequest } from '../../exchange/request/chat-request.ts'
+import { doneEvent, jsonHeaders, openStream } from '../../exchange/response-headers.ts'
+import type { Services } from '../../services/services.ts'
+import type { ToolCall } from '../../formats/shared/tool-call-list.ts'
+import { BufferedClient } from '../mcp/buffered-client.ts'
+import { createNestedTurn } from '../nested-turn.ts'
+import { createSearchRequest } from '../search/query.ts'
+import { toSearchAnswer } from '../search/search-answer.ts'
+import type { SearchService } from '../search/search-service.ts'
+import { filterResults, parseSearchCall, toSearchQuery, toSources, toToolResult } from './search-result.ts'
+import { StepClient } from './step-client.ts'
+import { addUsage, StepReader, toFrame } from './step-reader.ts'
+import type { ModelAnswer } from './step-reader.ts'
+
+interface HostedSearchDeps {
+  readonly services: Services
+  readonly chain: PluginChain
+  readonly search: SearchService
+}
+
+/** A handler of turns that runs the searches of those that request it. */
+export function runHostedSearches(call: TurnHandler, deps: HostedSearchDeps): TurnHandler {
+  return (x, callContext) => {
+    const { chat, product } = x
+    if (chat?.hostedSearch === undefined || product?.capabilities.includes('chat') !== true) return call(x, callContext)
+    return new HostedSearchTurn({ x, chat, options: chat.hostedSearch, call, callContext }, deps).run()
+  }
+}
+
+interface TurnInput {
+  readonly x: Exchange & Partial<Slots>
+  readonly chat: ChatRequest
+  readonly options: HostedSearchOptions
+  readonly call: TurnHandler
+  readonly callContext: CallContext
+}
+
+class HostedSearchTurn {
+  readonly #input: TurnInput
+  readonly #deps: HostedSearchDeps
+  /** What the model gets after the request's own messages. */
+  readonly #messages: JsonObject[] = []
+  /** Chunks before the message of a whole answer. */
+  readonly #steps: JsonObject[] = []
+  readonly #sources: SearchSource[] = []
+  #searchCount = 0
+  /** Whether the last request allowed the model to search. */
+  #maySearch = true
+  #usage: JsonObject | null = null
+  /** Usage of the first call, whose hold is the exchange's. */
+  #firstUsage: Usage | undefined
+  /** Credits charged for the calls within the turn. */
+  #nestedCredits = 0
+
+  constructor(input: TurnInput, deps: HostedSearchDeps) {
+    this.#input = input
+    this.#deps = deps
+  }
+
+  async run(): Promise<CallResult> {
+    const { x } = this.#input
+    const [first, usage] = await this.#callFirst()
+    this.#firstUsage = usage
+    let answer = first
+    for (let isFirst = true; ; isFirst = false) {
+      this.#usage = addUsage(this.#usage, answer.usage)
+      // A search beside calls of the client's tools is left out: the model can request it again with their results.
+      const isLast = answer.searches.length === 0 || answer.hasOtherCalls || !this.#maySearch || isCut(answer)
+      if (isLast) return this.#toResult(answer)
+      // Durable before anything is built on it; without it two holds of the account would be open at once.
+      if (isFirst) await x.hold?.settleEarly?.(usage)
+      await this.#runSearches(answer)
+      this.#maySearch = this.#isSearchLeft()
+      answer = await this.#callAgain()
+    }
+  }
+
+  async #callFirst(): Promise<readonly [answer: ModelAnswer, usage: Usage]> {
+    const { x, call, callContext } = this.#input
+    const reader = new StepReader(x.id)
+    const client = new StepClient(callContext.client, reader)
+    const { final, usage } = await call(x, {
+      client,
+      onEvent: callContext.onEvent,
+      onUpstreamHeaders: (head) => callContext.onUpstreamHeaders(head),
+      headers: () => callContext.headers(),
+    })
+    if (final.kind === 'reply') return [reader.readCompletion(parseCompletion(final.reply.body)), usage]
+    client.end(final.frames)
+    return [reader.finishStream(), usage]
+  }
+
+  /** @throws ClientDisconnected, and the failure of the call */
+  async #callAgain(): Promise<ModelAnswer> {
+    const { x, call, callContext } = this.#input
+    const { services, chain } = this.#deps
+    const chat = this.#createChat()
+    const translation = createQuietTranslation(x)
+    const turn = createNestedTurn({
+      outer: x,
+      chat: async () => chat,
+      clock: services.clock,
+      ...(translation === null ? {} : { translation }),
+    })
+    const reader = new StepReader(`${x.id}_${this.#searchCount}`)
+    const client = new StepClient(callContext.client, reader)
+    const outcome = await chain.run(turn, call, client, services)
+    this.#nestedCredits += turn.chargedCredits ?? 0
+    if (outcome.kind === 'failed') throw this.#toFailure(outcome.failure)
+    this.#assertCompleted(outcome)
+    if (client.body !== null) return reader.readCompletion(parseCompletion(client.body))
+    if (!client.hasEnded) throw this.#createDisconnect()
+    return reader.finishStream()
+  }
+
+  #createChat(): ChatRequest {
+    const { chat } = this.#input
+    const { tool_choice: choice, ...rest } = chat.body
+    // A forced call would repeat itself.
+    const toolChoice = this.#maySearch ? (choice === 'auto' ? choice : undefined) : 'none'
+    const messages = [...chat.messages, ...this.#messages]
+    const { model, stream, includeUsage, maxTokens, choices, format } = chat
+    return {
+      model,
+      messages,
+      stream,
+      includeUsage,
+      maxTokens,
+      choices,
+      bytes: chat.bytes + Buffer.byteLength(JSON.stringify(this.#messages)),
+      body: { ...rest, messages, ...(toolChoice === undefined ? {} : { tool_choice: toolChoice }) },
+      ...(format === undefined ? {} : { format }),
+    }
+  }
+
+  /** A turn that lasts longer than a call may ends with the next answer. */
+  #isSearchLeft(): boolean {
+    const { x, options } = this.#input
+    const { clock, config } = this.#deps.services
+    return this.#searchCount < options.maxUses && clock.monotonicMs() - x.startedMonotonicMs < config.timeouts.totalMs
+  }
+
+  async #runSearches({ text, reasoning, searches }: ModelAnswer): Promise<void> {
+    const calls = searches.map(({ id, name, arguments: args }) => ({ id, type: 'function', function: { name, arguments: args } }))
+    this.#messages.push({ role: 'assistant', content: text === '' ? null : text, ...reasoning, tool_calls: calls })
+    this.#steps.push({ choices: [{ index: 0, delta: { content: text, ...reasoning } }] })
+    for (const call of searches) {
+      this.#assertConnected()
+      this.#messages.push({ role: 'tool', tool_call_id: call.id, content: await this.#runSearch(call) })
+    }
+  }
+
+  /** The result for the model. A search that fails does not end the turn. */
+  async #runSearch(call: ToolCall): Promise<string> {
+    const query = parseSearchCall(call.arguments)
+    const position = ++this.#searchCount
+    this.#writeStep({ phase: 'start', position, query: query ?? '' })
+    const end = (sources: readonly SearchSource[] | null, fault: SearchFault | null): void =>
+      this.#writeStep({ phase: 'end', position, query: query ?? '', sources, fault })
+    if (query === null) {
+      end(null, 'invalid_query')
+      return 'The search was not made: the argument query must be a text of 1 to 2000 characters.'
+    }
+    if (position > this.#input.options.maxUses) {
+      end(null, 'too_many_searches')
+      return 'The search was not made: this answer may not make more searches. Answer from what is known.'
+    }
+    const found = await this.#search(query)
+    if (found instanceof GatewayError) {
+      end(null, found.code === 'quota_exceeded' ? 'quota' : 'unavailable')
+      return `The search failed: ${found.message}`
+    }
+    const results = filterResults(found.results, this.#input.options)
+    const sources = toSources(results, this.#sources.length)
+    this.#sources.push(...sources)
+    end(sources, null)
+    const isFiltered = results.length < found.results.length
+    return toToolResult({ ...found, results }, sources, { withAnswer: !isFiltered })
+  }
+
+  /** The document, or why there is none. The search is charged once it was made. @throws ClientDisconnected */
+  async #search(query: string): Promise<SearchDocument | GatewayError> {
+    const { x, callContext, options } = this.#input
+    const { services, chain, search } = this.#deps
+    const chat = async (): Promise<ChatRequest> => createSearchRequest(toSearchQuery(query, options), search.model)
+    const turn = createNestedTurn({ outer: x, chat, clock: services.clock })
+    const client = new BufferedClient(callContext.client)
+    const find: TurnHandler = async (inner, context) => toSearchAnswer(await search.search(inner, context))
+    const outcome = await this.#keepAlive(chain.run(turn, find, client, services))
+    this.#nestedCredits += turn.chargedCredits ?? 0
+    if (outcome.kind === 'failed') return outcome.failure
+    this.#assertCompleted(outcome)
+    if (client.body === null) throw this.#createDisconnect()
+    return JSON.parse(client.body) as SearchDocument
+  }
+
+  /** A search sends nothing by itself. */
+  async #keepAlive<Result>(work: Promise<Result>): Promise<Result> {
+    const { client } = this.#input.callContext
+    if (!client.headersSent) return work
+    const timer = setInterval(() => client.write(': keep-alive\n\n'), this.#deps.services.config.timeouts.heartbeatEveryMs)
+    try {
+      return await work
+    } finally {
+      clearInterval(timer)
+    }
+  }
+
+  #writeStep(step: HostedSearchStep): void {
+    const { chat, callContext } = this.#input
+    const chunk = { choices: [], hosted_search: step }
+    this.#steps.push(chunk)
+    if (!chat.stream) return
+    openStream(callContext)
+    callContext.client.write(toFrame(chunk))
+  }
+
+  #toResult({ completion, ending }: ModelAnswer): CallResult {
+    const usage = this.#firstUsage ?? { inputTokens: 0, outputTokens: 0, estimated: false }
+    const sum = this.#usage === null ? {} : { usage: this.#usage }
+    if (completion === null) {
+      const frames = toFrame({ choices: [ending] }) + (this.#usage === null ? '' : toFrame({ choices: [], ...sum })) + doneEvent
+      return { usage, final: { kind: 'trailer', frames } }
+    }
+    const steps = this.#steps.length === 0 ? {} : { hosted_steps: this.#steps }
+    const body = JSON.stringify({ ...completion, ...sum, ...steps })
+    return { usage, final: { kind: 'reply', reply: { status: 200, headers: jsonHeaders, body } } }
+  }
+
+  /** The sentences of the catalog are about one call. */
+  #toFailure(failure: GatewayError): GatewayError {
+    const credits = (this.#input.x.chargedCredits ?? 0) + this.#nestedCredits
+    if (credits === 0) return failure
+    return new GatewayError(failure.code, {
+      ...failure.details,
+      cause: failure,
+      message: {
+        en: `${failure.message} This is about the last call of the model; the calls before it were charged ${credits} credits.`,
+        zh: `${failure.messageZh} 以上仅指最后一次模型调用；此前的调用已计费 ${credits} 点。`,
+      },
+    })
+  }
+
+  #assertCompleted(outcome: Exclude<Outcome, { kind: 'failed' }>): void {
+    if (outcome.kind === 'aborted') throw this.#createDisconnect()
+  }
+
+  #assertConnected(): void {
+    if (this.#input.callContext.client.disconnected) throw this.#createDisconnect()
+  }
+
+  #createDisconnect(): ClientDisconnected {
+    return new ClientDisconnected(this.#firstUsage ?? { inputTokens: 0, outputTokens: 0, estimated: false })
+  }
+}
+
+/** The answer ended before its calls were complete. */
+function isCut({ completion, ending }: ModelAnswer): boolean {
+  const { choices } = completion ?? {}
+  const [first] = Array.isArray(choices) ? (choices as unknown[]) : [ending]
+  return isRecord(first) && first['finish_reason'] === 'length'
+}
+
+function parseCompletion(body: string | Uint8Array): JsonObject {
+  const text = typeof body === 'string' ? body : Buffer.from(body).toString()
+  const value: unknown = JSON.parse(text)
+  if (!isRecord(value)) throw new TypeError('the completion is no object')
+  return value
+}
+
+/** Names the format in the turn log. The answers of such a turn are translated by the exchange around it. */
+function createQuietTranslation({ translation }: Exchange): Translation | null {
+  if (translation === undefined) return null
+  const { format, requestedModel } = translation
+  return {
+    format,
+    requestedModel,
+    translateReply: (_x, reply) => reply,
+    toFailureReply: (_x, _failure, reply) => reply,
+    toFailureFrames: () => '',
+  }
+}

@@ -1,0 +1,45 @@
+/** The client of a turn inside another request: buffers the answer, and disconnects when the outer client does. */
+import type { Client } from '../../exchange/client.ts'
+
+export class BufferedClient implements Client {
+  readonly headersSent = false
+  #body: string | null = null
+  readonly #outer: Pick<Client, 'disconnected' | 'onDisconnect'>
+
+  constructor(outer: Pick<Client, 'disconnected' | 'onDisconnect'>) {
+    this.#outer = outer
+  }
+
+  /** The complete answer, once there is one. */
+  get body(): string | null {
+    return this.#body
+  }
+
+  get disconnected(): boolean {
+    return this.#outer.disconnected
+  }
+
+  onDisconnect(listener: () => void): void {
+    this.#outer.onDisconnect(listener)
+  }
+
+  reply(_status: number, _headers: Readonly<Record<string, string>>, body: string | Uint8Array): void {
+    this.#body = typeof body === 'string' ? body : Buffer.from(body).toString('utf8')
+  }
+
+  // Only the body is used.
+  validateHeaders(): void {}
+
+  // The inner turn never streams: its answer is read at its end.
+  writeHead(): void {}
+
+  write(): boolean {
+    return true
+  }
+
+  onDrain(): void {}
+
+  end(): void {}
+
+  destroy(): void {}
+}

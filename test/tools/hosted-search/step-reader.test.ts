@@ -1,0 +1,134 @@
+import t from 'tap'
+import type { JsonObject } from '../../../src/exchange/api-format/api-format.ts'
+import { addUsage, StepReader, toFrame } from '../../../src/tools/hosted-search/step-reader.ts'
+
+const toChunk = (delta: JsonObject, finish: string | null = null): JsonObject => ({
+  choices: [{ index: 0, delta, finish_reason: finish }],
+})
+
+const call = (index: number, fields: JsonObject, id?: string): JsonObject => ({
+  index,
+  ...(id === undefined ? {} : { id, type: 'function' }),
+  function: fields,
+})
+
+/** What the client gets of these chunks, and the answer. */
+function read(chunks: readonly JsonObject[]) {
+  const reader = new StepReader('mbr_1')
+  const frames = chunks.map((chunk) => reader.readFrames(toFrame(chunk))).join('')
+  const passed = frames
+    .split('\n\n')
+    .filter((frame) => frame.startsWith('data: '))
+    .map((frame) => JSON.parse(frame.slice(6)) as { choices: { delta: JsonObject; finish_reason: unknown }[] })
+  return { deltas: passed.map(({ choices }) => choices[0]?.delta), passed, answer: reader.finishStream() }
+}
+
+t.test('takes out the calls of the search, in whichever pieces they arrive', (t) => {
+  for (const [name, chunks] of [
+    ['in one piece', [toChunk({ tool_calls: [call(0, { name: 'web_search', arguments: '{"query":"a"}' }, 'c1')] })]],
+    [
+      'in many pieces',
+      [
+        toChunk({ tool_calls: [call(0, { name: 'web_search', arguments: '' }, 'c1')] }),
+        toChunk({ tool_calls: [call(0, { arguments: '{"query"' })] }),
+        toChunk({ tool_calls: [call(0, { arguments: ':"a"}' })] }),
+      ],
+    ],
+    [
+      'with a late name',
+      [
+        toChunk({ tool_calls: [call(0, { arguments: '{"query"' }, 'c1')] }),
+        toChunk({ tool_calls: [call(0, { name: 'web_search', arguments: ':"a"}' })] }),
+      ],
+    ],
+    ['as a function call', [toChunk({ function_call: { name: 'web_search', arguments: '{"query":"a"}' } })]],
+    [
+      'with the end',
+      [toChunk({ tool_calls: [call(0, { name: 'web_search', arguments: '{"query":"a"}' }, 'c1')] }, 'tool_calls')],
+    ],
+  ] as const) {
+    const { answer, passed } = read([toChunk({ content: 'Text.' }), ...chunks])
+    t.match(answer, { text: 'Text.', hasOtherCalls: false, searches: [{ name: 'web_search', arguments: '{"query":"a"}' }] }, name)
+    t.notMatch(JSON.stringify(passed), /web_search|query/, name)
+  }
+  t.end()
+})
+
+t.test('passes other calls, those with a late name too', (t) => {
+  const { deltas, answer } = read([
+    toChunk({ tool_calls: [call(0, { name: 'web_search', arguments: '{"query":' }, 'c1')] }),
+    toChunk({ tool_calls: [call(1, { arguments: '{"wo' }, 'c2'), call(0, { arguments: '"a"}' })] }),
+    toChunk({ tool_calls: [call(1, { name: 'look', arguments: 'rd":' })] }),
+    toChunk({ tool_calls: [call(1, { arguments: '1}' })] }, 'tool_calls'),
+  ])
+  t.same(
+    deltas.flatMap((delta) => (delta?.['tool_calls'] ?? []) as unknown[]),
+    [
+      { index: 1, id: 'c2', type: 'function', function: { name: 'look', arguments: '{"word":' } },
+      { index: 1, function: { arguments: '1}' } },
+    ],
+  )
+  t.match(answer, { hasOtherCalls: true, searches: [{ arguments: '{"query":"a"}' }] })
+  t.end()
+})
+
+t.test('keeps the end and the usage for the last answer of the turn', (t) => {
+  const usage = { prompt_tokens: 5, completion_tokens: 2 }
+  const { passed, answer } = read([
+    { ...toChunk({ content: 'Text', reasoning_content: 'Thought' }, 'length'), usage: null },
+    { choices: [], usage },
+  ])
+  t.match(passed, [{ choices: [{ delta: { content: 'Text' }, finish_reason: null }] }])
+  t.equal(passed.length, 1)
+  t.same(answer.usage, usage)
+  t.match(answer, { text: 'Text', reasoning: { reasoning_content: 'Thought' }, ending: { delta: {}, finish_reason: 'length' } })
+  t.end()
+})
+
+t.test('passes texts and comments as they are', (t) => {
+  const reader = new StepReader('mbr_1')
+  const frames = `: keep-alive\n\n${toFrame(toChunk({ content: 'says "tool_calls" and "usage":{' }))}`
+  t.equal(reader.readFrames(frames), frames)
+  t.equal(reader.readFrames('data: [DONE]\n\n'), '')
+  t.equal(reader.finishStream().text, 'says "tool_calls" and "usage":{')
+  t.end()
+})
+
+t.test('takes the searches out of a whole completion', (t) => {
+  const completion = {
+    choices: [
+      {
+        index: 0,
+        message: {
+          role: 'assistant',
+          content: 'Text',
+          tool_calls: [
+            { id: 'c1', function: { name: 'web_search', arguments: '{}' } },
+            { id: 'c2', function: { name: 'look', arguments: '{}' } },
+          ],
+        },
+        finish_reason: 'tool_calls',
+      },
+    ],
+    usage: { prompt_tokens: 5 },
+  }
+  const answer = new StepReader('mbr_1').readCompletion(completion)
+  t.match(answer, { text: 'Text', hasOtherCalls: true, usage: { prompt_tokens: 5 } })
+  t.match(answer.completion, { choices: [{ message: { tool_calls: [{ id: 'c2', function: { name: 'look' } }] } }] })
+  t.notMatch(JSON.stringify(answer.completion), /web_search/)
+  t.end()
+})
+
+t.test('adds the usage of several calls', (t) => {
+  const first = { prompt_tokens: 5, completion_tokens: 2, prompt_tokens_details: { cached_tokens: 1 } }
+  const second = { prompt_tokens: 9, completion_tokens: 3, prompt_tokens_details: { cached_tokens: 4 }, extra: 1 }
+  t.same(addUsage(first, second), {
+    prompt_tokens: 14,
+    completion_tokens: 5,
+    prompt_tokens_details: { cached_tokens: 5 },
+    extra: 1,
+  })
+  t.same(addUsage(null, first), first)
+  t.same(addUsage(first, null), first)
+  t.end()
+})

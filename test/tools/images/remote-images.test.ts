@@ -8,17 +8,17 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import t from 'tap'
 import type { Test } from 'tap'
-import { paintPng } from '../../../src/upstream/demo/png.ts'
-import { RemoteImages } from '../../../src/tools/images/remote.ts'
-import type { RemoteOptions } from '../../../src/tools/images/remote.ts'
-import { isPublic } from '../../../src/access/public-network.ts'
-import { temporaryFolder } from '../../support/gateway.ts'
+import { paintPng } from '../../../src/demo-upstream/png.ts'
+import { RemoteImageFetcher } from '../../../src/tools/images/remote-images.ts'
+import type { RemoteImageOptions } from '../../../src/tools/images/remote-images.ts'
+import { isPublicAddress } from '../../../src/access/ssrf-guard.ts'
+import { createTemporaryFolder } from '../../support/gateway/test-gateway.ts'
 
 const never = new AbortController().signal
 const png = paintPng('far away')
 
-/** Counts whoever knocks, on loopback. */
-async function canary(t: Test): Promise<{ port: number; knocks: () => number }> {
+/** Counts connections on loopback. */
+async function startCanary(t: Test): Promise<{ port: number; knocks: () => number }> {
   let knocks = 0
   const server = createCanary((socket) => {
     knocks++
@@ -30,9 +30,9 @@ async function canary(t: Test): Promise<{ port: number; knocks: () => number }> 
   return { port: (server.address() as AddressInfo).port, knocks: () => knocks }
 }
 
-/** A server that stands for the open internet: its name is `images.example`, and tests let its address be dialled. */
-async function farServer(t: Test, handle: (req: IncomingMessage, res: ServerResponse) => void) {
-  const folder = temporaryFolder(t)
+/** A server that stands in for the public internet: its name is `images.example`, and tests allow its address. */
+async function startRemoteServer(t: Test, handle: (req: IncomingMessage, res: ServerResponse) => void) {
+  const folder = createTemporaryFolder(t)
   const [key, cert] = [join(folder, 'key.pem'), join(folder, 'cert.pem')]
   const name = ['-subj', '/CN=images.example', '-addext', 'subjectAltName=DNS:images.example,DNS:rebound.example']
   const made = ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', '2']
@@ -48,16 +48,17 @@ async function farServer(t: Test, handle: (req: IncomingMessage, res: ServerResp
   return { ca, port: (server.address() as AddressInfo).port }
 }
 
-function remote(t: Test, options: Partial<RemoteOptions> = {}): RemoteImages {
-  const images = new RemoteImages({ maxBytes: 100_000, ...options })
+function createFetcher(t: Test, options: Partial<RemoteImageOptions> = {}): RemoteImageFetcher {
+  const images = new RemoteImageFetcher({ maxBytes: 100_000, ...options })
   t.teardown(() => images.close())
   return images
 }
 
-const toLoopback: RemoteOptions['resolve'] = async () => [{ address: '127.0.0.1', family: 4 }]
+const toLoopback: RemoteImageOptions['resolve'] = async () => [{ address: '127.0.0.1', family: 4 }]
 
-t.test('only addresses of the open internet are public', async (t) => {
-  for (const address of ['8.8.8.8', '1.1.1.1', '203.0.114.1', '2606:4700::1111', '2a00:1450::1']) t.ok(isPublic(address), address)
+t.test('classifies public and special-purpose addresses', async (t) => {
+  for (const address of ['8.8.8.8', '1.1.1.1', '203.0.114.1', '2606:4700::1111', '2a00:1450::1'])
+    t.ok(isPublicAddress(address), address)
   const inside = [
     '0.0.0.0',
     '10.1.2.3',
@@ -86,12 +87,12 @@ t.test('only addresses of the open internet are public', async (t) => {
     'example.com',
     '',
   ]
-  for (const address of inside) t.notOk(isPublic(address), address || 'nothing')
+  for (const address of inside) t.notOk(isPublicAddress(address), address || 'nothing')
 })
 
-t.test('no spelling of an inner address is dialled', async (t) => {
-  const { port, knocks } = await canary(t)
-  const images = remote(t)
+t.test('connects to no spelling of an internal address', async (t) => {
+  const { port, knocks } = await startCanary(t)
+  const images = createFetcher(t)
   const spellings = [
     `https://127.0.0.1:${port}/x.png`,
     `https://2130706433:${port}/x.png`,
@@ -110,40 +111,42 @@ t.test('no spelling of an inner address is dialled', async (t) => {
     'not an address',
   ]
   for (const url of spellings) t.equal(await images.fetch(url, never), null, url)
-  t.equal(knocks(), 0, 'nobody knocked')
+  t.equal(knocks(), 0, 'no connection was made')
 })
 
-t.test('a name that leads inside is not followed, however it answered before', async (t) => {
-  const { port, knocks } = await canary(t)
-  let asked = 0
-  // Public when it is looked at, inside when it would be used: with one look there is no between.
-  const rebinding: RemoteOptions['resolve'] = async () => [{ address: asked++ === 0 ? '203.0.114.1' : '127.0.0.1', family: 4 }]
-  const refusing = remote(t, { resolve: toLoopback })
+t.test('does not follow a name that rebinds to an internal address', async (t) => {
+  const { port, knocks } = await startCanary(t)
+  let queries = 0
+  // Public when checked, internal when used: the guard resolves the name only once.
+  const rebinding: RemoteImageOptions['resolve'] = async () => [
+    { address: queries++ === 0 ? '203.0.114.1' : '127.0.0.1', family: 4 },
+  ]
+  const refusing = createFetcher(t, { resolve: toLoopback })
   t.equal(await refusing.fetch(`https://images.example:${port}/x.png`, never), null)
-  asked = 1
-  t.equal(await remote(t, { resolve: rebinding }).fetch(`https://images.example:${port}/x.png`, never), null)
-  const mixed: RemoteOptions['resolve'] = async () => [
+  queries = 1
+  t.equal(await createFetcher(t, { resolve: rebinding }).fetch(`https://images.example:${port}/x.png`, never), null)
+  const mixed: RemoteImageOptions['resolve'] = async () => [
     { address: '203.0.114.1', family: 4 },
     { address: '127.0.0.1', family: 4 },
   ]
-  t.equal(await remote(t, { resolve: mixed }).fetch(`https://images.example:${port}/x.png`, never), null)
-  t.equal(knocks(), 0, 'nobody knocked')
+  t.equal(await createFetcher(t, { resolve: mixed }).fetch(`https://images.example:${port}/x.png`, never), null)
+  t.equal(knocks(), 0, 'no connection was made')
 })
 
-t.test('an image of the open internet is fetched, and nothing of ours goes along', async (t) => {
+t.test('fetches a public image without credentials', async (t) => {
   let seen: IncomingMessage['headers'] = {}
-  const { ca, port } = await farServer(t, (req, res) => {
+  const { ca, port } = await startRemoteServer(t, (req, res) => {
     seen = req.headers
     res.end(png)
   })
-  const images = remote(t, { resolve: toLoopback, mayDial: () => true, ca })
+  const images = createFetcher(t, { resolve: toLoopback, isAllowedAddress: () => true, ca })
   t.same(await images.fetch(`https://images.example:${port}/x.png`, never), png)
   t.same(Object.keys(seen).toSorted(), ['accept', 'connection', 'host'])
 })
 
-t.test('a redirect starts over: followed to a public address, not to an inner one, and not for ever', async (t) => {
-  const trap = await canary(t)
-  const { ca, port } = await farServer(t, (req, res) => {
+t.test('checks each redirect: follows public addresses, refuses internal ones, and stops after a limit', async (t) => {
+  const trap = await startCanary(t)
+  const { ca, port } = await startRemoteServer(t, (req, res) => {
     const to: Record<string, string> = {
       '/moved': '/here',
       '/inside': `https://127.0.0.2:${trap.port}/x.png`,
@@ -155,10 +158,10 @@ t.test('a redirect starts over: followed to a public address, not to an inner on
     if (location === undefined) return res.end(png)
     res.writeHead(302, { location }).end()
   })
-  const images = remote(t, {
+  const images = createFetcher(t, {
     ca,
-    // The far server stands on loopback; what must not be reached is another address of it.
-    mayDial: (address) => address === '127.0.0.1',
+    // The remote server is on loopback; the trap has another loopback address.
+    isAllowedAddress: (address) => address === '127.0.0.1',
     resolve: async (name) => [{ address: name === 'images.example' ? '127.0.0.1' : '127.0.0.2', family: 4 }],
   })
   const from = (path: string) => images.fetch(`https://images.example:${port}${path}`, never)
@@ -167,9 +170,9 @@ t.test('a redirect starts over: followed to a public address, not to an inner on
   t.equal(trap.knocks(), 0)
 })
 
-t.test('more bytes than are allowed are not read, and a failure is no image', async (t) => {
+t.test('stops reading above the size limit and returns null on failure', async (t) => {
   let sent = 0
-  const { ca, port } = await farServer(t, (req, res) => {
+  const { ca, port } = await startRemoteServer(t, (req, res) => {
     if (req.url === '/missing') return res.writeHead(404).end('no')
     const more = (): void => {
       while (sent < 50_000_000 && res.write(Buffer.alloc(64_000))) sent += 64_000
@@ -177,15 +180,15 @@ t.test('more bytes than are allowed are not read, and a failure is no image', as
     res.on('drain', more)
     more()
   })
-  const images = remote(t, { resolve: toLoopback, mayDial: () => true, ca })
+  const images = createFetcher(t, { resolve: toLoopback, isAllowedAddress: () => true, ca })
   t.equal(await images.fetch(`https://images.example:${port}/endless`, never), null)
-  t.ok(sent < 10_000_000, 'it was cut off early')
+  t.ok(sent < 10_000_000, 'the download was aborted')
   t.equal(await images.fetch(`https://images.example:${port}/missing`, never), null)
 })
 
-t.test('when the client leaves, the fetching ends', async (t) => {
+t.test('aborts the fetch when the client disconnects', async (t) => {
   const gone = new AbortController()
-  const { ca, port } = await farServer(t, () => gone.abort())
-  const images = remote(t, { resolve: toLoopback, mayDial: () => true, ca })
+  const { ca, port } = await startRemoteServer(t, () => gone.abort())
+  const images = createFetcher(t, { resolve: toLoopback, isAllowedAddress: () => true, ca })
   t.equal(await images.fetch(`https://images.example:${port}/silent`, gone.signal), null)
 })

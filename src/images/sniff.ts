@@ -1,13 +1,13 @@
-/** What bytes are, by what they begin with; what somebody calls them proves nothing. SVG is a program and is none of these. */
-import type { ImageKind } from '../../membership/image.ts'
+/** Detects an image's type by its first bytes; declared types prove nothing. SVG can contain scripts and is not supported. */
+import type { ImageKind } from '../domain/image.ts'
 
 export const contentTypes = { png: 'image/png', jpeg: 'image/jpeg', webp: 'image/webp' } as const satisfies Record<
   ImageKind,
   string
 >
 
-/** The ending of a file's name. */
-export const endings = { png: 'png', jpeg: 'jpg', webp: 'webp' } as const satisfies Record<ImageKind, string>
+/** File extensions. */
+export const fileExtensions = { png: 'png', jpeg: 'jpg', webp: 'webp' } as const satisfies Record<ImageKind, string>
 
 export function sniff(bytes: Buffer): ImageKind | null {
   if (bytes.length >= 24 && bytes.subarray(0, 8).equals(pngSignature) && bytes.toString('latin1', 12, 16) === 'IHDR') return 'png'

@@ -1,11 +1,11 @@
-/** Images by their content: the same bytes are one image, whoever asked for them. */
+/** Images by content: the same bytes are one image with several owners. */
 import { createHash } from 'node:crypto'
 import type { Readable } from 'node:stream'
-import type { GatewayConfig } from '../../config/config.ts'
-import type { ImageFiles, ImageRecord, Images } from '../../membership/image.ts'
+import type { GatewayConfig } from '../config/config.ts'
+import type { ImageFiles, ImageRecord, Images } from '../domain/image.ts'
 import { sniff } from './sniff.ts'
 
-export interface ImageStoreOptions {
+interface ImageStoreOptions {
   readonly files: ImageFiles
   readonly records: Images
   readonly limits: GatewayConfig['images']
@@ -13,8 +13,8 @@ export interface ImageStoreOptions {
 }
 
 const dayMs = 86_400_000
-/** Ended or deleted at a time, so that nobody waits long for the writer. */
-const atOnce = 200
+/** Rows changed in one transaction, so that no other write waits long. */
+const batchSize = 200
 
 export class ImageStore {
   readonly #options: ImageStoreOptions
@@ -23,7 +23,7 @@ export class ImageStore {
     this.#options = options
   }
 
-  /** Keeps an image for an account. Null where the bytes are no image that is kept here, or too many. */
+  /** Stores an image for an account. Null if the bytes are no supported image, or too many. */
   async put(bytes: Buffer, account: string): Promise<ImageRecord | null> {
     const { files, limits, clock } = this.#options
     const kind = bytes.length > limits.maxBytes ? null : sniff(bytes)
@@ -33,22 +33,22 @@ export class ImageStore {
     return image
   }
 
-  /** An image for reading. Null where there is none (any more). */
+  /** Opens an image for reading. Null if there is none (any more). */
   async open(hash: string): Promise<{ readonly image: ImageRecord; readonly stream: Readable } | null> {
     const { files, records, clock } = this.#options
     const image = await records.find(hash)
     if (image === undefined) return null
-    // Which images are looked at need not be known to the minute, and a write for each look would be a burden.
+    // A day's precision is enough, and avoids a write for each view.
     if (clock.now() - image.accessedAt > dayMs) await records.touch(hash, clock.now())
     const stream = await files.read(image)
     return stream && { image, stream }
   }
 
-  /** Ends what has been kept long enough, or is too much, and deletes what nobody has any more. */
+  /** Removes images that are too old or over the size limit, and deletes those without an owner. */
   async cleanUp(): Promise<void> {
     const { files, records, limits, clock } = this.#options
-    while ((await records.disown(clock.now() - limits.keepForDays * dayMs, atOnce)) === atOnce);
-    while ((await records.shrink(limits.keepBytes, atOnce)) > 0);
-    while ((await records.drop(atOnce, (image) => files.remove(image))) === atOnce);
+    while ((await records.removeOwners(clock.now() - limits.keepForDays * dayMs, batchSize)) === batchSize);
+    while ((await records.evictToSize(limits.keepBytes, batchSize)) > 0);
+    while ((await records.deleteUnowned(batchSize, (image) => files.remove(image))) === batchSize);
   }
 }

@@ -6,28 +6,28 @@ import { join } from 'node:path'
 import t from 'tap'
 import type { Test } from 'tap'
 import { request } from 'undici'
-import { paintPng } from '../../../src/upstream/demo/png.ts'
-import type { Script } from '../../../src/upstream/demo/script.ts'
-import { startGateway } from '../../support/gateway.ts'
-import type { Overrides, TestGateway } from '../../support/gateway.ts'
+import { paintPng } from '../../../src/demo-upstream/png.ts'
+import type { Script } from '../../../src/demo-upstream/script.ts'
+import { startGateway } from '../../support/gateway/test-gateway.ts'
+import type { Overrides, TestGateway } from '../../support/gateway/test-gateway.ts'
 
 const minute = 60_000
 const day = 86_400_000
 
-/** A clock that a test turns on. */
-function handClock() {
+/** A clock that a test moves. */
+function createManualClock() {
   let ahead = 0
   return {
     now: () => Date.now() + ahead,
-    ticks: () => performance.now(),
+    monotonicMs: () => performance.now(),
     advance: (ms: number) => void (ahead += ms),
   }
 }
 
-async function start(t: Test, overrides: Overrides = {}) {
-  const clock = handClock()
+async function startImageGateway(t: Test, overrides: Overrides = {}) {
+  const clock = createManualClock()
   const gateway = await startGateway(t, overrides, { clock })
-  return { gateway, clock, ...(await gateway.member()) }
+  return { gateway, clock, ...(await gateway.createMember()) }
 }
 
 interface Completion {
@@ -36,22 +36,22 @@ interface Completion {
   readonly usage: { readonly total_tokens: number }
 }
 
-async function paint(gateway: TestGateway, token: string, prompt: string, body: object = {}): Promise<Completion> {
+async function generateImage(gateway: TestGateway, token: string, prompt: string, body: object = {}): Promise<Completion> {
   const response = await gateway.chat(token, { model: 'svc-img', messages: [{ role: 'user', content: prompt }], ...body })
   t.equal(response.status, 200)
   return (await response.json()) as Completion
 }
 
-function linksIn(content: string): string[] {
+function findLinks(content: string): string[] {
   return [...content.matchAll(/!\[(?:\\.|[^\]\\])*\]\(([^)]+)\)/g)].map((match) => match[1]!)
 }
 
-function filesIn(dataDir: string): string[] {
+function listFiles(dataDir: string): string[] {
   return readdirSync(join(dataDir, 'images'), { recursive: true, encoding: 'utf8' }).filter((name) => /\.\w+$/.test(name))
 }
 
-/** The upstream answers with this message. */
-function says(message: object, more: object = {}): Script {
+/** Scripts the upstream's message. */
+function scriptMessage(message: object, more: object = {}): Script {
   const choices = [{ index: 0, message: { role: 'assistant', ...message }, finish_reason: 'stop' }]
   return { body: { id: 'c', object: 'chat.completion', created: 1, model: 'x', choices, ...more } }
 }
@@ -59,14 +59,14 @@ function says(message: object, more: object = {}): Script {
 const png = paintPng('a test')
 const dataUrl = `data:image/png;base64,${png.toString('base64')}`
 
-t.test('an image asked for in chat comes as a Markdown link that loads without any header', async (t) => {
-  const { gateway, token, id } = await start(t)
-  const { choices, model } = await paint(gateway, token, 'A lighthouse [at] night\nin a storm')
+t.test('a chat returns the image as a Markdown link that loads without headers', async (t) => {
+  const { gateway, token, id } = await startImageGateway(t)
+  const { choices, model } = await generateImage(gateway, token, 'A lighthouse [at] night\nin a storm')
   t.equal(model, 'svc-img')
   const { content } = choices[0]!.message
   t.notMatch(content, /data:/)
   t.match(content, String.raw`![A lighthouse \[at\] night in a storm](`)
-  const [link] = linksIn(content)
+  const [link] = findLinks(content)
   t.ok(link!.startsWith(`${gateway.url}/v1/images/`))
 
   const image = await fetch(link!)
@@ -75,7 +75,7 @@ t.test('an image asked for in chat comes as a Markdown link that loads without a
   t.equal(image.headers.get('x-content-type-options'), 'nosniff')
   t.equal(image.headers.get('content-security-policy'), "default-src 'none'; sandbox")
   t.equal(image.headers.get('cross-origin-resource-policy'), 'cross-origin')
-  t.equal(image.headers.get('access-control-allow-origin'), '*', 'a page may fetch what its browser has kept from showing it')
+  t.equal(image.headers.get('access-control-allow-origin'), '*', 'pages may fetch the image')
   t.match(image.headers.get('cache-control'), /^private, max-age=86400/)
   t.match(image.headers.get('x-request-id'), /^mbr_/)
   const bytes = Buffer.from(await image.arrayBuffer())
@@ -83,15 +83,15 @@ t.test('an image asked for in chat comes as a Markdown link that loads without a
   t.equal(image.headers.get('content-length'), String(bytes.length))
 
   const again = await request(link!, { headers: { 'if-none-match': image.headers.get('etag')! } })
-  t.equal(again.statusCode, 304, 'who has it already need not load it again')
-  await gateway.settled()
-  t.ok((await gateway.turns(id))[0]!.credits > 0)
+  t.equal(again.statusCode, 304, 'a conditional request is answered with 304')
+  await gateway.waitUntilSettled()
+  t.ok((await gateway.listTurns(id))[0]!.credits > 0)
 })
 
-t.test('a link that was changed is refused, and one that is too old has expired', async (t) => {
-  const { gateway, token, clock } = await start(t)
-  const { choices } = await paint(gateway, token, 'A lighthouse')
-  const [link] = linksIn(choices[0]!.message.content)
+t.test('refuses a modified link and reports an expired one', async (t) => {
+  const { gateway, token, clock } = await startImageGateway(t)
+  const { choices } = await generateImage(gateway, token, 'A lighthouse')
+  const [link] = findLinks(choices[0]!.message.content)
   const url = new URL(link!)
   const changed = (change: (copy: URL) => void): string => {
     const copy = new URL(url)
@@ -120,19 +120,19 @@ t.test('a link that was changed is refused, and one that is too old has expired'
   t.equal(((await late.json()) as { code: string }).code, 'link_expired')
 })
 
-t.test('the same bytes are stored once, whoever asked for them', async (t) => {
-  const { gateway, token } = await start(t)
-  const other = await gateway.member()
-  const first = linksIn((await paint(gateway, token, 'One house')).choices[0]!.message.content)
-  const second = linksIn((await paint(gateway, other.token, 'One house')).choices[0]!.message.content)
+t.test('stores the same bytes once for all accounts', async (t) => {
+  const { gateway, token } = await startImageGateway(t)
+  const other = await gateway.createMember()
+  const first = findLinks((await generateImage(gateway, token, 'One house')).choices[0]!.message.content)
+  const second = findLinks((await generateImage(gateway, other.token, 'One house')).choices[0]!.message.content)
   t.equal(new URL(first[0]!).pathname, new URL(second[0]!).pathname)
-  t.equal(filesIn(gateway.config.store.dataDir).length, 1)
-  await paint(gateway, token, 'Another house')
-  t.equal(filesIn(gateway.config.store.dataDir).length, 2)
+  t.equal(listFiles(gateway.config.store.dataDir).length, 1)
+  await generateImage(gateway, token, 'Another house')
+  t.equal(listFiles(gateway.config.store.dataDir).length, 2)
 })
 
-t.test('streamed, it is a role, one piece of content, an end and the usage that was asked for', async (t) => {
-  const { gateway, token } = await start(t)
+t.test('streams a role, one content chunk, an end and the requested usage', async (t) => {
+  const { gateway, token } = await startImageGateway(t)
   const response = await gateway.chat(token, {
     model: 'svc-img',
     stream: true,
@@ -145,26 +145,26 @@ t.test('streamed, it is a role, one piece of content, an end and the usage that 
   const chunks = frames.map((frame) => JSON.parse(frame.slice(6)))
   t.equal(chunks.length, 4)
   t.same(chunks[0].choices[0].delta, { role: 'assistant', content: '' })
-  t.equal(linksIn(chunks[1].choices[0].delta.content).length, 1)
+  t.equal(findLinks(chunks[1].choices[0].delta.content).length, 1)
   t.equal(chunks[2].choices[0].finish_reason, 'stop')
   t.ok(chunks[3].usage.total_tokens > 0)
   for (const chunk of chunks) t.equal(chunk.model, 'svc-img')
 })
 
-t.test('while it is painted, a stream is kept alive with comments', async (t) => {
-  const { gateway, token } = await start(t, { timeouts: { heartbeatAfterMs: 100, heartbeatEveryMs: 100 } })
+t.test('keeps a stream alive with comments during generation', async (t) => {
+  const { gateway, token } = await startImageGateway(t, { timeouts: { heartbeatAfterMs: 100, heartbeatEveryMs: 100 } })
   gateway.demo.script(() => ({ headMs: 600 }))
   const response = await gateway.chat(token, { model: 'svc-img', stream: true, messages: [{ role: 'user', content: 'A boat' }] })
   const text = await response.text()
   t.match(text, /^: keep-alive\n\n/)
-  t.equal(linksIn(text.replaceAll(String.raw`\n`, '\n')).length, 1)
+  t.equal(findLinks(text.replaceAll(String.raw`\n`, '\n')).length, 1)
   t.ok(text.endsWith('data: [DONE]\n\n'))
 })
 
-t.test('an upstream that paints at /images/generations serves the same chat', async (t) => {
-  const { gateway, token, id } = await start(t, { images: { style: 'generations' } })
-  const { choices, usage } = await paint(gateway, token, 'A red bird', { size: '1024x1024' })
-  t.equal((await fetch(linksIn(choices[0]!.message.content)[0]!)).status, 200)
+t.test('an upstream with /images/generations serves the same chat', async (t) => {
+  const { gateway, token, id } = await startImageGateway(t, { images: { style: 'generations' } })
+  const { choices, usage } = await generateImage(gateway, token, 'A red bird', { size: '1024x1024' })
+  t.equal((await fetch(findLinks(choices[0]!.message.content)[0]!)).status, 200)
   const call = gateway.demo.calls.at(-1)!
   t.equal(call.path, '/v1/images/generations')
   t.same(JSON.parse(call.rawBody!), { model: 'demo-image', prompt: 'A red bird', n: 1, size: '1024x1024' })
@@ -177,9 +177,9 @@ t.test('an upstream that paints at /images/generations serves the same chat', as
   const refused = await gateway.chat(token, { model: 'svc-img', messages: [{ role: 'user', content: withImage }] })
   t.equal(refused.status, 400)
   t.equal(((await refused.json()) as { code: string }).code, 'invalid_request')
-  await gateway.settled()
+  await gateway.waitUntilSettled()
   t.same(
-    (await gateway.turns(id)).map(({ state, credits }) => [state, credits > 0]),
+    (await gateway.listTurns(id)).map(({ state, credits }) => [state, credits > 0]),
     [
       ['refunded', false],
       ['settled', true],
@@ -187,23 +187,23 @@ t.test('an upstream that paints at /images/generations serves the same chat', as
   )
 })
 
-t.test('several images of a fixed price are so many prices, whether or not anybody waited for them', async (t) => {
-  const { gateway, token, id } = await start(t, { images: { style: 'generations' } })
+t.test('charges the fixed price per image, whether or not the client stays', async (t) => {
+  const { gateway, token, id } = await startImageGateway(t, { images: { style: 'generations' } })
   const data = [1, 2, 3].map((nth) => ({ b64_json: paintPng(`${nth}`).toString('base64') }))
   for (const usage of [undefined, { input_tokens: 0, output_tokens: 0 }]) {
     gateway.demo.script(() => ({ body: { data, usage } }))
-    await paint(gateway, token, 'Three birds', { n: 3 })
+    await generateImage(gateway, token, 'Three birds', { n: 3 })
   }
   gateway.demo.script(() => ({ body: { data }, headMs: 500 }))
   const gone = new AbortController()
   const next = gateway.demo.next()
   const body = { model: 'svc-img', n: 3 }
-  const asked = gateway.chat(token, body, { signal: gone.signal }).catch(() => undefined)
+  const pending = gateway.chat(token, body, { signal: gone.signal }).catch(() => undefined)
   await next
   gone.abort()
-  await asked
-  await gateway.settled()
-  const turns = await gateway.turns(id)
+  await pending
+  await gateway.waitUntilSettled()
+  const turns = await gateway.listTurns(id)
   t.same(
     turns.map(({ credits, code }) => [credits, code]),
     [
@@ -215,8 +215,8 @@ t.test('several images of a fixed price are so many prices, whether or not anybo
   t.ok(turns.every(({ reserved }) => reserved >= 6_000))
 })
 
-t.test('images are found wherever an upstream puts them, and no data URL is ever passed on', async (t) => {
-  const { gateway, token } = await start(t)
+t.test('finds images in every supported field and never passes on a data URL', async (t) => {
+  const { gateway, token } = await startImageGateway(t)
   const base64 = png.toString('base64')
   const styles: readonly [string, object, string][] = [
     ['images of the message', { content: 'Here.', images: [{ type: 'image_url', image_url: { url: dataUrl } }] }, 'Here.'],
@@ -235,40 +235,43 @@ t.test('images are found wherever an upstream puts them, and no data URL is ever
     ['a bare data URL', { content: `Here. ${dataUrl}` }, 'Here.'],
   ]
   for (const [style, message, text] of styles) {
-    gateway.demo.script(() => says(message))
-    const { content } = (await paint(gateway, token, 'A house')).choices[0]!.message
-    t.equal(linksIn(content).length, 1, style)
+    gateway.demo.script(() => scriptMessage(message))
+    const { content } = (await generateImage(gateway, token, 'A house')).choices[0]!.message
+    t.equal(findLinks(content).length, 1, style)
     t.ok(content.startsWith(`${text}\n![`), style)
     t.notMatch(content, /data:|base64/, style)
   }
-  t.equal(filesIn(gateway.config.store.dataDir).length, 1, 'all of them were one image')
+  t.equal(listFiles(gateway.config.store.dataDir).length, 1, 'all of them are one stored image')
 })
 
-t.test('an answer of openings without an image holds nobody up', async (t) => {
-  const { gateway, token } = await start(t)
+t.test('parses an answer of unfinished image links in linear time', async (t) => {
+  const { gateway, token } = await startImageGateway(t)
   const { eventLoopUtilization: looked } = performance
   for (const opening of ['![](', '![', '![x](a ', '![](a\n']) {
-    const said = opening.repeat(6_000 / opening.length).trim()
-    gateway.demo.script(() => says({ content: said }))
+    const text = opening.repeat(6_000 / opening.length).trim()
+    gateway.demo.script(() => scriptMessage({ content: text }))
     const before = looked()
-    const { content } = (await paint(gateway, token, 'A house')).choices[0]!.message
+    const { content } = (await generateImage(gateway, token, 'A house')).choices[0]!.message
     t.ok(looked(before).active < 1_000, `${JSON.stringify(opening)} is read at once`)
-    t.equal(content, said)
+    t.equal(content, text)
   }
 })
 
-t.test('what is no image is a failure of the upstream, and refunded', async (t) => {
-  const { gateway, token, id } = await start(t, { images: { maxBytes: 2048 } })
+t.test('refunds an answer whose bytes are no image', async (t) => {
+  const { gateway, token, id } = await startImageGateway(t, { images: { maxBytes: 2048 } })
   const inline = (bytes: Buffer | string, type = 'image/png') =>
-    says({ content: null, images: [{ image_url: { url: `data:${type};base64,${Buffer.from(bytes).toString('base64')}` } }] })
+    scriptMessage({
+      content: null,
+      images: [{ image_url: { url: `data:${type};base64,${Buffer.from(bytes).toString('base64')}` } }],
+    })
   const cases: readonly [string, Script][] = [
     ['a drawing that can run', inline('<svg xmlns="http://www.w3.org/2000/svg" onload="alert(1)"/>', 'image/svg+xml')],
     ['a page called an image', inline('<!doctype html><script>1</script>')],
     ['too many bytes', inline(Buffer.concat([png, Buffer.alloc(3000)]))],
     ['nothing', inline('')],
-    ['silence', says({ content: '' })],
-    ['an address of this machine', says({ content: '![x](http://127.0.0.1:9/x.png)' })],
-    ['words beside an image that cannot be shown', says({ content: 'Here. ![x](https://127.0.0.1:9/x.png)' })],
+    ['silence', scriptMessage({ content: '' })],
+    ['an address of this machine', scriptMessage({ content: '![x](http://127.0.0.1:9/x.png)' })],
+    ['words beside an image that cannot be shown', scriptMessage({ content: 'Here. ![x](https://127.0.0.1:9/x.png)' })],
     ['broken JSON', { body: '{"choices": [' }],
   ]
   for (const [what, script] of cases) {
@@ -277,64 +280,66 @@ t.test('what is no image is a failure of the upstream, and refunded', async (t) 
     const body = (await response.json()) as { code: string; debug: { quotaRefunded: boolean } }
     t.same([response.status, body.code, body.debug.quotaRefunded], [502, 'upstream_error', true], what)
   }
-  await gateway.settled()
-  t.ok((await gateway.turns(id)).every(({ credits, state }) => credits === 0 && state === 'refunded'))
+  await gateway.waitUntilSettled()
+  t.ok((await gateway.listTurns(id)).every(({ credits, state }) => credits === 0 && state === 'refunded'))
 })
 
-t.test('words alone are an answer: the model may ask back', async (t) => {
-  const { gateway, token } = await start(t)
-  gateway.demo.script(() => says({ content: 'Which house?' }))
-  t.equal((await paint(gateway, token, 'It')).choices[0]!.message.content, 'Which house?')
+t.test('accepts text without an image: the model may ask back', async (t) => {
+  const { gateway, token } = await startImageGateway(t)
+  gateway.demo.script(() => scriptMessage({ content: 'Which house?' }))
+  t.equal((await generateImage(gateway, token, 'It')).choices[0]!.message.content, 'Which house?')
 })
 
-t.test('an upstream that reports no tokens is charged the fixed price', async (t) => {
-  const { gateway, token, id } = await start(t)
-  gateway.demo.script(() => says({ content: `![x](${dataUrl})` }))
-  await paint(gateway, token, 'A house')
-  await gateway.settled()
-  t.equal((await gateway.turns(id))[0]!.credits, 2_000)
+t.test('charges the fixed price if the upstream reports no tokens', async (t) => {
+  const { gateway, token, id } = await startImageGateway(t)
+  gateway.demo.script(() => scriptMessage({ content: `![x](${dataUrl})` }))
+  await generateImage(gateway, token, 'A house')
+  await gateway.waitUntilSettled()
+  t.equal((await gateway.listTurns(id))[0]!.credits, 2_000)
 })
 
-t.test('of several images only those that can be shown are charged', async (t) => {
-  const { gateway, token, id } = await start(t, { images: { style: 'generations' } })
+t.test('charges only the images that can be shown', async (t) => {
+  const { gateway, token, id } = await startImageGateway(t, { images: { style: 'generations' } })
   const data = [{ b64_json: png.toString('base64') }, { b64_json: 'AAAA' }, { url: 'https://127.0.0.1:9/x.png' }]
   gateway.demo.script(() => ({ body: { data } }))
-  const { choices } = await paint(gateway, token, 'Three birds', { n: 3 })
-  t.equal(linksIn(choices[0]!.message.content).length, 1)
-  await gateway.settled()
-  t.equal((await gateway.turns(id))[0]!.credits, 2_000)
+  const { choices } = await generateImage(gateway, token, 'Three birds', { n: 3 })
+  t.equal(findLinks(choices[0]!.message.content).length, 1)
+  await gateway.waitUntilSettled()
+  t.equal((await gateway.listTurns(id))[0]!.credits, 2_000)
 })
 
-t.test('a report of more than can be painted is none, and leaves no debt', async (t) => {
-  const { gateway, token, id } = await start(t)
+t.test('ignores a report above the possible maximum and leaves no debt', async (t) => {
+  const { gateway, token, id } = await startImageGateway(t)
   const usages = [
     { prompt_tokens: 50, completion_tokens: 9_999_999 },
     { prompt_tokens: 9_999_999, completion_tokens: 1_290 },
     { prompt_tokens: 50, completion_tokens: 10_000 },
   ]
   for (const usage of usages) {
-    gateway.demo.script(() => says({ content: `![x](${dataUrl})` }, { usage }))
-    await paint(gateway, token, 'A house')
+    gateway.demo.script(() => scriptMessage({ content: `![x](${dataUrl})` }, { usage }))
+    await generateImage(gateway, token, 'A house')
   }
-  await gateway.settled()
-  t.match(await gateway.turns(id), [
+  await gateway.waitUntilSettled()
+  t.match(await gateway.listTurns(id), [
     { estimated: false, outputTokens: 10_000 },
     { estimated: true, credits: 2_000 },
     { estimated: true, credits: 2_000 },
   ])
 })
 
-t.test('old images end with their last owner, and the longest unseen make room', async (t) => {
-  const { gateway, token, clock } = await start(t, { images: { keepForDays: 10, keepBytes: 1024 * 1024, linkDays: 90 } })
+t.test('deletes old images with their last owner and evicts the least recently viewed', async (t) => {
+  const { gateway, token, clock } = await startImageGateway(t, {
+    images: { keepForDays: 10, keepBytes: 1024 * 1024, linkDays: 90 },
+  })
   const { dataDir } = gateway.config.store
   const { images } = gateway.services
-  const [old] = linksIn((await paint(gateway, token, 'Old')).choices[0]!.message.content)
+  const [old] = findLinks((await generateImage(gateway, token, 'Old')).choices[0]!.message.content)
   clock.advance(11 * day)
-  const [young] = linksIn((await paint(gateway, token, 'Young')).choices[0]!.message.content)
+  const [young] = findLinks((await generateImage(gateway, token, 'Young')).choices[0]!.message.content)
   await images.cleanUp()
-  t.equal((await fetch(old!)).status, 404, 'the old one is gone')
-  t.equal((await fetch(young!)).status, 200, 'the young one is not')
-  t.equal(filesIn(dataDir).length, 1)
+  t.equal((await fetch(old!)).status, 404, 'the old image is deleted')
+  t.equal((await fetch(young!)).status, 200, 'the new image remains')
+  t.equal(listFiles(dataDir).length, 1)
 
   const big = Buffer.concat([png, Buffer.alloc(700_000, 1)])
   const bigger = Buffer.concat([png, Buffer.alloc(700_000, 2)])
@@ -343,40 +348,40 @@ t.test('old images end with their last owner, and the longest unseen make room',
   clock.advance(2 * day)
   const second = await images.put(bigger, owner)
   await images.cleanUp()
-  t.equal(await images.open(first!.hash), null, 'over the limit, the one unseen for longest goes')
+  t.equal(await images.open(first!.hash), null, 'over the limit, the least recently viewed image is evicted')
   const kept = await images.open(second!.hash)
   t.ok(kept)
   kept?.stream.destroy()
 })
 
-t.test('an image asked for again is kept from then on', async (t) => {
-  const { gateway, token, clock } = await start(t, { images: { keepForDays: 10 } })
-  await paint(gateway, token, 'Again')
+t.test('a new request for an image renews its lifetime', async (t) => {
+  const { gateway, token, clock } = await startImageGateway(t, { images: { keepForDays: 10 } })
+  await generateImage(gateway, token, 'Again')
   clock.advance(6 * day)
-  await paint(gateway, token, 'Again')
-  clock.advance(6 * day)
-  await gateway.services.images.cleanUp()
-  t.equal(filesIn(gateway.config.store.dataDir).length, 1)
+  await generateImage(gateway, token, 'Again')
   clock.advance(6 * day)
   await gateway.services.images.cleanUp()
-  t.equal(filesIn(gateway.config.store.dataDir).length, 0)
+  t.equal(listFiles(gateway.config.store.dataDir).length, 1)
+  clock.advance(6 * day)
+  await gateway.services.images.cleanUp()
+  t.equal(listFiles(gateway.config.store.dataDir).length, 0)
 })
 
-t.test('an image that two accounts have stays until both have lost it', async (t) => {
-  const { gateway, token, id, clock } = await start(t, { images: { keepForDays: 10 } })
-  const other = await gateway.member()
-  await paint(gateway, token, 'Shared')
+t.test('keeps an image until both owners have lost it', async (t) => {
+  const { gateway, token, id, clock } = await startImageGateway(t, { images: { keepForDays: 10 } })
+  const other = await gateway.createMember()
+  await generateImage(gateway, token, 'Shared')
   clock.advance(5 * day)
-  await paint(gateway, other.token, 'Shared')
-  await gateway.services.store.accounts.forget(id, clock.now())
+  await generateImage(gateway, other.token, 'Shared')
+  await gateway.services.store.accounts.erase(id, clock.now())
   await gateway.services.images.cleanUp()
-  t.equal(filesIn(gateway.config.store.dataDir).length, 1)
-  await gateway.services.store.accounts.forget(other.id, clock.now())
+  t.equal(listFiles(gateway.config.store.dataDir).length, 1)
+  await gateway.services.store.accounts.erase(other.id, clock.now())
   await gateway.services.images.cleanUp()
-  t.equal(filesIn(gateway.config.store.dataDir).length, 0)
+  t.equal(listFiles(gateway.config.store.dataDir).length, 0)
 })
 
-t.test('no address that a member or a model names makes the gateway knock on a door inside', async (t) => {
+t.test('connects to no internal address that a member or a model names', async (t) => {
   let knocks = 0
   const canary = createServer((socket) => {
     knocks++
@@ -386,7 +391,7 @@ t.test('no address that a member or a model names makes the gateway knock on a d
   await once(canary, 'listening')
   t.teardown(() => canary.close())
   const { port } = canary.address() as AddressInfo
-  const { gateway, token } = await start(t)
+  const { gateway, token } = await startImageGateway(t)
   for (const host of ['127.0.0.1', 'localhost', '[::ffff:127.0.0.1]', '2130706433', '0.0.0.0']) {
     for (const scheme of ['http', 'https']) {
       const url = `${scheme}://${host}:${port}/x.png`
@@ -395,7 +400,7 @@ t.test('no address that a member or a model names makes the gateway knock on a d
         { type: 'image_url', image_url: { url } },
       ]
       for (const model of ['svc-2.1', 'svc-img', 'svc-2.1-search']) {
-        gateway.demo.script(model === 'svc-img' ? () => says({ content: `![x](${url})` }) : undefined)
+        gateway.demo.script(model === 'svc-img' ? () => scriptMessage({ content: `![x](${url})` }) : undefined)
         await (await gateway.chat(token, { model, messages: [{ role: 'user', content }] })).arrayBuffer()
       }
     }

@@ -1,11 +1,11 @@
-/** `images.generate` of the SDKs, over the product that paints in chat: the same painter, the same price. */
+/** `images.generate` of the SDKs, with the image product of the chat: the same generator, the same price. */
 import OpenAI from 'openai'
 import t from 'tap'
-import { envelopeOf } from '../../support/envelope.ts'
-import { startGateway } from '../../support/gateway.ts'
+import { expectErrorEnvelope } from '../../support/gateway/error-envelope.ts'
+import { startGateway } from '../../support/gateway/test-gateway.ts'
 
 const g = await startGateway(t)
-const { token, id } = await g.member()
+const { token, id } = await g.createMember()
 const client = new OpenAI({ baseURL: `${g.url}/v1`, apiKey: token, maxRetries: 0 })
 const post = (body: unknown) =>
   fetch(`${g.url}/v1/images/generations`, {
@@ -14,7 +14,7 @@ const post = (body: unknown) =>
     body: JSON.stringify(body),
   })
 
-t.test('a picture comes as a link that loads, or as its bytes, and costs what it costs in chat', async (t) => {
+t.test('returns an image as a link or as bytes at the price of a chat', async (t) => {
   const linked = await client.images.generate({ model: 'svc-img', prompt: 'A lighthouse', size: '1024x1024' })
   const { url = '' } = linked.data?.[0] ?? {}
   t.ok(url.startsWith(`${g.url}/v1/images/`), url)
@@ -25,7 +25,7 @@ t.test('a picture comes as a link that loads, or as its bytes, and costs what it
   t.ok(Buffer.from(plain.data?.[0]?.b64_json ?? '', 'base64').equals(picture), 'the same bytes')
   t.ok((plain.usage?.total_tokens ?? 0) > 0)
   await (await g.chat(token, { model: 'svc-img', messages: [{ role: 'user', content: 'A lighthouse' }] })).text()
-  const [chat, second, first] = await g.turns(id)
+  const [chat, second, first] = await g.listTurns(id)
   t.match(first, { state: 'settled', model: 'svc-img' })
   t.ok((chat?.credits ?? 0) > 0)
   t.equal(first?.credits, chat?.credits)
@@ -36,7 +36,7 @@ t.test('a picture comes as a link that loads, or as its bytes, and costs what it
   })
 })
 
-t.test('without a model the product that paints is meant', async (t) => {
+t.test('uses the image product if no model is named', async (t) => {
   for (const body of [{ prompt: 'A house' }, { prompt: 'A house', model: null }]) {
     const response = await post(body)
     t.equal(response.status, 200)
@@ -44,9 +44,9 @@ t.test('without a model the product that paints is meant', async (t) => {
   }
 })
 
-t.test('what cannot be painted is refused before anything is held, naming the field', async (t) => {
-  const before = (await g.turns(id)).length
-  const asked = g.demo.stats().requests
+t.test('refuses an invalid request before any hold and names the field', async (t) => {
+  const before = (await g.listTurns(id)).length
+  const requests = g.demo.stats().requests
   for (const [body, param, code = 'invalid_request'] of [
     [{}, 'prompt'],
     [{ prompt: '  ' }, 'prompt'],
@@ -57,14 +57,19 @@ t.test('what cannot be painted is refused before anything is held, naming the fi
     [{ prompt: 'x', model: 'svc' }, 'model'],
     [{ prompt: 'x', model: 'dall-e-3' }, 'model', 'official_models_only'],
   ] as const) {
-    const { error } = await envelopeOf(t, await post(body), { status: 400, code, stage: 'validation' }, JSON.stringify(body))
+    const { error } = await expectErrorEnvelope(
+      t,
+      await post(body),
+      { status: 400, code, stage: 'validation' },
+      JSON.stringify(body),
+    )
     t.equal(error.param, param, JSON.stringify(body))
   }
-  t.equal((await g.turns(id)).length, before)
-  t.equal(g.demo.stats().requests, asked)
+  t.equal((await g.listTurns(id)).length, before)
+  t.equal(g.demo.stats().requests, requests)
 })
 
-t.test('words instead of a picture are a failure here, and cost nothing', async (t) => {
+t.test('refunds text without an image', async (t) => {
   g.demo.script(() => ({
     body: {
       id: 'c',
@@ -74,14 +79,14 @@ t.test('words instead of a picture are a failure here, and cost nothing', async 
       choices: [{ index: 0, message: { role: 'assistant', content: 'I would rather not.' }, finish_reason: 'stop' }],
     },
   }))
-  const { debug } = await envelopeOf(t, await post({ prompt: 'x' }), { status: 502, code: 'upstream_error' })
+  const { debug } = await expectErrorEnvelope(t, await post({ prompt: 'x' }), { status: 502, code: 'upstream_error' })
   t.equal(debug.quotaRefunded, true)
   g.demo.script()
 })
 
-t.test('an upstream of the images API is asked as often, and as large, as the member wants', async (t) => {
+t.test('passes the requested number and size to an upstream of the images API', async (t) => {
   const painting = await startGateway(t, { images: { style: 'generations' } })
-  const { token } = await painting.member()
+  const { token } = await painting.createMember()
   const own = new OpenAI({ baseURL: `${painting.url}/v1`, apiKey: token, maxRetries: 0 })
   const { data = [] } = await own.images.generate({ model: 'svc-img', prompt: 'Two houses', n: 2, size: '256x256' })
   t.ok(data.length > 0)
@@ -92,13 +97,13 @@ t.test('an upstream of the images API is asked as often, and as large, as the me
   t.notOk('messages' in sent)
 })
 
-t.test('the path is known under POST alone, and its neighbours not at all', async (t) => {
+t.test('accepts POST only on the path and answers 404 on its neighbours', async (t) => {
   const headers = { authorization: `Bearer ${token}` }
   const got = await fetch(`${g.url}/v1/images/generations`, { headers })
   t.equal(got.headers.get('allow'), 'POST')
-  await envelopeOf(t, got, { status: 405, code: 'method_not_allowed' })
+  await expectErrorEnvelope(t, got, { status: 405, code: 'method_not_allowed' })
   for (const path of ['edits', 'variations'])
-    await envelopeOf(t, await fetch(`${g.url}/v1/images/${path}`, { method: 'POST', headers }), {
+    await expectErrorEnvelope(t, await fetch(`${g.url}/v1/images/${path}`, { method: 'POST', headers }), {
       status: 404,
       code: 'not_found',
     })

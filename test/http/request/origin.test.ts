@@ -1,8 +1,8 @@
-/** Only a browser that vouches for our own page is believed. */
+/** Only a browser's headers prove that a request comes from our own page. */
 import t from 'tap'
-import { isSameOrigin } from '../../src/http/origin.ts'
+import { isSameOrigin } from '../../../src/http/request/origin.ts'
 
-t.test('fetch metadata first, else the Origin, else no', async (t) => {
+t.test('uses fetch metadata, else Origin, else refuses', async (t) => {
   const site = 'https://example.com'
   for (const [headers, expected] of [
     [{ 'sec-fetch-site': 'same-origin' }, true],

@@ -1,15 +1,15 @@
-/** The wire: what is no proper HTTP never becomes a request, and never more requests than were sent. */
+/** Malformed HTTP never becomes a request, and the upstream never gets more requests than clients sent. */
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import t from 'tap'
 import type { Test } from 'tap'
-import { checkEnvelope } from '../support/envelope.ts'
-import type { Envelope } from '../support/envelope.ts'
-import { startGateway, until } from '../support/gateway.ts'
-import { raw } from '../support/raw.ts'
+import { checkErrorEnvelope } from '../../support/gateway/error-envelope.ts'
+import type { ErrorEnvelope } from '../../support/gateway/error-envelope.ts'
+import { startGateway, waitUntil } from '../../support/gateway/test-gateway.ts'
+import { sendRaw } from '../../support/raw-http.ts'
 
 const g = await startGateway(t)
-const { token } = await g.member()
+const { token } = await g.createMember()
 const host = new URL(g.url).host
 const chat = JSON.stringify({ model: 'svc-2.1', max_tokens: 20, messages: [{ role: 'user', content: 'Hello!' }] })
 const auth = `Authorization: Bearer ${token}\r\nContent-Type: application/json\r\n`
@@ -19,33 +19,34 @@ const sized = post(`Content-Length: ${chat.length}\r\n`, chat)
 const chunked = `${chat.length.toString(16)}\r\n${chat}\r\n0\r\n\r\n`
 const health = `${head('GET /healthz HTTP/1.1')}\r\n`
 
-/** How many requests the upstream parsed while `run` ran. */
+/** Counts the requests that the upstream parsed while `run` ran. */
 async function upstreamCalls(run: () => Promise<unknown>): Promise<number> {
   const before = g.demo.stats().requests
   await run()
-  // A request whose sender has left may still be on its way through: it is over when nothing has been heard of it for a while.
+  // A request whose sender has left may still be on its way: wait until the count stops changing.
   let heard = -1
   let since = performance.now()
-  await until(() => {
-    const now = g.log.length + g.demo.stats().requests + g.services.limits.running.size
+  await waitUntil(() => {
+    const now = g.log.length + g.demo.stats().requests + g.services.limits.concurrency.size
     if (now !== heard) since = performance.now()
     heard = now
-    return g.services.limits.running.size === 0 && performance.now() - since > 120
-  }, 'the requests to be over')
+    return g.services.limits.concurrency.size === 0 && performance.now() - since > 120
+  }, 'the requests to end')
   return g.demo.stats().requests - before
 }
 
-/** A refusal on the wire has the headers of every answer, and an id that the log knows. */
+/** A protocol error has the common headers, and an id that the log contains. */
 function checkWire(t: Test, text: string, name: string): void {
   const [head = '', body = ''] = text.split('\r\n\r\n')
-  const envelope = JSON.parse(Buffer.from(body, 'latin1').toString()) as Envelope
-  checkEnvelope(t, envelope, name)
-  t.match(envelope.requestId, /^mbr_[0-9A-Z]{26}$/, `${name}: a real id`)
+  const envelope = JSON.parse(Buffer.from(body, 'latin1').toString()) as ErrorEnvelope
+  checkErrorEnvelope(t, envelope, name)
+  t.match(envelope.requestId, /^mbr_[0-9A-Z]{26}$/, `${name}: has a request id`)
   for (const header of [
     `x-request-id: ${envelope.requestId}`,
     'x-svc-request-id: mbr_',
     `x-svc-error-code: ${envelope.code}`,
     `x-svc-error-stage: ${envelope.stage}`,
+    `link: <${g.url}/docs/errors#${envelope.code}>; rel="help"`,
     'cache-control: no-store',
     'x-content-type-options: nosniff',
     'content-type: application/json; charset=utf-8',
@@ -55,11 +56,11 @@ function checkWire(t: Test, text: string, name: string): void {
     t.ok(head.toLowerCase().includes(header.toLowerCase()), `${name}: ${header}`)
   t.ok(
     g.log.some((line) => line.includes(envelope.requestId)),
-    `${name}: in the log`,
+    `${name}: is logged`,
   )
 }
 
-t.test('nothing is written into the middle of an answer, whatever its client sends', async (t) => {
+t.test('writes nothing into the middle of a response, whatever the client sends', async (t) => {
   const streamed = JSON.stringify({
     model: 'svc-2.1',
     stream: true,
@@ -80,7 +81,7 @@ t.test('nothing is written into the middle of an answer, whatever its client sen
   t.notMatch(text, /invalid_request/)
 })
 
-t.test('well-formed requests of every legal shape are served', async (t) => {
+t.test('serves well-formed requests of every legal shape', async (t) => {
   for (const [name, bytes, statuses] of [
     ['sized', sized, [200]],
     ['chunked', post('Transfer-Encoding: chunked\r\n', chunked), [200]],
@@ -88,18 +89,18 @@ t.test('well-formed requests of every legal shape are served', async (t) => {
     ['two in a row', sized + sized, [200, 200]],
     ['expect: continue', post(`Content-Length: ${chat.length}\r\nExpect: 100-continue\r\n`, chat), [100, 200]],
     [
-      'an upgrade we do not know is served without it',
+      'an unknown upgrade is ignored',
       post(`Connection: Upgrade\r\nUpgrade: h2c\r\nContent-Length: ${chat.length}\r\n`, chat),
       [200],
     ],
     ['absolute form', `GET ${g.url}/healthz HTTP/1.1\r\nHost: ${host}\r\n\r\n`, [200]],
     ['HTTP/1.0', `GET /healthz HTTP/1.0\r\nHost: ${host}\r\n\r\n`, [200]],
   ] as const) {
-    t.same((await raw(g.url, bytes, { quietMs: 400 })).statuses, statuses, name)
+    t.same((await sendRaw(g.url, bytes, { quietMs: 400 })).statuses, statuses, name)
   }
 })
 
-t.test('what is malformed is refused with the envelope, and no upstream hears of it', async (t) => {
+t.test('refuses malformed requests with the envelope and never forwards them', async (t) => {
   const hello = { model: 'x', body: chat }
   const cases: [string, string, number?][] = [
     ['two lengths that differ', post(`Content-Length: ${chat.length}\r\nContent-Length: 5\r\n`, hello.body)],
@@ -142,7 +143,7 @@ t.test('what is malformed is refused with the envelope, and no upstream hears of
   ]
   const calls = await upstreamCalls(async () => {
     for (const [name, bytes, status = 400] of cases) {
-      const { statuses, text, closed } = await raw(g.url, bytes)
+      const { statuses, text, closed } = await sendRaw(g.url, bytes)
       t.equal(statuses[0], status, `${name}: ${text.slice(0, 60)}`)
       t.match(text, /"ok":false.*"code":"invalid_request"/, `${name}: the envelope`)
       t.ok(closed, `${name}: the connection ends`)
@@ -150,10 +151,10 @@ t.test('what is malformed is refused with the envelope, and no upstream hears of
     }
   })
   t.equal(calls, 0)
-  t.equal((await raw(g.url, health)).statuses[0], 200, 'and the server stands')
+  t.equal((await sendRaw(g.url, health)).statuses[0], 200, 'the server still serves')
 })
 
-t.test('the upstream parses exactly the turns that were sent, whatever was smuggled along', async (t) => {
+t.test('forwards exactly the turns that were sent, whatever is smuggled along', async (t) => {
   const smuggled = `POST /v1/chat/completions HTTP/1.1\r\nHost: ${host}\r\n${auth}Content-Length: ${chat.length}\r\n\r\n${chat}`
   const hidden = `${smuggled.length.toString(16)}\r\n${smuggled}\r\n0\r\n\r\n`
   for (const [name, bytes, turns] of [
@@ -203,15 +204,19 @@ t.test('the upstream parses exactly the turns that were sent, whatever was smugg
     ],
     ['a length of zero and a body', post('Content-Length: 0\r\n', smuggled), 1],
   ] as const) {
-    const sent = await upstreamCalls(() => raw(g.url, bytes, { quietMs: 400 }))
+    const sent = await upstreamCalls(() => sendRaw(g.url, bytes, { quietMs: 400 }))
     if (turns === null) t.ok(sent <= 1, `${name}: ${sent}`)
     else t.equal(sent, turns, name)
   }
   for (const { rawHeaders } of g.demo.calls)
-    t.notMatch(rawHeaders.join('\n').toLowerCase(), /transfer-encoding|upgrade|expect/, 'no framing of the client’s goes up')
+    t.notMatch(
+      rawHeaders.join('\n').toLowerCase(),
+      /transfer-encoding|upgrade|expect/,
+      'the client’s framing headers are not forwarded',
+    )
 })
 
-t.test('odd targets and methods meet the envelope, not a crash', async (t) => {
+t.test('answers odd targets and methods with the envelope and does not crash', async (t) => {
   for (const [line, status] of [
     ['OPTIONS * HTTP/1.1', 404],
     ['GET // HTTP/1.1', 404],
@@ -225,60 +230,57 @@ t.test('odd targets and methods meet the envelope, not a crash', async (t) => {
     ['GET /nowhere?%00=%ff HTTP/1.1', 404],
     ['GET http://[::1/v1/models HTTP/1.1', 400],
   ] as const) {
-    const { statuses, text } = await raw(g.url, `${head(line, auth)}\r\n`)
+    const { statuses, text } = await sendRaw(g.url, `${head(line, auth)}\r\n`)
     t.equal(statuses[0], status, `${line}: ${text.slice(0, 200)}`)
     t.match(text, /x-request-id: mbr_/, line)
     t.match(text, /"ok":false/, line)
   }
-  const expects = await raw(g.url, `${head('GET /healthz HTTP/1.1', 'Expect: a-miracle\r\n')}\r\n`)
+  const expects = await sendRaw(g.url, `${head('GET /healthz HTTP/1.1', 'Expect: a-miracle\r\n')}\r\n`)
   t.equal(expects.statuses[0], 417)
-  checkWire(t, expects.text, 'what cannot be expected')
-  const tunnel = await raw(g.url, `CONNECT example.com:443 HTTP/1.1\r\nHost: example.com\r\n\r\n`)
+  checkWire(t, expects.text, 'an unsupported Expect header')
+  const tunnel = await sendRaw(g.url, `CONNECT example.com:443 HTTP/1.1\r\nHost: example.com\r\n\r\n`)
   t.equal(tunnel.statuses[0], 405)
   checkWire(t, tunnel.text, 'a tunnel')
-  const traced = await raw(g.url, `GET /healthz HTTP/1.1\r\nHost: a\r\nHost: b\r\nX-Svc-Request-Id: trace-9\r\n\r\n`)
-  t.match(traced.text, /x-svc-request-id: trace-9\r\n/, 'the caller’s own id where it could be read')
-  t.equal((await raw(g.url, health)).statuses[0], 200)
+  const traced = await sendRaw(g.url, `GET /healthz HTTP/1.1\r\nHost: a\r\nHost: b\r\nX-Svc-Request-Id: trace-9\r\n\r\n`)
+  t.match(traced.text, /x-svc-request-id: trace-9\r\n/, 'the client’s own id where it could be parsed')
+  t.equal((await sendRaw(g.url, health)).statuses[0], 200)
 })
 
-t.test(
-  'whoever asks for a tunnel, or for nothing that can be read, and resets or stays, harms nobody and is let go',
-  async (t) => {
-    const { hostname, port } = new URL(g.url)
-    for (const asked of ['CONNECT a:1 HTTP/1.1\r\nhost: a\r\n\r\n', 'nothing of the kind\r\n\r\n'])
-      for (const stays of [false, true]) {
-        const socket = connect({ host: hostname, port: Number(port), allowHalfOpen: true })
-        let isGone = false
-        socket.on('error', () => (isGone = true))
-        await once(socket, 'connect')
-        socket.write(asked)
-        if (!stays) socket.resetAndDestroy()
-        else {
-          await once(socket.resume(), 'end')
-          // Its own side is open still, until what it says is refused.
-          await until(
-            () => {
-              socket.write('x')
-              return isGone
-            },
-            `the end of "${asked.slice(0, 7)}"`,
-          )
-        }
-        socket.destroy()
+t.test('survives CONNECT and malformed requests whose clients reset or stay, and closes their connections', async (t) => {
+  const { hostname, port } = new URL(g.url)
+  for (const bytes of ['CONNECT a:1 HTTP/1.1\r\nhost: a\r\n\r\n', 'nothing of the kind\r\n\r\n'])
+    for (const stays of [false, true]) {
+      const socket = connect({ host: hostname, port: Number(port), allowHalfOpen: true })
+      let isGone = false
+      socket.on('error', () => (isGone = true))
+      await once(socket, 'connect')
+      socket.write(bytes)
+      if (!stays) socket.resetAndDestroy()
+      else {
+        await once(socket.resume(), 'end')
+        // Its own side stays open until the refusal arrives.
+        await waitUntil(
+          () => {
+            socket.write('x')
+            return isGone
+          },
+          `the end of "${bytes.slice(0, 7)}"`,
+        )
       }
-    t.equal((await raw(g.url, health)).statuses[0], 200)
-  },
-)
+      socket.destroy()
+    }
+  t.equal((await sendRaw(g.url, health)).statuses[0], 200)
+})
 
-t.test('a body that never comes is given up when its sender leaves, and costs nothing', async (t) => {
+t.test('gives up a body that never arrives when its sender disconnects, without a charge', async (t) => {
   const calls = await upstreamCalls(async () => {
     const { hostname, port } = new URL(g.url)
     const socket = connect({ host: hostname, port: Number(port) })
     await new Promise((resolve) => socket.once('connect', resolve))
     socket.write(post('Content-Length: 5000\r\n', '{"model":'))
-    await until(() => g.services.limits.running.size === 1, 'the request to be under way')
+    await waitUntil(() => g.services.limits.concurrency.size === 1, 'the request to start')
     socket.destroy()
-    await until(() => g.services.limits.running.size === 0, 'the request to be given up')
+    await waitUntil(() => g.services.limits.concurrency.size === 0, 'the request to be given up')
   })
   t.equal(calls, 0)
 })

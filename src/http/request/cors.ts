@@ -1,14 +1,16 @@
-/** Cross-origin use of the API from web pages: open, because it works by Bearer alone, and never with credentials. */
+/** CORS for the API: open to all origins, because it authenticates by Bearer alone, and never with credentials. */
 import type { Middleware } from 'koa'
-import type { Services } from '../gateway/services.ts'
+import type { Services } from '../../services/services.ts'
 
-/** On `/v1` but not on the tool server, whose protocol demands that foreign pages be refused. */
+/** Applies to `/v1` except the MCP server, whose protocol requires that foreign origins are refused. */
 export function cors({ names }: Pick<Services, 'names'>): Middleware {
   const exposed = [
     'x-request-id',
+    'request-id',
     names.requestIdHeader,
     names.errorCodeHeader,
     names.errorStageHeader,
+    'link',
     names.quotaClampedHeader,
     names.quotaResetHeader,
     names.fieldsDroppedHeader,
@@ -22,10 +24,10 @@ export function cors({ names }: Pick<Services, 'names'>): Middleware {
   ].join(', ')
   return (ctx, next) => {
     const { path } = ctx
-    // A browser that shows an image names no origin, and keeps the answer for the page that fetches the same image later.
+    // A browser that shows an image sends no Origin, and caches the response for a page that fetches the same image later.
     if (ctx.req.headers.origin === undefined && !path.startsWith('/v1/images/')) return next()
     if (!path.startsWith('/v1/') || path === '/v1/mcp' || path.startsWith('/v1/mcp/')) return next()
-    // Set on the raw response as well, because a streamed answer is written past Koa.
+    // Koa sets it on the raw response as well, which streamed responses use directly.
     ctx.set('access-control-allow-origin', '*')
     ctx.set('access-control-expose-headers', exposed)
     if (ctx.method !== 'OPTIONS' || ctx.headers['access-control-request-method'] === undefined) return next()

@@ -1,15 +1,17 @@
-/** HTTP/2 over TLS: the same application, and a client that cancels as fast as it asks costs nothing. */
+/** HTTP/2 over TLS: the same application, and rapid cancellation by one client harms no other. */
 import { once } from 'node:events'
 import http2 from 'node:http2'
 import https from 'node:https'
 import tls from 'node:tls'
 import t from 'tap'
-import { startGateway, temporaryFolder, until } from '../support/gateway.ts'
-import { selfSigned } from '../support/certificate.ts'
+import { definePlugin } from '../../../src/index.ts'
+import { hugeAnswerConfig, hugeCap } from '../../support/gateway/huge-answer.ts'
+import { startGateway, createTemporaryFolder, testConfig, waitUntil } from '../../support/gateway/test-gateway.ts'
+import { createSelfSignedCertificate } from '../../support/servers/tls-certificate.ts'
 
-const { cert, key, ca } = selfSigned(temporaryFolder(t))
+const { cert, key, ca } = createSelfSignedCertificate(createTemporaryFolder(t))
 const g = await startGateway(t, { listen: { tls: { cert, key } } })
-const { token } = await g.member()
+const { token } = await g.createMember()
 const good = { model: 'svc-2.1', messages: [{ role: 'user', content: 'Hello!' }] }
 
 async function session(url = g.url): Promise<http2.ClientHttp2Session> {
@@ -42,7 +44,7 @@ async function read(
   return { status: headers[':status'], headers, text }
 }
 
-t.test('answers, streams and failures are those of HTTP/1.1', async (t) => {
+t.test('answers requests, streams and failures as over HTTP/1.1', async (t) => {
   const on = await session()
   t.equal(on.alpnProtocol, 'h2')
   const whole = await read(ask(on, good))
@@ -67,7 +69,7 @@ t.test('answers, streams and failures are those of HTTP/1.1', async (t) => {
   )
 })
 
-t.test('the tool server knows its own name, and refuses others', async (t) => {
+t.test('accepts its own host name at the MCP server and refuses others', async (t) => {
   const on = await session()
   const call = (headers: Record<string, string>) =>
     read(ask(on, { name: 'web_search', arguments: { query: 'x' } }, { ':path': '/v1/mcp/tools/call', ...headers }))
@@ -78,7 +80,7 @@ t.test('the tool server knows its own name, and refuses others', async (t) => {
     t.equal((await call(headers)).status, 403, JSON.stringify(headers))
 })
 
-t.test('what is wrong with HTTP/1.1 over TLS is refused as it is without', async (t) => {
+t.test('refuses malformed HTTP/1.1 over TLS as it does without TLS', async (t) => {
   for (const [name, bytes, status] of [
     ['no host', 'GET /healthz HTTP/1.1\r\n\r\n', 400],
     ['two hosts', 'GET /healthz HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n', 400],
@@ -97,14 +99,28 @@ t.test('what is wrong with HTTP/1.1 over TLS is refused as it is without', async
   }
 })
 
-t.test('HTTP/1.1 is served on the same port', async (t) => {
+t.test('fails a turn for an invalid header of a plugin, streamed and whole, and charges nothing', async (t) => {
+  const bad = definePlugin({ name: 'bad', onResponse: (x) => void (x.headers['x-bad'] = 'a\r\nb') })
+  const plugins = [...testConfig(t).plugins, bad]
+  const gateway = await startGateway(t, { plugins, listen: { tls: { cert, key } } })
+  const member = await gateway.createMember()
+  const on = await session(gateway.url)
+  for (const stream of [true, false]) {
+    const { status, text } = await read(ask(on, { ...good, stream }, { authorization: `Bearer ${member.token}` }))
+    t.equal(status, 500, `stream: ${stream}`)
+    t.match(JSON.parse(text), { code: 'internal_error' })
+    t.match(await gateway.listTurns(member.id), [{ state: 'refunded' }])
+  }
+})
+
+t.test('serves HTTP/1.1 on the same port', async (t) => {
   const status = await new Promise((resolve, reject) => {
     https.get(`${g.url}/healthz`, { ca }, (response) => resolve(response.resume().statusCode)).on('error', reject)
   })
   t.equal(status, 200)
 })
 
-t.test('a stream that is reset is a client that left: the upstream is closed and the turn settled', async (t) => {
+t.test('treats a stream reset as a disconnected client: closes the upstream call and settles the turn', async (t) => {
   const on = await session()
   const slow = { ...good, stream: true, messages: [{ role: 'user', content: 'demo:{"tokens":1000,"betweenMs":10}' }] }
   const stream = ask(on, slow)
@@ -114,29 +130,29 @@ t.test('a stream that is reset is a client that left: the upstream is closed and
   await call?.ended
   t.type(call?.abortedAt, 'number')
   t.ok((call?.tokens ?? Infinity) < 500, `closed after ${call?.tokens} of 1000 tokens`)
-  await g.settled()
-  const [turn] = await g.turns()
+  await g.waitUntilSettled()
+  const [turn] = await g.listTurns()
   t.match(turn, { state: 'settled', estimated: true })
 })
 
-t.test('who is given up because it takes nothing can tell what it has from the whole', async (t) => {
-  const g = await startGateway(t, { listen: { tls: { cert, key } }, timeouts: { slowReaderMs: 500 } })
-  const { token } = await g.member()
+t.test('lets a slow reader that is given up tell a partial response from a complete one', async (t) => {
+  const g = await startGateway(t, { ...hugeAnswerConfig, listen: { tls: { cert, key } }, timeouts: { slowReaderMs: 500 } })
+  const { token } = await g.createMember()
   g.demo.script(() => ({ tokens: 100, hugeBytes: 1_000_000 }))
-  const stream = ask(await session(g.url), { ...good, stream: true }, { authorization: `Bearer ${token}` })
+  const stream = ask(await session(g.url), { ...good, ...hugeCap, stream: true }, { authorization: `Bearer ${token}` })
   const ends: string[] = []
   for (const end of ['end', 'error']) stream.on(end, () => ends.push(end))
   await once(stream, 'response')
-  await until(() => g.services.limits.running.size === 0, 'the slow reader to be given up')
-  await g.settled()
-  t.match(await g.turns(), [{ state: 'settled' }])
+  await waitUntil(() => g.services.limits.concurrency.size === 0, 'the slow reader to be given up')
+  await g.waitUntilSettled()
+  t.match(await g.listTurns(), [{ state: 'settled' }])
   stream.resume()
-  await until(() => stream.closed && stream.destroyed, 'the stream to be over')
+  await waitUntil(() => stream.closed && stream.destroyed, 'the stream to close')
   t.strictSame(ends, ['error'])
   t.not(stream.rstCode, http2.constants.NGHTTP2_NO_ERROR)
 })
 
-t.test('rapid resets exhaust nobody but their own connection', async (t) => {
+t.test('limits rapid resets to the connection that sends them', async (t) => {
   const bad = await session()
   const before = g.demo.stats().requests
   for (let i = 0; i < 1_000 && !bad.destroyed && !bad.closed; i++) {
@@ -144,15 +160,15 @@ t.test('rapid resets exhaust nobody but their own connection', async (t) => {
     stream.close(http2.constants.NGHTTP2_CANCEL)
     if (i % 50 === 49) await new Promise((resolve) => setImmediate(resolve))
   }
-  await until(() => bad.destroyed || bad.closed, 'the server to end the connection')
-  await until(() => g.services.limits.running.size === 0, 'all turns to be over')
+  await waitUntil(() => bad.destroyed || bad.closed, 'the server to end the connection')
+  await waitUntil(() => g.services.limits.concurrency.size === 0, 'all turns to end')
   const good0 = await session()
-  t.equal((await read(ask(good0, good))).status, 200, 'others are served')
+  t.equal((await read(ask(good0, good))).status, 200, 'other connections are served')
   t.ok(g.demo.stats().requests - before < 1_000, `${g.demo.stats().requests - before} reached the upstream`)
-  await g.settled()
+  await g.waitUntilSettled()
 })
 
-t.test('a header list beyond the limit is refused', async (t) => {
+t.test('refuses a header list beyond the limit', async (t) => {
   const on = await session()
   const stream = ask(on, good, { 'x-big': 'x'.repeat(40_000) })
   const { status, text } = await read(stream)

@@ -1,20 +1,20 @@
-/** The end of a service whose clients keep their connections: each is told, and what arrives on it meanwhile is answered. */
+/** Shutdown with kept connections: each is notified, and requests that arrive meanwhile are answered. */
 import http from 'node:http'
 import http2 from 'node:http2'
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import t from 'tap'
 import { Agent, request } from 'undici'
-import { selfSigned } from '../support/certificate.ts'
-import { atOnceMs, startGateway, temporaryFolder, until } from '../support/gateway.ts'
+import { createSelfSignedCertificate } from '../../support/servers/tls-certificate.ts'
+import { maxImmediateMs, startGateway, createTemporaryFolder, waitUntil } from '../../support/gateway/test-gateway.ts'
 
-/** Ample for a machine that does other things as well; half of it in silence is the end. */
+/** Long enough for a busy machine; half of it without requests ends the notice. */
 const noticeMs = 4_000
 const requests = 400
 const workers = 50
 
-/** 400 requests on kept connections while the gateway closes, fifty at a time: as fast as they go, and with pauses. What became of them. */
-async function hammer(ask: () => Promise<number>): Promise<Record<string, number>> {
+/** Sends 400 requests on kept connections while the gateway closes, fifty at a time, with and without pauses. Returns the outcomes. */
+async function requestRepeatedly(ask: () => Promise<number>): Promise<Record<string, number>> {
   const ends: Record<string, number> = {}
   const worker = async (nth: number): Promise<void> => {
     for (let i = 0; i < requests / workers; i++) {
@@ -57,25 +57,25 @@ const clients: readonly [string, (url: string) => { ask: () => Promise<number>; 
 ]
 
 for (const [name, open] of clients) {
-  t.test(`${name}: none of 400 requests on kept connections is lost`, async (t) => {
-    const g = await startGateway(t, { timeouts: { noticeMs } })
+  t.test(`${name}: loses none of 400 requests on kept connections`, async (t) => {
+    const g = await startGateway(t, { timeouts: { drainNoticeMs: noticeMs } })
     const client = open(g.url)
     t.teardown(() => client.close())
     await Promise.all(Array.from({ length: 200 }, client.ask))
     const from = performance.now()
     const closing = g.gateway.close()
-    t.same(await hammer(client.ask), { 200: requests })
+    t.same(await requestRepeatedly(client.ask), { 200: requests })
     await closing
     const took = performance.now() - from
     t.ok(took < 30_000, `it ended after ${Math.round(took)} ms`)
-    await t.rejects(client.ask(), 'nobody listens any more')
+    await t.rejects(client.ask(), 'new connections are refused')
   })
 }
 
-t.test('HTTP/2: streams under way end whole, the session is told in order, and new ones are served until the end', async (t) => {
-  const { cert, key, ca } = selfSigned(temporaryFolder(t))
-  const g = await startGateway(t, { listen: { tls: { cert, key } }, timeouts: { noticeMs } })
-  const { token } = await g.member()
+t.test('completes running HTTP/2 streams, sends GOAWAY, and serves new streams until the end', async (t) => {
+  const { cert, key, ca } = createSelfSignedCertificate(createTemporaryFolder(t))
+  const g = await startGateway(t, { listen: { tls: { cert, key } }, timeouts: { drainNoticeMs: noticeMs } })
+  const { token } = await g.createMember()
   const open = (): http2.ClientHttp2Session => {
     const session = http2.connect(g.url, { ca })
     session.on('error', (error) => t.fail(error.message))
@@ -100,21 +100,21 @@ t.test('HTTP/2: streams under way end whole, the session is told in order, and n
     'content-type': 'application/json',
   }
   const session = open()
-  const told: number[] = []
-  session.on('goaway', (code, lastStream) => told.push(code, lastStream))
+  const goaways: number[] = []
+  session.on('goaway', (code, lastStream) => goaways.push(code, lastStream))
   const turns = Array.from({ length: 20 }, () => ask(session, turn, chat))
-  await until(() => g.demo.stats().requests === 20, 'all turns to be under way')
+  await waitUntil(() => g.demo.stats().requests === 20, 'all turns to run')
   const closing = g.gateway.close()
   const other = open()
-  t.match(await ask(other, { ':path': '/readyz' }), /draining/, 'a new session is served, and told')
+  t.match(await ask(other, { ':path': '/readyz' }), /draining/, 'a new session is served and notified')
   for (const text of await Promise.all(turns)) t.match(text, /data: \[DONE\]\n\n$/)
   await closing
-  t.same(told.slice(0, 2), [0, 2 ** 31 - 1], 'no stream on its way is refused')
-  await until(() => session.destroyed && other.destroyed, 'both to be closed')
+  t.same(goaways.slice(0, 2), [0, 2 ** 31 - 1], 'no stream on its way is refused')
+  await waitUntil(() => session.destroyed && other.destroyed, 'both sessions to close')
 })
 
-t.test('a kept connection that says nothing is ended in order, and does not hold the end up', async (t) => {
-  const g = await startGateway(t, { timeouts: { noticeMs } })
+t.test('ends an idle connection in order and does not wait for it', async (t) => {
+  const g = await startGateway(t, { timeouts: { drainNoticeMs: noticeMs } })
   const { hostname, port, host } = new URL(g.url)
   const sockets = await Promise.all(
     Array.from({ length: 3 }, async () => {
@@ -133,15 +133,15 @@ t.test('a kept connection that says nothing is ended in order, and does not hold
   if (spoken !== undefined) await once(spoken, 'data')
   const from = performance.now()
   await g.gateway.close()
-  t.ok(performance.now() - from < noticeMs + atOnceMs, `${Math.round(performance.now() - from)} ms`)
-  await until(() => ends.length === 3, 'all to hear of it')
+  t.ok(performance.now() - from < noticeMs + maxImmediateMs, `${Math.round(performance.now() - from)} ms`)
+  await waitUntil(() => ends.length === 3, 'all connections to end')
   t.same(ends, ['end', 'end', 'end'], 'no reset')
 })
 
-t.test('a process that stood still for a while does not take that for silence', async (t) => {
+t.test('does not count the time of a stalled process as idle', async (t) => {
   let stoodStillMs = 0
-  const clock = { now: () => Date.now(), ticks: () => performance.now() + stoodStillMs }
-  const g = await startGateway(t, { timeouts: { noticeMs: 20_000 } }, { clock })
+  const clock = { now: () => Date.now(), monotonicMs: () => performance.now() + stoodStillMs }
+  const g = await startGateway(t, { timeouts: { drainNoticeMs: 20_000 } }, { clock })
   const dispatcher = new Agent({ connections: 1 })
   t.teardown(() => dispatcher.destroy())
   const ask = async (): Promise<string> => (await request(`${g.url}/readyz`, { dispatcher })).body.text()
@@ -149,16 +149,16 @@ t.test('a process that stood still for a while does not take that for silence', 
   const closing = g.gateway.close()
   t.match(await ask(), /draining/)
   stoodStillMs += 15_000
-  // By then it has looked again.
+  // By now it has polled again.
   await new Promise((resolve) => setTimeout(resolve, 200))
-  t.match(await ask(), /draining/, 'whoever speaks now is heard')
+  t.match(await ask(), /draining/, 'a request after the stall is answered')
   stoodStillMs += 15_000
   await closing
 })
 
-t.test('with no connection open the end is at once', async (t) => {
-  const g = await startGateway(t, { timeouts: { noticeMs: 60_000 } })
+t.test('shuts down at once without open connections', async (t) => {
+  const g = await startGateway(t, { timeouts: { drainNoticeMs: 60_000 } })
   const from = performance.now()
   await g.gateway.close()
-  t.ok(performance.now() - from < atOnceMs, `${Math.round(performance.now() - from)} ms`)
+  t.ok(performance.now() - from < maxImmediateMs, `${Math.round(performance.now() - from)} ms`)
 })

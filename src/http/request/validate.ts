@@ -1,40 +1,40 @@
-/** What came from outside, by its schema; where it does not fit, the first fault with its field, in both languages. */
+/** Validates input by its schema; the error names the first invalid field, in both languages. */
 import type { z } from 'zod'
-import { invalidRequest } from '../errors.ts'
-import type { GatewayError, Words } from '../errors.ts'
+import { invalidRequest } from '../../errors.ts'
+import type { GatewayError, LocalizedText } from '../../errors.ts'
 
 type Issue = z.core.$ZodIssue
 
 /** @throws GatewayError `invalid_request`, naming the field */
-export function parsed<Schema extends z.ZodType>(schema: Schema, sent: unknown): z.output<Schema> {
-  const { success, data, error } = schema.safeParse(sent)
+export function validate<Schema extends z.ZodType>(schema: Schema, input: unknown): z.output<Schema> {
+  const { success, data, error } = schema.safeParse(input)
   if (success) return data
-  throw refusalOf(error.issues[0])
+  throw toValidationError(error.issues[0])
 }
 
-function refusalOf(issue: Issue | undefined): GatewayError {
+function toValidationError(issue: Issue | undefined): GatewayError {
   if (issue === undefined) throw new Error('a schema refused something and does not say what')
-  const param = nameOf(issue.path)
-  const { en, zh } = faultOf(issue)
+  const param = formatPath(issue.path)
+  const { en, zh } = describeIssue(issue)
   return invalidRequest({ en: `'${param}' ${en}.`, zh: `'${param}' ${zh}。` }, param)
 }
 
-/** As in `messages[0].role`. */
-function nameOf(path: readonly PropertyKey[]): string {
+/** Formats a path as in `messages[0].role`. */
+function formatPath(path: readonly PropertyKey[]): string {
   return path.reduce<string>(
     (name, part) => (typeof part === 'number' ? `${name}[${part}]` : name === '' ? String(part) : `${name}.${String(part)}`),
     '',
   )
 }
 
-/** What is wrong with the field, to be read after its name. */
-function faultOf(issue: Issue): Words {
+/** Describes the fault, to be read after the field's name. */
+function describeIssue(issue: Issue): LocalizedText {
   switch (issue.code) {
     case 'invalid_type':
-      return kinds[issue.expected] ?? unfit
+      return typeMessages[issue.expected] ?? invalid
     case 'invalid_value': {
       const values = issue.values.map(String)
-      return { en: `must be one of: ${values.join(', ')}`, zh: `必须是以下之一:${values.join('、')}` }
+      return { en: `must be one of: ${values.join(', ')}`, zh: `必须是以下之一：${values.join('、')}` }
     }
     case 'too_small':
       if (issue.origin === 'string') return { en: 'is empty', zh: '不能为空' }
@@ -46,13 +46,13 @@ function faultOf(issue: Issue): Words {
     case 'invalid_format':
       return { en: 'has control characters', zh: '含有控制字符' }
     default:
-      return unfit
+      return invalid
   }
 }
 
-const unfit = { en: 'is not valid', zh: '无效' }
+const invalid = { en: 'is not valid', zh: '无效' }
 
-const kinds: Readonly<Record<string, Words>> = {
+const typeMessages: Readonly<Record<string, LocalizedText>> = {
   string: { en: 'must be a string', zh: '必须是字符串' },
   number: { en: 'must be a whole number', zh: '必须是整数' },
   int: { en: 'must be a whole number', zh: '必须是整数' },

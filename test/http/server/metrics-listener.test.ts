@@ -1,14 +1,14 @@
-/** The metrics' own listener: off unless asked for, and never mixed up with the public one. */
+/** The separate metrics listener: off by default, and separate from the public listener. */
 import t from 'tap'
-import { listenForMetrics } from '../../src/http/metrics-listener.ts'
-import { startGateway } from '../support/gateway.ts'
+import { listenForMetrics } from '../../../src/http/server/metrics-listener.ts'
+import { startGateway } from '../../support/gateway/test-gateway.ts'
 
-t.test('there is none by default', async (t) => {
+t.test('opens no metrics listener by default', async (t) => {
   const g = await startGateway(t)
   t.equal(g.gateway.metricsUrl, null)
 })
 
-t.test('it tells the metrics to this machine, by the address that connects and by no header', async (t) => {
+t.test('serves metrics to this machine by the peer address, ignoring forwarding headers', async (t) => {
   const g = await startGateway(t, { metrics: { port: 0, token: null } })
   const url = g.gateway.metricsUrl ?? ''
   t.match(url, /^http:\/\/127\.0\.0\.1:\d+\/metrics$/)
@@ -21,9 +21,9 @@ t.test('it tells the metrics to this machine, by the address that connects and b
   t.equal((await fetch(`${g.url}/metrics`)).status, 404, 'the public listener has none')
 })
 
-t.test('a port that is taken stops the start with a sentence that names the setting', async (t) => {
+t.test('refuses to start on a port in use, in a sentence that names the setting', async (t) => {
   const g = await startGateway(t, { metrics: { port: 0 } })
   const port = Number(new URL(g.gateway.metricsUrl ?? '').port)
-  const again = listenForMetrics({ ...g.config.metrics, port }, g.services.observe)
+  const again = listenForMetrics({ ...g.config.metrics, port }, g.services.telemetry)
   await t.rejects(again, { name: 'ConfigError', message: /in use.*METRICS_PORT/ })
 })

@@ -1,12 +1,12 @@
-/** Where it cannot listen it says why, and leaves the database closed. What a start makes of such an error, `test/launch.test.ts` has. */
+/** A server that cannot listen reports why and closes the database. `test/launch.test.ts` covers the program's exit. */
 import { readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { openGateway } from '../../src/gateway/gateway.ts'
-import { shownHost } from '../../src/http/bind.ts'
-import { temporaryFolder, testConfig } from '../support/gateway.ts'
+import { openGateway } from '../../../src/server/gateway.ts'
+import { formatHost } from '../../../src/http/server/bind.ts'
+import { createTemporaryFolder, testConfig } from '../../support/gateway/test-gateway.ts'
 
-const folder = temporaryFolder(t)
+const folder = createTemporaryFolder(t)
 writeFileSync(join(folder, 'bad.pem'), 'no certificate')
 const tls = (name: string) => ({ tls: { cert: join(folder, name), key: join(folder, name) } })
 
@@ -17,7 +17,7 @@ for (const [what, listen, message] of [
 ] as const)
   t.test(what, async (t) => {
     const config = testConfig(t, { listen })
-    await t.rejects(openGateway({ config, logTo: { write: () => undefined } }), { name: 'ConfigError', message })
+    await t.rejects(openGateway({ config, logDestination: { write: () => undefined } }), { name: 'ConfigError', message })
     t.same(
       readdirSync(config.store.dataDir).filter((file) => file.startsWith('gateway.db')),
       ['gateway.db'],
@@ -31,7 +31,7 @@ for (const [host, shown] of [
   ['0.0.0.0', '127.0.0.1'],
   ['::', '[::1]'],
 ] as const)
-  t.test(`of a server on ${host} the address is one that browsers know for what it is`, (t) => {
-    t.equal(shownHost(host), shown)
+  t.test(`formats the address of a server on ${host} so that browsers treat it as this machine`, (t) => {
+    t.equal(formatHost(host), shown)
     t.end()
   })

@@ -1,11 +1,11 @@
-/** Who is calling: nobody can say it of himself but a proxy we trust. */
+/** The client's address: only a trusted proxy can state another one. */
 import t from 'tap'
-import { networks } from '../../src/access/networks.ts'
-import { addressPrefix, clientAddress } from '../../src/http/address.ts'
+import { parseNetworks } from '../../../src/system/cidr.ts'
+import { toAddressPrefix, resolveClientIp } from '../../../src/http/request/client-ip.ts'
 
-const trusted = networks(['127.0.0.1', '10.0.0.0/8', 'fd00::/8'])
+const trusted = parseNetworks(['127.0.0.1', '10.0.0.0/8', 'fd00::/8'])
 
-t.test('the socket’s address, unless it is a trusted proxy’s', async (t) => {
+t.test('uses the socket’s address unless it is a trusted proxy’s', async (t) => {
   for (const [peer, header, expected] of [
     ['203.0.113.9', undefined, '203.0.113.9'],
     ['203.0.113.9', '198.51.100.1', '203.0.113.9'],
@@ -30,16 +30,16 @@ t.test('the socket’s address, unless it is a trusted proxy’s', async (t) => 
     ['127.0.0.1', "1.1.1.1' or 1=1", '127.0.0.1'],
     [undefined, '198.51.100.1', ''],
   ] as const) {
-    t.equal(clientAddress(peer, header as string | string[] | undefined, trusted), expected, `${peer} ← ${String(header)}`)
+    t.equal(resolveClientIp(peer, header as string | string[] | undefined, trusted), expected, `${peer} ← ${String(header)}`)
   }
 })
 
-t.test('limits count an IPv4 address, and an IPv6 /64', async (t) => {
-  t.equal(addressPrefix('203.0.113.9'), '203.0.113.9')
+t.test('counts limits by IPv4 address and by IPv6 /64', async (t) => {
+  t.equal(toAddressPrefix('203.0.113.9'), '203.0.113.9')
   const same = ['2001:db8:1:2::1', '2001:db8:1:2:ffff:ffff:ffff:ffff', '2001:0db8:0001:0002:0:0:0:9']
-  t.equal(new Set(same.map(addressPrefix)).size, 1)
-  t.not(addressPrefix('2001:db8:1:3::1'), addressPrefix('2001:db8:1:2::1'))
-  t.equal(addressPrefix('::1'), '0:0:0:0::/64')
-  t.equal(addressPrefix('2001:db8::'), '2001:db8:0:0::/64')
-  t.equal(addressPrefix(''), '')
+  t.equal(new Set(same.map(toAddressPrefix)).size, 1)
+  t.not(toAddressPrefix('2001:db8:1:3::1'), toAddressPrefix('2001:db8:1:2::1'))
+  t.equal(toAddressPrefix('::1'), '0:0:0:0::/64')
+  t.equal(toAddressPrefix('2001:db8::'), '2001:db8:0:0::/64')
+  t.equal(toAddressPrefix(''), '')
 })

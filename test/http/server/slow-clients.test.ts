@@ -1,12 +1,12 @@
-/** Those who send slowly, or take slowly, hold nothing for long and slow nobody else down. */
+/** Clients that send or read slowly hold no resources for long and do not slow others down. */
 import { connect } from 'node:net'
 import type { Socket } from 'node:net'
 import t from 'tap'
-import { atOnceMs, startGateway, until } from '../support/gateway.ts'
+import { maxImmediateMs, startGateway, waitUntil } from '../../support/gateway/test-gateway.ts'
 
-t.test('fifty slow senders: healthy members are served meanwhile', async (t) => {
+t.test('serves healthy members while fifty clients send slowly', async (t) => {
   const g = await startGateway(t)
-  const { token } = await g.member()
+  const { token } = await g.createMember()
   const { hostname, port, host } = new URL(g.url)
   const slow: Socket[] = []
   t.teardown(() => slow.forEach((socket) => socket.destroy()))
@@ -21,18 +21,18 @@ t.test('fifty slow senders: healthy members are served meanwhile', async (t) => 
         : `POST /v1/chat/completions HTTP/1.1\r\nHost: ${host}\r\nAuthorization: Bearer ${token}\r\nContent-Type: application/json\r\nContent-Length: 500\r\n\r\n{"model"`,
     )
   }
-  await until(() => g.services.limits.running.size > 0, 'a slow body to be under way')
+  await waitUntil(() => g.services.limits.concurrency.size > 0, 'a slow body to arrive')
   const from = performance.now()
   for (let i = 0; i < 10; i++) {
     const response = await g.chat(token)
     t.equal(response.status, 200)
     await response.text()
   }
-  t.ok(performance.now() - from < atOnceMs, `ten turns in ${Math.round(performance.now() - from)} ms`)
-  t.equal(g.demo.stats().requests, 10, 'none of the slow ones reached the upstream')
+  t.ok(performance.now() - from < maxImmediateMs, `ten turns in ${Math.round(performance.now() - from)} ms`)
+  t.equal(g.demo.stats().requests, 10, 'no slow request reached the upstream')
 })
 
-t.test('the wire has its limits, each of which takes effect', async (t) => {
+t.test('enforces each protocol limit', async (t) => {
   const g = await startGateway(t, { limits: { connections: 5 } })
   const { hostname, port } = new URL(g.url)
   const sockets: Socket[] = []
@@ -44,6 +44,6 @@ t.test('the wire has its limits, each of which takes effect', async (t) => {
     socket.on('close', () => closed++).resume()
     sockets.push(socket)
   }
-  await until(() => closed >= 7, 'connections beyond the limit to be refused')
+  await waitUntil(() => closed >= 7, 'connections beyond the limit to be refused')
   t.equal(closed, 7)
 })

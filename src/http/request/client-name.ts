@@ -1,4 +1,4 @@
-/** A browser's or program's name as its user would say it: `Firefox on Linux`. A rough guess; what cannot be guessed is shown short. */
+/** Guesses a browser's or program's name from its user agent, as in `Firefox on Linux`; otherwise the user agent, shortened. */
 
 const browsers = [
   ['Edge', /\bEdg(e|A|iOS)?\//],
@@ -18,18 +18,18 @@ const systems = [
   ['Linux', /\bLinux\b/],
 ] as const
 
-const shownChars = 60
+const maxNameChars = 60
 
-export function clientName(userAgent: string): string | null {
+export function parseClientName(userAgent: string): string | null {
   if (userAgent === '') return null
   const browser = browsers.find(([, pattern]) => pattern.test(userAgent))?.[0]
   const system = systems.find(([, pattern]) => pattern.test(userAgent))?.[0]
   if (browser !== undefined) return system === undefined ? browser : `${browser} on ${system}`
-  // What is written in no letters of ours has no name left, and is called by its kind.
+  // Only printable ASCII is kept; a name without any becomes null.
   return (
     userAgent
       .replaceAll(/[^\x20-\x7e]/g, '')
       .trim()
-      .slice(0, shownChars) || null
+      .slice(0, maxNameChars) || null
   )
 }

@@ -1,0 +1,187 @@
+/** Timeouts and limits that hold over HTTP/1.1 and HTTP/2 alike, with shorter times than the shipped ones. */
+import { once } from 'node:events'
+import http2 from 'node:http2'
+import { connect } from 'node:net'
+import type { Socket } from 'node:net'
+import { setTimeout as pause } from 'node:timers/promises'
+import tls from 'node:tls'
+import t from 'tap'
+import type { Test } from 'tap'
+import { PluginChain } from '../../../src/exchange/plugin-chain.ts'
+import { createApp } from '../../../src/http/app.ts'
+import { listen } from '../../../src/http/server/listen.ts'
+import { TurnHandlers } from '../../../src/tools/turn-handlers.ts'
+import { createTemporaryFolder, startGateway, waitUntil } from '../../support/gateway/test-gateway.ts'
+import type { TestGateway } from '../../support/gateway/test-gateway.ts'
+import { createSelfSignedCertificate } from '../../support/servers/tls-certificate.ts'
+
+const { cert, key, ca } = createSelfSignedCertificate(createTemporaryFolder(t))
+const timeouts = { headersMs: 400, requestMs: 800, keepAliveMs: 400 }
+const gateway = await startGateway(t, { listen: { tls: { cert, key } } })
+const { token } = await gateway.createMember()
+const authorization = `Bearer ${token}`
+const url = await listenWithShortTimeouts(t, gateway)
+const port = Number(new URL(url).port)
+
+/** The gateway's application on another socket. */
+async function listenWithShortTimeouts(t: Test, { gateway, services, config }: TestGateway): Promise<string> {
+  const turnHandlers = new TurnHandlers(services, gateway.forwarder)
+  const operations = { isDraining: () => false, notReadyReasons: () => [], metricsText: async () => '', database: null }
+  const app = createApp({ services, chain: new PluginChain(config.plugins), turnHandlers, operations })
+  const listener = await listen(app, services, null, timeouts)
+  t.teardown(async () => {
+    listener.destroyAfterGrace()
+    await listener.close()
+  })
+  return listener.url
+}
+
+async function openSession(t: Test): Promise<http2.ClientHttp2Session> {
+  const session = http2.connect(url, { ca })
+  session.on('error', () => undefined)
+  t.teardown(() => session.destroy())
+  await once(session, 'connect')
+  return session
+}
+
+function request(session: http2.ClientHttp2Session, headers: http2.OutgoingHttpHeaders): http2.ClientHttp2Stream {
+  const stream = session.request({ ':method': 'POST', 'content-type': 'application/json', authorization, ...headers })
+  stream.on('error', () => undefined)
+  return stream
+}
+
+/** A streamed turn whose answer takes longer than a request may. */
+function startLongTurn(session: http2.ClientHttp2Session): { readonly text: Promise<string> } {
+  const stream = request(session, { ':path': '/v1/chat/completions' })
+  const content = 'demo:{"tokens":30,"betweenMs":50}'
+  stream.end(JSON.stringify({ model: 'svc-2.1', stream: true, messages: [{ role: 'user', content }] }))
+  return { text: readText(stream) }
+}
+
+async function readStatus(stream: http2.ClientHttp2Stream): Promise<number | undefined> {
+  let status: number | undefined
+  stream.on('response', (headers) => (status = headers[':status']))
+  await waitUntil(() => status !== undefined, 'a response')
+  return status
+}
+
+/** Reads to the end of the response, also where the request is never complete. */
+function readText(stream: http2.ClientHttp2Stream): Promise<string> {
+  let text = ''
+  stream.on('data', (chunk: Buffer) => (text += chunk.toString()))
+  return new Promise((resolve) => stream.on('close', () => resolve(text)).on('end', () => resolve(text)))
+}
+
+t.test('answers a request that does not arrive in time with 408, and leaves a running turn alone', async (t) => {
+  const session = await openSession(t)
+  const turn = startLongTurn(session)
+  const slow = request(session, { ':path': '/oauth/register' })
+  const startedMs = performance.now()
+  slow.write('{"redirect_uris":["')
+  t.equal(await readStatus(slow), 408)
+  t.ok(performance.now() - startedMs < timeouts.requestMs + 5_000, 'without waiting for the rest of its body')
+  t.match(JSON.parse(await readText(slow)), { ok: false, code: 'invalid_request', message: /did not arrive in time/ })
+  await waitUntil(() => slow.closed, 'the stream to end')
+  t.match(await turn.text, /\[DONE\]\n\n$/)
+})
+
+t.test('sends a refusal that waits for its body when the time is over, and ends the stream', async (t) => {
+  const session = await openSession(t)
+  const refused = request(session, { ':path': '/oauth/register' })
+  const startedMs = performance.now()
+  refused.write(Buffer.alloc(300 * 1024, ' '))
+  t.equal(await readStatus(refused), 413)
+  t.ok(performance.now() - startedMs < timeouts.requestMs + 5_000)
+  refused.resume()
+  await waitUntil(() => refused.closed, 'the stream to end')
+})
+
+t.test('answers a refused request once, where its body ends after the time is over', async (t) => {
+  const session = await openSession(t)
+  const refused = request(session, { ':path': '/v1/chat/completions', authorization: 'Bearer unknown' })
+  refused.write('{')
+  const statuses: unknown[] = []
+  refused.on('response', (headers) => statuses.push(headers[':status']))
+  await pause(timeouts.requestMs + 200)
+  refused.end()
+  await readText(refused)
+  t.same(statuses, [401])
+  t.match(await readText(request(session, { ':method': 'GET', ':path': '/healthz' }).end()), '{"ok":true}')
+})
+
+t.test('times a slow request out over HTTP/1.1 on the same port', async (t) => {
+  const socket = tls.connect({ port, host: '127.0.0.1', ca, ALPNProtocols: ['http/1.1'] })
+  t.teardown(() => socket.destroy())
+  let text = ''
+  socket.on('data', (chunk: Buffer) => (text += chunk.toString()))
+  socket.write('POST /oauth/register HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\ncontent-length: 99\r\n\r\n{')
+  await once(socket, 'close')
+  t.match(text, /^HTTP\/1\.1 408 /)
+})
+
+t.test('closes an HTTP/2 session without a request, whatever else its client sends', async (t) => {
+  for (const sendsRequest of [false, true]) {
+    const session = await openSession(t)
+    if (sendsRequest) await readText(request(session, { ':method': 'GET', ':path': '/healthz' }).end())
+    const pings = setInterval(() => session.destroyed || session.ping(() => undefined), 50)
+    await waitUntil(() => session.destroyed, `the session to end ${sendsRequest ? 'after' : 'without'} a request`)
+    clearInterval(pings)
+  }
+})
+
+t.test('ends only the stream whose data is longer than its content-length', async (t) => {
+  const session = await openSession(t)
+  const turn = startLongTurn(session)
+  const bad = request(session, { ':path': '/oauth/register', 'content-length': '5' })
+  bad.write('{"a":')
+  await pause(50)
+  bad.end('1}')
+  await waitUntil(() => bad.closed, 'the stream to be reset')
+  t.equal(bad.rstCode, http2.constants.NGHTTP2_PROTOCOL_ERROR)
+  t.match(await turn.text, /\[DONE\]\n\n$/)
+  t.equal((await gateway.listTurns())[0]?.outputTokens, 30, 'the turn is charged for its whole answer')
+})
+
+t.test('ends a session that violates the protocol outside of a stream', async (t) => {
+  const socket = tls.connect({ port, host: '127.0.0.1', ca, ALPNProtocols: ['h2'] })
+  t.teardown(() => socket.destroy())
+  await once(socket, 'secureConnect')
+  const settings = Buffer.from([0, 0, 0, 4, 0, 0, 0, 0, 0])
+  const dataOfNoStream = Buffer.from([0, 0, 1, 0, 0, 0, 0, 0, 0, 1])
+  const startedMs = performance.now()
+  socket.write(Buffer.concat([Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'), settings, dataOfNoStream]))
+  socket.on('error', () => undefined).resume()
+  await once(socket, 'close')
+  t.ok(performance.now() - startedMs < timeouts.headersMs + 400, 'sooner than an idle session')
+})
+
+for (const [name, overrides] of [
+  ['HTTP/1.1', {}],
+  ['HTTP/2', { listen: { tls: { cert, key } } }],
+] as const)
+  t.test(`limits the open connections of one address over ${name}`, async (t) => {
+    const g = await startGateway(t, { ...overrides, limits: { connectionsPerAddress: 3 } })
+    const sockets: Socket[] = []
+    t.teardown(() => sockets.forEach((socket) => socket.destroy()))
+    let closed = 0
+    const open = (localAddress: string): void => {
+      const target = { host: '127.0.0.1', port: Number(new URL(g.url).port), localAddress }
+      const socket = name === 'HTTP/2' ? tls.connect({ ...target, ca, ALPNProtocols: ['h2'] }) : connect(target)
+      socket.on('error', () => undefined)
+      socket.on('close', () => closed++).resume()
+      sockets.push(socket)
+    }
+    for (let i = 0; i < 8; i++) open('127.0.0.2')
+    await waitUntil(() => closed === 5, 'connections beyond the limit to be refused')
+    open('127.0.0.3')
+    for (let i = 0; i < 5; i++) open('127.0.0.1')
+    await pause(100)
+    t.equal(closed, 5, 'another address has its own limit, and a proxy on this machine has none')
+    t.match(await g.gateway.services.telemetry.metricsText(), 'svc_connections_refused_total{limit="address"} 5')
+    sockets[sockets.length - 6]?.destroy()
+    for (const socket of sockets.slice(0, 8)) socket.destroy()
+    await waitUntil(() => closed === 9, 'the connections to close')
+    open('127.0.0.2')
+    await pause(100)
+    t.equal(closed, 9, 'closed connections no longer count')
+  })

@@ -1,10 +1,10 @@
-/** The chat endpoint. Described here for readers and callers; its requests are read by `exchange/chat-request.ts`, not by these. */
+/** The chat endpoint. This schema documents it; requests are parsed by `src/exchange/request/chat-request.ts`. */
 import { z } from 'zod'
-import type { Code } from '../errors.ts'
-import { endpoint } from './endpoint.ts'
+import type { ErrorCode } from '../errors.ts'
+import { defineEndpoint } from './endpoint.ts'
 import { count } from './fields.ts'
 
-/** What any turn that reaches an upstream can fail with. */
+/** Errors of any turn that calls an upstream. */
 export const turnErrors = [
   'official_models_only',
   'quota_exceeded',
@@ -15,7 +15,7 @@ export const turnErrors = [
   'upstream_rate_limited',
   'upstream_not_configured',
   'upstream_model_unavailable',
-] as const satisfies readonly Code[]
+] as const satisfies readonly ErrorCode[]
 
 const message = z.looseObject({
   role: z.string().min(1),
@@ -58,11 +58,11 @@ export const chunk = z
   })
   .meta({ id: 'ChatCompletionChunk', description: 'A frame of a stream; the last is `[DONE]`, or the envelope before it.' })
 
-export const createCompletion = endpoint({
+export const createCompletion = defineEndpoint({
   method: 'post',
   path: '/v1/chat/completions',
-  who: 'caller',
-  about: "A turn with a product, as OpenAI's clients ask for one: whole, or with `stream: true` as events.",
+  security: 'api_credential',
+  summary: "Runs a turn in OpenAI's chat format: one response, or events with `stream: true`.",
   body: z.looseObject({
     model: z.string().min(1),
     messages: z.array(message).min(1),
@@ -72,7 +72,7 @@ export const createCompletion = endpoint({
     max_completion_tokens: z.int().min(1).nullish(),
     n: z.int().min(1).max(8).nullish(),
   }),
-  answer: completion,
-  media: 'text/event-stream',
+  response: completion,
+  mediaType: 'text/event-stream',
   errors: turnErrors,
 })

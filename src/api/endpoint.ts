@@ -1,93 +1,121 @@
 /**
- * An endpoint as one value: where it is, who may ask, what is sent and what comes back. The routes serve these values, the command and the
- * pages call them with their types, and `openapi.json` and the tables of the documentation are made of them.
+ * An endpoint as one value: path, authentication, input and output. Routes serve these values, the CLI and the pages call them with their
+ * types, and `openapi.json` and the tables of the documents are generated from them.
  */
 import type { z } from 'zod'
-import type { Code } from '../errors.ts'
+import type { ErrorCode } from '../errors.ts'
 
-/** Who may ask, and by what it is known who they are. */
-export type Asker =
-  /** No proof is asked for, and any page may ask. */
-  | 'anybody'
-  /** The same, but what a browser marks as another site's page is refused. */
-  | 'visitor'
-  /** The website's session cookie alone; what is written must come from our own pages. */
-  | 'cookie'
-  /** The cookie, or the Bearer token of a session; never an API key. */
+/** How a client authenticates. */
+export type Security =
+  /** No authentication; any page may send it. */
+  | 'public'
+  /** No authentication, but requests that a browser marks as another site's are refused. */
+  | 'same_site'
+  /** The website's session cookie alone; writes must come from our own pages. */
+  | 'session_cookie'
+  /** The cookie, or a session's Bearer token; never an API key. */
   | 'session'
-  /** Whatever the chain's `auth` takes: an API key, a session, the cookie of our own pages, a trusted issuer's token. */
-  | 'caller'
-  /** Whoever has the address, which is signed. */
-  | 'link'
-  /** The operator's own token. */
-  | 'operator'
+  /** Anything the chain's `auth` plugin accepts: an API key, a session, the cookie of our own pages, a trusted issuer's token. */
+  | 'api_credential'
+  /** A signed URL. */
+  | 'signed_url'
+  /** The operator's token. */
+  | 'operator_token'
+  /** A token that a command of the operator has signed with the installation's secret; it expires within minutes. */
+  | 'diagnostic_token'
+
+/** The format of failures where it is not the error envelope. */
+export type FailureFormat = 'json_rpc' | 'responses' | 'messages'
 
 export interface Endpoint {
-  readonly method: 'get' | 'post' | 'delete'
-  /** Whole, as in `/api/membership/auth/api-keys/{id}`. */
+  readonly method: 'get' | 'post' | 'patch' | 'delete'
+  /** The full path, as in `/api/membership/auth/api-keys/{id}`. */
   readonly path: `/${string}`
-  /** Further addresses of the same; what is under `/api/membership` has one besides (`addressesOf`). */
-  readonly alsoAt?: readonly `/${string}`[]
-  readonly who: Asker
-  /** What it does, in a line. */
-  readonly about: string
+  /** Further paths of the same endpoint; those under `/api/membership` have one more (`getPaths`). */
+  readonly aliases?: readonly `/${string}`[]
+  readonly security: Security
+  /** One line that describes it. */
+  readonly summary: string
   readonly query?: z.ZodObject
-  /** What is sent, as JSON; unnamed fields are nobody's business. */
+  /** The body, in JSON unless `bodyMediaType` says otherwise; unknown fields are ignored. */
   readonly body?: z.ZodObject
-  /** Of success; 200 where nothing is said. */
+  readonly bodyMediaType?: 'application/x-www-form-urlencoded'
+  /** The status of success; 200 by default. */
   readonly status?: 200 | 201 | 302 | 303
-  /** The JSON that answers a success; nothing where the answer is something else (`media`). */
-  readonly answer?: z.ZodType
-  /** What else a success comes as: a picture, a page, a stream of events. */
-  readonly media?: string
-  /** JSON answers under other statuses that are not the envelope. */
-  readonly others?: Readonly<Record<number, z.ZodType>>
-  /** The failures of its own; those of everybody who asks in this way are known (`failuresOf`). */
-  readonly errors: readonly Code[]
+  /** The JSON body of success; undefined for other media (`mediaType`). */
+  readonly response?: z.ZodType
+  /** The media type of a success that is not JSON: an image, a page, an event stream. */
+  readonly mediaType?: string
+  /** The format of failures; the error envelope by default. */
+  readonly failureFormat?: FailureFormat
+  /** JSON bodies of other statuses that are neither. */
+  readonly otherResponses?: Readonly<Record<number, z.ZodType>>
+  /** Media types of other statuses that are not JSON; null for an empty body. */
+  readonly otherMediaTypes?: Readonly<Record<number, string | null>>
+  /** Error codes of its own; `getErrorCodes` adds those of its authentication. */
+  readonly errors: readonly ErrorCode[]
 }
 
-/** Keeps the exact type of what it is given. */
-export function endpoint<const E extends Endpoint>(described: E): E {
-  return described
+/** Keeps the exact type of its argument. */
+export function defineEndpoint<const E extends Endpoint>(definition: E): E {
+  return definition
 }
 
-/** The parsed body; what is sent may be looser (`SentTo`). */
-export type BodyOf<E> = E extends { readonly body: infer Body extends z.ZodType } ? Fixed<z.output<Body>> : undefined
-export type SentTo<E> = E extends { readonly body: infer Body extends z.ZodType } ? Fixed<z.input<Body>> : undefined
-export type QueryOf<E> = E extends { readonly query: infer Query extends z.ZodType } ? Fixed<z.output<Query>> : undefined
-export type AnswerOf<E> = E extends { readonly answer: infer Answer extends z.ZodType } ? Fixed<z.output<Answer>> : undefined
-/** The names in braces. */
-export type ParamsOf<E extends Pick<Endpoint, 'path'>> = Readonly<Record<NamesIn<E['path']>, string>>
+/** The parsed body; clients may send a looser one (`BodyInputOf`). */
+export type BodyOf<E> = E extends { readonly body: infer Body extends z.ZodType } ? DeepReadonly<z.output<Body>> : undefined
+export type BodyInputOf<E> = E extends { readonly body: infer Body extends z.ZodType } ? DeepReadonly<z.input<Body>> : undefined
+export type QueryInputOf<E> = E extends { readonly query: infer Query extends z.ZodType }
+  ? DeepReadonly<z.input<Query>>
+  : undefined
+export type QueryOf<E> = E extends { readonly query: infer Query extends z.ZodType } ? DeepReadonly<z.output<Query>> : undefined
+export type ResponseOf<E> = E extends { readonly response: infer Response extends z.ZodType }
+  ? DeepReadonly<z.output<Response>>
+  : undefined
+/** The path parameters. */
+export type ParamsOf<E extends Pick<Endpoint, 'path'>> = Readonly<Record<PathParamNames<E['path']>, string>>
 
-/** Nobody changes what came or what goes. */
-export type Fixed<T> = T extends readonly (infer Item)[]
-  ? readonly Fixed<Item>[]
+/** Inputs and outputs are not modified. */
+export type DeepReadonly<T> = T extends readonly (infer Item)[]
+  ? readonly DeepReadonly<Item>[]
   : T extends object
-    ? { readonly [K in keyof T]: Fixed<T[K]> }
+    ? { readonly [K in keyof T]: DeepReadonly<T[K]> }
     : T
 
-type NamesIn<Path extends string> = Path extends `${string}{${infer Name}}${infer Rest}` ? Name | NamesIn<Rest> : never
+type PathParamNames<Path extends string> = Path extends `${string}{${infer Name}}${infer Rest}`
+  ? Name | PathParamNames<Rest>
+  : never
 
-const membership = '/api/membership/'
+const membershipPrefix = '/api/membership/'
 
-/** Every address it stands at. */
-export function addressesOf({ path, alsoAt = [] }: Pick<Endpoint, 'path' | 'alsoAt'>): readonly string[] {
-  const versioned = path.startsWith(membership) ? [`${membership}v1/${path.slice(membership.length)}`] : []
-  return [path, ...versioned, ...alsoAt]
+/** All paths of an endpoint. */
+export function getPaths({ path, aliases = [] }: Pick<Endpoint, 'path' | 'aliases'>): readonly string[] {
+  const versioned = path.startsWith(membershipPrefix) ? [`${membershipPrefix}v1/${path.slice(membershipPrefix.length)}`] : []
+  return [path, ...versioned, ...aliases]
 }
 
-/** Every code that it can fail with, its own first. */
-export function failuresOf({ who, body, errors }: Endpoint): readonly Code[] {
-  const ofWho: Readonly<Record<Asker, readonly Code[]>> = {
-    anybody: [],
-    visitor: ['forbidden_origin'],
-    cookie: ['sign_in_required', 'forbidden_origin'],
+/** All error codes of an endpoint, its own first. */
+export function getErrorCodes({ security, body, bodyMediaType, errors }: Endpoint): readonly ErrorCode[] {
+  const codesBySecurity: Readonly<Record<Security, readonly ErrorCode[]>> = {
+    public: [],
+    same_site: ['forbidden_origin'],
+    session_cookie: ['sign_in_required', 'forbidden_origin'],
     session: ['sign_in_required', 'forbidden_origin'],
-    caller: ['sign_in_required', 'temporarily_unavailable'],
-    link: [],
-    operator: [],
+    api_credential: ['sign_in_required', 'temporarily_unavailable'],
+    signed_url: [],
+    operator_token: [],
+    diagnostic_token: [],
   }
-  const ofBody: readonly Code[] = body === undefined ? [] : ['payload_too_large', 'unsupported_media_type']
-  // What is no HTTP, as without a Host, is no valid request anywhere.
-  return [...new Set<Code>([...errors, ...ofWho[who], ...ofBody, 'invalid_request', 'rate_limited', 'internal_error'])]
+  const bodyCodes: readonly ErrorCode[] =
+    body === undefined || bodyMediaType !== undefined ? [] : ['payload_too_large', 'unsupported_media_type']
+  // Malformed HTTP, such as a missing Host header, is invalid_request everywhere.
+  return [
+    ...new Set<ErrorCode>([
+      ...errors,
+      ...codesBySecurity[security],
+      ...bodyCodes,
+      'invalid_request',
+      'rate_limited',
+      'internal_error',
+    ]),
+  ]
 }

@@ -1,6 +1,8 @@
-/** Every endpoint there is, by area: what the documents are made of, and what the routes are held against. */
+/** All endpoints by area: the source of the documents, and compared with the routes by a test. */
 import * as chat from './chat.ts'
-import * as connect from './connect.ts'
+import * as diagnostics from './diagnostics.ts'
+import * as connect from './oauth.ts'
+import * as embeddings from './embeddings.ts'
 import type { Endpoint } from './endpoint.ts'
 import * as images from './images.ts'
 import * as devices from './membership/devices.ts'
@@ -9,35 +11,39 @@ import * as plans from './membership/plans.ts'
 import * as sessions from './membership/sessions.ts'
 import * as signIn from './membership/sign-in.ts'
 import * as usage from './membership/usage.ts'
+import * as usageAlerts from './membership/usage-alerts.ts'
+import * as messages from './messages.ts'
 import * as models from './models.ts'
 import * as operations from './operations.ts'
+import * as responses from './responses.ts'
 import * as tools from './tools.ts'
 
-export const areas = {
-  Chat: of(chat),
-  Images: of(images),
-  Models: of(models),
-  Tools: of(tools),
-  'Signing in': of(signIn),
-  'Sessions and audit': of(sessions),
-  'Device login': of(devices),
-  Keys: of(keys),
-  'Usage and boosts': of(usage),
-  Plans: of(plans),
-  'Programs that sign in': of(connect),
-  Operations: of(operations),
-} as const satisfies Record<string, readonly Described[]>
+export const endpointsByArea = {
+  Chat: [...collectEndpoints(chat), ...collectEndpoints(responses), ...collectEndpoints(messages)],
+  Images: collectEndpoints(images),
+  Embeddings: collectEndpoints(embeddings),
+  Models: collectEndpoints(models),
+  Tools: collectEndpoints(tools),
+  'Signing in': collectEndpoints(signIn),
+  'Sessions and audit': collectEndpoints(sessions),
+  'Device login': collectEndpoints(devices),
+  Keys: collectEndpoints(keys),
+  'Usage and boosts': [...collectEndpoints(usage), ...collectEndpoints(usageAlerts)],
+  Plans: collectEndpoints(plans),
+  'Programs that sign in': collectEndpoints(connect),
+  Operations: [...collectEndpoints(operations), ...collectEndpoints(diagnostics)],
+} as const satisfies Record<string, readonly NamedEndpoint[]>
 
-/** With the name it is known by here: the operation's id in `openapi.json`. */
-export interface Described {
+/** An endpoint with its name, which is the operation id in `openapi.json`. */
+export interface NamedEndpoint {
   readonly name: string
   readonly endpoint: Endpoint
 }
 
-function of(area: Readonly<Record<string, unknown>>): readonly Described[] {
+function collectEndpoints(area: Readonly<Record<string, unknown>>): readonly NamedEndpoint[] {
   return Object.entries(area).flatMap(([name, value]) => (isEndpoint(value) ? [{ name, endpoint: value }] : []))
 }
 
 function isEndpoint(value: unknown): value is Endpoint {
-  return typeof value === 'object' && value !== null && 'method' in value && 'path' in value && 'who' in value
+  return typeof value === 'object' && value !== null && 'method' in value && 'path' in value && 'security' in value
 }

@@ -1,7 +1,7 @@
-/** Fields that more than one endpoint has. What people type is read leniently, what we say is said strictly. */
+/** Fields shared by endpoints. Input typed by people is parsed leniently, output is strict. */
 import { z } from 'zod'
 
-/** Nothing typed by a person has control characters. */
+/** Text typed by people has no control characters. */
 // eslint-disable-next-line no-control-regex
 const printable = /^[^\u0000-\u001f\u007f]*$/
 
@@ -9,25 +9,29 @@ export function text(max: number): z.ZodString {
   return z.string().min(1).max(max).regex(printable)
 }
 
-/** Left out, null and empty are the same: null. */
+/** Absent, null and empty are all null. */
 export function optionalText(max: number) {
   return z
     .string()
     .max(max)
     .regex(printable)
     .nullish()
-    .transform((sent) => (sent === undefined || sent === '' ? null : sent))
+    .transform((input) => (input === undefined || input === '' ? null : input))
 }
 
-/** As it is, whatever its letters; how good it is is judged elsewhere, and this size cannot be meant. */
+/** Any characters; its strength is checked elsewhere, and this length only bounds the input. */
 export const password = z.string().min(1).max(1024)
 
-/** Digits and letters; spaces and dashes, as people copy them, do not count. */
-export function bareCode(typed: string): string {
-  return typed.replaceAll(/[\s-]/g, '')
+/** Documents the bounds of `passwordLengthBounds`, which are counted in code points when the password is set. */
+export const newPassword = password.meta({ minLength: 8, maxLength: 128 })
+
+/** Removes spaces and dashes, which people copy along with a code. */
+export function stripCodeSeparators(input: string): string {
+  return input.replaceAll(/[\s-]/g, '')
 }
 
-export const email = text(320)
+/** Parsed by `parseEmail`, which accepts less than the format. */
+export const email = text(320).meta({ format: 'email' })
 export const invite = optionalText(64).meta({ description: "A member's invitation code." })
 
 /** RFC 3339, in UTC. */
@@ -41,21 +45,23 @@ export const pool = z.enum(['fast', 'premium'])
 export const tier = z.enum(['light', 'flagship'])
 export const ok = z.literal(true)
 
-/** Prices in dollars a million tokens: as listed, and as charged. */
+/** Prices in dollars per million tokens: listed and charged. */
 export const price = {
   input: z.number(),
+  cached_input: z.number().meta({ description: 'Of prompt tokens that the upstream read from its cache.' }),
   output: z.number(),
   discount_percent: z.number(),
   effective_input: z.number(),
+  effective_cached_input: z.number(),
   effective_output: z.number(),
   currency: z.literal('USD'),
   per: z.literal(1_000_000),
 } as const
 
-/** `{object: "list", data: […]}`, with what stands beside. */
-export function listOf<Item extends z.ZodType, const Beside extends z.ZodRawShape = Record<never, never>>(
+/** `{object: "list", data: […]}` with extra fields. */
+export function createListSchema<Item extends z.ZodType, const Extra extends z.ZodRawShape = Record<never, never>>(
   item: Item,
-  beside: Beside = {} as Beside,
+  extraFields: Extra = {} as Extra,
 ) {
-  return z.strictObject({ object: z.literal('list'), data: z.array(item), ...beside })
+  return z.strictObject({ object: z.literal('list'), data: z.array(item), ...extraFields })
 }

@@ -1,22 +1,22 @@
-/** Pictures: asked for as OpenAI's clients do, and fetched by the links in answers. */
+/** Images: generated through OpenAI's image API, and served by signed links. */
 import { z } from 'zod'
 import { turnErrors } from './chat.ts'
-import { endpoint } from './endpoint.ts'
+import { defineEndpoint } from './endpoint.ts'
 import { count } from './fields.ts'
 
-export const createImage = endpoint({
+export const createImage = defineEndpoint({
   method: 'post',
   path: '/v1/images/generations',
-  who: 'caller',
-  about: 'Paints a picture with the product that paints.',
+  security: 'api_credential',
+  summary: 'Generates images with the image product.',
   body: z.looseObject({
     prompt: z.string().min(1),
-    model: z.string().min(1).optional(),
+    model: z.string().min(1).nullish(),
     response_format: z.enum(['url', 'b64_json']).nullish(),
-    n: z.int().min(1).max(8).nullish(),
+    n: z.int().min(1).max(8).nullish().meta({ description: '1 where the image product makes one image at a time.' }),
     stream: z.literal(false).nullish(),
   }),
-  answer: z.looseObject({
+  response: z.looseObject({
     created: count,
     data: z.array(
       z.looseObject({ url: z.url().optional(), b64_json: z.string().optional(), revised_prompt: z.string().optional() }),
@@ -26,11 +26,11 @@ export const createImage = endpoint({
   errors: turnErrors,
 })
 
-export const showImage = endpoint({
+export const showImage = defineEndpoint({
   method: 'get',
-  path: '/v1/images/{hash}.{ending}',
-  who: 'link',
-  about: 'A painted picture, by the signed link that an answer had.',
-  media: 'image/*',
+  path: '/v1/images/{hash}.{extension}',
+  security: 'signed_url',
+  summary: 'Returns a generated image by its signed link.',
+  mediaType: 'image/*',
   errors: ['link_invalid', 'link_expired', 'not_found'],
 })

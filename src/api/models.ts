@@ -1,7 +1,7 @@
-/** The products that the caller's plan has, as OpenAI's clients list models. */
+/** The products in the caller's plan: one list that clients of OpenAI and of Anthropic read, each by the fields that it knows. */
 import { z } from 'zod'
-import { endpoint } from './endpoint.ts'
-import { count, listOf, price, tier } from './fields.ts'
+import { defineEndpoint } from './endpoint.ts'
+import { count, createListSchema, instant, price, tier } from './fields.ts'
 
 const model = z
   .strictObject({
@@ -10,8 +10,14 @@ const model = z
     created: count,
     owned_by: z.string(),
     name: z.string(),
+    /** The next five are Anthropic's names. */
+    type: z.literal('model'),
+    display_name: z.string(),
+    created_at: instant,
+    max_input_tokens: count,
+    max_tokens: count,
     tier,
-    capabilities: z.array(z.enum(['chat', 'tools', 'vision', 'search', 'image'])),
+    capabilities: z.array(z.enum(['chat', 'tools', 'vision', 'search', 'image', 'embedding'])),
     context_length: count,
     max_output_tokens: count,
     pricing: z.strictObject(price),
@@ -19,20 +25,34 @@ const model = z
   })
   .meta({ id: 'Model' })
 
-export const listModels = endpoint({
+export const listModels = defineEndpoint({
   method: 'get',
   path: '/v1/models',
-  who: 'caller',
-  about: 'The products that the plan has.',
-  answer: listOf(model),
+  security: 'api_credential',
+  summary: 'Lists the products in the plan, all of them unless `limit` is sent.',
+  query: z.object({
+    limit: z.coerce.number().int().min(1).max(1000).optional(),
+    after_id: z.string().min(1).optional(),
+    before_id: z.string().min(1).optional(),
+    client_version: z.string().optional(),
+  }),
+  response: createListSchema(model, {
+    has_more: z.boolean(),
+    first_id: z.string().nullable(),
+    last_id: z.string().nullable(),
+    models: z
+      .array(z.never())
+      .optional()
+      .meta({ description: 'For Codex, which sends `client_version`: it keeps its own settings where this list is empty.' }),
+  }),
   errors: [],
 })
 
-export const showModel = endpoint({
+export const showModel = defineEndpoint({
   method: 'get',
   path: '/v1/models/{id}',
-  who: 'caller',
-  about: 'One of them.',
-  answer: model,
+  security: 'api_credential',
+  summary: 'Returns one product.',
+  response: model,
   errors: ['not_found'],
 })

@@ -1,40 +1,42 @@
-/** What keeps the service alive asks here. */
+/** Endpoints for operation: health, readiness, metrics. */
 import { z } from 'zod'
-import { endpoint } from './endpoint.ts'
+import { defineEndpoint } from './endpoint.ts'
 
-const up = z.strictObject({ ok: z.literal(true) })
+const healthy = z.strictObject({ ok: z.literal(true) })
 const finding = z.strictObject({ what: z.string(), ok: z.boolean(), detail: z.string() })
-/** Beside the answer itself, whichever it is. */
-const told = {
+/** Fields of both responses of `/readyz`. */
+const readinessDetails = {
   notes: z.array(z.string()).min(1).optional(),
   database: z.array(finding).min(1).optional(),
 }
 
-export const health = endpoint({
+export const health = defineEndpoint({
   method: 'get',
   path: '/healthz',
-  who: 'anybody',
-  about: 'Whether the process answers; it asks nothing else.',
-  answer: up,
+  // The names that clients of vLLM, and Claude Code, request first.
+  aliases: ['/health', '/api/hello'],
+  security: 'public',
+  summary: 'Liveness: the process answers. Checks no dependency.',
+  response: healthy,
   errors: [],
 })
 
-export const readiness = endpoint({
+export const readiness = defineEndpoint({
   method: 'get',
   path: '/readyz',
-  who: 'anybody',
-  about:
-    'Whether new turns are taken; 503 with the reasons where not. Notes are what works less than it should and keeps no turn out. For the Bearer of `metrics.token` also all that is found of a database that several nodes share.',
-  answer: up.extend(told),
-  others: { 503: z.strictObject({ ok: z.literal(false), reasons: z.array(z.string()).min(1), ...told }) },
+  security: 'public',
+  summary:
+    'Whether new turns are accepted; 503 with the reasons if not. `notes` lists faults that refuse no turn. With the Bearer of `metrics.token`, `database` has all checks of a database that several nodes share.',
+  response: healthy.extend(readinessDetails),
+  otherResponses: { 503: z.strictObject({ ok: z.literal(false), reasons: z.array(z.string()).min(1), ...readinessDetails }) },
   errors: [],
 })
 
-export const metrics = endpoint({
+export const metrics = defineEndpoint({
   method: 'get',
   path: '/metrics',
-  who: 'operator',
-  about: 'Figures for Prometheus, for the Bearer of `metrics.token`; 404 for everybody else.',
-  media: 'text/plain',
+  security: 'operator_token',
+  summary: 'Prometheus metrics, for the Bearer of `metrics.token`; 404 otherwise.',
+  mediaType: 'text/plain',
   errors: ['not_found'],
 })

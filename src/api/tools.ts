@@ -1,19 +1,17 @@
-/** The hosted tools: discovered, called as plain REST, and spoken to in the Model Context Protocol. */
+/** The hosted tools: discovery, plain REST calls, and the Model Context Protocol. */
 import { z } from 'zod'
 import { turnErrors } from './chat.ts'
-import { endpoint } from './endpoint.ts'
+import { defineEndpoint } from './endpoint.ts'
 import { searchArguments, searchDocument } from './search-document.ts'
 
-const rpcId = z.union([z.string(), z.number(), z.null()])
+const message = z.looseObject({ jsonrpc: z.literal('2.0'), id: z.union([z.string(), z.number(), z.null()]).optional() })
 
-const message = z.looseObject({ jsonrpc: z.literal('2.0'), id: rpcId.optional() })
-
-export const discoverTools = endpoint({
+export const discoverTools = defineEndpoint({
   method: 'get',
   path: '/v1/mcp',
-  who: 'caller',
-  about: 'Which tools the plan has, and how they are reached.',
-  answer: z.strictObject({
+  security: 'api_credential',
+  summary: 'Lists the tools in the plan and their addresses.',
+  response: z.strictObject({
     object: z.literal('mcp.discovery'),
     server: z.strictObject({ name: z.string(), title: z.string(), version: z.string() }),
     protocol: z.literal('mcp'),
@@ -25,25 +23,33 @@ export const discoverTools = endpoint({
   errors: ['forbidden_origin', 'method_not_allowed'],
 })
 
-export const callTool = endpoint({
+export const callTool = defineEndpoint({
   method: 'post',
   path: '/v1/mcp/tools/call',
-  who: 'caller',
-  about: 'Calls a tool: a web search, answered by one document.',
+  security: 'api_credential',
+  summary: 'Calls a tool: a web search that returns one document.',
   body: z.object({ name: z.literal('web_search'), arguments: searchArguments }),
-  answer: searchDocument.meta({ id: 'SearchDocument' }),
+  response: searchDocument.meta({ id: 'SearchDocument' }),
   errors: ['forbidden_origin', ...turnErrors],
 })
 
-export const speakProtocol = endpoint({
+export const postMcpMessage = defineEndpoint({
   method: 'post',
   path: '/v1/mcp',
-  who: 'caller',
-  about: 'One JSON-RPC message of the Model Context Protocol (streamable HTTP, without sessions).',
-  body: z.looseObject({ jsonrpc: z.literal('2.0'), method: z.string(), id: rpcId.optional() }),
-  answer: message,
-  media: 'text/event-stream',
-  // What is wrong with a message is told in the protocol's own form.
-  others: { 400: message, 404: message },
+  security: 'api_credential',
+  summary: 'One JSON-RPC message of the Model Context Protocol (streamable HTTP, without sessions).',
+  body: z.strictObject({
+    jsonrpc: z.literal('2.0'),
+    method: z.string(),
+    id: z.union([z.string(), z.int()]).optional(),
+    params: z.looseObject({}).optional(),
+  }),
+  response: message,
+  mediaType: 'text/event-stream',
+  failureFormat: 'json_rpc',
+  // The protocol's own errors: of the message, of its method, and of `Accept`.
+  otherResponses: { 400: message, 404: message, 406: message },
+  // A notification gets no response.
+  otherMediaTypes: { 202: null },
   errors: ['forbidden_origin'],
 })

@@ -1,43 +1,49 @@
-/** The Koa application: the door, then one table of routes. */
+/** Creates the Koa application: CORS, the entry middleware, the API's routes, then the website. */
 import type { Middleware } from 'koa'
-import { Router } from './router.ts'
+import { Router } from '../system/vendor/koa-router.ts'
 import { Application } from './application.ts'
-import { cors } from './cors.ts'
-import { door } from './door.ts'
-import type { RouteParts } from './route-parts.ts'
-import { chatRoutes } from './routes/chat.ts'
-import { imageRoutes } from './routes/images.ts'
-import { mcpRoutes } from './routes/mcp.ts'
-import { modelRoutes } from './routes/models.ts'
-import { operationRoutes } from './routes/operations.ts'
-import { commonHeaders } from './page-headers.ts'
+import { cors } from './request/cors.ts'
+import { createEntryMiddleware } from './entry-middleware.ts'
+import type { RouteDeps } from './route-deps.ts'
+import { mountChatRoutes } from './routes/chat.ts'
+import { mountDiagnosticRoutes } from './routes/diagnostics.ts'
+import { mountEmbeddingRoute } from './routes/embeddings.ts'
+import { mountImageRoutes } from './routes/images.ts'
+import { mountMcpRoutes } from './routes/mcp.ts'
+import { mountModelRoutes } from './routes/models.ts'
+import { mountOperationRoutes } from './routes/operations.ts'
+import { mountTokenCountRoute } from './routes/token-count.ts'
+import { createCommonHeaders } from './response/page-headers.ts'
 
-export function createApp(parts: RouteParts): Application {
-  const app = new Application(commonHeaders(parts.services))
-  // The door answers every failure; Koa's own printing would put stack traces where only the log belongs.
+export function createApp(deps: RouteDeps): Application {
+  const app = new Application(createCommonHeaders(deps.services), deps.services.bodyDiscarder)
+  // The entry middleware renders every failure. Koa's own printing would write stack traces to stderr, past the log.
   app.silent = true
-  // Two tables, the API's first: a router tries its routes one by one, and a turn must not try the website's.
-  // A path is one spelling: `/METRICS` is no other name of what its rules know as `/metrics`.
+  // Two routers, the API's first: a router tries its routes one by one, and a turn must not try the website's.
+  // Paths are case-sensitive and strict, so that `/METRICS` cannot bypass a rule written for `/metrics`.
   const api = new Router({ strict: true, sensitive: true })
-  chatRoutes(api, parts)
-  modelRoutes(api, parts)
-  mcpRoutes(api, parts)
-  imageRoutes(api, parts)
-  operationRoutes(api, parts)
-  const website = loadedOnce(async () => (await import('./website.ts')).createWebsite(parts, api))
-  // Before the door, so that a page can read the door's refusals too; a question about permission is no request yet and is not counted.
-  app.use(cors(parts.services))
-  app.use(door(parts.services))
-  app.use(found(api))
+  mountChatRoutes(api, deps)
+  mountTokenCountRoute(api, deps)
+  mountModelRoutes(api, deps)
+  mountMcpRoutes(api, deps)
+  mountImageRoutes(api, deps)
+  mountEmbeddingRoute(api, deps)
+  mountOperationRoutes(api, deps)
+  mountDiagnosticRoutes(api, deps)
+  const website = lazy(async () => (await import('./website.ts')).createWebsite(deps, api))
+  // CORS stands before the entry middleware, so that a web page can read its refusals too. A preflight is not counted as a request.
+  app.use(cors(deps.services))
+  app.use(createEntryMiddleware(deps.services))
+  app.use(createRouteTable(api))
   app.use(async (ctx, next) => (await website())(ctx, next))
   return app
 }
 
-/** Routes without a parameter are looked up: a turn waits for no expression to be tried on its path. The rest is the router's. */
-function found(router: Router): Middleware {
-  const plain = router.stack.filter(({ paramNames }) => paramNames.length === 0)
+/** Looks routes without a parameter up in a map, so that a turn's path is not matched against any expression. The router handles the rest. */
+function createRouteTable(router: Router): Middleware {
+  const staticRoutes = router.stack.filter(({ paramNames }) => paramNames.length === 0)
   const handlers = new Map(
-    plain.flatMap(({ path, methods, stack: [handler] }) =>
+    staticRoutes.flatMap(({ path, methods, stack: [handler] }) =>
       methods.map((method) => [`${method} ${String(path)}`, handler as Middleware]),
     ),
   )
@@ -45,15 +51,15 @@ function found(router: Router): Middleware {
   return (ctx, next) => (handlers.get(`${ctx.method} ${ctx.path}`) ?? route)(ctx, next)
 }
 
-/** Loaded when it is first asked for: a start and a turn need nothing of it, and it is a fifth of what they would load. */
-function loadedOnce(load: () => Promise<Middleware>): () => Promise<Middleware> {
-  let loaded: Promise<Middleware> | undefined
+/** Loads the website at its first request: starting and serving turns do not need it, and it is a fifth of the code they would load. */
+function lazy(load: () => Promise<Middleware>): () => Promise<Middleware> {
+  let loading: Promise<Middleware> | undefined
   return () => {
-    loaded ??= load().catch((error: unknown) => {
-      // Without a descriptor to spare it could not be read just now.
-      loaded = undefined
+    loading ??= load().catch((error: unknown) => {
+      // The load fails when the process has no file descriptor left; the next request tries again.
+      loading = undefined
       throw error
     })
-    return loaded
+    return loading
   }
 }

@@ -1,42 +1,46 @@
-/** Koa, but for its watch over responses that are none of its own any more, and with headers that every answer has. */
+/** Koa without its listeners on responses that the application writes itself, and with headers common to every response. */
 import Koa from 'koa'
 import type { Context } from 'koa'
+import { BodyDiscarder } from '../system/body-discarder.ts'
 
-type Steps = (ctx: Context) => Promise<unknown>
+type MiddlewareChain = (ctx: Context) => Promise<unknown>
 
-/** Koa's own way with a request, which its types leave out. */
-const koa = Koa.prototype as unknown as { handleRequest(this: Koa, ctx: Context, steps: Steps): Promise<void> }
+/** Koa's request handling, which its types leave out. */
+const koa = Koa.prototype as unknown as { handleRequest(this: Koa, ctx: Context, middleware: MiddlewareChain): Promise<void> }
 
 export class Application extends Koa {
-  readonly #everywhere: () => Readonly<Record<string, string>>
+  readonly bodyDiscarder: BodyDiscarder
+  readonly #commonHeaders: () => Readonly<Record<string, string>>
 
-  /** Headers that every answer has, whoever writes it; asked for once a request. */
-  constructor(everywhere: () => Readonly<Record<string, string>> = () => ({})) {
+  /** @param commonHeaders returns the headers of every response; called once a request */
+  constructor(commonHeaders: () => Readonly<Record<string, string>> = () => ({}), bodyDiscarder = new BodyDiscarder()) {
     super()
-    this.#everywhere = everywhere
+    this.#commonHeaders = commonHeaders
+    this.bodyDiscarder = bodyDiscarder
   }
 
-  get everywhere(): Readonly<Record<string, string>> {
-    return this.#everywhere()
+  get commonHeaders(): Readonly<Record<string, string>> {
+    return this.#commonHeaders()
   }
 
   /**
-   * Koa listens on each response and its socket for an end that went wrong, six listeners a request, before it knows whether the answer
-   * will be its own. Whoever takes a response over (`client.ts`) listens himself; so the steps go first, and Koa gets what is left to it.
+   * Koa adds six listeners to each response and its socket before it knows whether it will write that response. `ResponseWriter` has
+   * listeners of its own, so the middleware runs first and Koa handles only what is left to it.
    */
-  async handleRequest(ctx: Context, steps: Steps): Promise<void> {
+  async handleRequest(ctx: Context, middleware: MiddlewareChain): Promise<void> {
     const { res } = ctx
     res.statusCode = 404
     let thrown: unknown
     try {
-      await steps(ctx)
+      await middleware(ctx)
       if (ctx.respond === false) return
     } catch (error) {
       thrown = error
     }
-    // Last, because a response with a header on it takes Node's slow way with all that are given with its head.
+    // Last, because a response with a header already set takes Node's slow path for the headers given to `writeHead`.
     if (!res.headersSent)
-      for (const [name, value] of Object.entries(this.everywhere)) if (!res.hasHeader(name)) res.setHeader(name, value)
+      for (const [name, value] of Object.entries(this.commonHeaders)) if (!res.hasHeader(name)) res.setHeader(name, value)
+    await new Promise<void>((resolve) => this.bodyDiscarder.respondAfterBody(ctx.req, res, resolve))
     const { statusCode } = res
     await koa.handleRequest.call(this, ctx, async () => {
       if (thrown !== undefined) throw thrown

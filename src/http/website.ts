@@ -1,26 +1,33 @@
-/** All that is no turn: where members sign in, what they look after, the pages, and what is told about paths that nobody offers. */
-import { Router } from './router.ts'
+/** The website and membership API: sign-in, account, OAuth, pages, assets, and the answers to unknown paths. */
+import { Router } from '../system/vendor/koa-router.ts'
 import type { Middleware } from 'koa'
 import { loadAssets } from '../pages/assets.ts'
-import type { RouteParts } from './route-parts.ts'
-import { assetRoutes } from './routes/assets.ts'
-import { connectRoutes } from './routes/connect.ts'
-import { membershipRoutes } from './routes/membership/routes.ts'
-import { missingPage, pageRoutes } from './routes/pages.ts'
-import { serveOn } from './serve.ts'
-import { refuseUnknown } from './unknown.ts'
+import type { RouteDeps } from './route-deps.ts'
+import { mountAssetRoutes } from './routes/assets.ts'
+import { mountOAuthRoutes } from './routes/oauth.ts'
+import { mountMembershipRoutes } from './routes/membership/routes.ts'
+import { createNotFoundPage, mountPageRoutes } from './routes/pages.ts'
+import { mountSiteFileRoutes } from './routes/site-files.ts'
+import { createServeEndpoint } from './endpoint-handler.ts'
+import { compressResponses } from './response/compress-response.ts'
+import { createNotFoundHandler } from './not-found.ts'
 
-/** What a request falls to that none of the `api`'s routes took. */
-export function createWebsite(parts: RouteParts, api: Router): Middleware {
+/** Creates the middleware for requests that no route of `api` matches. */
+export function createWebsite(deps: RouteDeps, api: Router): Middleware {
   const site = new Router({ strict: true, sensitive: true })
   const assets = loadAssets()
-  membershipRoutes(serveOn(site, parts.services), parts.services)
-  connectRoutes(site, parts, assets)
-  assetRoutes(site, assets)
-  pageRoutes(site, parts, assets)
-  // What its routes find on the context besides, the router puts there itself.
-  const take = site.routes() as Middleware
-  const missing = missingPage(parts, assets)
-  const refuse = refuseUnknown([...api.stack, ...site.stack], parts.services)
-  return (ctx, next) => take(ctx, async () => missing(ctx, async () => refuse(ctx, next)))
+  mountMembershipRoutes(createServeEndpoint(site, deps.services), deps.services)
+  mountOAuthRoutes(site, deps, assets)
+  mountAssetRoutes(site, assets)
+  mountSiteFileRoutes(site, deps.services)
+  mountPageRoutes(site, deps, assets)
+  // The router itself adds the fields that its routes use on the context.
+  const route = site.routes() as Middleware
+  const notFoundPage = createNotFoundPage(deps, assets)
+  const notFound = createNotFoundHandler([...api.stack, ...site.stack], deps.services)
+  const compress = compressResponses()
+  return (ctx, next) =>
+    compress(ctx, async () => {
+      await route(ctx, async () => notFoundPage(ctx, async () => notFound(ctx, next)))
+    })
 }

@@ -1,9 +1,9 @@
-/** The check that every test's answers pass through can fail. */
+/** The response validation that every test's gateway uses can fail. */
 import t from 'tap'
-import { areas } from '../../src/api/endpoints.ts'
-import { addressesOf } from '../../src/api/endpoint.ts'
-import { faultIn } from '../support/answers.ts'
-import { startGateway } from '../support/gateway.ts'
+import { endpointsByArea } from '../../src/api/endpoints.ts'
+import { getPaths } from '../../src/api/endpoint.ts'
+import { findViolation } from '../support/gateway/response-validator.ts'
+import { startGateway } from '../support/gateway/test-gateway.ts'
 
 const ended = { ok: true, id: 'ses_1', ended: true }
 const of = (body: unknown, more = {}) => ({
@@ -15,27 +15,25 @@ const of = (body: unknown, more = {}) => ({
   ...more,
 })
 
-t.test('an answer that is not as its endpoint says is found', async (t) => {
-  t.equal(faultIn(of(ended)), null)
-  t.match(faultIn(of({ ...ended, ended: 1 })), /^ended: /)
-  t.match(faultIn(of({ ...ended, more: 1 })), /more/)
-  t.match(faultIn(of(ended, { status: 201 })), 'another status')
-  t.match(faultIn(of(ended, { path: '/v1/unheard-of' })), 'no endpoint')
-  t.match(faultIn(of({ ok: false }, { status: 404 })), /requestId/)
+t.test('detects a response that does not match its endpoint', async (t) => {
+  t.equal(findViolation(of(ended)), null)
+  t.match(findViolation(of({ ...ended, ended: 1 })), /^ended: /)
+  t.match(findViolation(of({ ...ended, more: 1 })), /more/)
+  t.match(findViolation(of(ended, { status: 201 })), 'another status')
+  t.match(findViolation(of(ended, { path: '/v1/unheard-of' })), 'no endpoint')
+  t.match(findViolation(of({ ok: false }, { status: 404 })), /requestId/)
 })
 
-t.test('a gateway’s own answers are looked at', async (t) => {
+t.test('validates the responses of a test gateway', async (t) => {
   const gateway = await startGateway(t)
   const response = await fetch(`${gateway.url}/healthz`)
   t.same(await response.json(), { ok: true })
 })
 
-t.test('no two endpoints stand at one address', async (t) => {
-  const addresses = Object.values(areas)
+t.test('describes no two endpoints at one address', async (t) => {
+  const addresses = Object.values(endpointsByArea)
     .flat()
-    .flatMap(({ endpoint }) =>
-      addressesOf(endpoint).map((address) => `${endpoint.method} ${address.replaceAll(/\{\w+\}/g, '*')}`),
-    )
+    .flatMap(({ endpoint }) => getPaths(endpoint).map((address) => `${endpoint.method} ${address.replaceAll(/\{\w+\}/g, '*')}`))
   t.ok(addresses.length > 60)
   t.same(addresses.length, new Set(addresses).size)
 })

@@ -1,4 +1,4 @@
-/** Koa's own answers, with its steps taken before it begins to listen for their end. */
+/** Koa's responses when its middleware runs before it adds its listeners. */
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { ServerResponse } from 'node:http'
@@ -10,7 +10,7 @@ import type { Test } from 'tap'
 import type { Context } from 'koa'
 import { Application } from '../../src/http/application.ts'
 
-async function serving(
+async function startApplication(
   t: Test,
   answer: (ctx: Context) => void,
 ): Promise<{ url: string; port: number; responses: ServerResponse[] }> {
@@ -30,7 +30,7 @@ async function serving(
   return { url: `http://127.0.0.1:${port}/`, port, responses }
 }
 
-t.test('what Koa answers has the status, the words and the end that its steps gave it', async (t) => {
+t.test('sends the status, body and end that the middleware set', async (t) => {
   for (const [name, answer, status, body] of [
     ['words', (ctx: Context) => (ctx.body = 'hello'), 200, 'hello'],
     ['a status of its own', (ctx: Context) => Object.assign(ctx, { status: 201, body: { made: true } }), 201, '{"made":true}'],
@@ -38,15 +38,15 @@ t.test('what Koa answers has the status, the words and the end that its steps ga
     ['nothing', () => undefined, 404, 'Not Found'],
     ['no body', (ctx: Context) => (ctx.body = null), 204, ''],
   ] as const) {
-    const { url } = await serving(t, answer)
+    const { url } = await startApplication(t, answer)
     const response = await fetch(url)
     t.equal(response.status, status, name)
     t.equal(await response.text(), body, name)
   }
 })
 
-t.test("what every answer has is on Koa's, too, and gives way to an answer's own", async (t) => {
-  const { url } = await serving(t, (ctx) => {
+t.test('adds the common headers to Koa’s responses, and lets a response override them', async (t) => {
+  const { url } = await startApplication(t, (ctx) => {
     ctx.set('x-own', 'mine')
     ctx.body = 'hello'
   })
@@ -55,8 +55,8 @@ t.test("what every answer has is on Koa's, too, and gives way to an answer's own
   t.equal(headers.get('x-own'), 'mine')
 })
 
-t.test('a step that throws is answered, and nothing of it told', async (t) => {
-  const { url } = await serving(t, () => {
+t.test('answers a middleware error without revealing it', async (t) => {
+  const { url } = await startApplication(t, () => {
     throw new Error('secret')
   })
   const response = await fetch(url)
@@ -64,10 +64,10 @@ t.test('a step that throws is answered, and nothing of it told', async (t) => {
   t.equal(await response.text(), 'Internal Server Error')
 })
 
-t.test('a stream that nobody reads any more is ended', async (t) => {
+t.test('destroys a response stream when its client disconnects', async (t) => {
   const body = new PassThrough().on('error', () => undefined)
   const ended = new Promise((resolve) => body.once('close', resolve))
-  const { port } = await serving(t, (ctx) => (ctx.body = body))
+  const { port } = await startApplication(t, (ctx) => (ctx.body = body))
   const socket = connect(port, '127.0.0.1')
   socket.write('GET / HTTP/1.1\r\nhost: here\r\n\r\n')
   body.write('begun')
@@ -77,10 +77,10 @@ t.test('a stream that nobody reads any more is ended', async (t) => {
   t.ok(body.destroyed)
 })
 
-t.test('nobody listens to a response that was taken over but who took it', async (t) => {
-  const { url, responses } = await serving(t, (ctx) => {
+t.test('adds no listeners to a response that was taken over', async (t) => {
+  const { url, responses } = await startApplication(t, (ctx) => {
     ctx.respond = false
-    t.equal(ctx.res.statusCode, 404, 'until somebody says otherwise')
+    t.equal(ctx.res.statusCode, 404, 'until another status is set')
     ctx.res.end('mine')
   })
   t.equal(await (await fetch(url)).text(), 'mine')

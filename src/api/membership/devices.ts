@@ -1,17 +1,17 @@
-/** Device login (RFC 8628 in our words): what programs post, and what the page at `/device` posts. */
+/** Device login (after RFC 8628): the endpoints of programs, and those of the page at `/device`. */
 import { z } from 'zod'
-import { endpoint } from '../endpoint.ts'
+import { defineEndpoint } from '../endpoint.ts'
 import { instant, ok, optionalText, seconds, text } from '../fields.ts'
 
-const userCode = text(64).meta({ description: 'As it was typed: case, spaces and punctuation do not count.' })
+const userCode = text(64).meta({ description: 'As typed: case, spaces and punctuation are ignored.' })
 
-export const startDevice = endpoint({
+export const startDevice = defineEndpoint({
   method: 'post',
   path: '/api/membership/auth/device/start',
-  who: 'visitor',
-  about: 'A program asks for a code to show; `client` is this service’s own (`svc-cli`).',
-  body: z.object({ client: text(64), client_version: optionalText(64), hostname: optionalText(64) }),
-  answer: z.strictObject({
+  security: 'same_site',
+  summary: 'Starts a login and returns the code to show; `client` is this service’s own CLI (`svc-cli`).',
+  body: z.object({ client: text(64).meta({ enum: ['svc-cli'] }), client_version: optionalText(64), hostname: optionalText(64) }),
+  response: z.strictObject({
     device_code: z.string(),
     user_code: z.string(),
     verification_uri: z.url(),
@@ -23,17 +23,17 @@ export const startDevice = endpoint({
   errors: ['invalid_request'],
 })
 
-const waiting = { interval: seconds, expires_in: seconds, requestId: z.string() } as const
+const pendingFields = { interval: seconds, expires_in: seconds, requestId: z.string() } as const
 
-export const pollDevice = endpoint({
+export const pollDevice = defineEndpoint({
   method: 'post',
   path: '/api/membership/auth/device/poll',
-  who: 'visitor',
-  about: 'The program asks whether the person has decided; the token comes once.',
+  security: 'same_site',
+  summary: 'Polls for the decision; the token is returned once.',
   body: z.object({ device_code: text(256) }),
-  answer: z.discriminatedUnion('status', [
-    z.strictObject({ status: z.literal('pending'), error: z.literal('authorization_pending'), ...waiting }),
-    z.strictObject({ status: z.literal('slow_down'), error: z.literal('slow_down'), ...waiting }),
+  response: z.discriminatedUnion('status', [
+    z.strictObject({ status: z.literal('pending'), error: z.literal('authorization_pending'), ...pendingFields }),
+    z.strictObject({ status: z.literal('slow_down'), error: z.literal('slow_down'), ...pendingFields }),
     z.strictObject({
       status: z.literal('approved'),
       sessionToken: z.string(),
@@ -47,20 +47,21 @@ export const pollDevice = endpoint({
   errors: ['access_denied', 'expired_token', 'invalid_grant'],
 })
 
-export const lookUpDevice = endpoint({
+export const lookUpDevice = defineEndpoint({
   method: 'post',
   path: '/api/membership/auth/device/lookup',
-  who: 'cookie',
-  about: "Which device shows this code; it is the viewer's from then on. Anybody else's is 404 like one that is not.",
+  security: 'session_cookie',
+  summary:
+    'Returns the device that shows this code and claims the code for the viewer. A code claimed by another account is 404.',
   body: z.object({ user_code: userCode }),
-  answer: z.strictObject({
+  response: z.strictObject({
     device: z.strictObject({
       user_code: z.string(),
       client: z.string(),
       client_version: z.string().nullable(),
       hostname: z.string().nullable(),
       address: z.string(),
-      same_network: z.boolean().meta({ description: "Whether it was started from the viewer's own network; warn where not." }),
+      same_network: z.boolean().meta({ description: "Whether it was started from the viewer's network; warn if not." }),
       started_at: instant,
       expires_in: seconds,
       state: z.enum(['pending', 'claimed', 'approved', 'denied', 'redeemed']),
@@ -69,22 +70,22 @@ export const lookUpDevice = endpoint({
   errors: ['not_found'],
 })
 
-export const approveDevice = endpoint({
+export const approveDevice = defineEndpoint({
   method: 'post',
   path: '/api/membership/auth/device/approve',
-  who: 'cookie',
-  about: 'Lets the device in.',
+  security: 'session_cookie',
+  summary: 'Approves the device.',
   body: z.object({ user_code: userCode }),
-  answer: z.strictObject({ ok, status: z.literal('approved') }),
+  response: z.strictObject({ ok, status: z.literal('approved') }),
   errors: ['not_found'],
 })
 
-export const denyDevice = endpoint({
+export const denyDevice = defineEndpoint({
   method: 'post',
   path: '/api/membership/auth/device/deny',
-  who: 'cookie',
-  about: 'Turns it away.',
+  security: 'session_cookie',
+  summary: 'Denies the device.',
   body: z.object({ user_code: userCode }),
-  answer: z.strictObject({ ok, status: z.literal('denied') }),
+  response: z.strictObject({ ok, status: z.literal('denied') }),
   errors: ['not_found'],
 })

@@ -1,7 +1,7 @@
-/** Personal API keys: made (shown once), listed, revoked. */
+/** Personal API keys: created (shown once), listed, revoked. */
 import { z } from 'zod'
-import { endpoint } from '../endpoint.ts'
-import { count, instant, listOf, ok, text } from '../fields.ts'
+import { defineEndpoint } from '../endpoint.ts'
+import { count, credits, instant, createListSchema, ok, text } from '../fields.ts'
 
 const key = z
   .strictObject({
@@ -16,36 +16,52 @@ const key = z
   })
   .meta({ id: 'Key' })
 
-export const listKeys = endpoint({
+const usedKey = key.extend({
+  usage: z.strictObject({ turns: count, credits }).meta({ description: 'Of the last 30 days.' }),
+})
+
+const keyName = text(64)
+  .transform((name) => name.trim())
+  .pipe(z.string().min(1))
+
+export const listKeys = defineEndpoint({
   method: 'get',
   path: '/api/membership/auth/api-keys',
-  who: 'cookie',
-  about: 'The keys, without their secrets, and how many an account may have at once.',
-  answer: listOf(key, { limit: count }),
+  security: 'session_cookie',
+  summary: 'Lists the keys with their usage, without their secrets, and the maximum per account.',
+  response: createListSchema(usedKey, { limit: count }),
   errors: [],
 })
 
-export const createKey = endpoint({
+export const createKey = defineEndpoint({
   method: 'post',
   path: '/api/membership/auth/api-keys',
-  who: 'cookie',
-  about: 'Makes a key; its `token` is shown this once.',
+  security: 'session_cookie',
+  summary: 'Creates a key; its `token` is shown only in this response.',
   body: z.object({
-    name: text(64)
-      .transform((name) => name.trim())
-      .pipe(z.string().min(1)),
+    name: keyName,
     expires_in_days: z.int().min(1).max(365).nullish(),
   }),
   status: 201,
-  answer: key.extend({ token: z.string() }).meta({ id: 'NewKey' }),
+  response: key.extend({ token: z.string() }).meta({ id: 'NewKey' }),
   errors: ['invalid_request'],
 })
 
-export const revokeKey = endpoint({
+export const renameKey = defineEndpoint({
+  method: 'patch',
+  path: '/api/membership/auth/api-keys/{id}',
+  security: 'session_cookie',
+  summary: 'Renames a key.',
+  body: z.object({ name: keyName }),
+  response: z.strictObject({ ok, id: z.string(), name: z.string() }),
+  errors: ['not_found'],
+})
+
+export const revokeKey = defineEndpoint({
   method: 'delete',
   path: '/api/membership/auth/api-keys/{id}',
-  who: 'cookie',
-  about: 'Revokes one, at once and for good.',
-  answer: z.strictObject({ ok, id: z.string(), revoked: z.literal(true) }),
+  security: 'session_cookie',
+  summary: 'Revokes a key, immediately and permanently.',
+  response: z.strictObject({ ok, id: z.string(), revoked: z.literal(true) }),
   errors: ['not_found'],
 })

@@ -1,16 +1,22 @@
-/** The public catalogue: plans, and what tokens cost. */
+/** The public catalog: plans, and prices of tokens. */
 import { z } from 'zod'
-import { endpoint } from '../endpoint.ts'
+import { defineEndpoint } from '../endpoint.ts'
 import { count, credits, price, tier } from '../fields.ts'
 
 const limits = z.strictObject({ day: credits, week: credits, month: credits })
+const estimate = count.nullable()
+const estimates = z.strictObject({ day: estimate, week: estimate, month: estimate })
 
-const point = z.strictObject({
+const pricePoint = z.strictObject({
   id: z.string(),
   name: z.string(),
   rpm: count,
   concurrency: count,
   pools: z.strictObject({ fast: limits, premium: limits }),
+  messages: z.strictObject({ fast: estimates, premium: estimates }).meta({
+    description:
+      'Messages of the size `message` that the credits of each pool pay for, rounded down; null where they cost nothing.',
+  }),
   models: z.array(z.string()),
   prices: z.array(
     z.strictObject({
@@ -22,21 +28,24 @@ const point = z.strictObject({
   ),
 })
 
-const plan = point
-  .extend({ options: z.array(point).optional().meta({ description: 'What each price includes, where there is more than one.' }) })
+const plan = pricePoint
+  .extend({
+    options: z.array(pricePoint).optional().meta({ description: 'What each price includes, if there are several.' }),
+  })
   .meta({ id: 'Plan' })
 
-export const listPlans = endpoint({
+export const listPlans = defineEndpoint({
   method: 'get',
   path: '/api/membership/plans',
-  who: 'anybody',
-  about: 'Plans with their prices and pools, the price of tokens, and what names of this service begin with.',
-  answer: z.strictObject({
+  security: 'public',
+  summary: 'Returns the plans with prices and pools, token prices, and the name prefix of the brand.',
+  response: z.strictObject({
     object: z.literal('list'),
     brand: z.strictObject({ slug: z.string(), name: z.string() }),
     data: z.array(plan),
     pricing: z.array(z.strictObject({ id: z.string(), name: z.string(), tier, ...price })),
     discounts: z.strictObject({ light: z.number(), flagship: z.number(), unit: z.literal('percent') }),
+    message: z.strictObject({ input_tokens: count, output_tokens: count }),
     credit: z.strictObject({ currency: z.literal('USD'), per: z.literal(1_000_000) }),
   }),
   errors: [],

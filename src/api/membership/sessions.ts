@@ -1,8 +1,8 @@
-/** A member's sessions, and what happened to their account. */
+/** A member's sessions and security events. */
 import { z } from 'zod'
-import { auditEvents } from '../../membership/audit.ts'
-import { endpoint } from '../endpoint.ts'
-import { count, instant, listOf, ok } from '../fields.ts'
+import { auditEvents } from '../../domain/identity/audit.ts'
+import { defineEndpoint } from '../endpoint.ts'
+import { count, instant, createListSchema, ok } from '../fields.ts'
 
 export const session = z
   .strictObject({
@@ -23,55 +23,55 @@ const auditRecord = z
     id: z.string(),
     event: z.enum(auditEvents),
     at: instant,
-    address: z.string().nullable().meta({ description: 'Masked; null for what nobody asked for over the network.' }),
+    address: z.string().nullable().meta({ description: 'Masked; null for events without a request.' }),
     request_id: z.string().nullable(),
     detail: z.record(z.string(), z.union([z.string(), z.number(), z.boolean(), z.null()])).nullable(),
   })
   .meta({ id: 'AuditRecord' })
 
-const auditPage = { usual: 50, most: 200 } as const
+const auditPage = { defaultSize: 50, maxSize: 200 } as const
 
-export const listSessions = endpoint({
+export const listSessions = defineEndpoint({
   method: 'get',
   path: '/api/membership/auth/sessions',
-  who: 'cookie',
-  about: 'The sessions that are open.',
-  answer: listOf(session),
+  security: 'session_cookie',
+  summary: 'Lists the open sessions.',
+  response: createListSchema(session),
   errors: [],
 })
 
-export const endSession = endpoint({
+export const endSession = defineEndpoint({
   method: 'delete',
   path: '/api/membership/auth/sessions/{id}',
-  who: 'cookie',
-  about: 'Ends one.',
-  answer: z.strictObject({ ok, id: z.string(), ended: z.literal(true) }),
+  security: 'session_cookie',
+  summary: 'Ends a session.',
+  response: z.strictObject({ ok, id: z.string(), ended: z.literal(true) }),
   errors: ['not_found'],
 })
 
-export const endOtherSessions = endpoint({
+export const endOtherSessions = defineEndpoint({
   method: 'post',
   path: '/api/membership/auth/sessions/end-others',
-  who: 'cookie',
-  about: 'Ends all but this one; no body is needed.',
-  answer: z.strictObject({ ok, ended_sessions: count }),
+  security: 'session_cookie',
+  summary: 'Ends all other sessions; no body is needed.',
+  response: z.strictObject({ ok, ended_sessions: count }),
   errors: [],
 })
 
-export const listAudit = endpoint({
+export const listAudit = defineEndpoint({
   method: 'get',
   path: '/api/membership/audit',
-  who: 'cookie',
-  about: 'What happened to the account, newest first; `before` is the id of the last one seen.',
+  security: 'session_cookie',
+  summary: 'Lists security events of the account, newest first; `before` is the id of the last one seen.',
   query: z.object({
     before: z.string().optional().catch(undefined),
-    limit: z.preprocess(pageSize, z.int().min(1).max(auditPage.most).default(auditPage.usual)),
+    limit: z.preprocess(parsePageSize, z.int().min(1).max(auditPage.maxSize).default(auditPage.defaultSize)),
   }),
-  answer: listOf(auditRecord, { has_more: z.boolean() }),
+  response: createListSchema(auditRecord, { has_more: z.boolean() }),
   errors: [],
 })
 
-function pageSize(sent: unknown): unknown {
-  if (sent === '') return undefined
-  return typeof sent === 'string' && /^\d{1,4}$/.test(sent) ? Number(sent) : sent
+function parsePageSize(input: unknown): unknown {
+  if (input === '') return undefined
+  return typeof input === 'string' && /^\d{1,4}$/.test(input) ? Number(input) : input
 }

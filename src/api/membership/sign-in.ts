@@ -1,11 +1,24 @@
-/** Signing in and out, by mail code, link, password and provider; changing the password; leaving. */
+/** Signing in and out by code, link, password and provider; changing the password; deleting the account. */
 import { z } from 'zod'
-import { endpoint } from '../endpoint.ts'
-import { bareCode, count, email, instant, invite, listOf, ok, optionalText, password, seconds, text } from '../fields.ts'
+import { defineEndpoint } from '../endpoint.ts'
+import {
+  stripCodeSeparators,
+  count,
+  email,
+  instant,
+  invite,
+  createListSchema,
+  newPassword,
+  ok,
+  optionalText,
+  password,
+  seconds,
+  text,
+} from '../fields.ts'
 import { session } from './sessions.ts'
 
 /** Longer than any code. */
-const codeChars = 64
+const maxCodeChars = 64
 
 const account = z
   .strictObject({
@@ -20,135 +33,135 @@ const account = z
 
 const sent = z.strictObject({ ok, sent: z.literal(true), expires_in: seconds, resend_after: seconds })
 const signedIn = z.strictObject({ ok, account, created: z.boolean(), invited: z.boolean() })
-const link = text(codeChars).meta({ description: "The word after `#` in the letter's address." })
+const link = text(maxCodeChars).meta({ description: "The token after `#` in the email's link." })
 
-/** What a member shows besides their session: the password, or the code of `auth/proof/start`. */
-const evidence = {
+/** Reauthentication: the password, or the code of `auth/reauthenticate`. */
+const reauthenticationFields = {
   current: password.nullish(),
-  code: optionalText(codeChars).transform((typed) => (typed === null ? null : bareCode(typed))),
+  code: optionalText(maxCodeChars).transform((typed) => (typed === null ? null : stripCodeSeparators(typed))),
 } as const
 
-export const listProviders = endpoint({
+export const listProviders = defineEndpoint({
   method: 'get',
   path: '/api/membership/auth/providers',
-  who: 'anybody',
-  about: 'The OpenID Connect providers that members sign in with here.',
-  answer: listOf(z.strictObject({ id: z.string(), name: z.string(), start_url: z.url() })),
+  security: 'public',
+  summary: 'Lists the OpenID Connect providers for sign-in.',
+  response: createListSchema(z.strictObject({ id: z.string(), name: z.string(), start_url: z.url() })),
   errors: [],
 })
 
-export const startCode = endpoint({
+export const startOtp = defineEndpoint({
   method: 'post',
   path: '/api/membership/auth/otp/start',
-  who: 'visitor',
-  about: 'Sends a letter with a code and a link; a short-lived HttpOnly cookie binds the code to this browser.',
+  security: 'same_site',
+  summary: 'Sends an email with a code and a link; a short-lived HttpOnly cookie binds the code to this browser.',
   body: z.object({ email, invite }),
-  answer: sent,
-  errors: ['invalid_request'],
+  response: sent,
+  errors: ['invalid_request', 'temporarily_unavailable'],
 })
 
-export const verifyCode = endpoint({
+export const verifyOtp = defineEndpoint({
   method: 'post',
   path: '/api/membership/auth/otp/verify',
-  who: 'visitor',
-  about: 'Signs in with the code, and makes the account where there is none; sets the session cookie.',
-  body: z.object({ email, code: text(codeChars).transform(bareCode), invite }),
-  answer: signedIn,
+  security: 'same_site',
+  summary: 'Signs in with the code, creating the account if there is none; sets the session cookie.',
+  body: z.object({ email, code: text(maxCodeChars).transform(stripCodeSeparators), invite }),
+  response: signedIn,
   errors: ['invalid_credentials', 'sign_up_closed'],
 })
 
-export const lookAtLink = endpoint({
+export const inspectMagicLink = defineEndpoint({
   method: 'post',
-  path: '/api/membership/auth/link/look',
-  who: 'visitor',
-  about: 'Whose letter this link is from; uses up nothing.',
+  path: '/api/membership/auth/magic-link/inspect',
+  security: 'same_site',
+  summary: 'Returns the masked address of the account; does not consume the link.',
   body: z.object({ link }),
-  answer: z.strictObject({ email_masked: z.string().nullable() }),
+  response: z.strictObject({ email_masked: z.string().nullable() }),
   errors: ['invalid_credentials'],
 })
 
-export const verifyLink = endpoint({
+export const verifyMagicLink = defineEndpoint({
   method: 'post',
-  path: '/api/membership/auth/link/verify',
-  who: 'visitor',
-  about: "Signs in with a letter's link: in any browser, once, within an hour; sets the session cookie.",
+  path: '/api/membership/auth/magic-link/verify',
+  security: 'same_site',
+  summary: "Signs in with an email's link: in any browser, once, within an hour; sets the session cookie.",
   body: z.object({ link }),
-  answer: signedIn,
+  response: signedIn,
   errors: ['invalid_credentials', 'sign_up_closed'],
 })
 
-export const signUp = endpoint({
+export const signUp = defineEndpoint({
   method: 'post',
   path: '/api/membership/auth/sign-up',
-  who: 'visitor',
-  about: 'As `auth/otp/start`; the code then makes the account with this password.',
-  body: z.object({ email, password, invite }),
-  answer: sent,
-  errors: ['invalid_request', 'sign_up_closed'],
+  security: 'same_site',
+  summary: 'As `auth/otp/start`; the code then creates the account with this password.',
+  body: z.object({ email, password: newPassword, invite }),
+  response: sent,
+  errors: ['invalid_request', 'sign_up_closed', 'temporarily_unavailable'],
 })
 
-export const signIn = endpoint({
+export const signIn = defineEndpoint({
   method: 'post',
   path: '/api/membership/auth/sign-in',
-  who: 'visitor',
-  about: 'Signs in with the password; sets the session cookie.',
+  security: 'same_site',
+  summary: 'Signs in with the password; sets the session cookie.',
   body: z.object({ email, password }),
-  answer: z.strictObject({ ok, account }),
+  response: z.strictObject({ ok, account }),
   errors: ['invalid_credentials'],
 })
 
-export const signOut = endpoint({
+export const signOut = defineEndpoint({
   method: 'post',
   path: '/api/membership/auth/sign-out',
-  who: 'session',
-  about: 'Ends this session and clears the cookie; no body is needed.',
-  answer: z.strictObject({ ok }),
+  security: 'session',
+  summary: 'Ends this session and clears the cookie; no body is needed.',
+  response: z.strictObject({ ok }),
   errors: [],
 })
 
-export const showSession = endpoint({
+export const showSession = defineEndpoint({
   method: 'get',
   path: '/api/membership/auth/session',
-  who: 'session',
-  about: 'Who is signed in, and by which session.',
-  answer: z.strictObject({ account, session }),
+  security: 'session',
+  summary: 'Returns the signed-in account and its session.',
+  response: z.strictObject({ account, session }),
   errors: [],
 })
 
-export const startProof = endpoint({
+export const startReauthentication = defineEndpoint({
   method: 'post',
-  path: '/api/membership/auth/proof/start',
-  who: 'cookie',
-  about: 'Mails the account a code that confirms a change in this session, and signs nobody in; no body is needed.',
-  answer: sent,
-  errors: [],
+  path: '/api/membership/auth/reauthenticate',
+  security: 'session_cookie',
+  summary: 'Emails the account a code that confirms a change in this session; it cannot be used to sign in. No body is needed.',
+  response: sent,
+  errors: ['temporarily_unavailable'],
 })
 
-export const changePassword = endpoint({
+export const changePassword = defineEndpoint({
   method: 'post',
   path: '/api/membership/auth/password',
-  who: 'cookie',
-  about: 'Sets a password, ends all other sessions, and gives this one a new cookie.',
-  body: z.object({ password, ...evidence }),
-  answer: z.strictObject({ ok, ended_sessions: count }),
-  errors: ['invalid_request', 'invalid_credentials', 'proof_required'],
+  security: 'session_cookie',
+  summary: 'Sets a password, ends all other sessions, and gives this one a new cookie.',
+  body: z.object({ password: newPassword, ...reauthenticationFields }),
+  response: z.strictObject({ ok, ended_sessions: count }),
+  errors: ['invalid_request', 'invalid_credentials', 'reauthentication_required'],
 })
 
-export const deleteAccount = endpoint({
+export const deleteAccount = defineEndpoint({
   method: 'post',
   path: '/api/membership/auth/delete-account',
-  who: 'cookie',
-  about: "Forgets the person; the ledger stays. `confirm` is the account's own address. Clears the cookie.",
-  body: z.object({ confirm: email, ...evidence }),
-  answer: z.strictObject({ ok, deleted: z.literal(true) }),
-  errors: ['invalid_request', 'invalid_credentials', 'proof_required'],
+  security: 'session_cookie',
+  summary: "Deletes the account's personal data; the ledger stays. `confirm` is the account's own address. Clears the cookie.",
+  body: z.object({ confirm: email, ...reauthenticationFields }),
+  response: z.strictObject({ ok, deleted: z.literal(true) }),
+  errors: ['invalid_request', 'invalid_credentials', 'reauthentication_required'],
 })
 
-export const startProvider = endpoint({
+export const startProvider = defineEndpoint({
   method: 'get',
   path: '/api/membership/auth/oauth/{provider}/start',
-  who: 'anybody',
-  about: 'Sends the browser to the provider. `next` is where it goes afterwards, a path of our own (default `/account`).',
+  security: 'public',
+  summary: 'Redirects to the provider. `next` is the path on this site to return to (default `/account`).',
   query: z.object({
     next: z.string().optional().catch(undefined),
     invite: z.string().max(64).optional().catch(undefined),
@@ -157,11 +170,11 @@ export const startProvider = endpoint({
   errors: ['not_found'],
 })
 
-export const finishProvider = endpoint({
+export const finishProvider = defineEndpoint({
   method: 'get',
   path: '/api/membership/auth/oauth/{provider}/callback',
-  who: 'anybody',
-  about: 'Where the provider sends the browser back: on to `next`, signed in, or to `/sign-in?error={code}`.',
+  security: 'public',
+  summary: 'Redirect target of the provider: signs in and redirects to `next`, or to `/sign-in?error={code}`.',
   status: 302,
   errors: ['not_found'],
 })

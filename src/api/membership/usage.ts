@@ -1,7 +1,7 @@
-/** What an account has used, what boosts it has, and the two that a member takes by asking. */
+/** An account's usage and boosts, and the boosts that a member claims. */
 import { z } from 'zod'
-import { endpoint } from '../endpoint.ts'
-import { count, credits, instant, ok, pool } from '../fields.ts'
+import { defineEndpoint } from '../endpoint.ts'
+import { count, createListSchema, credits, instant, ok, pool, text } from '../fields.ts'
 
 const pack = z
   .strictObject({
@@ -26,15 +26,27 @@ const usagePool = z
   })
   .meta({ id: 'UsagePool' })
 
+const turnState = z.enum(['held', 'settled', 'refunded', 'expired'])
+
 const turn = z
   .strictObject({
     request_id: z.string(),
     model: z.string(),
+    api_format: z.string(),
+    requested_model: z
+      .string()
+      .nullable()
+      .meta({ description: 'The name that the client used, if it was an alias of the model.' }),
+    credential: z.string().meta({
+      description:
+        'The id of the API key; `web`, `cli` or `app` for a session, `jwt` for a token of another issuer, or `unknown`.',
+    }),
     tier: pool,
-    state: z.enum(['held', 'settled', 'refunded', 'expired']),
+    state: turnState,
     credits,
     reserved: credits,
     input_tokens: count,
+    cached_input_tokens: count.meta({ description: 'The part of `input_tokens` that the upstream read from its cache.' }),
     output_tokens: count,
     estimated: z.boolean(),
     code: z.string().nullable(),
@@ -44,12 +56,12 @@ const turn = z
   })
   .meta({ id: 'Turn' })
 
-export const showUsage = endpoint({
+export const showUsage = defineEndpoint({
   method: 'get',
   path: '/api/membership/usage',
-  who: 'session',
-  about: 'Pools, boosts, the last 50 turns, and the last 30 days, oldest first.',
-  answer: z.strictObject({
+  security: 'session',
+  summary: 'Returns pools, boosts, the last 50 turns, and the last 30 days, oldest first.',
+  response: z.strictObject({
     account: z.strictObject({ id: z.string(), email_masked: z.string().nullable(), plan: z.string() }),
     plan: z.string(),
     plan_until: instant.nullable(),
@@ -59,6 +71,66 @@ export const showUsage = endpoint({
     turns: z.array(turn),
     days: z.array(z.strictObject({ day: z.iso.date(), fast: credits, premium: credits })),
   }),
+  errors: [],
+})
+
+/** What usage is grouped by. */
+export const usageDimensions = ['tier', 'model', 'key', 'api_format'] as const
+
+const usageTotals = {
+  turns: count,
+  failed: count,
+  credits,
+  input_tokens: count,
+  cached_input_tokens: count,
+  output_tokens: count,
+} as const
+
+export const showUsageHistory = defineEndpoint({
+  method: 'get',
+  path: '/api/membership/usage/history',
+  security: 'session',
+  summary: 'Returns the usage of the last days, grouped by tier, model, key or API format.',
+  query: z.object({
+    days: z.enum(['7', '30', '90']).default('30'),
+    by: z.enum(usageDimensions).default('tier'),
+  }),
+  response: z.strictObject({
+    days: z.array(z.iso.date()).meta({ description: "Days of the service's calendar, oldest first." }),
+    by: z.enum(usageDimensions),
+    total: z.strictObject(usageTotals),
+    groups: z
+      .array(
+        z.strictObject({
+          id: z.string(),
+          name: z.string().nullable().meta({ description: "A key's name; null for anything else." }),
+          ...usageTotals,
+          credits_by_day: z.array(credits).meta({ description: 'One number for each of `days`.' }),
+        }),
+      )
+      .meta({ description: 'Those with the most credits first.' }),
+  }),
+  errors: [],
+})
+
+const turnPage = { defaultSize: 10, maxSize: 500, maxOffset: 100_000 } as const
+
+export const listTurns = defineEndpoint({
+  method: 'get',
+  path: '/api/membership/turns',
+  security: 'session',
+  summary: 'Lists turns, newest first, by model, key, API format, state and time.',
+  query: z.object({
+    limit: z.coerce.number().int().min(1).max(turnPage.maxSize).default(turnPage.defaultSize),
+    offset: z.coerce.number().int().min(0).max(turnPage.maxOffset).default(0),
+    model: text(128).optional(),
+    credential: text(64).optional(),
+    api_format: text(64).optional(),
+    state: turnState.optional(),
+    since: instant.optional(),
+    until: instant.optional(),
+  }),
+  response: createListSchema(turn, { has_more: z.boolean() }),
   errors: [],
 })
 
@@ -81,23 +153,23 @@ const boost = z
   })
   .meta({ id: 'Boost' })
 
-export const showBoost = endpoint({
+export const showBoost = defineEndpoint({
   method: 'get',
   path: '/api/membership/boost',
-  who: 'session',
-  about: 'Which boosts there are to be had, and which the account has.',
-  answer: boost,
+  security: 'session',
+  summary: 'Returns the boosts available and those of the account.',
+  response: boost,
   errors: [],
 })
 
 const boostAction = z.enum(['checkin', 'rush_grab'])
 
-export const takeBoost = endpoint({
+export const takeBoost = defineEndpoint({
   method: 'post',
   path: '/api/membership/boost',
-  who: 'session',
-  about: "Takes the day's boost, or one of the rush that is open.",
+  security: 'session',
+  summary: "Claims the day's check-in boost, or a pack of the open rush.",
   body: z.object({ action: boostAction }),
-  answer: z.strictObject({ ok, action: boostAction, pack, boost }),
+  response: z.strictObject({ ok, action: boostAction, pack, boost }),
   errors: ['boost_unavailable'],
 })

@@ -1,13 +1,29 @@
-/** `POST /v1/chat/completions`: a turn through the chain. */
-import type { Router } from '../router.ts'
+/** The endpoints that run a turn through the plugin chain: `POST /v1/chat/completions`, and the same in other API formats. */
+import type { Router } from '../../system/vendor/koa-router.ts'
 import { createCompletion } from '../../api/chat.ts'
-import type { RouteParts } from '../route-parts.ts'
-import { takeOver } from '../client.ts'
-import { exchangeOf } from '../door.ts'
-import { mount } from '../serve.ts'
+import { createMessage } from '../../api/messages.ts'
+import { createResponse } from '../../api/responses.ts'
+import { translateAnswers } from '../../formats/exchange-translation.ts'
+import { runHostedSearches } from '../../tools/hosted-search/hosted-search-turn.ts'
+import { addCodexUsageHeaders } from '../response/codex-usage-headers.ts'
+import type { RouteDeps } from '../route-deps.ts'
+import { bypassKoa } from '../response/response-writer.ts'
+import { getExchange } from '../request-context.ts'
+import { mount } from '../endpoint-handler.ts'
 
-export function chatRoutes(router: Router, { services, chain, calls }: RouteParts): void {
+export function mountChatRoutes(router: Router, { services, chain, turnHandlers }: RouteDeps): void {
   mount(router, createCompletion, async (ctx) => {
-    await chain.run(exchangeOf(ctx, 'turn', services), calls.chat, takeOver(ctx), services)
+    await chain.run(getExchange(ctx, 'turn', services), turnHandlers.chat, bypassKoa(ctx), services)
+  })
+
+  const { search } = turnHandlers
+  const translatedChat = translateAnswers(runHostedSearches(turnHandlers.chat, { services, chain, search }))
+  const codexChat = addCodexUsageHeaders(translatedChat, services)
+  mount(router, createResponse, async (ctx) => {
+    await chain.run(getExchange(ctx, 'turn', services), codexChat, bypassKoa(ctx), services)
+  })
+
+  mount(router, createMessage, async (ctx) => {
+    await chain.run(getExchange(ctx, 'turn', services), translatedChat, bypassKoa(ctx), services)
   })
 }

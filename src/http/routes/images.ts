@@ -1,44 +1,44 @@
 /**
- * `POST /v1/images/generations`: a picture as OpenAI's clients ask for one, over the product that paints in chat.
- * `GET /v1/images/{id}.{ext}`: a painted image, for whoever holds a link that was signed for it and has not expired.
+ * `POST /v1/images/generations`: the OpenAI image API over the product that generates images in chat.
+ * `GET /v1/images/{hash}.{extension}`: a generated image, for holders of a signed link that has not expired.
  */
-import type { Router } from '../router.ts'
+import type { Router } from '../../system/vendor/koa-router.ts'
 import { createImage, showImage } from '../../api/images.ts'
 import { GatewayError } from '../../errors.ts'
-import { asking } from '../../exchange/asking.ts'
-import { parsePictureRequest } from '../../tools/images/picture-request.ts'
-import { contentTypes, endings } from '../../tools/images/sniff.ts'
-import { readJson } from '../body.ts'
-import { takeOver } from '../client.ts'
-import { exchangeOf } from '../door.ts'
-import type { RouteParts } from '../route-parts.ts'
-import { mount, paramsOf } from '../serve.ts'
+import { createInboundWithChat } from '../../exchange/inbound-with-chat.ts'
+import { parseImageRequest } from '../../tools/images/image-request.ts'
+import { contentTypes, fileExtensions } from '../../images/sniff.ts'
+import { readJson } from '../request/read-body.ts'
+import { bypassKoa } from '../response/response-writer.ts'
+import { getExchange } from '../request-context.ts'
+import type { RouteDeps } from '../route-deps.ts'
+import { mount, getPathParams } from '../endpoint-handler.ts'
 
-export function imageRoutes(router: Router, { services, chain, calls }: RouteParts): void {
+export function mountImageRoutes(router: Router, { services, chain, turnHandlers }: RouteDeps): void {
   mount(router, createImage, async (ctx) => {
-    const x = exchangeOf(ctx, 'turn', services)
-    const chat = async () => parsePictureRequest(await readJson(ctx.req, services.config.limits.otherBodyBytes), services)
-    await chain.run({ ...x, inbound: asking(x.inbound, chat) }, calls.pictures, takeOver(ctx), services)
+    const x = getExchange(ctx, 'turn', services)
+    const chat = async () => parseImageRequest(await readJson(ctx.req, services.config.limits.otherBodyBytes), services)
+    await chain.run({ ...x, inbound: createInboundWithChat(x.inbound, chat) }, turnHandlers.images, bypassKoa(ctx), services)
   })
 
   mount(router, showImage, async (ctx) => {
-    const { hash = '', ending = '' } = paramsOf(ctx)
+    const { hash = '', extension = '' } = getPathParams(ctx)
     const { exp, sig } = ctx.query
-    calls.painter.checkLink(`${hash}.${ending}`, { exp, sig })
-    const found = await services.images.open(hash)
-    if (found === null) throw new GatewayError('not_found')
-    const { image, stream } = found
-    if (endings[image.kind] !== ending) {
+    turnHandlers.imageGenerator.verifyLink(`${hash}.${extension}`, { exp, sig })
+    const opened = await services.images.open(hash)
+    if (opened === null) throw new GatewayError('not_found')
+    const { image, stream } = opened
+    if (fileExtensions[image.kind] !== extension) {
       stream.destroy()
       throw new GatewayError('not_found')
     }
     ctx.set({
       'content-type': contentTypes[image.kind],
       'content-length': String(image.bytes),
-      // The bytes behind a name never change; how long it may be shown is what the link says.
-      'cache-control': `private, max-age=${maxAge(Number(exp), services.clock.now())}, immutable`,
+      // The bytes behind a name never change; the link's expiry limits how long they may be shown.
+      'cache-control': `private, max-age=${computeMaxAge(Number(exp), services.clock.now())}, immutable`,
       etag: `"${image.hash}"`,
-      // Whatever the bytes are taken for, they stay a picture and can load or run nothing.
+      // Prevents that a browser interprets the bytes as anything but an image.
       'x-content-type-options': 'nosniff',
       'content-security-policy': "default-src 'none'; sandbox",
       'content-disposition': 'inline',
@@ -56,8 +56,8 @@ export function imageRoutes(router: Router, { services, chain, calls }: RoutePar
   })
 }
 
-const longestAge = 86_400
+const maxAgeSeconds = 86_400
 
-function maxAge(exp: number, now: number): number {
-  return Math.max(0, Math.min(longestAge, Math.floor(exp - now / 1000)))
+function computeMaxAge(exp: number, now: number): number {
+  return Math.max(0, Math.min(maxAgeSeconds, Math.floor(exp - now / 1000)))
 }

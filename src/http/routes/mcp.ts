@@ -1,169 +1,178 @@
-/** `/v1/mcp`: the tools, discovered by GET, called as plain REST, and spoken to in the Model Context Protocol. */
-import type { Router } from '../router.ts'
+/** `/v1/mcp`: the tools, discovered by GET, called as plain REST, or through the Model Context Protocol. */
+import type { Router } from '../../system/vendor/koa-router.ts'
 import type { Context } from 'koa'
 import type { CallToolResult } from '@modelcontextprotocol/server'
-import { callTool, discoverTools, speakProtocol } from '../../api/tools.ts'
+import { callTool, discoverTools, postMcpMessage } from '../../api/tools.ts'
 import { GatewayError, invalidRequest } from '../../errors.ts'
-import { asking } from '../../exchange/asking.ts'
-import { isRecord } from '../../exchange/chat-request.ts'
-import type { ChatRequest } from '../../exchange/chat-request.ts'
+import { createInboundWithChat } from '../../exchange/inbound-with-chat.ts'
+import { checkUnicode, isRecord } from '../../exchange/request/chat-request.ts'
+import type { ChatRequest } from '../../exchange/request/chat-request.ts'
 import type { Client } from '../../exchange/client.ts'
-import type { Answer, Exchange, Slots } from '../../exchange/exchange.ts'
-import { nothingUsed } from '../../exchange/exchange.ts'
-import { jsonHeaders } from '../../exchange/headers.ts'
-import type { Wire } from '../../exchange/run.ts'
-import { CapturedClient } from '../../tools/mcp/captured-client.ts'
-import { checkOrigin } from '../../tools/mcp/guard.ts'
-import { discoveryOf, queryOfCall, serverInfo, toolsFor } from '../../tools/mcp/tool.ts'
-import { documentResult, failureResult } from '../../tools/mcp/tool-result.ts'
-import { foundAnswer } from '../../tools/search/completion.ts'
-import { askFor } from '../../tools/search/query.ts'
-import type { RouteParts } from '../route-parts.ts'
-import { readBody, readJson } from '../body.ts'
-import { takeOver } from '../client.ts'
-import { exchangeOf } from '../door.ts'
-import { mount } from '../serve.ts'
-import { documentAnswer } from './document-answer.ts'
+import type { CallResult, Exchange, Slots } from '../../exchange/exchange.ts'
+import { zeroUsage } from '../../exchange/exchange.ts'
+import { jsonHeaders } from '../../exchange/response-headers.ts'
+import type { CallContext } from '../../exchange/plugin-chain.ts'
+import { BufferedClient } from '../../tools/mcp/buffered-client.ts'
+import { createNestedTurn } from '../../tools/nested-turn.ts'
+import { checkOrigin } from '../../tools/mcp/origin-check.ts'
+import { createDiscovery, parseToolCall, getServerInfo, listTools } from '../../tools/mcp/web-search-tool.ts'
+import { toDocumentResult, toFailureResult } from '../../tools/mcp/tool-result.ts'
+import { toSearchAnswer } from '../../tools/search/search-answer.ts'
+import { createSearchRequest } from '../../tools/search/query.ts'
+import type { RouteDeps } from '../route-deps.ts'
+import { readBody, readJson } from '../request/read-body.ts'
+import { bypassKoa } from '../response/response-writer.ts'
+import { getExchange } from '../request-context.ts'
+import { createDocumentAnswer, mount } from '../endpoint-handler.ts'
 
-export function mcpRoutes(router: Router, parts: RouteParts): void {
-  const { services, chain, calls } = parts
+export function mountMcpRoutes(router: Router, deps: RouteDeps): void {
+  const { services, chain, turnHandlers } = deps
   const { limits } = services.config
 
   mount(router, discoverTools, async (ctx) => {
     checkOrigin(ctx.req.headers, services)
-    // Clients of the older protocol try for a stream of notifications; there are none to be had.
-    if (ctx.get('accept').includes('text/event-stream')) throw methodNotAllowed()
-    const discover = async ({ caller }: Partial<Slots>): Promise<Answer> =>
-      documentAnswer(discoverTools, await discoveryOf(toolsFor(caller, calls.search, services), calls.search, services))
-    await chain.run(exchangeOf(ctx, 'query', services), discover, takeOver(ctx), services)
+    // Clients of the older protocol request a stream of notifications; none are offered.
+    if (ctx.get('accept').includes('text/event-stream')) throw createMethodNotAllowedError()
+    const discover = async ({ caller }: Partial<Slots>): Promise<CallResult> =>
+      createDocumentAnswer(
+        discoverTools,
+        await createDiscovery(listTools(caller, turnHandlers.search, services), turnHandlers.search, services),
+      )
+    await chain.run(getExchange(ctx, 'unmetered', services), discover, bypassKoa(ctx), services)
   })
 
   mount(router, callTool, async (ctx) => {
     checkOrigin(ctx.req.headers, services)
-    const x = exchangeOf(ctx, 'turn', services)
+    const x = getExchange(ctx, 'turn', services)
     const chat = async (): Promise<ChatRequest> => {
       const { name, arguments: args } = await readJson(ctx.req, limits.otherBodyBytes)
-      return askFor(queryOfCall(name, args), calls.search.model)
+      return createSearchRequest(parseToolCall(name, args), turnHandlers.search.model)
     }
-    const find = async (x: Exchange & Partial<Slots>, wire: Wire): Promise<Answer> =>
-      foundAnswer(await calls.search.find(x, wire))
-    await chain.run({ ...x, inbound: asking(x.inbound, chat) }, find, takeOver(ctx), services)
+    const find = async (x: Exchange & Partial<Slots>, wire: CallContext): Promise<CallResult> =>
+      toSearchAnswer(await turnHandlers.search.search(x, wire))
+    await chain.run({ ...x, inbound: createInboundWithChat(x.inbound, chat) }, find, bypassKoa(ctx), services)
   })
 
-  mount(router, speakProtocol, async (ctx) => {
+  mount(router, postMcpMessage, async (ctx) => {
     checkOrigin(ctx.req.headers, services)
-    const speak = (x: Exchange & Partial<Slots>, wire: Wire): Promise<Answer> => answerMessage(ctx, x, wire, parts)
-    await chain.run(exchangeOf(ctx, 'query', services), speak, takeOver(ctx), services)
+    const answer = (x: Exchange & Partial<Slots>, wire: CallContext): Promise<CallResult> => handleMessage(ctx, x, wire, deps)
+    await chain.run(getExchange(ctx, 'unmetered', services), answer, bypassKoa(ctx), services)
   })
 }
 
-async function answerMessage(ctx: Context, x: Exchange & Partial<Slots>, wire: Wire, parts: RouteParts): Promise<Answer> {
-  const { services, calls } = parts
+async function handleMessage(
+  ctx: Context,
+  x: Exchange & Partial<Slots>,
+  wire: CallContext,
+  deps: RouteDeps,
+): Promise<CallResult> {
+  const { services, turnHandlers } = deps
   const raw = await readBody(ctx.req, services.config.limits.mcpBodyBytes)
-  const message = parse(raw)
-  if (message['method'] === 'subscriptions/listen') return noSuchMethod(message, x)
-  const gone = new AbortController()
-  wire.client.onLeave(() => gone.abort())
+  const message = parseMessage(raw)
+  if (message['method'] === 'subscriptions/listen') return createMethodNotFoundAnswer(message, x)
+  const disconnected = new AbortController()
+  wire.client.onDisconnect(() => disconnected.abort())
   const request = new Request(`${services.origins.base}/v1/mcp`, {
     method: 'POST',
-    headers: protocolHeaders(ctx),
+    headers: pickProtocolHeaders(ctx),
     body: new Uint8Array(raw),
-    signal: gone.signal,
+    signal: disconnected.signal,
   })
-  const { serve } = await import('../../tools/mcp/serve.ts')
-  const response = await serve(request, message, {
+  const { handleMcpMessage } = await import('../../tools/mcp/handle-message.ts')
+  const response = await handleMcpMessage(request, message, {
     x,
     names: services.names,
-    info: serverInfo(services),
-    tools: toolsFor(x.caller, calls.search, services),
-    check: queryOfCall,
-    call: (query) => callWithin(query, x, wire, parts),
+    info: getServerInfo(services),
+    tools: listTools(x.caller, turnHandlers.search, services),
+    parseCall: parseToolCall,
+    call: (query) => runNestedTurn(query, x, wire, deps),
   })
-  return passOn(response, wire.client, wire.headers())
+  return forwardResponse(response, wire.client, wire.headers())
 }
 
-/** A turn within the request that carried it: who asks, and how fast they may, has been settled there. */
-async function callWithin(
+/** Runs a turn inside the request that carries it; the outer request has passed authentication and rate limits. */
+async function runNestedTurn(
   query: string,
   outer: Exchange & Partial<Slots>,
-  wire: Wire,
-  { services, chain, calls }: RouteParts,
+  wire: CallContext,
+  { services, chain, turnHandlers }: RouteDeps,
 ): Promise<CallToolResult> {
-  const chat = async (): Promise<ChatRequest> => askFor(query, calls.search.model)
-  const { id, echo, names } = outer
-  const turn: Exchange & Partial<Slots> = {
-    id,
-    echo,
-    kind: 'turn',
-    names,
-    startedAt: services.clock.now(),
-    startedTicks: services.clock.ticks(),
-    inbound: asking(outer.inbound, chat),
-    headers: {},
-    debug: {},
-    attempted: { target: null, status: null },
-    within: outer,
-  }
-  const client = new CapturedClient(wire.client)
-  const find = async (x: Exchange & Partial<Slots>, wire: Wire): Promise<Answer> => foundAnswer(await calls.search.find(x, wire))
+  const chat = async (): Promise<ChatRequest> => createSearchRequest(query, turnHandlers.search.model)
+  const turn = createNestedTurn({ outer, chat, clock: services.clock })
+  const client = new BufferedClient(wire.client)
+  const find = async (x: Exchange & Partial<Slots>, wire: CallContext): Promise<CallResult> =>
+    toSearchAnswer(await turnHandlers.search.search(x, wire))
   const outcome = await chain.run(turn, find, client, services)
-  if (outcome.kind === 'failed') return failureResult(turn, outcome.failure)
-  // Whoever asked has gone; what is thrown here reaches nobody.
+  if (outcome.kind === 'failed') return toFailureResult(turn, outcome.failure)
+  // The client has disconnected; no one receives this error.
   if (client.body === null) throw new Error('the client left')
-  return documentResult(client.body)
+  return toDocumentResult(client.body)
 }
 
-function parse(raw: Buffer): Record<string, unknown> {
+function parseMessage(raw: Buffer): Record<string, unknown> {
   let message: unknown
   try {
     message = JSON.parse(raw.toString('utf8'))
   } catch {
     throw invalidRequest({ en: 'the body is not JSON.', zh: '请求内容不是有效的 JSON。' })
   }
-  // A batch would be many calls for the price of one request.
+  // A batch would carry many calls for one rate-limited request.
   if (!isRecord(message))
     throw invalidRequest({
-      en: 'the body must be one JSON-RPC message; batches are not taken.',
-      zh: '请求内容必须是单条 JSON-RPC 消息,不支持批量。',
+      en: 'the body must be one JSON-RPC message; batches are not accepted.',
+      zh: '请求内容必须是单条 JSON-RPC 消息，不支持批量。',
     })
+  checkUnicode(raw, message)
   return message
 }
 
-/** Such a stream would be held open for changes that never come. */
-function noSuchMethod({ id }: Record<string, unknown>, x: Exchange): Answer {
+/** A subscription stream would stay open for changes that never come. */
+function createMethodNotFoundAnswer({ id }: Record<string, unknown>, x: Exchange): CallResult {
   const data = { requestId: x.id, code: 'not_found', stage: 'validation' }
   const error = { code: -32_601, message: 'Method not found', data }
-  const known = typeof id === 'string' || typeof id === 'number' ? id : null
-  const body = JSON.stringify({ jsonrpc: '2.0', id: known, error })
-  return { usage: nothingUsed, last: { kind: 'reply', reply: { status: 404, headers: jsonHeaders, body } } }
+  const requestId = typeof id === 'string' || typeof id === 'number' ? id : null
+  const body = JSON.stringify({ jsonrpc: '2.0', id: requestId, error })
+  return { usage: zeroUsage, final: { kind: 'reply', reply: { status: 404, headers: jsonHeaders, body } } }
 }
 
-/** Of the client's headers only those that the protocol reads. */
-function protocolHeaders({ req }: Context): Headers {
-  const headers = new Headers({ 'content-type': 'application/json' })
+const protocolMediaTypes = 'application/json, text/event-stream'
+
+/** Copies only the client headers that the protocol reads. The package compares `accept` as text and does not match wildcards. */
+function pickProtocolHeaders({ req }: Context): Headers {
+  const headers = new Headers({ 'content-type': 'application/json', accept: protocolMediaTypes })
   for (const [name, value] of Object.entries(req.headers)) {
-    if (typeof value === 'string' && (name === 'accept' || name.startsWith('mcp-'))) headers.set(name, value)
+    if (typeof value !== 'string') continue
+    if (name.startsWith('mcp-') || (name === 'accept' && !value.includes('*/*'))) headers.set(name, value)
   }
   return headers
 }
 
-/** A stream is passed on as it comes, so that its comments keep the connection; anything else whole. */
-async function passOn(response: Response, client: Client, headers: Readonly<Record<string, string>>): Promise<Answer> {
-  const own: Record<string, string> = {}
+/** Forwards an event stream chunk by chunk, so that its comments keep the connection alive; buffers anything else. */
+async function forwardResponse(
+  response: Response,
+  client: Client,
+  headers: Readonly<Record<string, string>>,
+): Promise<CallResult> {
+  const ownHeaders: Record<string, string> = {}
   for (const name of ['content-type', 'allow']) {
     const value = response.headers.get(name)
-    if (value !== null) own[name] = value
+    if (value !== null) ownHeaders[name] = value
   }
-  if (response.body === null || !(own['content-type'] ?? '').startsWith('text/event-stream')) {
+  if (response.body === null || !(ownHeaders['content-type'] ?? '').startsWith('text/event-stream')) {
     const body = await response.text()
-    return { usage: nothingUsed, last: { kind: 'reply', reply: { status: response.status, headers: own, body } } }
+    return { usage: zeroUsage, final: { kind: 'reply', reply: { status: response.status, headers: ownHeaders, body } } }
   }
-  client.open(response.status, { ...headers, ...own, 'cache-control': 'no-cache, no-transform', 'x-accel-buffering': 'no' })
+  client.writeHead(response.status, {
+    ...headers,
+    ...ownHeaders,
+    'cache-control': 'no-cache, no-transform',
+    'x-accel-buffering': 'no',
+  })
   const text = new TextDecoder()
   for await (const chunk of response.body) client.write(text.decode(chunk, { stream: true }))
-  return { usage: nothingUsed, last: { kind: 'tail', frames: text.decode() } }
+  return { usage: zeroUsage, final: { kind: 'trailer', frames: text.decode() } }
 }
 
-function methodNotAllowed(): GatewayError {
+function createMethodNotAllowedError(): GatewayError {
   return new GatewayError('method_not_allowed', { headers: { allow: 'GET, POST' } })
 }

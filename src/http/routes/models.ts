@@ -1,50 +1,84 @@
-/** `GET /v1/models` and `GET /v1/models/{id}`: the products that the caller's plan has. */
-import type { Router } from '../router.ts'
-import type { AnswerOf } from '../../api/endpoint.ts'
+/** `GET /v1/models` and `GET /v1/models/{id}`: the products in the caller's plan. */
+import type { Router } from '../../system/vendor/koa-router.ts'
+import type { QueryOf, ResponseOf } from '../../api/endpoint.ts'
 import { listModels, showModel } from '../../api/models.ts'
-import { GatewayError } from '../../errors.ts'
-import type { Answer, Exchange, Slots } from '../../exchange/exchange.ts'
-import type { Product } from '../../membership/product.ts'
-import type { Services } from '../../gateway/services.ts'
-import type { RouteParts } from '../route-parts.ts'
-import { takeOver } from '../client.ts'
-import { exchangeOf } from '../door.ts'
-import { mount, paramsOf } from '../serve.ts'
-import { documentAnswer } from './document-answer.ts'
-import { toPrice } from './price.ts'
+import type { GatewayConfig } from '../../config/config.ts'
+import { computeEffectivePrice } from '../../config/products.ts'
+import { GatewayError, invalidRequest } from '../../errors.ts'
+import type { CallResult, Exchange, Slots } from '../../exchange/exchange.ts'
+import type { Product, Tier } from '../../domain/billing/product.ts'
+import type { Services } from '../../services/services.ts'
+import type { RouteDeps } from '../route-deps.ts'
+import { validate } from '../request/validate.ts'
+import { bypassKoa } from '../response/response-writer.ts'
+import { getExchange } from '../request-context.ts'
+import { createDocumentAnswer, mount, getPathParams } from '../endpoint-handler.ts'
 
-/** When this catalogue of products was published (Unix seconds); a fixed date, so that lists compare equal. */
-const catalogueDate = 1_767_225_600
+/** The `created` value of every model (Unix seconds); fixed, so that lists compare equal. */
+const catalogPublishedAt = 1_767_225_600
 
-export function modelRoutes(router: Router, { services, chain }: RouteParts): void {
+export function mountModelRoutes(router: Router, { services, chain }: RouteDeps): void {
   mount(router, listModels, async (ctx) => {
-    const list = async (x: Exchange & Partial<Slots>): Promise<Answer> =>
-      documentAnswer(listModels, { object: 'list', data: available(x, services).map((product) => toModel(product, services)) })
-    await chain.run(exchangeOf(ctx, 'query', services), list, takeOver(ctx), services)
+    const list = async (x: Exchange & Partial<Slots>): Promise<CallResult> => {
+      const query = validate(listModels.query, ctx.query)
+      const { page, hasMore } = selectPage(listAvailableProducts(x, services), query)
+      return createDocumentAnswer(listModels, {
+        object: 'list',
+        data: page.map((product) => toModel(product, services)),
+        has_more: hasMore,
+        first_id: page[0]?.id ?? null,
+        last_id: page.at(-1)?.id ?? null,
+        ...(query.client_version === undefined ? {} : { models: [] }),
+      })
+    }
+    await chain.run(getExchange(ctx, 'unmetered', services), list, bypassKoa(ctx), services)
   })
   mount(router, showModel, async (ctx) => {
-    const { id } = paramsOf(ctx)
-    const item = async (x: Exchange & Partial<Slots>): Promise<Answer> => {
-      const product = available(x, services).find((product) => product.id === id)
-      if (product === undefined) throw unknownModel(available(x, services))
-      return documentAnswer(showModel, toModel(product, services))
+    const { id } = getPathParams(ctx)
+    const show = async (x: Exchange & Partial<Slots>): Promise<CallResult> => {
+      const product = listAvailableProducts(x, services).find((product) => product.id === id)
+      if (product === undefined) throw createUnknownModelError(listAvailableProducts(x, services))
+      return createDocumentAnswer(showModel, toModel(product, services))
     }
-    await chain.run(exchangeOf(ctx, 'query', services), item, takeOver(ctx), services)
+    await chain.run(getExchange(ctx, 'unmetered', services), show, bypassKoa(ctx), services)
   })
 }
 
-function available({ caller }: Partial<Slots>, { products, clock }: Services): readonly Product[] {
-  // Only a chain without `auth` has no caller; then every product is on the list.
+function listAvailableProducts({ caller }: Partial<Slots>, { products, clock }: Services): readonly Product[] {
+  // Only a chain without `auth` has no caller; the list then has every product.
   return caller === undefined ? products.all : products.availableTo(caller.plan, clock.now())
 }
 
-function toModel(product: Product, { names, config }: Services): AnswerOf<typeof showModel> {
+/** The first of the products after `after_id`, or the last of those before `before_id`. */
+function selectPage(
+  products: readonly Product[],
+  { limit = products.length, after_id: after, before_id: before }: QueryOf<typeof listModels>,
+): { readonly page: readonly Product[]; readonly hasMore: boolean } {
+  const from = after === undefined ? 0 : findIndex(products, after, 'after_id') + 1
+  const to = before === undefined ? products.length : findIndex(products, before, 'before_id')
+  const candidates = products.slice(from, to)
+  const page = before !== undefined && after === undefined ? candidates.slice(-limit) : candidates.slice(0, limit)
+  return { page, hasMore: page.length < candidates.length }
+}
+
+function findIndex(products: readonly Product[], id: string, param: string): number {
+  const index = products.findIndex((product) => product.id === id)
+  if (index === -1) throw invalidRequest({ en: `'${param}' is no id of this list.`, zh: `'${param}' 不是列表中的 ID。` }, param)
+  return index
+}
+
+function toModel(product: Product, { names, config }: Services): ResponseOf<typeof showModel> {
   return {
     id: product.id,
     object: 'model',
-    created: catalogueDate,
+    created: catalogPublishedAt,
     owned_by: names.slug,
     name: product.name,
+    type: 'model',
+    display_name: product.name,
+    created_at: new Date(catalogPublishedAt * 1000).toISOString(),
+    max_input_tokens: product.contextLength,
+    max_tokens: product.maxOutputTokens,
     tier: product.tier,
     capabilities: product.capabilities,
     context_length: product.contextLength,
@@ -54,10 +88,26 @@ function toModel(product: Product, { names, config }: Services): AnswerOf<typeof
   }
 }
 
-function unknownModel(products: readonly Product[]): GatewayError {
+function createUnknownModelError(products: readonly Product[]): GatewayError {
   const ids = products.map(({ id }) => id).join(', ')
   return new GatewayError('not_found', {
     param: 'model',
-    message: { en: `No such model. Available ids: ${ids}.`, zh: `没有该模型。可用模型:${ids}。` },
+    message: { en: `No such model. Available ids: ${ids}.`, zh: `没有该模型。可用模型：${ids}。` },
   })
+}
+
+/** The token prices of a tier, as model list and plan catalog show them. */
+export function toPrice(config: Pick<GatewayConfig, 'prices'>, tier: Tier): ResponseOf<typeof showModel>['pricing'] {
+  const price = computeEffectivePrice(config, tier)
+  return {
+    input: price.input,
+    cached_input: price.cachedInput,
+    output: price.output,
+    discount_percent: price.discountPercent,
+    effective_input: price.effectiveInput,
+    effective_cached_input: price.effectiveCachedInput,
+    effective_output: price.effectiveOutput,
+    currency: 'USD',
+    per: 1_000_000,
+  }
 }

@@ -1,39 +1,47 @@
-/** What keeps us alive asks here: `/healthz`, `/readyz`, `/metrics`. */
-import type { Router } from '../router.ts'
-import type { AnswerOf } from '../../api/endpoint.ts'
-import { aloneSentence } from '../../access/limits/elsewhere.ts'
+/** Health and operation endpoints: `/healthz`, `/readyz`, `/metrics`. */
+import type { Router } from '../../system/vendor/koa-router.ts'
+import type { ResponseOf } from '../../api/endpoint.ts'
+import { describeFallback } from '../../access/limits/distributed.ts'
 import { health, metrics, readiness } from '../../api/operations.ts'
 import { GatewayError } from '../../errors.ts'
-import { hasToken } from '../bearer.ts'
-import type { RouteParts } from '../route-parts.ts'
-import { mount } from '../serve.ts'
+import { hasBearerToken } from '../../access/bearer.ts'
+import type { RouteDeps } from '../route-deps.ts'
+import { mount } from '../endpoint-handler.ts'
 
-export function operationRoutes(router: Router, parts: RouteParts): void {
-  const { services, operations } = parts
+/** Notes are public, so it names no upstream. */
+const unreadModelsNote =
+  'models: the model list of an upstream cannot be read yet, and turns that need it fail; `svc-gateway doctor` names the upstream'
+
+export function mountOperationRoutes(router: Router, deps: RouteDeps): void {
+  const { services, operations } = deps
   const { token } = services.config.metrics
 
-  // No dependency: a probe that asked the database would turn one outage into two.
+  // Liveness has no dependency: with the database in it, a database outage would also restart the processes.
   mount(router, health, async (ctx) => {
-    ctx.body = { ok: true } satisfies AnswerOf<typeof health>
+    ctx.body = { ok: true } satisfies ResponseOf<typeof health>
   })
 
   mount(router, readiness, async (ctx) => {
     const { database, isDraining } = operations
-    // First, because it may take its time: the reasons are those of the moment of the answer.
-    const found = database !== null && hasToken(ctx.headers, token) ? await database.findings() : null
-    const reasons = [...(isDraining() ? ['draining'] : []), ...(await operations.reasons())]
-    const { elsewhere } = services.limits
-    const alone = elsewhere === null ? null : aloneSentence(elsewhere.vitals)
-    const notes = [...(alone === null ? [] : [alone]), ...(database?.notes() ?? [])]
-    const told = { ...(notes.length > 0 && { notes }), ...(found !== null && { database: found }) }
+    // Checked first, because it may take time: the reasons must be those at the moment of the response.
+    const checks = database !== null && hasBearerToken(ctx.headers, token) ? await database.runChecks() : null
+    const reasons = [...(isDraining() ? ['draining'] : []), ...(await operations.notReadyReasons())]
+    const { distributed } = services.limits
+    const fallbackNote = distributed === null ? null : describeFallback(distributed.stats)
+    const notes = [
+      ...(fallbackNote === null ? [] : [fallbackNote]),
+      ...(services.upstreams.unreadModelLists.size === 0 ? [] : [unreadModelsNote]),
+      ...(database?.getNotes() ?? []),
+    ]
+    const details = { ...(notes.length > 0 && { notes }), ...(checks !== null && { database: checks }) }
     ctx.status = reasons.length === 0 ? 200 : 503
-    ctx.body = reasons.length === 0 ? { ok: true, ...told } : { ok: false, reasons, ...told }
+    ctx.body = reasons.length === 0 ? { ok: true, ...details } : { ok: false, reasons, ...details }
   })
 
-  // Who connects says nothing here: a proxy on this machine brings the whole world in under the machine's own address.
+  // The peer address grants nothing here: a proxy on this machine sends all requests from the machine's own address.
   mount(router, metrics, async (ctx) => {
-    if (!hasToken(ctx.headers, token)) throw new GatewayError('not_found')
-    ctx.type = services.observe.metricsType
+    if (!hasBearerToken(ctx.headers, token)) throw new GatewayError('not_found')
+    ctx.type = services.telemetry.metricsType
     ctx.body = await operations.metricsText()
   })
 }

@@ -1,17 +1,19 @@
+import { brotliDecompressSync, gunzipSync } from 'node:zlib'
 import t from 'tap'
+import { request } from 'undici'
 import { pages } from '../../../src/pages/pages.ts'
-import { Browser } from '../../support/browser.ts'
-import { startGateway } from '../../support/gateway.ts'
+import { WebsiteClient } from '../../support/gateway/website-client.ts'
+import { startGateway } from '../../support/gateway/test-gateway.ts'
 
-// A page with a part that only a request gives has its own test: journeys/connect.
+// Pages with a path parameter that only a request provides have their own test: test/e2e/website/oauth-consent.test.ts.
 const plain = pages.filter(({ path }) => !path.includes(':'))
 const paths = [...plain.map(({ path }) => path), '/no-such-page']
-const memberPaths = plain.filter((page) => page.for === 'members').map(({ path }) => path)
+const memberPaths = plain.filter((page) => page.audience === 'members').map(({ path }) => path)
 const html = { accept: 'text/html,application/xhtml+xml' }
 
-t.test('every page, also one that leads elsewhere or is missing, has the whole set of headers', async (t) => {
+t.test('sends the whole set of headers with every page, redirects and missing pages included', async (t) => {
   const gateway = await startGateway(t)
-  const browser = new Browser(gateway)
+  const browser = new WebsiteClient(gateway)
   for (const signedIn of [false, true]) {
     if (signedIn) await browser.signIn('mei@example.com')
     for (const path of paths) {
@@ -27,6 +29,7 @@ t.test('every page, also one that leads elsewhere or is missing, has the whole s
         "default-src 'none'",
         "script-src 'self'",
         "style-src 'self'",
+        "font-src 'self'",
         "connect-src 'self'",
         "frame-ancestors 'none'",
         "base-uri 'none'",
@@ -43,13 +46,22 @@ t.test('every page, also one that leads elsewhere or is missing, has the whole s
   }
 })
 
-t.test('over https a browser is told to stay there', async (t) => {
+t.test('serves the style guide on loopback only', async (t) => {
+  const here = await startGateway(t)
+  t.match(await (await fetch(`${here.url}/styleguide`)).text(), 'Style guide')
+  const there = await startGateway(t, { listen: { siteUrl: 'https://gateway.example' } })
+  const answer = await fetch(`${there.url}/styleguide`, { headers: html })
+  t.equal(answer.status, 404)
+  t.notMatch(await answer.text(), 'Style guide')
+})
+
+t.test('sends HSTS over https', async (t) => {
   const gateway = await startGateway(t, { listen: { siteUrl: 'https://gateway.example' } })
   const response = await fetch(`${gateway.url}/`)
   t.match(response.headers.get('strict-transport-security'), /^max-age=\d{8}/)
 })
 
-t.test('pages of members lead whoever is not signed in to sign in, and back', async (t) => {
+t.test('redirects signed-out visitors of members’ pages to sign-in, and back afterwards', async (t) => {
   const gateway = await startGateway(t)
   for (const path of [...memberPaths, '/device?user_code=ABCD-EFGH']) {
     const response = await fetch(gateway.url + path, { redirect: 'manual' })
@@ -60,9 +72,9 @@ t.test('pages of members lead whoever is not signed in to sign in, and back', as
   }
 })
 
-t.test('whoever is signed in is led on from the sign-in page, on the site alone', async (t) => {
+t.test('redirects signed-in members away from the sign-in page, within the site alone', async (t) => {
   const gateway = await startGateway(t)
-  const browser = new Browser(gateway)
+  const browser = new WebsiteClient(gateway)
   await browser.signIn('mei@example.com')
   for (const [next, to] of [
     ['/keys', '/keys'],
@@ -76,9 +88,9 @@ t.test('whoever is signed in is led on from the sign-in page, on the site alone'
   }
 })
 
-t.test('a key in the cookie’s place signs nobody in', async (t) => {
+t.test('does not accept an API key as the cookie', async (t) => {
   const gateway = await startGateway(t)
-  const { token } = await gateway.member()
+  const { token } = await gateway.createMember()
   const response = await fetch(`${gateway.url}/account`, {
     redirect: 'manual',
     headers: { cookie: `svc_membership_session=${token}` },
@@ -87,7 +99,7 @@ t.test('a key in the cookie’s place signs nobody in', async (t) => {
   t.match(response.headers.get('location'), '/sign-in')
 })
 
-t.test('two session cookies are refused with a page, not guessed between', async (t) => {
+t.test('refuses two session cookies with a page', async (t) => {
   const gateway = await startGateway(t)
   const response = await fetch(`${gateway.url}/account`, {
     redirect: 'manual',
@@ -98,19 +110,23 @@ t.test('two session cookies are refused with a page, not guessed between', async
   t.match(await response.text(), 'the session cookie was sent twice')
 })
 
-t.test('the language is the browser’s, until it is chosen; the choice stays and leaves the address', async (t) => {
+t.test('uses the browser’s language until one is chosen; the choice is kept in a cookie and leaves the address', async (t) => {
   const gateway = await startGateway(t)
-  const browser = new Browser(gateway)
+  const browser = new WebsiteClient(gateway)
   t.match((await browser.get(`${gateway.url}/`, { 'accept-language': 'zh-CN' })).body, '<html lang="zh-CN">')
   const { status, headers } = await browser.get(`${gateway.url}/sign-in?invite=AB1&lang=zh`)
   t.equal(status, 303)
   t.equal(headers.get('location'), '/sign-in?invite=AB1')
   const within = await browser.get(`${gateway.url}/connect/some-request?lang=zh`)
-  t.equal(within.headers.get('location'), '/connect/some-request', 'also of a page with a part that only a request gives')
+  t.equal(
+    within.headers.get('location'),
+    '/connect/some-request',
+    'also on a page with a path parameter that only a request provides',
+  )
   t.match((await browser.get(`${gateway.url}/`, { 'accept-language': 'en' })).body, '<html lang="zh-CN">')
 })
 
-t.test('choosing a language leads nowhere else, whatever the path', async (t) => {
+t.test('redirects only within the site when a language is chosen, whatever the path', async (t) => {
   const gateway = await startGateway(t)
   for (const path of [
     '//evil.example/?lang=zh',
@@ -121,36 +137,76 @@ t.test('choosing a language leads nowhere else, whatever the path', async (t) =>
     const response = await fetch(gateway.url + path, { redirect: 'manual', headers: html })
     t.equal(response.status, 404, path)
     t.equal(response.headers.get('location'), null, path)
-    t.match(await response.text(), '页面不存在', 'and the page that says so is in that language')
+    t.match(await response.text(), '页面不存在', 'and the page is in that language')
   }
 })
 
-t.test('no form puts what is typed into the address where scripts do not run', async (t) => {
+t.test('keeps form input out of the address where scripts do not run', async (t) => {
   const gateway = await startGateway(t)
-  const browser = new Browser(gateway)
+  const browser = new WebsiteClient(gateway)
   let seen = 0
   const check = async (path: string): Promise<void> => {
-    const forms = String((await browser.get(gateway.url + path, html)).body).match(/<form[^>]*>/g) ?? []
+    const forms = String((await browser.get(gateway.url + path, html)).body).match(/<form(?![^>]*role="search")[^>]*>/g) ?? []
     seen += forms.length
     for (const form of forms) t.match(form, /method="(post|dialog)"/, `${path}: ${form}`)
   }
-  await check('/sign-in')
+  for (const path of ['/sign-in', '/docs']) await check(path)
   await browser.signIn('mei@example.com')
   for (const path of memberPaths) await check(path)
   t.ok(seen > 5, `${seen} forms`)
 })
 
-t.test('what an address says is shown as text', async (t) => {
+t.test('reports that nothing was sent where a form is submitted without scripts', async (t) => {
+  const gateway = await startGateway(t)
+  const submit = (path: string, language: string) =>
+    fetch(gateway.url + path, {
+      method: 'POST',
+      redirect: 'manual',
+      headers: { ...html, 'accept-language': language, 'content-type': 'application/x-www-form-urlencoded' },
+      body: 'email=mei%40example.com&password=do-not-show-this',
+    })
+  const response = await submit('/sign-in', 'en')
+  const page = await response.text()
+  t.equal(response.status, 200)
+  t.match(page, '<p class="notice warn unsent" role="alert">Nothing was sent, because this page needs JavaScript.')
+  t.notMatch(page, /<noscript|do-not-show/)
+  t.match(await (await submit('/sign-in', 'zh')).text(), '内容未提交')
+  t.equal((await submit('/account', 'en')).status, 303, 'a visitor is asked to sign in')
+  const opened = await (await fetch(`${gateway.url}/sign-in`)).text()
+  t.match(opened, '<noscript')
+  t.notMatch(opened, 'Nothing was sent')
+})
+
+t.test('serves icons as PNG, at the addresses that browsers request by themselves too', async (t) => {
+  const gateway = await startGateway(t)
+  const page = await (await fetch(gateway.url)).text()
+  const linked = (kind: string) => new RegExp(`<link rel="${kind}" href="([^"]*\\.png)"`).exec(page)?.[1] ?? ''
+  for (const [path, size] of [
+    [linked('icon'), 48],
+    ['/favicon.ico', 48],
+    [linked('apple-touch-icon'), 180],
+    ['/apple-touch-icon.png', 180],
+  ] as const) {
+    const response = await fetch(gateway.url + path)
+    t.equal(response.headers.get('content-type'), 'image/png', path)
+    t.match(response.headers.get('cache-control'), 'max-age', path)
+    const image = Buffer.from(await response.arrayBuffer())
+    t.equal(image.toString('latin1', 1, 4), 'PNG')
+    t.same([image.readUInt32BE(16), image.readUInt32BE(20)], [size, size], path)
+  }
+})
+
+t.test('shows query parameters as text', async (t) => {
   const gateway = await startGateway(t)
   const nasty = '"><script>alert(1)</script>'
-  const browser = new Browser(gateway)
+  const browser = new WebsiteClient(gateway)
   for (const path of ['/sign-in?invite=', '/sign-in?next=', '/?x=', '/sign-in?error='])
     t.notMatch((await browser.get(gateway.url + path + encodeURIComponent(nasty), html)).body, '<script>alert', path)
   await browser.signIn('mei@example.com')
   t.notMatch((await browser.get(`${gateway.url}/device?user_code=${encodeURIComponent(nasty)}`, html)).body, '<script>alert')
 })
 
-t.test('plans and prices are the configured ones', async (t) => {
+t.test('shows the configured plans and prices', async (t) => {
   const pool = { day: 1_000_000, week: 2_000_000, month: 3_000_000 }
   const crew = {
     name: 'Crew',
@@ -162,50 +218,20 @@ t.test('plans and prices are the configured ones', async (t) => {
   const gateway = await startGateway(t, {
     brand: { name: 'Harbour <Models>' },
     plans: { crew },
-    prices: { light: { input: 1, output: 2, discountPercent: 50 } },
+    prices: { light: { input: 1, cachedInput: 0.1, output: 2, discountPercent: 50 } },
   })
   const page = await (await fetch(`${gateway.url}/`)).text()
-  for (const text of ['Crew', '€12.5', '77 requests a minute', '50% off', 'Harbour &lt;Models&gt;']) t.match(page, text)
+  for (const text of ['Crew', '€12.5', '50% off', 'Harbour &lt;Models&gt;']) t.match(page, text)
   t.notMatch(page, 'Harbour <Models>')
+  t.match(page, />Cached input<\/th>/)
+  t.match(page, /\$0\.05<\/span>\s*<s><span class="unseen">list price <\/span>\$0\.1</, 'the price of cached tokens')
+  const models = await (await fetch(`${gateway.url}/docs/models`)).text()
+  for (const text of ['Cached input', '$0.05', 'read from its cache']) t.match(models, text)
+  const plans = await (await fetch(`${gateway.url}/plans`)).text()
+  for (const text of ['Crew', '€12.5', '77 requests a minute', '≈ 400']) t.match(plans, text)
 })
 
-t.test('the documents say where the command line comes from', async (t) => {
-  const cliPackageUrl = 'https://site.example/svc-gateway-0.1.0.tgz'
-  const named = await startGateway(t, { brand: { cliPackageUrl } })
-  t.match(await (await fetch(`${named.url}/docs`)).text(), `npm install --global ${cliPackageUrl}`)
-  const unnamed = await startGateway(t)
-  const page = await (await fetch(`${unnamed.url}/docs`)).text()
-  t.match(page, 'Whoever runs this service can give you the command')
-  t.notMatch(page, 'npm install --global')
-})
-
-t.test('the documents name the reader’s own addresses', async (t) => {
-  const gateway = await startGateway(t, { listen: { siteUrl: 'https://site.example', baseUrl: 'https://api.example' } })
-  const page = await (await fetch(`${gateway.url}/docs`)).text()
-  for (const text of [
-    'https://api.example/v1/chat/completions',
-    'https://api.example/v1/mcp',
-    'https://site.example/api/membership/auth/device/start',
-  ])
-    t.match(page, text)
-  const tools = [
-    'curl',
-    'OpenAI · Python',
-    'OpenAI · JavaScript',
-    'Claude Code',
-    'Cursor',
-    'VS Code',
-    'Codex',
-    'Open WebUI',
-    'LibreChat',
-    'svc',
-  ]
-  for (const tool of tools) t.match(page, `>${tool}</h3>`, tool)
-  t.match(page, /version: \d+\.\d+\.\d+\nendpoints:\n/, 'LibreChat reads no file without a version')
-  t.notMatch(page, gateway.url, 'and not where this process happens to listen')
-})
-
-t.test('files are cached for good under their hash, compressed, and the folder gives nothing else', async (t) => {
+t.test('serves assets compressed and immutable under their hash, and nothing else of the folder', async (t) => {
   const gateway = await startGateway(t)
   const page = await (await fetch(`${gateway.url}/`)).text()
   const address = /href="(\/assets\/[^"]+\/site\.css)"/.exec(page)?.[1] ?? ''
@@ -214,13 +240,19 @@ t.test('files are cached for good under their hash, compressed, and the folder g
   t.equal(sheet.headers.get('content-encoding'), 'br')
   t.equal(sheet.headers.get('content-type'), 'text/css; charset=utf-8')
   t.match(await sheet.text(), ':root')
+  const preloaded = /<link rel="preload" href="(\/assets\/[^"]+)" as="font" type="font\/woff2" crossorigin/.exec(page)?.[1] ?? ''
+  const font = await fetch(gateway.url + preloaded, { headers: { 'accept-encoding': 'br' } })
+  t.equal(font.headers.get('cache-control'), 'public, max-age=31536000, immutable')
+  t.equal(font.headers.get('content-encoding'), null, 'the format is compressed')
+  t.equal(font.headers.get('content-type'), 'font/woff2')
+  t.equal((await font.bytes()).subarray(0, 4).toString(), Buffer.from('wOF2').join(','))
   const old = await fetch(gateway.url + address.replace(/assets\/[^/]+/, 'assets/of-before'))
-  t.equal(old.headers.get('cache-control'), 'no-store', 'today’s file for yesterday’s address, but not for good')
-  for (const name of ['..%2Fassets.ts', '%2e%2e%2fpages.ts', 'nothing.js', 'site.css%00'])
+  t.equal(old.headers.get('cache-control'), 'no-store', 'the current file for an old address, uncached')
+  for (const name of ['tokens.css', 'inter-license.txt', '..%2Fassets.ts', '%2e%2e%2fpages.ts', 'nothing.js', 'site.css%00'])
     t.equal((await fetch(`${gateway.url}/assets/x/${name}`)).status, 404, name)
 })
 
-t.test('programs that miss an endpoint get the envelope, people get a page', async (t) => {
+t.test('answers unknown paths with the envelope for programs and a page for people', async (t) => {
   const gateway = await startGateway(t)
   const program = await fetch(`${gateway.url}/no-such-page`, { headers: { accept: '*/*' } })
   t.match(await program.json(), { ok: false, code: 'not_found' })
@@ -229,4 +261,59 @@ t.test('programs that miss an endpoint get the envelope, people get a page', asy
   t.match(await person.text(), 'This page does not exist')
   const api = await fetch(`${gateway.url}/v1/no-such-thing`, { headers: html })
   t.match(await api.json(), { ok: false, code: 'not_found' }, 'under the API always the envelope')
+})
+
+t.test('answers a refused method with a page for people and the envelope for programs', async (t) => {
+  const gateway = await startGateway(t)
+  const person = await fetch(`${gateway.url}/docs`, { method: 'DELETE', headers: html })
+  t.equal(person.status, 405)
+  t.match(person.headers.get('allow'), 'GET')
+  t.match(await person.text(), 'This method is not supported here.')
+  const program = await fetch(`${gateway.url}/docs`, { method: 'DELETE' })
+  t.match(await program.json(), { ok: false, code: 'method_not_allowed' })
+  for (const accept of ['*/*', 'application/json, text/html;q=0.5', 'text/html;q=0, application/json'])
+    t.match(await (await fetch(`${gateway.url}/docs`, { method: 'DELETE', headers: { accept } })).json(), { ok: false }, accept)
+  const unknown = await fetch(`${gateway.url}/no-such-page`, { method: 'POST', headers: html })
+  t.equal(unknown.status, 404)
+  t.match(await unknown.text(), 'This page does not exist')
+  const api = await fetch(`${gateway.url}/v1/models`, { method: 'DELETE', headers: html })
+  t.match(await api.json(), { code: 'method_not_allowed' })
+})
+
+t.test('compresses pages and JSON as the client accepts, but no response to a POST and none that is small', async (t) => {
+  const gateway = await startGateway(t)
+  const get = async (path: string, encoding: string, method = 'GET') => {
+    const { body, headers, statusCode } = await request(gateway.url + path, {
+      method,
+      headers: { 'accept-encoding': encoding, 'accept-language': 'en', accept: 'text/html' },
+    })
+    const bytes = Buffer.from(await body.arrayBuffer())
+    return { bytes, headers, statusCode, encoding: headers['content-encoding'] }
+  }
+  for (const path of ['/', '/docs', '/api/membership/plans', '/no-such-page']) {
+    const plain = await get(path, 'identity')
+    t.equal(plain.encoding, undefined, path)
+    for (const [accepted, expected, decode] of [
+      ['gzip, deflate, br', 'br', brotliDecompressSync],
+      ['gzip', 'gzip', gunzipSync],
+    ] as const) {
+      const packed = await get(path, accepted)
+      t.equal(packed.encoding, expected, path)
+      t.equal(packed.statusCode, plain.statusCode, path)
+      t.equal(packed.headers['content-type'], plain.headers['content-type'], path)
+      t.match(String(packed.headers.vary), /accept-encoding/i, path)
+      t.equal(Number(packed.headers['content-length']), packed.bytes.length, path)
+      t.ok(packed.bytes.length * 2 < plain.bytes.length, `${path}: ${packed.bytes.length} of ${plain.bytes.length} bytes`)
+      const strip = (text: Buffer) => text.toString().replaceAll(/mbr_\w+/g, '')
+      t.equal(strip(decode(packed.bytes)), strip(plain.bytes), path)
+    }
+  }
+  t.equal((await get('/api/membership/session', 'br')).encoding, undefined, 'a small response')
+  t.equal((await get('/', 'br', 'HEAD')).encoding, undefined)
+  const signIn = await fetch(`${gateway.url}/api/membership/auth/device/start`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ client: 'svc-cli' }),
+  })
+  t.equal(signIn.headers.get('content-encoding'), null)
 })

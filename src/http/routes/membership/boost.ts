@@ -1,41 +1,41 @@
-/** Boosts: what there is, and the two that a member takes by asking. */
-import type { AnswerOf } from '../../../api/endpoint.ts'
+/** Boosts: the member's packs, and the check-in and rush packs that a member claims. */
+import type { ResponseOf } from '../../../api/endpoint.ts'
 import { showBoost, takeBoost } from '../../../api/membership/usage.ts'
 import { GatewayError } from '../../../errors.ts'
-import type { Account } from '../../../membership/account.ts'
-import { instant } from '../../../membership/instant.ts'
-import type { Pool } from '../../../membership/product.ts'
-import type { Services } from '../../../gateway/services.ts'
-import { toUsageBoost, toUsageBoosts } from '../../../membership/usage.ts'
-import type { Serve } from '../../serve.ts'
-import { balanceOf } from './balance.ts'
+import type { Account } from '../../../domain/identity/account.ts'
+import { formatInstant } from '../../../domain/instant.ts'
+import type { Pool } from '../../../domain/billing/product.ts'
+import type { Services } from '../../../services/services.ts'
+import { toUsageBoost, toUsageBoosts } from '../../../domain/billing/usage.ts'
+import type { ServeEndpoint } from '../../endpoint-handler.ts'
+import { getBalance } from './usage.ts'
 
-export function boostRoutes(serve: Serve, services: Services): void {
+export function mountBoostRoutes(serve: ServeEndpoint, services: Services): void {
   const { membership, clock } = services
 
   serve(showBoost, ({ member: { account } }) => toBoost(account, services))
 
   serve(takeBoost, async ({ member: { account }, body: { action } }) => {
-    await membership.allowances.take('boost-by-account', account.id, clock.now())
+    await membership.attemptLimits.consume('boost-by-account', account.id, clock.now())
     const pack = await (action === 'checkin' ? membership.boosts.checkIn(account) : membership.boosts.grabRush(account))
-    if (pack === undefined) throw unavailable(action)
+    if (pack === undefined) throw createUnavailableError(action)
     return { ok: true, action, pack: toUsageBoost(pack), boost: await toBoost(account, services) }
   })
 }
 
-async function toBoost(account: Account, services: Services): Promise<AnswerOf<typeof showBoost>> {
+async function toBoost(account: Account, services: Services): Promise<ResponseOf<typeof showBoost>> {
   const { membership, origins } = services
   const { checkin, invite, rush } = await membership.boosts.status(account)
-  const packs = toUsageBoosts(await balanceOf(account, services))
-  const left = (tier: Pool): number =>
+  const packs = toUsageBoosts(await getBalance(account, services))
+  const sumRemaining = (tier: Pool): number =>
     packs.filter((pack) => pack.tier === tier).reduce((sum, { remaining }) => sum + remaining, 0)
-  const balances = { fast: left('fast'), premium: left('premium') }
+  const balances = { fast: sumRemaining('fast'), premium: sumRemaining('premium') }
   return {
     balance: balances.fast + balances.premium,
     balances,
     checkin: {
       available: checkin.available,
-      next_at: instant(checkin.nextAt),
+      next_at: formatInstant(checkin.nextAt),
       credits: checkin.amount.credits,
       tier: checkin.amount.pool,
     },
@@ -49,8 +49,8 @@ async function toBoost(account: Account, services: Services): Promise<AnswerOf<t
     },
     rush: {
       active: rush?.active ?? false,
-      starts_at: rush === null ? null : instant(rush.startsAt),
-      ends_at: rush === null ? null : instant(rush.endsAt),
+      starts_at: rush === null ? null : formatInstant(rush.startsAt),
+      ends_at: rush === null ? null : formatInstant(rush.endsAt),
       remaining: rush?.remaining ?? 0,
       credits: rush?.credits ?? null,
       tier: rush?.pool ?? null,
@@ -60,11 +60,11 @@ async function toBoost(account: Account, services: Services): Promise<AnswerOf<t
   }
 }
 
-function unavailable(action: 'checkin' | 'rush_grab'): GatewayError {
+function createUnavailableError(action: 'checkin' | 'rush_grab'): GatewayError {
   return new GatewayError('boost_unavailable', {
     message:
       action === 'checkin'
-        ? { en: 'You have checked in today. Come back tomorrow.', zh: '今天已签到,请明天再来。' }
-        : { en: 'There is no rush pack for you right now.', zh: '当前没有可领取的抢购加油包。' },
+        ? { en: 'You have checked in today. Come back tomorrow.', zh: '今天已签到，请明天再来。' }
+        : { en: 'No rush pack is available to you right now.', zh: '当前没有可领取的抢购加油包。' },
   })
 }

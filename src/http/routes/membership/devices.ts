@@ -1,21 +1,24 @@
-/** Device login: what programs post, and what the page at `/device` posts. */
-import type { AnswerOf } from '../../../api/endpoint.ts'
+/** Device login: the endpoints for programs, and those for the page at `/device`. */
+import type { ResponseOf } from '../../../api/endpoint.ts'
 import { approveDevice, denyDevice, lookUpDevice, pollDevice, startDevice } from '../../../api/membership/devices.ts'
 import { GatewayError, invalidRequest } from '../../../errors.ts'
-import { maskEmail } from '../../../membership/audit.ts'
-import type { PollAnswer, SeenDevice } from '../../../membership/device-desk.ts'
-import { instant } from '../../../membership/instant.ts'
-import type { Services } from '../../../gateway/services.ts'
-import type { Serve } from '../../serve.ts'
+import { maskEmail } from '../../../domain/identity/audit.ts'
+import type { DevicePollResult, DeviceLoginView } from '../../../domain/services/device-login-service.ts'
+import { formatInstant } from '../../../domain/instant.ts'
+import type { Services } from '../../../services/services.ts'
+import type { ServeEndpoint } from '../../endpoint-handler.ts'
 
-export function deviceRoutes(serve: Serve, { membership: { devices: desk }, names, clock, origins }: Services): void {
-  serve(startDevice, async ({ body: { client, client_version: version, hostname }, visitor }) => {
+export function mountDeviceRoutes(
+  serve: ServeEndpoint,
+  { membership: { deviceLogins: service }, names, clock, origins }: Services,
+): void {
+  serve(startDevice, async ({ body: { client, client_version: version, hostname }, clientInfo }) => {
     if (client !== names.cliClient)
       throw invalidRequest(
         { en: `'client' must be '${names.cliClient}'.`, zh: `'client' 必须是 '${names.cliClient}'。` },
         'client',
       )
-    const started = await desk.start({ client, version, hostname }, visitor)
+    const started = await service.start({ client, version, hostname }, clientInfo)
     const page = `${origins.site}/device`
     return {
       device_code: started.deviceCode,
@@ -24,36 +27,36 @@ export function deviceRoutes(serve: Serve, { membership: { devices: desk }, name
       verification_uri_complete: `${page}?user_code=${started.userCode}`,
       expires_in: started.expiresInSeconds,
       interval: started.intervalSeconds,
-      requestId: visitor.requestId,
+      requestId: clientInfo.requestId,
     }
   })
 
-  serve(pollDevice, async ({ body, visitor }) =>
-    toPoll(await desk.poll(body.device_code, visitor), visitor.requestId, clock.now()),
+  serve(pollDevice, async ({ body, clientInfo }) =>
+    toPollResponse(await service.poll(body.device_code, clientInfo), clientInfo.requestId, clock.now()),
   )
 
-  serve(lookUpDevice, async ({ member: { account }, body, visitor }) => {
-    const seen = await desk.look(body.user_code, account, visitor)
-    if (seen === undefined) throw unknownCode()
-    return { device: toDevice(seen, clock.now()) }
+  serve(lookUpDevice, async ({ member: { account }, body, clientInfo }) => {
+    const device = await service.inspect(body.user_code, account, clientInfo)
+    if (device === undefined) throw createUnknownCodeError()
+    return { device: toDevice(device, clock.now()) }
   })
 
-  serve(approveDevice, async ({ member: { account }, body, visitor }) => {
-    if ((await desk.decide(body.user_code, 'approved', account, visitor)) === undefined) throw unknownCode()
+  serve(approveDevice, async ({ member: { account }, body, clientInfo }) => {
+    if ((await service.decide(body.user_code, 'approved', account, clientInfo)) === undefined) throw createUnknownCodeError()
     return { ok: true, status: 'approved' }
   })
 
-  serve(denyDevice, async ({ member: { account }, body, visitor }) => {
-    if ((await desk.decide(body.user_code, 'denied', account, visitor)) === undefined) throw unknownCode()
+  serve(denyDevice, async ({ member: { account }, body, clientInfo }) => {
+    if ((await service.decide(body.user_code, 'denied', account, clientInfo)) === undefined) throw createUnknownCodeError()
     return { ok: true, status: 'denied' }
   })
 }
 
-function toPoll(answer: PollAnswer, requestId: string, now: number): AnswerOf<typeof pollDevice> {
+function toPollResponse(answer: DevicePollResult, requestId: string, now: number): ResponseOf<typeof pollDevice> {
   switch (answer.kind) {
     case 'waiting': {
-      const rest = { interval: answer.intervalSeconds, expires_in: secondsLeft(answer, now), requestId }
-      return answer.hurried
+      const rest = { interval: answer.intervalSeconds, expires_in: getSecondsLeft(answer, now), requestId }
+      return answer.polledEarly
         ? { status: 'slow_down', error: 'slow_down', ...rest }
         : { status: 'pending', error: 'authorization_pending', ...rest }
     }
@@ -63,7 +66,7 @@ function toPoll(answer: PollAnswer, requestId: string, now: number): AnswerOf<ty
         sessionToken: answer.token,
         token_type: 'Bearer',
         expires_in: Math.round((answer.expiresAt - now) / 1000),
-        expires_at: instant(answer.expiresAt),
+        expires_at: formatInstant(answer.expiresAt),
         account: { id: answer.account.id, email_masked: maskEmail(answer.account.email), plan: answer.account.plan },
         requestId,
       }
@@ -76,7 +79,7 @@ function toPoll(answer: PollAnswer, requestId: string, now: number): AnswerOf<ty
   }
 }
 
-function toDevice({ login, sameNetwork }: SeenDevice, now: number): AnswerOf<typeof lookUpDevice>['device'] {
+function toDevice({ login, sameNetwork }: DeviceLoginView, now: number): ResponseOf<typeof lookUpDevice>['device'] {
   return {
     user_code: login.userCode,
     client: login.client,
@@ -84,23 +87,23 @@ function toDevice({ login, sameNetwork }: SeenDevice, now: number): AnswerOf<typ
     hostname: login.hostname,
     address: login.address,
     same_network: sameNetwork,
-    started_at: instant(login.startedAt),
-    expires_in: secondsLeft(login, now),
+    started_at: formatInstant(login.startedAt),
+    expires_in: getSecondsLeft(login, now),
     state: login.state,
   }
 }
 
-function secondsLeft({ expiresAt }: { readonly expiresAt: number }, now: number): number {
+function getSecondsLeft({ expiresAt }: { readonly expiresAt: number }, now: number): number {
   return Math.max(0, Math.ceil((expiresAt - now) / 1000))
 }
 
-/** Never issued, over, decided on, or another's: all the same to who asks. */
-function unknownCode(): GatewayError {
+/** One error for codes that are unknown, expired, used or another account's, so that they cannot be told apart. */
+function createUnknownCodeError(): GatewayError {
   return new GatewayError('not_found', {
     param: 'user_code',
     message: {
-      en: 'This code is not known, has expired, or was used. Start again on the device.',
-      zh: '此代码无效、已过期或已使用,请在设备上重新开始。',
+      en: 'This code is unknown, has expired, or has been used. Start again on the device.',
+      zh: '此代码无效、已过期或已使用，请在设备上重新开始。',
     },
   })
 }

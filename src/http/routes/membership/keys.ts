@@ -1,29 +1,52 @@
-/** Personal API keys: made (shown once), listed, revoked; by the website's session alone. */
-import type { AnswerOf } from '../../../api/endpoint.ts'
-import { createKey, listKeys, revokeKey } from '../../../api/membership/keys.ts'
+/** Personal API keys: created (shown once), listed and revoked, with the website's session alone. */
+import type { ResponseOf } from '../../../api/endpoint.ts'
+import { createKey, listKeys, renameKey, revokeKey } from '../../../api/membership/keys.ts'
 import { GatewayError, invalidRequest } from '../../../errors.ts'
-import type { ApiKey } from '../../../membership/api-key.ts'
-import { instant } from '../../../membership/instant.ts'
-import type { Services } from '../../../gateway/services.ts'
-import type { Serve } from '../../serve.ts'
+import type { ApiKey } from '../../../domain/identity/api-key.ts'
+import { formatInstant } from '../../../domain/instant.ts'
+import type { Services } from '../../../services/services.ts'
+import type { ServeEndpoint } from '../../endpoint-handler.ts'
 
-export function keyRoutes(serve: Serve, { membership: { keys: desk }, config: { limits } }: Services): void {
-  serve(listKeys, async ({ member: { account } }) => ({
-    object: 'list',
-    data: (await desk.list(account.id)).map(toKey),
-    limit: limits.keysPerAccount,
-  }))
+const usageDays = 30
+const dayMs = 86_400_000
 
-  serve(createKey, async ({ member: { account }, body, visitor }) => {
-    const made = await desk.make(account.id, body.name, body.expires_in_days ?? null, visitor)
-    if (made === undefined) throw tooManyKeys(limits.keysPerAccount)
-    return { ...toKey(made.key), token: made.token }
+export function mountKeyRoutes(
+  serve: ServeEndpoint,
+  { membership: { apiKeys: service }, config: { limits }, store, clock }: Services,
+): void {
+  serve(listKeys, async ({ member: { account } }) => {
+    const keys = await service.list(account.id)
+    const sums = await store.usageSums.listSince(account.id, clock.now() - usageDays * dayMs)
+    return {
+      object: 'list',
+      data: keys.map((key) => {
+        const used = sums.filter(({ credential }) => credential === key.id)
+        const usage = { turns: sumOf(used, ({ turns }) => turns), credits: sumOf(used, ({ credits }) => credits) }
+        return { ...toKey(key), usage }
+      }),
+      limit: limits.keysPerAccount,
+    }
   })
 
-  serve(revokeKey, async ({ member: { account }, params: { id }, visitor }) => {
-    if (!(await desk.revoke(account.id, id, visitor))) throw new GatewayError('not_found')
+  serve(createKey, async ({ member: { account }, body, clientInfo }) => {
+    const created = await service.create(account.id, body.name, body.expires_in_days ?? null, clientInfo)
+    if (created === undefined) throw createTooManyKeysError(limits.keysPerAccount)
+    return { ...toKey(created.key), token: created.token }
+  })
+
+  serve(renameKey, async ({ member: { account }, params: { id }, body: { name } }) => {
+    if (!(await service.rename(account.id, id, name))) throw new GatewayError('not_found')
+    return { ok: true, id, name }
+  })
+
+  serve(revokeKey, async ({ member: { account }, params: { id }, clientInfo }) => {
+    if (!(await service.revoke(account.id, id, clientInfo))) throw new GatewayError('not_found')
     return { ok: true, id, revoked: true }
   })
+}
+
+function sumOf<Item>(items: readonly Item[], value: (item: Item) => number): number {
+  return items.reduce((sum, item) => sum + value(item), 0)
 }
 
 function toKey({ id, name, prefix, last4, createdAt, lastUsedAt, expiresAt, revokedAt }: ApiKey): Key {
@@ -32,18 +55,18 @@ function toKey({ id, name, prefix, last4, createdAt, lastUsedAt, expiresAt, revo
     name,
     prefix,
     last4,
-    created_at: instant(createdAt),
-    last_used_at: instant(lastUsedAt),
-    expires_at: instant(expiresAt),
-    revoked_at: instant(revokedAt),
+    created_at: formatInstant(createdAt),
+    last_used_at: formatInstant(lastUsedAt),
+    expires_at: formatInstant(expiresAt),
+    revoked_at: formatInstant(revokedAt),
   }
 }
 
-type Key = AnswerOf<typeof listKeys>['data'][number]
+type Key = Omit<ResponseOf<typeof listKeys>['data'][number], 'usage'>
 
-function tooManyKeys(most: number): GatewayError {
+function createTooManyKeysError(max: number): GatewayError {
   return invalidRequest({
-    en: `an account may have ${most} live keys; revoke one first.`,
-    zh: `每个账户最多 ${most} 个有效密钥,请先撤销一个。`,
+    en: `an account may have ${max} live keys; revoke one first.`,
+    zh: `每个账户最多 ${max} 个有效密钥，请先撤销一个。`,
   })
 }

@@ -1,48 +1,55 @@
-/** The public catalogue. Price points of one name are one plan, with its largest entry's ids beside. */
-import type { AnswerOf } from '../../../api/endpoint.ts'
+/** The public plan catalog. Price points of one name are one plan, listed with the product ids of the first. */
+import type { ResponseOf } from '../../../api/endpoint.ts'
 import { listPlans } from '../../../api/membership/plans.ts'
 import type { GatewayConfig } from '../../../config/config.ts'
-import { planHas } from '../../../membership/plan.ts'
-import type { Plan } from '../../../membership/plan.ts'
+import { planIncludes } from '../../../domain/billing/plan.ts'
+import type { Plan } from '../../../domain/billing/plan.ts'
+import { estimatePoolMessages, typicalMessage } from '../../../config/message-estimate.ts'
 import { isServed } from '../../../config/products.ts'
-import type { Services } from '../../../gateway/services.ts'
-import type { Serve } from '../../serve.ts'
-import { toPrice } from '../price.ts'
+import type { Services } from '../../../services/services.ts'
+import type { ServeEndpoint } from '../../endpoint-handler.ts'
+import { toPrice } from '../models.ts'
 
-export function planRoutes(serve: Serve, { config }: Services): void {
-  const catalogue = toCatalogue(config)
+export function mountPlanRoutes(serve: ServeEndpoint, { config }: Services): void {
+  const catalog = toCatalog(config)
   serve(listPlans, async ({ ctx }) => {
     ctx.set('cache-control', 'public, max-age=60')
-    return catalogue
+    return catalog
   })
 }
 
-type Catalogue = AnswerOf<typeof listPlans>
+type Catalog = ResponseOf<typeof listPlans>
 
-function toCatalogue(config: GatewayConfig): Catalogue {
-  const sold = Object.entries(config.products).filter(([id]) => isServed(config, id))
-  const ids = sold.map(([id]) => id)
+function toCatalog(config: GatewayConfig): Catalog {
+  const served = Object.entries(config.products).filter(([id]) => isServed(config, id))
+  const ids = served.map(([id]) => id)
   const groups = Map.groupBy(Object.values(config.plans), ({ name }) => name)
   return {
     object: 'list',
-    /** What names of the service begin with, for programs that must know them: headers, keys, its own client. */
+    /** The prefix of the service's names, for programs that need it: headers, keys, the CLI client. */
     brand: { slug: config.brand.slug, name: config.brand.name },
-    data: [...groups.values()].flatMap((points) => toPlan(points, ids)),
-    pricing: sold.map(([id, { name, tier }]) => ({ id, name, tier, ...toPrice(config, tier) })),
+    data: [...groups.values()].flatMap((points) => toPlan(points, ids, config)),
+    pricing: served.map(([id, { name, tier }]) => ({ id, name, tier, ...toPrice(config, tier) })),
     discounts: { light: config.prices.light.discountPercent, flagship: config.prices.flagship.discountPercent, unit: 'percent' },
+    message: { input_tokens: typicalMessage.inputTokens, output_tokens: typicalMessage.outputTokens },
     credit: { currency: 'USD', per: 1_000_000 },
   }
 }
 
-function toPlan(points: readonly Plan[], sold: readonly string[]): Catalogue['data'] {
+function toPlan(points: readonly Plan[], served: readonly string[], config: GatewayConfig): Catalog['data'] {
   const [first] = points
   if (first === undefined) return []
-  const all = { ...toPoint(first, sold), prices: points.flatMap(({ prices }) => prices) }
-  // What each price point includes, where a plan has more than one.
-  return [points.length > 1 ? { ...all, options: points.map((point) => toPoint(point, sold)) } : all]
+  const all = { ...toPoint(first, served, config), prices: points.flatMap(({ prices }) => prices) }
+  // The contents of each price point, where a plan has more than one.
+  return [points.length > 1 ? { ...all, options: points.map((point) => toPoint(point, served, config)) } : all]
 }
 
-function toPoint(plan: Plan, sold: readonly string[]): Omit<Catalogue['data'][number], 'options'> {
+function toPoint(plan: Plan, served: readonly string[], config: GatewayConfig): Omit<Catalog['data'][number], 'options'> {
   const { id, name, rpm, concurrency, pools, prices } = plan
-  return { id, name, rpm, concurrency, pools, models: sold.filter((product) => planHas(plan, product)), prices }
+  const messages = {
+    fast: estimatePoolMessages(config, pools.fast, 'fast'),
+    premium: estimatePoolMessages(config, pools.premium, 'premium'),
+  }
+  const models = served.filter((product) => planIncludes(plan, product))
+  return { id, name, rpm, concurrency, pools, messages, models, prices }
 }

@@ -4,22 +4,22 @@ import type * as Oidc from 'openid-client'
 import { finishProvider, listProviders, startProvider } from '../../../api/membership/sign-in.ts'
 import type { GatewayConfig } from '../../../config/config.ts'
 import { GatewayError } from '../../../errors.ts'
-import { hashToken } from '../../../membership/api-key.ts'
-import { providerLoginLifeMs } from '../../../membership/identity.ts'
-import { Busy } from '../../../membership/refusal.ts'
-import type { ProviderClaims } from '../../../membership/sign-in-desk.ts'
-import type { Visitor } from '../../../membership/visitor.ts'
-import type { Services } from '../../../gateway/services.ts'
-import { returnPath } from '../../../pages/return-path.ts'
-import { isLoopbackName } from '../../origin.ts'
-import { browserToken, giveBrowserToken, takeBrowserToken } from '../../member-cookies.ts'
-import type { Serve } from '../../serve.ts'
-import { admit } from './sign-in.ts'
+import { hashToken } from '../../../domain/identity/api-key.ts'
+import { providerLoginLifetimeMs } from '../../../domain/identity/provider-identity.ts'
+import { TooManyAttempts } from '../../../domain/identity/limits/attempt-limits.ts'
+import type { ProviderClaims } from '../../../domain/services/sign-in-service.ts'
+import type { ClientInfo } from '../../../domain/identity/client-info.ts'
+import type { Services } from '../../../services/services.ts'
+import { toSafeReturnPath } from '../../../pages/return-path.ts'
+import { isLoopbackHost } from '../../request/origin.ts'
+import { readBrowserToken, setBrowserToken, clearBrowserToken } from '../../request/member-cookies.ts'
+import type { ServeEndpoint } from '../../endpoint-handler.ts'
+import { completeSignIn } from './sign-in.ts'
 
 type ProviderConfig = GatewayConfig['signIn']['providers'][string]
 
-/** Why a sign-in failed, for the page it ends on. */
-type Trouble =
+/** Error codes in the URL of the page that a failed sign-in ends on. */
+type ProviderSignInError =
   | 'provider_failed'
   | 'email_unverified'
   | 'link_refused'
@@ -28,67 +28,67 @@ type Trouble =
   | 'sign_up_closed'
   | 'too_many'
 
-/** What came with the start of a sign-in. */
-interface WayOn {
+/** Parameters of the start request, kept until the sign-in completes. */
+interface ReturnTarget {
   readonly next: string
   readonly invite: string | null
 }
 
-const afterwards = '/account'
+const defaultNext = '/account'
 const timeoutSeconds = 10
-/** openid-client's word for a provider whose own name is not the one it was asked by. */
-const calledOtherwise = 'OAUTH_JSON_ATTRIBUTE_COMPARISON_FAILED'
+/** openid-client's error code for a provider whose metadata names another issuer. */
+const issuerMismatchCode = 'OAUTH_JSON_ATTRIBUTE_COMPARISON_FAILED'
 
-export function providerRoutes(serve: Serve, services: Services): void {
+export function mountProviderRoutes(serve: ServeEndpoint, services: Services): void {
   const { config, membership, origins, store, clock, log } = services
-  const known = config.signIn.providers
-  const discovered = new Discovery(known)
+  const providers = config.signIn.providers
+  const discovery = new Discovery(providers)
 
   serve(listProviders, async () => ({
     object: 'list',
-    data: Object.entries(known).map(([id, { name }]) => ({
+    data: Object.entries(providers).map(([id, { name }]) => ({
       id,
       name,
       start_url: `${origins.site}/api/membership/auth/oauth/${id}/start`,
     })),
   }))
 
-  const isBusy = async ({ network }: Visitor): Promise<boolean> => {
+  const isLimited = async ({ network }: ClientInfo): Promise<boolean> => {
     try {
-      await membership.allowances.take('provider-by-network', network, clock.now())
+      await membership.attemptLimits.consumeForNetwork('provider-by-network', network, clock.now())
       return false
     } catch (error) {
-      if (error instanceof Busy) return true
+      if (error instanceof TooManyAttempts) return true
       throw error
     }
   }
 
-  serve(startProvider, async ({ ctx, params, query, visitor }) => {
-    const { id, provider } = providerOf(params.provider, known)
-    const wanted = { next: returnPath(query.next, afterwards), invite: query.invite ?? null }
-    if (await isBusy(visitor)) return redirect(ctx, failed('too_many', wanted))
+  serve(startProvider, async ({ ctx, params, query, clientInfo }) => {
+    const { id, provider } = findProvider(params.provider, providers)
+    const target = { next: toSafeReturnPath(query.next, defaultNext), invite: query.invite ?? null }
+    if (await isLimited(clientInfo)) return redirect(ctx, buildErrorUrl('too_many', target))
     let client: Oidc.Configuration
     try {
-      client = await discovered.of(id)
+      client = await discovery.get(id)
     } catch (error) {
       log.warn({ provider: id, err: error }, 'a sign-in provider cannot be reached')
-      return redirect(ctx, failed('provider_failed', wanted))
+      return redirect(ctx, buildErrorUrl('provider_failed', target))
     }
-    // The token is the protocol's state and the browser's cookie at once: an answer is good only where it was asked for.
-    const token = giveBrowserToken(ctx, services, 'provider')
-    const oidc = await library()
+    // The token is both the OAuth state and the browser's cookie, so a response is valid only in the browser that started.
+    const token = setBrowserToken(ctx, services, 'provider')
+    const oidc = await loadOidcClient()
     const nonce = oidc.randomNonce()
     const verifier = oidc.randomPKCECodeVerifier()
-    await store.providerLogins.put({
+    await store.providerLogins.create({
       state: hashToken(token),
       provider: id,
       nonce,
       verifier,
-      ...wanted,
-      expiresAt: clock.now() + providerLoginLifeMs,
+      ...target,
+      expiresAt: clock.now() + providerLoginLifetimeMs,
     })
     const url = oidc.buildAuthorizationUrl(client, {
-      redirect_uri: callbackOf(id, services),
+      redirect_uri: getCallbackUrl(id, services),
       scope: provider.scopes.join(' '),
       state: token,
       nonce,
@@ -98,62 +98,62 @@ export function providerRoutes(serve: Serve, services: Services): void {
     return redirect(ctx, url.href)
   })
 
-  serve(finishProvider, async ({ ctx, params, visitor }) => {
-    const { id } = providerOf(params.provider, known)
-    if (await isBusy(visitor)) return redirect(ctx, failed('too_many'))
-    const token = browserToken(ctx, services, 'provider')
-    // Perhaps an older tab's: the sign-in that was started last goes on.
-    if (token === null || ctx.query['state'] !== token) return redirect(ctx, failed('provider_failed'))
-    takeBrowserToken(ctx, services, 'provider')
-    const login = await store.providerLogins.take(hashToken(token), clock.now())
-    if (login === undefined || login.provider !== id) return redirect(ctx, failed('provider_failed'))
-    if (ctx.query['error'] === 'access_denied') return redirect(ctx, failed('access_denied', login))
+  serve(finishProvider, async ({ ctx, params, clientInfo }) => {
+    const { id } = findProvider(params.provider, providers)
+    if (await isLimited(clientInfo)) return redirect(ctx, buildErrorUrl('too_many'))
+    const token = readBrowserToken(ctx, services, 'provider')
+    // The response may belong to an older tab: only the newest sign-in of this browser continues.
+    if (token === null || ctx.query['state'] !== token) return redirect(ctx, buildErrorUrl('provider_failed'))
+    clearBrowserToken(ctx, services, 'provider')
+    const login = await store.providerLogins.consume(hashToken(token), clock.now())
+    if (login === undefined || login.provider !== id) return redirect(ctx, buildErrorUrl('provider_failed'))
+    if (ctx.query['error'] === 'access_denied') return redirect(ctx, buildErrorUrl('access_denied', login))
     let claims: ProviderClaims
     try {
-      // From the configured origin, never from the Host header.
-      const url = new URL(`${callbackOf(id, services)}${ctx.search}`)
-      claims = await claimsOf(id, await discovered.of(id), url, { ...login, state: token })
+      // Built from the configured origin, never from the Host header.
+      const url = new URL(`${getCallbackUrl(id, services)}${ctx.search}`)
+      claims = await fetchClaims(id, await discovery.get(id), url, { ...login, state: token })
     } catch (error) {
-      log.warn({ requestId: visitor.requestId, provider: id, err: error }, 'a sign-in by provider failed')
-      return redirect(ctx, failed('provider_failed', login))
+      log.warn({ requestId: clientInfo.requestId, provider: id, err: error }, 'a sign-in by provider failed')
+      return redirect(ctx, buildErrorUrl('provider_failed', login))
     }
-    const entered = await membership.signIn.enterByProvider(claims, visitor, login.invite)
-    if (entered.kind === 'no-sign-up') return redirect(ctx, failed('sign_up_closed', login))
-    if (entered.kind !== 'signed-in') return redirect(ctx, failed(entered.kind, login))
-    await admit(ctx, services, entered)
+    const result = await membership.signIn.signInWithProvider(claims, clientInfo, login.invite)
+    if (result.kind === 'no-sign-up') return redirect(ctx, buildErrorUrl('sign_up_closed', login))
+    if (result.kind !== 'signed-in') return redirect(ctx, buildErrorUrl(result.kind, login))
+    await completeSignIn(ctx, services, result)
     return redirect(ctx, login.next)
   })
 }
 
-/** Imported when somebody signs in so: most installations have no provider, and a start need not wait for it. */
-function library(): Promise<typeof Oidc> {
+/** Imported at the first sign-in: most installations have no provider, and the start should not wait for it. */
+function loadOidcClient(): Promise<typeof Oidc> {
   return import('openid-client')
 }
 
-/** What each provider says of itself, asked for once; a failure is not remembered. */
+/** Metadata of each provider, fetched once; a failure is not cached. */
 class Discovery {
-  readonly #known: Readonly<Record<string, ProviderConfig>>
-  readonly #found = new Map<string, Promise<Oidc.Configuration>>()
+  readonly #providers: Readonly<Record<string, ProviderConfig>>
+  readonly #configurations = new Map<string, Promise<Oidc.Configuration>>()
 
-  constructor(known: Readonly<Record<string, ProviderConfig>>) {
-    this.#known = known
+  constructor(providers: Readonly<Record<string, ProviderConfig>>) {
+    this.#providers = providers
   }
 
-  of(id: string): Promise<Oidc.Configuration> {
-    const found = this.#found.get(id) ?? this.#ask(id)
-    this.#found.set(id, found)
-    found.catch(() => this.#found.delete(id))
-    return found
+  get(id: string): Promise<Oidc.Configuration> {
+    const configuration = this.#configurations.get(id) ?? this.#discover(id)
+    this.#configurations.set(id, configuration)
+    configuration.catch(() => this.#configurations.delete(id))
+    return configuration
   }
 
-  async #ask(id: string): Promise<Oidc.Configuration> {
-    const provider = this.#known[id]
+  async #discover(id: string): Promise<Oidc.Configuration> {
+    const provider = this.#providers[id]
     if (provider === undefined) throw new GatewayError('not_found')
-    const oidc = await library()
+    const oidc = await loadOidcClient()
     const issuer = new URL(provider.issuer)
-    // Plain http is for a provider on this machine alone; the configuration's check says so too.
-    const plain = issuer.protocol === 'http:' && isLoopbackName(issuer.hostname)
-    const ask = (server: URL): Promise<Oidc.Configuration> =>
+    // Plain http is allowed for a provider on this machine only; the configuration check enforces the same.
+    const plain = issuer.protocol === 'http:' && isLoopbackHost(issuer.hostname)
+    const discover = (server: URL): Promise<Oidc.Configuration> =>
       oidc.discovery(
         server,
         provider.clientId,
@@ -162,22 +162,22 @@ class Discovery {
         { timeout: timeoutSeconds, ...(plain ? { execute: [oidc.allowInsecureRequests] } : {}) },
       )
     try {
-      return await ask(issuer)
+      return await discover(issuer)
     } catch (error) {
-      // The configuration's addresses have no slash at their end; what some providers call themselves has one.
-      if ((error as { code?: unknown }).code !== calledOtherwise) throw error
-      return ask(new URL(`${provider.issuer}/`))
+      // Configured issuers have no trailing slash; the names of some providers have one.
+      if ((error as { code?: unknown }).code !== issuerMismatchCode) throw error
+      return discover(new URL(`${provider.issuer}/`))
     }
   }
 }
 
-async function claimsOf(
+async function fetchClaims(
   provider: string,
   client: Oidc.Configuration,
   url: URL,
   login: { readonly verifier: string; readonly nonce: string; readonly state: string },
 ): Promise<ProviderClaims> {
-  const oidc = await library()
+  const oidc = await loadOidcClient()
   const tokens = await oidc.authorizationCodeGrant(client, url, {
     pkceCodeVerifier: login.verifier,
     expectedNonce: login.nonce,
@@ -186,33 +186,33 @@ async function claimsOf(
   })
   const claims = tokens.claims()
   if (claims === undefined) throw new Error('the provider sent no id token')
-  // Some providers tell the address only when asked for it.
-  const told = typeof claims['email'] === 'string' ? claims : await oidc.fetchUserInfo(client, tokens.access_token, claims.sub)
+  // Some providers return the email address only from the userinfo endpoint.
+  const profile = typeof claims['email'] === 'string' ? claims : await oidc.fetchUserInfo(client, tokens.access_token, claims.sub)
   return {
     provider,
     subject: claims.sub,
-    email: typeof told['email'] === 'string' ? told['email'] : null,
-    emailVerified: told['email_verified'] === true,
+    email: typeof profile['email'] === 'string' ? profile['email'] : null,
+    emailVerified: profile['email_verified'] === true,
   }
 }
 
-function providerOf(
+function findProvider(
   id: string,
-  known: Readonly<Record<string, ProviderConfig>>,
+  providers: Readonly<Record<string, ProviderConfig>>,
 ): { readonly id: string; readonly provider: ProviderConfig } {
-  const provider = Object.hasOwn(known, id) ? known[id] : undefined
+  const provider = Object.hasOwn(providers, id) ? providers[id] : undefined
   if (provider === undefined) throw new GatewayError('not_found')
   return { id, provider }
 }
 
-function callbackOf(id: string, { origins }: Services): string {
+function getCallbackUrl(id: string, { origins }: Services): string {
   return `${origins.site}/api/membership/auth/oauth/${id}/callback`
 }
 
-/** Whoever takes another way in is led on to where they wanted to go, by the same invitation. */
-function failed(trouble: Trouble, { next, invite }: WayOn = { next: afterwards, invite: null }): string {
-  const query = new URLSearchParams({ error: trouble })
-  if (next !== afterwards) query.set('next', next)
+/** Keeps the return path and the invitation, so that another way of signing in continues with them. */
+function buildErrorUrl(error: ProviderSignInError, { next, invite }: ReturnTarget = { next: defaultNext, invite: null }): string {
+  const query = new URLSearchParams({ error })
+  if (next !== defaultNext) query.set('next', next)
   if (invite !== null) query.set('invite', invite)
   return `/sign-in?${query}`
 }

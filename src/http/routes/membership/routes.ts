@@ -1,22 +1,24 @@
-/** Everything under `/api/membership`, as `src/api/membership` describes it. */
-import type { Services } from '../../../gateway/services.ts'
-import type { Serve } from '../../serve.ts'
-import { boostRoutes } from './boost.ts'
-import { deviceRoutes } from './devices.ts'
-import { keyRoutes } from './keys.ts'
-import { planRoutes } from './plans.ts'
-import { providerRoutes } from './providers.ts'
-import { sessionRoutes } from './sessions.ts'
-import { signInRoutes } from './sign-in.ts'
-import { usageRoutes } from './usage.ts'
+/** Mounts everything under `/api/membership`, as `src/api/membership` describes it. */
+import type { Services } from '../../../services/services.ts'
+import type { ServeEndpoint } from '../../endpoint-handler.ts'
+import { mountBoostRoutes } from './boost.ts'
+import { mountDeviceRoutes } from './devices.ts'
+import { mountKeyRoutes } from './keys.ts'
+import { mountPlanRoutes } from './plans.ts'
+import { mountProviderRoutes } from './providers.ts'
+import { mountSessionRoutes } from './sessions.ts'
+import { mountSignInRoutes } from './sign-in.ts'
+import { mountUsageAlertRoutes } from './usage-alerts.ts'
+import { mountUsageRoutes } from './usage.ts'
 
-export function membershipRoutes(serve: Serve, services: Services): void {
-  planRoutes(serve, services)
-  signInRoutes(serve, services)
-  providerRoutes(serve, services)
-  sessionRoutes(serve, services)
-  deviceRoutes(serve, services)
-  keyRoutes(serve, services)
-  boostRoutes(serve, services)
-  usageRoutes(serve, services)
+export function mountMembershipRoutes(serve: ServeEndpoint, services: Services): void {
+  mountPlanRoutes(serve, services)
+  mountSignInRoutes(serve, services)
+  mountProviderRoutes(serve, services)
+  mountSessionRoutes(serve, services)
+  mountDeviceRoutes(serve, services)
+  mountKeyRoutes(serve, services)
+  mountBoostRoutes(serve, services)
+  mountUsageRoutes(serve, services)
+  mountUsageAlertRoutes(serve, services)
 }

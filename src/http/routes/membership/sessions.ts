@@ -1,37 +1,37 @@
-/** A member's sessions, and what happened to their account. */
-import type { AnswerOf } from '../../../api/endpoint.ts'
+/** A member's sessions and security events. */
+import type { ResponseOf } from '../../../api/endpoint.ts'
 import { endOtherSessions, endSession, listAudit, listSessions } from '../../../api/membership/sessions.ts'
 import { GatewayError } from '../../../errors.ts'
-import type { AuditRecord } from '../../../membership/audit.ts'
-import { instant } from '../../../membership/instant.ts'
-import { endOf } from '../../../membership/session.ts'
-import type { Session } from '../../../membership/session.ts'
-import type { Services } from '../../../gateway/services.ts'
-import type { Serve } from '../../serve.ts'
+import type { AuditRecord } from '../../../domain/identity/audit.ts'
+import { formatInstant } from '../../../domain/instant.ts'
+import { getSessionExpiry } from '../../../domain/identity/session.ts'
+import type { Session } from '../../../domain/identity/session.ts'
+import type { Services } from '../../../services/services.ts'
+import type { ServeEndpoint } from '../../endpoint-handler.ts'
 
-export function sessionRoutes(serve: Serve, { membership: { sessions: desk } }: Services): void {
+export function mountSessionRoutes(serve: ServeEndpoint, { membership: { sessions: service } }: Services): void {
   serve(listSessions, async ({ member: { account, credential } }) => ({
     object: 'list',
-    data: (await desk.list(account.id)).map((session) => toSession(session, credential.id)),
+    data: (await service.list(account.id)).map((session) => toSession(session, credential.id)),
   }))
 
-  serve(endSession, async ({ member: { account }, params: { id }, visitor }) => {
-    if (!(await desk.end(account.id, id, visitor))) throw new GatewayError('not_found')
+  serve(endSession, async ({ member: { account }, params: { id }, clientInfo }) => {
+    if (!(await service.end(account.id, id, clientInfo))) throw new GatewayError('not_found')
     return { ok: true, id, ended: true }
   })
 
-  serve(endOtherSessions, async ({ member: { account, credential }, visitor }) => ({
+  serve(endOtherSessions, async ({ member: { account, credential }, clientInfo }) => ({
     ok: true,
-    ended_sessions: await desk.endOthers(account.id, credential.id, visitor),
+    ended_sessions: await service.endOthers(account.id, credential.id, clientInfo),
   }))
 
   serve(listAudit, async ({ member: { account }, query }) => {
-    const { records, hasMore } = await desk.events(account.id, query)
+    const { records, hasMore } = await service.listSecurityEvents(account.id, query)
     return { object: 'list', data: records.map(toAuditRecord), has_more: hasMore }
   })
 }
 
-export function toSession(session: Session, current: string): AnswerOf<typeof listSessions>['data'][number] {
+export function toSession(session: Session, current: string): ResponseOf<typeof listSessions>['data'][number] {
   const { id, kind, method, client, address, createdAt, lastUsedAt } = session
   return {
     id,
@@ -39,14 +39,14 @@ export function toSession(session: Session, current: string): AnswerOf<typeof li
     method,
     client,
     address,
-    created_at: instant(createdAt),
-    last_used_at: instant(lastUsedAt),
-    expires_at: instant(endOf(session)),
+    created_at: formatInstant(createdAt),
+    last_used_at: formatInstant(lastUsedAt),
+    expires_at: formatInstant(getSessionExpiry(session)),
     current: id === current,
   }
 }
 
-function toAuditRecord(record: AuditRecord): AnswerOf<typeof listAudit>['data'][number] {
+function toAuditRecord(record: AuditRecord): ResponseOf<typeof listAudit>['data'][number] {
   const { id, event, at, address, requestId, detail } = record
-  return { id, event, at: instant(at), address, request_id: requestId, detail }
+  return { id, event, at: formatInstant(at), address, request_id: requestId, detail }
 }

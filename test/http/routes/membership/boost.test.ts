@@ -1,12 +1,12 @@
-/** Boosts as members meet them. */
+/** Boosts through the membership API. */
 import t from 'tap'
-import { openRush } from '../../../../src/membership/boost-desk.ts'
-import { Browser } from '../../../support/browser.ts'
-import { startGateway, until } from '../../../support/gateway.ts'
+import { openRush } from '../../../../src/domain/services/boost-service.ts'
+import { WebsiteClient } from '../../../support/gateway/website-client.ts'
+import { startGateway, waitUntil } from '../../../support/gateway/test-gateway.ts'
 
-t.test('a hundred check-ins at once grant one', async (t) => {
+t.test('grants one of a hundred simultaneous check-ins', async (t) => {
   const gateway = await startGateway(t, { limits: { attempts: { 'boost-by-account': { times: 1000, withinMs: 60_000 } } } })
-  const browser = new Browser(gateway)
+  const browser = new WebsiteClient(gateway)
   await browser.signIn('member@example.com')
   t.match((await browser.get('boost')).body, {
     balance: 0,
@@ -26,10 +26,10 @@ t.test('a hundred check-ins at once grant one', async (t) => {
   t.match((await browser.get('usage')).body.boosts, [{ kind: 'checkin', remaining: 5_000 }])
 })
 
-t.test('a rush that an operator opened is taken once', async (t) => {
+t.test('grants an open rush pack once per account', async (t) => {
   const gateway = await startGateway(t)
   const { store, clock } = gateway.services
-  const browser = new Browser(gateway)
+  const browser = new WebsiteClient(gateway)
   await browser.signIn('member@example.com')
   t.match(await browser.post('boost', { action: 'rush_grab' }), { status: 409, body: { code: 'boost_unavailable' } })
   const now = clock.now()
@@ -46,32 +46,32 @@ t.test('a rush that an operator opened is taken once', async (t) => {
   t.equal((await browser.post('boost', { action: 'rush_grab' })).status, 409)
 })
 
-t.test('who signs up by an invitation pays both by the first turn', async (t) => {
+t.test('pays inviter and invited at the first turn', async (t) => {
   const gateway = await startGateway(t)
-  const ann = new Browser(gateway)
+  const ann = new WebsiteClient(gateway)
   await ann.signIn('ann@example.com')
   const { code } = (await ann.get('boost')).body.invite
-  const ben = new Browser(gateway)
+  const ben = new WebsiteClient(gateway)
   t.match((await ben.signIn('ben@example.com', { invite: code })).body, { created: true, invited: true })
-  const self = new Browser(gateway)
+  const self = new WebsiteClient(gateway)
   t.match((await self.signIn('ann+self@example.com', { invite: code })).body, { created: true, invited: false })
-  t.match((await new Browser(gateway).signIn('cleo@example.com', { invite: 'nobodyscode' })).body, {
+  t.match((await new WebsiteClient(gateway).signIn('cleo@example.com', { invite: 'nobodyscode' })).body, {
     created: true,
     invited: false,
   })
   const { token } = (await ben.post('auth/api-keys', { name: 'first' })).body
   t.equal((await gateway.chat(token)).status, 200)
-  await until(async () => (await ann.get('boost')).body.balance === 50_000, 'the inviter to be paid')
+  await waitUntil(async () => (await ann.get('boost')).body.balance === 50_000, 'the inviter to be paid')
   t.equal((await ben.get('boost')).body.balance, 50_000)
   t.match((await ann.get('boost')).body.invite, { credited: 1 })
 })
 
-t.test('a pack is spent once the plan is used up, the one that ends first before the others', async (t) => {
+t.test('spends packs after the plan is used up, the one that expires first before the others', async (t) => {
   const gateway = await startGateway(t, {
     plans: { free: { pools: { fast: { day: 0, week: 0, month: 0 }, premium: { day: 0, week: 0, month: 0 } } } },
   })
   const { ledger, clock } = gateway.services
-  const browser = new Browser(gateway)
+  const browser = new WebsiteClient(gateway)
   const { id } = (await browser.signIn('member@example.com')).body.account
   const { token } = (await browser.post('auth/api-keys', { name: 'first' })).body
   const body = { model: 'auto', max_tokens: 50 }

@@ -1,15 +1,15 @@
-/** Device login: what a program gets, what a person decides, and what nobody can force. */
+/** Device login: what a program receives, what a member decides, and what is refused. */
 import t from 'tap'
-import { Browser } from '../../../support/browser.ts'
-import { startGateway } from '../../../support/gateway.ts'
-import type { TestGateway } from '../../../support/gateway.ts'
+import { WebsiteClient } from '../../../support/gateway/website-client.ts'
+import { startGateway } from '../../../support/gateway/test-gateway.ts'
+import type { TestGateway } from '../../../support/gateway/test-gateway.ts'
 
-const program = (gateway: TestGateway) => new Browser(gateway, { 'user-agent': 'svc-cli/1.0' })
+const program = (gateway: TestGateway) => new WebsiteClient(gateway, { 'user-agent': 'svc-cli/1.0' })
 const begin = async (gateway: TestGateway) =>
   (await program(gateway).post('auth/device/start', { client: 'svc-cli', hostname: 'desk', client_version: '1.0' })).body
 const poll = (gateway: TestGateway, device_code: unknown) => program(gateway).post('auth/device/poll', { device_code })
 
-t.test('from the first request to a session token that works, and where it does not', async (t) => {
+t.test('leads from the first request to a session token for the session’s endpoints alone', async (t) => {
   const gateway = await startGateway(t)
   const started = await program(gateway).post('auth/device/start', { client: 'svc-cli', hostname: 'desk' })
   t.equal(started.status, 200)
@@ -31,7 +31,7 @@ t.test('from the first request to a session token that works, and where it does 
     requestId: /^mbr_/,
   })
 
-  const browser = new Browser(gateway)
+  const browser = new WebsiteClient(gateway)
   await browser.signIn('owner@example.com')
   const seen = await browser.post('auth/device/lookup', { user_code: ` ${user_code.toLowerCase().replace('-', '')} ` })
   t.match(seen.body.device, {
@@ -67,7 +67,7 @@ t.test('from the first request to a session token that works, and where it does 
     t.match(
       await program(gateway).get(path, bearer),
       { status: 401, body: { code: 'sign_in_required' } },
-      `${path} wants the cookie`,
+      `${path} requires the cookie`,
     )
   }
   t.equal((await program(gateway).post('auth/api-keys', { name: 'x' }, bearer)).status, 401)
@@ -78,14 +78,14 @@ t.test('from the first request to a session token that works, and where it does 
     { method: 'device', client: 'svc-cli · desk', current: false },
   )
   t.equal((await program(gateway).post('auth/sign-out', {}, bearer)).status, 200)
-  t.equal((await gateway.chat(sessionToken)).status, 401, 'signed out: worth nothing')
+  t.equal((await gateway.chat(sessionToken)).status, 401, 'refused after sign-out')
 })
 
-t.test('what was approved and not fetched ends with the other sessions', async (t) => {
+t.test('revokes an approval that was not fetched together with the other sessions', async (t) => {
   const gateway = await startGateway(t, { limits: { attempts: { 'code-resend': { times: 9, withinMs: 60_000 } } } })
-  const owner = new Browser(gateway)
+  const owner = new WebsiteClient(gateway)
   await owner.signIn('owner@example.com')
-  const thief = new Browser(gateway)
+  const thief = new WebsiteClient(gateway)
   await thief.signIn('owner@example.com')
   for (const [path, body] of [
     ['auth/password', { password: 'violet teapot orbit' }],
@@ -100,10 +100,10 @@ t.test('what was approved and not fetched ends with the other sessions', async (
   t.match((await owner.get('auth/sessions')).body.data, [{ kind: 'web' }, { kind: 'web' }])
 })
 
-t.test('opening the link, and looking at the code, approve nothing', async (t) => {
+t.test('approves nothing when the link is opened or the code is inspected', async (t) => {
   const gateway = await startGateway(t)
   const { device_code, user_code, verification_uri_complete } = await begin(gateway)
-  const browser = new Browser(gateway)
+  const browser = new WebsiteClient(gateway)
   await browser.signIn('owner@example.com')
   await browser.get(verification_uri_complete)
   t.match((await poll(gateway, device_code)).body, { status: 'pending' })
@@ -114,10 +114,10 @@ t.test('opening the link, and looking at the code, approve nothing', async (t) =
   }
 })
 
-t.test('a hundred polls at once after the approval give one token', async (t) => {
+t.test('issues one token to a hundred simultaneous polls', async (t) => {
   const gateway = await startGateway(t)
   const { device_code, user_code } = await begin(gateway)
-  const browser = new Browser(gateway)
+  const browser = new WebsiteClient(gateway)
   await browser.signIn('owner@example.com')
   await browser.post('auth/device/approve', { user_code })
   const answers = await Promise.all(Array.from({ length: 100 }, () => poll(gateway, device_code)))
@@ -127,11 +127,11 @@ t.test('a hundred polls at once after the approval give one token', async (t) =>
   t.equal(cli.length, 1)
 })
 
-t.test('a code that one account has claimed is nobody else’s', async (t) => {
+t.test('hides a code claimed by another account', async (t) => {
   const gateway = await startGateway(t)
   const { device_code, user_code } = await begin(gateway)
-  const first = new Browser(gateway)
-  const second = new Browser(gateway)
+  const first = new WebsiteClient(gateway)
+  const second = new WebsiteClient(gateway)
   await first.signIn('first@example.com')
   await second.signIn('second@example.com')
   t.equal((await first.post('auth/device/lookup', { user_code })).status, 200)
@@ -147,12 +147,12 @@ t.test('a code that one account has claimed is nobody else’s', async (t) => {
   t.match(body.account, { email_masked: 'f***@example.com' })
 })
 
-t.test('when two accounts approve at once, one of them owns the device', async (t) => {
+t.test('gives the device to one of two accounts that approve at once', async (t) => {
   const gateway = await startGateway(t)
   const { user_code } = await begin(gateway)
   const browsers = await Promise.all(
     ['a', 'b', 'c', 'd'].map(async (name) => {
-      const browser = new Browser(gateway)
+      const browser = new WebsiteClient(gateway)
       await browser.signIn(`${name}@example.com`)
       return browser
     }),
@@ -161,10 +161,10 @@ t.test('when two accounts approve at once, one of them owns the device', async (
   t.equal(answers.filter(({ status }) => status === 200).length, 1)
 })
 
-t.test('what was denied, is over, or never was', async (t) => {
+t.test('answers denied, expired and unknown codes', async (t) => {
   let now = Date.now()
-  const gateway = await startGateway(t, {}, { clock: { now: () => now, ticks: () => performance.now() } })
-  const browser = new Browser(gateway)
+  const gateway = await startGateway(t, {}, { clock: { now: () => now, monotonicMs: () => performance.now() } })
+  const browser = new WebsiteClient(gateway)
   await browser.signIn('owner@example.com')
   const denied = await begin(gateway)
   t.match(await browser.post('auth/device/deny', { user_code: denied.user_code }), { status: 200, body: { status: 'denied' } })
@@ -184,9 +184,9 @@ t.test('what was denied, is over, or never was', async (t) => {
   }
 })
 
-t.test('polling too fast slows down; keeping the interval does not', async (t) => {
+t.test('slows down polling that is too fast, and only that', async (t) => {
   let now = Date.now()
-  const gateway = await startGateway(t, {}, { clock: { now: () => now, ticks: () => performance.now() } })
+  const gateway = await startGateway(t, {}, { clock: { now: () => now, monotonicMs: () => performance.now() } })
   const { device_code, user_code } = await begin(gateway)
   t.match((await poll(gateway, device_code)).body, { status: 'pending', interval: 5 })
   now += 5_000
@@ -197,16 +197,16 @@ t.test('polling too fast slows down; keeping the interval does not', async (t) =
   t.match((await poll(gateway, device_code)).body, { status: 'slow_down', interval: 15 })
   now += 15_000
   t.match((await poll(gateway, device_code)).body, { status: 'pending', interval: 15, expires_in: 574 })
-  const browser = new Browser(gateway)
+  const browser = new WebsiteClient(gateway)
   await browser.signIn('owner@example.com')
   await browser.post('auth/device/approve', { user_code })
-  t.match((await poll(gateway, device_code)).body, { status: 'approved' }, 'an approved code does not wait')
+  t.match((await poll(gateway, device_code)).body, { status: 'approved' }, 'an approved code is returned at once')
 })
 
-t.test('codes are guessed five times in ten minutes, however many at once', async (t) => {
+t.test('allows five guesses at user codes in ten minutes, however many at once', async (t) => {
   const gateway = await startGateway(t)
   const { user_code } = await begin(gateway)
-  const browser = new Browser(gateway)
+  const browser = new WebsiteClient(gateway)
   await browser.signIn('guesser@example.com')
   const guesses = await Promise.all(
     Array.from({ length: 20 }, (_, i) =>
@@ -218,7 +218,7 @@ t.test('codes are guessed five times in ten minutes, however many at once', asyn
   t.equal((await browser.post('auth/device/approve', { user_code })).status, 429, 'even the right one')
 })
 
-t.test('one client starts ten devices and guesses at five codes in ten minutes, with however many accounts', async (t) => {
+t.test('limits one client to ten devices and five guesses in ten minutes, with however many accounts', async (t) => {
   const gateway = await startGateway(t)
   const starts = await Promise.all(
     Array.from({ length: 14 }, () => program(gateway).post('auth/device/start', { client: 'svc-cli' })),
@@ -226,7 +226,7 @@ t.test('one client starts ten devices and guesses at five codes in ten minutes, 
   t.equal(starts.filter(({ status }) => status === 200).length, 10)
   const statuses: number[] = []
   for (const name of ['one', 'two', 'three']) {
-    const browser = new Browser(gateway)
+    const browser = new WebsiteClient(gateway)
     await browser.signIn(`${name}@example.com`)
     for (let guess = 0; guess < 3; guess++)
       statuses.push((await browser.post('auth/device/lookup', { user_code: 'BCDF-BCDF' })).status)
@@ -234,7 +234,7 @@ t.test('one client starts ten devices and guesses at five codes in ten minutes, 
   t.equal(statuses.filter((status) => status === 404).length, 5)
 })
 
-t.test('starting is limited by address, and takes known clients only', async (t) => {
+t.test('limits starts by address and accepts known clients only', async (t) => {
   const gateway = await startGateway(t, { limits: { attempts: { 'device-start': { times: 3, withinMs: 600_000 } } } })
   for (const client of ['evil-cli', '', 5, undefined]) {
     t.match(await program(gateway).post('auth/device/start', { client }), { status: 400, body: { error: { param: 'client' } } })
@@ -249,10 +249,10 @@ t.test('starting is limited by address, and takes known clients only', async (t)
   t.ok(refused.headers.has('retry-after'))
 })
 
-t.test('an account disabled between approval and poll gets no token', async (t) => {
+t.test('issues no token for an account disabled between approval and poll', async (t) => {
   const gateway = await startGateway(t)
   const { device_code, user_code } = await begin(gateway)
-  const browser = new Browser(gateway)
+  const browser = new WebsiteClient(gateway)
   const { account } = (await browser.signIn('owner@example.com')).body
   await browser.post('auth/device/approve', { user_code })
   await gateway.services.store.accounts.setStatus(account.id, 'disabled')

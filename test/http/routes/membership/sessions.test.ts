@@ -1,61 +1,61 @@
-/** Sessions end when they should, at once where they were ended and soon elsewhere; and what happened is written down. */
+/** Sessions end when they must, at once here and soon on other processes; security events are recorded. */
 import t from 'tap'
-import { openStore } from '../../../../src/gateway/open-store.ts'
-import { Browser } from '../../../support/browser.ts'
-import { atOnceMs, startGateway, until } from '../../../support/gateway.ts'
+import { openStore } from '../../../../src/server/open-store.ts'
+import { WebsiteClient } from '../../../support/gateway/website-client.ts'
+import { maxImmediateMs, startGateway, waitUntil } from '../../../support/gateway/test-gateway.ts'
 
 const dayMs = 86_400_000
 
-t.test('a session ends after seven days unused, and after thirty in any case', async (t) => {
+t.test('ends a session after seven unused days, and after thirty in any case', async (t) => {
   let now = Date.now()
-  const gateway = await startGateway(t, {}, { clock: { now: () => now, ticks: () => performance.now() } })
+  const gateway = await startGateway(t, {}, { clock: { now: () => now, monotonicMs: () => performance.now() } })
   const { credentials } = gateway.services
-  const idle = new Browser(gateway)
+  const idle = new WebsiteClient(gateway)
   await idle.signIn('idle@example.com')
   now += 7 * dayMs
   t.equal((await idle.get('auth/session')).status, 401, 'unused for seven days')
 
-  const busy = new Browser(gateway)
+  const busy = new WebsiteClient(gateway)
   await busy.signIn('busy@example.com')
   for (let day = 6; day < 30; day += 6) {
     now += 6 * dayMs
     t.equal((await busy.get('auth/session')).status, 200, `day ${day}`)
-    await credentials.flushUses()
-    credentials.forgetAll()
+    await credentials.flushLastUsed()
+    credentials.invalidateAll()
   }
   now += 6 * dayMs
   t.equal((await busy.get('auth/session')).status, 401, 'day 30')
 })
 
-t.test('signing in gives a new value each time and ends the one before', async (t) => {
+t.test('creates a new token at each sign-in and ends the previous session', async (t) => {
   let now = Date.now()
-  const gateway = await startGateway(t, {}, { clock: { now: () => now, ticks: () => performance.now() } })
-  const browser = new Browser(gateway)
+  const gateway = await startGateway(t, {}, { clock: { now: () => now, monotonicMs: () => performance.now() } })
+  const browser = new WebsiteClient(gateway)
   const planted = 'p'.repeat(43)
   browser.cookies.set('svc_membership_session', planted)
   await browser.signIn('member@example.com')
   const first = browser.cookies.get('svc_membership_session')
-  t.not(first, planted, 'a planted value is not taken over')
+  t.not(first, planted, 'a planted value is not adopted')
   now += 61_000
   await browser.signIn('member@example.com')
   t.not(browser.cookies.get('svc_membership_session'), first)
-  const old = new Browser(gateway)
+  const old = new WebsiteClient(gateway)
   old.cookies.set('svc_membership_session', first ?? '')
   t.equal((await old.get('auth/session')).status, 401)
   t.equal((await browser.get('auth/sessions')).body.data.length, 1)
 })
 
-t.test('sessions are listed and ended one by one, or all others at once', async (t) => {
+t.test('lists sessions and ends one, or all others', async (t) => {
   let now = Date.now()
-  const gateway = await startGateway(t, {}, { clock: { now: () => now, ticks: () => performance.now() } })
-  const browsers: Browser[] = []
+  const gateway = await startGateway(t, {}, { clock: { now: () => now, monotonicMs: () => performance.now() } })
+  const browsers: WebsiteClient[] = []
   for (const agent of ['Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0', 'curl/8', 'x']) {
-    const browser = new Browser(gateway, { 'sec-fetch-site': 'same-origin', 'user-agent': agent })
+    const browser = new WebsiteClient(gateway, { 'sec-fetch-site': 'same-origin', 'user-agent': agent })
     await browser.signIn('member@example.com')
     browsers.push(browser)
     now += 61_000
   }
-  const [first, second, third] = browsers as [Browser, Browser, Browser]
+  const [first, second, third] = browsers as [WebsiteClient, WebsiteClient, WebsiteClient]
   const { data } = (await first.get('auth/sessions')).body
   t.same(
     data.map(({ client, current }: Record<string, unknown>) => [client, current]),
@@ -74,20 +74,20 @@ t.test('sessions are listed and ended one by one, or all others at once', async 
   t.equal((await first.get('auth/session')).status, 200)
 })
 
-t.test('a browser that says nothing readable of itself has no name, not an empty one', async (t) => {
+t.test('shows no name for a browser with an unreadable user agent', async (t) => {
   const gateway = await startGateway(t)
   const userAgent = Buffer.from('浏览器').toString('latin1')
-  const browser = new Browser(gateway, { 'sec-fetch-site': 'same-origin', 'user-agent': userAgent })
+  const browser = new WebsiteClient(gateway, { 'sec-fetch-site': 'same-origin', 'user-agent': userAgent })
   await browser.signIn('mei@example.com')
   t.match((await browser.get('auth/sessions')).body.data, [{ client: null }])
 })
 
-t.test('what one process revokes is worth nothing in another within five seconds', async (t) => {
+t.test('refuses within five seconds what another process revoked', async (t) => {
   const gateway = await startGateway(t)
-  // As a command of the operator opens it: beside the server.
+  // Opened as an operator's command opens it, beside the server.
   const beside = await openStore(gateway.config)
   t.teardown(() => beside.close())
-  const browser = new Browser(gateway)
+  const browser = new WebsiteClient(gateway)
   const { account } = (await browser.signIn('member@example.com')).body
   await beside.accounts.setPlan(account.id, 'max')
   const { id, token } = (await browser.post('auth/api-keys', { name: 'shared' })).body
@@ -95,16 +95,16 @@ t.test('what one process revokes is worth nothing in another within five seconds
     (await fetch(`${gateway.url}/v1/models`, { headers: { authorization: `Bearer ${token}` } })).status
   t.equal(await listModels(token), 200)
   t.equal((await browser.get('auth/session')).status, 200)
-  // The server must have begun to follow changes before there is one.
-  await gateway.services.credentials.followChanges()
+  // The server must have begun to poll changes before there is one.
+  await gateway.services.credentials.pollChanges()
 
   const within = async (what: string, gone: () => Promise<boolean>): Promise<void> => {
     const started = performance.now()
-    await until(gone, what)
-    t.ok(performance.now() - started < atOnceMs, `${what}: ${Math.round(performance.now() - started)} ms`)
+    await waitUntil(gone, what)
+    t.ok(performance.now() - started < maxImmediateMs, `${what}: ${Math.round(performance.now() - started)} ms`)
   }
   t.equal(await listModels(token), 200)
-  await beside.keys.revoke(account.id, id, Date.now())
+  await beside.apiKeys.revoke(account.id, id, Date.now())
   await within('the key to be refused', async () => (await listModels(token)) === 401)
 
   const second = (await browser.post('auth/api-keys', { name: 'second' })).body.token
@@ -121,16 +121,16 @@ t.test('what one process revokes is worth nothing in another within five seconds
   await within('the session to be refused', async () => (await browser.get('auth/session')).status === 401)
 })
 
-t.test('each security event leaves one record, with the request and no secret', async (t) => {
+t.test('records each security event once, with the request id and without secrets', async (t) => {
   const gateway = await startGateway(t)
-  const browser = new Browser(gateway)
+  const browser = new WebsiteClient(gateway)
   const { account } = (await browser.signIn('member@example.com')).body
   const password = 'violet teapot orbit'
   await browser.post('auth/password', { password })
-  await new Browser(gateway).post('auth/sign-in', { email: 'member@example.com', password: 'a wrong word' })
+  await new WebsiteClient(gateway).post('auth/sign-in', { email: 'member@example.com', password: 'a wrong word' })
   const key = (await browser.post('auth/api-keys', { name: 'secret project' }, { 'x-svc-request-id': 'mine-1' })).body
   await browser.delete(`auth/api-keys/${key.id}`)
-  const program = new Browser(gateway, {})
+  const program = new WebsiteClient(gateway, {})
   const { device_code, user_code } = (await program.post('auth/device/start', { client: 'svc-cli' })).body
   await browser.post('auth/device/approve', { user_code })
   const { sessionToken } = (await program.post('auth/device/poll', { device_code })).body
@@ -163,7 +163,7 @@ t.test('each security event leaves one record, with the request and no secret', 
   t.equal(page.has_more, true)
   t.equal((await browser.get(`audit?limit=3&before=${page.data[2].id}`)).body.data[0].event, 'key_made')
 
-  const stranger = new Browser(gateway)
+  const stranger = new WebsiteClient(gateway)
   await stranger.signIn('stranger@example.com')
   t.same(
     (await stranger.get('audit')).body.data.map(({ event }: { event: string }) => event),

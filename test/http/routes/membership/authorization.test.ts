@@ -1,17 +1,17 @@
-/** Which credential opens which door, which page may write, and whose things are whose. */
+/** Which credential each endpoint accepts, which page may write, and which account owns what. */
 import t from 'tap'
-import { Browser } from '../../../support/browser.ts'
-import { startGateway } from '../../../support/gateway.ts'
-import type { TestGateway } from '../../../support/gateway.ts'
+import { WebsiteClient } from '../../../support/gateway/website-client.ts'
+import { startGateway } from '../../../support/gateway/test-gateway.ts'
+import type { TestGateway } from '../../../support/gateway/test-gateway.ts'
 
-async function sessionToken(gateway: TestGateway, browser: Browser): Promise<string> {
-  const program = new Browser(gateway, {})
+async function sessionToken(gateway: TestGateway, browser: WebsiteClient): Promise<string> {
+  const program = new WebsiteClient(gateway, {})
   const { device_code, user_code } = (await program.post('auth/device/start', { client: 'svc-cli' })).body
   await browser.post('auth/device/approve', { user_code })
   return (await program.post('auth/device/poll', { device_code })).body.sessionToken
 }
 
-const cookieDoors = [
+const cookieEndpoints = [
   ['GET', 'auth/api-keys'],
   ['POST', 'auth/api-keys'],
   ['DELETE', 'auth/api-keys/key_x'],
@@ -25,7 +25,7 @@ const cookieDoors = [
   ['POST', 'auth/device/deny'],
   ['GET', 'audit'],
 ] as const
-const sessionDoors = [
+const sessionEndpoints = [
   ['GET', 'auth/session'],
   ['GET', 'usage'],
   ['GET', 'boost'],
@@ -34,12 +34,12 @@ const sessionDoors = [
 
 const bodyFor = (method: string): unknown => (method === 'POST' ? {} : undefined)
 
-t.test('the matrix of credentials and doors', async (t) => {
+t.test('accepts at each endpoint exactly the credentials it documents', async (t) => {
   const gateway = await startGateway(t)
-  const browser = new Browser(gateway)
+  const browser = new WebsiteClient(gateway)
   const { account } = (await browser.signIn('member@example.com')).body
   const session = await sessionToken(gateway, browser)
-  const key = await gateway.key(account.id)
+  const key = await gateway.createKey(account.id)
   const cookie = browser.cookies.get('svc_membership_session') ?? ''
   const own = { 'sec-fetch-site': 'same-origin' }
   const closedToAll = {
@@ -54,33 +54,37 @@ t.test('the matrix of credentials and doors', async (t) => {
     'basic authentication': { authorization: 'Basic YTpi' },
     'a cookie full of SQL': { cookie: `svc_membership_session=' or 1=1 --` },
   }
-  for (const [method, path] of [...cookieDoors, ...sessionDoors]) {
+  for (const [method, path] of [...cookieEndpoints, ...sessionEndpoints]) {
     for (const [name, headers] of Object.entries(closedToAll)) {
-      const answer = await new Browser(gateway, own).send(method, path, bodyFor(method), headers)
+      const answer = await new WebsiteClient(gateway, own).send(method, path, bodyFor(method), headers)
       t.match(answer, { status: 401, body: { code: 'sign_in_required', stage: 'auth', ok: false } }, `${method} ${path}: ${name}`)
       t.ok(answer.headers.has('www-authenticate'))
     }
-    const twice = await new Browser(gateway, own).send(method, path, bodyFor(method), {
+    const twice = await new WebsiteClient(gateway, own).send(method, path, bodyFor(method), {
       cookie: `svc_membership_session=${cookie}; svc_membership_session=${cookie}`,
     })
     t.match(twice, { status: 400, body: { code: 'invalid_request' } }, `${method} ${path}: the cookie twice`)
   }
-  for (const [method, path] of cookieDoors) {
-    const answer = await new Browser(gateway, own).send(method, path, bodyFor(method), { authorization: `Bearer ${session}` })
+  for (const [method, path] of cookieEndpoints) {
+    const answer = await new WebsiteClient(gateway, own).send(method, path, bodyFor(method), {
+      authorization: `Bearer ${session}`,
+    })
     t.equal(answer.status, 401, `${method} ${path}: a session token`)
   }
-  for (const [method, path] of sessionDoors) {
-    const answer = await new Browser(gateway, {}).send(method, path, bodyFor(method), { authorization: `Bearer ${session}` })
+  for (const [method, path] of sessionEndpoints) {
+    const answer = await new WebsiteClient(gateway, {}).send(method, path, bodyFor(method), {
+      authorization: `Bearer ${session}`,
+    })
     t.not(answer.status, 401, `${method} ${path}: a session token`)
   }
-  t.equal((await gateway.chat(cookie)).status, 401, 'the cookie is no bearer for /v1 either')
+  t.equal((await gateway.chat(cookie)).status, 401, 'the cookie is no bearer token for /v1 either')
 })
 
-t.test('a page of another site writes nothing', async (t) => {
+t.test('refuses writes from pages of other sites', async (t) => {
   const gateway = await startGateway(t)
-  const browser = new Browser(gateway, {})
-  await new Browser(gateway).signIn('other@example.com')
-  const owner = new Browser(gateway)
+  const browser = new WebsiteClient(gateway, {})
+  await new WebsiteClient(gateway).signIn('other@example.com')
+  const owner = new WebsiteClient(gateway)
   await owner.signIn('member@example.com')
   for (const [name, value] of owner.cookies) browser.cookies.set(name, value)
   const { url } = gateway
@@ -98,7 +102,7 @@ t.test('a page of another site writes nothing', async (t) => {
     { referer: 'nonsense' },
     {},
   ]
-  const writes = cookieDoors.filter(([method]) => method !== 'GET')
+  const writes = cookieEndpoints.filter(([method]) => method !== 'GET')
   for (const [method, path] of [...writes, ['POST', 'boost'] as const, ['POST', 'auth/sign-out'] as const]) {
     for (const headers of foreign) {
       const answer = await browser.send(method, path, bodyFor(method), headers)
@@ -115,9 +119,9 @@ t.test('a page of another site writes nothing', async (t) => {
   t.equal((await owner.get('auth/sessions')).body.data.length, 1, 'the session is still there')
 })
 
-t.test('nor does it make us send mail or sign anybody in', async (t) => {
+t.test('refuses mail and sign-in requests from pages of other sites', async (t) => {
   const gateway = await startGateway(t)
-  const browser = new Browser(gateway, {})
+  const browser = new WebsiteClient(gateway, {})
   const paths = ['auth/otp/start', 'auth/otp/verify', 'auth/sign-up', 'auth/sign-in', 'auth/device/start', 'auth/device/poll']
   for (const path of paths) {
     for (const headers of [{ 'sec-fetch-site': 'cross-site' }, { origin: 'https://evil.example' }]) {
@@ -133,10 +137,10 @@ t.test('nor does it make us send mail or sign anybody in', async (t) => {
   }
 })
 
-t.test('whatever belongs to another account is not found', async (t) => {
+t.test('hides objects of other accounts', async (t) => {
   const gateway = await startGateway(t)
-  const owner = new Browser(gateway)
-  const stranger = new Browser(gateway)
+  const owner = new WebsiteClient(gateway)
+  const stranger = new WebsiteClient(gateway)
   await owner.signIn('owner@example.com')
   await stranger.signIn('stranger@example.com')
   const key = (await owner.post('auth/api-keys', { name: 'mine' })).body
@@ -150,12 +154,12 @@ t.test('whatever belongs to another account is not found', async (t) => {
   const strangersId = (await stranger.get('auth/session')).body.account.id
   const body = { name: 'theirs', account: strangersId, account_id: strangersId, id: 'key_mine', plan: 'max' }
   await owner.post('auth/api-keys', body)
-  t.same((await stranger.get('auth/api-keys')).body.data, [], "a body's account is ignored")
+  t.same((await stranger.get('auth/api-keys')).body.data, [], 'an account id in the query is ignored')
 })
 
-t.test('bad bodies name their field', async (t) => {
+t.test('names the field of an invalid body', async (t) => {
   const gateway = await startGateway(t)
-  const browser = new Browser(gateway)
+  const browser = new WebsiteClient(gateway)
   await browser.signIn('member@example.com')
   for (const [path, body, param] of [
     ['auth/api-keys', {}, 'name'],
@@ -193,9 +197,9 @@ t.test('bad bodies name their field', async (t) => {
   t.equal((await browser.send('PUT', 'auth/api-keys', {})).status, 405)
 })
 
-t.test('an account has twenty live keys, however many are asked for at once', async (t) => {
+t.test('allows twenty live keys per account, however many are requested at once', async (t) => {
   const gateway = await startGateway(t)
-  const browser = new Browser(gateway)
+  const browser = new WebsiteClient(gateway)
   await browser.signIn('member@example.com')
   const answers = await Promise.all(Array.from({ length: 40 }, (_, i) => browser.post('auth/api-keys', { name: `key ${i}` })))
   t.equal(answers.filter(({ status }) => status === 201).length, 20)
@@ -204,10 +208,10 @@ t.test('an account has twenty live keys, however many are asked for at once', as
   t.equal((await browser.post('auth/api-keys', { name: 'in its place' })).status, 201)
 })
 
-t.test('a key that has expired is worth nothing', async (t) => {
+t.test('refuses an expired key', async (t) => {
   let now = Date.now()
-  const gateway = await startGateway(t, {}, { clock: { now: () => now, ticks: () => performance.now() } })
-  const browser = new Browser(gateway)
+  const gateway = await startGateway(t, {}, { clock: { now: () => now, monotonicMs: () => performance.now() } })
+  const browser = new WebsiteClient(gateway)
   await browser.signIn('member@example.com')
   const { token } = (await browser.post('auth/api-keys', { name: 'short', expires_in_days: 1 })).body
   t.equal((await gateway.chat(token)).status, 200)
@@ -215,16 +219,16 @@ t.test('a key that has expired is worth nothing', async (t) => {
   t.equal((await gateway.chat(token)).status, 401)
 })
 
-t.test('limits count networks, not what a header claims, and outlive the process', async (t) => {
+t.test('counts limits by network, not by header, across restarts', async (t) => {
   const attempts = { 'device-start': { times: 3, withinMs: 600_000 } }
   const start = (gateway: TestGateway, from: string) =>
-    new Browser(gateway, {}).post('auth/device/start', { client: 'svc-cli' }, { 'x-forwarded-for': from })
+    new WebsiteClient(gateway, {}).post('auth/device/start', { client: 'svc-cli' }, { 'x-forwarded-for': from })
   const open = await startGateway(t, { limits: { attempts } })
   for (let i = 0; i < 3; i++) t.equal((await start(open, `198.51.100.${i}`)).status, 200)
-  t.equal((await start(open, '198.51.100.9')).status, 429, 'a header from anybody is not believed')
+  t.equal((await start(open, '198.51.100.9')).status, 429, 'a header from an untrusted peer is ignored')
   await open.close()
   const second = await startGateway(t, { limits: { attempts }, store: { dataDir: open.config.store.dataDir } })
-  t.equal((await start(second, '198.51.100.9')).status, 429, 'the next process counts on')
+  t.equal((await start(second, '198.51.100.9')).status, 429, 'the next process continues counting')
 
   const proxied = await startGateway(t, { limits: { attempts }, listen: { trustedProxies: ['127.0.0.1'] } })
   for (let i = 0; i < 3; i++) t.equal((await start(proxied, `2001:db8:1:2::${i}`)).status, 200)
@@ -233,24 +237,24 @@ t.test('limits count networks, not what a header claims, and outlive the process
   t.equal((await start(proxied, '6.6.6.6, 2001:db8:1:2::77')).status, 429, 'the first hop from the right that is not ours')
 })
 
-t.test('a key tells when it was last used, soon after', async (t) => {
+t.test('reports when a key was last used', async (t) => {
   const gateway = await startGateway(t)
-  const browser = new Browser(gateway)
+  const browser = new WebsiteClient(gateway)
   await browser.signIn('member@example.com')
   const { token } = (await browser.post('auth/api-keys', { name: 'used' })).body
   await browser.post('auth/api-keys', { name: 'unused' })
   await gateway.chat(token)
-  await gateway.services.credentials.flushUses()
+  await gateway.services.credentials.flushLastUsed()
   const [used, unused] = (await browser.get('auth/api-keys')).body.data
   t.ok(Math.abs(Date.parse(used.last_used_at) - Date.now()) < 60_000)
   t.equal(unused.last_used_at, null)
 })
 
-t.test('malformed tokens never reach the store, and well-formed unknown ones once', async (t) => {
+t.test('never looks malformed tokens up in the store, and unknown ones once', async (t) => {
   const gateway = await startGateway(t)
   const { store } = gateway.services
   let looks = 0
-  for (const repository of [store.keys, store.sessions]) {
+  for (const repository of [store.apiKeys, store.sessions]) {
     const find = repository.findByHash.bind(repository)
     Object.assign(repository, { findByHash: (hash: Uint8Array) => ((looks += 1), find(hash)) })
   }
@@ -273,13 +277,13 @@ t.test('malformed tokens never reach the store, and well-formed unknown ones onc
     'eyJhbGciOiJub25lIn0.eyJzdWIiOiJhIn0.',
   ]
   for (const token of malformed) {
-    const bearer = await new Browser(gateway, {}).get('usage', { authorization: `Bearer ${token}` })
+    const bearer = await new WebsiteClient(gateway, {}).get('usage', { authorization: `Bearer ${token}` })
     t.match(bearer, { status: 401, body: { code: 'sign_in_required' } }, `bearer ${token.slice(0, 30)}`)
-    const cookie = await new Browser(gateway).get('usage', { cookie: `svc_membership_session=${token}` })
+    const cookie = await new WebsiteClient(gateway).get('usage', { cookie: `svc_membership_session=${token}` })
     t.match(cookie, { status: 401, body: { code: 'sign_in_required' } }, `cookie ${token.slice(0, 30)}`)
     t.equal((await gateway.chat(token)).status, 401)
   }
   t.equal(looks, 0)
   for (let i = 0; i < 5; i++) await gateway.chat(`svc_sess_${'x'.repeat(43)}`)
-  t.equal(looks, 1, 'an unknown one is remembered as such')
+  t.equal(looks, 1, 'an unknown one is cached')
 })

@@ -1,0 +1,118 @@
+/** The request's exchange: created once per request, with its id and an inbound side that reads the body on demand. */
+import type { Context } from 'koa'
+import type { AnalyzedChat } from '../exchange/body-parser.ts'
+import { workerThresholdBytes, parseChatRequest } from '../exchange/request/chat-request.ts'
+import type { ChatRequest } from '../exchange/request/chat-request.ts'
+import type { Exchange, ExchangeKind, Inbound } from '../exchange/exchange.ts'
+import { findApiFormat } from '../formats/api-formats.ts'
+import { ExchangeTranslation } from '../formats/exchange-translation.ts'
+import type { Services } from '../services/services.ts'
+import { concatChunks } from '../system/chunk-list.ts'
+import { readChunks } from './request/read-body.ts'
+import { readSessionCookie } from './request/member-cookies.ts'
+import { isSameOrigin } from './request/origin.ts'
+
+/** State that the entry middleware sets on the Koa context. */
+export interface RequestState {
+  readonly address: string
+  /** This request's exchange, once `getExchange` has created it. */
+  exchange?: Exchange
+}
+
+/** Returns the exchange of this request, created at the first call; a request has exactly one. */
+export function getExchange(ctx: Context, kind: ExchangeKind, services: Services): Exchange {
+  const state = ctx.state as RequestState
+  state.exchange ??= createExchange(ctx, state.address, kind, services)
+  return state.exchange
+}
+
+function createExchange(ctx: Context, address: string, kind: ExchangeKind, services: Services): Exchange {
+  const { clock, ids, names, origins } = services
+  const now = clock.now()
+  const id = ids.next('mbr_', now)
+  const translation = createTranslation(ctx.path, services)
+  return {
+    id,
+    responseRequestId: id,
+    kind,
+    names,
+    siteUrl: origins.site,
+    startedAt: now,
+    startedMonotonicMs: clock.monotonicMs(),
+    inbound: new HttpInbound(ctx, address, services, translation),
+    ...(translation === undefined ? {} : { translation }),
+    headers: {},
+    debug: {},
+    lastAttempt: { target: null, status: null },
+  }
+}
+
+/** The translation of a request's API format; undefined for chat completions and everything else. */
+export function createTranslation(
+  path: string,
+  { translator, clock }: Pick<Services, 'translator' | 'clock'>,
+): ExchangeTranslation | undefined {
+  const format = findApiFormat(path)
+  return format === undefined ? undefined : new ExchangeTranslation(format, { settings: translator, now: () => clock.now() })
+}
+
+class HttpInbound implements Inbound {
+  readonly method: string
+  readonly path: string
+  readonly headers: Inbound['headers']
+  readonly address: string
+  readonly #ctx: Context
+  readonly #services: Services
+  readonly #translation: ExchangeTranslation | undefined
+  #chat: Promise<ChatRequest> | undefined
+  #largeChat: AnalyzedChat | undefined
+
+  constructor(ctx: Context, address: string, services: Services, translation: ExchangeTranslation | undefined) {
+    this.#ctx = ctx
+    this.#services = services
+    this.#translation = translation
+    this.method = ctx.method
+    this.path = ctx.path
+    this.headers = ctx.req.headers
+    this.address = address
+  }
+
+  get cookieToken(): string | null {
+    const { headers } = this.#ctx.req
+    const token = readSessionCookie(headers, this.#services)
+    return token !== null && isSameOrigin(headers, this.#services.origins.site) ? token : null
+  }
+
+  chat(member = this.address, { hostsSearch = false } = {}): Promise<ChatRequest> {
+    this.#chat ??= this.#readChat(member, hostsSearch)
+    return this.#chat
+  }
+
+  onDisconnect(listener: () => void): void {
+    const { res } = this.#ctx
+    if (res.destroyed) listener()
+    else res.once('close', listener)
+  }
+
+  dispose(): void {
+    this.#largeChat?.dispose()
+  }
+
+  async #readChat(member: string, hostsSearch: boolean): Promise<ChatRequest> {
+    const { req, res } = this.#ctx
+    const { config, bodyParser, bodyScheduler } = this.#services
+    const translation = this.#translation
+    const { chatBodyBytes, agentBodyBytes } = config.limits
+    const chunks = await readChunks(req, translation === undefined ? chatBodyBytes : agentBodyBytes, bodyScheduler)
+    const bytes = chunks.reduce((sum, { length }) => sum + length, 0)
+    if (bytes <= workerThresholdBytes) {
+      const raw = concatChunks(chunks)
+      return translation?.translateRequest(raw, member, { hostsSearch }) ?? parseChatRequest(raw)
+    }
+    const onDisconnect = (listener: () => void): void => void res.once('close', listener)
+    const request = translation === undefined ? null : { path: this.path, hostsSearch }
+    this.#largeChat = await bodyParser.parse(chunks, member, onDisconnect, request)
+    if (this.#largeChat.translated !== null) translation?.acceptTranslated(this.#largeChat.translated)
+    return this.#largeChat
+  }
+}

@@ -1,0 +1,58 @@
+/** The services handed to plugins and routes: everything with state, time or randomness. Created in `src/server/create-services.ts`. */
+import type { Logger } from 'pino'
+import type { BrandNames } from '../exchange/brand-names.ts'
+import type { Clock } from '../system/clock.ts'
+import type { GatewayConfig } from '../config/config.ts'
+import type { BodyParser, TranslatorSettings } from '../exchange/body-parser.ts'
+import type { BodyDiscarder } from '../system/body-discarder.ts'
+import type { BodyReadScheduler } from '../system/body-read-scheduler.ts'
+import type { ImageStore } from '../images/image-store.ts'
+import type { Ids } from '../system/ids.ts'
+import type { Limits } from '../access/limits/limits.ts'
+import type { Credentials } from '../access/credentials.ts'
+import type { Ledger } from '../domain/billing/ledger.ts'
+import type { Membership } from '../domain/services/membership.ts'
+import type { Calendar } from '../domain/billing/period.ts'
+import type { Store } from '../domain/store.ts'
+import type { Telemetry } from '../observability/telemetry.ts'
+import type { Products } from '../config/products.ts'
+import type { TrustedIssuers } from '../access/trusted-issuers.ts'
+import type { Upstreams } from '../upstream/target/upstreams.ts'
+
+export interface Services {
+  readonly config: GatewayConfig
+  readonly names: BrandNames
+  /** Absolute origins for links, from the configuration alone. */
+  readonly origins: { readonly site: string; readonly base: string }
+  readonly clock: Clock
+  readonly ids: Ids
+  readonly log: Logger
+  readonly telemetry: Telemetry
+  readonly store: Store
+  readonly ledger: Ledger
+  readonly calendar: Calendar
+  /** Resolves tokens, through a short-lived cache in front of the store. */
+  readonly credentials: Credentials
+  /** Resolves tokens signed by an operator's own identity provider. */
+  readonly jwt: TrustedIssuers
+  readonly limits: Limits
+  /** Parses large requests in a worker thread. */
+  readonly bodyParser: BodyParser
+  /** Slows reading of long bodies, so that short requests need not wait for them. */
+  readonly bodyScheduler: BodyReadScheduler
+  /** Receives the bodies of requests that are answered before. */
+  readonly bodyDiscarder: BodyDiscarder
+  /** Images generated for members. */
+  readonly images: ImageStore
+  /** The domain services: sign-in, sessions, devices, boosts. */
+  readonly membership: Membership
+  /** The part of `membership` that plugins use. */
+  readonly boosts: Membership['boosts']
+  readonly products: Products
+  /** This installation's secret (32 bytes), from which every keyed hash is derived. */
+  readonly secret: Buffer
+  /** Settings of the translations of other API formats. */
+  readonly translator: TranslatorSettings
+  /** The targets behind the products, with their health. */
+  readonly upstreams: Upstreams
+}

@@ -1,0 +1,102 @@
+/** Periodic jobs: expire overdue holds, prune old turns, write last-used times, pay boosts, send usage alerts, delete expired records. */
+import type { Services } from '../services/services.ts'
+import { ClockGuard } from './clock-guard.ts'
+
+const expireEveryMs = 2_500
+const flushEveryMs = 15_000
+const payBoostsEveryMs = 2_000
+const tidyMembershipEveryMs = 60_000
+const sendAlertsEveryMs = 60_000
+const cleanUpEveryMs = 600_000
+const verifyEveryMs = 3_600_000
+const dayMs = 86_400_000
+/** Turns per pass. More than ever ran at once, because a turn is pruned only together with the turns its account ended before it. */
+const maxTurnsPerPass = 50_000
+
+export class BackgroundJobs {
+  readonly #services: Services
+  readonly #timers: NodeJS.Timeout[]
+  readonly #running = new Set<Promise<void>>()
+  /** Aborts long jobs, so that a shutdown does not wait for them. */
+  readonly #closing = new AbortController()
+  readonly #clockGuard: ClockGuard
+
+  /** @param scope `server`: all jobs; `thread`: only those that each serving thread runs for itself */
+  constructor(services: Services, scope: 'server' | 'thread' = 'server') {
+    this.#services = services
+    this.#clockGuard = new ClockGuard(services)
+    const { ledger, clock, credentials, config, telemetry, membership } = services
+    this.#timers = [
+      this.#every(expireEveryMs, 'expire holds', async () => {
+        const expired = await ledger.expire(clock.now(), clock.monotonicMs())
+        if (expired > 0) services.log.warn({ expired }, 'expired holds of dead or lost turns were released')
+      }),
+      this.#every(flushEveryMs, 'write key uses', () => credentials.flushLastUsed()),
+      // A key revoked by another process is refused here within this interval.
+      this.#every(credentials.pollIntervalMs, 'follow changes', () => credentials.pollChanges()),
+    ]
+    if (scope === 'thread') return
+    this.#timers.push(
+      this.#everyOncePerCluster(payBoostsEveryMs, 'pay boosts', async () => {
+        await membership.boosts.payInvites()
+        await membership.boosts.deliverOverdue()
+      }),
+      this.#everyOncePerCluster(payBoostsEveryMs, 'end plans', async () => void (await membership.endExpiredPlans())),
+      this.#everyOncePerCluster(tidyMembershipEveryMs, 'tidy membership', () => membership.deleteExpired()),
+      this.#everyOncePerCluster(sendAlertsEveryMs, 'send usage alerts', () =>
+        membership.usageAlerts.sendDue(this.#closing.signal),
+      ),
+      this.#everyOncePerCluster(cleanUpEveryMs, 'forget old turns', async () => {
+        const before = clock.now() - config.store.keepTurnsForDays * dayMs
+        const { signal } = this.#closing
+        while (!signal.aborted && (await ledger.pruneTurns(before, maxTurnsPerPass, signal)) > 0);
+      }),
+      this.#everyOncePerCluster(cleanUpEveryMs, 'clean up images', () => services.images.cleanUp()),
+      this.#everyOncePerCluster(verifyEveryMs, 'verify the ledger', async () =>
+        telemetry.recordLedgerCheck((await ledger.verify(this.#closing.signal)).mismatches.length),
+      ),
+    )
+  }
+
+  /** Stops the timers and waits for running jobs. */
+  async close(): Promise<void> {
+    for (const timer of this.#timers) clearInterval(timer)
+    this.#closing.abort()
+    await Promise.all(this.#running)
+    await this.#services.credentials.flushLastUsed().catch(() => undefined)
+  }
+
+  /**
+   * Runs a job on one of the nodes that share a database. These jobs end and delete data by the time of day, so they need a trusted
+   * clock: a lease is only for nodes whose clock agrees with the database's, and on SQLite `ClockGuard` decides.
+   */
+  #everyOncePerCluster(ms: number, name: string, job: () => Promise<void>): NodeJS.Timeout {
+    const { cluster } = this.#services.store
+    return this.#every(ms, name, async () => {
+      if (await (cluster === null ? this.#clockGuard.isTrusted() : cluster.acquireJobLease(name, ms))) await job()
+    })
+  }
+
+  #every(ms: number, name: string, job: () => Promise<void>): NodeJS.Timeout {
+    const { store, log } = this.#services
+    let busy = false
+    return setInterval(() => {
+      if (busy) return
+      busy = true
+      const run = job()
+        .then(
+          () => store.cluster?.recordJobResult(name),
+          (error: unknown) => {
+            if (error === this.#closing.signal.reason) return
+            store.cluster?.recordJobResult(name, error)
+            log.error({ job: name, err: error }, 'a background job failed; it will be retried')
+          },
+        )
+        .finally(() => {
+          busy = false
+          this.#running.delete(run)
+        })
+      this.#running.add(run)
+    }, ms).unref()
+  }
+}

@@ -1,0 +1,137 @@
+/** Creates the services of one serving thread from the resources of its process. */
+import type { Logger } from 'pino'
+import type { Limits } from '../access/limits/limits.ts'
+import { Credentials } from '../access/credentials.ts'
+import { TrustedIssuers } from '../access/trusted-issuers.ts'
+import type { GatewayConfig } from '../config/config.ts'
+import { deriveNames } from '../exchange/brand-names.ts'
+import { Products } from '../config/products.ts'
+import type { TranslatorSettings } from '../exchange/body-parser.ts'
+import { WorkerBodyParser } from '../exchange/body-parser/worker-body-parser.ts'
+import { deriveSealKey } from '../formats/reasoning-seal.ts'
+import { listPartsKeys, preparerUrl } from '../upstream/prepare-parts.ts'
+import { translatorUrl } from '../formats/translate-request.ts'
+import { BodyDiscarder } from '../system/body-discarder.ts'
+import { BodyReadScheduler } from '../system/body-read-scheduler.ts'
+import { mergeAttemptLimits } from '../domain/identity/limits/attempt-limits.ts'
+import { createMembership } from '../domain/services/membership.ts'
+import { createCalendar } from '../domain/billing/period.ts'
+import type { ImageFiles } from '../domain/image.ts'
+import type { Store } from '../domain/store.ts'
+import type { Clock } from '../system/clock.ts'
+import type { DataFolder } from '../system/data-folder.ts'
+import type { Ids } from '../system/ids.ts'
+import type { Mailer } from '../mail/mailer.ts'
+import { createMemberMail } from '../mail/member-mail.ts'
+import type { Telemetry } from '../observability/telemetry.ts'
+import { ImageFolder } from '../images/image-folder.ts'
+import { ImageStore } from '../images/image-store.ts'
+import { Upstreams } from '../upstream/target/upstreams.ts'
+import { createDisposableDomainCheck } from './disposable-domains.ts'
+import type { Services } from '../services/services.ts'
+
+interface ServiceDeps {
+  readonly config: GatewayConfig
+  readonly folder: DataFolder
+  readonly clock: Clock
+  readonly ids: Ids
+  readonly log: Logger
+  readonly telemetry: Telemetry
+  readonly store: Store
+  readonly secret: Buffer
+  readonly limits: Limits
+  /** Where images are stored; null: in the data folder. */
+  readonly imageFiles: ImageFiles | null
+  readonly mail: Pick<Mailer, 'enqueue' | 'deliver'>
+  /** Address of the built-in demo upstream; null where it is not used. */
+  readonly demoUrl: string | null
+  /** Random number, 0 ≤ n < 1, for choosing among targets. */
+  readonly random: () => number
+  /** Passwords hashed concurrently. */
+  readonly maxConcurrentHashes: number
+  /** Notifies the other threads of this process that an account's credentials have changed. */
+  readonly invalidateElsewhere?: (account: string) => void
+}
+
+export interface CreatedServices extends Services {
+  /** Set once the server listens. */
+  readonly origins: { site: string; base: string }
+}
+
+export function createServices(deps: ServiceDeps): CreatedServices {
+  const { config, folder, clock, ids, log, telemetry, store, secret, limits, mail, invalidateElsewhere = () => {} } = deps
+  const names = deriveNames(config.brand.slug)
+  const origins = { site: '', base: '' }
+  const calendar = createCalendar(config.timeZone)
+  const credentials = new Credentials(store, names, clock, invalidateElsewhere)
+  const { chatBodyBytes, agentBodyBytes, otherBodyBytes } = config.limits
+  const translator: TranslatorSettings = {
+    sealKey: deriveSealKey(secret),
+    keepsAnthropicFields: Object.values(config.upstreams).some(({ kind }) => kind === 'anthropic'),
+    keepsResponsesFields: Object.values(config.upstreams).some(({ responses }) => responses),
+    productIds: new Set(Object.keys(config.products)),
+    aliases: { responses: config.apiFormats.responses.aliases, messages: config.apiFormats.messages.aliases },
+  }
+  const membership = createMembership({
+    store,
+    mailer: createMemberMail(mail, { brand: config.brand.name, origins }),
+    calendar,
+    clock,
+    ids,
+    secret,
+    sessionPrefix: names.sessionPrefix,
+    rules: { ...config.signIn, isDisposable: config.signIn.blockDisposable ? createDisposableDomainCheck() : () => false },
+    attemptLimitTable: mergeAttemptLimits(config.limits.attempts),
+    boostRules: config.boosts,
+    keys: { prefix: names.keyPrefix, perAccount: config.limits.keysPerAccount },
+    plans: config.plans,
+    defaultPlan: config.defaultPlan,
+    maxConcurrentHashes: deps.maxConcurrentHashes,
+    onCredentialsChanged: (account) => credentials.invalidateEverywhere(account),
+  })
+  return {
+    config,
+    names,
+    origins,
+    clock,
+    ids,
+    log,
+    telemetry,
+    store,
+    ledger: store.ledger,
+    calendar,
+    credentials,
+    membership,
+    boosts: membership.boosts,
+    jwt: new TrustedIssuers(config.signIn.jwtIssuers, store.accounts, ids, clock, credentials, log),
+    limits,
+    bodyParser: new WorkerBodyParser({
+      passRequestFields: Object.values(config.upstreams).flatMap(({ passRequestFields }) => passRequestFields),
+      translator: { url: translatorUrl, settings: translator },
+      preparer: { url: preparerUrl, keysByProduct: listPartsKeys(config) },
+      maxBytes: Math.max(chatBodyBytes, agentBodyBytes),
+      onWorkerError: (error) => log.error({ err: error }, 'the body parser thread died; the next large request starts a new one'),
+    }),
+    bodyDiscarder: new BodyDiscarder({ maxBytes: 2 * Math.max(chatBodyBytes, agentBodyBytes, otherBodyBytes) }),
+    bodyScheduler: new BodyReadScheduler(() => clock.monotonicMs()),
+    images: new ImageStore({
+      files: deps.imageFiles ?? new ImageFolder(folder.images, store.images),
+      records: store.images,
+      limits: config.images,
+      clock,
+    }),
+    products: new Products(config),
+    secret,
+    translator,
+    upstreams: new Upstreams(config, deps.demoUrl, deps.random),
+  }
+}
+
+/** Logs each product of the configuration that cannot be served. */
+export function warnAboutUnservedProducts({ products, log }: Pick<Services, 'products' | 'log'>): void {
+  for (const { id, capabilities } of products.unserved)
+    log.warn(
+      { product: id },
+      `'${id}' is not sold: none of its targets names a model, which a product for ${capabilities.join(' and ')} needs. Name one in its targets; in the shipped configuration UPSTREAM_MODEL_SEARCH and UPSTREAM_MODEL_IMAGE do.`,
+    )
+}

@@ -1,0 +1,132 @@
+/**
+ * The gateway as one object: opened from a checked configuration, then closed. The server, tests and commands all open it here, so that
+ * tests run what production runs. It serves with one thread; `workers/worker-server.ts` serves with several.
+ */
+import type { GatewayConfig } from '../config/config.ts'
+import { BackgroundJobs } from './background-jobs.ts'
+import { systemClock } from '../system/clock.ts'
+import type { Clock } from '../system/clock.ts'
+import type { DemoUpstream } from '../demo-upstream/server.ts'
+import { listenForMetrics } from '../http/server/metrics-listener.ts'
+import { createLocalLimits } from '../access/limits/memory.ts'
+import { createLimits } from '../access/limits/create-limits.ts'
+import { collectSecrets } from '../config/secrets.ts'
+import { createLog } from '../observability/log.ts'
+import { Telemetry } from '../observability/telemetry.ts'
+import { createIds } from '../system/ids.ts'
+import { createServices, warnAboutUnservedProducts } from './create-services.ts'
+import { warnAboutFileLimit } from './file-limit.ts'
+import { openProcessResources } from './process-resources.ts'
+import { DatabaseProbe } from '../services/database-probe.ts'
+import { getNotReadyReasons } from '../services/readiness.ts'
+import type { Services } from '../services/services.ts'
+import type { WorkerRuntime } from './worker-runtime.ts'
+import { openWorkerRuntime } from './worker-runtime.ts'
+
+export interface GatewayOptions {
+  readonly config: GatewayConfig
+  readonly clock?: Clock
+  /** Destination of log lines; standard error by default. */
+  readonly logDestination?: { write(line: string): void }
+  /** Random number, 0 ≤ n < 1, for choosing among targets. */
+  readonly random?: () => number
+}
+
+/** A running server, with one serving thread or several. */
+export interface Server {
+  readonly services: Services
+  /** The data folder or database that this start created; null where it existed. */
+  readonly createdLocation: string | null
+  /** The address it listens on, as in `http://127.0.0.1:8787`. */
+  readonly url: string
+  /** The address of the separate metrics listener; null without one. */
+  readonly metricsUrl: string | null
+  readonly demo: DemoUpstream | null
+  /** The number of serving threads. */
+  readonly workers: number
+  /** Becomes not ready. Running turns may finish within the drain time; the rest end with an error and a refund. */
+  close(options?: { readonly drainMs?: number }): Promise<void>
+}
+
+export interface Gateway extends Server {
+  readonly forwarder: WorkerRuntime['forwarder']
+}
+
+export const minFlushMs = 500
+/** Hashing occupies a core: two at once leave the others to the service. */
+export const maxConcurrentHashes = 2
+
+export async function openGateway(options: GatewayOptions): Promise<Gateway> {
+  const { config, clock = systemClock, logDestination, random = Math.random } = options
+  const ownLog = createLog(config.log.level, logDestination, undefined, collectSecrets(config))
+  const { log } = ownLog
+  const ids = createIds()
+  const resources = await openProcessResources({ config, clock, log, ids })
+  const { folder, store, secret, mailer, demo } = resources
+  const telemetry = new Telemetry(ownLog)
+  const limits = await createLimits({
+    url: config.limits.url,
+    slug: config.brand.slug,
+    local: createLocalLimits({ maxWaitMs: config.limits.concurrencyWaitMs }),
+    createSharedStore: resources.createRateLimitStore,
+    nodes: () => store.cluster?.countNodes() ?? 1,
+    clock,
+    log,
+  })
+  const services = createServices({
+    config,
+    folder,
+    clock,
+    ids,
+    log,
+    telemetry,
+    store,
+    secret,
+    limits,
+    imageFiles: resources.imageFiles,
+    mail: mailer,
+    demoUrl: demo?.url ?? null,
+    random,
+    maxConcurrentHashes,
+  })
+  const release = async (flushTimeoutMs = minFlushMs): Promise<void> => {
+    limits.distributed?.close()
+    await resources.close(flushTimeoutMs)
+    telemetry.close()
+  }
+  const abortStart = async (error: unknown): Promise<never> => {
+    await release()
+    throw error
+  }
+  const metrics = await listenForMetrics(config.metrics, telemetry).catch(abortStart)
+  const operations = {
+    notReadyReasons: () => getNotReadyReasons(store.ledger.stats(), services.credentials.databaseSilentMs),
+    metricsText: () => telemetry.metricsText(),
+    database: store.cluster && new DatabaseProbe(store.cluster, clock),
+  }
+  const runtime = await openWorkerRuntime(services, { operations }).catch(async (error: unknown) => {
+    await metrics?.close()
+    return abortStart(error)
+  })
+  warnAboutUnservedProducts(services)
+  warnAboutFileLimit(services)
+  const jobs = new BackgroundJobs(services)
+  return {
+    services,
+    createdLocation: resources.createdLocation,
+    url: runtime.url,
+    metricsUrl: metrics?.url ?? null,
+    demo,
+    workers: 1,
+    forwarder: runtime.forwarder,
+    async close({ drainMs = config.timeouts.drainMs } = {}) {
+      const deadlineMonotonicMs = clock.monotonicMs() + drainMs
+      await runtime.drain(drainMs)
+      await jobs.close()
+      await metrics?.close()
+      await runtime.release()
+      // Pending settlements are flushed in the remaining drain time, but at least once.
+      await release(Math.max(minFlushMs, deadlineMonotonicMs - clock.monotonicMs()))
+    },
+  }
+}

@@ -1,0 +1,73 @@
+/** Resources that a server has once for all its threads: the data folder, the store, mail, and the demo upstream. */
+import type { GatewayConfig } from '../config/config.ts'
+import { describeMissingPlans } from '../domain/services/missing-plans.ts'
+import type { Clock } from '../system/clock.ts'
+import { DataFolder } from '../system/data-folder.ts'
+import type { Ids } from '../system/ids.ts'
+import { Mailer } from '../mail/mailer.ts'
+import { readablePace, startDemoUpstream } from '../demo-upstream/server.ts'
+import type { DemoUpstream } from '../demo-upstream/server.ts'
+import { openSqliteInstallation } from './installation.ts'
+import type { InstallationOptions, Installation } from './installation.ts'
+import type { Services } from '../services/services.ts'
+
+interface ProcessResourceOptions {
+  readonly config: GatewayConfig
+  readonly clock: Clock
+  readonly ids: Ids
+  readonly log: Services['log']
+  /** Called with the reason why the store refuses new turns, or null when it recovers; the log has it first. */
+  readonly onHealthChange?: (reason: string | null) => void
+}
+
+interface ProcessResources extends Installation {
+  readonly folder: DataFolder
+  readonly demo: DemoUpstream | null
+  readonly mailer: Mailer
+  /** Closes everything; call it after the last thread has stopped serving. */
+  close(flushTimeoutMs: number): Promise<void>
+}
+
+export async function openProcessResources({
+  config,
+  clock,
+  ids,
+  log,
+  onHealthChange,
+}: ProcessResourceOptions): Promise<ProcessResources> {
+  const folder = new DataFolder(config.store.dataDir)
+  const installation = await openInstallation({ config, folder, clock, log, onHealthChange })
+  const { store, emailQueue } = installation
+  for (const sentence of await describeMissingPlans(store.accounts, config)) log.warn(sentence)
+  const demo = usesDemo(config) ? await startDemo(config.demo.scripted) : null
+  const { smtpUrl, from } = config.mail
+  const mailer = new Mailer({ smtpUrl, from, outbox: folder.outbox, log, ids, clock, ...(emailQueue && { queue: emailQueue }) })
+  return {
+    ...installation,
+    folder,
+    demo,
+    mailer,
+    async close(flushTimeoutMs) {
+      await mailer.close()
+      await demo?.close()
+      await store.close({ flushMs: flushTimeoutMs })
+    },
+  }
+}
+
+/** PostgreSQL code is loaded only where it is configured. */
+async function openInstallation(options: InstallationOptions): Promise<Installation> {
+  const { url, secretKey } = options.config.store
+  if (url === null) return openSqliteInstallation(options)
+  const { openPostgresInstallation } = await import('./postgres-installation.ts')
+  return openPostgresInstallation(options, { url, secretKey })
+}
+
+function usesDemo(config: GatewayConfig): boolean {
+  return Object.values(config.upstreams).some(({ baseUrl }) => baseUrl === 'demo')
+}
+
+/** Scripted, it answers at once; on a first run it is slow enough to be seen streaming. */
+function startDemo(scripted: boolean): Promise<DemoUpstream> {
+  return startDemoUpstream({ scripted, ...(scripted ? {} : { pace: readablePace }) })
+}

@@ -1,0 +1,69 @@
+/** The data and messages that the main thread and its workers exchange. */
+import type { MessagePort } from 'node:worker_threads'
+import type { LimitMemory } from '../../access/limits/shared-memory.ts'
+import type { GatewayConfig } from '../../config/config.ts'
+import type { WorkerStoreInit } from '../../store/sqlite/worker-store.ts'
+import type { EmailOutcome } from '../../domain/services/member-mailer.ts'
+import type { Email } from '../../mail/email-queue.ts'
+import type { MetricsJson } from '../../observability/merge-metrics.ts'
+
+/** Start data of a worker. Workers load the configuration themselves, because plugins are functions and cannot be sent. */
+export interface WorkerInit {
+  /** Number of this worker among all ever started, from 1. */
+  readonly worker: number
+  /** The serialized configuration at the start: a worker refuses to start with another. */
+  readonly config: string
+  /** This worker's share of connection limits. */
+  readonly share: Share
+  readonly secret: Uint8Array
+  readonly demoUrl: string | null
+  readonly limits: { readonly byAddress: LimitMemory; readonly byAccount: LimitMemory }
+  /** Origin of the main thread's monotonic clock. */
+  readonly monotonicOriginMs: number
+  readonly store: WorkerStoreInit
+  /** The first connection to the ledger's writer. */
+  readonly writerPort: MessagePort
+}
+
+export interface Share {
+  readonly index: number
+  readonly count: number
+}
+
+/** Requests and notifications from a worker to the main thread. */
+export type WorkerRequests = {
+  /** Opens another connection to the ledger's writer. */
+  readonly writerPort: { readonly request: null; readonly response: MessagePort }
+  /** Reasons why the server as a whole refuses new turns. */
+  readonly notReadyReasons: { readonly request: null; readonly response: readonly string[] }
+  /** The merged metrics of all threads, as text. */
+  readonly metrics: { readonly request: null; readonly response: string }
+  /** Notification: this account's credentials have changed; all other threads drop them from their caches. */
+  readonly invalidate: { readonly request: string; readonly response: void }
+  /** Resolves when the email is queued. */
+  readonly email: { readonly request: Email; readonly response: EmailOutcome }
+  /** Log lines. */
+  readonly log: { readonly request: string; readonly response: void }
+  /** Notification: the code of a database error. */
+  readonly databaseError: { readonly request: string; readonly response: void }
+}
+
+/** Requests and notifications from the main thread to a worker. */
+export type MainRequests = {
+  /** Listen on this port together with other workers, 0 for any free port. Responds with the address. */
+  readonly serve: { readonly request: number; readonly response: string }
+  /** Drain and release everything. */
+  readonly close: { readonly request: { readonly drainMs: number; readonly flushMs: number }; readonly response: null }
+  readonly notReadyReasons: { readonly request: null; readonly response: readonly string[] }
+  readonly metrics: { readonly request: null; readonly response: MetricsJson }
+  /** Responds at once: a worker that does not is stalled. */
+  readonly ping: { readonly request: null; readonly response: null }
+  readonly invalidate: { readonly request: string; readonly response: void }
+  /** Notification: why new turns are refused; null when they are accepted again. */
+  readonly unhealthyReason: { readonly request: string | null; readonly response: void }
+}
+
+/** Serializes a configuration without its plugins' functions, for comparison. */
+export function serializeConfig(config: GatewayConfig): string {
+  return JSON.stringify(config)
+}

@@ -1,0 +1,141 @@
+/** A worker: one thread that serves, with everything of its own but the ledger's writer, the limits, the mail and the log. */
+import { parentPort, workerData } from 'node:worker_threads'
+import type { MessagePort } from 'node:worker_threads'
+import { ConcurrencyLimiter } from '../../access/limits/concurrency-limiter.ts'
+import { RetryTimes } from '../../access/limits/retry-times.ts'
+import { createLimits } from '../../access/limits/create-limits.ts'
+import { SharedMemoryRateLimit } from '../../access/limits/shared-memory.ts'
+import { ConfigError, loadConfig } from '../../config/config.ts'
+import type { WorkerStore } from '../../store/sqlite/worker-store.ts'
+import { openWorkerStore } from '../../store/sqlite/worker-store.ts'
+import { createClockFrom } from '../../system/clock.ts'
+import { DataFolder } from '../../system/data-folder.ts'
+import { createIds } from '../../system/ids.ts'
+import type { BufferedLog } from '../../observability/log.ts'
+import { collectSecrets } from '../../config/secrets.ts'
+import { createLog, createBufferedLog } from '../../observability/log.ts'
+import { Telemetry } from '../../observability/telemetry.ts'
+import { BackgroundJobs } from '../background-jobs.ts'
+import { createServices } from '../create-services.ts'
+import type { CreatedServices } from '../create-services.ts'
+import { getNotReadyReasons } from '../../services/readiness.ts'
+import type { WorkerRuntime } from '../worker-runtime.ts'
+import { openWorkerRuntime } from '../worker-runtime.ts'
+import { serializeConfig } from './messages.ts'
+import type { MainRequests, WorkerRequests, WorkerInit } from './messages.ts'
+import { applyWorkerShare } from './worker-count.ts'
+import { WorkerRpc } from './worker-rpc.ts'
+
+if (parentPort === null) throw new Error('this file is started by the server, as a thread')
+runWorker(parentPort, workerData as WorkerInit)
+
+function runWorker(port: MessagePort, start: WorkerInit): void {
+  let runtime: WorkerRuntime | undefined
+  const opened = Promise.withResolvers<OpenedWorker>()
+  const main: WorkerRpc<MainRequests, WorkerRequests> = new WorkerRpc<MainRequests, WorkerRequests>(port, {
+    async serve(sharedPort) {
+      const { services } = await opened.promise
+      const operations = {
+        notReadyReasons: () => main.request('notReadyReasons', null),
+        metricsText: () => main.request('metrics', null),
+        // Installations that share a database serve with one thread per node.
+        database: null,
+      }
+      runtime = await openWorkerRuntime(services, { sharedPort, operations })
+      return runtime.url
+    },
+    async close({ drainMs, flushMs }) {
+      const { services, store, jobs, telemetry, logBuffer } = await opened.promise
+      const until = services.clock.monotonicMs() + drainMs
+      await runtime?.drain(drainMs)
+      await jobs.close()
+      await runtime?.release()
+      services.limits.distributed?.close()
+      // Pending settlements are flushed in the remaining drain time, but at least once.
+      await store.close({ flushMs: Math.max(flushMs, until - services.clock.monotonicMs()) })
+      telemetry.close()
+      logBuffer.flushSync()
+      return null
+    },
+    notReadyReasons: async () => getNotReadyReasons((await opened.promise).store.ledger.stats()),
+    ping: () => null,
+    metrics: async () => (await opened.promise).telemetry.metricsJson(),
+    invalidate: async (account) => (await opened.promise).services.credentials.invalidate(account),
+    unhealthyReason: async (reason) => (await opened.promise).store.setUnhealthyReason(reason),
+  })
+  openWorker(start, main).then(opened.resolve, opened.reject)
+  // Each request awaits the same promise and so receives the error.
+  opened.promise.catch(() => undefined)
+}
+
+interface OpenedWorker {
+  readonly services: CreatedServices
+  readonly store: WorkerStore
+  readonly telemetry: Telemetry
+  readonly logBuffer: BufferedLog
+  readonly jobs: BackgroundJobs
+}
+
+async function openWorker(start: WorkerInit, main: WorkerRpc<MainRequests, WorkerRequests>): Promise<OpenedWorker> {
+  const { worker, share } = start
+  const wholeConfig = await loadConfig()
+  // A replacement worker must not apply other prices than the workers beside it.
+  if (serializeConfig(wholeConfig) !== start.config)
+    throw new ConfigError('The configuration is not what it was when the server started. Restart the server to use it.')
+  const config = applyWorkerShare(wholeConfig, share)
+  const logBuffer = createBufferedLog((some) => main.notify('log', some))
+  const ownLog = createLog(config.log.level, logBuffer, worker, collectSecrets(config))
+  const { log } = ownLog
+  process.on('unhandledRejection', (error) => log.fatal({ err: error }, 'unhandled promise rejection'))
+  const clock = createClockFrom(start.monotonicOriginMs)
+  let { writerPort }: { writerPort: WorkerInit['writerPort'] | undefined } = start
+  const store = await openWorkerStore({
+    ...start.store,
+    async openPort() {
+      const port = writerPort ?? (await main.request('writerPort', null))
+      writerPort = undefined
+      return port
+    },
+    log,
+    onFault: (code) => main.notify('databaseError', code),
+  })
+  const telemetry = new Telemetry(ownLog)
+  const limits = await createLimits({
+    url: config.limits.url,
+    slug: config.brand.slug,
+    local: {
+      byAddress: new SharedMemoryRateLimit(start.limits.byAddress, worker),
+      byAccount: new SharedMemoryRateLimit(start.limits.byAccount, worker),
+      concurrency: new ConcurrencyLimiter({ maxWaitMs: config.limits.concurrencyWaitMs }),
+      retryTimes: new RetryTimes(),
+      distributed: null,
+    },
+    createSharedStore: null,
+    nodes: () => store.cluster?.countNodes() ?? 1,
+    clock,
+    log,
+  })
+  const services = createServices({
+    config,
+    folder: new DataFolder(config.store.dataDir),
+    clock,
+    ids: createIds(),
+    log,
+    telemetry,
+    store,
+    secret: Buffer.from(start.secret),
+    limits,
+    imageFiles: null,
+    mail: {
+      enqueue: (email) => main.request('email', email),
+      // Background jobs run in the main thread alone.
+      deliver: () => Promise.reject(new Error('a serving thread sends no email itself')),
+    },
+    demoUrl: start.demoUrl,
+    random: Math.random,
+    // Several workers share the thread pool that hashes.
+    maxConcurrentHashes: 1,
+    invalidateElsewhere: (account) => main.notify('invalidate', account),
+  })
+  return { services, store, telemetry, logBuffer, jobs: new BackgroundJobs(services, 'thread') }
+}

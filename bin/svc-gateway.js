@@ -3,4 +3,4 @@ import { launch } from './launch.js'
 
 const [command = 'start'] = process.argv.slice(2)
 
-await launch('src/operator/main', ({ main }) => main(process.argv), { threads: true, stays: command === 'start' })
+await launch('src/operator/main', ({ main }) => main(process.argv), { usesWorkers: true, isServer: command === 'start' })

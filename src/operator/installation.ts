@@ -1,58 +1,58 @@
-/** What a command of the operator works with: the configuration and the store, opened beside a server that may be running. */
-import type { Names } from '../config/brand.ts'
-import { namesOf } from '../config/brand.ts'
+/** The context of an operator command: configuration and store, opened beside a server that may be running. */
+import type { BrandNames } from '../exchange/brand-names.ts'
+import { deriveNames } from '../exchange/brand-names.ts'
 import { systemClock } from '../system/clock.ts'
 import type { Clock } from '../system/clock.ts'
 import { loadConfig } from '../config/config.ts'
 import type { GatewayConfig } from '../config/config.ts'
-import { openStore } from '../gateway/open-store.ts'
+import { openStore } from '../server/open-store.ts'
 import { createIds } from '../system/ids.ts'
 import type { Ids } from '../system/ids.ts'
-import type { Account } from '../membership/account.ts'
-import { byOperator, notesIn } from '../membership/audit.ts'
-import type { KeyRules } from '../membership/key-desk.ts'
-import { calendarOf } from '../membership/period.ts'
-import type { Calendar } from '../membership/period.ts'
-import type { Store } from '../membership/store.ts'
+import type { Account } from '../domain/identity/account.ts'
+import { asOperator, createAuditWriter } from '../domain/identity/audit.ts'
+import type { ApiKeyRules } from '../domain/services/api-key-service.ts'
+import { createCalendar } from '../domain/billing/period.ts'
+import type { Calendar } from '../domain/billing/period.ts'
+import type { Store } from '../domain/store.ts'
 
 export interface Installation {
   readonly config: GatewayConfig
-  readonly names: Names
+  readonly names: BrandNames
   readonly store: Store
   readonly ids: Ids
   readonly clock: Clock
   readonly calendar: Calendar
-  readonly keys: KeyRules
-  /** Writes down what the operator did to an account. */
-  readonly note: ReturnType<typeof byOperator>
+  readonly keys: ApiKeyRules
+  /** Writes the operator's change of an account to the audit log. */
+  readonly note: ReturnType<typeof asOperator>
 }
 
-/** A command that cannot do what it was asked; its message is for the operator. */
+/** A command that cannot be executed; its message is for the operator. */
 export class CommandError extends Error {}
 
-/** Opens the installation, does the work, closes it again whatever happens. */
+/** Opens the installation, runs the work, and closes it in every case. */
 export async function withInstallation<Result>(work: (installation: Installation) => Promise<Result>): Promise<Result> {
   const config = await loadConfig()
   const store = await openStore(config)
   try {
-    const names = namesOf(config.brand.slug)
-    const parts = { config, names, store, ids: createIds(), clock: systemClock, calendar: calendarOf(config.timeZone) }
+    const names = deriveNames(config.brand.slug)
+    const parts = { config, names, store, ids: createIds(), clock: systemClock, calendar: createCalendar(config.timeZone) }
     const keys = { prefix: names.keyPrefix, perAccount: config.limits.keysPerAccount }
-    return await work({ ...parts, keys, note: byOperator(notesIn(parts)) })
+    return await work({ ...parts, keys, note: asOperator(createAuditWriter({ ...parts, attemptLimits: null })) })
   } finally {
     await store.close()
   }
 }
 
 /** @throws CommandError */
-export async function accountOf({ store }: Installation, idOrEmail: string): Promise<Account> {
+export async function requireAccount({ store }: Installation, idOrEmail: string): Promise<Account> {
   const account = await store.accounts.find(idOrEmail)
   if (account === undefined) throw new CommandError(`There is no account '${idOrEmail}'. See: svc-gateway account list`)
   return account
 }
 
-/** @throws CommandError naming the plans there are */
-export function planOf({ config }: Installation, plan: string): string {
+/** @throws CommandError that names the configured plans */
+export function requirePlan({ config }: Installation, plan: string): string {
   if (Object.hasOwn(config.plans, plan)) return plan
   throw new CommandError(`There is no plan '${plan}'. Plans: ${Object.keys(config.plans).join(', ')}.`)
 }

@@ -1,203 +1,275 @@
-/** `svc-gateway`: the operator's commands. Each is imported when it is asked for. */
-import type { Command } from 'commander'
-import type { Output, Said } from './output.ts'
+/** `svc-gateway`: the operator's commands. Each is imported when it is used. */
+import type { Command, HelpConfiguration } from 'commander'
+import type { OutputOptions, CommandResult } from './output.ts'
 
-/** How a command ended, and what it said. */
-export interface Ended {
+/** Exit code and output of a command. */
+export interface CommandOutcome {
   readonly code: number
-  readonly output: string
-  readonly complaint: string
+  readonly stdout: string
+  readonly stderr: string
 }
 
-const silence: Ended = { code: 0, output: '', complaint: '' }
+const emptyOutcome: CommandOutcome = { code: 0, stdout: '', stderr: '' }
 
 export async function main(argv: readonly string[]): Promise<void> {
   const words = argv.slice(2)
-  // The plain start, which is nearly every one, does without the parser of the other commands.
+  // A plain start, by far the most frequent, needs no argument parser.
   const plain = words.length === 0 || (words.length === 1 && words[0] === 'start')
-  // `svc-gateway turns | head -1`: a reader that went away is no failure. A server must not end of what it cannot say, whatever the reason.
-  for (const stream of [process.stdout, process.stderr]) stream.on('error', plain ? () => undefined : ignoreGoneReader)
-  const { code, output, complaint } = await (plain ? start().then(() => silence, failed) : run(words))
-  process.stdout.write(output)
-  process.stderr.write(complaint)
+  // `svc-gateway turns | head -1`: a closed pipe is no failure, and a server must not end because its output cannot be written.
+  for (const stream of [process.stdout, process.stderr]) stream.on('error', plain ? () => undefined : ignoreClosedPipe)
+  const { code, stdout, stderr } = await (plain ? start().then(() => emptyOutcome, toFailedOutcome) : run(words))
+  process.stdout.write(stdout)
+  process.stderr.write(stderr)
   if (code !== 0) process.exitCode = code
 }
 
-function ignoreGoneReader(error: NodeJS.ErrnoException): void {
+function ignoreClosedPipe(error: NodeJS.ErrnoException): void {
   if (error.code !== 'EPIPE') throw error
 }
 
-/** Runs a command, which says nothing by itself; only a server that it starts stays, and speaks. */
-export async function run(words: readonly string[]): Promise<Ended> {
+/** Runs a command and returns its output; only a server that it starts keeps running and writes by itself. */
+export async function run(words: readonly string[]): Promise<CommandOutcome> {
   const { Command, CommanderError } = await import('commander')
-  let [output, complaint] = ['', '']
+  let [stdout, stderr] = ['', '']
   let ok = true
-  const says =
-    <Words extends readonly unknown[]>(command: (...words: Words) => Promise<Said>) =>
+  const collectOutput =
+    <Words extends readonly unknown[]>(command: (...words: Words) => Promise<CommandResult>) =>
     async (...words: Words): Promise<void> => {
-      const said = await command(...words)
-      output += said.text
-      ok = said.ok
+      const result = await command(...words)
+      stdout += result.text
+      ok = result.ok
     }
   const program = new Command('svc-gateway')
     .description('Runs and looks after a membership and model API gateway.')
-    .showHelpAfterError('(--help shows what there is)')
-  program.exitOverride().configureOutput({
-    writeOut: (text) => void (output += text),
-    writeErr: (text) => void (complaint += text),
-  })
+    .showHelpAfterError('(--help lists the commands and options)')
+    .addHelpText('before', programExamples)
+    .addHelpText('after', '\nMore about one command: svc-gateway <command> --help')
+  program
+    .configureHelp(helpStyle)
+    .exitOverride()
+    .configureOutput({
+      writeOut: (text) => void (stdout += text),
+      writeErr: (text) => void (stderr += text),
+    })
 
+  program.commandsGroup('Server:')
   program.command('start', { isDefault: true }).description('run the server (the default)').action(start)
-  json(program.command('check').description('check the configuration and say what it amounts to')).action(
-    says(async (options: Output) => (await import('./check.ts')).check(options)),
+  addJsonOption(program.command('check').description('check the configuration and report what follows from it')).action(
+    collectOutput(async (options: OutputOptions) => (await import('./commands/check.ts')).check(options)),
   )
-  json(program.command('doctor').description('try everything a server needs here'))
+  addJsonOption(program.command('doctor').description('check everything that a server needs on this machine'))
     .option('--send-test-mail <address>', 'send a letter to this address')
-    .action(says(async (options: Output & { sendTestMail?: string }) => (await import('./doctor.ts')).doctor(options)))
+    .option('--deep', 'also try one chat of one token with each upstream model')
+    .option('--from <url>', 'also send requests through this public address, and name missing lines of the proxies')
+    .action(
+      collectOutput(async (options: OutputOptions & { sendTestMail?: string; deep?: boolean; from?: string }) =>
+        (await import('./commands/doctor.ts')).doctor(options),
+      ),
+    )
 
-  const account = program.command('account').description('make and change accounts')
-  json(account.command('create').description('make an account'))
+  program.commandsGroup('Members:')
+  const account = program.command('account').description('create and change accounts')
+  addJsonOption(account.command('create').description('create an account'))
     .requiredOption('--email <address>', 'mail address')
     .option('--plan <plan>', 'plan of the configuration (default: its defaultPlan)')
     .option('--password <password>', 'password for the website')
-    .action(says(async (options: Output & { email: string }) => (await import('./account.ts')).createAccount(options)))
-  json(account.command('list').description('list accounts, oldest first'))
+    .action(
+      collectOutput(async (options: OutputOptions & { email: string }) =>
+        (await import('./commands/account.ts')).createAccount(options),
+      ),
+    )
+  addJsonOption(account.command('list').description('list accounts, oldest first'))
     .option('--limit <n>', 'how many', '50')
     .option('--after <id>', 'only those after this id')
-    .action(says(async (options: Output & { limit: string }) => (await import('./account.ts')).listAccounts(options)))
-  json(account.command('show <account>').description('an account with its pools and boosts')).action(
-    says(async (id: string, options: Output) => (await import('./account.ts')).showAccount(id, options)),
+    .action(
+      collectOutput(async (options: OutputOptions & { limit: string }) =>
+        (await import('./commands/account.ts')).listAccounts(options),
+      ),
+    )
+  addJsonOption(account.command('show <account>').description('show an account with its pools and boosts')).action(
+    collectOutput(async (id: string, options: OutputOptions) => (await import('./commands/account.ts')).showAccount(id, options)),
   )
-  json(account.command('set-plan <account>').description('change the plan; what was used stays used'))
+  addJsonOption(account.command('set-plan <account>').description('change the plan; what was used stays used'))
     .requiredOption('--plan <plan>', 'plan of the configuration')
     .option('--until <when>', 'when it ends and the default plan comes back: a date, or a span such as 30d')
     .action(
-      says(async (id: string, options: Output & { plan: string; until?: string }) =>
-        (await import('./account.ts')).setPlan(id, options),
+      collectOutput(async (id: string, options: OutputOptions & { plan: string; until?: string }) =>
+        (await import('./commands/account.ts')).setPlan(id, options),
       ),
     )
-  json(account.command('disable <account>').description('let nothing of it in until it is enabled')).action(
-    says(async (id: string, options: Output) => (await import('./account.ts')).setStatus(id, 'disabled', options)),
+  addJsonOption(account.command('disable <account>').description('refuse its requests until it is enabled')).action(
+    collectOutput(async (id: string, options: OutputOptions) =>
+      (await import('./commands/account.ts')).setStatus(id, 'disabled', options),
+    ),
   )
-  json(account.command('enable <account>').description('let it in again')).action(
-    says(async (id: string, options: Output) => (await import('./account.ts')).setStatus(id, 'active', options)),
+  addJsonOption(account.command('enable <account>').description('accept its requests again')).action(
+    collectOutput(async (id: string, options: OutputOptions) =>
+      (await import('./commands/account.ts')).setStatus(id, 'active', options),
+    ),
   )
-  json(account.command('delete <account>').description('forget the person; the ledger stays'))
-    .option('--yes', 'yes, I mean it')
+  addJsonOption(account.command('delete <account>').description('delete the personal data; the ledger stays'))
+    .option('--yes', 'confirm the deletion')
     .action(
-      says(async (id: string, options: Output & { yes?: boolean }) => (await import('./account.ts')).deleteAccount(id, options)),
+      collectOutput(async (id: string, options: OutputOptions & { yes?: boolean }) =>
+        (await import('./commands/account.ts')).deleteAccount(id, options),
+      ),
     )
 
-  const key = program.command('key').description('make and revoke API keys')
-  json(key.command('create').description('make a key; it is shown once'))
+  const key = program.command('key').description('create and revoke API keys')
+  addJsonOption(key.command('create').description('create a key; it is shown once'))
     .requiredOption('--account <account>', 'id or mail address')
-    .requiredOption('--name <name>', 'what it is for')
-    .option('--expires-in-days <n>', 'when it ends by itself')
-    .action(says(async (options: Output & { account: string; name: string }) => (await import('./key.ts')).createKey(options)))
-  json(key.command('list').description("an account's keys"))
+    .requiredOption('--name <name>', 'its purpose')
+    .option('--expires-in-days <n>', 'days until it expires')
+    .action(
+      collectOutput(async (options: OutputOptions & { account: string; name: string }) =>
+        (await import('./commands/key.ts')).createKey(options),
+      ),
+    )
+  addJsonOption(key.command('list').description("list an account's keys"))
     .requiredOption('--account <account>', 'id or mail address')
-    .action(says(async (options: Output & { account: string }) => (await import('./key.ts')).listKeys(options)))
-  json(key.command('revoke <key>').description('end a key')).action(
-    says(async (id: string, options: Output) => (await import('./key.ts')).revokeKey(id, options)),
+    .action(
+      collectOutput(async (options: OutputOptions & { account: string }) =>
+        (await import('./commands/key.ts')).listKeys(options),
+      ),
+    )
+  addJsonOption(key.command('revoke <key>').description('end a key')).action(
+    collectOutput(async (id: string, options: OutputOptions) => (await import('./commands/key.ts')).revokeKey(id, options)),
   )
 
-  const boost = program.command('boost').description('boost packs')
-  json(boost.command('grant').description('give an account a pack of credits'))
+  const boost = program.command('boost').description('grant boost packs')
+  addJsonOption(boost.command('grant').description('give an account a pack of credits'))
     .requiredOption('--account <account>', 'id or mail address')
-    .requiredOption('--tier <pool>', 'fast or premium')
+    .requiredOption('--pool <pool>', 'fast or premium')
     .requiredOption('--credits <n>', 'a credit is a millionth of a dollar')
     .requiredOption('--expires <when>', 'a date, or a span such as 30d')
     .action(
-      says(async (options: Output & { account: string; tier: string; credits: string; expires: string }) =>
-        (await import('./boost.ts')).grantBoost(options),
+      collectOutput(async (options: OutputOptions & { account: string; pool: string; credits: string; expires: string }) =>
+        (await import('./commands/boost.ts')).grantBoost(options),
       ),
     )
 
-  const rush = program.command('rush').description('boosts for whoever comes first')
-  json(rush.command('open').description('open a rush; one pack an account'))
+  const rush = program.command('rush').description('boost packs for the first members who claim them')
+  addJsonOption(rush.command('open').description('open a rush; one pack an account'))
     .requiredOption('--packs <n>', 'how many')
     .option('--credits <n>', 'of each pack (default: the configuration)')
-    .option('--tier <pool>', 'fast or premium (default: the configuration)')
+    .option('--pool <pool>', 'fast or premium (default: the configuration)')
     .option('--starts <when>', 'a date, or a span such as 2h from now', 'now')
     .requiredOption('--ends <when>', 'a date, or a span such as 2h from now')
-    .option('--beside', 'also where another one runs at that time')
+    .option('--allow-overlap', 'also where another rush runs at that time')
     .action(
-      says(async (options: Output & { packs: string; starts: string; ends: string; beside?: true }) =>
-        (await import('./rush.ts')).open(options),
+      collectOutput(async (options: OutputOptions & { packs: string; starts: string; ends: string; allowOverlap?: true }) =>
+        (await import('./commands/rush.ts')).createRush(options),
       ),
     )
 
-  json(rush.command('list').description('rushes, newest first, with what is left of them'))
+  addJsonOption(rush.command('list').description('list rushes, newest first, with the packs left'))
     .option('--limit <n>', 'how many', '50')
-    .action(says(async (options: Output & { limit: string }) => (await import('./rush.ts')).list(options)))
-  json(rush.command('close <rush>').description('end a rush now; packs that were taken stay')).action(
-    says(async (id: string, options: Output) => (await import('./rush.ts')).close(id, options)),
+    .action(
+      collectOutput(async (options: OutputOptions & { limit: string }) =>
+        (await import('./commands/rush.ts')).listRushes(options),
+      ),
+    )
+  addJsonOption(rush.command('close <rush>').description('end a rush now; packs that were taken stay')).action(
+    collectOutput(async (id: string, options: OutputOptions) => (await import('./commands/rush.ts')).closeRush(id, options)),
   )
 
-  json(program.command('audit').description('security events, newest first'))
+  program.commandsGroup('Records:')
+  addJsonOption(program.command('audit').description('list security events, newest first'))
     .option('--account <account>', 'id or mail address')
     .option('--event <event>', 'only these, such as signed_in or key_made')
     .option('--since <when>', 'a date, or a span such as 1h')
     .option('--limit <n>', 'how many', '50')
-    .action(says(async (options: Output & { limit: string }) => (await import('./audit.ts')).audit(options)))
+    .action(
+      collectOutput(async (options: OutputOptions & { limit: string }) => (await import('./commands/audit.ts')).audit(options)),
+    )
 
-  const ledger = program.command('ledger').description('the money')
-  json(ledger.command('verify').description('rebuild every balance from the entries; exit 1 on a mismatch')).action(
-    says(async (options: Output) => (await import('./ledger.ts')).verifyLedger(options)),
+  const ledger = program.command('ledger').description('check the ledger')
+  addJsonOption(ledger.command('verify').description('rebuild every balance from the entries; exit 1 on a mismatch')).action(
+    collectOutput(async (options: OutputOptions) => (await import('./commands/ledger.ts')).verifyLedger(options)),
   )
-  json(program.command('turns').description('the log of turns, newest first'))
+  addJsonOption(program.command('turns').description('list turns, newest first'))
     .option('--account <account>', 'id or mail address')
     .option('--state <state>', 'held, settled, refunded or expired')
     .option('--model <product>', 'product id')
     .option('--since <when>', 'a date, or a span such as 1h')
     .option('--limit <n>', 'how many', '50')
-    .action(says(async (options: Output & { limit: string }) => (await import('./ledger.ts')).listTurns(options)))
+    .action(
+      collectOutput(async (options: OutputOptions & { limit: string }) =>
+        (await import('./commands/ledger.ts')).listTurns(options),
+      ),
+    )
 
-  json(
+  program.commandsGroup('Data:')
+  addJsonOption(
     program
       .command('backup <file>')
       .description('write a verified copy of the database, with the secret and the images beside it, also while the server runs'),
   )
     .option('--no-images', 'leave the images out')
     .action(
-      says(async (file: string, options: Output & { images: boolean }) => (await import('./backup.ts')).backup(file, options)),
+      collectOutput(async (file: string, options: OutputOptions & { images: boolean }) =>
+        (await import('./commands/backup.ts')).backup(file, options),
+      ),
     )
-  json(program.command('restore <file>').description('put a verified backup in place of the database, with what lies beside it'))
-    .option('--yes', 'yes, replace the one that is there')
+  addJsonOption(
+    program
+      .command('restore <file>')
+      .description('replace the database with a verified backup, with its secret, images and pending settlements'),
+  )
+    .option('--yes', 'replace the existing database')
     .action(
-      says(async (file: string, options: Output & { yes?: boolean }) => (await import('./backup.ts')).restore(file, options)),
+      collectOutput(async (file: string, options: OutputOptions & { yes?: boolean }) =>
+        (await import('./commands/backup.ts')).restore(file, options),
+      ),
     )
-  json(
+  addJsonOption(
     program
       .command('migrate-store')
-      .description(
-        'take the installation over into an empty database on PostgreSQL, or back; run it again where it was interrupted',
-      ),
+      .description('move the installation to an empty database on PostgreSQL, or back; run it again after an interruption'),
   )
     .option('--to <place>', 'postgres://user:password@host/database, or an empty folder (default: the data folder)')
     .option('--from <place>', 'the same, to move from (default: the data folder)')
     .action(
-      says(async (options: Output & { from?: string; to?: string }) =>
-        (await import('./migrate-store.ts')).migrateStore(options, process.stderr),
+      collectOutput(async (options: OutputOptions & { from?: string; to?: string }) =>
+        (await import('./commands/migrate-store.ts')).migrateStore(options, process.stderr),
       ),
     )
 
   try {
-    await parse(program, words)
-    return { code: ok ? 0 : 1, output, complaint }
+    await parseCommandLine(program, words)
+    return { code: ok ? 0 : 1, stdout, stderr }
   } catch (error) {
-    // Usage errors are commander's, which has told them.
-    if (error instanceof CommanderError) return { code: error.exitCode === 0 ? 0 : 2, output, complaint }
-    return failed(error)
+    // commander has printed its usage errors already.
+    if (error instanceof CommanderError) return { code: error.exitCode === 0 ? 0 : 2, stdout, stderr }
+    return toFailedOutcome(error)
   }
 }
 
-async function start(): Promise<void> {
-  return (await import('../main.ts')).serve()
+const programExamples = `Examples:
+  svc-gateway doctor            check this machine
+  svc-gateway turns --since 1h  list recent turns
+  svc-gateway account create --email ann@example.com
+      create an account
+`
+
+/** As `svc` shows its help: sentences, names without their arguments in lists, and text that wraps also on narrow terminals. */
+const helpStyle: HelpConfiguration = {
+  minWidthToWrap: 20,
+  commandDescription: (command) =>
+    `${command
+      .description()
+      .replace(/^./, (letter) => letter.toUpperCase())
+      .replace(/\.$/, '')}.`,
+  subcommandTerm: (command) => command.name(),
+  visibleCommands: (command) => [...command.commands],
 }
 
-/** With a default command commander takes a word it does not know for an argument of that one, and complains of too many. */
-async function parse(program: Command, words: readonly string[]): Promise<void> {
+async function start(): Promise<void> {
+  return (await import('./start.ts')).runServer()
+}
+
+/** With a default command, commander takes an unknown word for an argument of that command and reports too many arguments. */
+async function parseCommandLine(program: Command, words: readonly string[]): Promise<void> {
   const [word] = words
   const known =
     word === undefined || word.startsWith('-') || word === 'help' || program.commands.some((one) => one.name() === word)
@@ -205,18 +277,19 @@ async function parse(program: Command, words: readonly string[]): Promise<void> 
   await program.parseAsync(words, { from: 'user' })
 }
 
-function json(command: Command): Command {
-  return command.option('--json', 'print one JSON document', false)
+function addJsonOption(command: Command): Command {
+  return command.option('--json', 'print one JSON document')
 }
 
-/** What an operator should know is one sentence; only a bug shows its stack. */
-async function failed(error: unknown): Promise<Ended> {
+/** Expected errors are one sentence; only a bug prints its stack. */
+async function toFailedOutcome(error: unknown): Promise<CommandOutcome> {
   const { CommandError } = await import('./installation.ts')
   const { ConfigError } = await import('../config/config.ts')
-  const { Unusable } = await import('../system/unusable.ts')
-  const expected = error instanceof CommandError || error instanceof ConfigError || error instanceof Unusable
-  const why = expected ? error.message : error instanceof Error ? (error.stack ?? error.message) : String(error)
-  return { code: 1, output: '', complaint: `${why}\n` }
+  const { OperatorError } = await import('../system/operator-error.ts')
+  const { escapeUnprintable } = await import('./output.ts')
+  const expected = error instanceof CommandError || error instanceof ConfigError || error instanceof OperatorError
+  const message = expected ? error.message : error instanceof Error ? (error.stack ?? error.message) : String(error)
+  return { code: 1, stdout: '', stderr: `${escapeUnprintable(message)}\n` }
 }
 
 if (import.meta.main) await main(process.argv)

@@ -1,38 +1,42 @@
-/** What the operator's commands print, on terminals and into pipes. */
+/** Output of the operator's commands on terminals and in pipes. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { closeSync, openSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as after } from 'node:timers/promises'
 import t from 'tap'
-import { keptCompiled } from '../support/bare-program.ts'
-import { Browser } from '../support/browser.ts'
-import { freePort } from '../support/free-port.ts'
-import { startGateway } from '../support/gateway.ts'
-import { operatorOf } from '../support/operate.ts'
-import { temporaryFolder } from '../support/temporary-folder.ts'
+import { compileCacheEnvironment } from '../runner/clean-command.ts'
+import { WebsiteClient } from '../support/gateway/website-client.ts'
+import { findFreePort } from '../support/free-port.ts'
+import { startGateway } from '../support/gateway/test-gateway.ts'
+import { createOperatorCli } from '../support/gateway/operator-cli.ts'
+import { createTemporaryFolder } from '../support/temporary-folder.ts'
 
-// oxlint-disable-next-line no-control-regex -- these are what is looked for
-const acting = /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u2028-\u202e\u2066-\u2069]/
+/** What moves the cursor, turns the direction of text, or is not seen at all. */
+const acting = /(?!\n)[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/u
 
-t.test('what a member has named moves no cursor on the operator’s terminal', async (t) => {
+t.test('a name chosen by a member moves no cursor on the operator’s terminal', async (t) => {
   const gateway = await startGateway(t)
-  const browser = new Browser(gateway)
+  const browser = new WebsiteClient(gateway)
   await browser.signIn('mei@example.com')
-  const name = '\u009b2J\u009b31mgone\u202etfel'
+  const name = '\u009b2J\u009b31mgone\u202etfel\u200f\u200e\u061c\u200b\ufeff\u{e0041}\u00ad'
   t.equal((await browser.post('auth/api-keys', { name })).status, 201)
-  const operate = operatorOf(t, gateway.services.config.store.dataDir)
+  const operate = createOperatorCli(t, gateway.services.config.store.dataDir)
   const list = ['key', 'list', '--account', 'mei@example.com']
   for (const words of [list, [...list, '--json'], ['audit', '--account', 'mei@example.com']]) {
-    const { code, output } = await operate(...words)
+    const { code, stdout } = await operate(...words)
     t.equal(code, 0)
-    t.notMatch(output, acting, words.join(' '))
+    t.notMatch(stdout, acting, words.join(' '))
   }
-  const { output } = await operate(...list, '--json')
-  t.ok(JSON.stringify(JSON.parse(output)).includes(name), 'as JSON it is what it was')
+  const { stdout } = await operate(...list, '--json')
+  t.ok(JSON.stringify(JSON.parse(stdout)).includes(name), 'as JSON it is what it was')
+  const { code, stderr } = await operate('key', 'list', '--account', `${name}@example.com`)
+  t.equal(code, 1)
+  t.match(stderr, 'gone')
+  t.notMatch(stderr, acting, 'also in the sentence of a failure')
 })
 
-t.test('a reader that has gone is no failure', async (t) => {
+t.test('a closed pipe is no failure', async (t) => {
   const program = join(import.meta.dirname, '../../bin/svc-gateway.js')
   const child = spawn(process.execPath, [program, '--help'], { stdio: ['ignore', 'pipe', 'pipe'] })
   child.stdout.destroy()
@@ -43,11 +47,11 @@ t.test('a reader that has gone is no failure', async (t) => {
   t.equal(code, 0)
 })
 
-t.test('a server whose words nobody takes serves, and stops when it is told to', async (t) => {
+t.test('a server whose output is not read serves, and stops at a signal', async (t) => {
   const full = openSync('/dev/full', 'w')
   t.teardown(() => closeSync(full))
-  const port = await freePort()
-  const dataDir = temporaryFolder(t)
+  const port = await findFreePort()
+  const dataDir = createTemporaryFolder(t)
   const program = join(import.meta.dirname, '../../bin/svc-gateway.js')
   const child = spawn(process.execPath, [program, 'start'], {
     cwd: join(import.meta.dirname, '../..'),
@@ -58,7 +62,7 @@ t.test('a server whose words nobody takes serves, and stops when it is told to',
       HOST: '127.0.0.1',
       PORT: String(port),
       WORKERS: '1',
-      ...keptCompiled,
+      ...compileCacheEnvironment,
     },
     stdio: ['ignore', full, full],
   })
@@ -66,7 +70,7 @@ t.test('a server whose words nobody takes serves, and stops when it is told to',
   const ended = once(child, 'exit')
   const isReady = async () => (await fetch(`http://127.0.0.1:${port}/readyz`).catch(() => undefined))?.status === 200
   while (child.exitCode === null && !(await isReady())) await after(100)
-  // What it says of its start has been tried by then.
+  // By then it has tried to write its startup message.
   await after(500)
   t.ok(await isReady())
   child.kill('SIGTERM')

@@ -1,19 +1,19 @@
-/** What the server says when it starts: where it is, and on an empty database the first account with its key, shown this once. */
-import type { Server } from '../gateway/gateway.ts'
-import { byOperator } from '../membership/audit.ts'
+/** The output at start: the address, and on an empty database the first account with its key, shown this once. */
+import type { Server } from '../server/gateway.ts'
+import { asOperator } from '../domain/identity/audit.ts'
 
 const firstEmail = 'owner@localhost'
 
-export async function welcome({ services, url, demo, begunIn, workers }: Server): Promise<string> {
+export async function createStartupMessage({ services, url, demo, createdLocation, workers }: Server): Promise<string> {
   const lines = [`svc-gateway listens on ${url}`]
   if (workers > 1) lines.push(`${workers} workers serve.`)
-  if (begunIn !== null) lines.push(`A new installation was begun in ${begunIn}.`)
+  if (createdLocation !== null) lines.push(`A new installation was begun in ${createdLocation}.`)
   if (demo !== null) {
     lines.push(
       'No upstream is configured: a built-in demonstration answers. Set UPSTREAM_BASE_URL and UPSTREAM_API_KEY for a real one.',
     )
   }
-  const key = await firstKey(services)
+  const key = await createFirstKey(services)
   if (key !== null) {
     lines.push(
       '',
@@ -30,7 +30,7 @@ export async function welcome({ services, url, demo, begunIn, workers }: Server)
   return `${lines.join('\n')}\n`
 }
 
-async function firstKey(services: Server['services']): Promise<string | null> {
+async function createFirstKey(services: Server['services']): Promise<string | null> {
   const { store, ids, clock, config, membership } = services
   if ((await store.accounts.count()) > 0) return null
   const at = clock.now()
@@ -45,8 +45,8 @@ async function firstKey(services: Server['services']): Promise<string | null> {
   })
   // Another process on the same new database was first: its output has the key.
   if (account === undefined) return null
-  const made = await membership.keys.mint(account.id, 'first key', null)
-  const note = byOperator(membership.note)
+  const made = await membership.apiKeys.createUnaudited(account.id, 'first key', null)
+  const note = asOperator(membership.writeAudit)
   await note('account_created', account.id)
   if (made === undefined) return null
   await note('key_made', account.id, { key: made.key.id, name: made.key.name })

@@ -1,21 +1,21 @@
 /** `svc-gateway check` */
-import { ConfigError, configFile, loadConfig } from '../config/config.ts'
-import type { GatewayConfig } from '../config/config.ts'
-import { shownUrl } from '../config/shown-url.ts'
-import { say } from './output.ts'
-import type { Output, Said } from './output.ts'
+import { ConfigError, resolveConfigFile, loadConfig } from '../../config/config.ts'
+import type { GatewayConfig } from '../../config/config.ts'
+import { redactUrl } from '../../config/redact-url.ts'
+import { renderResult } from '../output.ts'
+import type { OutputOptions, CommandResult } from '../output.ts'
 
-/** Reads and checks the configuration, and says what it amounts to; exits with 1 and the faults where it cannot work. */
-export async function check(options: Output): Promise<Said> {
-  const file = configFile()
+/** Reads and checks the configuration and prints a summary; exits with 1 and the errors where it cannot work. */
+export async function check(options: OutputOptions): Promise<CommandResult> {
+  const file = resolveConfigFile()
   let config: GatewayConfig
   try {
     config = await loadConfig(file)
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error
     const faults = error.message.split('\n')
-    const told = () => [`${file} cannot work:`, ...faults.map((fault) => `  ${fault}`)].join('\n')
-    return say(options, { ok: false, file, faults }, told, false)
+    const renderText = () => [`${file} cannot work:`, ...faults.map((fault) => `  ${fault}`)].join('\n')
+    return renderResult(options, { ok: false, file, faults }, renderText, false)
   }
   const summary = {
     ok: true,
@@ -25,11 +25,11 @@ export async function check(options: Output): Promise<Said> {
     plans: Object.keys(config.plans),
     upstreams: Object.entries(config.upstreams).map(([name, { baseUrl }]) => ({
       name,
-      base_url: baseUrl === 'demo' ? baseUrl : shownUrl(baseUrl),
+      base_url: baseUrl === 'demo' ? baseUrl : redactUrl(baseUrl),
     })),
     plugins: config.plugins.map(({ name }) => name),
   }
-  return say(options, summary, () =>
+  return renderResult(options, summary, () =>
     [
       `${file} is fine.`,
       `  plugins    ${summary.plugins.join(' → ')}`,

@@ -1,0 +1,197 @@
+/** `svc-gateway account …` */
+import { hashPassword } from '../../domain/identity/passwords/password.ts'
+import { anyEmailDomain, parseEmail } from '../../domain/identity/email/email-address.ts'
+import { checkPassword, passwordLengthBounds } from '../../domain/identity/passwords/password.ts'
+import type { Account } from '../../domain/identity/account.ts'
+import { readSecret } from '../../server/open-store.ts'
+import { formatInstant } from '../../domain/instant.ts'
+import type { Balance } from '../../domain/billing/ledger.ts'
+import { UsageCarryOverService } from '../../domain/services/usage-carry-over-service.ts'
+import { getPlan } from '../../domain/billing/plan.ts'
+import { toUsageBoosts, toUsagePools } from '../../domain/billing/usage.ts'
+import { parseFutureInstant, parseWholeNumber } from './boost.ts'
+import { requireAccount, CommandError, requirePlan, withInstallation } from '../installation.ts'
+import type { Installation } from '../installation.ts'
+import { formatCellTime, formatMoment, formatTable, renderResult } from '../output.ts'
+import { formatZone } from '../../system/terminal/format-time.ts'
+import type { OutputOptions, CommandResult } from '../output.ts'
+
+export function createAccount(
+  options: OutputOptions & { email: string; plan?: string; password?: string },
+): Promise<CommandResult> {
+  return withInstallation(async (installation) => {
+    const { store, ids, clock, config } = installation
+    // Normalised as sign-in does it; the operator may use any domain.
+    const verdict = parseEmail(options.email, { ...config.signIn, ...anyEmailDomain })
+    if (verdict.kind !== 'good') throw new CommandError(`'${options.email}' is not a mail address.`)
+    const email = verdict.email
+    if (options.password !== undefined) assertGoodPassword(options.password, email)
+    const at = clock.now()
+    const account = await store.accounts.create({
+      id: ids.next('acc_', at),
+      email,
+      plan: requirePlan(installation, options.plan ?? config.defaultPlan),
+      passwordHash: options.password === undefined ? null : await hashPassword(options.password),
+      emailVerified: true,
+      at,
+    })
+    if (account === undefined)
+      throw new CommandError(`There is an account for ${email} already. See: svc-gateway account show ${email}`)
+    await installation.note('account_created', account.id)
+    return renderResult(
+      options,
+      toRecord(account),
+      () =>
+        `Account ${account.id} (${email}, plan ${account.plan}) was made.\nNext: svc-gateway key create --account ${email} --name "first key"`,
+    )
+  })
+}
+
+export function listAccounts(options: OutputOptions & { limit: string; after?: string }): Promise<CommandResult> {
+  return withInstallation(async ({ store, clock }) => {
+    const accounts = await store.accounts.list({
+      limit: parseWholeNumber('--limit', options.limit),
+      ...(options.after === undefined ? {} : { after: options.after }),
+    })
+    return renderResult(options, { object: 'list', data: accounts.map(toRecord) }, () =>
+      formatTable(
+        ['id', 'email', 'plan', 'status', `created (${formatZone(clock.now())})`],
+        accounts.map(({ id, email, plan, status, createdAt }) => [
+          id,
+          email,
+          plan,
+          status,
+          formatCellTime(createdAt, clock.now()),
+        ]),
+      ),
+    )
+  })
+}
+
+export function showAccount(idOrEmail: string, options: OutputOptions): Promise<CommandResult> {
+  return withInstallation(async (installation) => {
+    const account = await requireAccount(installation, idOrEmail)
+    const balance = await getBalance(installation, account)
+    const pools = toUsagePools(balance)
+    const boosts = toUsageBoosts(balance)
+    const now = installation.clock.now()
+    return renderResult(options, { ...toRecord(account), pools, boosts }, () =>
+      [
+        formatTable(
+          ['id', 'email', 'plan', 'until', 'status', `created (${formatZone(now)})`],
+          [
+            [
+              account.id,
+              account.email,
+              account.plan,
+              formatCellTime(account.planUntil, now),
+              account.status,
+              formatCellTime(account.createdAt, now),
+            ],
+          ],
+        ),
+        '',
+        formatTable(
+          ['pool', 'window', 'limit', 'used', 'held', 'left', 'resets'],
+          pools.map(({ tier, window, limit, used, reserved, remaining, resets_at }) => [
+            tier,
+            window,
+            limit,
+            used,
+            reserved,
+            remaining,
+            formatCellTime(resets_at, now),
+          ]),
+        ),
+        ...(boosts.length === 0
+          ? []
+          : [
+              '',
+              formatTable(
+                ['boost', 'kind', 'pool', 'granted', 'left', 'expires'],
+                boosts.map((pack) => [
+                  pack.id,
+                  pack.kind,
+                  pack.tier,
+                  pack.granted,
+                  pack.remaining,
+                  formatCellTime(pack.expires_at, now),
+                ]),
+              ),
+            ]),
+      ].join('\n'),
+    )
+  })
+}
+
+export function setPlan(idOrEmail: string, options: OutputOptions & { plan: string; until?: string }): Promise<CommandResult> {
+  return changeAccount(idOrEmail, options, async (installation, account) => {
+    const plan = requirePlan(installation, options.plan)
+    const { clock, calendar } = installation
+    const until = options.until === undefined ? undefined : parseFutureInstant('--until', options.until, clock.now(), calendar)
+    if (!(await installation.store.accounts.setPlan(account.id, plan, until))) throw createDeletedError(account)
+    const end = until === undefined ? null : formatInstant(until)
+    await installation.note('plan_changed', account.id, end === null ? { plan } : { plan, until: end })
+    const then = until === undefined ? '' : ` until ${formatMoment(until, clock.now())}, then ${installation.config.defaultPlan}`
+    return `Account ${account.id} has plan ${plan} now${then}. What it has used stays used.`
+  })
+}
+
+export function setStatus(idOrEmail: string, status: 'active' | 'disabled', options: OutputOptions): Promise<CommandResult> {
+  return changeAccount(idOrEmail, options, async (installation, account) => {
+    if (!(await installation.store.accounts.setStatus(account.id, status))) throw createDeletedError(account)
+    await installation.note(status === 'active' ? 'account_enabled' : 'account_disabled', account.id)
+    return `Account ${account.id} is ${status} now.`
+  })
+}
+
+export function deleteAccount(idOrEmail: string, options: OutputOptions & { yes?: boolean }): Promise<CommandResult> {
+  if (options.yes !== true)
+    throw new CommandError(
+      'This deletes the personal data and ends all keys and sessions; the ledger stays. Add --yes to confirm.',
+    )
+  return changeAccount(idOrEmail, options, async (installation, account) => {
+    const { store, config, clock } = installation
+    const secret = await readSecret(config)
+    const persons = new UsageCarryOverService({ ...installation, ledger: store.ledger, rules: config.signIn, secret })
+    if (!(await store.accounts.erase(account.id, clock.now(), await persons.exportUsage(account))))
+      throw createDeletedError(account)
+    await installation.note('account_deleted', account.id)
+    return `Account ${account.id} was deleted. Its ledger stays, without the person.`
+  })
+}
+
+function createDeletedError({ id }: Account): CommandError {
+  return new CommandError(`Account ${id} is deleted and stays so.`)
+}
+
+function assertGoodPassword(password: string, email: string): void {
+  const verdict = checkPassword(password, email)
+  if (verdict === 'good') return
+  const why = { short: 'is too short', long: 'is too long', common: 'is one that everybody tries first' }[verdict]
+  throw new CommandError(
+    `The password ${why}; use ${passwordLengthBounds.min} to ${passwordLengthBounds.max} characters that are hard to guess.`,
+  )
+}
+
+function changeAccount(
+  idOrEmail: string,
+  options: OutputOptions,
+  change: (installation: Installation, account: Account) => Promise<string>,
+): Promise<CommandResult> {
+  return withInstallation(async (installation) => {
+    const { id } = await requireAccount(installation, idOrEmail)
+    const message = await change(installation, await requireAccount(installation, id))
+    return renderResult(options, toRecord(await requireAccount(installation, id)), () => message)
+  })
+}
+
+function getBalance({ store, calendar, clock, config }: Installation, account: Account): Promise<Balance> {
+  const at = clock.now()
+  const plan = getPlan(config, account.plan)
+  return store.ledger.balance({ account: account.id, at, periods: calendar.getPeriods(at), limits: plan.pools })
+}
+
+function toRecord({ id, email, plan, planUntil, status, createdAt }: Account): Record<string, unknown> {
+  return { id, email, plan, plan_until: formatInstant(planUntil), status, created_at: formatInstant(createdAt) }
+}

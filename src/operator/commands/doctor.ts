@@ -1,0 +1,303 @@
+/** `svc-gateway doctor`: tests what a server needs on this machine and prints what to do about each failure. */
+import { X509Certificate, createPrivateKey } from 'node:crypto'
+import { accessSync, constants, existsSync, readFileSync, statfsSync } from 'node:fs'
+import { availableParallelism } from 'node:os'
+import { dirname, resolve } from 'node:path'
+import { request } from 'undici'
+import { probe } from '../../access/limits/rate-limit-store.ts'
+import { loadValkeyStore } from '../../access/limits/create-limits.ts'
+import { loadConfig } from '../../config/config.ts'
+import type { GatewayConfig } from '../../config/config.ts'
+import { systemClock } from '../../system/clock.ts'
+import { DataFolder } from '../../system/data-folder.ts'
+import { isRecord } from '../../exchange/request/chat-request.ts'
+import { findInternetFault } from '../../access/oauth/client-documents.ts'
+import { testSmtpServer } from '../../mail/mailer.ts'
+import { renderTestEmail } from '../../mail/email-templates.ts'
+import type { HealthCheck } from '../../services/health-checks.ts'
+import { resolveWorkerCount } from '../../server/workers/worker-count.ts'
+import { describeMissingPlans } from '../../domain/services/missing-plans.ts'
+import { withInstallation } from '../installation.ts'
+import { describePendingSettlements } from './ledger.ts'
+import { checkUpstreams } from './check-upstreams.ts'
+import { describeError } from './describe-error.ts'
+import { checkSharedStore } from './check-shared-store.ts'
+import { checkPublicAddress } from './public-address/check-public-address.ts'
+import { pluralize, renderResult, formatTable } from '../output.ts'
+import type { OutputOptions, CommandResult } from '../output.ts'
+
+/** Timeout of each check. */
+const timeoutMs = 10_000
+const dayMs = 86_400_000
+
+/** Prints a line per check; exits with 1 where one of them would keep the server from working. */
+export async function doctor(
+  options: OutputOptions & { sendTestMail?: string; deep?: boolean; from?: string },
+): Promise<CommandResult> {
+  const config = await loadConfig()
+  const findings = (
+    await Promise.all([
+      checkRuntime(),
+      checkWorkers(config),
+      checkDataDirectory(config),
+      checkDisk(config),
+      checkSharedStore(config),
+      checkLedger(config),
+      checkAddresses(config),
+      checkCertificate(config),
+      checkLimits(config),
+      checkClientDocuments(config),
+      checkUpstreams(config, options.deep === true),
+      checkUnservedProducts(config),
+      checkSearch(config),
+      checkMail(config, options.sendTestMail),
+      checkProviders(config),
+      options.from === undefined ? [] : checkPublicAddress(config, options.from),
+    ])
+  ).flat()
+  const ok = findings.every((finding) => finding.ok)
+  const renderText = () =>
+    formatTable(
+      ['', 'what', 'finding'],
+      findings.map((finding) => [finding.ok ? 'ok' : '!!', finding.what, finding.detail]),
+    )
+  return renderResult(options, { ok, findings }, renderText, ok)
+}
+
+function checkRuntime(): HealthCheck {
+  const major = Number(process.versions.node.split('.')[0])
+  return {
+    what: 'runtime',
+    ok: major >= 24,
+    detail: `Node ${process.versions.node}${major >= 24 ? '' : ': install Node 24 or newer'}`,
+  }
+}
+
+function checkWorkers(config: GatewayConfig): HealthCheck {
+  const [count, cores] = [resolveWorkerCount(config), availableParallelism()]
+  const serve = count === 1 ? 'one thread serves' : `${count} threads serve`
+  return { what: 'workers', ok: true, detail: `${serve}; this machine has ${pluralize(cores, 'core')}` }
+}
+
+function checkDataDirectory({ store }: GatewayConfig): HealthCheck {
+  const place = resolve(store.dataDir)
+  const existing = findExistingFolder(place)
+  try {
+    accessSync(existing, constants.W_OK)
+    return { what: 'data directory', ok: true, detail: place }
+  } catch {
+    return {
+      what: 'data directory',
+      ok: false,
+      detail: `${existing} cannot be written by this user; set DATA_DIR or change its owner`,
+    }
+  }
+}
+
+/** The folder itself, or its nearest existing parent: the start creates the rest. */
+function findExistingFolder(place: string): string {
+  return existsSync(place) || dirname(place) === place ? place : findExistingFolder(dirname(place))
+}
+
+const minFreeBytes = 512 * 1024 * 1024
+
+function checkDisk({ store }: GatewayConfig): HealthCheck {
+  const place = resolve(store.dataDir)
+  const { bavail, bsize } = statfsSync(findExistingFolder(place))
+  const free = bavail * bsize
+  return {
+    what: 'disk',
+    ok: free >= minFreeBytes,
+    detail: `${Math.floor(free / 1024 / 1024)} MiB free${free >= minFreeBytes ? '' : ': make room; the ledger stops when it cannot write'}`,
+  }
+}
+
+async function checkLedger(config: GatewayConfig): Promise<HealthCheck[]> {
+  const folder = new DataFolder(config.store.dataDir)
+  if (config.store.url === null && !folder.hasDatabase() && !folder.hadInstallation())
+    return [{ what: 'ledger', ok: true, detail: `none yet; the first start makes one in ${folder.path}` }]
+  return withInstallation(async ({ store }) => {
+    const { ok, accounts, turns, mismatches } = await store.ledger.verify()
+    const pending = await store.ledger.countPendingSettlements()
+    const detail = ok
+      ? `adds up (${pluralize(accounts, 'account')}, ${pluralize(turns, 'turn')})`
+      : `${pluralize(mismatches.length, 'mismatch', 'mismatches')}; run: svc-gateway ledger verify`
+    const ledgerFinding = {
+      what: 'ledger',
+      ok,
+      detail: pending === 0 ? detail : `${detail}. ${describePendingSettlements(pending)}`,
+    }
+    const missingPlans = await describeMissingPlans(store.accounts, config)
+    return [ledgerFinding, ...missingPlans.map((detail) => ({ what: 'plans', ok: false, detail }))]
+  }).catch((error: unknown) => [{ what: 'ledger', ok: false, detail: describeError(error) }])
+}
+
+/** Links in emails, on pages and to images are built from these origins, so other machines must reach them. */
+function checkAddresses({ listen }: GatewayConfig): HealthCheck {
+  const { siteUrl, host, trustedProxies } = listen
+  const what = 'address'
+  const isLocal = host === 'localhost' || host === '::1' || host.startsWith('127.')
+  if (siteUrl === null && trustedProxies.length > 0)
+    return {
+      what,
+      ok: false,
+      detail: `TRUSTED_PROXIES is set and SITE_URL is not: links and emails name ${host}, and cookies have no Secure; set SITE_URL=https://…`,
+    }
+  if (siteUrl === null) {
+    return isLocal
+      ? { what, ok: true, detail: 'this machine only; set SITE_URL (and HOST) to be reached from others' }
+      : { what, ok: false, detail: `listens on ${host}, but links name no address that others can reach: set SITE_URL` }
+  }
+  if (siteUrl.startsWith('http:') && !isLoopbackName(new URL(siteUrl).hostname))
+    return { what, ok: false, detail: `${siteUrl} is plain http: passwords and keys go in the clear; use https` }
+  return { what, ok: true, detail: siteUrl }
+}
+
+function isLoopbackName(hostname: string): boolean {
+  return hostname === 'localhost' || hostname === '[::1]' || hostname.startsWith('127.')
+}
+
+/** A certificate should be renewed this many days before it expires. */
+const minCertificateDays = 14
+
+function checkCertificate({ listen: { tls } }: GatewayConfig): HealthCheck[] {
+  if (tls === null) return []
+  const what = 'certificate'
+  try {
+    const certificate = new X509Certificate(readFileSync(tls.cert))
+    if (!certificate.checkPrivateKey(createPrivateKey(readFileSync(tls.key))))
+      return [{ what, ok: false, detail: `${tls.key} is not the key of ${tls.cert}` }]
+    const days = Math.floor((certificate.validToDate.getTime() - systemClock.now()) / dayMs)
+    if (days < 0) return [{ what, ok: false, detail: `${tls.cert} ended on ${certificate.validTo}; renew it` }]
+    return [
+      {
+        what,
+        ok: days >= minCertificateDays,
+        detail: `${tls.cert} is good for ${pluralize(days, 'day')}${days < minCertificateDays ? '; renew it' : ''}`,
+      },
+    ]
+  } catch (error) {
+    return [{ what, ok: false, detail: `${tls.cert} and ${tls.key} cannot be used: ${describeError(error)}` }]
+  }
+}
+
+/** One request, as the gateway would send it. */
+async function checkLimits({ limits: { url }, brand }: GatewayConfig): Promise<HealthCheck[]> {
+  if (url === null) return []
+  const what = 'limits'
+  const { host } = new URL(url)
+  try {
+    const rateLimitStore = await loadValkeyStore(url, brand.slug)
+    const began = systemClock.monotonicMs()
+    await rateLimitStore.consume(probe).finally(() => rateLimitStore.close())
+    const took = (systemClock.monotonicMs() - began).toFixed(1)
+    return [
+      { what, ok: true, detail: `${host} answers in ${took} ms; requests a minute are counted there, for all nodes together` },
+    ]
+  } catch (error) {
+    const detail = `${host} cannot be used (${describeError(error)}); check LIMITS_URL. Until it can, each node allows its share of each limit`
+    return [{ what, ok: false, detail }]
+  }
+}
+
+/** Whether programs can name the address of a document that describes them, which this service must be able to read. */
+async function checkClientDocuments({
+  oauth: { clientIdDocuments: mode, internetProbeUrl },
+}: GatewayConfig): Promise<HealthCheck[]> {
+  const what = 'programs'
+  if (mode === 'off') return [{ what, ok: true, detail: 'client id documents are off: programs register themselves' }]
+  const fault = await findInternetFault(internetProbeUrl)
+  if (fault === null) return [{ what, ok: true, detail: `client id documents can be read: ${internetProbeUrl} answers` }]
+  const reason = `${internetProbeUrl} cannot be reached from here (${describeError(fault)})`
+  return mode === 'auto'
+    ? [{ what, ok: true, detail: `client id documents are not announced: ${reason}; programs register themselves` }]
+    : [
+        {
+          what,
+          ok: false,
+          detail: `client id documents are announced but cannot be read: ${reason}; set oauth.clientIdDocuments to 'off'`,
+        },
+      ]
+}
+
+/** Products whose target needs a model name and has none: they are not listed and cannot be used. */
+function checkUnservedProducts({ products, search: { backend } }: GatewayConfig): HealthCheck[] {
+  const missing = Object.entries(products).flatMap(([id, { targets, capabilities }]) => {
+    const findsByItself = capabilities.includes('search') && backend !== 'upstream'
+    const usable = capabilities.includes('chat') || findsByItself || targets.some(({ model }) => model !== null)
+    if (usable) return []
+    const variable = (['image', 'search'] as const).find((kind) => capabilities.includes(kind))
+    return variable === undefined ? [id] : [`${id} (UPSTREAM_MODEL_${variable.toUpperCase()})`]
+  })
+  if (missing.length === 0) return []
+  return [{ what: 'products', ok: true, detail: `not sold until its upstream model is named: ${missing.join(', ')}` }]
+}
+
+async function checkSearch({ search: { backend, searxngUrl } }: GatewayConfig): Promise<HealthCheck[]> {
+  if (backend !== 'searxng' || searxngUrl === null) return []
+  const what = 'search'
+  try {
+    const { statusCode, headers, body } = await request(`${searxngUrl}/search?q=test&format=json`, {
+      signal: AbortSignal.timeout(timeoutMs),
+    })
+    await body.dump()
+    const isJson = String(headers['content-type']).includes('json')
+    if (statusCode === 403 || (statusCode === 200 && !isJson))
+      return [
+        {
+          what,
+          ok: false,
+          detail: `${searxngUrl} gives no JSON (HTTP ${statusCode}): set formats: [html, json] in its settings`,
+        },
+      ]
+    return [{ what, ok: statusCode === 200, detail: `${searxngUrl} answers HTTP ${statusCode}` }]
+  } catch (error) {
+    return [{ what, ok: false, detail: `${searxngUrl} cannot be reached (${describeError(error)}); check search.searxngUrl` }]
+  }
+}
+
+/** Connects and signs in to the SMTP server, and sends a test email where the operator names a recipient. */
+async function checkMail(
+  { mail: { smtpUrl, from }, store, brand }: GatewayConfig,
+  testAddress: string | undefined,
+): Promise<HealthCheck> {
+  const what = 'mail'
+  if (smtpUrl === null) {
+    const detail = `no SMTP_URL: mail goes to ${resolve(store.dataDir, 'outbox')}`
+    return { what, ok: testAddress === undefined, detail: testAddress === undefined ? detail : `${detail}, so none was sent` }
+  }
+  const { host } = new URL(smtpUrl)
+  try {
+    await testSmtpServer(smtpUrl, from, testAddress === undefined ? null : { to: testAddress, ...renderTestEmail(brand) })
+    if (testAddress === undefined)
+      return { what, ok: true, detail: `${host} takes our sign-in; try a letter: doctor --send-test-mail you@example.com` }
+    return { what, ok: true, detail: `${host} took a letter from ${from} to ${testAddress}` }
+  } catch (error) {
+    return { what, ok: false, detail: `${host}: ${describeError(error)}; check SMTP_URL and MAIL_FROM` }
+  }
+}
+
+/** Fetches the provider's discovery document, as a sign-in does. */
+function checkProviders({ signIn }: GatewayConfig): Promise<HealthCheck[]> {
+  return Promise.all(
+    Object.entries(signIn.providers).map(async ([id, { issuer }]) => {
+      const what = `sign-in ${id}`
+      try {
+        const { statusCode, body } = await request(`${issuer}/.well-known/openid-configuration`, {
+          signal: AbortSignal.timeout(timeoutMs),
+        })
+        const metadata: unknown = await body.json()
+        if (statusCode !== 200) return { what, ok: false, detail: `${issuer} answers HTTP ${statusCode}` }
+        const same =
+          isRecord(metadata) && typeof metadata['issuer'] === 'string' && metadata['issuer'].replace(/\/+$/, '') === issuer
+        return {
+          what,
+          ok: same,
+          detail: same ? `${issuer} answers` : `${issuer} calls itself another issuer; write it as it does`,
+        }
+      } catch (error) {
+        return { what, ok: false, detail: `${issuer} tells nothing of itself (${describeError(error)}); check its address` }
+      }
+    }),
+  )
+}

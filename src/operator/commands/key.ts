@@ -1,0 +1,96 @@
+/** `svc-gateway key …` */
+import { formatInstant } from '../../domain/instant.ts'
+import { createApiKey } from '../../domain/services/api-key-service.ts'
+import { requireAccount, CommandError, withInstallation } from '../installation.ts'
+import { formatCellTime, formatTable, renderResult } from '../output.ts'
+import { formatZone } from '../../system/terminal/format-time.ts'
+import type { OutputOptions, CommandResult } from '../output.ts'
+
+const dayMs = 86_400_000
+
+export function createKey(
+  options: OutputOptions & { account: string; name: string; expiresInDays?: string },
+): Promise<CommandResult> {
+  return withInstallation(async (installation) => {
+    const account = await requireAccount(installation, options.account)
+    if (account.status !== 'active') throw new CommandError(`Account ${account.id} is ${account.status}; enable it first.`)
+    if (options.name.length < 1 || options.name.length > 64) throw new CommandError('A key needs a --name of 1 to 64 characters.')
+    const expiresAt =
+      options.expiresInDays === undefined ? null : installation.clock.now() + parseDays(options.expiresInDays) * dayMs
+    const made = await createApiKey(installation, account.id, options.name, expiresAt)
+    if (made === undefined)
+      throw new CommandError(
+        `An account may have ${installation.keys.perAccount} live keys; revoke one first: svc-gateway key list --account …`,
+      )
+    const { key, token } = made
+    await installation.note('key_made', account.id, { key: key.id, name: key.name })
+    return renderResult(
+      options,
+      {
+        id: key.id,
+        name: key.name,
+        prefix: key.prefix,
+        last4: key.last4,
+        created_at: formatInstant(key.createdAt),
+        last_used_at: null,
+        expires_at: formatInstant(key.expiresAt),
+        revoked_at: null,
+        token,
+      },
+      () => `Key ${key.id} was made for ${account.email ?? account.id}. It is shown only now:\n\n    ${token}\n`,
+    )
+  })
+}
+
+export function listKeys(options: OutputOptions & { account: string }): Promise<CommandResult> {
+  return withInstallation(async (installation) => {
+    const account = await requireAccount(installation, options.account)
+    const keys = await installation.store.apiKeys.list(account.id)
+    const now = installation.clock.now()
+    return renderResult(
+      options,
+      {
+        object: 'list',
+        data: keys.map((key) => ({
+          id: key.id,
+          name: key.name,
+          prefix: key.prefix,
+          last4: key.last4,
+          created_at: formatInstant(key.createdAt),
+          last_used_at: formatInstant(key.lastUsedAt),
+          expires_at: formatInstant(key.expiresAt),
+          revoked_at: formatInstant(key.revokedAt),
+        })),
+      },
+      () =>
+        formatTable(
+          ['id', 'name', 'key', `created (${formatZone(now)})`, 'last used', 'expires', 'revoked'],
+          keys.map((key) => [
+            key.id,
+            key.name,
+            `${key.prefix}…${key.last4}`,
+            formatCellTime(key.createdAt, now),
+            formatCellTime(key.lastUsedAt, now),
+            formatCellTime(key.expiresAt, now),
+            formatCellTime(key.revokedAt, now),
+          ]),
+        ),
+    )
+  })
+}
+
+export function revokeKey(id: string, options: OutputOptions): Promise<CommandResult> {
+  return withInstallation(async (installation) => {
+    const key = await installation.store.apiKeys.find(id)
+    if (key === undefined) throw new CommandError(`There is no key '${id}'. See: svc-gateway key list --account …`)
+    await installation.store.apiKeys.revoke(key.account, id, installation.clock.now())
+    await installation.note('key_revoked', key.account, { key: id, name: key.name })
+    return renderResult(options, { ok: true, id, revoked: true }, () => `Key ${id} is revoked.`)
+  })
+}
+
+function parseDays(text: string): number {
+  if (!/^\d{1,4}$/.test(text) || Number(text) < 1)
+    throw new CommandError(`--expires-in-days must be a whole number of at least 1, not '${text}'.`)
+  return Number(text)
+}

@@ -1,0 +1,73 @@
+/** Settings of proxies that the gateway needs, as the lines that an operator writes. `docs/deploy.md` has the reasons. */
+import type { HttpHeaders, Report } from './diagnostics-client.ts'
+
+type Proxy = 'nginx' | 'Caddy' | 'Apache' | 'HAProxy' | 'Varnish'
+
+/** Lines by proxy. A proxy without a line has the setting by default and none that breaks it. */
+type Setting = Readonly<Partial<Record<Proxy, string>>>
+
+export const settings = {
+  clientAddress: {
+    nginx: 'proxy_set_header X-Forwarded-For $remote_addr; (behind another proxy: $proxy_add_x_forwarded_for)',
+    Caddy: 'no header_up for X-Forwarded-For, which it sets by default',
+    Apache: 'ProxyAddHeaders On and RequestHeader unset X-Forwarded-For',
+    HAProxy: 'option forwardfor',
+    Varnish: 'set req.http.X-Forwarded-For = client.ip; and ,PROXY in the -a of varnishd where TLS ends before it',
+  },
+  clientAddressBehindProxy: {
+    nginx: 'proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for;',
+    Caddy: 'trusted_proxies with the address of the proxy before it',
+    Apache: 'no RequestHeader unset X-Forwarded-For',
+    HAProxy: 'option forwardfor',
+    Varnish: 'no set or unset of req.http.X-Forwarded-For',
+  },
+  host: {
+    nginx: 'proxy_set_header Host $host; (where the address has a port: $http_host)',
+    Caddy: 'no header_up for Host',
+    Apache: 'ProxyPreserveHost On',
+    HAProxy: 'no http-request set-header Host',
+    Varnish: 'no set req.http.Host',
+  },
+  scheme: {
+    nginx: 'proxy_set_header X-Forwarded-Proto $scheme; (behind another proxy: $http_x_forwarded_proto)',
+    Caddy: 'no header_up for X-Forwarded-Proto (behind another proxy: trusted_proxies)',
+    Apache: 'RequestHeader set X-Forwarded-Proto https',
+    HAProxy: 'http-request set-header X-Forwarded-Proto https if { ssl_fc }',
+    Varnish: 'set req.http.X-Forwarded-Proto = "https"; where TLS ends before it',
+  },
+  httpVersion: { nginx: 'proxy_http_version 1.1;' },
+  stream: {
+    nginx: 'proxy_buffering off; (with two nginx in a row instead, in the inner one: proxy_pass_header X-Accel-Buffering;)',
+    Caddy: 'flush_interval -1',
+    Apache: 'flushpackets=on in ProxyPass',
+    Varnish: 'no set beresp.do_stream = false;',
+  },
+} as const satisfies Readonly<Record<string, Setting>>
+
+/** @param bytes what the proxies must let through */
+export function createBodyLimitSetting(bytes: number): Setting {
+  return {
+    nginx: `client_max_body_size ${Math.ceil(bytes / 1024 / 1024)}m;`,
+    Caddy: `no request_body max_size below ${bytes}`,
+  }
+}
+
+/** The line of each proxy that may be in between; of all proxies where none was recognized. */
+export function describeSetting(setting: Setting, recognized: ReadonlySet<Proxy>): string {
+  const lines = Object.entries(setting) as [Proxy, string][]
+  const those = lines.filter(([proxy]) => recognized.has(proxy))
+  return (those.length > 0 ? those : lines).map(([proxy, line]) => `${proxy}: ${line}`).join(' | ')
+}
+
+/** Recognizes proxies by the headers that they add by default. HAProxy adds none, and an outer proxy may replace those of an inner one. */
+export function recognizeProxies(report: Report | null, headers: HttpHeaders): ReadonlySet<Proxy> {
+  const signs = [headers['server'], headers['via'], report?.via].join(' ')
+  const found = new Set<Proxy>()
+  if (/nginx|openresty/i.test(signs) || report?.httpVersion === '1.0') found.add('nginx')
+  if (/caddy/i.test(signs)) found.add('Caddy')
+  if (/varnish/i.test(signs)) found.add('Varnish')
+  if (/apache/i.test(signs) || (report?.forwardedServer ?? null) !== null) found.add('Apache')
+  // Apache and Caddy add X-Forwarded-Host; only Apache adds X-Forwarded-Server.
+  else if ((report?.forwardedHost ?? null) !== null) found.add('Caddy')
+  return found
+}

@@ -1,0 +1,72 @@
+/** The server program: configuration → store → services → application → listen → drain. */
+import { isatty } from 'node:tty'
+import { ConfigError, loadConfig } from '../config/config.ts'
+import { startServer } from '../server/start-server.ts'
+import type { Server } from '../server/gateway.ts'
+import { createStartupMessage } from './startup-message.ts'
+import { OperatorError } from '../system/operator-error.ts'
+
+/** The default action of these signals, which the kernel does not apply to the first process of a container. */
+const exitOnSigterm = (): void => process.exit(143)
+
+/**
+ * SIGHUP reports that the terminal has closed. Under `nohup`, in a service and in a container there is none, and Node has reset the ignored
+ * signal to its default; so it is ignored here again.
+ */
+const hasTerminal = [0, 1, 2].some((descriptor) => isatty(descriptor))
+
+/** Signals this close together count as one request to stop. */
+const duplicateSignalMs = 500
+
+/** Starts the server and runs until a signal stops it. Exits with 1 and one sentence where it cannot start. */
+export async function runServer(): Promise<void> {
+  if (process.pid === 1) process.once('SIGTERM', exitOnSigterm)
+  if (!hasTerminal) process.on('SIGHUP', () => undefined)
+  let gateway: Server
+  let greeting: string
+  try {
+    gateway = await startServer(await loadConfig())
+    greeting = await createStartupMessage(gateway)
+  } catch (error) {
+    const expected = error instanceof ConfigError || error instanceof OperatorError
+    const message = expected ? error.message : error instanceof Error ? (error.stack ?? error.message) : String(error)
+    process.stderr.write(`svc-gateway cannot start:\n${message}\n`)
+    // A start that fails halfway must end the process, whatever it had begun.
+    process.exit(1)
+  }
+  const { services } = gateway
+  const { log } = services
+  log.info({ url: gateway.url, workers: gateway.workers, node: process.version, pid: process.pid }, 'listening')
+  process.on('unhandledRejection', (error) => log.fatal({ err: error }, 'a promise was left to fail'))
+
+  let stoppedAt: number | undefined
+  const stop = (signal: string): void => {
+    const now = services.clock.monotonicMs()
+    // A second signal skips the wait, unless a terminal and npm both pass on the same Ctrl-C.
+    if (stoppedAt !== undefined && now - stoppedAt < duplicateSignalMs) return
+    if (stoppedAt !== undefined) process.exit(1)
+    stoppedAt = now
+    log.info({ signal }, 'stopping: running turns may finish')
+    void gateway.close().then(
+      () => {
+        log.info('stopped')
+        process.exitCode = 0
+      },
+      (error: unknown) => {
+        log.fatal({ err: error }, 'stopping failed')
+        process.exitCode = 1
+      },
+    )
+  }
+  process.off('SIGTERM', exitOnSigterm)
+  process.on('SIGTERM', () => stop('SIGTERM'))
+  process.on('SIGINT', () => stop('SIGINT'))
+  if (hasTerminal) process.on('SIGHUP', () => stop('SIGHUP'))
+  // Signal handlers first: the process may be stopped as soon as it reports that it listens.
+  process.stdout.write(greeting, (error) => {
+    if (error)
+      log.error({ err: error }, 'what was to be said to you could not be printed; svc-gateway key create makes you a key')
+  })
+}
+
+if (import.meta.main) await runServer()

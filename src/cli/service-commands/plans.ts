@@ -1,0 +1,64 @@
+/** `GET plans`: the public list of plans; needs no sign-in. */
+import type { ResponseOf } from '../../api/endpoint.ts'
+import type { listPlans } from '../../api/membership/plans.ts'
+import type { CommandHandler } from '../command-table/command.ts'
+import { drawTable } from '../terminal/draw-table.ts'
+import { sanitizeLine } from '../terminal/sanitize-text.ts'
+import { formatCount } from '../terminal/amounts.ts'
+import { callEndpoint, printAnswer } from './client/service-client.ts'
+import type { DeepPartial } from './client/service-client.ts'
+import { readSite } from './client/site.ts'
+
+export const run: CommandHandler = async (context) => {
+  const site = readSite(context)
+  const { answer } = await callEndpoint<typeof listPlans>(context, site, { method: 'GET', path: '/api/membership/plans' })
+  printAnswer(context, site, answer, ({ data: plans = [] }) =>
+    drawTable(
+      context,
+      plans.flatMap((plan): readonly Plan[] => plan.options ?? [plan]),
+      [
+        {
+          heading: context.localize({ en: 'PLAN', zh: '套餐' }),
+          cell: (plan) => sanitizeLine(plan.name ?? plan.id ?? ''),
+        },
+        {
+          heading: context.localize({ en: 'PRICE', zh: '价格' }),
+          cell: (plan) => formatPrices(plan) || context.localize({ en: 'free', zh: '免费' }),
+        },
+        {
+          heading: context.localize({ en: 'FAST MESSAGES day / week / month', zh: '快速消息数 日/周/月' }),
+          cell: (plan) => formatMessages(plan, 'fast'),
+        },
+        {
+          heading: context.localize({ en: 'PREMIUM MESSAGES day / week / month', zh: '高级消息数 日/周/月' }),
+          cell: (plan) => formatMessages(plan, 'premium'),
+        },
+        {
+          heading: context.localize({ en: 'PER MINUTE', zh: '每分钟' }),
+          align: 'right',
+          cell: (plan) => String(plan.rpm ?? ''),
+          drop: 1,
+        },
+      ],
+    ),
+  )
+}
+
+/** A plan, or one of its price options, each with its own included amounts. */
+type Plan = Omit<DeepPartial<ResponseOf<typeof listPlans>['data'][number]>, 'options'>
+
+function formatPrices({ prices = [] }: Plan): string {
+  return prices
+    .filter(({ amount = 0 }) => amount > 0)
+    .map(({ amount, currency = '', interval = 'month', multiplier }) => {
+      const shown = currency === 'USD' ? '$' : `${sanitizeLine(currency)} `
+      return `${shown}${amount}/${sanitizeLine(interval)}${multiplier != null && multiplier > 1 ? ` (${multiplier}x)` : ''}`
+    })
+    .join(', ')
+}
+
+/** About how many messages the credits pay for, as the website shows it. */
+function formatMessages({ messages }: Plan, tier: 'fast' | 'premium'): string {
+  const { day, week, month } = messages?.[tier] ?? {}
+  return `≈ ${[day, week, month].map(formatCount).join(' / ')}`
+}

@@ -1,0 +1,32 @@
+/** The difference between two texts, as `diff -u` prints it. */
+import { styleText } from 'node:util'
+import { createTwoFilesPatch } from 'diff'
+import { sanitizeText } from '../../terminal/sanitize-text.ts'
+
+/** Secrets are shown by their first characters. Empty if the texts are equal. */
+export function createDifference(path: string, before: string | undefined, after: string, secrets: readonly string[]): string {
+  if (before === after) return ''
+  const patch = createTwoFilesPatch(before === undefined ? '/dev/null' : path, path, before ?? '', after, undefined, undefined, {
+    context: 2,
+    headerOptions: { includeIndex: false, includeUnderline: false, includeFileHeaders: true },
+  })
+  return secrets.reduce((text, secret) => text.replaceAll(secret, maskSecret(secret)), patch)
+}
+
+export function maskSecret(secret: string): string {
+  const shown = secret.length < 20 ? 3 : 9
+  return `${secret.slice(0, shown)}…`
+}
+
+/** For a terminal: without control sequences, in colours where it has them. */
+export function styleDifference(difference: string, styled: boolean): string {
+  const text = sanitizeText(difference)
+  if (!styled) return text
+  return text
+    .split('\n')
+    .map((line) => {
+      const color = line.startsWith('+') ? 'green' : line.startsWith('-') ? 'red' : line.startsWith('@@') ? 'cyan' : undefined
+      return color === undefined ? line : styleText(color, line, { validateStream: false })
+    })
+    .join('\n')
+}

@@ -1,10 +1,10 @@
 /**
- * The workbench host's program. `svc workbench start`, and every command that needs it, starts it in the background; it takes
- * its settings as JSON from standard input and says on standard output, in one line, whether it is ready.
+ * The workbench host's program. `svc workbench start`, and every command that needs it, starts it in the background. It reads
+ * its settings as JSON from standard input and reports on standard output, in one line, whether it is ready.
  */
 import { randomBytes } from 'node:crypto'
 import { text } from 'node:stream/consumers'
-import { BindError, ownDirectory } from './bind.ts'
+import { BindError, ensureOwnDirectory } from './server/bind-socket.ts'
 import { startHost } from './host.ts'
 import { openLog } from './log.ts'
 import { settingsSchema } from './settings.ts'
@@ -13,7 +13,7 @@ import { join } from 'node:path'
 const settings = settingsSchema.parse(JSON.parse(await text(process.stdin)))
 
 try {
-  await ownDirectory(settings.stateDir)
+  await ensureOwnDirectory(settings.stateDir)
   const log = openLog(join(settings.stateDir, 'workbench.log'), Date.now)
   const host = await startHost(settings, {
     now: Date.now,
@@ -22,13 +22,13 @@ try {
     log,
   })
   log({ started: settings.version, pid: process.pid })
-  // Whatever goes wrong in one call, the others and the panes go on; the log says what it was.
+  // An unexpected error in one call must not end the other calls and the panes; the log records it.
   process.on('uncaughtException', (error) => log({ uncaught: error.stack ?? error.message }))
   process.on('unhandledRejection', (reason) => log({ unhandled: String(reason instanceof Error ? reason.stack : reason) }))
   process.on('SIGTERM', () => void host.stop(false))
   process.on('SIGINT', () => void host.stop(false))
   process.on('SIGHUP', () => undefined)
-  // Whoever hears it may end it at once.
+  // The reader of this line may end the host at once.
   tell({ ready: true, pid: process.pid })
   await host.ended
   log({ stopped: true })
@@ -39,7 +39,7 @@ try {
   process.exit(1)
 }
 
-/** The starter reads one line and goes; nobody hears what comes later, and that must not hurt. */
+/** The starter reads one line and exits; later writes find a closed pipe, which must not cause an error. */
 function tell(message: unknown): void {
   process.stdout.on('error', () => undefined)
   process.stdout.write(`${JSON.stringify(message)}\n`)

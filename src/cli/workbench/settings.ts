@@ -1,35 +1,35 @@
 /**
- * What the host is started with: one JSON document on its standard input, written by the command that starts it. So the host
- * reads no environment itself, and nothing of it shows in the process list.
+ * The host's settings: one JSON document on its standard input, written by the command that starts it. So the host
+ * reads no environment, and the process list shows nothing of it.
  */
 import { z } from 'zod'
 
 export const settingsSchema = z.strictObject({
   version: z.string(),
   socketPath: z.string(),
-  /** Token, lock, tmux's and ssh's sockets: 0700, beside the socket. */
+  /** Folder of the token, the lock, and the sockets of tmux and ssh: 0700, beside the socket. */
   runDir: z.string(),
-  /** Log, notifications, browser profiles: 0700. */
+  /** Folder of the log, notifications and browser profiles: 0700. */
   stateDir: z.string(),
   home: z.string(),
   platform: z.string(),
-  /** The environment of everything the host starts; credentials of the service have been left out. */
+  /** The environment of every program that the host starts, without credentials of the service. */
   env: z.record(z.string(), z.string()),
   /** The command line that runs `svc` again, for the explorer in a pane. */
   svc: z.array(z.string()).min(1),
   browser: z.strictObject({
     /** SVC_BROWSER or the configuration file. */
     executable: z.string().nullable(),
-    /** Turned off only by explicit configuration: then any page may reach what the user can. */
+    /** Disabled only by explicit configuration: then any page can reach what the user can. */
     sandbox: z.boolean(),
-    /** How long Chromium stays without a page. */
+    /** How long an idle Chromium without pages stays alive. */
     idleMs: z.number().int().positive(),
-    /** How long a page is waited for when it is asked for its title or for what it keeps. */
+    /** Timeout for reading a page's title or its stored state. */
     answerMs: z.number().int().positive(),
   }),
   /** `memory` is for tests and for machines without tmux. */
   engine: z.enum(['tmux', 'memory']),
-  /** Throw at a focus violation instead of only repairing it. */
+  /** Throw at a focus violation instead of only reverting it. */
   strictFocus: z.boolean(),
 })
 

@@ -1,25 +1,25 @@
-/** What the handlers of the methods share, and how they find what a call names. */
+/** Shared state of the method handlers, and the lookup of the targets that a call names. */
 import type { BrowserPages } from './browser/pages.ts'
-import type { TerminalEngine, WorkspaceState } from './engine.ts'
-import type { Events } from './events.ts'
-import type { FocusGuard } from './focus-guard.ts'
-import type { Notifications } from './notifications.ts'
-import type { Notifier } from './notify.ts'
-import { WorkbenchError } from './protocol.ts'
-import type { Focus, Pane, Workspace } from './results.ts'
+import type { TerminalEngine, WorkspaceState } from './engine/terminal-engine.ts'
+import type { EventLog } from './event-log.ts'
+import type { FocusGuard } from './engine/focus-guard.ts'
+import type { NotificationStore } from './notifications/notification-store.ts'
+import type { Notifier } from './notifications/notifier.ts'
+import { WorkbenchError } from './protocol/protocol.ts'
+import type { Focus, Pane, Workspace } from './protocol/results.ts'
 import type { Settings } from './settings.ts'
 import type { SshConnections } from './ssh/connections.ts'
 
 export interface Workbench {
   readonly settings: Settings
   readonly engine: TerminalEngine
-  readonly events: Events
+  readonly events: EventLog
   readonly guard: FocusGuard
-  readonly notifications: Notifications
+  readonly notifications: NotificationStore
   readonly notifier: Notifier
   /** Loads the browser's code on first use; Chromium starts when the first page is opened. */
   readonly pages: () => Promise<BrowserPages>
-  /** The pages there are, without loading anything. */
+  /** The open pages, without loading the browser's code. */
   readonly openPages: () => BrowserPages | undefined
   readonly ssh: SshConnections
   readonly services: WorkbenchServices
@@ -33,30 +33,30 @@ export interface WorkbenchServices {
   readonly log: (entry: Readonly<Record<string, unknown>>) => void
 }
 
-/** Who asked: what a missing target is taken from. */
-interface Asker {
+/** The caller's own workspace and pane, from which a missing target is derived. */
+interface CallerContext {
   readonly caller: Focus | null
 }
 
 export function toWorkspace(bench: Workbench, state: WorkspaceState): Workspace {
   const { id, index, title, focused, panes } = state
   const active = panes.find((pane) => pane.focused) ?? panes[0]
-  const kind = bench.ssh.ofWorkspace(id) ? 'ssh' : 'local'
+  const kind = bench.ssh.findByWorkspace(id) ? 'ssh' : 'local'
   return {
     id,
     index,
     title,
     focused,
     paneCount: panes.length,
-    unread: bench.notifications.unreadOf(id),
+    unread: bench.notifications.countUnread(id),
     cwd: active?.cwd ?? '',
     kind,
   }
 }
 
-/** The workspace named, else the caller's own, else the one in front. Looking at the focus does not move it. */
-export async function targetWorkspace(bench: Workbench, asker: Asker, id: string | undefined): Promise<WorkspaceState> {
-  const workspaces = await bench.engine.list()
+/** The named workspace, else the caller's own, else the one in front. Reading the focus does not move it. */
+export async function resolveWorkspace(bench: Workbench, asker: CallerContext, id: string | undefined): Promise<WorkspaceState> {
+  const workspaces = await bench.engine.listWorkspaces()
   const wanted = id ?? asker.caller?.workspaceId ?? undefined
   const found = workspaces.find((workspace) => workspace.id === wanted)
   if (found) return found
@@ -66,28 +66,28 @@ export async function targetWorkspace(bench: Workbench, asker: Asker, id: string
   return focused
 }
 
-/** The pane named, else the caller's own, else the one that has the keys in the workspace meant. */
-export async function targetPane(
+/** The named pane, else the caller's own, else the focused pane of the workspace. */
+export async function resolvePane(
   bench: Workbench,
-  asker: Asker,
+  asker: CallerContext,
   target: { readonly paneId?: string | undefined; readonly workspaceId?: string | undefined },
 ): Promise<Pane> {
-  const panes = (await bench.engine.list()).flatMap((workspace) => workspace.panes)
+  const panes = (await bench.engine.listWorkspaces()).flatMap((workspace) => workspace.panes)
   const wanted = target.paneId ?? (target.workspaceId === undefined ? asker.caller?.paneId : undefined)
   const found = panes.find((pane) => pane.id === wanted)
   if (found) return found
   if (target.paneId !== undefined)
     throw new WorkbenchError('not_found', `no pane ${target.paneId}`, { hint: 'svc pane list --all' })
-  const workspace = await targetWorkspace(bench, asker, target.workspaceId)
+  const workspace = await resolveWorkspace(bench, asker, target.workspaceId)
   const pane = workspace.panes.find((pane) => pane.focused) ?? workspace.panes[0]
   if (!pane) throw new WorkbenchError('not_found', 'the workspace has no pane')
   return pane
 }
 
-export async function paneById(bench: Workbench, id: string): Promise<Pane> {
-  return targetPane(bench, { caller: null }, { paneId: id })
+export async function getPane(bench: Workbench, id: string): Promise<Pane> {
+  return resolvePane(bench, { caller: null }, { paneId: id })
 }
 
-export async function workspaceById(bench: Workbench, id: string): Promise<WorkspaceState> {
-  return targetWorkspace(bench, { caller: null }, id)
+export async function getWorkspace(bench: Workbench, id: string): Promise<WorkspaceState> {
+  return resolveWorkspace(bench, { caller: null }, id)
 }

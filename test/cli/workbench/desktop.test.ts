@@ -1,4 +1,4 @@
-/** On a desktop: what the workbench does in its browser and with notifications opens no window and activates none. */
+/** On a desktop the workbench's browser and notifications open no window and activate none. */
 import { execFile, spawn } from 'node:child_process'
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
@@ -6,25 +6,27 @@ import { promisify } from 'node:util'
 import { chromium } from 'playwright-core'
 import type { Test } from 'tap'
 import t from 'tap'
-import { requireProgram } from '../../support/real-parts.ts'
-import { folder, startBench, testSettings, until } from './support/bench.ts'
-import { startSite } from './support/site.ts'
-import { endWith } from './support/user.ts'
+import { requireProgram } from '../../support/require-program.ts'
+import { createFolder, startTestWorkbench, createTestSettings } from './support/test-workbench.ts'
+import { waitUntil } from '../../support/wait-until.ts'
+import { startSite } from './support/form-site.ts'
+import { killAtEnd } from './support/user.ts'
 
 const run = promisify(execFile)
 
 t.test('no window appears and none is activated', async (t) => {
   const executablePath = requireProgram(t, 'chromium', 'google-chrome')
   if (executablePath === undefined || !requireProgram(t, 'Xvfb') || !requireProgram(t, 'xdotool')) return
-  const dir = folder(t)
+  const dir = createFolder(t)
   const display = await startDisplay(t)
-  const env = { ...testSettings(dir).env, DISPLAY: display }
+  const env = { ...createTestSettings(dir).env, DISPLAY: display }
   const xdotool = async (...words: readonly string[]): Promise<string> => (await run('xdotool', words, { env })).stdout.trim()
-  const windows = async (): Promise<readonly string[]> =>
-    (await xdotool('search', '--onlyvisible', '--name', '.*').catch(() => ''))
-      .split('\n')
-      .filter((id) => id !== '')
-      .sort()
+  // The root window always matches. A search fails as a whole where a window vanishes meanwhile, and is repeated.
+  const windows = (name = '.*'): Promise<readonly string[]> =>
+    waitUntil(async () => {
+      const found = await xdotool('search', '--onlyvisible', '--name', name).catch(() => '')
+      return found !== '' && found.split('\n').toSorted()
+    }, `a window named ${name}`)
   const openWindow = async (title: string): Promise<void> => {
     await (await user.newPage()).goto(`data:text/html,<title>${title}</title>`)
   }
@@ -39,17 +41,14 @@ t.test('no window appears and none is activated', async (t) => {
   })
   t.teardown(() => user.close())
   await openWindow('the-users-own')
-  const [own = ''] = await until('the user has a window', async () => {
-    const ids = await windows()
-    return ids.length > 0 && ids
-  })
+  const [own = ''] = await windows('the-users-own')
   await xdotool('windowfocus', '--sync', own)
   const seen = async (): Promise<unknown> => ({ windows: await windows(), focus: await xdotool('getwindowfocus') })
   const before = await seen()
 
-  // The browser that people have, which could open a window.
-  const browser = { ...testSettings(dir).browser, executable: executablePath }
-  const { client } = await startBench(t, { env, browser }, dir)
+  // The user's ordinary browser, which could open a window.
+  const browser = { ...createTestSettings(dir).browser, executable: executablePath }
+  const { client } = await startTestWorkbench(t, { env, browser }, dir)
   const site = await startSite(t)
   await client.call('browser.goto', { url: `${site}/form` })
   const acts: readonly (readonly [string, () => Promise<unknown>])[] = [
@@ -73,23 +72,23 @@ t.test('no window appears and none is activated', async (t) => {
     t.strictSame(await seen(), before, name)
   }
 
-  // Not blind: a window that does open is seen.
+  // Proves that the check detects a window that does open.
   await openWindow('another')
-  await until(
-    'the other window is seen',
+  await waitUntil(
     async () => (await windows()).length > (before as { windows: readonly string[] }).windows.length,
+    'the other window is seen',
   )
   t.pass('a real window is seen')
 })
 
-/** A display without a screen; its number is chosen by the server. */
+/** A display without a screen; the server chooses its number. */
 async function startDisplay(t: Test): Promise<string> {
   const server = spawn('Xvfb', ['-displayfd', '1', '-screen', '0', '1280x900x24', '-nolisten', 'tcp'], {
     stdio: ['ignore', 'pipe', 'ignore'],
   })
-  endWith(t, server)
+  killAtEnd(t, server)
   let text = ''
   server.stdout.on('data', (chunk: Buffer) => (text += chunk.toString()))
-  await until('the display is there', () => text.includes('\n'))
+  await waitUntil(() => text.includes('\n'), 'the display is there')
   return `:${text.trim()}`
 }

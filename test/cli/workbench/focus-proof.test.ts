@@ -1,46 +1,47 @@
 /**
- * The rule that only focus methods move the focus, proved for every method of the protocol's table with a real tmux, a real
- * terminal, a real browser and a real ssh server. Each focus method is seen to move it, so the proof is not blind.
+ * Proves for every method of the protocol that only focus methods move the focus, with a real tmux, a real
+ * terminal, a real browser and a real ssh server. Each focus method is observed to move it, so the observation works.
  */
 import { join } from 'node:path'
 import { writeFileSync } from 'node:fs'
 import type { Test } from 'tap'
 import t from 'tap'
-import type { WorkbenchClient } from '../../../src/cli/local/client.ts'
-import type { FocusMethod, QuietMethod } from '../../../src/cli/workbench/protocol.ts'
-import { methods } from '../../../src/cli/workbench/params.ts'
-import { focusMethods, isFocusMethod, protocolRange } from '../../../src/cli/workbench/protocol.ts'
-import { requireProgram } from '../../support/real-parts.ts'
-import { startSshd } from '../../support/sshd.ts'
-import type { TestBench } from './support/bench.ts'
-import { folder, startBench, testSettings, until } from './support/bench.ts'
-import { startSite } from './support/site.ts'
+import type { WorkbenchClient } from '../../../src/cli/workbench-commands/connection/workbench-client.ts'
+import type { FocusMethod, QuietMethod } from '../../../src/cli/workbench/protocol/protocol.ts'
+import { methods } from '../../../src/cli/workbench/protocol/params.ts'
+import { focusMethods, isFocusMethod, protocolRange } from '../../../src/cli/workbench/protocol/protocol.ts'
+import { requireProgram } from '../../support/require-program.ts'
+import { startSshd } from '../../support/servers/sshd.ts'
+import type { TestWorkbench } from './support/test-workbench.ts'
+import { createFolder, startTestWorkbench, createTestSettings } from './support/test-workbench.ts'
+import { waitUntil } from '../../support/wait-until.ts'
+import { startSite } from './support/form-site.ts'
 import type { User } from './support/user.ts'
 import { attachUser } from './support/user.ts'
 
 interface Scene {
-  readonly bench: TestBench
+  readonly bench: TestWorkbench
   readonly client: WorkbenchClient
   readonly user: User
   readonly site: string
   readonly dir: string
-  /** A workspace behind, with two panes. */
+  /** A workspace in the background with two panes. */
   readonly workspaceId: string
   readonly paneId: string
-  /** The other pane of the workspace in front. */
+  /** The other pane of the focused workspace. */
   readonly besideId: string
   readonly pageId: string
   readonly sshId: string
 }
 
-/** Calls one method in the way that would move the focus if anything did. */
+/** Calls one method with the parameters most likely to move the focus. */
 type Case = (scene: Scene) => Promise<unknown>
 
 const form = async ({ client, pageId, site }: Scene): Promise<void> => {
   await client.call('browser.goto', { url: `${site}/form`, pageId })
 }
 
-/** Typed against the table: a method without a case does not compile. */
+/** Typed by the method table: a method without a case does not compile. */
 const quiet = {
   'system.ping': ({ client }) => client.call('system.ping', {}),
   'system.hello': ({ bench, client }) =>
@@ -58,7 +59,7 @@ const quiet = {
   },
   'workspace.show': ({ client }) => client.call('workspace.show', {}),
   'pane.list': ({ client }) => client.call('pane.list', { all: true }),
-  // Of the workspace in front, beside the pane that has the keys.
+  // In the focused workspace, beside the focused pane.
   'pane.split': async ({ client, besideId }) => {
     const { pane } = await client.call('pane.split', { paneId: besideId, direction: 'down' })
     await client.call('pane.split', { direction: 'left' })
@@ -159,27 +160,27 @@ const moving = {
 const quietMethods = methods.filter((method): method is QuietMethod => !isFocusMethod(method))
 const terminalMethods = quietMethods.filter((method) => /^(?:system|workspace|pane|notification)\./.test(method))
 
-t.test('no method but a focus method moves the focus, and every focus method does', async (t) => {
+t.test('only focus methods move the focus, and each of them does', async (t) => {
   if (!requireProgram(t, 'tmux') || !requireProgram(t, 'chromium', 'google-chrome') || !requireProgram(t, '/usr/sbin/sshd'))
     return
   const scene = await prepare(t)
   const { user, bench } = scene
 
-  await t.test('the user typing in the pane in front', async (t) => {
+  await t.test('while the user types in the focused pane', async (t) => {
     for (const method of quietMethods) {
       if (method === 'app.shutdown') continue
       await alone(t, method, scene, '<', '>')
     }
   })
 
-  await t.test('with the pane in front zoomed', async (t) => {
+  await t.test('while the focused pane is zoomed', async (t) => {
     await user.tmux('resize-pane', '-Z', '-t', '=svc:')
     t.match(await user.state(), 'zoom=1')
     for (const method of terminalMethods) await alone(t, method, scene, '<', '>')
     await user.tmux('resize-pane', '-Z', '-t', '=svc:')
   })
 
-  await t.test('while the user looks through the history of the pane in front', async (t) => {
+  await t.test('while the user scrolls through the history of the focused pane', async (t) => {
     await user.tmux('copy-mode', '-t', '=svc:')
     t.match(await user.state(), 'mode=1')
     for (const method of terminalMethods) await alone(t, method, scene, '', '')
@@ -187,32 +188,32 @@ t.test('no method but a focus method moves the focus, and every focus method doe
     await user.tmux('send-keys', '-t', '=svc:', '-X', 'cancel')
   })
 
-  await t.test('every focus method is seen to move it by each of the signals', async (t) => {
+  await t.test('each signal detects the move of every focus method', async (t) => {
     for (const method of focusMethods) {
-      // From the recorder's pane, with another pane and another workspace to have come from.
+      // Starts at the recorder's pane, with another pane and another workspace as the previous ones.
       await bringBack(scene)
-      const noticed = await user.during('<', () => moving[method](scene), '')
+      const noticed = await user.observeDuring('<', () => moving[method](scene), '')
       t.not(noticed.after, noticed.before, `${method}: another pane is in front`)
       t.ok(
         noticed.notices.some((notice) => /^%(?:session-window|window-pane)-changed/.test(notice)),
         `${method}: tmux announced it`,
       )
-      await until(`${method}: the program in the pane was told`, () => noticed.receivedByNow().includes('\u001b[O'))
+      await waitUntil(() => noticed.receivedByNow().includes('\u001b[O'), `${method}: the program in the pane was told`)
       t.pass(`${method}: the program in the pane was told`)
     }
   })
 
   t.equal(bench.log.filter((entry) => 'focusViolation' in entry).length, 0, 'the guard had nothing to repair')
 
-  await t.test('stopping the workbench', async (t) => {
+  await t.test('while the workbench stops', async (t) => {
     await bringBack(scene)
     await alone(t, 'app.shutdown', scene, '<', '>')
   })
 })
 
-/** Calls one method while the user types, and fails for whatever of it the user would notice. */
+/** Calls one method while the user types, and fails for every effect that the user would notice. */
 async function alone(t: Test, method: QuietMethod, scene: Scene, first: string, last: string): Promise<void> {
-  const noticed = await scene.user.during(first, () => quiet[method](scene), last)
+  const noticed = await scene.user.observeDuring(first, () => quiet[method](scene), last)
   t.strictSame(
     { notices: noticed.notices, received: noticed.received, state: noticed.after },
     { notices: [], received: first + last, state: noticed.before },
@@ -221,12 +222,12 @@ async function alone(t: Test, method: QuietMethod, scene: Scene, first: string, 
 }
 
 async function prepare(t: Test): Promise<Scene> {
-  const dir = folder(t)
+  const dir = createFolder(t)
   const sshd = await startSshd(t, dir)
   const site = await startSite(t)
-  const { env } = testSettings(dir)
+  const { env } = createTestSettings(dir)
   writeFileSync(join(dir, 'w'), 'hi')
-  const bench = await startBench(t, { engine: 'tmux', env: { ...env, PATH: `${sshd.bin}:${env['PATH']}` } }, dir)
+  const bench = await startTestWorkbench(t, { engine: 'tmux', env: { ...env, PATH: `${sshd.bin}:${env['PATH']}` } }, dir)
   const { client } = bench
   const user = await attachUser(t, bench)
   const { pane: beside } = await client.call('pane.split', { direction: 'right' })
@@ -251,10 +252,10 @@ async function prepare(t: Test): Promise<Scene> {
 }
 
 async function connected(client: WorkbenchClient, sshId: string): Promise<void> {
-  await until('ssh is connected', async () => (await client.call('ssh.status', { sshId })).ssh.explorer !== null)
+  await waitUntil(async () => (await client.call('ssh.status', { sshId })).ssh.explorer !== null, 'ssh is connected')
 }
 
-/** Puts the recorder's pane in front again, having been elsewhere, so that "last" has a meaning. */
+/** Focuses the recorder's pane again after another one, so that "last" has a target. */
 async function bringBack({ client, besideId, workspaceId, user }: Scene): Promise<void> {
   const { workspaces } = await client.call('workspace.list', {})
   const home = workspaces.find((workspace) => workspace.title === 'home')
@@ -263,5 +264,5 @@ async function bringBack({ client, besideId, workspaceId, user }: Scene): Promis
   await client.call('workspace.focus', { id: workspaceId })
   await client.call('pane.focus', { paneId: besideId })
   await client.call('pane.focus', { paneId: recorder?.id ?? '' })
-  await user.during('.', async () => undefined, '')
+  await user.observeDuring('.', async () => undefined, '')
 }

@@ -3,10 +3,10 @@ import { existsSync, mkdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { openLog } from '../../../src/cli/workbench/log.ts'
-import { folder } from './support/bench.ts'
+import { createFolder } from './support/test-workbench.ts'
 
-t.test('the log is for the user alone, one JSON line an entry, and never larger than its limit', (t) => {
-  const path = join(folder(t), 'workbench.log')
+t.test('the log is readable by the user only, one JSON line per entry, and within its size limit', (t) => {
+  const path = join(createFolder(t), 'workbench.log')
   const log = openLog(path, () => 0, 200)
   log({ method: 'system.ping', code: 'ok' })
   t.equal((statSync(path).mode & 0o777).toString(8), '600')
@@ -21,8 +21,8 @@ t.test('the log is for the user alone, one JSON line an entry, and never larger 
   t.end()
 })
 
-t.test('a line that cannot be written is left out, and hurts nobody', (t) => {
-  const state = join(folder(t), 'state')
+t.test('a line that cannot be written is dropped without an error', (t) => {
+  const state = join(createFolder(t), 'state')
   mkdirSync(state)
   const path = join(state, 'workbench.log')
   const log = openLog(path, () => 0)

@@ -1,13 +1,13 @@
-/** Chromium as a child of the workbench: without a window, and with hardly any environment. */
+/** Chromium as a child process of the workbench: without a window and with a minimal environment. */
 import type { Browser } from 'playwright-core'
-import { WorkbenchError } from '../protocol.ts'
+import { WorkbenchError } from '../protocol/protocol.ts'
 import type { Settings } from '../settings.ts'
-import { findBrowser } from './executable.ts'
+import { findBrowserExecutable } from './executable.ts'
 
 const sandboxHint =
   'run the workbench as an ordinary user, or allow user namespaces for the browser; SVC_BROWSER_SANDBOX=off turns the sandbox off, and then any page may reach what you can'
 
-/** Starts Chromium without a window. Its environment holds nothing but what a browser needs: no keys, no tokens. */
+/** Starts Chromium without a window. Its environment holds only what a browser needs: no keys, no tokens. */
 export async function launchChromium(settings: Settings): Promise<Browser> {
   const { chromium } = await import('playwright-core').catch((cause: unknown) => {
     throw new WorkbenchError('engine_unavailable', 'the browser library playwright-core is not installed', {
@@ -15,30 +15,30 @@ export async function launchChromium(settings: Settings): Promise<Browser> {
       cause,
     })
   })
-  const executablePath = await findBrowser({
-    chosen: settings.browser.executable,
+  const executablePath = await findBrowserExecutable({
+    configuredPath: settings.browser.executable,
     env: settings.env,
     platform: settings.platform,
-    bundled: chromium.executablePath(),
+    bundledPath: chromium.executablePath(),
   })
   try {
     return await chromium.launch({
       executablePath,
       headless: true,
-      // The library's own default is off.
+      // The library disables the sandbox by default.
       chromiumSandbox: settings.browser.sandbox,
-      env: browserEnvironment(settings.env),
+      env: createBrowserEnvironment(settings.env),
       timeout: 30_000,
       handleSIGINT: false,
       handleSIGTERM: false,
       handleSIGHUP: false,
     })
   } catch (cause) {
-    throw launchFailure(cause)
+    throw toLaunchError(cause)
   }
 }
 
-const passedOn = [
+const passedVariables = [
   'PATH',
   'HOME',
   'LANG',
@@ -51,14 +51,14 @@ const passedOn = [
   'SYSTEMROOT',
   'USERPROFILE',
 ]
-const proxies = /^(?:https?|all|no)_proxy$/i
+const proxyVariables = /^(?:https?|all|no)_proxy$/i
 
-/** No display is passed on: a browser that cannot reach one cannot open a window. */
-function browserEnvironment(env: Readonly<Record<string, string>>): Record<string, string> {
-  return Object.fromEntries(Object.entries(env).filter(([name]) => passedOn.includes(name) || proxies.test(name)))
+/** Passes no display on: a browser that cannot reach one cannot open a window. */
+function createBrowserEnvironment(env: Readonly<Record<string, string>>): Record<string, string> {
+  return Object.fromEntries(Object.entries(env).filter(([name]) => passedVariables.includes(name) || proxyVariables.test(name)))
 }
 
-function launchFailure(cause: unknown): WorkbenchError {
+function toLaunchError(cause: unknown): WorkbenchError {
   const words = cause instanceof Error ? cause.message : String(cause)
   if (/no usable sandbox|without --no-sandbox|sandbox.*(?:not|fail)/i.test(words)) {
     return new WorkbenchError('engine_unavailable', 'Chromium cannot use its sandbox here', { hint: sandboxHint, cause })

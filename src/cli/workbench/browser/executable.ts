@@ -1,14 +1,14 @@
-/** Where a browser of the Chromium family is on this machine. */
+/** Finds a browser of the Chromium family on this machine. */
 import { access, constants } from 'node:fs/promises'
 import { delimiter, isAbsolute, join } from 'node:path'
-import { WorkbenchError } from '../protocol.ts'
+import { WorkbenchError } from '../protocol/protocol.ts'
 
 export const chromiumHint =
   'install Chromium: apt install chromium · dnf install chromium · brew install --cask chromium, or set SVC_BROWSER'
 
 const programNames = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable', 'microsoft-edge', 'brave-browser']
 
-const usualPlaces: Readonly<Record<string, readonly string[]>> = {
+const defaultPaths: Readonly<Record<string, readonly string[]>> = {
   darwin: [
     '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome',
     '/Applications/Chromium.app/Contents/MacOS/Chromium',
@@ -21,32 +21,32 @@ const usualPlaces: Readonly<Record<string, readonly string[]>> = {
   ],
 }
 
-export interface ExecutableInput {
-  /** SVC_BROWSER or the configuration file: then it is that one or none. */
-  readonly chosen: string | null
+interface ExecutableInput {
+  /** SVC_BROWSER or the configuration file; no other browser is tried if it is set. */
+  readonly configuredPath: string | null
   readonly env: Readonly<Record<string, string>>
   readonly platform: string
-  /** Where the browser library keeps one of its own, if it has any. */
-  readonly bundled?: string | undefined
+  /** The folder in which the browser library keeps its own browser, if it has one. */
+  readonly bundledPath?: string | undefined
 }
 
-/** Finds a browser of the Chromium family on this machine. Throws `engine_unavailable` with the command that installs one. */
-export async function findBrowser(input: ExecutableInput): Promise<string> {
-  const { chosen, env, platform, bundled } = input
+/** Returns the browser's path. Throws `engine_unavailable` with the command that installs one. */
+export async function findBrowserExecutable(input: ExecutableInput): Promise<string> {
+  const { configuredPath, env, platform, bundledPath } = input
   const folders = (env['PATH'] ?? '').split(delimiter).filter((folder) => folder !== '')
   const onPath = (name: string): readonly string[] => (isAbsolute(name) ? [name] : folders.map((folder) => join(folder, name)))
   const candidates =
-    chosen === null
-      ? [...(bundled === undefined ? [] : [bundled]), ...programNames.flatMap(onPath), ...(usualPlaces[platform] ?? [])]
-      : onPath(chosen)
+    configuredPath === null
+      ? [...(bundledPath === undefined ? [] : [bundledPath]), ...programNames.flatMap(onPath), ...(defaultPaths[platform] ?? [])]
+      : onPath(configuredPath)
   for (const candidate of candidates) {
-    if (await executable(candidate)) return candidate
+    if (await isExecutable(candidate)) return candidate
   }
-  const message = chosen === null ? 'there is no Chromium on this machine' : `there is no browser at ${chosen}`
+  const message = configuredPath === null ? 'there is no Chromium on this machine' : `there is no browser at ${configuredPath}`
   throw new WorkbenchError('engine_unavailable', message, { hint: chromiumHint })
 }
 
-function executable(path: string): Promise<boolean> {
+function isExecutable(path: string): Promise<boolean> {
   return access(path, constants.X_OK).then(
     () => true,
     () => false,

@@ -1,19 +1,22 @@
-/** The methods `notification.…`: the record, and going to where one came from. */
-import type { FocusIntent } from '../engine.ts'
-import type { Family, Handlers } from '../handler.ts'
-import { WorkbenchError } from '../protocol.ts'
-import type { Delivery, Focus, Notification } from '../results.ts'
+/** The methods `notification.…`: the stored notifications, and moving to the origin of one. */
+import type { FocusIntent } from '../engine/terminal-engine.ts'
+import type { Family, Handlers } from './handler.ts'
+import { WorkbenchError } from '../protocol/protocol.ts'
+import type { Delivery, Focus, Notification } from '../protocol/results.ts'
 import type { Workbench } from '../workbench.ts'
-import { targetPane, targetWorkspace } from '../workbench.ts'
+import { resolvePane, resolveWorkspace } from '../workbench.ts'
 
-export function notificationMethods(bench: Workbench): Handlers<Family<'notification'>> {
+export function createNotificationMethods(bench: Workbench): Handlers<Family<'notification'>> {
   const { engine, events, notifications } = bench
 
-  /** The mark in the status line follows the record. A workspace that is gone, or no terminal at all, has none to show. */
-  const mark = async (workspaceId: string | null): Promise<void> => {
+  /** Updates the newest unread text and the mark in the status line. A closed workspace, or a machine without a terminal, has none. */
+  const updateStatusLine = async (workspaceId: string | null): Promise<void> => {
+    const newest = notifications.findNewestUnread()
+    const text = newest === undefined ? '' : [newest.title, newest.body].filter((part) => part !== '').join(': ')
+    await engine.setNotice(text).catch(ignoreMissing)
     if (workspaceId === null) return
-    const note = bench.ssh.noteOf(workspaceId)
-    await engine.mark(workspaceId, { unread: notifications.unreadOf(workspaceId), note }).catch(tolerateMissing)
+    const note = bench.ssh.getStatusNote(workspaceId)
+    await engine.setStatusEntry(workspaceId, { unread: notifications.countUnread(workspaceId), note }).catch(ignoreMissing)
   }
 
   const open = async (
@@ -21,26 +24,26 @@ export function notificationMethods(bench: Workbench): Handlers<Family<'notifica
     notification: Notification,
   ): Promise<{ notification: Notification; focused: Focus }> => {
     const { paneId, workspaceId } = notification
-    const panes = (await engine.list()).flatMap((workspace) => workspace.panes)
+    const panes = (await engine.listWorkspaces()).flatMap((workspace) => workspace.panes)
     if (panes.some((pane) => pane.id === paneId) && paneId !== null) await engine.focusPane(intent, paneId)
     else if (panes.some((pane) => pane.workspaceId === workspaceId) && workspaceId !== null)
       await engine.focusWorkspace(intent, workspaceId)
-    else throw new WorkbenchError('not_found', 'the place this notification came from is closed')
+    else throw new WorkbenchError('not_found', 'the workspace or pane of this notification is closed')
     const read = await notifications.markRead(notification.id)
-    await mark(workspaceId)
+    await updateStatusLine(workspaceId)
     events.emit('notification.read', { id: read.id })
-    return { notification: read, focused: await engine.focused() }
+    return { notification: read, focused: await engine.getFocus() }
   }
 
   return {
     'notification.create': async ({ params, caller }) => {
       const { title, body, sound = false } = params
-      const place = await placeOf(bench, caller, params)
+      const place = await resolveSource(bench, caller, params)
       const id = bench.services.newId('nt')
-      const unkept = await notifications.add({ id, title, body, ...place, at: bench.services.now(), read: false })
-      await mark(place.workspaceId)
+      const saveError = await notifications.add({ id, title, body, ...place, at: bench.services.now(), read: false })
+      await updateStatusLine(place.workspaceId)
       events.emit('notification.created', { id, title, ...place })
-      const record: Delivery = { sink: 'record', ok: unkept === undefined, ...(unkept && { reason: unkept }) }
+      const record: Delivery = { sink: 'record', ok: saveError === undefined, ...(saveError && { reason: saveError }) }
       return { id, delivered: [record, ...(await bench.notifier.show({ title, body, sound }))] }
     },
 
@@ -50,51 +53,51 @@ export function notificationMethods(bench: Workbench): Handlers<Family<'notifica
 
     'notification.read': async ({ params }) => {
       const notification = await notifications.markRead(params.id)
-      await mark(notification.workspaceId)
+      await updateStatusLine(notification.workspaceId)
       events.emit('notification.read', { id: params.id })
       return { notification }
     },
 
     'notification.dismiss': async ({ params }) => {
       const gone = await notifications.remove(params.id)
-      await mark(gone.workspaceId)
+      await updateStatusLine(gone.workspaceId)
       return { ok: true }
     },
 
     'notification.clear': async () => {
       const places = new Set(notifications.list().map((notification) => notification.workspaceId))
       const cleared = await notifications.clear()
-      for (const workspaceId of places) await mark(workspaceId)
+      for (const workspaceId of places) await updateStatusLine(workspaceId)
       return { cleared }
     },
 
     'notification.open': async ({ params }, intent) => open(intent, notifications.get(params.id)),
 
     'notification.nextUnread': async (_call, intent) => {
-      const next = notifications.oldestUnread()
-      if (!next) throw new WorkbenchError('not_found', 'everything has been read')
+      const next = notifications.findOldestUnread()
+      if (!next) throw new WorkbenchError('not_found', 'there is no unread notification')
       return open(intent, next)
     },
   }
 }
 
-/** Where a notification belongs: what was named, else the caller's own pane; none where there are no workspaces. */
-async function placeOf(
+/** The origin of a notification: the named target, else the caller's own pane; none where there are no workspaces. */
+async function resolveSource(
   bench: Workbench,
   caller: Focus | null,
   named: { readonly workspaceId?: string | undefined; readonly paneId?: string | undefined },
 ): Promise<{ workspaceId: string | null; paneId: string | null }> {
   if (named.paneId !== undefined) {
-    const pane = await targetPane(bench, { caller }, named)
+    const pane = await resolvePane(bench, { caller }, named)
     return { workspaceId: pane.workspaceId, paneId: pane.id }
   }
   if (named.workspaceId !== undefined) {
-    return { workspaceId: (await targetWorkspace(bench, { caller }, named.workspaceId)).id, paneId: null }
+    return { workspaceId: (await resolveWorkspace(bench, { caller }, named.workspaceId)).id, paneId: null }
   }
   return caller ?? { workspaceId: null, paneId: null }
 }
 
-function tolerateMissing(error: unknown): void {
+function ignoreMissing(error: unknown): void {
   if (error instanceof WorkbenchError && (error.code === 'not_found' || error.code === 'engine_unavailable')) return
   throw error
 }

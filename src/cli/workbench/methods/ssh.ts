@@ -1,17 +1,17 @@
-/** The methods `ssh.…`: what `ssh/connections.ts` does, with the workspace and pane that a connection stands in. */
-import type { Family, Handlers } from '../handler.ts'
+/** The methods `ssh.…`: call `ssh/connections.ts` with the workspace and pane of a connection. */
+import type { Family, Handlers } from './handler.ts'
 import type { Workbench } from '../workbench.ts'
-import { paneById, toWorkspace, workspaceById } from '../workbench.ts'
+import { getPane, toWorkspace, getWorkspace } from '../workbench.ts'
 
-export function sshMethods(bench: Workbench): Handlers<Family<'ssh'>> {
+export function createSshMethods(bench: Workbench): Handlers<Family<'ssh'>> {
   const { ssh } = bench
   return {
     'ssh.connect': async ({ params }) => {
       const connection = await ssh.connect(params)
       return {
         ssh: connection,
-        workspace: toWorkspace(bench, await workspaceById(bench, connection.workspaceId)),
-        pane: await paneById(bench, connection.paneId),
+        workspace: toWorkspace(bench, await getWorkspace(bench, connection.workspaceId)),
+        pane: await getPane(bench, connection.paneId),
       }
     },
     'ssh.list': async () => ({ connections: ssh.list() }),

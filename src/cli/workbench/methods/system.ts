@@ -1,25 +1,25 @@
-/** The methods `system.…`, `events.…` and `app.…`: about the workbench and the connection rather than about what it shows. */
-import { diagnose } from '../doctor.ts'
-import type { Family, Handlers } from '../handler.ts'
-import { methods } from '../params.ts'
-import { eventNames, focusMethods, protocolRange, WorkbenchError } from '../protocol.ts'
+/** The methods `system.…`, `events.…` and `app.…`: the workbench itself and the client's connection. */
+import { runChecks } from '../doctor.ts'
+import type { Family, Handlers } from './handler.ts'
+import { methods } from '../protocol/params.ts'
+import { eventNames, focusMethods, protocolRange, WorkbenchError } from '../protocol/protocol.ts'
 import type { Workbench } from '../workbench.ts'
 import { toWorkspace } from '../workbench.ts'
 
-/** The hello and the ping are answered by the connection itself, before anything here can be reached. */
-type Answered = 'system.hello' | 'system.ping'
+/** The connection answers hello and ping itself, before any handler. */
+type ConnectionMethod = 'system.hello' | 'system.ping'
 
-export function systemMethods(
+export function createSystemMethods(
   bench: Workbench,
-): Handlers<Exclude<Family<'system'>, Answered> | Family<'events'> | Family<'app'>> {
+): Handlers<Exclude<Family<'system'>, ConnectionMethod> | Family<'events'> | Family<'app'>> {
   return {
-    'system.identify': async ({ caller }) => ({ focused: await bench.engine.focused(), caller }),
+    'system.identify': async ({ caller }) => ({ focused: await bench.engine.getFocus(), caller }),
 
     'system.capabilities': async () => ({ protocol: protocolRange.max, capabilities: methods, focus: focusMethods }),
 
     'system.tree': async () => {
       const pages = bench.openPages()?.list() ?? []
-      const workspaces = await bench.engine.list()
+      const workspaces = await bench.engine.listWorkspaces()
       return {
         workspaces: workspaces.map((state) => ({
           ...toWorkspace(bench, state),
@@ -29,7 +29,7 @@ export function systemMethods(
       }
     },
 
-    'system.doctor': async () => ({ checks: await diagnose(bench.settings), focusViolations: bench.guard.violations }),
+    'system.doctor': async () => ({ checks: await runChecks(bench.settings), focusViolations: bench.guard.violations }),
 
     'events.subscribe': async ({ params, peer }) => {
       const { id, gap } = peer.subscribe(params.names ?? eventNames, params.after)

@@ -1,44 +1,44 @@
-/** The methods `workspace.…`. Closing counts as quiet: the workspace in front is closed only with `force`. */
-import type { Family, Handlers } from '../handler.ts'
-import { WorkbenchError } from '../protocol.ts'
+/** The methods `workspace.…`. Closing must not move the focus: the workspace in front is closed only with `force`. */
+import type { Family, Handlers } from './handler.ts'
+import { WorkbenchError } from '../protocol/protocol.ts'
 import type { Workbench } from '../workbench.ts'
-import { paneById, targetWorkspace, toWorkspace, workspaceById } from '../workbench.ts'
+import { getPane, resolveWorkspace, toWorkspace, getWorkspace } from '../workbench.ts'
 
-export function workspaceMethods(bench: Workbench): Handlers<Family<'workspace'>> {
+export function createWorkspaceMethods(bench: Workbench): Handlers<Family<'workspace'>> {
   const { engine } = bench
   return {
-    'workspace.list': async () => ({ workspaces: (await engine.list()).map((state) => toWorkspace(bench, state)) }),
+    'workspace.list': async () => ({ workspaces: (await engine.listWorkspaces()).map((state) => toWorkspace(bench, state)) }),
 
     'workspace.create': async ({ params }) => {
       const { title, cwd, command, env } = params
       const made = await engine.createWorkspace({ title: title ?? 'workspace', cwd: cwd ?? bench.settings.home, env: env ?? {} })
       if (made.workspaceId === null || made.paneId === null) throw new TypeError('the engine made a workspace without ids')
-      if (command !== undefined) await engine.send(made.paneId, `${command}\n`)
+      if (command !== undefined) await engine.sendText(made.paneId, `${command}\n`)
       return {
-        workspace: toWorkspace(bench, await workspaceById(bench, made.workspaceId)),
-        pane: await paneById(bench, made.paneId),
+        workspace: toWorkspace(bench, await getWorkspace(bench, made.workspaceId)),
+        pane: await getPane(bench, made.paneId),
       }
     },
 
     'workspace.rename': async ({ params }) => {
       await engine.renameWorkspace(params.id, params.title)
-      return { workspace: toWorkspace(bench, await workspaceById(bench, params.id)) }
+      return { workspace: toWorkspace(bench, await getWorkspace(bench, params.id)) }
     },
 
     'workspace.close': async ({ params }) => {
-      const state = await workspaceById(bench, params.id)
+      const state = await getWorkspace(bench, params.id)
       if (state.focused && params.force !== true) {
         throw new WorkbenchError('focus_conflict', 'this workspace is in front; closing it would show another one', {
           hint: '--force closes it',
         })
       }
-      await bench.openPages()?.closeOf(params.id)
+      await bench.openPages()?.closeWorkspacePages(params.id)
       await engine.closeWorkspace(params.id)
       return { ok: true }
     },
 
     'workspace.show': async ({ params, caller }) => {
-      const state = await targetWorkspace(bench, { caller }, params.id)
+      const state = await resolveWorkspace(bench, { caller }, params.id)
       const pages = bench.openPages()?.list() ?? []
       return {
         workspace: toWorkspace(bench, state),
@@ -49,22 +49,22 @@ export function workspaceMethods(bench: Workbench): Handlers<Family<'workspace'>
 
     'workspace.focus': async ({ params }, intent) => {
       await engine.focusWorkspace(intent, params.id)
-      return { focused: await engine.focused() }
+      return { focused: await engine.getFocus() }
     },
 
     'workspace.next': async (_call, intent) => {
       await engine.stepWorkspace(intent, 'next')
-      return { focused: await engine.focused() }
+      return { focused: await engine.getFocus() }
     },
 
     'workspace.previous': async (_call, intent) => {
       await engine.stepWorkspace(intent, 'previous')
-      return { focused: await engine.focused() }
+      return { focused: await engine.getFocus() }
     },
 
     'workspace.last': async (_call, intent) => {
       await engine.stepWorkspace(intent, 'last')
-      return { focused: await engine.focused() }
+      return { focused: await engine.getFocus() }
     },
   }
 }

@@ -1,18 +1,18 @@
-/** The ssh connections of the workbench: begun in a pane, watched, found again after a restart, and shared for files. */
+/** The ssh connections of the workbench: started in a pane, monitored, found again after a restart, and shared for files. */
 import { execFile } from 'node:child_process'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { z } from 'zod'
-import type { TerminalEngine } from '../engine.ts'
-import type { Events } from '../events.ts'
-import { limits, WorkbenchError } from '../protocol.ts'
-import type { Pane, Ssh } from '../results.ts'
+import type { TerminalEngine } from '../engine/terminal-engine.ts'
+import type { EventLog } from '../event-log.ts'
+import { limits, WorkbenchError } from '../protocol/protocol.ts'
+import type { Pane, Ssh } from '../protocol/results.ts'
 import type { Settings } from '../settings.ts'
-import { Sftp } from './sftp.ts'
+import { SftpClient } from './sftp.ts'
 
 const run = promisify(execFile)
 
-export interface SshWish {
+interface SshConnectOptions {
   readonly destination: string
   readonly title?: string | undefined
   readonly port?: number | undefined
@@ -20,43 +20,47 @@ export interface SshWish {
   readonly options?: readonly string[] | undefined
 }
 
-export interface SshConnectionsOptions {
+interface SshConnectionsOptions {
   readonly engine: TerminalEngine
   readonly settings: Settings
-  readonly events: Events
+  readonly events: EventLog
   readonly newId: (prefix: string) => string
-  /** The connection's state has changed; the workspace's entry in the status line follows it. */
+  /** Called after a change of a connection's state, to update the workspace's entry in the status line. */
   readonly onState: (ssh: Ssh) => void
 }
 
-/** Kept with the workspace in the terminal engine, so that a host that starts again knows its connections. */
-const keptSchema = z.object({ ssh: z.object({ id: z.string(), destination: z.string(), args: z.array(z.string()) }) })
+/** Stored with the workspace in the terminal engine, so that a restarted host finds its connections. */
+const metadataSchema = z.object({ ssh: z.object({ id: z.string(), destination: z.string(), args: z.array(z.string()) }) })
 
 interface Connection {
   ssh: Ssh
-  /** The user's options and the control path: what every ssh of this connection is called with. */
+  /** The user's options and the control path: the arguments of every ssh call of this connection. */
   readonly args: readonly string[]
-  sftp: Promise<Sftp> | undefined
-  /** How many calls are using it at this moment. */
-  users: number
-  /** How often its pane was seen dead without a reason. */
-  deadLooks: number
-  idle: NodeJS.Timeout | undefined
-  timer: NodeJS.Timeout | undefined
+  sftp: Promise<SftpClient> | undefined
+  /** Number of calls in progress. */
+  activeCalls: number
+  /** How often its pane was found dead without an exit code. */
+  deadPolls: number
+  /** How often its files could not be opened since it was connected. */
+  explorerFailures: number
+  idleTimer: NodeJS.Timeout | undefined
+  pollTimer: NodeJS.Timeout | undefined
   stopped: boolean
 }
 
-const connectingMs = 250
-const connectedMs = 2_000
-/** How long a file session that nobody uses is kept. */
-const idleMs = 1_000
-const mostDeadLooks = 6
-/** What ssh appends to the name of a socket that it is still making. */
+const connectingPollMs = 250
+const connectedPollMs = 2_000
+/** How long an idle file session stays open. */
+const sftpIdleMs = 1_000
+const maxDeadPolls = 6
+/** The first attempt after a reconnect may reach the socket of the ssh that is just ending. */
+const maxExplorerFailures = 3
+/** The suffix that ssh appends to the name of a socket while it creates it. */
 const sshSuffixBytes = 17
 
 /**
- * The user's own ssh, in a pane: configuration, agents, jump hosts, passwords and host-key questions are its business. What
- * the workbench adds is a control socket, over which files are reached without a second login.
+ * Runs the user's own ssh in a pane: it handles configuration, agents, jump hosts, passwords and host-key questions. The
+ * workbench adds a control socket, through which files are accessed without a second login.
  */
 export class SshConnections {
   readonly #options: SshConnectionsOptions
@@ -68,12 +72,12 @@ export class SshConnections {
 
   /** Finds the connections that an earlier host has left running. */
   async recover(): Promise<void> {
-    for (const workspace of await this.#options.engine.list()) {
-      const kept = keptSchema.safeParse(parsed(workspace.kept))
+    for (const workspace of await this.#options.engine.listWorkspaces()) {
+      const metadata = metadataSchema.safeParse(parseJson(workspace.metadata))
       const pane = workspace.panes[0]
-      if (!kept.success || !pane) continue
-      const { id, destination, args } = kept.data.ssh
-      this.#add(begin(id, destination, workspace.id, pane.id), args)
+      if (!metadata.success || !pane) continue
+      const { id, destination, args } = metadata.data.ssh
+      this.#add(createSshState(id, destination, workspace.id, pane.id), args)
     }
   }
 
@@ -85,106 +89,113 @@ export class SshConnections {
     return this.#find(id).ssh
   }
 
-  ofWorkspace(workspaceId: string): Ssh | undefined {
+  findByWorkspace(workspaceId: string): Ssh | undefined {
     return this.list().find((ssh) => ssh.workspaceId === workspaceId)
   }
 
-  /** What the status line says of a workspace. */
-  noteOf(workspaceId: string): string {
-    const ssh = this.ofWorkspace(workspaceId)
+  /** The status-line text of a workspace. */
+  getStatusNote(workspaceId: string): string {
+    const ssh = this.findByWorkspace(workspaceId)
     if (!ssh) return ''
     return ssh.explorer ? `${ssh.destination} · files: svc files open` : `${ssh.destination} · ${ssh.state}`
   }
 
-  async connect(wish: SshWish): Promise<Ssh> {
+  async connect(options: SshConnectOptions): Promise<Ssh> {
     const { engine, newId, settings } = this.#options
-    const { destination } = wish
+    const { destination } = options
     if (destination.startsWith('-') || /[\s\p{Cc}]/u.test(destination)) {
       throw new WorkbenchError('invalid_params', 'the destination is <user>@<host> or a name of your ssh configuration')
     }
-    const chosen = [
-      ...(wish.port === undefined ? [] : ['-p', String(wish.port)]),
-      ...(wish.identity === undefined ? [] : ['-i', wish.identity]),
-      ...(wish.options ?? []).flatMap((option) => ['-o', option]),
+    const sshOptions = [
+      ...(options.port === undefined ? [] : ['-p', String(options.port)]),
+      ...(options.identity === undefined ? [] : ['-i', options.identity]),
+      ...(options.options ?? []).flatMap((option) => ['-o', option]),
     ]
     const id = newId('ssh')
-    const args = [...chosen, ...(await this.#control(id, chosen, destination))]
-    const kept = JSON.stringify({ ssh: { id, destination, args } })
-    const title = wish.title ?? destination
-    const made = await engine.createWorkspace({ title, cwd: settings.home, env: {}, argv: login(args, destination), kept })
+    const args = [...sshOptions, ...(await this.#createControlOptions(id, sshOptions, destination))]
+    const metadata = JSON.stringify({ ssh: { id, destination, args } })
+    const title = options.title ?? destination
+    const made = await engine.createWorkspace({
+      title,
+      cwd: settings.home,
+      env: {},
+      argv: createLoginCommand(args, destination),
+      metadata,
+    })
     if (made.workspaceId === null || made.paneId === null) throw new TypeError('the engine made a workspace without ids')
-    return this.#add(begin(id, destination, made.workspaceId, made.paneId), args).ssh
+    return this.#add(createSshState(id, destination, made.workspaceId, made.paneId), args).ssh
   }
 
   async disconnect(id: string): Promise<Ssh> {
     const connection = this.#find(id)
-    this.#hangUp(connection)
-    // The program in the pane, not the control socket: where the user shares one, others may be using it.
-    await this.#options.engine.stop(connection.ssh.paneId)
-    this.#change(connection, { state: 'closed', explorer: null })
+    this.#closeSftp(connection)
+    // Ends the program in the pane, not the control socket: other connections may use a socket that the user shares.
+    await this.#options.engine.stopPane(connection.ssh.paneId)
+    this.#update(connection, { state: 'closed', explorer: null })
     return connection.ssh
   }
 
-  /** The pane was closed: of its connection there is nothing left to show or to log in again. */
+  /** Removes the connection of a closed pane: nothing remains to show or to reconnect. */
   forget(paneId: string): void {
     for (const connection of this.#connections.values()) {
       if (connection.ssh.paneId !== paneId) continue
       connection.stopped = true
-      this.#hangUp(connection)
-      this.#change(connection, { state: 'closed', explorer: null })
+      this.#closeSftp(connection)
+      this.#update(connection, { state: 'closed', explorer: null })
       this.#connections.delete(connection.ssh.id)
     }
   }
 
-  /** Logs in again in the same pane. */
+  /** Reconnects in the same pane. */
   async reconnect(id: string): Promise<Ssh> {
     const connection = this.#find(id)
     const { destination, paneId } = connection.ssh
-    this.#hangUp(connection)
-    await this.#options.engine.respawn(paneId, login(connection.args, destination))
-    connection.deadLooks = 0
-    this.#change(connection, { state: 'connecting', explorer: null, exit: null, reason: null })
-    this.#follow(connection, connectingMs)
+    this.#closeSftp(connection)
+    await this.#options.engine.respawnPane(paneId, createLoginCommand(connection.args, destination))
+    connection.deadPolls = 0
+    connection.explorerFailures = 0
+    this.#update(connection, { state: 'connecting', explorer: null, exit: null, reason: null })
+    this.#schedulePoll(connection, connectingPollMs)
     return connection.ssh
   }
 
   /**
-   * Does something with the remote files, over the connection there is. Throws `ssh_not_connected`. The file session ends a
-   * moment after its last use: while one is open, ssh waits for it when the user leaves the remote shell.
+   * Runs a callback on the remote files over the existing connection. Throws `ssh_not_connected`. The file session ends a
+   * moment after its last use, because ssh waits for an open one when the user leaves the remote shell.
    */
-  async files<T>(id: string, work: (sftp: Sftp) => Promise<T>): Promise<T> {
+  async withSftp<T>(id: string, work: (sftp: SftpClient) => Promise<T>): Promise<T> {
     const connection = this.#find(id)
     if (connection.ssh.state !== 'connected') {
       throw new WorkbenchError('ssh_not_connected', `${connection.ssh.destination} is ${connection.ssh.state}`, {
         hint: 'svc ssh list · svc ssh reconnect <id>',
       })
     }
-    clearTimeout(connection.idle)
-    connection.users += 1
+    clearTimeout(connection.idleTimer)
+    connection.activeCalls += 1
     try {
-      return await work(await this.#session(connection))
+      return await work(await this.#ensureSftp(connection))
     } finally {
-      connection.users -= 1
-      if (connection.users === 0) connection.idle = setTimeout(() => this.#hangUp(connection), idleMs)
+      connection.activeCalls -= 1
+      if (connection.activeCalls === 0) connection.idleTimer = setTimeout(() => this.#closeSftp(connection), sftpIdleMs)
     }
   }
 
-  /** Stops looking; what runs in the panes runs on. */
+  /** Stops monitoring; the programs in the panes continue. */
   close(): void {
     for (const connection of this.#connections.values()) {
       connection.stopped = true
-      clearTimeout(connection.timer)
-      this.#hangUp(connection)
+      clearTimeout(connection.pollTimer)
+      this.#closeSftp(connection)
     }
   }
 
-  #session(connection: Connection): Promise<Sftp> {
+  #ensureSftp(connection: Connection): Promise<SftpClient> {
     if (connection.sftp) return connection.sftp
-    // One that has been hung up ends a moment later, when another may have taken its place.
+    // A closed session ends a moment later, when another may have replaced it.
     const gone = (): void => {
       if (connection.sftp === session) connection.sftp = undefined
     }
-    const session = this.#open(connection, gone).catch((error: unknown) => {
+    const session = this.#openSftp(connection, gone).catch((error: unknown) => {
       gone()
       throw error
     })
@@ -192,21 +203,21 @@ export class SshConnections {
     return session
   }
 
-  async #open(connection: Connection, gone: () => void): Promise<Sftp> {
-    // Without this check an ssh whose connection is gone would log in once more, on its own.
-    await this.#ssh(connection, '-O', 'check').catch((cause: unknown) => {
+  async #openSftp(connection: Connection, gone: () => void): Promise<SftpClient> {
+    // Without this check ssh would open a new connection by itself if the shared one is gone.
+    await this.#runSsh(connection, '-O', 'check').catch((cause: unknown) => {
       throw new WorkbenchError('ssh_not_connected', 'the connection has ended', { hint: 'svc ssh reconnect <id>', cause })
     })
     const { args, ssh } = connection
-    // BatchMode: should the connection be gone, nobody would see this ssh ask for a password.
+    // BatchMode: if the connection is gone, no user would see this ssh prompt for a password.
     const argv = ['ssh', ...args, '-o', 'ControlMaster=no', '-o', 'BatchMode=yes', '-s', '--', ssh.destination, 'sftp']
-    const sftp = new Sftp(argv, this.#options.settings.env, gone)
+    const sftp = new SftpClient(argv, this.#options.settings.env, gone)
     await sftp.ready()
     return sftp
   }
 
-  #hangUp(connection: Connection): void {
-    clearTimeout(connection.idle)
+  #closeSftp(connection: Connection): void {
+    clearTimeout(connection.idleTimer)
     const { sftp } = connection
     connection.sftp = undefined
     sftp?.then((session) => session.close()).catch(() => undefined)
@@ -223,29 +234,30 @@ export class SshConnections {
       ssh,
       args,
       sftp: undefined,
-      users: 0,
-      deadLooks: 0,
-      idle: undefined,
-      timer: undefined,
+      activeCalls: 0,
+      deadPolls: 0,
+      explorerFailures: 0,
+      idleTimer: undefined,
+      pollTimer: undefined,
       stopped: false,
     }
     this.#connections.set(ssh.id, connection)
     this.#options.onState(ssh)
-    this.#follow(connection, 0)
+    this.#schedulePoll(connection, 0)
     return connection
   }
 
-  /** A control path that the user's configuration already has is kept; otherwise one beside the workbench's socket. */
-  async #control(id: string, chosen: readonly string[], destination: string): Promise<readonly string[]> {
+  /** Keeps a control path of the user's configuration; otherwise uses one beside the workbench's socket. */
+  async #createControlOptions(id: string, chosen: readonly string[], destination: string): Promise<readonly string[]> {
     const { settings } = this.#options
     const answer = await run('ssh', ['-G', ...chosen, '--', destination], { env: settings.env, timeout: 10_000 }).catch(
       (error: unknown) => {
-        throw sshFailure(error)
+        throw toSshError(error)
       },
     )
     const own = /^controlpath (.+)$/im.exec(answer.stdout)?.[1]
     if (own !== undefined && own !== 'none') return []
-    // One of its own for each: ending this connection ends no other to the same place.
+    // One control path per connection: ending this one ends no other to the same host.
     const path = join(settings.runDir, id)
     if (Buffer.byteLength(path) + sshSuffixBytes > limits.socketPathBytes) {
       throw new WorkbenchError('ssh_failed', `the workbench's folder has too long a path for ssh's socket: ${settings.runDir}`, {
@@ -255,60 +267,65 @@ export class SshConnections {
     return ['-o', `ControlPath=${path.replaceAll(' ', '\\ ').replaceAll('%', '%%')}`, '-o', 'ControlPersist=no']
   }
 
-  #follow(connection: Connection, delayMs: number): void {
-    clearTimeout(connection.timer)
-    connection.timer = setTimeout(() => void this.#lookAndFollow(connection), delayMs)
+  #schedulePoll(connection: Connection, delayMs: number): void {
+    clearTimeout(connection.pollTimer)
+    connection.pollTimer = setTimeout(() => void this.#pollAndReschedule(connection), delayMs)
   }
 
-  async #lookAndFollow(connection: Connection): Promise<void> {
-    // A look that fails (tmux is starting anew) is made again, not given up.
-    await this.#look(connection).catch(() => undefined)
+  async #pollAndReschedule(connection: Connection): Promise<void> {
+    // A failed check (tmux is restarting) is repeated.
+    await this.#poll(connection).catch(() => undefined)
     const { state } = connection.ssh
     if (connection.stopped || state === 'failed' || state === 'closed') return
-    this.#follow(connection, state === 'connecting' || connection.deadLooks > 0 ? connectingMs : connectedMs)
+    this.#schedulePoll(connection, state === 'connecting' || connection.deadPolls > 0 ? connectingPollMs : connectedPollMs)
   }
 
-  async #look(connection: Connection): Promise<void> {
+  async #poll(connection: Connection): Promise<void> {
     const { engine } = this.#options
-    const pane = (await engine.list()).flatMap((workspace) => workspace.panes).find((pane) => pane.id === connection.ssh.paneId)
+    const pane = (await engine.listWorkspaces())
+      .flatMap((workspace) => workspace.panes)
+      .find((pane) => pane.id === connection.ssh.paneId)
     if (!pane) {
       this.forget(connection.ssh.paneId)
       return
     }
     if (pane.dead) {
-      // What it ended with is known a look or two later than that it ended. It is not waited for without end.
-      connection.deadLooks += 1
-      if (pane.exit !== null || connection.deadLooks > mostDeadLooks) await this.#over(connection, pane)
+      // The exit code arrives one or two checks after the end of the program. The wait for it is limited.
+      connection.deadPolls += 1
+      if (pane.exit !== null || connection.deadPolls > maxDeadPolls) await this.#recordExit(connection, pane)
       return
     }
-    const alive = await this.#ssh(connection, '-O', 'check').then(
+    const alive = await this.#runSsh(connection, '-O', 'check').then(
       () => true,
       () => false,
     )
-    if (alive && connection.ssh.state === 'connecting') await this.#connected(connection)
-    if (!alive && connection.ssh.state === 'connected') this.#change(connection, { state: 'closed', explorer: null })
+    const { state, explorer } = connection.ssh
+    const canRetry = state === 'connected' && explorer === null && connection.explorerFailures < maxExplorerFailures
+    if (alive && (state === 'connecting' || canRetry)) await this.#onConnected(connection)
+    if (!alive && connection.ssh.state === 'connected') this.#update(connection, { state: 'closed', explorer: null })
   }
 
-  async #connected(connection: Connection): Promise<void> {
-    this.#change(connection, { state: 'connected' })
+  async #onConnected(connection: Connection): Promise<void> {
+    this.#update(connection, { state: 'connected' })
     try {
-      const home = await this.files(connection.ssh.id, (sftp) => sftp.realpath(Buffer.from('.')))
+      const home = await this.withSftp(connection.ssh.id, (sftp) => sftp.realpath(Buffer.from('.')))
       const root = home.toString('utf8')
-      this.#change(connection, { explorer: { offered: true, root } })
+      this.#update(connection, { explorer: { offered: true, root }, reason: null })
       this.#options.events.emit('explorer.offered', { sshId: connection.ssh.id, root })
     } catch (error) {
-      // A server without the file service is connected all the same; only the explorer cannot be offered.
-      this.#change(connection, { reason: error instanceof Error ? error.message : null })
+      // A server without SFTP is still connected; only the explorer is unavailable.
+      connection.explorerFailures += 1
+      this.#update(connection, { reason: error instanceof Error ? error.message : null })
     }
   }
 
-  async #over(connection: Connection, pane: Pane): Promise<void> {
-    // With some history: the notice that the pane is dead scrolls the last words out of sight.
-    const text = await this.#options.engine.capture(pane.id, 50)
+  async #recordExit(connection: Connection, pane: Pane): Promise<void> {
+    // With some history, because the notice that the pane is dead scrolls the last output out of view.
+    const text = await this.#options.engine.capturePane(pane.id, 50)
     const lines = text.split('\n').filter((line) => line.trim() !== '' && !line.startsWith('Pane is dead'))
-    // 255 is ssh's own failure; any other number is what the remote shell ended with.
+    // 255 is ssh's own failure; any other number is the exit code of the remote shell.
     const failed = connection.ssh.state === 'connecting' || pane.exit === 255
-    this.#change(connection, {
+    this.#update(connection, {
       state: failed ? 'failed' : 'closed',
       explorer: null,
       exit: pane.exit,
@@ -316,7 +333,7 @@ export class SshConnections {
     })
   }
 
-  #change(connection: Connection, change: Partial<Ssh>): void {
+  #update(connection: Connection, change: Partial<Ssh>): void {
     const before = connection.ssh
     connection.ssh = { ...before, ...change }
     if (before.state !== connection.ssh.state) {
@@ -326,7 +343,7 @@ export class SshConnections {
     this.#options.onState(connection.ssh)
   }
 
-  async #ssh(connection: Connection, ...words: readonly string[]): Promise<void> {
+  async #runSsh(connection: Connection, ...words: readonly string[]): Promise<void> {
     await run('ssh', [...connection.args, ...words, '--', connection.ssh.destination], {
       env: this.#options.settings.env,
       timeout: 10_000,
@@ -334,15 +351,15 @@ export class SshConnections {
   }
 }
 
-function begin(id: string, destination: string, workspaceId: string, paneId: string): Ssh {
+function createSshState(id: string, destination: string, workspaceId: string, paneId: string): Ssh {
   return { id, destination, state: 'connecting', workspaceId, paneId, explorer: null, exit: null, reason: null }
 }
 
-function login(args: readonly string[], destination: string): readonly string[] {
+function createLoginCommand(args: readonly string[], destination: string): readonly string[] {
   return ['ssh', ...args, '-o', 'ControlMaster=auto', '--', destination]
 }
 
-function sshFailure(error: unknown): WorkbenchError {
+function toSshError(error: unknown): WorkbenchError {
   const failure = error as { readonly code?: unknown; readonly stderr?: unknown }
   if (failure.code === 'ENOENT') {
     return new WorkbenchError('engine_unavailable', 'ssh is not installed', { hint: 'apt install openssh-client', cause: error })
@@ -351,7 +368,7 @@ function sshFailure(error: unknown): WorkbenchError {
   return new WorkbenchError('ssh_failed', words === '' ? 'ssh refused' : words, { details: { exit: failure.code }, cause: error })
 }
 
-function parsed(text: string): unknown {
+function parseJson(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch {

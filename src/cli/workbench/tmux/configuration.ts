@@ -1,10 +1,10 @@
 /**
- * The private tmux server's configuration. It is written beside its socket at each start and read by tmux alone; the user's
+ * The private tmux server's configuration. It is written beside its socket at each start and only this tmux reads it; the user's
  * own tmux and its configuration are not touched.
  *
- * The shells are no login shells: a profile would reset the PATH of whoever started the workbench, and `svc` may be on no other.
+ * The shells are not login shells: a profile would reset the PATH of the user who started the workbench, and `svc` may be on no other.
  *
- * Titles are shown through user options, whose values tmux does not expand; `q/h` keeps `#[...]` in them from being read as
+ * Titles are shown through user options, whose values tmux does not expand; `q/h` keeps `#[...]` in them from being parsed as
  * a style.
  */
 export const tmuxConfiguration = `
@@ -28,7 +28,8 @@ set -g visual-bell off
 set -g activity-action none
 set -g monitor-activity off
 set -g status-left ' svc '
-set -g status-right '#{q/h:@svc_note} '
+set -g status-right-length 84
+set -g status-right '#{?@svc_notice,#{q/h:@svc_notice} ,}#{q/h:@svc_note} '
 set -g window-status-format ' #I #{q/h:window_name}#{?@svc_unread, (#{@svc_unread}),} '
-set -g window-status-current-format ' #I #{q/h:window_name}#{?@svc_unread, (#{@svc_unread}),} '
+set -g window-status-current-format ' #I* #{q/h:window_name}#{?@svc_unread, (#{@svc_unread}),} '
 `

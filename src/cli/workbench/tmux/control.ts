@@ -1,30 +1,30 @@
 /**
- * A tmux client in control mode: one long-lived process through which commands take a tenth of a millisecond, and which says
- * what changes in the session. It is attached with `ignore-size`, so a user's window keeps its size, and `no-output`.
+ * A tmux client in control mode: one long-lived process that runs a command in a tenth of a millisecond and reports
+ * changes of the session. It is attached with `ignore-size`, so a user's window keeps its size, and `no-output`.
  */
 import type { ChildProcess } from 'node:child_process'
 import { spawn } from 'node:child_process'
-import { word } from './text.ts'
-import { WorkbenchError } from '../protocol.ts'
+import { quoteWord } from './quoting.ts'
+import { WorkbenchError } from '../protocol/protocol.ts'
 
 export type TmuxCommand = readonly [string, ...string[]]
 
-interface Waiting {
-  /** How many of the batch's commands have not answered yet. */
-  left: number
-  readonly answers: string[][]
+interface PendingBatch {
+  /** Number of the batch's commands that have not been answered. */
+  remaining: number
+  readonly outputs: string[][]
   readonly resolve: (answers: string[][]) => void
   readonly reject: (error: Error) => void
 }
 
 export class ControlClient {
   readonly #child: ChildProcess
-  readonly #waiting: Waiting[] = []
+  readonly #pendingBatches: PendingBatch[] = []
   readonly #onNotice: (notice: string) => void
-  #rest = ''
+  #partialLine = ''
   #block: { readonly end: string; readonly error: string; readonly ours: boolean; readonly lines: string[] } | undefined
-  #gone = false
-  /** Settles when the client is attached and can be spoken to. */
+  #hasEnded = false
+  /** Settles when the client is attached and accepts commands. */
   readonly ready: Promise<void>
   /** Settles when the client has ended: the session or the tmux server is gone, or `close` was called. */
   readonly ended: Promise<void>
@@ -44,25 +44,25 @@ export class ControlClient {
     this.ready = attached.promise
     this.ended = ended.promise
     this.#child.stdout?.setEncoding('utf8').on('data', (text: string) => this.#read(text, attached.resolve))
-    // A write to a client that has just ended is answered by `ended`, not by an exception.
+    // A write to a client that has just ended settles `ended` instead of throwing.
     this.#child.stdin?.on('error', () => undefined)
     const finish = (): void => {
-      this.#gone = true
+      this.#hasEnded = true
       const error = new WorkbenchError('engine_unavailable', 'tmux has ended', { hint: 'try again: it is started anew' })
       attached.reject(error)
-      for (const waiting of this.#waiting.splice(0)) waiting.reject(error)
+      for (const waiting of this.#pendingBatches.splice(0)) waiting.reject(error)
       ended.resolve()
     }
     this.ready.catch(() => undefined)
     this.#child.on('error', finish).on('close', finish)
   }
 
-  /** Runs the commands one after another, with nothing of others between them; an error in one leaves out the rest. */
+  /** Runs the commands in sequence without others between them; an error skips the rest. */
   run(...commands: readonly TmuxCommand[]): Promise<string[][]> {
-    if (this.#gone || !this.#child.stdin) return Promise.reject(new WorkbenchError('engine_unavailable', 'tmux has ended'))
-    const line = commands.map(([name, ...args]) => [name, ...args.map(word)].join(' ')).join(' ; ')
+    if (this.#hasEnded || !this.#child.stdin) return Promise.reject(new WorkbenchError('engine_unavailable', 'tmux has ended'))
+    const line = commands.map(([name, ...args]) => [name, ...args.map(quoteWord)].join(' ')).join(' ; ')
     const { promise, resolve, reject } = Promise.withResolvers<string[][]>()
-    this.#waiting.push({ left: commands.length, answers: [], resolve, reject })
+    this.#pendingBatches.push({ remaining: commands.length, outputs: [], resolve, reject })
     this.#child.stdin.write(`${line}\n`)
     return promise
   }
@@ -73,21 +73,21 @@ export class ControlClient {
   }
 
   #read(text: string, onAttached: () => void): void {
-    const lines = (this.#rest + text).split('\n')
-    this.#rest = lines.pop() ?? ''
-    for (const line of lines) this.#take(line, onAttached)
+    const lines = (this.#partialLine + text).split('\n')
+    this.#partialLine = lines.pop() ?? ''
+    for (const line of lines) this.#receiveLine(line, onAttached)
   }
 
-  #take(line: string, onAttached: () => void): void {
+  #receiveLine(line: string, onAttached: () => void): void {
     const block = this.#block
     if (block) {
       if (line !== block.end && line !== block.error) block.lines.push(line)
-      else this.#answer(block, line === block.error)
+      else this.#completeBlock(block, line === block.error)
       return
     }
     if (line.startsWith('%begin ')) {
       const rest = line.slice('%begin '.length)
-      // Flag 1: the block answers a command of this client; 0: tmux talks of its own accord (the attaching itself).
+      // Flag 1: the block answers a command of this client; 0: tmux sent it unasked (while attaching).
       this.#block = { end: `%end ${rest}`, error: `%error ${rest}`, ours: rest.endsWith(' 1'), lines: [] }
       return
     }
@@ -95,24 +95,24 @@ export class ControlClient {
     if (line.startsWith('%')) this.#onNotice(line)
   }
 
-  #answer(block: { readonly ours: boolean; readonly lines: string[] }, failed: boolean): void {
+  #completeBlock(block: { readonly ours: boolean; readonly lines: string[] }, failed: boolean): void {
     this.#block = undefined
-    const waiting = block.ours ? this.#waiting[0] : undefined
+    const waiting = block.ours ? this.#pendingBatches[0] : undefined
     if (!waiting) return
     if (failed) {
-      this.#waiting.shift()
+      this.#pendingBatches.shift()
       waiting.reject(new TmuxError(block.lines.join(' ').trim()))
       return
     }
-    waiting.answers.push(block.lines)
-    waiting.left -= 1
-    if (waiting.left > 0) return
-    this.#waiting.shift()
-    waiting.resolve(waiting.answers)
+    waiting.outputs.push(block.lines)
+    waiting.remaining -= 1
+    if (waiting.remaining > 0) return
+    this.#pendingBatches.shift()
+    waiting.resolve(waiting.outputs)
   }
 }
 
-/** tmux understood and refused, e.g. "can't find pane: %7". */
+/** tmux rejected a command, e.g. "can't find pane: %7". */
 export class TmuxError extends Error {
   constructor(message: string) {
     super(message)

@@ -1,6 +1,6 @@
 /**
- * The terminal engine on tmux: workspaces are windows, panes are panes. Ids live in user options of the windows and panes, so a host that
- * starts again finds them. Every creating command has `-d`: the new thing is made in the background.
+ * The terminal engine on tmux: workspaces are windows, panes are panes. Ids live in user options of the windows and panes, so a
+ * restarted host finds them. Every creating command has `-d`, which creates in the background.
  */
 import type {
   Direction,
@@ -11,43 +11,43 @@ import type {
   NewWorkspace,
   TerminalEngine,
   WorkspaceState,
-} from '../engine.ts'
-import { WorkbenchError } from '../protocol.ts'
-import type { Focus } from '../results.ts'
+} from '../engine/terminal-engine.ts'
+import { WorkbenchError } from '../protocol/protocol.ts'
+import type { Focus } from '../protocol/results.ts'
 import type { ControlClient, TmuxCommand } from './control.ts'
 import { TmuxError } from './control.ts'
 import { tmuxFocus } from './focus.ts'
-import type { PanePlace } from './making.ts'
-import { asArguments, birth, environment, naming, titling } from './making.ts'
-import type { Row } from './rows.ts'
-import { listRows, toWorkspaces } from './rows.ts'
+import type { PaneIdentity } from './tmux-commands.ts'
+import { toProgramArgs, newWindowArgs, environmentArgs, tagCommands, titleCommands } from './tmux-commands.ts'
+import type { PaneRecord } from './tmux-listing.ts'
+import { listPaneRecords, toWorkspaces } from './tmux-listing.ts'
 import type { TmuxOptions } from './session.ts'
 import { sessionName, TmuxSession } from './session.ts'
-import { kept, label, literal } from './text.ts'
+import { encodeOptionValue, toStatusLabel, escapeFormat } from './quoting.ts'
 
 export class TmuxEngine implements TerminalEngine {
   readonly name: string
-  readonly attach: readonly string[]
+  readonly attachCommand: readonly string[]
   readonly #options: TmuxOptions
   readonly #session: TmuxSession
-  readonly #mark: string
+  readonly #recordMarker: string
   readonly #listeners: ((change: EngineChange) => void)[] = []
-  /** Panes of ours that tmux may have and that do not have their ids yet. */
-  readonly #births = new Set<Promise<void>>()
+  /** Panes that the engine is creating and that do not have their ids yet. */
+  readonly #pendingSplits = new Set<Promise<void>>()
 
   constructor(version: string, options: TmuxOptions) {
     this.name = version
     this.#options = options
-    this.#session = new TmuxSession(options, (change) => this.#tell(change))
-    this.attach = this.#session.attach
-    this.#mark = options.newId('rec')
+    this.#session = new TmuxSession(options, (change) => this.#notify(change))
+    this.attachCommand = this.#session.attachCommand
+    this.#recordMarker = options.newId('rec')
   }
 
-  async list(): Promise<readonly WorkspaceState[]> {
+  async listWorkspaces(): Promise<readonly WorkspaceState[]> {
     const client = await this.#session.client()
-    const rows = await this.#rows(client)
-    const strangers = await this.#nameStrangers(client, rows)
-    return toWorkspaces(strangers ? await this.#rows(client) : rows)
+    const rows = await this.#listPanes(client)
+    const hasUserPanes = await this.#tagUserPanes(client, rows)
+    return toWorkspaces(hasUserPanes ? await this.#listPanes(client) : rows)
   }
 
   async createWorkspace(wish: NewWorkspace): Promise<Focus> {
@@ -56,28 +56,28 @@ export class TmuxEngine implements TerminalEngine {
     const paneId = this.#options.newId('pn')
     const last = `=${sessionName}:{end}`
     await client.run(
-      ['new-window', '-a', '-d', '-t', last, ...birth(wish, this.#place(workspaceId, paneId))],
-      ...naming(last, workspaceId, paneId, wish),
+      ['new-window', '-a', '-d', '-t', last, ...newWindowArgs(wish, this.#getPaneIdentity(workspaceId, paneId))],
+      ...tagCommands(last, workspaceId, paneId, wish),
     )
     return { workspaceId, paneId }
   }
 
   async renameWorkspace(id: string, title: string): Promise<void> {
     const client = await this.#session.client()
-    const { windowId } = await this.#window(client, id)
-    await client.run(...titling(windowId, title))
-    this.#tell('layout')
+    const { windowId } = await this.#findWindow(client, id)
+    await client.run(...titleCommands(windowId, title))
+    this.#notify('layout')
   }
 
   async closeWorkspace(id: string): Promise<void> {
     const client = await this.#session.client()
-    const { windowId } = await this.#window(client, id)
+    const { windowId } = await this.#findWindow(client, id)
     await client.run(['kill-window', '-t', windowId])
   }
 
-  async split(wish: NewPane): Promise<string> {
+  async splitPane(wish: NewPane): Promise<string> {
     const client = await this.#session.client()
-    const row = await this.#pane(client, wish.paneId)
+    const row = await this.#findPane(client, wish.paneId)
     const paneId = this.#options.newId('pn')
     const flags = [wish.direction === 'left' || wish.direction === 'right' ? '-h' : '-v']
     if (wish.direction === 'left' || wish.direction === 'up') flags.push('-b')
@@ -85,31 +85,31 @@ export class TmuxEngine implements TerminalEngine {
     if (row.zoomed) flags.push('-Z')
     if (wish.size !== undefined) flags.push('-l', `${wish.size}%`)
     const cwd = wish.cwd ?? row.cwd
-    const argv = wish.argv ? ['--', ...asArguments(wish.argv)] : []
-    if (cwd !== '') flags.push('-c', literal(cwd))
-    const env = environment(this.#place(row.workspaceId, paneId))
-    const birth = this.#bear(client, paneId, ['-t', row.tmuxPane, ...flags, ...env, ...argv])
-    this.#births.add(birth)
+    const argv = wish.argv ? ['--', ...toProgramArgs(wish.argv)] : []
+    if (cwd !== '') flags.push('-c', escapeFormat(cwd))
+    const env = environmentArgs(this.#getPaneIdentity(row.workspaceId, paneId))
+    const pendingSplit = this.#splitWindow(client, paneId, ['-t', row.tmuxPane, ...flags, ...env, ...argv])
+    this.#pendingSplits.add(pendingSplit)
     try {
-      await birth
+      await pendingSplit
     } catch (error) {
-      throw tooSmall(error)
+      throw toSplitError(error)
     } finally {
-      this.#births.delete(birth)
+      this.#pendingSplits.delete(pendingSplit)
     }
     return paneId
   }
 
   async closePane(id: string): Promise<void> {
     const client = await this.#session.client()
-    const row = await this.#pane(client, id)
+    const row = await this.#findPane(client, id)
     await client.run(['kill-pane', '-t', row.tmuxPane])
-    if (row.zoomed && !row.active) await this.#zoomAgain(client, row.windowId)
+    if (row.zoomed && !row.active) await this.#restoreZoom(client, row.windowId)
   }
 
-  async stop(id: string): Promise<void> {
+  async stopPane(id: string): Promise<void> {
     const client = await this.#session.client()
-    const row = await this.#pane(client, id)
+    const row = await this.#findPane(client, id)
     if (row.dead || row.pid <= 1) return
     try {
       process.kill(row.pid, 'SIGHUP')
@@ -118,82 +118,87 @@ export class TmuxEngine implements TerminalEngine {
     }
   }
 
-  async respawn(id: string, argv: readonly string[]): Promise<void> {
+  async respawnPane(id: string, argv: readonly string[]): Promise<void> {
     const client = await this.#session.client()
-    const row = await this.#pane(client, id)
-    const env = environment(this.#place(row.workspaceId, id))
-    await client.run(['respawn-pane', '-k', '-t', row.tmuxPane, ...env, '--', ...asArguments(argv)])
+    const row = await this.#findPane(client, id)
+    const env = environmentArgs(this.#getPaneIdentity(row.workspaceId, id))
+    await client.run(['respawn-pane', '-k', '-t', row.tmuxPane, ...env, '--', ...toProgramArgs(argv)])
   }
 
   async resizePane(id: string, size: { readonly cols?: number; readonly rows?: number }): Promise<void> {
     const client = await this.#session.client()
-    const row = await this.#pane(client, id)
+    const row = await this.#findPane(client, id)
     const wish = [
       ...(size.cols === undefined ? [] : ['-x', String(size.cols)]),
       ...(size.rows === undefined ? [] : ['-y', String(size.rows)]),
     ]
     await client.run(['resize-pane', '-t', row.tmuxPane, ...wish])
-    if (row.zoomed) await this.#zoomAgain(client, row.windowId)
+    if (row.zoomed) await this.#restoreZoom(client, row.windowId)
   }
 
   /**
-   * Typed through a paste buffer: that goes to the program even while the user looks through the pane's history (`send-keys`
+   * Types through a paste buffer, which reaches the program even while the user scrolls through the pane's history (`send-keys`
    * would then operate the history view), and tmux turns line ends into Enter.
    */
-  async send(id: string, text: string): Promise<void> {
+  async sendText(id: string, text: string): Promise<void> {
     if (text === '') return
     const client = await this.#session.client()
-    const row = await this.#pane(client, id)
+    const row = await this.#findPane(client, id)
     const buffer = this.#options.newId('buf')
     await client.run(['set-buffer', '-b', buffer, '--', text], ['paste-buffer', '-d', '-b', buffer, '-t', row.tmuxPane])
   }
 
-  async key(id: string, name: string): Promise<void> {
+  async sendKey(id: string, name: string): Promise<void> {
     const client = await this.#session.client()
-    const row = await this.#pane(client, id)
+    const row = await this.#findPane(client, id)
     if (row.inMode) throw new WorkbenchError('busy', 'the user is looking through this pane; a key would operate that view')
-    // tmux types a word that names no key letter by letter; what was meant as a key must not be typed.
+    // tmux types an unknown key name letter by letter, so it is refused.
     if (!isKeyName(name))
       throw new WorkbenchError('invalid_params', `no such key: ${name}`, { hint: 'e.g. Enter, Escape, Up, C-c, M-x, F5' })
     await client.run(['send-keys', '-t', row.tmuxPane, '--', name])
   }
 
-  async capture(id: string, lines: number): Promise<string> {
+  async capturePane(id: string, lines: number): Promise<string> {
     const client = await this.#session.client()
-    const row = await this.#pane(client, id)
-    // Not through the control client: a program could print what looks like the end of the answer.
-    const text = await this.#session.apart(['capture-pane', '-p', '-J', '-t', row.tmuxPane, '-S', `-${lines}`], 5_000)
+    const row = await this.#findPane(client, id)
+    // Not through the control client: a program could print text that resembles the end of the answer.
+    const text = await this.#session.runSeparately(['capture-pane', '-p', '-J', '-t', row.tmuxPane, '-S', `-${lines}`], 5_000)
     return text.replace(/\n+$/, '\n')
   }
 
-  async mark(id: string, entry: { readonly unread: number; readonly note: string }): Promise<void> {
+  async setStatusEntry(id: string, entry: { readonly unread: number; readonly note: string }): Promise<void> {
     const client = await this.#session.client()
-    const { windowId } = await this.#window(client, id)
+    const { windowId } = await this.#findWindow(client, id)
     await client.run(
       ['set-option', '-w', '-t', windowId, '@svc_unread', entry.unread === 0 ? '' : String(entry.unread)],
-      ['set-option', '-w', '-t', windowId, '@svc_note', label(entry.note)],
+      ['set-option', '-w', '-t', windowId, '@svc_note', toStatusLabel(entry.note)],
     )
   }
 
-  async keep(id: string, text: string): Promise<void> {
+  async setNotice(text: string): Promise<void> {
     const client = await this.#session.client()
-    const { windowId } = await this.#window(client, id)
-    await client.run(['set-option', '-w', '-t', windowId, '@svc_kept', kept(text)])
+    await client.run(['set-option', '-t', `=${sessionName}:`, '@svc_notice', toStatusLabel(text)])
   }
 
-  async focused(): Promise<Focus> {
+  async saveMetadata(id: string, text: string): Promise<void> {
+    const client = await this.#session.client()
+    const { windowId } = await this.#findWindow(client, id)
+    await client.run(['set-option', '-w', '-t', windowId, '@svc_kept', encodeOptionValue(text)])
+  }
+
+  async getFocus(): Promise<Focus> {
     const client = await this.#session.client()
     const [answer] = await client.run(['list-panes', '-t', `=${sessionName}:`, '-F', '#{pane_active}\t#{@svc_ws}\t#{@svc_pane}'])
     const fields = answer?.find((line) => line.startsWith('1\t'))?.split('\t')
     if (!fields) return { workspaceId: null, paneId: null }
     if (!fields[1] || !fields[2]) {
-      await this.list() // the user made it by a key of tmux: it gets its ids now
-      return this.focused()
+      await this.listWorkspaces() // the user made it by a key of tmux: it gets its ids now
+      return this.getFocus()
     }
     return { workspaceId: fields[1], paneId: fields[2] }
   }
 
-  async clients(): Promise<readonly EngineClient[]> {
+  async listClients(): Promise<readonly EngineClient[]> {
     const client = await this.#session.client()
     const [lines = []] = await client.run([
       'list-clients',
@@ -216,7 +221,7 @@ export class TmuxEngine implements TerminalEngine {
 
   async focusWorkspace(intent: FocusIntent, id: string): Promise<void> {
     const client = await this.#session.client()
-    await tmuxFocus.workspace(client, intent, (await this.#window(client, id)).windowId)
+    await tmuxFocus.workspace(client, intent, (await this.#findWindow(client, id)).windowId)
   }
 
   async stepWorkspace(intent: FocusIntent, step: 'next' | 'previous' | 'last'): Promise<void> {
@@ -225,7 +230,7 @@ export class TmuxEngine implements TerminalEngine {
 
   async focusPane(intent: FocusIntent, id: string): Promise<void> {
     const client = await this.#session.client()
-    const row = await this.#pane(client, id)
+    const row = await this.#findPane(client, id)
     await tmuxFocus.pane(client, intent, row.windowId, row.tmuxPane)
   }
 
@@ -233,34 +238,34 @@ export class TmuxEngine implements TerminalEngine {
     await tmuxFocus.direction(await this.#session.client(), intent, sessionName, direction)
   }
 
-  async lastPane(intent: FocusIntent): Promise<void> {
+  async focusLastPane(intent: FocusIntent): Promise<void> {
     await tmuxFocus.lastPane(await this.#session.client(), intent, sessionName)
   }
 
-  #place(workspaceId: string, paneId: string): PanePlace {
+  #getPaneIdentity(workspaceId: string, paneId: string): PaneIdentity {
     return { socketPath: this.#options.socketPath, workspaceId, paneId }
   }
 
-  #rows(client: ControlClient): Promise<Row[]> {
-    return listRows(client, `=${sessionName}:`, this.#mark)
+  #listPanes(client: ControlClient): Promise<PaneRecord[]> {
+    return listPaneRecords(client, `=${sessionName}:`, this.#recordMarker)
   }
 
-  /** tmux tells a split-off pane's own number only when it is there, so what it is called by us comes a moment later. */
-  async #bear(client: ControlClient, paneId: string, args: readonly string[]): Promise<void> {
+  /** tmux reports the number of a new pane only after the split, so the pane gets its id a moment later. */
+  async #splitWindow(client: ControlClient, paneId: string, args: readonly string[]): Promise<void> {
     const [created] = await client.run(['split-window', '-d', '-P', '-F', '#{pane_id}', ...args])
     const made = created?.[0] ?? ''
     await client.run(
       ['set-option', '-p', '-t', made, '@svc_pane', paneId],
-      // In a workspace of ssh the panes of ended programs stay; one that was split off goes with its program.
+      // In a workspace of ssh the panes of ended programs stay; a pane that was split off closes with its program.
       ['set-option', '-p', '-t', made, 'remain-on-exit', 'off'],
     )
   }
 
   /**
-   * Gives ids to what the user made with tmux's own keys. Answers whether there was any. One of ours that is being made looks the
-   * same for a moment, and two lookers find the same stranger: whoever has an id by then (`o`) keeps it.
+   * Gives ids to windows and panes that the user created with tmux's own keys. Returns whether there were any. A pane that the engine
+   * is creating looks the same for a moment, and two scans find the same pane: an id that exists by then (`o`) is kept.
    */
-  async #nameStrangers(client: ControlClient, rows: readonly Row[]): Promise<boolean> {
+  async #tagUserPanes(client: ControlClient, rows: readonly PaneRecord[]): Promise<boolean> {
     const { newId } = this.#options
     const windows = new Set(rows.filter((row) => row.workspaceId === '').map((row) => row.windowId))
     const panes = rows.filter((row) => row.paneId === '')
@@ -269,35 +274,35 @@ export class TmuxEngine implements TerminalEngine {
       ...panes.map((row): TmuxCommand => ['set-option', '-poq', '-t', row.tmuxPane, '@svc_pane', newId('pn')]),
     ]
     if (first === undefined) return false
-    await Promise.allSettled(this.#births)
+    await Promise.allSettled(this.#pendingSplits)
     await client.run(first, ...more)
     return true
   }
 
-  async #window(client: ControlClient, id: string): Promise<Row> {
-    const row = (await this.#rows(client)).find((row) => row.workspaceId === id)
+  async #findWindow(client: ControlClient, id: string): Promise<PaneRecord> {
+    const row = (await this.#listPanes(client)).find((row) => row.workspaceId === id)
     if (!row) throw new WorkbenchError('not_found', `no workspace ${id}`, { hint: 'svc workspace list' })
     return row
   }
 
-  async #pane(client: ControlClient, id: string): Promise<Row> {
-    const row = (await this.#rows(client)).find((row) => row.paneId === id)
+  async #findPane(client: ControlClient, id: string): Promise<PaneRecord> {
+    const row = (await this.#listPanes(client)).find((row) => row.paneId === id)
     if (!row) throw new WorkbenchError('not_found', `no pane ${id}`, { hint: 'svc pane list --all' })
     return row
   }
 
-  /** Closing or resizing another pane leaves the zoom; the user's view is put back as it was. */
-  async #zoomAgain(client: ControlClient, windowId: string): Promise<void> {
-    const active = (await this.#rows(client)).find((row) => row.windowId === windowId && row.active)
+  /** Closing or resizing another pane leaves the zoom; this restores the user's view. */
+  async #restoreZoom(client: ControlClient, windowId: string): Promise<void> {
+    const active = (await this.#listPanes(client)).find((row) => row.windowId === windowId && row.active)
     if (active && !active.zoomed) await client.run(['resize-pane', '-Z', '-t', active.tmuxPane])
   }
 
-  #tell(change: EngineChange): void {
+  #notify(change: EngineChange): void {
     for (const listener of this.#listeners) listener(change)
   }
 }
 
-function tooSmall(error: unknown): unknown {
+function toSplitError(error: unknown): unknown {
   if (!(error instanceof TmuxError) || !/no space|too small/.test(error.message)) return error
   return new WorkbenchError('busy', 'the pane is too small to be split', { cause: error })
 }
@@ -305,7 +310,7 @@ function tooSmall(error: unknown): unknown {
 const namedKeys =
   /^(?:Enter|Escape|Space|Tab|BTab|BSpace|Up|Down|Left|Right|Home|End|PageUp|PageDown|PgUp|PgDn|PPage|NPage|Insert|IC|Delete|DC|F(?:[1-9]|1[0-2])|[!-~])$/i
 
-/** `C-`, `M-`, `S-` in front of a key tmux knows by name or of one printable character. */
+/** `C-`, `M-`, `S-` before a key name of tmux or one printable character. */
 function isKeyName(name: string): boolean {
   return namedKeys.test(name.replace(/^(?:[CMS]-)+(?=.)/, ''))
 }

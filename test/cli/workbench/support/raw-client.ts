@@ -1,10 +1,10 @@
-/** A client without any manners: it sends exactly the bytes it is told to. */
+/** A client that sends exactly the bytes it is given, valid or not. */
 import type { Socket } from 'node:net'
 import { connect } from 'node:net'
 import type { Test } from 'tap'
-import { protocolRange } from '../../../../src/cli/workbench/protocol.ts'
-import type { TestBench } from './bench.ts'
-import { until } from './bench.ts'
+import { protocolRange } from '../../../../src/cli/workbench/protocol/protocol.ts'
+import type { TestWorkbench } from './test-workbench.ts'
+import { waitUntil } from '../../../support/wait-until.ts'
 
 interface Line {
   readonly id?: unknown
@@ -49,15 +49,15 @@ export class RawClient {
   /** Sends and waits for the answer with the same id. */
   async ask(id: number | string, method: string, params?: unknown): Promise<Line> {
     this.send({ jsonrpc: '2.0', id, method, ...(params === undefined ? {} : { params }) })
-    return until(`the answer ${id} to ${method}`, () => this.lines.find((line) => line.id === id))
+    return waitUntil(() => this.lines.find((line) => line.id === id), `the answer ${id} to ${method}`)
   }
 
-  async greet(bench: TestBench): Promise<Line> {
-    return this.ask('hello', 'system.hello', helloOf(bench))
+  async greet(bench: TestWorkbench): Promise<Line> {
+    return this.ask('hello', 'system.hello', createHello(bench))
   }
 
-  async untilClosed(): Promise<void> {
-    await until('the connection is closed', () => this.closed)
+  async waitUntilClosed(): Promise<void> {
+    await waitUntil(() => this.closed, 'the connection is closed')
   }
 
   lastError(): string | undefined {
@@ -65,6 +65,9 @@ export class RawClient {
   }
 }
 
-export function helloOf(bench: TestBench, changes: Readonly<Record<string, unknown>> = {}): Readonly<Record<string, unknown>> {
+export function createHello(
+  bench: TestWorkbench,
+  changes: Readonly<Record<string, unknown>> = {},
+): Readonly<Record<string, unknown>> {
   return { protocol: protocolRange, token: bench.token, client: { name: 'test', version: '1' }, ...changes }
 }

@@ -1,68 +1,70 @@
-/** A user at the terminal, who notices whatever takes the focus away. */
+/** A user at the terminal who detects every change of the focus. */
 import type { ChildProcess } from 'node:child_process'
 import { execFile, spawn } from 'node:child_process'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import type { Test } from 'tap'
-import { tmuxArguments } from '../../../../src/cli/workbench/tmux/session.ts'
-import type { TestBench } from './bench.ts'
-import { readText, until } from './bench.ts'
+import { getTmuxCommand } from '../../../../src/cli/workbench/tmux/session.ts'
+import type { TestWorkbench } from './test-workbench.ts'
+import { readText } from './test-workbench.ts'
+import { waitUntil } from '../../../support/wait-until.ts'
 
 const run = promisify(execFile)
 
-/** What a user at the terminal would notice, noted between two moments. */
-export interface Noticed {
-  /** What tmux said to a second client about windows, panes, sessions and clients coming to the front or leaving. */
+/** The changes that a user at the terminal would notice, recorded between two moments. */
+export interface FocusRecord {
+  /** Messages of tmux to a second client about windows, panes, sessions and clients that gain or lose the focus. */
   readonly notices: readonly string[]
-  /** What the program in the focused pane received meanwhile. */
+  /** The bytes that the program in the focused pane received meanwhile. */
   readonly received: string
-  /** The same, with what has come since. */
+  /** The same, with later changes. */
   readonly receivedByNow: () => string
   readonly before: string
   readonly after: string
 }
 
 export interface User {
-  /** Types `first`, does `work`, types `last`; answers what was noticed in between. */
-  during(first: string, work: () => Promise<unknown>, last: string): Promise<Noticed>
+  /** Types `first`, runs `work`, types `last`; returns the changes in between. */
+  observeDuring(first: string, work: () => Promise<unknown>, last: string): Promise<FocusRecord>
   type(text: string): void
   tmux(...args: readonly string[]): Promise<string>
-  /** Starts the recording program in the pane that has the keys. */
+  /** Starts the recording program in the focused pane. */
   record(): Promise<void>
-  /** Which pane has the keys, zoom, history view and sizes, as tmux tells it. */
+  /** The focused pane, zoom, history view and sizes, as tmux reports them. */
   state(): Promise<string>
 }
 
 const frontNotice =
   /^%(?:session-window-changed|window-pane-changed|client-session-changed|session-changed|client-detached|pane-mode-changed|sessions-changed|exit)\b/
 
-/** Programs that only listen come and go without anybody seeing them; a user's client has the name of its terminal. */
-const unseenNotice = /^%client-(?:detached|session-changed) client-\d+/
+/** Clients that only listen come and go invisibly; a user's client has the name of its terminal. */
+const backgroundNotice = /^%client-(?:detached|session-changed) client-\d+/
 
 /**
- * A real user: a tmux client in a pseudo-terminal, a program in the focused pane that records every byte it gets and asks to be
- * told of focus changes, and a second client that listens to what tmux announces.
+ * A real user: a tmux client in a pseudo-terminal, a program in the focused pane that records every byte it receives and requests
+ * focus events, and a second client that records tmux's notifications.
  */
 export async function attachUser(
   t: Test,
-  bench: { readonly dir: string; readonly settings: Pick<TestBench['settings'], 'env' | 'runDir'> },
+  bench: { readonly dir: string; readonly settings: Pick<TestWorkbench['settings'], 'env' | 'runDir'> },
 ): Promise<User> {
   const { env, runDir } = bench.settings
-  const [program = 'tmux', ...base] = tmuxArguments(runDir)
+  const [program = 'tmux', ...base] = getTmuxCommand(runDir)
   const tmux = async (...args: readonly string[]): Promise<string> =>
     (await run(program, [...base, ...args], { env })).stdout.trimEnd()
 
-  // What comes as fast as a program types is a paste to tmux, and then no key of its own.
+  // tmux treats keys that arrive at program speed as a paste, not as keys.
   await tmux('set-option', '-g', 'assume-paste-time', '0')
   const line = `stty rows 30 cols 100; exec ${[program, ...base].join(' ')} attach-session -t =svc`
   const terminal = spawn('script', ['-qfc', line, '/dev/null'], {
     env: { ...env, TERM: 'xterm-256color', SHELL: '/bin/sh' },
     stdio: ['pipe', 'ignore', 'ignore'],
   })
-  endWith(t, terminal)
+  killAtEnd(t, terminal)
   const listener = listen(t, [program, ...base], env)
-  await until('the user is attached', async () =>
-    (await tmux('list-clients', '-F', '#{client_control_mode}')).split('\n').includes('0'),
+  await waitUntil(
+    async () => (await tmux('list-clients', '-F', '#{client_control_mode}')).split('\n').includes('0'),
+    'the user is attached',
   )
   await listener.settle()
 
@@ -88,28 +90,30 @@ export async function attachUser(
     state,
     record: async () => {
       type(`stty raw -echo; printf '\\033[?1004h'; exec cat > ${record}\r`)
-      await until(
-        'the recorder listens',
+      await waitUntil(
         async () => (await tmux('display-message', '-p', '-t', '=svc:', '#{pane_current_command}')) === 'cat',
+        'the recorder listens',
       )
       type('go')
-      await until('the recorder hears', () => readText(record).includes('go'))
+      await waitUntil(() => readText(record).includes('go'), 'the recorder hears')
     },
-    during: async (first, work, last) => {
+    observeDuring: async (first, work, last) => {
       const before = await state()
       await listener.settle()
       const start = readText(record).length
       const announced = listener.notices.length
       type(first)
-      if (first !== '') await until(`the key ${first} arrives`, () => readText(record).slice(start).includes(first))
+      if (first !== '') await waitUntil(() => readText(record).slice(start).includes(first), `the key ${first} arrives`)
       await work()
       await listener.settle()
       type(last)
       if (last !== '')
-        await until(`the key ${last} arrives`, () => readText(record).slice(start).includes(last), 3_000).catch(() => undefined)
+        await waitUntil(() => readText(record).slice(start).includes(last), `the key ${last} arrives`, 5, 3_000).catch(
+          () => undefined,
+        )
       await listener.settle()
       return {
-        notices: listener.notices.slice(announced).filter((notice) => frontNotice.test(notice) && !unseenNotice.test(notice)),
+        notices: listener.notices.slice(announced).filter((notice) => frontNotice.test(notice) && !backgroundNotice.test(notice)),
         received: readText(record).slice(start),
         receivedByNow: () => readText(record).slice(start),
         before,
@@ -125,7 +129,7 @@ function listen(t: Test, tmux: readonly string[], env: NodeJS.ProcessEnv): { not
     env,
     stdio: ['pipe', 'pipe', 'ignore'],
   })
-  endWith(t, client)
+  killAtEnd(t, client)
   const notices: string[] = []
   let asked = 0
   let rest = ''
@@ -137,21 +141,21 @@ function listen(t: Test, tmux: readonly string[], env: NodeJS.ProcessEnv): { not
   client.stdin?.on('error', () => undefined)
   return {
     notices,
-    // tmux answers in order: when this answer is here, everything announced before it is here too.
+    // tmux answers in order: everything announced before this answer has arrived with it.
     settle: async () => {
       asked += 1
       const word = `settled-${asked}`
       client.stdin?.write(`display-message -p ${word}\n`)
-      await until(
-        'tmux answers the listener',
+      await waitUntil(
         () => notices.includes(word) || notices.some((notice) => notice.startsWith('%exit')),
+        'tmux answers the listener',
       )
     },
   }
 }
 
 /** Ends a program this test started, and waits until it is gone. */
-export function endWith(t: Test, child: ChildProcess): void {
+export function killAtEnd(t: Test, child: ChildProcess): void {
   const gone = new Promise<void>((resolve) => child.once('exit', () => resolve()))
   t.teardown(async () => {
     if (child.exitCode !== null || child.signalCode !== null) return

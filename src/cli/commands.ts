@@ -1,6 +1,6 @@
 /** Every command of `svc`, in the order of its help. */
-import type { Row } from './command.ts'
-import { localCommands } from './local/index.ts'
-import { serviceCommands } from './service/index.ts'
+import type { CommandSpec } from './command-table/command.ts'
+import { workbenchCommands } from './workbench-commands/index.ts'
+import { serviceCommands } from './service-commands/index.ts'
 
-export const commands: readonly Row[] = [...serviceCommands, ...localCommands]
+export const commands: readonly CommandSpec[] = [...serviceCommands, ...workbenchCommands]

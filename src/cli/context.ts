@@ -1,12 +1,12 @@
-/** What a command may use of the world; nothing else is reached for, so a test can hand in its own. */
-import type { Environment } from './credentials.ts'
-import type { Language, Text } from './text.ts'
+/** Everything a command may use from outside itself; a test can pass its own. */
+import type { Environment } from './user-config/credentials.ts'
+import type { Language, LocalizedText } from './localized-text.ts'
 
 export interface Context {
-  /** Data: what the command was asked for. */
-  readonly stdout: Sink
-  /** Messages: what is worth knowing besides the data. */
-  readonly stderr: Sink
+  /** The data that the command was asked for. */
+  readonly stdout: OutputSink
+  /** Messages beside the data. */
+  readonly stderr: OutputSink
   readonly stdin: NodeJS.ReadStream
   readonly environment: Environment
   readonly language: Language
@@ -16,46 +16,50 @@ export interface Context {
   readonly verbose: boolean
   /** `--timeout`, in milliseconds; undefined leaves the command its own default. */
   readonly timeoutMs: number | undefined
-  /** `--socket`; undefined leaves the default path. */
+  /** `--socket`; undefined selects the default path. */
   readonly socketPath: string | undefined
-  /** `--no-start` or SVC_NO_START: the workbench is not started when it is missing. */
+  /** `--no-start` or SVC_NO_START: a missing workbench is not started. */
   readonly noStart: boolean
   /** Aborts on Ctrl-C; `svc` then ends with 130. */
   readonly signal: AbortSignal
-  /** While it is set Ctrl-C calls `handler` and leaves `signal` alone, for a turn of a dialogue. Returns the way back. */
-  interrupted(handler: () => void): () => void
+  /** Until the returned function is called, Ctrl-C calls `handler` instead of aborting `signal`, for a turn of a conversation. */
+  interceptInterrupts(handler: () => void): () => void
   /** Milliseconds since 1970. */
   readonly now: () => number
-  /** Bytes that nobody can guess. */
+  /** Cryptographically random bytes. */
   readonly random: (bytes: number) => Uint8Array
 
   /**
-   * The command's one result: with `--json` the document `{"ok":true,"result":…}`, otherwise the text for people
-   * (printed with one newline at its end; an empty text prints nothing). Text from outside must have gone through `terminalText`.
+   * Prints the command's only result: with `--json` the document `{"ok":true,"result":…}`, otherwise the text
+   * (with one line feed at its end; an empty text prints nothing). Text from outside must have passed through `sanitizeText`.
    */
-  result(value: unknown, text: () => string): void
-  /** One JSON object on one line, for commands that tell several things over time with `--json`. */
-  event(value: unknown): void
-  /** A line for people on standard error; not with `--quiet`. */
-  note(text: Text): void
-  /** A line for people on standard error; only with `--verbose`. */
-  detail(text: Text): void
-  /** The sentence in the user's language. */
-  say(text: Text): string
+  printResult(value: unknown, text: () => string): void
+  /** Prints one JSON object on one line, for commands that report several events with `--json`. */
+  printEvent(value: unknown): void
+  /** Prints a line on standard error; not with `--quiet`. */
+  printNote(text: LocalizedText): void
+  /** Prints a line on standard error; only with `--verbose`. */
+  printDetail(text: LocalizedText): void
+  /** Returns the sentence in the user's language. */
+  localize(text: LocalizedText): string
   /**
-   * After one second of waiting shows a line on standard error where that is a terminal, and removes it when the returned
-   * function is called (calling it twice is harmless).
+   * After one second shows a line on standard error if that is a terminal. The returned function removes it and may be called
+   * twice.
    */
-  progress(text: Text): () => void
+  showProgress(text: LocalizedText): () => void
 }
 
 /** An output: a terminal or a pipe. */
-export interface Sink {
+export interface OutputSink {
   readonly isTerminal: boolean
   /** Columns of the terminal; 80 where unknown. */
   readonly columns: number
-  /** Styles may be used: a terminal, and neither NO_COLOR, `--no-color` nor TERM=dumb. FORCE_COLOR turns them on. */
+  /** Rows of the terminal; 24 where unknown. */
+  readonly rows: number
+  /** True on a terminal without NO_COLOR, `--no-color` and TERM=dumb. FORCE_COLOR also sets it. */
   readonly styled: boolean
-  /** Bytes go out as they are, for a file that is no text. */
+  /** True where styles are used and the terminal is known to open links (OSC 8). */
+  readonly hyperlinks: boolean
+  /** Writes bytes unchanged, for a file that is not text. */
   write(text: string | Uint8Array): void
 }

@@ -1,88 +1,107 @@
-/** The context of a command line in its surroundings: their streams, the clock, and what Ctrl-C does. */
+/** Creates the context of a command line from its process: the streams, the clock and the handling of Ctrl-C. */
 import { randomBytes } from 'node:crypto'
-import type { Context, Sink } from './context.ts'
-import { toJsonLine, toSink } from './output.ts'
-import type { Surroundings } from './surroundings.ts'
-import type { Language, Text } from './text.ts'
-import { inLanguage } from './text.ts'
-import type { Values } from './values.ts'
+import type { Context, OutputSink } from './context.ts'
+import { formatJsonLine, createOutputSink } from './terminal/output-sink.ts'
+import type { ProcessIo } from './process-io.ts'
+import type { Language, LocalizedText } from './localized-text.ts'
+import { translate } from './localized-text.ts'
+import { fitLines } from './terminal/fit-lines.ts'
+import { linkAddresses } from './terminal/hyperlink.ts'
+import { wrapCell } from '../system/terminal/wrap-text.ts'
+import type { ParsedValues } from './command-table/parsed-values.ts'
 
-/** Three weeks. Node's timers end at once where they are given more than 31 bits of milliseconds; some waits add a little of their own. */
-const longestWaitMs = 21 * 24 * 3_600_000
+/** Three weeks. A Node timer of more than 31 bits of milliseconds fires at once, and some waits add a little of their own. */
+const maxTimeoutMs = 21 * 24 * 3_600_000
 
-export function createContext(globals: Values, surroundings: Surroundings, language: Language): Context {
-  const { environment, leave } = surroundings
-  const noColor = globals.flag('no-color')
-  const stdout = toSink(surroundings.stdout, environment, noColor, () => leave(0))
-  const stderr = toSink(surroundings.stderr, environment, noColor, () => leave(0))
-  const say = (text: Text) => inLanguage(text, language)
-  const json = globals.flag('json')
-  const quiet = globals.flag('quiet')
-  const verbose = globals.flag('verbose')
-  const timeout = globals.number('timeout')
-  const interrupt = listenForInterrupts(surroundings)
+export function createContext(globals: ParsedValues, io: ProcessIo, language: Language): Context {
+  const { environment, exit } = io
+  const noColor = globals.getFlag('no-color')
+  const stdout = createOutputSink(io.stdout, environment, noColor, () => exit(0))
+  const stderr = createOutputSink(io.stderr, environment, noColor, () => exit(0))
+  const localize = (text: LocalizedText) => translate(text, language)
+  const json = globals.getFlag('json')
+  const quiet = globals.getFlag('quiet')
+  const verbose = globals.getFlag('verbose')
+  const timeout = globals.getNumber('timeout')
+  const interrupt = listenForInterrupts(io)
   return {
     stdout,
     stderr,
-    stdin: surroundings.stdin,
+    stdin: io.stdin,
     environment,
     language,
     json,
     quiet,
     verbose,
-    timeoutMs: timeout === undefined ? undefined : Math.min(Math.round(timeout * 1000), longestWaitMs),
-    socketPath: globals.text('socket'),
-    noStart: globals.flag('no-start') || (environment.variables['SVC_NO_START'] ?? '') !== '',
+    timeoutMs: timeout === undefined ? undefined : Math.min(Math.round(timeout * 1000), maxTimeoutMs),
+    socketPath: globals.getText('socket'),
+    noStart: globals.getFlag('no-start') || (environment.variables['SVC_NO_START'] ?? '') !== '',
     signal: interrupt.signal,
-    interrupted: interrupt.interrupted,
+    interceptInterrupts: interrupt.interceptInterrupts,
     now: () => Date.now(),
     random: (bytes) => randomBytes(bytes),
-    say,
-    result(value, text) {
-      if (json) return stdout.write(toJsonLine({ ok: true, result: value }))
+    localize,
+    printResult(value, text) {
+      if (json) return stdout.write(formatJsonLine({ ok: true, result: value }))
       const shown = text()
-      if (shown !== '') stdout.write(shown.endsWith('\n') ? shown : `${shown}\n`)
+      if (shown !== '') stdout.write(linkAddresses(stdout, shown.endsWith('\n') ? shown : `${shown}\n`))
     },
-    event: (value) => stdout.write(toJsonLine(value)),
-    note(text) {
-      if (!quiet) stderr.write(`${say(text)}\n`)
+    printEvent: (value) => stdout.write(formatJsonLine(value)),
+    printNote(text) {
+      if (!quiet) stderr.write(`${linkAddresses(stderr, fitLines(stderr, localize(text)))}\n`)
     },
-    detail(text) {
-      if (verbose) stderr.write(`${say(text)}\n`)
+    printDetail(text) {
+      if (verbose) stderr.write(`${localize(text)}\n`)
     },
-    progress: (text) => (quiet ? () => {} : showProgress(stderr, say(text))),
+    showProgress: (text) => (quiet ? () => {} : showProgress(stderr, localize(text))),
   }
 }
 
-const progressAfterMs = 1000
+const progressDelayMs = 1000
+const spinnerFrames = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏']
+const spinnerIntervalMs = 100
 
-function showProgress(stderr: Sink, text: string): () => void {
+/** A turning sign and the text, on standard error only and only on a terminal; without styles the text alone, once. */
+function showProgress(stderr: OutputSink, text: string): () => void {
   if (!stderr.isTerminal) return () => {}
-  let shown = false
-  const timer = setTimeout(() => {
-    shown = true
-    stderr.write(stderr.styled ? text : `${text}\n`)
-  }, progressAfterMs)
+  let frame = 0
+  let isShown = false
+  const draw = () => {
+    isShown = true
+    stderr.write(
+      stderr.styled
+        ? `\r${spinnerFrames[frame++ % spinnerFrames.length]} ${cutText(text, stderr.columns - 3)}\u001b[K`
+        : `${text}\n`,
+    )
+    if (stderr.styled) timer = setTimeout(draw, spinnerIntervalMs).unref()
+  }
+  let timer = setTimeout(draw, progressDelayMs)
   return () => {
     clearTimeout(timer)
-    if (shown && stderr.styled) stderr.write('\r\u001b[K')
-    shown = false
+    if (isShown && stderr.styled) stderr.write('\r\u001b[K')
+    isShown = false
   }
 }
 
-/** The first Ctrl-C asks the command to stop, the second one does not ask. */
-function listenForInterrupts({ onInterrupt, leave }: Surroundings): Pick<Context, 'signal' | 'interrupted'> {
+/** A line that is wider than the terminal could not be removed again. */
+function cutText(text: string, columns: number): string {
+  const [line = ''] = wrapCell(text, Math.max(1, columns))
+  return line
+}
+
+/** The first Ctrl-C aborts the command, the second one ends the process. */
+function listenForInterrupts({ onInterrupt, exit }: ProcessIo): Pick<Context, 'signal' | 'interceptInterrupts'> {
   const controller = new AbortController()
   const handlers: (() => void)[] = []
   onInterrupt(() => {
     const handler = handlers.at(-1)
     if (handler !== undefined) return handler()
-    if (controller.signal.aborted) return leave(130)
+    if (controller.signal.aborted) return exit(130)
     controller.abort()
   })
   return {
     signal: controller.signal,
-    interrupted(handler) {
+    interceptInterrupts(handler) {
       handlers.push(handler)
       return () => {
         const index = handlers.lastIndexOf(handler)

@@ -1,33 +1,33 @@
-/** How a command fails: the one error that it throws on purpose. It is shown by `show-failure.ts` alone. */
+/** The one error that a command throws on purpose. Only `show-failure.ts` prints it. */
 import type { ExitName } from './exit-code.ts'
-import type { Text } from './text.ts'
+import type { LocalizedText } from './localized-text.ts'
 
-/** What a failure can tell besides its code and its sentence. */
+/** Parts of a failure besides its code and its sentence. */
 export interface CommandFailureDetails {
-  /** How `svc` ends; default `failed` (1). */
+  /** Exit code of `svc`; default `failed` (1). */
   readonly exit?: ExitName
-  /** What to do next, one line each, e.g. `run: svc login`. */
-  readonly hints?: readonly Text[]
+  /** The next steps, one line each, e.g. `run: svc login`. */
+  readonly hints?: readonly LocalizedText[]
   /** `Ref: …` of an answer from the service; always the last line on standard error. */
   readonly ref?: string
-  /** Facts for programs; shown only with `--json`. */
+  /** Facts for programs; printed only with `--json`. */
   readonly details?: Readonly<Record<string, unknown>>
   readonly cause?: unknown
 }
 
 /**
- * The only error a command throws on purpose: a stable `code` for scripts, a sentence for people, an exit code.
- * Anything else that is thrown is a bug and is shown as one, without a stack trace.
+ * The only error a command throws on purpose: a stable `code` for scripts, a sentence for the user, an exit code.
+ * Any other error is a bug and is shown as one, without a stack trace.
  */
 export class CommandFailure extends Error {
   readonly code: string
-  readonly text: Text
+  readonly text: LocalizedText
   readonly exit: ExitName
-  readonly hints: readonly Text[]
+  readonly hints: readonly LocalizedText[]
   readonly ref: string | undefined
   readonly details: Readonly<Record<string, unknown>> | undefined
 
-  constructor(code: string, text: Text, details: CommandFailureDetails = {}) {
+  constructor(code: string, text: LocalizedText, details: CommandFailureDetails = {}) {
     super(typeof text === 'string' ? text : text.en, { cause: details.cause })
     this.name = 'CommandFailure'
     this.code = code
@@ -39,12 +39,30 @@ export class CommandFailure extends Error {
   }
 }
 
-/** The command line is wrong: exit 2, and the sentence says which word. */
-export function usageFailure(text: Text, hints: readonly Text[] = []): CommandFailure {
+/** A wrong command line: exit 2, and the sentence names the argument at fault. */
+export function createUsageFailure(text: LocalizedText, hints: readonly LocalizedText[] = []): CommandFailure {
   return new CommandFailure('usage', text, { exit: 'usage', hints })
 }
 
 /** Ctrl-C: exit 130. */
-export function interrupted(cause?: unknown): CommandFailure {
+export function createInterruptedFailure(cause?: unknown): CommandFailure {
   return new CommandFailure('interrupted', { en: 'Interrupted.', zh: '已中断。' }, { exit: 'interrupted', cause })
 }
+
+/** A file that cannot be written, with the reason of the system in plain words where it is a usual one. */
+export function createUnwritableFailure(path: string, cause: unknown): CommandFailure {
+  const { code = '', message } = cause instanceof Error ? (cause as NodeJS.ErrnoException) : { message: String(cause) }
+  const { en, zh } = Object.hasOwn(writeReasons, code)
+    ? writeReasons[code as keyof typeof writeReasons]
+    : { en: message, zh: message }
+  return new CommandFailure('file_unwritable', { en: `Cannot write ${path}: ${en}.`, zh: `无法写入 ${path}：${zh}。` }, { cause })
+}
+
+const writeReasons = {
+  EACCES: { en: 'you have no permission', zh: '没有权限' },
+  EEXIST: { en: 'it already exists', zh: '文件已存在' },
+  EISDIR: { en: 'it is a folder', zh: '该路径是文件夹' },
+  ENOENT: { en: 'there is no such folder', zh: '文件夹不存在' },
+  ENOSPC: { en: 'the disk is full', zh: '磁盘已满' },
+  EROFS: { en: 'the disk cannot be written to', zh: '磁盘为只读' },
+} as const

@@ -1,8 +1,8 @@
-/** Answers `svc --version`; apart from the rest, so that it costs little more than the start of Node. */
-import type { Output } from './surroundings.ts'
-import { version } from './version.ts'
+/** Answers `svc --version`. A module of its own, so that the answer costs little more than a start of Node. */
+import type { ProcessOutput } from './process-io.ts'
+import { readVersion } from '../system/version.ts'
 
-export function printVersion(stdout: Output, json: boolean): void {
-  const text = version()
+export function printVersion(stdout: ProcessOutput, json: boolean): void {
+  const text = readVersion()
   stdout.write(json ? `${JSON.stringify({ ok: true, result: { version: text } })}\n` : `${text}\n`)
 }

@@ -1,35 +1,42 @@
-/** The one place where a failure is shown. */
+/** The one place that prints failures. */
 import { styleText } from 'node:util'
-import type { Sink } from './context.ts'
+import type { OutputSink } from './context.ts'
 import type { ExitCode } from './exit-code.ts'
 import { exitCodes } from './exit-code.ts'
 import type { CommandFailure } from './failure.ts'
-import { toJsonLine } from './output.ts'
-import { terminalText } from './terminal-text.ts'
-import type { Language, Text } from './text.ts'
-import { inLanguage } from './text.ts'
+import { formatJsonLine } from './terminal/output-sink.ts'
+import { fitLines } from './terminal/fit-lines.ts'
+import { linkAddresses } from './terminal/hyperlink.ts'
+import { sanitizeText } from './terminal/sanitize-text.ts'
+import type { Language, LocalizedText } from './localized-text.ts'
+import { translate } from './localized-text.ts'
 
 /**
- * Standard error gets the sentence, what to do, and last the line `Ref: …`;
- * with `--json` standard output gets the document as well. The words may be those of a page or a remote machine: what a terminal
- * would act on is taken out. Returns the exit code.
+ * Prints the sentence, the hints, and last the line `Ref: …` on standard error; with `--json` prints the document on standard output
+ * as well. Texts may come from a page or a remote machine, so terminal control sequences are removed. Returns the exit code.
  */
 export function showFailure(
   failure: CommandFailure,
-  output: { readonly stdout: Pick<Sink, 'write'>; readonly stderr: Pick<Sink, 'write' | 'styled'>; readonly json: boolean },
+  output: {
+    readonly stdout: Pick<OutputSink, 'write'>
+    readonly stderr: Pick<OutputSink, 'write' | 'styled' | 'isTerminal' | 'columns'> & Partial<Pick<OutputSink, 'hyperlinks'>>
+    readonly json: boolean
+  },
   language: Language,
 ): ExitCode {
   const { stdout, stderr, json } = output
-  const say = (text: Text) => inLanguage(text, language)
-  const shown = (text: Text) => terminalText(say(text))
-  const label = say({ en: 'error:', zh: '错误:' })
+  const say = (text: LocalizedText) => translate(text, language)
+  const shown = (text: LocalizedText) => sanitizeText(say(text))
+  const label = say({ en: 'error: ', zh: '错误：' })
   const styled = stderr.styled ? styleText(['bold', 'red'], label, { validateStream: false }) : label
-  const lines = [`${styled} ${shown(failure.text)}`, ...failure.hints.map((hint) => `  ${shown(hint)}`)]
+  // The label's style is added last, because a line with styles is not broken.
+  const sentence = fitLines(stderr, label + shown(failure.text))
+  const lines = [sentence.replace(label, () => styled), ...failure.hints.map((hint) => `  ${shown(hint)}`)]
   if (failure.ref !== undefined) lines.push(failure.ref)
-  stderr.write(`${lines.join('\n')}\n`)
+  stderr.write(linkAddresses(stderr, `${lines.map((line) => fitLines(stderr, line)).join('\n')}\n`))
   if (json) {
     const { code, ref, details } = failure
-    stdout.write(toJsonLine({ ok: false, error: { code, message: say(failure.text), ref, details } }))
+    stdout.write(formatJsonLine({ ok: false, error: { code, message: say(failure.text), ref, details } }))
   }
   return exitCodes[failure.exit].code
 }

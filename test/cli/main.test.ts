@@ -1,25 +1,25 @@
-/** The program from outside: exit codes, standard output and standard error, whatever the command. */
+/** The program from outside: exit codes, standard output and standard error. */
 import { spawn } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { text } from 'node:stream/consumers'
 import t from 'tap'
-import { isGroup } from '../../src/cli/command.ts'
-import { serviceCommands } from '../../src/cli/service/index.ts'
-import { walk } from '../../src/cli/walk.ts'
-import { bareProgram } from '../support/bare-program.ts'
-import { runProgram, svc, svcEnvironment, svcProgram } from '../support/run-svc.ts'
+import { isCommandGroup } from '../../src/cli/command-table/command.ts'
+import { serviceCommands } from '../../src/cli/service-commands/index.ts'
+import { flattenCommands } from '../../src/cli/command-table/flatten-commands.ts'
+import { toCleanCommand } from '../runner/clean-command.ts'
+import { runSvcProcess, runSvc, createSvcEnvironment, svcEntryFile } from '../support/cli/run-svc.ts'
 
 const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'))
 
-t.test('version and help: to standard output, exit 0, no network', async (t) => {
+t.test('version and help print on standard output, exit with 0 and use no network', async (t) => {
   const home = t.testdir()
   for (const words of [['--version'], ['-V'], ['--version', '--no-color'], ['chat', '--version']]) {
-    t.strictSame(await svc(words, { home }), { code: 0, stdout: `${version}\n`, stderr: '' }, words.join(' '))
+    t.strictSame(await runSvc(words, { home }), { code: 0, stdout: `${version}\n`, stderr: '' }, words.join(' '))
   }
-  t.strictSame(await runProgram(['--version'], { home }), { code: 0, stdout: `${version}\n`, stderr: '' }, 'as a program')
-  t.equal((await svc(['--version', '--json'], { home })).stdout, `{"ok":true,"result":{"version":"${version}"}}\n`)
+  t.strictSame(await runSvcProcess(['--version'], { home }), { code: 0, stdout: `${version}\n`, stderr: '' }, 'as a program')
+  t.equal((await runSvc(['--version', '--json'], { home })).stdout, `{"ok":true,"result":{"version":"${version}"}}\n`)
   for (const words of [['--help'], [], ['boost', '-h']]) {
-    const ended = await svc(words, { home })
+    const ended = await runSvc(words, { home })
     t.equal(ended.code, 0)
     t.match(ended.stdout, /^Examples:\n/)
     t.equal(ended.stderr, '')
@@ -28,17 +28,17 @@ t.test('version and help: to standard output, exit 0, no network', async (t) => 
 
 t.test('a misspelt command suggests the right one and exits 2, also as JSON', async (t) => {
   const home = t.testdir()
-  const ended = await runProgram(['serch', 'x'], { home })
+  const ended = await runSvcProcess(['serch', 'x'], { home })
   t.strictSame(ended, {
     code: 2,
     stdout: '',
     stderr: "error: There is no command 'serch'.\n  did you mean: search\n  help: add --help\n",
   })
-  const json = await svc(['serch', '--json'], { home })
+  const json = await runSvc(['serch', '--json'], { home })
   t.match(JSON.parse(json.stdout), { ok: false, error: { code: 'usage', message: "There is no command 'serch'." } })
 })
 
-t.test('--json prints one document for every command of the service, whatever happens', async (t) => {
+t.test('--json prints one document for every command of the service, on success and on failure', async (t) => {
   const home = t.testdir()
   const words: Readonly<Record<string, readonly string[]>> = {
     chat: ['hi'],
@@ -49,10 +49,10 @@ t.test('--json prints one document for every command of the service, whatever ha
     'config unset': ['model'],
     completion: ['bash'],
   }
-  for (const { path, row } of walk(serviceCommands)) {
-    if (isGroup(row)) continue
+  for (const { path, spec } of flattenCommands(serviceCommands)) {
+    if (isCommandGroup(spec)) continue
     const line = [...path, ...(words[path.join(' ')] ?? []), '--json']
-    const { stdout, stderr, code } = await svc(line, { home, env: { SVC_API_KEY: 'svc_live_x' } })
+    const { stdout, stderr, code } = await runSvc(line, { home, env: { SVC_API_KEY: 'svc_live_x' } })
     const document = JSON.parse(stdout)
     t.equal(document.ok, code === 0, `svc ${line.join(' ')}: ${code}`)
     t.type(document.ok ? document.result : document.error.code, document.ok ? 'object' : 'string')
@@ -60,25 +60,33 @@ t.test('--json prints one document for every command of the service, whatever ha
   }
 })
 
-t.test('styles only where they are wanted', async (t) => {
+t.test('styles are printed only on a terminal or where they are forced', async (t) => {
   const home = t.testdir()
   const label = async (env: Record<string, string>, words: string[] = []) =>
-    (await svc(['serch', ...words], { home, env })).stderr.split(' ')[0]
+    (await runSvc(['serch', ...words], { home, env })).stderr.split(' ')[0]
   t.equal(await label({}), 'error:', 'a pipe')
   t.match(await label({ FORCE_COLOR: '1' }), '\u001b[')
   t.equal(await label({ FORCE_COLOR: '0' }), 'error:')
   t.equal(await label({ FORCE_COLOR: '1' }, ['--no-color']), 'error:')
 })
 
-t.test('a broken settings file is named, with exit 1, and no stack trace', async (t) => {
+t.test('addresses are links of a terminal that has them', async (t) => {
+  const link = (address: string) => `\u001b]8;;${address}\u001b\\${address}\u001b]8;;\u001b\\`
+  const options = { home: t.testdir(), site: 'http://127.0.0.1:9' }
+  const env = { FORCE_COLOR: '1', FORCE_HYPERLINK: '1' }
+  t.equal((await runSvcProcess(['keys'], { ...options, env })).stdout, `${link('http://127.0.0.1:9/keys')}\n`)
+  t.equal((await runSvc(['keys'], options)).stdout, 'http://127.0.0.1:9/keys\n')
+})
+
+t.test('names a broken settings file with exit 1 and no stack trace', async (t) => {
   const home = t.testdir({ svc: { 'config.json': '[]' } })
-  const ended = await svc(['config'], { home })
+  const ended = await runSvc(['config'], { home })
   t.equal(ended.code, 1)
   t.match(ended.stderr, /is not a JSON object: .*config\.json/)
   t.notMatch(ended.stderr, /\n\s+at /)
 })
 
-t.test('a reader that has gone is no failure, whatever was printed', async (t) => {
+t.test('a reader that closes the pipe causes no failure', async (t) => {
   const home = t.testdir()
   const cases = [
     { words: ['--version'], code: 0 },
@@ -86,8 +94,8 @@ t.test('a reader that has gone is no failure, whatever was printed', async (t) =
     { words: ['serch', '--json'], code: 2 },
   ]
   for (const { words, code } of cases) {
-    const [program, all] = bareProgram(process.execPath, [svcProgram, ...words])
-    const child = spawn(program, all, { env: svcEnvironment({ home }), stdio: ['ignore', 'pipe', 'pipe'] })
+    const [program, all] = toCleanCommand(process.execPath, [svcEntryFile, ...words])
+    const child = spawn(program, all, { env: createSvcEnvironment({ home }), stdio: ['ignore', 'pipe', 'pipe'] })
     child.stdout.destroy()
     const ended = new Promise((resolve) => child.on('close', resolve))
     t.notMatch(await text(child.stderr), /EPIPE|\n\s+at /, words.join(' '))

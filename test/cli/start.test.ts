@@ -1,18 +1,18 @@
-/** What each start of `svc` loads: never more than its command needs. */
+/** The modules that each start of `svc` loads: no more than its command needs. */
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import t from 'tap'
-import { bareProgram } from '../support/bare-program.ts'
-import { svcEnvironment, svcProgram } from '../support/run-svc.ts'
+import { toCleanCommand } from '../runner/clean-command.ts'
+import { createSvcEnvironment, svcEntryFile } from '../support/cli/run-svc.ts'
 
-/** Prints the path of every file that is imported, before anything else is. */
+/** Prints the path of every file that is imported. */
 const spy = `import { registerHooks } from 'node:module'
 registerHooks({ load(url, context, next) { if (url.startsWith('file:')) process.stderr.write('import ' + url + '\\n'); return next(url, context) } })`
 
 async function importsOf(home: string, ...words: readonly string[]): Promise<readonly string[]> {
-  const spied = ['--import', `data:text/javascript,${encodeURIComponent(spy)}`, svcProgram, ...words]
-  const [program, all] = bareProgram(process.execPath, spied)
-  const { stderr } = await promisify(execFile)(program, all, { env: svcEnvironment({ home }) })
+  const spied = ['--import', `data:text/javascript,${encodeURIComponent(spy)}`, svcEntryFile, ...words]
+  const [program, all] = toCleanCommand(process.execPath, spied)
+  const { stderr } = await promisify(execFile)(program, all, { env: createSvcEnvironment({ home }) })
   return [...stderr.matchAll(/^import (\S+)$/gm)].map((match) => match[1] ?? '')
 }
 
@@ -30,5 +30,5 @@ t.test('help imports the table and the parser, but no command and nothing heavy'
 
 t.test('a command of the service imports no code of the server', async (t) => {
   const urls = await importsOf(t.testdir(), 'keys')
-  t.notMatch(urls.join('\n'), /\/src\/(?!cli\/)/)
+  t.notMatch(urls.join('\n'), /\/src\/(?!cli\/|system\/|setup\/client-ids\.ts)/)
 })

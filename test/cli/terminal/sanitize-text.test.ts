@@ -1,11 +1,11 @@
-/** Text from outside, made harmless for a terminal. */
+/** Makes text from outside safe for a terminal. */
 import * as fc from 'fast-check'
 import t from 'tap'
-import { terminalLine, terminalText, TerminalTextFilter } from '../../src/cli/terminal-text.ts'
+import { sanitizeLine, sanitizeText, TerminalTextFilter } from '../../../src/cli/terminal/sanitize-text.ts'
 
 const escape = '\u001b'
 
-t.test('what could act on a terminal is taken out, what people read stays', async (t) => {
+t.test('removes terminal control sequences and keeps readable text', async (t) => {
   const cases: readonly (readonly [string, string, string])[] = [
     ['plain text', 'héllo 你好 👍🏽\n\tindented', 'héllo 你好 👍🏽\n\tindented'],
     ['colours', `${escape}[31mred${escape}[0m`, 'red'],
@@ -30,11 +30,11 @@ t.test('what could act on a terminal is taken out, what people read stays', asyn
     ['a sequence cut by another', `a${escape}[3${escape}[1mb`, 'ab'],
     ['lonely surrogates', 'a\ud83d b\ude00', 'a\ufffd b\ufffd'],
   ]
-  for (const [name, text, clean] of cases) t.equal(terminalText(text), clean, name)
-  t.equal(terminalLine(' a\nb\tc '), 'a b c', 'a line has no line feeds')
+  for (const [name, text, clean] of cases) t.equal(sanitizeText(text), clean, name)
+  t.equal(sanitizeLine(' a\nb\tc '), 'a b c', 'a line has no line feeds')
 })
 
-t.test('it does not matter where the text is cut', async (t) => {
+t.test('gives the same result wherever the text is split', async (t) => {
   const piece = fc.oneof(
     fc.constantFrom(
       escape,
@@ -62,14 +62,14 @@ t.test('it does not matter where the text is cut', async (t) => {
         const filter = new TerminalTextFilter()
         const clean =
           places.map((start, index) => filter.push(text.slice(start, places[index + 1] ?? start))).join('') + filter.end()
-        return clean === terminalText(text)
+        return clean === sanitizeText(text)
       }),
       { numRuns: 2000 },
     ),
   )
 })
 
-t.test('nothing that a terminal acts on ever comes out', async (t) => {
+t.test('never outputs a control character that a terminal interprets', async (t) => {
   const actsOnTerminals = (code: number) =>
     (code < 0x20 && code !== 0x09 && code !== 0x0a) ||
     (code >= 0x7f && code <= 0x9f) ||
@@ -81,7 +81,7 @@ t.test('nothing that a terminal acts on ever comes out', async (t) => {
     text.isWellFormed() && ![...text].some((character) => actsOnTerminals(character.codePointAt(0) ?? 0))
   t.doesNotThrow(() =>
     fc.assert(
-      fc.property(fc.string({ unit: 'binary', maxLength: 200 }), (text) => harmless(terminalText(text))),
+      fc.property(fc.string({ unit: 'binary', maxLength: 200 }), (text) => harmless(sanitizeText(text))),
       { numRuns: 2000 },
     ),
   )

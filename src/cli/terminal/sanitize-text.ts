@@ -1,46 +1,46 @@
 /**
- * Text from outside (a model, a page, a server, a file name) made safe for a terminal: everything that could move the cursor,
- * change a title, write to the clipboard, ring, overwrite what was printed or hide its direction is taken out; line feeds and
+ * Makes text from outside (a model, a page, a server, a file name) safe for a terminal: removes everything that could move the cursor,
+ * change a title, write to the clipboard, ring, overwrite printed text or change the text direction; line feeds and
  * tabs stay. Stricter than `util.stripVTControlCharacters`, which leaves DCS, APC, BEL, CR and BS.
  */
-export function terminalText(text: string): string {
+export function sanitizeText(text: string): string {
   const filter = new TerminalTextFilter()
   return filter.push(text) + filter.end()
 }
 
-/** The same on one line, for titles and table cells: line feeds and tabs become spaces. */
-export function terminalLine(text: string): string {
-  return terminalText(text)
+/** `sanitizeText` on one line, for titles and table cells: line feeds and tabs become spaces. */
+export function sanitizeLine(text: string): string {
+  return sanitizeText(text)
     .replaceAll(/[\n\t]+/g, ' ')
     .trim()
 }
 
-/** The same for text that arrives in pieces, cut anywhere, also inside a sequence or a surrogate pair. */
+/** `sanitizeText` for text that arrives in chunks, split anywhere, also inside a sequence or a surrogate pair. */
 export class TerminalTextFilter {
   #state: State = 'text'
   /** The first half of a surrogate pair whose second half has not arrived. */
-  #half = ''
+  #pendingSurrogate = ''
 
   push(chunk: string): string {
-    const text = this.#half + chunk
+    const text = this.#pendingSurrogate + chunk
     const cut = isHighSurrogate(text.charCodeAt(text.length - 1)) ? text.length - 1 : text.length
-    this.#half = text.slice(cut)
+    this.#pendingSurrogate = text.slice(cut)
     let clean = ''
     for (const character of text.slice(0, cut)) clean += this.#step(character)
     return clean
   }
 
-  /** Call once after the last piece. An unfinished sequence is dropped, a lonely half of a pair becomes U+FFFD. */
+  /** Call once after the last chunk. Drops an unfinished sequence; an unpaired surrogate becomes U+FFFD. */
   end(): string {
-    const rest = this.#half === '' || this.#state !== 'text' ? '' : '\ufffd'
-    this.#half = ''
+    const rest = this.#pendingSurrogate === '' || this.#state !== 'text' ? '' : '\ufffd'
+    this.#pendingSurrogate = ''
     this.#state = 'text'
     return rest
   }
 
   #step(character: string): string {
     const code = character.codePointAt(0) ?? 0
-    // A line feed never belongs to a sequence: it ends an unfinished one, so that a lonely introducer cannot swallow a whole text.
+    // A line feed ends an unfinished sequence, so that a single introducer cannot hide the rest of the text.
     if (character === '\n') {
       this.#state = 'text'
       return '\n'
@@ -50,7 +50,7 @@ export class TerminalTextFilter {
       return ''
     }
     if (isC1(code)) {
-      this.#state = stateAfterC1(code)
+      this.#state = nextStateAfterC1(code)
       return ''
     }
     // CAN and SUB abort a sequence, BEL ends a string; none of them is ever printed.
@@ -58,8 +58,8 @@ export class TerminalTextFilter {
       if (code === 0x18 || code === 0x1a || (code === 0x07 && this.#state === 'string')) this.#state = 'text'
       return ''
     }
-    if (this.#state === 'text') return printable(character, code)
-    this.#state = stateAfter(this.#state, code)
+    if (this.#state === 'text') return toPrintable(character, code)
+    this.#state = nextState(this.#state, code)
     return ''
   }
 }
@@ -67,7 +67,7 @@ export class TerminalTextFilter {
 /** `string` is inside OSC, DCS, APC, PM or SOS; `control` inside CSI; `escape` after ESC; `designation` inside ESC ( B and the like. */
 type State = 'text' | 'escape' | 'designation' | 'control' | 'string'
 
-function stateAfter(state: State, code: number): State {
+function nextState(state: State, code: number): State {
   if (state === 'control') return code >= 0x40 && code <= 0x7e ? 'text' : 'control'
   if (state === 'string') return 'string'
   if (code >= 0x20 && code <= 0x2f) return 'designation'
@@ -79,13 +79,13 @@ function stateAfter(state: State, code: number): State {
 /** ] P X ^ _ after ESC. */
 const stringIntroducers: ReadonlySet<number> = new Set([0x5d, 0x50, 0x58, 0x5e, 0x5f])
 
-function stateAfterC1(code: number): State {
+function nextStateAfterC1(code: number): State {
   if (code === 0x9b) return 'control'
   return stringIntroducers.has(code - 0x40) ? 'string' : 'text'
 }
 
-function printable(character: string, code: number): string {
-  // Line and paragraph separators break lines in some terminals only; everywhere the same is better.
+function toPrintable(character: string, code: number): string {
+  // Line and paragraph separators break lines in some terminals only; they become line feeds everywhere.
   if (code === 0x2028 || code === 0x2029) return '\n'
   if (isDirectionOverride(code)) return ''
   return code >= 0xd800 && code <= 0xdfff ? '\ufffd' : character
@@ -103,7 +103,7 @@ function isC1(code: number): boolean {
   return code >= 0x80 && code <= 0x9f
 }
 
-/** Embeddings, overrides and isolates can show a command or an address in another order than it has. */
+/** Embeddings, overrides and isolates can display a command or an address in another order. */
 function isDirectionOverride(code: number): boolean {
   return (code >= 0x202a && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069)
 }

@@ -1,14 +1,14 @@
-/** Command lines read against the table, and the words in which a wrong one is refused. */
+/** Parses command lines against the table and checks the messages that refuse wrong ones. */
 import t from 'tap'
-import type { Command, Row } from '../../src/cli/command.ts'
-import { CommandFailure } from '../../src/cli/failure.ts'
-import { parse } from '../../src/cli/program.ts'
+import type { Command, CommandSpec } from '../../../src/cli/command-table/command.ts'
+import { CommandFailure } from '../../../src/cli/failure.ts'
+import { parseCommandLine } from '../../../src/cli/command-table/parse-command-line.ts'
 
 const load: Command['load'] = async () => ({ run: async () => {} })
 const examples: Command['examples'] = [{ line: 'svc', text: 'example' }]
 
-/** A small table with everything a row can have. */
-const rows: readonly Row[] = [
+/** A small table with every feature of an entry. */
+const rows: readonly CommandSpec[] = [
   {
     name: 'workspace',
     aliases: ['ws'],
@@ -54,22 +54,22 @@ const rows: readonly Row[] = [
 ]
 
 function run(line: string) {
-  const request = parse(line.split(' '), rows, 'en')
+  const request = parseCommandLine(line.split(' '), rows, 'en')
   if (request.kind !== 'run') throw new Error(`${line}: ${request.kind}`)
   return request
 }
 
-t.test('nested commands, their options and arguments are read by the table', async (t) => {
+t.test('parses nested commands, their options and their arguments', async (t) => {
   const made = run('workspace new --title build --env A=1 --env B=2')
   t.equal(made.command.name, 'new')
-  t.equal(made.options.text('title'), 'build')
-  t.strictSame(made.options.list('env'), ['A=1', 'B=2'])
-  t.equal(made.options.flag('no-wait'), false)
-  t.equal(run('workspace new --title x --no-wait').options.flag('no-wait'), true)
-  t.strictSame(run('split a b c').args.list('words'), ['a', 'b', 'c'])
-  t.strictSame(run('split').args.list('words'), [])
-  t.equal(run('split -d left --size 30').options.number('size'), 30)
-  t.equal(run('workspace focus ws_1').args.need('id'), 'ws_1')
+  t.equal(made.options.getText('title'), 'build')
+  t.strictSame(made.options.getList('env'), ['A=1', 'B=2'])
+  t.equal(made.options.getFlag('no-wait'), false)
+  t.equal(run('workspace new --title x --no-wait').options.getFlag('no-wait'), true)
+  t.strictSame(run('split a b c').args.getList('words'), ['a', 'b', 'c'])
+  t.strictSame(run('split').args.getList('words'), [])
+  t.equal(run('split -d left --size 30').options.getNumber('size'), 30)
+  t.equal(run('workspace focus ws_1').args.requireText('id'), 'ws_1')
 })
 
 t.test('aliases lead to the same command', async (t) => {
@@ -77,34 +77,34 @@ t.test('aliases lead to the same command', async (t) => {
   t.equal(run('workspace select ws_1').command.name, 'focus')
 })
 
-t.test('global options stand before or after the command', async (t) => {
+t.test('accepts global options before and after the command', async (t) => {
   for (const line of [
     '--json --timeout 2 workspace list',
     'workspace --json list --timeout 2',
     'workspace list --json --timeout=2',
   ]) {
     const { globals } = run(line)
-    t.equal(globals.flag('json'), true, line)
-    t.equal(globals.number('timeout'), 2, line)
-    t.equal(globals.flag('no-color'), false, line)
+    t.equal(globals.getFlag('json'), true, line)
+    t.equal(globals.getNumber('timeout'), 2, line)
+    t.equal(globals.getFlag('no-color'), false, line)
   }
-  t.equal(run('workspace list --no-color --no-start').globals.flag('no-start'), true)
+  t.equal(run('workspace list --no-color --no-start').globals.getFlag('no-start'), true)
 })
 
-t.test('words after -- are words, whatever they look like', async (t) => {
+t.test('treats everything after -- as arguments', async (t) => {
   const request = run('split -- --json -d')
-  t.strictSame(request.args.list('words'), ['--json', '-d'])
-  t.equal(request.globals.flag('json'), false)
+  t.strictSame(request.args.getList('words'), ['--json', '-d'])
+  t.equal(request.globals.getFlag('json'), false)
 })
 
-t.test('a group with a default command runs it; without one it says what is missing', async (t) => {
+t.test('runs the default command of a group, and reports a missing command without one', async (t) => {
   t.equal(run('boost').command.name, 'status')
   t.equal(run('boost --json').command.name, 'status')
   t.equal(run('boost checkin').command.name, 'checkin')
   t.match(failure('workspace').message, 'A command is missing')
 })
 
-t.test('help and version are asked for, not printed, at every level', async (t) => {
+t.test('returns help and version requests without printing, at every level', async (t) => {
   for (const line of [
     '--help',
     '-h',
@@ -115,16 +115,16 @@ t.test('help and version are asked for, not printed, at every level', async (t) 
     'workspace new -h',
     'boost --help',
   ]) {
-    const request = parse(line.split(' '), rows, 'en')
+    const request = parseCommandLine(line.split(' '), rows, 'en')
     t.equal(request.kind === 'help' && request.text.startsWith('Examples:\n'), true, line)
   }
-  t.equal(parse([], rows, 'en').kind, 'help', 'no words at all')
-  t.equal(parse(['--version'], rows, 'en').kind, 'version')
-  t.equal(parse(['-V'], rows, 'en').kind, 'version')
-  t.match(parse(['--help'], rows, 'zh'), { text: /^示例:/ })
+  t.equal(parseCommandLine([], rows, 'en').kind, 'help', 'no words at all')
+  t.equal(parseCommandLine(['--version'], rows, 'en').kind, 'version')
+  t.equal(parseCommandLine(['-V'], rows, 'en').kind, 'version')
+  t.match(parseCommandLine(['--help'], rows, 'zh'), { text: /^示例：/ })
 })
 
-t.test('a wrong command line is refused with exit 2, the word at fault, and what was probably meant', async (t) => {
+t.test('refuses a wrong command line with exit 2, the argument at fault, and a suggestion', async (t) => {
   const cases: readonly (readonly [string, RegExp, RegExp?])[] = [
     ['worspace list', /no command 'worspace'/, /did you mean: workspace/],
     ['workspace lst', /no command 'lst'/, /did you mean: list/],
@@ -149,19 +149,19 @@ t.test('a wrong command line is refused with exit 2, the word at fault, and what
   }
 })
 
-t.test('the sentences are there in Chinese', async (t) => {
+t.test('refuses in Chinese too', async (t) => {
   t.match(failure('workspace new').text, { zh: /缺少选项/ })
   t.match(failure('worspace').text, { zh: /没有名为“worspace”的命令/ })
 })
 
-t.test('asking for a name the row does not have is a bug and says so', async (t) => {
-  t.throws(() => run('workspace list').options.text('titel'), TypeError)
-  t.throws(() => run('split').args.need('words'), TypeError)
+t.test('throws for a name that the entry does not define', async (t) => {
+  t.throws(() => run('workspace list').options.getText('titel'), TypeError)
+  t.throws(() => run('split').args.requireText('words'), TypeError)
 })
 
 function failure(line: string): CommandFailure {
   try {
-    parse(line.split(' '), rows, 'en')
+    parseCommandLine(line.split(' '), rows, 'en')
   } catch (error) {
     if (error instanceof CommandFailure) return error
     throw error

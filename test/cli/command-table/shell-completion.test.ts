@@ -1,16 +1,16 @@
-/** The completion scripts, run by the shells themselves where they are installed. */
+/** Runs the completion scripts in the shells that are installed. */
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import t from 'tap'
 import type { Test } from 'tap'
-import type { Row } from '../../src/cli/command.ts'
-import { commands } from '../../src/cli/commands.ts'
-import type { Shell } from '../../src/cli/completion.ts'
-import { completionScript, shells } from '../../src/cli/completion.ts'
-import { requireProgram } from '../support/real-parts.ts'
+import type { CommandSpec } from '../../../src/cli/command-table/command.ts'
+import { commands } from '../../../src/cli/commands.ts'
+import type { Shell } from '../../../src/cli/command-table/shell-completion.ts'
+import { createCompletionScript, shells } from '../../../src/cli/command-table/shell-completion.ts'
+import { requireProgram } from '../../support/require-program.ts'
 
-/** Rows with everything a script must cope with: groups, aliases, choices, quotes and colons in the texts. */
-const rows: readonly Row[] = [
+/** Entries with every difficulty for a script: groups, aliases, choices, quotes and colons in the texts. */
+const rows: readonly CommandSpec[] = [
   ...commands,
   {
     name: 'pane',
@@ -30,7 +30,7 @@ const rows: readonly Row[] = [
 ]
 
 const cases: readonly (readonly [readonly string[], string, readonly string[], readonly string[]])[] = [
-  // words before the cursor, the word under it, some that must be offered, some that must not
+  // words before the cursor, the word under it, words that must be offered, words that must not
   [[], 'log', ['login', 'logout'], ['chat']],
   [['boost'], '', ['status', 'checkin', 'rush'], ['login']],
   [['--json', 'boost'], 'ch', ['checkin'], ['status']],
@@ -41,18 +41,24 @@ const cases: readonly (readonly [readonly string[], string, readonly string[], r
   [['p'], '', ['split'], ['login']],
 ]
 
-t.test('bash offers what can follow', async (t) => {
+t.test('bash offers the words that can follow', async (t) => {
   if (requireProgram(t, 'bash') === undefined) return
   for (const [before, word, wanted, unwanted] of cases) {
     const words = ['svc', ...before, word]
     const asked = `COMP_WORDS=(${words.map((item) => `'${item}'`).join(' ')}); COMP_CWORD=${words.length - 1}; _svc; printf '%s\\n' "\${COMPREPLY[@]}"`
-    expect(t, words, run('bash', ['--norc', '-c', `${completionScript('bash', rows, 'en')}\n${asked}`]), wanted, unwanted)
+    assertCompletions(
+      t,
+      words,
+      complete('bash', ['--norc', '-c', `${createCompletionScript('bash', rows, 'en')}\n${asked}`]),
+      wanted,
+      unwanted,
+    )
   }
 })
 
-t.test('zsh offers what can follow', async (t) => {
+t.test('zsh offers the words that can follow', async (t) => {
   if (requireProgram(t, 'zsh') === undefined) return
-  // The completion system needs a terminal; its two doors are replaced, and what the function hands to them is printed.
+  // The completion system needs a terminal, so its two entry functions are replaced by functions that print their arguments.
   const doors = `
 compdef() { :; }
 _files() { :; }
@@ -62,8 +68,8 @@ compadd() { print -l -- "\${(@P)2}" }
   for (const [before, word, wanted, unwanted] of cases) {
     const list = ['svc', ...before, word]
     const asked = `words=(${list.map((item) => `'${item}'`).join(' ')}); CURRENT=${list.length}; PREFIX='${word}'; _svc`
-    const offered = run('zsh', ['-f', '-c', `${doors}\n${completionScript('zsh', rows, 'en')}\n${asked}`])
-    expect(
+    const offered = complete('zsh', ['-f', '-c', `${doors}\n${createCompletionScript('zsh', rows, 'en')}\n${asked}`])
+    assertCompletions(
       t,
       list,
       offered,
@@ -73,32 +79,36 @@ compadd() { print -l -- "\${(@P)2}" }
   }
 })
 
-t.test('fish offers what can follow', async (t) => {
+t.test('fish offers the words that can follow', async (t) => {
   if (requireProgram(t, 'fish') === undefined) return
   const home = t.testdir()
   for (const [before, word, wanted, unwanted] of cases) {
     const line = ['svc', ...before, word].join(' ')
-    const offered = run('fish', ['--no-config', '-c', `${completionScript('fish', rows, 'en')}\ncomplete -C '${line}'`], home)
-    expect(t, [line], offered, wanted, unwanted)
+    const offered = complete(
+      'fish',
+      ['--no-config', '-c', `${createCompletionScript('fish', rows, 'en')}\ncomplete -C '${line}'`],
+      home,
+    )
+    assertCompletions(t, [line], offered, wanted, unwanted)
   }
 })
 
-t.test('the scripts are made from the table: every command and option is in each of them, in both languages', async (t) => {
+t.test('each script contains every command and option, in both languages', async (t) => {
   for (const shell of shells) {
     for (const language of ['en', 'zh'] as const) {
-      const script = completionScript(shell, rows, language)
+      const script = createCompletionScript(shell, rows, language)
       for (const word of ['whoami', 'rush', 'unset', 'direction', 'no-stream'])
         t.match(script, word, `${shell} ${language}: ${word}`)
     }
   }
 })
 
-t.test('the choices of svc completion are the shells there are', async (t) => {
+t.test('the choices of svc completion are the supported shells', async (t) => {
   const row = commands.find((row) => row.name === 'completion')
   t.match(row, { arguments: [{ choices: [...shells] }] })
 })
 
-function expect(
+function assertCompletions(
   t: Test,
   words: readonly string[],
   offered: readonly string[],
@@ -109,7 +119,7 @@ function expect(
   for (const item of unwanted) t.notOk(offered.includes(item), `${words.join(' ')}: ${item} is not offered`)
 }
 
-function run(shell: Shell, words: readonly string[], home = '/nonexistent'): readonly string[] {
+function complete(shell: Shell, words: readonly string[], home = '/nonexistent'): readonly string[] {
   const env = {
     PATH: process.env['PATH'] ?? '',
     HOME: home,

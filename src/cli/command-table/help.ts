@@ -1,0 +1,214 @@
+/** Renders the help texts from the command table, and the parts that the man page and the completions share. */
+import type { Argument, Command, CommandGroup, Example, Option, CommandSpec } from './command.ts'
+import { globalOptions } from './command.ts'
+import type { Language, LocalizedText } from '../localized-text.ts'
+import { translate } from '../localized-text.ts'
+import { measureWidth, padToWidth } from '../../system/terminal/measure-width.ts'
+import { wrapText } from '../../system/terminal/wrap-text.ts'
+
+export interface HelpLayout {
+  readonly language: Language
+  readonly columns: number
+}
+
+/** `svc --help`: examples first, then every command of the first level. */
+export function renderProgramHelp(specs: readonly CommandSpec[], given: HelpLayout): string {
+  const layout = limitColumns(given)
+  const { language } = layout
+  const visible = filterVisible(specs)
+  const width = Math.max(...visible.map(({ name }) => name.length))
+  return joinSections([
+    renderExamples(programExamples, layout),
+    `${getLabel('usage', language)} svc <command> [options]`,
+    ...programSections.map(({ title, commands }) =>
+      renderTable(
+        translate(title, language),
+        visible.filter(({ name }) => commands.includes(name)).map((row) => [row.name, translate(row.summary, language)]),
+        { ...layout, width },
+      ),
+    ),
+    renderTable(
+      getLabel('commands', language),
+      visible
+        .filter(({ name }) => !programSections.some(({ commands }) => commands.includes(name)))
+        .map((row) => [row.name, translate(row.summary, language)]),
+      { ...layout, width },
+    ),
+    renderOptions(getLabel('options', language), [...globalOptions, ...standardOptions], layout),
+    translate({ en: 'More about one command: svc <command> --help', zh: '查看某个命令的说明：svc <命令> --help' }, language),
+  ])
+}
+
+/** Longer lines are hard to read. */
+function limitColumns({ language, columns }: HelpLayout): HelpLayout {
+  return { language, columns: Math.max(30, Math.min(100, columns)) }
+}
+
+/** `svc workspace --help`. */
+export function renderGroupHelp(group: CommandGroup, path: readonly string[], given: HelpLayout): string {
+  const layout = limitColumns(given)
+  const { language } = layout
+  return joinSections([
+    renderExamples(group.examples, layout),
+    `${getLabel('usage', language)} svc ${path.join(' ')} <command> [options]`,
+    renderSummary(group, layout),
+    renderTable(
+      getLabel('commands', language),
+      filterVisible(group.commands).map((inner) => [
+        [inner.name, ...(inner.aliases ?? [])].join(', '),
+        translate(inner.summary, language) + (inner.name === group.defaultCommand ? ` (${getLabel('default', language)})` : ''),
+      ]),
+      layout,
+    ),
+  ])
+}
+
+/** `svc chat --help`. */
+export function renderCommandHelp(command: Command, path: readonly string[], given: HelpLayout): string {
+  const layout = limitColumns(given)
+  const { language } = layout
+  // An option and its value stay on one line.
+  const usage = formatUsageLine(command, path).replaceAll(/(?<=--[\w-]+) (?=<)/g, '\u00a0')
+  return joinSections([
+    renderExamples(command.examples, layout),
+    wrapText(`${getLabel('usage', language)} svc ${usage}`, layout.columns - 2)
+      .join('\n  ')
+      .replaceAll('\u00a0', ' '),
+    renderSummary(command, layout),
+    renderTable(
+      getLabel('arguments', language),
+      (command.arguments ?? []).map((argument) => [
+        formatArgument(argument),
+        translate(argument.summary, language) + formatChoices(argument),
+      ]),
+      layout,
+    ),
+    renderOptions(getLabel('options', language), command.options ?? [], layout),
+    renderOptions(getLabel('global', language), globalOptions, layout),
+  ])
+}
+
+/** `chat [prompt...] [options]`: also the heading in the man page and in the README's table. */
+export function formatUsageLine(command: Command, path: readonly string[]): string {
+  const required = (command.options ?? []).filter((option) => option.required === true).map((option) => formatOption(option))
+  const optional = (command.options ?? []).some((option) => option.required !== true) ? ['[options]'] : []
+  return [...path, ...(command.arguments ?? []).map(formatArgument), ...required, ...optional].join(' ')
+}
+
+export function formatArgument(argument: Argument): string {
+  const name = argument.variadic === true ? `${argument.name}...` : argument.name
+  return argument.optional === true ? `[${name}]` : `<${name}>`
+}
+
+/** `--model <id>` */
+export function formatOption(option: Option): string {
+  return option.kind === 'flag' ? `--${option.name}` : `--${option.name} <${option.placeholder ?? option.name}>`
+}
+
+export const standardOptions: readonly Option[] = [
+  { name: 'help', short: 'h', kind: 'flag', summary: { en: 'show this help', zh: '显示帮助' } },
+  { name: 'version', short: 'V', kind: 'flag', summary: { en: 'print the version', zh: '显示版本' } },
+]
+
+export const programExamples: readonly Example[] = [
+  { line: 'svc login', text: { en: 'sign in from this terminal', zh: '在终端中登录' } },
+  { line: 'svc chat "Explain TCP slow start in two sentences"', text: { en: 'ask once', zh: '单次提问' } },
+  { line: 'svc search "latest Node.js release"', text: { en: 'search the web', zh: '联网搜索' } },
+]
+
+/** The commands of the first level by what one does with them, in the order of the help. */
+export const programSections: readonly { readonly title: LocalizedText; readonly commands: readonly string[] }[] = [
+  { title: { en: 'Ask a model:', zh: '使用模型：' }, commands: ['chat', 'search', 'image', 'models'] },
+  {
+    title: { en: 'Account:', zh: '账户：' },
+    commands: ['login', 'logout', 'whoami', 'usage', 'alerts', 'plans', 'boost', 'keys', 'setup'],
+  },
+  {
+    title: { en: 'Workbench:', zh: '工作台：' },
+    commands: ['attach', 'workspace', 'pane', 'browser', 'ssh', 'files', 'notify', 'notification', 'tree', 'workbench'],
+  },
+  { title: { en: 'For scripts:', zh: '供脚本使用：' }, commands: ['identify', 'events', 'capabilities', 'rpc'] },
+  { title: { en: 'This command:', zh: '命令自身：' }, commands: ['config', 'completion', 'man'] },
+]
+
+/** True for entries that help texts show. */
+export function filterVisible<Kind extends { readonly hidden?: boolean }>(rows: readonly Kind[]): readonly Kind[] {
+  return rows.filter((row) => row.hidden !== true)
+}
+
+function renderExamples(rows: readonly Example[], layout: HelpLayout): string {
+  return renderTable(
+    getLabel('examples', layout.language),
+    rows.map((row) => [row.line, translate(row.text, layout.language)]),
+    layout,
+  )
+}
+
+function renderSummary(spec: CommandSpec, { language, columns }: HelpLayout): string {
+  const summary = `${translate(spec.summary, language)}${language === 'zh' ? '。' : '.'}`
+  const text = summary.replace(/^./u, (letter) => letter.toUpperCase())
+  const paragraphs = spec.description === undefined ? text : `${text}\n\n${translate(spec.description, language)}`
+  return wrapText(paragraphs, columns).join('\n')
+}
+
+function renderOptions(heading: string, rows: readonly Option[], layout: HelpLayout): string {
+  const { language } = layout
+  return renderTable(
+    heading,
+    filterVisible(rows).map((option) => {
+      const short = option.short === undefined ? '    ' : `-${option.short}, `
+      const many = option.kind === 'list' ? ` (${getLabel('repeatable', language)})` : ''
+      const needed = option.required === true ? ` (${getLabel('required', language)})` : ''
+      const preset =
+        option.defaultText === undefined ? '' : ` (${getLabel('default', language)}: ${translate(option.defaultText, language)})`
+      return [
+        `${short}${formatOption(option)}`,
+        translate(option.summary, language) + formatChoices(option) + many + needed + preset,
+      ]
+    }),
+    layout,
+  )
+}
+
+function formatChoices(row: { readonly choices?: readonly string[] }): string {
+  return row.choices === undefined ? '' : ` [${row.choices.join('|')}]`
+}
+
+/** The explanation stands beside the name, or below it where the name is too long for that. */
+function renderTable(
+  heading: string,
+  rows: readonly (readonly [string, string] | readonly string[])[],
+  { columns, width = 0 }: Pick<HelpLayout, 'columns'> & { readonly width?: number },
+): string {
+  if (rows.length === 0) return ''
+  const names = rows.map(([name = '']) => measureWidth(name))
+  const widest = Math.floor(columns * 0.55)
+  const left = Math.max(width, ...names.filter((name) => name <= widest))
+  const beside = columns - left - 4
+  const lines = rows.flatMap(([name = '', text = '']) => {
+    if (measureWidth(name) > left) return [`  ${name}`, ...wrapText(text, columns - 6).map((line) => `      ${line}`)]
+    const [first = '', ...rest] = wrapText(text, beside)
+    return [`  ${padToWidth(name, left)}  ${first}`.trimEnd(), ...rest.map((line) => `${' '.repeat(left + 4)}${line}`)]
+  })
+  return [heading, ...lines].join('\n')
+}
+
+function joinSections(parts: readonly string[]): string {
+  return `${parts.filter((part) => part !== '').join('\n\n')}\n`
+}
+
+function getLabel(name: keyof typeof labels, language: Language): string {
+  return translate(labels[name], language)
+}
+
+const labels = {
+  usage: { en: 'Usage:', zh: '用法：' },
+  examples: { en: 'Examples:', zh: '示例：' },
+  commands: { en: 'Commands:', zh: '命令：' },
+  arguments: { en: 'Arguments:', zh: '参数：' },
+  options: { en: 'Options:', zh: '选项：' },
+  global: { en: 'Options of every command:', zh: '通用选项：' },
+  default: { en: 'default', zh: '默认' },
+  required: { en: 'required', zh: '必填' },
+  repeatable: { en: 'may be repeated', zh: '可重复' },
+} as const satisfies Record<string, LocalizedText>

@@ -1,0 +1,214 @@
+/** Configures the parser library from the command table and rewrites its error messages. */
+import {
+  Argument as CommanderArgument,
+  Command as Parser,
+  CommanderError,
+  InvalidArgumentError,
+  Option as CommanderOption,
+} from 'commander'
+import type { Argument, Command, CommandGroup, Option, CommandSpec } from './command.ts'
+import { globalOptions, isCommandGroup } from './command.ts'
+import type { CommandFailure } from '../failure.ts'
+import { createUsageFailure } from '../failure.ts'
+import { renderCommandHelp, renderGroupHelp, renderProgramHelp } from './help.ts'
+import type { HelpLayout } from './help.ts'
+import type { Language, LocalizedText } from '../localized-text.ts'
+import type { ParsedValue } from './parsed-values.ts'
+import { ParsedValues } from './parsed-values.ts'
+
+/** The result of parsing a command line. */
+type ParsedCommandLine =
+  | {
+      readonly kind: 'run'
+      readonly command: Command
+      readonly args: ParsedValues
+      readonly options: ParsedValues
+      readonly globals: ParsedValues
+    }
+  | { readonly kind: 'help'; readonly text: string }
+  | { readonly kind: 'version' }
+
+/**
+ * Parses a command line (without the program's own name). A wrong one is a `CommandFailure` of exit 2 that names the argument at
+ * fault and, if one is similar, the name that was probably meant.
+ */
+export function parseCommandLine(
+  words: readonly string[],
+  specs: readonly CommandSpec[],
+  language: Language,
+  columns = 80,
+): ParsedCommandLine {
+  // Some users type `svc help chat` for `svc chat --help`.
+  if (words[0] === 'help') return parseCommandLine([...words.slice(1), '--help'], specs, language, columns)
+  const layout = { language, columns }
+  try {
+    return parseWith(words, specs, layout, true)
+  } catch (error) {
+    if (!(error instanceof CommanderError)) throw error
+    // `svc boost chekin`: the parser takes it for the default command with one argument too many. Without default commands it
+    // reports a misspelt command, as the user expects.
+    if (error.code !== 'commander.excessArguments') throw toFailure(error)
+  }
+  try {
+    return parseWith(words, specs, layout, false)
+  } catch (error) {
+    throw error instanceof CommanderError ? toFailure(error) : error
+  }
+}
+
+function parseWith(
+  words: readonly string[],
+  specs: readonly CommandSpec[],
+  layout: HelpLayout,
+  defaults: boolean,
+): ParsedCommandLine {
+  const match: { command?: Command; parser?: Parser } = {}
+  const root = silenceParser(new Parser('svc'), () => renderProgramHelp(specs, layout))
+  root.version('', '-V, --version').helpOption('-h, --help').helpCommand(false)
+  for (const option of globalOptions) root.addOption(toOption(option))
+  const onMatched: OnCommandMatched = (command, parser) => Object.assign(match, { command, parser })
+  for (const row of specs) root.addCommand(toParser(row, [], layout, defaults, onMatched))
+  try {
+    root.parse([...words], { from: 'user' })
+  } catch (error) {
+    if (error instanceof CommanderError && error.code === 'commander.version') return { kind: 'version' }
+    if (error instanceof HelpRequested) return { kind: 'help', text: error.text }
+    throw error
+  }
+  if (match.command === undefined || match.parser === undefined) return { kind: 'help', text: renderProgramHelp(specs, layout) }
+  return {
+    kind: 'run',
+    command: match.command,
+    args: readArguments(match.command.arguments ?? [], match.parser),
+    options: readOptions(match.command.options ?? [], match.parser),
+    globals: readOptions(globalOptions, root),
+  }
+}
+
+type OnCommandMatched = (command: Command, parser: Parser) => void
+
+function toParser(
+  spec: CommandSpec,
+  above: readonly string[],
+  layout: HelpLayout,
+  defaults: boolean,
+  onMatched: OnCommandMatched,
+): Parser {
+  const path = [...above, spec.name]
+  const parser = isCommandGroup(spec)
+    ? toGroup(spec, path, layout, defaults, onMatched)
+    : toCommand(spec, path, layout, onMatched)
+  return parser.aliases([...(spec.aliases ?? [])]).helpOption('-h, --help')
+}
+
+function toGroup(
+  group: CommandGroup,
+  path: readonly string[],
+  layout: HelpLayout,
+  defaults: boolean,
+  onMatched: OnCommandMatched,
+): Parser {
+  const parser = silenceParser(new Parser(group.name), () => renderGroupHelp(group, path, layout)).helpCommand(false)
+  for (const inner of group.commands) {
+    parser.addCommand(toParser(inner, path, layout, defaults, onMatched), {
+      isDefault: defaults && inner.name === group.defaultCommand,
+    })
+  }
+  return parser
+}
+
+function toCommand(command: Command, path: readonly string[], layout: HelpLayout, onMatched: OnCommandMatched): Parser {
+  const parser = silenceParser(new Parser(command.name), () => renderCommandHelp(command, path, layout))
+  for (const argument of command.arguments ?? []) parser.addArgument(toArgument(argument))
+  for (const option of command.options ?? []) parser.addOption(toOption(option))
+  parser.action(() => onMatched(command, parser))
+  return parser
+}
+
+/** Carries the help's text out of the parser, which would otherwise print it and end the process. */
+class HelpRequested extends Error {
+  readonly text: string
+  constructor(text: string) {
+    super('help')
+    this.text = text
+  }
+}
+
+/** Replaces the parser's help, and keeps it from printing and exiting: `svc` has one place for each. */
+function silenceParser(parser: Parser, help: () => string): Parser {
+  parser.helpInformation = help
+  return parser
+    .exitOverride((error) => {
+      if (error.code === 'commander.helpDisplayed' || (error.code === 'commander.help' && parser.parent === null))
+        throw new HelpRequested(help())
+      throw error
+    })
+    .configureOutput({ writeOut: () => {}, writeErr: () => {}, outputError: () => {} })
+    .showSuggestionAfterError(true)
+}
+
+function toArgument(argument: Argument): CommanderArgument {
+  const name = argument.variadic === true ? `${argument.name}...` : argument.name
+  const made = new CommanderArgument(argument.optional === true ? `[${name}]` : `<${name}>`)
+  return argument.choices === undefined ? made : made.choices(argument.choices)
+}
+
+function toOption(option: Option): CommanderOption {
+  const short = option.short === undefined ? '' : `-${option.short}, `
+  const value = option.kind === 'flag' ? '' : ` <${option.placeholder ?? option.name}>`
+  const made = new CommanderOption(`${short}--${option.name}${value}`)
+  if (option.choices !== undefined) made.choices(option.choices)
+  if (option.required === true) made.makeOptionMandatory()
+  if (option.kind === 'number') made.argParser(toNumber)
+  if (option.kind === 'list') made.argParser((word: string, before: readonly string[] | undefined) => [...(before ?? []), word])
+  return made
+}
+
+function toNumber(word: string): number {
+  const number = Number(word)
+  if (word.trim() === '' || !Number.isFinite(number) || number < 0)
+    throw new InvalidArgumentError('It must be a number, 0 or more.')
+  return number
+}
+
+function readArguments(definitions: readonly Argument[], parser: Parser): ParsedValues {
+  const values = parser.processedArgs as readonly ParsedValue[]
+  return new ParsedValues(new Map(definitions.map((row, index) => [row.name, values[index]])))
+}
+
+function readOptions(definitions: readonly Option[], parser: Parser): ParsedValues {
+  const given = parser.opts<Record<string, ParsedValue>>()
+  return new ParsedValues(new Map(definitions.map((row) => [row.name, readOption(row, given)])))
+}
+
+function readOption(option: Option, given: Readonly<Record<string, ParsedValue>>): ParsedValue {
+  // The parser stores `--no-stream` as `stream: false`; commands read the option's own name.
+  if (option.name.startsWith('no-')) return given[toCamelCase(option.name.slice(3))] === false
+  return given[toCamelCase(option.name)]
+}
+
+function toCamelCase(name: string): string {
+  return name.replaceAll(/-(\w)/g, (_, letter: string) => letter.toUpperCase())
+}
+
+/** Rewrites the parser's English message as a message of `svc` in both languages. */
+function toFailure(error: CommanderError): CommandFailure {
+  const [sentence = '', ...rest] = error.message.replace(/^error: /, '').split('\n')
+  const guesses = /Did you mean (?:one of )?(.+)\?/.exec(rest.join(' '))?.[1]
+  const [first = '', second = ''] = [...sentence.matchAll(/'([^']*)'/g)].map((match) => match[1])
+  const hints: LocalizedText[] = guesses === undefined ? [] : [{ en: `did you mean: ${guesses}`, zh: `你是否想输入：${guesses}` }]
+  const texts: Record<string, LocalizedText> = {
+    'commander.unknownCommand': { en: `There is no command '${first}'.`, zh: `没有名为“${first}”的命令。` },
+    'commander.unknownOption': { en: `There is no option '${first}' here.`, zh: `此处没有选项“${first}”。` },
+    'commander.missingArgument': { en: `The argument <${first}> is missing.`, zh: `缺少参数 <${first}>。` },
+    'commander.missingMandatoryOptionValue': { en: `The option '${first}' is missing.`, zh: `缺少选项“${first}”。` },
+    'commander.optionMissingArgument': { en: `The option '${first}' needs a value.`, zh: `选项“${first}”需要一个值。` },
+    'commander.excessArguments': { en: `There are too many arguments: ${sentence}`, zh: `多余的参数：${sentence}` },
+    'commander.invalidArgument': {
+      en: sentence.replace(/^./, (letter) => letter.toUpperCase()),
+      zh: `“${second}”不适用于“${first}”：${sentence.split('. ').slice(1).join('. ')}`,
+    },
+    'commander.help': { en: 'A command is missing here.', zh: '此处缺少命令。' },
+  }
+  return createUsageFailure(texts[error.code] ?? sentence, [...hints, { en: 'help: add --help', zh: '帮助：加上 --help' }])
+}

@@ -1,16 +1,17 @@
 /**
- * The site's own files: stylesheet, scripts, icon. Read once, at start; what costs more than reading is done when a browser asks. All of
- * them live under one content hash, so that modules import each other by plain relative paths and every address can be cached for good.
+ * The site's static files: stylesheets, scripts, icons, font. Read once at start; bundling and compression run at the first request. All files
+ * share one content hash, so that a script loads others by plain relative paths and every URL can be cached permanently.
  */
 import { createHash } from 'node:crypto'
-import { readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { basename } from 'node:path'
 import { brotliCompressSync, gzipSync } from 'node:zlib'
-import { libraryModules, toBrowserModule } from './browser-module.ts'
+import { bundleAssets } from './bundle-assets.ts'
 
 export interface Asset {
   readonly type: string
-  // Each is made when it is asked for first: a start must not wait for what no browser may want.
-  readonly plain: () => Buffer
+  // Each variant is created at its first request, so that the start does not wait for it.
+  readonly identity: () => Buffer
   readonly br: () => Buffer
   readonly gzip: () => Buffer
 }
@@ -22,31 +23,55 @@ export interface Assets {
   readonly url: (name: string) => string
 }
 
-const types: Readonly<Record<string, string>> = {
+const types = {
   css: 'text/css; charset=utf-8',
   js: 'text/javascript; charset=utf-8',
+  png: 'image/png',
   svg: 'image/svg+xml',
-}
+  woff2: 'font/woff2',
+} as const
+const typeByExtension: Readonly<Record<string, string>> = types
 
-/** Reads `browser/`, which stands beside this file in the checkout and in the package alike, there compiled. */
+/** The rooms whose modules are bundled too. */
+const bundledFolders = ['../markdown/', '../setup/', '../setup/clients/'].map((path) => new URL(path, import.meta.url))
+const lockFile = new URL('../../package-lock.json', import.meta.url)
+
+/** One bundle for all servers of a process. */
+const bundleOnce = memoize(bundleAssets)
+
+/** Reads `browser/`, which stands beside this file: in the checkout its sources, in the package its bundled scripts and stylesheets. */
 export function loadAssets(): Assets {
   const folder = new URL('./browser/', import.meta.url)
   const digest = createHash('sha256')
   const files = new Map<string, Asset>()
-  const add = (name: string, source: Buffer | string, make: () => Buffer): void => {
-    const type = types[extensionOf(name)]
-    if (type === undefined) return
-    digest.update(name).update('\0').update(source)
-    const plain = once(make)
-    files.set(name, { type, plain, br: once(() => brotliCompressSync(plain())), gzip: once(() => gzipSync(plain())) })
+  const paths = readdirSync(folder, { recursive: true, encoding: 'utf8' }).toSorted()
+  for (const path of paths) {
+    const extension = getExtension(path)
+    const type = typeByExtension[extension]
+    if (type === undefined && extension !== 'ts') continue
+    const source = readFileSync(new URL(path, folder))
+    digest.update(path).update('\0').update(source)
+    if (type !== undefined && !isStyleSource(path))
+      files.set(
+        basename(path),
+        createAsset(type, () => source),
+      )
   }
-  for (const name of readdirSync(folder).toSorted()) {
-    const source = readFileSync(new URL(name, folder))
-    const isModule = ['ts', 'js'].includes(extensionOf(name))
-    const served = name.replace(/\.ts$/, '.js')
-    add(served, source, isModule ? () => Buffer.from(toBrowserModule(name, source.toString())) : () => source)
+  for (const path of paths) {
+    const [, module] = /^(?:entries|lazy)\/([\w-]+)\.ts$/.exec(path) ?? []
+    const [, sheet] = /^styles\/([\w-]+\.css)$/.exec(path) ?? []
+    const name = module === undefined ? sheet : `${module}.js`
+    if (name !== undefined)
+      files.set(
+        name,
+        createAsset(module === undefined ? types.css : types.js, () => getBundled(name)),
+      )
   }
-  for (const [name, script] of libraryModules()) add(name, script, () => Buffer.from(script))
+  // In a checkout the modules of other rooms and the versions of libraries decide too what the scripts are.
+  for (const room of bundledFolders)
+    for (const entry of readdirSync(room, { withFileTypes: true }).toSorted((one, other) => (one.name < other.name ? -1 : 1)))
+      if (entry.isFile()) digest.update(readFileSync(new URL(entry.name, room)))
+  if (existsSync(lockFile)) digest.update(readFileSync(lockFile))
   const hash = digest.digest('base64url').slice(0, 12)
   return {
     hash,
@@ -58,11 +83,32 @@ export function loadAssets(): Assets {
   }
 }
 
-function extensionOf(name: string): string {
+function getBundled(name: string): Buffer {
+  const file = bundleOnce().get(name)
+  if (file === undefined) throw new Error(`The bundle has no file '${name}'.`)
+  return file
+}
+
+/** A sheet before bundling, which is not served. */
+function isStyleSource(path: string): boolean {
+  return path.startsWith('styles/')
+}
+
+function createAsset(type: string, make: () => Buffer): Asset {
+  const identity = memoize(make)
+  return {
+    type,
+    identity,
+    br: memoize(() => brotliCompressSync(identity())),
+    gzip: memoize(() => gzipSync(identity())),
+  }
+}
+
+function getExtension(name: string): string {
   return name.slice(name.lastIndexOf('.') + 1)
 }
 
-function once(make: () => Buffer): () => Buffer {
-  let made: Buffer | undefined
+function memoize<Made>(make: () => Made): () => Made {
+  let made: Made | undefined
   return () => (made ??= make())
 }

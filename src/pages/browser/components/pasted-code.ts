@@ -1,23 +1,24 @@
 /** Codes as people paste them: with blanks, in a sentence, in full-width signs. */
 
 /** Six digits, however they are set apart; whatever else it is stays as it was typed. */
-export function mailCode(text: string): string {
+export function parseEmailCode(text: string): string {
   return /(?<!\d)(?:\d[\s-]*){5}\d(?!\d)/.exec(text.normalize('NFKC'))?.[0].replaceAll(/\D/g, '') ?? text.trim()
 }
 
-/** `XXXX-XXXX` in the letters that codes are made of: no word of a sentence is spelt with those alone. */
-export function deviceCode(text: string): string {
+/** `XXXX-XXXX` in the alphabet of codes, which spells no ordinary word. */
+export function parseDeviceCode(text: string): string {
   const letters = '[BCDFGHJKLMNPQRSTVWXZ]'
   const found = new RegExp(`(?<![A-Z])(${letters}{4})[\\s-]*(${letters}{4})(?![A-Z])`).exec(text.normalize('NFKC').toUpperCase())
   return found === null ? text.trim() : `${found[1]}-${found[2]}`
 }
 
-/** Shows what was understood of what was pasted. */
-export function readPasted(field: HTMLInputElement, read: (text: string) => string): void {
+/** Shows the code that was recognised in the pasted text. */
+export function parseOnPaste(field: HTMLInputElement, read: (text: string) => string): void {
   field.addEventListener('paste', (event) => {
     const pasted = event.clipboardData?.getData('text') ?? ''
     if (read(pasted) === pasted) return
     event.preventDefault()
     field.value = read(pasted)
+    field.dispatchEvent(new Event('input', { bubbles: true }))
   })
 }

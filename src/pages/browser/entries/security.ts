@@ -1,0 +1,71 @@
+/** Changes the password, and deletes the account; both need more than a session. */
+import './site.ts'
+import { parseEmailCode, parseOnPaste } from '../components/pasted-code.ts'
+import { findElement, getTexts } from '../page.ts'
+import { callApi, ApiError } from '../api-client.ts'
+import type { GetFieldValue } from '../components/request-state.ts'
+import { onSubmit, renderFailureNotice, renderSuccessNotice } from '../components/request-state.ts'
+import type { Evidence } from '../api-types.ts'
+
+const texts = getTexts('account')
+const passwordForm = findElement('[data-form=password]', HTMLFormElement)
+const deleteForm = findElement('[data-form=delete]', HTMLFormElement)
+for (const form of [passwordForm, deleteForm]) {
+  parseOnPaste(findElement('[name=code]', HTMLInputElement, form), parseEmailCode)
+  findElement('[data-prove]', HTMLElement, form).addEventListener('click', () =>
+    requestReauthentication(form).catch((failure: unknown) => findOutcome(form).replaceChildren(renderFailureNotice(failure))),
+  )
+}
+
+onSubmit(passwordForm, async (typed, outcome) => {
+  const body = { password: typed('password'), ...toEvidence(typed) }
+  if (!(await submitReauthenticated(passwordForm, () => callApi('post', '/api/membership/auth/password', { body })))) return
+  passwordForm.reset()
+  findElement('[data-proof]', HTMLElement, passwordForm).hidden = true
+  outcome.replaceChildren(renderSuccessNotice(texts.passwordSaved))
+})
+
+/** The filled one of password and code; an empty field proves nothing. */
+function toEvidence(typed: GetFieldValue): Evidence {
+  const [current, code] = [typed('current'), typed('code')]
+  return { ...(current === '' ? {} : { current }), ...(code === '' ? {} : { code: parseEmailCode(code) }) }
+}
+
+/** Where reauthentication is required and the account has no password, the code is sent at once. */
+async function submitReauthenticated(form: HTMLFormElement, change: () => Promise<unknown>): Promise<boolean> {
+  try {
+    await change()
+    return true
+  } catch (failure) {
+    if (!(failure instanceof ApiError && failure.code === 'reauthentication_required')) throw failure
+    await requestReauthentication(form)
+    return false
+  }
+}
+
+async function requestReauthentication(form: HTMLFormElement): Promise<void> {
+  await callApi('post', '/api/membership/auth/reauthenticate')
+  const field = findElement('[data-proof]', HTMLElement, form)
+  field.hidden = false
+  findElement('[name=current]', HTMLInputElement, form).value = ''
+  findOutcome(form).replaceChildren(renderSuccessNotice(texts.proofSent))
+  findElement('[name=code]', HTMLInputElement, field).focus()
+}
+
+function findOutcome(form: HTMLFormElement): HTMLElement {
+  return findElement('[data-outcome]', HTMLElement, form)
+}
+
+const dialog = findElement('[data-delete]', HTMLDialogElement)
+findElement('[data-open-delete]', HTMLElement).addEventListener('click', () => dialog.showModal())
+findElement('[data-close]', HTMLElement, dialog).addEventListener('click', () => dialog.close())
+// Enter in a field sends most forms; one that cannot be undone waits for its button.
+dialog.addEventListener('keydown', (event) => {
+  if (event.key === 'Enter' && event.target instanceof HTMLInputElement) event.preventDefault()
+})
+onSubmit(deleteForm, async (typed) => {
+  const body = { confirm: typed('email').trim(), ...toEvidence(typed) }
+  if (!(await submitReauthenticated(deleteForm, () => callApi('post', '/api/membership/auth/delete-account', { body })))) return
+  sessionStorage.clear()
+  location.assign('/')
+})

@@ -1,0 +1,135 @@
+/** On every page, and imported by each page's own script: signing out, copying code, and a menu that closes when one is done with it. */
+import { announceSignOut, deleteConversations, hasKeptConversations } from '../kept-conversations.ts'
+import { account, commonTexts, createElement, findElement, findElements, signedOutEvent } from '../page.ts'
+import { readStored, writeStored } from '../device-storage.ts'
+import { callApi, ApiError } from '../api-client.ts'
+import { renderFailureNotice } from '../components/request-state.ts'
+import '../components/tooltip.ts'
+
+const placeKey = 'place'
+
+restorePlace()
+
+document.addEventListener('click', (event) => {
+  const target = event.target instanceof Element ? event.target : null
+  const chooser = target?.closest('a[data-keep-place]')
+  if (chooser instanceof HTMLAnchorElement) return keepPlace(chooser)
+  const copier = target?.closest('[data-copy]')
+  if (copier instanceof HTMLElement) return void copyCode(copier)
+  const leaver = target?.closest('[data-sign-out]')
+  if (leaver instanceof HTMLButtonElement) return askSignOut(leaver)
+  for (const menu of findOpenMenus()) if (!menu.contains(target)) menu.open = false
+})
+
+document.addEventListener('keydown', (event) => {
+  if (event.key !== 'Escape') return
+  for (const menu of findOpenMenus()) {
+    menu.open = false
+    menu.querySelector('summary')?.focus()
+  }
+})
+
+// The keyboard has gone on. A dialog that was opened from a menu gives the focus back to it.
+document.addEventListener('focusin', ({ target }) => {
+  if (!(target instanceof Element) || target.closest('dialog') !== null) return
+  for (const menu of findOpenMenus()) if (!menu.contains(target)) menu.open = false
+})
+
+// WebKit keeps pages served over plain http for its Back button, although they are `no-store`; the member may have signed out since.
+addEventListener('pageshow', (event) => {
+  if (event.persisted && account !== null) location.reload()
+})
+
+/** A page in another language or other colours opens where this one was, at its anchor or as far down. */
+function keepPlace(link: HTMLAnchorElement): void {
+  const { scrollHeight, clientHeight } = document.documentElement
+  link.hash = location.hash
+  if (location.hash !== '') return
+  writeStored('sessionStorage', placeKey, String(scrollY / Math.max(1, scrollHeight - clientHeight)))
+}
+
+function restorePlace(): void {
+  const place = readStored('sessionStorage', placeKey)
+  if (place === null) return
+  writeStored('sessionStorage', placeKey, null)
+  const { scrollHeight, clientHeight } = document.documentElement
+  scrollTo({ top: Number(place) * (scrollHeight - clientHeight), behavior: 'instant' })
+}
+
+function findOpenMenus(): HTMLDetailsElement[] {
+  return findElements('details.menu[open]', HTMLDetailsElement)
+}
+
+async function copyCode(button: HTMLElement): Promise<void> {
+  const code = button.closest('.code-block, .copy-field')?.querySelector('code')
+  const text = code?.textContent ?? ''
+  try {
+    await navigator.clipboard.writeText(text)
+    showCopied(button)
+  } catch {
+    // Without the clipboard (plain http on a network address) the text is selected, one key press from copied.
+    if (code !== null && code !== undefined) getSelection()?.selectAllChildren(code)
+  }
+}
+
+function showCopied(button: HTMLElement): void {
+  button.textContent = commonTexts.copied
+  button.classList.add('done')
+  setTimeout(() => {
+    button.textContent = commonTexts.copy
+    button.classList.remove('done')
+  }, 2000)
+}
+
+/** Asks first what shall become of the conversations that the chat keeps in this browser. */
+function askSignOut(button: HTMLButtonElement): void {
+  if (account === null || !hasKeptConversations(account)) return void signOut(button, false)
+  const choose = (label: string, kind: string, run: () => void) =>
+    createElement(
+      'button',
+      {
+        class: `button ${kind}`,
+        type: 'button',
+        onclick: () => {
+          dialog.close()
+          run()
+        },
+      },
+      label,
+    )
+  const { signOutAsk } = commonTexts
+  const dialog: HTMLDialogElement = createElement(
+    'dialog',
+    { class: 'dialog', 'aria-labelledby': 'sign-out-ask', onclose: () => dialog.remove() },
+    createElement('h2', { id: 'sign-out-ask' }, signOutAsk.title),
+    createElement('p', { class: 'sub' }, signOutAsk.text),
+    createElement(
+      'div',
+      { class: 'actions' },
+      choose(signOutAsk.keep, '', () => void signOut(button, false)),
+      choose(signOutAsk.remove, 'danger-quiet', () => void signOut(button, true)),
+      choose(commonTexts.cancel, 'quiet', () => undefined),
+    ),
+  )
+  document.body.append(dialog)
+  dialog.showModal()
+}
+
+async function signOut(button: HTMLButtonElement, isRemoving: boolean): Promise<void> {
+  button.disabled = true
+  try {
+    await callApi('post', '/api/membership/auth/sign-out').catch((failure: unknown) => {
+      // Already signed out, in another tab or by expiry: this tab's data is cleared all the same.
+      if (!(failure instanceof ApiError && failure.code === 'sign_in_required')) throw failure
+    })
+    // What this tab and others hold belongs to the previous member.
+    dispatchEvent(new Event(signedOutEvent))
+    if (account !== null) announceSignOut(account, { isRemoved: isRemoving })
+    if (account !== null && isRemoving) await deleteConversations(account)
+    sessionStorage.clear()
+    location.assign('/')
+  } catch (failure) {
+    button.disabled = false
+    findElement('#content', HTMLElement).prepend(renderFailureNotice(failure))
+  }
+}

@@ -1,6 +1,5 @@
 /**
- * HTML by a template tag that escapes. What a template receives as text stays text; only what another template made is markup.
- * There is no way in for raw strings, so there is none to forget about.
+ * HTML by a template tag that escapes. Text stays text; only the output of another template is markup. Raw strings cannot be inserted.
  */
 export class Html {
   readonly #markup: string
@@ -15,32 +14,40 @@ export class Html {
   }
 }
 
-/** What may stand in a template. `null`, `undefined` and `false` leave nothing, so that `condition && html…` reads well. */
-export type Part = string | number | Html | null | undefined | false | readonly Part[]
+/** Values that a template accepts. `null`, `undefined` and `false` render nothing, so that `condition && html…` works. */
+type HtmlPart = string | number | Html | null | undefined | false | readonly HtmlPart[]
 
 /** `` html`<p>${text}</p>` ``. Attributes must be in double quotes; the tag escapes quotes too. */
-export function html(literals: TemplateStringsArray, ...parts: readonly Part[]): Html {
+export function html(literals: TemplateStringsArray, ...parts: readonly HtmlPart[]): Html {
   let markup = literals[0] ?? ''
-  for (const [index, part] of parts.entries()) markup += render(part) + (literals[index + 1] ?? '')
+  for (const [index, part] of parts.entries()) markup += renderPart(part) + (literals[index + 1] ?? '')
   return new Html(markup)
 }
 
+/**
+ * A title whose lines may end where its clauses do. The stylesheet keeps Chinese words of titles together, and WebKit then does not break
+ * a line behind full-width punctuation by itself.
+ */
+export function renderTitle(title: string): Html {
+  return new Html(escapeHtml(title).replaceAll(/(?<=[，。；：、！？])(?!$)/g, '<wbr />'))
+}
+
 /** A value for the page's own scripts, as a block of data that no browser runs. */
-export function dataBlock(id: string, value: unknown): Html {
+export function renderDataBlock(id: string, value: unknown): Html {
   // With no `<` in it, the text can neither end the block nor begin another.
   const json = JSON.stringify(value).replaceAll('<', '\\u003c')
-  return new Html(`<script type="application/json" id="${escape(id)}">${json}</script>`)
+  return new Html(`<script type="application/json" id="${escapeHtml(id)}">${json}</script>`)
 }
 
-function render(part: Part): string {
+function renderPart(part: HtmlPart): string {
   if (part === null || part === undefined || part === false) return ''
   if (part instanceof Html) return part.toString()
-  if (typeof part === 'string') return escape(part)
+  if (typeof part === 'string') return escapeHtml(part)
   if (typeof part === 'number') return String(part)
-  return part.map(render).join('')
+  return part.map(renderPart).join('')
 }
 
-function escape(text: string): string {
+function escapeHtml(text: string): string {
   return text
     .replaceAll('&', '&amp;')
     .replaceAll('<', '&lt;')

@@ -1,12 +1,18 @@
 /** The frame around every page: head, navigation, footer. */
-import { dataBlock, html } from './html.ts'
+import { renderDataBlock, html } from './html.ts'
 import type { Html } from './html.ts'
-import { fill } from './page.ts'
+import { getLegalLink } from './site-texts/legal-text.ts'
+import type { Account } from '../domain/identity/account.ts'
+import { themes } from './theme.ts'
+import type { Theme } from './theme.ts'
+import { interpolate } from './page.ts'
 import type { PageData } from './page-data.ts'
 import type { PageContext, View } from './page.ts'
 
-export function drawPage(context: PageContext, view: View): string {
-  const { t, asset, services, language } = context
+const darkMedia = '(prefers-color-scheme: dark)'
+
+export function renderPage(context: PageContext, view: View): string {
+  const { t, asset, services, language, theme } = context
   const { name } = services.config.brand
   const app = view.layout === 'app'
   const page = html`<!doctype html>
@@ -16,97 +22,176 @@ export function drawPage(context: PageContext, view: View): string {
         <meta name="viewport" content="width=device-width, initial-scale=1" />
         <title>${view.title.includes(name) ? view.title : `${view.title} · ${name}`}</title>
         ${view.description !== undefined && html`<meta name="description" content="${view.description}" />`}
-        <meta name="color-scheme" content="light dark" />
-        <meta name="theme-color" media="(prefers-color-scheme: light)" content="#fbfaf8" />
-        <meta name="theme-color" media="(prefers-color-scheme: dark)" content="#111413" />
-        <link rel="icon" href="${asset('icon.svg')}" type="image/svg+xml" />
+        ${view.description !== undefined && renderSocialCard(context, view, view.description)}
+        ${view.alternate !== undefined && html`<link rel="alternate" type="text/markdown" href="${view.alternate}" />`}
+        <meta name="color-scheme" content="${theme === 'auto' ? 'light dark' : theme}" />
+        ${theme !== 'dark' && html`<meta name="theme-color" ${theme === 'auto' && html`media="(prefers-color-scheme: light)"`} content="#fbfaf8" />`}
+        ${theme !== 'light' && html`<meta name="theme-color" ${theme === 'auto' && html`media="${darkMedia}"`} content="#111413" />`}
+        <link rel="icon" href="${asset('icon-48.png')}" type="image/png" sizes="48x48" />
+        <link rel="icon" href="${asset('icon.svg')}" type="image/svg+xml" sizes="any" />
+        <link rel="apple-touch-icon" href="${asset('icon-180.png')}" />
+        <link rel="preload" href="${asset('inter.woff2')}" as="font" type="font/woff2" crossorigin />
         <link rel="stylesheet" href="${asset('site.css')}" />
-        <script type="module" src="${asset('site.js')}"></script>
-        ${view.script && html`<script type="module" src="${asset(`${view.script.name}.js`)}"></script>`}
+        ${theme !== 'light' && html`<link rel="stylesheet" href="${asset('dark.css')}" media="${theme === 'auto' ? `screen and ${darkMedia}` : 'screen'}" />`}
+        ${view.styles !== undefined && html`<link rel="stylesheet" href="${asset(view.styles)}" />`}
+        <script type="module" src="${asset(`${view.script?.name ?? 'site'}.js`)}"></script>
       </head>
       <body class="${app ? 'app' : 'page'}">
         <a class="skip" href="#content">${t.frame.skip}</a>
-        ${header(context)}
-        <main id="content" tabindex="-1">
-          ${view.script && html`<noscript><p class="notice shell">${t.frame.noScript}</p></noscript>`} ${view.main}
-        </main>
-        ${!app && footer(context)} ${dataBlock('page-data', pageData(context, view))}
+        ${renderHeader(context)}
+        <main id="content" tabindex="-1">${renderScriptNotice(context, view)} ${view.main}</main>
+        ${!app && renderFooter(context)} ${renderDataBlock('page-data', createPageData(context, view))}
       </body>
     </html> `
   return page.toString()
 }
 
-function pageData({ t, language }: PageContext, { script }: View): PageData {
+/** Open Graph: what other sites and messengers show of a link. */
+function renderSocialCard({ services, language, path, asset }: PageContext, { title }: View, description: string): Html {
+  const { origins, config } = services
+  const properties = {
+    type: 'website',
+    site_name: config.brand.name,
+    title,
+    description,
+    url: origins.site + path,
+    locale: language === 'zh' ? 'zh_CN' : 'en_US',
+    image: origins.site + asset('social.png'),
+    'image:width': '1200',
+    'image:height': '630',
+  }
+  return html`<link rel="canonical" href="${origins.site + path}" />
+    ${Object.entries(properties).map(([name, content]) => html`<meta property="og:${name}" content="${content}" />`)}
+    <meta name="twitter:card" content="summary_large_image" />`
+}
+
+/** A notice where scripts do not run. Text browsers show forms all the same, so a submitted one is answered with a notice too. */
+function renderScriptNotice({ t, isUnsent }: PageContext, { script, isWholeWithoutScript }: View): Html {
+  if (isUnsent) return html`<div class="shell"><p class="notice warn unsent" role="alert">${t.frame.unsent}</p></div>`
+  if (script === undefined || isWholeWithoutScript === true) return html``
+  return html`<noscript
+    ><div class="shell"><p class="notice warn unsent">${t.frame.noScript}</p></div></noscript
+  >`
+}
+
+function createPageData({ t, language, viewer }: PageContext, { script }: View): PageData {
   return {
     language,
+    account: viewer?.id ?? null,
     texts: { common: t.common, ...script?.texts },
-    told: script === undefined ? {} : { [script.name]: script.told },
+    props: script === undefined ? {} : { [script.name]: script.props },
   }
 }
 
 /** The mark: a gate within a gate. */
-function mark(): Html {
+function renderLogo(): Html {
   return html`<svg class="mark" viewBox="0 0 32 32" aria-hidden="true" focusable="false">
     <rect width="32" height="32" rx="8" />
     <path d="M8 25V15a8 8 0 0 1 16 0v10M13 25v-9a3 3 0 0 1 6 0v9" />
   </svg>`
 }
 
-function header(context: PageContext): Html {
+function renderHeader(context: PageContext): Html {
   const { t, viewer, services } = context
   const { frame } = t
   const links =
     viewer === null
-      ? [link(context, '/#plans', frame.plans), link(context, '/docs', frame.docs)]
+      ? [renderLink(context, '/plans', frame.plans), renderLink(context, '/docs', frame.docs)]
       : [
-          link(context, '/chat', frame.chat),
-          link(context, '/account', frame.account),
-          link(context, '/keys', frame.keys),
-          link(context, '/sessions', frame.sessions),
-          link(context, '/docs', frame.docs),
+          renderLink(context, '/chat', frame.chat),
+          renderLink(context, '/account', frame.account),
+          renderLink(context, '/keys', frame.keys),
+          renderLink(context, '/plans', frame.plans),
+          renderLink(context, '/docs', frame.docs),
         ]
   return html`<header class="top">
     <div class="shell top-row">
-      <a class="brand" href="/">${mark()}<span>${services.config.brand.name}</span></a>
+      <a class="brand" href="/">${renderLogo()}<span>${services.config.brand.name}</span></a>
       <nav class="wide" aria-label="${frame.mainNavigation}">${links}</nav>
-      <div class="top-end wide">${languageSwitch(context)} ${door(context)}</div>
+      <div class="top-end wide">
+        ${renderLanguageSwitch(context)} ${viewer === null ? renderSignInControl(context) : renderAccountMenu(context, viewer)}
+      </div>
       <details class="menu narrow">
         <summary class="button quiet">${frame.menu}</summary>
-        <nav class="menu-panel" aria-label="${frame.mainNavigation}">${links} ${languageSwitch(context)} ${door(context)}</nav>
+        <nav class="menu-panel" aria-label="${frame.mainNavigation}">
+          ${links} ${viewer !== null && renderAccountLinks(context)} ${renderLanguageSwitch(context)}
+          ${renderThemeChoice(context)} ${renderSignInControl(context)}
+        </nav>
       </details>
     </div>
   </header>`
 }
 
-function door({ t, viewer, path }: PageContext): Html {
-  if (viewer === null) return path === '/sign-in' ? html`` : html`<a class="button small" href="/sign-in">${t.frame.signIn}</a>`
-  const label = fill(t.frame.signedInAs, { email: viewer.email ?? viewer.id })
-  return html`<button class="button quiet small" type="button" data-sign-out title="${label}">${t.frame.signOut}</button>`
+/** What belongs to the account, behind its first letter. */
+function renderAccountMenu(context: PageContext, viewer: Account): Html {
+  const { frame } = context.t
+  const name = viewer.email ?? viewer.id
+  return html`<details class="menu account-menu">
+    <summary class="button quiet small" aria-label="${frame.accountMenu}">
+      <span class="avatar" aria-hidden="true">${name.slice(0, 1)}</span>
+    </summary>
+    <div class="menu-panel">
+      <p class="who">${name}</p>
+      ${renderAccountLinks(context)} ${renderThemeChoice(context)} ${renderSignInControl(context)}
+    </div>
+  </details>`
 }
 
-function languageSwitch({ t, query }: PageContext): Html {
+function renderAccountLinks(context: PageContext): Html {
+  const { rail } = context.t.account
+  return html`${renderLink(context, '/sessions', rail.sessions)} ${renderLink(context, '/account/profile', rail.profile)}`
+}
+
+function renderThemeChoice({ t, theme, query }: PageContext): Html {
+  const link = (value: Theme): string => {
+    const wanted = new URLSearchParams(query)
+    wanted.set('theme', value)
+    return `?${wanted.toString()}`
+  }
+  return html`<div class="themes" role="group" aria-label="${t.frame.theme}">
+    ${themes.map(
+      (value) =>
+        html`<a href="${link(value)}" rel="nofollow" data-keep-place ${value === theme && html`aria-current="true"`}
+          >${t.frame.themes[value]}</a
+        >`,
+    )}
+  </div>`
+}
+
+function renderSignInControl({ t, viewer, path }: PageContext): Html {
+  if (viewer === null) return path === '/sign-in' ? html`` : html`<a class="button small" href="/sign-in">${t.frame.signIn}</a>`
+  const label = interpolate(t.frame.signedInAs, { email: viewer.email ?? viewer.id })
+  return html`<button class="button quiet small" type="button" data-sign-out data-tip="${label}">${t.frame.signOut}</button>`
+}
+
+function renderLanguageSwitch({ t, query }: PageContext): Html {
   const wanted = new URLSearchParams(query)
   wanted.set('lang', t.language.otherCode)
   const code = t.language.otherCode === 'zh' ? 'zh-CN' : 'en'
-  return html`<a class="language" href="?${wanted.toString()}" hreflang="${code}" rel="nofollow"
+  return html`<a class="language" href="?${wanted.toString()}" hreflang="${code}" rel="nofollow" data-keep-place
     ><span lang="${code}">${t.language.other}</span></a
   >`
 }
 
-function link({ path }: PageContext, href: string, label: string): Html {
+function renderLink({ path }: PageContext, href: string, label: string): Html {
   return href === path ? html`<a href="${href}" aria-current="page">${label}</a>` : html`<a href="${href}">${label}</a>`
 }
 
-function footer(context: PageContext): Html {
+function renderFooter(context: PageContext): Html {
   const { t, services } = context
   return html`<footer class="bottom">
     <div class="shell bottom-row">
-      <p class="bottom-brand">${mark()}<span>${services.config.brand.name}</span></p>
+      <p class="bottom-brand">${renderLogo()}<span>${services.config.brand.name}</span></p>
       <p>${t.frame.footer}</p>
       <nav aria-label="${services.config.brand.name}">
-        <a href="/#plans">${t.frame.plans}</a>
+        <a href="/plans">${t.frame.plans}</a>
         <a href="/docs">${t.frame.docs}</a>
-        ${languageSwitch(context)}
+        ${(['terms', 'privacy'] as const).map((name) => {
+          const link = getLegalLink(services.config, name, context.language)
+          return link !== null && html`<a href="${link}">${t.legal[name]}</a>`
+        })}
+        ${services.config.site.contactUrl !== null && html`<a href="${services.config.site.contactUrl}">${t.legal.contact}</a>`}
+        ${renderLanguageSwitch(context)} ${renderThemeChoice(context)}
       </nav>
     </div>
   </footer>`

@@ -1,18 +1,30 @@
-/** What a page's module is told by the server: `layout.ts` writes it into the page, `browser/page.ts` reads it there. */
+/** Data that the server passes to a page's module: `layout.ts` writes it into the page, `browser/page.ts` reads it. */
+import type { Tier } from '../domain/billing/product.ts'
+import type { SetupFacts } from '../setup/client-setup.ts'
 import type { Language } from './language.ts'
 import type { Texts } from './texts/en.ts'
 
 export interface PageData {
   readonly language: Language
+  /** The id of the member who is signed in. */
+  readonly account: string | null
   readonly texts: Pick<Texts, 'common'> & Partial<Texts>
-  readonly told: Partial<Told>
+  readonly props: Partial<PageProps>
 }
 
 /** By the module's name, which is its file's without the extension. */
-export interface Told {
-  readonly account: Nothing
+export interface PageProps {
+  readonly account: {
+    /** The API's address without `/v1`. */
+    readonly base: string
+    /** For a first request. */
+    readonly model: string
+  }
+  readonly boosts: NoProps
+  readonly security: NoProps
+  readonly profile: NoProps
   readonly chat: {
-    /** Whose conversation it is. */
+    /** The account that the stored conversations belong to. */
     readonly account: string
     /** From where pictures may be shown. */
     readonly origins: readonly string[]
@@ -21,34 +33,43 @@ export interface Told {
     readonly statuses: Readonly<Record<string, number>>
     readonly searchSchema: string
   }
-  readonly connect: {
+  readonly consent: {
     /** Of the request to decide on. */
     readonly uid: string
+  }
+  readonly docs: {
+    /** What stands for the reader's key in the snippets. */
+    readonly placeholder: string
   }
   readonly device: {
     /** From the address; empty where there is none in it. */
     readonly code: string
     readonly account: string
   }
-  readonly keys: { readonly base: string; readonly model: string }
-  readonly sessions: Nothing
+  readonly keys: {
+    /** For the settings of programs; the key is added once it exists. */
+    readonly facts: Omit<SetupFacts, 'key'>
+  }
+  readonly sessions: NoProps
   readonly 'sign-in': {
     /** Where to go afterwards. */
     readonly next: string
     readonly signUp: boolean
   }
-  readonly 'sign-in-link': Nothing
+  readonly 'sign-in-link': NoProps
+  readonly styleguide: NoProps
 }
 
 export interface ChatModel {
   readonly id: string
   readonly name: string
+  readonly tier: Tier
   readonly capabilities: readonly string[]
 }
 
-type Nothing = Readonly<Record<string, never>>
+type NoProps = Readonly<Record<string, never>>
 
-/** A page's module, the words it needs, and what else it is told. */
+/** A page's module, its texts and its properties. */
 export type PageModule = {
-  readonly [Name in keyof Told]: { readonly name: Name; readonly texts: Partial<Texts>; readonly told: Told[Name] }
-}[keyof Told]
+  readonly [Name in keyof PageProps]: { readonly name: Name; readonly texts: Partial<Texts>; readonly props: PageProps[Name] }
+}[keyof PageProps]

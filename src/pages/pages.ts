@@ -1,25 +1,42 @@
 /** The site's pages. */
 import type { Page } from './page.ts'
-import { accountView } from './views/account.ts'
-import { chatView } from './views/chat.ts'
-import { connectView } from './views/connect.ts'
-import { deviceView } from './views/device.ts'
-import { docsView } from './views/docs.ts'
-import { homeView } from './views/home.ts'
-import { keysView } from './views/keys.ts'
-import { sessionsView } from './views/sessions.ts'
-import { signInLinkView } from './views/sign-in-link.ts'
-import { signInView } from './views/sign-in.ts'
+import { createChatView } from './views/chat.ts'
+import { createConsentView } from './views/consent.ts'
+import { createDeviceView } from './views/device.ts'
+import { docsPages } from './docs/docs-pages.ts'
+import { createDocsSearchView, createDocsView } from './views/docs.ts'
+import { createHomeView } from './views/home.ts'
+import { createPrivacyView, createTermsView } from './views/legal.ts'
+import { createBoostsView } from './views/member/boosts.ts'
+import { createKeysView } from './views/member/keys.ts'
+import { createProfileView } from './views/member/profile.ts'
+import { createSecurityView } from './views/member/security.ts'
+import { createSessionsView } from './views/member/sessions.ts'
+import { createUsageView } from './views/member/usage.ts'
+import { createPlansView } from './views/plans.ts'
+import { createSignInLinkView } from './views/sign-in-link.ts'
+import { createSignInView } from './views/sign-in.ts'
+import { createStyleguideView } from './views/styleguide.ts'
+import { createUnsubscribeView, unsubscribe } from './views/unsubscribe.ts'
 
 export const pages: readonly Page[] = [
-  { path: '/', for: 'everyone', view: homeView },
-  { path: '/docs', for: 'everyone', view: docsView },
-  { path: '/sign-in', for: 'guests', view: signInView },
-  { path: '/sign-in/link', for: 'everyone', view: signInLinkView },
-  { path: '/account', for: 'members', view: accountView },
-  { path: '/keys', for: 'members', view: keysView },
-  { path: '/sessions', for: 'members', view: sessionsView },
-  { path: '/device', for: 'members', view: deviceView },
-  { path: '/connect/:uid', for: 'members', view: connectView },
-  { path: '/chat', for: 'members', view: chatView },
+  { path: '/', audience: 'everyone', view: createHomeView },
+  { path: '/plans', audience: 'everyone', view: createPlansView },
+  ...docsPages.map((page): Page => ({ path: page.path, audience: 'everyone', view: createDocsView(page) })),
+  { path: '/docs/search', audience: 'everyone', view: createDocsSearchView },
+  { path: '/terms', audience: 'everyone', view: createTermsView },
+  { path: '/privacy', audience: 'everyone', view: createPrivacyView },
+  { path: '/sign-in', audience: 'guests', view: createSignInView },
+  { path: '/sign-in/link', audience: 'everyone', view: createSignInLinkView },
+  { path: '/unsubscribe', audience: 'everyone', view: createUnsubscribeView, submit: unsubscribe },
+  { path: '/account', audience: 'members', view: createUsageView },
+  { path: '/account/boosts', audience: 'members', view: createBoostsView },
+  { path: '/account/security', audience: 'members', view: createSecurityView },
+  { path: '/account/profile', audience: 'members', view: createProfileView },
+  { path: '/keys', audience: 'members', view: createKeysView },
+  { path: '/sessions', audience: 'members', view: createSessionsView },
+  { path: '/device', audience: 'members', view: createDeviceView },
+  { path: '/connect/:uid', audience: 'members', view: createConsentView },
+  { path: '/chat', audience: 'members', view: createChatView },
+  { path: '/styleguide', audience: 'everyone', isForDevelopment: true, view: createStyleguideView },
 ]

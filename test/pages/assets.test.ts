@@ -1,56 +1,58 @@
-import { spawnSync } from 'node:child_process'
+import { readFileSync, readdirSync } from 'node:fs'
 import t from 'tap'
 import { loadAssets } from '../../src/pages/assets.ts'
-import { toBrowserModule } from '../../src/pages/browser-module.ts'
 
-t.test(
-  'a module is served without its types, each line and column where it was, its imports by the names of files',
-  async (t) => {
-    const source = [
-      "import type { Texts } from '../texts/en.ts'",
-      "import { find } from './page.ts'",
-      "import { createParser } from 'eventsource-parser'",
-      "export const form: HTMLElement = find('form', HTMLFormElement); throw new Error('here')",
-    ].join('\n')
-    t.same(toBrowserModule('form.ts', source).split('\n'), [
-      ' '.repeat("import type { Texts } from '../texts/en.ts'".length),
-      "import { find } from './page.js'",
-      "import { createParser } from './eventsource-parser.js'",
-      "export const form              = find('form', HTMLFormElement); throw new Error('here')",
-    ])
-  },
+const entries = readdirSync(new URL('../../src/pages/browser/entries/', import.meta.url)).map((name) =>
+  name.replace('.ts', '.js'),
 )
 
-t.test('nobody is told that Node calls this experimental, and other warnings are', async (t) => {
-  const module = new URL('../../src/pages/browser-module.ts', import.meta.url)
-  const program = `const { toBrowserModule } = await import('${module}'); toBrowserModule('a.ts', 'let a: 1'); process.emitWarning('of another')`
-  const { stderr } = spawnSync(process.execPath, ['--input-type=module', '--eval', program], { encoding: 'utf8' })
-  t.notMatch(stderr, /ExperimentalWarning/)
-  t.match(stderr, /Warning: of another/)
-})
-
-t.test('each module imports only what is served', async (t) => {
+t.test('a page loads one script, which imports nothing but modules that it loads when it needs them', async (t) => {
   const { files } = loadAssets()
-  for (const name of ['site.js', 'chat.js', 'eventsource-parser.js']) t.ok(files.has(name), name)
-  for (const [name, { plain }] of files) {
-    if (!name.endsWith('.js')) continue
-    for (const [, wanted = ''] of plain()
-      .toString()
-      .matchAll(/^(?:import|export) [^'"]*from ?['"]([^'"]*)['"]/gm))
+  t.ok(entries.includes('chat.js') && entries.includes('site.js'))
+  for (const name of entries) {
+    const script = files.get(name)?.identity().toString() ?? ''
+    t.ok(script.length > 1_000, name)
+    t.notMatch(script, /(?:^|;)\s*import\s*["'{*]/, `${name} is whole`)
+    for (const [, wanted = ''] of script.matchAll(/\bimport\(["']([^"']*)["']\)/g))
       t.ok(wanted.startsWith('./') && files.has(wanted.slice(2)), `${name} → ${wanted}`)
   }
 })
 
-t.test('the scripts and styles of a page weigh less than 50 KB on the way', async (t) => {
+t.test('serves no source, and no module that is a part of others', async (t) => {
   const { files } = loadAssets()
-  const importsOf = (name: string): string[] =>
-    [...(files.get(name)?.plain().toString() ?? '').matchAll(/^(?:import|export) [^'"]*from ?['"]\.\/([^'"]*)['"]/gm)].map(
-      ([, other = '']) => other,
-    )
-  for (const entry of ['chat.js', 'account.js']) {
-    const loaded = ['site.js', entry]
-    for (const name of loaded) loaded.push(...importsOf(name).filter((other) => !loaded.includes(other)))
-    const bytes = ['site.css', 'icon.svg', ...loaded].reduce((sum, name) => sum + (files.get(name)?.br().length ?? 0), 0)
-    t.ok(loaded.length > 5 && bytes < 50_000, `${entry}: ${bytes} bytes in ${loaded.length + 2} files`)
+  t.same(
+    [...files.keys()].filter((name) => name.endsWith('.ts') || name === 'page.js' || name === 'tsconfig.json'),
+    [],
+  )
+})
+
+t.test('a sheet is one file, and names only files that are served', async (t) => {
+  const { files } = loadAssets()
+  const sheets = [...files.keys()].filter((name) => name.endsWith('.css'))
+  t.ok(sheets.includes('site.css') && sheets.includes('chat.css') && !sheets.includes('tokens.css'), sheets.join(' '))
+  for (const name of sheets) {
+    const sheet = files.get(name)?.identity().toString() ?? ''
+    t.notMatch(sheet, '@import', name)
+    for (const [, wanted = ''] of sheet.matchAll(/url\("?([^")]*)"?\)/g)) t.ok(files.has(wanted), `${name} → ${wanted}`)
   }
+  t.match(files.get('site.css')?.identity().toString(), /url\("?inter\.woff2/)
+})
+
+t.test('each page’s script begins with what every page does', async (t) => {
+  for (const name of entries.filter((name) => name !== 'site.js')) {
+    const source = readFileSync(new URL(`../../src/pages/browser/entries/${name.replace('.js', '.ts')}`, import.meta.url), 'utf8')
+    t.equal(/^import (.*)$/m.exec(source)?.[1], "'./site.ts'", name)
+  }
+})
+
+t.test('a page’s scripts, styles and font weigh at most 45 KB on the way, the chat’s 86 KB with colours of code', async (t) => {
+  const { files } = loadAssets()
+  const common = ['site.css', 'dark.css', 'inter.woff2', 'icon-48.png', 'icon.svg']
+  const weigh = (names: readonly string[]) => names.reduce((sum, name) => sum + (files.get(name)?.gzip().length ?? 1e6), 0)
+  for (const name of entries.filter((name) => name !== 'chat.js')) {
+    const bytes = weigh([...common, 'account.css', name])
+    t.ok(bytes < 45_000, `${name}: ${bytes} bytes`)
+  }
+  const bytes = weigh([...common, 'chat.css', 'chat.js', 'code-colors.js'])
+  t.ok(bytes < 86_000, `chat.js: ${bytes} bytes`)
 })

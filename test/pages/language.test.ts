@@ -3,7 +3,7 @@ import { Socket } from 'node:net'
 import Koa from 'koa'
 import type { Context } from 'koa'
 import t from 'tap'
-import { preferredLanguage } from '../../src/pages/language.ts'
+import { negotiateLanguage } from '../../src/pages/language.ts'
 import { texts } from '../../src/pages/texts/texts.ts'
 
 const cases: readonly [string | undefined, 'en' | 'zh'][] = [
@@ -28,11 +28,11 @@ function asking(header: string | undefined): Context {
   return new Koa().createContext(request, new ServerResponse(request))
 }
 
-t.test('a reader gets the first of our languages they ask for', async (t) => {
-  for (const [header, language] of cases) t.equal(preferredLanguage(asking(header)), language, String(header))
+t.test('picks the first supported language of the reader’s preferences', async (t) => {
+  for (const [header, language] of cases) t.equal(negotiateLanguage(asking(header)), language, String(header))
 })
 
-t.test('both languages say the same things, with the same blanks to fill', async (t) => {
+t.test('both languages have the same texts with the same placeholders', async (t) => {
   const blanks = (value: unknown, place = ''): string[] => {
     if (typeof value === 'string') return [`${place} ${(value.match(/\{\w+\}/g) ?? []).sort().join(' ')}`]
     if (typeof value !== 'object' || value === null) return []

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { returnPath } from '../../src/pages/return-path.ts'
+import { toSafeReturnPath } from '../../src/pages/return-path.ts'
 
 const site = 'https://gateway.example'
 
@@ -54,7 +54,7 @@ const tricks: readonly unknown[] = [
 t.test('no trick leads off the site', async (t) => {
   t.ok(tricks.length >= 30)
   for (const trick of tricks) {
-    const path = returnPath(trick)
+    const path = toSafeReturnPath(trick)
     const target = new URL(path, `${site}/sign-in`)
     t.equal(target.origin, site, `${encodeURI(String(trick)).slice(0, 60)} leads to ${path}`)
     t.match(path, /^\/[^/\\]/, 'a path of our own')
@@ -62,13 +62,13 @@ t.test('no trick leads off the site', async (t) => {
   }
 })
 
-t.test('own paths are kept, with query and fragment', async (t) => {
+t.test('keeps own paths, with query and fragment', async (t) => {
   for (const path of ['/', '/keys', '/device?user_code=ABCD-EFGH', '/docs#cursor', '/account?a=%2F%2Fhost&b=%0d']) {
-    t.equal(returnPath(path), path)
+    t.equal(toSafeReturnPath(path), path)
   }
 })
 
 t.test('signing in never leads back to signing in, nor to an endpoint', async (t) => {
   for (const path of ['/sign-in', '/sign-in?next=/keys', '/api/membership/auth/sign-out', '/v1/models', '/x/../sign-in'])
-    t.equal(returnPath(path), '/account')
+    t.equal(toSafeReturnPath(path), '/account')
 })

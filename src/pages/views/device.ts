@@ -1,15 +1,16 @@
 /** `/device`: compare and approve a sign-in that was started elsewhere. Opening the link approves nothing. */
 import { html } from '../html.ts'
-import { memberOf } from '../page.ts'
+import { requireMember } from '../page.ts'
 import type { PageContext, View } from '../page.ts'
 
-export function deviceView(context: PageContext): View {
+export function createDeviceView(context: PageContext): View {
   const { t, query } = context
-  const viewer = memberOf(context)
+  const viewer = requireMember(context)
   const given = (query.get('user_code') ?? '').toUpperCase()
   const code = /^[A-Z0-9]{4}-?[A-Z0-9]{4}$/.test(given) ? given : ''
   return {
     title: t.device.title,
+    styles: 'sign-in.css',
     main: html`<section class="shell centre">
       <div class="card pad device">
         <h1>${t.device.title}</h1>
@@ -35,6 +36,6 @@ export function deviceView(context: PageContext): View {
         <div data-request></div>
       </div>
     </section>`,
-    script: { name: 'device', texts: { device: t.device }, told: { code, account: viewer.email ?? viewer.id } },
+    script: { name: 'device', texts: { device: t.device }, props: { code, account: viewer.email ?? viewer.id } },
   }
 }

@@ -1,270 +1,141 @@
-/** `/docs`: how to connect each tool, with the reader's own addresses in the snippets. */
-import { catalogue } from '../../errors.ts'
-import { codeBlock } from '../code-block.ts'
+/** `/docs` and its pages: Markdown of `src/pages/docs/` with a list of pages, search and the reader's own key in the snippets. */
+import { docsPages, writeDocsPage } from '../docs/docs-pages.ts'
+import { createDocsFacts } from '../docs/docs-facts.ts'
+import type { DocsPage } from '../docs/docs-page.ts'
+import { searchDocs } from '../docs/search-docs.ts'
 import { html } from '../html.ts'
 import type { Html } from '../html.ts'
-import { fill } from '../page.ts'
+import { renderMarkdown } from '../markdown-html.ts'
+import { interpolate } from '../page.ts'
 import type { PageContext, View } from '../page.ts'
-import { snippets } from '../snippets.ts'
 
-interface Chapter {
-  readonly id: string
-  readonly title: string
-  readonly sections: readonly { readonly id: string; readonly title: string; readonly content: Html }[]
+export function createDocsView(page: DocsPage): (context: PageContext) => View {
+  return (context) => {
+    const { t, language, services } = context
+    const source = writeDocsPage(page, services, language)
+    const { content, headings } = renderMarkdown(context, source)
+    const [, description = t.docs.lead] = /^# .*\n\n([^\n`#[|]{20,})/.exec(source) ?? []
+    const chapters = headings.filter(({ level }) => level === 2)
+    const hasKey = source.includes(createDocsFacts(services).key)
+    return {
+      title: page.path === '/docs' ? t.docs.title : `${page.title[language]} · ${t.docs.title}`,
+      description,
+      styles: 'docs.css',
+      alternate: `${page.path}.md`,
+      main: renderFrame(
+        context,
+        page.path,
+        html`<article class="text-page docs-body">
+            ${content}
+            <p class="docs-end"><a href="${page.path}.md">${t.docs.asMarkdown}</a> ${renderNext(page, context)}</p>
+          </article>
+          <aside class="docs-side">
+            ${hasKey && renderKeyForm(context)}
+            ${
+              chapters.length > 1 &&
+              html`<nav aria-label="${t.docs.onThisPage}">
+                <p class="label">${t.docs.onThisPage}</p>
+                <ul role="list">
+                  ${chapters.map(({ id, text }) => html`<li><a href="#${id}">${text}</a></li>`)}
+                </ul>
+              </nav>`
+            }
+          </aside>`,
+      ),
+      isWholeWithoutScript: true,
+      script: { name: 'docs', texts: { docs: t.docs }, props: { placeholder: createDocsFacts(services).key } },
+    }
+  }
 }
 
-export function docsView(context: PageContext): View {
-  const { t } = context
-  const chapters = [start(context), sdks(context), editors(context), apps(context), commandLine(context), rules(context)]
+export function createDocsSearchView(context: PageContext): View {
+  const { t, language, services, query } = context
+  const wanted = query.get('q') ?? ''
+  const matches = searchDocs(wanted, services, language)
   return {
-    title: t.docs.title,
-    description: t.docs.lead,
-    main: html`<div class="shell docs">
-      <nav class="toc" aria-label="${t.docs.onThisPage}">
-        <p class="label">${t.docs.onThisPage}</p>
-        <ul>
-          ${chapters.map(
-            ({ id, title, sections }) =>
+    title: `${t.docs.search} · ${t.docs.title}`,
+    styles: 'docs.css',
+    main: renderFrame(
+      context,
+      '/docs/search',
+      html`<div class="text-page docs-body">
+        <h1>${t.docs.search}</h1>
+        <p>${interpolate(matches.length === 0 ? t.docs.noMatch : t.docs.matches, { query: wanted, count: matches.length })}</p>
+        <ul class="docs-matches" role="list">
+          ${matches.map(
+            ({ page, heading, path, excerpt }) =>
               html`<li>
-                <a href="#${id}">${title}</a>
-                <ul>
-                  ${sections.map((section) => html`<li><a href="#${section.id}">${section.title}</a></li>`)}
-                </ul>
+                <a href="${path}">${heading === '' ? page : `${page}: ${heading}`}</a>
+                <p>${excerpt}</p>
               </li>`,
           )}
         </ul>
-      </nav>
-      <div class="docs-body">
-        <header class="page-head">
-          <div>
-            <h1>${t.docs.title}</h1>
-            <p class="lead">${t.docs.lead}</p>
-          </div>
-        </header>
-        ${chapters.map(
-          ({ id, title, sections }) =>
-            html`<section class="chapter" aria-labelledby="${id}">
-              <h2 id="${id}">${title}</h2>
-              ${sections.map(
-                (section) =>
-                  html`<section aria-labelledby="${section.id}">
-                    <h3 id="${section.id}">${section.title}</h3>
-                    ${section.content}
-                  </section>`,
-              )}
-            </section>`,
+      </div>`,
+    ),
+  }
+}
+
+function renderFrame(context: PageContext, path: string, content: Html): Html {
+  const { t, query } = context
+  return html`<div class="shell docs">
+    <div class="docs-nav">
+      <form class="docs-search" action="/docs/search" role="search">
+        <label class="unseen" for="docs-query">${t.docs.search}</label>
+        <input
+          id="docs-query"
+          name="q"
+          type="search"
+          placeholder="${t.docs.search}"
+          value="${query.get('q') ?? ''}"
+          maxlength="100"
+        />
+      </form>
+      <details class="docs-menu">
+        <summary>${t.docs.allPages}</summary>
+        ${renderPageList(context, path)}
+      </details>
+      <div class="docs-list">${renderPageList(context, path)}</div>
+    </div>
+    ${content}
+  </div>`
+}
+
+function renderPageList({ t, language }: PageContext, path: string): Html {
+  const list = (group: DocsPage['group']): Html =>
+    html`<ul role="list">
+      ${docsPages
+        .filter((page) => page.group === group)
+        .map(
+          (page) =>
+            html`<li><a href="${page.path}" ${page.path === path && html`aria-current="page"`}>${page.title[language]}</a></li>`,
         )}
-      </div>
-    </div>`,
-  }
-}
-
-function start(context: PageContext): Chapter {
-  const { t, services, viewer } = context
-  const { origins, names } = services
-  const code = snippets(services)
-  return {
-    id: 'start',
-    title: t.docs.start,
-    sections: [
-      {
-        id: 'addresses',
-        title: t.docs.addresses,
-        content: html`<dl class="facts">
-            <dt>${t.docs.baseUrl}</dt>
-            <dd><code>${origins.base}/v1</code></dd>
-            <dt>${t.docs.toolServer}</dt>
-            <dd><code>${origins.base}/v1/mcp</code></dd>
-            <dt>${t.docs.yourKey}</dt>
-            <dd>
-              <code>${names.keyPrefix}…</code>
-              <a class="button small" href="${viewer === null ? '/sign-in?next=/keys' : '/keys'}">${t.docs.makeKey}</a>
-            </dd>
-          </dl>
-          <p>${t.docs.envText}</p>
-          ${codeBlock(context, 'shell', code.env)}`,
-      },
-      { id: 'models', title: t.docs.models, content: modelList(context) },
-    ],
-  }
-}
-
-function modelList({ t, services }: PageContext): Html {
-  const path = `GET ${services.origins.base}/v1/models`
-  return html`<p>${fill(t.docs.modelsText, { path })}</p>
-    <ul class="chips">
-      ${services.products.all.map(({ id, name }) => html`<li><code>${id}</code> ${name}</li>`)}
     </ul>`
+  return html`<nav aria-label="${t.docs.title}">
+    ${list('guide')}
+    <p class="label">${t.docs.tools}</p>
+    ${list('tools')}
+  </nav>`
 }
 
-function sdks(context: PageContext): Chapter {
-  const { t, services } = context
-  const { names } = services
-  const code = snippets(services)
-  const image = {
-    id: 'images',
-    title: 'Images',
-    content: html`<p>${t.docs.imageText}</p>
-      ${code.image !== null && codeBlock(context, 'shell', code.image)}`,
-  }
-  return {
-    id: 'sdks',
-    title: t.docs.sdks,
-    sections: [
-      {
-        id: 'curl',
-        title: 'curl',
-        content: html`<p>${t.docs.curlText}</p>
-          ${codeBlock(context, 'shell', code.curl)}`,
-      },
-      {
-        id: 'python',
-        title: 'OpenAI · Python',
-        content: html`<p>${t.docs.pythonText}</p>
-          ${codeBlock(context, 'python', code.python)}`,
-      },
-      {
-        id: 'javascript',
-        title: 'OpenAI · JavaScript',
-        content: html`<p>${t.docs.jsText}</p>
-          ${codeBlock(context, 'javascript', code.javascript)}`,
-      },
-      ...(code.image === null ? [] : [image]),
-      {
-        id: 'search',
-        title: 'web_search',
-        content: html`<p>${fill(t.docs.searchText, { schema: names.searchSchema, model: names.searchModel })}</p>
-          ${codeBlock(context, 'shell', code.search)}`,
-      },
-    ],
-  }
+/** The key stays in this tab; the script puts it in place of the placeholder. Text browsers show hidden forms: `post` keeps it out of the address. */
+function renderKeyForm({ t, viewer }: PageContext): Html {
+  return html`<form method="post" class="docs-key" data-key hidden>
+    <label for="docs-key">${t.docs.yourKey}</label>
+    <input id="docs-key" name="key" autocomplete="off" spellcheck="false" aria-describedby="docs-key-hint" />
+    <p class="hint" id="docs-key-hint">${t.docs.keyHint}</p>
+    <p class="actions">
+      ${
+        viewer === null
+          ? html`<a class="button quiet small" href="/sign-in?next=/keys">${t.docs.makeKey}</a>`
+          : html`<a class="button quiet small" href="/keys">${t.docs.makeKey}</a>`
+      }
+    </p>
+  </form>`
 }
 
-function editors(context: PageContext): Chapter {
-  const { t, services } = context
-  const code = snippets(services)
-  const tool = `mcp__${services.names.mcpServer}__web_search`
-  return {
-    id: 'editors',
-    title: t.docs.editors,
-    sections: [
-      {
-        id: 'claude-code',
-        title: 'Claude Code',
-        content: html`<p>${fill(t.docs.claudeText, { tool })}</p>
-          ${codeBlock(context, '.mcp.json', code.claude)}
-          <p>${t.docs.claudeOr}</p>
-          ${codeBlock(context, 'shell', code.claudeShell)}`,
-      },
-      {
-        id: 'cursor',
-        title: 'Cursor',
-        content: html`<p>${t.docs.cursorMcp}</p>
-          ${codeBlock(context, '.cursor/mcp.json', code.cursor)}
-          <p>${t.docs.cursorModels}</p>`,
-      },
-      {
-        id: 'vscode',
-        title: 'VS Code',
-        content: html`<p>${t.docs.vscodeText}</p>
-          ${codeBlock(context, '.vscode/mcp.json', code.vscode)}`,
-      },
-      {
-        id: 'codex',
-        title: 'Codex',
-        content: html`<p>${t.docs.codexText}</p>
-          ${codeBlock(context, 'config.toml', code.codex)}`,
-      },
-    ],
-  }
-}
-
-function apps(context: PageContext): Chapter {
-  const { t, services } = context
-  const code = snippets(services)
-  return {
-    id: 'apps',
-    title: t.docs.apps,
-    sections: [
-      {
-        id: 'open-webui',
-        title: 'Open WebUI',
-        content: html`<p>${t.docs.openWebUiText}</p>
-          ${codeBlock(context, 'shell', code.openWebUi)}`,
-      },
-      {
-        id: 'librechat',
-        title: 'LibreChat',
-        content: html`<p>${t.docs.libreChatText}</p>
-          ${codeBlock(context, 'librechat.yaml', code.libreChat)}`,
-      },
-    ],
-  }
-}
-
-function commandLine(context: PageContext): Chapter {
-  const { t, services } = context
-  const code = snippets(services)
-  return {
-    id: 'cli',
-    title: t.docs.cli,
-    sections: [
-      {
-        id: 'cli-login',
-        title: services.names.slug,
-        content: html`<p>${fill(t.docs.cliText, { command: services.names.slug })}</p>
-          ${services.config.brand.cliPackageUrl === null ? html`<p>${t.docs.cliAsk}</p>` : ''}
-          ${codeBlock(context, 'shell', code.cli)}
-          <p>${t.docs.deviceText}</p>
-          ${codeBlock(context, 'shell · device', code.device)}`,
-      },
-    ],
-  }
-}
-
-function rules({ t, language, services }: PageContext): Chapter {
-  const codes = Object.entries(catalogue).slice(0, 12)
-  return {
-    id: 'rules',
-    title: t.docs.errors,
-    sections: [
-      {
-        id: 'errors',
-        title: t.docs.errorCodes,
-        content: html`<p>${t.docs.errorsText}</p>
-          <div class="table-box card" tabindex="0" role="region" aria-label="${t.docs.errors}">
-            <table>
-              <thead>
-                <tr>
-                  <th scope="col">${t.docs.errorCode}</th>
-                  <th scope="col">${t.docs.errorStatus}</th>
-                  <th scope="col">${t.docs.errorMeaning}</th>
-                </tr>
-              </thead>
-              <tbody>
-                ${codes.map(
-                  ([code, { status, en, zh }]) =>
-                    html`<tr>
-                      <th scope="row"><code>${code}</code></th>
-                      <td>${status}</td>
-                      <td>${withoutBlanks(language === 'zh' ? zh : en)}</td>
-                    </tr>`,
-                )}
-              </tbody>
-            </table>
-          </div>`,
-      },
-      {
-        id: 'limits',
-        title: t.docs.limits,
-        content: html`<p>${fill(t.docs.limitsText, { header: services.names.requestIdHeader })}</p>
-          <p>${t.docs.idempotency}</p>`,
-      },
-    ],
-  }
-}
-
-/** The catalogue's sentence without the part that is filled in for one request. */
-function withoutBlanks(text: string): string {
-  return text.replace(/[^.。]*\{\w+\}[.。]?/, '').replace(/[::]\s*$/, '.') || text.replace(/[::]?\s*\{\w+\}/, '')
+function renderNext(page: DocsPage, { language, t }: PageContext): Html {
+  const next = docsPages[docsPages.indexOf(page) + 1]
+  return next === undefined
+    ? html``
+    : html`<a class="docs-next" href="${next.path}">${interpolate(t.docs.next, { page: next.title[language] })}</a>`
 }

@@ -1,9 +1,9 @@
-/** A failure, as a page: what happened, and the way on. */
+/** A failure as a page: what happened and what to do next. */
 import type { GatewayError } from '../../errors.ts'
 import { html } from '../html.ts'
 import type { PageContext, View } from '../page.ts'
 
-export function failureView({ t, language }: PageContext, failure: GatewayError, requestId: string): View {
+export function createFailureView({ t, language }: PageContext, failure: GatewayError, requestId: string): View {
   const missing = failure.code === 'not_found'
   const title = missing ? t.failure.notFoundTitle : t.failure.title
   const said = language === 'zh' ? failure.messageZh : failure.message
@@ -11,10 +11,13 @@ export function failureView({ t, language }: PageContext, failure: GatewayError,
     title,
     status: failure.status,
     main: html`<section class="shell failure-page">
-      <p class="big-number" aria-hidden="true">${failure.status}</p>
+      <p class="failure-status" aria-hidden="true">${failure.status}</p>
       <h1>${title}</h1>
       <p class="lead">${missing ? t.failure.notFound : said}</p>
-      <p><a class="button" href="/">${t.failure.home}</a></p>
+      <p class="actions">
+        <a class="button" href="/">${t.failure.home}</a>
+        ${!missing && html`<a class="button quiet" href="/docs/errors#${failure.code}">${t.common.aboutError}</a>`}
+      </p>
       <p class="reference">${t.failure.reference}: <code>${requestId}</code></p>
     </section>`,
   }

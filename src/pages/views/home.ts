@@ -1,55 +1,79 @@
-/** `/`: what this is, and what it costs, as configured. */
-import { offeredPlans, tokensFor } from '../catalogue.ts'
-import type { Offer, OfferedPlan } from '../catalogue.ts'
-import { figure, money, roughFigure } from '../figures.ts'
-import { html } from '../html.ts'
+/** `/`: the landing page with the configured plans and prices. */
+import { listOfferedPlans } from '../offers/plan-offers.ts'
+import { listTools } from '../offers/tool-list.ts'
+import { formatNumber, formatMoney, formatCompactNumber } from '../format.ts'
+import { renderDataTable } from '../components/data-table.ts'
+import { renderUsageExample } from '../components/usage-example.ts'
+import { html, renderTitle } from '../html.ts'
 import type { Html } from '../html.ts'
-import { fill } from '../page.ts'
+import { interpolate } from '../page.ts'
 import type { PageContext, View } from '../page.ts'
-import { effectivePrice } from '../../config/products.ts'
-import { windows } from '../../membership/plan.ts'
-import type { PoolLimits } from '../../membership/plan.ts'
-import type { Pool } from '../../membership/product.ts'
+import { computeEffectivePrice, hasCachedPrice } from '../../config/products.ts'
 
-export function homeView(context: PageContext): View {
+export function createHomeView(context: PageContext): View {
   const { t, services } = context
   const brand = services.config.brand.name
   return {
-    title: fill(t.home.title, { brand }),
+    title: interpolate(t.home.title, { brand }),
     description: t.home.description,
-    main: html`${hero(context)} ${points(context)} ${plans(context)} ${models(context)} ${ending(context)}`,
+    styles: 'home.css',
+    main: html`${renderHero(context)} ${renderPoints(context)} ${renderTools(context)} ${renderUsage(context)}
+    ${renderPlans(context)} ${renderModels(context)} ${renderQuestions(context)} ${renderEnding(context)}`,
   }
 }
 
-function hero(context: PageContext): Html {
+function renderHero(context: PageContext): Html {
   const { t } = context
   return html`<section class="hero">
     <div class="shell hero-row">
       <div class="hero-words">
         <p class="eyebrow">${t.home.eyebrow}</p>
-        <h1>${t.home.headline}</h1>
+        <h1>${renderTitle(t.home.headline)}</h1>
         <p class="lead">${t.home.lead}</p>
-        <p class="actions">${firstStep(context)} <a class="button quiet large" href="/docs">${t.home.readDocs}</a></p>
+        <p class="actions">${renderFirstStep(context)} <a class="button quiet large" href="/docs">${t.home.readDocs}</a></p>
       </div>
-      ${terminal(context)}
+      ${renderChatExample(context)}
     </div>
   </section>`
 }
 
-function firstStep({ t, viewer, services }: PageContext): Html {
-  // Nobody is promised an account where only the operator makes them.
+/** The chat as a member sees it, with prices of this installation. */
+function renderChatExample({ t, services, language }: PageContext): Html {
+  const { products, config } = services
+  const { example } = t.home
+  const model =
+    products.all.find(({ tier, capabilities }) => tier === 'flagship' && capabilities.includes('chat')) ?? products.all[0]
+  const price = computeEffectivePrice(config, model?.tier ?? 'flagship')
+  const credits = formatNumber(Math.round(412 * price.effectiveInput + 96 * price.effectiveOutput), language)
+  return html`<figure class="example chat-example" aria-label="${example.label}">
+    <div class="example-bar">
+      <strong>${t.frame.chat}</strong>
+      <span class="badge ${model?.tier}">${model?.name}</span>
+    </div>
+    <p class="example-question">${example.question}</p>
+    <div class="example-answer">
+      <p>${example.answer}</p>
+      <pre><code><span class="code-name">git</span> reset <span class="code-operator">--soft</span> HEAD~1</code></pre>
+      <p>${example.after}</p>
+      <p class="example-foot">${interpolate(example.foot, { credits })}</p>
+    </div>
+    <p class="example-composer" aria-hidden="true"><span>${example.composer}</span><i></i></p>
+  </figure>`
+}
+
+function renderFirstStep({ t, viewer, services }: PageContext): Html {
+  // Where only the operator creates accounts, the page offers no sign-up.
   const start = services.config.signIn.signUp === 'closed' ? t.frame.signIn : t.home.start
   return viewer === null
     ? html`<a class="button large" href="/sign-in">${start}</a>`
     : html`<a class="button large" href="/chat">${t.home.open}</a>`
 }
 
-function terminal({ t, services }: PageContext): Html {
+function renderTerminal({ t, services }: PageContext): Html {
   const { origins, names, products } = services
   const model = products.all.find(({ capabilities }) => capabilities.includes('chat'))?.id ?? 'auto'
   const line = (text: string): Html => html`<span class="line">${text}</span>`
-  return html`<figure class="terminal" role="img" aria-label="${t.home.terminalLabel}">
-    <div class="terminal-bar"><i></i><i></i><i></i><span>${new URL(origins.base).host}</span></div>
+  return html`<figure class="terminal" aria-label="${t.home.example.requestLabel}">
     <pre>${line(`$ curl ${origins.base}/v1/chat/completions \\`)}${line(`    -H "Authorization: Bearer ${names.keyPrefix}…" \\`)}${line(
       '    -H "Content-Type: application/json" \\',
     )}${line(`    -d '{"model": "${model}", "messages": [{`)}${line(`      "role": "user",`)}${line(
@@ -65,156 +89,165 @@ const icons: readonly Html[] = [
   html`<path d="M5 20V10M12 20V4M19 20v-7" />`,
 ]
 
-function points({ t }: PageContext): Html {
+function renderPoints({ t }: PageContext): Html {
   return html`<section class="shell points">
     ${t.home.points.map(
       ({ title, text }, index) =>
         html`<div class="point">
           <svg class="glyph" viewBox="0 0 24 24" aria-hidden="true">${icons[index]}</svg>
-          <h2>${title}</h2>
+          <h2>${renderTitle(title)}</h2>
           <p>${text}</p>
         </div>`,
     )}
   </section>`
 }
 
-function plans(context: PageContext): Html {
-  const { t, services } = context
-  const offered = offeredPlans(services.config)
-  const favourite = offered.find(({ offers }) => (offers[0]?.price.amount ?? 0) > 0)
-  return html`<section class="shell section" id="plans">
+/** Programs that have a page in the docs. */
+function renderTools({ t }: PageContext): Html {
+  return html`<section class="shell section works">
     <div class="section-head">
-      <h2>${t.home.plansTitle}</h2>
-      <p>${t.home.plansLead}</p>
+      <h2>${t.home.worksTitle}</h2>
+      <p>${t.home.worksLead}</p>
     </div>
-    <div class="plans">${offered.map((plan) => planCard(plan, plan === favourite, context))}</div>
-    <p class="fine">${t.home.estimate}</p>
+    <ul class="tool-list" role="list">
+      ${listTools().map(({ path, name }) => html`<li><a href="${path}">${name}</a></li>`)}
+    </ul>
   </section>`
 }
 
-function planCard({ name, offers }: OfferedPlan, favourite: boolean, context: PageContext): Html {
-  const { t, viewer } = context
-  const theirs = viewer !== null && offers.some(({ id }) => id === viewer.plan)
-  const [first] = offers
-  return html`<article class="card plan${favourite && ' favourite'}${offers.length > 1 && ' several'}">
-    <h3>${name}${theirs && html` <span class="badge">${t.home.yours}</span>`}</h3>
-    <div class="offers">${offers.map((offer) => offerBlock(offer, context))}</div>
-    ${
-      first !== undefined &&
-      html`<ul class="ticks">
-        <li>${allowance(first, offers, context, 'rpm')}</li>
-        <li>${allowance(first, offers, context, 'concurrency')}</li>
-        <li>${modelCount(first, context)}</li>
-        <li>${t.home.boosts}</li>
-      </ul>`
-    }
-    ${viewer === null && html`<a class="button ${!favourite && 'quiet'}" href="/sign-in">${t.home.choose}</a>`}
-  </article>`
+/** The account page and a request, side by side. */
+function renderUsage(context: PageContext): Html {
+  const { t } = context
+  return html`<section class="shell section pair">
+      <div class="section-head">
+        <h2>${t.home.insideTitle}</h2>
+        <p>${t.home.insideText}</p>
+      </div>
+      ${renderUsageExample(context)}
+    </section>
+    <section class="shell section pair">
+      <div class="section-head">
+        <h2>${t.home.apiTitle}</h2>
+        <p>${t.home.apiText}</p>
+      </div>
+      ${renderTerminal(context)}
+    </section>`
 }
 
-function offerBlock({ price, plan }: Offer, context: PageContext): Html {
-  const { t, language } = context
-  const every = price.interval === 'month' ? t.home.perMonth : t.home.perYear
-  return html`<div class="offer">
-    <p class="price">
-      <strong>${money(price.amount, price.currency, language)}</strong>
-      <span>${every}</span>
-      ${price.multiplier !== null && price.multiplier > 1 && html`<em>${fill(t.home.times, { count: price.multiplier })}</em>`}
-    </p>
-    <p class="included">${t.home.includes}</p>
-    <dl class="pairs">
-      ${poolPair(t.home.light, 'fast', plan.pools.fast, context)}
-      ${poolPair(t.home.flagship, 'premium', plan.pools.premium, context)}
-    </dl>
-  </div>`
+/** A line a plan; what each includes is on `/plans`. */
+function renderPlans({ t, language, services }: PageContext): Html {
+  const offered = listOfferedPlans(services.config)
+  const number = (value: number | null): string =>
+    value === null ? t.plans.unlimited : interpolate(t.plans.about, { count: formatNumber(value, language) })
+  const rows = offered.flatMap(({ name, offers }) =>
+    offers.map(({ plan, price, messages }) => ({
+      cells: [
+        html`<a class="nowrap" href="/plans?plan=${plan.id}"
+          >${name}${price.multiplier !== null && price.multiplier > 1 && ` ${interpolate(t.plans.times, { count: price.multiplier })}`}</a
+        >`,
+        html`${formatMoney(price.amount, price.currency, language)}`,
+        html`${number(messages.fast.day)}`,
+        html`${number(messages.premium.day)}`,
+      ],
+    })),
+  )
+  return html`<section class="shell section" id="plans">
+    <div class="section-head">
+      <h2>${t.plans.title}</h2>
+      <p>${t.home.plansLead}</p>
+    </div>
+    ${renderDataTable({
+      label: t.plans.title,
+      caption: t.home.plansCaption,
+      columns: [
+        { title: t.home.plan },
+        { title: t.plans.perMonth, isNumber: true },
+        { title: t.plans.fast, isNumber: true },
+        { title: t.plans.premium, isNumber: true },
+      ],
+      rows,
+    })}
+    <p class="actions"><a class="button quiet" href="/plans">${t.home.comparePlans}</a></p>
+  </section>`
 }
 
-/** A day's share does not come seven times a week, so all three windows are said. */
-function poolPair(label: string, pool: Pool, limits: PoolLimits, { t, services, language }: PageContext): Html {
-  const amount = (credits: number): string => {
-    const tokens = tokensFor(credits, pool, services.config)
-    return tokens === null ? figure(credits, language) : fill(t.home.aboutTokens, { count: roughFigure(tokens, language) })
-  }
-  return html`<dt>${label}</dt>
-    <dd>
-      ${windows.map((window) => html`<span class="window">${fill(t.home.windows[window], { amount: amount(limits[window]) })}</span> `)}
-    </dd>`
-}
-
-/** One number, or the range over a plan's price points. */
-function allowance(first: Offer, offers: readonly Offer[], { t, language }: PageContext, what: 'rpm' | 'concurrency'): string {
-  const most = Math.max(...offers.map(({ plan }) => plan[what]))
-  const least = first.plan[what]
-  const count = most === least ? figure(least, language) : `${figure(least, language)}–${figure(most, language)}`
-  return fill(t.home[what], { count })
-}
-
-function modelCount({ models }: Offer, { t, services }: PageContext): string {
-  const total = services.products.all.length
-  return models === total ? fill(t.home.allModels, { count: total }) : fill(t.home.someModels, { count: models, total })
-}
-
-function models({ t, services, language }: PageContext): Html {
+function renderModels({ t, services, language }: PageContext): Html {
   const { config, products } = services
   const amounts = (price: number, effective: number): Html =>
     price === effective
-      ? html`${money(price, 'USD', language)}`
-      : html`<span class="now">${money(effective, 'USD', language)}</span>
-          <s><span class="unseen">${t.home.listPrice} </span>${money(price, 'USD', language)}</s>`
-  const rows = products.all.map(({ id, name, tier, contextLength }) => {
-    const price = effectivePrice(config, tier)
-    return html`<tr>
-      <th scope="row"><code>${id}</code><span class="sub">${name}</span></th>
-      <td><span class="badge ${tier}">${t.home[tier]}</span></td>
-      <td class="number">${roughFigure(contextLength, language, 3)}</td>
-      <td class="number">${amounts(price.input, price.effectiveInput)}</td>
-      <td class="number">${amounts(price.output, price.effectiveOutput)}</td>
-    </tr>`
+      ? html`${formatMoney(price, 'USD', language)}`
+      : html`<span class="now">${formatMoney(effective, 'USD', language)}</span>
+          <s><span class="unseen">${t.home.listPrice} </span>${formatMoney(price, 'USD', language)}</s>`
+  const showsCached = hasCachedPrice(config)
+  const rows = products.all.map(({ id, name, tier, contextLength, description }) => {
+    const price = computeEffectivePrice(config, tier)
+    return {
+      cells: [
+        html`<code>${id}</code
+          ><span class="sub">${name}</span>
+          ${description !== null && html`<span class="model-words">${description[language]}</span>`}`,
+        html`<span class="badge ${tier}">${t.home[tier]}</span>`,
+        html`${formatCompactNumber(contextLength, language, 3)}`,
+        amounts(price.input, price.effectiveInput),
+        ...(showsCached ? [amounts(price.cachedInput, price.effectiveCachedInput)] : []),
+        amounts(price.output, price.effectiveOutput),
+      ],
+    }
   })
   const discounts = (['light', 'flagship'] as const)
     .map((tier) => ({ tier, percent: config.prices[tier].discountPercent }))
     .filter(({ percent }) => percent > 0)
   return html`<section class="shell section" id="models">
     <div class="section-head">
-      <h2>${t.home.modelsTitle}</h2>
+      <h2>${renderTitle(t.home.modelsTitle)}</h2>
       <p>${t.home.modelsLead}</p>
       <p class="badges">
         ${discounts.map(
-          ({ tier, percent }) => html`<span class="badge accent">${t.home[tier]}: ${fill(t.home.discount, { percent })}</span> `,
+          ({ tier, percent }) =>
+            html`<span class="badge accent">${t.home[tier]}: ${interpolate(t.home.discount, { percent })}</span> `,
         )}
       </p>
     </div>
-    <div class="table-box card" tabindex="0" role="region" aria-label="${t.home.modelsTitle}">
-      <table>
-        <caption>
-          ${t.home.perMillion}
-        </caption>
-        <thead>
-          <tr>
-            <th scope="col">${t.home.model}</th>
-            <th scope="col">${t.home.tier}</th>
-            <th scope="col" class="number">${t.home.context}</th>
-            <th scope="col" class="number">${t.home.input}</th>
-            <th scope="col" class="number">${t.home.output}</th>
-          </tr>
-        </thead>
-        <tbody>
-          ${rows}
-        </tbody>
-      </table>
+    ${renderDataTable({
+      label: t.home.modelsTitle,
+      caption: t.home.perMillion,
+      columns: [
+        { title: t.home.model },
+        { title: t.home.tier },
+        { title: t.home.context, isNumber: true },
+        { title: t.home.input, isNumber: true },
+        ...(showsCached ? [{ title: t.home.cachedInput, isNumber: true }] : []),
+        { title: t.home.output, isNumber: true },
+      ],
+      rows,
+    })}
+  </section>`
+}
+
+function renderQuestions({ t }: PageContext): Html {
+  return html`<section class="shell section" id="questions">
+    <div class="section-head"><h2>${t.home.questionsTitle}</h2></div>
+    <div class="questions">
+      ${t.home.questions.map(
+        ({ question, answer }) =>
+          html`<details>
+            <summary>${question}</summary>
+            <p>${answer}</p>
+          </details>`,
+      )}
     </div>
   </section>`
 }
 
-function ending(context: PageContext): Html {
+function renderEnding(context: PageContext): Html {
   const { t } = context
   return html`<section class="shell section">
     <div class="ending">
       <div>
-        <h2>${t.home.endTitle}</h2>
+        <h2>${renderTitle(t.home.endTitle)}</h2>
         <p>${t.home.endText}</p>
       </div>
-      ${firstStep(context)}
+      ${renderFirstStep(context)}
     </div>
   </section>`
 }

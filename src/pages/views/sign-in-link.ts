@@ -1,13 +1,14 @@
 /**
- * `/sign-in/link#…`: where the link of a letter leads. Opening it signs nobody in, because programs that look through mail open links too;
- * and the page says whose account it is, because anybody can send anybody a link of their own.
+ * `/sign-in/link#…`: the target of a magic link. Opening it does not sign in by itself, because mail scanners open links too; the page
+ * names the account, because anyone can send a link of their own account to someone else.
  */
 import { html } from '../html.ts'
 import type { PageContext, View } from '../page.ts'
 
-export function signInLinkView({ t }: PageContext): View {
+export function createSignInLinkView({ t }: PageContext): View {
   return {
     title: t.signInLink.title,
+    styles: 'sign-in.css',
     main: html`<section class="shell centre">
       <div class="card pad sign-in">
         <h1>${t.signInLink.title}</h1>
@@ -19,6 +20,6 @@ export function signInLinkView({ t }: PageContext): View {
         <p class="form-links" data-anew hidden><a href="/sign-in">${t.signInLink.anew}</a></p>
       </div>
     </section>`,
-    script: { name: 'sign-in-link', texts: { signInLink: t.signInLink }, told: {} },
+    script: { name: 'sign-in-link', texts: { signInLink: t.signInLink }, props: {} },
   }
 }

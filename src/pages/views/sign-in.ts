@@ -2,56 +2,68 @@
  * `/sign-in`: mail code, password, sign-up, providers. The scripts send the forms as JSON; where they do not run, `method="post"` keeps a
  * password out of the address.
  */
-import { html } from '../html.ts'
+import { renderUsageExample } from '../components/usage-example.ts'
+import { html, renderTitle } from '../html.ts'
 import type { Html } from '../html.ts'
-import { fill } from '../page.ts'
+import { interpolate } from '../page.ts'
 import type { PageContext, View } from '../page.ts'
-import { returnPath } from '../return-path.ts'
+import { toSafeReturnPath } from '../return-path.ts'
 
-type Way = 'code' | 'password' | 'sign-up'
+type SignInMethod = 'code' | 'password' | 'sign-up'
 
-export function signInView(context: PageContext): View {
+export function createSignInView(context: PageContext): View {
   const { t, query, services } = context
-  const next = returnPath(query.get('next'))
-  const invite = inviteFrom(query)
+  const next = toSafeReturnPath(query.get('next'))
+  const invite = getInviteCode(query)
   const title = invite === '' ? t.signIn.title : t.signIn.titleInvited
   const { signUp } = services.config.signIn
-  const lead = invite === '' ? (query.has('next') ? t.signIn.leadNext : t.signIn.lead) : t.signIn.leadInvited
+  const lead = invite === '' ? getLead(context, next) : t.signIn.leadInvited
   return {
     title,
+    styles: 'sign-in.css',
     main: html`<section class="shell split">
       <div class="card pad sign-in">
         <h1>${title}</h1>
         <p class="sub">${signUp === 'closed' ? t.signIn.leadClosed : lead}</p>
-        ${whoMayJoin(context)} ${providerFailure(context)}
+        ${renderSignUpPolicy(context)} ${renderProviderFailure(context)}
         <div class="tabs" role="tablist" aria-label="${t.signIn.ways}">
-          ${tab('code', t.signIn.byCode, true)} ${tab('password', t.signIn.byPassword)}
-          ${signUp !== 'closed' && tab('sign-up', t.signIn.signUp)}
+          ${renderTab('code', t.signIn.byCode, true)} ${renderTab('password', t.signIn.byPassword)}
+          ${signUp !== 'closed' && renderTab('sign-up', t.signIn.signUp)}
         </div>
-        ${panel('code', true, codeForms(context, invite))} ${panel('password', false, passwordForm(context))}
-        ${signUp !== 'closed' && panel('sign-up', false, signUpForms(context, invite))} ${providers(context, next, invite)}
+        ${renderPanel('code', true, renderCodeForms(context, invite))}
+        ${renderPanel('password', false, renderPasswordForm(context))}
+        ${signUp !== 'closed' && renderPanel('sign-up', false, renderSignUpForms(context, invite))}
+        ${renderProviders(context, next, invite)}
       </div>
       <aside class="sign-in-aside" aria-label="${t.signIn.asideTitle}">
-        <h2>${t.signIn.asideTitle}</h2>
-        <ul class="ticks">
+        <h2>${renderTitle(t.signIn.asideTitle)}</h2>
+        <ul class="ticks" role="list">
           ${t.signIn.aside.map((line) => html`<li>${line}</li>`)}
         </ul>
+        ${renderUsageExample(context)}
       </aside>
     </section>`,
-    script: { name: 'sign-in', texts: { signIn: t.signIn }, told: { next, signUp: signUp !== 'closed' } },
+    script: { name: 'sign-in', texts: { signIn: t.signIn }, props: { next, signUp: signUp !== 'closed' } },
   }
 }
 
-/** What a newcomer must know before they try. */
-function whoMayJoin({ t, services }: PageContext): Html {
+/** Why the visitor is asked to sign in, where the page that sent them here tells. */
+function getLead({ t, query }: PageContext, next: string): string {
+  if (!query.has('next')) return t.signIn.lead
+  return next.startsWith('/device') ? t.signIn.leadDevice : t.signIn.leadNext
+}
+
+/** The sign-up conditions, shown before a visitor tries. */
+function renderSignUpPolicy({ t, services }: PageContext): Html {
   const { signUp, allowedDomains } = services.config.signIn
   if (signUp === 'closed') return html``
   const domains =
-    allowedDomains.length > 0 && html`<p class="notice">${fill(t.signIn.domains, { domains: allowedDomains.join(', ') })}</p>`
+    allowedDomains.length > 0 &&
+    html`<p class="notice">${interpolate(t.signIn.domains, { domains: allowedDomains.join(', ') })}</p>`
   return html`${signUp === 'invited' && html`<p class="notice">${t.signIn.invitedOnly}</p>`} ${domains}`
 }
 
-function providerFailure({ t, query }: PageContext): Html {
+function renderProviderFailure({ t, query }: PageContext): Html {
   const code = query.get('error')
   if (code === null) return html``
   const told = Object.hasOwn(t.signIn.providerFailed, code)
@@ -60,13 +72,13 @@ function providerFailure({ t, query }: PageContext): Html {
   return html`<p class="notice bad" role="alert">${told}</p>`
 }
 
-/** An invitation comes in a link, so only what can be one is repeated on the page. */
-function inviteFrom(query: URLSearchParams): string {
+/** The invitation comes from a link, so only a well-formed one is repeated on the page. */
+function getInviteCode(query: URLSearchParams): string {
   const invite = query.get('invite') ?? ''
   return /^[\w-]{1,64}$/.test(invite) ? invite : ''
 }
 
-function tab(way: Way, label: string, selected = false): Html {
+function renderTab(way: SignInMethod, label: string, selected = false): Html {
   return html`<button
     type="button"
     role="tab"
@@ -79,21 +91,21 @@ function tab(way: Way, label: string, selected = false): Html {
   </button>`
 }
 
-function panel(way: Way, selected: boolean, content: Html): Html {
+function renderPanel(way: SignInMethod, selected: boolean, content: Html): Html {
   return html`<div role="tabpanel" id="panel-${way}" aria-labelledby="tab-${way}" ${!selected && html`hidden`}>${content}</div>`
 }
 
-function codeForms(context: PageContext, invite: string): Html {
+function renderCodeForms(context: PageContext, invite: string): Html {
   const { t } = context
   return html`<form method="post" data-form="otp-start" novalidate>
-      ${emailField(context, 'code')} ${inviteField(context, invite, 'code')}
+      ${renderEmailField(context, 'code')} ${renderInviteField(context, invite, 'code')}
       <div class="form-end"><button class="button block">${t.signIn.sendCode}</button></div>
       <div data-outcome></div>
     </form>
-    ${codeForm(context, 'otp-verify')}`
+    ${renderCodeForm(context, 'otp-verify')}`
 }
 
-function codeForm({ t }: PageContext, name: string): Html {
+function renderCodeForm({ t }: PageContext, name: string): Html {
   return html`<form method="post" data-form="${name}" novalidate hidden>
     <p class="notice" data-sent></p>
     <div class="field">
@@ -109,23 +121,33 @@ function codeForm({ t }: PageContext, name: string): Html {
   </form>`
 }
 
-function passwordForm(context: PageContext): Html {
+function renderPasswordForm(context: PageContext): Html {
   const { t } = context
   return html`<form method="post" data-form="password" novalidate>
-    ${emailField(context, 'password')}
+    ${renderEmailField(context, 'password')}
     <div class="field">
       <label for="password-password">${t.signIn.password}</label>
       <input id="password-password" name="password" type="password" autocomplete="current-password" required />
+      ${renderShowPassword(context, 'password-password')}
     </div>
     <div class="form-end"><button class="button block">${t.signIn.signInButton}</button></div>
     <div data-outcome></div>
+    <p class="form-links"><button class="link-button" type="button" data-forgotten>${t.signIn.forgotten}</button></p>
   </form>`
 }
 
-function signUpForms(context: PageContext, invite: string): Html {
+function renderShowPassword({ t }: PageContext, field: string): Html {
+  return html`<p class="form-links">
+    <button class="link-button" type="button" data-show-password aria-controls="${field}" aria-pressed="false">
+      ${t.signIn.showPassword}
+    </button>
+  </p>`
+}
+
+function renderSignUpForms(context: PageContext, invite: string): Html {
   const { t } = context
   return html`<form method="post" data-form="sign-up" novalidate>
-      ${emailField(context, 'sign-up')}
+      ${renderEmailField(context, 'sign-up')}
       <div class="field">
         <label for="sign-up-password">${t.signIn.newPassword}</label>
         <input
@@ -138,21 +160,25 @@ function signUpForms(context: PageContext, invite: string): Html {
           aria-describedby="sign-up-hint"
         />
         <p class="hint" id="sign-up-hint">${t.signIn.passwordHint}</p>
+        ${renderShowPassword(context, 'sign-up-password')}
       </div>
-      ${inviteField(context, invite, 'sign-up')}
+      ${renderInviteField(context, invite, 'sign-up')}
       <div class="form-end"><button class="button block">${t.signIn.signUpButton}</button></div>
       <div data-outcome></div>
     </form>
-    ${codeForm(context, 'sign-up-verify')}`
+    ${renderCodeForm(context, 'sign-up-verify')}`
 }
 
-function emailField({ t }: PageContext, form: string): Html {
+/** Of the type `text`, because with `email` WebKit refuses a domain like `bücher.example`; the server converts such domains. */
+function renderEmailField({ t }: PageContext, form: string): Html {
   return html`<div class="field">
     <label for="${form}-email">${t.signIn.email}</label>
     <input
       id="${form}-email"
       name="email"
-      type="email"
+      type="text"
+      inputmode="email"
+      pattern="[^@\\s]+@[^@\\s]+"
       autocomplete="${form === 'password' ? 'username' : 'email'}"
       autocapitalize="none"
       spellcheck="false"
@@ -162,8 +188,8 @@ function emailField({ t }: PageContext, form: string): Html {
   </div>`
 }
 
-function inviteField({ t, services }: PageContext, invite: string, form: string): Html {
-  // Somebody who was not invited is not asked about it where they most likely only sign in.
+function renderInviteField({ t, services }: PageContext, invite: string, form: string): Html {
+  // Without an invitation the field is hidden, because most visitors here only sign in.
   const needed = services.config.signIn.signUp === 'invited'
   if (invite === '' && form === 'code' && !needed) return html``
   return html`<div class="field">
@@ -174,7 +200,7 @@ function inviteField({ t, services }: PageContext, invite: string, form: string)
   </div>`
 }
 
-function providers({ t, services }: PageContext, next: string, invite: string): Html {
+function renderProviders({ t, services }: PageContext, next: string, invite: string): Html {
   const named = Object.entries(services.config.signIn.providers)
   if (named.length === 0) return html``
   const to = (id: string): string =>
@@ -182,7 +208,8 @@ function providers({ t, services }: PageContext, next: string, invite: string): 
   return html`<p class="or"><span>${t.signIn.or}</span></p>
     <div class="providers">
       ${named.map(
-        ([id, { name }]) => html`<a class="button quiet block" href="${to(id)}">${fill(t.signIn.withProvider, { name })}</a>`,
+        ([id, { name }]) =>
+          html`<a class="button quiet block" href="${to(id)}">${interpolate(t.signIn.withProvider, { name })}</a>`,
       )}
     </div>`
 }

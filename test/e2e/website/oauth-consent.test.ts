@@ -1,23 +1,22 @@
-/** The official client, given nothing but the tool server's address, and a member with a browser. */
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
+/** The official MCP client with only the tool server's address, and a member with a browser. */
 import { Client, StreamableHTTPClientTransport, UnauthorizedError } from '@modelcontextprotocol/client'
 import type { OAuthClientProvider, StoredOAuthClientInformation, StoredOAuthTokens } from '@modelcontextprotocol/client'
 import type { Browser } from 'playwright-core'
 import t from 'tap'
-import type { Test } from 'tap'
-import { barriers, openChromium, visitor } from '../support/chromium.ts'
-import { freePort } from '../support/free-port.ts'
-import { startGateway } from '../support/gateway.ts'
-import { signInByCode } from '../support/site.ts'
+import { findAccessibilityViolations, openChromium, openBrowserSession } from '../../support/website/chromium.ts'
+import { findFaultsAtWidths } from '../../support/website/page-checks.ts'
+import { findFreePort } from '../../support/free-port.ts'
+import { startCallbackListener } from '../../support/website/callback-listener.ts'
+import { startGateway } from '../../support/gateway/test-gateway.ts'
+import { signInByCode } from '../../support/website/sign-in.ts'
 
 const browser = await openChromium(t)
-if (browser !== undefined) journeys(browser)
+if (browser !== undefined) runJourneys(browser)
 
-/** What a program on somebody's computer keeps, and the address that it listens on. */
-class Keeper implements OAuthClientProvider {
+/** The stored state of a program on a member's computer, and the address that it listens on. */
+class OAuthClientStore implements OAuthClientProvider {
   readonly redirectUrl: string
-  readonly asked: URL[] = []
+  readonly authorizationUrls: URL[] = []
   #client: StoredOAuthClientInformation | undefined
   #tokens: StoredOAuthTokens | undefined
   #verifier = ''
@@ -46,7 +45,7 @@ class Keeper implements OAuthClientProvider {
     this.#tokens = tokens
   }
   redirectToAuthorization(url: URL) {
-    this.asked.push(url)
+    this.authorizationUrls.push(url)
   }
   saveCodeVerifier(verifier: string) {
     this.#verifier = verifier
@@ -59,39 +58,23 @@ class Keeper implements OAuthClientProvider {
   }
 }
 
-/** Listens as a program does; resolves with what the browser brings. */
-async function listener(t: Test): Promise<{ address: string; brought: Promise<URLSearchParams> }> {
-  const server = createServer()
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  t.teardown(() => server.close())
-  const address = `http://127.0.0.1:${(server.address() as AddressInfo).port}/callback`
-  const brought = new Promise<URLSearchParams>((resolve) => {
-    server.on('request', (request, response) => {
-      const url = new URL(request.url ?? '', address)
-      response.end('Done. You can close this page.')
-      if (url.pathname === '/callback') resolve(url.searchParams)
-    })
-  })
-  return { address, brought }
-}
-
-function journeys(browser: Browser): void {
-  t.test('a program is let in on the website, searches, renews its token, and is put out again', async (t) => {
-    const port = await freePort()
+function runJourneys(browser: Browser): void {
+  t.test('a program is approved on the website, searches, refreshes its token and is revoked', async (t) => {
+    const port = await findFreePort()
     const site = `http://localhost:${port}`
     const gateway = await startGateway(t, {
       brand: { slug: 'acme', name: 'Acme' },
       listen: { port, siteUrl: site, baseUrl: `http://127.0.0.1:${port}` },
     })
-    const { address, brought } = await listener(t)
-    const keeper = new Keeper(address)
+    const { address, callbackParams } = await startCallbackListener(t)
+    const keeper = new OAuthClientStore(address)
     const open = () => new StreamableHTTPClientTransport(new URL(`http://127.0.0.1:${port}/v1/mcp`), { authProvider: keeper })
     const first = open()
     await t.rejects(new Client({ name: 'notebook', version: '1' }).connect(first), UnauthorizedError)
-    const [asked] = keeper.asked
+    const [asked] = keeper.authorizationUrls
     t.equal(asked?.origin, site, 'members sign in on the site, whatever the address of the API')
 
-    const { page, context, problems } = await visitor(browser, site, {
+    const { page, context, problems } = await openBrowserSession(browser, site, {
       viewport: { width: 360, height: 740 },
       colorScheme: 'dark',
     })
@@ -107,9 +90,9 @@ function journeys(browser: Browser): void {
       'a program on this computer',
       'until you end it under Sessions',
     ])
-      t.ok(await page.getByText(fact).first().isVisible(), `shows ${fact}`)
-    t.ok(await page.evaluate('document.documentElement.scrollWidth <= 360'), 'fits a phone')
-    t.same(await barriers(page), [])
+      t.ok(await page.getByRole('main').getByText(fact).first().isVisible(), `shows ${fact}`)
+    t.same(await findAccessibilityViolations(page), [])
+    t.same(await findFaultsAtWidths(await context.newCDPSession(page)), [])
     const [approve, deny] = await Promise.all(
       ['Approve', 'Deny'].map((name) => page.getByRole('button', { name, exact: true }).boundingBox()),
     )
@@ -117,7 +100,7 @@ function journeys(browser: Browser): void {
     t.same(problems, [])
     await page.keyboard.press('Tab')
     await page.keyboard.press('Enter')
-    const answer = await brought
+    const answer = await callbackParams
     await page.waitForURL(`${address}?*`)
     t.equal(answer.get('iss'), site)
     await first.finishAuth(answer)
@@ -131,13 +114,13 @@ function journeys(browser: Browser): void {
     )
     t.notOk((await client.callTool({ name: 'web_search', arguments: { query: 'tides' } })).isError)
 
-    // As if an hour had gone by: the token is worth nothing, and the client renews it by itself.
+    // As if an hour had passed: the token has expired, and the client refreshes it.
     const old = keeper.tokens()
     keeper.saveTokens({ ...old, access_token: 'acme_mcp_over', token_type: 'Bearer' })
     t.notOk((await client.callTool({ name: 'web_search', arguments: { query: 'moon' } })).isError)
     t.not(keeper.tokens()?.refresh_token, old?.refresh_token)
     t.match(keeper.tokens()?.access_token, /^acme_mcp_[\w-]{43}$/)
-    t.equal(keeper.asked.length, 1, 'without asking anybody')
+    t.equal(keeper.authorizationUrls.length, 1, 'without asking anybody')
 
     await page.goto('/sessions')
     await page.getByText('Program approved').waitFor()

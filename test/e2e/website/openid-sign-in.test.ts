@@ -1,30 +1,30 @@
 import type { Browser } from 'playwright-core'
 import t from 'tap'
 import type { Test } from 'tap'
-import { openChromium, visitor } from '../support/chromium.ts'
-import { freePort } from '../support/free-port.ts'
-import { startGateway } from '../support/gateway.ts'
-import { client, startProvider } from '../support/openid-provider.ts'
+import { openChromium, openBrowserSession } from '../../support/website/chromium.ts'
+import { findFreePort } from '../../support/free-port.ts'
+import { startGateway } from '../../support/gateway/test-gateway.ts'
+import { providerClient, startOpenIdProvider } from '../../support/servers/openid-provider.ts'
 
 const browser = await openChromium(t)
-if (browser !== undefined) journeys(browser)
+if (browser !== undefined) runJourneys(browser)
 
-function journeys(browser: Browser): void {
-  t.test('sign in with a provider, through its own pages, and come back to where one wanted to go', async (t) => {
-    const { page } = await atSignIn(t, browser, '/sign-in?next=/keys')
+function runJourneys(browser: Browser): void {
+  t.test('signs in with a provider through its own pages and returns to the requested page', async (t) => {
+    const { page } = await openSignInPage(t, browser, '/sign-in?next=/keys')
     await page.getByRole('link', { name: 'Continue with Acme' }).click()
     await page.getByPlaceholder('Enter any login').fill('anna')
     await page.getByPlaceholder('and password').fill('anything')
     await page.getByRole('button', { name: 'Sign-in' }).click()
     await Promise.all([page.waitForURL('**/keys'), page.getByRole('button', { name: 'Continue' }).click()])
-    await page.goto('/account')
-    await page.getByText('anna@example.com', { exact: true }).waitFor()
+    await page.goto('/account/profile')
+    await page.getByRole('main').getByText('anna@example.com', { exact: true }).waitFor()
     await page.goto('/sessions')
     await page.getByText('this one').waitFor()
   })
 
-  t.test('an address the provider has not verified is told what to do instead', async (t) => {
-    const { page, url } = await atSignIn(t, browser, '/sign-in')
+  t.test('explains the alternative for an address that the provider has not verified', async (t) => {
+    const { page, url } = await openSignInPage(t, browser, '/sign-in')
     await page.getByRole('link', { name: 'Continue with Acme' }).click()
     await page.getByPlaceholder('Enter any login').fill('ben')
     await page.getByPlaceholder('and password').fill('anything')
@@ -36,24 +36,26 @@ function journeys(browser: Browser): void {
   })
 }
 
-async function atSignIn(t: Test, browser: Browser, path: string) {
+async function openSignInPage(t: Test, browser: Browser, path: string) {
   const people = {
     anna: { email: 'anna@example.com', email_verified: true },
     ben: { email: 'ben@example.com', email_verified: false },
   }
-  // The provider must know our address before we are told its own: the port is chosen first.
-  const port = await freePort()
+  // The provider needs our address before we know its own: the port is chosen first.
+  const port = await findFreePort()
   const url = `http://127.0.0.1:${port}`
-  const provider = await startProvider(t, people, () => `${url}/api/membership/auth/oauth/acme/callback`)
+  const provider = await startOpenIdProvider(t, people, () => `${url}/api/membership/auth/oauth/acme/callback`)
   const gateway = await startGateway(t, {
     listen: { port },
     signIn: {
-      providers: { acme: { name: 'Acme', issuer: provider.issuer, clientId: client.id, clientSecret: client.secret } },
+      providers: {
+        acme: { name: 'Acme', issuer: provider.issuer, clientId: providerClient.id, clientSecret: providerClient.secret },
+      },
     },
   })
-  const { page, context } = await visitor(browser, gateway.url)
+  const { page, context } = await openBrowserSession(browser, gateway.url)
   t.teardown(() => context.close())
-  // The provider's development pages ask the web for a typeface; tests ask nobody outside.
+  // The provider's development pages load a web font; tests connect to no outside host.
   await context.route(/^https?:\/\/(?!127\.0\.0\.1[:/])/, (route) => route.abort())
   await page.goto(path)
   return { page, url }

@@ -1,6 +1,6 @@
 /**
- * A real browser for tests of the website: the system's Chromium, watched for everything a page must not do. Its shell without a window is
- * taken where there is one: the same engine at half the price, because the whole browser draws a toolbar, a page of its own, around each.
+ * A real browser for tests of the website: the system's Chromium, which records everything a page must not do. Its headless shell is
+ * used if installed: the same engine at half the cost, because the full browser also renders its toolbar as a page.
  */
 import axe from 'axe-core'
 import type { AxeResults } from 'axe-core'
@@ -8,9 +8,9 @@ import { chromium } from 'playwright-core'
 import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core'
 import root from 'tap'
 import type { Test } from 'tap'
-import { requireProgram } from './real-parts.ts'
+import { requireProgram } from '../require-program.ts'
 
-const flags = [
+const launchFlags = [
   '--no-sandbox', // tests may run as root, where Chromium has none
   '--disable-quic',
   '--no-first-run',
@@ -21,42 +21,46 @@ const flags = [
   '--renderer-process-limit=1', // a process for each page and one in reserve cost more than the pages
 ]
 
-let opened: Promise<Browser> | undefined
+let sharedBrowser: Promise<Browser> | undefined
 
 /**
- * One for all tests of a process, which part it by contexts: its start costs as much as many of them. Undefined where there is no
- * Chromium: then the test is skipped with the reason, and fails on CI.
+ * One browser for all tests of a process, separated by contexts, because its start costs as much as many contexts. Undefined without
+ * Chromium: the test is then skipped with the reason, and fails on CI.
  */
 export async function openChromium(t: Test): Promise<Browser | undefined> {
   const executablePath = requireProgram(t, 'chromium-headless-shell', 'chromium', 'chromium-browser', 'google-chrome')
   if (executablePath === undefined) return undefined
-  opened ??= launch(executablePath).then((browser) => {
+  sharedBrowser ??= launchChromium(executablePath).then((browser) => {
     root.teardown(() => browser.close())
     return browser
   })
-  return opened
+  return sharedBrowser
 }
 
-export function launch(executablePath: string): Promise<Browser> {
-  return chromium.launch({ executablePath, args: flags })
+export function launchChromium(executablePath: string): Promise<Browser> {
+  return chromium.launch({ executablePath, args: launchFlags })
 }
 
-export interface Visitor {
+export interface BrowserSession {
   readonly context: BrowserContext
   readonly page: Page
-  /** What went wrong in the browser so far: errors of scripts, refusals of the content policy, requests to other sites. */
+  /** Errors in the browser so far: of scripts, of the content security policy, and requests to other sites. */
   readonly problems: readonly string[]
 }
 
-/** Somebody with a browser of their own: no cookies but theirs. */
-export async function visitor(browser: Browser, site: string, options: BrowserContextOptions = {}): Promise<Visitor> {
+/** A user with a separate browser context and cookies. */
+export async function openBrowserSession(
+  browser: Browser,
+  site: string,
+  options: BrowserContextOptions = {},
+): Promise<BrowserSession> {
   const context = await browser.newContext({ baseURL: site, locale: 'en-GB', viewport: { width: 1280, height: 800 }, ...options })
   context.setDefaultTimeout(60_000)
   const page = await context.newPage()
   const problems: string[] = []
   page.on('pageerror', (error) => problems.push(`script: ${error.message}`))
   page.on('console', (message) => {
-    // A refused call is told by the browser as an error too; those are answers, and the page shows them.
+    // The browser also reports a refused API call as an error; the page displays those answers.
     if (message.type() === 'error' && !message.text().startsWith('Failed to load resource')) problems.push(message.text())
     if (/Content Security Policy|Trusted ?Type/i.test(message.text())) problems.push(message.text())
   })
@@ -67,14 +71,14 @@ export async function visitor(browser: Browser, site: string, options: BrowserCo
   return { context, page, problems }
 }
 
-/** What axe finds that keeps somebody from using the page: its serious and critical rules, one line each. */
-export async function barriers(page: Page): Promise<string[]> {
+/** All accessibility violations that axe finds, minor ones included, one line each. */
+export async function findAccessibilityViolations(page: Page): Promise<string[]> {
   if (!(await page.evaluate("'axe' in window"))) await page.evaluate(axe.source)
-  // Of all that it has looked at only what is wrong leaves the page.
+  // Only the violations leave the page, not all checked elements.
   const violations = (await page.evaluate(
     "axe.run({ resultTypes: ['violations'] }).then(({ violations }) => violations)",
   )) as AxeResults['violations']
-  return violations
-    .filter(({ impact }) => impact === 'serious' || impact === 'critical')
-    .map(({ id, nodes }) => `${id}: ${nodes.map(({ html, failureSummary }) => `${html} ${failureSummary ?? ''}`).join(' | ')}`)
+  return violations.map(
+    ({ id, nodes }) => `${id}: ${nodes.map(({ html, failureSummary }) => `${html} ${failureSummary ?? ''}`).join(' | ')}`,
+  )
 }

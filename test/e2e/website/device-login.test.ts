@@ -1,25 +1,29 @@
 import type { Browser } from 'playwright-core'
 import t from 'tap'
-import { openChromium, visitor } from '../support/chromium.ts'
-import { startGateway } from '../support/gateway.ts'
-import type { TestGateway } from '../support/gateway.ts'
-import { openAs, signInByCode } from '../support/site.ts'
+import { openChromium, openBrowserSession } from '../../support/website/chromium.ts'
+import { startGateway } from '../../support/gateway/test-gateway.ts'
+import type { TestGateway } from '../../support/gateway/test-gateway.ts'
+import { openSignedIn, signInByCode } from '../../support/website/sign-in.ts'
 
 const browser = await openChromium(t)
-if (browser !== undefined) journeys(browser)
+if (browser !== undefined) runJourneys(browser)
 
-interface Started {
+interface StartedLogin {
   readonly device_code: string
   readonly user_code: string
   readonly verification_uri: string
   readonly verification_uri_complete: string
 }
 
-function start(gateway: TestGateway): Promise<Started> {
-  return post(gateway, 'start', { client: 'svc-cli', client_version: '0.1.0', hostname: 'build-box' }) as Promise<Started>
+function startLogin(gateway: TestGateway): Promise<StartedLogin> {
+  return postDevice(gateway, 'start', {
+    client: 'svc-cli',
+    client_version: '0.1.0',
+    hostname: 'build-box',
+  }) as Promise<StartedLogin>
 }
 
-async function post(gateway: TestGateway, step: 'start' | 'poll', body: unknown): Promise<unknown> {
+async function postDevice(gateway: TestGateway, step: 'start' | 'poll', body: unknown): Promise<unknown> {
   const response = await fetch(`${gateway.url}/api/membership/auth/device/${step}`, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
@@ -28,20 +32,24 @@ async function post(gateway: TestGateway, step: 'start' | 'poll', body: unknown)
   return response.json()
 }
 
-function journeys(browser: Browser): void {
-  t.test('a device login from start to session token, approved on the page after signing in', async (t) => {
+function runJourneys(browser: Browser): void {
+  t.test('completes a device login from start to session token, approved on the page after sign-in', async (t) => {
     const gateway = await startGateway(t)
-    const { page, context, problems } = await visitor(browser, gateway.url)
+    const { page, context, problems } = await openBrowserSession(browser, gateway.url)
     t.teardown(() => context.close())
-    const device = await start(gateway)
+    const device = await startLogin(gateway)
 
     await signInByCode(page, gateway, 'mei@example.com', device.verification_uri_complete)
     t.match(page.url(), '/device?user_code=', 'signing in leads back to the code')
     await page.getByText(device.user_code).waitFor()
     t.notMatch(await page.locator('.device').innerText(), /undefined|false|null/)
     for (const fact of ['svc-cli 0.1.0', 'build-box', 'mei@example.com', 'Only approve if you started this'])
-      t.ok(await page.getByText(fact).isVisible(), `shows ${fact}`)
-    t.match(await post(gateway, 'poll', { device_code: device.device_code }), { status: 'pending' }, 'opening approves nothing')
+      t.ok(await page.getByRole('main').getByText(fact).first().isVisible(), `shows ${fact}`)
+    t.match(
+      await postDevice(gateway, 'poll', { device_code: device.device_code }),
+      { status: 'pending' },
+      'opening approves nothing',
+    )
 
     const [approve, deny] = await Promise.all(
       ['Approve', 'Deny'].map((name) => page.getByRole('button', { name, exact: true }).boundingBox()),
@@ -50,7 +58,7 @@ function journeys(browser: Browser): void {
 
     await page.getByRole('button', { name: 'Approve', exact: true }).click()
     await page.getByRole('heading', { name: 'Connected' }).waitFor()
-    const { status, sessionToken } = await poll(gateway, device.device_code)
+    const { status, sessionToken } = await pollLogin(gateway, device.device_code)
     t.equal(status, 'approved')
     t.match(sessionToken, /^svc_sess_/)
     t.equal((await gateway.chat(sessionToken ?? '', { model: 'auto' })).status, 200, 'and the token works')
@@ -63,12 +71,12 @@ function journeys(browser: Browser): void {
     t.same(problems, [])
   })
 
-  t.test('a denied device gets nothing, and a typed code works like a link', async (t) => {
+  t.test('gives a denied device nothing, and accepts a typed code like a link', async (t) => {
     const gateway = await startGateway(t)
-    const { page, context, problems } = await visitor(browser, gateway.url)
+    const { page, context, problems } = await openBrowserSession(browser, gateway.url)
     t.teardown(() => context.close())
-    const device = await start(gateway)
-    await openAs(page, gateway, 'mei@example.com', '/device')
+    const device = await startLogin(gateway)
+    await openSignedIn(page, gateway, 'mei@example.com', '/device')
     await page.getByLabel('Code').fill('ZZZZ-ZZZZ')
     await page.getByRole('button', { name: 'Continue' }).click()
     await page.getByRole('alert').waitFor()
@@ -76,16 +84,16 @@ function journeys(browser: Browser): void {
     await page.keyboard.press('Enter')
     await page.getByRole('button', { name: 'Deny' }).click()
     await page.getByRole('heading', { name: 'Denied' }).waitFor()
-    t.match(await poll(gateway, device.device_code), { ok: false, code: 'access_denied' })
+    t.match(await pollLogin(gateway, device.device_code), { ok: false, code: 'access_denied' })
     t.same(problems, [])
   })
 
-  t.test('whose session ends before the decision signs in again, and is back at the code', async (t) => {
+  t.test('returns to the code after a new sign-in when the session ends before the decision', async (t) => {
     const gateway = await startGateway(t)
-    const { page, context } = await visitor(browser, gateway.url)
+    const { page, context } = await openBrowserSession(browser, gateway.url)
     t.teardown(() => context.close())
-    const device = await start(gateway)
-    await openAs(page, gateway, 'mei@example.com', device.verification_uri_complete)
+    const device = await startLogin(gateway)
+    await openSignedIn(page, gateway, 'mei@example.com', device.verification_uri_complete)
     const approve = page.getByRole('button', { name: 'Approve', exact: true })
     await approve.waitFor()
     await context.clearCookies()
@@ -95,26 +103,26 @@ function journeys(browser: Browser): void {
     t.equal(new URL(page.url()).searchParams.get('next'), `/device?user_code=${device.user_code}`)
   })
 
-  t.test('a code that one member looks at is not there for another', async (t) => {
+  t.test('hides a code that one member has opened from other members', async (t) => {
     const gateway = await startGateway(t)
-    const [one, other] = [await visitor(browser, gateway.url), await visitor(browser, gateway.url)]
+    const [one, other] = [await openBrowserSession(browser, gateway.url), await openBrowserSession(browser, gateway.url)]
     t.teardown(() => Promise.all([one.context.close(), other.context.close()]))
-    const device = await start(gateway)
-    await openAs(one.page, gateway, 'one@example.com', device.verification_uri_complete)
+    const device = await startLogin(gateway)
+    await openSignedIn(one.page, gateway, 'one@example.com', device.verification_uri_complete)
     await one.page.getByRole('button', { name: 'Approve', exact: true }).waitFor()
-    await openAs(other.page, gateway, 'other@example.com', device.verification_uri_complete)
-    await other.page.getByText(/^Ref: .*not_found/).waitFor()
+    await openSignedIn(other.page, gateway, 'other@example.com', device.verification_uri_complete)
+    await other.page.getByRole('alert').waitFor()
     t.equal(await other.page.getByRole('button', { name: 'Approve', exact: true }).count(), 0)
   })
 }
 
-/** The answer to the device's next poll, at whatever pace the service asks for. */
-async function poll(
+/** The answer to the device's next poll, at the interval that the service sets. */
+async function pollLogin(
   gateway: TestGateway,
   deviceCode: string,
 ): Promise<{ readonly status?: string; readonly sessionToken?: string }> {
   while (true) {
-    const answer = (await post(gateway, 'poll', { device_code: deviceCode })) as { status?: string; interval?: number }
+    const answer = (await postDevice(gateway, 'poll', { device_code: deviceCode })) as { status?: string; interval?: number }
     if (answer.status !== 'slow_down' && answer.status !== 'pending') return answer
     await new Promise((resolve) => setTimeout(resolve, (answer.interval ?? 1) * 1000))
   }

@@ -1,4 +1,4 @@
-/** The drawing, held: who may import whom, who may read the environment, the clock and chance, and that nothing lies around unused. */
+/** Architecture rules: which room imports which, who may read the environment, the clock and random numbers, and that no file is unused. */
 import { existsSync, globSync, readFileSync } from 'node:fs'
 import { basename, dirname, join, relative, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -7,25 +7,25 @@ import t from 'tap'
 const root = fileURLToPath(new URL('..', import.meta.url))
 
 interface Source {
-  /** From the checkout's top, as in `src/http/app.ts`. */
+  /** From the root of the checkout, as in `src/http/app.ts`. */
   readonly path: string
-  /** Without comments. */
+  /** The source without comments. */
   readonly code: string
-  /** Files of ours, from the top; and packages, as in `node:fs` or `koa`, but for what is imported for types alone. */
+  /** Imported files of ours, from the root; and packages, as in `node:fs` or `koa`, without type-only imports. */
   readonly files: readonly string[]
   readonly packages: readonly string[]
-  /** Files imported for their types alone. */
+  /** Files imported only for their types. */
   readonly types: readonly string[]
-  /** Files without which it cannot be read: neither started as threads nor loaded when asked for. */
-  readonly needs: readonly string[]
+  /** Files that are loaded together with it: no threads, no dynamic imports. */
+  readonly staticImports: readonly string[]
 }
 
-const sources = globSync(['src/**/*.ts', 'plugins/*.ts', 'gateway.config.ts'], { cwd: root }).map(read)
-const tests = globSync(['test/**/*.ts', 'bench/**/*.ts'], { cwd: root }).map(read)
+const sources = globSync(['src/**/*.ts', 'plugins/*.ts', 'gateway.config.ts'], { cwd: root }).map(readSource)
+const tests = globSync(['test/**/*.ts', 'bench/**/*.ts'], { cwd: root }).map(readSource)
 
-function read(path: string): Source {
+function readSource(path: string): Source {
   const text = readFileSync(join(root, path), 'utf8')
-  const code = withoutComments(text)
+  const code = stripComments(text)
   const named = [...code.matchAll(/(?:^|\n)\s*(?:import|export)\s+(type\s)?[^'"`;]*?from\s+'([^']+)'/g)].map(
     ([, type, name = '']) => ({ name, type: type !== undefined }),
   )
@@ -33,7 +33,7 @@ function read(path: string): Source {
     name: one ?? other ?? '',
     type: false,
   }))
-  // Threads and child programs are named by address; their extension depends on how the package was built.
+  // Threads and child programs are named by URL; their extension depends on how the package was built.
   const addressed = [...code.matchAll(/new URL\(\s*[`'](\.\.?\/[\w./-]*[\w-])(?:\$\{[^}]*\}|\.ts)?[`']/g)].map(
     ([, name = '']) => ({
       name: /\.\w+$/.test(name) ? name : `${name}.ts`,
@@ -51,31 +51,31 @@ function read(path: string): Source {
     code,
     files: own.filter(({ type }) => !type).map(({ file }) => file),
     types: own.filter(({ type }) => type).map(({ file }) => file),
-    needs: ours(named).map(({ file }) => file),
+    staticImports: ours(named).map(({ file }) => file),
     packages: all.filter(({ name, type }) => !name.startsWith('.') && !type).map(({ name }) => name),
   }
 }
 
-/** Comments gone, strings kept: a word in a comment is no use of it. */
-function withoutComments(text: string): string {
+/** Removes comments and keeps strings: a word in a comment is no use of it. */
+function stripComments(text: string): string {
   return text.replaceAll(/\/\*[^]*?\*\//g, '').replaceAll(/(^|[^:'"`\\])\/\/[^\n]*/g, '$1')
 }
 
-/** Modules of the website's pages: programs of their own, served to browsers and not imported. */
-const inBrowser = (path: string) => path.startsWith('src/pages/browser/')
-const room = (name: string) => sources.filter(({ path }) => path.startsWith(`src/${name}/`))
-const within = (path: string, ...places: string[]) => places.some((place) => path === place || path.startsWith(place))
+/** Modules of the website's pages, which are served to browsers and not imported; the Markdown tree is served too. */
+const isBrowserModule = (path: string) => path.startsWith('src/pages/browser/')
+const getRoomSources = (name: string) => sources.filter(({ path }) => path.startsWith(`src/${name}/`))
+const isWithin = (path: string, ...places: string[]) => places.some((place) => path === place || path.startsWith(place))
 
-/** Every import of these sources that leads outside of the places named. */
-function strays(of: readonly Source[], ...places: string[]): string[] {
+/** Every import of these sources from outside the named folders. */
+function findStrayImports(of: readonly Source[], ...places: string[]): string[] {
   return of.flatMap(({ path, files, types }) =>
-    [...files, ...types].filter((file) => !within(file, ...places)).map((file) => `${path} → ${file}`),
+    [...files, ...types].filter((file) => !isWithin(file, ...places)).map((file) => `${path} → ${file}`),
   )
 }
 
 t.ok(sources.length > 100, `${sources.length} files are looked at`)
 
-t.test('every import of ours leads to a file', async (t) => {
+t.test('every relative import names a file', async (t) => {
   t.same(
     [...sources, ...tests].flatMap(({ path, files, types }) =>
       [...files, ...types].filter((file) => !existsSync(join(root, file))).map((file) => `${path} → ${file}`),
@@ -84,52 +84,67 @@ t.test('every import of ours leads to a file', async (t) => {
   )
 })
 
-t.test('the domain imports only itself', async (t) => {
-  const allowed = ['src/membership/', 'src/errors.ts']
-  t.same(strays(room('membership'), ...allowed), [])
+/** The layers, lowest first. A room imports itself and rooms of lower layers, types included. */
+const layers: readonly (readonly string[])[] = [
+  ['errors', 'markdown', 'setup', 'system'],
+  ['domain'],
+  ['api', 'exchange', 'mail'],
+  ['config', 'formats'],
+  ['access', 'images', 'store', 'upstream'],
+  ['observability'],
+  ['services'],
+  ['pages', 'tools'],
+  ['http'],
+  ['server'],
+  ['operator'],
+]
+
+/** Programs and entry points of their own, with the rooms that they may import. */
+const programs: Readonly<Record<string, readonly string[]>> = {
+  cli: ['api', 'errors', 'markdown', 'setup', 'system'],
+  'demo-upstream': ['system'],
+  index: ['access', 'config', 'domain', 'errors', 'exchange', 'tools', 'upstream'],
+}
+
+const getRoom = (path: string) => /^src\/([^/.]+)/.exec(path)?.[1] ?? ''
+
+t.test('imports between rooms run downwards', async (t) => {
+  const layerOf = (room: string) => layers.findIndex((rooms) => rooms.includes(room))
+  const rooms = new Set(sources.map(({ path }) => getRoom(path)).filter((room) => room !== ''))
   t.same(
-    room('membership').flatMap(({ path, packages }) =>
-      packages.filter((name) => !name.startsWith('node:')).map((name) => `${path} → ${name}`),
-    ),
+    [...rooms].filter((room) => layerOf(room) === -1 && !(room in programs)),
+    [],
+    'each room has a layer',
+  )
+  // The server starts the demonstration upstream in its own process.
+  const isAllowed = (from: string, to: string) =>
+    from === to ||
+    (from in programs ? programs[from]?.includes(to) : layerOf(to) < layerOf(from) && layerOf(to) !== -1) ||
+    (from === 'server' && to === 'demo-upstream')
+  t.same(
+    sources
+      .filter(({ path }) => path.startsWith('src/'))
+      .flatMap(({ path, files, types }) =>
+        [...files, ...types]
+          .filter((file) => file.startsWith('src/') && !isAllowed(getRoom(path), getRoom(file)))
+          .map((file) => `${path} → ${file}`),
+      ),
     [],
   )
 })
 
-t.test('the exchange imports the domain, and of the rest a few types', async (t) => {
-  const exchange = room('exchange')
-  const types = [
-    'src/config/brand.ts',
-    'src/access/credentials.ts',
-    'src/access/limits/limits.ts',
-    'src/system/clock.ts',
-    'src/system/ids.ts',
-  ]
-  const domain = ['src/exchange/', 'src/membership/', 'src/errors.ts']
-  t.same(strays(exchange, ...domain, ...types), [])
-  for (const { path, files, packages } of exchange) {
+t.test('the domain and the exchange import no package', async (t) => {
+  for (const room of ['domain', 'exchange'])
     t.same(
-      files.filter((file) => !within(file, ...domain)),
+      getRoomSources(room).flatMap(({ path, packages }) =>
+        packages.filter((name) => !name.startsWith('node:')).map((name) => `${path} → ${name}`),
+      ),
       [],
-      path,
+      room,
     )
-    t.same(
-      packages.filter((name) => !name.startsWith('node:')),
-      [],
-      path,
-    )
-  }
 })
 
-t.test('what the gateway is built of does not know the gateway', async (t) => {
-  for (const name of ['access', 'config', 'exchange', 'membership', 'store', 'system', 'upstream']) {
-    const known = room(name).flatMap(({ path, files, types }) =>
-      [...files, ...types].filter((file) => within(file, 'src/gateway/')).map((file) => `${path} → ${file}`),
-    )
-    t.same(known, [], name)
-  }
-})
-
-t.test('src/index.ts is for plugins and configurations: nothing of the service imports it', async (t) => {
+t.test('no file of the service imports src/index.ts, which is for plugins and configurations', async (t) => {
   const service = sources.filter(({ path }) => path.startsWith('src/'))
   t.same(
     service.filter(({ files, types }) => [...files, ...types].includes('src/index.ts')).map(({ path }) => path),
@@ -137,7 +152,7 @@ t.test('src/index.ts is for plugins and configurations: nothing of the service i
   )
 })
 
-t.test('every place that is named here exists', async (t) => {
+t.test('every path that this file names exists', async (t) => {
   const named = readFileSync(fileURLToPath(import.meta.url), 'utf8').matchAll(/'((?:src|plugins|test)\/[\w./-]*)'/g)
   t.same(
     [...named].flatMap(([, path = '']) => (existsSync(join(root, path)) ? [] : path)),
@@ -145,85 +160,104 @@ t.test('every place that is named here exists', async (t) => {
   )
 })
 
-t.test('plugins import src/index.ts and nothing else', async (t) => {
+t.test('plugins import only src/index.ts', async (t) => {
   const plugins = sources.filter(({ path }) => path.startsWith('plugins/'))
   t.ok(plugins.length >= 8)
-  t.same(strays(plugins, 'src/index.ts'), [])
+  t.same(findStrayImports(plugins, 'src/index.ts'), [])
   t.same(
     plugins.flatMap(({ path, packages }) => packages.filter((name) => name !== 'node:crypto').map((name) => `${path} → ${name}`)),
     [],
   )
 })
 
-t.test('each library that was taken in for one thing is known in one place', async (t) => {
+t.test('each library is imported in one room', async (t) => {
   for (const [name, ...places] of [
     ['http-proxy-3', 'src/upstream/forward.ts'],
     ['better-sqlite3', 'src/store/sqlite/'],
     ['kysely', 'src/store/'],
     ['pg', 'src/store/postgres/'],
     ['koa', 'src/http/', 'src/pages/'],
-    ['node:http', 'src/system/node-http.ts'],
-    ['@koa/router', 'src/http/router.ts'],
-    ['prom-client', 'src/system/observe/'],
-    ['pino', 'src/system/observe/', 'src/gateway/services.ts'],
-    ['nodemailer', 'src/system/mail/'],
-    ['eventsource-parser', 'src/cli/service/', 'src/pages/browser/'],
-    ['disposable-email-domains-js', 'src/gateway/disposable-domains.ts'],
+    ['node:http', 'src/system/vendor/node-http.ts'],
+    ['@koa/router', 'src/system/vendor/koa-router.ts'],
+    ['prom-client', 'src/system/vendor/', 'src/observability/'],
+    ['pino', 'src/observability/', 'src/services/services.ts'],
+    ['nodemailer', 'src/mail/'],
+    ['markdown-it', 'src/markdown/'],
+    ['@speed-highlight/core', 'src/markdown/'],
+    ['@decimalturn/toml-patch', 'src/cli/service-commands/setup/'],
+    ['jsonc-parser', 'src/cli/service-commands/setup/'],
+    ['yaml', 'src/cli/service-commands/setup/'],
+    ['diff', 'src/cli/service-commands/setup/'],
+    ['eventsource-parser', 'src/cli/service-commands/', 'src/pages/browser/'],
+    ['disposable-email-domains-js', 'src/server/disposable-domains.ts'],
     ['@modelcontextprotocol/server', 'src/tools/mcp/', 'src/http/', 'src/tools/search/'],
-    ['jose', 'src/access/trusted-issuers.ts', 'src/membership/'],
+    ['jose', 'src/access/trusted-issuers.ts', 'src/domain/'],
     ['iovalkey', 'src/access/limits/valkey.ts'],
   ] as const) {
     const users = sources.filter(({ packages }) => packages.some((used) => used === name || used.startsWith(`${name}/`)))
     t.same(
-      users.filter(({ path }) => !within(path, ...places)).map(({ path }) => path),
+      users.filter(({ path }) => !isWithin(path, ...places)).map(({ path }) => path),
       [],
       name,
     )
   }
 })
 
-t.test('PostgreSQL’s driver is loaded where somebody asks for it, never by who imports', async (t) => {
-  // The one room that is itself loaded by those alone whose store it is.
-  const door = 'src/gateway/shared-installation.ts'
+t.test('the PostgreSQL driver is loaded only for a PostgreSQL store', async (t) => {
+  // The one file outside the store that imports it, and is itself loaded on demand.
+  const door = 'src/server/postgres-installation.ts'
   const importersOf = (name: RegExp, ...places: string[]): string[] =>
     sources
-      .filter(({ path }) => !within(path, ...places))
+      .filter(({ path }) => !isWithin(path, ...places))
       .flatMap(({ path, code }) => (name.test(code.replaceAll(/import type [^;\n]*/g, '')) ? path : []))
   t.same(importersOf(/\bfrom '[^']*\/postgres\/[^']*'/, 'src/store/postgres/', door), [])
-  t.same(importersOf(/\bfrom '[^']*\/shared-installation\.ts'/), [])
+  t.same(importersOf(/\bfrom '[^']*\/postgres-installation\.ts'/), [])
 })
 
-t.test('the user’s command knows nothing of the server but types', async (t) => {
-  const cli = room('cli')
+t.test('the command line imports only types of the server', async (t) => {
+  const cli = getRoomSources('cli')
   const wrong = cli.flatMap(({ path, files }) =>
-    files.filter((file) => !within(file, 'src/cli/')).map((file) => `${path} → ${file}`),
+    files
+      .filter((file) => !isWithin(file, 'src/cli/', 'src/markdown/', 'src/setup/', 'src/system/'))
+      .map((file) => `${path} → ${file}`),
   )
   t.same(wrong, [])
 })
 
-t.test('what is said over the wire is described without the wire', async (t) => {
-  t.same(strays(room('api'), 'src/api/', 'src/errors.ts', 'src/membership/'), [])
+t.test('the API description imports no server code', async (t) => {
+  t.same(findStrayImports(getRoomSources('api'), 'src/api/', 'src/errors.ts', 'src/domain/'), [])
   t.same(
-    room('api').flatMap(({ path, packages }) => packages.filter((name) => name !== 'zod').map((name) => `${path} → ${name}`)),
+    getRoomSources('api').flatMap(({ path, packages }) =>
+      packages.filter((name) => name !== 'zod').map((name) => `${path} → ${name}`),
+    ),
     [],
   )
 })
 
-t.test('the routes know nothing of the operator’s commands', async (t) => {
-  const wrong = room('http').flatMap(({ path, files, types }) =>
-    [...files, ...types].filter((file) => within(file, 'src/operator/')).map((file) => `${path} → ${file}`),
+t.test('routes import no operator command', async (t) => {
+  const wrong = getRoomSources('http').flatMap(({ path, files, types }) =>
+    [...files, ...types].filter((file) => isWithin(file, 'src/operator/')).map((file) => `${path} → ${file}`),
   )
   t.same(wrong, [])
 })
 
-t.test('the audit is written in one place', async (t) => {
+t.test('one file writes the audit log', async (t) => {
   const writers = sources.filter(({ code }) => /\baudit\.record\(/.test(code)).map(({ path }) => path)
-  t.same(writers, ['src/membership/audit.ts'])
+  t.same(writers, ['src/domain/identity/audit.ts'])
 })
 
-t.test('every route is an endpoint that src/api describes', async (t) => {
-  const mounted = room('http')
-    .filter(({ path }) => !within(path, 'src/http/serve.ts', 'src/http/routes/pages.ts', 'src/http/routes/assets.ts'))
+t.test('src/api describes every route', async (t) => {
+  const mounted = getRoomSources('http')
+    .filter(
+      ({ path }) =>
+        !isWithin(
+          path,
+          'src/http/endpoint-handler.ts',
+          'src/http/routes/pages.ts',
+          'src/http/routes/assets.ts',
+          'src/http/routes/site-files.ts',
+        ),
+    )
     .filter(({ code }) => /\b(?:router|api|site)(?:\.(?:get|post|put|patch|delete|all)|\[\w+\.?\w*\])\(/.test(code))
   t.same(
     mounted.map(({ path }) => path),
@@ -231,46 +265,65 @@ t.test('every route is an endpoint that src/api describes', async (t) => {
   )
 })
 
-t.test('what runs in the browser brings nothing of the server along but types', async (t) => {
-  for (const { path, files, types, packages } of sources.filter(({ path }) => inBrowser(path))) {
+t.test('browser modules import only types of the server', async (t) => {
+  for (const { path, files, types, packages } of sources.filter(({ path }) => isBrowserModule(path))) {
     t.same(
-      files.filter((file) => !inBrowser(file)),
+      files.filter((file) => !isBrowserModule(file) && !isWithin(file, 'src/markdown/', 'src/setup/')),
       [],
       path,
     )
     t.same(
-      types.filter((file) => !within(file, 'src/pages/', 'src/api/')),
+      types.filter((file) => !isWithin(file, 'src/pages/', 'src/api/', 'src/markdown/', 'src/setup/')),
       [],
       path,
     )
     t.same(
-      packages.filter((name) => name !== 'eventsource-parser'),
+      packages.filter((name) => !['eventsource-parser', 'idb', 'temml'].includes(name)),
       [],
       path,
     )
   }
 })
 
-t.test('the environment is read in two places', async (t) => {
-  const readers = sources
-    .filter(({ code }) => /process\.env\b|\bfrom 'node:process'[^]*\benv\b/.test(code))
-    .map(({ path }) => path)
+t.test('the Markdown tree runs in browsers: it imports two libraries and nothing else', async (t) => {
+  t.same(findStrayImports(getRoomSources('markdown'), 'src/markdown/'), [])
   t.same(
-    // The snippets are text: examples shown to members, in which the word stands.
-    readers.filter((path) => !['src/config/config.ts', 'src/cli/credentials.ts', 'src/pages/snippets.ts'].includes(path)),
+    getRoomSources('markdown').flatMap(({ path, packages }) =>
+      packages.filter((name) => !/^(?:markdown-it|@speed-highlight\/core\/\w+)$/.test(name)).map((name) => `${path} → ${name}`),
+    ),
     [],
   )
 })
 
-t.test('time and chance come from services', async (t) => {
-  // Where the clocks and dice themselves are made, and programs that have no services: the demonstration upstream, the user’s command.
+t.test('two files read the environment', async (t) => {
+  const readers = sources
+    .filter(({ code }) => /process\.env\b|\bfrom 'node:process'[^]*\benv\b/.test(code))
+    .map(({ path }) => path)
+  t.same(
+    // The snippets are example text for members that contains the word.
+    readers.filter(
+      (path) =>
+        !isWithin(
+          path,
+          'src/config/config.ts',
+          'src/cli/user-config/credentials.ts',
+          'src/pages/docs/sdks.ts',
+          'src/setup/clients/',
+        ),
+    ),
+    [],
+  )
+})
+
+t.test('time and random numbers come from services', async (t) => {
+  // Exempt: where clocks and random numbers are created, and programs without services (the demonstration upstream, the command line).
   const makers = [
     'src/system/clock.ts',
-    'src/gateway/gateway.ts',
-    'src/gateway/workers/',
-    'src/upstream/demo/',
+    'src/server/gateway.ts',
+    'src/server/workers/',
+    'src/demo-upstream/',
     'src/cli/',
-    'src/system/observe/',
+    'src/observability/',
     'src/operator/',
     'src/store/sqlite/',
     'src/store/postgres/',
@@ -283,16 +336,16 @@ t.test('time and chance come from services', async (t) => {
     ['performance.now', /\bperformance\.now\s*\(/],
   ] as const) {
     t.same(
-      sources.filter(({ path, code }) => use.test(code) && !within(path, ...makers)).map(({ path }) => path),
+      sources.filter(({ path, code }) => use.test(code) && !isWithin(path, ...makers)).map(({ path }) => path),
       [],
       name,
     )
   }
-  for (const { path } of room('membership'))
+  for (const { path } of getRoomSources('domain'))
     t.notMatch(readFileSync(join(root, path), 'utf8'), /\bDate\.now\(|Math\.random/, path)
 })
 
-t.test('nothing is kept in a module: no top-level let, and no top-level collection that grows', async (t) => {
+t.test('no module holds state: no top-level let and no top-level collection that grows', async (t) => {
   const keeping = sources.flatMap(({ path, code }) =>
     code
       .split('\n')
@@ -304,31 +357,31 @@ t.test('nothing is kept in a module: no top-level let, and no top-level collecti
       .map((line) => `${path}: ${line}`),
   )
   t.same(
-    // A page's state is its modules', which go with it.
-    keeping.filter((line) => !line.startsWith('src/cli/') && !inBrowser(line)),
+    // The state of a page is in its modules, which end with the page.
+    keeping.filter((line) => !line.startsWith('src/cli/') && !isBrowserModule(line)),
     [],
   )
 })
 
-t.test('no function is written straight into a property', async (t) => {
-  // V8 makes such a one old, and all that it sees lives until the slow collector comes. A variable first, a field's own initializer or a
-  // part of a literal makes it young.
+t.test('no function is assigned directly to a property', async (t) => {
+  // V8 allocates such a function in the old generation, and everything that it references lives until a major collection. Through a
+  // variable, a field initializer or an object literal it is allocated young.
   const assigned =
     /(?<!(?:const|let) \w+: [^=\n]*)\.#?\w+ (?:\?\?|\|\||&&)?= (?:async )?(?:function\b|(?:<[^=]*>)?\((?:[^()]|\([^()]*\))*\)(?:: [^=;\n]+)? =>|\w+ =>)/g
   const example =
     'this.#a = (b: () => void): string => c; d.e ??= async f => g; h.i = function () {}; const j: K.l = (m) => n; o.p = q(() => r)'
   t.equal([...example.matchAll(assigned)].length, 3)
-  // Another library's own, replaced once in a process.
-  const once = ['src/access/connect/provider.ts', 'src/pages/browser-module.ts']
+  // A property of another library, replaced once per process.
+  const once = ['src/access/oauth/provider.ts']
   t.same(
     sources
       .flatMap(({ path, code }) => [...code.matchAll(assigned)].map(([text]) => `${path}: ${text}`))
-      .filter((line) => !once.some((path) => line.startsWith(path)) && !inBrowser(line)),
+      .filter((line) => !once.some((path) => line.startsWith(path)) && !isBrowserModule(line)),
     [],
   )
 })
 
-t.test('nothing in the source is forced past the types', async (t) => {
+t.test('no source bypasses the type checker', async (t) => {
   for (const [name, use] of [
     ['any', /[:<|,(]\s*any\b(?!\s*[-:])|\bas any\b/],
     ['ts-ignore', /@ts-(?:ignore|nocheck|expect-error)/],
@@ -342,23 +395,23 @@ t.test('nothing in the source is forced past the types', async (t) => {
   }
 })
 
-t.test('every file is imported by somebody, or is a program', async (t) => {
+t.test('every file is imported or is a program', async (t) => {
   const programs = [
-    'src/main.ts',
+    'src/operator/start.ts',
     'src/index.ts',
     'gateway.config.ts',
-    'src/upstream/demo/main.ts',
+    'src/demo-upstream/main.ts',
     'src/cli/main.ts',
     'src/operator/main.ts',
     'src/cli/workbench/main.ts',
   ]
   const imported = new Set([...sources, ...tests].flatMap(({ files, types }) => [...files, ...types]))
   const scripts = readFileSync(join(root, 'package.json'), 'utf8')
-  // Page modules are named by their pages and served to browsers by their address; `site` stands on all of them.
-  const views = room('pages').map(({ code }) => code)
+  // Page modules are named by their views and served to browsers by URL; `site` is on every page.
+  const views = getRoomSources('pages').map(({ code }) => code)
   const served = (path: string) => {
     const name = basename(path, '.ts')
-    return inBrowser(path) && (name === 'site' || views.some((code) => code.includes(`name: '${name}'`)))
+    return isBrowserModule(path) && (name === 'site' || views.some((code) => code.includes(`name: '${name}'`)))
   }
   t.same(
     sources
@@ -368,8 +421,8 @@ t.test('every file is imported by somebody, or is a program', async (t) => {
   )
 })
 
-t.test('no file needs itself by way of others, not even its types', async (t) => {
-  const needsOf = new Map(sources.map(({ path, needs }) => [path, needs]))
+t.test('no import cycle exists, types included', async (t) => {
+  const needsOf = new Map(sources.map(({ path, staticImports }) => [path, staticImports]))
   const done = new Set<string>()
   const circles: string[] = []
   const follow = (path: string, way: readonly string[]): void => {
@@ -397,8 +450,8 @@ t.test('installing needs no compiler and no Python', async (t) => {
   }
   const native = Object.keys(lock.packages).filter((path) => path !== '' && existsSync(join(root, path, 'binding.gyp')))
   t.ok(native.includes('node_modules/better-sqlite3'))
-  // npm builds whatever has such a file unless the lock file says no; it reads the lock's word only, not the package's, and leaves it
-  // out when it writes a new lock. Each of these ships its binaries.
+  // npm runs a build for a package with such a file unless the lock file says no; npm reads only the lock's entry and omits it when it
+  // writes a new lock. Each of these packages ships its binaries.
   for (const path of native)
     t.equal(lock.packages[path]?.gypfile, false, `"gypfile": false stands in package-lock.json for ${path}`)
 })

@@ -1,10 +1,10 @@
 import t from 'tap'
-import type { Code } from '../src/errors.ts'
-import { GatewayError, catalogue, invalidRequest } from '../src/errors.ts'
+import type { ErrorCode } from '../src/errors.ts'
+import { GatewayError, errorCatalog, invalidRequest } from '../src/errors.ts'
 
-const codes = Object.keys(catalogue) as Code[]
+const codes = Object.keys(errorCatalog) as ErrorCode[]
 
-/** OpenAI's own words for `error.type`; a client that switches on them meets no other. */
+/** OpenAI's values of `error.type`; a client that switches on them meets no other. */
 const types = [
   'invalid_request_error',
   'authentication_error',
@@ -28,24 +28,24 @@ const actions = [
   'contact_operator',
 ]
 
-t.test('every code says what happened in both languages and what can be done', (t) => {
+t.test('states for every code what happened in both languages and what can be done', (t) => {
   for (const code of codes) {
-    const entry = catalogue[code]
+    const entry = errorCatalog[code]
     t.match(code, /^[a-z]+(?:_[a-z]+)*$/, code)
     t.match(entry.en, /^[A-Z].*[.}]$/, `${code} has an English sentence`)
     t.match(entry.zh, /\p{Script=Han}.*[。}]$/u, `${code} has a Chinese sentence`)
     t.ok(types.includes(entry.type), `${code} has a type of OpenAI's`)
     t.ok(stages.includes(entry.stage), `${code} has a known stage`)
-    t.ok(entry.actions.length > 0, `${code} leaves a way out`)
+    t.ok(entry.actions.length > 0, `${code} has an action`)
     for (const action of entry.actions) t.ok(actions.includes(action), `${code}: ${action}`)
     t.ok(entry.status >= 400 && entry.status <= 599, `${code} is a failure`)
-    t.same(new Set(entry.en.match(/\{\w+\}/g)), new Set(entry.zh.match(/\{\w+\}/g)), `${code} tells the same in both languages`)
+    t.same(new Set(entry.en.match(/\{\w+\}/g)), new Set(entry.zh.match(/\{\w+\}/g)), `${code} says the same in both languages`)
   }
   t.end()
 })
 
-t.test('the ten codes of the specification keep their status and stage', (t) => {
-  const promised: Partial<Record<Code, readonly [number, string]>> = {
+t.test('keeps status and stage of the specification’s ten codes', (t) => {
+  const promised: Partial<Record<ErrorCode, readonly [number, string]>> = {
     sign_in_required: [401, 'auth'],
     rate_limited: [429, 'rate_limit'],
     quota_exceeded: [402, 'quota'],
@@ -58,7 +58,7 @@ t.test('the ten codes of the specification keep their status and stage', (t) => 
     internal_error: [500, 'internal'],
   }
   for (const [code, [status, stage]] of Object.entries(promised)) {
-    const failure = new GatewayError(code as Code)
+    const failure = new GatewayError(code as ErrorCode)
     t.equal(failure.status, status, code)
     t.equal(failure.stage, stage, code)
   }
@@ -66,30 +66,30 @@ t.test('the ten codes of the specification keep their status and stage', (t) => 
   t.end()
 })
 
-t.test('an authentication failure is never said of anything but authentication', (t) => {
+t.test('uses the stage auth for authentication failures only', (t) => {
   for (const code of codes) {
     const { status, stage, type } = new GatewayError(code)
     if (status === 401 || type === 'authentication_error') t.equal(stage, 'auth', code)
   }
-  t.equal(codes.filter((code) => code.startsWith('upstream_') && catalogue[code].stage !== 'upstream').length, 0)
+  t.equal(codes.filter((code) => code.startsWith('upstream_') && errorCatalog[code].stage !== 'upstream').length, 0)
   t.end()
 })
 
-t.test('the texts keep the words that clients look for', (t) => {
-  t.match(catalogue.context_length_exceeded.en, 'maximum context length', 'how agents detect an overflow')
-  t.match(catalogue.official_models_only.en, '{ids}', 'the valid ids are listed')
-  t.match(catalogue.invalid_request.en, '{detail}')
+t.test('keeps the words that clients search for', (t) => {
+  t.match(errorCatalog.context_length_exceeded.en, 'maximum context length', 'agents detect an overflow by them')
+  t.match(errorCatalog.official_models_only.en, '{ids}', 'the valid ids are listed')
+  t.match(errorCatalog.invalid_request.en, '{detail}')
   for (const code of ['upstream_error', 'upstream_rate_limited', 'upstream_not_configured'] as const) {
-    t.match(catalogue[code].en, 'not counted', code)
-    t.match(catalogue[code].zh, '不计入用量', code)
+    t.match(errorCatalog[code].en, 'You were not charged.', code)
+    t.match(errorCatalog[code].zh, '未计费', code)
   }
   t.end()
 })
 
-t.test('a failure fills its text in both languages and carries its details', (t) => {
+t.test('fills the text in both languages and carries details', (t) => {
   const failure = new GatewayError('official_models_only', { params: { ids: 'svc, svc-2.1' }, param: 'model' })
-  t.equal(failure.message, 'This model id is not offered here. Available ids: svc, svc-2.1.')
-  t.match(failure.messageZh, '可用模型:svc, svc-2.1。')
+  t.equal(failure.message, 'This service does not offer this model. Available models: svc, svc-2.1.')
+  t.match(failure.messageZh, '可用模型：svc, svc-2.1。')
   t.equal(failure.details.param, 'model')
   t.equal(failure.type, 'invalid_request_error')
   t.same(failure.actions, ['switch_model'])
@@ -101,18 +101,18 @@ t.test('a failure fills its text in both languages and carries its details', (t)
   t.equal(new GatewayError('conflict', { stage: 'quota' }).stage, 'quota')
   const detailed = invalidRequest({ en: "'model' must be a string.", zh: "'model' 必须是字符串。" }, 'model')
   t.equal(detailed.message, "The request is not valid: 'model' must be a string.")
-  t.equal(detailed.messageZh, "请求无效:'model' 必须是字符串。")
+  t.equal(detailed.messageZh, "请求无效：'model' 必须是字符串。")
   t.equal(invalidRequest({ en: 'x', zh: '某' }).details.param, undefined)
   t.end()
 })
 
-t.test('a filled-in text is not filled in again', (t) => {
+t.test('does not fill a filled-in text again', (t) => {
   const braces = '{detail} {ids} $& $1'
   t.equal(invalidRequest({ en: braces, zh: braces }).message, `The request is not valid: ${braces}`)
   t.end()
 })
 
-t.test('a detail in one language alone is no detail: the compiler refuses it', async () => {
+t.test('requires both languages of a detail at compile time', async () => {
   // @ts-expect-error words need both languages
   invalidRequest('only English')
   // @ts-expect-error words need both languages

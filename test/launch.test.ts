@@ -1,4 +1,4 @@
-/** How the server is started by people: through npm, through npx, through our launcher; and that it ends with whoever started it. */
+/** Starting the server through npm, npx and the launcher; it ends with the process that started it. */
 import { spawn, spawnSync } from 'node:child_process'
 import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
@@ -9,39 +9,44 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import type { Test } from 'tap'
-import { keptCompiled } from './support/bare-program.ts'
-import { temporaryFolder, until } from './support/gateway.ts'
-import { startServer } from './support/server.ts'
+import { compileCacheEnvironment } from './runner/clean-command.ts'
+import { createTemporaryFolder, waitUntil } from './support/gateway/test-gateway.ts'
+import { startServerProcess } from './support/processes/server-process.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const hasNpm = spawnSync('npm', ['--version']).status === 0
 
-interface Started {
+interface StartedServer {
   readonly child: ChildProcess
   readonly said: () => string
-  /** Of the server itself, whoever stands between. */
+  /** The server's pid, whatever processes are in between. */
   readonly pid: number
   readonly url: string
 }
 
-/** Starts a command that is to end up in a server, and waits for it. */
-async function start(t: Test, command: string, words: readonly string[], data = temporaryFolder(t)): Promise<Started> {
+/** Starts a command that runs a server, and waits for the server. */
+async function start(
+  t: Test,
+  command: string,
+  words: readonly string[],
+  data = createTemporaryFolder(t),
+): Promise<StartedServer> {
   const child = spawn(command, words, {
     cwd: root,
     env: {
       PATH: process.env['PATH'] ?? '',
-      HOME: temporaryFolder(t),
+      HOME: createTemporaryFolder(t),
       DATA_DIR: data,
       HOST: '127.0.0.1',
       PORT: '0',
-      ...keptCompiled,
+      ...compileCacheEnvironment,
     },
     stdio: ['ignore', 'pipe', 'pipe'],
     detached: true,
   })
   let said = ''
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk: Buffer) => (said += chunk.toString()))
-  // The whole group, so that a test that fails leaves nobody behind.
+  // Kills the whole group, so that a failing test leaves no process behind.
   t.teardown(() => {
     try {
       process.kill(-(child.pid ?? 0), 'SIGKILL')
@@ -49,12 +54,12 @@ async function start(t: Test, command: string, words: readonly string[], data = 
       // All of them have ended.
     }
   })
-  await until(() => said.includes('"listening"') || child.exitCode !== null, 'the server to start')
+  await waitUntil(() => said.includes('"listening"') || child.exitCode !== null, 'the server to start')
   const pid = Number(/"pid":(\d+)/.exec(said)?.[1])
   return { child, said: () => said, pid, url: /listens on (\S+)/.exec(said)?.[1] ?? '' }
 }
 
-function lives(pid: number): boolean {
+function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0)
     return true
@@ -67,15 +72,15 @@ for (const [name, ...command] of [
   ['npm start', 'npm', 'start'],
   ['npx', 'npx', 'svc-gateway'],
 ] as const) {
-  t.test(`${name}: told to end, it leaves no server behind`, { skip: !hasNpm && 'needs npm' }, async (t) => {
+  t.test(`${name}: leaves no server behind when it is ended`, { skip: !hasNpm && 'needs npm' }, async (t) => {
     const [program, ...words] = command
-    const data = temporaryFolder(t)
+    const data = createTemporaryFolder(t)
     const { child, pid, said } = await start(t, program, words, data)
-    t.ok(lives(pid), said())
+    t.ok(isAlive(pid), said())
     child.kill('SIGTERM')
-    await until(() => !lives(pid), 'the server to end')
-    // What it said last may be on its way still.
-    await until(() => said().includes('"stopped"'), 'it to have ended in order')
+    await waitUntil(() => !isAlive(pid), 'the server to end')
+    // Its last output may still be on its way.
+    await waitUntil(() => said().includes('"stopped"'), 'it to have ended in order')
     t.same(
       readdirSync(data).filter((file) => file.startsWith('gateway.db')),
       ['gateway.db'],
@@ -83,9 +88,9 @@ for (const [name, ...command] of [
   })
 }
 
-// What another Node, too old for us, would run: the launcher itself under this one, with a version that says so.
-function asOldNode(t: Test): string {
-  const preload = join(temporaryFolder(t), 'old.cjs')
+// A launcher under an old Node: this one, with a version that says so.
+function createOldNode(t: Test): string {
+  const preload = join(createTemporaryFolder(t), 'old.cjs')
   writeFileSync(
     preload,
     `Object.defineProperty(process, 'version', { value: 'v20.20.0' })
@@ -94,25 +99,25 @@ function asOldNode(t: Test): string {
   return preload
 }
 
-t.test('the runtime it hands over to ends with it, however it ends', async (t) => {
-  const words = ['--require', asOldNode(t), join(root, 'bin/svc-gateway.js'), 'start']
+t.test('ends the server together with the launcher, however the launcher ends', async (t) => {
+  const words = ['--require', createOldNode(t), join(root, 'bin/svc-gateway.js'), 'start']
   for (const signal of ['SIGTERM', 'SIGKILL'] as const) {
     const { child, pid } = await start(t, process.execPath, words)
     t.not(pid, child.pid, 'another process')
     child.kill(signal)
-    await until(() => !lives(pid), `the server to end after ${signal}`)
+    await waitUntil(() => !isAlive(pid), `the server to end after ${signal}`)
   }
 })
 
-t.test('without a runtime that is new enough, what is missing is named', async (t) => {
-  const folder = temporaryFolder(t)
+t.test('names the required Node version where none is new enough', async (t) => {
+  const folder = createTemporaryFolder(t)
   for (const place of ['bin', 'src/operator']) mkdirSync(join(folder, place), { recursive: true })
   for (const file of ['launch.js', 'svc-gateway.js']) copyFileSync(join(root, 'bin', file), join(folder, 'bin', file))
   cpSync(join(root, 'src/operator/main.ts'), join(folder, 'src/operator/main.ts'))
   writeFileSync(join(folder, 'package.json'), '{"type":"module"}')
-  const { status, stderr } = spawnSync(process.execPath, ['--require', asOldNode(t), join(folder, 'bin/svc-gateway.js')], {
+  const { status, stderr } = spawnSync(process.execPath, ['--require', createOldNode(t), join(folder, 'bin/svc-gateway.js')], {
     encoding: 'utf8',
-    // The test runner has every Node that it starts import something of its own, which warns.
+    // The test runner preloads a module into every Node that it starts, and that module warns.
     env: { PATH: process.env['PATH'], NODE_NO_WARNINGS: '1' },
   })
   t.equal(status, 1)
@@ -122,15 +127,15 @@ t.test('without a runtime that is new enough, what is missing is named', async (
   )
 })
 
-t.test('what is compiled is kept in no folder that somebody happens to be in, and nobody needs a home', (t) => {
-  const here = temporaryFolder(t)
+t.test('keeps compiled code in the user’s own folder, and starts without a home directory', (t) => {
+  const here = createTemporaryFolder(t)
   const PATH = process.env['PATH'] ?? ''
   const svc = join(root, 'bin/svc.js')
   const { status } = spawnSync(process.execPath, [svc, '--version'], { cwd: here, env: { PATH, HOME: here, XDG_CACHE_HOME: '' } })
   t.equal(status, 0)
   t.strictSame(readdirSync(here), ['.cache'])
-  // Without a HOME the system is asked for the user's, and knows none of this number.
-  const nobody = process.getuid?.() === 0 ? { uid: 54_321, gid: 54_321 } : {}
+  // Without HOME, Node asks the system for the user's home, and the system does not know this uid.
+  const unprivileged = process.getuid?.() === 0 ? { uid: 54_321, gid: 54_321 } : {}
   for (const words of [
     [svc, '--help'],
     [join(root, 'bin/svc-gateway.js'), '--help'],
@@ -138,14 +143,14 @@ t.test('what is compiled is kept in no folder that somebody happens to be in, an
     const { status, stderr } = spawnSync(process.execPath, words, {
       env: { PATH, NODE_NO_WARNINGS: '1' },
       encoding: 'utf8',
-      ...nobody,
+      ...unprivileged,
     })
     t.equal(status, 0, stderr)
   }
   t.end()
 })
 
-t.test('the composed nodes listen where the balancer and the health check look for them, whatever .env says of PORT', (t) => {
+t.test('binds the composed nodes where the balancer and the health check expect them, whatever .env sets for PORT', (t) => {
   const read = (name: string) => readFileSync(join(root, 'deploy', name), 'utf8')
   const [, environment = ''] = /^x-node:[^]*?\n  environment:\n((?: {4}.*\n)+)/m.exec(read('compose.yaml')) ?? []
   const [, port = 'none'] = /^ {4}PORT: (\d+)$/m.exec(environment) ?? []
@@ -158,13 +163,13 @@ t.test('the composed nodes listen where the balancer and the health check look f
   t.end()
 })
 
-t.test('a server that is profiled is not ended by its own profile', (t) => {
-  const folder = temporaryFolder(t)
+t.test('survives its own CPU profiler', (t) => {
+  const folder = createTemporaryFolder(t)
   const profile = ['--cpu-prof', `--cpu-prof-dir=${folder}`, '--cpu-prof-interval=100']
   for (let start = 0; start < 8; start++) {
     const { signal, stderr } = spawnSync(process.execPath, [...profile, join(root, 'bin/svc-gateway.js'), 'start'], {
       encoding: 'utf8',
-      // Far enough to say that there is no such configuration.
+      // Runs far enough to report the missing configuration.
       env: { PATH: process.env['PATH'], GATEWAY_CONFIG: join(folder, 'none.ts'), DATA_DIR: folder },
     })
     t.equal(signal, null)
@@ -173,8 +178,8 @@ t.test('a server that is profiled is not ended by its own profile', (t) => {
   t.end()
 })
 
-t.test('a server makes nothing old from birth, whatever survived while it started', (t) => {
-  const folder = temporaryFolder(t)
+t.test('disables allocation site pretenuring in the server', (t) => {
+  const folder = createTemporaryFolder(t)
   const { stdout, stderr } = spawnSync(
     process.execPath,
     ['--trace-pretenuring-statistics', join(root, 'bin/svc-gateway.js'), 'start'],
@@ -185,8 +190,8 @@ t.test('a server makes nothing old from birth, whatever survived while it starte
   t.end()
 })
 
-t.test('what V8 has found dead is freed beside the main thread', (t) => {
-  const folder = temporaryFolder(t)
+t.test('sweeps concurrently in the server', (t) => {
+  const folder = createTemporaryFolder(t)
   const config = join(folder, 'collects.mjs')
   writeFileSync(config, "gc({ type: 'major', execution: 'sync' }); throw new Error('it has collected')")
   const { stdout, stderr } = spawnSync(
@@ -196,17 +201,17 @@ t.test('what V8 has found dead is freed beside the main thread', (t) => {
   )
   t.match(stderr, 'it has collected')
   const times = [...stdout.matchAll(/"sweep\.start_jobs":([\d.]+)/g)].map(([, ms]) => Number(ms))
-  t.ok(times.length > 0 && times.every((ms) => ms > 0), `jobs were begun: ${times.join(', ')} ms`)
+  t.ok(times.length > 0 && times.every((ms) => ms > 0), `jobs were started: ${times.join(', ')} ms`)
   t.end()
 })
 
-t.test('where it cannot listen it says why, ends at once and leaves the database closed', async (t) => {
+t.test('reports why it cannot listen, ends at once and closes the database', async (t) => {
   const taken = createServer().listen(0, '127.0.0.1')
   t.teardown(() => taken.close())
   await once(taken, 'listening')
   const { port } = taken.address() as AddressInfo
-  const data = temporaryFolder(t)
-  const server = await startServer(t, { DATA_DIR: data, PORT: String(port) })
+  const data = createTemporaryFolder(t)
+  const server = await startServerProcess(t, { DATA_DIR: data, PORT: String(port) })
   t.equal(server.child.exitCode, 1)
   t.match(server.log(), /127\.0\.0\.1:\d+ is in use by another program\. Stop it, or choose another PORT\./)
   t.notMatch(server.log(), /\n\s+at /, 'no stack')

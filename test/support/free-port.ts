@@ -1,11 +1,11 @@
 /**
- * A port that was free a moment ago, for the rare test in which somebody must know an address before it is listened on. It is none of those the
- * system gives to whoever takes any (from 32768, where nobody set it otherwise): those go to the next connection of a test beside this one.
+ * A port that was free a moment ago, for the rare test that must know an address before a server listens on it. It is below the range that the
+ * system assigns automatically (from 32768 by default), so that no connection of a parallel test takes it.
  */
 import { randomInt } from 'node:crypto'
 import { createServer } from 'node:net'
 
-export async function freePort(): Promise<number> {
+export async function findFreePort(): Promise<number> {
   for (;;) {
     const port = randomInt(20_000, 32_000)
     if (await isFree(port)) return port

@@ -1,0 +1,41 @@
+/** Runs several test files in one process: their imports are loaded once and stay warm. Each file is a subtest under its own name. */
+import { registerHooks } from 'node:module'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import t from 'tap'
+import type { Test } from 'tap'
+import { reuseWorkers } from './worker-reuse.ts'
+
+const root = join(import.meta.dirname, '../..')
+/** A file that hangs fails under its own name, and the others still run. */
+const timeoutMs = 300_000
+const scheme = 'tap-of:'
+const tests = new Map<string, Test>()
+Object.assign(globalThis, { [Symbol.for(scheme)]: tests })
+
+// `import t from 'tap'` gives a file the root of all tests; here it gives the file its own subtest.
+registerHooks({
+  resolve(specifier, { parentURL, ...context }, next) {
+    if (specifier === 'tap' && parentURL !== undefined && tests.has(parentURL))
+      return { url: `${scheme}${parentURL}`, format: 'module', shortCircuit: true }
+    return next(specifier, { parentURL, ...context })
+  },
+  load(url, context, next) {
+    if (!url.startsWith(scheme)) return next(url, context)
+    const file = JSON.stringify(url.slice(scheme.length))
+    return { format: 'module', source: `export default globalThis[Symbol.for('${scheme}')].get(${file})`, shortCircuit: true }
+  },
+})
+
+reuseWorkers()
+
+/** Runs `files`, given as paths from the root of the checkout, one after the other. */
+export async function runFiles(files: readonly string[]): Promise<void> {
+  for (const file of files) {
+    await t.test(file, { timeout: timeoutMs }, async (t) => {
+      const { href } = pathToFileURL(join(root, file))
+      tests.set(href, t)
+      await import(href)
+    })
+  }
+}

@@ -1,0 +1,62 @@
+/** A gateway whose product is served by a scripted upstream of one API. */
+import type { Test } from 'tap'
+import type { AnthropicAnswer, ReceivedRequest as ReceivedMessages } from '../servers/anthropic-server.ts'
+import { anthropicKey, startAnthropicServer } from '../servers/anthropic-server.ts'
+import type { ReceivedRequest as ReceivedResponses, ResponsesAnswer } from '../servers/responses-server.ts'
+import { responsesKey, startResponsesServer } from '../servers/responses-server.ts'
+import type { ScriptedServer } from '../servers/scripted-server.ts'
+import { startGateway } from './test-gateway.ts'
+import type { Overrides, TestGateway } from './test-gateway.ts'
+
+export interface ScriptedGateway<ReceivedRequest> {
+  readonly gateway: TestGateway
+  readonly server: ScriptedServer<ReceivedRequest>
+  readonly account: string
+  readonly token: string
+  /** `POST` to any endpoint. */
+  post(path: string, body: object): Promise<Response>
+}
+
+/** The upstream is `claude`, its model `claude-one`. */
+export async function setUpAnthropicGateway(
+  t: Test,
+  answer: (request: ReceivedMessages, before: number) => AnthropicAnswer = () => ({}),
+  overrides: Overrides = {},
+): Promise<ScriptedGateway<ReceivedMessages>> {
+  const server = await startAnthropicServer(t, answer)
+  const upstream = { baseUrl: server.url, apiKey: anthropicKey, kind: 'anthropic' } as const
+  return { server, ...(await setUp(t, { claude: upstream }, 'claude-one', overrides)) }
+}
+
+/** The upstream is `openai`, its model `gpt-one`. */
+export async function setUpResponsesGateway(
+  t: Test,
+  answer: (request: ReceivedResponses, before: number) => ResponsesAnswer = () => ({}),
+  overrides: Overrides = {},
+): Promise<ScriptedGateway<ReceivedResponses>> {
+  const server = await startResponsesServer(t, answer)
+  const upstream = { baseUrl: server.url, apiKey: responsesKey, responses: true } as const
+  return { server, ...(await setUp(t, { openai: upstream }, 'gpt-one', overrides)) }
+}
+
+async function setUp(
+  t: Test,
+  scripted: NonNullable<Overrides['upstreams']>,
+  model: string,
+  { upstreams, ...others }: Overrides,
+): Promise<Omit<ScriptedGateway<unknown>, 'server'>> {
+  const [name = ''] = Object.keys(scripted)
+  const gateway = await startGateway(t, {
+    upstreams: { ...upstreams, [name]: { ...scripted[name], ...upstreams?.[name] } },
+    products: { 'svc-2.1': { targets: [{ upstream: name, model }] } },
+    ...others,
+  })
+  const { id: account, token } = await gateway.createMember()
+  const post = (path: string, body: object): Promise<Response> =>
+    fetch(gateway.url + path, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ model: 'svc-2.1', ...body }),
+    })
+  return { gateway, account, token, post }
+}

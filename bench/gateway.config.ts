@@ -1,6 +1,6 @@
 /**
- * The shipped configuration with quotas and rate limits that no benchmark meets, and nothing else: `test/bench/shipped.test.ts` holds it to
- * that. It imports the program that reads it, so that another commit is measured with its own.
+ * The shipped configuration with quotas and rate limits that no benchmark reaches, and no other change, as `test/bench/run/config-diff.test.ts`
+ * checks. It imports the program that reads it, so that another commit is measured with its own.
  */
 import base from 'svc-gateway/gateway.config.js'
 import { defineGateway } from 'svc-gateway'

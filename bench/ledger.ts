@@ -1,9 +1,9 @@
 /**
- * What a turn costs in the ledger alone: clients that reserve and settle in a closed loop, on a real file.
+ * Measures a turn in the ledger alone: clients that reserve and settle in a closed loop, on a real file.
  *
  *   node bench/ledger.ts [--clients 64] [--rate 0] [--hold 0] [--accounts 1000] [--turns 20000] [--warm 0] [--file path]
  *
- * `--rate` begins so many turns a second by the clock instead, `--hold` is how many milliseconds a turn is held, `--warm` writes so many
+ * `--rate` starts so many turns per second by the clock instead, `--hold` is the milliseconds of a turn's hold, `--warm` writes so many
  * turns first, so that the log is long. Prints one JSON line.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -11,7 +11,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
-import { calendarOf } from '../src/membership/period.ts'
+import { createCalendar } from '../src/domain/billing/period.ts'
 import { openSqliteStore } from '../src/store/sqlite/open.ts'
 
 const { values } = parseArgs({
@@ -34,17 +34,17 @@ const store = await openSqliteStore({
   process: { id: `bench_${process.pid}_${Date.now()}`, pid: process.pid },
   clock: Date,
 })
-const reserving: number[] = []
-const settling: number[] = []
-const calendar = calendarOf('UTC')
+const reserveTimes: number[] = []
+const settleTimes: number[] = []
+const calendar = createCalendar('UTC')
 const limits = { day: 1e12, week: 1e12, month: 1e12 }
 const price = { input: 435, output: 870, discountPercent: 75 }
-const accountId = (index: number): string => `acc_${String(index).padStart(26, '0')}`
+const toAccountId = (index: number): string => `acc_${String(index).padStart(26, '0')}`
 
-if ((await store.accounts.find(accountId(accounts - 1))) === undefined) {
-  await inParallel(256, accounts, async (index) => {
+if ((await store.accounts.find(toAccountId(accounts - 1))) === undefined) {
+  await runConcurrently(256, accounts, async (index) => {
     const account = {
-      id: accountId(index),
+      id: toAccountId(index),
       email: `${index}@example.org`,
       plan: 'pro',
       passwordHash: null,
@@ -54,16 +54,16 @@ if ((await store.accounts.find(accountId(accounts - 1))) === undefined) {
     await store.accounts.create(account)
   })
 }
-if (warm > 0) await inParallel(512, warm, turn)
+if (warm > 0) await runConcurrently(512, warm, runTurn)
 
-store.ledger.vitals()
-const before = { ...store.ledger.vitals(), cpu: process.cpuUsage(), main: process.threadCpuUsage(), at: performance.now() }
-if (rate > 0) await byTheClock(rate, turns, turn)
-else await inParallel(clients, turns, turn)
+store.ledger.stats()
+const before = { ...store.ledger.stats(), cpu: process.cpuUsage(), main: process.threadCpuUsage(), at: performance.now() }
+if (rate > 0) await runAtRate(rate, turns, runTurn)
+else await runConcurrently(clients, turns, runTurn)
 const seconds = (performance.now() - before.at) / 1000
 const cpu = process.cpuUsage(before.cpu)
 const main = process.threadCpuUsage(before.main)
-const after = store.ledger.vitals()
+const after = store.ledger.stats()
 const mainUs = (main.user + main.system) / turns
 const allUs = (cpu.user + cpu.system) / turns
 console.log(
@@ -78,34 +78,34 @@ console.log(
     syncsPerTurn: Number(((after.syncs - before.syncs) / turns).toFixed(3)),
     mainCpuUs: Number(mainUs.toFixed(1)),
     otherCpuUs: Number((allUs - mainUs).toFixed(1)),
-    reserveMs: shares(reserving),
-    settleMs: shares(settling),
+    reserveMs: computePercentiles(reserveTimes),
+    settleMs: computePercentiles(settleTimes),
   }),
 )
 await store.close()
 rmSync(folder, { recursive: true, force: true })
 
-async function turn(index: number): Promise<void> {
+async function runTurn(index: number): Promise<void> {
   const at = Date.now()
   const began = performance.now()
   const reservation = await store.ledger.reserve({
-    account: accountId((index * 7919) % accounts),
+    account: toAccountId((index * 7919) % accounts),
     requestId: `mbr_${String(index).padStart(26, '0')}`,
     model: 'svc-2.1',
     pool: 'premium',
     at,
-    periods: calendar.at(at),
+    periods: calendar.getPeriods(at),
     limits,
-    want: 1000,
-    floor: 10,
+    amount: 1000,
+    minAmount: 10,
     price,
-    until: at + 600_000,
+    leaseUntil: at + 600_000,
     idempotency: null,
-    concurrency: Infinity,
+    maxConcurrentTurns: Infinity,
   })
   if (reservation.kind !== 'held') throw new Error(`not held: ${reservation.kind}`)
   const held = performance.now()
-  reserving.push(held - began)
+  reserveTimes.push(held - began)
   if (hold > 0) await setTimeout(hold)
   const ending = performance.now()
   await store.ledger.settle({
@@ -118,17 +118,17 @@ async function turn(index: number): Promise<void> {
     target: 'main/some-model',
     upstreamStatus: 200,
   })
-  settling.push(performance.now() - ending)
+  settleTimes.push(performance.now() - ending)
 }
 
-/** Of the turns that were measured. */
-function shares(milliseconds: readonly number[]): Record<'p50' | 'p99', number> {
+/** Of the measured turns only. */
+function computePercentiles(milliseconds: readonly number[]): Record<'p50' | 'p99', number> {
   const sorted = milliseconds.slice(-turns).toSorted((a, b) => a - b)
   const at = (share: number): number => Number(sorted[Math.floor(turns * share)]?.toFixed(2))
   return { p50: at(0.5), p99: at(0.99) }
 }
 
-async function byTheClock(perSecond: number, count: number, work: (index: number) => Promise<void>): Promise<void> {
+async function runAtRate(perSecond: number, count: number, work: (index: number) => Promise<void>): Promise<void> {
   const began = performance.now()
   const running: Promise<void>[] = []
   for (let index = 0; index < count; index++) {
@@ -139,7 +139,7 @@ async function byTheClock(perSecond: number, count: number, work: (index: number
   await Promise.all(running)
 }
 
-async function inParallel(workers: number, count: number, work: (index: number) => Promise<void>): Promise<void> {
+async function runConcurrently(workers: number, count: number, work: (index: number) => Promise<void>): Promise<void> {
   let next = 0
   await Promise.all(
     Array.from({ length: workers }, async () => {

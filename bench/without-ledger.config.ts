@@ -1,8 +1,8 @@
-/** What the ledger is compared with: the same chain, in which nothing is held, settled or given back. */
-import { definePlugin, defineGateway, promptSize } from 'svc-gateway'
+/** The ledger's reference: the same plugin chain without holds, settlements and refunds. */
+import { definePlugin, defineGateway, measurePrompt } from 'svc-gateway'
 import measured from './gateway.config.ts'
 
-const unheld = definePlugin({
+const skipHold = definePlugin({
   name: 'unheld',
   needs: ['caller', 'chat', 'product'],
   gives: ['hold'],
@@ -10,7 +10,7 @@ const unheld = definePlugin({
   onRequest(x, { config }) {
     const { chat, product } = x
     const outputCap = Math.min(chat.maxTokens ?? product.defaultOutputTokens, product.maxOutputTokens)
-    x.hold = { id: 0, credits: 0, inputEstimate: promptSize(chat, config.limits.imageTokens).tokens, outputCap }
+    x.hold = { id: 0, credits: 0, inputEstimate: measurePrompt(chat, config.limits.imageTokens).tokens, outputCap }
   },
 })
 
@@ -18,5 +18,5 @@ export default defineGateway({
   ...measured,
   plugins: measured.plugins
     .filter(({ name }) => name !== 'refund')
-    .map((plugin) => (plugin.name === 'quota-reserve' ? unheld : plugin)),
+    .map((plugin) => (plugin.name === 'quota-reserve' ? skipHold : plugin)),
 })

@@ -1,35 +1,35 @@
-/** How long after a key, a session, a plan or an account was taken away the last node believes in it. */
+/** Measures how long after the revocation of a key, a session, a plan or an account the last node still accepts it. */
 import { setTimeout as pause } from 'node:timers/promises'
-import type { Cluster, ClusterNode } from '../../test/support/cluster.ts'
-import { startCluster } from '../../test/support/cluster.ts'
-import { Desk } from '../../test/support/desk.ts'
-import type { Scope } from '../../test/support/scope.ts'
-import { ample } from './faults.ts'
+import type { Cluster, ClusterNode } from '../../test/support/cluster/cluster.ts'
+import { startCluster } from '../../test/support/cluster/cluster.ts'
+import { AccountSeeder } from '../../test/support/cluster/account-seeder.ts'
+import type { TestScope } from '../../test/support/test-scope.ts'
+import { unlimitedConfig } from './faults.ts'
 
 export interface Revocation {
   readonly kind: string
   readonly ms: number
 }
 
-const config = `{ ...${ample}, plans: { ...${ample}.plans, other: { ...${ample}.plans.max, rpm: 999_999 } } }`
-const everyMs = 10
+const config = `{ ...${unlimitedConfig}, plans: { ...${unlimitedConfig}.plans, other: { ...${unlimitedConfig}.plans.max, rpm: 999_999 } } }`
+const pollMs = 10
 
-export async function measureRevocation(t: Scope, times: number): Promise<Revocation[]> {
+export async function measureRevocation(t: TestScope, times: number): Promise<Revocation[]> {
   const cluster = await startCluster(t, { config })
   if (cluster === undefined) throw new Error('no cluster')
-  const desk = await Desk.open(t, cluster.storeUrl)
+  const seeder = await AccountSeeder.open(t, cluster.storeUrl)
   const found: Revocation[] = []
-  for (let nth = 0; nth < times; nth += 1) found.push(await one(cluster, desk, nth))
+  for (let nth = 0; nth < times; nth += 1) found.push(await measureOne(cluster, seeder, nth))
   return found
 }
 
-async function one({ nodes }: Cluster, desk: Desk, nth: number): Promise<Revocation> {
-  const { account, key } = await desk.member('max')
-  const session = await desk.session(account)
-  const { keys, sessions, accounts } = desk.store
+async function measureOne({ nodes }: Cluster, seeder: AccountSeeder, nth: number): Promise<Revocation> {
+  const { account, key } = await seeder.createMember('max')
+  const session = await seeder.createSession(account)
+  const { apiKeys, sessions, accounts } = seeder.store
   const isRefused = ({ status }: Response): boolean => status === 401 || status === 403
   const kinds: readonly [string, string, () => Promise<unknown>, (answer: Response) => boolean][] = [
-    ['key', key.token, () => keys.revoke(account, key.id, Date.now()), isRefused],
+    ['key', key.token, () => apiKeys.revoke(account, key.id, Date.now()), isRefused],
     ['session', session.token, () => sessions.end(account, session.id), isRefused],
     [
       'plan',
@@ -39,28 +39,28 @@ async function one({ nodes }: Cluster, desk: Desk, nth: number): Promise<Revocat
     ],
     ['disabled account', key.token, () => accounts.setStatus(account, 'disabled'), isRefused],
   ]
-  const [kind, token, takeAway, isKnown] = kinds[nth % kinds.length] as (typeof kinds)[number]
-  // All of them remember it before.
+  const [kind, token, revoke, hasTakenEffect] = kinds[nth % kinds.length] as (typeof kinds)[number]
+  // Every node has cached it before.
   for (const node of nodes) {
-    const { status } = await ask(node, token)
+    const { status } = await sendTurn(node, token)
     if (status !== 200) throw new Error(`${kind}: ${status} before it was taken away`)
   }
-  // Another phase of the nodes' looks each time.
+  // A different phase of the nodes' polls each time.
   await pause((nth * 37) % 300)
-  await takeAway()
+  await revoke()
   const from = performance.now()
   await Promise.all(
     nodes.map(async (node) => {
-      while (!isKnown(await ask(node, token))) {
+      while (!hasTakenEffect(await sendTurn(node, token))) {
         if (performance.now() - from > 10_000) throw new Error(`${kind}: a node still believes in it after 10 s`)
-        await pause(everyMs)
+        await pause(pollMs)
       }
     }),
   )
   return { kind, ms: performance.now() - from }
 }
 
-async function ask({ url }: ClusterNode, token: string): Promise<Response> {
+async function sendTurn({ url }: ClusterNode, token: string): Promise<Response> {
   const answer = await fetch(`${url}/v1/chat/completions`, {
     method: 'POST',
     headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },

@@ -1,20 +1,31 @@
-/** The words of the command. */
+/** The command's options. */
 import { parseArgs } from 'node:util'
-import type { Wanted } from './cast.ts'
-import { peersIn, portkeyIn } from './peers.ts'
-import type { Wish } from './plan.ts'
-import { Refused } from './refused.ts'
-import { shapes } from './subject.ts'
-import type { Shape } from './subject.ts'
+import type { SubjectSelection } from './subjects/subjects.ts'
+import { readPeers, createPortkeyPeer } from './subjects/peers.ts'
+import type { RunRequest } from './plan.ts'
+import { BenchError } from './errors.ts'
+import { shapes } from './subjects/subject.ts'
+import type { Shape } from './subjects/subject.ts'
 
-export interface Options extends Omit<Wish, 'subjects'>, Omit<Wanted, 'against'> {
+export interface Options extends Omit<RunRequest, 'subjects'>, Omit<SubjectSelection, 'against'> {
   readonly against: string | null
   readonly only: readonly string[]
-  /** Whether a busy machine is measured on. */
+  /** Whether to measure on a busy machine. */
   readonly anyway: boolean
 }
 
-const everybody = ['direct', 'nginx', 'bare', 'peers', 'no-ledger', 'gateway', 'with', 'against'] as const
+const subjectIds = [
+  'direct',
+  'nginx',
+  'bare',
+  'peers',
+  'no-ledger',
+  'gateway',
+  'responses',
+  'messages',
+  'with',
+  'against',
+] as const
 
 const help = `npm run bench -- [options]
 
@@ -23,7 +34,7 @@ const help = `npm run bench -- [options]
   --with NAME=VALUE     this checkout beside itself with that in its environment, paired; again for more
   --portkey FOLDER      beside @portkey-ai/gateway, installed there (or PORTKEY=FOLDER)
   --peers FILE          beside other gateways: README.md says what stands in it
-  --only LIST           of ${everybody.join(', ')}
+  --only LIST           of ${subjectIds.join(', ')}
   --minutes N           how long it may take; rounds are as many as fit (25; --quick 1.9, --against 10)
   --seconds N           of one measurement, whole (4; --quick 2, --against 3)
   --warm N              turns of each shape before the first measurement, each (25000)
@@ -36,10 +47,10 @@ const help = `npm run bench -- [options]
   --prof                a CPU profile of the gateway, in bench/profiles
 `
 
-/** Shows the help and ends where that is asked for. @throws where a word is not understood */
-export function optionsOf(words: readonly string[]): Options {
+/** Prints the help and exits if requested. @throws for an unknown option */
+export function parseOptions(args: readonly string[]): Options {
   const { values } = parseArgs({
-    args: [...words],
+    args: [...args],
     options: {
       help: { type: 'boolean', default: false },
       quick: { type: 'boolean', default: false },
@@ -70,45 +81,49 @@ export function optionsOf(words: readonly string[]): Options {
   return {
     against: values.against ?? null,
     variants: values.with,
-    peers: [...(portkey === undefined ? [] : [portkeyIn(portkey)]), ...(values.peers === undefined ? [] : peersIn(values.peers))],
-    only: chosen(
+    peers: [
+      ...(portkey === undefined ? [] : [createPortkeyPeer(portkey)]),
+      ...(values.peers === undefined ? [] : readPeers(values.peers)),
+    ],
+    only: parseChoices(
       'only',
-      values.only ?? (isPaired ? 'bare,gateway,with,against' : quick ? 'direct,bare,gateway' : everybody.join(',')),
-      everybody,
+      values.only ??
+        (isPaired ? 'bare,gateway,with,against' : quick ? 'direct,bare,gateway,responses,messages' : subjectIds.join(',')),
+      subjectIds,
     ),
-    minutes: number('minutes', values.minutes ?? (quick ? '1.9' : isPaired ? '10' : '25')),
-    seconds: whole('seconds', values.seconds ?? (quick ? '2' : isPaired ? '3' : '4')),
-    warmTurns: number('warm', values.warm),
-    warmSeconds: number('warm-seconds', values['warm-seconds'] ?? (quick ? '6' : isPaired ? '50' : '60')),
-    clients: wholes('clients', values.clients ?? (quick || isPaired ? '64' : '1,16,64,256')),
-    accounts: wholes('accounts', values.accounts ?? (quick ? '1' : '1,10000')),
-    shapes: chosen<Shape>('shapes', values.shapes ?? (quick || isPaired ? 'whole,streamed' : shapes.join(',')), shapes),
-    rate: number('rate', values.rate),
+    minutes: parseNumber('minutes', values.minutes ?? (quick ? '1.9' : isPaired ? '10' : '25')),
+    seconds: parseInteger('seconds', values.seconds ?? (quick ? '2' : isPaired ? '3' : '4')),
+    warmTurns: parseNumber('warm', values.warm),
+    warmSeconds: parseNumber('warm-seconds', values['warm-seconds'] ?? (quick ? '6' : isPaired ? '50' : '60')),
+    clients: parseIntegers('clients', values.clients ?? (quick || isPaired ? '64' : '1,16,64,256')),
+    accounts: parseIntegers('accounts', values.accounts ?? (quick ? '1' : '1,10000')),
+    shapes: parseChoices<Shape>('shapes', values.shapes ?? (quick || isPaired ? 'whole,streamed' : shapes.join(',')), shapes),
+    rate: parseNumber('rate', values.rate),
     anyway: values.anyway,
     flags: values.prof ? ['--cpu-prof', '--cpu-prof-dir=bench/profiles'] : [],
   }
 }
 
-function chosen<Choice extends string>(name: string, list: string, choices: readonly Choice[]): readonly Choice[] {
+function parseChoices<Choice extends string>(name: string, list: string, choices: readonly Choice[]): readonly Choice[] {
   return list.split(',').map((word) => {
     const found = choices.find((choice) => choice === word.trim())
-    if (found === undefined) throw new Refused(`--${name} takes ${choices.join(', ')}, not '${word}'.`)
+    if (found === undefined) throw new BenchError(`--${name} takes ${choices.join(', ')}, not '${word}'.`)
     return found
   })
 }
 
-function wholes(name: string, list: string): readonly number[] {
-  return list.split(',').map((word) => whole(name, word))
+function parseIntegers(name: string, list: string): readonly number[] {
+  return list.split(',').map((word) => parseInteger(name, word))
 }
 
-function whole(name: string, word: string): number {
-  const value = number(name, word)
-  if (!Number.isInteger(value) || value < 1) throw new Refused(`--${name} takes whole numbers from 1, not '${word}'.`)
+function parseInteger(name: string, word: string): number {
+  const value = parseNumber(name, word)
+  if (!Number.isInteger(value) || value < 1) throw new BenchError(`--${name} takes whole numbers from 1, not '${word}'.`)
   return value
 }
 
-function number(name: string, word: string): number {
+function parseNumber(name: string, word: string): number {
   const value = Number(word)
-  if (word.trim() === '' || !(value >= 0)) throw new Refused(`--${name} takes a number, not '${word}'.`)
+  if (word.trim() === '' || !(value >= 0)) throw new BenchError(`--${name} takes a number, not '${word}'.`)
   return value
 }

@@ -1,54 +1,54 @@
-/** How long what takes: rounds are as many as fit into the time that there is, so that a run is never longer than it said. */
-import { Refused } from './refused.ts'
-import type { Shape } from './subject.ts'
+/** The duration of each step: as many rounds as fit into the given time, so that a run is never longer than announced. */
+import { BenchError } from './errors.ts'
+import type { Shape } from './subjects/subject.ts'
 
-export interface Wish {
+export interface RunRequest {
   readonly subjects: number
   readonly shapes: readonly Shape[]
   readonly clients: readonly number[]
-  /** Turns a second of the open loop; 0 leaves it out. */
+  /** Turns per second of the open loop; 0 omits it. */
   readonly rate: number
-  /** Of one measurement. */
+  /** Seconds of one measurement. */
   readonly seconds: number
-  /** Turns of each shape before the first measurement, of each subject: V8 goes on compiling for so many, however long they take. */
+  /** Turns of each shape per subject before the first measurement, because V8 keeps compiling for so many turns. */
   readonly warmTurns: number
-  /** Not longer than this for all of them. */
+  /** The longest warm-up of all of them. */
   readonly warmSeconds: number
   readonly minutes: number
 }
 
-export interface Plan extends Wish {
+export interface RunPlan extends RunRequest {
   readonly rounds: number
-  /** Of one measurement of the open loop: its percentiles need more turns. */
+  /** Seconds of one measurement of the open loop, whose percentiles need more turns. */
   readonly openSeconds: number
   readonly totalSeconds: number
 }
 
-/** A program to start, a key for each account, and a look at whether it answers as it must. */
+/** Time to start a program, to create a key for each account, and to check its answer. */
 const startSeconds = 3
-/** Around each measurement: the calibration loop, what is still on its way, starting the load. */
-const aroundSeconds = 0.5
-/** With fewer, one that was disturbed decides. */
-const leastRounds = 3
+/** Time around each measurement: the calibration loop, turns in flight, the start of the load. */
+const overheadSeconds = 0.5
+/** With fewer rounds a single disturbed one decides. */
+const minRounds = 3
 
-/** @throws where the time is too short for it */
-export function planOf(wish: Wish): Plan {
-  const { subjects, shapes, clients, rate, seconds, warmSeconds, minutes } = wish
+/** @throws if the time is too short */
+export function planRun(request: RunRequest): RunPlan {
+  const { subjects, shapes, clients, rate, seconds, warmSeconds, minutes } = request
   const openSeconds = rate > 0 ? seconds * 1.5 : 0
   const once = subjects * (startSeconds + warmSeconds)
-  const open = rate > 0 ? openSeconds + aroundSeconds : 0
-  const round = subjects * (shapes.length * clients.length * (seconds + aroundSeconds) + open)
+  const open = rate > 0 ? openSeconds + overheadSeconds : 0
+  const round = subjects * (shapes.length * clients.length * (seconds + overheadSeconds) + open)
   const rounds = Math.floor((minutes * 60 - once) / round)
-  if (rounds < leastRounds) {
-    const needed = Math.ceil(((once + leastRounds * round) / 60) * 10) / 10
-    throw new Refused(
-      `${leastRounds} rounds of all that need ${needed} minutes: give it --minutes ${needed}, or fewer --only, --clients, --shapes or --seconds.`,
+  if (rounds < minRounds) {
+    const needed = Math.ceil(((once + minRounds * round) / 60) * 10) / 10
+    throw new BenchError(
+      `${minRounds} rounds of all that need ${needed} minutes: give it --minutes ${needed}, or fewer --only, --clients, --shapes or --seconds.`,
     )
   }
-  return { ...wish, rounds, openSeconds, totalSeconds: once + rounds * round }
+  return { ...request, rounds, openSeconds, totalSeconds: once + rounds * round }
 }
 
-/** Who is first in one round is last in the next: a machine that grows slower all along is slower for everybody. */
-export function inRound<Item>(items: readonly Item[], round: number): readonly Item[] {
+/** The first subject of one round is the last of the next, so that a machine that slows down affects all of them equally. */
+export function orderForRound<Item>(items: readonly Item[], round: number): readonly Item[] {
   return round % 2 === 0 ? items : items.toReversed()
 }

@@ -1,0 +1,63 @@
+/** The requests of each API format, and how its answers look to a client. */
+import { parseChatRequest } from '../../src/exchange/request/chat-request.ts'
+import type { ChatRequest } from '../../src/exchange/request/chat-request.ts'
+import { findApiFormat } from '../../src/formats/api-formats.ts'
+import { translateRequest } from '../../src/formats/translate-request.ts'
+import type { TurnPlan } from './turn-plan.ts'
+
+interface ClientFormat {
+  readonly path: string
+  createBody(plan: TurnPlan, content: string): object
+  /** Whether this is a complete answer. */
+  isComplete(text: string, stream: boolean): boolean
+  /** Whether an answer with status 200 reports a failure. */
+  isFailure(text: string): boolean
+}
+
+const fieldsOf = ({ model, stream }: TurnPlan) => ({ model, stream })
+const messagesOf = (content: string) => [{ role: 'user', content }]
+
+export const clientFormats: Readonly<Record<TurnPlan['apiFormat'], ClientFormat>> = {
+  chat_completions: {
+    path: '/v1/chat/completions',
+    createBody: (plan, content) => ({
+      ...fieldsOf(plan),
+      ...(plan.maxTokens === null ? {} : { max_tokens: plan.maxTokens }),
+      messages: messagesOf(content),
+    }),
+    isComplete: (text, stream) => (stream ? text.endsWith('data: [DONE]\n\n') : text.includes('"object":"chat.completion"')),
+    isFailure: (text) => text.includes('"error"'),
+  },
+  responses: {
+    path: '/v1/responses',
+    createBody: (plan, content) => ({
+      ...fieldsOf(plan),
+      ...(plan.maxTokens === null ? {} : { max_output_tokens: plan.maxTokens }),
+      ...(plan.search === null ? {} : { tools: [{ type: 'web_search' }] }),
+      input: messagesOf(content),
+    }),
+    isComplete: (text, stream) =>
+      stream ? /^event: response\.(?:completed|incomplete)$/m.test(text) : text.includes('"object":"response"'),
+    isFailure: (text) => text.includes('event: response.failed\n'),
+  },
+  messages: {
+    path: '/v1/messages',
+    createBody: (plan, content) => ({
+      ...fieldsOf(plan),
+      max_tokens: plan.maxTokens,
+      ...(plan.search === null ? {} : { tools: [{ type: 'web_search_20250305', name: 'web_search' }] }),
+      messages: messagesOf(content),
+    }),
+    isComplete: (text, stream) => (stream ? text.includes('event: message_stop\n') : text.includes('"type":"message"')),
+    isFailure: (text) => text.includes('event: error\n'),
+  },
+}
+
+/** The chat request that the gateway makes of a body. */
+export function toGatewayRequest(body: string, { apiFormat }: Pick<TurnPlan, 'apiFormat'>): ChatRequest {
+  const raw = Buffer.from(body)
+  const format = findApiFormat(clientFormats[apiFormat].path)
+  if (format === undefined) return parseChatRequest(raw)
+  const settings = { sealKey: new Uint8Array(32), productIds: new Set<string>(), aliases: {} }
+  return translateRequest(raw, format, { account: '', settings, hostsSearch: true }).chat
+}

@@ -1,0 +1,40 @@
+/** The shipped configuration with larger pools and limits, one plan whose pools the run uses up, and prices of cached input. */
+import base from '../../gateway.config.ts'
+import { defineGateway, env } from '../../src/index.ts'
+import { pools } from './pools.ts'
+import { cachedPrices } from './prices.ts'
+
+const unlimited = { prices: [{ amount: 0 }], rpm: 1_000_000_000, concurrency: 100_000 }
+
+const product = base.products['svc-2.1']
+if (product === undefined) throw new Error('the shipped configuration has no svc-2.1')
+const baseUrl = env.text('UPSTREAM_BASE_URL', 'demo')
+
+export default defineGateway({
+  ...base,
+  plans: {
+    ...base.plans,
+    max: { ...base.plans.max, name: 'Max', ...unlimited, pools: { fast: pools.max, premium: pools.max } },
+    free: { ...base.plans.free, name: 'Free', ...unlimited, pools: { fast: pools.free, premium: pools.free } },
+  },
+  // Else no turn would reach the upstream for a minute after each 401.
+  upstreams: {
+    main: { ...base.upstreams.main, baseUrl, rejectedKeyRestMs: 0 },
+    claude: { ...base.upstreams.main, baseUrl, kind: 'anthropic', rejectedKeyRestMs: 0 },
+  },
+  products: {
+    ...base.products,
+    'svc-2.1': {
+      ...product,
+      targets: [
+        { upstream: 'main', model: 'big' },
+        { upstream: 'claude', model: 'big' },
+      ],
+    },
+  },
+  prices: {
+    light: { ...base.prices.light, cachedInput: cachedPrices.light },
+    flagship: { ...base.prices.flagship, cachedInput: cachedPrices.flagship },
+  },
+  limits: { addressRpm: 1_000_000_000 },
+})

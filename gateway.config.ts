@@ -1,6 +1,6 @@
 /**
- * The way of a request, top to bottom. Everything here is checked at start; every field is described in `src/config/shape.ts`.
- * To change parts of it, leave this file alone: import it from one of your own and name that in GATEWAY_CONFIG.
+ * The shipped configuration. It is checked at start; `src/config/config-schema.ts` describes every field. To change parts of it, leave this
+ * file alone: import it in a file of your own and name that file in GATEWAY_CONFIG.
  */
 import { defineGateway, env } from './src/index.ts'
 import { auth } from './plugins/auth.ts'
@@ -12,7 +12,7 @@ import { refund } from './plugins/refund.ts'
 import { requestId } from './plugins/request-id.ts'
 import { upstreamMapping } from './plugins/upstream-mapping.ts'
 
-// Until an upstream is named, a built-in demonstration answers, so that the first chat works.
+// Without an upstream the built-in demo upstream answers, so that the first chat works.
 const upstreamUrl = env.text('UPSTREAM_BASE_URL')
 const demo = upstreamUrl === null
 
@@ -26,6 +26,7 @@ const times = (factor: number) => ({ day: pro.day * factor, week: pro.week * fac
 
 export default defineGateway({
   brand: { slug: 'svc', name: 'svc' },
+  site: { contactUrl: env.text('CONTACT_URL') },
 
   listen: {
     host: env.text('HOST', '127.0.0.1'),
@@ -53,20 +54,24 @@ export default defineGateway({
     main: { baseUrl: upstreamUrl ?? 'demo', apiKey: env.secret('UPSTREAM_API_KEY') },
   },
 
-  // What members buy. A product may have several targets: shares go by weight, and a failed one falls back to the next.
+  // The models that members request. A product's `tier` decides its price (`prices`) and its pool (`plans`): `light` uses the pool `fast`,
+  // `flagship` the pool `premium`. With several targets, requests are shared by weight, and a failed target falls back to the next.
   products: {
     auto: {
       name: 'Auto',
+      description: { en: 'Quick everyday questions at the lowest price.', zh: '日常提问，响应快，价格最低。' },
       tier: 'light',
       contextLength: 128_000,
       maxOutputTokens: 16_384,
       defaultOutputTokens: 4_096,
       targets: light,
-      // Who serves in its place, at its price: [{ when: 'images', use: 'svc' }, { when: 'long', longerThanTokens: 60_000, use: 'svc' }].
+      // Products that serve in its place, at its price: [{ when: 'images', use: 'svc' }, { when: 'long', longerThanTokens: 60_000, use:
+      // 'svc' }].
       rules: [],
     },
     svc: {
       name: 'Svc',
+      description: { en: 'The newest Premium model; it also reads pictures.', zh: '最新的高级模型，也能看图。' },
       tier: 'flagship',
       capabilities: ['chat', 'tools', 'vision'],
       contextLength: 128_000,
@@ -76,6 +81,10 @@ export default defineGateway({
     },
     'svc-2.1': {
       name: 'Svc 2.1',
+      description: {
+        en: 'Svc pinned to version 2.1, for results that must not change.',
+        zh: '固定为 2.1 版，适合要求结果稳定的场合。',
+      },
       tier: 'flagship',
       capabilities: ['chat', 'tools', 'vision'],
       contextLength: 128_000,
@@ -85,6 +94,7 @@ export default defineGateway({
     },
     'svc-2.1-fast': {
       name: 'Svc 2.1 Fast',
+      description: { en: 'Version 2.1 for short tasks and many requests.', zh: '2.1 版的快速型，适合短任务和大量请求。' },
       tier: 'light',
       contextLength: 128_000,
       maxOutputTokens: 16_384,
@@ -93,6 +103,7 @@ export default defineGateway({
     },
     'svc-2.1-pro': {
       name: 'Svc 2.1 Pro',
+      description: { en: 'Version 2.1 for long and difficult work.', zh: '2.1 版的专业型，适合篇幅长、难度高的任务。' },
       tier: 'flagship',
       capabilities: ['chat', 'tools', 'vision'],
       contextLength: 128_000,
@@ -102,6 +113,7 @@ export default defineGateway({
     },
     'svc-2.1-rev': {
       name: 'Svc 2.1 Rev',
+      description: { en: 'Version 2.1 for reviewing code and texts.', zh: '2.1 版的审阅型，适合检查代码和文章。' },
       tier: 'flagship',
       capabilities: ['chat', 'tools', 'vision'],
       contextLength: 128_000,
@@ -111,6 +123,7 @@ export default defineGateway({
     },
     'svc-2.1-search': {
       name: 'Svc 2.1 Search',
+      description: { en: 'Searches the web and answers with its sources.', zh: '搜索网络，并附来源作答。' },
       tier: 'flagship',
       capabilities: ['search'],
       contextLength: 32_768,
@@ -119,24 +132,33 @@ export default defineGateway({
     },
     'svc-img': {
       name: 'Svc Image',
+      description: { en: 'Draws a picture from a description.', zh: '根据描述生成图片。' },
       tier: 'flagship',
       capabilities: ['image'],
       contextLength: 32_768,
       maxOutputTokens: 8_192,
-      // A picture is thousands of tokens; a smaller cap would cut it off.
+      // An image is thousands of tokens; a smaller cap would truncate it.
       defaultOutputTokens: 8_192,
       flatCredits: 2_000,
       targets: image,
     },
   },
 
-  // Dollars a million tokens. Changing a discount here rewrites no turn that has been settled.
+  // Names of models that agents request by themselves, for side tasks or where nothing else is configured.
+  apiFormats: {
+    responses: { aliases: { 'gpt-*-luna': 'svc-2.1-fast', 'gpt-*-mini': 'svc-2.1-fast', 'gpt-*-nano': 'svc-2.1-fast' } },
+    messages: { aliases: { 'claude-*haiku*': 'svc-2.1-fast', 'claude-*': 'svc-2.1' } },
+  },
+
+  // Dollars per million tokens. A changed discount does not affect turns that have been settled. `cachedInput` beside `input` is the price of
+  // prompt tokens that the upstream reports as read from its cache.
   prices: {
     light: { input: 0.14, output: 0.28, discountPercent: 70 },
     flagship: { input: 0.435, output: 0.87, discountPercent: 75 },
   },
 
-  // Pools are credits: a credit is a millionth of a dollar.
+  // Credits per pool and period. A credit is a millionth of a dollar. The pool `fast` pays for `light` products, `premium` for `flagship`
+  // products.
   plans: {
     free: {
       name: 'Free',
@@ -163,15 +185,15 @@ export default defineGateway({
   },
   defaultPlan: 'free',
 
-  // List order is time order. `plugins/README.md` has the table, and how to write your own.
+  // Hooks run in list order. `plugins/README.md` describes each plugin and how to write your own.
   plugins: [
-    requestId, // adopt the caller's id, or keep the one it was born with
-    auth, // whose request is it
-    rateLimit, // how fast may they
-    modelAllowlist, // a product of theirs
-    quotaReserve, // hold the most it can cost; settle what it did cost
-    upstreamMapping, // product → target, secret, body
-    errorEnvelope, // what the upstream said → what the caller is told
-    refund, // failed → the hold is given back
+    requestId, // adopt the client's request id
+    auth, // authenticate the account
+    rateLimit, // limit requests per minute and concurrent turns
+    modelAllowlist, // check the product and the request's fields
+    quotaReserve, // hold the maximum cost, settle the actual cost
+    upstreamMapping, // choose the targets and build the body
+    errorEnvelope, // convert upstream failures to error codes
+    refund, // return the hold of a failed turn
   ],
 })

@@ -1,24 +1,24 @@
 /**
- * Makes `dist/`, which is what the published package runs: the compiled sources, the files beside them that are not TypeScript
- * (style sheets, pictures), the types of what others may import, and the manual page. Run by `npm run build`. Types are taken out here,
- * not checked: that is `npm run types`, without which nothing is packed.
+ * Builds `dist/`, which the published package runs: the compiled sources, the pages' bundled scripts and stylesheets, the files beside them that
+ * are not TypeScript (pictures, the font), the public types, and the manual page. Run by `npm run build`. Types are stripped here, not
+ * checked: `npm run types` checks them, and packing requires it.
  */
 import { spawnSync } from 'node:child_process'
 import { cpSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
+import { bundleAssets } from '../src/pages/bundle-assets.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 
 rmSync(`${root}dist`, { recursive: true, force: true })
 for (const project of ['tsconfig.build.json', 'tsconfig.types.json']) compile(project)
-// The pages' modules know a browser's globals where all others know Node's, so they are a project of their own.
-compile('src/pages/browser', '--noEmit', 'false', '--outDir', `${root}dist`, '--rootDir', root)
 for (const folder of ['src', 'plugins']) {
   cpSync(`${root}${folder}`, `${root}dist/${folder}`, {
     recursive: true,
-    filter: (path) => statSync(path).isDirectory() || !/(?:\.(?:ts|md)|\/tsconfig\.json)$/.test(path),
+    filter: (path) => statSync(path).isDirectory() || !/(?:\.(?:css|ts|md)|\/tsconfig\.json)$/.test(path),
   })
 }
+for (const [name, file] of bundleAssets()) writeFileSync(`${root}dist/src/pages/browser/${name}`, file)
 writeFileSync(`${root}dist/svc.1`, run(`${root}dist/src/cli/main.js`, ['man']))
 
 /**
@@ -31,10 +31,10 @@ function compile(project, ...options) {
 
 /**
  * @param {string} program
- * @param {readonly string[]} words
+ * @param {readonly string[]} args
  */
-function run(program, words) {
-  const { status, stdout, stderr } = spawnSync(process.execPath, [program, ...words], {
+function run(program, args) {
+  const { status, stdout, stderr } = spawnSync(process.execPath, [program, ...args], {
     cwd: root,
     encoding: 'utf8',
     env: { ...process.env, SVC_LANG: 'en' },

@@ -1,9 +1,9 @@
 /**
- * The catalogue: every failure a caller can meet, in one table, and the one class that carries it.
- * Texts, statuses and stages are the service's contract; clients match on `code`.
+ * The error catalog: every failure a client can receive, in one table, and the class that carries it. Texts, statuses and stages are the
+ * service's contract; clients match on `code`.
  */
 
-/** Where in the request's way it failed (closed list). */
+/** Step of a request at which it failed (closed list). */
 export const stages = ['auth', 'rate_limit', 'validation', 'quota', 'upstream', 'internal', 'membership'] as const
 export type Stage = (typeof stages)[number]
 
@@ -21,33 +21,33 @@ export const actions = [
 ] as const
 export type Action = (typeof actions)[number]
 
-interface Entry {
+interface CatalogEntry {
   readonly status: number
   readonly stage: Stage
-  /** The coarse kind, in OpenAI's own vocabulary. */
+  /** Coarse kind, in OpenAI's vocabulary. */
   readonly type: string
   readonly actions: readonly Action[]
-  /** `{name}` is filled from the failure's `params`. */
+  /** `{name}` is replaced from the failure's `params`. */
   readonly en: string
   readonly zh: string
 }
 
-export const catalogue = {
+export const errorCatalog = {
   sign_in_required: {
     status: 401,
     stage: 'auth',
     type: 'authentication_error',
     actions: ['sign_in', 'device_login'],
     en: 'You are not signed in, or your session or key is no longer valid.',
-    zh: '你尚未登录,或登录状态、密钥已失效。',
+    zh: '你尚未登录，或登录状态、密钥已失效。',
   },
   rate_limited: {
     status: 429,
     stage: 'rate_limit',
     type: 'rate_limit_error',
     actions: ['retry_later', 'upgrade_plan'],
-    en: 'Too many requests. Please wait a moment and try again.',
-    zh: '请求过于频繁,请稍后再试。',
+    en: 'Too many requests. Wait a moment and try again.',
+    zh: '请求过于频繁，请稍后再试。',
   },
   quota_exceeded: {
     status: 402,
@@ -62,40 +62,40 @@ export const catalogue = {
     stage: 'validation',
     type: 'invalid_request_error',
     actions: ['switch_model'],
-    en: 'This model id is not offered here. Available ids: {ids}.',
-    zh: '此处不提供该模型。可用模型:{ids}。',
+    en: 'This service does not offer this model. Available models: {ids}.',
+    zh: '此处不提供该模型。可用模型：{ids}。',
   },
   upstream_error: {
     status: 502,
     stage: 'upstream',
     type: 'server_error',
     actions: ['retry_later', 'switch_model'],
-    en: 'The model service failed to answer. This turn was not counted.',
-    zh: '模型服务暂时出错,本次不计入用量。',
+    en: 'The model service failed to answer. You were not charged.',
+    zh: '模型服务暂时出错，本次未计费。',
   },
   upstream_rate_limited: {
     status: 429,
     stage: 'upstream',
     type: 'rate_limit_error',
     actions: ['retry_later', 'switch_model'],
-    en: 'The model service is busy. This turn was not counted; try again shortly.',
-    zh: '模型服务繁忙,本次不计入用量,请稍后重试。',
+    en: 'The model service is busy. You were not charged. Try again shortly.',
+    zh: '模型服务繁忙，本次未计费，请稍后重试。',
   },
   upstream_not_configured: {
     status: 503,
     stage: 'upstream',
     type: 'service_unavailable_error',
     actions: ['contact_operator'],
-    en: 'The service is not set up correctly on our side. This turn was not counted.',
-    zh: '服务端配置有误,本次不计入用量,请联系管理员。',
+    en: 'The service is not set up correctly on our side. You were not charged. Contact the operator.',
+    zh: '服务端配置有误，本次未计费，请联系管理员。',
   },
   upstream_model_unavailable: {
     status: 502,
     stage: 'upstream',
     type: 'server_error',
     actions: ['switch_model', 'contact_operator'],
-    en: 'This model is unavailable right now. Please choose another one.',
-    zh: '该模型当前不可用,请换用其他模型。',
+    en: 'This model is unavailable right now. You were not charged. Choose another model.',
+    zh: '该模型当前不可用，本次未计费，请换用其他模型。',
   },
   context_length_exceeded: {
     status: 400,
@@ -118,8 +118,8 @@ export const catalogue = {
     stage: 'internal',
     type: 'service_unavailable_error',
     actions: ['retry_later'],
-    en: 'The service takes no new turns just now. This one was not counted; please try again shortly.',
-    zh: '服务暂时无法处理新的请求,本次不计入用量,请稍后重试。',
+    en: 'Temporarily overloaded. You were not charged. Try again shortly.',
+    zh: '服务暂时过载，本次未计费，请稍后重试。',
   },
   invalid_request: {
     status: 400,
@@ -127,7 +127,7 @@ export const catalogue = {
     type: 'invalid_request_error',
     actions: ['fix_request'],
     en: 'The request is not valid: {detail}',
-    zh: '请求无效:{detail}',
+    zh: '请求无效：{detail}',
   },
   content_filter: {
     status: 400,
@@ -191,7 +191,7 @@ export const catalogue = {
     type: 'permission_error',
     actions: ['fix_request'],
     en: 'This link is not valid. Use it exactly as it was given.',
-    zh: '链接无效,请使用原始链接。',
+    zh: '链接无效，请使用原始链接。',
   },
   link_expired: {
     status: 410,
@@ -199,7 +199,7 @@ export const catalogue = {
     type: 'invalid_request_error',
     actions: ['fix_request'],
     en: 'This link has expired. Ask for the image again.',
-    zh: '链接已过期,请重新生成图片。',
+    zh: '链接已过期，请重新生成图像。',
   },
   access_denied: {
     status: 400,
@@ -215,7 +215,7 @@ export const catalogue = {
     type: 'invalid_request_error',
     actions: ['device_login'],
     en: 'The device code has expired. Start again.',
-    zh: '设备码已过期,请重新开始。',
+    zh: '设备码已过期，请重新开始。',
   },
   invalid_grant: {
     status: 400,
@@ -233,29 +233,29 @@ export const catalogue = {
     en: 'The email, password or code is not correct.',
     zh: '邮箱、密码或验证码不正确。',
   },
-  proof_required: {
+  reauthentication_required: {
     status: 401,
     stage: 'auth',
     type: 'authentication_error',
     actions: ['sign_in'],
-    en: 'Confirm that it is you: have a code sent to your address and enter it.',
-    zh: '请先确认是你本人操作:获取发送到你邮箱的验证码并输入。',
+    en: 'Confirm that it is you: request a code by email and enter it.',
+    zh: '请先确认是你本人操作：获取发送到你邮箱的验证码并输入。',
   },
   sign_up_closed: {
     status: 403,
     stage: 'membership',
     type: 'permission_error',
     actions: ['contact_operator'],
-    en: 'Nobody can sign up here by themselves. Ask the operator for an account.',
-    zh: '此站点不开放自行注册,请联系管理员开通账户。',
+    en: 'Sign-up is closed. Ask the operator for an account.',
+    zh: '此站点不开放自行注册，请联系管理员开通账户。',
   },
   conflict: {
     status: 409,
     stage: 'membership',
     type: 'invalid_request_error',
     actions: ['fix_request'],
-    en: 'That has already been done.',
-    zh: '操作已完成,请勿重复。',
+    en: 'This has already been done.',
+    zh: '操作已完成，请勿重复。',
   },
   boost_unavailable: {
     status: 409,
@@ -265,78 +265,78 @@ export const catalogue = {
     en: 'This boost is not available right now.',
     zh: '当前无法领取该加油包。',
   },
-} as const satisfies Record<string, Entry>
+} as const satisfies Record<string, CatalogEntry>
 
-export type Code = keyof typeof catalogue
+export type ErrorCode = keyof typeof errorCatalog
 
-/** The same in both languages: who writes one is asked for the other. */
-export interface Words {
+/** A text in both languages. */
+export interface LocalizedText {
   readonly en: string
   readonly zh: string
 }
 
-/** What a failure may tell besides its code; everything here is safe to show to the caller. */
+/** Details of a failure besides its code; all of it may be shown to the client, except `cause`. */
 export interface FailureDetails {
-  /** Fills `{name}` in the catalogue's text. What is said in words is said in both languages; an id is the same in each. */
-  readonly params?: { readonly detail?: Words; readonly [name: string]: Words | string | undefined }
-  /** The request field at fault, e.g. `messages[0].role`; OpenAI's `error.param`. */
+  /** Fills `{name}` in the catalog's text. Sentences need both languages; an id is the same in both. */
+  readonly params?: { readonly detail?: LocalizedText; readonly [name: string]: LocalizedText | string | undefined }
+  /** The invalid request field, e.g. `messages[0].role`; OpenAI's `error.param`. */
   readonly param?: string
-  /** Replaces the text where the catalogue's is not enough (both languages). */
-  readonly message?: Words
+  /** Replaces the catalog's text with a more exact one (both languages). */
+  readonly message?: LocalizedText
   readonly actions?: readonly Action[]
   readonly stage?: Stage
-  /** Seconds after which trying again can succeed; becomes `Retry-After`. */
+  /** Seconds after which a retry can succeed; becomes `Retry-After`. */
   readonly retryAfter?: number
-  /** `false` when an SDK's own retries are pointless; becomes `x-should-retry`. */
+  /** `false` if an SDK's automatic retries are pointless; becomes `x-should-retry`. */
   readonly shouldRetry?: boolean
-  /** More headers for this answer alone, e.g. `allow`. */
+  /** Additional headers of this response, e.g. `allow`. */
   readonly headers?: Readonly<Record<string, string>>
-  /** The upstream's raw status, where it is known. */
+  /** The upstream's raw status, if known. */
   readonly upstreamStatus?: number
-  /** Kept for the log, never shown. */
+  /** For the log, never shown. */
   readonly cause?: unknown
 }
 
-/** The only error that reaches a caller with its own words; anything else thrown becomes `internal_error`. */
+/** The only error that reaches a client with its own message; anything else thrown becomes `internal_error`. */
 export class GatewayError extends Error {
-  readonly code: Code
+  readonly code: ErrorCode
   readonly details: FailureDetails
 
-  constructor(code: Code, details: FailureDetails = {}) {
-    super(fill(details.message?.en ?? catalogue[code].en, 'en', details.params), { cause: details.cause })
+  constructor(code: ErrorCode, details: FailureDetails = {}) {
+    super(interpolate(details.message?.en ?? errorCatalog[code].en, 'en', details.params), { cause: details.cause })
     this.name = 'GatewayError'
     this.code = code
     this.details = details
   }
 
   get status(): number {
-    return catalogue[this.code].status
+    return errorCatalog[this.code].status
   }
 
   get stage(): Stage {
-    return this.details.stage ?? catalogue[this.code].stage
+    return this.details.stage ?? errorCatalog[this.code].stage
   }
 
   get type(): string {
-    return catalogue[this.code].type
+    return errorCatalog[this.code].type
   }
 
   get actions(): readonly Action[] {
-    return this.details.actions ?? catalogue[this.code].actions
+    return this.details.actions ?? errorCatalog[this.code].actions
   }
 
-  /** The same sentence in Chinese. */
+  /** The message in Chinese. */
   get messageZh(): string {
-    return fill(this.details.message?.zh ?? catalogue[this.code].zh, 'zh', this.details.params)
+    return interpolate(this.details.message?.zh ?? errorCatalog[this.code].zh, 'zh', this.details.params)
   }
 }
 
-/** A request that names its own fault: `invalidRequest({ en: "'model' must be a string.", zh: "'model' 必须是字符串。" }, 'model')`. */
-export function invalidRequest(detail: Words, param?: string): GatewayError {
+/** An invalid request: `invalidRequest({ en: "'model' must be a string.", zh: "'model' 必须是字符串。" }, 'model')`. */
+export function invalidRequest(detail: LocalizedText, param?: string): GatewayError {
   return new GatewayError('invalid_request', { params: { detail }, ...(param === undefined ? {} : { param }) })
 }
 
-function fill(text: string, language: keyof Words, params: FailureDetails['params'] = {}): string {
+function interpolate(text: string, language: keyof LocalizedText, params: FailureDetails['params'] = {}): string {
   return text.replaceAll(/\{(\w+)\}/g, (whole, name: string) => {
     const value = params[name]
     return typeof value === 'object' ? value[language] : (value ?? whole)

@@ -1,17 +1,17 @@
 /**
- * The public interface: what plugins and configuration files may import, and nothing else. All that is behind it may change; what stands here
- * changes with a word in the CHANGELOG. Nothing of the service itself imports it.
+ * The public interface for plugins and configuration files. Everything else may change; changes here are listed in CHANGELOG.md. The
+ * service itself does not import it.
  */
 export { checkConfig, ConfigError, defineGateway, env } from './config/config.ts'
 export type { GatewayConfig, GatewayInput } from './config/config.ts'
-export { catalogue, GatewayError, invalidRequest } from './errors.ts'
-export type { Action, Code, FailureDetails, Stage } from './errors.ts'
+export { errorCatalog, GatewayError, invalidRequest } from './errors.ts'
+export type { Action, ErrorCode, FailureDetails, Stage } from './errors.ts'
 export { definePlugin } from './exchange/plugin.ts'
 export type { Plugin, ResponseHead } from './exchange/plugin.ts'
-export { nothingUsed } from './exchange/exchange.ts'
+export { ClientDisconnected, zeroUsage } from './exchange/exchange.ts'
 export type {
   Admission,
-  Asking,
+  UpstreamRequestMode,
   Caller,
   Candidate,
   Exchange,
@@ -24,23 +24,47 @@ export type {
   Slots,
   Usage,
 } from './exchange/exchange.ts'
-export { bodyHash, fieldsOf, hasImages, isRecord, lastUserMessage, promptText } from './exchange/chat-request.ts'
-export type { ChatRequest } from './exchange/chat-request.ts'
-export { promptSize } from './exchange/estimate.ts'
-export { adoptId } from './exchange/trace-id.ts'
-export { droppedHeader, faultIn, messagesFor, passing, withoutExtras } from './exchange/fields.ts'
-export { Printed, printFor } from './exchange/large/printed.ts'
-export { bearerToken } from './access/bearer.ts'
-export { rateHeaders, tooManyAtOnce } from './access/limits/limits.ts'
-export type { RateDecision } from './access/limits/limits.ts'
-export { affordableOutput, creditsFor } from './membership/price.ts'
-export type { Reservation } from './membership/ledger.ts'
-export { planHas, planFor } from './membership/plan.ts'
-export { poolOf } from './membership/product.ts'
-export type { Plan, Window } from './membership/plan.ts'
-export type { Pool, Product } from './membership/product.ts'
-export { questionOf } from './tools/search/query.ts'
-export type { Credential } from './access/credentials.ts'
-export type { LiveTarget, PluginLog, PluginServices, PluginSettings } from './exchange/plugin-services.ts'
+export {
+  getBodyHash,
+  getFields,
+  isCapAdjustable,
+  hasImages,
+  isRecord,
+  getLastUserMessage,
+  getPromptText,
+} from './exchange/request/chat-request.ts'
+export type { ChatRequest } from './exchange/request/chat-request.ts'
+export { measurePrompt } from './exchange/request/prompt-size.ts'
+export { adoptRequestId } from './exchange/request-id.ts'
+export {
+  droppedFieldsHeader,
+  findForbiddenField,
+  messagesForRole,
+  splitFields,
+  stripExtensions,
+  withUsageReport,
+} from './exchange/request/field-policy.ts'
+export { isTranslatedFor, toTranslationInput } from './exchange/request/native-request.ts'
+export type { OpaqueJson } from './exchange/request/raw-json.ts'
+export { parseBearerToken } from './access/bearer.ts'
+export { refuseConcurrency } from './access/limits/concurrency-limiter.ts'
+export { toRateLimitHeaders } from './access/limits/limits.ts'
+export { computeAffordableOutputTokens, computeCredits, computeTurnPrice } from './domain/billing/price.ts'
+export type { Reservation } from './domain/billing/ledger.ts'
+export { createQuotaRefusal } from './domain/billing/quota-refusal.ts'
+export type { QuotaShortage } from './domain/billing/quota-refusal.ts'
+export { planIncludes, getPlan } from './domain/billing/plan.ts'
+export { poolForTier } from './domain/billing/product.ts'
+export type { Plan, Window } from './domain/billing/plan.ts'
+export type { Pool, Product } from './domain/billing/product.ts'
+export { toSearchRequest } from './tools/search/query.ts'
+export type {
+  Credential,
+  LiveTarget,
+  PluginLog,
+  PluginServices,
+  PluginSettings,
+  RateDecision,
+} from './exchange/plugin-services.ts'
 export { UpstreamFailure } from './exchange/upstream-failure.ts'
-export { classify } from './upstream/failure.ts'
+export { classifyFailure } from './upstream/errors/classify-failure.ts'

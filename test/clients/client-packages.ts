@@ -82,7 +82,8 @@ function installInto(draft: string): string | null {
   mkdirSync(draft)
   for (const file of files) copyFileSync(join(import.meta.dirname, file), join(draft, file))
   writeFileSync(join(draft, 'load.js'), 'export const load = (name) => import(name)\n')
-  const { NODE_OPTIONS: _, ...env } = process.env
+  // Settings of the `npm test` around it, such as `--ignore-scripts`, would leave programs without their binaries.
+  const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^(?:NODE_OPTIONS$|npm_)/i.test(name)))
   const { status, stderr, error } = spawnSync('npm', ['ci', '--no-audit', '--no-fund', '--loglevel=error'], {
     cwd: draft,
     env,

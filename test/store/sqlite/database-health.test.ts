@@ -31,7 +31,10 @@ class ReportedReasons {
     for (;;) {
       const said = this.#said.shift()
       if (said !== undefined) return said
+      // The timers of the health check do not keep the process running.
+      const keepAlive = setInterval(() => undefined, 60_000)
       await new Promise<void>((resolve) => (this.#wake = resolve))
+      clearInterval(keepAlive)
     }
   }
 }

@@ -26,6 +26,8 @@ const open = [...pathsFor('everyone', 'guests').filter((path) => !isAlike(path))
 /** Of the pages for everyone, most show a member nothing but another header. */
 const members = ['/', '/plans?plan=max-20x', ...pathsFor('members')]
 
+/** As long as the address of a member can be. */
+const longAddress = '2001:db8:8524:a3f1:5d1a:8a2e:8370:7334'
 const maxShift = 0.05
 const maxBytes = (path: string) => (path === '/chat' ? 80_000 : 60_000)
 
@@ -37,13 +39,17 @@ interface Visitor extends BrowserSession {
 const browser = await openChromium(t)
 if (browser !== undefined)
   t.test('no page keeps anybody out: axe, the content policy, weight, movement, 320 to 1920 pixels', async (t) => {
-    const gateway = await startGateway(t)
+    const gateway = await startGateway(t, { listen: { trustedProxies: ['127.0.0.1'] } })
     const visit = async (language: string, options: BrowserContextOptions): Promise<Visitor> => {
       const session = await openBrowserSession(browser, gateway.url, { locale: language, ...options })
       return { ...session, language, meter: await startLoadMeter(session) }
     }
     const reader = { colorScheme: 'dark', viewport: { width: 360, height: 740 }, hasTouch: true } as const
-    const visitor = await visit('en', { colorScheme: 'light' })
+    const visitor = await visit('en', {
+      colorScheme: 'light',
+      timezoneId: findTimeZoneAtNoon(),
+      extraHTTPHeaders: { 'x-forwarded-for': longAddress },
+    })
     const guest = await visit('zh-CN', reader)
     // The page of a link that is not valid is the failure page.
     const token = createUnsubscribeToken(gateway.services.secret, 'acc_1')
@@ -62,6 +68,13 @@ if (browser !== undefined)
       await context.close()
     }
   })
+
+/** A time zone where it is past noon now: `12:34 PM` is the widest time, and is to fit into each table at any hour that this runs. */
+function findTimeZoneAtNoon(): string {
+  const hour = new Date().getUTCHours()
+  // The sign of these names is the other way round: `Etc/GMT-3` is three hours ahead.
+  return hour === 12 ? 'Etc/UTC' : `Etc/GMT${hour > 12 ? '+' : '-'}${Math.abs(hour - 12)}`
+}
 
 async function inspectPage(t: Test, path: string, atDesk: Visitor, onPhone: Visitor): Promise<void> {
   for (const visitor of [atDesk, onPhone]) await checkPage(t, path, visitor)

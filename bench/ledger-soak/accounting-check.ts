@@ -236,7 +236,7 @@ class AccountingCheck {
     // Without a report the gateway counts the name of a tool as well, once.
     const calledName = script.repeatsToolName ? toolName : script.searchQuery === null ? '' : 'web_search'
     // The first report of an Anthropic upstream has a token of the output already.
-    const uncounted = Math.ceil(calledName.length / 4) + (call?.isAnthropic === true ? 1 : 0)
+    const uncounted = Math.ceil(calledName.length / 4) + (call?.api === 'messages' ? 1 : 0)
     const maxTokens = script.ignoresCap ? tokens + uncounted : script.tokens + uncounted
     const maxCredits = computePrice(model, Math.max(highEstimate, script.inputTokens), 0, maxTokens)
     if (credits > maxCredits) say('overcharged', `${maxCredits} credits at most are right`)
@@ -349,11 +349,11 @@ interface Bucket {
  * Output that is charged if the client stays. Of an upstream that ignores the cap: up to the cap without a report; else what it reports, in
  * a stream until it is cut off at more than half as much again and 16 tokens.
  */
-function computeChargedTokens(script: Script, { tokens, cap, isAnthropic }: Call): number {
+function computeChargedTokens(script: Script, { tokens, cap, api }: Call): number {
   if (!script.ignoresCap) return tokens
   if (script.usage === 'missing') return Math.min(tokens, cap)
-  // The only report before that is the first one, whose single token the output disputes.
-  if (isAnthropic && !script.answersWithDocument) return Math.min(tokens, cap)
+  // These report the output at their end only: the single token of the first report is disputed by the output.
+  if (api !== 'chat' && !script.answersWithDocument) return Math.min(tokens, cap)
   return script.answersWithDocument ? tokens : Math.min(tokens, Math.floor(cap * 1.5 + 16) + 1)
 }
 

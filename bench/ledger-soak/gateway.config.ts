@@ -21,6 +21,7 @@ export default defineGateway({
   upstreams: {
     main: { ...base.upstreams.main, baseUrl, rejectedKeyRestMs: 0 },
     claude: { ...base.upstreams.main, baseUrl, kind: 'anthropic', rejectedKeyRestMs: 0 },
+    openai: { ...base.upstreams.main, baseUrl, responses: true, rejectedKeyRestMs: 0 },
   },
   products: {
     ...base.products,
@@ -29,6 +30,7 @@ export default defineGateway({
       targets: [
         { upstream: 'main', model: 'big' },
         { upstream: 'claude', model: 'big' },
+        { upstream: 'openai', model: 'big' },
       ],
     },
   },

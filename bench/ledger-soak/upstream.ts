@@ -5,8 +5,8 @@ import type { AddressInfo, Socket } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import { requestIdHeader } from '../../src/upstream/attempt.ts'
 import type { TurnPlan } from './turn-plan.ts'
-import { anthropicFormat, chatFormat } from './wire-formats.ts'
-import type { PlayedScript, WireFormat } from './wire-formats.ts'
+import { wireFormats } from './wire-formats.ts'
+import type { PlayedScript, UpstreamApi, WireFormat } from './wire-formats.ts'
 
 /** What a call is for: the answer, or in a turn with a search the call that requests it, or the search itself. */
 export type CallStep = 'answer' | 'request_search' | 'search'
@@ -14,10 +14,10 @@ export type CallStep = 'answer' | 'request_search' | 'search'
 /** One call, by the request id that the gateway sent. */
 export interface Call {
   readonly step: CallStep
-  readonly isAnthropic: boolean
+  readonly api: UpstreamApi
   /** Tokens of the whole answer: the plan's, or the requested maximum unless it ignores the cap. */
   readonly tokens: number
-  /** `max_tokens` of the request; infinite without one. */
+  /** Cap of the request, or of the member's where the gateway had to send a larger one; infinite without one. */
   readonly cap: number
   /** The time of each token's write. */
   readonly tokenTimes: number[]
@@ -39,7 +39,8 @@ export type PlayedBehavior =
   | 'repeatedToolNames'
   | 'keptConnectionResets'
   | 'emptyStreams'
-  | 'anthropicCalls'
+  | 'messagesCalls'
+  | 'responsesCalls'
   | 'cachedReports'
   | 'searches'
 
@@ -50,7 +51,8 @@ export async function startUpstream(getPlan: (turn: number) => TurnPlan | undefi
     repeatedToolNames: 0,
     keptConnectionResets: 0,
     emptyStreams: 0,
-    anthropicCalls: 0,
+    messagesCalls: 0,
+    responsesCalls: 0,
     cachedReports: 0,
     searches: 0,
   }
@@ -70,13 +72,15 @@ export async function startUpstream(getPlan: (turn: number) => TurnPlan | undefi
     const plan = getPlan(Number(/turn (\d+)/.exec(text)?.[1]))
     const id = String(request.headers[requestIdHeader])
     if (plan === undefined) throw new Error(`no client sent ${id}`)
-    const isAnthropic = request.url?.endsWith('/messages') === true
+    const api = findApi(request.url)
     const step = findStep(plan, text)
     const script = createStepScript(plan, step)
-    const cap = Number(/"max(?:_completion)?_tokens":(\d+)/.exec(text)?.[1] ?? Infinity)
+    const requestedCap = Number(/"max(?:_completion|_output)?_tokens":(\d+)/.exec(text)?.[1] ?? Infinity)
+    // The Responses API has a least cap.
+    const cap = Math.min(requestedCap, plan.maxTokens ?? Infinity)
     const tokens = script.ignoresCap ? script.tokens : Math.min(script.tokens, cap)
     const failsAfter = Math.min(script.failsAfter, cap)
-    const call: Call = { step, isAnthropic, tokens, cap, tokenTimes: [], ended: null, endedAt: 0 }
+    const call: Call = { step, api, tokens, cap, tokenTimes: [], ended: null, endedAt: 0 }
     const known = calls.get(id)
     if (known === undefined) calls.set(id, [call])
     else known.push(call)
@@ -96,11 +100,10 @@ export async function startUpstream(getPlan: (turn: number) => TurnPlan | undefi
     if (script.ignoresCap) played.ignoredCaps++
     if (script.repeatsToolName) played.repeatedToolNames++
     if (script.ending === 'empty_stream' && isStream) played.emptyStreams++
-    if (isAnthropic) played.anthropicCalls++
+    if (api !== 'chat') played[`${api}Calls`]++
     if (step === 'search') played.searches++
     if ((script.cachedTokens ?? 0) > 0) played.cachedReports++
-    const wire = isAnthropic ? anthropicFormat : chatFormat
-    await playScript({ ...script, tokens, failsAfter }, wire, isStream, call, response, end)
+    await playScript({ ...script, tokens, failsAfter }, wireFormats[api], isStream, call, response, end)
   }
 
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
@@ -115,10 +118,15 @@ export async function startUpstream(getPlan: (turn: number) => TurnPlan | undefi
   }
 }
 
+function findApi(path = ''): UpstreamApi {
+  if (path.endsWith('/messages')) return 'messages'
+  return path.endsWith('/responses') ? 'responses' : 'chat'
+}
+
 function findStep({ search }: TurnPlan, body: string): CallStep {
   if (search === null) return 'answer'
   if (body.includes('"model":"search"')) return 'search'
-  return /"role":"tool"|"type":"tool_result"/.test(body) ? 'answer' : 'request_search'
+  return /"role":"tool"|"type":"(?:tool_result|function_call_output)"/.test(body) ? 'answer' : 'request_search'
 }
 
 /** The model and its search do not fail where the search is requested; the answer follows the turn's script. */

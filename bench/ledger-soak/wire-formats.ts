@@ -1,4 +1,4 @@
-/** The answers of the run's upstream, in both formats that upstreams have here. */
+/** The answers of the run's upstream, in each API that an upstream can have. */
 import { toolName } from './turn-plan.ts'
 import type { Script } from './turn-plan.ts'
 
@@ -9,6 +9,9 @@ export interface PlayedScript extends Script {
   /** The answer of a search, with its results. */
   readonly isSearchAnswer: boolean
 }
+
+/** `messages` is the API of an upstream of `kind: 'anthropic'`, `responses` that of one with `responses: true`. */
+export type UpstreamApi = 'chat' | 'messages' | 'responses'
 
 export interface WireFormat {
   createStart(script: PlayedScript): string
@@ -25,7 +28,7 @@ const searchName = 'web_search'
 const head = { id: 'chatcmpl-1', created: 1, model: 'big' }
 const results = [{ title: 'A page', url: 'https://page.example/', snippet: 'Some words.', date: null }]
 
-export const chatFormat: WireFormat = {
+const chatFormat: WireFormat = {
   createStart: () => '',
   createOutput(script, count) {
     if (script.searchQuery !== null) return [toChunk({ choices: [toChoice({ tool_calls: [toSearchCall(script.searchQuery)] })] })]
@@ -34,8 +37,7 @@ export const chatFormat: WireFormat = {
   createEnd(script) {
     const usage = createUsage(script)
     const inChoice = script.usage === 'in_choice'
-    const isCall = script.repeatsToolName || script.searchQuery !== null
-    const choice = { index: 0, delta: {}, finish_reason: isCall ? 'tool_calls' : 'stop' }
+    const choice = { index: 0, delta: {}, finish_reason: isToolCall(script) ? 'tool_calls' : 'stop' }
     const finish = toChunk({ choices: [inChoice ? { ...choice, usage } : choice] })
     return `${finish}${usage === null || inChoice ? '' : toChunk({ choices: [], usage })}data: [DONE]\n\n`
   },
@@ -88,22 +90,20 @@ function createUsage({ usage, inputTokens, cachedTokens, tokens }: Script): obje
 const message = { id: 'msg_1', type: 'message', role: 'assistant', model: 'big', stop_reason: null, stop_sequence: null }
 
 /** An upstream of `kind: 'anthropic'`. It reports the prompt with its first event, and the output with its last. */
-export const anthropicFormat: WireFormat = {
+const messagesFormat: WireFormat = {
   createStart: (script) =>
     toEvent({ type: 'message_start', message: { ...message, content: [], ...toUsageField(createMessageUsage(script, 1)) } }) +
     toEvent({ type: 'content_block_start', index: 0, content_block: toBlock(script) }),
   createOutput(script, count) {
-    const { searchQuery, repeatsToolName } = script
-    const isCall = repeatsToolName || searchQuery !== null
+    const { searchQuery } = script
     const texts = searchQuery === null ? Array.from({ length: count }, () => tokenText) : [JSON.stringify({ query: searchQuery })]
     return texts.map((text) => {
-      const delta = isCall ? { type: 'input_json_delta', partial_json: text } : { type: 'text_delta', text }
+      const delta = isToolCall(script) ? { type: 'input_json_delta', partial_json: text } : { type: 'text_delta', text }
       return toEvent({ type: 'content_block_delta', index: 0, delta })
     })
   },
   createEnd(script) {
-    const isCall = script.repeatsToolName || script.searchQuery !== null
-    const delta = { stop_reason: isCall ? 'tool_use' : 'end_turn', stop_sequence: null }
+    const delta = { stop_reason: isToolCall(script) ? 'tool_use' : 'end_turn', stop_sequence: null }
     return (
       toEvent({ type: 'content_block_stop', index: 0 }) +
       toEvent({ type: 'message_delta', delta, ...toUsageField(createMessageUsage(script, script.tokens)) }) +
@@ -120,13 +120,69 @@ export const anthropicFormat: WireFormat = {
   brokenEvent: 'event: content_block_delta\ndata: {"type":"content_block_delta","index":0,"del\n\n',
 }
 
+/** An upstream with `responses: true`. It reports usage with its last event only. */
+const responsesFormat: WireFormat = {
+  createStart: (script) =>
+    toEvent({ type: 'response.created', response: toResponse({ status: 'in_progress' }) }) +
+    toEvent({ type: 'response.output_item.added', output_index: 0, item: toItem(script, '') }),
+  createOutput(script, count) {
+    const { searchQuery } = script
+    const type = isToolCall(script) ? 'response.function_call_arguments.delta' : 'response.output_text.delta'
+    const texts = searchQuery === null ? Array.from({ length: count }, () => tokenText) : [JSON.stringify({ query: searchQuery })]
+    return texts.map((delta) => toEvent({ type, item_id: 'item_1', output_index: 0, content_index: 0, delta }))
+  },
+  createEnd: (script) =>
+    toEvent({ type: 'response.output_item.done', output_index: 0, item: toItem(script, getOutput(script)) }) +
+    toEvent({ type: 'response.completed', response: toCompletedResponse(script) }),
+  createDocument: (script) => toCompletedResponse(script),
+  errorEvent: toEvent({ type: 'error', code: 'server_error', message: 'It rains.', param: null }),
+  brokenEvent: 'event: response.output_text.delta\ndata: {"type":"response.output_text.delta","del\n\n',
+}
+
+function toCompletedResponse(script: PlayedScript): object {
+  const usage = toUsageField(createResponseUsage(script))
+  return toResponse({ status: 'completed', output: [toItem(script, getOutput(script))], ...usage })
+}
+
+function toResponse(progress: object): object {
+  return { id: 'resp_1', object: 'response', created_at: 1, model: 'big', output: [], error: null, usage: null, ...progress }
+}
+
+/** The only item of an answer. */
+function toItem(script: PlayedScript, text: string): object {
+  if (!isToolCall(script)) {
+    const content = text === '' ? [] : [{ type: 'output_text', text, annotations: [], logprobs: [] }]
+    return { id: 'item_1', type: 'message', role: 'assistant', status: 'completed', content }
+  }
+  return { id: 'item_1', type: 'function_call', call_id: 'call_1', name: getCalledName(script), arguments: text }
+}
+
+function getOutput({ searchQuery, tokens }: PlayedScript): string {
+  return searchQuery === null ? tokenText.repeat(tokens) : JSON.stringify({ query: searchQuery })
+}
+
+function createResponseUsage({ usage, inputTokens, cachedTokens, tokens }: Script): object | null {
+  if (usage === 'missing') return null
+  const [input, output] = usage === 'zero' ? [0, 0] : [inputTokens, tokens]
+  const details = cachedTokens === null ? {} : { input_tokens_details: { cached_tokens: cachedTokens } }
+  return { input_tokens: input, output_tokens: output, total_tokens: input + output, ...details }
+}
+
+function isToolCall({ searchQuery, repeatsToolName }: PlayedScript): boolean {
+  return repeatsToolName || searchQuery !== null
+}
+
+function getCalledName({ repeatsToolName }: PlayedScript): string {
+  return repeatsToolName ? toolName : searchName
+}
+
 function toEvent(value: { readonly type: string; readonly [field: string]: unknown }): string {
   return `event: ${value.type}\ndata: ${JSON.stringify(value)}\n\n`
 }
 
-function toBlock({ searchQuery, repeatsToolName }: PlayedScript): object {
-  if (!repeatsToolName && searchQuery === null) return { type: 'text', text: '' }
-  return { type: 'tool_use', id: 'toolu_1', name: repeatsToolName ? toolName : searchName, input: {} }
+function toBlock(script: PlayedScript): object {
+  if (!isToolCall(script)) return { type: 'text', text: '' }
+  return { type: 'tool_use', id: 'toolu_1', name: getCalledName(script), input: {} }
 }
 
 function createMessageUsage({ usage, inputTokens, cachedTokens }: Script, output: number): object | null {
@@ -139,4 +195,10 @@ function createMessageUsage({ usage, inputTokens, cachedTokens }: Script, output
 
 function toUsageField(usage: object | null): object {
   return usage === null ? {} : { usage }
+}
+
+export const wireFormats: Readonly<Record<UpstreamApi, WireFormat>> = {
+  chat: chatFormat,
+  messages: messagesFormat,
+  responses: responsesFormat,
 }

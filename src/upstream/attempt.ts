@@ -330,8 +330,8 @@ export class Attempt<Result> implements Dispatcher.DispatchHandler, IndexedItem,
 
   #usageSoFar(): Usage {
     if (this.#controller === null || this.#phase === 'rejected') return zeroUsage
-    const { capabilities, candidate } = this.#options
-    const inputTokens = capabilities.estimatePrompt(candidate.name, getPromptEstimate(this.#options))
+    const { promptRatios, candidate } = this.#options
+    const inputTokens = promptRatios.estimate(candidate.name, getPromptEstimate(this.#options))
     return this.#reader?.getUsageSoFar() ?? { inputTokens, outputTokens: 0, estimated: true }
   }
 

@@ -248,7 +248,14 @@ export class Forwarder {
       if (callContext.client.disconnected) throw new ClientDisconnected(zeroUsage)
       throw new UpstreamFailure({ kind: 'queue_full' }, upstream.host)
     }
-    const attempt = new Attempt({ ...call, capabilities: this.#capabilities, connections: this.#connections, clock, config })
+    const attempt = new Attempt({
+      ...call,
+      capabilities: this.#capabilities,
+      promptRatios: this.#options.upstreams.promptRatios,
+      connections: this.#connections,
+      clock,
+      config,
+    })
     this.#attempts.add(attempt)
     this.#deadlineTimer ??= setInterval(() => this.#checkDeadlines(), deadlineCheckMs).unref()
     try {

@@ -3,7 +3,9 @@ import type { Router } from '../../system/vendor/koa-router.ts'
 import { countTokens } from '../../api/messages.ts'
 import { GatewayError } from '../../errors.ts'
 import type { CallResult, Exchange, Slots } from '../../exchange/exchange.ts'
+import type { Product } from '../../domain/billing/product.ts'
 import { measurePrompt } from '../../exchange/request/prompt-size.ts'
+import type { PromptEstimate } from '../../upstream/target/prompt-ratios.ts'
 import type { Services } from '../../services/services.ts'
 import type { RouteDeps } from '../route-deps.ts'
 import { bypassKoa } from '../response/response-writer.ts'
@@ -19,16 +21,27 @@ export function mountTokenCountRoute(router: Router, { services, chain }: RouteD
 
 /**
  * An agent that counts too few tokens compacts its conversation too late. With the margin the count of English, code and Chinese is 1 to 22 %
- * too high by the tokenizer, and that of tools −4 to +29 % (`bench/README.md`).
+ * too high by the tokenizer, and that of tools −4 to +29 % (`bench/README.md`), until the target has reported what it makes of prompts.
  */
 const countMargin = 1.05
 
-async function countPromptTokens(x: Exchange & Partial<Slots>, { products, config, clock }: Services): Promise<CallResult> {
+async function countPromptTokens(x: Exchange & Partial<Slots>, services: Services): Promise<CallResult> {
+  const { products, config, clock } = services
   const offered = x.caller === undefined ? products.all : products.availableTo(x.caller.plan, clock.now())
   const hostsSearch = offered.some(({ capabilities }) => capabilities.includes('search'))
   const chat = await x.inbound.chat(x.caller?.account.id, { hostsSearch })
-  if (!offered.some(({ id }) => id === chat.model))
+  const product = offered.find(({ id }) => id === chat.model)
+  if (product === undefined)
     throw new GatewayError('official_models_only', { param: 'model', params: { ids: offered.map(({ id }) => id).join(', ') } })
-  const { tokens } = measurePrompt(chat, config.limits.imageTokens)
-  return createDocumentAnswer(countTokens, { input_tokens: Math.ceil(tokens * countMargin) })
+  const { imageTokens } = config.limits
+  const { tokens, images } = measurePrompt(chat, imageTokens)
+  const estimate = estimateForTargets(product, { inputEstimate: tokens, imageEstimate: images * imageTokens }, services)
+  return createDocumentAnswer(countTokens, { input_tokens: Math.ceil(estimate * countMargin) })
+}
+
+/** The tokens of the target that makes the most of the prompt, because each of them may serve the turn. */
+function estimateForTargets({ id, targets }: Product, prompt: PromptEstimate, { upstreams, clock }: Services): number {
+  const candidates = upstreams.selectCandidates(targets, id, clock.monotonicMs())
+  const estimates = candidates.map(({ name }) => upstreams.promptRatios.estimate(name, prompt))
+  return estimates.length === 0 ? prompt.inputEstimate : Math.max(...estimates)
 }

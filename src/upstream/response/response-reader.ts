@@ -6,6 +6,7 @@ import { StreamAggregator } from './stream-aggregator.ts'
 import { BoundedBody } from '../bounded-body.ts'
 import type { BufferedCompletion } from './buffered-completion.ts'
 import { ClientEvents } from './client-events.ts'
+import type { PromptRatios } from '../target/prompt-ratios.ts'
 import type { TargetCapabilities } from '../target/target-capabilities.ts'
 import type { ResponseMode } from './response-mode.ts'
 import { looksLikeEventStream } from './sse.ts'
@@ -24,6 +25,7 @@ export interface ResponseReaderOptions<Result> {
   readonly requestMode: UpstreamRequestMode
   readonly responseMode: ResponseMode<Result>
   readonly capabilities: TargetCapabilities
+  readonly promptRatios: PromptRatios
   readonly callContext: CallContext
   readonly config: GatewayConfig
 }
@@ -249,11 +251,11 @@ function toAllowlist({
 }
 
 function toUsageBounds(options: ResponseReaderOptions<unknown>): BufferedCompletion['bounds'] {
-  const { x, candidate, capabilities } = options
+  const { x, candidate, promptRatios } = options
   const prompt = getPromptEstimate(options)
   const outputCap = x.hold === undefined ? Number.POSITIVE_INFINITY : x.hold.outputCap * (x.chat?.choices ?? 1)
   const { imageEstimate } = prompt
-  return { inputEstimate: capabilities.estimatePrompt(candidate.name, prompt), imageEstimate, outputCap }
+  return { inputEstimate: promptRatios.estimate(candidate.name, prompt), imageEstimate, outputCap }
 }
 
 /** The estimate of the member's prompt, before the target's own ratio. */
@@ -263,7 +265,7 @@ export function getPromptEstimate({ route, x }: Pick<ResponseReaderOptions<unkno
 
 /** Learns how many tokens the target makes of a prompt. A document for further processing answers another prompt than the member's. */
 function recordPromptReport(report: ReturnType<typeof parseUsage>, options: ResponseReaderOptions<unknown>): void {
-  const { capabilities, candidate, responseMode } = options
+  const { promptRatios, candidate, responseMode } = options
   if (report === null || responseMode.fromStream === null) return
-  capabilities.recordPrompt(candidate.name, getPromptEstimate(options), report.inputTokens)
+  promptRatios.record(candidate.name, getPromptEstimate(options), report.inputTokens)
 }

@@ -1,6 +1,6 @@
 /**
- * What is known of each target: whether its output is visible while it is produced, which fields that request a stream it rejects, and how
- * many tokens it makes of a prompt. The first decides what a client that disconnects is charged, the last what a turn without a report is.
+ * What each target can do: whether its output is visible while it is produced, which decides what a client that disconnects is charged, and
+ * which fields that request a stream it rejects.
  */
 import type { UpstreamRequestMode, Candidate } from '../../exchange/exchange.ts'
 import { chatPath } from '../upstream-format.ts'
@@ -15,16 +15,6 @@ const maxTokensPerMs = 4
 /** A shorter response says nothing about how it was produced. */
 const minTokens = 8
 
-/** Estimated tokens at which the memory of prompts is halved, so that the recent ones count most. */
-const promptWindowTokens = 65_536
-/** Estimated tokens before which the ratio of a target stays near 1. */
-const promptPriorTokens = 256
-/** A prompt counts at most as much as one of this size, so that no single member decides the ratio. */
-const maxPromptWeight = 4_096
-/** A report that differs by more than this is none on the text: a hidden prompt, or a prompt that was cut. */
-const maxReportFactor = 4
-const maxPromptRatio = 2
-
 /**
  * `visible`: its output arrived gradually and was all that it reported. `hidden`: it reports more than is visible, such as hidden
  * reasoning. `unknown`: it has not streamed yet, or responded whole, or all at once.
@@ -37,14 +27,6 @@ interface Capabilities {
   usageRejectedAt: number | null
   /** When a stream ended with nothing: whole responses are then requested whole. */
   emptyStreamAt: number | null
-  /** Reported and estimated tokens of recent prompts without images. */
-  readonly prompts: { reported: number; estimated: number }
-}
-
-/** The estimate of a prompt, and the part of it that is assumed for images. */
-interface PromptEstimate {
-  readonly inputEstimate: number
-  readonly imageEstimate: number
 }
 
 /** How the member asked. */
@@ -96,28 +78,6 @@ export class TargetCapabilities {
     this.#getOrCreate(target).emptyStreamAt = now
   }
 
-  /** The tokens that this target probably makes of a prompt, by those that it reported for earlier ones. */
-  estimatePrompt(target: string, { inputEstimate, imageEstimate }: PromptEstimate): number {
-    const { reported, estimated } = this.#getOrCreate(target).prompts
-    const ratio = (reported + promptPriorTokens) / (estimated + promptPriorTokens)
-    const bounded = Math.min(Math.max(ratio, 1 / maxPromptRatio), maxPromptRatio)
-    return Math.ceil((inputEstimate - imageEstimate) * bounded) + imageEstimate
-  }
-
-  /** The target reported so many tokens for a prompt. */
-  recordPrompt(target: string, { inputEstimate, imageEstimate }: PromptEstimate, reportedTokens: number): void {
-    const ratio = reportedTokens / inputEstimate
-    if (imageEstimate > 0 || !(ratio <= maxReportFactor && ratio >= 1 / maxReportFactor)) return
-    const { prompts } = this.#getOrCreate(target)
-    if (prompts.estimated >= promptWindowTokens) {
-      prompts.estimated /= 2
-      prompts.reported /= 2
-    }
-    const weight = Math.min(inputEstimate, maxPromptWeight)
-    prompts.estimated += weight
-    prompts.reported += weight * ratio
-  }
-
   recordWholeResponse(target: string): void {
     this.#getOrCreate(target).visibility = 'unknown'
   }
@@ -143,7 +103,6 @@ export class TargetCapabilities {
         streamRejectedAt: null,
         usageRejectedAt: null,
         emptyStreamAt: null,
-        prompts: { reported: 0, estimated: 0 },
       }
       this.#byTarget.set(target, capabilities)
     }

@@ -12,6 +12,7 @@ import { anthropicFormat, createAnthropicHeaders } from '../anthropic/anthropic-
 import { responsesFormat } from '../responses/responses-format.ts'
 import type { UpstreamFormat } from '../upstream-format.ts'
 import { UpstreamConcurrencyLimiter } from './concurrency-limiter.ts'
+import { PromptRatios } from './prompt-ratios.ts'
 import { RetryBudget } from './retry-budget.ts'
 
 type UpstreamConfig = GatewayConfig['upstreams'][string]
@@ -40,6 +41,7 @@ export interface Upstream {
 
 export class Upstreams {
   readonly retryBudget = new RetryBudget()
+  readonly promptRatios = new PromptRatios()
   readonly #upstreams: ReadonlyMap<string, Upstream>
   readonly #health = new Map<string, TargetHealth>()
   readonly #dialects = new Map<string, Dialect>()

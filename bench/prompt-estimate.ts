@@ -10,7 +10,20 @@ import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { isRecord, parseChatRequest } from '../src/exchange/request/chat-request.ts'
 import { measurePrompt } from '../src/exchange/request/prompt-size.ts'
+import { PromptRatios } from '../src/upstream/target/prompt-ratios.ts'
+import type { PromptEstimate } from '../src/upstream/target/prompt-ratios.ts'
 import { cacheFolder } from '../test/support/cache-folder.ts'
+
+interface Sample {
+  readonly body: object
+  /** What a tokenizer is given. */
+  readonly text: string
+}
+
+interface Kind {
+  readonly name: string
+  readonly samples: readonly Sample[]
+}
 
 type CountTokens = (text: string) => number
 
@@ -32,30 +45,33 @@ const texts: Readonly<Record<string, readonly string[]>> = {
   Chinese: cut(readChinese()),
 }
 
-console.log(`| Prompt | Samples | ${Object.keys(tokenizers).join(' | ')} | A third of the bytes |`)
-console.log(`|---|---|${'---|'.repeat(Object.keys(tokenizers).length + 1)}`)
-for (const [name, prompts] of Object.entries(texts))
-  report(
-    name,
-    prompts.map((text) => ({ body: toBody(text), text })),
-  )
 const tools = readTools()
-report(
-  'tools, as compact JSON',
-  tools.map((tool) => ({ body: { ...toBody(''), tools: [tool] }, text: JSON.stringify(tool) })),
-)
-report(
-  'tools, as JSON with spaces',
-  tools.map((tool) => ({ body: { ...toBody(''), tools: [tool] }, text: toSpacedJson(tool) })),
-)
+const kinds: readonly Kind[] = [
+  ...Object.entries(texts).map(([name, prompts]) => ({ name, samples: prompts.map((text) => ({ body: toBody(text), text })) })),
+  {
+    name: 'tools, as compact JSON',
+    samples: tools.map((tool) => ({ body: { ...toBody(''), tools: [tool] }, text: JSON.stringify(tool) })),
+  },
+  {
+    name: 'tools, as JSON with spaces',
+    samples: tools.map((tool) => ({ body: { ...toBody(''), tools: [tool] }, text: toSpacedJson(tool) })),
+  },
+]
+printHead('A third of the bytes')
+for (const kind of kinds) report(kind)
+console.log('\nThe second half of the samples, after the target reported the first half:\n')
+printHead()
+for (const kind of kinds) reportLearned(kind)
 measureSpeed()
 
+function printHead(...others: readonly string[]): void {
+  const columns = ['Prompt', 'Samples', ...Object.keys(tokenizers), ...others]
+  console.log(`| ${columns.join(' | ')} |\n|${'---|'.repeat(columns.length)}`)
+}
+
 /** The errors of one kind: of all samples together, and the range in which nine of ten lie. */
-function report(name: string, samples: readonly { readonly body: object; readonly text: string }[]): void {
-  // Without what the estimate adds for the template: its instructions differ from model to model.
-  const template = (body: object): number =>
-    estimate({ ...body, messages: toBody('').messages, ...('tools' in body && { tools: [] }) })
-  const estimates = samples.map(({ body }) => estimate(body) - template(body))
+function report({ name, samples }: Kind): void {
+  const estimates = samples.map(estimateText)
   const cells = Object.values(tokenizers).map((count) => {
     const real = samples.map(({ text }) => count(text))
     const errors = estimates.map((tokens, index) => tokens / (real[index] ?? 1) - 1).toSorted((a, b) => a - b)
@@ -66,6 +82,28 @@ function report(name: string, samples: readonly { readonly body: object; readonl
   const counts = Object.values(tokenizers).map((count) => sum(samples.map(({ text }) => count(text))))
   cells.push(`${toPercent(bytes / 3 / Math.max(...counts) - 1)} … ${toPercent(bytes / 3 / Math.min(...counts) - 1)}`)
   console.log(`| ${name} | ${samples.length} | ${cells.join(' | ')} |`)
+}
+
+/** The same for a target that has reported usage, as `count_tokens` and charges without a report have it. */
+function reportLearned({ name, samples }: Kind): void {
+  const half = Math.ceil(samples.length / 2)
+  const cells = Object.values(tokenizers).map((count) => {
+    const ratios = new PromptRatios()
+    for (const sample of samples.slice(0, half)) ratios.record(name, toPromptEstimate(sample), count(sample.text))
+    const rest = samples.slice(half)
+    const estimates = rest.map((sample) => ratios.estimate(name, toPromptEstimate(sample)))
+    return toPercent(sum(estimates) / sum(rest.map(({ text }) => count(text))) - 1)
+  })
+  console.log(`| ${name} | ${samples.length - half} | ${cells.join(' | ')} |`)
+}
+
+function toPromptEstimate(sample: Sample): PromptEstimate {
+  return { inputEstimate: estimateText(sample), imageEstimate: 0 }
+}
+
+/** Without what the estimate adds for the template: its instructions differ from model to model. */
+function estimateText({ body }: Sample): number {
+  return estimate(body) - estimate({ ...body, messages: toBody('').messages, ...('tools' in body && { tools: [] }) })
 }
 
 function estimate(body: object): number {

@@ -19,10 +19,7 @@ export function mountTokenCountRoute(router: Router, { services, chain }: RouteD
   })
 }
 
-/**
- * An agent that counts too few tokens compacts its conversation too late. With the margin the count of English, code and Chinese is 1 to 22 %
- * too high by the tokenizer, and that of tools −4 to +29 % (`bench/README.md`), until the target has reported what it makes of prompts.
- */
+/** An agent that counts too few tokens compacts its conversation too late. Measured errors are in `docs/api-formats.md`. */
 const countMargin = 1.05
 
 async function countPromptTokens(x: Exchange & Partial<Slots>, services: Services): Promise<CallResult> {

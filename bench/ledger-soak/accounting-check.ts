@@ -188,7 +188,7 @@ class AccountingCheck {
     // The estimate of a prompt is corrected by what the upstream reported for others, between a half and two.
     const lowEstimate = step === 'search' ? 0 : Math.floor(each.promptTokens / 2)
     const highEstimate = each.promptTokens * 2 + (followsSearch ? searchResultTokens : 0)
-    const isReported = script.usage !== 'missing' && script.usage !== 'zero'
+    const isReported = isUsageReported(script, call)
     const tokens = call === undefined ? script.tokens : computeChargedTokens(script, call)
     const priceOf = (estimate: number): number =>
       Math.min(row.reserved, isReported ? computeReportedPrice(model, script, tokens) : computePrice(model, estimate, 0, tokens))
@@ -245,7 +245,10 @@ class AccountingCheck {
       // The server was killed, or the connection lost, after the settlement; or the client's end was seen before the answer's.
       if (life.killedAt === null) return checkWhole()
     }
+    // It refused the request while the client left.
+    const isRejected = call.ended === 'failed' && call.tokenTimes.length === 0
     const priceAt = (time: number): number => {
+      if (isRejected) return 0
       const made = Math.min(call.tokenTimes.filter((at) => at <= time).length, tokens)
       const estimated = computePrice(model, lowEstimate, 0, made)
       return Math.min(row.reserved, estimated, isReported ? computeReportedPrice(model, script, made) : estimated)
@@ -355,6 +358,12 @@ function computeChargedTokens(script: Script, { tokens, cap, api }: Call): numbe
   // These report the output at their end only: the single token of the first report is disputed by the output.
   if (api !== 'chat' && !script.answersWithDocument) return Math.min(tokens, cap)
   return script.answersWithDocument ? tokens : Math.min(tokens, Math.floor(cap * 1.5 + 16) + 1)
+}
+
+/** An upstream that ignores the cap is cut off before the report at the end of its stream. */
+function isUsageReported(script: Script, call: Call | undefined): boolean {
+  if (call?.api === 'responses' && script.ignoresCap && !script.answersWithDocument) return false
+  return script.usage !== 'missing' && script.usage !== 'zero'
 }
 
 function computeReportedPrice(model: string, { inputTokens, cachedTokens }: Script, output: number): number {

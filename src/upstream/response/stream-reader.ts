@@ -126,12 +126,17 @@ export class StreamReader {
 
   /**
    * Usage of an interrupted response: output since the last report counts as well, because the report may have been made before any output.
+   * What is counted never exceeds the cap.
    */
   getUsageSoFar(): Usage {
     const report = parseUsage(this.#report)
     if (report === null) return this.getUsage()
     const since = Math.max(0, this.#output.tokens - this.#countedTokensAtReport)
-    const sum = { ...report, outputTokens: report.outputTokens + since }
+    const { outputTokens } = report
+    const sum = {
+      ...report,
+      outputTokens: Math.max(outputTokens, Math.min(outputTokens + since, this.#options.bounds.outputCap)),
+    }
     const usage = reconcileUsage(sum, this.#output, this.#options.bounds)
     return since > 0 ? { ...usage, estimated: true } : usage
   }

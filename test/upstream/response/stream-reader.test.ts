@@ -173,11 +173,12 @@ t.test('counts the text of an upstream that reports nothing', async (t) => {
 t.test('adds what passed since the last report of an interrupted response', async (t) => {
   const words = Array.from({ length: 10 }, () => chunk({ content: ' word' }))
   const opening = { ...chunk({ role: 'assistant', content: '' }), usage: { prompt_tokens: 12, completion_tokens: 0 } }
-  const cut = (...events: object[]) => {
-    const reader = new StreamReader({ bounds, upstreamHost: 'u', sink: deaf })
+  const cutAt = (outputCap: number, ...events: object[]) => {
+    const reader = new StreamReader({ bounds: { ...bounds, outputCap }, upstreamHost: 'u', sink: deaf })
     reader.push(Buffer.from(sse(...events)))
     return reader.getUsageSoFar()
   }
+  const cut = (...events: object[]) => cutAt(1_000, ...events)
   t.same(cut(opening, ...words), { inputTokens: 12, outputTokens: 10, estimated: true }, 'reported at the beginning')
   t.same(cut(opening), { inputTokens: 12, outputTokens: 0, estimated: false }, 'nothing has passed')
   t.same(
@@ -187,6 +188,9 @@ t.test('adds what passed since the last report of an interrupted response', asyn
   )
   t.same(cut(...words, usageChunk), { inputTokens: 12, outputTokens: 3, estimated: false }, 'reported at the end')
   t.same(cut(...words), { inputTokens: 99, outputTokens: 10, estimated: true }, 'not reported')
+  t.same(cutAt(8, opening, ...words), { inputTokens: 12, outputTokens: 8, estimated: true }, 'what passed counts up to the cap')
+  const overCap = { ...opening, usage: { prompt_tokens: 12, completion_tokens: 9 } }
+  t.same(cutAt(8, overCap, ...words), { inputTokens: 12, outputTokens: 9, estimated: true }, 'a report above the cap stays')
 })
 
 t.test('charges nothing outside the rules for hostile usage numbers', async (t) => {

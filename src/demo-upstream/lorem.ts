@@ -22,7 +22,7 @@ const englishTexts: Texts = {
   topics: [
     {
       pattern: /\b(?:quota|plans?|price|pricing|pools?|boosts?|credits?|limits?)\b/i,
-      text: 'Each account has a plan, and each plan has pools for a day, a week and a month, in a light and a flagship tier. Before a model is called, the cost of the turn is put on hold; afterwards what was really used is settled, and a turn that failed upstream is given back. `svc-gateway account show <email>` shows where an account stands.',
+      text: 'Each account has a plan, and each plan has credits for a day, a week and a month, for Fast and for Premium models. Before a model is called, the cost of the turn is put on hold; afterwards what was really used is settled, and a turn that failed upstream is given back. `svc-gateway account show <email>` shows where an account stands.',
     },
     {
       pattern: /\b(?:keys?|token|sign in|log ?in|auth)/i,
@@ -58,27 +58,27 @@ const chineseTexts: Texts = {
   topics: [
     {
       pattern: /额度|套餐|价格|用量|加油包|限制/,
-      text: '每个账户有一个套餐,每个套餐按日、周、月分配额度,分为轻量和旗舰两档。调用模型前先预留费用,完成后按实际用量结算;上游失败的一次会全额退回。用 `svc-gateway account show <邮箱>` 可以查看账户现状。',
+      text: '每个账户有一个套餐，每个套餐按日、周、月分配额度，分为快速和高级两类模型。调用模型前先预留费用，完成后按实际用量结算；上游失败的一次会全额退回。用 `svc-gateway account show <邮箱>` 可以查看账户现状。',
     },
     {
       pattern: /密钥|登录|鉴权|令牌/,
-      text: '密钥以 `svc_live_` 开头,放在请求头 `Authorization: Bearer …` 中。首次启动时会打印一个;用 `svc-gateway key create --account <邮箱> --name laptop` 可以再建一个。系统只保存密钥的哈希。',
+      text: '密钥以 `svc_live_` 开头，放在请求头 `Authorization: Bearer …` 中。首次启动时会打印一个；用 `svc-gateway key create --account <邮箱> --name laptop` 可以再建一个。系统只保存密钥的哈希。',
     },
     {
       pattern: /上游|配置|真实模型|接入|安装/,
-      text: '要使用真实模型,请设置 `UPSTREAM_BASE_URL`(以 `/v1` 结尾)和 `UPSTREAM_API_KEY`,然后重新启动。任何兼容 OpenAI 的服务都可以。产品与上游模型的对应关系写在 `gateway.config.ts` 里。',
+      text: '要使用真实模型，请设置 `UPSTREAM_BASE_URL`（以 `/v1` 结尾）和 `UPSTREAM_API_KEY`，然后重新启动。任何兼容 OpenAI 的服务都可以。产品与上游模型的对应关系写在 `gateway.config.ts` 里。',
     },
     {
       pattern: /你好|您好|你是谁|这是什么|帮助|介绍/,
-      text: '你好!我是 svc-gateway 内置的演示模型。svc-gateway 是可自行部署的会员与模型 API 网关。我不会思考,但送达这条回答的一切(密钥、额度预留、流式传输、结算)都是真实的。',
+      text: '你好！我是 svc-gateway 内置的演示模型。svc-gateway 是可自行部署的会员与模型 API 网关。我不会思考，但送达这条回答的一切（密钥、额度预留、流式传输、结算）都是真实的。',
     },
   ],
   unknown: (about) =>
-    `你问的是:“${about}”。真实的模型会回答它;我只是 svc-gateway 内置的演示模型,可以回答关于密钥、套餐与额度、接入真实模型的问题。\n\n${chineseTexts.next}`,
-  tool: (about) => `工具返回:${about}。一次完整的工具调用已经通过网关往返完成。`,
-  search: (about) => `这是关于“${about}”的演示回答 [1]。它采用搜索模型的形式:每个标记指向一条结果 [2],结果随回答一起返回 [3]。`,
+    `你问的是：“${about}”。真实的模型会回答它；我只是 svc-gateway 内置的演示模型，可以回答关于密钥、套餐与额度、接入真实模型的问题。\n\n${chineseTexts.next}`,
+  tool: (about) => `工具返回：${about}。一次完整的工具调用已经通过网关往返完成。`,
+  search: (about) => `这是关于“${about}”的演示回答 [1]。它采用搜索模型的形式：每个标记指向一条结果 [2]，结果随回答一起返回 [3]。`,
   image: (about) => `这是演示模型为“${about}”画的一张小图。`,
-  next: '下一步:设置 UPSTREAM_BASE_URL 和 UPSTREAM_API_KEY 后重新启动,这里就会由真实模型回答。',
+  next: '下一步：设置 UPSTREAM_BASE_URL 和 UPSTREAM_API_KEY 后重新启动，这里就会由真实模型回答。',
 }
 
 /** Long enough to be recognized, short enough not to be the answer. Cut by characters, never inside one. */

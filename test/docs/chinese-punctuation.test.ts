@@ -1,12 +1,12 @@
-/** Chinese sentences have full-width punctuation: on the website, in failures, emails, settings of programs and the command. */
+/** Chinese sentences have full-width punctuation: on the website, in failures, emails, settings of programs, the demonstration and the command. */
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
-// Rules for Markdown name marks of either width, and the demonstration writes filler text.
-const sources = globSync(['src/**/*.ts', 'plugins/*.ts'], { cwd: root, exclude: ['src/markdown/**', 'src/demo-upstream/**'] })
+// Rules for Markdown name marks of either width.
+const sources = globSync(['src/**/*.ts', 'plugins/*.ts'], { cwd: root, exclude: ['src/markdown/**'] })
 const halfWidth = /[\p{Script=Han}”][,:;!?()]|[,:;!?()][\p{Script=Han}“]/u
 
 /** What stands in quotes, without code inside of it and links of Markdown; an English sentence may end in a quotation mark. */

@@ -51,7 +51,12 @@ export function formatRelativeTime(value: string | number): string {
   return relative.format(Math.round(seconds / 86_400), 'day')
 }
 
+/** The same of what has happened, which is never in the future, even where the reader's clock is behind. */
+export function formatPastTime(value: string | number): string {
+  return formatRelativeTime(Math.min(new Date(value).getTime(), Date.now()))
+}
+
 /** The same, in one line of a table. */
-export function renderRelativeTime(value: string): HTMLTimeElement {
-  return createElement('time', { datetime: value, class: 'nowrap' }, formatRelativeTime(value))
+export function renderPastTime(value: string): HTMLTimeElement {
+  return createElement('time', { datetime: value, class: 'nowrap' }, formatPastTime(value))
 }

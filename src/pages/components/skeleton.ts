@@ -9,7 +9,7 @@ type SkeletonShape = 'figures' | 'rows' | 'chart' | 'text'
 const bars: Readonly<Record<SkeletonShape, number>> = { figures: 2, rows: 4, chart: 1, text: 3 }
 
 export function renderSkeleton(t: Texts, shape: SkeletonShape): Html {
-  return html`<div class="skeleton ${shape}">
+  return html`<div class="skeleton skeleton-${shape}">
     <p class="unseen">${t.account.loading}</p>
     ${Array.from({ length: bars[shape] }, () => html`<i></i>`)}
   </div>`

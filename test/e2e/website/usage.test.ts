@@ -28,6 +28,35 @@ function runJourneys(browser: Browser): void {
     t.same(problems, [])
   })
 
+  t.test('shows what is loading, and what failed until it is tried again', async (t) => {
+    const gateway = await startGateway(t)
+    const { page, context } = await openBrowserSession(browser, gateway.url)
+    t.teardown(() => context.close())
+    await openSignedIn(page, gateway, 'mei@example.com', '/account')
+    let fail: () => void = () => undefined
+    const failed = new Promise<void>((resolve) => (fail = resolve))
+    await page.route('**/api/membership/{usage,turns}**', async (route) => {
+      await failed
+      await route.abort()
+    })
+    await page.goto('/account')
+    for (const card of ['standing', 'history', 'turns']) {
+      const skeleton = page.locator(`[data-live=${card}] .skeleton i`).first()
+      t.ok(((await skeleton.boundingBox())?.height ?? 0) > 30, `${card} has a shape while it loads`)
+    }
+    fail()
+    const standing = page.locator('[data-live=standing]')
+    await standing.getByText('The service could not be reached.').waitFor()
+    const box = await standing.boundingBox()
+    t.ok((box?.height ?? 999) < 200, 'no empty space is reserved below the failure')
+    await page.unroute('**/api/membership/{usage,turns}**')
+    await standing.getByRole('button', { name: 'Try again' }).click()
+    await standing.getByText('0% used').first().waitFor()
+    t.equal(await page.evaluate('document.activeElement.dataset.live'), 'standing', 'the focus stays where it was')
+    await page.locator('[data-live=turns]').getByRole('button', { name: 'Try again' }).click()
+    await page.getByText('No turns yet.').waitFor()
+  })
+
   t.test('shows usage by key, filters the turns, turns pages and exports them', async (t) => {
     const gateway = await startGateway(t)
     const client = new WebsiteClient(gateway)

@@ -111,15 +111,45 @@ function showAtField(form: HTMLFormElement, failure: unknown, fieldFailures: Fie
   return true
 }
 
-/** Fills a card that shows something alive. */
-export async function loadCard(name: string, load: () => Promise<Node | readonly Node[]>): Promise<void> {
+type LoadContent = () => Promise<Node | readonly Node[]>
+
+/**
+ * Fills a card with what a request returns. A failure that can pass has a button, which calls `reload`: pass one where `load` changes
+ * something, or cannot be called twice.
+ */
+export async function loadCard(name: string, load: LoadContent, reload: LoadContent = load): Promise<void> {
   const card = findElement(`[data-live="${name}"]`, HTMLElement)
   const content = findElement('[data-content]', HTMLElement, card)
   try {
     content.replaceChildren(...[await load()].flat())
+    delete card.dataset['failed']
   } catch (failure) {
-    content.replaceChildren(renderFailureNotice(failure))
+    const notice = renderFailureNotice(failure)
+    if (failure instanceof ApiError && failure.advises('retry_later'))
+      notice.append(createRetryButton(card, () => loadCard(name, reload)))
+    content.replaceChildren(notice)
+    card.dataset['failed'] = ''
   } finally {
     card.removeAttribute('aria-busy')
   }
+}
+
+function createRetryButton(card: HTMLElement, retry: () => Promise<void>): HTMLElement {
+  const button: HTMLButtonElement = createElement(
+    'button',
+    {
+      class: 'button quiet small',
+      type: 'button',
+      onclick: async () => {
+        button.disabled = true
+        card.setAttribute('aria-busy', 'true')
+        await retry()
+        // The button is gone, and the focus with it.
+        card.tabIndex = -1
+        card.focus()
+      },
+    },
+    commonTexts.retry,
+  )
+  return button
 }

@@ -13,7 +13,7 @@ const usage = callApi('get', '/api/membership/usage')
 const keys: Promise<readonly Key[]> = callApi('get', '/api/membership/auth/api-keys').then(({ data }) => data)
 const [range, grouping] = (['days', 'by'] as const).map((name) => findElement(`[data-choice=${name}]`, HTMLSelectElement))
 
-void loadCard('standing', async () => renderStanding(await usage))
+void loadCard('standing', async () => renderStanding(await usage), loadStanding)
 const turns = setUpTurnList(keys)
 for (const choice of [range, grouping]) choice?.addEventListener('change', () => void showHistory())
 void showHistory()
@@ -22,11 +22,15 @@ void Promise.all([usage, keys]).then(
     if (latest.length > 0) return
     showFirstSteps(list, async () => {
       await Promise.all([showHistory(), turns.refresh()])
-      await loadCard('standing', async () => renderStanding(await callApi('get', '/api/membership/usage')))
+      await loadCard('standing', loadStanding)
     })
   },
   () => undefined,
 )
+
+async function loadStanding(): Promise<Node[]> {
+  return renderStanding(await callApi('get', '/api/membership/usage'))
+}
 
 function showHistory(): Promise<void> {
   return loadCard('history', async () => {

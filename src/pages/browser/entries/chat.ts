@@ -21,7 +21,7 @@ import { connectSettings, showSettings } from '../chat/composer/settings-dialog.
 import { showToast } from '../components/toast.ts'
 import { readStored, writeStored } from '../device-storage.ts'
 import type { ChatModel } from '../../page-data.ts'
-import { findElement, findElements, interpolate, signedOutEvent, getProps, getTexts } from '../page.ts'
+import { commonTexts, findElement, findElements, interpolate, signedOutEvent, getProps, getTexts } from '../page.ts'
 
 const texts = getTexts('chat')
 const { account, models } = getProps('chat')
@@ -291,7 +291,7 @@ function showFailure(message: ChatMessage, view: MessageView, failure: ApiError)
     : undefined
   const [retryButton] = view.fail(failure, [
     // A member who signed in again finds the failure of before.
-    { label: texts.retry, run: repeat, hidden: !failure.advises('retry_later') && failure.code !== 'sign_in_required' },
+    { label: commonTexts.retry, run: repeat, hidden: !failure.advises('retry_later') && failure.code !== 'sign_in_required' },
     ...(other === undefined
       ? []
       : [

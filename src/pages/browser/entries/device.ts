@@ -1,7 +1,7 @@
 /** The approval page of a device: shows the device, compares the code, then approve or deny. Opening the page approves nothing. */
 import './site.ts'
 import { parseDeviceCode, parseOnPaste } from '../components/pasted-code.ts'
-import { formatRelativeTime, renderTimestamp } from '../format.ts'
+import { formatPastTime, formatRelativeTime, renderTimestamp } from '../format.ts'
 import { createElement, interpolate, findElement, getProps, getTexts } from '../page.ts'
 import { callApi } from '../api-client.ts'
 import { renderFailureNotice, onSubmit } from '../components/request-state.ts'
@@ -48,7 +48,7 @@ function showDevice(device: PendingDevice): void {
         sameNetwork && createElement('span', { class: 'sub' }, ` · ${texts.sameNetwork}`),
       ),
     ],
-    [texts.started, createElement('span', {}, renderTimestamp(device.started_at), ` · ${formatRelativeTime(device.started_at)}`)],
+    [texts.started, createElement('span', {}, renderTimestamp(device.started_at), ` · ${formatPastTime(device.started_at)}`)],
     [texts.account, account],
   ]
   const verdict = renderApprovalButtons(container, texts, async (decision) => {

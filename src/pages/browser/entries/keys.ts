@@ -1,6 +1,6 @@
 /** Keys: made, shown once, listed, revoked after a question. */
 import './site.ts'
-import { formatCount, formatRelativeTime, renderDate } from '../format.ts'
+import { formatCount, formatPastTime, renderDate } from '../format.ts'
 import { createCodeBlock, createElement, interpolate, findElement, getProps, getTexts, language } from '../page.ts'
 import { callApi } from '../api-client.ts'
 import { createEmptyState } from '../components/empty-state.ts'
@@ -149,7 +149,7 @@ function renderKey(key: Key): HTMLElement {
       createElement(
         'p',
         { class: 'sub' },
-        lastUsedAt === null ? texts.neverUsed : interpolate(texts.usedWhen, { when: formatRelativeTime(lastUsedAt) }),
+        lastUsedAt === null ? texts.neverUsed : interpolate(texts.usedWhen, { when: formatPastTime(lastUsedAt) }),
         ' · ',
         usage.turns === 0
           ? texts.noUsage
@@ -232,9 +232,10 @@ async function confirmRevocation({ id, name }: Key): Promise<void> {
     dialog.addEventListener('close', resolve, { once: true })
   })
   if (dialog.returnValue !== 'yes') return
-  await loadCard('keys', async () => {
+  const revoke = async (): Promise<HTMLElement[]> => {
     await callApi('delete', '/api/membership/auth/api-keys/{id}', { params: { id } })
     status.textContent = interpolate(texts.revokedNow, { name })
     return loadKeys()
-  })
+  }
+  await loadCard('keys', revoke, loadKeys)
 }

@@ -1,6 +1,6 @@
 /** Sessions and the security log. */
 import './site.ts'
-import { formatCount, renderRelativeTime, renderTimestamp } from '../format.ts'
+import { formatCount, renderPastTime, renderTimestamp } from '../format.ts'
 import { createElement, interpolate, findElement, getTexts } from '../page.ts'
 import { callApi } from '../api-client.ts'
 import { createEmptyState } from '../components/empty-state.ts'
@@ -21,11 +21,12 @@ const keys = callApi('get', '/api/membership/auth/api-keys').then(
 void loadCard('sessions', loadSessions).then(loadAudit)
 endOthers.addEventListener('click', () => {
   endOthers.disabled = true
-  void loadCard('sessions', async () => {
+  const end = async (): Promise<HTMLElement> => {
     const { ended_sessions: ended } = await callApi('post', '/api/membership/auth/sessions/end-others')
     status.textContent = interpolate(texts.endedCount, { sessions: formatCount('sessions', ended) })
     return loadSessions()
-  }).then(loadAudit)
+  }
+  void loadCard('sessions', end, loadSessions).then(loadAudit)
 })
 
 /** Named after what still exists; the log itself keeps no names. */
@@ -64,7 +65,7 @@ function renderSessions(list: readonly Session[]): HTMLElement {
       ),
       createElement('code', {}, session.address),
       renderTimestamp(session.created_at),
-      renderRelativeTime(session.last_used_at),
+      renderPastTime(session.last_used_at),
       { content: createEndButton(session), class: 'end' },
     ]),
   )
@@ -86,11 +87,12 @@ function createEndButton(session: Session): HTMLElement | null {
 }
 
 async function endSession({ id }: Session): Promise<void> {
-  await loadCard('sessions', async () => {
+  const end = async (): Promise<HTMLElement> => {
     await callApi('delete', '/api/membership/auth/sessions/{id}', { params: { id } })
     status.textContent = texts.ended
     return loadSessions()
-  })
+  }
+  await loadCard('sessions', end, loadSessions)
 }
 
 /** Two lines an entry: what happened to what, then when and from where. */

@@ -105,7 +105,7 @@ export const account = {
   request: 'Request',
   states: { held: 'running', settled: 'charged', refunded: 'not charged', expired: 'not charged' },
   estimated: 'estimated',
-  securityLead: 'Where you are signed in and what happened to the account is under',
+  securityLead: 'Your sign-ins and the security log are under',
   since: 'Member since',
   id: 'Account id',
   alerts: {

@@ -9,6 +9,7 @@ import { stripVTControlCharacters } from 'node:util'
 import type { OutputSink } from '../context.ts'
 import { renderBlock } from './markdown.ts'
 
+const clearLineAbove = '\u001b[A\u001b[K'
 /** A drawing that takes long makes the next one wait longer, so that drawing never takes more than a fifth of the time. */
 const minDrawIntervalMs = 60
 
@@ -92,11 +93,14 @@ export class MarkdownView {
     return kept.map((line) => `${line}\n`).join('')
   }
 
-  /** Moves to the preview's first line and clears to the end of the screen. The window may have another width by now. */
+  /**
+   * Clears the lines of the preview, the last one first, and ends at the first. The window may have another width by now. Not the rest of
+   * the screen in one command: at its top, tmux would move it to the history, where each drawing would leave a copy.
+   */
   #erasePreview(): string {
     const height = this.#preview.reduce((sum, width) => sum + countRows(width, this.#sink.columns), 0)
     this.#preview = []
-    return height === 0 ? '' : `\r\u001b[${height}A\u001b[J`
+    return height === 0 ? '' : `\r${clearLineAbove.repeat(height)}`
   }
 }
 

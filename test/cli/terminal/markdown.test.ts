@@ -164,9 +164,10 @@ function render(text: string, columns: number): string {
 /** What a terminal shows of the output: rows, with the two movements that a view uses. */
 function showOnScreen(output: string, columns: number): string {
   const rows: string[] = []
-  for (const [at, part] of output.split('\r\u001b[').entries()) {
-    const [, up = '', text = part] = (at > 0 && /^(\d+)A.\[J([^]*)$/.exec(part)) || []
-    if (up !== '') rows.splice(rows.length - Number(up))
+  for (const [at, part] of output.split('\r').entries()) {
+    const [cleared = '', text = part] = (at > 0 && /^((?:.\[A.\[K)+)([^]*)$/.exec(part)?.slice(1)) || []
+    const up = cleared.length / '\u001b[A\u001b[K'.length
+    if (up > 0) rows.splice(rows.length - up)
     for (const line of text.split('\n').slice(0, -1)) {
       const plain = stripVTControlCharacters(line)
       rows.push(plain, ...Array.from({ length: Math.max(0, Math.ceil(measureWidth(plain) / columns) - 1) }, () => '(continued)'))

@@ -9,8 +9,8 @@ export interface GalleryState {
   /** A page and its state: `account-warning`. */
   readonly name: string
   readonly path: string
-  /** `regular` has used the service for a month, `new` never. */
-  readonly member?: 'regular' | 'new'
+  /** `regular` has used the service for a month, `new` never, and `spent` has used up the Premium models of the day. */
+  readonly member?: 'regular' | 'new' | 'spent'
   /** Before the page is opened: answers of the API that bring the state about. */
   readonly prepare?: (page: Page) => Promise<unknown>
   /** On the open page. */
@@ -193,6 +193,17 @@ export const galleryStates: readonly GalleryState[] = [
     act: async (page) => {
       await ask(`demo:${JSON.stringify({ text: 'A tide is the rise and fall of the sea. '.repeat(80), betweenMs: 40 })}`)(page)
       await page.locator('.theirs', { hasText: 'sea. A tide' }).waitFor()
+    },
+  },
+  {
+    name: 'chat-used-up',
+    path: '/chat',
+    member: 'spent',
+    act: async (page) => {
+      await page.locator('[data-picker] summary').click()
+      await page.locator('[data-picker] input[value="svc-2.1"]').check()
+      await ask('Compare two ways to store sessions.')(page)
+      await page.locator('.theirs .notice').waitFor()
     },
   },
   {

@@ -35,7 +35,11 @@ const browser = await launchForPictures()
 mkdirSync(folder, { recursive: true })
 try {
   const used = await openUsedGateway(browser)
-  const cookies = { regular: used.cookies, new: await used.signIn('new@example.com') }
+  const cookies = {
+    regular: used.cookies,
+    new: await used.signIn('new@example.com'),
+    spent: await used.signInWithoutPremium('spent@example.com'),
+  }
   const stateNames = galleryStates.map(({ name }) => name)
   for (const state of galleryStates.filter(({ name }) => isWanted(stateNames, name))) {
     used.passMinute()

@@ -31,6 +31,8 @@ export interface UsedGateway {
   readonly cookies: Cookies
   /** Signs in a new member, who has used nothing. */
   readonly signIn: (email: string) => Promise<Cookies>
+  /** Signs in a member who has used up the Premium models of the day, and has a pack from the daily check-in. */
+  readonly signInWithoutPremium: (email: string) => Promise<Cookies>
   readonly startDevice: () => Promise<StartedDevice>
   /** Moves the clock on, so that what follows has its own minute of requests. */
   readonly passMinute: () => void
@@ -88,9 +90,7 @@ export async function openUsedGateway(browser: Browser, port = 8787): Promise<Us
   await gateway.services.membership.apiKeys.createUnaudited(account, 'nightly report', clock.now() + 90 * dayMs)
   await startRush(gateway, clock.now())
   const cookies = await signIn(email, async (page) => {
-    await page.goto('/account/boosts')
-    await page.getByRole('button', { name: 'Check in' }).click()
-    await page.getByText('credits added').waitFor()
+    await checkIn(page)
     const device = await startDevice()
     await page.goto(device.verification_uri_complete)
     await page.getByRole('button', { name: 'Approve', exact: true }).click()
@@ -101,6 +101,12 @@ export async function openUsedGateway(browser: Browser, port = 8787): Promise<Us
     gateway,
     cookies,
     signIn,
+    async signInWithoutPremium(spentEmail) {
+      const spent = await createAccount(gateway, spentEmail, clock.now())
+      const key = (await gateway.services.membership.apiKeys.createUnaudited(spent, 'laptop', null))!
+      for (let turn = 0; turn < 4; turn++) await usePremium(gateway, key.token)
+      return signIn(spentEmail, checkIn)
+    },
     startDevice,
     passMinute,
     async close() {
@@ -108,6 +114,18 @@ export async function openUsedGateway(browser: Browser, port = 8787): Promise<Us
       rmSync(dataDir, { recursive: true, force: true })
     },
   }
+}
+
+async function checkIn(page: Page): Promise<void> {
+  await page.goto('/account/boosts')
+  await page.getByRole('button', { name: 'Check in' }).click()
+  await page.getByText('credits added').waitFor()
+}
+
+/** A turn as large as one can be. */
+async function usePremium(gateway: Gateway, token: string): Promise<void> {
+  const messages = [{ role: 'user', content: 'demo:{"tokens":9000}' }]
+  await chat(gateway, token, { model: 'svc-2.1', max_tokens: 8_000, messages })
 }
 
 async function createAccount({ services: { store, ids } }: Gateway, email: string, at: number): Promise<string> {

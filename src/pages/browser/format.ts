@@ -29,6 +29,12 @@ export function formatCompact(value: number): string {
   return compact.format(value)
 }
 
+/** An IPv6 address may break after each colon, because it is wider than a phone. Empty where the address is not known. */
+export function renderAddress(address: string | null): HTMLElement {
+  const parts = (address ?? '').split(/(?<=:)/).flatMap((part, at) => (at === 0 ? [part] : [createElement('wbr'), part]))
+  return createElement('code', { class: 'address' }, ...parts)
+}
+
 /** A moment as the reader's clock and calendar have it. */
 export function formatInstant(value: string | number): string {
   return instant.format(new Date(value))

@@ -1,7 +1,7 @@
 /** The approval page of a device: shows the device, compares the code, then approve or deny. Opening the page approves nothing. */
 import './site.ts'
 import { parseDeviceCode, parseOnPaste } from '../components/pasted-code.ts'
-import { formatPastTime, formatRelativeTime, renderTimestamp } from '../format.ts'
+import { formatPastTime, formatRelativeTime, renderAddress, renderTimestamp } from '../format.ts'
 import { createElement, interpolate, findElement, getProps, getTexts } from '../page.ts'
 import { callApi } from '../api-client.ts'
 import { renderFailureNotice, onSubmit } from '../components/request-state.ts'
@@ -44,7 +44,7 @@ function showDevice(device: PendingDevice): void {
       createElement(
         'span',
         {},
-        createElement('code', {}, device.address),
+        renderAddress(device.address),
         sameNetwork && createElement('span', { class: 'sub' }, ` · ${texts.sameNetwork}`),
       ),
     ],

@@ -1,6 +1,6 @@
 /** Sessions and the security log. */
 import './site.ts'
-import { formatCount, renderPastTime, renderTimestamp } from '../format.ts'
+import { formatCount, renderAddress, renderPastTime, renderTimestamp } from '../format.ts'
 import { createElement, interpolate, findElement, getTexts } from '../page.ts'
 import { callApi } from '../api-client.ts'
 import { createEmptyState } from '../components/empty-state.ts'
@@ -63,7 +63,7 @@ function renderSessions(list: readonly Session[]): HTMLElement {
         createElement('span', {}, session.client),
         session.current && createElement('span', { class: 'badge good' }, texts.current),
       ),
-      createElement('code', {}, session.address),
+      renderAddress(session.address),
       renderTimestamp(session.created_at),
       renderPastTime(session.last_used_at),
       { content: createEndButton(session), class: 'end' },
@@ -116,7 +116,7 @@ function renderAudit(list: readonly AuditRecord[], names: ReadonlyMap<string, st
           'p',
           { class: 'row-line sub' },
           renderTimestamp(record.at),
-          record.address !== null && createElement('code', {}, record.address),
+          record.address !== null && renderAddress(record.address),
           record.request_id !== null && createElement('code', { class: 'row-cut row-end' }, record.request_id),
         ),
       )

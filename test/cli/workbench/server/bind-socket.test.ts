@@ -8,7 +8,7 @@ import { promisify } from 'node:util'
 import type { Test } from 'tap'
 import t from 'tap'
 import { resolveSocketPath } from '../../../../src/cli/workbench-commands/connection/socket-path.ts'
-import { connectWorkbench } from '../../../../src/cli/workbench-commands/connection/workbench-client.ts'
+import { connectWorkbench, NotRunningError } from '../../../../src/cli/workbench-commands/connection/workbench-client.ts'
 import { toCleanCommand, compileCacheEnvironment } from '../../../runner/clean-command.ts'
 import { requireProgram } from '../../../support/require-program.ts'
 import type { Settings } from '../../../../src/cli/workbench/settings.ts'
@@ -129,8 +129,13 @@ t.test('answers a client that connects during the start after the start', async 
   writeFileSync(join(dir, 'bin', 'tmux'), '#!/bin/sh\nsleep 1\necho tmux 1.0\n', { mode: 0o755 })
   const env = { ...settings.env, PATH: `${join(dir, 'bin')}:${settings.env['PATH']}` }
   const starting = startProcess(t, { ...settings, env })
-  await waitUntil(() => existsSync(settings.socketPath), 'the socket is there')
-  const client = await connectTo(settings)
+  // The socket's file is there a moment before the host listens.
+  const connect = () =>
+    connectTo(settings).catch((error: unknown) => {
+      if (!(error instanceof NotRunningError)) throw error
+      return undefined
+    })
+  const client = await waitUntil(connect, 'the host listens')
   t.match(await client.call('system.ping', {}), { pong: true })
   client.close()
   t.match((await starting).answer, { ready: true })

@@ -70,10 +70,16 @@ export async function createImages(
     )
   }
   const files: { readonly file: string; readonly bytes: number; readonly type: string }[] = []
+  const defaultName = `image-${new Date(context.now()).toISOString().slice(0, 19).replaceAll(/\D/g, '')}`
   try {
     for (const [index, link] of links.entries()) {
       const image = await downloadImage(context, link)
-      const file = chooseFileName(context, wanted, index, links.length, image.extension)
+      const file =
+        wanted === undefined
+          ? findFreeName(`${defaultName}${image.extension}`)
+          : links.length === 1
+            ? wanted
+            : toNumberedName(wanted, index + 1)
       saveFile(file, image.bytes, force)
       files.push({ file, bytes: image.bytes.length, type: image.type })
     }
@@ -103,17 +109,14 @@ export function findImageLinks(markdown: string): readonly string[] {
   return [...new Set(links)].filter((link) => /^https?:\/\//.test(link) && URL.canParse(link))
 }
 
-/** `sunset.png`, `sunset-2.png` …; without `--output` `image-<time>.png`. */
-function chooseFileName(context: Context, wanted: string | undefined, index: number, count: number, extension: string): string {
-  if (wanted !== undefined) return count === 1 ? wanted : toNumberedName(wanted, index + 1)
-  const stamp = new Date(context.now()).toISOString().slice(0, 19).replaceAll(/\D/g, '')
-  const name = `image-${stamp}${extension}`
-  // Two images of the same second are two files.
+/** The images of an answer have one time, and those of another command in the same second are other files. */
+function findFreeName(name: string): string {
   let nth = 1
   while (existsSync(toNumberedName(name, nth))) nth++
   return toNumberedName(name, nth)
 }
 
+/** `sunset.png`, `sunset-2.png` … */
 function toNumberedName(name: string, nth: number): string {
   if (nth === 1) return name
   const end = extname(name)

@@ -34,6 +34,7 @@ t.test('names the section of each setting that nodes must share', async (t) => {
     [{ limits: { url: null } }, 'limits store'],
     [{ limits: { ...config.limits, addressRpm: 7 } }, 'limits'],
     [{ upstreams: { main: { ...upstream, baseUrl: 'https://two.example/v1' } } }, 'upstreams'],
+    [{ upstreams: { main: { ...upstream, responses: true } } }, 'upstreams'],
     [{ store: { ...base.store, keepTurnsForDays: 7 } }, 'retention'],
     [{ listen: { ...base.listen, siteUrl: 'https://site.example' } }, 'site address'],
     [{ signIn: { signUp: 'closed' } }, 'sign-in'],

@@ -304,15 +304,15 @@ class AccountingCheck {
   /** The last server has stopped and written every balance. */
   #buckets(): Bucket[] {
     const past = this.#db.prepare<[], Bucket>('select * from bucket').all()
-    const purses = this.#db.prepare<[], Record<string, number>>('select * from balance').all()
-    const open = purses.flatMap((purse) =>
+    const balances = this.#db.prepare<[], Record<string, number>>('select * from balance').all()
+    const open = balances.flatMap((balance) =>
       (['fast', 'premium'] as const).flatMap((pool) =>
         (['day', 'week', 'month'] as const).map((window): Bucket => {
-          const of = (field: string): number => purse[`${pool}_${window}_${field}`] ?? 0
+          const of = (field: string): number => balance[`${pool}_${window}_${field}`] ?? 0
           const [id, starts, ends] = [of('id'), of('starts_at'), of('ends_at')]
           const [amount, reserved, settled, debt] = [of('granted'), of('reserved'), of('settled'), of('debt')]
           return {
-            account: String(purse['account']),
+            account: String(balance['account']),
             pool,
             window,
             id,

@@ -37,7 +37,7 @@ const cases: Readonly<Record<string, Case>> = {
     await waitUntil(async () => {
       await scene.run(['notify', '--title', 'for events', '--body', '', '--workspace', '2'])
       return text.includes('\n')
-    }, 'the event is told')
+    }, 'the event is sent')
     child.kill('SIGINT')
     t.equal((await result).code, 130)
     t.match(JSON.parse(text.split('\n')[0] ?? ''), { name: 'notification.created', data: { title: 'for events' } })

@@ -205,11 +205,11 @@ if (postgres !== undefined) {
     t.match(there.lines.join(''), /Copying: \d+ of \d+ \(\d+ %\), \d+ a second: turn\n/)
     t.same(dumpSqlite(folder), before, 'the folder is as it was')
     t.same(await dumpPostgres(url), shared(before), 'PostgreSQL has all of it')
-    const [purses] = await asked(
+    const [packTotals] = await asked(
       url,
       'select sum(pack_count)::int as packs, (select count(*)::int from pack) as given from balance',
     )
-    t.equal(purses?.['packs'], purses?.['given'], 'purses know of their packs')
+    t.equal(packTotals?.['packs'], packTotals?.['given'], 'balances include their packs')
 
     const home = join(createTemporaryFolder(t), 'home')
     t.match(await migrateQuietly(url, home), { ok: true, to: home, images: 2 })

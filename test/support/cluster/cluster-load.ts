@@ -106,7 +106,7 @@ export async function checkAccounting(
   const price = charges[Math.floor(charges.length / 2)]
   const charged = charges.reduce((sum, credits) => sum + credits, 0)
   const repeated = settled.length - new Set(settled.map((row) => row['request_id'])).size
-  const [purses] = await query(
+  const [balances] = await query(
     'select coalesce(sum(fast_month_settled + premium_month_settled), 0) + (select coalesce(sum(settled), 0) from pack) as sum from balance',
   )
   const unheld = demo.calls.filter(({ id, path }) => path.endsWith('/chat/completions') && !states.has(id ?? ''))
@@ -114,7 +114,7 @@ export async function checkAccounting(
     acknowledged: acknowledged.length,
     lost: lost.length,
     doubleCharged: repeated + charges.filter((credits) => credits !== price).length,
-    minted: Math.abs(charged - Number(purses?.['sum'])) + unheld.length,
+    minted: Math.abs(charged - Number(balances?.['sum'])) + unheld.length,
     holdsOpen: rows.filter(({ state }) => state === 'held').length,
   }
 }

@@ -93,7 +93,11 @@ t.test(
     server.routes[path] = createStreamRoute('back')
     await terminal.typeLine('more')
     await terminal.waitFor(/back\n> $/m)
-    t.match(contents(server.requests.at(-1)).at(-2), /^assistant: It is \*\*out\*\* \[1\]\.\n/, 'and it is told as it was read')
+    t.match(
+      contents(server.requests.at(-1)).at(-2),
+      /^assistant: It is \*\*out\*\* \[1\]\.\n/,
+      'the model receives it as it was shown',
+    )
 
     await terminal.typeLine('/clear')
     await terminal.waitFor(/A new conversation\.\n> $/m)

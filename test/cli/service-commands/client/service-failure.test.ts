@@ -102,7 +102,7 @@ t.test('a quota refusal shows when the quota resets, in the user’s time zone',
   const { hints } = toServiceFailure({ status: 402, headers, body: { ...body, actions: ['retry_later'] }, requestId: 'mbr_1' })
   t.match(hints[0], { en: /^try again after .*2030/ })
   const { details } = toServiceFailure({ status: 429, headers: new Headers({ 'retry-after': '17' }), body, requestId: 'mbr_1' })
-  t.match(details, { retryAfter: 17 }, 'whoever polls waits as long')
+  t.match(details, { retryAfter: 17 }, 'a polling client waits as long')
 })
 
 t.test('the whole program shows the reset time too', async (t) => {
@@ -172,7 +172,7 @@ t.test('shows the waiting time that the server names', async (t) => {
   t.match((await runSvc(['plans'], { home: t.testdir(), site: server.origin })).stderr, 'try again in 17 s')
 })
 
-t.test("an answer that is not the service's envelope is told from its headers and its status", async (t) => {
+t.test("recognizes an answer without the service's envelope by its headers and its status", async (t) => {
   const server = await startStubGateway({
     'GET /api/membership/plans': (_, response) => {
       response.writeHead(502, {

@@ -329,7 +329,7 @@ t.test('detects a connection that ends, does not reconnect by itself, and reconn
   t.match(await settled(client, ssh.id), { state: 'connected' })
   await client.call('pane.send', { paneId: ssh.paneId, text: 'exit 0\n' })
   await waitUntil(async () => (await client.call('ssh.status', { sshId: ssh.id })).ssh.state === 'closed', 'its end is noticed')
-  await waitUntil(() => exited.includes(ssh.paneId), 'the end of its program is told')
+  await waitUntil(() => exited.includes(ssh.paneId), 'the end of its program is reported')
   await client.call('workspace.close', { id: ssh.workspaceId })
 })
 

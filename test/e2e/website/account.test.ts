@@ -89,8 +89,11 @@ function runJourneys(browser: Browser): void {
     await page.getByRole('button', { name: 'Revoke the key old laptop' }).click()
     await page.getByRole('button', { name: 'Revoke key' }).click()
     await page.getByText('The key “old laptop” is revoked.').waitFor()
+    // The message comes before the new list.
+    const ended = page.getByText('Revoked and expired keys (1)')
+    await ended.waitFor()
     t.equal(await page.locator('.key-row:visible').count(), 0, 'a revoked key is put away')
-    await page.getByText('Revoked and expired keys (1)').click()
+    await ended.click()
     await page.locator('.key-row', { hasText: 'old laptop' }).waitFor()
     t.equal((await gateway.chat(token, { model: 'auto' })).status, 401)
 

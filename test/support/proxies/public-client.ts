@@ -4,6 +4,9 @@ import type { RequestInit, Response } from 'undici'
 import type { TestScope } from '../test-scope.ts'
 import { publicHost } from './shipped-file.ts'
 
+/** A machine that stands still for seconds shall not fail a test: undici gives up a connection after 10 s. */
+const patienceMs = 60_000
+
 export interface PublicClientOptions {
   readonly port: number
   /** The certificate to trust; without it the client uses plain HTTP. */
@@ -21,14 +24,14 @@ export class PublicClient {
 
   constructor(t: TestScope, { port, ca, localAddress = '127.0.0.1', http2 = false }: PublicClientOptions) {
     this.origin = `${ca === undefined ? 'http' : 'https'}://${publicHost}`
-    const connect = buildConnector({ ...(ca === undefined ? {} : { ca }), allowH2: http2 })
+    const connect = buildConnector({ ...(ca === undefined ? {} : { ca }), allowH2: http2, timeout: patienceMs })
     this.connect = (options, callback) =>
       connect({ ...options, hostname: '127.0.0.1', port: String(port), servername: publicHost, localAddress }, callback)
     this.dispatcher = new Agent({
       allowH2: http2,
       pipelining: 1,
-      headersTimeout: 60_000,
-      bodyTimeout: 60_000,
+      headersTimeout: patienceMs,
+      bodyTimeout: patienceMs,
       connect: this.connect,
     })
     t.teardown(() => this.dispatcher.destroy())

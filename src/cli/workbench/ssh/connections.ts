@@ -36,6 +36,8 @@ interface Connection {
   ssh: Ssh
   /** The user's options and the control path: the arguments of every ssh call of this connection. */
   readonly args: readonly string[]
+  /** Number of the login in the pane. A check that began before the current one reports another ssh and is discarded. */
+  login: number
   sftp: Promise<SftpClient> | undefined
   /** Number of calls in progress. */
   activeCalls: number
@@ -131,6 +133,7 @@ export class SshConnections {
     this.#closeSftp(connection)
     // Ends the program in the pane, not the control socket: other connections may use a socket that the user shares.
     await this.#options.engine.stopPane(connection.ssh.paneId)
+    connection.login += 1
     this.#update(connection, { state: 'closed', explorer: null })
     return connection.ssh
   }
@@ -151,7 +154,9 @@ export class SshConnections {
     const connection = this.#find(id)
     const { destination, paneId } = connection.ssh
     this.#closeSftp(connection)
+    await this.#stopSharing(connection)
     await this.#options.engine.respawnPane(paneId, createLoginCommand(connection.args, destination))
+    connection.login += 1
     connection.deadPolls = 0
     connection.explorerFailures = 0
     this.#update(connection, { state: 'connecting', explorer: null, exit: null, reason: null })
@@ -233,6 +238,7 @@ export class SshConnections {
     const connection: Connection = {
       ssh,
       args,
+      login: 0,
       sftp: undefined,
       activeCalls: 0,
       deadPolls: 0,
@@ -282,9 +288,11 @@ export class SshConnections {
 
   async #poll(connection: Connection): Promise<void> {
     const { engine } = this.#options
+    const { login } = connection
     const pane = (await engine.listWorkspaces())
       .flatMap((workspace) => workspace.panes)
       .find((pane) => pane.id === connection.ssh.paneId)
+    if (login !== connection.login) return
     if (!pane) {
       this.forget(connection.ssh.paneId)
       return
@@ -299,6 +307,7 @@ export class SshConnections {
       () => true,
       () => false,
     )
+    if (login !== connection.login) return
     const { state, explorer } = connection.ssh
     const canRetry = state === 'connected' && explorer === null && connection.explorerFailures < maxExplorerFailures
     if (alive && (state === 'connecting' || canRetry)) await this.#onConnected(connection)
@@ -306,13 +315,16 @@ export class SshConnections {
   }
 
   async #onConnected(connection: Connection): Promise<void> {
+    const { login } = connection
     this.#update(connection, { state: 'connected' })
     try {
       const home = await this.withSftp(connection.ssh.id, (sftp) => sftp.realpath(Buffer.from('.')))
       const root = home.toString('utf8')
+      if (login !== connection.login) return
       this.#update(connection, { explorer: { offered: true, root }, reason: null })
       this.#options.events.emit('explorer.offered', { sshId: connection.ssh.id, root })
     } catch (error) {
+      if (login !== connection.login) return
       // A server without SFTP is still connected; only the explorer is unavailable.
       connection.explorerFailures += 1
       this.#update(connection, { reason: error instanceof Error ? error.message : null })
@@ -320,8 +332,10 @@ export class SshConnections {
   }
 
   async #recordExit(connection: Connection, pane: Pane): Promise<void> {
+    const { login } = connection
     // With some history, because the notice that the pane is dead scrolls the last output out of view.
     const text = await this.#options.engine.capturePane(pane.id, 50)
+    if (login !== connection.login) return
     const lines = text.split('\n').filter((line) => line.trim() !== '' && !line.startsWith('Pane is dead'))
     // 255 is ssh's own failure; any other number is the exit code of the remote shell.
     const failed = connection.ssh.state === 'connecting' || pane.exit === 255
@@ -341,6 +355,13 @@ export class SshConnections {
       this.#options.events.emit('ssh.state', { sshId: id, destination, state, exit, reason })
     }
     this.#options.onState(connection.ssh)
+  }
+
+  /** Removes the control socket of this connection alone: the next ssh would otherwise log in through the one that is about to end. */
+  async #stopSharing(connection: Connection): Promise<void> {
+    // A socket of the user's own configuration may serve other connections.
+    if (!connection.args.some((word) => word.startsWith('ControlPath='))) return
+    await this.#runSsh(connection, '-O', 'stop').catch(() => undefined)
   }
 
   async #runSsh(connection: Connection, ...words: readonly string[]): Promise<void> {

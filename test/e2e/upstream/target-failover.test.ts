@@ -8,10 +8,14 @@ import type { Overrides, TestGateway } from '../../support/gateway/test-gateway.
 /** These tests look at the failure rate and at single turns; `resting-target.test.ts` has the rest. */
 const neverResting = { restAfterFailures: 0, rejectedKeyRestMs: 0 }
 
+/** Nothing listens there. A port of the system's choice could be given to another process after it was closed. */
+const unreachable = 'http://127.0.0.1:9/v1'
+
 async function startTwoTargets(
   t: Parameters<typeof startGateway>[0],
   weights = [1, 0],
   timeouts: Overrides['timeouts'] = {},
+  upstreams: Overrides['upstreams'] = {},
 ): Promise<{ g: TestGateway; first: DemoUpstream; second: DemoUpstream; token: string }> {
   const [first, second] = [await startDemoUpstream(), await startDemoUpstream()]
   t.teardown(async () => {
@@ -23,7 +27,10 @@ async function startTwoTargets(
     { upstream: 'two', model: 'demo-flagship', weight: weights[1] ?? 1 },
   ]
   const g = await startGateway(t, {
-    upstreams: { one: { baseUrl: first.url, ...neverResting }, two: { baseUrl: second.url, ...neverResting } },
+    upstreams: {
+      one: { baseUrl: first.url, ...neverResting, ...upstreams.one },
+      two: { baseUrl: second.url, ...neverResting, ...upstreams.two },
+    },
     products: { 'svc-2.1': { targets } },
     timeouts,
   })
@@ -55,8 +62,7 @@ t.test('retries a refused call on another target, and never one that may have be
 })
 
 t.test('skips a target that cannot be reached', async (t) => {
-  const { g, first, second, token } = await startTwoTargets(t)
-  await first.close()
+  const { g, second, token } = await startTwoTargets(t, [1, 0], {}, { one: { baseUrl: unreachable } })
   t.equal((await g.chat(token)).status, 200)
   t.equal(second.stats().requests, 1)
 })
@@ -125,8 +131,7 @@ t.test('bounds a turn by one total timeout over all targets', async (t) => {
 })
 
 t.test('a refused connection fails no turn and uses no retry budget while a healthy target exists', async (t) => {
-  const { g, first, second, token } = await startTwoTargets(t, [1, 1])
-  await first.close()
+  const { g, second, token } = await startTwoTargets(t, [1, 1], {}, { one: { baseUrl: unreachable } })
   for (let i = 0; i < 40; i++) t.equal((await g.chat(token)).status, 200)
   t.equal(second.stats().requests, 40)
 })
@@ -141,9 +146,8 @@ t.test('retries at most a tenth of 200 turns', async (t) => {
 })
 
 t.test('reports the status of the last attempt', async (t) => {
-  const { g, first, second, token } = await startTwoTargets(t, [1, 0])
+  const { g, first, token } = await startTwoTargets(t, [1, 0], {}, { two: { baseUrl: unreachable } })
   first.script(() => ({ status: 503 }))
-  await second.close()
   const { debug } = (await (await g.chat(token)).json()) as { debug: Record<string, unknown> }
   t.notOk('upstreamStatus' in debug, 'nobody has answered the last time')
   t.match(await g.listTurns(), [{ state: 'refunded', target: 'two/demo-flagship', upstreamStatus: null }])

@@ -2,6 +2,7 @@
 import t from 'tap'
 import type { Action, ErrorCode } from '../../../../src/errors.ts'
 import { errorCatalog } from '../../../../src/errors.ts'
+import { findFreePort } from '../../../support/free-port.ts'
 import { createErrorEnvelope, sendError, sendJson, startStubGateway } from '../../../support/cli/stub-gateway.ts'
 import { toServiceFailure } from '../../../../src/cli/service-commands/client/service-failure.ts'
 import { showFailure } from '../../../../src/cli/show-failure.ts'
@@ -207,16 +208,15 @@ t.test('a success that is not JSON is a failure', async (t) => {
 })
 
 t.test('an unreachable server shows its address, the cause and the request id, but no Ref line', async (t) => {
-  const server = await startStubGateway()
-  await server.close()
-  const ended = await runSvcProcess(['plans'], { home: t.testdir(), site: server.origin })
+  const site = `http://127.0.0.1:${await findFreePort()}`
+  const ended = await runSvcProcess(['plans'], { home: t.testdir(), site })
   t.equal(ended.code, 7)
-  t.match(ended.stderr, `Could not reach ${server.origin}: nothing listens there (ECONNREFUSED)`)
+  t.match(ended.stderr, `Could not reach ${site}: nothing listens there (ECONNREFUSED)`)
   t.match(ended.stderr, /request id: mbr_[0-9A-Z]{26}/)
   t.notMatch(ended.stderr, 'Ref:')
   t.notMatch(ended.stderr, /\n\s+at /, 'no stack trace')
-  const chinese = await runSvc(['plans'], { home: t.testdir(), site: server.origin, env: { SVC_LANG: 'zh' } })
-  t.match(chinese.stderr, `无法连接 ${server.origin}：该地址无服务监听（ECONNREFUSED）`)
+  const chinese = await runSvc(['plans'], { home: t.testdir(), site, env: { SVC_LANG: 'zh' } })
+  t.match(chinese.stderr, `无法连接 ${site}：该地址无服务监听（ECONNREFUSED）`)
 })
 
 t.test('reports a server that closes the connection, and one that never answers', async (t) => {

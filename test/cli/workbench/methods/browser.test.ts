@@ -1,12 +1,11 @@
 /** The methods `browser.…` with a real Chromium and a small site on loopback. */
 import { execFileSync } from 'node:child_process'
 import { chmodSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
-import type { AddressInfo } from 'node:net'
-import { createServer } from 'node:net'
 import { join } from 'node:path'
 import type { Test } from 'tap'
 import t from 'tap'
 import type { WorkbenchClient } from '../../../../src/cli/workbench-commands/connection/workbench-client.ts'
+import { findFreePort } from '../../../support/free-port.ts'
 import { requireProgram } from '../../../support/require-program.ts'
 import type { TestWorkbench } from '../support/test-workbench.ts'
 import { createFolder, startTestWorkbench, createTestSettings } from '../support/test-workbench.ts'
@@ -64,7 +63,7 @@ t.test('an unreachable address fails with the reason', async (t) => {
   const scene = await workspaceOf(t)
   if (!scene) return
   const { client, site } = scene
-  const closed = await closedPort()
+  const closed = await findFreePort()
   await t.rejects(client.call('browser.goto', { url: `http://127.0.0.1:${closed}/` }), {
     code: 'navigation_failed',
     details: { net: 'ERR_CONNECTION_REFUSED' },
@@ -341,13 +340,4 @@ function commandLineNow(pid: number): string {
   } catch {
     return ''
   }
-}
-
-function closedPort(): Promise<number> {
-  return new Promise((resolve) => {
-    const server = createServer().listen(0, '127.0.0.1', () => {
-      const { port } = server.address() as AddressInfo
-      server.close(() => resolve(port))
-    })
-  })
 }

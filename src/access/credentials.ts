@@ -126,17 +126,19 @@ export class Credentials {
 
   /** A result that took too long may be out of date and is queried again. */
   async #lookUpFresh(kind: CredentialKind, cacheKey: string, now: number): Promise<ResolvedCredential> {
-    const deadlineMs = this.#clock.monotonicMs() + lookupTimeoutMs
-    for (;;) {
-      const pending = this.#lookUpOnce(kind, cacheKey, now)
-      const result = await withTimeout(pending.result, Math.max(0, deadlineMs - this.#clock.monotonicMs())).catch(
-        (error: unknown) => {
-          throw error instanceof GatewayError
-            ? error
-            : new GatewayError('temporarily_unavailable', { retryAfter: 1, cause: error })
-        },
-      )
-      if (this.#clock.monotonicMs() - pending.startedMs <= freshForMs) return this.#toLive(result, now)
+    let isTimedOut = false
+    const findFresh = async (): Promise<ResolvedCredential> => {
+      for (;;) {
+        const pending = this.#lookUpOnce(kind, cacheKey, now)
+        const result = await pending.result
+        if (isTimedOut || this.#clock.monotonicMs() - pending.startedMs <= freshForMs) return this.#toLive(result, now)
+      }
+    }
+    try {
+      return await withTimeout(findFresh(), lookupTimeoutMs)
+    } catch (error) {
+      isTimedOut = true
+      throw error instanceof GatewayError ? error : new GatewayError('temporarily_unavailable', { retryAfter: 1, cause: error })
     }
   }
 

@@ -1,3 +1,6 @@
+/** A pause of the process or machine counts as one step: nothing could answer meanwhile. */
+const stepMs = 250
+
 /**
  * Rejects if the promise does not settle in time. A thread that was busy itself handles the results that have arrived before it reports a
  * timeout.
@@ -5,7 +8,14 @@
 export async function withTimeout<T>(promise: Promise<T>, timeoutMs: number): Promise<T> {
   let timer: NodeJS.Timeout | undefined
   const timeout = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => setImmediate(() => reject(new Error(`no answer within ${timeoutMs} ms`))), timeoutMs)
+    const wait = (remainingMs: number): void => {
+      const nextMs = Math.min(remainingMs, stepMs)
+      timer = setTimeout(() => {
+        if (remainingMs > nextMs) wait(remainingMs - nextMs)
+        else setImmediate(() => reject(new Error(`no answer within ${timeoutMs} ms`)))
+      }, nextMs)
+    }
+    wait(timeoutMs)
   })
   try {
     return await Promise.race([promise, timeout])

@@ -39,8 +39,8 @@ interface PendingSettlement {
   readonly order: EndingOrder
   /** What the caller of `end` got. */
   readonly outcome: Promise<LedgerResult | 'journaled'>
-  /** Monotonic start time. */
-  readonly startedMonotonicMs: number
+  /** Number of the poll before its start. */
+  readonly startedPoll: number
   readonly resolve: (result: LedgerResult | 'journaled') => void
   readonly reject: (error: unknown) => void
   /** Position in the list; removing an entry moves the last one to its place. */
@@ -63,6 +63,10 @@ export class PendingSettlements {
   /** Everything that the ledger does not have yet. An array, because entries come and go with every turn. */
   readonly #settlements: PendingSettlement[] = []
   readonly #timer: NodeJS.Timeout
+  /**
+   * Polls by the timer. Waiting times are counted in them: a pause of the process or machine, in which nothing can answer, counts as one.
+   */
+  #polls = 0
   #pendingCount = 0
   /**
    * Number of failed flushes of the WAL. After one, holds may be missing on disk until the ledger has committed an operation
@@ -83,7 +87,10 @@ export class PendingSettlements {
     this.#writer = writer
     this.#journal = journal
     this.#log = log
-    this.#timer = setInterval(() => this.#poll(performance.now()), pollMs).unref()
+    this.#timer = setInterval(() => {
+      this.#polls += 1
+      this.#poll(performance.now())
+    }, pollMs).unref()
   }
 
   /** Logs the settlements of a dead process that a sweep has written. */
@@ -122,7 +129,7 @@ export class PendingSettlements {
     const settlement: PendingSettlement = {
       order,
       outcome: promise,
-      startedMonotonicMs: performance.now(),
+      startedPoll: this.#polls,
       resolve,
       reject,
       index: this.#settlements.length,
@@ -255,8 +262,9 @@ export class PendingSettlements {
   #poll(now: number): void {
     if (this.#settlements.length === 0) return
     for (const settlement of this.#settlements) {
-      if (settlement.isPending || now - settlement.startedMonotonicMs >= journalAfterMs) this.#markPending(settlement)
-      if (settlement.isPending && !settlement.isAcknowledged && now - settlement.startedMonotonicMs >= this.#responseTimeoutMs)
+      const waitedMs = (this.#polls - settlement.startedPoll) * pollMs
+      if (settlement.isPending || waitedMs >= journalAfterMs) this.#markPending(settlement)
+      if (settlement.isPending && !settlement.isAcknowledged && waitedMs >= this.#responseTimeoutMs)
         settlement.reject(
           settlement.lastError ?? new GatewayError('internal_error', { cause: new Error('the ledger does not respond') }),
         )

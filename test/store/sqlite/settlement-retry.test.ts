@@ -11,6 +11,7 @@ import { Writer } from '../../../src/store/sqlite/writer/writer.ts'
 import { spawnWriter } from '../../../src/store/sqlite/writer/writer-connection.ts'
 import type { SqliteStore } from '../../../src/store/sqlite/open.ts'
 import type { EndingOrder } from '../../../src/store/ledger/orders.ts'
+import { pauseThread } from '../../support/pause-thread.ts'
 import { waitUntil } from '../../support/gateway/test-gateway.ts'
 import {
   addAccount,
@@ -301,6 +302,27 @@ t.test('reports no journaled settlement as durable while its hold may be missing
   await waitUntil(() => pending.count === 0, 'both to be written')
   hog.exec('begin immediate')
   t.equal(await pending.end(settling(third.id)), 'journaled', 'the ledger has flushed a later operation')
+  hog.exec('rollback')
+  await waitUntil(() => pending.count === 0, 'it to be written')
+  await writer.close()
+  await pending.close()
+})
+
+t.test('reports a settlement as durable that the journal takes after a pause of the process', async (t) => {
+  const file = join(createTemporaryFolder(t), 'store.db')
+  const store = await openStoreAt(t, file)
+  await addAccount(store)
+  const { id } = await reserveHold(store)
+  const hog = new Sqlite(file)
+  t.teardown(() => hog.close())
+  const writer = new Writer(spawnWriter({ file, busyTimeoutMs: 50, allowCreate: false, checkpointPages: 8000 }))
+  await writer.register('another', process.pid, noon)
+  const journal = { append: async () => true, clear: () => undefined, close: async () => undefined }
+  const pending = new PendingSettlements(writer, journal, { info() {}, error() {}, fatal() {} }, 1_500)
+  hog.exec('begin immediate')
+  const ended = pending.end(settling(id))
+  await pauseThread(2_000)
+  t.equal(await ended, 'journaled')
   hog.exec('rollback')
   await waitUntil(() => pending.count === 0, 'it to be written')
   await writer.close()

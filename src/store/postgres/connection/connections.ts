@@ -158,8 +158,8 @@ export class Connections {
         if (this.#isClosed || isFull || !(isRefused || isConnectionLost(error))) throw toCallerError(error)
         // Open connections to a server or pooler that accepts no further ones still work.
         if (!isRefused || pool.totalCount === 0) this.#switchHost(pool)
-        // Each host is tried, however long one of them did not respond.
-        if (attempt >= this.#hosts.length && performance.now() >= deadlineMs) throw toCallerError(error)
+        // Each host is tried and one of them again, however long one did not respond: the process may have been paused.
+        if (attempt > this.#hosts.length && performance.now() >= deadlineMs) throw toCallerError(error)
         if (attempt % this.#hosts.length === 0) await after(maxRetryDelayMs)
       }
     }

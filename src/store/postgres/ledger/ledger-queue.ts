@@ -40,7 +40,8 @@ const maxAttempts = 20
 interface QueuedOperation extends BatchOperation {
   /** Empty until the database has told which account the hold belongs to. */
   account: string
-  readonly queuedMs: number
+  /** Number of the poll before it was queued. */
+  readonly queuedPoll: number
   readonly settle: (outcome: Outcome) => void
   /** The caller got an error because the database was unavailable. */
   isTimedOut: boolean
@@ -60,6 +61,7 @@ export class LedgerQueue implements LedgerQueueHandle {
   #isClosed = false
   readonly #idleWaiters: (() => void)[] = []
   readonly #overdueTimer: NodeJS.Timeout
+  #polls = 0
   #nextId = 0
   #idsLeft = 0
   /** Assigned to holds that were then refused. */
@@ -83,7 +85,7 @@ export class LedgerQueue implements LedgerQueueHandle {
     const account = this.#getAccount(op)
     if (this.#isClosed || (op.kind === 'reserve' && this.#queue.length >= maxQueued)) throw createUnavailableError()
     const outcome = await new Promise<Outcome>((settle) => {
-      this.#queue.push({ op, account, holdId: 0, outcomeUnknown, queuedMs: performance.now(), settle, isTimedOut: false })
+      this.#queue.push({ op, account, holdId: 0, outcomeUnknown, queuedPoll: this.#polls, settle, isTimedOut: false })
       this.#start()
     })
     if (outcome instanceof Error) throw toCallerError(outcome)
@@ -314,11 +316,12 @@ export class LedgerQueue implements LedgerQueueHandle {
     this.#cache.heldTurns.clear()
   }
 
+  /** Counts polls instead of reading a clock: a pause of the process or machine, in which the database cannot answer, counts as one. */
   #timeOutOverdue(): void {
-    const now = performance.now()
+    this.#polls += 1
     for (const operation of [...this.#inFlight, ...this.#queue]) {
       const maxWaitMs = operation.op.kind === 'reserve' ? holdTimeoutMs : timeoutMs
-      if (operation.isTimedOut || now - operation.queuedMs < maxWaitMs) continue
+      if (operation.isTimedOut || (this.#polls - operation.queuedPoll) * pollMs <= maxWaitMs) continue
       operation.isTimedOut = true
       operation.settle(createUnavailableError())
     }

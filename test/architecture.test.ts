@@ -1,4 +1,4 @@
-/** Architecture rules: which room imports which, who may read the environment, the clock and random numbers, and that no file is unused. */
+/** Architecture rules: which folder imports which, who may read the environment, the clock and random numbers, and that no file is unused. */
 import { existsSync, globSync, readFileSync } from 'node:fs'
 import { basename, dirname, join, relative, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -63,7 +63,7 @@ function stripComments(text: string): string {
 
 /** Modules of the website's pages, which are served to browsers and not imported; the Markdown tree is served too. */
 const isBrowserModule = (path: string) => path.startsWith('src/pages/browser/')
-const getRoomSources = (name: string) => sources.filter(({ path }) => path.startsWith(`src/${name}/`))
+const getFolderSources = (name: string) => sources.filter(({ path }) => path.startsWith(`src/${name}/`))
 const isWithin = (path: string, ...places: string[]) => places.some((place) => path === place || path.startsWith(place))
 
 /** Every import of these sources from outside the named folders. */
@@ -84,7 +84,7 @@ t.test('every relative import names a file', async (t) => {
   )
 })
 
-/** The layers, lowest first. A room imports itself and rooms of lower layers, types included. */
+/** The layers, lowest first. A folder imports itself and folders of lower layers, types included. */
 const layers: readonly (readonly string[])[] = [
   ['errors', 'markdown', 'setup', 'system'],
   ['domain'],
@@ -99,22 +99,22 @@ const layers: readonly (readonly string[])[] = [
   ['operator'],
 ]
 
-/** Programs and entry points of their own, with the rooms that they may import. */
+/** Programs and entry points of their own, with the folders that they may import. */
 const programs: Readonly<Record<string, readonly string[]>> = {
   cli: ['api', 'errors', 'markdown', 'setup', 'system'],
   'demo-upstream': ['system'],
   index: ['access', 'config', 'domain', 'errors', 'exchange', 'tools', 'upstream'],
 }
 
-const getRoom = (path: string) => /^src\/([^/.]+)/.exec(path)?.[1] ?? ''
+const getFolder = (path: string) => /^src\/([^/.]+)/.exec(path)?.[1] ?? ''
 
-t.test('imports between rooms run downwards', async (t) => {
-  const layerOf = (room: string) => layers.findIndex((rooms) => rooms.includes(room))
-  const rooms = new Set(sources.map(({ path }) => getRoom(path)).filter((room) => room !== ''))
+t.test('imports between folders run downwards', async (t) => {
+  const layerOf = (folder: string) => layers.findIndex((folders) => folders.includes(folder))
+  const folders = new Set(sources.map(({ path }) => getFolder(path)).filter((folder) => folder !== ''))
   t.same(
-    [...rooms].filter((room) => layerOf(room) === -1 && !(room in programs)),
+    [...folders].filter((folder) => layerOf(folder) === -1 && !(folder in programs)),
     [],
-    'each room has a layer',
+    'each folder has a layer',
   )
   // The server starts the demonstration upstream in its own process.
   const isAllowed = (from: string, to: string) =>
@@ -126,7 +126,7 @@ t.test('imports between rooms run downwards', async (t) => {
       .filter(({ path }) => path.startsWith('src/'))
       .flatMap(({ path, files, types }) =>
         [...files, ...types]
-          .filter((file) => file.startsWith('src/') && !isAllowed(getRoom(path), getRoom(file)))
+          .filter((file) => file.startsWith('src/') && !isAllowed(getFolder(path), getFolder(file)))
           .map((file) => `${path} → ${file}`),
       ),
     [],
@@ -134,13 +134,13 @@ t.test('imports between rooms run downwards', async (t) => {
 })
 
 t.test('the domain and the exchange import no package', async (t) => {
-  for (const room of ['domain', 'exchange'])
+  for (const folder of ['domain', 'exchange'])
     t.same(
-      getRoomSources(room).flatMap(({ path, packages }) =>
+      getFolderSources(folder).flatMap(({ path, packages }) =>
         packages.filter((name) => !name.startsWith('node:')).map((name) => `${path} → ${name}`),
       ),
       [],
-      room,
+      folder,
     )
 })
 
@@ -170,7 +170,7 @@ t.test('plugins import only src/index.ts', async (t) => {
   )
 })
 
-t.test('each library is imported in one room', async (t) => {
+t.test('each library is imported in one folder', async (t) => {
   for (const [name, ...places] of [
     ['http-proxy-3', 'src/upstream/forward.ts'],
     ['better-sqlite3', 'src/store/sqlite/'],
@@ -215,7 +215,7 @@ t.test('the PostgreSQL driver is loaded only for a PostgreSQL store', async (t) 
 })
 
 t.test('the command line imports only types of the server', async (t) => {
-  const cli = getRoomSources('cli')
+  const cli = getFolderSources('cli')
   const wrong = cli.flatMap(({ path, files }) =>
     files
       .filter((file) => !isWithin(file, 'src/cli/', 'src/markdown/', 'src/setup/', 'src/system/'))
@@ -225,9 +225,9 @@ t.test('the command line imports only types of the server', async (t) => {
 })
 
 t.test('the API description imports no server code', async (t) => {
-  t.same(findStrayImports(getRoomSources('api'), 'src/api/', 'src/errors.ts', 'src/domain/'), [])
+  t.same(findStrayImports(getFolderSources('api'), 'src/api/', 'src/errors.ts', 'src/domain/'), [])
   t.same(
-    getRoomSources('api').flatMap(({ path, packages }) =>
+    getFolderSources('api').flatMap(({ path, packages }) =>
       packages.filter((name) => name !== 'zod').map((name) => `${path} → ${name}`),
     ),
     [],
@@ -235,7 +235,7 @@ t.test('the API description imports no server code', async (t) => {
 })
 
 t.test('routes import no operator command', async (t) => {
-  const wrong = getRoomSources('http').flatMap(({ path, files, types }) =>
+  const wrong = getFolderSources('http').flatMap(({ path, files, types }) =>
     [...files, ...types].filter((file) => isWithin(file, 'src/operator/')).map((file) => `${path} → ${file}`),
   )
   t.same(wrong, [])
@@ -247,7 +247,7 @@ t.test('one file writes the audit log', async (t) => {
 })
 
 t.test('src/api describes every route', async (t) => {
-  const mounted = getRoomSources('http')
+  const mounted = getFolderSources('http')
     .filter(
       ({ path }) =>
         !isWithin(
@@ -286,9 +286,9 @@ t.test('browser modules import only types of the server', async (t) => {
 })
 
 t.test('the Markdown tree runs in browsers: it imports two libraries and nothing else', async (t) => {
-  t.same(findStrayImports(getRoomSources('markdown'), 'src/markdown/'), [])
+  t.same(findStrayImports(getFolderSources('markdown'), 'src/markdown/'), [])
   t.same(
-    getRoomSources('markdown').flatMap(({ path, packages }) =>
+    getFolderSources('markdown').flatMap(({ path, packages }) =>
       packages.filter((name) => !/^(?:markdown-it|@speed-highlight\/core\/\w+)$/.test(name)).map((name) => `${path} → ${name}`),
     ),
     [],
@@ -341,7 +341,7 @@ t.test('time and random numbers come from services', async (t) => {
       name,
     )
   }
-  for (const { path } of getRoomSources('domain'))
+  for (const { path } of getFolderSources('domain'))
     t.notMatch(readFileSync(join(root, path), 'utf8'), /\bDate\.now\(|Math\.random/, path)
 })
 
@@ -408,7 +408,7 @@ t.test('every file is imported or is a program', async (t) => {
   const imported = new Set([...sources, ...tests].flatMap(({ files, types }) => [...files, ...types]))
   const scripts = readFileSync(join(root, 'package.json'), 'utf8')
   // Page modules are named by their views and served to browsers by URL; `site` is on every page.
-  const views = getRoomSources('pages').map(({ code }) => code)
+  const views = getFolderSources('pages').map(({ code }) => code)
   const served = (path: string) => {
     const name = basename(path, '.ts')
     return isBrowserModule(path) && (name === 'site' || views.some((code) => code.includes(`name: '${name}'`)))

@@ -3,9 +3,9 @@
  * room for one.
  */
 interface RetryTime {
-  /** Time until there is room for one more request. */
+  /** Time until one more request is allowed. */
   readonly earliestMs: number
-  /** Time between two rooms. */
+  /** Time between one more request and the next. */
   readonly stepMs: number
 }
 

@@ -102,11 +102,11 @@ function getAvailableCredits(balance: Balance, pool: Pool): number {
 
 /** What the plan would leave a member of this usage, without packs. */
 function getRoom({ pools }: Plan, balance: Balance, pool: Pool): number {
-  const rooms = windows.map((window) => {
+  const remaining = windows.map((window) => {
     const bucket = balance.pools.find((each) => each.pool === pool && each.window === window)
     return pools[pool][window] - (bucket?.used ?? 0) - (bucket?.reserved ?? 0) - (bucket?.debt ?? 0)
   })
-  return Math.min(...rooms)
+  return Math.min(...remaining)
 }
 
 /** The first product of another pool that does the same and whose pool covers this turn. */

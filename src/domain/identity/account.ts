@@ -27,7 +27,7 @@ export interface NewAccount {
   readonly at: number
 }
 
-/** An account with its password hash, for signing in. Never leaves this room. */
+/** An account with its password hash, for signing in. Never leaves the domain. */
 export interface SignInRecord {
   readonly account: Account
   readonly passwordHash: string | null

@@ -29,7 +29,7 @@ const createEmail = (to: string | null) =>
 
 interface Node {
   readonly queue: SharedEmailQueue
-  readonly room: Mailer
+  readonly mailer: Mailer
   readonly lines: string[]
   /** Stops it like a killed process. */
   vanish(): Promise<void>
@@ -63,9 +63,9 @@ if (postgres !== undefined) {
       node(smtpUrl: string, key?: Buffer): Node {
         const lines: string[] = []
         const { vanish, queue } = queueOf(t, lines, key)
-        const room = createMailer(smtpUrl, lines, queue)
-        t.teardown(() => room.close(0))
-        return { queue, room, lines, vanish }
+        const mailer = createMailer(smtpUrl, lines, queue)
+        t.teardown(() => mailer.close(0))
+        return { queue, mailer, lines, vanish }
       },
     }
   }
@@ -80,7 +80,7 @@ if (postgres !== undefined) {
     t.equal((await rows()).length, 1)
     const others = [node(smtpUrl), node(smtpUrl), node(smtpUrl)]
     await waitUntil(async () => (await rows()).length === 0, 'the email to be deleted')
-    await Promise.all(others.map(({ room }) => room.waitUntilIdle()))
+    await Promise.all(others.map(({ mailer }) => mailer.waitUntilIdle()))
     t.same(
       received.map(({ to, text }) => [to, /123456/.test(text)]),
       [[['ada@example.com'], true]],
@@ -92,7 +92,7 @@ if (postgres !== undefined) {
     const { url, received } = await startSmtpServer(t)
     const nodes = [node(url), node(url), node(url)]
     const wanted = Array.from({ length: 30 }, (_, index) => `member${index}@example.com`)
-    await Promise.all(wanted.map((to, index) => nodes[index % 3]!.room.enqueue(createEmail(to))))
+    await Promise.all(wanted.map((to, index) => nodes[index % 3]!.mailer.enqueue(createEmail(to))))
     await waitUntil(async () => (await rows()).length === 0, 'all emails to be deleted')
     t.same(received.flatMap(({ to }) => to).toSorted(), wanted.toSorted())
   })
@@ -103,14 +103,14 @@ if (postgres !== undefined) {
     const { url: elsewhere, received: sent } = await startSmtpServer(t)
     const open = pauseReplies()
     const killed = node(url)
-    await killed.room.enqueue(createEmail('ada@example.com'))
+    await killed.mailer.enqueue(createEmail('ada@example.com'))
     await waitUntil(() => pendingRecipients.length === 1, 'the email to be claimed')
     const other = node(elsewhere)
     await pass(14_000)
     await killed.queue.poll()
     await pass(14_000)
     await other.queue.poll()
-    await other.room.waitUntilIdle()
+    await other.mailer.waitUntilIdle()
     t.same(sent, [], 'the claim was renewed')
     await killed.vanish()
     await pass(1_000)
@@ -124,16 +124,16 @@ if (postgres !== undefined) {
   t.test('retries a temporarily refused email from any node, three times in all', async (t) => {
     const { rows, pass, node } = await ground(t)
     const { url, received } = await startSmtpServer(t, { refusedRecipient: 'grace@example.com' })
-    const { room, queue, lines } = node(url)
-    await room.enqueue(createEmail('grace@example.com'))
+    const { mailer, queue, lines } = node(url)
+    await mailer.enqueue(createEmail('grace@example.com'))
     for (const tries of [1, 2]) {
-      await room.waitUntilIdle()
+      await mailer.waitUntilIdle()
       const [{ due_at: due, attempts: tried }] = await rows()
       t.equal(tried, `${tries}`)
       t.ok(due.getTime() - Date.now() <= tries * 1_000, 'after the same delay as on a single node')
       await pass(tries * 1_000)
       await queue.poll()
-      await room.waitUntilIdle()
+      await mailer.waitUntilIdle()
     }
     t.same(await rows(), [])
     t.same(received, [])
@@ -145,12 +145,12 @@ if (postgres !== undefined) {
     const { rows, pass, node } = await ground(t)
     const refusing = await startSmtpServer(t, { temporaryFailures: 99 })
     const taking = await startSmtpServer(t)
-    const { room, lines } = node(refusing.url)
-    await room.enqueue(createEmail('ada@example.com'))
-    await room.close()
+    const { mailer, lines } = node(refusing.url)
+    await mailer.enqueue(createEmail('ada@example.com'))
+    await mailer.close()
     t.same(getMessages(lines), [])
     t.equal((await rows()).length, 1)
-    await room.enqueue(createEmail('late@example.com'))
+    await mailer.enqueue(createEmail('late@example.com'))
     t.match(getMessages(lines), ['an email was dropped: the service is stopping'])
     await pass(1_000)
     node(taking.url)
@@ -217,11 +217,11 @@ if (postgres !== undefined) {
       select '', 0, clock_timestamp() + interval '1 hour', clock_timestamp() + interval '1 hour' from generate_series(1, 1000)`,
     )
     t.same(await keeper().enqueue(createEmail('ada@example.com')), { isQueued: false, full: ['member_code'] })
-    const { room, lines, vanish } = node(url)
-    await room.enqueue(createEmail('ada@example.com'))
-    await room.waitUntilIdle()
+    const { mailer, lines, vanish } = node(url)
+    await mailer.enqueue(createEmail('ada@example.com'))
+    await mailer.waitUntilIdle()
     await vanish()
-    await room.enqueue(createEmail('ada@example.com'))
+    await mailer.enqueue(createEmail('ada@example.com'))
     t.same(getMessages(lines), ['an email was dropped: the queue is full', 'an email was dropped: it could not be queued'])
     t.notMatch(lines.join(''), /ada@/)
   })

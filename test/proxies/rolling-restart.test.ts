@@ -8,7 +8,9 @@ import { AccountSeeder } from '../support/cluster/account-seeder.ts'
 import { findFreePort } from '../support/free-port.ts'
 import { startGateway, waitUntil } from '../support/gateway/test-gateway.ts'
 import { configurations, findConfiguration, nodeThatIsDown } from '../support/proxies/configurations.ts'
+import type { PublicAddress } from '../support/proxies/configurations.ts'
 import type { PublicClient } from '../support/proxies/public-client.ts'
+import { PauseMonitor } from '../support/pause-monitor.ts'
 import type { TestScope } from '../support/test-scope.ts'
 
 t.jobs = 3
@@ -24,6 +26,10 @@ const config = `{ ...base, limits: { ...base.limits, addressRpm: 1_000_000 }, pl
  */
 const betweenMs = 5_000
 
+/** After a longer pause of the machine a proxy takes both nodes for dead, because their health checks were late: it says nothing about them. */
+const maxPauseMs = 1_000
+const maxAttempts = 3
+
 const cluster = await startCluster(t, { nodes: 2, config })
 if (cluster !== undefined) {
   const { nodes, demo } = cluster
@@ -33,22 +39,28 @@ if (cluster !== undefined) {
   const { key } = await seeder.createMember('ample')
 
   t.test('no request fails while both nodes are restarted', async (t) => {
-    const loads: { readonly name: string; readonly load: Load }[] = []
+    const proxies: { readonly name: string; readonly proxy: PublicAddress }[] = []
     for (const name of ['nginx, several nodes', 'Caddy, several nodes']) {
       const proxy = await findConfiguration(name).start(t, [first, second])
-      if (proxy !== undefined) loads.push({ name, load: new Load(proxy.createClient(), key.token) })
+      if (proxy !== undefined) proxies.push({ name, proxy })
     }
-    for (const node of nodes) {
+    for (let attempt = 1; ; attempt += 1) {
+      const pauses = new PauseMonitor(t)
+      const loads = proxies.map(({ name, proxy }) => ({ name, load: new Load(proxy.createClient(), key.token) }))
+      for (const node of nodes) {
+        await pause(betweenMs)
+        t.equal(await node.stop(), 0, 'a node stops')
+        await node.start()
+        await waitUntil(() => node.isReady(), 'the node to be ready', 50)
+      }
       await pause(betweenMs)
-      t.equal(await node.stop(), 0, 'a node stops')
-      await node.start()
-      await waitUntil(() => node.isReady(), 'the node to be ready', 50)
-    }
-    await pause(betweenMs)
-    for (const { name, load } of loads) {
-      const { asked, failed } = await load.end()
-      t.same(failed, [], `${name}: failed of ${asked}`)
-      t.ok(asked > 100, `${name}: ${asked} requests`)
+      const results = await Promise.all(loads.map(async ({ name, load }) => ({ name, ...(await load.end()) })))
+      if (attempt < maxAttempts && pauses.longestMs > maxPauseMs && results.some(({ failed }) => failed.length > 0)) continue
+      for (const { name, asked, failed } of results) {
+        t.same(failed, [], `${name}: failed of ${asked}`)
+        t.ok(asked > 100, `${name}: ${asked} requests`)
+      }
+      break
     }
   })
 }

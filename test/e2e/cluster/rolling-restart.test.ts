@@ -106,7 +106,8 @@ if (cluster !== undefined) {
     await Promise.all(streams.map((stream) => stream.text().catch(() => '')))
     await waitUntil(async () => (await chat(second, key.token)).status === 200, 'its turns at once to be free again', pollMs)
     const seconds = (performance.now() - from) / 1_000
-    t.ok(seconds < 25, `${seconds.toFixed(1)} s`)
+    // Twenty seconds, and more where the machine stands still meanwhile.
+    t.ok(seconds < 45, `${seconds.toFixed(1)} s`)
     const all = await load.stop()
     asked.push(...all)
     const failed = all.filter(({ outcome, endedAt }) => outcome !== 'settled' && endedAt > from + 5_000)

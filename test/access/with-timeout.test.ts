@@ -15,9 +15,9 @@ t.test('rejects what does not settle in time, and passes on every other outcome'
 })
 
 t.test('waits on after a pause, for what arrives late because of it', async (t) => {
-  let arrive = (_: string): void => undefined
-  const answer = withTimeout(new Promise<string>((resolve) => (arrive = resolve)), 500)
+  const { promise, resolve } = Promise.withResolvers<string>()
+  const answer = withTimeout(promise, 500)
   await pauseThread(700)
-  setTimeout(() => arrive('late'), 20)
+  setTimeout(() => resolve('late'), 20)
   t.equal(await answer, 'late')
 })

@@ -1,5 +1,7 @@
 /** Upstream calls with plugins that observe them. */
+import { once } from 'node:events'
 import { setTimeout as pause } from 'node:timers/promises'
+import { Worker } from 'node:worker_threads'
 import t from 'tap'
 import base from '../../gateway.config.ts'
 import { GatewayError } from '../../src/errors.ts'
@@ -8,6 +10,7 @@ import type { AnyPlugin } from '../../src/exchange/plugin.ts'
 import { expectErrorEnvelope } from '../support/gateway/error-envelope.ts'
 import { maxImmediateMs, startGateway, waitUntil } from '../support/gateway/test-gateway.ts'
 import type { TestGateway } from '../support/gateway/test-gateway.ts'
+import { pauseThread } from '../support/pause-thread.ts'
 
 const shipped = base.plugins as AnyPlugin[]
 
@@ -460,4 +463,24 @@ t.test('charges a client that left at most its hold when the upstream ignores th
   await waitUntil(async () => (await g.listTurns()).some(({ state }) => state === 'settled'), 'the turn to be settled')
   const [turn] = await g.listTurns()
   t.ok(turn !== undefined && turn.credits > 0 && turn.credits <= turn.reserved, `${turn?.credits} of ${turn?.reserved}`)
+})
+
+t.test('completes a response that arrived while the process was paused', async (t) => {
+  const upstream = new Worker(new URL('./slow-stream-thread.ts', import.meta.url), { workerData: { pauseMs: 300 } })
+  t.teardown(() => upstream.terminate())
+  const [port] = (await once(upstream, 'message')) as [number]
+  upstream.unref()
+  const g = await startGateway(t, {
+    upstreams: { main: { baseUrl: `http://127.0.0.1:${port}/v1` } },
+    timeouts: { idleMs: 1_000 },
+  })
+  const { token } = await g.createMember()
+  const { body } = await g.chat(token, { stream: true })
+  const reader = body?.pipeThrough(new TextDecoderStream()).getReader()
+  let text = (await reader?.read())?.value ?? ''
+  await pauseThread(2_500)
+  for (let piece = await reader?.read(); piece?.done === false; piece = await reader?.read()) text += piece.value
+  t.match(text, /"content":"two".*\[DONE\]\n\n$/s)
+  t.notMatch(text, /"ok":false/)
+  t.match(await g.listTurns(), [{ state: 'settled' }])
 })

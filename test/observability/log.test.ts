@@ -66,7 +66,7 @@ t.test('keeps a megabyte for a stalled reader, and waits for it only at exit', (
   writing.write('one\n')
   const started = performance.now()
   writing.drainSync()
-  t.ok(performance.now() - started < 5_000)
+  t.ok(performance.now() - started < 15_000)
   writing.write(`${'x'.repeat(2_000_000)}\n`)
   pipe.takes(Infinity)
   writing.write('two\n')

@@ -102,7 +102,14 @@ export class PostgresServer {
     if (pid === undefined) return
     process.kill(pid, signal)
     const helpers = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean)
-    for (const helper of helpers) process.kill(Number(helper), signal)
+    for (const helper of helpers) {
+      try {
+        process.kill(Number(helper), signal)
+      } catch (error) {
+        // One may have ended meanwhile.
+        if (!(error instanceof Error && 'code' in error && error.code === 'ESRCH')) throw error
+      }
+    }
   }
 
   /** Ends it like a crash, without writing anything; `start` starts it again on the same port. */

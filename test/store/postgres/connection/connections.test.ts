@@ -23,7 +23,7 @@ const cluster = await startPostgresServer(t, async (url) => {
 })
 
 function connect(t: Test, url: string, options: Partial<ConnectionsOptions> = {}): Connections {
-  const connections = new Connections({ url, max: 4, ...options })
+  const connections = new Connections({ url, max: 4, statementTimeoutMs: 30_000, ...options })
   t.teardown(() => connections.close())
   return connections
 }

@@ -90,6 +90,8 @@ function runJourneys(browser: Browser, gateway: TestGateway, waitForCode: () => 
     gateway.demo.script(() => ({ text: 'never ending '.repeat(2_000), betweenMs: 10 }))
     await sendMessage(page, 'Go on')
     await shown.nth(2).getByText('Another tab is writing this answer').waitFor()
+    // An answer of which nothing was stored can only be written anew.
+    await shown.nth(2).getByText('never ending').waitFor()
     await page.close()
     await second.getByText('The page was left while this was written').waitFor()
     await shown.nth(2).getByRole('button', { name: 'Continue' }).waitFor()

@@ -80,10 +80,11 @@ t.test('an email that waits for its retry delays no other, and is given up at cl
     received.map(({ to }) => to),
     [['b@example.com']],
   )
-  t.same(
-    lines.map((line) => JSON.parse(line).msg).toSorted(),
-    ['an email could not be sent', 'an email could not be sent', 'an email was sent'],
-  )
+  t.same(lines.map((line) => JSON.parse(line).msg).toSorted(), [
+    'an email could not be sent',
+    'an email could not be sent',
+    'an email was sent',
+  ])
   t.notMatch(lines.join(''), /example\.com|123456/)
 })
 

@@ -20,7 +20,7 @@ t.test('admits exactly 20 of 200 concurrent turns on quota for 20 and answers th
   const { input: perInput, output: perOutput, discountPercent } = probe.services.products.get('svc-2.1')?.price ?? fail()
   // As many prompt tokens as the hold covers: nano-dollars a token, credits of a thousand of them, less the discount.
   const input = Math.floor(((price * 1000 * 100) / (100 - discountPercent) - 100 * perOutput) / perInput)
-  g.demo.script(() => ({ tokens: 3, usage: { prompt_tokens: input, completion_tokens: 100 }, headMs: 1_500 }))
+  g.demo.script(() => ({ tokens: 3, usage: { prompt_tokens: input, completion_tokens: 100 }, headMs: 4_000 }))
   await Promise.all(
     Array.from({ length: 200 }, async () => {
       const response = await g.chat(token, body)

@@ -6,6 +6,11 @@ import sys
 import time
 import traceback
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+
+# The openai package uses httpx2 as soon as any thread has begun to import it; LiteLLM does so in its first call.
+with suppress(ImportError):
+    import httpx2  # noqa: F401
 
 BASE_URL = os.environ["BASE_URL"]
 API_KEY = os.environ["API_KEY"]

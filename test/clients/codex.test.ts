@@ -3,13 +3,14 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import type { Test } from 'tap'
-import { createTemporaryFolder, startGateway } from '../support/gateway/test-gateway.ts'
-import type { Overrides, TestGateway } from '../support/gateway/test-gateway.ts'
+import { createMovableClock } from '../support/gateway/movable-clock.ts'
+import { createTemporaryFolder, startGateway, waitUntil } from '../support/gateway/test-gateway.ts'
+import type { Overrides, StartOptions, TestGateway } from '../support/gateway/test-gateway.ts'
 import { responsesKey, startResponsesServer } from '../support/servers/responses-server.ts'
 import { openClientPackages } from './client-packages.ts'
 import { runProgram } from './run-program.ts'
 import type { ProgramResult } from './run-program.ts'
-import { fine, slowPlan, smallPlan, startScriptedModel } from './scripted-model.ts'
+import { fine, slowPlan, smallPlan, startScriptedModel, useUpMinute } from './scripted-model.ts'
 import type { ReceivedRequest, ScriptedAnswer, ScriptedModel } from './scripted-model.ts'
 
 interface Codex {
@@ -67,11 +68,12 @@ async function startCodex(
   t: Test,
   answer: (request: ReceivedRequest, before: number) => ScriptedAnswer,
   overrides: Overrides = {},
+  options: StartOptions = {},
 ): Promise<Codex | undefined> {
   const packages = await openClientPackages(t)
   if (packages === undefined) return undefined
   const model = await startScriptedModel(t, answer)
-  const gateway = await startGateway(t, { upstreams: { main: { baseUrl: model.url } }, ...overrides })
+  const gateway = await startGateway(t, { upstreams: { main: { baseUrl: model.url } }, ...overrides }, options)
   const { id: account, token } = await gateway.createMember(Object.keys(overrides.plans ?? {})[0])
   const home = createTemporaryFolder(t)
   const project = join(home, 'project')
@@ -228,12 +230,14 @@ t.test('an empty quota is shown with its reset, after one request', async (t) =>
 })
 
 t.test('a limit of requests is waited for', async (t) => {
-  const codex = await startCodex(t, fine, { plans: slowPlan })
+  const { clock, advance } = createMovableClock()
+  const codex = await startCodex(t, fine, { plans: slowPlan }, { clock })
   if (codex === undefined) return
-  // They use the minute's requests and are refused for their bodies.
-  let status = 0
-  while (status !== 429) ({ status } = await codex.gateway.chat(codex.token, { messages: [] }))
-  const { code, stdout } = await codex.exec('Say hello')
+  await useUpMinute(codex)
+  const ended = codex.exec('Say hello')
+  await waitUntil(async () => (await codex.count()).requests > 0, 'a request that is refused')
+  advance(60_000)
+  const { code, stdout } = await ended
   t.equal(code, 0)
   t.match(stdout, /All done\./)
   t.same(await codex.count(), { requests: 2, charged: 1 })

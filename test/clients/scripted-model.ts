@@ -4,6 +4,7 @@ import { createServer } from 'node:http'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { TestGateway } from '../support/gateway/test-gateway.ts'
 import type { TestScope } from '../support/test-scope.ts'
 
 export interface ScriptedCall {
@@ -55,8 +56,14 @@ export const fine = (): ScriptedAnswer => ({ text: 'All done.' })
 
 /** A plan whose quota ends with one long answer. */
 export const smallPlan = { small: createPlan('Small', 6_000, 100_000) }
-/** A plan whose requests per minute end in the test. */
-export const slowPlan = { slow: createPlan('Slow', 1e9, 12) }
+/** A plan whose requests per minute `useUpMinute` uses up. */
+export const slowPlan = { slow: createPlan('Slow', 1e9, 60) }
+
+/** The requests are refused for their bodies. The gateway needs a clock that stands still: a program takes seconds to start. */
+export async function useUpMinute({ gateway, token }: { readonly gateway: TestGateway; readonly token: string }): Promise<void> {
+  let status = 0
+  while (status !== 429) ({ status } = await gateway.chat(token, { messages: [] }))
+}
 
 function createPlan(name: string, credits: number, rpm: number) {
   const pool = { day: credits, week: credits, month: credits }

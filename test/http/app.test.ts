@@ -4,6 +4,7 @@ import t from 'tap'
 import { getPaths } from '../../src/api/endpoint.ts'
 import { endpointsByArea } from '../../src/api/endpoints.ts'
 import { expectErrorEnvelope } from '../support/gateway/error-envelope.ts'
+import { createMovableClock } from '../support/gateway/movable-clock.ts'
 import { startGateway } from '../support/gateway/test-gateway.ts'
 import { sendRaw } from '../support/raw-http.ts'
 
@@ -318,7 +319,11 @@ t.test('applies every rule however the path is spelled', async (t) => {
 })
 
 t.test('limits each address before authentication, except for probes', async (t) => {
-  const small = await startGateway(t, { limits: { addressRpm: 3 }, listen: { trustedProxies: ['127.0.0.1'] } })
+  const small = await startGateway(
+    t,
+    { limits: { addressRpm: 3 }, listen: { trustedProxies: ['127.0.0.1'] } },
+    createMovableClock(),
+  )
   const ask = (address: string, path = '/v1/models') => fetch(small.url + path, { headers: { 'x-forwarded-for': address } })
   for (let i = 0; i < 3; i++) t.equal((await ask('203.0.113.9')).status, 401)
   const refused = await ask('203.0.113.9')

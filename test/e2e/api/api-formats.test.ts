@@ -1,5 +1,6 @@
 /** The endpoints of other API formats, from the request to the ledger. */
 import t from 'tap'
+import { createMovableClock } from '../../support/gateway/movable-clock.ts'
 import { startGateway } from '../../support/gateway/test-gateway.ts'
 import type { TestGateway } from '../../support/gateway/test-gateway.ts'
 
@@ -141,7 +142,7 @@ for (const { path, body, getText, lastEvent, largeBody, wrongFields } of cases)
   })
 
 t.test('estimates tokens without a charge, past the requests a minute of the plan', async (t) => {
-  const gateway = await startGateway(t, { plans: { max: { rpm: 2 } } })
+  const gateway = await startGateway(t, { plans: { max: { rpm: 2 } } }, createMovableClock())
   const { createMember, listTurns, chat } = gateway
   const { id, token } = await createMember()
   const bearer = { authorization: `Bearer ${token}` }

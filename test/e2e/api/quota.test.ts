@@ -1,6 +1,7 @@
 /** Quotas and limits are exact under concurrent requests. */
 import t from 'tap'
 import { expectErrorEnvelope } from '../../support/gateway/error-envelope.ts'
+import { createMovableClock } from '../../support/gateway/movable-clock.ts'
 import { startGateway } from '../../support/gateway/test-gateway.ts'
 
 t.test('admits exactly 20 of 200 concurrent turns on quota for 20 and answers the others quota_exceeded', async (t) => {
@@ -83,7 +84,7 @@ t.test('charges one turn for any number of requests with one idempotency key', a
 })
 
 t.test('limits concurrent turns and requests a minute over all keys of an account', async (t) => {
-  const g = await startGateway(t, { plans: { pro: { rpm: 12, concurrency: 3 } } })
+  const g = await startGateway(t, { plans: { pro: { rpm: 12, concurrency: 3 } } }, createMovableClock())
   const account = await g.createAccount('pro')
   const keys = [await g.createKey(account), await g.createKey(account)]
   g.demo.script(() => ({ headMs: 1_000 }))

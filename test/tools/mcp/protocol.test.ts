@@ -5,6 +5,7 @@ import { text as textOf } from 'node:stream/consumers'
 import t from 'tap'
 import type { Test } from 'tap'
 import type { SearchDocument } from '../../../src/api/search-document.ts'
+import { createMovableClock } from '../../support/gateway/movable-clock.ts'
 import { maxImmediateMs, startGateway, waitUntil } from '../../support/gateway/test-gateway.ts'
 import type { TestGateway } from '../../support/gateway/test-gateway.ts'
 
@@ -161,7 +162,7 @@ t.test('answers 401 without a credential', async (t) => {
 })
 
 t.test('refuses a message with a JSON-RPC error, and keeps status and headers', async (t) => {
-  const gateway = await startGateway(t, { plans: { max: { rpm: 1 } } })
+  const gateway = await startGateway(t, { plans: { max: { rpm: 1 } } }, createMovableClock())
   const { token } = await gateway.createMember()
   const list = { jsonrpc: '2.0', id: 1, method: 'tools/list', params: { _meta: modern } }
   t.equal((await post(gateway, token, list)).status, 200, 'uses up the minute')
@@ -372,7 +373,7 @@ t.test('returns an empty pool as a result; listing still works', async (t) => {
 })
 
 t.test('counts every message once towards the requests per minute', async (t) => {
-  const gateway = await startGateway(t, { plans: { max: { rpm: 4 } } })
+  const gateway = await startGateway(t, { plans: { max: { rpm: 4 } } }, createMovableClock())
   const { token } = await gateway.createMember()
   const statuses: number[] = []
   for (let i = 0; i < 4; i++) statuses.push((await post(gateway, token, createCall(i, { query: 'x' }))).status)

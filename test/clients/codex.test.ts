@@ -275,12 +275,12 @@ t.test('a call that was cut is not run', async (t) => {
 })
 
 t.test('silence is bridged by events that Codex counts', async (t) => {
-  const codex = await startCodex(t, () => ({ ...fine(), silenceMs: 3_000 }), {
+  const codex = await startCodex(t, () => ({ ...fine(), silenceMs: 6_000 }), {
     timeouts: { heartbeatAfterMs: 250, heartbeatEveryMs: 250 },
   })
   if (codex === undefined) return
   const { code, stdout } = await codex.exec('Say hello', {
-    provider: 'stream_idle_timeout_ms = 1500\nstream_max_retries = 0',
+    provider: 'stream_idle_timeout_ms = 4000\nstream_max_retries = 0',
   })
   t.equal(code, 0)
   t.match(stdout, /All done\./)

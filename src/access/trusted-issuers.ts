@@ -61,7 +61,7 @@ export class TrustedIssuers {
   /** The account of a token, created on first use; null if no trusted issuer signed it. */
   async resolve(token: string): Promise<Credential | null> {
     if (this.#trusted.length === 0 || token.split('.').length !== 3) return null
-    const cacheKey = createHash('sha256').update(token).digest('latin1')
+    const cacheKey = createHash('sha256').update(token).digest('base64')
     const { invalidations, isFresh } = this.#credentials
     const known = this.#known.get(cacheKey)
     // An account has changed since the entry was cached, perhaps this one: verify again.

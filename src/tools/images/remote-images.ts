@@ -38,7 +38,7 @@ export class RemoteImageFetcher {
         discard(response.body)
         const { location } = response.headers
         if (response.statusCode < 300 || response.statusCode > 399 || typeof location !== 'string') return null
-        url = URL.parse(location, url)
+        url = URL.parse(location, url.href)
       }
       return null
     } catch {

@@ -282,7 +282,7 @@ const causeTexts: Readonly<Record<string, { readonly en: string; readonly zh: st
 
 function createRedirectFailure(url: URL, response: Response): CommandFailure {
   const target = response.headers.get('location') ?? ''
-  const to = URL.parse(target, url)?.origin ?? 'elsewhere'
+  const to = URL.parse(target, url.href)?.origin ?? 'elsewhere'
   return new CommandFailure(
     'redirected',
     {

@@ -23,6 +23,7 @@ import { clientFormats, toGatewayRequest } from './ledger-soak/client-format.ts'
 import type { ServerLife, ClientOutcome, Attempt } from './ledger-soak/accounting-check.ts'
 import { SeededRandom, createTurnPlan } from './ledger-soak/turn-plan.ts'
 import type { TurnPlan } from './ledger-soak/turn-plan.ts'
+import { defaultMediaFigures } from '../test/support/media-figures.ts'
 import { runCommand, endServer, fillDisk, mountDisk, startServer } from './ledger-soak/server.ts'
 import type { Server } from './ledger-soak/server.ts'
 import { startUpstream } from './ledger-soak/upstream.ts'
@@ -220,7 +221,7 @@ async function sendTurn(
   return {
     requestId,
     plan,
-    promptTokens: measurePrompt(toGatewayRequest(body, plan), 0).tokens,
+    promptTokens: measurePrompt(toGatewayRequest(body, plan), defaultMediaFigures).tokens,
     life,
     outcome: classifyOutcome(text),
     at,

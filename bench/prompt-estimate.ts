@@ -13,6 +13,7 @@ import { measurePrompt } from '../src/exchange/request/prompt-size.ts'
 import { PromptRatios } from '../src/upstream/target/prompt-ratios.ts'
 import type { PromptEstimate } from '../src/upstream/target/prompt-ratios.ts'
 import { cacheFolder } from '../test/support/cache-folder.ts'
+import { defaultMediaFigures } from '../test/support/media-figures.ts'
 
 interface Sample {
   readonly body: object
@@ -98,7 +99,7 @@ function reportLearned({ name, samples }: Kind): void {
 }
 
 function toPromptEstimate(sample: Sample): PromptEstimate {
-  return { inputEstimate: estimateText(sample), imageEstimate: 0 }
+  return { inputEstimate: estimateText(sample), mediaEstimate: 0 }
 }
 
 /** Without what the estimate adds for the template: its instructions differ from model to model. */
@@ -107,7 +108,7 @@ function estimateText({ body }: Sample): number {
 }
 
 function estimate(body: object): number {
-  return measurePrompt(parseChatRequest(Buffer.from(JSON.stringify(body))), 0).tokens
+  return measurePrompt(parseChatRequest(Buffer.from(JSON.stringify(body))), defaultMediaFigures).tokens
 }
 
 function toBody(content: string) {
@@ -119,10 +120,10 @@ function measureSpeed(): void {
     .flat()
     .map((text) => parseChatRequest(Buffer.from(JSON.stringify(toBody(text)))))
   const bytes = sum(chats.map((chat) => chat.bytes))
-  for (const chat of chats) measurePrompt(chat, 0)
+  for (const chat of chats) measurePrompt(chat, defaultMediaFigures)
   // CPU time, so that other programs on the machine do not count.
   const before = process.cpuUsage()
-  for (let round = 0; round < speedRounds; round++) for (const chat of chats) measurePrompt(chat, 0)
+  for (let round = 0; round < speedRounds; round++) for (const chat of chats) measurePrompt(chat, defaultMediaFigures)
   const { user } = process.cpuUsage(before)
   console.log(`\nBoth figures of a prompt take ${((user / speedRounds / bytes) * 1_000).toFixed(1)} µs of CPU for 1 000 bytes.`)
 }

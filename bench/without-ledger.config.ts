@@ -1,5 +1,5 @@
 /** The ledger's reference: the same plugin chain without holds, settlements and refunds. */
-import { definePlugin, defineGateway, measurePrompt } from 'svc-gateway'
+import { definePlugin, defineGateway, getMediaFigures, measurePrompt } from 'svc-gateway'
 import measured from './gateway.config.ts'
 
 const skipHold = definePlugin({
@@ -10,7 +10,7 @@ const skipHold = definePlugin({
   onRequest(x, { config }) {
     const { chat, product } = x
     const outputCap = Math.min(chat.maxTokens ?? product.defaultOutputTokens, product.maxOutputTokens)
-    x.hold = { id: 0, credits: 0, inputEstimate: measurePrompt(chat, config.limits.imageTokens).tokens, outputCap }
+    x.hold = { id: 0, credits: 0, inputEstimate: measurePrompt(chat, getMediaFigures(product, config.limits)).tokens, outputCap }
   },
 })
 

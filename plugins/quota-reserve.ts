@@ -9,6 +9,7 @@ import {
   definePlugin,
   GatewayError,
   poolForTier,
+  getMediaFigures,
   measurePrompt,
   ClientDisconnected,
   refuseConcurrency,
@@ -48,20 +49,27 @@ export const quotaReserve = definePlugin({
     x.hold = { ...hold, settleEarly }
   },
   async onSettle(x, outcome, services) {
-    if (outcome.kind !== 'failed') x.chargedCredits = await settle(x, outcome, services)
+    if (outcome.kind === 'failed') return
+    recordCostlyMedia(x, outcome.usage, services)
+    x.chargedCredits = await settle(x, outcome, services)
   },
 })
 
 type ReserveInput = Exchange & Pick<Slots, 'caller' | 'chat' | 'product'>
 
 async function reserve(x: ReserveInput, services: PluginServices): Promise<HeldTurn> {
-  const { clock, calendar, config } = services
+  const { clock, calendar, config, limits: accessLimits } = services
   const { chat, product, caller } = x
-  const { imageTokens } = config.limits
-  const { tokens: inputEstimate, maxTokens: input, textBytes, images } = measurePrompt(chat, imageTokens)
+  const size = measurePrompt(chat, getMediaFigures(product, config.limits))
+  // Media cannot cost more than the product's context, whatever a file's size or its own numbers.
+  const mediaEstimate = Math.min(size.mediaTokens, product.contextLength)
+  const inputEstimate = size.tokens - size.mediaTokens + mediaEstimate
+  const isCostly = mediaEstimate > 0 && accessLimits.costlyMedia.has(caller.account.id, clock.monotonicMs())
+  const maxMediaInput = isCostly ? product.contextLength : Math.min(size.maxMediaTokens, product.contextLength)
+  const input = Math.max(inputEstimate, size.maxTokens - size.maxMediaTokens + maxMediaInput)
   // Rejects only what certainly cannot fit; the upstream decides the rest.
   const prompts = product.capabilities.includes('embedding') ? chat.messages.length : 1
-  if (textBytes / maxBytesPerToken > product.contextLength * prompts) throw promptTooLongError(product)
+  if (size.textBytes / maxBytesPerToken > product.contextLength * prompts) throw promptTooLongError(product)
   const cap = Math.min(chat.maxTokens ?? product.defaultOutputTokens, product.maxOutputTokens)
   const minOutput = Math.min(cap, minOutputTokens)
   const key = parseIdempotencyKey(x)
@@ -97,7 +105,7 @@ async function reserve(x: ReserveInput, services: PluginServices): Promise<HeldT
       const affordable = Math.floor(computeAffordableOutputTokens(hold.credits, input, product.price) / chat.choices)
       const outputCap = Math.max(minOutput, Math.min(cap, affordable))
       if (outputCap < cap) x.headers[x.names.quotaClampedHeader] = String(outputCap)
-      return { ...hold, inputEstimate, imageEstimate: images * imageTokens, outputCap }
+      return { ...hold, inputEstimate, mediaEstimate, maxInput: input, maxMediaInput, outputCap }
     }
     case 'insufficient': {
       const { window } = reservation
@@ -110,6 +118,13 @@ async function reserve(x: ReserveInput, services: PluginServices): Promise<HeldT
     case 'duplicate':
       throw duplicateError(reservation)
   }
+}
+
+/** Remembers an account whose files cost more than was reserved. */
+function recordCostlyMedia(x: ReserveInput & Pick<Slots, 'hold'>, { disputed }: Usage, { limits, clock }: PluginServices): void {
+  const { mediaEstimate = 0, maxInput } = x.hold
+  if (disputed === undefined || maxInput === undefined || mediaEstimate === 0 || disputed.inputTokens <= maxInput) return
+  limits.costlyMedia.add(x.caller.account.id, clock.monotonicMs())
 }
 
 function getAlias({ translation, product }: ReserveInput): string | null {

@@ -34,7 +34,7 @@ export {
   getPromptText,
 } from './exchange/request/chat-request.ts'
 export type { ChatRequest } from './exchange/request/chat-request.ts'
-export { measurePrompt } from './exchange/request/prompt-size.ts'
+export { getMediaFigures, measurePrompt } from './exchange/request/prompt-size.ts'
 export { adoptRequestId } from './exchange/request-id.ts'
 export {
   droppedFieldsHeader,

@@ -88,6 +88,7 @@ t.test('every relative import names a file', async (t) => {
 const layers: readonly (readonly string[])[] = [
   ['errors', 'markdown', 'setup', 'system'],
   ['domain'],
+  ['conversation'],
   ['api', 'exchange', 'mail'],
   ['config', 'formats'],
   ['access', 'images', 'store', 'upstream'],

@@ -1,5 +1,6 @@
 /** The schemas of what is sold: products with their targets, plans, prices and boosts. */
 import { z } from 'zod'
+import { defaultProductMedia } from '../domain/billing/product.ts'
 
 const creditsSchema = z.int().min(0)
 const poolLimitsSchema = z.strictObject({
@@ -46,6 +47,27 @@ export const productSchema = z.strictObject({
   maxOutputTokens: z.int().min(16),
   /** Output tokens to reserve if the request names no cap. */
   defaultOutputTokens: z.int().min(16).default(2048),
+  /** Tokens of pictures, documents, sound and video in a prompt. The maxima bound what a turn reserves and what it can be charged for them. */
+  media: z
+    .strictObject({
+      /** One picture, whatever its size; null: `limits.imageTokens`. */
+      imageTokens: z.int().min(0).nullable().default(defaultProductMedia.imageTokens),
+      /** One picture at most; a smaller picture has less, by its pixels. */
+      maxImageTokens: z.int().min(0).default(defaultProductMedia.maxImageTokens),
+      /** One page of a PDF or of another document. */
+      pageTokens: z.int().min(0).default(defaultProductMedia.pageTokens),
+      /** One page at most. */
+      maxPageTokens: z.int().min(0).default(defaultProductMedia.maxPageTokens),
+      /** One second of sound. */
+      audioSecondTokens: z.int().min(0).default(defaultProductMedia.audioSecondTokens),
+      /** One second of sound at most. */
+      maxAudioSecondTokens: z.int().min(0).default(defaultProductMedia.maxAudioSecondTokens),
+      /** One second of video. */
+      videoSecondTokens: z.int().min(0).default(defaultProductMedia.videoSecondTokens),
+      /** One second of video at most. */
+      maxVideoSecondTokens: z.int().min(0).default(defaultProductMedia.maxVideoSecondTokens),
+    })
+    .prefault({}),
   /** Credits of a turn whose upstream reports no tokens (images). */
   flatCredits: creditsSchema.nullable().default(null),
   /** ISO date from which the product is retired. */

@@ -131,8 +131,11 @@ export interface Admission {
 export interface HeldTurn extends Hold {
   /** Tokens assumed for the prompt. */
   readonly inputEstimate: number
-  /** The part of `inputEstimate` that is assumed for images, which a text model may drop; default 0. */
-  readonly imageEstimate?: number
+  /** The part of `inputEstimate` that is assumed for media, which a text model may drop; default 0. */
+  readonly mediaEstimate?: number
+  /** The most that the prompt may cost, in tokens, and the part of it for media; default: unbounded. */
+  readonly maxInput?: number
+  readonly maxMediaInput?: number
   /** Output tokens that the hold covers. */
   readonly outputCap: number
   /**

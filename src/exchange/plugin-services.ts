@@ -42,6 +42,11 @@ export interface PluginServices {
       release(account: string): void
       readonly maxWaitMs: number
     }
+    /** Accounts whose files recently cost more than was reserved for them. */
+    readonly costlyMedia: {
+      has(account: string, monotonicMs: number): boolean
+      add(account: string, monotonicMs: number): void
+    }
     /** Milliseconds after which a refused client should retry; clients of one account get different times. */
     readonly retryTimes: {
       next(account: string, time: { readonly earliestMs: number; readonly stepMs: number }, monotonicMs: number): number

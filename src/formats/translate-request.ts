@@ -35,9 +35,15 @@ export function translateRequest(
 /** An alias is written to the turn log and the log. */
 const maxAliasChars = 128
 
+/** Claude Code appends this to the model that a member has chosen for a context of a million tokens. */
+const longContextSuffix = '[1m]'
+
 /** The id of a product is itself; another name is the first alias that it matches. */
-function resolveModel(model: string, format: ApiFormatName, { productIds, aliases }: TranslatorSettings): string {
-  if (productIds.has(model) || model.length > maxAliasChars) return model
+function resolveModel(requested: string, format: ApiFormatName, { productIds, aliases }: TranslatorSettings): string {
+  if (productIds.has(requested) || requested.length > maxAliasChars) return requested
+  const hasSuffix = format === 'messages' && requested.endsWith(longContextSuffix)
+  const model = hasSuffix ? requested.slice(0, -longContextSuffix.length) : requested
+  if (productIds.has(model)) return model
   const match = Object.entries(aliases[format] ?? {}).find(([pattern]) => matchesPattern(model, pattern))
   return match === undefined ? model : match[1]
 }

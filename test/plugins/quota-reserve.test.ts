@@ -7,6 +7,7 @@ import type { Exchange, Slots, Usage } from '../../src/exchange/exchange.ts'
 import type { Reservation } from '../../src/domain/billing/ledger.ts'
 import { parseChatRequest } from '../../src/exchange/request/chat-request.ts'
 import { measurePrompt } from '../../src/exchange/request/prompt-size.ts'
+import { defaultMediaFigures } from '../support/media-figures.ts'
 import { createTestExchange } from '../support/gateway/test-exchange.ts'
 import { startGateway } from '../support/gateway/test-gateway.ts'
 import type { TestGateway } from '../support/gateway/test-gateway.ts'
@@ -53,7 +54,7 @@ t.test('holds prompt and cap at the effective price and settles the usage', asyn
   const x = await turnOf(g, await g.createAccount(), { max_tokens: 1_000 })
   await quotaReserve.onRequest?.(x, g.services)
   // 0.435 and 0.87 dollars per million tokens, less 75 %.
-  const { maxTokens } = measurePrompt(x.chat, g.config.limits.imageTokens)
+  const { maxTokens } = measurePrompt(x.chat, defaultMediaFigures)
   const upper = Math.ceil((maxTokens * 0.435 + 1_000 * 0.87) * 0.25)
   t.equal(x.hold.credits, upper)
   t.equal(x.hold.outputCap, 1_000)
@@ -461,7 +462,7 @@ t.test('advises a shorter prompt only if half of it fits', async (t) => {
   const member = await g.createMember('max-20x')
   await spend(g, member, 'fast')
   const { id: _, ...x } = await turnOf(g, member, { ...agentPrompt, model: 'svc' })
-  const { maxTokens } = measurePrompt(x.chat, g.config.limits.imageTokens)
+  const { maxTokens } = measurePrompt(x.chat, defaultMediaFigures)
   const price = Math.ceil((maxTokens * 0.435 + 16 * 0.87) * 0.25)
   await spend(g, member, 'premium', Math.ceil(price * 0.7))
   const refusal = await ask(g, member.token, { model: 'svc', ...agentPrompt })

@@ -44,6 +44,7 @@ export async function createLimits(deps: LimitsDeps): Promise<Limits> {
     byAccount: distributed,
     concurrency: local.concurrency,
     retryTimes: local.retryTimes,
+    costlyMedia: local.costlyMedia,
     distributed,
   }
 }

@@ -4,6 +4,7 @@
  * interprets them. Limits that must survive a restart (sign-in, codes) are counted in the database instead.
  */
 import type { RateDecision } from '../../exchange/plugin-services.ts'
+import type { CostlyMedia } from './costly-media.ts'
 import type { ConcurrencyLimiter } from './concurrency-limiter.ts'
 import type { RetryTimes } from './retry-times.ts'
 
@@ -67,6 +68,7 @@ export interface Limits {
   readonly byAccount: RateLimit
   readonly concurrency: ConcurrencyLimiter
   readonly retryTimes: RetryTimes
+  readonly costlyMedia: CostlyMedia
   /** Statistics of the shared count; null: each process counts for itself. */
   readonly distributed: { readonly stats: DistributedRateLimitStats; close(): void } | null
 }

@@ -3,6 +3,7 @@ import { ConcurrencyLimiter } from './concurrency-limiter.ts'
 import type { ConcurrencyLimiterOptions } from './concurrency-limiter.ts'
 import type { LocalLimits, LocalRateLimit, RateDecision } from './limits.ts'
 import { decide, minuteMs, requestUnits, decayUnits } from './limits.ts'
+import { CostlyMedia } from './costly-media.ts'
 import { RetryTimes } from './retry-times.ts'
 
 const sweepEveryMs = 30_000
@@ -59,6 +60,7 @@ export function createLocalLimits(options: ConcurrencyLimiterOptions = { maxWait
     byAccount: new MemoryRateLimit(),
     concurrency: new ConcurrencyLimiter(options),
     retryTimes: new RetryTimes(),
+    costlyMedia: new CostlyMedia(),
     distributed: null,
   }
 }

@@ -23,6 +23,35 @@ export interface Target {
   readonly weight: number
 }
 
+/** Tokens of media in a prompt. A maximum bounds what a turn reserves for them, and what an upstream's report may claim. */
+export interface ProductMedia {
+  /** One picture; null: `limits.imageTokens`. */
+  readonly imageTokens: number | null
+  readonly maxImageTokens: number
+  /** One page of a document. */
+  readonly pageTokens: number
+  readonly maxPageTokens: number
+  readonly audioSecondTokens: number
+  readonly maxAudioSecondTokens: number
+  readonly videoSecondTokens: number
+  readonly maxVideoSecondTokens: number
+}
+
+/**
+ * What the usual models make of media: OpenAI, Anthropic, Gemini, Qwen. Pages are read as text and picture, sound at 32 tokens a second, video
+ * at one picture a second.
+ */
+export const defaultProductMedia: ProductMedia = {
+  imageTokens: null,
+  maxImageTokens: 4_800,
+  pageTokens: 1_800,
+  maxPageTokens: 3_000,
+  audioSecondTokens: 32,
+  maxAudioSecondTokens: 50,
+  videoSecondTokens: 275,
+  maxVideoSecondTokens: 600,
+}
+
 export interface Product {
   readonly id: string
   readonly name: string
@@ -36,6 +65,7 @@ export interface Product {
   readonly maxOutputTokens: number
   /** Tokens reserved for an answer if the request sets no limit. */
   readonly defaultOutputTokens: number
+  readonly media: ProductMedia
   readonly price: Price
   /** ISO date from which the product is retired, or null. */
   readonly shutdownDate: string | null

@@ -3,6 +3,10 @@
  *
  * It computes two figures. The maximum is used for the hold; the likely number is charged if the upstream reports no usage.
  */
+import { findMedia } from '../../conversation/media/find-media.ts'
+import { computeMediaTokens } from '../../conversation/media/media-tokens.ts'
+import type { MediaFigures } from '../../conversation/media/media-tokens.ts'
+import type { Product } from '../../domain/billing/product.ts'
 import { isRecord } from './chat-request.ts'
 import type { ChatRequest } from './chat-request.ts'
 import { getAnalysis } from './request-analysis.ts'
@@ -22,34 +26,49 @@ const tokensAroundTools = { likely: 64, max: 256 } as const
 const tokensAroundValue = { likely: 1.6, max: 4 } as const
 /** A text whose likely tokens are a smaller part of its maximum was made to be underestimated. Ordinary text has a fifth or more. */
 const minLikelyPart = 1 / 8
-/** The length of a video URL is unknown; models read at most this much. */
-const tokensPerVideo = 16_384
-/** Speech codecs need at least this many characters per token. */
-const audioCharactersPerToken = 16
 
 interface PromptSize {
-  /** Bytes of the request without its inline images. */
+  /** Bytes of the request without its files. */
   readonly textBytes: number
-  /** Likely tokens: messages and tools by `estimateTokens`, and `imageTokens` per image of any size. */
+  /** Likely tokens: messages and tools by `estimateTokens`, media by kind. */
   readonly tokens: number
-  /** Maximum tokens: text by `countMaxTokens`, the rest by its maximum. At least `tokens`. */
+  /** The part of `tokens` that is media. */
+  readonly mediaTokens: number
+  /** Maximum tokens: text by `countMaxTokens`, media by their maximum. At least `tokens`. */
   readonly maxTokens: number
-  readonly images: number
+  /** The part of `maxTokens` that is media. */
+  readonly maxMediaTokens: number
+  /** Number of pictures, documents, recordings and videos. */
+  readonly media: number
 }
 
-export function measurePrompt(chat: ChatRequest, imageTokens: number): PromptSize {
-  const { images, imageBytes, maxTextTokens, likelyTextTokens, imageEquivalents } = getAnalysis(chat)?.count ?? countPrompt(chat)
+/** Figures of a product, with the installation's figure for pictures where the product has none. */
+export function getMediaFigures(
+  { media }: Pick<Product, 'media'>,
+  { imageTokens }: { readonly imageTokens: number },
+): MediaFigures {
+  return { ...media, imageTokens: media.imageTokens ?? imageTokens }
+}
+
+/** Estimates a prompt. Media are counted by kind and figures, never by the length of their data. */
+export function measurePrompt(chat: ChatRequest, figures: MediaFigures): PromptSize {
+  const { media, mediaBytes, maxTextTokens, likelyTextTokens } = getAnalysis(chat)?.count ?? countPrompt(chat)
   const { bytes, unreadBytes = 0 } = chat
-  const textBytes = Math.max(0, bytes - imageBytes)
-  const textTokens = likelyTextTokens + unreadBytes / unreadBytesPerToken
-  const tokens = Math.ceil(textTokens) + images * imageTokens
-  const maxTokens = Math.max(tokens, maxTextTokens + unreadBytes + imageEquivalents * imageTokens)
-  return { textBytes, tokens, maxTokens, images }
+  const { likely: mediaTokens, max: maxMediaTokens } = computeMediaTokens(media, figures)
+  const tokens = Math.ceil(likelyTextTokens + unreadBytes / unreadBytesPerToken) + mediaTokens
+  return {
+    textBytes: Math.max(0, bytes - mediaBytes),
+    tokens,
+    mediaTokens,
+    maxTokens: Math.max(tokens, maxTextTokens + unreadBytes + maxMediaTokens),
+    maxMediaTokens,
+    media: media.length,
+  }
 }
 
 export function countPrompt({ messages, body }: ChatRequest): PromptCount {
   const { likely, max } = tokensAroundRequest
-  const count: PromptCount = { images: 0, imageBytes: 0, maxTextTokens: max, likelyTextTokens: likely, imageEquivalents: 0 }
+  const count: PromptCount = { media: [], mediaBytes: 0, maxTextTokens: max, likelyTextTokens: likely }
   for (const message of messages) addMessage(count, message)
   const { tools, functions } = body
   if ((tools ?? functions) !== undefined) addConstant(count, tokensAroundTools)
@@ -66,35 +85,36 @@ function addMessage(count: PromptCount, message: unknown): void {
   addConstant(count, tokensAroundMessage)
   if (!isRecord(message)) return
   for (const [field, value] of Object.entries(message)) {
+    if (mediaFields.has(field) && Array.isArray(value)) {
+      // Templates print a tool's result as JSON, with escaped quotes and line ends.
+      for (const part of value as unknown[]) addPart(count, part, message['role'] === 'tool')
+    }
     // `tokensAroundMessage` includes the likely tokens of the role.
-    if (field !== 'content') addJson(count, value, field !== 'role' && !idFields.has(field))
-    // Templates print a tool's result as JSON, with escaped quotes and line ends.
+    else if (field !== 'content') addJson(count, value, field !== 'role' && !idFields.has(field))
     else if (message['role'] === 'tool') addJson(count, value, true)
     else if (typeof value === 'string') addText(count, value)
-    else if (Array.isArray(value)) for (const part of value as unknown[]) addPart(count, part)
   }
 }
 
-function addPart(count: PromptCount, part: unknown): void {
-  if (!isRecord(part)) return
-  const { type, text } = part
-  if (type === 'image_url') {
-    count.images++
-    count.imageEquivalents++
-    const url = isRecord(part['image_url']) ? part['image_url']['url'] : part['image_url']
-    if (typeof url === 'string') count.imageBytes += url.length
-  } else if (type === 'text' && typeof text === 'string') {
-    count.maxTextTokens++
-    addText(count, text)
-  } else if (type === 'input_audio' && isRecord(part['input_audio'])) {
-    const audioTokens = Math.ceil(stringLength(part['input_audio']['data']) / audioCharactersPerToken)
-    addConstant(count, tokensAroundMessage)
-    addConstant(count, { likely: audioTokens, max: audioTokens })
-  } else {
-    if (type === 'video_url') count.maxTextTokens += tokensPerVideo
-    else count.imageEquivalents++
-    addJson(count, part, true)
+/** Fields of a message with parts; some servers return drawn pictures as `images`. */
+const mediaFields: ReadonlySet<string> = new Set(['content', 'images'])
+
+function addPart(count: PromptCount, part: unknown, isPrintedAsJson: boolean): void {
+  if (!isRecord(part)) {
+    if (isPrintedAsJson) addJson(count, part, true)
+    return
   }
+  const found = findMedia(part)
+  if (found !== null) {
+    count.media.push(found.item)
+    count.mediaBytes += found.length
+    addConstant(count, tokensAroundMessage)
+    // Names and settings beside the file are printed by few templates.
+    addJson(count, found.rest, false)
+  } else if (part['type'] === 'text' && typeof part['text'] === 'string' && !isPrintedAsJson) {
+    count.maxTextTokens++
+    addText(count, part['text'])
+  } else addJson(count, part, true)
 }
 
 function addConstant(count: PromptCount, { likely, max }: { readonly likely: number; readonly max: number }): void {
@@ -141,8 +161,4 @@ function countEscapes(text: string): number {
     else if (code < 0x20 || code === 0x3c || code === 0x3e || code === 0x26 || code === 0x27) more += 5
   }
   return more
-}
-
-function stringLength(value: unknown): number {
-  return typeof value === 'string' ? value.length : 0
 }

@@ -1,4 +1,5 @@
 /** Values that later steps need of a large request, computed in advance. */
+import type { MediaItem } from '../../conversation/media/media-item.ts'
 import type { LocalizedText } from '../../errors.ts'
 import type { PreparedRequest } from './prepared-parts.ts'
 import type { RawJson } from './raw-json.ts'
@@ -27,16 +28,15 @@ export interface RequestAnalysis {
   readonly lastUser: unknown
 }
 
-/** Counts of a prompt, before the tokens per image are known. */
+/** Counts of a prompt, before the tokens per picture, page and second are known. */
 export interface PromptCount {
-  images: number
-  imageBytes: number
-  /** Maximum tokens of the request, without images. */
+  readonly media: MediaItem[]
+  /** Characters of the request that are files or their addresses. */
+  mediaBytes: number
+  /** Maximum tokens of the request, without media. */
   maxTextTokens: number
-  /** Likely tokens of messages and tools, without images; a fraction. */
+  /** Likely tokens of messages and tools, without media; a fraction. */
   likelyTextTokens: number
-  /** Number of parts that cost as much as an image, including images. */
-  imageEquivalents: number
 }
 
 /** Parts of a request that choose or buy. */

@@ -4,7 +4,7 @@ import { countTokens } from '../../api/messages.ts'
 import { GatewayError } from '../../errors.ts'
 import type { CallResult, Exchange, Slots } from '../../exchange/exchange.ts'
 import type { Product } from '../../domain/billing/product.ts'
-import { measurePrompt } from '../../exchange/request/prompt-size.ts'
+import { getMediaFigures, measurePrompt } from '../../exchange/request/prompt-size.ts'
 import type { PromptEstimate } from '../../upstream/target/prompt-ratios.ts'
 import type { Services } from '../../services/services.ts'
 import type { RouteDeps } from '../route-deps.ts'
@@ -30,9 +30,8 @@ async function countPromptTokens(x: Exchange & Partial<Slots>, services: Service
   const product = offered.find(({ id }) => id === chat.model)
   if (product === undefined)
     throw new GatewayError('official_models_only', { param: 'model', params: { ids: offered.map(({ id }) => id).join(', ') } })
-  const { imageTokens } = config.limits
-  const { tokens, images } = measurePrompt(chat, imageTokens)
-  const estimate = estimateForTargets(product, { inputEstimate: tokens, imageEstimate: images * imageTokens }, services)
+  const { tokens, mediaTokens } = measurePrompt(chat, getMediaFigures(product, config.limits))
+  const estimate = estimateForTargets(product, { inputEstimate: tokens, mediaEstimate: mediaTokens }, services)
   return createDocumentAnswer(countTokens, { input_tokens: Math.ceil(estimate * countMargin) })
 }
 

@@ -2,6 +2,7 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import type { MessagePort } from 'node:worker_threads'
 import { ConcurrencyLimiter } from '../../access/limits/concurrency-limiter.ts'
+import { CostlyMedia } from '../../access/limits/costly-media.ts'
 import { RetryTimes } from '../../access/limits/retry-times.ts'
 import { createLimits } from '../../access/limits/create-limits.ts'
 import { SharedMemoryRateLimit } from '../../access/limits/shared-memory.ts'
@@ -108,6 +109,7 @@ async function openWorker(start: WorkerInit, main: WorkerRpc<MainRequests, Worke
       byAccount: new SharedMemoryRateLimit(start.limits.byAccount, worker),
       concurrency: new ConcurrencyLimiter({ maxWaitMs: config.limits.concurrencyWaitMs }),
       retryTimes: new RetryTimes(),
+      costlyMedia: new CostlyMedia(),
       distributed: null,
     },
     createSharedStore: null,

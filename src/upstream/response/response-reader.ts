@@ -254,13 +254,20 @@ function toUsageBounds(options: ResponseReaderOptions<unknown>): BufferedComplet
   const { x, candidate, promptRatios } = options
   const prompt = getPromptEstimate(options)
   const outputCap = x.hold === undefined ? Number.POSITIVE_INFINITY : x.hold.outputCap * (x.chat?.choices ?? 1)
-  const { imageEstimate } = prompt
-  return { inputEstimate: promptRatios.estimate(candidate.name, prompt), imageEstimate, outputCap }
+  const { mediaEstimate } = prompt
+  const { maxInput, maxMediaInput } = x.hold ?? {}
+  return {
+    inputEstimate: promptRatios.estimate(candidate.name, prompt),
+    mediaEstimate,
+    outputCap,
+    // Calls of the service itself add texts that are no part of the member's prompt.
+    ...(maxInput === undefined ? {} : { maxInput, maxMediaInput }),
+  }
 }
 
 /** The estimate of the member's prompt, before the target's own ratio. */
 export function getPromptEstimate({ route, x }: Pick<ResponseReaderOptions<unknown>, 'route' | 'x'>) {
-  return { inputEstimate: route.inputEstimate, imageEstimate: x.hold?.imageEstimate ?? 0 }
+  return { inputEstimate: route.inputEstimate, mediaEstimate: x.hold?.mediaEstimate ?? 0 }
 }
 
 /** Learns how many tokens the target makes of a prompt. A document for further processing answers another prompt than the member's. */

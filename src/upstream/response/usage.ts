@@ -14,10 +14,22 @@ const maxReportedTokens = 10_000_000
 export function parseUsage(value: unknown): ReportedUsage | null {
   if (!isRecord(value)) return null
   const inputTokens = parseTokenCount(value['prompt_tokens'] ?? value['input_tokens'])
-  const outputTokens = parseTokenCount(value['completion_tokens'] ?? value['output_tokens'])
-  if (inputTokens === null || outputTokens === null) return null
+  const completionTokens = parseTokenCount(value['completion_tokens'] ?? value['output_tokens'])
+  if (inputTokens === null || completionTokens === null) return null
+  const outputTokens = completionTokens + parseReasoningBeside(value, inputTokens + completionTokens)
   const cachedInputTokens = Math.min(parseCachedTokens(value), inputTokens)
   return { inputTokens, outputTokens, ...(cachedInputTokens > 0 ? { cachedInputTokens } : null) }
+}
+
+/**
+ * Reasoning tokens that are no part of the completion: xAI, Vertex and Gemini's compatible endpoint add them to the total only. 0 where the
+ * total is the sum of prompt and completion, as OpenAI's is.
+ */
+function parseReasoningBeside(usage: Record<string, unknown>, sum: number): number {
+  const total = parseTokenCount(usage['total_tokens'])
+  const details = usage['completion_tokens_details'] ?? usage['output_tokens_details']
+  if (total === null || total <= sum || !isRecord(details)) return 0
+  return Math.min(total - sum, parseTokenCount(details['reasoning_tokens']) ?? 0)
 }
 
 /** Prompt tokens that were read from the upstream's cache; 0 if it reports none. */
@@ -67,8 +79,11 @@ export function isBetter(later: ReportedUsage, earlier: ReportedUsage | null): b
 export interface UsageBounds {
   /** Tokens assumed for the prompt. */
   readonly inputEstimate: number
-  /** The part of `inputEstimate` that is assumed for images; default 0. */
-  readonly imageEstimate?: number
+  /** The part of `inputEstimate` that is assumed for media; default 0. */
+  readonly mediaEstimate?: number
+  /** The most that was reserved for the prompt, in tokens, and the part of it for media; default: the estimate's. */
+  readonly maxInput?: number | undefined
+  readonly maxMediaInput?: number | undefined
   /** The requested maximum over all choices; infinite if no cap was sent. */
   readonly outputCap: number
 }
@@ -92,56 +107,81 @@ export function toMaxOutput(outputCap: number): number {
  * kept beside it. The reported tokens from a cache count only as part of a reported prompt that is charged.
  *
  * Output too low: none although there was text, or less than a quarter of the text's estimate. Output too high: far above the cap that was
- * sent (`toMaxOutput`) *and* above four times the measured output. A high report below the cap is accepted: reasoning may be charged and not shown, and the hold
- * covers it. Prompt: none, less than a 64th of the estimate of its text (a text model may drop images), or more than four times the whole
- * estimate plus 4 096 tokens. Our own count never exceeds the cap, whatever the upstream sent.
+ * sent (`toMaxOutput`) *and* above four times the measured output: the cap is charged, because reasoning may be hidden and the hold covers the
+ * cap. A high report below the cap is accepted. Prompt too low: none, or less than a 64th of the estimate of its text (a text model may drop
+ * media). Prompt too high: more than four times the estimate of the text and 4 096 tokens, or than was reserved for the text, and the most
+ * that its media may cost. Then what was reserved for the prompt is charged. Our own count never exceeds the cap, whatever the upstream sent.
  */
 export function reconcileUsage(
   report: ReportedUsage | null,
   counted: Pick<OutputCounter, 'tokens' | 'bytes' | 'provenTokens'>,
   bounds: UsageBounds,
 ): Usage {
-  const { inputEstimate, imageEstimate = 0, outputCap } = bounds
+  const { inputEstimate, mediaEstimate = 0, outputCap } = bounds
   const countedTokens = Math.min(counted.tokens, outputCap)
   const maxOutput = toMaxOutput(outputCap)
   if (report === null) {
     const estimate = { inputTokens: inputEstimate, outputTokens: countedTokens, estimated: true }
     return counted.provenTokens > maxOutput ? { ...estimate, ignoredCap: true } : estimate
   }
-  const { inputTokens, cachedInputTokens = 0, outputTokens } = report
-  const cached = cachedInputTokens > 0 ? { cachedInputTokens } : null
+  const { outputTokens } = report
   const textTokens = bytesToTokens(counted.bytes)
   const tooLittle = (outputTokens === 0 && textTokens > 0) || outputTokens * outputTolerance + toleranceTokens < textTokens
   const tooMuch =
     outputTokens > maxOutput && outputTokens > Math.max(counted.tokens, textTokens) * outputTolerance + toleranceTokens
-  const noPrompt = inputTokens * inputTolerance.below < inputEstimate - imageEstimate
-  const hugePrompt = inputTokens > inputEstimate * inputTolerance.above + inputTolerance.added
+  const noPrompt = report.inputTokens * inputTolerance.below < inputEstimate - mediaEstimate
+  const hugePrompt = report.inputTokens > toMaxPrompt(bounds)
   const ignoredCap = counted.provenTokens > maxOutput || (!tooMuch && outputTokens > maxOutput) ? { ignoredCap: true } : null
-  if (!tooLittle && !tooMuch && !noPrompt && !hugePrompt)
-    return { inputTokens, ...cached, outputTokens, estimated: false, ...ignoredCap }
+  const prompt = noPrompt
+    ? { inputTokens: inputEstimate }
+    : hugePrompt
+      ? { inputTokens: bounds.maxInput ?? inputEstimate }
+      : toPrompt(report)
+  if (!tooLittle && !tooMuch && !noPrompt && !hugePrompt) return { ...prompt, outputTokens, estimated: false, ...ignoredCap }
   return {
-    ...(noPrompt || hugePrompt ? { inputTokens: inputEstimate } : { inputTokens, ...cached }),
-    outputTokens: tooLittle || tooMuch ? countedTokens : outputTokens,
+    ...prompt,
+    outputTokens: tooLittle ? countedTokens : tooMuch ? outputCap : outputTokens,
     estimated: true,
     ...ignoredCap,
-    disputed: { inputTokens, outputTokens },
+    disputed: { inputTokens: report.inputTokens, outputTokens },
   }
+}
+
+/** The highest report of a prompt that can be true: upstreams add texts of their own, and models differ in what a picture costs. */
+function toMaxPrompt({
+  inputEstimate,
+  mediaEstimate = 0,
+  maxInput = inputEstimate,
+  maxMediaInput = mediaEstimate,
+}: UsageBounds): number {
+  const textEstimate = inputEstimate - mediaEstimate
+  const maxText = Math.max(maxInput - maxMediaInput, textEstimate * inputTolerance.above + inputTolerance.added)
+  return maxText + maxMediaInput
+}
+
+function toPrompt({ inputTokens, cachedInputTokens = 0 }: Omit<ReportedUsage, 'outputTokens'>) {
+  return cachedInputTokens > 0 ? { inputTokens, cachedInputTokens } : { inputTokens }
 }
 
 /**
  * The usage object for members: the charged numbers, and the upstream's other token counts. Its costs, times and own names stay with the
  * operator.
  */
-export function toPublicUsage(report: Record<string, unknown> | null, { inputTokens, outputTokens }: Usage): object {
+export function toPublicUsage(report: Record<string, unknown> | null, usage: Usage): object {
+  const { inputTokens, outputTokens } = usage
   const tokens = { prompt_tokens: inputTokens, completion_tokens: outputTokens, total_tokens: inputTokens + outputTokens }
-  return report === null ? tokens : { ...pickCounts(normalizeCachedTokens(report)), ...tokens }
+  return report === null ? tokens : { ...pickCounts(normalizeCachedTokens(report), usage), ...tokens }
 }
 
-function pickCounts(report: Record<string, unknown>): Record<string, unknown> {
+/** Tokens of the cache are part of the prompt, so they are never above those that are charged. */
+function pickCounts(report: Record<string, unknown>, usage: Usage): Record<string, unknown> {
+  const { inputTokens, cachedInputTokens = 0 } = usage
   const counts: Record<string, unknown> = {}
   for (const [name, value] of Object.entries(report)) {
-    if (typeof value === 'number' && (name.endsWith('_tokens') || name === 'num_search_queries')) counts[name] = value
-    else if (isRecord(value) && name.endsWith('_tokens_details')) counts[name] = pickCounts(value)
+    if (typeof value === 'number' && (name.endsWith('_tokens') || name === 'num_search_queries')) {
+      const max = /cached|cache_hit|cache_read/.test(name) ? cachedInputTokens : name.includes('cache') ? inputTokens : value
+      counts[name] = Math.min(value, max)
+    } else if (isRecord(value) && name.endsWith('_tokens_details')) counts[name] = pickCounts(value, usage)
   }
   return counts
 }

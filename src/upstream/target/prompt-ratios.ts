@@ -13,13 +13,13 @@ const maxPromptWeight = 4_096
 const maxReportFactor = 4
 const maxPromptRatio = 2
 
-/** The estimate of a prompt, and the part of it that is assumed for images. */
+/** The estimate of a prompt, and the part of it that is assumed for media. */
 export interface PromptEstimate {
   readonly inputEstimate: number
-  readonly imageEstimate: number
+  readonly mediaEstimate: number
 }
 
-/** Reported and estimated tokens of recent prompts without images. */
+/** Reported and estimated tokens of recent prompts without media. */
 interface RecentPrompts {
   reported: number
   estimated: number
@@ -30,17 +30,17 @@ export class PromptRatios {
   readonly #byTarget = new Map<string, RecentPrompts>()
 
   /** The tokens that this target probably makes of a prompt, by those that it reported for earlier ones. */
-  estimate(target: string, { inputEstimate, imageEstimate }: PromptEstimate): number {
+  estimate(target: string, { inputEstimate, mediaEstimate }: PromptEstimate): number {
     const { reported, estimated } = this.#byTarget.get(target) ?? { reported: 0, estimated: 0 }
     const ratio = (reported + promptPriorTokens) / (estimated + promptPriorTokens)
     const bounded = Math.min(Math.max(ratio, 1 / maxPromptRatio), maxPromptRatio)
-    return Math.ceil((inputEstimate - imageEstimate) * bounded) + imageEstimate
+    return Math.ceil((inputEstimate - mediaEstimate) * bounded) + mediaEstimate
   }
 
   /** The target reported so many tokens for a prompt. */
-  record(target: string, { inputEstimate, imageEstimate }: PromptEstimate, reportedTokens: number): void {
+  record(target: string, { inputEstimate, mediaEstimate }: PromptEstimate, reportedTokens: number): void {
     const ratio = reportedTokens / inputEstimate
-    if (imageEstimate > 0 || !(ratio <= maxReportFactor && ratio >= 1 / maxReportFactor)) return
+    if (mediaEstimate > 0 || !(ratio <= maxReportFactor && ratio >= 1 / maxReportFactor)) return
     const prompts = this.#byTarget.get(target) ?? { reported: 0, estimated: 0 }
     this.#byTarget.set(target, prompts)
     if (prompts.estimated >= promptWindowTokens) {

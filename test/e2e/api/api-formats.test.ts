@@ -227,6 +227,8 @@ t.test('takes the names that agents use for models as aliases', async (t) => {
   for (const [path, model, product] of [
     ['/v1/messages', 'claude-haiku-5-5', 'svc-2.1-fast'],
     ['/v1/messages', 'claude-opus-5-5', 'svc-2.1'],
+    ['/v1/messages', 'svc-2.1-pro[1m]', 'svc-2.1-pro'],
+    ['/v1/messages', 'claude-haiku-5-5[1m]', 'svc-2.1-fast'],
     ['/v1/responses', 'gpt-6-luna', 'svc-2.1-fast'],
   ] as const) {
     const body = path === '/v1/messages' ? { max_tokens: 50, messages: [{ role: 'user', content: 'Hi' }] } : { input: 'Hi' }
@@ -243,7 +245,7 @@ t.test('takes the names that agents use for models as aliases', async (t) => {
     await post(gateway, '/v1/messages', { ...odd, model: `claude-${'x'.repeat(200)}` }, { authorization: `Bearer ${token}` })
   ).text()
   await (await gateway.chat(token)).text()
-  t.match(await gateway.listTurns(id), [{ apiFormat: 'chat_completions', requestedModel: null }, {}, {}, {}, {}])
+  t.match(await gateway.listTurns(id), [{ apiFormat: 'chat_completions', requestedModel: null }, {}, {}, {}, {}, {}, {}])
   const metrics = await gateway.scrapeMetrics()
   t.match(metrics, /svc_turns_total\{product="svc-2.1-fast",outcome="completed",code="none",api_format="responses"\} 1/)
   t.match(metrics, /svc_turns_total\{product="none",outcome="failed",code="official_models_only",api_format="messages"\} 1/)

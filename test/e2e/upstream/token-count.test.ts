@@ -1,5 +1,6 @@
 /** `count_tokens` follows what the upstream reports for prompts. */
 import t from 'tap'
+import { startGateway } from '../../support/gateway/test-gateway.ts'
 import { setUpAnthropicGateway } from '../../support/gateway/scripted-gateway.ts'
 
 t.test('counts a prompt by what the target reported for earlier ones', async (t) => {
@@ -17,4 +18,20 @@ t.test('counts a prompt by what the target reported for earlier ones', async (t)
   const after = await count()
   t.ok(after > reportedTokens, 'an agent never counts too few')
   t.ok(after < reportedTokens * 1.1, 'nor many too many')
+})
+
+t.test('counts for a product id with the suffix of a long context', async (t) => {
+  const gateway = await startGateway(t)
+  const { token } = await gateway.createMember()
+  const count = async (model: string) => {
+    const answer = await fetch(`${gateway.url}/v1/messages/count_tokens`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ model, messages: [{ role: 'user', content: 'Hi' }] }),
+    })
+    return { status: answer.status, body: (await answer.json()) as object }
+  }
+  t.same(await count('svc-2.1[1m]'), await count('svc-2.1'))
+  t.equal((await count('svc-2.1')).status, 200)
+  t.equal((await count('nothing[1m]')).status, 404)
 })

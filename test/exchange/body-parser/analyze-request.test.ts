@@ -18,6 +18,7 @@ import type { PartsKey } from '../../../src/exchange/request/prepared-parts.ts'
 import { listPartsKeys, prepareParts } from '../../../src/upstream/prepare-parts.ts'
 import { Upstreams } from '../../../src/upstream/target/upstreams.ts'
 import { createTestExchange, createTestServices } from '../../support/gateway/test-exchange.ts'
+import { defaultMediaFigures } from '../../support/media-figures.ts'
 import { testConfig } from '../../support/gateway/test-gateway.ts'
 
 const long = 'The  quick 额外 "fox"\n<b>  🏳️‍🌈 Überprüfung\t'.repeat(2_000)
@@ -115,7 +116,7 @@ const passRequestFields = ['transforms']
 
 /** The functions that examine a request, with errors as results. */
 const questions: Readonly<Record<string, (chat: ChatRequest) => unknown>> = {
-  size: (chat) => measurePrompt(chat, 1_100),
+  size: (chat) => measurePrompt(chat, defaultMediaFigures),
   hash: getBodyHash,
   pictures: hasImages,
   faults: (chat) =>

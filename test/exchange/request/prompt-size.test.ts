@@ -2,14 +2,18 @@
 import t from 'tap'
 import { parseChatRequest } from '../../../src/exchange/request/chat-request.ts'
 import { measurePrompt } from '../../../src/exchange/request/prompt-size.ts'
+import { defaultMediaFigures } from '../../support/media-figures.ts'
 
 const sizeOf = (content: unknown) =>
-  measurePrompt(parseChatRequest(Buffer.from(JSON.stringify({ model: 'svc', messages: [{ role: 'user', content }] }))), 1_100)
+  measurePrompt(
+    parseChatRequest(Buffer.from(JSON.stringify({ model: 'svc', messages: [{ role: 'user', content }] }))),
+    defaultMediaFigures,
+  )
 
 const sizeOfBody = (body: object) =>
   measurePrompt(
     parseChatRequest(Buffer.from(JSON.stringify({ model: 'svc', messages: [{ role: 'user', content: 'x' }], ...body }))),
-    1_100,
+    defaultMediaFigures,
   )
 
 t.test('estimates the tokens of messages and tools alone', async (t) => {
@@ -44,21 +48,22 @@ t.test('counts an image as configured, however many bytes it has', async (t) => 
   const small = sizeOf([image(10)])
   const large = sizeOf([image(1_000_000)])
   t.equal(large.tokens, small.tokens)
-  t.equal(large.images, 1)
+  t.equal(large.media, 1)
   t.ok(small.tokens >= 1_100)
-  t.equal(sizeOf([image(10), image(10)]).images, 2)
+  t.equal(sizeOf([image(10), image(10)]).media, 2)
 })
 
 t.test('counts an image given as a string', async (t) => {
-  const { images, tokens } = sizeOf([{ type: 'image_url', image_url: `https://example.com/${'x'.repeat(9_000)}` }])
-  t.equal(images, 1)
+  const { media, tokens } = sizeOf([{ type: 'image_url', image_url: `https://example.com/${'x'.repeat(9_000)}` }])
+  t.equal(media, 1)
   t.ok(tokens < 1_200)
 })
 
 t.test('counts everything that makes tokens towards the maximum', async (t) => {
   const messages = [{ role: 'user', content: 'x' }]
   const most = (body: object) =>
-    measurePrompt(parseChatRequest(Buffer.from(JSON.stringify({ model: 'svc', messages, ...body }))), 1_100).maxTokens
+    measurePrompt(parseChatRequest(Buffer.from(JSON.stringify({ model: 'svc', messages, ...body }))), defaultMediaFigures)
+      .maxTokens
   const bare = most({})
   const digits = '7'.repeat(1_000)
   const part = (part: object) => ({ messages: [{ role: 'user', content: [part] }] })
@@ -76,7 +81,7 @@ t.test('counts everything that makes tokens towards the maximum', async (t) => {
     ['a schema', { response_format: { type: 'json_schema', json_schema: { schema: { [digits]: {} } } } }, 1_000],
     ['an image', part({ type: 'image_url', image_url: { url: 'https://example.com/a.png' } }), 1_100],
     ['a file', part({ type: 'file', file: { file_data: digits } }), 2_100],
-    ['sound', part({ type: 'input_audio', input_audio: { data: 'A'.repeat(16_000), format: 'mp3' } }), 1_000],
+    ['sound', part({ type: 'input_audio', input_audio: { data: 'A'.repeat(16_000), format: 'mp3' } }), 300],
     ['a video', part({ type: 'video_url', video_url: { url: 'https://example.com/a.mp4' } }), 16_384],
   ] as const)
     t.ok(most(body) - bare >= least - 2, `${name}: ${most(body) - bare} of ${least}`)

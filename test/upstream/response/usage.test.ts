@@ -160,7 +160,7 @@ t.test('replaces a report that disputes the output by our own count, side by sid
     ['hidden reasoning, within the cap', [90, 1_000], null],
     ['a little above the cap', [90, 1_516], null],
     ['above the cap, as what passed says', [90, 1_900], 'ignored'],
-    ['above all', [90, 2_517], { inputTokens: 90, outputTokens: 500 }],
+    ['above all, where the cap is charged', [90, 2_517], { inputTokens: 90, outputTokens: 1_000 }],
     ['nothing', [90, 0], { inputTokens: 90, outputTokens: 500 }],
     ['next to nothing', [90, 152], { inputTokens: 90, outputTokens: 500 }],
     ['no prompt', [0, 500], { inputTokens: 100, outputTokens: 500 }],
@@ -168,7 +168,7 @@ t.test('replaces a report that disputes the output by our own count, side by sid
     ['a short prompt', [2, 500], null],
     ['a prompt with what the upstream adds', [4_496, 500], null],
     ['a prompt nobody sent', [4_497, 500], { inputTokens: 100, outputTokens: 500 }],
-    ['neither', [0, 9_999], ours],
+    ['neither', [0, 9_999], { inputTokens: 100, outputTokens: 1_000 }],
   ] as const) {
     const [inputTokens, outputTokens] = report
     const usage = reconcileUsage({ inputTokens, outputTokens }, passed, measure)
@@ -208,7 +208,7 @@ t.test('never counts more output than the cap by itself', async (t) => {
 
 t.test('accepts a report without the images that a text model drops', async (t) => {
   const counted = { tokens: 3, bytes: 12, provenTokens: 3 }
-  const bounds = { inputEstimate: 1_156, imageEstimate: 1_100, outputCap: 100 }
+  const bounds = { inputEstimate: 1_156, mediaEstimate: 1_100, outputCap: 100 }
   t.same(reconcileUsage({ inputTokens: 6, outputTokens: 3 }, counted, bounds), {
     inputTokens: 6,
     outputTokens: 3,
@@ -259,7 +259,7 @@ t.test('shows members what is charged, and otherwise only counts', async (t) => 
     citation_tokens: 7,
     completion_tokens_details: { reasoning_tokens: 1 },
   })
-  t.match(toPublicUsage({ cached_tokens: 4 }, { inputTokens: 12, outputTokens: 3, estimated: false }), {
+  t.match(toPublicUsage({ cached_tokens: 9 }, { inputTokens: 12, cachedInputTokens: 4, outputTokens: 3, estimated: false }), {
     prompt_tokens_details: { cached_tokens: 4 },
   })
 })

@@ -5,10 +5,10 @@ import { PromptRatios } from '../../../src/upstream/target/prompt-ratios.ts'
 const target = 'main/big'
 
 t.test('estimates a prompt by what the target reported for others', async (t) => {
-  const prompt = { inputEstimate: 1_000, imageEstimate: 0 }
+  const prompt = { inputEstimate: 1_000, mediaEstimate: 0 }
   const learn = (...reports: readonly (readonly [estimate: number, reported: number])[]) => {
     const ratios = new PromptRatios()
-    for (const [inputEstimate, reported] of reports) ratios.record(target, { inputEstimate, imageEstimate: 0 }, reported)
+    for (const [inputEstimate, reported] of reports) ratios.record(target, { inputEstimate, mediaEstimate: 0 }, reported)
     return ratios
   }
   const estimate = (...reports: readonly (readonly [estimate: number, reported: number])[]) =>
@@ -25,7 +25,7 @@ t.test('estimates a prompt by what the target reported for others', async (t) =>
   t.ok(estimate(...many(500, [1_000, 700]), ...many(200, [1_000, 1_300])) > 1_200, 'recent prompts count most')
   const learned = learn(...many(50, [1_000, 1_500]))
   t.equal(learned.estimate('main/other', prompt), 1_000, 'another model has its own tokenizer')
-  const withImage = { inputEstimate: 1_100, imageEstimate: 1_000 }
+  const withImage = { inputEstimate: 1_100, mediaEstimate: 1_000 }
   t.ok(Math.abs(learned.estimate(target, withImage) - 1_150) <= 1, 'the assumed tokens of images stay')
   learned.record(target, withImage, 300)
   t.ok(Math.abs(learned.estimate(target, prompt) - 1_500) < 10, 'nothing is learned from images')

@@ -1,0 +1,5 @@
+import { defaultProductMedia } from '../../src/domain/billing/product.ts'
+import { getMediaFigures } from '../../src/exchange/request/prompt-size.ts'
+
+/** The figures of a product that configures none. */
+export const defaultMediaFigures = getMediaFigures({ media: defaultProductMedia }, { imageTokens: 1_100 })

@@ -1,5 +1,6 @@
 /** Parses requests to the demo upstream, and rejects malformed ones. */
 import { z } from 'zod'
+import { parseJson } from '../system/parse-json.ts'
 
 /** The fields of a chat request that the demo upstream uses; other fields are accepted and ignored. */
 export type ChatRequest = z.infer<typeof chatSchema>
@@ -20,17 +21,17 @@ export class BadRequest extends Error {
 }
 
 export function parseChat(body: string): ChatRequest {
-  return parseJson(chatSchema, body)
+  return parseRequest(chatSchema, body)
 }
 
 /** Parses the body of `POST /images/generations`. */
 export function parseImages(body: string): ImagesRequest {
-  return parseJson(imagesSchema, body)
+  return parseRequest(imagesSchema, body)
 }
 
 /** Parses the body of `POST /embeddings`. */
 export function parseEmbeddings(body: string): EmbeddingsRequest {
-  return parseJson(embeddingsSchema, body)
+  return parseRequest(embeddingsSchema, body)
 }
 
 /** The text of a message, in any form of content. */
@@ -88,10 +89,10 @@ const embeddingsSchema = z.looseObject({
 })
 type EmbeddingsRequest = z.infer<typeof embeddingsSchema>
 
-function parseJson<T>(schema: z.ZodType<T>, body: string): T {
+function parseRequest<T>(schema: z.ZodType<T>, body: string): T {
   let value: unknown
   try {
-    value = JSON.parse(body)
+    value = parseJson(body)
   } catch {
     throw new BadRequest('The body of the request is not valid JSON.', { code: 'invalid_json' })
   }

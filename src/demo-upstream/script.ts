@@ -1,6 +1,7 @@
 /** The script of one demo answer: which faults it has. */
 import { z } from 'zod'
 import { BadRequest } from './request.ts'
+import { parseJson } from '../system/parse-json.ts'
 
 /**
  * The script of one demo answer. Every field is optional and keeps the usual behaviour if left out. Scripts come from a test
@@ -11,7 +12,7 @@ export type Script = z.infer<typeof scriptSchema>
 /** Parses a script from JSON. @throws BadRequest naming the error; unknown keys are errors, so that no typing error passes */
 export function parseScript(json: string): Script {
   try {
-    return scriptSchema.parse(JSON.parse(json))
+    return scriptSchema.parse(parseJson(json))
   } catch (error) {
     const reason = error instanceof z.ZodError ? z.prettifyError(error) : 'it is not JSON'
     throw new BadRequest(`The demonstration script cannot be read: ${reason}`, { code: 'invalid_script' })

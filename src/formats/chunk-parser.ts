@@ -5,6 +5,7 @@
  */
 import type { JsonObject } from '../exchange/api-format/api-format.ts'
 import { isRecord } from '../exchange/request/chat-request.ts'
+import { ownJsonBounds, parseJson } from '../system/parse-json.ts'
 
 interface ChunkTemplate {
   /** The JSON before and after the text, quotes included. */
@@ -37,7 +38,7 @@ export class ChunkParser {
       }
     }
     const json = frames.slice(from, to)
-    const chunk = JSON.parse(json) as JsonObject
+    const chunk = parseJson(json, ownJsonBounds) as JsonObject
     this.#template = createTemplate(json, chunk)
     return chunk
   }

@@ -10,6 +10,7 @@ import { fitsInHeader, maxNamesInHeader } from '../exchange/request/field-policy
 import { EncodingClient } from './encoding-client.ts'
 import { ReasoningSeal } from './reasoning-seal.ts'
 import { translateRequest } from './translate-request.ts'
+import { ownJsonBounds, parseJson } from '../system/parse-json.ts'
 
 interface TranslationOptions {
   readonly settings: TranslatorSettings
@@ -130,7 +131,7 @@ function encodeReply(encoder: AnswerEncoder, reply: Reply): Reply {
 
 function parseObject(body: string | Uint8Array): JsonObject | null {
   try {
-    const value: unknown = JSON.parse(typeof body === 'string' ? body : Buffer.from(body).toString())
+    const value: unknown = parseJson(typeof body === 'string' ? body : Buffer.from(body).toString(), ownJsonBounds)
     return isRecord(value) ? value : null
   } catch {
     return null

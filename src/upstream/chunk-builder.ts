@@ -2,6 +2,7 @@
 import { isRecord } from '../exchange/request/chat-request.ts'
 import type { ServerEvent } from './response/sse.ts'
 import type { JsonFields } from './upstream-format.ts'
+import { parseJson } from '../system/parse-json.ts'
 
 export class ChunkBuilder {
   readonly #created: number
@@ -51,7 +52,7 @@ export const doneEvent = toEvent('[DONE]')
 /** Null for a text that is no JSON object. */
 export function parseObject(text: string): Record<string, unknown> | null {
   try {
-    const value: unknown = JSON.parse(text)
+    const value: unknown = parseJson(text)
     return isRecord(value) ? value : null
   } catch {
     return null

@@ -17,6 +17,7 @@ import {
 import { dirname, join } from 'node:path'
 import { CommandFailure, createUnwritableFailure } from '../failure.ts'
 import { isRecord } from '../json.ts'
+import { tryParseJson } from '../../system/parse-json.ts'
 
 export interface Environment {
   /** Every variable, passed on to programs that `svc` starts. */
@@ -79,7 +80,7 @@ export class CredentialStore {
   #sites(): Readonly<Record<string, unknown>> {
     const text = readPrivateFile(this.path)
     if (text === undefined) return {}
-    const read = parseJson(text)
+    const read = tryParseJson(text)
     if (isRecord(read) && isRecord(read['sites'])) return read['sites']
     throw new CommandFailure(
       'credentials_unreadable',
@@ -145,14 +146,6 @@ export function writePrivateFile(path: string, text: string): void {
 
 function isSession(value: unknown): value is StoredSession {
   return isRecord(value) && typeof value['token'] === 'string' && typeof value['apiOrigin'] === 'string'
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }
 
 function getErrorMessage(error: unknown): string {

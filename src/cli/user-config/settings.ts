@@ -4,6 +4,7 @@ import type { Environment } from './credentials.ts'
 import { getConfigFolder, readPrivateFile, writePrivateFile } from './credentials.ts'
 import { CommandFailure, createUsageFailure } from '../failure.ts'
 import type { LocalizedText } from '../localized-text.ts'
+import { parseJson } from '../../system/parse-json.ts'
 
 /** The settings that `svc config` can set. The environment variable takes precedence where it is set. */
 export const settings = {
@@ -83,7 +84,7 @@ export class Settings {
     const text = readPrivateFile(this.path)
     if (text === undefined) return {}
     try {
-      const read: unknown = JSON.parse(text)
+      const read: unknown = parseJson(text)
       if (typeof read === 'object' && read !== null && !Array.isArray(read)) return read as Readonly<Record<string, unknown>>
     } catch {
       // Reported by the sentence below.

@@ -11,6 +11,7 @@ import { createUnreachableFailure } from './connection/workbench-client.ts'
 import { launchInForeground } from './connection/launch-workbench.ts'
 import { getWorkbenchPaths } from './connection/workbench-paths.ts'
 import { connectIfRunning, withWorkbench } from './connection/with-workbench.ts'
+import { parseJson } from '../../system/parse-json.ts'
 
 export const start: CommandHandler = async (context, _args, options) => {
   if (options.getFlag('foreground')) return (await launchInForeground(context, getWorkbenchPaths(context))) === 0 ? 0 : 1
@@ -156,13 +157,13 @@ export const events: CommandHandler = (context, _args, options) =>
 
 export const rpc: CommandHandler = (context, args) =>
   withWorkbench(context, async (client) => {
-    const result = await client.callUntyped(args.requireText('method'), parseJson(args.getText('params') ?? '{}'))
+    const result = await client.callUntyped(args.requireText('method'), parseParams(args.getText('params') ?? '{}'))
     context.printResult(result, () => sanitizeText(JSON.stringify(result, null, 2)))
   })
 
-function parseJson(text: string): unknown {
+function parseParams(text: string): unknown {
   try {
-    return JSON.parse(text)
+    return parseJson(text)
   } catch (cause) {
     throw createUsageFailure({ en: `The parameters are not JSON: ${String(cause)}`, zh: `参数不是有效的 JSON：${String(cause)}` })
   }

@@ -9,8 +9,9 @@ import { startHost } from './host.ts'
 import { openLog } from './log.ts'
 import { settingsSchema } from './settings.ts'
 import { join } from 'node:path'
+import { parseJson } from '../../system/parse-json.ts'
 
-const settings = settingsSchema.parse(JSON.parse(await text(process.stdin)))
+const settings = settingsSchema.parse(parseJson(await text(process.stdin)))
 
 try {
   await ensureOwnDirectory(settings.stateDir)

@@ -9,6 +9,7 @@ import { isRecord } from '../request/chat-request.ts'
 import type { PooledBufferLease } from './buffer-pool.ts'
 import { RawJson } from '../request/raw-json.ts'
 import type { ByteRange, AnalysisResult } from './analyze-request.ts'
+import { ownJsonBounds, parseJson } from '../../system/parse-json.ts'
 
 /** Its getters are the class's, so a copy with other messages (`{ ...chat, messages, body }`) inherits no analysis. */
 export class ParsedChat implements AnalyzedChat {
@@ -86,7 +87,7 @@ export class ParsedChat implements AnalyzedChat {
   get body(): Readonly<Record<string, unknown>> {
     if (this.#body === undefined) {
       this.#lease?.assertOpen()
-      const body: unknown = JSON.parse(Buffer.from(this.#text.buffer, 0, this.#text.length).toString())
+      const body: unknown = parseJson(Buffer.from(this.#text.buffer, 0, this.#text.length).toString(), ownJsonBounds)
       this.#body = isRecord(body) ? body : {}
     }
     return this.#body

@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto'
 import { invalidRequest } from '../../errors.ts'
 import type { GatewayError } from '../../errors.ts'
+import { JsonBoundsError, maxJsonDepth, parseJson } from '../../system/parse-json.ts'
 import type { ApiFormatName } from '../api-format/api-format-name.ts'
 import type { HostedSearchOptions } from '../hosted-search.ts'
 import { getAnalysis } from './request-analysis.ts'
@@ -34,8 +35,6 @@ export interface ChatRequest {
 /** Larger requests are parsed in a worker; for smaller ones the transfer would cost as much as the work. */
 export const workerThresholdBytes = 128 * 1024
 
-/** Deeper than any real request; bounds recursion in parsers and serializers. */
-const maxDepth = 128
 const maxChoices = 8
 
 /** @throws GatewayError `invalid_request`, naming the field */
@@ -85,18 +84,21 @@ export function toChatRequest(
  * @throws GatewayError `invalid_request`
  */
 export function parseBody(raw: Buffer): Record<string, unknown> {
-  if (raw.length === 0)
-    throw invalidRequest({ en: 'the body is empty; send a JSON object.', zh: '请求内容为空，请发送 JSON 对象。' })
-  checkDepth(raw)
-  let body: unknown
-  try {
-    body = JSON.parse(raw.toString('utf8'))
-  } catch (cause) {
-    throw invalidJsonError(cause)
-  }
+  const body = parseJsonBody(raw)
   if (!isRecord(body)) throw invalidRequest({ en: 'the body must be a JSON object.', zh: '请求内容必须是 JSON 对象。' })
   checkUnicode(raw, body)
   return body
+}
+
+/** Parses a body of any JSON value, of bounded depth. @throws GatewayError `invalid_request` */
+export function parseJsonBody(raw: Buffer): unknown {
+  if (raw.length === 0)
+    throw invalidRequest({ en: 'the body is empty; send a JSON object.', zh: '请求内容为空，请发送 JSON 对象。' })
+  try {
+    return parseJson(raw.toString('utf8'))
+  } catch (cause) {
+    throw invalidJsonError(cause)
+  }
 }
 
 /**
@@ -137,6 +139,11 @@ function findIllFormed(value: unknown, path: string): string | null {
 
 /** The parser's message quotes the body, which may be private; only the position is reported. */
 function invalidJsonError(cause: unknown): GatewayError {
+  if (cause instanceof JsonBoundsError)
+    return invalidRequest({
+      en: `the body is nested deeper than ${maxJsonDepth} levels.`,
+      zh: `请求内容的嵌套超过 ${maxJsonDepth} 层。`,
+    })
   const position = cause instanceof Error ? /position (\d+)/.exec(cause.message)?.[1] : undefined
   return invalidRequest(
     position === undefined
@@ -144,45 +151,6 @@ function invalidJsonError(cause: unknown): GatewayError {
       : { en: `the body is not JSON (at byte ${position}).`, zh: `请求内容不是有效的 JSON（第 ${position} 字节处）。` },
   )
 }
-
-const quote = 0x22
-const backslash = 0x5c
-
-/** Counts brackets outside strings, before anything recursive processes the text. */
-function checkDepth(raw: Buffer): void {
-  let depth = 0
-  for (let i = 0; i < raw.length; i++) {
-    const byte = raw[i]
-    if (byte === quote) {
-      i = findStringEnd(raw, i + 1)
-    } else if (byte === 0x5b || byte === 0x7b) {
-      if (++depth > maxDepth)
-        throw invalidRequest({
-          en: `the body is nested deeper than ${maxDepth} levels.`,
-          zh: `请求内容的嵌套超过 ${maxDepth} 层。`,
-        })
-    } else if (byte === 0x5d || byte === 0x7d) depth--
-  }
-}
-
-/** Index of the closing quote of the string that begins here. The runtime searches long strings at ten times the speed of a loop. */
-function findStringEnd(raw: Buffer, from: number): number {
-  for (let i = from; ;) {
-    for (const near = Math.min(raw.length, i + scannedBytes); i < near; i++) {
-      if (raw[i] === quote) return i
-      if (raw[i] === backslash) i++
-    }
-    const end = raw.indexOf(quote, i)
-    if (end === -1) return raw.length
-    let slashes = 0
-    while (end - slashes > i && raw[end - slashes - 1] === backslash) slashes++
-    if (slashes % 2 === 0) return end
-    i = end + 1
-  }
-}
-
-/** Below this a loop is faster than the call. */
-const scannedBytes = 64
 
 function checkMessage(message: unknown, param: string): void {
   if (!isRecord(message)) throw invalidRequest({ en: `'${param}' must be an object.`, zh: `'${param}' 必须是对象。` }, param)

@@ -2,6 +2,7 @@
  * Large values as JSON text in bytes. The main thread neither parses nor serializes them; it writes the small fields that differ between
  * targets around them.
  */
+import { ownJsonBounds, parseJson } from '../../system/parse-json.ts'
 
 /** The use of a pooled buffer by one request. */
 export interface BufferLease {
@@ -30,7 +31,7 @@ export class RawJson implements OpaqueJson {
 
   toJSON(): unknown {
     this.lease?.assertOpen()
-    return JSON.parse(Buffer.concat(this.chunks).toString()) as unknown
+    return parseJson(Buffer.concat(this.chunks).toString(), ownJsonBounds) as unknown
   }
 }
 

@@ -1,6 +1,7 @@
 /** The fields of an answer: ids, reasons to stop, and usage. */
 import { isObject } from '../shared/fields.ts'
 import type { JsonObject } from '../../exchange/api-format/api-format.ts'
+import { parseJson } from '../../system/parse-json.ts'
 
 export function toMessageId(requestId: string): string {
   return `msg_${requestId}`
@@ -70,7 +71,7 @@ function toCount(value: unknown): number {
 export function parseInput(text: string): JsonObject {
   if (text.trim() === '') return {}
   try {
-    const input: unknown = JSON.parse(text)
+    const input: unknown = parseJson(text)
     if (isObject(input)) return input
   } catch {
     // Passed as text below.

@@ -7,6 +7,7 @@ import type { GatewayError } from '../../errors.ts'
 import type { Reply } from '../../exchange/exchange.ts'
 import { isObject } from '../shared/fields.ts'
 import { isCodex } from './codex-client.ts'
+import { ownJsonBounds, parseJson } from '../../system/parse-json.ts'
 
 /** Fields of chat requests in messages to the client, with their names in this format. */
 const fieldNames: Readonly<Record<string, string>> = {
@@ -119,7 +120,7 @@ function toFieldPath(param: string): string {
 
 function parseEnvelope({ body }: Reply): JsonObject {
   try {
-    const envelope: unknown = JSON.parse(typeof body === 'string' ? body : Buffer.from(body).toString())
+    const envelope: unknown = parseJson(typeof body === 'string' ? body : Buffer.from(body).toString(), ownJsonBounds)
     return isObject(envelope) ? envelope : {}
   } catch {
     return {}

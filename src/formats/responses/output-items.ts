@@ -7,6 +7,7 @@ import { createDeltaTemplate } from './events.ts'
 import type { DeltaTemplate, EventType, EventWriter } from './events.ts'
 import type { DeclaredTool } from '../shared/tool-names.ts'
 import type { SearchSource } from '../../exchange/hosted-search.ts'
+import { tryParseJson } from '../../system/parse-json.ts'
 
 export type ItemStatus = 'in_progress' | 'completed' | 'incomplete'
 
@@ -215,7 +216,7 @@ abstract class CallItem extends OutputItem {
     const { arguments: args } = this.call
     if (args.length !== this.#checkedLength) {
       this.#checkedLength = args.length
-      this.#isObject = isObject(parseJson(args))
+      this.#isObject = isObject(tryParseJson(args))
     }
     return this.#isObject
   }
@@ -312,7 +313,7 @@ export class CustomCallItem extends CallItem {
 /** Has no events of its own between its beginning and its end. */
 export class ToolSearchItem extends CallItem {
   protected toJson(status: ItemStatus): JsonObject {
-    return { ...this.toEmptyJson(), arguments: parseJson(this.call.arguments) ?? {}, status }
+    return { ...this.toEmptyJson(), arguments: tryParseJson(this.call.arguments) ?? {}, status }
   }
 
   protected toEmptyJson(): JsonObject {
@@ -330,13 +331,5 @@ export class ToolSearchItem extends CallItem {
 
   protected writeEnd(): string {
     return ''
-  }
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
   }
 }

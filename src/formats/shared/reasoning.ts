@@ -3,6 +3,7 @@ import type { JsonObject } from '../../exchange/api-format/api-format.ts'
 import { thinkingField } from '../../exchange/request/anthropic-fields.ts'
 import { reasoningItemsField } from '../../exchange/request/responses-fields.ts'
 import { isObject } from './fields.ts'
+import { ownJsonBounds, parseJson } from '../../system/parse-json.ts'
 
 export type ReasoningField = 'reasoning_content' | 'reasoning'
 
@@ -40,7 +41,7 @@ export function openReasoning(
   const [owner, field, ...lines] = opened?.split('\n') ?? []
   const signedField = signedFields.find((each) => each === field)
   if (owner === model && signedField !== undefined) {
-    const value: unknown = JSON.parse(lines.join('\n'))
+    const value: unknown = parseJson(lines.join('\n'), ownJsonBounds)
     return isObject(value) ? toReasoning({ field: signedField, value }) : null
   }
   if (owner !== model || (field !== 'reasoning_content' && field !== 'reasoning')) return null

@@ -2,7 +2,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { Http2ServerRequest } from 'node:http2'
 import { GatewayError, invalidRequest } from '../../errors.ts'
-import { checkUnicode, isRecord, workerThresholdBytes } from '../../exchange/request/chat-request.ts'
+import { parseBody, workerThresholdBytes } from '../../exchange/request/chat-request.ts'
 import { concatChunks, ChunkList } from '../../system/chunk-list.ts'
 import { sliceBytes } from '../../system/body-read-scheduler.ts'
 import type { BodyReadScheduler } from '../../system/body-read-scheduler.ts'
@@ -65,18 +65,7 @@ export function readChunks(request: Request, maxBytes: number, scheduler?: BodyR
 
 /** Reads a JSON object. @throws GatewayError */
 export async function readJson(request: Request, maxBytes: number): Promise<Record<string, unknown>> {
-  const raw = await readBody(request, maxBytes)
-  if (raw.length === 0)
-    throw invalidRequest({ en: 'the body is empty; send a JSON object.', zh: '请求内容为空，请发送 JSON 对象。' })
-  let value: unknown
-  try {
-    value = JSON.parse(raw.toString('utf8'))
-  } catch {
-    throw invalidRequest({ en: 'the body is not JSON.', zh: '请求内容不是有效的 JSON。' })
-  }
-  if (!isRecord(value)) throw invalidRequest({ en: 'the body must be a JSON object.', zh: '请求内容必须是 JSON 对象。' })
-  checkUnicode(raw, value)
-  return value
+  return parseBody(await readBody(request, maxBytes))
 }
 
 function requireJson({ headers }: Request): void {

@@ -5,7 +5,7 @@ import type { CallToolResult } from '@modelcontextprotocol/server'
 import { callTool, discoverTools, postMcpMessage } from '../../api/tools.ts'
 import { GatewayError, invalidRequest } from '../../errors.ts'
 import { createInboundWithChat } from '../../exchange/inbound-with-chat.ts'
-import { checkUnicode, isRecord } from '../../exchange/request/chat-request.ts'
+import { checkUnicode, isRecord, parseJsonBody } from '../../exchange/request/chat-request.ts'
 import type { ChatRequest } from '../../exchange/request/chat-request.ts'
 import type { Client } from '../../exchange/client.ts'
 import type { CallResult, Exchange, Slots } from '../../exchange/exchange.ts'
@@ -110,12 +110,7 @@ async function runNestedTurn(
 }
 
 function parseMessage(raw: Buffer): Record<string, unknown> {
-  let message: unknown
-  try {
-    message = JSON.parse(raw.toString('utf8'))
-  } catch {
-    throw invalidRequest({ en: 'the body is not JSON.', zh: '请求内容不是有效的 JSON。' })
-  }
+  const message = parseJsonBody(raw)
   // A batch would carry many calls for one rate-limited request.
   if (!isRecord(message))
     throw invalidRequest({

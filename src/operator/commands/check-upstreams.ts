@@ -9,6 +9,7 @@ import { chatPath } from '../../upstream/upstream-format.ts'
 import { Upstreams } from '../../upstream/target/upstreams.ts'
 import type { Upstream } from '../../upstream/target/upstreams.ts'
 import { describeError } from './describe-error.ts'
+import { parseJson, tryParseJson } from '../../system/parse-json.ts'
 
 /** Timeout of each request. */
 const timeoutMs = 10_000
@@ -119,7 +120,7 @@ async function checkChat(
     const error = sanitizeText(text.slice(0, maxShownAnswer))
     if (statusCode !== 200)
       return { what, ok: false, detail: `answers HTTP ${statusCode}${error === '' ? ' without a word' : `: ${error}`}` }
-    const answer = parseJson(text)
+    const answer = tryParseJson(text)
     const isCompletion = isRecord(answer) && (format?.createDecoder(0).toCompletion(answer) ?? answer)['choices'] !== undefined
     return isCompletion
       ? { what, ok: true, detail: 'answered one token' }
@@ -132,14 +133,6 @@ async function checkChat(
 /** Characters of an upstream's error. */
 const maxShownAnswer = 300
 
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
-}
-
 /** A likely correction of an upstream address: its path lacks `/v1`, or includes that of the chat endpoint. */
 function guessBaseUrl(place: string): string {
   const path = [chatPath, '/messages', '/responses'].find((each) => place.endsWith(each))
@@ -148,7 +141,7 @@ function guessBaseUrl(place: string): string {
 
 function parseModelIds(text: string): ReadonlySet<string> | null {
   try {
-    const list: unknown = JSON.parse(text)
+    const list: unknown = parseJson(text)
     if (!isRecord(list) || !Array.isArray(list['data'])) return null
     return new Set(
       (list['data'] as unknown[]).flatMap((one) => (isRecord(one) && typeof one['id'] === 'string' ? [one['id']] : [])),

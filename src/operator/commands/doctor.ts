@@ -8,6 +8,8 @@ import { probe } from '../../access/limits/rate-limit-store.ts'
 import { loadValkeyStore } from '../../access/limits/create-limits.ts'
 import { loadConfig } from '../../config/config.ts'
 import type { GatewayConfig } from '../../config/config.ts'
+import { parseJson } from '../../system/parse-json.ts'
+import { readBounded } from '../../upstream/bounded-body.ts'
 import { systemClock } from '../../system/clock.ts'
 import { DataFolder } from '../../system/data-folder.ts'
 import { isRecord } from '../../exchange/request/chat-request.ts'
@@ -28,6 +30,8 @@ import type { OutputOptions, CommandResult } from '../output.ts'
 
 /** Timeout of each check. */
 const timeoutMs = 10_000
+/** Of a sign-in provider's discovery document. */
+const maxMetadataBytes = 1024 * 1024
 const dayMs = 86_400_000
 
 /** Prints a line per check; exits with 1 where one of them would keep the server from working. */
@@ -286,7 +290,7 @@ function checkProviders({ signIn }: GatewayConfig): Promise<HealthCheck[]> {
         const { statusCode, body } = await request(`${issuer}/.well-known/openid-configuration`, {
           signal: AbortSignal.timeout(timeoutMs),
         })
-        const metadata: unknown = await body.json()
+        const metadata = parseJson((await readBounded(body, maxMetadataBytes))?.toString('utf8') ?? '')
         if (statusCode !== 200) return { what, ok: false, detail: `${issuer} answers HTTP ${statusCode}` }
         const same =
           isRecord(metadata) && typeof metadata['issuer'] === 'string' && metadata['issuer'].replace(/\/+$/, '') === issuer

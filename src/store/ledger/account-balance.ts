@@ -13,6 +13,7 @@ import type { BalanceTable, BucketTable } from '../schema/schema.ts'
 import { bucketFields } from '../schema/schema.ts'
 import { parseAllocations, sumAllocations } from './engine/allocation.ts'
 import type { VerifiedTurn } from './turn-columns.ts'
+import { parseJson } from '../../system/parse-json.ts'
 
 export const pools = ['fast', 'premium'] as const satisfies readonly Pool[]
 
@@ -116,7 +117,7 @@ export class AccountBalance {
   #applyTurn(turn: ReplayTurn, isStarted: boolean, isEnded: boolean): void {
     const reserved = (isStarted ? turn.reserved_plan : 0) - (isEnded ? turn.reserved_plan : 0)
     const settled = isEnded ? turn.credits - sumAllocations(parseAllocations(turn.settled_packs)) : 0
-    const debts = isEnded && turn.window_debts !== null ? (JSON.parse(turn.window_debts) as readonly number[]) : []
+    const debts = isEnded && turn.window_debts !== null ? (parseJson(turn.window_debts) as readonly number[]) : []
     const ids = getBucketIds(turn)
     for (const [index, window] of windows.entries()) {
       const bucket = this.bucket(turn.pool, window)

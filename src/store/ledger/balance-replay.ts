@@ -6,6 +6,7 @@ import { genesisHash, hashCheckpoint, hashEntry, isSameHash, hashTurn } from './
 import type { CheckpointTable, EntryTable } from '../schema/schema.ts'
 import { parseAllocations, sumAllocations } from './engine/allocation.ts'
 import type { VerifiedTurn } from './turn-columns.ts'
+import { parseJson } from '../../system/parse-json.ts'
 
 /** The replayed totals of a bucket or pack. `settled` includes `debt`; packs have no debt. */
 export interface BalanceTotals {
@@ -40,7 +41,7 @@ export class BalanceReplay {
     this.seq = seq
     this.hash = hash
     this.reportIfUnreadable(`the checkpoint at ${seq}`, () => {
-      const { buckets, packs } = JSON.parse(balances) as CheckpointBalances
+      const { buckets, packs } = parseJson(balances) as CheckpointBalances
       for (const [id, identity, granted, settled, debt] of buckets) this.buckets.set(id, { identity, granted, settled, debt })
       for (const [id, identity, granted, settled] of packs) this.packs.set(id, { identity, granted, settled, debt: 0 })
     })
@@ -80,7 +81,7 @@ export class BalanceReplay {
     this.reportIfUnreadable(label, () => {
       const packs = parseAllocations(turn.settled_packs)
       const fromPlan = turn.credits - sumAllocations(packs)
-      const debts = turn.window_debts === null ? [0, 0, 0] : (JSON.parse(turn.window_debts) as readonly number[])
+      const debts = turn.window_debts === null ? [0, 0, 0] : (parseJson(turn.window_debts) as readonly number[])
       if (turn.credits > 0) {
         for (const [index, id] of getBucketIds(turn).entries()) {
           const bucket = this.#getBucket(id)
@@ -153,5 +154,5 @@ export function getBucketIds(
 }
 
 function parseDetail<Shape>({ detail }: EntryTable): Shape {
-  return JSON.parse(detail) as Shape
+  return parseJson(detail) as Shape
 }

@@ -24,6 +24,7 @@ import { filterResults, parseSearchCall, toSearchQuery, toSources, toToolResult 
 import { StepClient } from './step-client.ts'
 import { addUsage, StepReader, toFrame } from './step-reader.ts'
 import type { ModelAnswer } from './step-reader.ts'
+import { ownJsonBounds, parseJson } from '../../system/parse-json.ts'
 
 interface HostedSearchDeps {
   readonly services: Services
@@ -204,7 +205,7 @@ class HostedSearchTurn {
     if (outcome.kind === 'failed') return outcome.failure
     this.#assertCompleted(outcome)
     if (client.body === null) throw this.#createDisconnect()
-    return JSON.parse(client.body) as SearchDocument
+    return parseJson(client.body, ownJsonBounds) as SearchDocument
   }
 
   /** A search sends nothing by itself. */
@@ -276,7 +277,7 @@ function isCut({ completion, ending }: ModelAnswer): boolean {
 
 function parseCompletion(body: string | Uint8Array): JsonObject {
   const text = typeof body === 'string' ? body : Buffer.from(body).toString()
-  const value: unknown = JSON.parse(text)
+  const value: unknown = parseJson(text, ownJsonBounds)
   if (!isRecord(value)) throw new TypeError('the completion is no object')
   return value
 }

@@ -5,11 +5,12 @@ import { GatewayError } from '../../errors.ts'
 import type { HostedSearchOptions, SearchSource } from '../../exchange/hosted-search.ts'
 import { isRecord } from '../../exchange/request/chat-request.ts'
 import { parseQuery } from '../search/query.ts'
+import { parseJson } from '../../system/parse-json.ts'
 
 /** The query of a call; null if it has none that can be searched for. */
 export function parseSearchCall(args: string): string | null {
   try {
-    const value: unknown = JSON.parse(args)
+    const value: unknown = parseJson(args)
     return parseQuery(isRecord(value) ? value['query'] : undefined, 'query')
   } catch (error) {
     if (error instanceof SyntaxError || error instanceof GatewayError) return null

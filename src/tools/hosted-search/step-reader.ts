@@ -8,6 +8,7 @@ import { ToolCallList } from '../../formats/shared/tool-call-list.ts'
 import type { ToolCall } from '../../formats/shared/tool-call-list.ts'
 import { hostedSearchFunction } from '../../exchange/hosted-search.ts'
 import type { JsonObject } from '../../exchange/api-format/api-format.ts'
+import { ownJsonBounds, parseJson } from '../../system/parse-json.ts'
 
 export interface ModelAnswer {
   readonly text: string
@@ -53,7 +54,7 @@ export class StepReader {
     let reasoning = ''
     let field = 'reasoning_content'
     for (const json of this.#chunks) {
-      const delta = readChatDelta(JSON.parse(json) as JsonObject)
+      const delta = readChatDelta(parseJson(json, ownJsonBounds) as JsonObject)
       if (delta === null) continue
       text += delta.text + delta.refusal
       if (delta.reasoning !== '') field = delta.reasoningField
@@ -90,7 +91,7 @@ export class StepReader {
     const json = frame.slice(dataPrefix.length)
     if (json === '[DONE]') return ''
     this.#chunks.push(json)
-    return relevantPattern.test(json) ? this.#readChunk(JSON.parse(json) as JsonObject) : frame + frameEnd
+    return relevantPattern.test(json) ? this.#readChunk(parseJson(json, ownJsonBounds) as JsonObject) : frame + frameEnd
   }
 
   #readChunk({ usage, ...chunk }: JsonObject): string {

@@ -7,6 +7,7 @@ import type { CallToolResult, Tool } from '@modelcontextprotocol/server'
 import { GatewayError } from '../../errors.ts'
 import type { BrandNames } from '../../exchange/brand-names.ts'
 import type { Exchange } from '../../exchange/exchange.ts'
+import { ownJsonBounds, parseJson } from '../../system/parse-json.ts'
 
 interface McpRequestContext {
   readonly x: Pick<Exchange, 'id'>
@@ -62,7 +63,7 @@ function createErrorData({ x }: Pick<McpRequestContext, 'x'>, code: string, stag
 async function withErrorData(response: Response, context: McpRequestContext): Promise<Response> {
   if (!(response.headers.get('content-type') ?? '').startsWith('application/json')) return response
   const text = await response.text()
-  const message = JSON.parse(text) as { error?: { data?: unknown } }
+  const message = parseJson(text, ownJsonBounds) as { error?: { data?: unknown } }
   const { error } = message
   const init = { status: response.status, headers: response.headers }
   if (error === undefined || (typeof error.data === 'object' && error.data !== null && 'requestId' in error.data))

@@ -3,9 +3,10 @@ import type { CallToolResult } from '@modelcontextprotocol/server'
 import type { GatewayError } from '../../errors.ts'
 import { describeFailure } from '../../exchange/envelope.ts'
 import type { Exchange } from '../../exchange/exchange.ts'
+import { ownJsonBounds, parseJson } from '../../system/parse-json.ts'
 
 export function toDocumentResult(json: string): CallToolResult {
-  return { content: [{ type: 'text', text: json }], structuredContent: JSON.parse(json) as Record<string, unknown> }
+  return { content: [{ type: 'text', text: json }], structuredContent: parseJson(json, ownJsonBounds) as Record<string, unknown> }
 }
 
 export function toFailureResult(x: Pick<Exchange, 'id' | 'debug'>, failure: GatewayError): CallToolResult {

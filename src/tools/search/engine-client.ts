@@ -10,6 +10,7 @@ import { Agent } from '../../system/vendor/undici-agent.ts'
 import type { FailureFacts } from '../../exchange/upstream-failure.ts'
 import { toConnectionFacts, maxErrorBodyBytes, toStatusFacts } from '../../upstream/errors/failure-facts.ts'
 import type { SearchContext } from './raw-result.ts'
+import { parseJson } from '../../system/parse-json.ts'
 
 interface EngineRequest {
   readonly method: 'GET' | 'POST'
@@ -90,7 +91,7 @@ export class SearchEngineClient {
     if (bytes === null) throw fail({ kind: 'in_band', status, reason: 'too_large' })
     let document: unknown
     try {
-      document = JSON.parse(bytes.toString('utf8'))
+      document = parseJson(bytes.toString('utf8'))
     } catch {
       throw fail({ kind: 'in_band', status, reason: 'not_json' })
     }

@@ -7,6 +7,7 @@ import { isRecord } from '../../exchange/request/chat-request.ts'
 import type { JsonFields } from '../upstream-format.ts'
 import { toTextBlock, toTextBlocks, toCacheControl, findLastMark } from './cache-control.ts'
 import { toContentBlock } from './content-blocks.ts'
+import { parseJson } from '../../system/parse-json.ts'
 
 export interface Conversation {
   readonly system: readonly JsonFields[]
@@ -165,7 +166,7 @@ function toCallId(id: unknown): string {
 function toInput(text: unknown): JsonFields {
   if (typeof text !== 'string' || text.trim() === '') return {}
   try {
-    const input: unknown = JSON.parse(text)
+    const input: unknown = parseJson(text)
     if (isRecord(input)) return input
   } catch {
     // Passed as text below.

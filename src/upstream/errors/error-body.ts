@@ -3,6 +3,7 @@
  * Google's array around it, Anthropic's `{type: "error"}`, a single SSE frame, or text. Parsing never throws: another body has no codes and
  * no message.
  */
+import { tryParseJson } from '../../system/parse-json.ts'
 export interface ErrorBody {
   /** Every machine-readable name found (`code`, `type`, `error_type`, inner codes), in lower case, the most specific first. */
   readonly codes: readonly string[]
@@ -26,7 +27,7 @@ export interface ErrorBody {
 
 /** Parses the body of an error response. */
 export function readErrorBody(body: string, contentType = ''): ErrorBody {
-  const value = parseJson(body)
+  const value = parseErrorText(body)
   if (value !== undefined && value !== null && typeof value !== 'number' && typeof value !== 'boolean')
     return readErrorValue(value)
   if (/\bhtml\b/i.test(contentType) || /^\s*<(?:!doctype|html|head|body)\b/i.test(body)) return { ...emptyErrorBody, html: true }
@@ -113,14 +114,10 @@ const emptyErrorBody: ErrorBody = {
   retryAfter: null,
 }
 
-function parseJson(body: string): unknown {
+function parseErrorText(body: string): unknown {
   // An upstream that has begun to stream sends its error as one frame.
   const frame = /^\s*(?:event:[^\n]*\n)?data:(.*)/.exec(body)
-  try {
-    return JSON.parse(frame?.[1] ?? body)
-  } catch {
-    return undefined
-  }
+  return tryParseJson(frame?.[1] ?? body)
 }
 
 /** FastAPI sends `{"detail": "..."}` or, for a validation error, `{"detail": [{"loc": ["body", "messages"], "msg": "..."}]}`. */
@@ -141,7 +138,7 @@ function formatLocation(detail: unknown): string | null {
 
 function parseEmbedded(message: unknown): unknown {
   if (typeof message !== 'string' || !/^\s*[[{]/.test(message)) return null
-  const value = parseJson(message)
+  const value = parseErrorText(message)
   const record = asRecord(Array.isArray(value) ? value[0] : value)
   return record !== null && (record['error'] !== undefined || record['message'] !== undefined) ? value : null
 }

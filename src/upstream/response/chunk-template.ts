@@ -1,6 +1,7 @@
 /** Skips JSON.parse for stream chunks that equal the previous one except for one string value. */
 import { isRecord } from '../../exchange/request/chat-request.ts'
 import { findUsageReport } from './usage.ts'
+import { parseJson } from '../../system/parse-json.ts'
 
 /** Fields of a delta that hold text. */
 const textFields = ['content', 'reasoning_content', 'reasoning'] as const
@@ -99,7 +100,7 @@ export function matchTemplate(text: string, { prefix, suffix }: ChunkTemplate): 
 export function decodeJsonString(jsonText: string): string | null {
   if (plainStringPattern.test(jsonText)) return jsonText
   try {
-    return JSON.parse(`"${jsonText}"`) as string
+    return parseJson(`"${jsonText}"`) as string
   } catch {
     return null
   }
@@ -139,7 +140,7 @@ function findStringEnd(text: string, from: number): number {
 
 function parseRecord(text: string): Record<string, unknown> | null {
   try {
-    const value: unknown = JSON.parse(text)
+    const value: unknown = parseJson(text)
     return isRecord(value) ? value : null
   } catch {
     return null

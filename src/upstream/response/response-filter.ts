@@ -91,17 +91,13 @@ function stripRouterFields(message: unknown): unknown {
   return Object.fromEntries(Object.entries(message).filter(([name]) => !routerFields.has(name)))
 }
 
-/** Deeper values are cut off: following them, and writing them as JSON, could exhaust the stack. */
-const maxDepth = 500
-
-/** Whether the value contains a key `model`, or is too deep to tell. Arguments of tool calls are strings and are not examined. */
-function containsModel(value: unknown, depth = 0): boolean {
+/** Whether the value contains a key `model`. Arguments of tool calls are strings and are not examined. `parseJson` bounds the depth. */
+function containsModel(value: unknown): boolean {
   if (typeof value !== 'object' || value === null) return false
-  if (depth >= maxDepth) return true
-  if (Array.isArray(value)) return value.some((item) => containsModel(item, depth + 1))
+  if (Array.isArray(value)) return value.some((item) => containsModel(item))
   for (const name in value) {
     const part = (value as Record<string, unknown>)[name]
-    if (isModel(name, part) || containsModel(part, depth + 1)) return true
+    if (isModel(name, part) || containsModel(part)) return true
   }
   return false
 }
@@ -112,18 +108,14 @@ function isModel(name: string, value: unknown): boolean {
 
 /** Replaces every `model`. A second examination of each part would take the square of the depth, so all of it is copied. */
 function replaceModel(value: unknown, productId: string): unknown {
-  return containsModel(value) ? copyWithModel(value, productId, 0) : value
+  return containsModel(value) ? copyWithModel(value, productId) : value
 }
 
-function copyWithModel(value: unknown, productId: string, depth: number): unknown {
+function copyWithModel(value: unknown, productId: string): unknown {
   if (typeof value !== 'object' || value === null) return value
-  if (depth >= maxDepth) return null
-  if (Array.isArray(value)) return value.map((item) => copyWithModel(item, productId, depth + 1))
+  if (Array.isArray(value)) return value.map((item) => copyWithModel(item, productId))
   return Object.fromEntries(
-    Object.entries(value).map(([name, part]) => [
-      name,
-      isModel(name, part) ? productId : copyWithModel(part, productId, depth + 1),
-    ]),
+    Object.entries(value).map(([name, part]) => [name, isModel(name, part) ? productId : copyWithModel(part, productId)]),
   )
 }
 

@@ -9,6 +9,7 @@
 import { isRecord } from '../../exchange/request/chat-request.ts'
 import type { LearnedTemplate, TextField } from './chunk-template.ts'
 import type { ChunkSink } from './stream-reader.ts'
+import { parseJson } from '../../system/parse-json.ts'
 
 type Fields = Record<string, unknown>
 
@@ -180,7 +181,7 @@ function hasCompleteArguments({ function: called }: Fields): boolean {
   const text = isRecord(called) ? called['arguments'] : undefined
   if (typeof text !== 'string' || text === '') return false
   try {
-    JSON.parse(text)
+    parseJson(text)
     return true
   } catch {
     return false

@@ -18,6 +18,7 @@ import type { AnswerDecoder } from '../upstream-format.ts'
 import { hasFinished, inBandFailure, isEmptyMessage, parseObject } from './validate-completion.ts'
 import { reconcileUsage, isBetter, OutputCounter, findUsageReport, parseUsage, toMaxOutput } from './usage.ts'
 import type { UsageBounds } from './usage.ts'
+import { parseJson } from '../../system/parse-json.ts'
 
 interface StreamReaderOptions {
   readonly bounds: UsageBounds
@@ -261,7 +262,7 @@ const minBytesPerToken = 4
 /** The error in an `event: error`, in any form. */
 function parseErrorEvent(data: string): unknown {
   try {
-    const value: unknown = JSON.parse(data)
+    const value: unknown = parseJson(data)
     return isRecord(value) ? (value['error'] ?? value) : value
   } catch {
     return data

@@ -2,6 +2,7 @@
 import { isRecord } from '../../exchange/request/chat-request.ts'
 import { UpstreamFailure } from '../../exchange/upstream-failure.ts'
 import type { FailureFacts } from '../../exchange/upstream-failure.ts'
+import { parseJson } from '../../system/parse-json.ts'
 
 type InBandReason = Extract<FailureFacts, { kind: 'in_band' }>['reason']
 
@@ -20,7 +21,7 @@ export function parseDocument(text: string, upstreamHost: string | null): Record
 export function parseObject(text: string, upstreamHost: string | null): Record<string, unknown> {
   let value: unknown
   try {
-    value = JSON.parse(text)
+    value = parseJson(text)
   } catch {
     throw inBandFailure('not_json', upstreamHost)
   }

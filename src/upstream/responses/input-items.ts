@@ -7,6 +7,7 @@ import { isRecord } from '../../exchange/request/chat-request.ts'
 import { reasoningItemsField } from '../../exchange/request/responses-fields.ts'
 import type { JsonFields } from '../upstream-format.ts'
 import { readText, toInputContent } from './content-parts.ts'
+import { parseJson } from '../../system/parse-json.ts'
 
 interface InputItems {
   /** The system prompt before the first other message. */
@@ -130,7 +131,7 @@ function toCallItem(
 /** The free text in the arguments of a function that stands for a custom tool. */
 function readInput(args: string): string | null {
   try {
-    const value: unknown = JSON.parse(args)
+    const value: unknown = parseJson(args)
     return isRecord(value) && typeof value['input'] === 'string' ? value['input'] : null
   } catch {
     return null

@@ -9,6 +9,7 @@ import type { PluginLog } from '../../exchange/plugin-services.ts'
 import { readBounded } from '../bounded-body.ts'
 import type { Dialect } from './dialect.ts'
 import type { Upstream, Upstreams } from './upstreams.ts'
+import { parseJson } from '../../system/parse-json.ts'
 
 /** The pause before the next query doubles from the first to the last. A server that is loading answers 5xx for seconds or minutes. */
 const [firstRetryMs, maxRetryMs] = [1_000, 60_000]
@@ -135,7 +136,7 @@ async function fetchModels({
       return statusCode >= 500 ? 'failing' : []
     }
     const text = await readBounded(body, maxListBytes)
-    return text === null ? [] : parseModelList(JSON.parse(text.toString('utf8')))
+    return text === null ? [] : parseModelList(parseJson(text.toString('utf8')))
   } catch (error) {
     return error instanceof SyntaxError ? [] : 'unreachable'
   }

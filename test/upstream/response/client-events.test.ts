@@ -1,8 +1,8 @@
 /** What a member receives of a stream whose upstream hides something in it. */
 import t from 'tap'
-import { toCompletionResult } from '../../../src/upstream/response/buffered-completion.ts'
 import { ClientEvents } from '../../../src/upstream/response/client-events.ts'
 import { StreamReader } from '../../../src/upstream/response/stream-reader.ts'
+import { parseObject } from '../../../src/upstream/response/validate-completion.ts'
 
 const allowlist = { productId: 'svc-2.1', extraFields: [] }
 const bounds = { inputEstimate: 9, outputCap: 100 }
@@ -45,19 +45,13 @@ t.test('forwards no value of another form unexamined', async (t) => {
     t.notMatch(forward(json), upstreamModel, name)
 })
 
-t.test('cuts off what is nested too deeply, in streams and documents', async (t) => {
+t.test('refuses events and documents that are nested too deeply', async (t) => {
   const levels = 200_000
   const lists = `${'['.repeat(levels)}${']'.repeat(levels)}`
   const models = `${'{"a":'.repeat(levels)}{"model":"${upstreamModel}"}${'}'.repeat(levels)}`
-  for (const deep of [lists, models]) {
-    const frames = forward(`{"metadata":${deep},${choice}}`)
-    t.match(frames, '"content":"b"')
-    t.notMatch(frames, upstreamModel)
-    const document = JSON.parse(
-      `{"metadata":${deep},"choices":[{"index":0,"message":{"content":"b"},"finish_reason":"stop"}]}`,
-    ) as Record<string, unknown>
-    const { final } = toCompletionResult({ document, allowlist, bounds, upstreamHost: 'host' })
-    t.match(final, { kind: 'reply', reply: { status: 200, body: /"content":"b"/ } })
-    t.notMatch(JSON.stringify(final), upstreamModel)
+  for (const deep of [lists, models, '[1,'.repeat(levels)]) {
+    const notJson = { message: /not_json/ }
+    t.throws(() => forward(`{"metadata":${deep},${choice}}`), notJson)
+    t.throws(() => parseObject(`{"metadata":${deep},${choice}}`, 'host'), notJson)
   }
 })

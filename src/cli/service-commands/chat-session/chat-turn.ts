@@ -6,6 +6,7 @@ import { requestJson, openExchange } from '../client/service-client.ts'
 import { parseEventData } from '../client/server-sent-events.ts'
 import { toServiceFailure } from '../client/service-failure.ts'
 import type { Credential, Site } from '../client/site.ts'
+import { parseJson } from '../../../system/parse-json.ts'
 
 export interface ChatMessage {
   readonly role: 'system' | 'user' | 'assistant'
@@ -121,7 +122,7 @@ export async function requestTurn(
 
 function parseEvent(data: string, requestId: string): Readonly<Record<string, unknown>> {
   try {
-    const event: unknown = JSON.parse(data)
+    const event: unknown = parseJson(data)
     if (isRecord(event)) return event
   } catch {
     // Reported below.

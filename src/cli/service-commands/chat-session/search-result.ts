@@ -5,6 +5,7 @@ import { renderMarkdown } from '../../terminal/markdown.ts'
 import { isRecord } from '../../json.ts'
 import { sanitizeLine, sanitizeText } from '../../terminal/sanitize-text.ts'
 import type { DeepPartial } from '../client/service-client.ts'
+import { parseJson } from '../../../system/parse-json.ts'
 
 /** The beginning of a chat answer from the search product; ordinary answers rarely begin so. */
 export const searchDocumentPrefix = '{"schema":'
@@ -13,7 +14,7 @@ export const searchDocumentPrefix = '{"schema":'
 export function parseSearchDocument(text: string): DeepPartial<SearchDocument> | undefined {
   if (!text.startsWith(searchDocumentPrefix)) return undefined
   try {
-    const value: unknown = JSON.parse(text)
+    const value: unknown = parseJson(text)
     return isRecord(value) && /\.search\.v\d+$/.test(String(value['schema'])) ? (value as DeepPartial<SearchDocument>) : undefined
   } catch {
     return undefined

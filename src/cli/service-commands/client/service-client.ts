@@ -6,6 +6,7 @@ import { fitLines } from '../../terminal/fit-lines.ts'
 import { readVersion } from '../../../system/version.ts'
 import { toServiceFailure } from './service-failure.ts'
 import type { Credential, Site } from './site.ts'
+import { tryParseJson } from '../../../system/parse-json.ts'
 
 interface ServiceRequest {
   readonly method: 'GET' | 'POST'
@@ -49,7 +50,7 @@ const maxAnswerBytes = 32 * 1024 * 1024
  */
 export async function requestJson(context: Context, site: Site, request: ServiceRequest): Promise<JsonAnswer> {
   await using exchange = await openExchange(context, site, request, 'application/json')
-  const body = parseJson(await exchange.text())
+  const body = tryParseJson(await exchange.text())
   if (body === undefined) throw createNotServiceFailure(exchange.url, exchange.response)
   return { body, requestId: exchange.requestId }
 }
@@ -184,7 +185,7 @@ class OpenExchange implements Exchange {
   async fail(): Promise<never> {
     const { status, headers } = this.response
     if (status < 400) throw createRedirectFailure(this.url, this.response)
-    const body = parseJson(await this.text())
+    const body = tryParseJson(await this.text())
     throw toServiceFailure({
       status,
       headers,
@@ -306,14 +307,6 @@ function createNotServiceFailure(url: URL, response: Response): CommandFailure {
     },
     { hints: [{ en: 'is the address right? svc config list', zh: '地址是否正确？svc config list' }] },
   )
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }
 
 /** Creates the id sent as `x-svc-request-id`: `mbr_`, then 48 bits of time and 80 random bits as 26 characters that sort by time. */

@@ -2,6 +2,7 @@
 import { parse, patch, stringify, TomlFormat } from '@decimalturn/toml-patch'
 import { BrokenSettings, findLineEnd, findValue, isSame, withValue } from './settings-format.ts'
 import type { SettingChange, Settings, SettingsFormat } from './settings-format.ts'
+import { parseJson } from '../../../system/parse-json.ts'
 
 export const tomlSettings: SettingsFormat = {
   parse(text) {
@@ -50,7 +51,7 @@ function findNewSections(current: Settings, changes: readonly SettingChange[]): 
 
 function appendSections(text: string, sections: ReadonlyMap<string, Record<string, unknown>>): string {
   const added = [...sections].map(([key, values]) => {
-    const header = (JSON.parse(key) as string[]).map((name) => (/^[\w-]+$/.test(name) ? name : JSON.stringify(name))).join('.')
+    const header = (parseJson(key) as string[]).map((name) => (/^[\w-]+$/.test(name) ? name : JSON.stringify(name))).join('.')
     return `[${header}]\n${stringify(values)}`
   })
   const end = findLineEnd(text)

@@ -10,6 +10,7 @@ import { Settings } from '../../user-config/settings.ts'
 import { readVersion } from '../../../system/version.ts'
 import { createUnreachableFailure } from './workbench-client.ts'
 import type { WorkbenchPaths } from './workbench-paths.ts'
+import { parseJson } from '../../../system/parse-json.ts'
 
 const startTimeoutMs = 20_000
 const browserIdleMs = 10 * 60_000
@@ -120,7 +121,7 @@ function readStartReport(child: ChildProcess): Promise<StartReport> {
     child.stdout?.setEncoding('utf8').on('data', (chunk: string) => {
       text += chunk
       const end = text.indexOf('\n')
-      if (end !== -1) done(JSON.parse(text.slice(0, end)) as StartReport)
+      if (end !== -1) done(parseJson(text.slice(0, end)) as StartReport)
     })
   })
 }

@@ -10,6 +10,7 @@ import type { ErrorCode, Method, WorkbenchEvent } from '../../workbench/protocol
 import { protocolRange } from '../../workbench/protocol/protocol.ts'
 import type { Focus, Hello, Results } from '../../workbench/protocol/results.ts'
 import type { ParamsOf } from '../../workbench/protocol/params.ts'
+import { parseJson } from '../../../system/parse-json.ts'
 
 interface ConnectOptions {
   readonly socketPath: string
@@ -169,7 +170,7 @@ class SocketClient implements WorkbenchClient {
   #read(text: string): void {
     const lines = (this.#partialLine + text).split('\n')
     this.#partialLine = lines.pop() ?? ''
-    for (const line of lines) this.#dispatch(JSON.parse(line) as Message)
+    for (const line of lines) this.#dispatch(parseJson(line) as Message)
   }
 
   #dispatch(message: Message): void {

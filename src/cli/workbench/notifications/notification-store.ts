@@ -5,6 +5,7 @@
 import { readFile, rename, writeFile } from 'node:fs/promises'
 import { WorkbenchError } from '../protocol/protocol.ts'
 import type { Notification } from '../protocol/results.ts'
+import { parseJson } from '../../../system/parse-json.ts'
 
 const maxNotifications = 500
 
@@ -25,7 +26,7 @@ export class NotificationStore {
   async load(): Promise<void> {
     const text = await readFile(this.#path, 'utf8').catch(() => '[]')
     try {
-      const list: unknown = JSON.parse(text)
+      const list: unknown = parseJson(text)
       if (Array.isArray(list)) this.#list = list as Notification[]
     } catch {
       this.#list = []

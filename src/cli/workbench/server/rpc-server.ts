@@ -9,6 +9,7 @@ import { paramSchemas } from '../protocol/params.ts'
 import type { EventName, Id, Method, RpcReply } from '../protocol/protocol.ts'
 import { errorNumbers, limits, protocolRange, WorkbenchError } from '../protocol/protocol.ts'
 import type { Focus, Hello } from '../protocol/results.ts'
+import { parseJson } from '../../../system/parse-json.ts'
 
 interface RpcServerOptions {
   readonly token: string
@@ -140,7 +141,7 @@ class RpcConnection implements Peer {
     if (this.#ended) return
     let message: unknown
     try {
-      message = JSON.parse(line)
+      message = parseJson(line)
     } catch {
       this.#rejectRequest(null, new WorkbenchError('parse_error', 'the line is not JSON'))
       return

@@ -9,6 +9,7 @@ import { limits, WorkbenchError } from '../protocol/protocol.ts'
 import type { Pane, Ssh } from '../protocol/results.ts'
 import type { Settings } from '../settings.ts'
 import { SftpClient } from './sftp.ts'
+import { tryParseJson } from '../../../system/parse-json.ts'
 
 const run = promisify(execFile)
 
@@ -75,7 +76,7 @@ export class SshConnections {
   /** Finds the connections that an earlier host has left running. */
   async recover(): Promise<void> {
     for (const workspace of await this.#options.engine.listWorkspaces()) {
-      const metadata = metadataSchema.safeParse(parseJson(workspace.metadata))
+      const metadata = metadataSchema.safeParse(tryParseJson(workspace.metadata))
       const pane = workspace.panes[0]
       if (!metadata.success || !pane) continue
       const { id, destination, args } = metadata.data.ssh
@@ -387,12 +388,4 @@ function toSshError(error: unknown): WorkbenchError {
   }
   const words = typeof failure.stderr === 'string' ? failure.stderr.trim() : ''
   return new WorkbenchError('ssh_failed', words === '' ? 'ssh refused' : words, { details: { exit: failure.code }, cause: error })
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }

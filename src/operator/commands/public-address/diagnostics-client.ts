@@ -6,6 +6,7 @@ import { diagnoseBody, diagnoseRequest, diagnoseStream } from '../../../api/diag
 import { envelope } from '../../../api/envelope.ts'
 import type { ResponseOf } from '../../../api/endpoint.ts'
 import { systemClock } from '../../../system/clock.ts'
+import { tryParseJson } from '../../../system/parse-json.ts'
 
 export type Report = ResponseOf<typeof diagnoseRequest>
 export type HttpHeaders = Readonly<Record<string, string | readonly string[] | undefined>>
@@ -85,7 +86,7 @@ export class DiagnosticsClient {
       headers: this.#authorize(options.headers),
       dispatcher: this.#dispatcher,
     })
-    const value = parseJson(await body.text())
+    const value = tryParseJson(await body.text())
     return {
       status: statusCode,
       headers,
@@ -103,12 +104,4 @@ interface RequestParts {
   readonly method: 'GET' | 'POST'
   readonly headers: Readonly<Record<string, string>>
   readonly body?: string
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return null
-  }
 }

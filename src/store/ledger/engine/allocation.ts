@@ -3,6 +3,7 @@
  * on the windows as debt. Pure functions, independent of how a store reads and writes.
  */
 import type { Bucket } from '../bucket.ts'
+import { parseJson } from '../../../system/parse-json.ts'
 
 /** The credits of one pack. */
 type Allocation = readonly [pack: string, credits: number]
@@ -82,7 +83,7 @@ export function sumAllocations(allocations: readonly Allocation[]): number {
 
 /** From the JSON in a turn's row. */
 export function parseAllocations(json: string | null): readonly Allocation[] {
-  return json === null ? [] : (JSON.parse(json) as readonly Allocation[])
+  return json === null ? [] : (parseJson(json) as readonly Allocation[])
 }
 
 export function serializeAllocations(allocations: readonly Allocation[]): string | null {

@@ -12,6 +12,7 @@ import { readCommitted } from '../connection/connections.ts'
 import type { Connections } from '../connection/connections.ts'
 import { isUnreachable } from '../connection/errors.ts'
 import type { PostgresLog } from '../postgres-log.ts'
+import { ownJsonBounds, parseJson } from '../../../system/parse-json.ts'
 
 interface SharedEmailQueueOptions {
   readonly connections: Connections
@@ -185,7 +186,7 @@ function decryptEmail(key: Buffer, encrypted: Buffer): Email | undefined {
   decryption.setAuthTag(encrypted.subarray(nonceBytes, headerBytes))
   try {
     const text = Buffer.concat([decryption.update(encrypted.subarray(headerBytes)), decryption.final()])
-    return JSON.parse(text.toString('utf8')) as Email
+    return parseJson(text.toString('utf8'), ownJsonBounds) as Email
   } catch {
     return undefined
   }

@@ -8,6 +8,7 @@ import { findDifferingSections } from '../../../domain/config-fingerprint.ts'
 import { readCommitted } from '../connection/connections.ts'
 import type { Connections } from '../connection/connections.ts'
 import { lacksConnection } from '../connection/errors.ts'
+import { parseJson } from '../../../system/parse-json.ts'
 
 /**
  * How long a lease lasts, and how often it is renewed. The holds of a dead node are released within twenty seconds; a node keeps
@@ -228,5 +229,5 @@ export class RenewedNodeLease {
 }
 
 export function parseFingerprint(config: string): ConfigFingerprint {
-  return JSON.parse(config) as ConfigFingerprint
+  return parseJson(config) as ConfigFingerprint
 }

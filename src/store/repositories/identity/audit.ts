@@ -1,6 +1,7 @@
 /** The audit log. */
 import type { Audit, AuditRecord } from '../../../domain/identity/audit.ts'
 import type { Database } from '../../database.ts'
+import { ownJsonBounds, parseJson } from '../../../system/parse-json.ts'
 
 export function createAuditRepository({ read, write }: Database): Audit {
   return {
@@ -20,7 +21,7 @@ export function createAuditRepository({ read, write }: Database): Audit {
       return (await page.execute()).map(({ request_id: requestId, detail, ...record }) => ({
         ...record,
         requestId,
-        detail: detail === null ? null : (JSON.parse(detail) as AuditRecord['detail']),
+        detail: detail === null ? null : (parseJson(detail, ownJsonBounds) as AuditRecord['detail']),
       }))
     },
 

@@ -6,6 +6,7 @@ import { sessionLifetimes } from '../../../domain/identity/session.ts'
 import { toAccount } from './accounts.ts'
 import type { Database } from '../../database.ts'
 import { insertSession, toSession } from './sessions.ts'
+import { ownJsonBounds, parseJson } from '../../../system/parse-json.ts'
 
 /** Consents of one account that end with a new one, at most: there are never many more than allowed. */
 const maxEndedConsents = 100
@@ -53,7 +54,7 @@ export function createOAuthClientRepository({ read, write, transact }: Database)
 
     async find(id) {
       const row = await read.selectFrom('oauth_client').select('metadata').where('id', '=', id).executeTakeFirst()
-      return row && (JSON.parse(row.metadata) as Record<string, unknown>)
+      return row && (parseJson(row.metadata, ownJsonBounds) as Record<string, unknown>)
     },
 
     createConsent(session, maxConsents) {
@@ -142,7 +143,7 @@ export function createOAuthClientRepository({ read, write, transact }: Database)
         .where('hash', '=', hash)
         .executeTakeFirst()
       if (row === undefined) return undefined
-      const payload = JSON.parse(row.payload) as Record<string, unknown>
+      const payload = parseJson(row.payload, ownJsonBounds) as Record<string, unknown>
       return { kind, hash, session: row.session, payload, expiresAt: row.expires_at, consumedAt: row.consumed_at }
     },
 
@@ -244,7 +245,7 @@ export function createOAuthClientRepository({ read, write, transact }: Database)
 
 /** How often the token was rotated before, and when it was issued, in milliseconds (rounded down to a second). */
 function parseRefreshToken(payload: string): { readonly generation: number; readonly issuedAt: number } {
-  const { rotations, iat } = JSON.parse(payload) as { readonly rotations?: number; readonly iat?: number }
+  const { rotations, iat } = parseJson(payload, ownJsonBounds) as { readonly rotations?: number; readonly iat?: number }
   return { generation: rotations ?? 0, issuedAt: (iat ?? 0) * 1000 }
 }
 

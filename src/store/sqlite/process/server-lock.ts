@@ -7,6 +7,7 @@ import { closeSync, openSync, readFileSync, rmSync, statSync, writeFileSync } fr
 import { hostname } from 'node:os'
 import { OperatorError, describeSystemError } from '../../../system/operator-error.ts'
 import type { Connection } from '../connection/connection.ts'
+import { parseJson } from '../../../system/parse-json.ts'
 
 /** Two servers that start at the same moment block each other briefly; this is long enough for one of them to win. */
 const startRaceMs = 250
@@ -93,7 +94,7 @@ function createLockedError(ownerFile: string): OperatorError {
 
 function describeOwner(ownerFile: string): string {
   try {
-    const { pid, host, since } = JSON.parse(readFileSync(ownerFile, 'utf8')) as { pid: number; host: string; since: string }
+    const { pid, host, since } = parseJson(readFileSync(ownerFile, 'utf8')) as { pid: number; host: string; since: string }
     return `process ${pid}, since ${since}${host === hostname() ? '' : `, on ${host}`}`
   } catch {
     // The owner file is written shortly after the lock is taken.

@@ -15,6 +15,7 @@ import { OperatorError, describeSystemError } from '../../../system/operator-err
 import type { EndingOrder } from '../../ledger/orders.ts'
 import type { FileIdentity } from '../connection/file-identity.ts'
 import { readFileIdentity } from '../connection/file-identity.ts'
+import { parseJson } from '../../../system/parse-json.ts'
 
 /** Room for about 5,000 settlements. Beyond that the file grows if the disk allows it. */
 const preallocatedBytes = 1024 * 1024
@@ -194,7 +195,7 @@ function formatLine(order: EndingOrder): string {
 function parseLine(line: string): readonly EndingOrder[] {
   const json = line.slice(checksumLength + 1)
   if (json === '' || line.slice(0, checksumLength) !== computeChecksum(json)) return []
-  return [JSON.parse(json) as EndingOrder]
+  return [parseJson(json) as EndingOrder]
 }
 
 const checksumLength = 8

@@ -7,6 +7,7 @@ import { validateChoices, inBandFailure } from '../../../upstream/response/valid
 import { parseUsage } from '../../../upstream/response/usage.ts'
 import type { SearchBackend } from '../raw-result.ts'
 import type { RawResult, RawCitation, RawHit } from '../raw-result.ts'
+import { parseJson } from '../../../system/parse-json.ts'
 
 export function createUpstreamModelBackend(forwarder: Forwarder, { upstreams }: Pick<Services, 'upstreams'>): SearchBackend {
   return {
@@ -66,7 +67,7 @@ function fromJson(text: string): ParsedAnswer | null {
   if (!inner.startsWith('{') || !inner.endsWith('}')) return null
   let value: unknown
   try {
-    value = JSON.parse(inner)
+    value = parseJson(inner)
   } catch {
     return null
   }

@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto'
 import type { JWTVerifyGetKey } from 'jose'
 import type { GatewayConfig } from '../config/config.ts'
 import { redactUrl } from '../config/redact-url.ts'
+import { checkToken, createCheckedFetch } from './checked-fetch.ts'
 import type { Credential, Credentials } from './credentials.ts'
 import type { Ids } from '../system/ids.ts'
 import type { Accounts } from '../domain/identity/account.ts'
@@ -60,7 +61,7 @@ export class TrustedIssuers {
 
   /** The account of a token, created on first use; null if no trusted issuer signed it. */
   async resolve(token: string): Promise<Credential | null> {
-    if (this.#trusted.length === 0 || token.split('.').length !== 3) return null
+    if (this.#trusted.length === 0 || token.split('.').length !== 3 || !isBounded(token)) return null
     const cacheKey = createHash('sha256').update(token).digest('base64')
     const { invalidations, isFresh } = this.#credentials
     const known = this.#known.get(cacheKey)
@@ -79,8 +80,8 @@ export class TrustedIssuers {
   async #verify(token: string, trusted: TrustedIssuer): Promise<Credential | null> {
     const { issuer } = trusted
     // Most installations trust no other issuer, and none needs the library before its first token.
-    const { createRemoteJWKSet, jwtVerify } = await import('jose')
-    trusted.keys ??= createRemoteJWKSet(new URL(issuer.jwksUrl))
+    const { createRemoteJWKSet, customFetch, jwtVerify } = await import('jose')
+    trusted.keys ??= createRemoteJWKSet(new URL(issuer.jwksUrl), { [customFetch]: createCheckedFetch(fetch) })
     const verified = await jwtVerify(token, trusted.keys, {
       // Configured addresses have no trailing slash; an issuer's name may have one, as Auth0's do.
       issuer: [issuer.issuer, `${issuer.issuer}/`],
@@ -125,6 +126,16 @@ export class TrustedIssuers {
     })
     // A concurrent first request created it.
     return created ?? (await this.#accounts.find(email))
+  }
+}
+
+/** Whether a library may decode the token. */
+function isBounded(token: string): boolean {
+  try {
+    checkToken(token)
+    return true
+  } catch {
+    return false
   }
 }
 

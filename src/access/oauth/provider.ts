@@ -6,6 +6,7 @@ import { generateKeyPairSync } from 'node:crypto'
 import { Provider, errors } from 'oidc-provider'
 import type { Client, Configuration, KoaContextWithOIDC } from 'oidc-provider'
 import { sessionLifetimes } from '../../domain/identity/session.ts'
+import { createCheckedFetch } from '../checked-fetch.ts'
 import type { OAuthDeps } from './oauth-deps.ts'
 import { createAdapter } from './adapter.ts'
 import { createDocumentFetcher } from './document-fetcher.ts'
@@ -49,6 +50,8 @@ export function createProvider(deps: OAuthDeps, options: ProviderOptions): Provi
     claims: {},
     features: {
       devInteractions: { enabled: false },
+      // Not announced; its proofs are tokens of any depth, which the library decodes.
+      dPoP: { enabled: false },
       userinfo: { enabled: false },
       rpInitiatedLogout: { enabled: false },
       revocation: { enabled: true },
@@ -96,7 +99,7 @@ export function createProvider(deps: OAuthDeps, options: ProviderOptions): Provi
     // No cookie is read at these addresses, so any page may send requests.
     clientBasedCORS: () => true,
     renderError: (ctx, out) => options.renderError(ctx, out.error_description ?? out.error),
-    fetch: options.fetch ?? createDocumentFetcher(),
+    fetch: createCheckedFetch(options.fetch ?? createDocumentFetcher()),
   } satisfies Configuration as Configuration)
 
   // The extension point that the library's guide names for comparing redirect addresses.

@@ -206,6 +206,9 @@ async function findConsentRequest(ctx: Context, provider: Provider): Promise<Con
   return { app, redirect, expiresAt: details.exp * 1000 }
 }
 
+/** Headers with tokens that the library decodes before it knows whether the feature is enabled. */
+const undecodedHeaders = ['dpop', 'oauth-client-attestation', 'oauth-client-attestation-pop']
+
 /** The library takes the origin from the request; it is set from the configuration, because request headers can be forged. */
 async function forwardToProvider(ctx: Context, provider: Provider, { origins }: Services): Promise<void> {
   const { protocol, host } = new URL(origins.site)
@@ -214,6 +217,7 @@ async function forwardToProvider(ctx: Context, provider: Provider, { origins }: 
     host: { value: host },
     href: { value: origins.site + ctx.path + ctx.search },
   })
+  for (const name of undecodedHeaders) delete ctx.req.headers[name]
   const [handle] = provider.middleware
   if (handle === undefined) throw new Error('oidc-provider has no routes.')
   await handle(ctx as unknown as Parameters<typeof handle>[0], async () => undefined)

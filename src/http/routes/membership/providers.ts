@@ -2,6 +2,7 @@
 import type { Context } from 'koa'
 import type * as Oidc from 'openid-client'
 import { finishProvider, listProviders, startProvider } from '../../../api/membership/sign-in.ts'
+import { createCheckedFetch } from '../../../access/checked-fetch.ts'
 import type { GatewayConfig } from '../../../config/config.ts'
 import { GatewayError } from '../../../errors.ts'
 import { hashToken } from '../../../domain/identity/api-key.ts'
@@ -159,7 +160,12 @@ class Discovery {
         provider.clientId,
         undefined,
         provider.clientSecret === null ? oidc.None() : oidc.ClientSecretBasic(provider.clientSecret),
-        { timeout: timeoutSeconds, ...(plain ? { execute: [oidc.allowInsecureRequests] } : {}) },
+        {
+          timeout: timeoutSeconds,
+          // The library passes only the address and options of its own.
+          [oidc.customFetch]: createCheckedFetch(fetch) as Oidc.CustomFetch,
+          ...(plain ? { execute: [oidc.allowInsecureRequests] } : {}),
+        },
       )
     try {
       return await discover(issuer)

@@ -10,6 +10,7 @@ import * as keys from './membership/keys.ts'
 import * as plans from './membership/plans.ts'
 import * as sessions from './membership/sessions.ts'
 import * as signIn from './membership/sign-in.ts'
+import * as keyUsage from './usage.ts'
 import * as usage from './membership/usage.ts'
 import * as usageAlerts from './membership/usage-alerts.ts'
 import * as messages from './messages.ts'
@@ -28,7 +29,7 @@ export const endpointsByArea = {
   'Sessions and audit': collectEndpoints(sessions),
   'Device login': collectEndpoints(devices),
   Keys: collectEndpoints(keys),
-  'Usage and boosts': [...collectEndpoints(usage), ...collectEndpoints(usageAlerts)],
+  'Usage and boosts': [...collectEndpoints(keyUsage), ...collectEndpoints(usage), ...collectEndpoints(usageAlerts)],
   Plans: collectEndpoints(plans),
   'Programs that sign in': collectEndpoints(connect),
   Operations: [...collectEndpoints(operations), ...collectEndpoints(diagnostics)],

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { defineEndpoint } from '../endpoint.ts'
 import { count, createListSchema, credits, instant, ok, pool, text } from '../fields.ts'
 
-const pack = z
+export const pack = z
   .strictObject({
     id: z.string(),
     kind: z.enum(['checkin', 'invite', 'rush', 'grant']),
@@ -14,7 +14,7 @@ const pack = z
   })
   .meta({ id: 'Pack', description: 'Credits of a pool with an expiry.' })
 
-const usagePool = z
+export const usagePool = z
   .strictObject({
     tier: pool,
     window: z.enum(['day', 'week', 'month']),

@@ -11,6 +11,9 @@ import { setFlagsFromString } from 'node:v8'
 
 const minNodeMajor = 24
 
+/** Versions of V8 that corrupt memory in JSON.parse (ADR 0062); `src/system/engine-fault.ts` has the same pattern. */
+const faultyV8 = /^14\.6\./
+
 /** Environment variable with the pid of the launcher that started this process under another Node. */
 const launcherEnvName = 'SVC_LAUNCHED_BY'
 
@@ -40,7 +43,13 @@ const maxCoresForSingleThreadedGc = 2
 export async function launch(program, run, { usesWorkers = false, isServer = false } = {}) {
   const source = toPath(`../${program}.ts`)
   const inCheckout = existsSync(source)
-  if (Number.parseInt(process.versions.node, 10) >= minNodeMajor) {
+  const isOld = Number.parseInt(process.versions.node, 10) < minNodeMajor
+  // A checkout contains the runtime it is developed with.
+  const pinned = toPath('../node_modules/node/bin/node')
+  const isPinned = process.env[launcherEnvName] !== undefined
+  if ((isOld || faultyV8.test(process.versions.v8)) && inCheckout && !isPinned && existsSync(pinned))
+    return runUnderPinnedNode(pinned)
+  if (!isOld) {
     if (isServer) {
       restartWithGcFlag()
       setFlagsFromString(noPretenuringFlag)
@@ -51,9 +60,6 @@ export async function launch(program, run, { usesWorkers = false, isServer = fal
     await run(await import(pathToFileURL(inCheckout ? source : toPath(`../dist/${program}.js`)).href))
     return
   }
-  // A checkout contains the runtime it is developed with.
-  const pinned = toPath('../node_modules/node/bin/node')
-  if (inCheckout && existsSync(pinned)) return runUnderPinnedNode(pinned)
   const remedy = inCheckout ? 'Install one, or run npm ci without --omit=dev, which brings it along.' : 'Install one.'
   process.stderr.write(`This needs Node ${minNodeMajor} or newer; here is ${process.version}. ${remedy}\n`)
   process.exitCode = 1

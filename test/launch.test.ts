@@ -10,6 +10,7 @@ import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import type { Test } from 'tap'
 import { compileCacheEnvironment } from './runner/clean-command.ts'
+import { describeEngineFault } from '../src/system/engine-fault.ts'
 import { createTemporaryFolder, waitUntil } from './support/gateway/test-gateway.ts'
 import { startServerProcess } from './support/processes/server-process.ts'
 
@@ -88,22 +89,31 @@ for (const [name, ...command] of [
   })
 }
 
-// A launcher under an old Node: this one, with a version that says so.
-function createOldNode(t: Test): string {
-  const preload = join(createTemporaryFolder(t), 'old.cjs')
+const oldNode = { node: '20.20.0' }
+const faultyNode = { node: '26.3.0', v8: '14.6.202.34-node.27' }
+
+/** A module that makes this Node report other versions of itself. */
+function createVersionPreload(t: Test, versions: { readonly node: string; readonly v8?: string }): string {
+  const preload = join(createTemporaryFolder(t), 'versions.cjs')
   writeFileSync(
     preload,
-    `Object.defineProperty(process, 'version', { value: 'v20.20.0' })
-     Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '20.20.0' } })`,
+    `Object.defineProperty(process, 'version', { value: 'v${versions.node}' })
+     Object.defineProperty(process, 'versions', { value: { ...process.versions, ...${JSON.stringify(versions)} } })`,
   )
   return preload
 }
 
 t.test('ends the server together with the launcher, however the launcher ends', async (t) => {
-  const words = ['--require', createOldNode(t), join(root, 'bin/svc-gateway.js'), 'start']
-  for (const signal of ['SIGTERM', 'SIGKILL'] as const) {
-    const { child, pid } = await start(t, process.execPath, words)
-    t.not(pid, child.pid, 'another process')
+  for (const [signal, versions] of [
+    ['SIGTERM', oldNode],
+    ['SIGKILL', oldNode],
+    ['SIGTERM', faultyNode],
+  ] as const) {
+    const words = ['--require', createVersionPreload(t, versions), join(root, 'bin/svc-gateway.js'), 'start']
+    const { child, pid, said } = await start(t, process.execPath, words)
+    t.not(pid, child.pid, `another process serves where Node ${versions.node} is installed`)
+    t.match(said(), `"node":"${process.version}"`)
+    t.notMatch(said(), 'Warning')
     child.kill(signal)
     await waitUntil(() => !isAlive(pid), `the server to end after ${signal}`)
   }
@@ -115,7 +125,8 @@ t.test('names the required Node version where none is new enough', async (t) => 
   for (const file of ['launch.js', 'svc-gateway.js']) copyFileSync(join(root, 'bin', file), join(folder, 'bin', file))
   cpSync(join(root, 'src/operator/main.ts'), join(folder, 'src/operator/main.ts'))
   writeFileSync(join(folder, 'package.json'), '{"type":"module"}')
-  const { status, stderr } = spawnSync(process.execPath, ['--require', createOldNode(t), join(folder, 'bin/svc-gateway.js')], {
+  const words = ['--require', createVersionPreload(t, oldNode), join(folder, 'bin/svc-gateway.js')]
+  const { status, stderr } = spawnSync(process.execPath, words, {
     encoding: 'utf8',
     // The test runner preloads a module into every Node that it starts, and that module warns.
     env: { PATH: process.env['PATH'], NODE_NO_WARNINGS: '1' },
@@ -125,6 +136,40 @@ t.test('names the required Node version where none is new enough', async (t) => 
     stderr,
     'This needs Node 24 or newer; here is v20.20.0. Install one, or run npm ci without --omit=dev, which brings it along.\n',
   )
+})
+
+t.test('warns where a server without a Node of its own runs on one with a known fault, and the doctor fails', async (t) => {
+  const folder = createTemporaryFolder(t)
+  const run = (...words: readonly string[]) =>
+    spawnSync(process.execPath, ['--require', createVersionPreload(t, faultyNode), ...words], {
+      cwd: root,
+      encoding: 'utf8',
+      env: { PATH: process.env['PATH'], DATA_DIR: join(folder, 'data') },
+    })
+  const main = "const { main } = await import('./src/operator/main.ts'); await main(['node', 'svc-gateway', 'doctor'])"
+  const { status, stdout } = run('--input-type=module', '--eval', main)
+  t.equal(status, 1)
+  t.match(stdout, /!!\s+runtime\s+Node 26\.3\.0 \(V8 14\.6\) has a fault in JSON\.parse/)
+
+  const words = ['--require', createVersionPreload(t, faultyNode), join(root, 'src/operator/start.ts')]
+  const { child, said } = await start(t, process.execPath, words)
+  t.match(said(), /^Warning: Node 26\.3\.0 \(V8 14\.6\) has a fault in JSON\.parse/m)
+  t.match(said(), /"level":"warn"[^\n]*has a fault in JSON\.parse/)
+  child.kill('SIGTERM')
+  await once(child, 'exit')
+})
+
+t.test('the launcher and the server know the same faulty engines', async (t) => {
+  const readPattern = (path: string) => /const faultyV8 = (.*)/.exec(readFileSync(join(root, path), 'utf8'))?.[1]
+  t.equal(readPattern('bin/launch.js'), readPattern('src/system/engine-fault.ts'))
+  for (const [v8, isFaulty] of [
+    ['13.6.233.17-node.53', false],
+    ['14.1.146.11-node.18', false],
+    ['14.6.202.34-node.34', true],
+    ['14.60.1', false],
+    ['15.0.1', false],
+  ] as const)
+    t.equal(describeEngineFault({ node: '1.2.3', v8 }) !== null, isFaulty, v8)
 })
 
 t.test('keeps compiled code in the user’s own folder, and starts without a home directory', (t) => {
@@ -200,7 +245,8 @@ t.test('sweeps concurrently in the server', (t) => {
     { encoding: 'utf8', env: { PATH: process.env['PATH'], GATEWAY_CONFIG: config, DATA_DIR: folder } },
   )
   t.match(stderr, 'it has collected')
-  const times = [...stdout.matchAll(/"sweep\.start_jobs":([\d.]+)/g)].map(([, ms]) => Number(ms))
+  // V8 14 prints JSON.
+  const times = [...stdout.matchAll(/sweep\.start_jobs(?:=|":)([\d.]+)/g)].map(([, ms]) => Number(ms))
   t.ok(times.length > 0 && times.every((ms) => ms > 0), `jobs were started: ${times.join(', ')} ms`)
   t.end()
 })

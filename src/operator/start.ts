@@ -4,6 +4,7 @@ import { ConfigError, loadConfig } from '../config/config.ts'
 import { startServer } from '../server/start-server.ts'
 import type { Server } from '../server/gateway.ts'
 import { createStartupMessage } from './startup-message.ts'
+import { describeEngineFault } from '../system/engine-fault.ts'
 import { OperatorError } from '../system/operator-error.ts'
 
 /** The default action of these signals, which the kernel does not apply to the first process of a container. */
@@ -22,6 +23,8 @@ const duplicateSignalMs = 500
 export async function runServer(): Promise<void> {
   if (process.pid === 1) process.once('SIGTERM', exitOnSigterm)
   if (!hasTerminal) process.on('SIGHUP', () => undefined)
+  const fault = describeEngineFault()
+  if (fault !== null) process.stderr.write(`Warning: ${fault}.\n`)
   let gateway: Server
   let greeting: string
   try {
@@ -36,6 +39,7 @@ export async function runServer(): Promise<void> {
   }
   const { services } = gateway
   const { log } = services
+  if (fault !== null) log.warn(fault)
   log.info({ url: gateway.url, workers: gateway.workers, node: process.version, pid: process.pid }, 'listening')
   process.on('unhandledRejection', (error) => log.fatal({ err: error }, 'a promise was left to fail'))
 

@@ -8,6 +8,7 @@ import { probe } from '../../access/limits/rate-limit-store.ts'
 import { loadValkeyStore } from '../../access/limits/create-limits.ts'
 import { loadConfig } from '../../config/config.ts'
 import type { GatewayConfig } from '../../config/config.ts'
+import { describeEngineFault } from '../../system/engine-fault.ts'
 import { parseJson } from '../../system/parse-json.ts'
 import { readBounded } from '../../upstream/bounded-body.ts'
 import { systemClock } from '../../system/clock.ts'
@@ -70,10 +71,11 @@ export async function doctor(
 
 function checkRuntime(): HealthCheck {
   const major = Number(process.versions.node.split('.')[0])
+  const fault = describeEngineFault()
   return {
     what: 'runtime',
-    ok: major >= 24,
-    detail: `Node ${process.versions.node}${major >= 24 ? '' : ': install Node 24 or newer'}`,
+    ok: major >= 24 && fault === null,
+    detail: fault ?? `Node ${process.versions.node}${major >= 24 ? '' : ': install Node 24 or newer'}`,
   }
 }
 

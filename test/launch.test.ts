@@ -146,7 +146,8 @@ t.test('warns where a server without a Node of its own runs on one with a known 
       encoding: 'utf8',
       env: { PATH: process.env['PATH'], DATA_DIR: join(folder, 'data') },
     })
-  const main = "const { main } = await import('./src/operator/main.ts'); await main(['node', 'svc-gateway', 'doctor'])"
+  const path = join(root, 'src/operator/main.ts')
+  const main = `const { main } = await import(${JSON.stringify(path)}); await main(['node', 'svc-gateway', 'doctor'])`
   const { status, stdout } = run('--input-type=module', '--eval', main)
   t.equal(status, 1)
   t.match(stdout, /!!\s+runtime\s+Node 26\.3\.0 \(V8 14\.6\) has a fault in JSON\.parse/)

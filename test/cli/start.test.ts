@@ -16,9 +16,9 @@ async function importsOf(home: string, ...words: readonly string[]): Promise<rea
   return [...stderr.matchAll(/^import (\S+)$/gm)].map((match) => match[1] ?? '')
 }
 
-t.test('svc --version imports nothing but the version', async (t) => {
+t.test('svc --version imports the version and its parser alone', async (t) => {
   const names = (await importsOf(t.testdir(), '--version')).map((url) => url.slice(url.lastIndexOf('/') + 1))
-  t.strictSame(names, ['main.ts', 'print-version.ts', 'version.ts'])
+  t.strictSame(names, ['main.ts', 'print-version.ts', 'version.ts', 'parse-json.ts'])
 })
 
 t.test('help imports the table and the parser, but no command and nothing heavy', async (t) => {

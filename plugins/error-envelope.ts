@@ -6,11 +6,12 @@ export const errorEnvelope = definePlugin({
   on: 'turn',
   onFailure(x, failure, { config, clock }) {
     if (!(failure instanceof UpstreamFailure)) return
-    const { facts, upstreamHost, retryAfterSeconds, redact } = failure
+    const { facts, upstreamHost, retryAfterSeconds, isTargetResting, redact } = failure
     if (config.exposeUpstreamHost && upstreamHost !== null) x.debug.upstreamHost = upstreamHost
     return classifyFailure(facts, {
       now: clock.now(),
       retryAfterSeconds,
+      isTargetResting,
       redact: [...redact, ...getTargetWords(x.lastAttempt.target, upstreamHost)],
       cause: failure,
     })

@@ -33,7 +33,8 @@ export const upstreamMapping = definePlugin({
   on: 'turn',
   onRequest(x, services) {
     const serving = findServingProduct(x, services)
-    const live = services.upstreams.selectCandidates(serving.targets, getFallbackModel(serving), services.clock.monotonicMs())
+    const { upstreams, clock } = services
+    const live = upstreams.selectCandidates(serving.targets, getFallbackModel(serving), clock.monotonicMs(), x.caller.account.id)
     // A search engine works without a model; only reading its results needs one.
     const hasSearchEngine = x.product.capabilities.includes('search') && services.config.search.backend !== 'upstream'
     if (live.length === 0 && !hasSearchEngine)

@@ -61,9 +61,14 @@ export interface PluginServices {
     isRetired(product: Product, now: number): boolean
     deprecationHeaders(product: Product): Record<string, string>
   }
-  /** The targets of the products that can serve now, best first. */
+  /** The targets of the products that can serve this account now, best first. */
   readonly upstreams: {
-    selectCandidates(targets: readonly Target[], fallbackModel: string | null, monotonicMs: number): readonly LiveTarget[]
+    selectCandidates(
+      targets: readonly Target[],
+      fallbackModel: string | null,
+      monotonicMs: number,
+      account?: string,
+    ): readonly LiveTarget[]
   }
   /** This installation's secret (32 bytes), from which every keyed hash is derived. */
   readonly secret: Buffer

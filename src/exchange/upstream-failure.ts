@@ -41,6 +41,8 @@ export class UpstreamFailure extends Error {
   readonly upstreamHost: string | null
   /** Seconds after which clients should retry, from the target's health; null if it says nothing. */
   retryAfterSeconds: number | null = null
+  /** Whether the target rests after this failure, so that its health decides when clients should retry. */
+  isTargetResting = false
   /** Secrets and names of the target that no message to a client may contain. */
   redact: readonly string[] = []
 

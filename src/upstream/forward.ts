@@ -103,6 +103,7 @@ export class Forwarder {
       throw new UpstreamFailure({ kind: 'unconfigured', reason: 'no plugin maps products to upstreams' }, null)
     const { upstreams, clock, onAttempt } = this.#options
     upstreams.retryBudget.earn(clock.monotonicMs())
+    const account = x.caller?.account.id
     let adaptations = 0
     let adapted: AdaptedMode = {}
     /** Why the last target that was tried, or left out, could not serve. */
@@ -114,12 +115,12 @@ export class Forwarder {
       if (callContext.client.disconnected) throw new ClientDisconnected(zeroUsage)
       const startedAt = clock.monotonicMs()
       const health = upstreams.getHealth(candidate.name)
-      const isLast = !route.candidates.slice(i + 1).some(({ name }) => upstreams.getBreaker(name).wouldAllow(startedAt))
+      const isLast = !route.candidates.slice(i + 1).some(({ name }) => upstreams.getHealth(name).wouldAdmit(startedAt, account))
       // An open breaker admits single turns as probes; the other turns go to another target if one can be called.
-      if (!health.admits(startedAt, !isLast)) {
+      if (!health.admits(startedAt, !isLast, account)) {
         // What an earlier target answered is worth more than that this one rests.
         if (failure === undefined || failure.facts.kind === 'unconfigured' || failure.facts.kind === 'resting') {
-          failure = health.refuse(startedAt)
+          failure = health.refuse(startedAt, account)
           x.lastAttempt.target = candidate.name
         }
         i++
@@ -128,7 +129,7 @@ export class Forwarder {
       try {
         const result = await this.#callTarget(x, route, withAdaptedMode(candidate, adapted), callContext, responseMode, isLast)
         onAttempt(candidate.name, 'ok')
-        health.recordSuccess(clock.monotonicMs(), startedAt)
+        health.recordSuccess(clock.monotonicMs(), startedAt, account)
         return result
       } catch (error) {
         if (!(error instanceof UpstreamFailure)) {
@@ -138,7 +139,7 @@ export class Forwarder {
         failure = error
         failure.redact = [candidate.model, ...(upstreams.get(candidate.upstream)?.redact ?? [])]
         onAttempt(candidate.name, isCapacityExhausted(failure.facts) ? 'queue_full' : failure.facts.kind)
-        health.recordFailure(failure, clock.monotonicMs(), startedAt)
+        health.recordFailure(failure, clock.monotonicMs(), startedAt, account)
         if (callContext.client.headersSent) throw failure
         const adaptation = this.#adaptToRejection(x, candidate, failure, adapted.outputCap)
         if (adaptation !== null) {

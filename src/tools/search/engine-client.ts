@@ -43,13 +43,14 @@ export class SearchEngineClient {
   async request(engineRequest: EngineRequest, { x }: Pick<SearchContext, 'x'>): Promise<Record<string, unknown>> {
     const { upstreams, clock, telemetry } = this.#services
     const health = upstreams.getHealth(this.#name)
+    const account = x.caller?.account.id
     const startedAt = clock.monotonicMs()
     x.lastAttempt.target = this.#name
     x.lastAttempt.status = null
-    if (!health.admits(startedAt, false)) throw health.refuse(startedAt)
+    if (!health.admits(startedAt, false, account)) throw health.refuse(startedAt, account)
     try {
       const document = await this.#send(engineRequest, x)
-      health.recordSuccess(clock.monotonicMs(), startedAt)
+      health.recordSuccess(clock.monotonicMs(), startedAt, account)
       telemetry.recordUpstreamAttempt(this.#name, 'ok')
       return document
     } catch (error) {
@@ -57,7 +58,7 @@ export class SearchEngineClient {
         error instanceof UpstreamFailure
           ? error
           : new UpstreamFailure(toConnectionFacts(error), engineRequest.url.hostname, { cause: error })
-      health.recordFailure(failure, clock.monotonicMs(), startedAt)
+      health.recordFailure(failure, clock.monotonicMs(), startedAt, account)
       telemetry.recordUpstreamAttempt(this.#name, failure.facts.kind)
       throw failure
     }

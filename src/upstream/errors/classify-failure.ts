@@ -28,6 +28,8 @@ interface ClassifyOptions {
   readonly now?: number
   /** Seconds after which clients should retry, from the target's health; used where the upstream states no wait. */
   readonly retryAfterSeconds?: number | null
+  /** The target rests after this failure: its health alone decides when it is called again, also where the upstream states a wait. */
+  readonly isTargetResting?: boolean
   /** Words to remove from a message that is passed on: the target's model id, host and key. */
   readonly redact?: readonly string[]
   /** The thrown error, for the log. */
@@ -278,9 +280,10 @@ function notConfiguredDetails(product: string | undefined): FailureDetails {
   }
 }
 
-/** The upstream's own wait, else the one that follows from the target's health. */
+/** The upstream's own wait, else the one that follows from the target's health. While the target rests, all clients receive the latter. */
 function statedRetryAfter({ retryAfterSeconds }: ObservedFailure, options: ClassifyOptions): FailureDetails {
-  const seconds = retryAfterSeconds ?? options.retryAfterSeconds ?? null
+  const stated = options.isTargetResting === true ? null : retryAfterSeconds
+  const seconds = stated ?? options.retryAfterSeconds ?? null
   return seconds === null ? {} : { retryAfter: seconds }
 }
 
@@ -329,6 +332,11 @@ function observeFailure(facts: FailureFacts, { now }: ClassifyOptions): Observed
     }
   }
   return { ...readErrorValue(null), facts, effectiveStatus: 0, isStatusUnstated: false, retryAfterSeconds: null }
+}
+
+/** The status of the response, or the one that is stated inside a 200; 0 if there was no response. */
+export function getEffectiveStatus(facts: FailureFacts): number {
+  return observeFailure(facts, {}).effectiveStatus
 }
 
 /** One of these statuses is effective, or none was stated. */

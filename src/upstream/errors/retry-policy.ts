@@ -1,6 +1,6 @@
 /** Whether a failed call may be retried on another target, and whether it counts against the target's health. */
 import type { FailureFacts } from '../../exchange/upstream-failure.ts'
-import { classifyFailure, isCapacityExhausted } from './classify-failure.ts'
+import { classifyFailure, getEffectiveStatus, isCapacityExhausted } from './classify-failure.ts'
 import { readErrorBody, readErrorValue } from './error-body.ts'
 import { invalidAddressCodes, invalidKey, matchesPattern } from './error-patterns.ts'
 
@@ -40,6 +40,21 @@ export function countsAgainstBreaker(facts: FailureFacts): boolean {
   const { code } = classifyFailure(facts)
   return code === 'upstream_error' || code === 'upstream_not_configured' || code === 'upstream_model_unavailable'
 }
+
+/**
+ * True if no request can cause the failure: no connection, no answer in time, a rejected key, no capacity, a wrong address. Any other failure
+ * may be the request's: one that ends a call to this target would end the next one too.
+ */
+export function isCausedByTarget(facts: FailureFacts): boolean {
+  if (wasNeverSent(facts) || rejectsCredential(facts)) return true
+  // The whole time of a turn is used up by a long answer too.
+  if (facts.kind === 'timeout') return facts.phase !== 'total'
+  const status = getEffectiveStatus(facts)
+  return (status >= 300 && status < 400) || targetStatuses.has(status)
+}
+
+/** A time-out, no capacity, or a proxy that cannot reach the server behind it. A 500 or 502 may be a request that made that server fail. */
+const targetStatuses: ReadonlySet<number> = new Set([408, 503, 504, 521, 522, 523, 524, 525, 526, 529])
 
 /** True if the target rejects the operator's credential or account, by its status or an error code: its text may quote a member. */
 export function rejectsCredential(facts: FailureFacts): boolean {

@@ -39,6 +39,16 @@ export class Breaker {
     return this.allows(now) || !this.isDown
   }
 
+  /** Whether only probes are admitted. */
+  get isOpen(): boolean {
+    return this.#openedAt !== null
+  }
+
+  /** Delay from one probe to the next. */
+  get probeDelayMs(): number {
+    return this.#probeDelayMs
+  }
+
   /** Whether the last calls have all failed. */
   get isDown(): boolean {
     const isFailing = this.#restUntil > 0 || this.#consecutiveFailures >= this.#options.consecutiveFailures
@@ -123,7 +133,7 @@ export class Breaker {
 
 export type BreakerState = 'closed' | 'open' | 'half_open'
 
-interface BreakerOptions {
+export interface BreakerOptions {
   /** How far back calls count. */
   readonly windowMs: number
   /** Fewer calls in the window never open it. */

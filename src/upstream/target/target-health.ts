@@ -1,7 +1,13 @@
-/** Health of one target: whether it may be called now, and the failure of a turn that is refused without a call. */
+/**
+ * Health of one target: whether an account may call it now, and the failure of a turn that is refused without a call.
+ *
+ * A failure that no request can cause rests the target for everyone. Any other failure may be the request's: it slows its own account, and
+ * rests the target only if several accounts fail, or all active ones; of few accounts that fail, it rests for those alone.
+ */
 import { UpstreamFailure } from '../../exchange/upstream-failure.ts'
-import { countsAgainstBreaker, rejectsCredential, wasNeverCalled } from '../errors/retry-policy.ts'
+import { countsAgainstBreaker, isCausedByTarget, rejectsCredential, wasNeverCalled } from '../errors/retry-policy.ts'
 import { Breaker } from './breaker.ts'
+import { RecentAccounts } from './recent-accounts.ts'
 
 interface TargetHealthOptions {
   /** Failures in a row after which the target rests; 0: it never rests. */
@@ -10,45 +16,101 @@ interface TargetHealthOptions {
   readonly rejectedKeyRestMs: number
 }
 
+/** Stands for the account of calls without one. */
+const noAccount = ''
+
 export class TargetHealth {
+  /** Counts the failures that are the target's. */
   readonly breaker: Breaker
+  readonly #accounts: RecentAccounts
   readonly #rejectedKeyRestMs: number
   #lastFailure: UpstreamFailure | null = null
+  /** Whether the last failure that is the target's may also be the request's. */
+  #mayBeRequests = false
 
   constructor({ restAfterFailures, rejectedKeyRestMs }: TargetHealthOptions) {
-    this.breaker = new Breaker({ consecutiveFailures: restAfterFailures === 0 ? Infinity : restAfterFailures })
+    const options = { consecutiveFailures: restAfterFailures === 0 ? Infinity : restAfterFailures }
+    this.breaker = new Breaker(options)
+    this.#accounts = new RecentAccounts(options)
     this.#rejectedKeyRestMs = rejectedKeyRestMs
   }
 
   /** Call before each attempt; true may use up the probe. @param hasAlternative whether another target can be called instead */
-  admits(now: number, hasAlternative: boolean): boolean {
-    return hasAlternative ? this.breaker.allows(now) : this.breaker.allowsWithoutAlternative(now)
+  admits(now: number, hasAlternative: boolean, account = noAccount): boolean {
+    const breakers = this.#listBreakers(now, account)
+    const mayCall = ({ breaker, extraMs }: AppliedBreaker): boolean =>
+      breaker.wouldAllow(now - extraMs) || (!hasAlternative && !breaker.isDown)
+    if (!breakers.every(mayCall)) return false
+    for (const { breaker } of breakers) breaker.allows(now)
+    return true
+  }
+
+  /** Whether the next call of the account would be admitted, without using up the probe: for choosing between targets. */
+  wouldAdmit(now: number, account = noAccount): boolean {
+    return this.#listBreakers(now, account).every(({ breaker, extraMs }) => breaker.wouldAllow(now - extraMs))
   }
 
   /** The failure of a turn that is refused without a call: that of the last call, with the time of the next one. */
-  refuse(now: number): UpstreamFailure {
+  refuse(now: number, account = noAccount): UpstreamFailure {
     const cause = this.#lastFailure
     const failure = new UpstreamFailure({ kind: 'resting', cause: cause?.facts ?? null }, cause?.upstreamHost ?? null)
-    failure.retryAfterSeconds = Math.max(1, toSeconds(this.breaker.waitMs(now)))
+    failure.retryAfterSeconds = this.#getRestSeconds(now, account) ?? 1
     return failure
   }
 
-  recordSuccess(now: number, startedAt: number): void {
-    this.breaker.record(true, now, startedAt)
+  recordSuccess(now: number, startedAt: number, account = noAccount): void {
+    this.#recordWorking(now, startedAt, account)
   }
 
   /** Records the end of a failed call, and adds to the failure when clients should retry. */
-  recordFailure(failure: UpstreamFailure, now: number, startedAt: number): void {
+  recordFailure(failure: UpstreamFailure, now: number, startedAt: number, account = noAccount): void {
     // As a success it would hide that the calls that hold the slots fail, and would close an open breaker.
     if (wasNeverCalled(failure.facts)) return
     const isCredentialRejected = rejectsCredential(failure.facts)
-    const counts = isCredentialRejected || countsAgainstBreaker(failure.facts)
-    this.breaker.record(!counts, now, startedAt)
-    if (!counts) return
+    if (!isCredentialRejected && !countsAgainstBreaker(failure.facts)) return this.#recordWorking(now, startedAt, account)
     this.#lastFailure = failure
+    const isTargets = isCausedByTarget(failure.facts)
+    if (!isTargets) this.#accounts.record(account, true, now, startedAt)
+    if (isTargets || this.#accounts.areSeveralFailing(now)) {
+      this.breaker.record(false, now, startedAt)
+      this.#mayBeRequests = !isTargets
+    }
     if (isCredentialRejected && this.#rejectedKeyRestMs > 0) this.breaker.rest(this.#rejectedKeyRestMs, now)
-    failure.retryAfterSeconds = toSeconds(this.breaker.retryMs(now))
+    const restSeconds = this.#getRestSeconds(now, account)
+    const counting = isTargets ? this.breaker : (this.#accounts.getBreaker(account) ?? this.breaker)
+    failure.isTargetResting = restSeconds !== null
+    failure.retryAfterSeconds = restSeconds ?? toSeconds(counting.retryMs(now))
   }
+
+  #recordWorking(now: number, startedAt: number, account: string): void {
+    this.#accounts.record(account, false, now, startedAt)
+    this.breaker.record(true, now, startedAt)
+  }
+
+  /** The breakers that a call of this account must pass. */
+  #listBreakers(now: number, account: string): readonly AppliedBreaker[] {
+    const own = this.#accounts.getBreaker(account)
+    const applied = own === undefined ? [] : [{ breaker: own, extraMs: 0 }]
+    if (!this.breaker.isOpen) return applied
+    if (!this.#mayBeRequests) return [...applied, { breaker: this.breaker, extraMs: 0 }]
+    if (this.#accounts.isUntried(account, now)) return applied
+    // The probe is another account's if one calls within a further delay: the same request would fail again.
+    const isProbeOfOthers = this.#accounts.size > 1 && this.#accounts.isFailing(account)
+    return [...applied, { breaker: this.breaker, extraMs: isProbeOfOthers ? this.breaker.probeDelayMs : 0 }]
+  }
+
+  /** Seconds until the next probe of the target, or until the account's next call; null if calls are admitted. */
+  #getRestSeconds(now: number, account: string): number | null {
+    const resting = this.#listBreakers(now, account).filter(({ breaker }) => breaker.isOpen)
+    if (resting.length === 0) return null
+    return Math.max(1, ...resting.map(({ breaker }) => toSeconds(breaker.waitMs(now))))
+  }
+}
+
+interface AppliedBreaker {
+  readonly breaker: Breaker
+  /** How much longer than others the account waits for the probe. */
+  readonly extraMs: number
 }
 
 /** Whole seconds, rounded up. The monotonic clock has fractions, so a sum and a difference of one time may differ in the last digit. */

@@ -75,11 +75,13 @@ export class Upstreams {
   /**
    * The targets to try, best first: healthy ones in random order by weight, then those of weight 0. A target with an open breaker is left
    * out while another can serve; if all are open, all are offered, because rejecting everything would hide a recovery.
+   *
+   * @param account whose turn it is: a target may rest for one account alone
    */
-  selectCandidates(targets: readonly Target[], fallbackModel: string | null, now: number): LiveTarget[] {
+  selectCandidates(targets: readonly Target[], fallbackModel: string | null, now: number, account?: string): LiveTarget[] {
     const usable = targets.flatMap((target) => this.#resolveTarget(target, fallbackModel) ?? [])
     if (usable.length <= 1) return usable.map(({ live }) => live)
-    const healthy = usable.filter(({ live }) => this.getBreaker(live.name).wouldAllow(now))
+    const healthy = usable.filter(({ live }) => this.getHealth(live.name).wouldAdmit(now, account))
     return orderByWeight(healthy.length > 0 ? healthy : usable, this.#random)
   }
 

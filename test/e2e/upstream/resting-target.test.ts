@@ -23,7 +23,11 @@ t.test(
       if (nth === 39)
         t.match(envelope, { message: /keeps failing. You were not charged. Try again in 1 second/, messageZh: /未计费.* 1 秒/ })
     }
-    t.same(waits.slice(0, 5), [1, 2, 4, 8, 16])
+    t.same(
+      waits,
+      [1, 2, 4, 8, ...Array.from({ length: 36 }, () => 1)],
+      'the next probe, from the failure that rests the target on',
+    )
     const calls = g.demo.stats().requests
     t.ok(calls >= 5 && calls <= 7, `${calls} of 40 calls went out`)
     t.ok((await g.listTurns(id)).every(({ state, credits }) => state === 'refunded' && credits === 0))
@@ -128,6 +132,55 @@ t.test('keeps using a target of whose calls a part fails while the other target 
   )
   t.equal((await g.chat(token)).status, 200)
   t.same([g.demo.stats().requests, second.stats().requests], [1, 0])
+})
+
+t.test('slows the member whose turns alone fail, and serves the others', async (t) => {
+  const { clock, advance } = createMovableClock()
+  const g = await startGateway(t, { upstreams: { main: resting } }, { clock })
+  const [failing, other, late] = [await g.createMember(), await g.createMember(), await g.createMember()]
+  g.demo.script(({ rawBody }) => (rawBody.includes('null schema') ? { status: 500 } : {}))
+  const fail = () => g.chat(failing.token, { messages: [{ role: 'user', content: 'a null schema' }] })
+  for (let round = 0; round < 30; round++) {
+    for (let nth = 0; nth < 5; nth++) t.match(await (await fail()).json(), { code: 'upstream_error', message: /not charged/ })
+    t.equal((await g.chat(other.token)).status, 200, `round ${round}`)
+    advance(500)
+  }
+  t.equal((await g.chat(late.token)).status, 200)
+  const failed = g.demo.stats().requests - 31
+  t.ok(failed >= 5 && failed <= 15, `${failed} of 150 failing turns were sent`)
+  t.ok((await g.listTurns(failing.id)).every(({ state, credits }) => state === 'refunded' && credits === 0))
+})
+
+t.test('serves another member at once while the target rests for the only one that called it', async (t) => {
+  const { clock } = createMovableClock()
+  const g = await startGateway(t, { upstreams: { main: resting } }, { clock })
+  const [failing, other] = [await g.createMember(), await g.createMember()]
+  g.demo.script(() => ({ status: 500 }))
+  for (let nth = 0; nth < 10; nth++) t.equal((await g.chat(failing.token)).status, 502)
+  t.equal(g.demo.stats().requests, 5)
+  g.demo.script()
+  for (let nth = 0; nth < 7; nth++) t.equal((await g.chat(other.token)).status, 200)
+})
+
+t.test('tells all members the same time while a target rests, also the one whose probe failed', async (t) => {
+  for (const script of [{ status: 500 }, { status: 503, headers: { 'retry-after': '20' } }]) {
+    const { clock, advance } = createMovableClock()
+    const g = await startGateway(t, { upstreams: { main: resting } }, { clock })
+    const members = [await g.createMember(), await g.createMember(), await g.createMember()]
+    g.demo.script(() => script)
+    const chatAll = async (): Promise<(string | null)[]> => {
+      const waits: (string | null)[] = []
+      for (const { token } of members) waits.push((await g.chat(token)).headers.get('retry-after'))
+      return waits
+    }
+    for (let round = 0; round < 6; round++) await chatAll()
+    t.same(new Set(await chatAll()), new Set(['1']))
+    advance(4_000)
+    const afterProbe = new Set(await chatAll())
+    t.equal(afterProbe.size, 1, [...afterProbe].join())
+    advance(1_000)
+    t.notSame(new Set(await chatAll()), afterProbe, 'and it is the time of the next probe')
+  }
 })
 
 t.test('does not let a member rest a target with requests of its own making', async (t) => {

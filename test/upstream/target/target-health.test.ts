@@ -2,6 +2,7 @@
 import t from 'tap'
 import { UpstreamFailure } from '../../../src/exchange/upstream-failure.ts'
 import type { FailureFacts } from '../../../src/exchange/upstream-failure.ts'
+import { RecentAccounts } from '../../../src/upstream/target/recent-accounts.ts'
 import { TargetHealth } from '../../../src/upstream/target/target-health.ts'
 
 const options = { restAfterFailures: 5, rejectedKeyRestMs: 60_000 }
@@ -39,5 +40,171 @@ t.test('a failure that the request caused ends a row of failures', (t) => {
     t.equal(failure.retryAfterSeconds, nth % 4 === 3 ? null : 2 ** (nth % 4))
   }
   t.equal(health.breaker.state(120_000), 'closed')
+  t.end()
+})
+
+const failed: FailureFacts = { kind: 'status', status: 500, contentType: '', retryAfter: null, body: 'no' }
+
+/** Calls of accounts at one target, each a millisecond long. */
+class Calls {
+  now = 0
+  readonly #health = new TargetHealth(options)
+
+  /** Whether the call was admitted. It ends with the facts, or succeeds. */
+  make(account: string, facts: FailureFacts | null): boolean {
+    const startedAt = this.now
+    if (!this.#health.admits(startedAt, false, account)) return false
+    this.now++
+    if (facts === null) this.#health.recordSuccess(this.now, startedAt, account)
+    else this.#health.recordFailure(new UpstreamFailure(facts), this.now, startedAt, account)
+    return true
+  }
+
+  get state(): string {
+    return this.#health.breaker.state(this.now)
+  }
+
+  /** Whether another target should be chosen for the account. */
+  isLeftOut(account: string): boolean {
+    return !this.#health.wouldAdmit(this.now, account)
+  }
+
+  refuse(account: string): number | null {
+    return this.#health.refuse(this.now, account).retryAfterSeconds
+  }
+}
+
+t.test('the failures of one account slow that account and leave the target to the others', (t) => {
+  for (const facts of [
+    failed,
+    { kind: 'network', code: 'UND_ERR_SOCKET' },
+    { kind: 'timeout', phase: 'total' },
+    { kind: 'in_band', status: 200, reason: 'error_object', error: { message: 'no' } },
+    { kind: 'in_band', status: 200, reason: 'no_finish' },
+  ] as const satisfies FailureFacts[]) {
+    const calls = new Calls()
+    let sent = 0
+    for (let nth = 0; nth < 100; nth++) {
+      for (let more = 0; more < 3; more++) if (calls.make('one', facts)) sent++
+      t.ok(calls.make('other', null), `${facts.kind} ${nth}`)
+      calls.now += 99
+    }
+    t.ok(sent <= 9, `${sent} of 300 failing calls in ten seconds`)
+    t.ok(calls.isLeftOut('one'))
+    t.notOk(calls.isLeftOut('other'))
+    t.equal(calls.state, 'closed')
+  }
+  t.end()
+})
+
+t.test('two accounts that fail do not rest a target that serves others', (t) => {
+  const calls = new Calls()
+  for (let nth = 0; nth < 200; nth++) {
+    for (const account of ['free', 'pro', 'free', 'pro', 'free']) calls.make(account, failed)
+    t.ok(calls.make(`other ${nth % 3}`, null), `${nth}`)
+    calls.now += 50
+  }
+  t.equal(calls.state, 'closed')
+  t.end()
+})
+
+t.test('the failures of several accounts rest the target for all', (t) => {
+  for (const accounts of [5, 6, 200]) {
+    const calls = new Calls()
+    for (let nth = 0; nth < 200; nth++) calls.make(`idle ${nth}`, null)
+    calls.now += 1_000
+    let sent = 0
+    for (let nth = 0; nth < 400; nth++) if (calls.make(`failing ${nth % accounts}`, failed)) sent++
+    t.ok(sent <= 10, `${sent} calls of ${accounts} accounts`)
+    t.equal(calls.state, 'open')
+    t.notOk(calls.make('another', null), 'also for an account that did not fail')
+    t.equal(calls.refuse('another'), calls.refuse('failing 0'))
+  }
+  t.end()
+})
+
+t.test('a failure that no request can cause rests the target, whichever account meets it', (t) => {
+  for (const facts of [
+    { kind: 'network', code: 'ECONNREFUSED' },
+    { kind: 'timeout', phase: 'connect' },
+    { kind: 'timeout', phase: 'first_byte' },
+    { kind: 'timeout', phase: 'idle' },
+    { ...failed, status: 503 },
+    { ...failed, status: 529 },
+    { ...failed, status: 504 },
+    { kind: 'in_band', status: 200, reason: 'error_object', error: { code: 503, message: 'no' } },
+  ] as const satisfies FailureFacts[]) {
+    const calls = new Calls()
+    calls.make('other', null)
+    for (let nth = 0; nth < 5; nth++) calls.make('one', facts)
+    t.equal(calls.state, 'open', JSON.stringify(facts))
+    t.notOk(calls.make('other', null))
+  }
+  t.end()
+})
+
+t.test('the rule for the only active account is the one for all: failures in a row rest the target', (t) => {
+  const calls = new Calls()
+  for (let nth = 0; nth < 5; nth++) t.ok(calls.make('one', failed))
+  t.equal(calls.state, 'open')
+  t.notOk(calls.make('one', null))
+  calls.now += 1_000
+  t.ok(calls.make('one', failed), 'a probe')
+  calls.now += 1_998
+  t.notOk(calls.make('one', null))
+  calls.now += 1
+  t.ok(calls.make('one', null), 'the next one, at twice the delay')
+  calls.now += 999
+  t.ok(calls.make('one', null))
+  t.equal(calls.state, 'closed')
+  for (let nth = 0; nth < 5; nth++) t.ok(calls.make('one', null))
+  t.end()
+})
+
+t.test('another account is served at once while the target rests for the only one that failed', (t) => {
+  const calls = new Calls()
+  for (let nth = 0; nth < 9; nth++) calls.make('one', failed)
+  for (let nth = 0; nth < 9; nth++) t.ok(calls.make('other', null))
+  t.equal(calls.state, 'closed')
+  t.notOk(calls.make('one', null), 'which waits for its own probe')
+  t.end()
+})
+
+t.test('the failures of all active accounts rest the target, and one that did not fail is still tried', (t) => {
+  const calls = new Calls()
+  let sent = 0
+  for (let nth = 0; nth < 40; nth++) if (calls.make(`${nth % 3}`, failed)) sent++
+  t.ok(sent <= 10, `${sent} of 40 calls`)
+  t.equal(calls.state, 'open')
+  t.ok(calls.make('another', failed))
+  t.notOk(calls.make('another', failed))
+  t.ok(calls.make('a fifth', null))
+  t.end()
+})
+
+t.test('a probe is of an account that did not fail, or of one that did if no other calls in time', (t) => {
+  const open = (): Calls => {
+    const calls = new Calls()
+    for (let nth = 0; nth < 20; nth++) calls.make(['one', 'two', '3', '4', '5'][nth % 5] ?? '', failed)
+    t.equal(calls.state, 'open')
+    calls.now += 1_000
+    return calls
+  }
+  const calls = open()
+  t.notOk(calls.make('one', failed), 'waits for another')
+  t.ok(calls.make('other', null))
+  const alone = open()
+  t.notOk(alone.make('two', failed))
+  alone.now += 1_000
+  t.ok(alone.make('two', failed))
+  t.end()
+})
+
+t.test('what is kept of accounts is bounded', (t) => {
+  const accounts = new RecentAccounts({})
+  for (let nth = 0; nth < 100_000; nth++) accounts.record(`account ${nth}`, true, nth / 1_000, nth / 1_000)
+  t.equal(accounts.size, 1_000)
+  accounts.record('late', false, 300_000, 300_000)
+  t.equal(accounts.size, 1, 'and forgotten after a minute')
   t.end()
 })

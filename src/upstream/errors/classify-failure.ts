@@ -4,7 +4,8 @@ import { GatewayError } from '../../errors.ts'
 import type { FailureFacts } from '../../exchange/upstream-failure.ts'
 import type { ErrorBody } from './error-body.ts'
 import { readErrorBody, readErrorValue } from './error-body.ts'
-import { sanitizeText, stripRouterText } from './sanitize-text.ts'
+import { toRefusalText } from './refusal-text.ts'
+import { sanitizeText } from './sanitize-text.ts'
 import {
   invalidKey,
   perDayLimit,
@@ -14,6 +15,7 @@ import {
   insufficientFunds,
   contextOverflow,
   matchesPattern,
+  requestRejected,
   slowDown,
   statusByErrorName,
   throttled,
@@ -216,7 +218,7 @@ const rules: readonly Rule[] = [
   {
     // The target's model has no tools, or its server was not started with them: the product's capabilities promise too much.
     number: 10,
-    when: (observed) => hasStatus(observed, 400, 422) && matchesPattern(observed, toolsUnsupported),
+    when: (observed) => hasStatus(observed, 400, 422, 500) && matchesPattern(observed, toolsUnsupported),
     code: 'upstream_not_configured',
     details: operatorDetails,
   },
@@ -231,6 +233,13 @@ const rules: readonly Rule[] = [
   {
     number: 12,
     when: ({ effectiveStatus }) => [400, 409, 422].includes(effectiveStatus),
+    code: 'invalid_request',
+    details: upstreamMessageDetails,
+  },
+  {
+    // Some servers answer 500 to a request that they cannot serve. It is no fault of theirs, and another try fails too.
+    number: 12,
+    when: (observed) => hasStatus(observed, 500, 501, 502) && matchesPattern(observed, requestRejected),
     code: 'invalid_request',
     details: upstreamMessageDetails,
   },
@@ -292,7 +301,7 @@ function retryAfterOrDefault({ retryAfterSeconds }: ObservedFailure): FailureDet
 }
 
 function upstreamMessageDetails({ message, param }: ObservedFailure, { redact }: ClassifyOptions): FailureDetails {
-  const sanitized = sanitizeText(stripRouterText(message), redact)
+  const sanitized = sanitizeText(toRefusalText(message), redact)
   // A vendor's text is not translated. The Chinese message says that the text is the model service's.
   const detail =
     sanitized === ''

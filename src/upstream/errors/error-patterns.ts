@@ -127,7 +127,50 @@ export const unknownModel: ErrorPattern = {
 /** The model, or the server as it was started, offers no tools (Ollama, vLLM). */
 export const toolsUnsupported: ErrorPattern = {
   codes: /^tools?_not_supported$/,
-  text: /\bdoes not support (?:tools|tool use|tool calling|function calling)\b|\btool choice requires --|--enable-auto-tool-choice\b/i,
+  text: /\bdoes not support (?:tools|tool use|tool calling|function calling)\b|\btool choice requires --|--enable-auto-tool-choice\b|\btools param requires --jinja\b/i,
+}
+
+/** Sentences about the request that model servers send with a 500: its media, its messages for the template, its schema, its fields. */
+export const requestRejected: ErrorPattern = {
+  codes: /^$/,
+  text: new RegExp(
+    [
+      // Pictures and sound: llama.cpp, llamafile, llama-cpp-python, Ollama, Pillow in Python servers.
+      String.raw`\b(?:image|audio|video) input is not supported\b`,
+      String.raw`\bimage input detected, but\b`,
+      String.raw`\bnot compiled for multimodal\b`,
+      String.raw`\bmissing data required for image input\b`,
+      String.raw`\bunsupported content(?: part|\[\])?[ .]type\b`,
+      String.raw`\bfailed to (?:load|decode|process|parse) (?:the )?(?:image|audio|video|media)\b`,
+      String.raw`\bimage: unknown format\b`,
+      String.raw`\binvalid image (?:input|data|format)\b`,
+      String.raw`\bcannot identify image file\b`,
+      String.raw`\bimage file is truncated\b`,
+      String.raw`\billegal base64 data\b`,
+      String.raw`\binvalid base64-encoded string\b`,
+      // Messages that a chat template rejects: llama.cpp, vLLM, SGLang, LM Studio, Ollama.
+      String.raw`\bjinja(?:2\.exceptions\b| exception\b| template\b)`,
+      String.raw`\bTemplateError\b`,
+      String.raw`\braise_exception\b`,
+      String.raw`\bwhile executing \w{1,40} at line \d+, column \d+ in source:`,
+      String.raw`\bat row \d+, column \d+:\n`,
+      String.raw`\btemplate: \S{0,80}:\d+:\d+: executing\b`,
+      String.raw`\bconversation roles must alternate\b`,
+      String.raw`\bsystem role not supported\b`,
+      String.raw`\bassistant response prefill is incompatible\b`,
+      String.raw`\bassistant messages at the end of the list\b`,
+      String.raw`\bunable to generate parser for this template\b`,
+      // Schemas and fields: llama.cpp, its JSON library, pydantic in llama-cpp-python.
+      String.raw`\bfailed to parse (?:messages|tools|tool choice|grammar|json schema)\b`,
+      String.raw`\bfailed to initialize samplers\b`,
+      String.raw`\bjson schema conversion failed\b`,
+      String.raw`\berror resolving ref\b`,
+      String.raw`^\s*\[json\.exception\.\w+\.\d+\]`,
+      String.raw`\bvalidation errors?\b.{0,20}\s.{0,80}'loc': \('body'`,
+      String.raw`\bcodec can't encode characters?\b.{0,80}\bsurrogates not allowed\b`,
+    ].join('|'),
+    'i',
+  ),
 }
 
 /** OpenAI's throttling used to be a 503. */

@@ -52,8 +52,8 @@ const secretPatterns: readonly RegExp[] = [
   /(?=[\w+/=*-]*\d)[\w+/=*-]{24,}/g,
 ]
 
-/** A cut in the middle of a word could leave half a key that no pattern matches. */
-function cutAtWord(text: string): string {
+/** Bounds a text. A cut in the middle of a word could leave half a key that no pattern matches. */
+export function cutAtWord(text: string): string {
   if (text.length <= maxInputLength) return text
   const cut = text.slice(0, maxInputLength)
   return cut.slice(0, Math.max(0, cut.search(/\s\S*$/)))

@@ -59,7 +59,7 @@ export async function run(words: readonly string[]): Promise<CommandOutcome> {
   )
   addJsonOption(program.command('doctor').description('check everything that a server needs on this machine'))
     .option('--send-test-mail <address>', 'send a letter to this address')
-    .option('--deep', 'also try one chat of one token with each upstream model')
+    .option('--deep', 'also try one chat of one token with each upstream model, and a picture where a product is sold with them')
     .option('--from <url>', 'also send requests through this public address, and name missing lines of the proxies')
     .action(
       collectOutput(async (options: OutputOptions & { sendTestMail?: string; deep?: boolean; from?: string }) =>

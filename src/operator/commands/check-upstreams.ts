@@ -1,4 +1,7 @@
-/** The checks of `svc-gateway doctor` on upstreams: whether each can be reached, lists the configured models, and answers a chat. */
+/**
+ * The checks of `svc-gateway doctor` on upstreams: whether each can be reached, lists the configured models, answers a chat, and reads
+ * pictures where a product is sold with them.
+ */
 import { request } from 'undici'
 import type { GatewayConfig } from '../../config/config.ts'
 import { isRecord } from '../../exchange/request/chat-request.ts'
@@ -14,7 +17,7 @@ import { parseJson, tryParseJson } from '../../system/parse-json.ts'
 /** Timeout of each request. */
 const timeoutMs = 10_000
 
-/** @param deep whether each model is also asked for one token */
+/** @param deep whether each model is also asked for one token, and about a picture where it serves a product with `vision` */
 export async function checkUpstreams(config: GatewayConfig, deep: boolean): Promise<HealthCheck[]> {
   const all = new Upstreams(config, null, () => 0)
   try {
@@ -25,7 +28,11 @@ export async function checkUpstreams(config: GatewayConfig, deep: boolean): Prom
         if (!deep || upstream.config.baseUrl === 'demo') return [listing]
         const [first = null] = listed ?? []
         const tried = models.size > 0 ? [...models] : first === null ? [] : [first]
-        return [listing, ...(await Promise.all(tried.map((model) => checkChat(upstream, model))))]
+        const chats = tried.map((model) => checkChat(upstream, model, `chat ${upstream.name}/${model}`, 'Hi'))
+        const pictures = listVisionTargets(upstream.name, config).flatMap(({ product, model = first }) =>
+          model === null ? [] : [checkChat(upstream, model, `pictures ${product} (${upstream.name}/${model})`, picturePrompt)],
+        )
+        return [listing, ...(await Promise.all([...chats, ...pictures]))]
       }),
     )
     return findings.flat()
@@ -37,6 +44,18 @@ export async function checkUpstreams(config: GatewayConfig, deep: boolean): Prom
 function getConfiguredModels(name: string, { products }: GatewayConfig): ReadonlySet<string> {
   const targets = Object.values(products).flatMap((product) => product.targets)
   return new Set(targets.flatMap(({ upstream, model }) => (upstream === name && model !== null ? [model] : [])))
+}
+
+/** The products that are sold with `vision` and have a target of this upstream. Without a model the first one listed serves them. */
+function listVisionTargets(
+  name: string,
+  { products }: GatewayConfig,
+): readonly { readonly product: string; readonly model: string | undefined }[] {
+  return Object.entries(products).flatMap(([product, { capabilities, targets }]) =>
+    capabilities.includes('vision')
+      ? targets.flatMap(({ upstream, model }) => (upstream === name ? [{ product, model: model ?? undefined }] : []))
+      : [],
+  )
 }
 
 /** Whether a target of this upstream names no model, so that the first of its list is used. */
@@ -101,14 +120,28 @@ async function checkUpstream(
   }
 }
 
-/** A chat of one token with the headers that turns have: a server may list its models and refuse every chat. */
+/** A red pixel. */
+const pixel = 'data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR42mP4z8AAAAMBAQD3A0FDAAAAAElFTkSuQmCC'
+const picturePrompt = [
+  { type: 'text', text: 'Which colour is this?' },
+  { type: 'image_url', image_url: { url: pixel } },
+]
+
+/** A server that reads pictures may refuse one of one pixel for its size. */
+const tooSmall = /\b(?:too small|must be (?:larger|greater|at least)|minimum (?:size|dimension|width|height))\b/i
+
+/**
+ * A chat of one token with the headers that turns have: a server may list its models and refuse every chat, or every picture.
+ * @param what the name of the finding
+ */
 async function checkChat(
-  { name, origin, basePath, headers, dispatcher, config, format }: Upstream,
+  { origin, basePath, headers, dispatcher, config, format }: Upstream,
   model: string,
+  what: string,
+  content: unknown,
 ): Promise<HealthCheck> {
-  const what = `chat ${name}/${model}`
   try {
-    const chat = { model, messages: [{ role: 'user', content: 'Hi' }], [config.maxTokensField]: 1 }
+    const chat = { model, messages: [{ role: 'user', content }], [config.maxTokensField]: 1 }
     const { statusCode, body } = await request(`${origin}${basePath}${format?.path ?? chatPath}`, {
       method: 'POST',
       dispatcher,
@@ -118,6 +151,8 @@ async function checkChat(
     })
     const text = await body.text()
     const error = sanitizeText(text.slice(0, maxShownAnswer))
+    if (statusCode === 400 && content === picturePrompt && tooSmall.test(text))
+      return { what, ok: true, detail: 'reads pictures, but not one of one pixel' }
     if (statusCode !== 200)
       return { what, ok: false, detail: `answers HTTP ${statusCode}${error === '' ? ' without a word' : `: ${error}`}` }
     const answer = tryParseJson(text)

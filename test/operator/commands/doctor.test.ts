@@ -182,6 +182,48 @@ t.test('tries one chat of each model on request, with the headers that turns hav
   t.match(seen[0], { id: 'own', body: { messages: [{ role: 'user' }], max_tokens: 1 } }, 'a configured header wins')
 })
 
+t.test('sends each product with vision a picture of one pixel on request', async (t) => {
+  const folder = createTemporaryFolder(t)
+  const pictures: unknown[] = []
+  const url = await serve(t, (incoming, response) => {
+    if (incoming.url === '/v1/models')
+      return json({ data: [{ id: 'seeing' }, { id: 'blind' }, { id: 'large' }] })(incoming, response)
+    let body = ''
+    incoming.on('data', (chunk: Buffer) => (body += chunk.toString()))
+    incoming.on('end', () => {
+      const { model, messages } = JSON.parse(body) as { model: string; messages: [{ content: unknown }] }
+      const hasPicture = Array.isArray(messages[0].content)
+      if (hasPicture) pictures.push(messages[0].content)
+      const refuse = (message: string, status: number): void => json({ error: { message } }, status)(incoming, response)
+      if (hasPicture && model === 'blind') refuse('image input is not supported by this server', 500)
+      else if (hasPicture && model === 'large') refuse('height:1 or width:1 must be larger than factor:28', 400)
+      else json({ choices: [] })(incoming, response)
+    })
+  })
+  const { svc } = products(null)
+  const sold = { ...svc, capabilities: ['chat', 'vision'] }
+  const to = (model: string | null) => ({ targets: [{ upstream: 'main', model }] })
+  const parts = {
+    upstreams: { main: { baseUrl: `${url}/v1` } },
+    products: {
+      first: { ...sold, ...to(null) },
+      second: { ...sold, ...to('blind') },
+      third: { ...sold, ...to('large') },
+      text: { ...svc, ...to('blind') },
+    },
+  }
+  await runDoctor(t, folder, parts)
+  t.same(pictures, [], 'not unasked')
+  const { code, finding } = await runDoctor(t, folder, parts, ['--deep'])
+  t.match(finding('pictures first (main/seeing)'), { ok: true })
+  t.match(finding('pictures second (main/blind)'), { ok: false, detail: /HTTP 500: .*image input is not supported/ })
+  t.match(finding('pictures third (main/large)'), { ok: true, detail: /not one of one pixel/ })
+  t.match(finding('chat main/blind'), { ok: true })
+  t.equal(code, 1)
+  t.equal(pictures.length, 3)
+  t.match(pictures[0], [{ type: 'text' }, { type: 'image_url', image_url: { url: /^data:image\/png;base64,/ } }])
+})
+
 t.test('lists and tries the models of an upstream of Anthropic’s API', async (t) => {
   const { url, requests } = await startAnthropicServer(t, ({ model }) =>
     model === 'claude-two' ? { failure: { status: 404, type: 'not_found_error', message: 'model: claude-two' } } : {},

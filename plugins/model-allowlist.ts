@@ -1,6 +1,17 @@
-/** Accepts product ids that the plan includes, and rejects fields that choose another model or buy an extra. */
-import { definePlugin, findForbiddenField, GatewayError, hasImages, planIncludes, toSearchRequest } from '../src/index.ts'
-import type { Caller, Exchange, Product, PluginServices } from '../src/index.ts'
+/**
+ * Accepts product ids that the plan includes, and rejects fields that choose another model or buy an extra, and addresses that an upstream
+ * must not fetch.
+ */
+import {
+  definePlugin,
+  findForbiddenField,
+  findMediaAddresses,
+  GatewayError,
+  hasImages,
+  planIncludes,
+  toSearchRequest,
+} from '../src/index.ts'
+import type { Caller, ChatRequest, Exchange, Product, PluginServices } from '../src/index.ts'
 
 export const modelAllowlist = definePlugin({
   name: 'model-allowlist',
@@ -21,7 +32,9 @@ export const modelAllowlist = definePlugin({
     if (chat.choices > 1 && product.capabilities.includes('image') && services.config.images.style === 'chat')
       throw singleImageError()
     // A search uses the question only, for the search and for its price.
-    x.chat = product.capabilities.includes('search') ? toSearchRequest(chat, services.config) : chat
+    const isSearch = product.capabilities.includes('search')
+    if (!isSearch) await checkMediaAddresses(chat, product, x.caller, services)
+    x.chat = isSearch ? toSearchRequest(chat, services.config) : chat
     x.product = product
     Object.assign(x.headers, services.products.deprecationHeaders(product))
   },
@@ -79,13 +92,45 @@ function imagesNotSupportedError({ id }: Product, { plan }: Caller, { products, 
   })
 }
 
+/** Whatever is named by an address needs `vision`, and is sent only if every upstream that may serve the product may fetch it. */
+async function checkMediaAddresses(chat: ChatRequest, product: Product, caller: Caller, services: PluginServices): Promise<void> {
+  const addresses = findMediaAddresses(chat)
+  if (addresses.length === 0) return
+  if (lacksVision(product)) throw imagesNotSupportedError(product, caller, services)
+  const upstreams = listServingTargets(product, services).map(({ upstream }) => upstream)
+  const fault = await services.mediaAddresses.findFault(addresses, upstreams)
+  if (fault !== null) throw new GatewayError('invalid_request', { param: 'messages', params: { detail: addressFaults[fault] } })
+}
+
+const addressFaults = {
+  refused: {
+    en: 'pictures, video, sound and files cannot be sent as addresses to this model. Send their contents as a data: URL in Base64.',
+    zh: '该模型不接受以地址发送的图片、视频、音频或文件，请以 Base64 编码的 data: URL 发送内容。',
+  },
+  not_public: {
+    en: 'an address in a message is not an https address of a public host. Use such an address, or send the contents as a data: URL in Base64.',
+    zh: '消息中有地址不是公网主机的 https 地址。请改用此类地址，或以 Base64 编码的 data: URL 发送内容。',
+  },
+  too_many: {
+    en: 'the messages name too many addresses or hosts. Send the contents as data: URLs in Base64.',
+    zh: '消息中的地址或主机过多，请以 Base64 编码的 data: URL 发送内容。',
+  },
+} as const
+
+/** All targets that may serve a turn of the product. */
+function listServingTargets({ targets, rules }: Product, { products }: PluginServices): Product['targets'] {
+  return [...targets, ...rules.flatMap(({ use }) => products.get(use)?.targets ?? [])]
+}
+
 /** Fields that the operator allows for every upstream that may serve this product. */
-function getAllowedFields({ targets, rules, capabilities }: Product, { config, products }: PluginServices): ReadonlySet<string> {
-  const all = [...targets, ...rules.flatMap(({ use }) => products.get(use)?.targets ?? [])]
-  const [first = [], ...others] = all.map(({ upstream }) => config.upstreams[upstream]?.passRequestFields ?? [])
+function getAllowedFields(product: Product, services: PluginServices): ReadonlySet<string> {
+  const { config } = services
+  const [first = [], ...others] = listServingTargets(product, services).map(
+    ({ upstream }) => config.upstreams[upstream]?.passRequestFields ?? [],
+  )
   const allowed = first.filter((field) => others.every((fields) => fields.includes(field)))
   // An image product responds with images anyway, so requesting them is no extra.
-  if (capabilities.includes('image')) allowed.push('modalities')
+  if (product.capabilities.includes('image')) allowed.push('modalities')
   return new Set(allowed)
 }
 

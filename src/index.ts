@@ -34,6 +34,7 @@ export {
   getPromptText,
 } from './exchange/request/chat-request.ts'
 export type { ChatRequest } from './exchange/request/chat-request.ts'
+export { findMediaAddresses } from './exchange/request/media-addresses.ts'
 export { getMediaFigures, measurePrompt } from './exchange/request/prompt-size.ts'
 export { adoptRequestId } from './exchange/request-id.ts'
 export {

@@ -4,8 +4,9 @@ import { isIP } from 'node:net'
 import type { GatewayConfig } from './config-schema.ts'
 import { findOrderErrors } from './plugin-order.ts'
 import { anyEmailDomain, isEmailDomain, parseEmail } from '../domain/identity/email/email-address.ts'
+import { isPrivateHost } from './private-host.ts'
 import { redactUrl } from './redact-url.ts'
-import { coversInternet, parseNetworks, createPrivateNetworks } from '../system/cidr.ts'
+import { coversInternet, parseNetworks } from '../system/cidr.ts'
 
 /** One sentence per error; empty if the configuration can work. */
 export function findCrossFieldErrors(config: GatewayConfig): string[] {
@@ -288,11 +289,4 @@ function isNetwork(entry: string): boolean {
   const family = isIP(address)
   if (family === 0) return false
   return bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= (family === 4 ? 32 : 128))
-}
-/** Loopback, private ranges, and names that resolve only inside a private network. */
-function isPrivateHost(hostname: string): boolean {
-  const bare = hostname.replace(/^\[|\]$/g, '')
-  const family = isIP(bare)
-  if (family === 0) return !bare.includes('.') || /\.(local|internal|lan|home|localhost)$/.test(bare)
-  return createPrivateNetworks().check(bare, family === 6 ? 'ipv6' : 'ipv4')
 }

@@ -41,6 +41,12 @@ export const upstreamSchema = z.strictObject({
   passResponseFields: z.array(z.string().min(1)).default([]),
   /** Allows plain HTTP to a public address, which sends keys and prompts in the clear. */
   allowPlaintext: z.boolean().default(false),
+  /**
+   * Addresses in messages, of pictures, video, sound or files, which the upstream fetches. `'refuse'`: members send contents only.
+   * `'https'`: addresses with `https` whose host and all its addresses are public. `'any'`: every address, also of the operator's network.
+   * null: `'refuse'` for an upstream at a private address, else `'https'`. docs/upstreams.md names each server's own barrier.
+   */
+  mediaByAddress: z.enum(['refuse', 'https', 'any']).nullable().default(null),
   /** Maximum concurrent calls, each on its own HTTP/1.1 connection. */
   connections: z.int().min(1).max(65_535).default(20_000),
   /**

@@ -61,6 +61,10 @@ export interface PluginServices {
     isRetired(product: Product, now: number): boolean
     deprecationHeaders(product: Product): Record<string, string>
   }
+  /** Which addresses in messages may go upstream; the strictest of the upstreams decides. */
+  readonly mediaAddresses: {
+    findFault(addresses: readonly string[], upstreams: readonly string[]): Promise<'refused' | 'not_public' | 'too_many' | null>
+  }
   /** The targets of the products that can serve this account now, best first. */
   readonly upstreams: {
     selectCandidates(

@@ -2,6 +2,7 @@
 import type { Logger } from 'pino'
 import type { Limits } from '../access/limits/limits.ts'
 import { Credentials } from '../access/credentials.ts'
+import { MediaAddressGuard } from '../access/media-address-guard.ts'
 import { TrustedIssuers } from '../access/trusted-issuers.ts'
 import type { GatewayConfig } from '../config/config.ts'
 import { deriveNames } from '../exchange/brand-names.ts'
@@ -120,6 +121,7 @@ export function createServices(deps: ServiceDeps): CreatedServices {
       limits: config.images,
       clock,
     }),
+    mediaAddresses: new MediaAddressGuard({ upstreams: config.upstreams, monotonicMs: () => clock.monotonicMs() }),
     products: new Products(config),
     secret,
     translator,

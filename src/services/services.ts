@@ -16,6 +16,7 @@ import type { Calendar } from '../domain/billing/period.ts'
 import type { Store } from '../domain/store.ts'
 import type { Telemetry } from '../observability/telemetry.ts'
 import type { Products } from '../config/products.ts'
+import type { MediaAddressGuard } from '../access/media-address-guard.ts'
 import type { TrustedIssuers } from '../access/trusted-issuers.ts'
 import type { Upstreams } from '../upstream/target/upstreams.ts'
 
@@ -53,6 +54,8 @@ export interface Services {
   readonly secret: Buffer
   /** Settings of the translations of other API formats. */
   readonly translator: TranslatorSettings
+  /** Which addresses in messages may go upstream. */
+  readonly mediaAddresses: MediaAddressGuard
   /** The targets behind the products, with their health. */
   readonly upstreams: Upstreams
 }

@@ -8,6 +8,7 @@ import type { PartsPreparer } from '../body-parser.ts'
 import type { PartsKey, PreparedParts } from '../request/prepared-parts.ts'
 import { hashBody, hasImages, isRecord, getLastUserMessage } from '../request/chat-request.ts'
 import type { ChatRequest } from '../request/chat-request.ts'
+import { findMediaAddresses } from '../request/media-addresses.ts'
 import { countPrompt } from '../request/prompt-size.ts'
 import {
   findFieldViolations,
@@ -33,7 +34,10 @@ type SerializedParts =
   | { readonly kind: 'refused'; readonly code: ErrorCode; readonly details: FailureDetails }
 
 /** The result as it is posted between the threads. */
-export interface AnalysisResult extends Pick<RequestAnalysis, 'count' | 'hash' | 'hasImages' | 'violations' | 'lastUser'> {
+export interface AnalysisResult extends Pick<
+  RequestAnalysis,
+  'count' | 'hash' | 'hasImages' | 'mediaAddresses' | 'violations' | 'lastUser'
+> {
   readonly chat: Pick<
     ChatRequest,
     'model' | 'stream' | 'includeUsage' | 'maxTokens' | 'choices' | 'bytes' | 'format' | 'hostedSearch'
@@ -115,6 +119,7 @@ export function analyzeRequest(
     count: countPrompt(chat),
     hash: hashBody(text.subarray(0, bodyBytes), format),
     hasImages: hasImages(chat),
+    mediaAddresses: findMediaAddresses(chat),
     violations: findFieldViolations(chat.body),
     lastUser: stripImages(getLastUserMessage(chat)),
   }

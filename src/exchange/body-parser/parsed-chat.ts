@@ -37,7 +37,19 @@ export class ParsedChat implements AnalyzedChat {
       lease = null,
     }: { readonly translated?: AnalyzedChat['translated']; readonly lease?: PooledBufferLease | null } = {},
   ) {
-    const { chat, fields, messages, messagesWithoutReasoning, prepared, count, hash, hasImages, violations, lastUser } = result
+    const {
+      chat,
+      fields,
+      messages,
+      messagesWithoutReasoning,
+      prepared,
+      count,
+      hash,
+      hasImages,
+      mediaAddresses,
+      violations,
+      lastUser,
+    } = result
     this.model = chat.model
     this.stream = chat.stream
     this.includeUsage = chat.includeUsage
@@ -74,6 +86,7 @@ export class ParsedChat implements AnalyzedChat {
       count,
       hash,
       hasImages,
+      mediaAddresses,
       violations,
       lastUser,
     }

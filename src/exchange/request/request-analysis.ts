@@ -23,6 +23,8 @@ export interface RequestAnalysis {
   readonly count: PromptCount
   readonly hash: string
   readonly hasImages: boolean
+  /** Addresses in its parts (`media-addresses.ts`). */
+  readonly mediaAddresses: readonly string[]
   readonly violations: FieldViolations
   /** The last message of the role `user` without its images; undefined if there is none, null if it is too long. */
   readonly lastUser: unknown

@@ -1,0 +1,14 @@
+/** Hosts of a private network. */
+import { isIP } from 'node:net'
+import { createPrivateNetworks } from '../system/cidr.ts'
+
+/** Loopback, link-local and private ranges, and names that resolve only inside a private network. */
+export function isPrivateHost(hostname: string): boolean {
+  const bare = hostname.replace(/^\[|\]$/g, '').replace(/\.+$/, '')
+  const family = isIP(bare)
+  if (family === 0) return !bare.includes('.') || privateNames.test(bare)
+  return privateNetworks.check(bare, family === 6 ? 'ipv6' : 'ipv4')
+}
+
+const privateNames = /\.(?:local|internal|lan|home|localhost|localdomain|intranet|corp|home\.arpa)$/i
+const privateNetworks = createPrivateNetworks()

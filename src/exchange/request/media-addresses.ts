@@ -1,0 +1,65 @@
+/**
+ * Addresses in the parts of messages. A model server may fetch what they name (pictures, video, sound, files), with the rights of a machine
+ * in the operator's network.
+ */
+import { isRecord } from './chat-request.ts'
+import type { ChatRequest } from './chat-request.ts'
+import { getAnalysis } from './request-analysis.ts'
+
+/** Different addresses that are examined; more are too many for a request. */
+export const maxMediaAddresses = 100
+/** Characters of an address that are examined. A longer one is too long. */
+export const maxAddressLength = 2_048
+
+/** Parts that hold text alone. */
+const textTypes: ReadonlySet<unknown> = new Set(['text', 'refusal'])
+/** Fields of a part that name what it shows; their value is an address unless it is a `data:` URL. */
+const addressFields: ReadonlySet<string> = new Set([
+  'url',
+  'uri',
+  'path',
+  'image',
+  'video',
+  'audio',
+  'image_url',
+  'video_url',
+  'audio_url',
+  'input_image',
+  'input_video',
+  'file_url',
+])
+/** Fields that servers read as words. */
+const wordFields: ReadonlySet<string> = new Set(['type', 'text', 'detail', 'format', 'filename', 'name', 'title', 'media_type'])
+/** Any scheme before slashes, and those that need none. Blanks before it are removed by most servers. */
+const anyAddress = /^[\s\p{Cc}]*(?:[a-z][a-z0-9+.-]{0,30}:[\\/]|(?:file|https?|ftp):)/iu
+const dataUrl = /^[\s\p{Cc}]*data:/iu
+
+/** The different addresses in a request, each cut to a length that is refused; at most one more than `maxMediaAddresses`. */
+export function findMediaAddresses(chat: Pick<ChatRequest, 'messages'>): readonly string[] {
+  const analysis = getAnalysis(chat)
+  if (analysis !== undefined) return analysis.mediaAddresses
+  const addresses = new Set<string>()
+  for (const message of chat.messages) {
+    const content = isRecord(message) ? message['content'] : undefined
+    if (!Array.isArray(content)) continue
+    for (const part of content as unknown[]) {
+      if (addresses.size > maxMediaAddresses) return [...addresses]
+      if (isRecord(part) && !textTypes.has(part['type'])) collectAddresses(part, addresses)
+    }
+  }
+  return [...addresses]
+}
+
+function collectAddresses(value: object, addresses: Set<string>): void {
+  for (const [field, inner] of Object.entries(value) as [string, unknown][]) {
+    if (addresses.size > maxMediaAddresses) return
+    if (typeof inner === 'object' && inner !== null) collectAddresses(inner, addresses)
+    else if (typeof inner === 'string' && isAddress(field, inner)) addresses.add(inner.slice(0, maxAddressLength + 1))
+  }
+}
+
+function isAddress(field: string, value: string): boolean {
+  if (wordFields.has(field) || value === '') return false
+  const start = value.slice(0, 64)
+  return !dataUrl.test(start) && (addressFields.has(field) || anyAddress.test(start))
+}

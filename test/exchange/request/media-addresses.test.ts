@@ -1,0 +1,71 @@
+/** Which strings of a request are addresses that a model server may fetch. */
+import t from 'tap'
+import { findMediaAddresses, maxAddressLength, maxMediaAddresses } from '../../../src/exchange/request/media-addresses.ts'
+
+const find = (...parts: readonly unknown[]) => findMediaAddresses({ messages: [{ role: 'user', content: parts }] })
+
+t.test('finds the address of a part of any kind, however it is written', (t) => {
+  const address = 'http://127.0.0.1:9/x'
+  for (const part of [
+    { type: 'image_url', image_url: { url: address } },
+    { type: 'image_url', image_url: address },
+    { type: 'video_url', video_url: { url: address } },
+    { type: 'audio_url', audio_url: { url: address } },
+    { type: 'input_audio', input_audio: { data: address, format: 'wav' } },
+    { type: 'input_image', image_url: address },
+    { type: 'input_file', file_url: address },
+    { type: 'file', file: { file_data: address, filename: 'a.pdf' } },
+    { type: 'file', file: { url: address } },
+    { type: 'image', source: { type: 'url', url: address } },
+    { type: 'image', image: address },
+    { type: 'video', video: [address] },
+    { type: 'unknown', deep: [{ deeper: { deepest: address } }] },
+  ])
+    t.same(find({ type: 'text', text: 'x' }, part), [address], JSON.stringify(part))
+  t.same(
+    findMediaAddresses({
+      messages: [{ role: 'tool', tool_call_id: 'a', content: [{ type: 'image_url', image_url: { url: address } }] }],
+    }),
+    [address],
+    'in the result of a tool',
+  )
+  for (const odd of [
+    ' http://127.0.0.1/',
+    '\u0000\thttp://127.0.0.1/',
+    'HTTP://127.0.0.1/',
+    'file:///etc/passwd',
+    'FILE:/etc/passwd',
+    'ftp://10.0.0.1/',
+    'gopher://10.0.0.1/',
+    '/etc/passwd',
+    '../etc/passwd',
+    '//127.0.0.1/',
+    'www.example.com/a.png',
+  ])
+    t.same(find({ type: 'image_url', image_url: { url: odd } }), [odd], odd)
+  t.end()
+})
+
+t.test('takes texts and contents for no addresses', (t) => {
+  for (const part of [
+    { type: 'text', text: 'http://127.0.0.1/' },
+    { type: 'refusal', refusal: 'https://example.com' },
+    { type: 'image_url', image_url: { url: 'data:image/png;base64,iVBORw0KGgo=', detail: 'low' } },
+    { type: 'image_url', image_url: { url: ' DATA:image/png;base64,iVBORw0KGgo=' } },
+    { type: 'input_audio', input_audio: { data: '//uQxAAAAAAAAAAAAAAA', format: 'mp3' } },
+    { type: 'file', file: { file_data: 'data:application/pdf;base64,JVBERi0=', filename: 'http://a.pdf' } },
+    { type: 'file', file: { file_data: 'JVBERi0=', filename: 'C:\\a.pdf' } },
+  ])
+    t.same(find(part), [], JSON.stringify(part))
+  t.same(findMediaAddresses({ messages: [{ role: 'user', content: 'see http://127.0.0.1/' }, null, 1] }), [])
+  t.end()
+})
+
+t.test('names each address once, and neither more nor longer ones than are examined', (t) => {
+  const part = (url: string) => ({ type: 'image_url', image_url: { url } })
+  t.equal(find(...Array.from({ length: 50 }, () => part('https://a.example/'))).length, 1)
+  t.equal(find(...Array.from({ length: 5_000 }, (_, i) => part(`https://a.example/${i}`))).length, maxMediaAddresses + 1)
+  t.equal(find({ type: 'x', list: Array.from({ length: 5_000 }, (_, i) => `http://a/${i}`) }).length, maxMediaAddresses + 1)
+  t.equal(find(part(`https://a.example/${'x'.repeat(1_000_000)}`))[0]?.length, maxAddressLength + 1)
+  t.end()
+})

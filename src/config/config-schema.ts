@@ -334,7 +334,7 @@ export const configSchema = z.strictObject({
   log: z
     // Any text as a type, so that a value from the environment needs no cast.
     .strictObject({
-      /** The least severe lines that are written. */
+      /** The least severe lines that are written. `debug` adds words of upstreams and whole error messages, which may quote prompts. */
       level: z
         .string()
         .pipe(z.enum(['trace', 'debug', 'info', 'warn', 'error', 'silent']))

@@ -1,7 +1,12 @@
-/** The log: one JSON line per event, with the request id; never a secret, never text of a prompt. */
+/**
+ * The log: one JSON line per event, with the request id; never a secret, and above `debug` never text of a prompt. Servers and libraries quote
+ * what they were given in their errors, so quoted text of error messages is left out of all lines of other levels.
+ */
 import { writeSync } from 'node:fs'
 import { pino } from 'pino'
 import type { Logger, LoggerOptions } from 'pino'
+import { GatewayError } from '../errors.ts'
+import { UpstreamFailure } from '../exchange/upstream-failure.ts'
 
 /** Lines are written in batches, because a write costs more than a line. Fatal lines are written at once. */
 const flushThresholdChars = 16_384
@@ -38,7 +43,7 @@ export function createLog(
     base,
     timestamp: () => `,"time":"${new Date().toISOString()}"`,
     formatters: { level: (label: string) => ({ level: label }) },
-    serializers: { err: toSafeError },
+    serializers: { err: logsWords(level) ? toFullError : toSafeError },
   }
   return { log: pino(options, output), output, worker }
 }
@@ -207,13 +212,60 @@ export class BufferedLog implements LogDestination {
   }
 }
 
+/** Whether lines of this level may hold the words of upstreams and libraries, which may quote a prompt. */
+export function logsWords(level: string): boolean {
+  return (pino.levels.values[level] ?? Infinity) <= (pino.levels.values['debug'] ?? 0)
+}
+
 /** An error's name, message, stack and causes; no other properties. */
-function toSafeError(error: unknown): unknown {
+function toFullError(error: unknown): unknown {
   if (!(error instanceof Error)) return { message: String(error) }
   return {
     name: error.name,
     message: error.message,
     stack: error.stack,
+    ...(error.cause === undefined ? {} : { cause: toFullError(error.cause) }),
+  }
+}
+
+/** The same without what a message quotes. */
+function toSafeError(error: unknown): unknown {
+  if (!(error instanceof Error)) return { message: `a ${typeof error} that is no error` }
+  const { code } = error as { readonly code?: unknown }
+  return {
+    name: error.name,
+    ...(typeof code === 'string' && errorCode.test(code) ? { code } : {}),
+    message: removeQuotes(error),
+    stack: getStackFrames(error),
     ...(error.cause === undefined ? {} : { cause: toSafeError(error.cause) }),
   }
 }
+
+/** The calls of a stack, which begins with the message. */
+function getStackFrames({ stack = '', message }: Error): string {
+  const at = stack.indexOf(message)
+  const frames = at === -1 ? [] : stack.slice(at + message.length).split('\n')
+  return frames.filter((line) => line.startsWith('    at ')).join('\n')
+}
+
+const errorCode = /^[A-Z][A-Z0-9_]{1,60}$/
+
+/**
+ * The message without the text from its first quote to its last. Those of the system quote files and hosts alone, and operators need them;
+ * `UpstreamFailure` holds no text of the upstream; a message to a member may, and its code tells which it was.
+ */
+function removeQuotes(error: Error): string {
+  if (error instanceof GatewayError) return error.code
+  if (error instanceof UpstreamFailure || ('errno' in error && 'syscall' in error)) return error.message
+  const message = error.message.slice(0, maxMessageLength)
+  const from = message.search(openingQuote)
+  const to = Math.max(...closingQuotes.map((quote) => message.lastIndexOf(quote)))
+  const unquoted = from === -1 ? message : `${message.slice(0, from)}…${to > from ? message.slice(to + 1) : ''}`
+  return unquoted.replaceAll(emailAddress, '…')
+}
+
+/** An apostrophe within a word opens none. */
+const openingQuote = /["“`<{[]|(?<!\w)'/
+const closingQuotes = ['"', '”', '`', '>', '}', ']', "'"] as const
+const emailAddress = /\S{1,100}@\S{1,100}/g
+const maxMessageLength = 500

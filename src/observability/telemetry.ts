@@ -9,7 +9,7 @@ import { findDifferingSections } from '../domain/config-fingerprint.ts'
 import type { DatabaseStatus } from '../domain/database-status.ts'
 import type { Ledger } from '../domain/billing/ledger.ts'
 import { UpstreamFailure } from '../exchange/upstream-failure.ts'
-import { getUpstreamMessage } from '../upstream/errors/classify-failure.ts'
+import { describeAnswer, getUpstreamMessage } from '../upstream/errors/classify-failure.ts'
 import type { Upstreams } from '../upstream/target/upstreams.ts'
 import type { Series } from './histogram.ts'
 import type { MetricsJson } from './merge-metrics.ts'
@@ -300,7 +300,12 @@ export class Telemetry {
     // The cause of an upstream failure is for the operator alone.
     if (outcome.kind === 'failed' && outcome.failure.stage === 'upstream') {
       this.#log.warn(
-        { requestId: x.id, target: lastAttempt.target, errorCode: code, ...describeCause(outcome.failure) },
+        {
+          requestId: x.id,
+          target: lastAttempt.target,
+          errorCode: code,
+          ...describeCause(outcome.failure, this.#log.isLevelEnabled('debug')),
+        },
         'upstream failed',
       )
     }
@@ -390,9 +395,10 @@ function getApiFormat({ translation }: Exchange): ApiFormatName {
   return translation?.format ?? 'chat_completions'
 }
 
-/** The upstream's message is logged only for faults of the operator's side; a message about a member's request may quote the prompt. */
-function describeCause({ cause }: GatewayError): Record<string, unknown> {
-  return cause instanceof UpstreamFailure
-    ? { err: cause, upstreamHost: cause.upstreamHost ?? undefined, said: getUpstreamMessage(cause.facts) }
-    : { err: cause }
+/** @param withWords whether the upstream's words are logged, which may quote a prompt */
+function describeCause({ cause }: GatewayError, withWords: boolean): Record<string, unknown> {
+  if (!(cause instanceof UpstreamFailure)) return { err: cause }
+  const { facts, upstreamHost } = cause
+  const said = withWords ? getUpstreamMessage(facts) : undefined
+  return { err: cause, upstreamHost: upstreamHost ?? undefined, answer: describeAnswer(facts), said }
 }

@@ -11,6 +11,8 @@ export const maxMediaAddresses = 100
 /** Characters of an address that are examined. A longer one is too long. */
 export const maxAddressLength = 2_048
 
+/** Fields of a message with parts; answers and requests of some servers have `images`. */
+const partFields = ['content', 'images'] as const
 /** Parts that hold text alone. */
 const textTypes: ReadonlySet<unknown> = new Set(['text', 'refusal'])
 /** Fields of a part that name what it shows; their value is an address unless it is a `data:` URL. */
@@ -40,11 +42,14 @@ export function findMediaAddresses(chat: Pick<ChatRequest, 'messages'>): readonl
   if (analysis !== undefined) return analysis.mediaAddresses
   const addresses = new Set<string>()
   for (const message of chat.messages) {
-    const content = isRecord(message) ? message['content'] : undefined
-    if (!Array.isArray(content)) continue
-    for (const part of content as unknown[]) {
-      if (addresses.size > maxMediaAddresses) return [...addresses]
-      if (isRecord(part) && !textTypes.has(part['type'])) collectAddresses(part, addresses)
+    if (!isRecord(message)) continue
+    for (const field of partFields) {
+      const parts = message[field]
+      if (!Array.isArray(parts)) continue
+      for (const part of parts as unknown[]) {
+        if (addresses.size > maxMediaAddresses) return [...addresses]
+        if (isRecord(part) ? !textTypes.has(part['type']) : field === 'images') collectAddresses({ part }, addresses)
+      }
     }
   }
   return [...addresses]

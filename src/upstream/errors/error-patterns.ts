@@ -211,6 +211,27 @@ export const statusByErrorName: ReadonlyMap<string, number> = new Map<string, nu
   ].map((name) => [name, 400] as const),
 ])
 
+/** Whether a code of an error body is one of those above, letter by letter: others may repeat words of the request. */
+export function isKnownCode(code: string): boolean {
+  return statusByErrorName.has(code) || exactPatterns.some(({ codes }) => codes.test(code))
+}
+
+const exactPatterns: readonly ErrorPattern[] = [
+  invalidKey,
+  contextOverflow,
+  fieldRejected,
+  outputCapRejected,
+  contentFiltered,
+  modelMissing,
+  unknownModel,
+  toolsUnsupported,
+  slowDown,
+  {
+    codes:
+      /^(?:insufficient_quota|insufficient_balance|insufficient_credits|payment_required|invalid_request_error|invalid_value|missing_required_parameter|server_error|internal_server_error|internal_error|internalservererror|badrequesterror|api_error|service_unavailable|service_unavailable_error|invalid_argument|resource_exhausted|unavailable|unknown_error)$/,
+  },
+]
+
 /** Codes of Node and undici for a wrong address: unknown host name, or invalid certificate. */
 export const invalidAddressCodes =
   /^(?:ENOTFOUND|EAI_|CERT_|CRL_|ERR_TLS_|ERR_SSL_|ERR_OSSL_|EPROTO$|UNABLE_TO_|DEPTH_ZERO_SELF_SIGNED_CERT|SELF_SIGNED_CERT_IN_CHAIN|HOSTNAME_MISMATCH|INVALID_CA|INVALID_PURPOSE|PATH_LENGTH_EXCEEDED|ERR_INVALID_URL)/

@@ -118,14 +118,18 @@ t.test('warns at start when the file limit is too small for the configured slots
   t.notMatch(roomy.log.join(''), /ulimit/)
 })
 
-t.test('logs a failing upstream with its cause and its own message, without a secret', async (t) => {
-  const g = await startGateway(t)
+t.test('logs a failing upstream with its cause, and at debug with its own message, without a secret', async (t) => {
+  const g = await startGateway(t, { log: { level: 'debug' } })
   const { token } = await g.createMember()
   const body = { error: { message: 'The engine is out of memory; key sk-live-1234567890abcdef', type: 'server_error' } }
   g.demo.script(() => ({ status: 500, body }))
   await (await g.chat(token)).text()
   const line = g.log.find((text) => text.includes('upstream failed')) ?? ''
-  t.match(JSON.parse(line), { err: { name: 'UpstreamFailure', message: 'upstream answered 500' }, said: /out of memory/ })
+  t.match(JSON.parse(line), {
+    err: { name: 'UpstreamFailure', message: 'upstream answered 500' },
+    answer: { code: 'server_error', shape: 'json', length: JSON.stringify(body).length },
+    said: /out of memory/,
+  })
   t.notMatch(line, 'sk-live')
   const lost = await startGateway(t, {
     upstreams: { main: { baseUrl: 'http://nowhere.invalid/v1', allowPlaintext: true } },

@@ -29,6 +29,12 @@ t.test('finds the address of a part of any kind, however it is written', (t) => 
     [address],
     'in the result of a tool',
   )
+  for (const image of [{ type: 'image_url', image_url: { url: address } }, address])
+    t.same(
+      findMediaAddresses({ messages: [{ role: 'assistant', content: '', images: [image] }] }),
+      [address],
+      'beside the content',
+    )
   for (const odd of [
     ' http://127.0.0.1/',
     '\u0000\thttp://127.0.0.1/',

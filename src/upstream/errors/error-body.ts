@@ -36,6 +36,26 @@ export function readErrorBody(body: string, contentType = ''): ErrorBody {
   return { ...emptyErrorBody, message, text: body.slice(0, maxTextLength) }
 }
 
+/**
+ * The body without the phrases that its text quotes: they may be words of the request, and what is learned from a rejection applies to all
+ * members. Names in quotes remain, and JSON that one provider passes on for another.
+ */
+export function withoutQuotedPhrases(body: ErrorBody): ErrorBody {
+  const strip = (text: string): string =>
+    text
+      .slice(0, 2 * maxTextLength)
+      .split('\n')
+      .map((line) =>
+        line.replaceAll(/^\s*[[{]/.test(line) ? singleQuoted : anyQuoted, (quoted) => (/\s/.test(quoted) ? '…' : quoted)),
+      )
+      .join('\n')
+  return { ...body, message: strip(body.message), text: strip(body.text) }
+}
+
+/** An apostrophe within a word opens and closes none. */
+const singleQuoted = /(?<!\w)'(?:[^'\n]|(?<=\w)'(?=\w)){0,2000}'(?!\w)/g
+const anyQuoted = /(?<!\w)(?:'(?:[^'\n]|(?<=\w)'(?=\w)){0,2000}'|"[^"\n]{0,2000}"|`[^`\n]{0,2000}`|“[^”\n]{0,2000}”)(?!\w)/g
+
 /** Parses an error value that is decoded already, as inside a 200. */
 export function readErrorValue(value: unknown, depth = 0): ErrorBody {
   const outer = asRecord(Array.isArray(value) ? value[0] : value)

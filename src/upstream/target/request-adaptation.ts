@@ -5,7 +5,7 @@
 import type { UpstreamFormat } from '../upstream-format.ts'
 import { addPromptMargin } from './dialect.ts'
 import type { Dialect } from './dialect.ts'
-import { readErrorBody } from '../errors/error-body.ts'
+import { readErrorBody, withoutQuotedPhrases } from '../errors/error-body.ts'
 import type { ErrorBody } from '../errors/error-body.ts'
 import type { FailureFacts } from '../../exchange/upstream-failure.ts'
 import { outputCapRejected, fieldRejected, contextOverflow, matchesPattern } from '../errors/error-patterns.ts'
@@ -39,7 +39,7 @@ export interface RequestAdaptation {
 /** Returns null if the rejection is about none of the added fields. Otherwise updates the dialect. */
 export function adaptToRejection(facts: FailureFacts, added: AddedFields, dialect: Dialect): RequestAdaptation | null {
   if (facts.kind !== 'status' || ![400, 413, 422].includes(facts.status)) return null
-  const body = readErrorBody(facts.body, facts.contentType)
+  const body = withoutQuotedPhrases(readErrorBody(facts.body, facts.contentType))
   const text = body.text.replaceAll(/(?<=\d),(?=\d{3}\b)/g, '')
   return (
     adaptEncryptedReasoning(body, added) ??

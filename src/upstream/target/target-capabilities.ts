@@ -4,7 +4,7 @@
  */
 import type { UpstreamRequestMode, Candidate } from '../../exchange/exchange.ts'
 import { chatPath } from '../upstream-format.ts'
-import { readErrorBody } from '../errors/error-body.ts'
+import { readErrorBody, withoutQuotedPhrases } from '../errors/error-body.ts'
 import type { FailureFacts } from '../../exchange/upstream-failure.ts'
 import type { Upstream } from './upstreams.ts'
 
@@ -85,7 +85,7 @@ export class TargetCapabilities {
   /** Whether the target rejected a field that requests the stream, so that it can be called again without it. */
   recordRejection(target: string, mode: UpstreamRequestMode, facts: FailureFacts, now: number): boolean {
     if (!mode.stream || facts.kind !== 'status' || ![400, 404, 405, 422, 501].includes(facts.status)) return false
-    const { param, message } = readErrorBody(facts.body, facts.contentType)
+    const { param, message } = withoutQuotedPhrases(readErrorBody(facts.body, facts.contentType))
     if (mode.includeUsage && (param?.startsWith('stream_options') === true || /stream_options|include_usage/i.test(message))) {
       this.#getOrCreate(target).usageRejectedAt = now
       return true

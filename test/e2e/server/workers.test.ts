@@ -13,6 +13,8 @@ import { createOperatorCli } from '../../support/gateway/operator-cli.ts'
 import { writeTestConfig, startServerProcess } from '../../support/processes/server-process.ts'
 
 const request = shortTurn
+/** The upstream fails at it. */
+const failingPrompt = 'a null schema'
 const plans = createExactPlans(10)
 
 /** A plugin that names the serving thread, and ends or stalls it on request. */
@@ -29,7 +31,7 @@ async function startWorkers(t: Test) {
   const upstream = await startDemoUpstream({ maxCalls: 10_000 })
   t.teardown(() => upstream.close())
   let script: Script | undefined
-  upstream.script(() => script)
+  upstream.script(({ rawBody }) => (rawBody.includes(failingPrompt) ? { status: 500 } : script))
   const folder = createTemporaryFolder(t)
   const file = join(folder, 'gateway.db')
   const server = await startServerProcess(t, {
@@ -229,4 +231,22 @@ t.test('two workers serve as one server', async (t) => {
 
   const { ok, holdsOpen, mismatches } = verifyDatabaseFile(s.file)
   t.same({ ok, holdsOpen, mismatches }, { ok: true, holdsOpen: 0, mismatches: [] })
+})
+
+t.test('the failing turns of two members refuse no turn of another, on any thread', async (t) => {
+  const gateway = await startWorkers(t)
+  const [other, ...failing] = [
+    await gateway.createMember('ample'),
+    await gateway.createMember('narrow'),
+    await gateway.createMember('slow'),
+  ] as const
+  const failure = { messages: [{ role: 'user', content: failingPrompt }] }
+  const statuses: number[] = []
+  for (let round = 0; round < 15; round++) {
+    for (const token of failing) for (let nth = 0; nth < 3; nth++) t.not((await gateway.chat(token, failure)).status, 200)
+    const response = await gateway.chat(other)
+    await response.text()
+    statuses.push(response.status)
+  }
+  t.same(new Set(statuses), new Set([200]))
 })

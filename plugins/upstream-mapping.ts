@@ -34,7 +34,7 @@ export const upstreamMapping = definePlugin({
   onRequest(x, services) {
     const serving = findServingProduct(x, services)
     const { upstreams, clock } = services
-    const live = upstreams.selectCandidates(serving.targets, getFallbackModel(serving), clock.monotonicMs(), x.caller.account.id)
+    const live = upstreams.selectCandidates(serving.targets, getFallbackModel(serving), clock.monotonicMs(), x)
     // A search engine works without a model; only reading its results needs one.
     const hasSearchEngine = x.product.capabilities.includes('search') && services.config.search.backend !== 'upstream'
     if (live.length === 0 && !hasSearchEngine)

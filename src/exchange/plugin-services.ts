@@ -10,6 +10,7 @@ import type { Product, Target } from '../domain/billing/product.ts'
 import type { Account } from '../domain/identity/account.ts'
 import type { Clock } from '../system/clock.ts'
 import type { Ids } from '../system/ids.ts'
+import type { Exchange, Slots } from './exchange.ts'
 import type { FieldPolicy } from './request/field-policy.ts'
 
 export interface PluginServices {
@@ -65,13 +66,13 @@ export interface PluginServices {
   readonly mediaAddresses: {
     findFault(addresses: readonly string[], upstreams: readonly string[]): Promise<'refused' | 'not_public' | 'too_many' | null>
   }
-  /** The targets of the products that can serve this account now, best first. */
+  /** The targets of the products that can serve this turn now, best first. */
   readonly upstreams: {
     selectCandidates(
       targets: readonly Target[],
       fallbackModel: string | null,
       monotonicMs: number,
-      account?: string,
+      x?: Exchange & Partial<Slots>,
     ): readonly LiveTarget[]
   }
   /** This installation's secret (32 bytes), from which every keyed hash is derived. */

@@ -20,6 +20,7 @@ import { UpstreamFailure } from '../exchange/upstream-failure.ts'
 import type { FailureFacts } from '../exchange/upstream-failure.ts'
 import { isSafeToRetry, wasNeverSent } from './errors/retry-policy.ts'
 import { isCapacityExhausted } from './errors/classify-failure.ts'
+import { identifyCaller } from './target/target-caller.ts'
 import { TargetCapabilities } from './target/target-capabilities.ts'
 import { adaptToRejection } from './target/request-adaptation.ts'
 import type { RequestAdaptation } from './target/request-adaptation.ts'
@@ -103,7 +104,7 @@ export class Forwarder {
       throw new UpstreamFailure({ kind: 'unconfigured', reason: 'no plugin maps products to upstreams' }, null)
     const { upstreams, clock, onAttempt } = this.#options
     upstreams.retryBudget.earn(clock.monotonicMs())
-    const account = x.caller?.account.id
+    const caller = identifyCaller(x)
     let adaptations = 0
     let adapted: AdaptedMode = {}
     /** Why the last target that was tried, or left out, could not serve. */
@@ -115,12 +116,12 @@ export class Forwarder {
       if (callContext.client.disconnected) throw new ClientDisconnected(zeroUsage)
       const startedAt = clock.monotonicMs()
       const health = upstreams.getHealth(candidate.name)
-      const isLast = !route.candidates.slice(i + 1).some(({ name }) => upstreams.getHealth(name).wouldAdmit(startedAt, account))
+      const isLast = !route.candidates.slice(i + 1).some(({ name }) => upstreams.getHealth(name).wouldAdmit(startedAt, caller))
       // An open breaker admits single turns as probes; the other turns go to another target if one can be called.
-      if (!health.admits(startedAt, !isLast, account)) {
+      if (!health.admits(startedAt, !isLast, caller)) {
         // What an earlier target answered is worth more than that this one rests.
         if (failure === undefined || failure.facts.kind === 'unconfigured' || failure.facts.kind === 'resting') {
-          failure = health.refuse(startedAt, account)
+          failure = health.refuse(startedAt, caller)
           x.lastAttempt.target = candidate.name
         }
         i++
@@ -129,7 +130,7 @@ export class Forwarder {
       try {
         const result = await this.#callTarget(x, route, withAdaptedMode(candidate, adapted), callContext, responseMode, isLast)
         onAttempt(candidate.name, 'ok')
-        health.recordSuccess(clock.monotonicMs(), startedAt, account)
+        health.recordSuccess(clock.monotonicMs(), startedAt, caller)
         return result
       } catch (error) {
         if (!(error instanceof UpstreamFailure)) {
@@ -139,7 +140,7 @@ export class Forwarder {
         failure = error
         failure.redact = [candidate.model, ...(upstreams.get(candidate.upstream)?.redact ?? [])]
         onAttempt(candidate.name, isCapacityExhausted(failure.facts) ? 'queue_full' : failure.facts.kind)
-        health.recordFailure(failure, clock.monotonicMs(), startedAt, account)
+        health.recordFailure(failure, clock.monotonicMs(), startedAt, caller)
         if (callContext.client.headersSent) throw failure
         const adaptation = this.#adaptToRejection(x, candidate, failure, adapted.outputCap)
         if (adaptation !== null) {

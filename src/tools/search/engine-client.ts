@@ -9,6 +9,7 @@ import { UpstreamFailure } from '../../exchange/upstream-failure.ts'
 import { Agent } from '../../system/vendor/undici-agent.ts'
 import type { FailureFacts } from '../../exchange/upstream-failure.ts'
 import { toConnectionFacts, maxErrorBodyBytes, toStatusFacts } from '../../upstream/errors/failure-facts.ts'
+import { identifyCaller } from '../../upstream/target/target-caller.ts'
 import type { SearchContext } from './raw-result.ts'
 import { parseJson } from '../../system/parse-json.ts'
 
@@ -43,14 +44,14 @@ export class SearchEngineClient {
   async request(engineRequest: EngineRequest, { x }: Pick<SearchContext, 'x'>): Promise<Record<string, unknown>> {
     const { upstreams, clock, telemetry } = this.#services
     const health = upstreams.getHealth(this.#name)
-    const account = x.caller?.account.id
+    const caller = identifyCaller(x)
     const startedAt = clock.monotonicMs()
     x.lastAttempt.target = this.#name
     x.lastAttempt.status = null
-    if (!health.admits(startedAt, false, account)) throw health.refuse(startedAt, account)
+    if (!health.admits(startedAt, false, caller)) throw health.refuse(startedAt, caller)
     try {
       const document = await this.#send(engineRequest, x)
-      health.recordSuccess(clock.monotonicMs(), startedAt, account)
+      health.recordSuccess(clock.monotonicMs(), startedAt, caller)
       telemetry.recordUpstreamAttempt(this.#name, 'ok')
       return document
     } catch (error) {
@@ -58,7 +59,7 @@ export class SearchEngineClient {
         error instanceof UpstreamFailure
           ? error
           : new UpstreamFailure(toConnectionFacts(error), engineRequest.url.hostname, { cause: error })
-      health.recordFailure(failure, clock.monotonicMs(), startedAt, account)
+      health.recordFailure(failure, clock.monotonicMs(), startedAt, caller)
       telemetry.recordUpstreamAttempt(this.#name, failure.facts.kind)
       throw failure
     }

@@ -4,6 +4,7 @@
  */
 import { Breaker } from './breaker.ts'
 import type { BreakerOptions } from './breaker.ts'
+import type { TargetCaller } from './target-caller.ts'
 
 /** How long the end of a call tells how its account fares at the target. */
 const accountWindowMs = 60_000
@@ -16,8 +17,8 @@ interface RecentAccount {
   endedAt: number
   /** Whether the last call failed in a way that its request may have caused. */
   failed: boolean
-  /** Counts the account's own failures; null while it has none. */
-  breaker: Breaker | null
+  /** Count the account's own failures, by the kind of its requests. Kinds without a failure have none. */
+  readonly breakers: Map<string, Breaker>
 }
 
 export class RecentAccounts {
@@ -33,20 +34,21 @@ export class RecentAccounts {
     return this.#accounts.size
   }
 
-  /** The breaker of the account's own failures; undefined if it has none. */
-  getBreaker(account: string): Breaker | undefined {
-    return this.#accounts.get(account)?.breaker ?? undefined
+  /** The breaker of the account's own failures with requests of this kind; undefined if there are none. */
+  getBreaker({ account, kind }: TargetCaller): Breaker | undefined {
+    return this.#accounts.get(account)?.breakers.get(kind)
   }
 
   /** Records the end of a call. @param failed whether it failed in a way that the request may have caused */
-  record(account: string, failed: boolean, now: number, startedAt: number): void {
+  record({ account, kind }: TargetCaller, failed: boolean, now: number, startedAt: number): void {
     this.#forgetOld(now)
-    const { breaker = null } = this.#accounts.get(account) ?? {}
-    const own = breaker ?? (failed ? new Breaker(this.#options) : null)
-    own?.record(!failed, now, startedAt)
-    const isRecovered = !failed && own?.state(now) === 'closed'
+    const { breakers } = this.#accounts.get(account) ?? { breakers: new Map<string, Breaker>() }
+    if (failed && !breakers.has(kind)) breakers.set(kind, new Breaker(this.#options))
+    const breaker = breakers.get(kind)
+    breaker?.record(!failed, now, startedAt)
+    if (!failed && breaker?.state(now) === 'closed') breakers.delete(kind)
     this.#accounts.delete(account)
-    this.#accounts.set(account, { endedAt: now, failed, breaker: isRecovered ? null : own })
+    this.#accounts.set(account, { endedAt: now, failed, breakers })
     const [oldest] = this.#accounts.keys()
     if (this.#accounts.size > maxAccounts && oldest !== undefined) this.#accounts.delete(oldest)
   }

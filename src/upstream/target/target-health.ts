@@ -1,13 +1,15 @@
 /**
  * Health of one target: whether an account may call it now, and the failure of a turn that is refused without a call.
  *
- * A failure that no request can cause rests the target for everyone. Any other failure may be the request's: it slows its own account, and
- * rests the target only if several accounts fail, or all active ones; of few accounts that fail, it rests for those alone.
+ * A failure that no request can cause rests the target for everyone. Any other failure may be the request's: it slows such requests of its
+ * account, and rests the target only if several accounts fail, or all active ones; of few accounts that fail, it rests for those alone.
  */
 import { UpstreamFailure } from '../../exchange/upstream-failure.ts'
 import { countsAgainstBreaker, isCausedByTarget, rejectsCredential, wasNeverCalled } from '../errors/retry-policy.ts'
 import { Breaker } from './breaker.ts'
 import { RecentAccounts } from './recent-accounts.ts'
+import { noCaller } from './target-caller.ts'
+import type { TargetCaller } from './target-caller.ts'
 
 interface TargetHealthOptions {
   /** Failures in a row after which the target rests; 0: it never rests. */
@@ -15,9 +17,6 @@ interface TargetHealthOptions {
   /** How long the target rests after it has rejected its credential; 0: it does not rest. */
   readonly rejectedKeyRestMs: number
 }
-
-/** Stands for the account of calls without one. */
-const noAccount = ''
 
 export class TargetHealth {
   /** Counts the failures that are the target's. */
@@ -36,8 +35,8 @@ export class TargetHealth {
   }
 
   /** Call before each attempt; true may use up the probe. @param hasAlternative whether another target can be called instead */
-  admits(now: number, hasAlternative: boolean, account = noAccount): boolean {
-    const breakers = this.#listBreakers(now, account)
+  admits(now: number, hasAlternative: boolean, caller = noCaller): boolean {
+    const breakers = this.#listBreakers(now, caller)
     const mayCall = ({ breaker, extraMs }: AppliedBreaker): boolean =>
       breaker.wouldAllow(now - extraMs) || (!hasAlternative && !breaker.isDown)
     if (!breakers.every(mayCall)) return false
@@ -45,63 +44,63 @@ export class TargetHealth {
     return true
   }
 
-  /** Whether the next call of the account would be admitted, without using up the probe: for choosing between targets. */
-  wouldAdmit(now: number, account = noAccount): boolean {
-    return this.#listBreakers(now, account).every(({ breaker, extraMs }) => breaker.wouldAllow(now - extraMs))
+  /** Whether the next call of the caller would be admitted, without using up the probe: for choosing between targets. */
+  wouldAdmit(now: number, caller = noCaller): boolean {
+    return this.#listBreakers(now, caller).every(({ breaker, extraMs }) => breaker.wouldAllow(now - extraMs))
   }
 
   /** The failure of a turn that is refused without a call: that of the last call, with the time of the next one. */
-  refuse(now: number, account = noAccount): UpstreamFailure {
+  refuse(now: number, caller = noCaller): UpstreamFailure {
     const cause = this.#lastFailure
     const failure = new UpstreamFailure({ kind: 'resting', cause: cause?.facts ?? null }, cause?.upstreamHost ?? null)
-    failure.retryAfterSeconds = this.#getRestSeconds(now, account) ?? 1
+    failure.retryAfterSeconds = this.#getRestSeconds(now, caller) ?? 1
     return failure
   }
 
-  recordSuccess(now: number, startedAt: number, account = noAccount): void {
-    this.#recordWorking(now, startedAt, account)
+  recordSuccess(now: number, startedAt: number, caller = noCaller): void {
+    this.#recordWorking(now, startedAt, caller)
   }
 
   /** Records the end of a failed call, and adds to the failure when clients should retry. */
-  recordFailure(failure: UpstreamFailure, now: number, startedAt: number, account = noAccount): void {
+  recordFailure(failure: UpstreamFailure, now: number, startedAt: number, caller = noCaller): void {
     // As a success it would hide that the calls that hold the slots fail, and would close an open breaker.
     if (wasNeverCalled(failure.facts)) return
     const isCredentialRejected = rejectsCredential(failure.facts)
-    if (!isCredentialRejected && !countsAgainstBreaker(failure.facts)) return this.#recordWorking(now, startedAt, account)
+    if (!isCredentialRejected && !countsAgainstBreaker(failure.facts)) return this.#recordWorking(now, startedAt, caller)
     this.#lastFailure = failure
     const isTargets = isCausedByTarget(failure.facts)
-    if (!isTargets) this.#accounts.record(account, true, now, startedAt)
+    if (!isTargets) this.#accounts.record(caller, true, now, startedAt)
     if (isTargets || this.#accounts.areSeveralFailing(now)) {
       this.breaker.record(false, now, startedAt)
       this.#mayBeRequests = !isTargets
     }
     if (isCredentialRejected && this.#rejectedKeyRestMs > 0) this.breaker.rest(this.#rejectedKeyRestMs, now)
-    const restSeconds = this.#getRestSeconds(now, account)
-    const counting = isTargets ? this.breaker : (this.#accounts.getBreaker(account) ?? this.breaker)
+    const restSeconds = this.#getRestSeconds(now, caller)
+    const counting = isTargets ? this.breaker : (this.#accounts.getBreaker(caller) ?? this.breaker)
     failure.isTargetResting = restSeconds !== null
     failure.retryAfterSeconds = restSeconds ?? toSeconds(counting.retryMs(now))
   }
 
-  #recordWorking(now: number, startedAt: number, account: string): void {
-    this.#accounts.record(account, false, now, startedAt)
+  #recordWorking(now: number, startedAt: number, caller: TargetCaller): void {
+    this.#accounts.record(caller, false, now, startedAt)
     this.breaker.record(true, now, startedAt)
   }
 
-  /** The breakers that a call of this account must pass. */
-  #listBreakers(now: number, account: string): readonly AppliedBreaker[] {
-    const own = this.#accounts.getBreaker(account)
+  /** The breakers that a call of this caller must pass. */
+  #listBreakers(now: number, caller: TargetCaller): readonly AppliedBreaker[] {
+    const own = this.#accounts.getBreaker(caller)
     const applied = own === undefined ? [] : [{ breaker: own, extraMs: 0 }]
     if (!this.breaker.isOpen) return applied
     if (!this.#mayBeRequests) return [...applied, { breaker: this.breaker, extraMs: 0 }]
-    if (this.#accounts.isUntried(account, now)) return applied
+    if (this.#accounts.isUntried(caller.account, now)) return applied
     // The probe is another account's if one calls within a further delay: the same request would fail again.
-    const isProbeOfOthers = this.#accounts.size > 1 && this.#accounts.isFailing(account)
+    const isProbeOfOthers = this.#accounts.size > 1 && this.#accounts.isFailing(caller.account)
     return [...applied, { breaker: this.breaker, extraMs: isProbeOfOthers ? this.breaker.probeDelayMs : 0 }]
   }
 
   /** Seconds until the next probe of the target, or until the account's next call; null if calls are admitted. */
-  #getRestSeconds(now: number, account: string): number | null {
-    const resting = this.#listBreakers(now, account).filter(({ breaker }) => breaker.isOpen)
+  #getRestSeconds(now: number, caller: TargetCaller): number | null {
+    const resting = this.#listBreakers(now, caller).filter(({ breaker }) => breaker.isOpen)
     if (resting.length === 0) return null
     return Math.max(1, ...resting.map(({ breaker }) => toSeconds(breaker.waitMs(now))))
   }

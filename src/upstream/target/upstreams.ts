@@ -1,11 +1,13 @@
 /** The configured upstreams and the health of their targets. Selects the targets that can serve now, best first. */
 import type { Dispatcher } from 'undici'
 import type { GatewayConfig } from '../../config/config.ts'
+import type { Exchange, Slots } from '../../exchange/exchange.ts'
 import type { LiveTarget } from '../../exchange/plugin-services.ts'
 import type { Target } from '../../domain/billing/product.ts'
 import { toBasicAuthorization } from '../../config/redact-url.ts'
 import { Agent } from '../../system/vendor/undici-agent.ts'
 import type { Breaker, BreakerState } from './breaker.ts'
+import { identifyCaller, noCaller } from './target-caller.ts'
 import { TargetHealth } from './target-health.ts'
 import { Dialect } from './dialect.ts'
 import { anthropicFormat, createAnthropicHeaders } from '../anthropic/anthropic-format.ts'
@@ -76,12 +78,18 @@ export class Upstreams {
    * The targets to try, best first: healthy ones in random order by weight, then those of weight 0. A target with an open breaker is left
    * out while another can serve; if all are open, all are offered, because rejecting everything would hide a recovery.
    *
-   * @param account whose turn it is: a target may rest for one account alone
+   * @param x whose turn it is: a target may rest for one account's requests of a kind
    */
-  selectCandidates(targets: readonly Target[], fallbackModel: string | null, now: number, account?: string): LiveTarget[] {
+  selectCandidates(
+    targets: readonly Target[],
+    fallbackModel: string | null,
+    now: number,
+    x?: Exchange & Partial<Slots>,
+  ): LiveTarget[] {
     const usable = targets.flatMap((target) => this.#resolveTarget(target, fallbackModel) ?? [])
     if (usable.length <= 1) return usable.map(({ live }) => live)
-    const healthy = usable.filter(({ live }) => this.getHealth(live.name).wouldAdmit(now, account))
+    const caller = x === undefined ? noCaller : identifyCaller(x)
+    const healthy = usable.filter(({ live }) => this.getHealth(live.name).wouldAdmit(now, caller))
     return orderByWeight(healthy.length > 0 ? healthy : usable, this.#random)
   }
 

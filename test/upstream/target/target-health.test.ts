@@ -51,12 +51,13 @@ class Calls {
   readonly #health = new TargetHealth(options)
 
   /** Whether the call was admitted. It ends with the facts, or succeeds. */
-  make(account: string, facts: FailureFacts | null): boolean {
+  make(account: string, facts: FailureFacts | null, kind = ''): boolean {
     const startedAt = this.now
-    if (!this.#health.admits(startedAt, false, account)) return false
+    const caller = { account, kind }
+    if (!this.#health.admits(startedAt, false, caller)) return false
     this.now++
-    if (facts === null) this.#health.recordSuccess(this.now, startedAt, account)
-    else this.#health.recordFailure(new UpstreamFailure(facts), this.now, startedAt, account)
+    if (facts === null) this.#health.recordSuccess(this.now, startedAt, caller)
+    else this.#health.recordFailure(new UpstreamFailure(facts), this.now, startedAt, caller)
     return true
   }
 
@@ -66,11 +67,11 @@ class Calls {
 
   /** Whether another target should be chosen for the account. */
   isLeftOut(account: string): boolean {
-    return !this.#health.wouldAdmit(this.now, account)
+    return !this.#health.wouldAdmit(this.now, { account, kind: '' })
   }
 
   refuse(account: string): number | null {
-    return this.#health.refuse(this.now, account).retryAfterSeconds
+    return this.#health.refuse(this.now, { account, kind: '' }).retryAfterSeconds
   }
 }
 
@@ -94,6 +95,17 @@ t.test('the failures of one account slow that account and leave the target to th
     t.notOk(calls.isLeftOut('other'))
     t.equal(calls.state, 'closed')
   }
+  t.end()
+})
+
+t.test('the failing requests of one kind leave the others of the same account to be served', (t) => {
+  const calls = new Calls()
+  calls.make('other', null)
+  for (let nth = 0; nth < 20; nth++) calls.make('one', failed, 'images')
+  t.notOk(calls.make('one', failed, 'images'))
+  t.ok(calls.make('one', null, 'tools'))
+  t.ok(calls.make('one', null))
+  t.notOk(calls.make('one', failed, 'images'))
   t.end()
 })
 
@@ -202,9 +214,9 @@ t.test('a probe is of an account that did not fail, or of one that did if no oth
 
 t.test('what is kept of accounts is bounded', (t) => {
   const accounts = new RecentAccounts({})
-  for (let nth = 0; nth < 100_000; nth++) accounts.record(`account ${nth}`, true, nth / 1_000, nth / 1_000)
+  for (let nth = 0; nth < 100_000; nth++) accounts.record({ account: `account ${nth}`, kind: '' }, true, nth / 1_000, nth / 1_000)
   t.equal(accounts.size, 1_000)
-  accounts.record('late', false, 300_000, 300_000)
+  accounts.record({ account: 'late', kind: '' }, false, 300_000, 300_000)
   t.equal(accounts.size, 1, 'and forgotten after a minute')
   t.end()
 })

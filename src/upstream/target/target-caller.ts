@@ -1,0 +1,24 @@
+/** Whose call to a target it is, and of which kind: what makes a server fail is mostly a kind of request, as one with pictures. */
+import type { Exchange, Slots } from '../../exchange/exchange.ts'
+import { getFields, hasImages } from '../../exchange/request/chat-request.ts'
+
+export interface TargetCaller {
+  readonly account: string
+  /** What its request has besides text, of a few kinds. */
+  readonly kind: string
+}
+
+/** Stands for the caller of a call without an account. */
+export const noCaller: TargetCaller = { account: '', kind: '' }
+
+export function identifyCaller({ caller, chat }: Exchange & Partial<Slots>): TargetCaller {
+  const account = caller?.account.id ?? noCaller.account
+  if (chat === undefined) return { account, kind: '' }
+  const { tools, response_format: format } = getFields(chat)
+  const parts = [hasImages(chat) && 'images', Array.isArray(tools) && tools.length > 0 && 'tools', isPresent(format) && 'format']
+  return { account, kind: parts.filter(Boolean).join() }
+}
+
+function isPresent(value: unknown): boolean {
+  return value !== undefined && value !== null
+}

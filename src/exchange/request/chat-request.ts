@@ -6,6 +6,7 @@ import { JsonBoundsError, maxJsonDepth, parseJson } from '../../system/parse-jso
 import type { ApiFormatName } from '../api-format/api-format-name.ts'
 import type { HostedSearchOptions } from '../hosted-search.ts'
 import { getAnalysis } from './request-analysis.ts'
+import { checkRequestBounds, checkValueCount } from './request-bounds.ts'
 
 /** The fields that the gateway uses; other fields concern the upstream only. */
 export interface ChatRequest {
@@ -80,12 +81,14 @@ export function toChatRequest(
 }
 
 /**
- * Parses a body: a JSON object of bounded depth, with whole Unicode characters.
+ * Parses a body: a JSON object of bounded depth and counts, with whole Unicode characters.
  * @throws GatewayError `invalid_request`
  */
 export function parseBody(raw: Buffer): Record<string, unknown> {
+  checkValueCount(raw)
   const body = parseJsonBody(raw)
   if (!isRecord(body)) throw invalidRequest({ en: 'the body must be a JSON object.', zh: '请求内容必须是 JSON 对象。' })
+  checkRequestBounds(body)
   checkUnicode(raw, body)
   return body
 }
@@ -107,8 +110,9 @@ export function parseJsonBody(raw: Buffer): unknown {
  */
 export function checkUnicode(raw: Buffer, body: unknown): void {
   if (!raw.includes('\\ud') && !raw.includes('\\uD')) return
-  const path = findIllFormed(body, '')
-  if (path === null) return
+  const illFormedPath = findIllFormed(body, '')
+  if (illFormedPath === null) return
+  const path = illFormedPath.slice(0, maxPathLength)
   throw invalidRequest(
     {
       en: `'${path}' contains half of a character (a lone surrogate such as \\ud83d). Send whole Unicode characters.`,
@@ -117,6 +121,9 @@ export function checkUnicode(raw: Buffer, body: unknown): void {
     path,
   )
 }
+
+/** A path has the member's own field names. */
+const maxPathLength = 200
 
 /** The path of the first string that is not well-formed, as in `messages[0].content`. */
 function findIllFormed(value: unknown, path: string): string | null {

@@ -1,0 +1,47 @@
+/** How the CPU time of this thread grows where the input doubles: 2 for linear work, 4 for work that takes the square of its input. */
+
+/** Work below this is too short to compare. */
+const minMicros = 3_000
+const minSize = 4_000
+const maxSize = 32_000
+const maxRounds = 8
+
+/**
+ * The growth from one size to the next, or to the one after that, whichever is less: a collection of garbage or a full cache is in one of
+ * them, the square of the input in both.
+ * @param prepare builds the input of this size, which is not measured, and returns work that can be repeated
+ * @param limit rounds end early once the growth is below it
+ */
+export function measureGrowth(prepare: (size: number) => () => unknown, limit: number): { growth: number; size: number } {
+  const works = new Map<number, () => unknown>()
+  const measure = (size: number): number => {
+    const work = works.get(size) ?? prepare(size)
+    works.set(size, work)
+    const before = readThreadMicros()
+    work()
+    return readThreadMicros() - before
+  }
+  // The first rounds are also those in which the code is compiled.
+  let size = minSize
+  while (measure(size) < minMicros && size < maxSize) size *= 2
+  const first = measureDoubling(measure, size, limit)
+  return { size, growth: first <= limit ? first : Math.min(first, measureDoubling(measure, 2 * size, limit)) }
+}
+
+function measureDoubling(measure: (size: number) => number, size: number, limit: number): number {
+  let [once, twice] = [Infinity, Infinity]
+  for (let round = 0; round < maxRounds && (round < 2 || twice > once * limit); round++) {
+    once = Math.min(once, measure(size))
+    twice = Math.min(twice, measure(2 * size))
+  }
+  return twice / Math.max(once, 1)
+}
+
+const cell = new Int32Array(new SharedArrayBuffer(4))
+
+/** Linux adds up a thread's time when it leaves its core: without the wait the last milliseconds would be missing. */
+export function readThreadMicros(): number {
+  Atomics.wait(cell, 0, 0, 0.01)
+  const { user, system } = process.threadCpuUsage()
+  return user + system
+}

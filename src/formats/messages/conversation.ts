@@ -31,15 +31,18 @@ interface ConversationOptions {
 
 interface AssistantMessage {
   role: 'assistant'
-  content: string | null
+  readonly texts: string[]
   readonly reasoning: Reasoning[]
   readonly calls: Call[]
+  /** The ids of its calls. */
+  readonly ids: Set<string>
+  /** Its calls by the ids that were sent, and how many of them have a result. */
+  readonly sentCalls: Map<string, { readonly calls: Call[]; answered: number }>
   /** `cache_control` of its last marked block. */
   mark: unknown
 }
 
 interface Call {
-  readonly sentId: string
   /** Unique in its message. */
   readonly id: string
   readonly name: string
@@ -120,7 +123,7 @@ export class ConversationBuilder {
     const media = parts.filter((part) => part['type'] !== 'text')
     if (media.length > 0) texts.push('The result is attached below.')
     const text = `${isError === true ? 'Error: ' : ''}${texts.join('\n') || emptyResult}`
-    const call = this.#findOpenCall(id)
+    const call = this.#takeOpenCall(id)
     if (call === undefined) this.#userParts.push(toTextPart(`Result of the tool call ${id}:\n${text}`), ...media)
     else {
       call.result = text
@@ -142,10 +145,10 @@ export class ConversationBuilder {
     })
   }
 
-  #findOpenCall(id: string): Call | undefined {
+  #takeOpenCall(id: string): Call | undefined {
     const last = this.#messages.at(-1)
-    if (last?.role !== 'assistant') return undefined
-    return last.calls.find(({ sentId, result }) => sentId === id && result === undefined)
+    const sent = last?.role === 'assistant' ? last.sentCalls.get(id) : undefined
+    return sent?.calls[sent.answered++]
   }
 
   #translateInput(block: JsonObject, path: string): readonly JsonObject[] {
@@ -179,15 +182,22 @@ export class ConversationBuilder {
 
   #addAssistant(content: unknown, path: string): void {
     this.#endUserMessage()
-    const message: AssistantMessage = { role: 'assistant', content: null, reasoning: [], calls: [], mark: undefined }
-    const texts: string[] = []
+    const message: AssistantMessage = {
+      role: 'assistant',
+      texts: [],
+      reasoning: [],
+      calls: [],
+      ids: new Set(),
+      sentCalls: new Map(),
+      mark: undefined,
+    }
     for (const [block, at] of typeof content === 'string' ? [] : readBlocks(content, path)) {
       const { type, text } = block
       message.mark = this.#readMark(block) ?? message.mark
       switch (type) {
         case 'text':
           if (typeof text !== 'string') throw invalidField(`${at}.text`, 'must be a string', '必须是字符串')
-          texts.push(text)
+          message.texts.push(text)
           break
         case 'thinking': {
           readOptionalText(block['thinking'], `${at}.thinking`)
@@ -201,40 +211,45 @@ export class ConversationBuilder {
           break
         }
         case 'tool_use':
-          message.calls.push(this.#translateCall(block, at, message.calls))
+          this.#addCall(message, block, at)
           break
         default:
           this.#ignore(block)
       }
     }
-    if (typeof content === 'string') texts.push(content)
-    message.content = joinTexts(texts)
+    if (typeof content === 'string') message.texts.push(content)
     this.#pushAssistant(message)
   }
 
   /** Some programs return a call that had no id, or the id of another one. */
-  #translateCall(block: JsonObject, path: string, before: readonly Call[]): Call {
+  #addCall({ calls, ids, sentCalls }: AssistantMessage, block: JsonObject, path: string): void {
     const { id: sentId, input } = block
     if (typeof sentId !== 'string') throw invalidField(`${path}.id`, 'must be a string', '必须是字符串')
     const name = this.#options.names.shorten(requireText(block['name'], `${path}.name`))
-    const isFree = sentId !== '' && before.every(({ id }) => id !== sentId)
-    return {
-      sentId,
-      id: isFree ? sentId : `${sentId || 'call'}_${before.length}`,
+    const call: Call = {
+      id: sentId !== '' && !ids.has(sentId) ? sentId : `${sentId || 'call'}_${calls.length}`,
       name,
       arguments: JSON.stringify(isAbsent(input) ? {} : requireObject(input, `${path}.input`)),
     }
+    calls.push(call)
+    ids.add(call.id)
+    const sent = sentCalls.get(sentId)
+    if (sent === undefined) sentCalls.set(sentId, { calls: [call], answered: 0 })
+    else sent.calls.push(call)
   }
 
   /** Two messages of the assistant in a row become one. */
   #pushAssistant(message: AssistantMessage): void {
-    if (message.content === null && message.calls.length === 0) return
+    if (message.texts.every((text) => text === '') && message.calls.length === 0) return
     const last = this.#messages.at(-1)
     if (last?.role !== 'assistant' || last.calls.length > 0) return void this.#messages.push(message)
-    last.content = joinTexts([last.content ?? '', message.content ?? ''])
-    last.reasoning.push(...message.reasoning)
-    last.calls.push(...message.calls)
-    last.mark = message.mark ?? last.mark
+    this.#messages.pop()
+    this.#messages.push({
+      ...message,
+      texts: appendAll(last.texts, message.texts),
+      reasoning: appendAll(last.reasoning, message.reasoning),
+      mark: message.mark ?? last.mark,
+    })
   }
 
   #endUserMessage(): void {
@@ -278,7 +293,8 @@ export class ConversationBuilder {
 }
 
 /** The message with its calls, then one result for each of them. */
-function toTurnMessages({ role, content, reasoning, calls, mark }: AssistantMessage): readonly JsonObject[] {
+function toTurnMessages({ role, texts, reasoning, calls, mark }: AssistantMessage): readonly JsonObject[] {
+  const content = joinTexts(texts)
   const toolCalls = calls.map(({ id, name, arguments: args }) => ({ id, type: 'function', function: { name, arguments: args } }))
   return [
     {
@@ -299,6 +315,11 @@ function toTurnMessages({ role, content, reasoning, calls, mark }: AssistantMess
 
 function toTextPart(text: string): JsonObject {
   return { type: 'text', text }
+}
+
+function appendAll<Item>(list: Item[], items: readonly Item[]): Item[] {
+  for (const item of items) list.push(item)
+  return list
 }
 
 /** Null without a text. */

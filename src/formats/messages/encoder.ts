@@ -229,7 +229,7 @@ export class MessagesEncoder implements AnswerEncoder {
 
   #pushText(piece: string): string {
     const text = this.#leadingSpace + piece
-    if (!this.#hasText && text.trim() === '') {
+    if (!this.#hasText && piece.trim() === '') {
       this.#leadingSpace = text
       return ''
     }

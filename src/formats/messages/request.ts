@@ -170,8 +170,9 @@ function isStrict(schema: unknown): boolean {
   if (!isObject(schema)) return true
   const { properties, required, additionalProperties } = schema
   if (isObject(properties)) {
-    const isClosed = additionalProperties === false && Array.isArray(required)
-    if (!isClosed || !Object.keys(properties).every((name) => required.includes(name))) return false
+    if (additionalProperties !== false || !Array.isArray(required)) return false
+    const names = new Set<unknown>(required)
+    if (!Object.keys(properties).every((name) => names.has(name))) return false
   }
   return Object.values(schema).every(isStrict)
 }

@@ -10,7 +10,6 @@ import { isTextPart, joinParts, joinTexts } from './content-parts.ts'
 type Role = 'user' | 'system' | 'developer'
 
 interface Call {
-  readonly sentId: string
   /** Unique in its turn. */
   readonly id: string
   readonly name: string
@@ -23,6 +22,17 @@ interface AssistantTurn {
   readonly reasoning: Reasoning[]
   readonly texts: string[]
   readonly calls: Call[]
+  /** The ids of its calls. */
+  readonly ids: Set<string>
+  hasResults: boolean
+}
+
+/** The calls of one turn that were sent with the same id. */
+interface OpenCalls {
+  readonly turn: AssistantTurn
+  readonly calls: Call[]
+  /** How many of them have a result. */
+  answered: number
 }
 
 interface OtherMessage {
@@ -36,6 +46,8 @@ const emptyResult = '(no output)'
 
 export class Conversation {
   readonly #entries: (AssistantTurn | OtherMessage)[] = []
+  /** The calls without a result by the ids that were sent, the newest turn last. */
+  readonly #openCalls = new Map<string, OpenCalls[]>()
   /** Reasoning that belongs to the next item of the assistant. */
   #reasoning: Reasoning[] = []
 
@@ -53,35 +65,45 @@ export class Conversation {
   }
 
   addCall(sentId: string, name: string, args: string): void {
-    const { calls } = this.#openTurn()
-    const isRepeated = calls.some(({ id }) => id === sentId)
-    calls.push({ sentId, id: isRepeated ? `${sentId}_${calls.length}` : sentId, name, arguments: args })
+    const turn = this.#openTurn()
+    const { calls, ids } = turn
+    const call: Call = { id: ids.has(sentId) ? `${sentId}_${calls.length}` : sentId, name, arguments: args }
+    calls.push(call)
+    ids.add(call.id)
+    const turns = this.#openCalls.get(sentId) ?? []
+    const last = turns.at(-1)
+    if (last?.turn === turn) last.calls.push(call)
+    else turns.push({ turn, calls: [call], answered: 0 })
+    this.#openCalls.set(sentId, turns)
   }
 
   /** A result of no call in the history is a message of the user, because the history may have been shortened. */
   addResult(callId: string, parts: readonly JsonObject[]): void {
-    const call = this.#findOpenCall(callId)
+    const call = this.#takeOpenCall(callId)
     if (call === undefined) this.addMessage('user', [{ type: 'text', text: `Result of the tool call ${callId}:` }, ...parts])
     else call.result = parts
   }
 
-  /** Some models use the same ids in every turn: the newest call without a result is meant. */
-  #findOpenCall(callId: string): Call | undefined {
-    for (const entry of this.#entries.toReversed()) {
-      if (entry.kind !== 'assistant') continue
-      const call = entry.calls.find(({ sentId, result }) => sentId === callId && result === undefined)
-      if (call !== undefined) return call
-    }
-    return undefined
+  /** Some models use the same ids in every turn: the first call without a result in the newest turn is meant. */
+  #takeOpenCall(callId: string): Call | undefined {
+    const turns = this.#openCalls.get(callId)
+    const last = turns?.at(-1)
+    if (turns === undefined || last === undefined) return undefined
+    const call = last.calls[last.answered++]
+    last.turn.hasResults = true
+    if (last.answered === last.calls.length) turns.pop()
+    return call
   }
 
   /** The assistant's turn that this item continues; a new one after a message, or after results. */
   #openTurn(): AssistantTurn {
     const last = this.#entries.at(-1)
-    const isOpen = last?.kind === 'assistant' && last.calls.every(({ result }) => result === undefined)
-    const turn: AssistantTurn = isOpen ? last : { kind: 'assistant', reasoning: [], texts: [], calls: [] }
+    const isOpen = last?.kind === 'assistant' && !last.hasResults
+    const turn: AssistantTurn = isOpen
+      ? last
+      : { kind: 'assistant', reasoning: [], texts: [], calls: [], ids: new Set(), hasResults: false }
     if (!isOpen) this.#entries.push(turn)
-    turn.reasoning.push(...this.#reasoning)
+    for (const reasoning of this.#reasoning) turn.reasoning.push(reasoning)
     this.#reasoning = []
     return turn
   }

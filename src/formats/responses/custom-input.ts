@@ -1,15 +1,17 @@
-/** Reads the free text of a custom tool out of the arguments of its function, `{"input":"…"}`, while they arrive. */
+/** Reads the free text of a custom tool out of the arguments of its function, `{"input":"…"}`, while they arrive. Each piece is read once. */
 
-const prefixPattern = /^\s*\{\s*"input"\s*:\s*"/
-/** What may still become the prefix. */
-const partialPrefixPattern = /^\s*(?:\{\s*(?:"(?:i(?:n(?:p(?:u(?:t(?:"\s*(?::\s*)?)?)?)?)?)?)?)?)?$/
+/** What stands before the text; white space may stand between these. */
+const prefixTokens = ['{', '"input"', ':', '"'] as const
 
 const escapes: Readonly<Record<string, string>> = { b: '\b', f: '\f', n: '\n', r: '\r', t: '\t' }
 
 export class CustomInputReader {
-  /** Not read yet. */
+  /** Not read yet; before the text everything so far. */
   #rest = ''
-  #state: 'prefix' | 'text' | 'raw' | 'end' = 'prefix'
+  #state: 'prefix' | 'empty' | 'text' | 'raw' | 'end' = 'prefix'
+  /** The token of the prefix that comes next, and how much of it was received. */
+  #token = 0
+  #tokenLength = 0
   #input = ''
 
   /** The text so far. */
@@ -25,7 +27,7 @@ export class CustomInputReader {
   /** Takes a piece of the arguments. Returns the text that it adds. */
   push(piece: string): string {
     this.#rest += piece
-    if (this.#state === 'prefix') this.#readPrefix()
+    if (this.#state === 'prefix' || this.#state === 'empty') this.#readPrefix(piece)
     const added = this.#state === 'text' ? this.#readText() : this.#state === 'raw' ? this.#takeRest() : ''
     this.#input += added
     return added
@@ -33,40 +35,52 @@ export class CustomInputReader {
 
   /** Returns the text that the end adds: of arguments that are not of the usual form, all of them. */
   end(): string {
-    if (this.#state !== 'prefix') return ''
+    if (this.#state !== 'prefix' && this.#state !== 'empty') return ''
+    const added = this.#state === 'empty' ? '' : this.#rest
     this.#state = 'raw'
-    const added = this.#rest.trim() === '{}' ? '' : this.#rest
     this.#rest = ''
     this.#input += added
     return added
   }
 
-  #readPrefix(): void {
-    const [prefix] = prefixPattern.exec(this.#rest) ?? []
-    if (prefix !== undefined) {
-      this.#rest = this.#rest.slice(prefix.length)
+  #readPrefix(piece: string): void {
+    for (let i = 0; i < piece.length; i++) {
+      const character = piece.charAt(i)
+      if (this.#tokenLength === 0 && isSpace(character)) continue
+      const token = prefixTokens[this.#token] ?? ''
+      const isExpected = this.#state === 'prefix' && character === token[this.#tokenLength]
+      if (!isExpected) {
+        const isEmpty = this.#state === 'prefix' && this.#token === 1 && this.#tokenLength === 0 && character === '}'
+        this.#state = isEmpty ? 'empty' : 'raw'
+        if (isEmpty) continue
+        return
+      }
+      if (++this.#tokenLength < token.length) continue
+      this.#tokenLength = 0
+      if (++this.#token < prefixTokens.length) continue
+      this.#rest = piece.slice(i + 1)
       this.#state = 'text'
-    } else if (!partialPrefixPattern.test(this.#rest) && this.#rest.trim() !== '{}') this.#state = 'raw'
+      return
+    }
   }
 
   #readText(): string {
     let text = ''
     let i = 0
-    for (; i < this.#rest.length; i++) {
-      const character = this.#rest[i] ?? ''
-      if (character === '"') {
+    while (i < this.#rest.length) {
+      const end = findSpecial(this.#rest, i)
+      text += this.#rest.slice(i, end)
+      i = end
+      if (i === this.#rest.length) break
+      if (this.#rest[i] === '"') {
         this.#state = 'end'
         this.#rest = ''
         return text
       }
-      if (character !== '\\') {
-        text += character
-        continue
-      }
       const escape = readEscape(this.#rest, i)
       if (escape === null) break
       text += escape.text
-      i += escape.length - 1
+      i += escape.length
     }
     this.#rest = this.#rest.slice(i)
     return text
@@ -77,6 +91,17 @@ export class CustomInputReader {
     this.#rest = ''
     return rest
   }
+}
+
+function isSpace(character: string): boolean {
+  return character === ' ' || character === '\n' || character === '\r' || character === '\t'
+}
+
+/** Index of the next quote or backslash; the text's length without one. */
+function findSpecial(text: string, from: number): number {
+  let i = from
+  while (i < text.length && text[i] !== '"' && text[i] !== '\\') i++
+  return i
 }
 
 /** The escape at this place; null if more of it must arrive. A surrogate pair is one escape, so that no half of a character is sent. */

@@ -18,7 +18,7 @@ import type { ItemPlace, ItemStatus, OutputItem } from './output-items.ts'
 import { ReasoningItem } from './reasoning-item.ts'
 import { createResponse, toResponseUsage } from './response-object.ts'
 import type { ResponsesState } from './request.ts'
-import { findCalledTool } from '../shared/tool-names.ts'
+import { CalledToolFinder } from '../shared/tool-names.ts'
 
 const doneEvent = 'data: [DONE]\n\n'
 
@@ -36,6 +36,7 @@ export class ResponsesEncoder implements AnswerEncoder {
   readonly #events = new EventWriter()
   readonly #calls: ToolCallList
   readonly #callsWithItem = new Set<ToolCall>()
+  readonly #calledTools: CalledToolFinder
   readonly #items: OutputItem[] = []
   /** Position of the item that is being streamed; those before it have ended. */
   #current = 0
@@ -49,6 +50,7 @@ export class ResponsesEncoder implements AnswerEncoder {
     this.#context = context
     this.#id = context.requestId.replace(/^[a-z]+_/, '')
     this.#calls = new ToolCallList(this.#id)
+    this.#calledTools = new CalledToolFinder(context.state.tools)
   }
 
   start(): string {
@@ -124,8 +126,10 @@ export class ResponsesEncoder implements AnswerEncoder {
     const text = delta.text + delta.refusal
     if (text !== '') this.#getMessage().addText(text)
     for (const annotation of delta.annotations) this.#addAnnotation(annotation)
-    for (const piece of delta.calls) this.#calls.add(piece)
-    for (const call of this.#calls.all) if (call.name !== '' && !this.#callsWithItem.has(call)) this.#addCallItem(call)
+    for (const piece of delta.calls) {
+      const call = this.#calls.add(piece)
+      if (call.name !== '' && !this.#callsWithItem.has(call)) this.#addCallItem(call)
+    }
   }
 
   #addReasoning({ reasoning, reasoningField, signedReasoning: signed, isWhole }: ChatDelta): void {
@@ -163,7 +167,7 @@ export class ResponsesEncoder implements AnswerEncoder {
 
   #addCallItem(call: ToolCall): void {
     this.#callsWithItem.add(call)
-    const tool = findCalledTool(call.name, this.#context.state.tools)
+    const tool = this.#calledTools.find(call.name)
     switch (tool.kind) {
       case 'function':
         return void this.#items.push(new FunctionCallItem(this.#createPlace('fc'), call, tool))
@@ -191,7 +195,7 @@ export class ResponsesEncoder implements AnswerEncoder {
     if (reason === 'content_filter' && this.#context.state.isCodex) this.#addFilterNote()
     // A call without a name cannot be made, but the client reports it to the model.
     for (const call of this.#calls.all) {
-      if (call.arguments === '' && !this.#endedEarly) call.arguments = '{}'
+      if (call.arguments === '' && !this.#endedEarly) call.addArguments('{}')
       if (!this.#callsWithItem.has(call)) this.#addCallItem(call)
     }
     let text = ''

@@ -6,12 +6,13 @@ import { invalidField, isAbsent, isObject, readOptionalText, requireList, requir
 import type { Reasoning } from '../shared/reasoning.ts'
 import { joinTexts, translateParts } from './content-parts.ts'
 import type { Conversation } from './conversation.ts'
-import { findOnlyTool, toFunctionName } from '../shared/tool-names.ts'
+import { CalledToolFinder, toFunctionName } from '../shared/tool-names.ts'
 import type { ToolSet } from './tools.ts'
 
 interface InputContext {
   readonly conversation: Conversation
-  readonly tools: ToolSet
+  /** Finds the declared tool that an item names. */
+  readonly calledTools: CalledToolFinder
   /** Names of the ignored items. */
   readonly ignored: Set<string>
   openReasoning(container: unknown): Reasoning | null
@@ -42,7 +43,11 @@ const translators: Readonly<Record<string, ItemTranslator>> = {
   compaction_trigger: refuseCompaction,
 }
 
-export function addInput(input: unknown, context: InputContext): void {
+export function addInput(
+  input: unknown,
+  { tools, ...options }: Omit<InputContext, 'calledTools'> & { readonly tools: ToolSet },
+): void {
+  const context: InputContext = { ...options, calledTools: new CalledToolFinder(tools.map) }
   if (typeof input === 'string') return context.conversation.addMessage('user', translateParts(input, 'input'))
   for (const [i, value] of requireInputList(input).entries()) {
     const path = `input[${i}]`
@@ -154,11 +159,11 @@ function readCallId(item: JsonObject, path: string): string {
 }
 
 /** A client may return a call without its namespace. */
-function readFunctionName(item: JsonObject, path: string, { tools }: InputContext): string {
+function readFunctionName(item: JsonObject, path: string, { calledTools }: InputContext): string {
   const name = requireText(item['name'], `${path}.name`)
   const namespace = readOptionalText(item['namespace'], `${path}.namespace`) ?? ''
   if (namespace !== '') return toFunctionName({ name, namespace })
-  return toFunctionName(findOnlyTool(name, tools.map) ?? { name })
+  return toFunctionName(calledTools.findOnly(name) ?? { name })
 }
 
 function refuseReference(_item: JsonObject, path: string): void {

@@ -3,6 +3,7 @@ import type { JsonObject } from '../../exchange/api-format/api-format.ts'
 import { isObject } from '../shared/fields.ts'
 import type { ToolCall } from '../shared/tool-call-list.ts'
 import { CustomInputReader } from './custom-input.ts'
+import { JsonEndFinder } from './json-end-finder.ts'
 import { createDeltaTemplate } from './events.ts'
 import type { DeltaTemplate, EventType, EventWriter } from './events.ts'
 import type { DeclaredTool } from '../shared/tool-names.ts'
@@ -192,10 +193,12 @@ export class MessageItem extends OutputItem {
 abstract class CallItem extends OutputItem {
   protected readonly call: ToolCall
   protected readonly tool: DeclaredTool
-  /** How much of the call's arguments was read. */
-  #readLength = 0
-  #checkedLength = 0
-  #isObject = false
+  /** How many pieces of the call's arguments were read. */
+  #readPieces = 0
+  #checkedPieces = 0
+  readonly #end = new JsonEndFinder()
+  /** Undefined until the arguments were looked at where they may be complete. */
+  #isObject: boolean | undefined
 
   constructor(place: ItemPlace, call: ToolCall, tool: DeclaredTool) {
     super(place)
@@ -213,18 +216,17 @@ abstract class CallItem extends OutputItem {
 
   /** Nothing can follow a complete JSON object. */
   protected isComplete(): boolean {
-    const { arguments: args } = this.call
-    if (args.length !== this.#checkedLength) {
-      this.#checkedLength = args.length
-      this.#isObject = isObject(tryParseJson(args))
-    }
-    return this.#isObject
+    const { pieces } = this.call
+    while (this.#checkedPieces < pieces.length) this.#end.push(pieces[this.#checkedPieces++] ?? '')
+    // The text is parsed once: one that is no object at its end becomes none by what follows.
+    return this.#end.isAtEnd && (this.#isObject ??= isObject(tryParseJson(this.call.arguments)))
   }
 
   protected takeArguments(): string {
-    const piece = this.call.arguments.slice(this.#readLength)
-    this.#readLength = this.call.arguments.length
-    return piece
+    const { pieces } = this.call
+    const added = pieces.slice(this.#readPieces).join('')
+    this.#readPieces = pieces.length
+    return added
   }
 
   protected toCallJson(type: string, status: ItemStatus, fields: JsonObject): JsonObject {

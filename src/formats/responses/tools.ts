@@ -227,14 +227,16 @@ function applyToolChoice(tools: ToolSet, choice: unknown): ToolSelection {
     const name = requireFunctionName(tools, chosen, 'tool_choice')
     return { functions, choice: { type: 'function', function: { name } } }
   }
+  const droppedTypes = new Set<unknown>(tools.dropped.map(({ type }) => type))
   const allowed = requireList(chosen['tools'], 'tool_choice.tools').flatMap((tool, i) => {
     const path = `tool_choice.tools[${i}]`
     const entry = requireObject(tool, path)
     // A hosted tool is one of several that may be called: the others remain.
-    return tools.dropped.some(({ type }) => type === entry['type']) ? [] : [requireFunctionName(tools, entry, path)]
+    return droppedTypes.has(entry['type']) ? [] : [requireFunctionName(tools, entry, path)]
   })
   const mode = chosen['mode'] === 'required' ? 'required' : 'auto'
-  return { functions: functions.filter((tool) => allowed.includes(getFunctionName(tool))), choice: mode }
+  const allowedNames = new Set(allowed)
+  return { functions: functions.filter((tool) => allowedNames.has(getFunctionName(tool))), choice: mode }
 }
 
 function requireFunctionName(tools: ToolSet, { type, name, namespace }: JsonObject, path: string): string {

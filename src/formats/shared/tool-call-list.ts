@@ -1,13 +1,30 @@
 /** Assembles tool calls from their pieces. */
 import type { CallDelta } from './chat-delta.ts'
 
-export interface ToolCall {
+export class ToolCall {
   /** Position among the calls of the answer. */
   readonly position: number
   /** Unique in the answer. */
   readonly id: string
-  name: string
-  arguments: string
+  name = ''
+  /** The pieces of the arguments, for readers that keep their place: a slice of the joined text would copy all of it at each piece. */
+  readonly pieces: string[] = []
+  #arguments = ''
+
+  constructor(position: number, id: string) {
+    this.position = position
+    this.id = id
+  }
+
+  get arguments(): string {
+    return this.#arguments
+  }
+
+  addArguments(piece: string): void {
+    if (piece === '') return
+    this.#arguments += piece
+    this.pieces.push(piece)
+  }
 }
 
 /**
@@ -17,6 +34,8 @@ export interface ToolCall {
 export class ToolCallList {
   readonly #calls: ToolCall[] = []
   readonly #byIndex = new Map<number, ToolCall>()
+  /** The last call with each id. */
+  readonly #bySentId = new Map<string, ToolCall>()
   /** The ids that the upstream sent; '' where it sent none. */
   readonly #sentIds = new Map<ToolCall, string>()
   readonly #ids = new Set<string>()
@@ -34,7 +53,7 @@ export class ToolCallList {
   add(piece: CallDelta): ToolCall {
     const call = this.#find(piece) ?? this.#create(piece)
     if (call.name === '') call.name = piece.name
-    call.arguments += piece.arguments
+    call.addArguments(piece.arguments)
     return call
   }
 
@@ -44,14 +63,15 @@ export class ToolCallList {
       const sentId = call === undefined ? '' : (this.#sentIds.get(call) ?? '')
       return id === '' || sentId === '' || sentId === id ? call : undefined
     }
-    return id === '' ? this.#calls.at(-1) : this.#calls.findLast((call) => this.#sentIds.get(call) === id)
+    return id === '' ? this.#calls.at(-1) : this.#bySentId.get(id)
   }
 
   #create({ index, id }: CallDelta): ToolCall {
     const position = this.#calls.length
-    const call = { position, id: this.#toUniqueId(id, position), name: '', arguments: '' }
+    const call = new ToolCall(position, this.#toUniqueId(id, position))
     this.#calls.push(call)
     this.#sentIds.set(call, id)
+    this.#bySentId.set(id, call)
     if (index !== null) this.#byIndex.set(index, call)
     return call
   }

@@ -24,17 +24,30 @@ export function toFunctionName({ name, namespace }: Pick<DeclaredTool, 'name' | 
 export type ToolMap = ReadonlyMap<string, DeclaredTool>
 
 /**
- * The tool that a model called. Models shorten `mcp__docs__search` to `search`, and some write `docs.search`: a name that only one tool can
+ * Finds the tool that a model called. Models shorten `mcp__docs__search` to `search`, and some write `docs.search`: a name that only one tool can
  * mean is that tool. A name that no tool has is returned as a function, so that the client reports it to the model.
  */
-export function findCalledTool(functionName: string, tools: ToolMap): DeclaredTool {
-  const exact = tools.get(functionName) ?? tools.get(functionName.replaceAll('.', '__'))
-  if (exact !== undefined) return exact
-  return findOnlyTool(functionName, tools) ?? { kind: 'function', name: functionName }
-}
+export class CalledToolFinder {
+  readonly #tools: ToolMap
+  /** The only tool of each name in any namespace; null where several have it. Made when a name is first looked up. */
+  #byName: Map<string, DeclaredTool | null> | undefined
 
-/** The only tool of this name in any namespace. */
-export function findOnlyTool(name: string, tools: ToolMap): DeclaredTool | undefined {
-  const found = [...tools.values()].filter((tool) => tool.name === name)
-  return found.length === 1 ? found[0] : undefined
+  /** @param tools must not change after the first call of `findOnly` */
+  constructor(tools: ToolMap) {
+    this.#tools = tools
+  }
+
+  find(functionName: string): DeclaredTool {
+    const exact = this.#tools.get(functionName) ?? this.#tools.get(functionName.replaceAll('.', '__'))
+    return exact ?? this.findOnly(functionName) ?? { kind: 'function', name: functionName }
+  }
+
+  /** The only tool of this name in any namespace. */
+  findOnly(name: string): DeclaredTool | undefined {
+    if (this.#byName === undefined) {
+      this.#byName = new Map()
+      for (const tool of this.#tools.values()) this.#byName.set(tool.name, this.#byName.has(tool.name) ? null : tool)
+    }
+    return this.#byName.get(name) ?? undefined
+  }
 }

@@ -12,10 +12,14 @@ export function toCacheControl(value: unknown): JsonFields | null {
 export function toTextBlocks(text: string, message: JsonFields): JsonFields[] {
   const blocks: JsonFields[] = []
   let from = 0
+  // Blank text up to here belongs to the next block; it is looked at once, however many breakpoints are in it.
+  let blankTo = 0
   for (const [end, cacheControl] of readBreakpoints(message, text.length)) {
-    const block = toTextBlock(text.slice(from, end), cacheControl)
-    if (block === null) continue
-    blocks.push(block)
+    if (end <= blankTo) continue
+    const isBlank = text.slice(blankTo, end).trim() === ''
+    blankTo = end
+    if (isBlank) continue
+    blocks.push({ type: 'text', text: text.slice(from, end), cache_control: cacheControl })
     from = end
   }
   const rest = toTextBlock(text.slice(from), null)

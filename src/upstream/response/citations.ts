@@ -42,7 +42,8 @@ function resetSpan(annotation: unknown): unknown {
 export class StreamedCitations {
   /** Length of each choice's text so far. */
   readonly #lengths = new Map<number, number>()
-  #pending: { readonly index: number; readonly annotations: unknown[] }[] = []
+  /** By the index of the choice. */
+  readonly #pending = new Map<number, unknown[][]>()
 
   /** The choice with the citations that can be sent now. */
   process(choice: unknown): unknown {
@@ -53,14 +54,16 @@ export class StreamedCitations {
     let length = this.#lengths.get(index) ?? 0
     if (typeof content === 'string') this.#lengths.set(index, (length += content.length))
     const isLast = typeof finish === 'string' && finish !== ''
-    const pending = isLast && this.#pending.length > 0 ? this.#takePending(index) : []
+    const pending = isLast && this.#pending.size > 0 ? this.#takePending(index) : []
     if (!Array.isArray(annotations) && pending.length === 0) return choice
     const list: unknown[] = [...pending, ...(Array.isArray(annotations) ? (annotations as unknown[]) : [])]
     if (isLast) return withAnnotations(choice, delta, clampCitations(list, length))
-    const tooEarly = list.filter((annotation) => !hasValidSpan(annotation, length))
+    const [now, tooEarly]: [unknown[], unknown[]] = [[], []]
+    for (const annotation of list) (hasValidSpan(annotation, length) ? now : tooEarly).push(annotation)
     if (tooEarly.length === 0) return choice
-    this.#pending.push({ index, annotations: tooEarly })
-    const now = list.filter((annotation) => !tooEarly.includes(annotation))
+    const held = this.#pending.get(index)
+    if (held === undefined) this.#pending.set(index, [tooEarly])
+    else held.push(tooEarly)
     return withAnnotations(choice, delta, now.length === 0 ? undefined : now)
   }
 
@@ -69,10 +72,10 @@ export class StreamedCitations {
     this.#lengths.set(index, (this.#lengths.get(index) ?? 0) + length)
   }
 
-  #takePending(choiceIndex: number): unknown[] {
-    const matching = this.#pending.filter(({ index }) => index === choiceIndex)
-    this.#pending = this.#pending.filter(({ index }) => index !== choiceIndex)
-    return matching.flatMap(({ annotations }) => annotations)
+  #takePending(index: number): unknown[] {
+    const held = this.#pending.get(index) ?? []
+    this.#pending.delete(index)
+    return held.flat()
   }
 }
 

@@ -8,6 +8,7 @@ import type { GatewayConfig } from '../config/config.ts'
 import { deriveNames } from '../exchange/brand-names.ts'
 import { Products } from '../config/products.ts'
 import type { TranslatorSettings } from '../exchange/body-parser.ts'
+import { SizedBodyParser } from '../exchange/body-parser/sized-body-parser.ts'
 import { WorkerBodyParser } from '../exchange/body-parser/worker-body-parser.ts'
 import { deriveSealKey } from '../formats/reasoning-seal.ts'
 import { listPartsKeys, preparerUrl } from '../upstream/prepare-parts.ts'
@@ -73,6 +74,16 @@ export function createServices(deps: ServiceDeps): CreatedServices {
     productIds: new Set(Object.keys(config.products)),
     aliases: { responses: config.apiFormats.responses.aliases, messages: config.apiFormats.messages.aliases },
   }
+  const createBodyParser = () =>
+    new WorkerBodyParser({
+      passRequestFields: Object.values(config.upstreams).flatMap(({ passRequestFields }) => passRequestFields),
+      translator: { url: translatorUrl, settings: translator },
+      preparer: { url: preparerUrl, keysByProduct: listPartsKeys(config) },
+      maxBytes: Math.max(chatBodyBytes, agentBodyBytes),
+      now: () => clock.monotonicMs(),
+      onWorkerError: (error) => log.error({ err: error }, 'a body parser thread died; the next large request starts a new one'),
+      onCostlyBody: (body) => log.warn(body, 'a body took more CPU time than its size explains and was refused'),
+    })
   const membership = createMembership({
     store,
     mailer: createMemberMail(mail, { brand: config.brand.name, origins }),
@@ -106,13 +117,7 @@ export function createServices(deps: ServiceDeps): CreatedServices {
     boosts: membership.boosts,
     jwt: new TrustedIssuers(config.signIn.jwtIssuers, store.accounts, ids, clock, credentials, log),
     limits,
-    bodyParser: new WorkerBodyParser({
-      passRequestFields: Object.values(config.upstreams).flatMap(({ passRequestFields }) => passRequestFields),
-      translator: { url: translatorUrl, settings: translator },
-      preparer: { url: preparerUrl, keysByProduct: listPartsKeys(config) },
-      maxBytes: Math.max(chatBodyBytes, agentBodyBytes),
-      onWorkerError: (error) => log.error({ err: error }, 'the body parser thread died; the next large request starts a new one'),
-    }),
+    bodyParser: new SizedBodyParser({ medium: createBodyParser(), large: createBodyParser() }),
     bodyDiscarder: new BodyDiscarder({ maxBytes: 2 * Math.max(chatBodyBytes, agentBodyBytes, otherBodyBytes) }),
     bodyScheduler: new BodyReadScheduler(() => clock.monotonicMs()),
     images: new ImageStore({

@@ -1,23 +1,55 @@
-/** Fair queue for the parser: one queue per member, served round-robin. */
+/**
+ * Fair queue for the parser: one queue per member, and the member that has used the least of the thread's time is served next. Used time is
+ * forgotten by half every ten seconds, so that a member who has sent costly bodies waits behind others for a while, and then no longer.
+ */
 
 interface QueuedRequest {
   readonly member: string
   readonly bytes: number
 }
 
+interface UsedTime {
+  readonly micros: number
+  /** When it was that much. */
+  readonly at: number
+}
+
+const halfLifeMs = 10_000
+/** Older than this, it is a millionth. */
+const maxAgeMs = 20 * halfLifeMs
+
 export class FairQueue<Job extends QueuedRequest> {
-  /** The next queue is first. Few members have large requests at the same time, so a linear search is fast enough. */
+  /** The members that have waited longest are first. Few have large requests at the same time, so a linear search is fast enough. */
   readonly #queues: { readonly member: string; readonly jobs: Job[] }[] = []
+  /** The members charged longest ago are first. */
+  readonly #used = new Map<string, UsedTime>()
   readonly #maxBytes: number
+  readonly #now: () => number
   #bytes = 0
 
-  /** @param maxBytes maximum of all queued bodies together; a single one may be larger */
-  constructor(maxBytes: number) {
+  /**
+   * @param maxBytes maximum of all queued bodies together; a single one may be larger
+   * @param now monotonic time in milliseconds
+   */
+  constructor(maxBytes: number, now: () => number) {
     this.#maxBytes = maxBytes
+    this.#now = now
   }
 
   get bytes(): number {
     return this.#bytes
+  }
+
+  /** Adds to the time that the member has used. */
+  charge(member: string, micros: number): void {
+    const at = this.#now()
+    const used = { micros: this.#readUsed(member, at) + micros, at }
+    this.#used.delete(member)
+    this.#used.set(member, used)
+    for (const [other, { at: chargedAt }] of this.#used) {
+      if (at - chargedAt <= maxAgeMs) break
+      this.#used.delete(other)
+    }
   }
 
   /** Returns the jobs to evict: none, the last of the member with the most queued bytes, or the new one. */
@@ -37,8 +69,15 @@ export class FairQueue<Job extends QueuedRequest> {
     return evicted
   }
 
+  /** The first job of the member with the least used time; between equals, of the one that has waited longest. */
   dequeue(): Job | undefined {
-    const queue = this.#queues.shift()
+    const at = this.#now()
+    let [next, least] = [0, Infinity]
+    for (const [index, { member }] of this.#queues.entries()) {
+      const used = this.#readUsed(member, at)
+      if (used < least) [next, least] = [index, used]
+    }
+    const [queue] = this.#queues.splice(next, 1)
     const job = queue?.jobs.shift()
     if (queue === undefined || job === undefined) return undefined
     if (queue.jobs.length > 0) this.#queues.push(queue)
@@ -54,6 +93,11 @@ export class FairQueue<Job extends QueuedRequest> {
     jobs.splice(jobIndex, 1)
     if (jobs.length === 0) this.#queues.splice(queueIndex, 1)
     this.#bytes -= job.bytes
+  }
+
+  #readUsed(member: string, at: number): number {
+    const used = this.#used.get(member)
+    return used === undefined || at - used.at > maxAgeMs ? 0 : used.micros * 2 ** ((used.at - at) / halfLifeMs)
   }
 
   /** The queue with the most bytes; between equals the newcomer's. */

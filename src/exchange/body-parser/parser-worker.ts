@@ -21,7 +21,12 @@ export interface ParseRequest {
   readonly account: string
 }
 
-export type ParseReply =
+export type ParseReply = ParseOutcome & {
+  /** CPU time of this thread since its start. */
+  readonly threadMicros: number
+}
+
+type ParseOutcome =
   | {
       readonly kind: 'done'
       readonly result: AnalysisResult
@@ -41,7 +46,7 @@ export interface ParserWorkerOptions {
   readonly preparer: { readonly url: string; readonly keysByProduct: Readonly<Record<string, readonly PartsKey[]>> } | null
 }
 
-async function handleRequest(request: ParseRequest): Promise<ParseReply> {
+async function handleRequest(request: ParseRequest): Promise<ParseOutcome> {
   const { chunks, leasedBuffer, translation, account } = request
   const raw = Buffer.concat(chunks)
   try {
@@ -78,7 +83,9 @@ const options = workerData as ParserWorkerOptions
 const passRequestFields: ReadonlySet<string> = new Set(options.passRequestFields)
 // A rejection ends this thread.
 port.on('message', (request: ParseRequest) => {
-  void handleRequest(request).then((reply) => {
+  void handleRequest(request).then((outcome) => {
+    const { user, system } = process.threadCpuUsage()
+    const reply: ParseReply = { ...outcome, threadMicros: user + system }
     port.postMessage(reply, reply.kind === 'done' && reply.result.text !== null ? [reply.result.text] : [])
   })
 })

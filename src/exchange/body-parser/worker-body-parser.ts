@@ -22,22 +22,55 @@ export interface WorkerBodyParserOptions {
   readonly preparer?: ParserWorkerOptions['preparer']
   /** Maximum size of a body. */
   readonly maxBytes: number
+  /** Monotonic time in milliseconds. */
+  readonly now: () => number
   /** Called when the worker died. */
   readonly onWorkerError: (error: Error) => void
-  /** After this time the worker counts as hung. */
-  readonly timeoutMs?: number
+  /** Called when a body was ended because it took too much of the thread's time. */
+  readonly onCostlyBody: (body: CostlyBody) => void
+  /** Maximum bytes of queued bodies, which only occupy memory. */
+  readonly maxQueuedBytes?: number
+  /** The CPU time of a body of any size; more is allowed in proportion to its size. */
+  readonly baseBudgetMs?: number
+  /** How often the worker's CPU time is read while it works. */
+  readonly checkIntervalMs?: number
+  /** After so many checks without any work it counts as hung. Checks and not a time, because a machine that stood still had none. */
+  readonly maxIdleChecks?: number
   /** Maximum heap of the worker. */
   readonly maxHeapMb?: number
   /** The worker's program; tests use others. */
   readonly workerUrl?: URL
 }
 
-/** Maximum bytes of queued bodies, which only occupy memory. */
-const maxQueuedBytes = 256 * 1024 * 1024
+export interface CostlyBody {
+  readonly account: string
+  readonly bytes: number
+  readonly cpuMs: number
+}
+
+const defaultMaxQueuedBytes = 256 * 1024 * 1024
 /** Objects need up to twenty times the memory of their text; a request that needs more than this is rejected. */
 const minHeapMb = 512
 const heapMbPerMb = 8
-const defaultTimeoutMs = 30_000
+/** Several times what the most costly body within all other bounds takes. */
+const defaultBaseBudgetMs = 2_000
+const budgetMsPerMb = 200
+/** Added for the first body of a worker, whose modules are loaded meanwhile. */
+const startupBudgetMs = 2_000
+const defaultCheckIntervalMs = 200
+const defaultMaxIdleChecks = 150
+/** A worker that works has used more between two checks, however busy the machine is. */
+const minBusyMicros = 100
+
+interface RunningWorker {
+  readonly thread: Worker
+  /** CPU time at the end of the last body, and at the last check. */
+  usedMicros: number
+  checkedMicros: number
+  hasReplied: boolean
+  /** Checks since it was last seen to work. */
+  idleChecks: number
+}
 
 interface Job {
   readonly member: string
@@ -53,15 +86,16 @@ interface Job {
 
 export class WorkerBodyParser implements BodyParser {
   readonly #options: WorkerBodyParserOptions
-  readonly #queue = new FairQueue<Job>(maxQueuedBytes)
+  readonly #queue: FairQueue<Job>
   readonly #buffers = new BufferPool()
-  #worker: Worker | undefined
+  #worker: RunningWorker | undefined
   #current: Job | undefined
-  #watchdog: NodeJS.Timeout | undefined
+  #checkTimer: NodeJS.Timeout | undefined
   #closed = false
 
   constructor(options: WorkerBodyParserOptions) {
     this.#options = options
+    this.#queue = new FairQueue(options.maxQueuedBytes ?? defaultMaxQueuedBytes, options.now)
   }
 
   parse(
@@ -96,10 +130,10 @@ export class WorkerBodyParser implements BodyParser {
   async close(): Promise<void> {
     this.#closed = true
     this.abortAll(new GatewayError('temporarily_unavailable'))
-    clearTimeout(this.#watchdog)
+    clearTimeout(this.#checkTimer)
     const worker = this.#worker
     this.#worker = undefined
-    await worker?.terminate()
+    await worker?.thread.terminate()
   }
 
   #startNext(): void {
@@ -108,10 +142,8 @@ export class WorkerBodyParser implements BodyParser {
     if (job === undefined) return
     this.#current = job
     const worker = (this.#worker ??= this.#spawnWorker())
-    this.#watchdog = setTimeout(() => {
-      this.#handleWorkerDeath(worker, new Error('the worker for large requests did not respond in time'))
-      void worker.terminate()
-    }, this.#options.timeoutMs ?? defaultTimeoutMs)
+    worker.idleChecks = 0
+    this.#scheduleCheck(worker, job)
     job.leasedBuffer = this.#buffers.acquire(job.bytes)
     const request: ParseRequest = {
       chunks: toTransferableChunks(job),
@@ -119,33 +151,83 @@ export class WorkerBodyParser implements BodyParser {
       translation: job.translation,
       account: job.member,
     }
-    worker.postMessage(
+    worker.thread.postMessage(
       request,
       request.chunks.map(({ buffer }) => buffer),
     )
   }
 
-  #spawnWorker(): Worker {
+  #scheduleCheck(worker: RunningWorker, job: Job): void {
+    const { checkIntervalMs = defaultCheckIntervalMs } = this.#options
+    this.#checkTimer = setTimeout(() => this.#check(worker, job), checkIntervalMs)
+  }
+
+  /** Ends a body that takes more of the thread's time than its size explains, and a worker that does nothing. */
+  #check(worker: RunningWorker, job: Job): void {
+    const { maxIdleChecks = defaultMaxIdleChecks } = this.#options
+    if (++worker.idleChecks > maxIdleChecks) {
+      this.#handleWorkerDeath(worker, new Error('the worker for large requests did not respond'))
+      void worker.thread.terminate()
+      return
+    }
+    this.#scheduleCheck(worker, job)
+    readCpuMicros(worker.thread).then(
+      (micros) => {
+        if (this.#current !== job || this.#worker !== worker) return
+        if (micros - worker.checkedMicros >= minBusyMicros) worker.idleChecks = 0
+        worker.checkedMicros = micros
+        const cpuMs = (micros - worker.usedMicros) / 1000
+        if (cpuMs > this.#getBudgetMs(worker, job)) this.#endCostlyBody(worker, job, cpuMs)
+      },
+      // It has just ended, which is handled elsewhere.
+      () => undefined,
+    )
+  }
+
+  #getBudgetMs({ hasReplied }: RunningWorker, { bytes }: Job): number {
+    const { baseBudgetMs = defaultBaseBudgetMs } = this.#options
+    return baseBudgetMs + (bytes / 2 ** 20) * budgetMsPerMb + (hasReplied ? 0 : startupBudgetMs)
+  }
+
+  /** Only a new thread ends the work of this one. */
+  #endCostlyBody(worker: RunningWorker, job: Job, cpuMs: number): void {
+    this.#worker = undefined
+    void worker.thread.terminate()
+    this.#clearCurrent()
+    this.#queue.charge(job.member, cpuMs * 1000)
+    this.#options.onCostlyBody({ account: job.member, bytes: job.bytes, cpuMs: Math.round(cpuMs) })
+    job.reject(new GatewayError('payload_too_large', { message: tooCostlyMessage }))
+    this.#startNext()
+  }
+
+  #spawnWorker(): RunningWorker {
     const { passRequestFields, translator = null, preparer = null, maxBytes, workerUrl = parserWorkerUrl } = this.#options
     const { maxHeapMb = Math.max(minHeapMb, (heapMbPerMb * maxBytes) / 2 ** 20) } = this.#options
-    const worker = new Worker(workerUrl, {
+    const thread = new Worker(workerUrl, {
       // The worker needs none of this process's options.
       execArgv: [],
       workerData: { passRequestFields, translator, preparer } satisfies ParserWorkerOptions,
       resourceLimits: { maxOldGenerationSizeMb: maxHeapMb },
     })
-    worker.on('message', (reply: ParseReply) => this.#handleReply(worker, reply))
+    const worker: RunningWorker = { thread, usedMicros: 0, checkedMicros: 0, hasReplied: false, idleChecks: 0 }
+    thread.on('message', (reply: ParseReply) => this.#handleReply(worker, reply))
     const onDeath = (error: unknown) => this.#handleWorkerDeath(worker, error instanceof Error ? error : new Error(String(error)))
-    worker.on('error', onDeath)
-    worker.on('messageerror', onDeath)
-    worker.on('exit', () => onDeath(new Error('the worker for large requests has ended')))
+    thread.on('error', onDeath)
+    thread.on('messageerror', onDeath)
+    thread.on('exit', () => onDeath(new Error('the worker for large requests has ended')))
     return worker
   }
 
-  #handleReply(worker: Worker, reply: ParseReply): void {
+  #handleReply(worker: RunningWorker, reply: ParseReply): void {
     if (worker !== this.#worker) return
     const job = this.#clearCurrent()
-    if (job !== undefined) this.#finishJob(job, reply)
+    if (job !== undefined) {
+      this.#queue.charge(job.member, reply.threadMicros - worker.usedMicros)
+      this.#finishJob(job, reply)
+    }
+    worker.usedMicros = reply.threadMicros
+    worker.checkedMicros = reply.threadMicros
+    worker.hasReplied = true
     this.#startNext()
   }
 
@@ -165,12 +247,18 @@ export class WorkerBodyParser implements BodyParser {
   }
 
   /** The current request fails with the worker; the next one gets a new worker. */
-  #handleWorkerDeath(worker: Worker, error: Error): void {
+  #handleWorkerDeath(worker: RunningWorker, error: Error): void {
     if (worker !== this.#worker) return
     this.#worker = undefined
     this.#options.onWorkerError(error)
     const isOutOfMemory = 'code' in error && error.code === 'ERR_WORKER_OUT_OF_MEMORY'
-    this.#clearCurrent()?.reject(
+    const job = this.#clearCurrent()
+    if (job !== undefined) {
+      // What it used since the last check is not known.
+      const { checkIntervalMs = defaultCheckIntervalMs } = this.#options
+      this.#queue.charge(job.member, Math.max(0, worker.checkedMicros - worker.usedMicros) + checkIntervalMs * 1000)
+    }
+    job?.reject(
       isOutOfMemory
         ? new GatewayError('payload_too_large', { message: tooComplexMessage, cause: error })
         : new GatewayError('internal_error', { cause: error }),
@@ -179,7 +267,7 @@ export class WorkerBodyParser implements BodyParser {
   }
 
   #clearCurrent(): Job | undefined {
-    clearTimeout(this.#watchdog)
+    clearTimeout(this.#checkTimer)
     const job = this.#current
     this.#current = undefined
     return job
@@ -189,6 +277,18 @@ export class WorkerBodyParser implements BodyParser {
 const tooComplexMessage = {
   en: 'Parsing the request body needs too much memory. Send fewer or simpler values.',
   zh: '请求内容解析所需内存过大，请减少或简化其中的值。',
+}
+
+const tooCostlyMessage = {
+  en: 'The request body takes more time to process than its size allows. Send fewer or simpler values.',
+  zh: '请求内容的处理时间超出其大小所允许的范围，请减少或简化其中的值。',
+}
+
+/** Versions of Node before 24.6 do not report it; there only the number of checks bounds a body. */
+async function readCpuMicros(thread: Worker): Promise<number> {
+  if (!('cpuUsage' in thread)) return 0
+  const { user, system } = await thread.cpuUsage()
+  return user + system
 }
 
 // In a checkout both files are TypeScript, in the published package JavaScript.

@@ -3,8 +3,9 @@ import type { Test } from 'tap'
 import t from 'tap'
 import { GatewayError } from '../../../src/errors.ts'
 import type { ChatRequest } from '../../../src/exchange/request/chat-request.ts'
+import { SizedBodyParser } from '../../../src/exchange/body-parser/sized-body-parser.ts'
 import { WorkerBodyParser } from '../../../src/exchange/body-parser/worker-body-parser.ts'
-import type { WorkerBodyParserOptions } from '../../../src/exchange/body-parser/worker-body-parser.ts'
+import type { CostlyBody, WorkerBodyParserOptions } from '../../../src/exchange/body-parser/worker-body-parser.ts'
 import { ClientDisconnected } from '../../../src/exchange/exchange.ts'
 import { waitUntil } from '../../support/gateway/test-gateway.ts'
 
@@ -18,7 +19,8 @@ function programOf(does: string): URL {
       import { parentPort } from 'node:worker_threads'
       parentPort.on('message', ({ chunks }) => {
         const said = Buffer.concat(chunks).toString()
-        const refuse = (en) => parentPort.postMessage({ kind: 'refused', code: 'invalid_request', details: { params: { detail: { en, zh: en } } } })
+        const { user, system } = process.threadCpuUsage()
+        const refuse = (en) => parentPort.postMessage({ threadMicros: user + system, kind: 'refused', code: 'invalid_request', details: { params: { detail: { en, zh: en } } } })
         ${does}
       })`)}`,
   )
@@ -26,14 +28,17 @@ function programOf(does: string): URL {
 
 function bodies(t: Test, options: Partial<WorkerBodyParserOptions> = {}) {
   const faults: string[] = []
+  const costly: CostlyBody[] = []
   const bodies = new WorkerBodyParser({
     passRequestFields: [],
     maxBytes: 10 * 2 ** 20,
+    now: () => performance.now(),
     onWorkerError: ({ message }) => void faults.push(message),
+    onCostlyBody: (body) => void costly.push(body),
     ...options,
   })
   t.teardown(() => bodies.close())
-  return { bodies, faults }
+  return { bodies, faults, costly }
 }
 
 async function thrownBy(promise: Promise<unknown>): Promise<unknown> {
@@ -94,7 +99,7 @@ t.test('serves members in turn', async (t) => {
     thrownBy(large.parse([Buffer.from(name)], member, stays)).then((error) => order.push((error as Error).message.slice(-2)))
   await Promise.all([ask('a', 'a1'), ask('a', 'a2'), ask('a', 'a3'), ask('b', 'b1'), ask('c', 'c1')])
   // The first job starts before the others arrive.
-  t.same(order, ['a1', 'a2', 'b1', 'c1', 'a3'])
+  t.same(order, ['a1', 'b1', 'c1', 'a2', 'a3'])
 })
 
 t.test('fails only the current job when the worker dies', async (t) => {
@@ -123,13 +128,63 @@ t.test('rejects a request that needs more than the worker’s heap as too large'
   t.match(both, [{ code: 'payload_too_large', message: /memory/ }, { code: 'invalid_request' }])
 })
 
-t.test('replaces a hung worker', async (t) => {
-  const workerUrl = programOf("if (said === 'bad') for (;;); else refuse(said)")
-  const { bodies: large } = bodies(t, { workerUrl, timeoutMs: 700 })
+t.test('replaces a worker that does nothing', async (t) => {
+  const { bodies: large, faults } = bodies(t, {
+    workerUrl: programOf("if (said !== 'bad') refuse(said)"),
+    checkIntervalMs: 5,
+    maxIdleChecks: 100,
+  })
   const ask = (name: string) => thrownBy(large.parse([Buffer.from(name)], 'a', stays))
-  t.match(await ask('bad'), { code: 'internal_error', cause: /in time/ })
+  t.match(await ask('bad'), { code: 'internal_error', cause: /did not respond/ })
+  t.equal(faults.length, 1)
   // On a busy machine starting a worker may take that long.
   await waitUntil(async () => ((await ask('good')) as GatewayError).code === 'invalid_request', 'one to be answered')
+})
+
+t.test('ends a body that takes more CPU time than its size explains, and serves others before its account’s next', async (t) => {
+  const workerUrl = programOf("if (said === 'bad') for (;;); else refuse(said)")
+  const { bodies: large, faults, costly } = bodies(t, { workerUrl, baseBudgetMs: 100, checkIntervalMs: 20 })
+  const order: string[] = []
+  const ask = async (member: string, name: string) => {
+    const error = await thrownBy(large.parse([Buffer.from(name)], member, stays))
+    order.push(`${member} ${name}`)
+    return error
+  }
+  const [bad, ...rest] = await Promise.all([
+    ask('a', 'bad'),
+    ask('a', 'next'),
+    ask('b', 'good'),
+    ask('c', 'good'),
+    ask('b', 'next'),
+  ])
+  t.match(bad, { code: 'payload_too_large', message: /more time to process than its size/ })
+  for (const error of rest) t.match(error, { code: 'invalid_request' })
+  t.equal(order.at(-1), 'a next')
+  t.same(faults, [], 'the body is at fault, and not the thread')
+  t.match(costly, [{ account: 'a', bytes: 3 }])
+})
+
+t.test('a body that takes long without CPU time of its own is not refused', async (t) => {
+  // A machine that stands still gives no CPU time; here the worker waits instead.
+  const wait = 'Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 400)'
+  const { bodies: large } = bodies(t, {
+    workerUrl: programOf(`${wait}; refuse(said)`),
+    baseBudgetMs: 0,
+    checkIntervalMs: 20,
+    maxIdleChecks: 100_000,
+  })
+  t.match(await thrownBy(large.parse([Buffer.from('slow')], 'a', stays)), { code: 'invalid_request' })
+})
+
+t.test('a body of a few hundred kilobytes does not wait for one of megabytes', async (t) => {
+  const workerUrl = programOf("if (!said.startsWith('waits')) refuse(said.slice(0, 5))")
+  const { bodies: medium } = bodies(t, { workerUrl })
+  const { bodies: large } = bodies(t, { workerUrl })
+  const sized = new SizedBodyParser({ medium, large })
+  const waiting = thrownBy(sized.parse([Buffer.from(`waits${'x'.repeat(2 ** 20)}`)], 'a', stays))
+  t.match(await thrownBy(sized.parse([Buffer.from('small')], 'b', stays)), { code: 'invalid_request', message: /small/ })
+  await sized.close()
+  t.match(await waiting, { code: 'temporarily_unavailable' })
 })
 
 t.test('rejects at once when the client disconnects, and skips the queued job', async (t) => {

@@ -6,7 +6,7 @@ import type { CallResult, Exchange, FailedExchange, Reply, Slots, Translation } 
 import type { CallContext, TurnHandler } from '../exchange/plugin-chain.ts'
 import { isRecord } from '../exchange/request/chat-request.ts'
 import type { ChatRequest } from '../exchange/request/chat-request.ts'
-import { fitsInHeader, maxNamesInHeader } from '../exchange/request/field-policy.ts'
+import { maxNamesInHeader } from '../exchange/request/field-policy.ts'
 import { EncodingClient } from './encoding-client.ts'
 import { ReasoningSeal } from './reasoning-seal.ts'
 import { translateRequest } from './translate-request.ts'
@@ -114,7 +114,7 @@ export class ExchangeTranslation implements Translation {
   }
 
   #addIgnoredFields({ headers, names }: Exchange): void {
-    const ignored = this.#request?.ignored.filter(fitsInHeader) ?? []
+    const ignored = this.#request?.ignored ?? []
     if (ignored.length === 0) return
     const dropped = headers[names.fieldsDroppedHeader]
     const all = [...ignored, ...(dropped === undefined ? [] : dropped.split(', '))]

@@ -2,6 +2,7 @@
 import type { ApiFormat, ApiFormatName } from '../exchange/api-format/api-format.ts'
 import type { BodyTranslator, TranslatedChat, TranslatorSettings } from '../exchange/body-parser.ts'
 import { parseBody, toChatRequest } from '../exchange/request/chat-request.ts'
+import { fitsInHeader, maxNamesInHeader } from '../exchange/request/field-policy.ts'
 import { findApiFormat } from './api-formats.ts'
 import { ReasoningSeal } from './reasoning-seal.ts'
 
@@ -29,7 +30,12 @@ export function translateRequest(
     keepsResponsesFields: settings.keepsResponsesFields === true,
     hostsSearch,
   })
-  return { chat: toChatRequest(chat, { bytes: raw.length, format: format.name, hostedSearch }), state, ignored, requestedModel }
+  return {
+    chat: toChatRequest(chat, { bytes: raw.length, format: format.name, hostedSearch }),
+    state,
+    ignored: ignored.filter(fitsInHeader).slice(0, maxNamesInHeader),
+    requestedModel,
+  }
 }
 
 /** An alias is written to the turn log and the log. */

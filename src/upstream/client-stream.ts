@@ -61,10 +61,13 @@ export class ClientStream {
       .catch(this.#options.onRejected)
   }
 
-  /** Proxies drop a silent stream. A comment keeps it open, and clients' parsers ignore it. */
+  /**
+   * Proxies drop a silent stream. A comment keeps it open, and clients' parsers ignore it. A client that does not read gets none: what it has
+   * not read keeps the stream open, and more would only be held in memory.
+   */
   keepAlive(): void {
-    const { callContext } = this.#options
-    if (this.#held !== null || callContext.client.disconnected || !this.#tryOpenStream()) return
+    const { callContext, deadlines } = this.#options
+    if (this.#held !== null || deadlines.isBlocked || callContext.client.disconnected || !this.#tryOpenStream()) return
     this.#send(': keep-alive\n\n')
   }
 

@@ -45,7 +45,7 @@ export interface TranslatedRequest<State> {
   readonly chat: Readonly<Record<string, unknown>>
   /** What the answer needs of the request, as the original names of tools. */
   readonly state: State
-  /** Paths of the fields that were ignored although they ask for something, for the header of dropped fields. */
+  /** Paths of the fields that were ignored although they ask for something; some of them become the header of dropped fields. */
   readonly ignored: readonly string[]
   /** Set if the chat has a function `web_search` that the service runs; `src/exchange/hosted-search.ts` has the chunks of its steps. */
   readonly hostedSearch?: HostedSearchOptions | undefined

@@ -5,6 +5,7 @@ import type { GatewayError } from '../../errors.ts'
 import { JsonBoundsError, maxJsonDepth, parseJson } from '../../system/parse-json.ts'
 import type { ApiFormatName } from '../api-format/api-format-name.ts'
 import type { HostedSearchOptions } from '../hosted-search.ts'
+import { checkMetadata } from './metadata-bounds.ts'
 import { getAnalysis } from './request-analysis.ts'
 import { checkRequestBounds, checkValueCount } from './request-bounds.ts'
 
@@ -66,6 +67,7 @@ export function toChatRequest(
   for (let i = 0; i < messages.length; i++) checkMessage(messages[i], `messages[${i}]`)
   if (stream !== undefined && stream !== null && typeof stream !== 'boolean')
     throw invalidRequest({ en: "'stream' must be true or false.", zh: "'stream' 必须是 true 或 false。" }, 'stream')
+  checkMetadata(body['metadata'], 'metadata')
   return {
     model,
     messages,

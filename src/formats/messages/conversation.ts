@@ -17,11 +17,10 @@ import {
 } from '../shared/fields.ts'
 import type { Reasoning } from '../shared/reasoning.ts'
 import { openReasoning, toReasoningFields } from '../shared/reasoning.ts'
-import type { ToolNames } from './tools.ts'
+import { toFunctionName } from '../shared/tool-names.ts'
 
 interface ConversationOptions {
   readonly model: string
-  readonly names: ToolNames
   unseal(container: string): string | null
   /** Whether marks for the cache are kept. */
   readonly keepsMarks: boolean
@@ -225,7 +224,7 @@ export class ConversationBuilder {
   #addCall({ calls, ids, sentCalls }: AssistantMessage, block: JsonObject, path: string): void {
     const { id: sentId, input } = block
     if (typeof sentId !== 'string') throw invalidField(`${path}.id`, 'must be a string', '必须是字符串')
-    const name = this.#options.names.shorten(requireText(block['name'], `${path}.name`))
+    const name = toFunctionName({ name: requireText(block['name'], `${path}.name`) })
     const call: Call = {
       id: sentId !== '' && !ids.has(sentId) ? sentId : `${sentId || 'call'}_${calls.length}`,
       name,

@@ -260,7 +260,7 @@ export class MessagesEncoder implements AnswerEncoder {
   }
 
   #nameOf({ name }: ToolCall): string {
-    return this.#context.state.toolNames[name] ?? name
+    return this.#context.state.toolNames.get(name) ?? name
   }
 
   #openBlock(open: OpenBlock, block: object): string {

@@ -1,6 +1,7 @@
 /** Translates a request of the Messages API to a chat completion request. */
 import type { JsonObject, RequestContext, TranslatedRequest } from '../../exchange/api-format/api-format.ts'
 import { effortField, thinkingSettingsField } from '../../exchange/request/anthropic-fields.ts'
+import { checkUserMetadata } from '../../exchange/request/metadata-bounds.ts'
 import { invalidRequest } from '../../errors.ts'
 import { ConversationBuilder } from './conversation.ts'
 import {
@@ -23,7 +24,7 @@ export interface MessagesState {
   /** The model id as sent, which reasoning containers are bound to. */
   readonly model: string
   /** Original names of tools whose names were too long for a chat completion. */
-  readonly toolNames: Readonly<Record<string, string>>
+  readonly toolNames: ReadonlyMap<string, string>
   readonly stopSequences: readonly string[]
 }
 
@@ -42,12 +43,13 @@ export function toChat(
 ): TranslatedRequest<MessagesState> {
   refuseUnsupported(body)
   const model = requireText(body['model'], 'model')
+  checkUserMetadata(body['metadata'], 'metadata')
   const ignored = new Set(Object.keys(body).filter((field) => !silentFields.has(field) && !isAbsent(body[field])))
   const { tools, names, hosted, search, ignored: ignoredFields } = translateTools(body['tools'], { hostsSearch, keepsMarks })
   for (const field of ignoredFields) ignored.add(field)
   for (const { type } of hosted) ignored.add(`tools.${type}`)
   const stopSequences = readStopSequences(body['stop_sequences'])
-  const conversation = new ConversationBuilder({ model, names, unseal, ignored, keepsMarks })
+  const conversation = new ConversationBuilder({ model, unseal, ignored, keepsMarks })
   conversation.addSystem(body['system'], 'system')
   const { messages } = body
   if (!Array.isArray(messages) || messages.length === 0)

@@ -17,7 +17,7 @@ import {
   requireText,
 } from '../shared/fields.ts'
 
-/** Names of tools as a chat completion accepts them, and the way back. */
+/** Names of declared tools as a chat completion accepts them, and the way back. */
 export class ToolNames {
   readonly #originals = new Map<string, string>()
 
@@ -27,8 +27,8 @@ export class ToolNames {
     return valid
   }
 
-  originals(): Readonly<Record<string, string>> {
-    return Object.fromEntries(this.#originals)
+  originals(): ReadonlyMap<string, string> {
+    return this.#originals
   }
 }
 

@@ -55,7 +55,7 @@ export class ResponsesEncoder implements AnswerEncoder {
 
   start(): string {
     const response = this.#createResponse('in_progress')
-    return this.#events.write('response.created', { response }) + this.#events.write('response.in_progress', { response })
+    return this.#events.writeResponse('response.created', response) + this.#events.writeResponse('response.in_progress', response)
   }
 
   push(chunk: JsonObject): string {
@@ -73,14 +73,14 @@ export class ResponsesEncoder implements AnswerEncoder {
   /** Codex counts events, and not bytes or comments. A second `in_progress` would make OpenAI's SDK forget the items before it. */
   heartbeat(): string {
     return this.#items.length === 0
-      ? this.#events.write('response.in_progress', { response: this.#createResponse('in_progress') })
+      ? this.#events.writeResponse('response.in_progress', this.#createResponse('in_progress'))
       : this.#events.write('keepalive')
   }
 
   end(): string {
     const rest = this.#finishReason === null ? this.#finish('stop') : ''
     const status = this.#incompleteReason === null ? 'completed' : 'incomplete'
-    return rest + this.#events.write(`response.${status}`, { response: this.#createFinalResponse() }) + doneEvent
+    return rest + this.#events.writeResponse(`response.${status}`, this.#createFinalResponse()) + doneEvent
   }
 
   /** Items that have not ended stay open, so that no client acts on half a call. */
@@ -88,14 +88,14 @@ export class ResponsesEncoder implements AnswerEncoder {
     const ended = this.#items.slice(0, this.#current).filter((item) => !this.#isCut(item))
     const output = ended.map((item) => item.toFinalJson(this.#getEndStatus(item)))
     const response = this.#createResponse('failed', { output, error: toStreamError(failure), usage: this.#usage })
-    return this.#events.write('response.failed', { response }) + doneEvent
+    return this.#events.writeResponse('response.failed', response) + doneEvent
   }
 
   whole(completion: JsonObject): string {
     for (const step of readHostedSteps(completion)) this.push(step)
     this.push(completion)
     if (this.#finishReason === null) this.#finish('stop')
-    return JSON.stringify(this.#createFinalResponse())
+    return this.#createFinalResponse()
   }
 
   #pushSearch(step: HostedSearchStep): string {
@@ -234,7 +234,7 @@ export class ResponsesEncoder implements AnswerEncoder {
     return this.#isCut(item) || (this.#incompleteReason !== null && isLastText) ? 'incomplete' : 'completed'
   }
 
-  #createFinalResponse(): JsonObject {
+  #createFinalResponse(): string {
     const reason = this.#incompleteReason
     return this.#createResponse(reason === null ? 'completed' : 'incomplete', {
       output: this.#items.map((item) => item.toFinalJson(this.#getEndStatus(item))),
@@ -247,7 +247,7 @@ export class ResponsesEncoder implements AnswerEncoder {
   #createResponse(
     status: Parameters<typeof createResponse>[2]['status'],
     progress: Partial<Parameters<typeof createResponse>[2]> = {},
-  ): JsonObject {
+  ): string {
     const { model, startedAt, state } = this.#context
     return createResponse({ id: `resp_${this.#id}`, model, startedAt }, state.echoed, { ...progress, status })
   }

@@ -46,6 +46,11 @@ export class EventWriter {
     return `${beforeNumber}${this.#nextNumber++}${beforeDelta}${JSON.stringify(delta)}}\n\n`
   }
 
+  /** An event with the response object, which is JSON already. */
+  writeResponse(type: EventType, response: string): string {
+    return `event: ${type}\ndata: {"type":"${type}","sequence_number":${this.#nextNumber++},"response":${response}}\n\n`
+  }
+
   write(type: EventType, fields: object = {}): string {
     return `event: ${type}\ndata: ${JSON.stringify({ type, sequence_number: this.#nextNumber++, ...fields })}\n\n`
   }

@@ -1,6 +1,7 @@
 /** Translates a request's fields. */
 import type { JsonObject, RequestContext, TranslatedRequest } from '../../exchange/api-format/api-format.ts'
 import { customToolsField, summaryField } from '../../exchange/request/responses-fields.ts'
+import { checkMetadata } from '../../exchange/request/metadata-bounds.ts'
 import { invalidRequest } from '../../errors.ts'
 import type { LocalizedText } from '../../errors.ts'
 import {
@@ -18,14 +19,15 @@ import {
 import { openReasoning } from '../shared/reasoning.ts'
 import { Conversation } from './conversation.ts'
 import { addDeclaredTools, addInput } from './input-items.ts'
-import type { EchoedFields } from './response-object.ts'
+import { serializeEcho } from './response-object.ts'
 import { ToolSet, toToolFields } from './tools.ts'
 import type { ToolMap } from '../shared/tool-names.ts'
 
 /** What the encoder of the answer needs of the request. */
 export interface ResponsesState {
   readonly tools: ToolMap
-  readonly echoed: EchoedFields
+  /** The fields of the request that a response repeats, as `serializeEcho` writes them. */
+  readonly echoed: string
   /** The client is Codex, which repeats the turn after some endings that other clients accept. */
   readonly isCodex: boolean
   /** The answer names the sources of each search. */
@@ -52,7 +54,7 @@ const translators: Readonly<Record<string, FieldTranslator>> = {
 const checks: Readonly<Record<string, (value: unknown, path: string) => unknown>> = {
   store: readOptionalBoolean,
   include: (value, path) => requireList(value, path).map((name, i) => requireText(name, `${path}[${i}]`)),
-  metadata: requireObject,
+  metadata: checkMetadata,
   truncation: readOptionalText,
   service_tier: readOptionalText,
   max_tool_calls: readOptionalCount,
@@ -139,7 +141,7 @@ export function translateRequest(
     },
     state: {
       tools: tools.map,
-      echoed: pickEchoedFields(body, tools),
+      echoed: echoFields(body, tools),
       isCodex: isCodex(body),
       includesSources: isIncluded(body, 'web_search_call.action.sources'),
     },
@@ -223,15 +225,18 @@ function toResponseFormat(format: JsonObject, path: string): JsonObject {
   }
 }
 
+/** A stream has them in each event of the response object, and a client of a slow model receives many. */
+const maxStreamedEchoLength = 16 * 1024
+
 /**
  * Tools and instructions are repeated in whole answers only. In a stream they would stand in three events, and agents send 40 KB of them with
  * each turn.
  */
-function pickEchoedFields(body: JsonObject, tools: ToolSet): EchoedFields {
+function echoFields(body: JsonObject, tools: ToolSet): string {
   const { stream, instructions, tool_choice, parallel_tool_calls, text, reasoning, metadata } = body
   const { temperature, top_p, max_output_tokens, user, safety_identifier, prompt_cache_key } = body
   const long = stream === true ? {} : { instructions: instructions ?? null, tools: tools.declared }
-  return {
+  const fields = {
     ...long,
     ...dropAbsent({
       tool_choice,
@@ -247,6 +252,7 @@ function pickEchoedFields(body: JsonObject, tools: ToolSet): EchoedFields {
     ...(isObject(text) ? { text: { ...dropAbsent(text), format: completeFormat(text['format']) } } : {}),
     ...(isObject(reasoning) ? { reasoning: { effort: reasoning['effort'] ?? null, summary: reasoning['summary'] ?? null } } : {}),
   }
+  return serializeEcho(fields, stream === true ? maxStreamedEchoLength : Infinity)
 }
 
 /** The format with every field that the schema of a response requires. */

@@ -31,12 +31,47 @@ interface ResponseProgress {
   readonly error: { readonly code: string; readonly message: string } | null
 }
 
+/** The values of a request that has none of these fields. */
+const echoDefaults = {
+  instructions: null,
+  tools: [],
+  tool_choice: 'auto',
+  parallel_tool_calls: true,
+  text: { format: { type: 'text' } },
+  reasoning: null,
+  temperature: 1,
+  top_p: 1,
+  max_output_tokens: null,
+  metadata: {},
+  safety_identifier: null,
+  prompt_cache_key: null,
+} as const satisfies EchoedFields
+
+/**
+ * The echoed fields as the text of an object's members. As objects they would pass between threads one by one, and be written again with
+ * each event.
+ * @param maxFieldLength longer values are left out
+ */
+export function serializeEcho(echoed: EchoedFields, maxFieldLength = Infinity): string {
+  const fields = new Map<string, string>()
+  for (const [name, value] of Object.entries({ ...echoDefaults, ...echoed })) {
+    const json = JSON.stringify(value)
+    if (json.length <= maxFieldLength) fields.set(name, json)
+    else if (Object.hasOwn(echoDefaults, name)) fields.set(name, JSON.stringify(echoDefaults[name as keyof typeof echoDefaults]))
+  }
+  return [...fields].map(([name, json]) => `"${name}":${json}`).join(',')
+}
+
+/**
+ * The object as JSON.
+ * @param echoed of `serializeEcho`
+ */
 export function createResponse(
   head: { readonly id: string; readonly model: string; readonly startedAt: number },
-  echoed: EchoedFields,
+  echoed: string,
   progress: Partial<ResponseProgress> & Pick<ResponseProgress, 'status'>,
-): JsonObject {
-  return {
+): string {
+  const own = JSON.stringify({
     id: head.id,
     object: 'response',
     created_at: Math.floor(head.startedAt / 1000),
@@ -47,30 +82,18 @@ export function createResponse(
     error: null,
     usage: null,
     previous_response_id: null,
-    instructions: null,
-    tools: [],
-    tool_choice: 'auto',
-    parallel_tool_calls: true,
-    text: { format: { type: 'text' } },
-    reasoning: null,
-    temperature: 1,
-    top_p: 1,
     top_logprobs: 0,
     presence_penalty: 0,
     frequency_penalty: 0,
     truncation: 'disabled',
-    max_output_tokens: null,
     max_tool_calls: null,
     // Nothing is stored, whatever was requested.
     store: false,
     background: false,
     service_tier: 'default',
-    metadata: {},
-    safety_identifier: null,
-    prompt_cache_key: null,
-    ...echoed,
     ...progress,
-  }
+  })
+  return `${own.slice(0, -1)},${echoed}}`
 }
 
 /** The usage of a chat completion. All three counts are needed: Codex repeats a turn whose usage lacks one. */

@@ -24,6 +24,7 @@ export function readMaxUses(value: unknown, path: string): number {
 }
 
 const maxDomains = 100
+const maxDomainLength = 512
 const domainPattern = /^[a-z0-9*](?:[a-z0-9.*-]{0,251}[a-z0-9])?(?:\/\S*)?$/i
 
 /** Host names in lower case, each with an optional beginning of a path. */
@@ -33,7 +34,7 @@ export function readDomains(value: unknown, path: string): readonly string[] {
   if (list.length > maxDomains) throw invalidField(path, `must have at most ${maxDomains} entries`, `最多 ${maxDomains} 项`)
   return list.map((item, i) => {
     const domain = requireText(item, `${path}[${i}]`)
-    if (!domainPattern.test(domain))
+    if (domain.length > maxDomainLength || !domainPattern.test(domain))
       throw invalidField(`${path}[${i}]`, 'must be a domain, as in example.com', '必须是域名，例如 example.com')
     return domain.toLowerCase().replace(/^www\./, '')
   })

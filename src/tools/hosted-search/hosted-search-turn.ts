@@ -212,7 +212,13 @@ class HostedSearchTurn {
   async #keepAlive<Result>(work: Promise<Result>): Promise<Result> {
     const { client } = this.#input.callContext
     if (!client.headersSent) return work
-    const timer = setInterval(() => client.write(': keep-alive\n\n'), this.#deps.services.config.timeouts.heartbeatEveryMs)
+    // A client that does not read gets no more to hold in memory.
+    let isReading = true
+    const timer = setInterval(() => {
+      if (!isReading) return
+      isReading = client.write(': keep-alive\n\n')
+      if (!isReading) client.onDrain(() => (isReading = true))
+    }, this.#deps.services.config.timeouts.heartbeatEveryMs)
     try {
       return await work
     } finally {

@@ -100,13 +100,13 @@ const bodies: Readonly<Record<string, object | string>> = {
   'custom tools': { tools: [{ type: 'custom', custom: { name: 'f', description: long } }] },
   'a schema': { response_format: { type: 'json_schema', json_schema: { schema: { description: long } } } },
   'unknown fields': Object.fromEntries(Array.from({ length: 50 }, (_, i) => [`unknown_${i}${i % 7 === 0 ? ' ' : ''}`, long])),
-  'fields of other upstreams': { transforms: [long], top_k: 5, odd: 1, service_tier: 'flex', store: true, metadata: { a: long } },
+  'fields of other upstreams': { transforms: [long], top_k: 5, odd: 1, service_tier: 'flex', store: true, metadata: { a: 'x'.repeat(512) } },
   'what chooses and buys': { models: [long], web_search_options: {}, modalities: ['text', 'audio'] },
   'words that ask for nothing': { models: [], modalities: ['text'], best_of: 1, audio: null },
   'a painting': { size: '1024x1024', quality: long, n: 2 },
   'names of numbers': '{"model":"svc-2.1","7":1,"messages":[{"role":"user","content":"x","2":1,"1":2}],"3":{"b":1,"a":2}}',
   'names of prototypes':
-    '{"model":"svc-2.1","messages":[{"role":"user","content":"x","__proto__":{"a":1}}],"__proto__":{"b":1},"metadata":{"__proto__":{"c":1}},"logit_bias":{"__proto__":{"c":1}}}',
+    '{"model":"svc-2.1","messages":[{"role":"user","content":"x","__proto__":{"a":1}}],"__proto__":{"b":1},"metadata":{"__proto__":"c"},"logit_bias":{"__proto__":{"c":1}}}',
   'a name twice': '{"model":"other","messages":[],"temperature":1,"messages":[{"role":"user","content":"x"}],"model":"svc-2.1"}',
   'numbers and escapes':
     '{ "model" : "svc-2.1", "seed": 1E20, "top_p":1e-7, "messages":[{"role":"user","content":"\\ud83d\\ude00 \\u00e9 \\/ \\u2028"}] }',

@@ -326,9 +326,9 @@ t.test('translates tools and the choice of a tool', async (t) => {
     tool_choice: { type: 'tool', name: longName },
     messages: [user('Hi'), assistant([{ ...toolUse('a'), name: longName }]), user([toolResult('a', 'A')])],
   })
-  const [short] = Object.keys(state.toolNames)
+  const [short] = state.toolNames.keys()
   t.equal(short?.length, 64)
-  t.equal(state.toolNames[short ?? ''], longName)
+  t.equal(state.toolNames.get(short ?? ''), longName)
   t.match(chat, {
     tools: [{ function: { name: short } }],
     tool_choice: { function: { name: short } },

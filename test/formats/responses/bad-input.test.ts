@@ -116,8 +116,7 @@ const objects = [{}, { wrong: 1 }]
 const accepted: Readonly<Record<string, readonly unknown[]>> = {
   reasoning: objects,
   include: [[]],
-  metadata: objects,
-  'metadata.a': notText,
+  metadata: [{}],
   text: objects,
   'text.format.schema': objects,
   'text.format.schema.type': notText,

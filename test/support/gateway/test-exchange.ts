@@ -74,7 +74,7 @@ export class RecordingClient implements Client {
     return true
   }
 
-  onDrain(): void {}
+  onDrain(_listener: () => void): void {}
 
   end(frames = ''): void {
     this.#record('end')

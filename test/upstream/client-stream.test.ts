@@ -1,0 +1,55 @@
+/** The client's side of a streamed call: what is written to a client that does not read. */
+import t from 'tap'
+import type { CallContext } from '../../src/exchange/plugin-chain.ts'
+import { ClientStream } from '../../src/upstream/client-stream.ts'
+import { Deadlines } from '../../src/upstream/deadlines.ts'
+import { createTestExchange, RecordingClient } from '../support/gateway/test-exchange.ts'
+import { testConfig } from '../support/gateway/test-gateway.ts'
+
+/** A client whose socket is full after every write, until it drains. */
+class SlowClient extends RecordingClient {
+  #onDrain: (() => void)[] = []
+
+  override write(frames: string): boolean {
+    super.write(frames)
+    return false
+  }
+
+  override onDrain(listener: () => void): void {
+    this.#onDrain.push(listener)
+  }
+
+  drain(): void {
+    for (const listener of this.#onDrain.splice(0)) listener()
+  }
+}
+
+t.test('sends no keep-alive comments to a client that does not read', async (t) => {
+  const client = new SlowClient()
+  let now = 0
+  const callContext: CallContext = { client, onUpstreamHeaders: () => undefined, onEvent: null, headers: () => ({}) }
+  const stream = new ClientStream({
+    x: createTestExchange(),
+    callContext,
+    clock: { now: () => now, monotonicMs: () => now },
+    deadlines: new Deadlines(testConfig(t).timeouts, { startedAt: 0, turnStartedAt: 0 }),
+    pause: () => undefined,
+    resume: () => undefined,
+    isActive: () => true,
+    onRejected: (error) => {
+      throw error
+    },
+    onReleased: () => undefined,
+  })
+  stream.keepAlive()
+  const comment = client.body
+  t.match(comment, /^:/)
+  for (let i = 0; i < 100; i++) {
+    now += 15_000
+    stream.keepAlive()
+  }
+  t.equal(client.body, comment, 'one comment until it reads')
+  client.drain()
+  stream.keepAlive()
+  t.equal(client.body, comment + comment, 'and the next once it has')
+})

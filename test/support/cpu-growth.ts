@@ -7,8 +7,8 @@ const maxSize = 32_000
 const maxRounds = 8
 
 /**
- * The growth from one size to the next, or to the one after that, whichever is less: a collection of garbage or a full cache is in one of
- * them, the square of the input in both.
+ * The growth from one size to the next, to the one after that, or the mean of three doublings, whichever is less: a collection of garbage or
+ * a full cache is in one of them, the square of the input in all.
  * @param prepare builds the input of this size, which is not measured, and returns work that can be repeated
  * @param limit rounds end early once the growth is below it
  */
@@ -25,7 +25,10 @@ export function measureGrowth(prepare: (size: number) => () => unknown, limit: n
   let size = minSize
   while (measure(size) < minMicros && size < maxSize) size *= 2
   const first = measureDoubling(measure, size, limit)
-  return { size, growth: first <= limit ? first : Math.min(first, measureDoubling(measure, 2 * size, limit)) }
+  if (first <= limit) return { size, growth: first }
+  const second = measureDoubling(measure, 2 * size, limit)
+  if (second <= limit) return { size, growth: second }
+  return { size, growth: Math.min(first, second, Math.cbrt(measure(8 * size) / Math.max(measure(size), 1))) }
 }
 
 function measureDoubling(measure: (size: number) => number, size: number, limit: number): number {

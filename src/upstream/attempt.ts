@@ -56,8 +56,8 @@ export class Attempt<Result> implements Dispatcher.DispatchHandler, IndexedItem,
   #controller: Dispatcher.DispatchController | null = null
   /** Null before the request is sent and after the response. */
   #connection: Connection | null = null
-  /** When the request was sent on a kept connection. */
-  #sentOnKeptAt: number | null = null
+  /** When the request was sent on a kept connection, and the bytes that this connection had received by then. */
+  #sentOnKept: { readonly at: number; readonly bytesRead: number } | null = null
   #head: { readonly status: number; readonly headers: ResponseHeaders } = { status: 0, headers: {} }
   /** Body of an error response. */
   #errorBody: BoundedBody | null = null
@@ -137,7 +137,7 @@ export class Attempt<Result> implements Dispatcher.DispatchHandler, IndexedItem,
 
   setConnection(connection: Connection, isKept: boolean): void {
     this.#connection = connection
-    if (isKept) this.#sentOnKeptAt = this.#options.clock.monotonicMs()
+    if (isKept) this.#sentOnKept = { at: this.#options.clock.monotonicMs(), bytesRead: connection.bytesRead }
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
@@ -180,10 +180,11 @@ export class Attempt<Result> implements Dispatcher.DispatchHandler, IndexedItem,
     else this.#failWith(this.#isStale() ? markStale(toConnectionFacts(error)) : toConnectionFacts(error))
   }
 
-  /** Whether the upstream had closed the kept connection before the request reached it. */
+  /** Whether the upstream had closed the kept connection before the request reached it: it has answered nothing, not even a part of a head. */
   #isStale(): boolean {
-    const sentAt = this.#phase === 'sending' ? this.#sentOnKeptAt : null
-    return sentAt !== null && this.#options.clock.monotonicMs() - sentAt < staleConnectionMs
+    const sent = this.#phase === 'sending' ? this.#sentOnKept : null
+    if (sent === null || this.#connection?.bytesRead !== sent.bytesRead) return false
+    return this.#options.clock.monotonicMs() - sent.at < staleConnectionMs
   }
 
   /** Checks the deadlines; called every `deadlineCheckMs` while the call runs. */

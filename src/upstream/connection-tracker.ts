@@ -6,6 +6,8 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 
 export interface Connection {
   destroy(): unknown
+  /** Of all its requests. */
+  readonly bytesRead: number
 }
 
 export interface ConnectionUser {

@@ -107,3 +107,23 @@ t.test('sends a request again only once, and only before the first byte of an an
   t.equal(await fresh.ask(), 502)
   t.equal(fresh.calls.length, 1, 'not on a new connection')
 })
+
+t.test('sends a request again only if nothing of an answer was received', async (t) => {
+  for (const [name, part] of [
+    ['bytes that are no answer', 'SSH-2.0-OpenSSH_10.0\r\n'],
+    ['half a status line', 'HTTP/1.1 20'],
+    ['a part of a head', 'HTTP/1.1 200 OK\r\ncontent-ty'],
+    ['a single byte', 'H'],
+    ['a head above 16 KiB', `HTTP/1.1 200 OK\r\nx-long: ${'x'.repeat(20_000)}\r\n\r\n`],
+    ['an answer with two lengths', 'HTTP/1.1 200 OK\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\n'],
+    ['an informational response', 'HTTP/1.1 100 Continue\r\n\r\n'],
+  ] as const) {
+    const { g, ask, calls } = await startBefore(t, (response, { position }) => {
+      if (position === 1) return answerWell(response)
+      response.socket?.end(part)
+    })
+    t.same([await ask(), await ask()], [200, 502], name)
+    t.equal(calls.length, 2, `${name}: sent once`)
+    t.match(await g.listTurns(), [{ state: 'refunded' }, { state: 'settled' }], name)
+  }
+})

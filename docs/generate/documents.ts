@@ -5,12 +5,13 @@ import { renderConfigurationPage } from './configuration-page.ts'
 import { renderErrorsPage } from './errors-page.ts'
 import { createOpenApiDocument } from './openapi-document.ts'
 import { updateTables } from './endpoint-tables.ts'
+import { updateEndingTable } from './ending-table.ts'
 import { updateMetricTable } from './metric-table.ts'
 
 const root = new URL('../..', import.meta.url)
 
 /** Texts that people write, with tables in them that are made. */
-const documentsWithTables = ['docs/api.md', 'docs/operations.md'] as const
+const documentsWithTables = ['docs/api.md', 'docs/ledger.md', 'docs/operations.md'] as const
 
 export interface GeneratedDocument {
   readonly path: string
@@ -30,7 +31,7 @@ export function renderDocuments(): readonly GeneratedDocument[] {
     { path: 'docs/clients.md', content: renderClientsPage(), committed: readIfPresent('docs/clients.md') },
     ...documentsWithTables.map((path) => ({
       path,
-      content: updateMetricTable(updateTables(readIfPresent(path))),
+      content: updateEndingTable(updateMetricTable(updateTables(readIfPresent(path)))),
       committed: readIfPresent(path),
     })),
   ]

@@ -212,6 +212,8 @@ export interface Reply {
 /** Result of a successful call: what may be sent only after the turn was settled. */
 export interface CallResult {
   readonly usage: Usage
+  /** The client was so slow that the upstream ended the call; the answer was cut off there, and is charged as far as it was produced. */
+  readonly isAbandoned?: true
   /** The complete reply (not streamed), or the stream's last frames. */
   readonly final: { readonly kind: 'reply'; readonly reply: Reply } | { readonly kind: 'trailer'; readonly frames: string }
 }

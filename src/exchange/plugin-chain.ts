@@ -69,7 +69,8 @@ export class PluginChain {
       // A plugin may have set an invalid header: a client that cannot be answered is not charged. A stream's headers were sent earlier.
       if (final.kind === 'reply') client.validateHeaders(x.headers)
       // The upstream response is complete: charge it in full even if the client never receives it.
-      outcome = { kind: client.disconnected && !client.headersSent ? 'aborted' : 'completed', usage: result.usage }
+      const isAborted = result.isAbandoned === true || (client.disconnected && !client.headersSent)
+      outcome = { kind: isAborted ? 'aborted' : 'completed', usage: result.usage }
     } catch (thrown) {
       outcome =
         thrown instanceof ClientDisconnected

@@ -15,7 +15,12 @@ export type FailureFacts =
   /** No call was made, because the target keeps failing. `cause`: the facts of its last failure, if there was one. */
   | { readonly kind: 'resting'; readonly cause: FailureFacts | null }
   /** One of the gateway's deadlines was exceeded. */
-  | { readonly kind: 'timeout'; readonly phase: 'connect' | 'first_byte' | 'idle' | 'total' }
+  | {
+      readonly kind: 'timeout'
+      readonly phase: 'connect' | 'first_byte' | 'idle' | 'total'
+      /** The upstream was producing until then: only the limit ended the call. */
+      readonly isOwnLimit?: true
+    }
   /** A response with an error status; `body` is at most its first 64 KiB. */
   | {
       readonly kind: 'status'

@@ -14,6 +14,9 @@ import { chatPath } from './upstream-format.ts'
 import type { Connection, ConnectionTracker, ConnectionUser } from './connection-tracker.ts'
 import { Deadlines } from './deadlines.ts'
 import { ClientStream } from './client-stream.ts'
+import { findEndingRule, toEndingKind } from './call-ending.ts'
+import type { EndingKind, EndingRule } from './call-ending.ts'
+import type { PauselessClock } from './pauseless-clock.ts'
 import { toConnectionFacts, getHeader, maxErrorBodyBytes, toStatusFacts } from './errors/failure-facts.ts'
 import type { ResponseHeaders } from './errors/failure-facts.ts'
 import { createResponseReader, getPromptEstimate } from './response/response-reader.ts'
@@ -22,6 +25,8 @@ import type { IndexedItem } from '../system/indexed-list.ts'
 
 interface AttemptOptions<Result> extends ResponseReaderOptions<Result> {
   readonly clock: Clock
+  /** Time of the deadlines. */
+  readonly deadlineClock: PauselessClock
   readonly connections: ConnectionTracker
   /** Send on a connection that no request has used. */
   readonly newConnection: boolean
@@ -42,15 +47,23 @@ const disconnectGraceMs = 100
 /** State of the call. `ended` is final: later events are ignored. */
 type Phase = 'sending' | 'rejected' | 'accepted' | 'responding' | 'ended'
 
+/** The result of a call, and how it ended: complete, or cut off. */
+export interface AttemptResult<Result> {
+  readonly result: Result
+  readonly ending: Pick<EndingRule, 'kind' | 'causedBy'>
+}
+
 export class Attempt<Result> implements Dispatcher.DispatchHandler, IndexedItem, ConnectionUser {
   listIndex = -1
   /** Resolves with the result, or rejects with `UpstreamFailure` or `ClientDisconnected`. */
-  readonly result: Promise<Result>
+  readonly result: Promise<AttemptResult<Result>>
   readonly #options: AttemptOptions<Result>
   readonly #deadlines: Deadlines
+  /** The total time covers the turn over all its targets. */
+  readonly #turnStartedAt: number
   /** Set when the client requested a stream. */
   readonly #clientStream: ClientStream | null
-  #resolve!: (result: Result) => void
+  #resolve!: (result: AttemptResult<Result>) => void
   #reject!: (error: unknown) => void
   #phase: Phase = 'sending'
   #controller: Dispatcher.DispatchController | null = null
@@ -64,20 +77,22 @@ export class Attempt<Result> implements Dispatcher.DispatchHandler, IndexedItem,
   #reader: ResponseReader<Result> | null = null
   /** When the client disconnected while the call continued to learn what is being produced. */
   #disconnectedAt: number | null = null
-  /** The response is complete; only frames that a plugin delays are unsent. */
+  /** The response is complete, or was cut off; only frames that a plugin delays are unsent. */
   #isComplete = false
+  #ending: AttemptResult<Result>['ending'] = { kind: 'complete', causedBy: 'nothing' }
   #closeTimer: NodeJS.Timeout | undefined
 
   constructor(options: AttemptOptions<Result>) {
-    const { x, route, callContext, clock, config } = options
-    const startedAt = clock.monotonicMs()
+    const { x, route, callContext, clock, deadlineClock, config } = options
     this.#options = options
-    this.#deadlines = new Deadlines(config.timeouts, { startedAt, turnStartedAt: x.callStartedMonotonicMs ?? startedAt })
+    this.#turnStartedAt = x.callStartedMonotonicMs ?? clock.monotonicMs()
+    this.#deadlines = new Deadlines(config.timeouts, deadlineClock.now())
     this.#clientStream = route.stream
       ? new ClientStream({
           x,
           callContext,
           clock,
+          deadlineClock,
           deadlines: this.#deadlines,
           pause: () => this.#controller?.pause(),
           resume: () => this.#resume(),
@@ -118,14 +133,52 @@ export class Attempt<Result> implements Dispatcher.DispatchHandler, IndexedItem,
         this,
       )
     } catch (error) {
-      this.fail(error)
+      this.#endWith(error)
     }
   }
 
-  /** Ends the call with this failure unless it has ended. */
-  fail(error: unknown): void {
+  /** Ends the call unless it has ended: the time for the shutdown is over. */
+  shutDown(reason: Error): void {
+    this.#endEarly('shutdown', reason)
+  }
+
+  /** Ends the call with an error that was thrown while it ran. */
+  #endWith(error: unknown): void {
+    this.#endEarly(toEndingKind(error), error instanceof Error ? error : new Error(String(error)))
+  }
+
+  /** Ends the call before its answer is complete. Every such way ends here; the table of `call-ending.ts` decides what follows. */
+  #endEarly(kind: EndingKind, failure: Error): void {
     if (this.#phase === 'ended') return
-    const failure = error instanceof Error ? error : new Error(String(error))
+    const now = this.#options.deadlineClock.now()
+    const rule = findEndingRule({
+      kind,
+      isForwarded: this.#reader?.isForwarded === true && this.#reader.outputCount > 0,
+      isClientSlow: this.#deadlines.isClientSlow(now),
+      isUpstreamSilent: this.#deadlines.isUpstreamSilent(now),
+    })
+    if (rule.clientReceives === 'cut_off') this.#cutOff(rule)
+    else if (rule.credits === 'charge') this.#fail(new ClientDisconnected(this.#usageSoFar()))
+    else this.#fail(rule.causedBy === 'time_limit' ? this.#createTotalTimeout({ isOwnLimit: true }) : failure)
+  }
+
+  /** Ends the answer as at a limit of tokens. */
+  #cutOff(rule: EndingRule): void {
+    this.#ending = rule
+    let frames: string
+    try {
+      frames = this.#reader?.cutOff() ?? ''
+    } catch (error) {
+      return this.#fail(error instanceof Error ? error : new Error(String(error)))
+    }
+    if (frames !== '') this.#clientStream?.write(frames)
+    const connection = this.#connection
+    this.#complete()
+    this.#controller?.abort(new Error(`the answer was cut off: ${rule.kind}`))
+    connection?.destroy()
+  }
+
+  #fail(failure: Error): void {
     // Some servers close after an error without saying so, and the next request would be lost. A rejected request does no harm.
     const isReusable = this.#phase === 'rejected' && this.#head.status < 500
     this.#phase = 'ended'
@@ -148,8 +201,8 @@ export class Attempt<Result> implements Dispatcher.DispatchHandler, IndexedItem,
 
   onResponseStart(_: Dispatcher.DispatchController, status: number, headers: ResponseHeaders): void {
     if (status < 200 || this.#phase === 'ended') return
-    const { x, requestMode, clock } = this.#options
-    this.#deadlines.recordActivity(clock.monotonicMs())
+    const { x, requestMode, deadlineClock } = this.#options
+    this.#deadlines.recordActivity(deadlineClock.now())
     x.lastAttempt.status = status
     x.debug.upstreamStatus = status
     this.#head = { status, headers }
@@ -177,6 +230,8 @@ export class Attempt<Result> implements Dispatcher.DispatchHandler, IndexedItem,
   onResponseError(_: Dispatcher.DispatchController, error: Error): void {
     clearTimeout(this.#closeTimer)
     if (this.#phase === 'rejected') this.#failRejected()
+    // Only `[DONE]` is missing.
+    else if (this.#phase === 'responding' && this.#reader?.allChoicesFinished === true) this.#endReading()
     else this.#failWith(this.#isStale() ? markStale(toConnectionFacts(error)) : toConnectionFacts(error))
   }
 
@@ -188,16 +243,26 @@ export class Attempt<Result> implements Dispatcher.DispatchHandler, IndexedItem,
   }
 
   /** Checks the deadlines; called every `deadlineCheckMs` while the call runs. */
-  checkDeadlines(now: number): void {
+  checkDeadlines(): void {
     if (this.#phase === 'ended') return
-    const due = this.#deadlines.findDue(now, this.#options.callContext.client.headersSent)
-    if (due !== 'total' && this.#canStopAfterDisconnect(now)) return this.#abandon()
-    if (due === 'slow_reader') this.#abandon()
+    const { clock, deadlineClock, callContext } = this.#options
+    const now = clock.monotonicMs()
+    const due = this.#deadlines.findDue(deadlineClock.now(), {
+      turnMs: now - this.#turnStartedAt,
+      isStreamOpen: callContext.client.headersSent,
+    })
+    if (due !== 'total' && this.#canStopAfterDisconnect(now)) return this.#abandon('client_gone')
+    if (due === 'slow_reader') this.#abandon('client_timeout')
     else if (due === 'heartbeat') this.#clientStream?.keepAlive()
     // Only `[DONE]` is missing. The client must not wait longer for it, nor lose a complete response.
-    else if (due === 'idle' && this.#reader?.allChoicesFinished === true) this.#endWithoutDone()
-    else if (due === 'idle' && this.#phase === 'rejected') this.#failRejected()
+    else if (due !== null && this.#reader?.allChoicesFinished === true) this.#endWithoutDone()
+    else if (due !== null && this.#phase === 'rejected') this.#failRejected()
+    else if (due === 'total') this.#endEarly('total_time', this.#createTotalTimeout())
     else if (due !== null) this.#failWith({ kind: 'timeout', phase: due })
+  }
+
+  #createTotalTimeout(details: { readonly isOwnLimit?: true } = {}): UpstreamFailure {
+    return new UpstreamFailure({ kind: 'timeout', phase: 'total', ...details }, this.#options.upstream.host)
   }
 
   /** The first bytes show whether the response is a stream or a document. */
@@ -209,17 +274,19 @@ export class Attempt<Result> implements Dispatcher.DispatchHandler, IndexedItem,
   #consume(chunk: Buffer): void {
     const reader = this.#reader
     if (reader === null) return
-    const { eventCount } = reader
-    const now = this.#options.clock.monotonicMs()
+    const { eventCount, outputCount } = reader
     let frames: string
     try {
-      frames = reader.consume(chunk, now)
+      frames = reader.consume(chunk, this.#options.clock.monotonicMs())
     } catch (error) {
-      return this.fail(error)
+      return this.#endWith(error)
     }
+    const now = this.#options.deadlineClock.now()
     if (reader.eventCount > eventCount) this.#deadlines.recordActivity(now)
+    if (reader.outputCount > outputCount) this.#deadlines.recordOutput(now)
     if (frames !== '') this.#clientStream?.write(frames)
     if (!reader.isComplete) return
+    if (reader.isCutOff) this.#ending = { kind: 'output_cap', causedBy: 'upstream' }
     this.#complete()
     if (reader.isCutOff) this.#controller?.abort(new Error('the upstream ignores the cap of the output'))
     else this.#awaitClose()
@@ -230,7 +297,7 @@ export class Attempt<Result> implements Dispatcher.DispatchHandler, IndexedItem,
       const frames = this.#reader?.end() ?? ''
       if (frames !== '') this.#clientStream?.write(frames)
     } catch (error) {
-      return this.fail(error)
+      return this.#endWith(error)
     }
     this.#complete()
   }
@@ -261,7 +328,7 @@ export class Attempt<Result> implements Dispatcher.DispatchHandler, IndexedItem,
     if (reader === null) return
     try {
       const result = reader.result()
-      if (reader.isForwarded) this.#resolve(result)
+      if (reader.isForwarded) this.#resolve({ result, ending: this.#ending })
       else this.#deliverWhole(result)
     } catch (error) {
       this.#connection?.destroy()
@@ -277,7 +344,7 @@ export class Attempt<Result> implements Dispatcher.DispatchHandler, IndexedItem,
     const hookResult = callContext.onUpstreamHeaders({ status: 200, stream: isSingleChunkStream })
     const deliver = (): void => {
       if (isSingleChunkStream) openStream(callContext)
-      this.#resolve(result)
+      this.#resolve({ result, ending: this.#ending })
     }
     if (hookResult instanceof Promise) hookResult.then(deliver).catch(this.#reject)
     else deliver()
@@ -285,7 +352,7 @@ export class Attempt<Result> implements Dispatcher.DispatchHandler, IndexedItem,
 
   /** The client has drained, or the `onResponse` hooks have finished. */
   #resume(): void {
-    this.#deadlines.recordResume(this.#options.clock.monotonicMs())
+    this.#deadlines.recordResume(this.#options.deadlineClock.now())
     this.#controller?.resume()
   }
 
@@ -303,7 +370,7 @@ export class Attempt<Result> implements Dispatcher.DispatchHandler, IndexedItem,
   #handleDisconnect(): void {
     if (this.#phase === 'ended') return
     if (this.#mayProduceUnseen()) this.#disconnectedAt = this.#options.clock.monotonicMs()
-    else this.#abandon()
+    else this.#abandon('client_gone')
   }
 
   #mayProduceUnseen(): boolean {
@@ -325,8 +392,8 @@ export class Attempt<Result> implements Dispatcher.DispatchHandler, IndexedItem,
   }
 
   /** Aborts the call because the client disconnected or reads nothing. */
-  #abandon(): void {
-    this.fail(new ClientDisconnected(this.#usageSoFar()))
+  #abandon(kind: 'client_gone' | 'client_timeout'): void {
+    this.#endEarly(kind, new ClientDisconnected(this.#usageSoFar()))
   }
 
   #usageSoFar(): Usage {
@@ -343,7 +410,7 @@ export class Attempt<Result> implements Dispatcher.DispatchHandler, IndexedItem,
   }
 
   #failWith(facts: FailureFacts): void {
-    this.fail(new UpstreamFailure(facts, this.#options.upstream.host))
+    this.#endWith(new UpstreamFailure(facts, this.#options.upstream.host))
   }
 }
 

@@ -4,11 +4,14 @@ import type { CallContext } from '../exchange/plugin-chain.ts'
 import { openStream } from '../exchange/response-headers.ts'
 import type { Clock } from '../system/clock.ts'
 import type { Deadlines } from './deadlines.ts'
+import type { PauselessClock } from './pauseless-clock.ts'
 
 interface ClientStreamOptions {
   readonly x: Exchange
   readonly callContext: CallContext
   readonly clock: Clock
+  /** Time of `deadlines`. */
+  readonly deadlineClock: PauselessClock
   /** Records sends and backpressure. */
   readonly deadlines: Deadlines
   /** Pauses the upstream. */
@@ -102,14 +105,14 @@ export class ClientStream {
   }
 
   #send(frames: string): void {
-    const { clock, callContext, deadlines } = this.#options
-    const now = clock.monotonicMs()
+    const { deadlineClock, callContext, deadlines } = this.#options
+    const now = deadlineClock.now()
     deadlines.recordSend(now)
     if (callContext.client.disconnected || this.#tryWrite(frames) || deadlines.isBlocked) return
     deadlines.recordBlocked(now)
     this.#options.pause()
     callContext.client.onDrain(() => {
-      deadlines.recordDrain(clock.monotonicMs())
+      deadlines.recordDrain(deadlineClock.now())
       this.#options.resume()
     })
   }

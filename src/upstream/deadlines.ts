@@ -4,6 +4,7 @@
  * Pure: it receives events with their times and reports what is due. It has no timer, clock or socket. The dispatcher enforces the connect
  * timeout, because only it knows whether a call had to open a connection.
  */
+import { ClientPace } from './client-pace.ts'
 
 interface Timeouts {
   readonly firstByteMs: number
@@ -17,28 +18,27 @@ interface Timeouts {
   readonly heartbeatEveryMs: number
 }
 
-/** The client causes `slow_reader`, `heartbeat` ends nothing, the upstream causes the others. */
+/** What each of them means for the turn is in `call-ending.ts`. */
 export type DueDeadline = 'first_byte' | 'idle' | 'total' | 'slow_reader' | 'heartbeat'
 
-/** All times are monotonic milliseconds. */
+/** All times are milliseconds of a `PauselessClock`. */
 export class Deadlines {
   readonly #timeouts: Timeouts
   readonly #startedAt: number
-  /** The total timeout covers the turn over all its targets, because its hold lasts no longer. */
-  readonly #turnStartedAt: number
+  readonly #pace = new ClientPace()
   /** Last event of the upstream; null before the first. */
   #lastActivityAt: number | null = null
+  /** Since when the client has read and no output came. */
+  #silentSince: number
   /** When anything was last sent to the client. */
   #lastSendAt: number
   /** Since when the client has not drained; null while it reads. */
   #blockedAt: number | null = null
-  /** Total of earlier times in which the client did not drain. */
-  #blockedMs = 0
 
-  constructor(timeouts: Timeouts, { startedAt, turnStartedAt }: { readonly startedAt: number; readonly turnStartedAt: number }) {
+  constructor(timeouts: Timeouts, startedAt: number) {
     this.#timeouts = timeouts
     this.#startedAt = startedAt
-    this.#turnStartedAt = turnStartedAt
+    this.#silentSince = startedAt
     this.#lastSendAt = startedAt
   }
 
@@ -47,9 +47,15 @@ export class Deadlines {
     this.#lastActivityAt = now
   }
 
+  /** The upstream sent text, reasoning or a part of a call. */
+  recordOutput(now: number): void {
+    this.#silentSince = now
+  }
+
   /** The upstream was paused and may continue: its silence until now was not its fault. */
   recordResume(now: number): void {
     if (this.#lastActivityAt !== null) this.#lastActivityAt = now
+    this.#silentSince = now
   }
 
   recordSend(now: number): void {
@@ -59,23 +65,39 @@ export class Deadlines {
   /** The client applies backpressure. */
   recordBlocked(now: number): void {
     this.#blockedAt ??= now
+    this.#pace.recordBlocked(now)
   }
 
   /** The client has drained. */
   recordDrain(now: number): void {
-    if (this.#blockedAt === null) return
-    this.#blockedMs += now - this.#blockedAt
     this.#blockedAt = null
+    this.#pace.recordDrain(now)
   }
 
   get isBlocked(): boolean {
     return this.#blockedAt !== null
   }
 
-  /** @param isStreamOpen whether the client's stream is open */
-  findDue(now: number, isStreamOpen: boolean): DueDeadline | null {
+  /** Whether the client is the slow side. */
+  isClientSlow(now: number): boolean {
+    return this.#pace.isSlow(now)
+  }
+
+  /** Whether no output came during the last `idleMs` while the client was reading. */
+  isUpstreamSilent(now: number): boolean {
+    return this.#blockedAt === null && now - this.#silentSince >= this.#timeouts.idleMs
+  }
+
+  /**
+   * @param options.turnMs how long the turn has lasted over all its targets, pauses included, because its hold lasts no longer
+   * @param options.isStreamOpen whether the client's stream is open
+   */
+  findDue(
+    now: number,
+    { turnMs, isStreamOpen }: { readonly turnMs: number; readonly isStreamOpen: boolean },
+  ): DueDeadline | null {
     const { firstByteMs, idleMs, totalMs, slowReaderMs, heartbeatAfterMs, heartbeatEveryMs } = this.#timeouts
-    if (now - this.#turnStartedAt >= totalMs) return this.#attributeTotalTimeout(now)
+    if (turnMs >= totalMs) return 'total'
     if (this.#lastActivityAt === null) {
       if (now - this.#startedAt >= firstByteMs) return 'first_byte'
     } else if (this.#blockedAt !== null) {
@@ -83,14 +105,5 @@ export class Deadlines {
       return now - this.#blockedAt >= slowReaderMs ? 'slow_reader' : null
     } else if (now - this.#lastActivityAt >= idleMs) return 'idle'
     return now - this.#lastSendAt >= (isStreamOpen ? heartbeatEveryMs : heartbeatAfterMs) ? 'heartbeat' : null
-  }
-
-  /**
-   * On total timeout the slower side decides: if client backpressure took most of the time, the output is charged; otherwise the turn is
-   * refunded.
-   */
-  #attributeTotalTimeout(now: number): DueDeadline {
-    const blockedMs = this.#blockedMs + (this.#blockedAt === null ? 0 : now - this.#blockedAt)
-    return blockedMs > (now - this.#turnStartedAt) / 2 ? 'slow_reader' : 'total'
   }
 }

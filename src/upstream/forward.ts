@@ -15,7 +15,9 @@ import type { CallContext } from '../exchange/plugin-chain.ts'
 import { isCapAdjustable } from '../exchange/request/chat-request.ts'
 import type { Clock } from '../system/clock.ts'
 import { Attempt } from './attempt.ts'
+import type { AttemptResult } from './attempt.ts'
 import { ConnectionTracker } from './connection-tracker.ts'
+import { PauselessClock } from './pauseless-clock.ts'
 import { UpstreamFailure } from '../exchange/upstream-failure.ts'
 import type { FailureFacts } from '../exchange/upstream-failure.ts'
 import { isSafeToRetry, wasNeverSent } from './errors/retry-policy.ts'
@@ -39,21 +41,21 @@ interface ForwarderOptions {
 
 /** Interval at which the deadlines of running calls are checked. */
 const deadlineCheckMs = 100
-/** A check that is later than this comes after a pause of the process: what has arrived meanwhile is read before the next one. */
+/** A check that is later than this follows a pause of the process: what has arrived meanwhile is read before the next one. */
 const maxCheckDelayMs = 1_000
 
 export class Forwarder {
   readonly #options: ForwarderOptions
   readonly #proxy: ProxyServer
-  readonly #attempts = new IndexedList<Pick<Attempt<unknown>, 'fail' | 'checkDeadlines' | 'listIndex'>>()
+  readonly #attempts = new IndexedList<Pick<Attempt<unknown>, 'shutDown' | 'checkDeadlines' | 'listIndex'>>()
   readonly #capabilities = new TargetCapabilities()
   readonly #connections = new ConnectionTracker()
   #deadlineTimer: NodeJS.Timeout | undefined
-  /** Time of the last check. */
-  #checkedMs = 0
+  readonly #deadlineClock: PauselessClock
 
   constructor(options: ForwarderOptions) {
     this.#options = options
+    this.#deadlineClock = new PauselessClock(options.clock)
     this.#proxy = createProxyServer()
     this.#proxy.before('web', 'stream', (request) => {
       ;(request as unknown as StubRequest).attempt.send()
@@ -67,14 +69,16 @@ export class Forwarder {
   }
 
   /** Calls the upstream for a turn and streams the response to the client. */
-  readonly call = (x: Exchange & Partial<Slots>, callContext: CallContext): Promise<CallResult> =>
-    this.#tryCandidates(x, x.route, callContext, chatMode)
+  readonly call = async (x: Exchange & Partial<Slots>, callContext: CallContext): Promise<CallResult> => {
+    const { result, ending } = await this.#tryCandidates(x, x.route, callContext, chatMode)
+    return ending.causedBy === 'client' ? { ...result, isAbandoned: true } : result
+  }
 
   /**
    * Fetches the upstream's whole JSON document, for products that process it first. Nothing of it reaches the client, which receives only
    * keep-alive comments while it awaits a stream. `candidates` hold the request that is sent instead of the member's own.
    */
-  fetchDocument(
+  async fetchDocument(
     x: Exchange & Partial<Slots>,
     candidates: readonly Candidate[],
     callContext: CallContext,
@@ -86,7 +90,7 @@ export class Forwarder {
       onUpstreamHeaders: () => undefined,
       onEvent: null,
     }
-    return this.#tryCandidates(x, route, quietContext, documentMode)
+    return (await this.#tryCandidates(x, route, quietContext, documentMode)).result
   }
 
   /**
@@ -99,7 +103,7 @@ export class Forwarder {
     route: Route | undefined,
     callContext: CallContext,
     responseMode: ResponseMode<Result>,
-  ): Promise<Result> {
+  ): Promise<AttemptResult<Result>> {
     if (route === undefined)
       throw new UpstreamFailure({ kind: 'unconfigured', reason: 'no plugin maps products to upstreams' }, null)
     const { upstreams, clock, onAttempt } = this.#options
@@ -128,10 +132,12 @@ export class Forwarder {
         continue
       }
       try {
-        const result = await this.#callTarget(x, route, withAdaptedMode(candidate, adapted), callContext, responseMode, isLast)
-        onAttempt(candidate.name, 'ok')
-        health.recordSuccess(clock.monotonicMs(), startedAt, caller)
-        return result
+        const ended = await this.#callTarget(x, route, withAdaptedMode(candidate, adapted), callContext, responseMode, isLast)
+        const { kind, causedBy } = ended.ending
+        onAttempt(candidate.name, kind === 'complete' || kind === 'output_cap' ? 'ok' : kind)
+        // What a slow client has caused says nothing about the target.
+        if (causedBy !== 'client') health.recordSuccess(clock.monotonicMs(), startedAt, caller)
+        return ended
       } catch (error) {
         if (!(error instanceof UpstreamFailure)) {
           onAttempt(candidate.name, error instanceof ClientDisconnected ? 'client_disconnected' : 'aborted')
@@ -186,7 +192,7 @@ export class Forwarder {
 
   /** Ends all running calls with this failure at once: the drain time is over. */
   abortAll(reason: Error): void {
-    this.#attempts.forEach((attempt) => attempt.fail(reason))
+    this.#attempts.forEach((attempt) => attempt.shutDown(reason))
   }
 
   close(): void {
@@ -203,7 +209,7 @@ export class Forwarder {
     callContext: CallContext,
     responseMode: ResponseMode<Result>,
     mayQueue: boolean,
-  ): Promise<Result> {
+  ): Promise<AttemptResult<Result>> {
     const { upstreams, clock, onAttempt } = this.#options
     const upstream = upstreams.get(candidate.upstream)
     if (upstream === undefined) throw new UpstreamFailure({ kind: 'unconfigured', reason: 'unknown upstream' }, null)
@@ -242,7 +248,7 @@ export class Forwarder {
     }
   }
 
-  async #sendAttempt<Result>(call: AttemptInput<Result>): Promise<Result> {
+  async #sendAttempt<Result>(call: AttemptInput<Result>): Promise<AttemptResult<Result>> {
     const { x, candidate, upstream, callContext, mayQueue } = call
     const { config, clock } = this.#options
     x.lastAttempt.target = candidate.name
@@ -260,11 +266,12 @@ export class Forwarder {
       promptRatios: this.#options.upstreams.promptRatios,
       connections: this.#connections,
       clock,
+      deadlineClock: this.#deadlineClock,
       config,
     })
     this.#attempts.add(attempt)
     if (this.#deadlineTimer === undefined) {
-      this.#checkedMs = clock.monotonicMs()
+      this.#deadlineClock.tick()
       this.#deadlineTimer = setInterval(() => this.#checkDeadlines(), deadlineCheckMs).unref()
     }
     try {
@@ -281,11 +288,8 @@ export class Forwarder {
   }
 
   #checkDeadlines(): void {
-    const now = this.#options.clock.monotonicMs()
-    const isLate = now - this.#checkedMs > maxCheckDelayMs
-    this.#checkedMs = now
-    if (isLate) return
-    this.#attempts.forEach((attempt) => attempt.checkDeadlines(now))
+    if (this.#deadlineClock.tick() > maxCheckDelayMs) return
+    this.#attempts.forEach((attempt) => attempt.checkDeadlines())
   }
 }
 

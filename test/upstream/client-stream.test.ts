@@ -3,6 +3,7 @@ import t from 'tap'
 import type { CallContext } from '../../src/exchange/plugin-chain.ts'
 import { ClientStream } from '../../src/upstream/client-stream.ts'
 import { Deadlines } from '../../src/upstream/deadlines.ts'
+import { PauselessClock } from '../../src/upstream/pauseless-clock.ts'
 import { createTestExchange, RecordingClient } from '../support/gateway/test-exchange.ts'
 import { testConfig } from '../support/gateway/test-gateway.ts'
 
@@ -27,12 +28,14 @@ class SlowClient extends RecordingClient {
 t.test('sends no keep-alive comments to a client that does not read', async (t) => {
   const client = new SlowClient()
   let now = 0
+  const clock = { now: () => now, monotonicMs: () => now }
   const callContext: CallContext = { client, onUpstreamHeaders: () => undefined, onEvent: null, headers: () => ({}) }
   const stream = new ClientStream({
     x: createTestExchange(),
     callContext,
-    clock: { now: () => now, monotonicMs: () => now },
-    deadlines: new Deadlines(testConfig(t).timeouts, { startedAt: 0, turnStartedAt: 0 }),
+    clock,
+    deadlineClock: new PauselessClock(clock),
+    deadlines: new Deadlines(testConfig(t).timeouts, 0),
     pause: () => undefined,
     resume: () => undefined,
     isActive: () => true,

@@ -34,7 +34,7 @@ export function wasNeverCalled(facts: FailureFacts): boolean {
  * unknown model) must not close a target for everyone, and a target that asks to wait is healthy.
  */
 export function countsAgainstBreaker(facts: FailureFacts): boolean {
-  if (wasNeverCalled(facts)) return false
+  if (wasNeverCalled(facts) || (facts.kind === 'timeout' && facts.isOwnLimit === true)) return false
   if (facts.kind === 'status' && !(facts.status >= 500 || facts.status < 400 || [401, 402, 407, 408].includes(facts.status)))
     return false
   const { code } = classifyFailure(facts)

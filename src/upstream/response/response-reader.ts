@@ -33,6 +33,8 @@ export interface ResponseReaderOptions<Result> {
 export interface ResponseReader<Result> {
   /** Returns the frames for the client that these bytes complete. @throws UpstreamFailure */
   consume(chunk: Buffer, now: number): string
+  /** Grows with each piece of output: text, reasoning, calls. */
+  readonly outputCount: number
   /** Number of events so far. Comments do not count: an upstream that only keeps its connection open is not responding. */
   readonly eventCount: number
   /** The upstream has sent its last event; anything after it is ignored. */
@@ -43,6 +45,8 @@ export interface ResponseReader<Result> {
   readonly allChoicesFinished: boolean
   /** Ends the input and returns the remaining frames. @throws UpstreamFailure if the response is incomplete */
   end(): string
+  /** Ends a forwarded answer as at a limit of tokens; returns the frames that end it. Its usage is what was produced. */
+  cutOff(): string
   /** The result. @throws UpstreamFailure */
   result(): Result
   /** Whether the client received the response as it arrived. */
@@ -100,6 +104,10 @@ class StreamResponseReader<Result> implements ResponseReader<Result> {
     return this.#reader.eventCount
   }
 
+  get outputCount(): number {
+    return this.#reader.countedTokens
+  }
+
   get isComplete(): boolean {
     return this.#reader.isDone
   }
@@ -127,6 +135,10 @@ class StreamResponseReader<Result> implements ResponseReader<Result> {
 
   end(): string {
     return this.#reader.end()
+  }
+
+  cutOff(): string {
+    return this.#reader.cutOff()
   }
 
   result(): Result {
@@ -204,6 +216,14 @@ class DocumentResponseReader<Result> implements ResponseReader<Result> {
 
   end(): '' {
     return ''
+  }
+
+  cutOff(): '' {
+    return ''
+  }
+
+  get outputCount(): number {
+    return this.eventCount
   }
 
   result(): Result {

@@ -10,6 +10,7 @@
  */
 import { isRecord } from '../../exchange/request/chat-request.ts'
 import type { Usage } from '../../exchange/exchange.ts'
+import type { UpstreamFailure } from '../../exchange/upstream-failure.ts'
 import { ChunkTemplateMatcher } from './chunk-template.ts'
 import type { TemplateSink } from './chunk-template.ts'
 import { EventSplitter, EventTooLargeError } from './sse.ts'
@@ -64,6 +65,8 @@ export class StreamReader {
     this.#maxBytes = toMaxOutput(options.bounds.outputCap) * minBytesPerToken
   }
 
+  /** The stream was ended here, before the upstream's end and without its last report. */
+  #isInterrupted = false
   /** The stream was ended here, because the upstream ignores the cap. */
   get isCutOff(): boolean {
     return this.#cutOff
@@ -108,10 +111,17 @@ export class StreamReader {
   /** Ends the input and returns the remaining frames. @throws UpstreamFailure if the response is incomplete */
   end(): string {
     const rest = this.#done ? null : this.#splitter.end()
-    let frames = ''
-    if (rest !== null) for (const event of this.#decode([rest])) if (!this.#done) frames += this.#processEvent(event)
+    const frames = rest === null ? '' : this.#processRest(rest)
     this.#finish()
     return frames + this.#releaseHeld()
+  }
+
+  /** Ends the stream here, as at a limit of tokens; returns the frames that end it. */
+  cutOff(): string {
+    const frames = this.#releaseHeld() + this.#endOpenChoices(() => 'length')
+    this.#isInterrupted = true
+    this.#done = true
+    return frames
   }
 
   /** No text, no call and no report. Nothing shows that the upstream has read the prompt. */
@@ -121,7 +131,12 @@ export class StreamReader {
 
   /** The upstream's last report if it is plausible, else our own count. A stream that ends with nothing is free. */
   getUsage(): Usage {
+    if (this.#isInterrupted) return this.getUsageSoFar()
     if (this.#isEmpty && this.#done) return { inputTokens: 0, outputTokens: 0, estimated: true }
+    return this.#reconcileReport()
+  }
+
+  #reconcileReport(): Usage {
     return reconcileUsage(parseUsage(this.#report), this.#output, this.#options.bounds)
   }
 
@@ -131,7 +146,7 @@ export class StreamReader {
    */
   getUsageSoFar(): Usage {
     const report = parseUsage(this.#report)
-    if (report === null) return this.getUsage()
+    if (report === null) return this.#isInterrupted ? this.#reconcileReport() : this.getUsage()
     const since = Math.max(0, this.#output.tokens - this.#countedTokensAtReport)
     const { outputTokens } = report
     const sum = {
@@ -140,6 +155,18 @@ export class StreamReader {
     }
     const usage = reconcileUsage(sum, this.#output, this.#options.bounds)
     return since > 0 ? { ...usage, estimated: true } : usage
+  }
+
+  /** The event at the end of the input. Servers leave its empty line out; if it is no JSON, the connection ended within it. */
+  #processRest(rest: ServerEvent): string {
+    let frames = ''
+    try {
+      for (const event of this.#decode([rest])) if (!this.#done) frames += this.#processEvent(event)
+    } catch (error) {
+      const { facts } = error as Partial<UpstreamFailure>
+      if (this.#eventCount === 0 || facts?.kind !== 'in_band' || facts.reason !== 'not_json') throw error
+    }
+    return frames
   }
 
   #split(chunk: Buffer): ServerEvent[] {

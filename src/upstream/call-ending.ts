@@ -1,0 +1,105 @@
+/**
+ * How a call of a model ends, and what follows: for the member's credits, for the target's health, and for the client. One table decides for
+ * every way to end; `docs/ledger.md` is written from it.
+ */
+import { UpstreamFailure } from '../exchange/upstream-failure.ts'
+
+export interface CallEnding {
+  readonly kind: EndingKind
+  /** Whether the client's stream has been sent output: text, reasoning, or a call of a tool. */
+  readonly isForwarded: boolean
+  /** Whether the client is the slow side (`client-pace.ts`). */
+  readonly isClientSlow: boolean
+  /** Whether no output came during the last `timeouts.idleMs` while the client was reading. */
+  readonly isUpstreamSilent: boolean
+}
+
+export interface EndingRule {
+  readonly kind: EndingKind
+  /** Left out: the rule applies in both cases. */
+  readonly isForwarded?: boolean
+  readonly isClientSlow?: boolean
+  readonly isUpstreamSilent?: boolean
+  readonly causedBy: 'nothing' | 'client' | 'upstream' | 'time_limit' | 'gateway'
+  /** `charge`: what was reported, or of an incomplete answer what was produced. `refund`: the turn fails, and its hold is released. */
+  readonly credits: 'charge' | 'refund'
+  /** Whether it counts against the target's health. `by_status`: the status and its text decide (`errors/retry-policy.ts`). */
+  readonly countsAgainstTarget: boolean | 'by_status'
+  /** `cut_off`: the answer ends as at a limit of tokens. `failure`: an error. `nothing`: its connection is closed, or was. */
+  readonly clientReceives: 'answer' | 'cut_off' | 'failure' | 'nothing'
+}
+
+export const endingDescriptions = {
+  complete: 'The answer is complete',
+  output_cap: 'The upstream ignores the cap of the output',
+  total_time: 'The total time is over (`timeouts.totalMs`)',
+  silence: 'No connection, no first byte or no event in time (`connectMs`, `firstByteMs`, `idleMs`)',
+  connection_lost: 'The connection to the upstream is lost, or ends within the answer',
+  error_event: 'The upstream reports an error within the answer',
+  invalid_answer: 'The upstream sends what is no answer, or too much',
+  rejected: 'The upstream answers with an error status',
+  client_gone: 'The client disconnects',
+  client_timeout: 'The client takes nothing for `timeouts.slowReaderMs`',
+  shutdown: 'The time for a shutdown is over (`timeouts.drainMs`)',
+  gateway_fault: 'A plugin or the gateway fails',
+} as const
+
+export type EndingKind = keyof typeof endingDescriptions
+
+const charged = { credits: 'charge', countsAgainstTarget: false } as const
+const cutOff = { ...charged, clientReceives: 'cut_off' } as const
+const refunded = { credits: 'refund', countsAgainstTarget: false, clientReceives: 'failure' } as const
+const upstreamFailed = { ...refunded, causedBy: 'upstream', countsAgainstTarget: true } as const
+const slowClient = { isForwarded: true, isClientSlow: true, causedBy: 'client', ...cutOff } as const
+
+/** The first rule that matches decides. */
+export const endingRules: readonly EndingRule[] = [
+  { kind: 'complete', causedBy: 'nothing', ...charged, clientReceives: 'answer' },
+  { kind: 'output_cap', causedBy: 'upstream', ...cutOff },
+  { kind: 'total_time', isUpstreamSilent: true, ...upstreamFailed },
+  { kind: 'total_time', isForwarded: true, causedBy: 'time_limit', ...cutOff },
+  { kind: 'total_time', isForwarded: false, causedBy: 'time_limit', ...refunded },
+  { kind: 'silence', ...upstreamFailed },
+  { kind: 'connection_lost', ...slowClient },
+  { kind: 'connection_lost', ...upstreamFailed },
+  { kind: 'error_event', ...slowClient },
+  { kind: 'error_event', ...upstreamFailed },
+  { kind: 'invalid_answer', ...upstreamFailed },
+  { kind: 'rejected', ...upstreamFailed, countsAgainstTarget: 'by_status' },
+  { kind: 'client_gone', causedBy: 'client', ...charged, clientReceives: 'nothing' },
+  { kind: 'client_timeout', causedBy: 'client', ...charged, clientReceives: 'nothing' },
+  { kind: 'shutdown', ...slowClient },
+  { kind: 'shutdown', causedBy: 'gateway', ...refunded },
+  { kind: 'gateway_fault', causedBy: 'gateway', ...refunded },
+]
+
+const conditions = ['isForwarded', 'isClientSlow', 'isUpstreamSilent'] as const
+
+export function findEndingRule(ending: CallEnding): EndingRule {
+  const rule = endingRules.find(
+    (each) => each.kind === ending.kind && conditions.every((name) => each[name] === undefined || each[name] === ending[name]),
+  )
+  if (rule === undefined) throw new Error(`no rule for the ending ${ending.kind}`)
+  return rule
+}
+
+/** The way in which a call ended that failed with this error. */
+export function toEndingKind(error: unknown): EndingKind {
+  if (!(error instanceof UpstreamFailure)) return 'gateway_fault'
+  const { facts } = error
+  switch (facts.kind) {
+    case 'network':
+      return 'connection_lost'
+    case 'timeout':
+      return facts.phase === 'total' ? 'total_time' : 'silence'
+    case 'in_band':
+      if (facts.reason === 'no_finish') return 'connection_lost'
+      return facts.reason === 'error_object' || facts.reason === 'bad_finish' ? 'error_event' : 'invalid_answer'
+    case 'status':
+      return 'rejected'
+    case 'unconfigured':
+    case 'queue_full':
+    case 'resting':
+      return 'gateway_fault'
+  }
+}

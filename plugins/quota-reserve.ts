@@ -73,7 +73,8 @@ async function reserve(x: ReserveInput, services: PluginServices): Promise<HeldT
   const cap = Math.min(chat.maxTokens ?? product.defaultOutputTokens, product.maxOutputTokens)
   const minOutput = Math.min(cap, minOutputTokens)
   const key = parseIdempotencyKey(x)
-  const idempotency = key === null ? null : { key, bodyHash: getBodyHash(chat) }
+  const part = x.position === undefined ? {} : { part: x.position }
+  const idempotency = key === null ? null : { key, bodyHash: getBodyHash(chat), ...part }
   const at = clock.now()
   const pool = poolForTier[product.tier]
   const limits = caller.plan.pools[pool]

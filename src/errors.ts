@@ -275,6 +275,11 @@ export interface LocalizedText {
   readonly zh: string
 }
 
+/** The text of a failure without its statement that nothing was charged, for a request of which an earlier part was charged. */
+export function removeChargeClaim({ en, zh }: LocalizedText): LocalizedText {
+  return { en: en.replaceAll(/ ?You were not charged\./g, ''), zh: zh.replaceAll('，本次未计费', '') }
+}
+
 /** Details of a failure besides its code; all of it may be shown to the client, except `cause`. */
 export interface FailureDetails {
   /** Fills `{name}` in the catalog's text. Sentences need both languages; an id is the same in both. */

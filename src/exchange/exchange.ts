@@ -40,6 +40,8 @@ export interface Exchange {
   callEndedMonotonicMs?: number
   /** The exchange that this one is a part of; authentication and rate limit were applied there. */
   readonly parent?: Exchange & Partial<Slots>
+  /** Which part of `parent` it is, from 1, if that has several. */
+  readonly position?: number
   /** Credits charged in the end. */
   chargedCredits?: number
 }

@@ -6,21 +6,15 @@ import type { Services } from '../services/services.ts'
 
 interface NestedTurnOptions {
   readonly outer: Exchange & Partial<Slots>
+  /** Which of the turns within the other exchange it is, from 1; left out if there is one only. */
+  readonly position?: number
   readonly chat: () => Promise<ChatRequest>
   readonly clock: Services['clock']
   /** For the turn log. */
   readonly translation?: Translation
 }
 
-/** The key of a turn is that of its first hold: a repeated request is refused there. */
-function createNestedInbound({ inbound, kind }: Exchange, chat: NestedTurnOptions['chat']): Exchange['inbound'] {
-  const nested = createInboundWithChat(inbound, chat)
-  if (kind !== 'turn') return nested
-  const { 'idempotency-key': _, ...headers } = inbound.headers
-  return { ...nested, headers }
-}
-
-export function createNestedTurn({ outer, chat, clock, translation }: NestedTurnOptions): Exchange & Partial<Slots> {
+export function createNestedTurn({ outer, position, chat, clock, translation }: NestedTurnOptions): Exchange & Partial<Slots> {
   const { id, responseRequestId, names, siteUrl } = outer
   return {
     id,
@@ -30,11 +24,12 @@ export function createNestedTurn({ outer, chat, clock, translation }: NestedTurn
     siteUrl,
     startedAt: clock.now(),
     startedMonotonicMs: clock.monotonicMs(),
-    inbound: createNestedInbound(outer, chat),
+    inbound: createInboundWithChat(outer.inbound, chat),
     ...(translation === undefined ? {} : { translation }),
     headers: {},
     debug: {},
     lastAttempt: { target: null, status: null },
     parent: outer,
+    ...(position === undefined ? {} : { position }),
   }
 }

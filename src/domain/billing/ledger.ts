@@ -41,7 +41,7 @@ export interface ReserveOrder {
   /** When an unfinished hold expires, by this process's monotonic clock: a step of the wall clock ends no turn. */
   readonly leaseUntil: number
   /** At most one charge for the same key of the same account. */
-  readonly idempotency: { readonly key: string; readonly bodyHash: string } | null
+  readonly idempotency: IdempotencyKey | null
   /** Maximum open holds of the account, this one included, over all processes. */
   readonly maxConcurrentTurns: number
 }
@@ -60,17 +60,37 @@ export type Reservation =
   | { readonly kind: 'reserved_elsewhere' }
   /** The account runs as many turns as it may. */
   | { readonly kind: 'concurrency_limit' }
-  /** The idempotency key has been used: by a running turn, a charged turn, or with another body. */
+  /** The idempotency key has been used: by a running request, a charged one, or with another body. */
   | {
       readonly kind: 'duplicate'
       readonly state: 'held' | 'settled'
       readonly sameBody: boolean
       readonly requestId: string
-      /** The client of that turn disconnected before its end. */
+      /** The client of that request disconnected before its end. */
       readonly aborted: boolean
-      /** Credits charged for that turn; 0 while it runs. */
+      /** Credits charged so far for that request, with all its parts. */
       readonly credits: number
     }
+
+export interface IdempotencyKey {
+  readonly key: string
+  readonly bodyHash: string
+  /** Which later part of the request the turn is, from 1 to `maxLaterParts`; left out for its first turn. */
+  readonly part?: number
+}
+
+/** The most turns that a request has after its first: calls of the model and searches in turn. */
+export const maxLaterParts = 10
+
+/** The key under which a part of a request is stored, so that the first turn's key finds all of them. A header cannot hold the separator. */
+export function toPartKey(key: string, part: number): string {
+  return `${key}\u001F${part}`
+}
+
+/** The stored keys of all later parts of a request. */
+export function listPartKeys(key: string): readonly string[] {
+  return Array.from({ length: maxLaterParts }, (_, i) => toPartKey(key, i + 1))
+}
 
 /** Actual usage, for the ledger and the turn log. */
 export interface SettleOrder {

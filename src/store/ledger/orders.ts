@@ -2,12 +2,13 @@
 import type {
   Ending,
   GrantOrder,
+  IdempotencyKey,
   OpenWithUsageOrder,
   RefundOrder,
   ReserveOrder,
   SettleOrder,
 } from '../../domain/billing/ledger.ts'
-import { unknownCredential } from '../../domain/billing/ledger.ts'
+import { toPartKey, unknownCredential } from '../../domain/billing/ledger.ts'
 import { windows } from '../../domain/billing/plan.ts'
 import type { EndingOperation, GrantOperation, OpenWithUsageOperation, ReserveOperation } from './operations.ts'
 import { zeroUsage } from './turn-columns.ts'
@@ -31,13 +32,19 @@ export function toReserveOperation(order: ReserveOrder): ReserveOperation {
     price_cached_input: price.cachedInput ?? null,
     price_output: price.output,
     discount_percent: price.discountPercent,
-    idempotency_key: idempotency?.key ?? null,
+    idempotency_key: toStoredKey(idempotency),
     body_hash: idempotency?.bodyHash ?? null,
     api_format: order.apiFormat ?? 'chat_completions',
     requested_model: order.requestedModel ?? null,
     credential: order.credential ?? unknownCredential,
   }
   return { kind: 'reserve', periods, limits, amount, minAmount, leaseUntil, maxConcurrentTurns, request }
+}
+
+function toStoredKey(idempotency: IdempotencyKey | null): string | null {
+  if (idempotency === null) return null
+  const { key, part } = idempotency
+  return part === undefined ? key : toPartKey(key, part)
 }
 
 /** @throws RangeError as `toReserveOperation`; called before an order can reach the journal */

@@ -4,10 +4,10 @@
  * charged, and a call that fails is not.
  */
 import type { SearchDocument } from '../../api/search-document.ts'
-import { GatewayError } from '../../errors.ts'
+import { GatewayError, removeChargeClaim } from '../../errors.ts'
 import type { JsonObject } from '../../exchange/api-format/api-format.ts'
 import { ClientDisconnected } from '../../exchange/exchange.ts'
-import type { CallResult, Exchange, Outcome, Slots, Translation, Usage } from '../../exchange/exchange.ts'
+import type { CallResult, Exchange, Slots, Translation, Usage } from '../../exchange/exchange.ts'
 import type { HostedSearchOptions, HostedSearchStep, SearchFault, SearchSource } from '../../exchange/hosted-search.ts'
 import type { CallContext, PluginChain, TurnHandler } from '../../exchange/plugin-chain.ts'
 import { isRecord } from '../../exchange/request/chat-request.ts'
@@ -65,6 +65,10 @@ class HostedSearchTurn {
   #firstUsage: Usage | undefined
   /** Credits charged for the calls within the turn. */
   #nestedCredits = 0
+  /** Holds within the turn so far. */
+  #nestedCount = 0
+  /** A call was cut off because the client was slow. */
+  #isAbandoned = false
 
   constructor(input: TurnInput, deps: HostedSearchDeps) {
     this.#input = input
@@ -93,13 +97,14 @@ class HostedSearchTurn {
     const { x, call, callContext } = this.#input
     const reader = new StepReader(x.id)
     const client = new StepClient(callContext.client, reader)
-    const { final, usage } = await call(x, {
+    const { final, usage, isAbandoned } = await call(x, {
       client,
       onEvent: callContext.onEvent,
       onUpstreamHeaders: (head) => callContext.onUpstreamHeaders(head),
       headers: () => callContext.headers(),
     })
     if (final.kind === 'reply') return [reader.readCompletion(parseCompletion(final.reply.body)), usage]
+    this.#isAbandoned = isAbandoned === true
     client.end(final.frames)
     return [reader.finishStream(), usage]
   }
@@ -112,6 +117,7 @@ class HostedSearchTurn {
     const translation = createQuietTranslation(x)
     const turn = createNestedTurn({
       outer: x,
+      position: ++this.#nestedCount,
       chat: async () => chat,
       clock: services.clock,
       ...(translation === null ? {} : { translation }),
@@ -121,9 +127,9 @@ class HostedSearchTurn {
     const outcome = await chain.run(turn, call, client, services)
     this.#nestedCredits += turn.chargedCredits ?? 0
     if (outcome.kind === 'failed') throw this.#toFailure(outcome.failure)
-    this.#assertCompleted(outcome)
     if (client.body !== null) return reader.readCompletion(parseCompletion(client.body))
     if (!client.hasEnded) throw this.#createDisconnect()
+    this.#isAbandoned = outcome.kind === 'aborted'
     return reader.finishStream()
   }
 
@@ -197,13 +203,12 @@ class HostedSearchTurn {
     const { x, callContext, options } = this.#input
     const { services, chain, search } = this.#deps
     const chat = async (): Promise<ChatRequest> => createSearchRequest(toSearchQuery(query, options), search.model)
-    const turn = createNestedTurn({ outer: x, chat, clock: services.clock })
+    const turn = createNestedTurn({ outer: x, position: ++this.#nestedCount, chat, clock: services.clock })
     const client = new BufferedClient(callContext.client)
     const find: TurnHandler = async (inner, context) => toSearchAnswer(await search.search(inner, context))
     const outcome = await this.#keepAlive(chain.run(turn, find, client, services))
     this.#nestedCredits += turn.chargedCredits ?? 0
     if (outcome.kind === 'failed') return outcome.failure
-    this.#assertCompleted(outcome)
     if (client.body === null) throw this.#createDisconnect()
     return parseJson(client.body, ownJsonBounds) as SearchDocument
   }
@@ -235,34 +240,38 @@ class HostedSearchTurn {
     callContext.client.write(toFrame(chunk))
   }
 
-  #toResult({ completion, ending }: ModelAnswer): CallResult {
+  #toResult({ completion, ending: choice }: ModelAnswer): CallResult {
     const usage = this.#firstUsage ?? { inputTokens: 0, outputTokens: 0, estimated: false }
+    const ending = this.#isAbandoned ? ({ isAbandoned: true } as const) : {}
     const sum = this.#usage === null ? {} : { usage: this.#usage }
     if (completion === null) {
-      const frames = toFrame({ choices: [ending] }) + (this.#usage === null ? '' : toFrame({ choices: [], ...sum })) + doneEvent
-      return { usage, final: { kind: 'trailer', frames } }
+      const frames = toFrame({ choices: [choice] }) + (this.#usage === null ? '' : toFrame({ choices: [], ...sum })) + doneEvent
+      return { usage, ...ending, final: { kind: 'trailer', frames } }
     }
     const steps = this.#steps.length === 0 ? {} : { hosted_steps: this.#steps }
     const body = JSON.stringify({ ...completion, ...sum, ...steps })
     return { usage, final: { kind: 'reply', reply: { status: 200, headers: jsonHeaders, body } } }
   }
 
-  /** The sentences of the catalog are about one call. */
+  /**
+   * The failure of a later call, with what the whole turn cost. The sentences of the catalog are about one call, and the codes of an upstream
+   * promise that the turn was refunded.
+   */
   #toFailure(failure: GatewayError): GatewayError {
     const credits = (this.#input.x.chargedCredits ?? 0) + this.#nestedCredits
     if (credits === 0) return failure
-    return new GatewayError(failure.code, {
+    const { en, zh } = removeChargeClaim({ en: failure.message, zh: failure.messageZh })
+    const isUpstream = failure.code.startsWith('upstream_')
+    return new GatewayError(isUpstream ? 'temporarily_unavailable' : failure.code, {
       ...failure.details,
+      // Sent again, all of it is charged again.
+      ...(isUpstream ? { shouldRetry: false } : {}),
       cause: failure,
       message: {
-        en: `${failure.message} This is about the last call of the model; the calls before it were charged ${credits} credits.`,
-        zh: `${failure.messageZh} 以上仅指最后一次模型调用；此前的调用已计费 ${credits} 点。`,
+        en: `${en} The call that failed was not charged; the calls before it were charged ${credits} credits.`,
+        zh: `${zh}失败的这次模型调用未计费；此前的调用已计费 ${credits} 点。`,
       },
     })
-  }
-
-  #assertCompleted(outcome: Exclude<Outcome, { kind: 'failed' }>): void {
-    if (outcome.kind === 'aborted') throw this.#createDisconnect()
   }
 
   #assertConnected(): void {

@@ -558,6 +558,27 @@ export function testStoreContract(t: Test, openStore: (t: Test) => Promise<Store
     t.same(await keyed('b', 'mbr_q'), settled, 'with its ending and its cost')
   })
 
+  promise('an idempotency key reports what all parts of its request cost', async (t, store) => {
+    const reserve = async (part?: number, requestId = 'mbr_1') => {
+      const idempotency = { key: 'k', bodyHash: 'a', ...(part === undefined ? {} : { part }) }
+      const reservation = await store.ledger.reserve(createReserveOrder({ requestId, idempotency }))
+      return reservation.kind === 'held' ? reservation.hold.id : reservation
+    }
+    const settle = async (hold: unknown, credits: number, outcome: 'completed' | 'aborted' = 'completed') =>
+      store.ledger.settle({ ...createSettleOrder(Number(hold), credits), outcome })
+    const repeat = () => reserve(undefined, 'mbr_2')
+    const expected = { kind: 'duplicate', sameBody: true, requestId: 'mbr_1', aborted: false }
+    await settle(await reserve(), 10)
+    t.same(await repeat(), { ...expected, state: 'settled', credits: 10 })
+    const search = await reserve(1)
+    t.same(await repeat(), { ...expected, state: 'held', credits: 10 }, 'it still runs')
+    await settle(search, 7)
+    await store.ledger.refund(createRefundOrder(Number(await reserve(2))))
+    t.same(await repeat(), { ...expected, state: 'settled', credits: 17 }, 'a part that failed costs nothing')
+    await settle(await reserve(3), 5, 'aborted')
+    t.same(await repeat(), { ...expected, state: 'settled', aborted: true, credits: 22 })
+  })
+
   promise('200 concurrent turns on quota for 20 admit exactly 20', async (t, store) => {
     const answers = await Promise.all(
       Array.from({ length: 200 }, () => store.ledger.reserve(createReserveOrder({ amount: 50, minAmount: 50 }))),

@@ -1,5 +1,7 @@
 /** Hosted search within a turn, from the request to the ledger, in both API formats. */
 import t from 'tap'
+import { maxLaterParts } from '../../../src/domain/billing/ledger.ts'
+import { maxHostedSearches } from '../../../src/exchange/hosted-search.ts'
 import { waitUntil } from '../../support/gateway/test-gateway.ts'
 import { callSearch, isSearch, searchAnswer, searchOnce, startSearchingGateway } from './scripted-search.ts'
 import type { SearchingGateway } from './scripted-search.ts'
@@ -230,14 +232,38 @@ for (const format of [messages, responses]) {
         const turns = await searching.gateway.listTurns(searching.account)
         const credits = turns.reduce((sum, turn) => sum + turn.credits, 0)
         t.match(text, `the calls before it were charged ${credits} credits`, name)
+        t.match(text, 'The model service failed to answer. The call that failed was not charged', name)
+        // The codes of an upstream promise a refund.
+        t.notMatch(text, /upstream_|You were not charged|本次未计费/, name)
         if (stream) {
           t.match(text, format.failureEvent, name)
           t.notMatch(text, format.endEvent, name)
         } else {
           t.ok(response.status >= 500, name)
-          t.match(JSON.parse(text), { debug: { quotaRefunded: false } }, name)
+          t.match(JSON.parse(text), { code: 'temporarily_unavailable', debug: { quotaRefunded: false } }, name)
+          t.equal(response.headers.get('x-should-retry'), 'false', 'sent again, the calls before are charged again')
         }
       }
+  })
+
+  t.test(`${path} tells a repeated idempotency key what the whole turn cost`, async (t) => {
+    for (const [name, answer, state] of [
+      ['complete', undefined, 'settled'],
+      ['failed', { status: 500 }, 'refunded'],
+    ] as const) {
+      const searching = await startSearchingGateway(t, (request) => {
+        const usual = searchOnce()(request)
+        return isSearch(request) || usual.calls !== undefined ? usual : (answer ?? usual)
+      })
+      const send = () => post(searching, format, { ...toBody([tool]), stream: true }, { headers: { 'idempotency-key': 'k' } })
+      await (await send()).text()
+      t.same(await listTurns(searching), ['svc-2.1 settled', 'svc-2.1-search settled', `svc-2.1 ${state}`], name)
+      const turns = await searching.gateway.listTurns(searching.account)
+      const credits = turns.reduce((sum, turn) => sum + turn.credits, 0)
+      const repeated = await send()
+      t.equal(repeated.status, 409)
+      t.match(await repeated.text(), `charged once: ${credits} credits`, name)
+    }
   })
 
   t.test(`${path} makes no further call for a client that has left`, async (t) => {
@@ -380,6 +406,11 @@ t.test('has one turn for each call of many requests at once, of which some fail'
   )
   t.ok(statuses.includes(200) && statuses.some((status) => status >= 500))
   t.same((await listTurns(searching)).toSorted(), expected.toSorted())
+})
+
+t.test('has an idempotency key for each turn that searches can add', async (t) => {
+  // Each search is followed by a call of the model.
+  t.equal(maxLaterParts, 2 * maxHostedSearches)
 })
 
 const pool = (day: number) => ({ day, week: day, month: day })

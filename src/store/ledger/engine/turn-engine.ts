@@ -1,6 +1,7 @@
 /** Begins and ends turns. What can be refused is refused before anything is written. */
 import { windows } from '../../../domain/billing/plan.ts'
 import { hashHold } from '../hash-chain.ts'
+import { listPartKeys } from '../../../domain/billing/ledger.ts'
 import type { Reservation } from '../../../domain/billing/ledger.ts'
 import type { Pool } from '../../../domain/billing/product.ts'
 import type { AccountBalance } from '../account-balance.ts'
@@ -29,9 +30,17 @@ export class TurnEngine {
     if (key !== null) {
       const previous = this.#storage.findByIdempotencyKey(account, key)
       if (previous !== undefined) {
-        const { state, body_hash: bodyHash, request_id: requestId, code, credits } = previous
-        const sameBody = bodyHash === request.body_hash
-        return { kind: 'duplicate', state, sameBody, requestId, aborted: code === 'aborted', credits }
+        const { body_hash: bodyHash, request_id: requestId } = previous
+        const later = listPartKeys(key).flatMap((part) => this.#storage.findByIdempotencyKey(account, part) ?? [])
+        const parts = [previous, ...later]
+        return {
+          kind: 'duplicate',
+          state: parts.some(({ state }) => state === 'held') ? 'held' : 'settled',
+          sameBody: bodyHash === request.body_hash,
+          requestId,
+          aborted: parts.some(({ code }) => code === 'aborted'),
+          credits: parts.reduce((sum, { credits }) => sum + credits, 0),
+        }
       }
     }
     if (this.#storage.countOpenHolds(account) >= maxConcurrentTurns) return { kind: 'concurrency_limit' }

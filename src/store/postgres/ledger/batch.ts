@@ -4,6 +4,7 @@
  * the decision uses cached balances and takes one round trip; the writing statement verifies their versions.
  */
 import type { QueryResult } from 'pg'
+import { listPartKeys } from '../../../domain/billing/ledger.ts'
 import { LedgerEngine } from '../../ledger/engine/ledger-engine.ts'
 import type { AccountOperation, AccountResult } from '../../ledger/operations.ts'
 import type { IdempotentTurn } from '../../ledger/engine/ledger-storage.ts'
@@ -161,9 +162,7 @@ export class Batch {
     const accounts = [...this.#byAccount.keys()].toSorted()
     const locks = accounts.map((account) => [account, this.#cache.balances.get(account)?.version ?? -1])
     const turns = this.#operations.flatMap((operation) => this.#getTurnsToRead(operation).map((id) => [operation.account, id]))
-    const keys = this.#operations.flatMap(({ op, account }) =>
-      getIdempotencyKey(op) === null ? [] : [[account, getIdempotencyKey(op)]],
-    )
+    const keys = this.#operations.flatMap(({ op, account }) => listKeysToRead(op).map((key) => [account, key]))
     const begun = this.#connection.begin()
     // Awaited last, because all statements leave together.
     begun.catch(() => undefined)
@@ -355,6 +354,12 @@ interface LockedBalance {
 const noneChanged: ReadonlySet<string> = new Set()
 
 const emptyResult = { rows: [], command: '' } as unknown as QueryResult
+
+/** The key of a reservation and those of the request's later parts, whose charges a repeated request reports. */
+function listKeysToRead(op: LedgerQueueOp): readonly string[] {
+  const key = getIdempotencyKey(op)
+  return key === null ? [] : [key, ...listPartKeys(key)]
+}
 
 /** Idempotency key of a reservation. */
 function getIdempotencyKey(op: LedgerQueueOp): string | null {

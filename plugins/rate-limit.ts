@@ -27,18 +27,48 @@ function isTokenCount({ inbound, kind }: Exchange): boolean {
   return kind === 'unmetered' && inbound.path === '/v1/messages/count_tokens'
 }
 
-/** As many counts as requests a minute, but at least a hundred. */
+/** Four times the plan's requests a minute, but at least a hundred. */
+const tokenCountsPerRequest = 4
 const minTokenCountsPerMinute = 100
 
-function admitTokenCount(x: AdmissionInput, { limits, clock }: PluginServices): void | Promise<void> {
+function admitTokenCount(x: AdmissionInput, services: PluginServices): void | Promise<void> {
+  const { limits, clock } = services
   const { account, plan } = x.caller
-  const perMinute = Math.max(minTokenCountsPerMinute, plan.rpm)
-  const assertAllowed = ({ allowed, retryAfterMs }: RateDecision): void => {
-    if (!allowed) throw new GatewayError('rate_limited', { retryAfter: retryAfterMs / 1000 })
-    x.admission = unlimitedAdmission
-  }
+  const perMinute = Math.max(minTokenCountsPerMinute, tokenCountsPerRequest * plan.rpm)
   const decision = limits.byAccount.consume(`${account.id}:token-counts`, perMinute, clock.monotonicMs())
-  return decision instanceof Promise ? decision.then(assertAllowed) : assertAllowed(decision)
+  return decision instanceof Promise
+    ? decision.then((decided) => takeTokenCountSlot(x, decided, services))
+    : takeTokenCountSlot(x, decision, services)
+}
+
+function takeTokenCountSlot(
+  x: AdmissionInput,
+  { allowed, retryAfterMs }: RateDecision,
+  { limits }: PluginServices,
+): void | Promise<void> {
+  if (!allowed) throw new GatewayError('rate_limited', { retryAfter: retryAfterMs / 1000 })
+  const { id } = x.caller.account
+  const admit = (): void => {
+    x.admission = { release: () => limits.tokenCounts.release(id) }
+  }
+  if (limits.tokenCounts.acquire(id)) return admit()
+  return limits.tokenCounts
+    .wait(id, (listener) => x.inbound.onDisconnect?.(listener))
+    .then((isAcquired) => {
+      if (!isAcquired) throw tooManyTokenCountsError()
+      admit()
+    })
+}
+
+function tooManyTokenCountsError(): GatewayError {
+  return new GatewayError('rate_limited', {
+    retryAfter: 1,
+    shouldRetry: true,
+    message: {
+      en: 'Too many token counts of your account run at once. Please wait for one to finish.',
+      zh: '你的账户同时进行的 token 计数过多，请等待其中一个完成。',
+    },
+  })
 }
 
 type AdmissionInput = Exchange & Pick<Slots, 'caller'> & Partial<Pick<Slots, 'admission'>>

@@ -166,6 +166,25 @@ export const configSchema = z.strictObject({
         .int()
         .min(1024)
         .default(4 * 1024 * 1024),
+      /**
+       * Bodies of one account that are being received or wait to be parsed, together; always enough for one body. Further ones are refused
+       * with `Retry-After` before they are read.
+       */
+      accountBodiesBytes: z
+        .int()
+        .min(1024)
+        .default(64 * 1024 * 1024),
+      /** The same for clients without an account (sign-in, OAuth), by IP address (IPv6: per /64). */
+      addressBodiesBytes: z
+        .int()
+        .min(1024)
+        .default(2 * 1024 * 1024),
+      /** The same for all accounts of the process; an eighth of it is kept for bodies up to 128 KiB. */
+      allBodiesBytes: z
+        .int()
+        .min(1024)
+        .max(2 ** 30)
+        .default(256 * 1024 * 1024),
       /** Maximum size of an upstream's response. */
       answerBytes: z
         .int()

@@ -2,8 +2,8 @@
 import type { ChatRequest } from './request/chat-request.ts'
 import type { Inbound } from './exchange.ts'
 
-/** The same request, whose chat is the result of `chat`, called once. */
-export function createInboundWithChat(inbound: Inbound, chat: () => Promise<ChatRequest>): Inbound {
+/** The same request, whose chat is the result of `chat`, called once with the account that sends it, undefined without one. */
+export function createInboundWithChat(inbound: Inbound, chat: (member?: string) => Promise<ChatRequest>): Inbound {
   let cachedChat: Promise<ChatRequest> | undefined
   return {
     method: inbound.method,
@@ -14,6 +14,6 @@ export function createInboundWithChat(inbound: Inbound, chat: () => Promise<Chat
       return inbound.cookieToken
     },
     onDisconnect: (listener) => inbound.onDisconnect?.(listener),
-    chat: () => (cachedChat ??= chat()),
+    chat: (member) => (cachedChat ??= chat(member)),
   }
 }

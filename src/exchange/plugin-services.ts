@@ -48,6 +48,13 @@ export interface PluginServices {
       has(account: string, monotonicMs: number): boolean
       add(account: string, monotonicMs: number): void
     }
+    /** Token counts, which have few slots for each account; `acquire` returns false if none is free. */
+    readonly tokenCounts: {
+      acquire(account: string): boolean
+      /** Waits for a slot; false if there is none in time. Rejects when the client disconnects. */
+      wait(account: string, onDisconnect: (listener: () => void) => void): Promise<boolean>
+      release(account: string): void
+    }
     /** Milliseconds after which a refused client should retry; clients of one account get different times. */
     readonly retryTimes: {
       next(account: string, time: { readonly earliestMs: number; readonly stepMs: number }, monotonicMs: number): number

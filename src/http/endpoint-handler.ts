@@ -4,12 +4,15 @@ import type { Context } from 'koa'
 import type { z } from 'zod'
 import { getPaths } from '../api/endpoint.ts'
 import type { ResponseOf, BodyOf, Endpoint, ParamsOf, QueryOf } from '../api/endpoint.ts'
+import type { BodyOwner } from '../access/limits/body-budget.ts'
 import type { CallResult } from '../exchange/exchange.ts'
 import { zeroUsage } from '../exchange/exchange.ts'
 import { privateJsonHeaders } from '../exchange/response-headers.ts'
 import type { ClientInfo } from '../domain/identity/client-info.ts'
 import type { Services } from '../services/services.ts'
-import { readJson } from './request/read-body.ts'
+import { readJson, toAddressOwner } from './request/read-body.ts'
+import type { BodyReadOptions } from './request/read-body.ts'
+import type { RequestState } from './request-context.ts'
 import { toGatewayError } from './response/attempt-limit-error.ts'
 import { validate } from './request/validate.ts'
 import { refuseCrossSite, requireSessionCookie, requireSession, getClientInfo } from './session-auth.ts'
@@ -43,7 +46,7 @@ export function createServeEndpoint(router: Router, services: Services): ServeEn
       const member = await authenticate(ctx, endpoint, services)
       const clientInfo = getClientInfo(ctx, services)
       const query = endpoint.query && validate(endpoint.query, ctx.query)
-      const body = endpoint.body && validate(endpoint.body, await readJson(ctx.req, services.config.limits.otherBodyBytes))
+      const body = endpoint.body && validate(endpoint.body, await readJson(ctx.req, toBodyReadOptions(ctx, services)))
       // The schemas produce the endpoint's own types; the compiler cannot follow a type through its parameter.
       const input = { ctx, clientInfo, member, params: getPathParams(ctx), query, body } as HandlerInput<typeof endpoint>
       const result = await handler(input).catch((thrown: unknown) => {
@@ -53,6 +56,17 @@ export function createServeEndpoint(router: Router, services: Services): ServeEn
       ctx.status = endpoint.status ?? 200
       ctx.body = result
     })
+}
+
+/** How the body of a request other than a turn is read. */
+export function toBodyReadOptions(ctx: Context, services: Services): BodyReadOptions {
+  const { address } = ctx.state as RequestState
+  return { maxBytes: services.config.limits.otherBodyBytes, owner: toAddressOwner(address), services }
+}
+
+/** The account that a body counts for, or without one the client's address. */
+export function toMemberOwner(ctx: Context, member: string | undefined): BodyOwner {
+  return member === undefined ? toAddressOwner((ctx.state as RequestState).address) : { kind: 'account', id: member }
 }
 
 /** Registers a handler at every path of an endpoint. */

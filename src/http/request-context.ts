@@ -8,7 +8,8 @@ import { findApiFormat } from '../formats/api-formats.ts'
 import { ExchangeTranslation } from '../formats/exchange-translation.ts'
 import type { Services } from '../services/services.ts'
 import { concatChunks } from '../system/chunk-list.ts'
-import { readChunks } from './request/read-body.ts'
+import { readChunks, toAddressOwner } from './request/read-body.ts'
+import type { ReceivedBody } from './request/read-body.ts'
 import { readSessionCookie } from './request/member-cookies.ts'
 import { isSameOrigin } from './request/origin.ts'
 
@@ -99,19 +100,34 @@ class HttpInbound implements Inbound {
   }
 
   async #readChat(member: string, hostsSearch: boolean): Promise<ChatRequest> {
-    const { req, res } = this.#ctx
-    const { config, bodyParser, bodyScheduler } = this.#services
     const translation = this.#translation
-    const { chatBodyBytes, agentBodyBytes } = config.limits
-    const chunks = await readChunks(req, translation === undefined ? chatBodyBytes : agentBodyBytes, bodyScheduler)
-    const bytes = chunks.reduce((sum, { length }) => sum + length, 0)
+    const { chatBodyBytes, agentBodyBytes } = this.#services.config.limits
+    const body = await readChunks(this.#ctx.req, {
+      maxBytes: translation === undefined ? chatBodyBytes : agentBodyBytes,
+      owner: member === this.address ? toAddressOwner(member) : { kind: 'account', id: member },
+      services: this.#services,
+    })
+    try {
+      return await this.#parseChat(body, member, hostsSearch)
+    } finally {
+      body.release()
+    }
+  }
+
+  async #parseChat(
+    { chunks, bytes }: Pick<ReceivedBody, 'chunks' | 'bytes'>,
+    member: string,
+    hostsSearch: boolean,
+  ): Promise<ChatRequest> {
+    const { res } = this.#ctx
+    const translation = this.#translation
     if (bytes <= workerThresholdBytes) {
       const raw = concatChunks(chunks)
       return translation?.translateRequest(raw, member, { hostsSearch }) ?? parseChatRequest(raw)
     }
     const onDisconnect = (listener: () => void): void => void res.once('close', listener)
     const request = translation === undefined ? null : { path: this.path, hostsSearch }
-    this.#largeChat = await bodyParser.parse(chunks, member, onDisconnect, request)
+    this.#largeChat = await this.#services.bodyParser.parse(chunks, member, onDisconnect, request)
     if (this.#largeChat.translated !== null) translation?.acceptTranslated(this.#largeChat.translated)
     return this.#largeChat
   }

@@ -1,5 +1,6 @@
 /** Creates the services of one serving thread from the resources of its process. */
 import type { Logger } from 'pino'
+import type { BodyBudgetBounds } from '../access/limits/body-budget.ts'
 import type { Limits } from '../access/limits/limits.ts'
 import { Credentials } from '../access/credentials.ts'
 import { MediaAddressGuard } from '../access/media-address-guard.ts'
@@ -131,6 +132,17 @@ export function createServices(deps: ServiceDeps): CreatedServices {
     secret,
     translator,
     upstreams: new Upstreams(config, deps.demoUrl, deps.random),
+  }
+}
+
+/** One body of the largest size always fits, whatever the configuration says. */
+export function getBodyBudgetBounds(limits: GatewayConfig['limits']): BodyBudgetBounds {
+  const { chatBodyBytes, agentBodyBytes, embeddingBodyBytes, mcpBodyBytes, otherBodyBytes } = limits
+  const largestBytes = Math.max(chatBodyBytes, agentBodyBytes, embeddingBodyBytes, mcpBodyBytes, otherBodyBytes)
+  return {
+    perAccountBytes: Math.max(limits.accountBodiesBytes, largestBytes),
+    perAddressBytes: Math.max(limits.addressBodiesBytes, otherBodyBytes),
+    totalBytes: Math.max(limits.allBodiesBytes, 2 * largestBytes),
   }
 }
 

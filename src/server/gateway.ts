@@ -14,7 +14,7 @@ import { collectSecrets } from '../config/secrets.ts'
 import { createLog } from '../observability/log.ts'
 import { Telemetry } from '../observability/telemetry.ts'
 import { createIds } from '../system/ids.ts'
-import { createServices, warnAboutUnservedProducts } from './create-services.ts'
+import { createServices, getBodyBudgetBounds, warnAboutUnservedProducts } from './create-services.ts'
 import { warnAboutFileLimit } from './file-limit.ts'
 import { openProcessResources } from './process-resources.ts'
 import { DatabaseProbe } from '../services/database-probe.ts'
@@ -67,7 +67,7 @@ export async function openGateway(options: GatewayOptions): Promise<Gateway> {
   const limits = await createLimits({
     url: config.limits.url,
     slug: config.brand.slug,
-    local: createLocalLimits({ maxWaitMs: config.limits.concurrencyWaitMs }),
+    local: createLocalLimits({ maxWaitMs: config.limits.concurrencyWaitMs, bodies: getBodyBudgetBounds(config.limits) }),
     createSharedStore: resources.createRateLimitStore,
     nodes: () => store.cluster?.countNodes() ?? 1,
     clock,

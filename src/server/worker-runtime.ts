@@ -3,6 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { GatewayError } from '../errors.ts'
 import { PluginChain } from '../exchange/plugin-chain.ts'
 import { createApp } from '../http/app.ts'
+import { createSlowBodyError } from '../http/request/read-body.ts'
 import { listen } from '../http/server/listen.ts'
 import type { Listener } from '../http/server/listen.ts'
 import type { RouteDeps } from '../http/route-deps.ts'
@@ -34,7 +35,7 @@ export async function openWorkerRuntime(
   services: CreatedServices,
   { sharedPort = null, operations }: WorkerRuntimeOptions,
 ): Promise<WorkerRuntime> {
-  const { config, store, upstreams, telemetry, clock, origins, bodyParser } = services
+  const { config, store, upstreams, telemetry, clock, origins, bodyParser, bodyScheduler } = services
   const forwarder = new Forwarder({
     config,
     upstreams,
@@ -52,6 +53,7 @@ export async function openWorkerRuntime(
   const turnHandlers = new TurnHandlers(services, forwarder)
   let isDraining = false
   const release = async (): Promise<void> => {
+    bodyScheduler.stopChecks()
     await bodyParser.close()
     forwarder.close()
     await turnHandlers.close()
@@ -63,6 +65,7 @@ export async function openWorkerRuntime(
     await release()
     throw error
   })
+  bodyScheduler.startChecks(createSlowBodyError)
   origins.site = config.listen.siteUrl ?? listener.url
   origins.base = config.listen.baseUrl ?? config.listen.siteUrl ?? listener.url
   const stopLearning = startModelDiscovery(services)

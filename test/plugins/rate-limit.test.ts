@@ -186,3 +186,38 @@ t.test('ends the wait of a client that disconnects, and refuses after the config
   running.admission.release()
   t.equal(services.limits.concurrency.size, 0, 'no slot is lost')
 })
+
+function counting(plan: { rpm: number; concurrency: number }) {
+  const x = asking('unmetered', plan)
+  return Object.assign(x, { inbound: { ...x.inbound, path: '/v1/messages/count_tokens' } })
+}
+
+t.test('counts token counts apart from requests, four times as many a minute', async (t) => {
+  const { services } = createTestServices({ limits: createLocalLimits() })
+  const plan = { rpm: 50, concurrency: 1 }
+  const count = () => {
+    const x = counting(plan)
+    void rateLimit.onRequest?.(x, services)
+    x.admission.release()
+    return x
+  }
+  for (let i = 0; i < 200; i++) t.equal(count().headers['x-ratelimit-remaining-requests'], undefined)
+  t.equal(refused(count).code, 'rate_limited')
+  const request = asking('unmetered', plan)
+  rateLimit.onRequest?.(request, services)
+  t.equal(request.headers['x-ratelimit-remaining-requests'], '49', 'none of the plan is used')
+})
+
+t.test('runs four token counts of an account at once, beside its turns', async (t) => {
+  const { services } = createTestServices({ limits: createLocalLimits() })
+  const plan = { rpm: 100, concurrency: 1 }
+  const counts = Array.from({ length: 4 }, () => counting(plan))
+  for (const x of counts) rateLimit.onRequest?.(x, services)
+  await t.rejects(Promise.resolve(rateLimit.onRequest?.(counting(plan), services)), {
+    code: 'rate_limited',
+    details: { retryAfter: 1 },
+  })
+  t.doesNotThrow(() => rateLimit.onRequest?.(asking('turn', plan), services))
+  counts[0]?.admission.release()
+  t.doesNotThrow(() => rateLimit.onRequest?.(counting(plan), services))
+})

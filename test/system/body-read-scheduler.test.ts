@@ -3,6 +3,7 @@ import type { IncomingMessage } from 'node:http'
 import { Readable } from 'node:stream'
 import { setTimeout } from 'node:timers/promises'
 import t from 'tap'
+import { createLocalLimits } from '../../src/access/limits/memory.ts'
 import { readChunks } from '../../src/http/request/read-body.ts'
 import { BodyReadScheduler } from '../../src/system/body-read-scheduler.ts'
 
@@ -79,8 +80,40 @@ t.test('counts bytes, not chunks', async (t) => {
       complete: true,
     })
     request.on('pause', () => paused++)
-    const chunks = await readChunks(request as unknown as IncomingMessage, 2_000_000, inTurn)
+    const services = { bodyScheduler: inTurn, limits: createLocalLimits() }
+    const options = { maxBytes: 2_000_000, owner: { kind: 'account', id: 'acc_1' }, services } as const
+    const { chunks } = await readChunks(request as unknown as IncomingMessage, options)
     t.equal(Buffer.concat(chunks).length, parts * bytes)
     t.equal(paused, turns, `${parts} of ${bytes} bytes`)
   }
+})
+
+/** How many checks a body survives whose received bytes grow by `perCheck`. */
+function countChecks({ declaredBytes, perCheck }: { declaredBytes: number | null; perCheck: number }): number {
+  const scheduler = new BodyReadScheduler(() => 0)
+  let isAborted = false
+  const read = {
+    declaredBytes,
+    receivedBytes: 0,
+    abort: () => {
+      isAborted = true
+      scheduler.endRead(read)
+    },
+  }
+  scheduler.beginRead(read)
+  for (let checks = 1; ; checks++) {
+    read.receivedBytes += perCheck
+    scheduler.abortSlow(() => new Error('too slow'))
+    if (isAborted) return checks
+  }
+}
+
+t.test('ends a body that stops arriving, or that cannot be whole in two minutes', async (t) => {
+  const declaredBytes = 24_000
+  t.equal(countChecks({ declaredBytes, perCheck: 0 }), 3)
+  t.equal(countChecks({ declaredBytes: null, perCheck: 0 }), 3)
+  t.equal(countChecks({ declaredBytes, perCheck: 1 }), 3, 'one byte in five seconds')
+  t.equal(countChecks({ declaredBytes, perCheck: 500 }), 4, 'half as fast as needed')
+  t.equal(countChecks({ declaredBytes, perCheck: 1_000 }), 24, 'as slow as may be')
+  t.equal(countChecks({ declaredBytes: null, perCheck: 1 }), 24, 'a chunked body has the same time')
 })

@@ -36,12 +36,17 @@ export class ConcurrencyLimiter {
   }
 
   /**
-   * Waits for a slot; false if as many turns wait as may run, or none became free in `maxWaitMs`. Rejects with `ClientDisconnected` when
-   * `onDisconnect` calls its listener.
+   * Waits for a slot; false if `maxWaiting` wait already (as many as may run), or none became free in `maxWaitMs`. Rejects with
+   * `ClientDisconnected` when `onDisconnect` calls its listener.
    */
-  wait(subject: string, limit: number, onDisconnect: (listener: () => void) => void): Promise<boolean> {
+  wait(
+    subject: string,
+    limit: number,
+    onDisconnect: (listener: () => void) => void,
+    maxWaiting: number = limit,
+  ): Promise<boolean> {
     const waiters = this.#waiters.get(subject) ?? []
-    if (this.maxWaitMs === 0 || waiters.length >= limit) return Promise.resolve(false)
+    if (this.maxWaitMs === 0 || waiters.length >= maxWaiting) return Promise.resolve(false)
     return new Promise((resolve, reject) => {
       const leave = (): void => {
         clearTimeout(timer)

@@ -43,6 +43,8 @@ export async function createLimits(deps: LimitsDeps): Promise<Limits> {
     byAddress: distributed,
     byAccount: distributed,
     concurrency: local.concurrency,
+    tokenCounts: local.tokenCounts,
+    bodies: local.bodies,
     retryTimes: local.retryTimes,
     costlyMedia: local.costlyMedia,
     distributed,

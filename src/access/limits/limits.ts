@@ -7,6 +7,8 @@ import type { RateDecision } from '../../exchange/plugin-services.ts'
 import type { CostlyMedia } from './costly-media.ts'
 import type { ConcurrencyLimiter } from './concurrency-limiter.ts'
 import type { RetryTimes } from './retry-times.ts'
+import type { BodyBudget } from './body-budget.ts'
+import type { TokenCountLimiter } from './token-count-limiter.ts'
 
 export type { RateDecision }
 
@@ -67,6 +69,9 @@ export interface Limits {
   readonly byAddress: RateLimit
   readonly byAccount: RateLimit
   readonly concurrency: ConcurrencyLimiter
+  readonly tokenCounts: TokenCountLimiter
+  /** Bytes of request bodies that are being received or wait to be parsed. */
+  readonly bodies: BodyBudget
   readonly retryTimes: RetryTimes
   readonly costlyMedia: CostlyMedia
   /** Statistics of the shared count; null: each process counts for itself. */

@@ -1,9 +1,11 @@
 /** Requests per minute in the memory of one thread: the default. */
+import type { BodyBudgetBounds } from './body-budget.ts'
 import { ConcurrencyLimiter } from './concurrency-limiter.ts'
 import type { ConcurrencyLimiterOptions } from './concurrency-limiter.ts'
 import type { LocalLimits, LocalRateLimit, RateDecision } from './limits.ts'
 import { decide, minuteMs, requestUnits, decayUnits } from './limits.ts'
 import { CostlyMedia } from './costly-media.ts'
+import { createProcessBudgetMemory, openProcessBudgets } from './process-budgets.ts'
 import { RetryTimes } from './retry-times.ts'
 
 const sweepEveryMs = 30_000
@@ -54,13 +56,25 @@ export class MemoryRateLimit implements LocalRateLimit {
   }
 }
 
-export function createLocalLimits(options: ConcurrencyLimiterOptions = { maxWaitMs: 0 }): LocalLimits {
+/** The bounds of `limits` in the configuration; the defaults are those of tests that bound nothing. */
+interface LocalLimitOptions extends ConcurrencyLimiterOptions {
+  readonly bodies?: BodyBudgetBounds
+}
+
+export function createLocalLimits({ maxWaitMs, bodies = unlimitedBodies }: LocalLimitOptions = { maxWaitMs: 0 }): LocalLimits {
   return {
     byAddress: new MemoryRateLimit(),
     byAccount: new MemoryRateLimit(),
-    concurrency: new ConcurrencyLimiter(options),
+    concurrency: new ConcurrencyLimiter({ maxWaitMs }),
+    ...openProcessBudgets(createProcessBudgetMemory(1), 0, { bodies, maxWaitMs }),
     retryTimes: new RetryTimes(),
     costlyMedia: new CostlyMedia(),
     distributed: null,
   }
+}
+
+const unlimitedBodies: BodyBudgetBounds = {
+  perAccountBytes: Number.POSITIVE_INFINITY,
+  perAddressBytes: Number.POSITIVE_INFINITY,
+  totalBytes: Number.POSITIVE_INFINITY,
 }

@@ -5,57 +5,112 @@ import { GatewayError, invalidRequest } from '../../errors.ts'
 import { parseBody, workerThresholdBytes } from '../../exchange/request/chat-request.ts'
 import { concatChunks, ChunkList } from '../../system/chunk-list.ts'
 import { sliceBytes } from '../../system/body-read-scheduler.ts'
-import type { BodyReadScheduler } from '../../system/body-read-scheduler.ts'
+import type { BodyRead, BodyReadScheduler } from '../../system/body-read-scheduler.ts'
+import type { BodyOwner, BodyReservation } from '../../access/limits/body-budget.ts'
+import type { Services } from '../../services/services.ts'
+import { toAddressPrefix } from './client-ip.ts'
 
 type Request = IncomingMessage | Http2ServerRequest
 
-/** @throws GatewayError `unsupported_media_type`, `payload_too_large`, or `invalid_request` */
-export async function readBody(request: Request, maxBytes: number): Promise<Buffer> {
-  return concatChunks(await readChunks(request, maxBytes))
+export interface BodyReadOptions {
+  readonly maxBytes: number
+  /** Whose budget the body counts in. */
+  readonly owner: BodyOwner
+  readonly services: Pick<Services, 'bodyScheduler'> & { readonly limits: Pick<Services['limits'], 'bodies'> }
 }
 
-/** The same in chunks, for callers that pass them on. Bodies above the worker threshold yield to small requests through `scheduler`. */
-export function readChunks(request: Request, maxBytes: number, scheduler?: BodyReadScheduler): Promise<readonly Buffer[]> {
+/** A body, which counts in its owner's budget until it is released. */
+export interface ReceivedBody {
+  readonly chunks: readonly Buffer[]
+  readonly bytes: number
+  /** Its bytes are no longer needed, or became what is counted elsewhere. */
+  release(): void
+}
+
+/** The client's network, for a body that arrives without an account. */
+export function toAddressOwner(address: string): BodyOwner {
+  return { kind: 'address', id: toAddressPrefix(address) }
+}
+
+/**
+ * @throws GatewayError `unsupported_media_type`, `payload_too_large`, `invalid_request`; `rate_limited` or `temporarily_unavailable` if too
+ * many bytes are being received
+ */
+export async function readBody(request: Request, options: BodyReadOptions): Promise<Buffer> {
+  const body = await readChunks(request, options)
+  body.release()
+  return concatChunks(body.chunks)
+}
+
+/** The same in chunks, for callers that pass them on. Bodies above the worker threshold yield to small requests. */
+export async function readChunks(request: Request, { maxBytes, owner, services }: BodyReadOptions): Promise<ReceivedBody> {
   requireJson(request)
-  if (Number(request.headers['content-length'] ?? 0) > maxBytes) return Promise.reject(createTooLargeError(maxBytes))
+  const declaredBytes = readDeclaredBytes(request)
+  if (declaredBytes !== null && declaredBytes > maxBytes) throw createTooLargeError(maxBytes)
+  const reservation = services.limits.bodies.reserve(owner, declaredBytes ?? 0)
+  try {
+    const chunks = await receiveChunks(request, { maxBytes, declaredBytes, reservation, scheduler: services.bodyScheduler })
+    return { chunks, bytes: chunks.reduce((sum, { length }) => sum + length, 0), release: () => reservation.release() }
+  } catch (error) {
+    reservation.release()
+    throw error
+  }
+}
+
+interface ReceiveOptions {
+  readonly maxBytes: number
+  readonly declaredBytes: number | null
+  readonly reservation: BodyReservation
+  readonly scheduler: BodyReadScheduler
+}
+
+function receiveChunks(
+  request: Request,
+  { maxBytes, declaredBytes, reservation, scheduler }: ReceiveOptions,
+): Promise<readonly Buffer[]> {
   return new Promise((resolve, reject) => {
     const chunks = new ChunkList()
-    let size = 0
     let bytesInSlice = 0
     const onData = (chunk: Buffer): void => {
-      size += chunk.length
-      if (size <= maxBytes) {
-        chunks.add(chunk)
-        bytesInSlice += chunk.length
-        if (size > workerThresholdBytes && bytesInSlice >= sliceBytes) {
-          bytesInSlice = 0
-          scheduler?.yieldSlice(request)
-        }
-        return
+      read.receivedBytes += chunk.length
+      if (read.receivedBytes > maxBytes) return read.abort(createTooLargeError(maxBytes))
+      try {
+        reservation.grow(read.receivedBytes - reservation.bytes)
+      } catch (error) {
+        return read.abort(error as Error)
       }
-      abort(createTooLargeError(maxBytes))
+      chunks.add(chunk)
+      bytesInSlice += chunk.length
+      if (read.receivedBytes > workerThresholdBytes && bytesInSlice >= sliceBytes) {
+        bytesInSlice = 0
+        scheduler.yieldSlice(request)
+      }
     }
-    const abort = (reason: Error): void => {
-      scheduler?.endRead(abort)
-      request.off('data', onData)
-      // The rest is discarded.
-      request.resume()
-      reject(reason)
+    const read: BodyRead = {
+      declaredBytes,
+      receivedBytes: 0,
+      abort(reason) {
+        scheduler.endRead(read)
+        request.off('data', onData)
+        // The rest is discarded.
+        request.resume()
+        reject(reason)
+      },
     }
     // Has no effect after the end. `complete` means that all bytes have arrived, not that they will be read.
     const onAborted = (): void => {
-      scheduler?.endRead(abort)
+      scheduler.endRead(read)
       reject(invalidRequest({ en: 'the body ended before it was whole.', zh: '请求内容不完整，传输提前结束。' }))
     }
     // A request that is already destroyed emits no further 'close'.
     if (request.destroyed) return onAborted()
-    scheduler?.beginRead(abort)
+    scheduler.beginRead(read)
     request.on('data', onData)
     request.on('end', () => {
       // Every request closes, and an error with its stack is a thirtieth of a turn's work in this thread.
       request.off('close', onAborted)
-      scheduler?.endRead(abort)
-      if (size <= workerThresholdBytes) scheduler?.noteSmallRequest()
+      scheduler.endRead(read)
+      if (read.receivedBytes <= workerThresholdBytes) scheduler.noteSmallRequest()
       resolve(chunks.chunks)
     })
     request.on('error', onAborted)
@@ -63,9 +118,29 @@ export function readChunks(request: Request, maxBytes: number, scheduler?: BodyR
   })
 }
 
+/**
+ * Reserves a body that a library reads by itself: its declared length, or `maxBytes` if it is chunked, until it has been received.
+ * @throws GatewayError like `readBody`
+ */
+export function reserveForeignBody(request: Request, { maxBytes, owner, services }: BodyReadOptions): void {
+  const reservation = services.limits.bodies.reserve(owner, Math.min(maxBytes, readDeclaredBytes(request) ?? maxBytes))
+  for (const event of ['end', 'close'] as const) request.once(event, () => reservation.release())
+}
+
+/** A body that arrives too slowly, or not at all. */
+export function createSlowBodyError(): GatewayError {
+  return invalidRequest({ en: 'the body did not arrive in time.', zh: '请求内容未能及时到达。' })
+}
+
 /** Reads a JSON object. @throws GatewayError */
-export async function readJson(request: Request, maxBytes: number): Promise<Record<string, unknown>> {
-  return parseBody(await readBody(request, maxBytes))
+export async function readJson(request: Request, options: BodyReadOptions): Promise<Record<string, unknown>> {
+  return parseBody(await readBody(request, options))
+}
+
+/** Null for a chunked body. HTTP/2 passes on any text as the length. */
+function readDeclaredBytes({ headers }: Request): number | null {
+  const length = headers['content-length']
+  return length !== undefined && /^\d{1,15}$/.test(length) ? Number(length) : null
 }
 
 function requireJson({ headers }: Request): void {

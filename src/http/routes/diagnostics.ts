@@ -16,6 +16,7 @@ import { parseNetworks } from '../../system/cidr.ts'
 import { mount } from '../endpoint-handler.ts'
 import { findPublicOrigin } from '../proxy-warnings.ts'
 import { isInNetworks, normalizeAddress } from '../request/client-ip.ts'
+import type { BodyOwner } from '../../access/limits/body-budget.ts'
 import { readChunks } from '../request/read-body.ts'
 import { getExchange } from '../request-context.ts'
 import type { RequestState } from '../request-context.ts'
@@ -37,8 +38,10 @@ export function mountDiagnosticRoutes(router: Router, { services }: RouteDeps): 
 
   mount(router, diagnoseBody, async (ctx) => {
     requireDiagnosticToken(ctx, services)
-    const chunks = await readChunks(ctx.req, services.config.limits.chatBodyBytes, services.bodyScheduler)
-    const bodyBytes = chunks.reduce((sum, { length }) => sum + length, 0)
+    const owner: BodyOwner = { kind: 'account', id: 'operator' }
+    const body = await readChunks(ctx.req, { maxBytes: services.config.limits.chatBodyBytes, owner, services })
+    body.release()
+    const bodyBytes = body.bytes
     ctx.body = createReport(ctx, { trusted, services, bodyBytes })
   })
 

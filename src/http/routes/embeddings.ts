@@ -8,14 +8,15 @@ import { readBody } from '../request/read-body.ts'
 import { bypassKoa } from '../response/response-writer.ts'
 import { getExchange } from '../request-context.ts'
 import type { RouteDeps } from '../route-deps.ts'
-import { mount } from '../endpoint-handler.ts'
+import { mount, toMemberOwner } from '../endpoint-handler.ts'
 
 export function mountEmbeddingRoute(router: Router, { services, chain, turnHandlers }: RouteDeps): void {
   const { config, products } = services
   mount(router, createEmbeddings, async (ctx) => {
     const x = getExchange(ctx, 'turn', services)
-    const chat = async () => {
-      const raw = await readBody(ctx.req, config.limits.embeddingBodyBytes)
+    const chat = async (member?: string) => {
+      const owner = toMemberOwner(ctx, member)
+      const raw = await readBody(ctx.req, { maxBytes: config.limits.embeddingBodyBytes, owner, services })
       return parseEmbeddingRequest(parseBody(raw), { bytes: raw.length, products })
     }
     await chain.run({ ...x, inbound: createInboundWithChat(x.inbound, chat) }, turnHandlers.embeddings, bypassKoa(ctx), services)

@@ -12,12 +12,15 @@ import { readJson } from '../request/read-body.ts'
 import { bypassKoa } from '../response/response-writer.ts'
 import { getExchange } from '../request-context.ts'
 import type { RouteDeps } from '../route-deps.ts'
-import { mount, getPathParams } from '../endpoint-handler.ts'
+import { mount, getPathParams, toBodyReadOptions, toMemberOwner } from '../endpoint-handler.ts'
 
 export function mountImageRoutes(router: Router, { services, chain, turnHandlers }: RouteDeps): void {
   mount(router, createImage, async (ctx) => {
     const x = getExchange(ctx, 'turn', services)
-    const chat = async () => parseImageRequest(await readJson(ctx.req, services.config.limits.otherBodyBytes), services)
+    const chat = async (member?: string) => {
+      const options = { ...toBodyReadOptions(ctx, services), owner: toMemberOwner(ctx, member) }
+      return parseImageRequest(await readJson(ctx.req, options), services)
+    }
     await chain.run({ ...x, inbound: createInboundWithChat(x.inbound, chat) }, turnHandlers.images, bypassKoa(ctx), services)
   })
 

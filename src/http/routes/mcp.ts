@@ -23,11 +23,10 @@ import type { RouteDeps } from '../route-deps.ts'
 import { readBody, readJson } from '../request/read-body.ts'
 import { bypassKoa } from '../response/response-writer.ts'
 import { getExchange } from '../request-context.ts'
-import { createDocumentAnswer, mount } from '../endpoint-handler.ts'
+import { createDocumentAnswer, mount, toBodyReadOptions, toMemberOwner } from '../endpoint-handler.ts'
 
 export function mountMcpRoutes(router: Router, deps: RouteDeps): void {
   const { services, chain, turnHandlers } = deps
-  const { limits } = services.config
 
   mount(router, discoverTools, async (ctx) => {
     checkOrigin(ctx.req.headers, services)
@@ -44,8 +43,9 @@ export function mountMcpRoutes(router: Router, deps: RouteDeps): void {
   mount(router, callTool, async (ctx) => {
     checkOrigin(ctx.req.headers, services)
     const x = getExchange(ctx, 'turn', services)
-    const chat = async (): Promise<ChatRequest> => {
-      const { name, arguments: args } = await readJson(ctx.req, limits.otherBodyBytes)
+    const chat = async (member?: string): Promise<ChatRequest> => {
+      const options = { ...toBodyReadOptions(ctx, services), owner: toMemberOwner(ctx, member) }
+      const { name, arguments: args } = await readJson(ctx.req, options)
       return createSearchRequest(parseToolCall(name, args), turnHandlers.search.model)
     }
     const find = async (x: Exchange & Partial<Slots>, wire: CallContext): Promise<CallResult> =>
@@ -67,7 +67,8 @@ async function handleMessage(
   deps: RouteDeps,
 ): Promise<CallResult> {
   const { services, turnHandlers } = deps
-  const raw = await readBody(ctx.req, services.config.limits.mcpBodyBytes)
+  const owner = toMemberOwner(ctx, x.caller?.account.id)
+  const raw = await readBody(ctx.req, { maxBytes: services.config.limits.mcpBodyBytes, owner, services })
   const message = parseMessage(raw)
   if (message['method'] === 'subscriptions/listen') return createMethodNotFoundAnswer(message, x)
   const disconnected = new AbortController()

@@ -31,10 +31,10 @@ import type { Account } from '../../domain/identity/account.ts'
 import type { RequestingClient } from '../../domain/services/oauth-client-service.ts'
 import type { Assets } from '../../pages/assets.ts'
 import type { Services } from '../../services/services.ts'
-import { readJson } from '../request/read-body.ts'
+import { readJson, reserveForeignBody } from '../request/read-body.ts'
 import { toGatewayError } from '../response/attempt-limit-error.ts'
 import type { RouteDeps } from '../route-deps.ts'
-import { mount, getPathParams, createServeEndpoint } from '../endpoint-handler.ts'
+import { mount, getPathParams, createServeEndpoint, toBodyReadOptions } from '../endpoint-handler.ts'
 import { getClientInfo, requireSessionCookie } from '../session-auth.ts'
 import { sendFailurePage } from './pages.ts'
 
@@ -91,7 +91,7 @@ export function mountOAuthRoutes(router: Router, { services }: RouteDeps, assets
 
   mountPublic(router, registerOAuthClient, async (ctx) => {
     ctx.set('cache-control', 'no-store')
-    const sent = await readJson(ctx.req, config.limits.otherBodyBytes)
+    const sent = await readJson(ctx.req, toBodyReadOptions(ctx, services))
     try {
       const metadata = await membership.oauthClients.register(
         (id, now) => toClientMetadata(sent, config.oauth.redirectSchemes, { id, now }),
@@ -156,6 +156,7 @@ export function mountOAuthRoutes(router: Router, { services }: RouteDeps, assets
   for (const endpoint of [exchangeToken, revokeToken]) {
     mountPublic(router, endpoint, async (ctx) => {
       await membership.attemptLimits.consumeForNetwork('app-token', getClientInfo(ctx, services).network, clock.now())
+      reserveForeignBody(ctx.req, { ...toBodyReadOptions(ctx, services), maxBytes: maxTokenBodyBytes })
       await forwardToProvider(ctx, await provider(), services)
     })
   }
@@ -208,6 +209,8 @@ async function findConsentRequest(ctx: Context, provider: Provider): Promise<Con
 
 /** Headers with tokens that the library decodes before it knows whether the feature is enabled. */
 const undecodedHeaders = ['dpop', 'oauth-client-attestation', 'oauth-client-attestation-pop']
+/** The library's own bound. */
+const maxTokenBodyBytes = 56 * 1024
 
 /** The library takes the origin from the request; it is set from the configuration, because request headers can be forged. */
 async function forwardToProvider(ctx: Context, provider: Provider, { origins }: Services): Promise<void> {

@@ -1,5 +1,6 @@
 /** The data and messages that the main thread and its workers exchange. */
 import type { MessagePort } from 'node:worker_threads'
+import type { ProcessBudgetMemory } from '../../access/limits/process-budgets.ts'
 import type { LimitMemory } from '../../access/limits/shared-memory.ts'
 import type { GatewayConfig } from '../../config/config.ts'
 import type { WorkerStoreInit } from '../../store/sqlite/worker-store.ts'
@@ -18,6 +19,7 @@ export interface WorkerInit {
   readonly secret: Uint8Array
   readonly demoUrl: string | null
   readonly limits: { readonly byAddress: LimitMemory; readonly byAccount: LimitMemory }
+  readonly budgets: ProcessBudgetMemory
   /** Origin of the main thread's monotonic clock. */
   readonly monotonicOriginMs: number
   readonly store: WorkerStoreInit

@@ -3,6 +3,7 @@
  * locks and metrics that a dead worker leaves behind are recovered before its replacement starts.
  */
 import { Worker } from 'node:worker_threads'
+import { clearProcessBudgets } from '../../access/limits/process-budgets.ts'
 import type { LimitMemory } from '../../access/limits/shared-memory.ts'
 import { releaseLocks } from '../../access/limits/shared-memory.ts'
 import type { WorkerStores } from '../../store/sqlite/open.ts'
@@ -18,6 +19,7 @@ interface WorkerPoolOptions {
   readonly count: number
   readonly threads: WorkerStores
   readonly limits: WorkerInit['limits']
+  readonly budgets: WorkerInit['budgets']
   /** Start data common to all workers. */
   readonly start: Pick<WorkerInit, 'config' | 'secret' | 'demoUrl' | 'monotonicOriginMs'>
   /** Creates the handlers of a worker's requests, except opening a port to the writer. */
@@ -144,13 +146,13 @@ export class WorkerPool {
   }
 
   async #start(share: Share): Promise<string> {
-    const { threads, limits, start, createHandlers } = this.#options
+    const { threads, limits, budgets, start, createHandlers } = this.#options
     const worker = ++this.#startedCount
     const { parts, port } = await threads.open(worker)
     if (this.#isClosing) throw new Error('the server is closing')
     const extension = import.meta.url.slice(import.meta.url.lastIndexOf('.'))
     const program = this.#options.workerUrl ?? new URL(`./worker-thread${extension}`, import.meta.url)
-    const workerData: WorkerInit = { ...start, worker, share, limits, store: parts, writerPort: port }
+    const workerData: WorkerInit = { ...start, worker, share, limits, budgets, store: parts, writerPort: port }
     const thread = new Worker(program, { workerData, transferList: [port] })
     const rpc = new WorkerRpc<WorkerRequests, MainRequests>(thread, {
       ...createHandlers(worker),
@@ -202,9 +204,10 @@ export class WorkerPool {
   /** Recovers what a dead worker leaves behind, then schedules its replacement. */
   async #onExit(member: PoolMember, reason: Error): Promise<void> {
     const { worker, share, isServing } = member
-    const { threads, limits, log } = this.#options
+    const { threads, limits, budgets, log } = this.#options
     this.#members.splice(this.#members.indexOf(member), 1)
     for (const memory of Object.values(limits) satisfies LimitMemory[]) releaseLocks(memory, worker)
+    clearProcessBudgets(budgets, share.index)
     const released = threads.release(worker).then(
       ({ expired, recovered }) => {
         if (!this.#isClosing || expired > 0)

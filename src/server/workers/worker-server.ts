@@ -4,6 +4,7 @@
  */
 import { randomBytes } from 'node:crypto'
 import { createServer } from 'node:net'
+import { createProcessBudgetMemory } from '../../access/limits/process-budgets.ts'
 import { createLimitMemory } from '../../access/limits/shared-memory.ts'
 import type { LimitMemory } from '../../access/limits/shared-memory.ts'
 import { createLocalLimits } from '../../access/limits/memory.ts'
@@ -88,6 +89,7 @@ export async function startWorkerServer({ config, count }: WorkerServerOptions):
     count,
     threads,
     limits: { byAddress: createRandomLimitMemory(), byAccount: createRandomLimitMemory() },
+    budgets: createProcessBudgetMemory(count),
     start: { config: serializeConfig(config), secret, demoUrl: demo?.url ?? null, monotonicOriginMs: getMonotonicOriginMs() },
     clock,
     log,

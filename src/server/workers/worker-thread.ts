@@ -4,6 +4,7 @@ import type { MessagePort } from 'node:worker_threads'
 import { ConcurrencyLimiter } from '../../access/limits/concurrency-limiter.ts'
 import { CostlyMedia } from '../../access/limits/costly-media.ts'
 import { RetryTimes } from '../../access/limits/retry-times.ts'
+import { openProcessBudgets } from '../../access/limits/process-budgets.ts'
 import { createLimits } from '../../access/limits/create-limits.ts'
 import { SharedMemoryRateLimit } from '../../access/limits/shared-memory.ts'
 import { ConfigError, loadConfig } from '../../config/config.ts'
@@ -17,7 +18,7 @@ import { collectSecrets } from '../../config/secrets.ts'
 import { createLog, createBufferedLog } from '../../observability/log.ts'
 import { Telemetry } from '../../observability/telemetry.ts'
 import { BackgroundJobs } from '../background-jobs.ts'
-import { createServices } from '../create-services.ts'
+import { createServices, getBodyBudgetBounds } from '../create-services.ts'
 import type { CreatedServices } from '../create-services.ts'
 import { getNotReadyReasons } from '../../services/readiness.ts'
 import type { WorkerRuntime } from '../worker-runtime.ts'
@@ -108,6 +109,10 @@ async function openWorker(start: WorkerInit, main: WorkerRpc<MainRequests, Worke
       byAddress: new SharedMemoryRateLimit(start.limits.byAddress, worker),
       byAccount: new SharedMemoryRateLimit(start.limits.byAccount, worker),
       concurrency: new ConcurrencyLimiter({ maxWaitMs: config.limits.concurrencyWaitMs }),
+      ...openProcessBudgets(start.budgets, share.index, {
+        bodies: getBodyBudgetBounds(config.limits),
+        maxWaitMs: config.limits.concurrencyWaitMs,
+      }),
       retryTimes: new RetryTimes(),
       costlyMedia: new CostlyMedia(),
       distributed: null,

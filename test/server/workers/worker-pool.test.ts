@@ -2,6 +2,7 @@
 import { MessageChannel } from 'node:worker_threads'
 import t from 'tap'
 import type { Test } from 'tap'
+import { createProcessBudgetMemory } from '../../../src/access/limits/process-budgets.ts'
 import { createLimitMemory } from '../../../src/access/limits/shared-memory.ts'
 import { WorkerPool } from '../../../src/server/workers/worker-pool.ts'
 import { createLog } from '../../../src/observability/log.ts'
@@ -27,6 +28,7 @@ async function startPool(t: Test, count: number) {
       waitForReply: async () => undefined,
     },
     limits: { byAddress: memory, byAccount: memory },
+    budgets: createProcessBudgetMemory(count),
     start: { config: '{}', secret: new Uint8Array(32), demoUrl: null, monotonicOriginMs: 0 },
     createHandlers: () => ({
       notReadyReasons: async () => [],

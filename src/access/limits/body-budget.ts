@@ -1,0 +1,101 @@
+/**
+ * Bounds the bytes of request bodies that are being received or wait to be parsed: of each account, of each address without an account, and
+ * of the whole process. A body of declared length reserves it before it is read; a chunked body reserves as it arrives.
+ */
+import { GatewayError } from '../../errors.ts'
+import type { SharedBudget } from './shared-budget.ts'
+
+/** Who a body counts for. */
+export interface BodyOwner {
+  /** `address`: a client that has not authenticated, by its network prefix. */
+  readonly kind: 'account' | 'address'
+  readonly id: string
+}
+
+export interface BodyBudgetBounds {
+  readonly perAccountBytes: number
+  readonly perAddressBytes: number
+  /** All accounts together. */
+  readonly totalBytes: number
+}
+
+interface BodyBudgetOptions {
+  readonly accounts: SharedBudget
+  readonly addresses: SharedBudget
+  readonly bounds: BodyBudgetBounds
+}
+
+export interface BodyReservation {
+  /** Bytes reserved so far. */
+  readonly bytes: number
+  /** @throws GatewayError like `reserve` */
+  grow(bytes: number): void
+  /** Gives all bytes back; further calls have no effect. */
+  release(): void
+}
+
+/** Bodies up to this size are nearly all requests; long bodies leave them a part of the budget. */
+const smallBodyBytes = 128 * 1024
+/** The part of the budget that is kept for small bodies, and the size of the addresses' own budget beside it. */
+const reservedPart = 1 / 8
+const retryAfterSeconds = 1
+
+export class BodyBudget {
+  readonly #options: BodyBudgetOptions
+
+  constructor(options: BodyBudgetOptions) {
+    this.#options = options
+  }
+
+  /** @throws GatewayError `rate_limited` if the owner's bodies are too large together, `temporarily_unavailable` if all are */
+  reserve(owner: BodyOwner, bytes: number): BodyReservation {
+    const budget = owner.kind === 'account' ? this.#options.accounts : this.#options.addresses
+    const take = (amount: number, reserved: number): void => this.#take(budget, owner, amount, reserved)
+    let reserved = 0
+    let isReleased = false
+    const reservation = {
+      get bytes() {
+        return reserved
+      },
+      grow(amount: number): void {
+        if (amount <= 0 || isReleased) return
+        take(amount, reserved)
+        reserved += amount
+      },
+      release(): void {
+        if (isReleased) return
+        isReleased = true
+        budget.give(owner.id, reserved)
+      },
+    }
+    reservation.grow(bytes)
+    return reservation
+  }
+
+  /** Bytes of all bodies at this moment. */
+  get totalBytes(): number {
+    return this.#options.accounts.total + this.#options.addresses.total
+  }
+
+  #take(budget: SharedBudget, { kind, id }: BodyOwner, amount: number, reserved: number): void {
+    const { perAccountBytes, perAddressBytes, totalBytes } = this.#options.bounds
+    const isSmall = reserved + amount <= smallBodyBytes
+    const max = kind === 'account' ? perAccountBytes : perAddressBytes
+    const maxTotal =
+      kind === 'address' ? totalBytes * reservedPart : isSmall ? totalBytes : Math.floor(totalBytes * (1 - reservedPart))
+    const outcome = budget.take(id, amount, { max, maxTotal })
+    if (outcome === 'subject_full') throw createOwnerFullError(max)
+    if (outcome === 'total_full') throw new GatewayError('temporarily_unavailable', { retryAfter: retryAfterSeconds })
+  }
+}
+
+function createOwnerFullError(maxBytes: number): GatewayError {
+  return new GatewayError('rate_limited', {
+    retryAfter: retryAfterSeconds,
+    shouldRetry: true,
+    message: {
+      en: `You are sending too many large requests at once: ${maxBytes} bytes are allowed together. Please wait for one to arrive.`,
+      zh: `同时发送的大请求过多，合计最多允许 ${maxBytes} 字节，请等待其中一个传输完成。`,
+    },
+  })
+}

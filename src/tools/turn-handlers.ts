@@ -36,5 +36,6 @@ export class TurnHandlers {
   async close(): Promise<void> {
     await this.search.close()
     await this.imageGenerator.close()
+    await this.#embeddings.close()
   }
 }

@@ -26,8 +26,8 @@ import { identifyCaller } from './target/target-caller.ts'
 import { TargetCapabilities } from './target/target-capabilities.ts'
 import { adaptToRejection } from './target/request-adaptation.ts'
 import type { RequestAdaptation } from './target/request-adaptation.ts'
-import { chatMode, documentMode } from './response/response-mode.ts'
-import type { ResponseMode, UpstreamDocument } from './response/response-mode.ts'
+import { chatMode, documentMode, longDocumentMode } from './response/response-mode.ts'
+import type { LongDocument, ResponseMode, UpstreamDocument } from './response/response-mode.ts'
 import { IndexedList } from '../system/indexed-list.ts'
 import type { Upstream, Upstreams } from './target/upstreams.ts'
 
@@ -78,11 +78,29 @@ export class Forwarder {
    * Fetches the upstream's whole JSON document, for products that process it first. Nothing of it reaches the client, which receives only
    * keep-alive comments while it awaits a stream. `candidates` hold the request that is sent instead of the member's own.
    */
-  async fetchDocument(
+  fetchDocument(
     x: Exchange & Partial<Slots>,
     candidates: readonly Candidate[],
     callContext: CallContext,
   ): Promise<UpstreamDocument> {
+    return this.#fetch(x, candidates, callContext, documentMode)
+  }
+
+  /** The same; a long document stays bytes, for a caller that parses it in another thread. */
+  fetchLongDocument(
+    x: Exchange & Partial<Slots>,
+    candidates: readonly Candidate[],
+    callContext: CallContext,
+  ): Promise<LongDocument> {
+    return this.#fetch(x, candidates, callContext, longDocumentMode)
+  }
+
+  async #fetch<Result>(
+    x: Exchange & Partial<Slots>,
+    candidates: readonly Candidate[],
+    callContext: CallContext,
+    responseMode: ResponseMode<Result>,
+  ): Promise<Result> {
     const route = x.route === undefined ? undefined : { ...x.route, candidates }
     const quietContext: CallContext = {
       client: callContext.client,
@@ -90,7 +108,7 @@ export class Forwarder {
       onUpstreamHeaders: () => undefined,
       onEvent: null,
     }
-    return (await this.#tryCandidates(x, route, quietContext, documentMode)).result
+    return (await this.#tryCandidates(x, route, quietContext, responseMode)).result
   }
 
   /**

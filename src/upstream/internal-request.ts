@@ -13,8 +13,10 @@ export function createInternalCandidates(
   return (route?.candidates ?? []).map((candidate) => {
     const upstream = upstreams.get(candidate.upstream)
     const buildBody = ({ stream, includeUsage, outputCap }: UpstreamRequestMode): Readonly<Record<string, unknown>> => {
-      if (path !== '/chat/completions' || hold === undefined || upstream === undefined) return { ...body, model: candidate.model }
+      if (upstream === undefined) return { ...body, model: candidate.model }
       const dialect = upstreams.getDialect(candidate.name, upstream)
+      if (path !== '/chat/completions' || hold === undefined)
+        return { ...omitFields(body, dialect.droppedFields), model: candidate.model }
       const effectiveCap =
         outputCap ?? dialect.computeOutputCap(hold.outputCap, chat === undefined || isCapAdjustable(chat), hold.inputEstimate)
       const streamFields = stream ? { stream, stream_options: includeUsage ? { include_usage: true } : undefined } : {}
@@ -22,4 +24,8 @@ export function createInternalCandidates(
     }
     return { ...candidate, path, body: buildBody }
   })
+}
+
+function omitFields(body: Readonly<Record<string, unknown>>, omitted: ReadonlySet<string>): Readonly<Record<string, unknown>> {
+  return Object.fromEntries(Object.entries(body).filter(([name]) => !omitted.has(name)))
 }

@@ -1,7 +1,6 @@
 /** Embeddings: an upstream computes the vectors, and the client receives them in the encoding that it requested. */
 import type { CallResult, Exchange, Slots, Usage } from '../../exchange/exchange.ts'
 import type { CallContext } from '../../exchange/plugin-chain.ts'
-import { isRecord } from '../../exchange/request/chat-request.ts'
 import type { ChatRequest } from '../../exchange/request/chat-request.ts'
 import { privateJsonHeaders } from '../../exchange/response-headers.ts'
 import { UpstreamFailure } from '../../exchange/upstream-failure.ts'
@@ -9,13 +8,16 @@ import { createInternalCandidates } from '../../upstream/internal-request.ts'
 import type { Forwarder } from '../../upstream/forward.ts'
 import { isPlausible, parseUsage } from '../../upstream/response/usage.ts'
 import { inBandFailure } from '../../upstream/response/validate-completion.ts'
+import type { LongDocument } from '../../upstream/response/response-mode.ts'
 import type { Services } from '../../services/services.ts'
-
-const bytesPerNumber = 4
+import { convertEmbeddings } from './convert-embeddings.ts'
+import type { EmbeddingOptions } from './convert-embeddings.ts'
+import { EmbeddingConverter } from './embedding-converter.ts'
 
 export class EmbeddingService {
   readonly #services: Services
   readonly #forwarder: Forwarder
+  readonly #converter = new EmbeddingConverter()
 
   constructor(services: Services, forwarder: Forwarder) {
     this.#services = services
@@ -23,74 +25,60 @@ export class EmbeddingService {
   }
 
   async embed(x: Exchange & Partial<Slots>, callContext: CallContext): Promise<CallResult> {
-    const { chat, product } = x
+    const { chat, product, caller } = x
     if (chat === undefined || product === undefined)
       throw new UpstreamFailure({ kind: 'unconfigured', reason: 'no plugin fills chat and product' }, null)
     // It names fields that a chat does not have.
     delete x.headers[x.names.fieldsDroppedHeader]
-    const { input, dimensions, encoding_format: encoding } = chat.body
-    // Not every upstream supports `base64`, so numbers are requested, and encoded here.
-    const body = { input, ...(dimensions === undefined || dimensions === null ? {} : { dimensions }) }
-    const candidates = createInternalCandidates(x, this.#services.upstreams, '/embeddings', body)
-    const { document, upstreamHost } = await this.#forwarder.fetchDocument(x, candidates, callContext)
-    const vectors = readVectors(document, chat.messages.length, upstreamHost)
-    const usage = computeUsage(document, x, chat)
-    await callContext.onUpstreamHeaders({ status: 200, stream: false })
-    const answer = {
-      object: 'list',
-      data: vectors.map((vector, index) => ({
-        object: 'embedding',
-        index,
-        embedding: encoding === 'base64' ? toBase64(vector) : vector,
-      })),
-      model: product.id,
-      usage: { prompt_tokens: usage.inputTokens, total_tokens: usage.inputTokens },
+    const { input, dimensions, encoding_format: format } = chat.body
+    const encoding = format === 'base64' ? 'base64' : 'float'
+    const body = {
+      input,
+      ...(dimensions === undefined || dimensions === null ? {} : { dimensions }),
+      // A target that rejects it is called without it, and what it sends instead is encoded here.
+      ...(encoding === 'base64' ? { encoding_format: encoding } : {}),
     }
-    const reply = { status: 200, headers: privateJsonHeaders, body: JSON.stringify(answer) }
+    const candidates = createInternalCandidates(x, this.#services.upstreams, '/embeddings', body)
+    const answer = await this.#forwarder.fetchLongDocument(x, candidates, callContext)
+    const options = { count: chat.messages.length, encoding } as const
+    const list = await this.#convert(answer, caller?.account.id ?? x.inbound.address, options)
+    const usage = computeUsage(list.usage, x, chat)
+    await callContext.onUpstreamHeaders({ status: 200, stream: false })
+    const counts = { prompt_tokens: usage.inputTokens, total_tokens: usage.inputTokens }
+    const reply = {
+      status: 200,
+      headers: privateJsonHeaders,
+      body: list.finish(`,"model":${JSON.stringify(product.id)},"usage":${JSON.stringify(counts)}}`),
+    }
     return { usage, final: { kind: 'reply', reply } }
   }
-}
 
-/** One vector for each input, in their order. @throws UpstreamFailure */
-function readVectors(document: Record<string, unknown>, count: number, upstreamHost: string): readonly (readonly number[])[] {
-  const { data } = document
-  const vectors: (readonly number[])[] = []
-  for (const [place, item] of (Array.isArray(data) ? data : []).entries()) {
-    if (!isRecord(item)) continue
-    const vector = parseVector(item['embedding'])
-    const index = typeof item['index'] === 'number' ? item['index'] : place
-    if (vector !== null && Number.isInteger(index) && index >= 0 && index < count) vectors[index] = vector
+  close(): Promise<void> {
+    return this.#converter.close()
   }
-  // Holes of a sparse array are skipped by `filter`.
-  if (vectors.filter(() => true).length !== count) throw inBandFailure('empty', upstreamHost)
-  return vectors
+
+  /** @throws UpstreamFailure if the answer has not one vector for each input */
+  async #convert(
+    { document, upstreamHost }: LongDocument,
+    member: string,
+    options: EmbeddingOptions,
+  ): Promise<{ readonly usage: Readonly<Record<string, unknown>> | null; finish(end: string): string | Uint8Array }> {
+    if (document instanceof Uint8Array) {
+      const reply = await this.#converter.convert(document, member, options)
+      if (reply.kind === 'failed') throw inBandFailure(reply.reason, upstreamHost)
+      const { bytes, length, usage } = reply
+      return { usage, finish: (end) => bytes.subarray(0, length + Buffer.from(bytes.buffer).write(end, length)) }
+    }
+    const converted = convertEmbeddings(document, options)
+    if (converted.kind === 'failed') throw inBandFailure(converted.reason, upstreamHost)
+    return { usage: converted.usage, finish: (end) => converted.text + end }
+  }
 }
 
-function parseVector(value: unknown): readonly number[] | null {
-  if (typeof value === 'string') return fromBase64(value)
-  const isVector = Array.isArray(value) && value.length > 0 && value.every((each) => typeof each === 'number')
-  return isVector ? value : null
-}
-
-/** 32-bit floats in little-endian order, as OpenAI sends them. */
-function toBase64(vector: readonly number[]): string {
-  const bytes = Buffer.alloc(vector.length * bytesPerNumber)
-  for (const [index, value] of vector.entries()) bytes.writeFloatLE(value, index * bytesPerNumber)
-  return bytes.toString('base64')
-}
-
-function fromBase64(text: string): readonly number[] | null {
-  const bytes = Buffer.from(text, 'base64')
-  if (bytes.length === 0 || bytes.length % bytesPerNumber !== 0) return null
-  const vector = Array.from({ length: bytes.length / bytesPerNumber }, (_, index) => bytes.readFloatLE(index * bytesPerNumber))
-  return vector.every(Number.isFinite) ? vector : null
-}
-
-function computeUsage(document: Record<string, unknown>, x: Partial<Slots>, chat: ChatRequest): Usage {
+function computeUsage(usage: Readonly<Record<string, unknown>> | null, x: Partial<Slots>, chat: ChatRequest): Usage {
   const estimate: Usage = { inputTokens: x.hold?.inputEstimate ?? 0, outputTokens: 0, estimated: true }
-  const { usage } = document
   // Servers leave the output out, because there is none.
-  const reported = isRecord(usage) ? parseUsage({ ...usage, completion_tokens: 0 }) : null
+  const reported = usage === null ? null : parseUsage({ ...usage, completion_tokens: 0 })
   if (reported === null || reported.inputTokens === 0) return estimate
   // Each input may be as long as the context.
   const perInput = { ...reported, inputTokens: reported.inputTokens / chat.messages.length }

@@ -11,6 +11,8 @@ export interface ResponseMode<Result> {
     whole: BufferedCompletion,
     details: { readonly route: Route; readonly requestMode: UpstreamRequestMode; readonly callContext: CallContext },
   ): Result
+  /** A document too long to be parsed in this thread, as it was received; without it every document is parsed. */
+  readonly fromLongDocument?: (bytes: Uint8Array, upstreamHost: string) => Result
   /** The end of a forwarded stream. Null: nothing is forwarded, the document is needed whole. */
   readonly fromStream: ((result: CallResult) => Result) | null
 }
@@ -40,4 +42,15 @@ export const documentMode: ResponseMode<UpstreamDocument> = {
     upstreamHost,
   }),
   fromStream: null,
+}
+
+/** Result of `longDocumentMode`: a document, or the bytes of a long one, in which errors were not looked for. */
+export interface LongDocument {
+  readonly document: Record<string, unknown> | Uint8Array
+  readonly upstreamHost: string
+}
+
+export const longDocumentMode: ResponseMode<LongDocument> = {
+  ...documentMode,
+  fromLongDocument: (document, upstreamHost) => ({ document, upstreamHost }),
 }

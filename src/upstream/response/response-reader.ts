@@ -1,6 +1,7 @@
 /** Reads a 200 from its first bytes to its result: a stream that is forwarded or aggregated, or a document. */
 import type { GatewayConfig } from '../../config/config.ts'
 import type { UpstreamRequestMode, Candidate, Exchange, Route, Slots, Usage } from '../../exchange/exchange.ts'
+import { workerThresholdBytes } from '../../exchange/request/chat-request.ts'
 import type { CallContext } from '../../exchange/plugin-chain.ts'
 import { StreamAggregator } from './stream-aggregator.ts'
 import { BoundedBody } from '../bounded-body.ts'
@@ -227,8 +228,13 @@ class DocumentResponseReader<Result> implements ResponseReader<Result> {
   }
 
   result(): Result {
-    const { capabilities, candidate, upstream } = this.#options
-    const sent = parseDocument(this.#body.text(), upstream.host)
+    const { capabilities, candidate, upstream, responseMode } = this.#options
+    const bytes = this.#body.bytes()
+    if (responseMode.fromLongDocument !== undefined && bytes.length > workerThresholdBytes) {
+      capabilities.recordWholeResponse(candidate.name)
+      return responseMode.fromLongDocument(bytes, upstream.host)
+    }
+    const sent = parseDocument(bytes.toString('utf8'), upstream.host)
     const document = createDecoder(this.#options)?.toCompletion(sent) ?? sent
     capabilities.recordWholeResponse(candidate.name)
     const result = readDocument(document, this.#options)

@@ -127,9 +127,15 @@ function adaptField(body: ErrorBody, text: string, added: AddedFields, dialect: 
 
 /**
  * Fields that the gateway adds or replaces, and that a turn does not need; and `prompt_cache_key`, which Codex sends with each request and
- * which only hints at a cache.
+ * which only hints at a cache; and the encoding of embeddings, which the gateway can change itself.
  */
-const optionalFields: ReadonlySet<string> = new Set(['stream_options', 'user', 'safety_identifier', 'prompt_cache_key'])
+const optionalFields: ReadonlySet<string> = new Set([
+  'stream_options',
+  'user',
+  'safety_identifier',
+  'prompt_cache_key',
+  'encoding_format',
+])
 
 /** Tried if a cap is rejected without naming the limit. */
 const fallbackOutputCap = 1_024
@@ -138,7 +144,9 @@ const fallbackOutputCap = 1_024
 function parseRejectedField({ param }: ErrorBody, text: string): string | null {
   const named =
     param ??
-    /\b(?:max_completion_tokens|max_tokens|stream_options|safety_identifier|prompt_cache_key)\b/.exec(text)?.[0] ??
+    /\b(?:max_completion_tokens|max_tokens|stream_options|safety_identifier|prompt_cache_key|encoding_format)\b/.exec(
+      text,
+    )?.[0] ??
     parseQuotedField(text)
   return named === null ? null : (/^(?:body\.)?([a-z_]+)/.exec(named)?.[1] ?? null)
 }

@@ -141,3 +141,38 @@ t.test('takes many inputs that together are longer than the context', async (t) 
   t.equal(response.status, 200)
   t.equal(((await response.json()) as Embeddings).data.length, 1500)
 })
+
+t.test('requests base64 from the upstream for a client that does, and floats once the target has rejected it', async (t) => {
+  t.teardown(() => demo.script())
+  const sent: unknown[] = []
+  demo.script(({ rawBody }) => {
+    const { encoding_format: format } = JSON.parse(rawBody) as { readonly encoding_format?: unknown }
+    sent.push(format)
+    const error = { message: "Unknown parameter: 'encoding_format'.", param: 'encoding_format', code: 'unknown_parameter' }
+    return format === undefined ? { body: { data: [{ index: 0, embedding: [1, 2] }] } } : { status: 400, body: { error } }
+  })
+  for (let i = 0; i < 2; i++) {
+    const response = await embed({ input: 'a', encoding_format: 'base64' })
+    const { data } = (await response.json()) as { readonly data: readonly { readonly embedding: string }[] }
+    t.equal(Buffer.from(data[0]?.embedding ?? '', 'base64').readFloatLE(4), 2)
+  }
+  t.same(sent, ['base64', undefined, undefined], 'it is asked once')
+})
+
+t.test('answers a long list of vectors, which another thread converts', async (t) => {
+  t.teardown(() => demo.script())
+  const vector = Array.from({ length: 512 }, (_, at) => at / 512)
+  const data = Array.from({ length: 100 }, (_, index) => ({ index: 99 - index, embedding: [index, ...vector] }))
+  demo.script(() => ({ body: { data, usage: { prompt_tokens: 100 } } }))
+  const input = Array.from({ length: 100 }, () => 'word')
+  const answer = (await (await embed({ input })).json()) as Embeddings
+  t.same(
+    answer.data.map(({ index, embedding }) => [index, embedding[0], embedding.length]),
+    Array.from({ length: 100 }, (_, index) => [index, 99 - index, 513]),
+  )
+  t.same(answer.usage, { prompt_tokens: 100, total_tokens: 100 })
+  t.equal(answer.model, 'svc-embed')
+  demo.script(() => ({ body: { data: data.slice(1) } }))
+  t.match(await (await embed({ input })).json(), { code: /^upstream_/ })
+  t.match((await listTurns(id))[0], { state: 'refunded' })
+})

@@ -1,0 +1,122 @@
+/**
+ * Converts answers of embedding upstreams: short ones at once, long ones in a thread, started on first use and again after it died. The
+ * account that has used the least of its time is served next.
+ *
+ * Gain: 1 000 vectors of 1 536 numbers stop the serving thread for 4 instead of 400 ms. It can be deleted once long answers are rare.
+ */
+import { Worker } from 'node:worker_threads'
+import { GatewayError } from '../../errors.ts'
+import { FairQueue } from '../../exchange/body-parser/fair-queue.ts'
+import { workerThresholdBytes } from '../../exchange/request/chat-request.ts'
+import type { EmbeddingOptions } from './convert-embeddings.ts'
+import type { ConvertReply, ConvertRequest } from './converter-thread.ts'
+
+/** A thread that takes longer counts as hung. */
+const defaultTimeoutMs = 30_000
+/** Maximum bytes of answers that wait. */
+const maxQueuedBytes = 256 * 1024 * 1024
+const maxHeapMb = 1_024
+
+interface Job {
+  readonly member: string
+  readonly bytes: number
+  readonly body: Uint8Array
+  readonly options: EmbeddingOptions
+  readonly resolve: (reply: ConvertReply) => void
+  readonly reject: (error: Error) => void
+}
+
+export class EmbeddingConverter {
+  readonly #queue: FairQueue<Job>
+  readonly #timeoutMs: number
+  readonly #threadUrl: URL
+  #worker: Worker | undefined
+  #current: Job | undefined
+  #watchdog: NodeJS.Timeout | undefined
+  #isClosed = false
+
+  /** @param now monotonic time in milliseconds */
+  constructor({ timeoutMs = defaultTimeoutMs, threadUrl = converterUrl, now = () => performance.now() } = {}) {
+    this.#queue = new FairQueue(maxQueuedBytes, now)
+    this.#timeoutMs = timeoutMs
+    this.#threadUrl = threadUrl
+  }
+
+  /** Takes the body over: do not use it afterwards. @throws GatewayError `temporarily_unavailable`, `internal_error` */
+  convert(body: Uint8Array, member: string, options: EmbeddingOptions): Promise<ConvertReply> {
+    if (this.#isClosed) return Promise.reject(new GatewayError('temporarily_unavailable'))
+    return new Promise((resolve, reject) => {
+      const job: Job = { member, bytes: body.length, body, options, resolve, reject }
+      for (const evicted of this.#queue.enqueue(job))
+        evicted.reject(new GatewayError('temporarily_unavailable', { retryAfter: 1 }))
+      this.#startNext()
+    })
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true
+    const reason = new GatewayError('temporarily_unavailable')
+    for (let job = this.#queue.dequeue(); job !== undefined; job = this.#queue.dequeue()) job.reject(reason)
+    this.#takeCurrent()?.reject(reason)
+    const worker = this.#worker
+    this.#worker = undefined
+    await worker?.terminate()
+  }
+
+  #startNext(): void {
+    if (this.#current !== undefined) return
+    const job = this.#queue.dequeue()
+    if (job === undefined) return
+    this.#current = job
+    // A conversion takes time in proportion to its bytes.
+    this.#queue.charge(job.member, job.bytes)
+    const worker = (this.#worker ??= this.#spawn())
+    this.#watchdog = setTimeout(() => {
+      this.#handleDeath(worker, new Error('the thread for embeddings did not respond in time'))
+      void worker.terminate()
+    }, this.#timeoutMs)
+    const { body, options } = job
+    const isWhole = body.buffer instanceof ArrayBuffer && body.buffer.byteLength === body.byteLength
+    const bytes = isWhole ? body : new Uint8Array(body)
+    worker.postMessage({ ...options, bytes } satisfies ConvertRequest, [bytes.buffer as ArrayBuffer])
+  }
+
+  #spawn(): Worker {
+    const worker = new Worker(this.#threadUrl, { execArgv: [], resourceLimits: { maxOldGenerationSizeMb: maxHeapMb } })
+    // Only a conversion keeps the process alive.
+    worker.unref()
+    worker.on('message', (reply: ConvertReply) => {
+      if (worker !== this.#worker) return
+      this.#takeCurrent()?.resolve(reply)
+      this.#startNext()
+    })
+    const onDeath = (error: unknown): void => this.#handleDeath(worker, error instanceof Error ? error : new Error(String(error)))
+    worker.on('error', onDeath)
+    worker.on('messageerror', onDeath)
+    worker.on('exit', () => onDeath(new Error('the thread for embeddings has ended')))
+    return worker
+  }
+
+  /** The current answer fails with the thread; the next one gets a new thread. */
+  #handleDeath(worker: Worker, error: Error): void {
+    if (worker !== this.#worker) return
+    this.#worker = undefined
+    this.#takeCurrent()?.reject(new GatewayError('internal_error', { cause: error }))
+    this.#startNext()
+  }
+
+  #takeCurrent(): Job | undefined {
+    clearTimeout(this.#watchdog)
+    const job = this.#current
+    this.#current = undefined
+    return job
+  }
+}
+
+export function isLongAnswer({ length }: Uint8Array): boolean {
+  return length > workerThresholdBytes
+}
+
+// In a checkout both files are TypeScript, in the published package JavaScript.
+const extension = import.meta.url.slice(import.meta.url.lastIndexOf('.'))
+const converterUrl = new URL(`./converter-thread${extension}`, import.meta.url)

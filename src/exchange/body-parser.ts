@@ -20,6 +20,13 @@ export interface BodyParser {
     onDisconnect: (listener: () => void) => void,
     translation?: TranslationRequest | null,
   ): Promise<AnalyzedChat>
+  /** The same for a large request with more messages: a later call of its turn. The request itself stays as it is. */
+  extend(
+    chat: AnalyzedChat,
+    extension: ChatExtension,
+    member: string,
+    onDisconnect: (listener: () => void) => void,
+  ): Promise<AnalyzedChat>
   /** Rejects all queued and running requests with this error. */
   abortAll(reason: Error): void
   close(): Promise<void>
@@ -33,10 +40,19 @@ export interface TranslationRequest {
   readonly hostsSearch: boolean
 }
 
+/** What a later call of a turn adds to its request. */
+export interface ChatExtension {
+  readonly messages: readonly unknown[]
+  /** Replaces the field `tool_choice`; undefined removes it. */
+  readonly toolChoice: string | undefined
+}
+
 /** A large request whose `RequestAnalysis` exists already (see `getAnalysis`). */
 export interface AnalyzedChat extends ChatRequest {
   /** What its API format needs for the answer; null for chat completions. */
   readonly translated: Omit<TranslatedChat, 'chat'> | null
+  /** The body as JSON text in bytes, until `dispose`. */
+  readonly text: Uint8Array
   /** Ends the use of its text, whose buffer may then hold another request. */
   dispose(): void
 }

@@ -96,11 +96,15 @@ export class ParsedChat implements AnalyzedChat {
     return this.#analysis
   }
 
+  get text(): Uint8Array {
+    this.#lease?.assertOpen()
+    return this.#text
+  }
+
   /** Costly: parsed on the main thread at the first access. */
   get body(): Readonly<Record<string, unknown>> {
     if (this.#body === undefined) {
-      this.#lease?.assertOpen()
-      const body: unknown = parseJson(Buffer.from(this.#text.buffer, 0, this.#text.length).toString(), ownJsonBounds)
+      const body: unknown = parseJson(Buffer.from(this.text.buffer, 0, this.text.length).toString(), ownJsonBounds)
       this.#body = isRecord(body) ? body : {}
     }
     return this.#body

@@ -3,8 +3,16 @@ import { setPriority } from 'node:os'
 import { parentPort, workerData } from 'node:worker_threads'
 import { GatewayError } from '../../errors.ts'
 import type { ErrorCode, FailureDetails } from '../../errors.ts'
-import type { BodyTranslator, PartsPreparer, TranslatedChat, TranslationRequest, TranslatorSettings } from '../body-parser.ts'
-import { parseChatRequest } from '../request/chat-request.ts'
+import type { ApiFormatName } from '../api-format/api-format-name.ts'
+import type {
+  BodyTranslator,
+  ChatExtension,
+  PartsPreparer,
+  TranslatedChat,
+  TranslationRequest,
+  TranslatorSettings,
+} from '../body-parser.ts'
+import { parseBody, parseChatRequest, toChatRequest } from '../request/chat-request.ts'
 import type { ChatRequest } from '../request/chat-request.ts'
 import type { PartsKey } from '../request/prepared-parts.ts'
 import { analyzeRequest } from './analyze-request.ts'
@@ -17,6 +25,8 @@ export interface ParseRequest {
   readonly leasedBuffer: SharedArrayBuffer | null
   /** Null for chat completions. */
   readonly translation: TranslationRequest | null
+  /** Set for a chat request of an earlier analysis, to which messages are added. */
+  readonly extension: (ChatExtension & { readonly format: ApiFormatName | undefined; readonly bytes: number }) | null
   /** The account that sends it. */
   readonly account: string
 }
@@ -47,9 +57,11 @@ export interface ParserWorkerOptions {
 }
 
 async function handleRequest(request: ParseRequest): Promise<ParseOutcome> {
-  const { chunks, leasedBuffer, translation, account } = request
+  const { chunks, leasedBuffer, translation, extension, account } = request
   const raw = Buffer.concat(chunks)
   try {
+    if (extension !== null)
+      return { kind: 'done', result: await analyze(extendChat(raw, extension), leasedBuffer), translated: null }
     if (translation === null)
       return { kind: 'done', result: await analyze(parseChatRequest(raw), leasedBuffer), translated: null }
     const { translator } = options
@@ -62,6 +74,13 @@ async function handleRequest(request: ParseRequest): Promise<ParseOutcome> {
     if (!(error instanceof GatewayError)) throw error
     return { kind: 'refused', code: error.code, details: { ...error.details, cause: undefined } }
   }
+}
+
+function extendChat(raw: Buffer, { messages, toolChoice, format, bytes }: NonNullable<ParseRequest['extension']>): ChatRequest {
+  const { tool_choice: _, ...body } = parseBody(raw)
+  const all = Array.isArray(body['messages']) ? [...(body['messages'] as unknown[]), ...messages] : messages
+  const extended = { ...body, messages: all, ...(toolChoice === undefined ? {} : { tool_choice: toolChoice }) }
+  return toChatRequest(extended, { bytes, ...(format === undefined ? {} : { format }) })
 }
 
 async function analyze(chat: ChatRequest, leasedBuffer: SharedArrayBuffer | null): Promise<AnalysisResult> {

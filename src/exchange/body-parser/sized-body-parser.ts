@@ -5,7 +5,7 @@
  * Gain: beside two members who send 20 MB without pause, a body of 200 KiB waits for others of at most `maxMediumBytes`. It can be deleted
  * together with the parser's thread.
  */
-import type { AnalyzedChat, BodyParser, TranslationRequest } from '../body-parser.ts'
+import type { AnalyzedChat, BodyParser, ChatExtension, TranslationRequest } from '../body-parser.ts'
 
 export const maxMediumBytes = 1024 * 1024
 
@@ -25,8 +25,20 @@ export class SizedBodyParser implements BodyParser {
     translation: TranslationRequest | null = null,
   ): Promise<AnalyzedChat> {
     const bytes = chunks.reduce((sum, { length }) => sum + length, 0)
-    const parser = bytes <= maxMediumBytes ? this.#medium : this.#large
-    return parser.parse(chunks, member, onDisconnect, translation)
+    return this.#choose(bytes).parse(chunks, member, onDisconnect, translation)
+  }
+
+  extend(
+    chat: AnalyzedChat,
+    extension: ChatExtension,
+    member: string,
+    onDisconnect: (listener: () => void) => void,
+  ): Promise<AnalyzedChat> {
+    return this.#choose(chat.bytes).extend(chat, extension, member, onDisconnect)
+  }
+
+  #choose(bytes: number): BodyParser {
+    return bytes <= maxMediumBytes ? this.#medium : this.#large
   }
 
   abortAll(reason: Error): void {

@@ -6,7 +6,7 @@
  */
 import { Worker } from 'node:worker_threads'
 import { GatewayError } from '../../errors.ts'
-import type { AnalyzedChat, BodyParser, TranslationRequest } from '../body-parser.ts'
+import type { AnalyzedChat, BodyParser, ChatExtension, TranslationRequest } from '../body-parser.ts'
 import { zeroUsage, ClientDisconnected } from '../exchange.ts'
 import { ParsedChat } from './parsed-chat.ts'
 import { BufferPool, PooledBufferLease } from './buffer-pool.ts'
@@ -75,6 +75,7 @@ interface RunningWorker {
 interface Job {
   readonly member: string
   readonly translation: TranslationRequest | null
+  readonly extension: ParseRequest['extension']
   readonly bytes: number
   readonly chunks: readonly Buffer[]
   leasedBuffer: SharedArrayBuffer | null
@@ -104,10 +105,29 @@ export class WorkerBodyParser implements BodyParser {
     onDisconnect: (listener: () => void) => void,
     translation: TranslationRequest | null = null,
   ): Promise<AnalyzedChat> {
+    return this.#enqueue({ chunks, member, translation, extension: null }, onDisconnect)
+  }
+
+  extend(
+    chat: AnalyzedChat,
+    { messages, toolChoice }: ChatExtension,
+    member: string,
+    onDisconnect: (listener: () => void) => void,
+  ): Promise<AnalyzedChat> {
+    const bytes = chat.bytes + Buffer.byteLength(JSON.stringify(messages))
+    const extension = { messages, toolChoice, format: chat.format, bytes }
+    // A copy: the thread takes its bytes over, and the turn still needs its own.
+    return this.#enqueue({ chunks: [Buffer.from(chat.text)], member, translation: null, extension }, onDisconnect)
+  }
+
+  #enqueue(
+    request: Pick<Job, 'chunks' | 'member' | 'translation' | 'extension'>,
+    onDisconnect: (listener: () => void) => void,
+  ): Promise<AnalyzedChat> {
     if (this.#closed) return Promise.reject(new GatewayError('temporarily_unavailable'))
     return new Promise((resolve, reject) => {
-      const bytes = chunks.reduce((sum, { length }) => sum + length, 0)
-      const job: Job = { member, translation, bytes, chunks, leasedBuffer: null, isCancelled: false, resolve, reject }
+      const bytes = request.chunks.reduce((sum, { length }) => sum + length, 0)
+      const job: Job = { ...request, bytes, leasedBuffer: null, isCancelled: false, resolve, reject }
       onDisconnect(() => {
         job.isCancelled = true
         // A running job continues; its result is dropped.
@@ -149,6 +169,7 @@ export class WorkerBodyParser implements BodyParser {
       chunks: toTransferableChunks(job),
       leasedBuffer: job.leasedBuffer,
       translation: job.translation,
+      extension: job.extension,
       account: job.member,
     }
     worker.thread.postMessage(

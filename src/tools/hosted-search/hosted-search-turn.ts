@@ -8,9 +8,11 @@ import { GatewayError, removeChargeClaim } from '../../errors.ts'
 import type { JsonObject } from '../../exchange/api-format/api-format.ts'
 import { ClientDisconnected } from '../../exchange/exchange.ts'
 import type { CallResult, Exchange, Slots, Translation, Usage } from '../../exchange/exchange.ts'
+import { getAnalysis } from '../../exchange/request/request-analysis.ts'
+import type { AnalyzedChat } from '../../exchange/body-parser.ts'
 import type { HostedSearchOptions, HostedSearchStep, SearchFault, SearchSource } from '../../exchange/hosted-search.ts'
 import type { CallContext, PluginChain, TurnHandler } from '../../exchange/plugin-chain.ts'
-import { isRecord } from '../../exchange/request/chat-request.ts'
+import { getFields, isRecord } from '../../exchange/request/chat-request.ts'
 import type { ChatRequest } from '../../exchange/request/chat-request.ts'
 import { doneEvent, jsonHeaders, openStream } from '../../exchange/response-headers.ts'
 import type { Services } from '../../services/services.ts'
@@ -113,7 +115,7 @@ class HostedSearchTurn {
   async #callAgain(): Promise<ModelAnswer> {
     const { x, call, callContext } = this.#input
     const { services, chain } = this.#deps
-    const chat = this.#createChat()
+    const chat = await this.#createChat()
     const translation = createQuietTranslation(x)
     const turn = createNestedTurn({
       outer: x,
@@ -124,7 +126,7 @@ class HostedSearchTurn {
     })
     const reader = new StepReader(`${x.id}_${this.#searchCount}`)
     const client = new StepClient(callContext.client, reader)
-    const outcome = await chain.run(turn, call, client, services)
+    const outcome = await chain.run(turn, call, client, services).finally(() => (isAnalyzed(chat) ? chat.dispose() : undefined))
     this.#nestedCredits += turn.chargedCredits ?? 0
     if (outcome.kind === 'failed') throw this.#toFailure(outcome.failure)
     if (client.body !== null) return reader.readCompletion(parseCompletion(client.body))
@@ -133,11 +135,20 @@ class HostedSearchTurn {
     return reader.finishStream()
   }
 
-  #createChat(): ChatRequest {
-    const { chat } = this.#input
-    const { tool_choice: choice, ...rest } = chat.body
+  /** A large request is extended by the parser's thread: in this one, a picture of 20 MB would take 300 ms. */
+  async #createChat(): Promise<ChatRequest> {
+    const { chat, x, callContext } = this.#input
+    const { tool_choice: choice } = getFields(chat)
     // A forced call would repeat itself.
     const toolChoice = this.#maySearch ? (choice === 'auto' ? choice : undefined) : 'none'
+    if (isAnalyzed(chat)) {
+      const { bodyParser } = this.#deps.services
+      const member = x.caller?.account.id ?? x.inbound.address
+      return bodyParser.extend(chat, { messages: this.#messages, toolChoice }, member, (listener) =>
+        callContext.client.onDisconnect(listener),
+      )
+    }
+    const { tool_choice: _, ...rest } = chat.body
     const messages = [...chat.messages, ...this.#messages]
     const { model, stream, includeUsage, maxTokens, choices, format } = chat
     return {
@@ -281,6 +292,11 @@ class HostedSearchTurn {
   #createDisconnect(): ClientDisconnected {
     return new ClientDisconnected(this.#firstUsage ?? { inputTokens: 0, outputTokens: 0, estimated: false })
   }
+}
+
+/** Whether the parser's thread has analyzed it, so that this thread does not parse it. */
+function isAnalyzed(chat: ChatRequest): chat is AnalyzedChat {
+  return getAnalysis(chat) !== undefined
 }
 
 /** The answer ended before its calls were complete. */

@@ -4,6 +4,8 @@ import t from 'tap'
 import { GatewayError } from '../../../src/errors.ts'
 import type { ChatRequest } from '../../../src/exchange/request/chat-request.ts'
 import { SizedBodyParser } from '../../../src/exchange/body-parser/sized-body-parser.ts'
+import { messagesForRole } from '../../../src/exchange/request/field-policy.ts'
+import { getAnalysis } from '../../../src/exchange/request/request-analysis.ts'
 import { WorkerBodyParser } from '../../../src/exchange/body-parser/worker-body-parser.ts'
 import type { CostlyBody, WorkerBodyParserOptions } from '../../../src/exchange/body-parser/worker-body-parser.ts'
 import { ClientDisconnected } from '../../../src/exchange/exchange.ts'
@@ -214,3 +216,27 @@ t.test(
     t.match(await thrownBy(large.parse([Buffer.from('late')], 'a', stays)), { code: 'temporarily_unavailable' })
   },
 )
+
+t.test('extends a request as if it had been sent with more messages', async (t) => {
+  const { bodies: large } = bodies(t)
+  const messages = [{ role: 'user', content: 'x'.repeat(300_000) }]
+  const added = [
+    { role: 'assistant', content: null, tool_calls: [{ id: 'c', type: 'function', function: { name: 'f', arguments: '{}' } }] },
+    { role: 'tool', tool_call_id: 'c', content: 'Found.' },
+  ]
+  const toBytes = (body: object) => [Buffer.from(JSON.stringify({ model: 'svc-2.1', ...body }))]
+  const original = await large.parse(toBytes({ messages, tool_choice: 'required', temperature: 0.5 }), 'a', stays)
+  for (const toolChoice of [undefined, 'none']) {
+    const extended = await large.extend(original, { messages: added, toolChoice }, 'a', stays)
+    const whole = { messages: [...messages, ...added], temperature: 0.5, ...(toolChoice && { tool_choice: toolChoice }) }
+    const direct = await large.parse(toBytes(whole), 'a', stays)
+    const toText = (chat: ChatRequest) => JSON.stringify(messagesForRole(chat, 'system'))
+    t.equal(toText(extended), toText(direct))
+    t.same({ ...getAnalysis(extended)?.count }, { ...getAnalysis(direct)?.count })
+    t.equal(getAnalysis(extended)?.fields['tool_choice'], toolChoice)
+    t.same(extended.body, direct.body)
+    extended.dispose()
+    direct.dispose()
+  }
+  t.equal(original.messages.length, 1, 'the request itself is as it was')
+})

@@ -444,3 +444,57 @@ t.test('counts the tokens of a prompt with a search as its only tool', async (t)
   t.equal(response.status, 200)
   t.same(await listTurns(searching), [])
 })
+
+t.test('a turn with a large picture searches without parsing its request in the serving thread', async (t) => {
+  const data = 'iVBORw0KGgoA'.repeat(100_000)
+  const bodies: Json[] = [
+    {
+      ...messages.toBody([messages.tool]),
+      messages: [
+        {
+          role: 'user',
+          content: [
+            { type: 'image', source: { type: 'base64', media_type: 'image/png', data } },
+            { type: 'text', text: 'Which version?' },
+          ],
+        },
+      ],
+    },
+    {
+      ...responses.toBody([responses.tool]),
+      input: [
+        {
+          role: 'user',
+          content: [
+            { type: 'input_image', image_url: `data:image/png;base64,${data}` },
+            { type: 'input_text', text: 'Which version?' },
+          ],
+        },
+      ],
+    },
+  ]
+  for (const [index, format] of [messages, responses].entries()) {
+    const searching = await startSearchingGateway(t, searchOnce())
+    const { bodyParser } = searching.gateway.services
+    const refuseParsing = (chat: object): void =>
+      void Object.defineProperty(chat, 'body', { get: () => t.fail('the request is parsed in the serving thread') })
+    for (const name of ['parse', 'extend'] as const) {
+      const run = bodyParser[name].bind(bodyParser) as (...input: readonly unknown[]) => Promise<object>
+      Object.assign(bodyParser, {
+        [name]: async (...input: readonly unknown[]) => {
+          const chat = await run(...input)
+          refuseParsing(chat)
+          return chat
+        },
+      })
+    }
+    const response = await post(searching, format, { ...bodies[index] })
+    t.equal(response.status, 200, format.path)
+    t.match(format.summarize((await response.json()) as Json).at(-1), /It is 3.99/)
+    t.same(await listTurns(searching), threeTurns)
+    const [first, , last] = searching.model.requests
+    t.equal(last?.messages.length, (first?.messages.length ?? 0) + 2)
+    t.equal(JSON.stringify(last?.messages.slice(0, -2)), JSON.stringify(first?.messages), 'the picture is sent again')
+    t.match(last?.messages.slice(-2), [{ role: 'assistant' }, { role: 'tool' }])
+  }
+})

@@ -6,7 +6,7 @@ import { GatewayError } from '../../errors.ts'
 import type { ErrorCode, FailureDetails } from '../../errors.ts'
 import type { PartsPreparer } from '../body-parser.ts'
 import type { PartsKey, PreparedParts } from '../request/prepared-parts.ts'
-import { hashBody, hasImages, isRecord, getLastUserMessage } from '../request/chat-request.ts'
+import { hashBody, hasImages, isRecord, getLastUserMessage, maxLastUserLength } from '../request/chat-request.ts'
 import type { ChatRequest } from '../request/chat-request.ts'
 import { findMediaAddresses } from '../request/media-addresses.ts'
 import { countPrompt } from '../request/prompt-size.ts'
@@ -69,8 +69,7 @@ interface MessageRanges {
 
 /** Longer values are passed as ranges of the text. */
 const maxInlineLength = 1024
-/** Maximum size of the last user message that is passed as a value. */
-const maxLastUserLength = 64 * 1024
+/** More parts of the last user message are passed as one text. */
 const maxLastUserParts = 64
 
 /** @param passRequestFields fields that the operator allows for any upstream */
@@ -200,20 +199,31 @@ function toSentValue(name: string, value: unknown, isLong: boolean): unknown {
   return name === 'stream_options' && isLong && isRecord(value) ? { ...value, include_usage: true } : value
 }
 
-/** A message without its images. */
+/** A message without its images. A text that is too long for its users is cut one character above that length. */
 function stripImages(message: unknown): unknown {
   if (!isRecord(message)) return undefined
   const { role, content } = message
-  if (typeof content === 'string') return content.length > maxLastUserLength ? null : { role, content }
+  if (typeof content === 'string') return { role, content: cut(content) }
   if (!Array.isArray(content)) return { role, content: null }
-  if (content.length > maxLastUserParts) return null
-  let length = 0
-  const parts = content.filter(isRecord).map(({ type, text }) => {
-    if (typeof type === 'string') length += type.length
-    if (typeof text === 'string') length += text.length
-    return typeof text === 'string' ? { type, text } : { type }
-  })
-  return length > maxLastUserLength ? null : { role, content: parts }
+  const parts = content.filter(isRecord).map(({ type, text }) => (typeof text === 'string' ? { type, text } : { type }))
+  const isShort = parts.reduce((sum, { type, text = '' }) => sum + String(type).length + text.length, 0) <= maxLastUserLength
+  if (parts.length <= maxLastUserParts && isShort) return { role, content: parts }
+  const joined = {
+    type: 'text',
+    text: cut(
+      parts
+        .map(({ text = '' }) => text)
+        .join('\n')
+        .trim(),
+    ),
+  }
+  const hasImage = parts.some(({ type }) => type === 'image_url')
+  return { role, content: hasImage ? [joined, { type: 'image_url' }] : [joined] }
+}
+
+/** Its users ignore blanks around it. */
+function cut(text: string): string {
+  return text.length <= maxLastUserLength ? text : text.trim().slice(0, maxLastUserLength + 1)
 }
 
 /** Collects texts, each of which is encoded once. */

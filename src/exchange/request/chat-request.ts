@@ -267,11 +267,13 @@ function getTexts(content: unknown): readonly string[] {
   return content.flatMap((part: unknown) => (isRecord(part) && typeof part['text'] === 'string' ? [part['text']] : []))
 }
 
-/** The last message of the role `user`; of a large request without its images. */
+/** A longer text is no query and no prompt of an image. */
+export const maxLastUserLength = 64 * 1024
+
+/** The last message of the role `user`; of a large request without its images, and cut one character above `maxLastUserLength`. */
 export function getLastUserMessage(chat: Pick<ChatRequest, 'messages'>): unknown {
-  // In the analysis of a large request null means that the message is too long to be part of it.
   const analysis = getAnalysis(chat)
-  if (analysis !== undefined && analysis.lastUser !== null) return analysis.lastUser
+  if (analysis !== undefined) return analysis.lastUser
   return chat.messages.findLast((message) => isRecord(message) && message['role'] === 'user')
 }
 

@@ -26,7 +26,7 @@ export interface RequestAnalysis {
   /** Addresses in its parts (`media-addresses.ts`). */
   readonly mediaAddresses: readonly string[]
   readonly violations: FieldViolations
-  /** The last message of the role `user` without its images; undefined if there is none, null if it is too long. */
+  /** The last message of the role `user` without its images; undefined if there is none. */
   readonly lastUser: unknown
 }
 

@@ -1,7 +1,7 @@
 /** The image product: an upstream generates images, which are stored here, and the chat answers with links to them. */
 import { invalidRequest } from '../../errors.ts'
 import { createCompletionResult } from '../../exchange/completion-result.ts'
-import { getFields, isRecord, getLastUserMessage } from '../../exchange/request/chat-request.ts'
+import { getFields, isRecord, getLastUserMessage, maxLastUserLength } from '../../exchange/request/chat-request.ts'
 import type { ChatRequest } from '../../exchange/request/chat-request.ts'
 import { messagesForRole, pickImageFields } from '../../exchange/request/field-policy.ts'
 import { privateJsonHeaders } from '../../exchange/response-headers.ts'
@@ -122,6 +122,14 @@ export class ImageGenerator {
     if (prompt === '')
       throw invalidRequest(
         { en: "the last message of the role 'user' must say what to paint.", zh: "最后一条 'user' 消息必须说明要绘制的内容。" },
+        'messages',
+      )
+    if (prompt.length > maxLastUserLength)
+      throw invalidRequest(
+        {
+          en: `the last message must have at most ${maxLastUserLength} characters.`,
+          zh: `最后一条消息最多 ${maxLastUserLength} 个字符。`,
+        },
         'messages',
       )
     if (hasImages)

@@ -3,7 +3,13 @@ import t from 'tap'
 import type { GatewayConfig } from '../../../src/config/config.ts'
 import { upstreamMapping } from '../../../plugins/upstream-mapping.ts'
 import { Products } from '../../../src/config/products.ts'
-import { getBodyHash, hasImages, parseChatRequest, toChatRequest } from '../../../src/exchange/request/chat-request.ts'
+import {
+  getBodyHash,
+  hasImages,
+  maxLastUserLength,
+  parseChatRequest,
+  toChatRequest,
+} from '../../../src/exchange/request/chat-request.ts'
 import type { ChatRequest } from '../../../src/exchange/request/chat-request.ts'
 import { measurePrompt } from '../../../src/exchange/request/prompt-size.ts'
 import type { Exchange, Slots } from '../../../src/exchange/exchange.ts'
@@ -57,6 +63,9 @@ const bodies: Readonly<Record<string, object | string>> = {
   'a picture and words': {
     messages: [user('before'), user([{ type: 'text', text: 'a fox ' }, picture, { type: 'text', text: 'here' }])],
   },
+  'many parts': {
+    messages: [user([...Array.from({ length: 100 }, (_, i) => ({ type: 'text', text: `word ${i}` })), picture])],
+  },
   'other parts': {
     messages: [
       user([
@@ -100,7 +109,14 @@ const bodies: Readonly<Record<string, object | string>> = {
   'custom tools': { tools: [{ type: 'custom', custom: { name: 'f', description: long } }] },
   'a schema': { response_format: { type: 'json_schema', json_schema: { schema: { description: long } } } },
   'unknown fields': Object.fromEntries(Array.from({ length: 50 }, (_, i) => [`unknown_${i}${i % 7 === 0 ? ' ' : ''}`, long])),
-  'fields of other upstreams': { transforms: [long], top_k: 5, odd: 1, service_tier: 'flex', store: true, metadata: { a: 'x'.repeat(512) } },
+  'fields of other upstreams': {
+    transforms: [long],
+    top_k: 5,
+    odd: 1,
+    service_tier: 'flex',
+    store: true,
+    metadata: { a: 'x'.repeat(512) },
+  },
   'what chooses and buys': { models: [long], web_search_options: {}, modalities: ['text', 'audio'] },
   'words that ask for nothing': { models: [], modalities: ['text'], best_of: 1, audio: null },
   'a painting': { size: '1024x1024', quality: long, n: 2 },
@@ -267,3 +283,14 @@ function createMapping(config: GatewayConfig, upstreams: Upstreams): (chat: Chat
     return x
   }
 }
+
+t.test('passes the beginning of a long last message, so that the serving thread need not parse the request', async (t) => {
+  const text = 'word '.repeat(100_000)
+  const many = Array.from({ length: 1_000 }, () => ({ type: 'text', text: 'word'.repeat(100) }))
+  for (const content of [text, [{ type: 'text', text }, picture], many]) {
+    const chat = parseChatRequest(Buffer.from(JSON.stringify({ model: 'svc-2.1', messages: [user(content)] })))
+    const sent = JSON.stringify(analyzeRequest(chat, new Set()).lastUser)
+    t.ok(sent.startsWith('{"role":"user"') && !sent.includes('base64'))
+    t.ok(sent.length > maxLastUserLength && sent.length < maxLastUserLength + 2_000, `${sent.length} characters`)
+  }
+})

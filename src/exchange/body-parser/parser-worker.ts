@@ -12,7 +12,8 @@ import type {
   TranslationRequest,
   TranslatorSettings,
 } from '../body-parser.ts'
-import { parseBody, parseChatRequest, toChatRequest } from '../request/chat-request.ts'
+import { ownJsonBounds, parseJson } from '../../system/parse-json.ts'
+import { isRecord, parseChatRequest, toChatRequest } from '../request/chat-request.ts'
 import type { ChatRequest } from '../request/chat-request.ts'
 import type { PartsKey } from '../request/prepared-parts.ts'
 import { analyzeRequest } from './analyze-request.ts'
@@ -77,7 +78,9 @@ async function handleRequest(request: ParseRequest): Promise<ParseOutcome> {
 }
 
 function extendChat(raw: Buffer, { messages, toolChoice, format, bytes }: NonNullable<ParseRequest['extension']>): ChatRequest {
-  const { tool_choice: _, ...body } = parseBody(raw)
+  const parsed = parseJson(raw.toString(), ownJsonBounds)
+  if (!isRecord(parsed)) throw new Error('the analyzed request is no object')
+  const { tool_choice: _, ...body } = parsed
   const all = Array.isArray(body['messages']) ? [...(body['messages'] as unknown[]), ...messages] : messages
   const extended = { ...body, messages: all, ...(toolChoice === undefined ? {} : { tool_choice: toolChoice }) }
   return toChatRequest(extended, { bytes, ...(format === undefined ? {} : { format }) })

@@ -3,6 +3,7 @@
  * Pure, because long answers are converted in a thread of their own.
  */
 import { isRecord } from '../../exchange/request/chat-request.ts'
+import { parseJson } from '../../system/parse-json.ts'
 
 export interface EmbeddingOptions {
   /** Number of inputs. */
@@ -21,7 +22,7 @@ const bytesPerNumber = 4
 export function convertEmbeddingText(text: string, options: EmbeddingOptions): ConvertedEmbeddings {
   let document: unknown
   try {
-    document = JSON.parse(text)
+    document = parseJson(text)
   } catch {
     return { kind: 'failed', reason: 'not_json' }
   }

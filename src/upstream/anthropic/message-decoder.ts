@@ -2,9 +2,13 @@
 import { thinkingField } from '../../exchange/request/anthropic-fields.ts'
 import { isRecord } from '../../exchange/request/chat-request.ts'
 import { ChunkBuilder, doneEvent, parseObject, toText } from '../chunk-builder.ts'
+import { AnswerTooLargeError, maxEventLength } from '../response/answer-bounds.ts'
 import type { ServerEvent } from '../response/sse.ts'
 import type { AnswerDecoder, JsonFields } from '../upstream-format.ts'
 import { MessageUsage } from './message-usage.ts'
+
+/** Blocks follow one after the other; a server that never ends them must not exhaust memory. */
+const maxOpenBlocks = 512
 
 /** An open content block that more than its own deltas depend on. */
 type OpenBlock =
@@ -74,6 +78,7 @@ export class MessageDecoder implements AnswerDecoder {
 
   #startBlock(index: unknown, block: unknown): readonly ServerEvent[] {
     if (!isRecord(block)) return []
+    if (this.#open.size >= maxOpenBlocks) throw new AnswerTooLargeError('too many open blocks')
     const { type, text, thinking, signature, id, name, input } = block
     switch (type) {
       case 'text':
@@ -106,6 +111,8 @@ export class MessageDecoder implements AnswerDecoder {
       }
       case 'signature_delta':
         if (open?.type === 'thinking') open.signature += toText(delta['signature'])
+        if (open?.type === 'thinking' && open.signature.length > maxEventLength)
+          throw new AnswerTooLargeError('a signature is too long')
         return []
       case 'input_json_delta':
         return open?.type === 'tool_use' ? this.#toArguments(open, toText(delta['partial_json'])) : []

@@ -3,6 +3,7 @@ import type { GatewayConfig } from '../../config/config.ts'
 import type { UpstreamRequestMode, Candidate, Exchange, Route, Slots, Usage } from '../../exchange/exchange.ts'
 import { workerThresholdBytes } from '../../exchange/request/chat-request.ts'
 import type { CallContext } from '../../exchange/plugin-chain.ts'
+import { forwardedAnswerFactor, hasTooManyParts, hasTooManyValues, maxChatDocumentBytes } from './answer-bounds.ts'
 import { StreamAggregator } from './stream-aggregator.ts'
 import { BoundedBody } from '../bounded-body.ts'
 import type { BufferedCompletion } from './buffered-completion.ts'
@@ -78,7 +79,7 @@ class StreamResponseReader<Result> implements ResponseReader<Result> {
   readonly #reader: StreamReader
   /** Produces the result: the client's last frames, or a complete response. */
   readonly #output: StreamOutput<Result>
-  #bufferedBytes = 0
+  #receivedBytes = 0
   #lastOutputAt = 0
 
   constructor(options: ResponseReaderOptions<Result>) {
@@ -96,6 +97,8 @@ class StreamResponseReader<Result> implements ResponseReader<Result> {
       decoder: createDecoder(options),
       upstreamHost: upstream.host,
       sink: this.#output.sink,
+      // Documents may hold images.
+      ...(fromStream === null ? { maxEventLength: options.config.limits.answerBytes } : {}),
       // A keep-alive comment may have opened the client's stream; then the response cannot become an error of the catalogue.
       ...(fromStream === null ? {} : { isEmptyFailure: () => !isForwarded || !callContext.client.headersSent }),
     })
@@ -124,13 +127,12 @@ class StreamResponseReader<Result> implements ResponseReader<Result> {
   consume(chunk: Buffer, now: number): string {
     const reader = this.#reader
     const { countedTokens } = reader
+    if (!reader.isDone) this.#countReceived(chunk.length)
     const frames = reader.push(chunk)
     if (reader.countedTokens > countedTokens) {
       this.#lastOutputAt = now
       this.firstOutputAt ??= now
     }
-    // Forwarded chunks are not buffered.
-    if (!this.isForwarded && !reader.isDone) this.#countBuffered(chunk.length)
     return frames
   }
 
@@ -156,10 +158,12 @@ class StreamResponseReader<Result> implements ResponseReader<Result> {
     return this.#reader.getUsageSoFar()
   }
 
-  #countBuffered(bytes: number): void {
+  /** Forwarded chunks are not buffered, but what is known of them grows. */
+  #countReceived(bytes: number): void {
     const { config, upstream } = this.#options
-    this.#bufferedBytes += bytes
-    if (this.#bufferedBytes > config.limits.answerBytes) throw inBandFailure('too_large', upstream.host)
+    this.#receivedBytes += bytes
+    const maxBytes = config.limits.answerBytes * (this.isForwarded ? forwardedAnswerFactor : 1)
+    if (this.#receivedBytes > maxBytes) throw inBandFailure('too_large', upstream.host)
   }
 }
 
@@ -206,7 +210,10 @@ class DocumentResponseReader<Result> implements ResponseReader<Result> {
 
   constructor(options: ResponseReaderOptions<Result>) {
     this.#options = options
-    this.#body = new BoundedBody(options.config.limits.answerBytes)
+    const { answerBytes } = options.config.limits
+    this.#body = new BoundedBody(
+      options.responseMode.fromStream === null ? answerBytes : Math.min(answerBytes, maxChatDocumentBytes),
+    )
   }
 
   consume(chunk: Buffer): '' {
@@ -234,8 +241,12 @@ class DocumentResponseReader<Result> implements ResponseReader<Result> {
       capabilities.recordWholeResponse(candidate.name)
       return responseMode.fromLongDocument(bytes, upstream.host)
     }
-    const sent = parseDocument(bytes.toString('utf8'), upstream.host)
+    const text = bytes.toString('utf8')
+    const isChat = responseMode.fromStream !== null
+    if (isChat && hasTooManyValues(text)) throw inBandFailure('too_large', upstream.host)
+    const sent = parseDocument(text, upstream.host)
     const document = createDecoder(this.#options)?.toCompletion(sent) ?? sent
+    if (isChat && hasTooManyParts(document)) throw inBandFailure('too_large', upstream.host)
     capabilities.recordWholeResponse(candidate.name)
     const result = readDocument(document, this.#options)
     recordPromptReport(parseUsage(findUsageReport(document)), this.#options)

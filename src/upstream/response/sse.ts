@@ -1,5 +1,6 @@
 /** Splits a byte stream into server-sent events (WHATWG HTML, 9.2). Invalid UTF-8 becomes U+FFFD, as in any reader. */
 import { StringDecoder } from 'node:string_decoder'
+import { AnswerTooLargeError, maxEventLength } from './answer-bounds.ts'
 
 export interface ServerEvent {
   /** The `data` lines, joined by line feeds. */
@@ -8,13 +9,9 @@ export interface ServerEvent {
   readonly isError: boolean
 }
 
-/** Larger than any real event; an event that never ends must not exhaust memory. */
-const maxEventLength = 32 * 1024 * 1024
-
-export class EventTooLargeError extends Error {}
-
 /** `push` bytes, receive events. Comments and empty lines are skipped. */
 export class EventSplitter {
+  readonly #maxEventLength: number
   /** A chunk may end inside a character. */
   readonly #decoder = new StringDecoder('utf8')
   #holdsBytes = false
@@ -25,7 +22,12 @@ export class EventSplitter {
   /** A carriage return at the end of a chunk may be half of a CRLF. */
   #heldReturn = false
 
-  /** The events that this chunk completes; those without data are skipped. @throws EventTooLargeError */
+  /** @param maxLength of one event, in characters: one that never ends must not exhaust memory */
+  constructor(maxLength = maxEventLength) {
+    this.#maxEventLength = maxLength
+  }
+
+  /** The events that this chunk completes; those without data are skipped. @throws AnswerTooLargeError */
   push(chunk: Buffer): ServerEvent[] {
     let text = this.#decode(chunk)
     if (!this.#begun && text !== '') {
@@ -73,7 +75,7 @@ export class EventSplitter {
 
   #buffer(text: string): [] {
     this.#size += text.length
-    if (this.#size > maxEventLength) throw new EventTooLargeError()
+    if (this.#size > this.#maxEventLength) throw new AnswerTooLargeError('an event is too long')
     this.#pieces.push(text)
     return []
   }

@@ -9,7 +9,7 @@
 import { isRecord } from '../../exchange/request/chat-request.ts'
 import type { LearnedTemplate, TextField } from './chunk-template.ts'
 import type { ChunkSink } from './stream-reader.ts'
-import { parseJson } from '../../system/parse-json.ts'
+import { ToolCallMerger } from './tool-call-merger.ts'
 
 type Fields = Record<string, unknown>
 
@@ -18,6 +18,7 @@ interface Choice {
   /** Fields outside the message. */
   readonly fields: Fields
   message: Fields
+  readonly calls: ToolCallMerger
   logprobs: unknown
 }
 
@@ -58,9 +59,9 @@ export class StreamAggregator implements ChunkSink {
   toDocument(): Fields {
     const choices = [...this.#choices.values()]
       .toSorted((a, b) => a.index - b.index)
-      .map(({ index, fields, message, logprobs }) => ({
+      .map(({ index, fields, message, calls, logprobs }) => ({
         index,
-        message: toMessage(message),
+        message: toMessage(calls.calls.length === 0 ? message : { ...message, tool_calls: calls.calls }),
         logprobs: logprobs ?? null,
         ...fields,
       }))
@@ -72,12 +73,12 @@ export class StreamAggregator implements ChunkSink {
     const index = typeof at === 'number' ? at : 0
     let choice = this.#choices.get(index)
     if (choice === undefined) {
-      choice = { index, fields: {}, message: {}, logprobs: null }
+      choice = { index, fields: {}, message: {}, calls: new ToolCallMerger(), logprobs: null }
       this.#choices.set(index, choice)
     }
-    if (isRecord(delta)) applyDelta(choice.message, delta)
+    if (isRecord(delta)) applyDelta(choice, delta)
     // Some upstreams repeat the message so far beside the delta; without a delta the message is all there is.
-    else if (isRecord(message)) choice.message = { ...message }
+    else if (isRecord(message)) choice.message = copyValue(message) as Fields
     choice.logprobs = mergeValues(choice.logprobs, logprobs)
     for (const [name, value] of Object.entries(around)) {
       if (value !== null && value !== '' && !chunkOnlyFields.has(name)) choice.fields[name] = value
@@ -109,10 +110,11 @@ function omitIndex(call: unknown): unknown {
   return rest
 }
 
-function applyDelta(message: Fields, delta: Fields): void {
+/** Adds a delta to the message. Calls are assembled apart, in `calls`. */
+function applyDelta({ message, calls }: Pick<Choice, 'message' | 'calls'>, delta: Fields): void {
   for (const [name, value] of Object.entries(delta)) {
     if (value === null || name === '__proto__') continue
-    if (name === 'tool_calls' && Array.isArray(value)) message[name] = mergeToolCalls(message[name], value)
+    if (name === 'tool_calls' && Array.isArray(value)) calls.add(value, mergeValues)
     else message[name] = unmergedFields.has(name) ? message[name] || value : mergeValues(message[name], value)
   }
 }
@@ -120,70 +122,71 @@ function applyDelta(message: Fields, delta: Fields): void {
 /** Identifiers and not text: some vendors repeat them in every chunk. */
 const unmergedFields = new Set(['role', 'type', 'id', 'index', 'name', 'format'])
 
+/** Changes `before`, which is a value of this file's own: copying it for each piece would take the square of its size. */
 function mergeValues(before: unknown, more: unknown): unknown {
   if (more === null || more === undefined) return before
-  if (before === null || before === undefined) return more
+  if (before === null || before === undefined) return copyValue(more)
   if (typeof before === 'string' && typeof more === 'string') return before + more
-  if (Array.isArray(more)) {
-    const parts: unknown[] =
-      typeof before === 'string' ? (before === '' ? [] : [{ type: 'text', text: before }]) : [before].flat()
-    return mergeItems(parts, more)
-  }
-  if (!isRecord(before) || !isRecord(more)) return more
-  const merged: Fields = { ...before }
+  if (Array.isArray(more)) return mergeItems(toList(before), more)
+  if (!isRecord(before) || !isRecord(more)) return copyValue(more)
   for (const [name, value] of Object.entries(more)) {
-    if (name !== '__proto__') merged[name] = unmergedFields.has(name) ? merged[name] || value : mergeValues(merged[name], value)
+    if (name === '__proto__') continue
+    const own = Object.hasOwn(before, name) ? before[name] : undefined
+    before[name] = unmergedFields.has(name) ? own || value : mergeValues(own, value)
   }
-  return merged
+  return before
 }
 
-function mergeItems(before: readonly unknown[], more: readonly unknown[]): unknown[] {
-  const all = [...before]
+function toList(value: unknown): unknown[] {
+  if (Array.isArray(value)) return value as unknown[]
+  if (typeof value !== 'string') return [value]
+  return value === '' ? [] : [{ type: 'text', text: value }]
+}
+
+/** A value that later merges may change; the chunk that it comes from stays as it is. */
+function copyValue(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(copyValue)
+  if (!isRecord(value)) return value
+  return Object.fromEntries(
+    Object.entries(value)
+      .filter(([name]) => name !== '__proto__')
+      .map(([name, part]) => [name, copyValue(part)]),
+  )
+}
+
+/** Where the items with an index stand in a list: for each index the first, and the first of each type. */
+class ItemPositions {
+  readonly #byIndex = new Map<unknown, number>()
+  readonly #byType = new Map<unknown, Map<unknown, number>>()
+
+  /** The item that this one continues: one of the same index, and of the same type if this one has a type. */
+  find({ index, type }: Fields): number | undefined {
+    return type === undefined ? this.#byIndex.get(index) : this.#byType.get(index)?.get(type)
+  }
+
+  add({ index, type }: Fields, position: number): void {
+    if (!this.#byIndex.has(index)) this.#byIndex.set(index, position)
+    const types = this.#byType.get(index) ?? new Map<unknown, number>()
+    if (!types.has(type)) this.#byType.set(index, types.set(type, position))
+  }
+}
+
+const positionsByList = new WeakMap<readonly unknown[], ItemPositions>()
+
+function mergeItems(all: unknown[], more: readonly unknown[]): unknown[] {
+  const positions = positionsByList.get(all) ?? new ItemPositions()
+  if (!positionsByList.has(all)) {
+    positionsByList.set(all, positions)
+    for (const [at, item] of all.entries()) if (isRecord(item)) positions.add(item, at)
+  }
   for (const item of more) {
-    const at = isRecord(item) && typeof item['index'] === 'number' ? all.findIndex((other) => continuesItem(other, item)) : -1
-    if (at === -1) all.push(item)
-    else all[at] = mergeValues(all[at], item)
+    const at = isRecord(item) && typeof item['index'] === 'number' ? positions.find(item) : undefined
+    if (at !== undefined) {
+      all[at] = mergeValues(all[at], item)
+      continue
+    }
+    if (isRecord(item)) positions.add(item, all.length)
+    all.push(copyValue(item))
   }
   return all
-}
-
-function continuesItem(part: unknown, item: Fields): boolean {
-  return isRecord(part) && part['index'] === item['index'] && (item['type'] === undefined || part['type'] === item['type'])
-}
-
-/**
- * Merges tool calls by their index. Some vendors send no index, or the same for all, and then complete calls: a new call begins with a
- * different id, or with a name when the previous call's arguments are complete.
- */
-function mergeToolCalls(before: unknown, more: readonly unknown[]): unknown[] {
-  const calls: unknown[] = Array.isArray(before) ? [...(before as unknown[])] : []
-  for (const piece of more) {
-    if (!isRecord(piece)) continue
-    const at = calls.findLastIndex((call) => isRecord(call) && isSameCall(call, piece, call === calls.at(-1)))
-    if (at === -1) calls.push(piece)
-    else calls[at] = mergeValues(calls[at], piece)
-  }
-  return calls
-}
-
-function isSameCall(call: Fields, piece: Fields, isLast: boolean): boolean {
-  if (typeof piece['index'] === 'number' ? piece['index'] !== call['index'] : !isLast && !piece['id']) return false
-  if (piece['id'] && call['id']) return piece['id'] === call['id']
-  const name = getCallName(piece)
-  return !name || ((!getCallName(call) || name === getCallName(call)) && !hasCompleteArguments(call))
-}
-
-function getCallName({ function: called }: Fields): unknown {
-  return isRecord(called) ? called['name'] : undefined
-}
-
-function hasCompleteArguments({ function: called }: Fields): boolean {
-  const text = isRecord(called) ? called['arguments'] : undefined
-  if (typeof text !== 'string' || text === '') return false
-  try {
-    parseJson(text)
-    return true
-  } catch {
-    return false
-  }
 }

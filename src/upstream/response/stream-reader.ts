@@ -13,7 +13,8 @@ import type { Usage } from '../../exchange/exchange.ts'
 import type { UpstreamFailure } from '../../exchange/upstream-failure.ts'
 import { ChunkTemplateMatcher } from './chunk-template.ts'
 import type { TemplateSink } from './chunk-template.ts'
-import { EventSplitter, EventTooLargeError } from './sse.ts'
+import { EventSplitter } from './sse.ts'
+import { AnswerTooLargeError, CallCounter, checkEventValues, maxChoices } from './answer-bounds.ts'
 import type { ServerEvent } from './sse.ts'
 import type { AnswerDecoder } from '../upstream-format.ts'
 import { hasFinished, inBandFailure, isEmptyMessage, parseObject } from './validate-completion.ts'
@@ -25,6 +26,8 @@ interface StreamReaderOptions {
   readonly bounds: UsageBounds
   readonly upstreamHost: string | null
   readonly sink: ChunkSink
+  /** Characters of one event at most; by default what a chat may have. */
+  readonly maxEventLength?: number
   /** Set if the upstream does not send chat completions. */
   readonly decoder?: AnswerDecoder | null
   /**
@@ -41,8 +44,9 @@ export interface ChunkSink extends TemplateSink {
 
 export class StreamReader {
   readonly #options: StreamReaderOptions
-  readonly #splitter = new EventSplitter()
+  readonly #splitter: EventSplitter
   readonly #output = new OutputCounter()
+  readonly #calls = new CallCounter()
   #report: Record<string, unknown> | null = null
   /** Our own count at the upstream's last report. */
   #countedTokensAtReport = 0
@@ -61,6 +65,7 @@ export class StreamReader {
 
   constructor(options: StreamReaderOptions) {
     this.#options = options
+    this.#splitter = new EventSplitter(options.maxEventLength)
     this.#held = options.isEmptyFailure === undefined ? null : []
     this.#maxBytes = toMaxOutput(options.bounds.outputCap) * minBytesPerToken
   }
@@ -99,19 +104,21 @@ export class StreamReader {
 
   /** Frames for the client; empty if the chunk completed none. @throws UpstreamFailure */
   push(chunk: Buffer): string {
-    let frames = ''
-    for (const event of this.#split(chunk)) {
-      if (this.#done) break
-      frames += this.#processEvent(event)
-      if (this.#output.bytes > this.#maxBytes && !this.#done) frames += this.#cutOffIfOverCap()
-    }
-    return frames
+    return this.#failIfTooLarge(() => {
+      let frames = ''
+      for (const event of this.#decode(this.#splitter.push(chunk))) {
+        if (this.#done) break
+        frames += this.#processEvent(event)
+        if (this.#output.bytes > this.#maxBytes && !this.#done) frames += this.#cutOffIfOverCap()
+      }
+      return frames
+    })
   }
 
   /** Ends the input and returns the remaining frames. @throws UpstreamFailure if the response is incomplete */
   end(): string {
     const rest = this.#done ? null : this.#splitter.end()
-    const frames = rest === null ? '' : this.#processRest(rest)
+    const frames = rest === null ? '' : this.#failIfTooLarge(() => this.#processRest(rest))
     this.#finish()
     return frames + this.#releaseHeld()
   }
@@ -169,17 +176,19 @@ export class StreamReader {
     return frames
   }
 
-  #split(chunk: Buffer): ServerEvent[] {
+  /** @throws UpstreamFailure for an answer beyond its bounds */
+  #failIfTooLarge(read: () => string): string {
     try {
-      return this.#decode(this.#splitter.push(chunk))
+      return read()
     } catch (error) {
-      if (error instanceof EventTooLargeError) throw inBandFailure('too_large', this.#options.upstreamHost)
+      if (error instanceof AnswerTooLargeError) throw inBandFailure('too_large', this.#options.upstreamHost)
       throw error
     }
   }
 
   #decode(events: ServerEvent[]): ServerEvent[] {
     const { decoder } = this.#options
+    for (const { data } of events) checkEventValues(data)
     return decoder === undefined || decoder === null ? events : events.flatMap((event) => decoder.decode(event))
   }
 
@@ -260,8 +269,11 @@ export class StreamReader {
     const index = typeof choice['index'] === 'number' ? choice['index'] : 0
     const ends = hasFinished(choice, this.#options.upstreamHost)
     if (ends || this.#finished.get(index) !== true) this.#finished.set(index, ends)
-    if (isRecord(delta)) this.#output.add(delta, index)
-    else if (isRecord(message)) this.#output.add(message, index)
+    if (this.#finished.size > maxChoices) throw new AnswerTooLargeError('too many choices')
+    const output = isRecord(delta) ? delta : isRecord(message) ? message : null
+    if (output === null) return
+    this.#calls.add(index, output['tool_calls'])
+    this.#output.add(output, index)
   }
 
   #recordUsage(chunk: Record<string, unknown>): void {

@@ -2,6 +2,7 @@
 import { isRecord } from '../../exchange/request/chat-request.ts'
 import { reasoningItemsField } from '../../exchange/request/responses-fields.ts'
 import { ChunkBuilder, doneEvent, parseObject, toEvent, toText } from '../chunk-builder.ts'
+import { AnswerTooLargeError } from '../response/answer-bounds.ts'
 import type { ServerEvent } from '../response/sse.ts'
 import type { AnswerDecoder, JsonFields } from '../upstream-format.ts'
 import {
@@ -14,6 +15,9 @@ import {
   toStreamError,
 } from './output-items.ts'
 import { toChatUsage } from './response-usage.ts'
+
+/** Calls, messages, reasoning and hosted calls of one answer. */
+const maxItems = 4_096
 
 /** An item of the answer that has begun. */
 interface OpenItem {
@@ -129,6 +133,7 @@ export class ResponseDecoder implements AnswerDecoder {
 
   #startItem(index: unknown, item: unknown): readonly ServerEvent[] {
     if (!isRecord(item) || this.#items.has(index)) return []
+    if (this.#items.size >= maxItems) throw new AnswerTooLargeError('too many items')
     const { type } = item
     const call = toChatCall(item, { customAsFunction: this.#isTranslated, isStart: true })
     const position = call === null ? -1 : this.#calls++

@@ -50,8 +50,7 @@ t.test('refuses events and documents that are nested too deeply', async (t) => {
   const lists = `${'['.repeat(levels)}${']'.repeat(levels)}`
   const models = `${'{"a":'.repeat(levels)}{"model":"${upstreamModel}"}${'}'.repeat(levels)}`
   for (const deep of [lists, models, '[1,'.repeat(levels)]) {
-    const notJson = { message: /not_json/ }
-    t.throws(() => forward(`{"metadata":${deep},${choice}}`), notJson)
-    t.throws(() => parseObject(`{"metadata":${deep},${choice}}`, 'host'), notJson)
+    t.throws(() => forward(`{"metadata":${deep},${choice}}`), { message: /too_large/ })
+    t.throws(() => parseObject(`{"metadata":${deep},${choice}}`, 'host'), { message: /not_json/ })
   }
 })

@@ -1,0 +1,95 @@
+/**
+ * Bounds of one answer of an upstream, checked before its parts are processed. An answer beyond them is a failure of the upstream: the turn
+ * is refunded. Honest answers stay far below.
+ */
+import { isRecord } from '../../exchange/request/chat-request.ts'
+
+/** Characters of one event of a stream. */
+export const maxEventLength = 4 * 1024 * 1024
+/** Bytes of a whole answer to a chat; products that process documents have `limits.answerBytes`, as aggregated streams have. */
+export const maxChatDocumentBytes = 16 * 1024 * 1024
+/** Bytes of a stream that is forwarded, in parts of `limits.answerBytes`. */
+export const forwardedAnswerFactor = 4
+export const maxChoices = 64
+/** Tool calls of one answer. */
+export const maxCalls = 512
+/** Pieces of calls in one event. */
+const maxCallPieces = 1_024
+/** Values (and the names of fields) of one event, and of one document: parsing and writing them takes time for each. */
+const maxEventValues = 100_000
+const maxDocumentValues = 500_000
+/** Shorter texts have fewer values. */
+const minCountedLength = 256 * 1024
+
+export class AnswerTooLargeError extends Error {}
+
+/** @throws AnswerTooLargeError for an event with too many values */
+export function checkEventValues(text: string): void {
+  if (text.length > minCountedLength && hasMoreValues(text, maxEventValues)) throw new AnswerTooLargeError('too many values')
+}
+
+/** Whether a whole answer to a chat has too many values to be parsed in this thread. */
+export function hasTooManyValues(text: string): boolean {
+  return text.length > minCountedLength && hasMoreValues(text, maxDocumentValues)
+}
+
+/** Counts the calls of a streamed answer, before they are assembled. */
+export class CallCounter {
+  /** Pieces of one call have the same index, the same id, or both. */
+  readonly #keys = new Set<string>()
+  /** Named pieces without either. */
+  #anonymous = 0
+
+  /** @throws AnswerTooLargeError */
+  add(choice: number, calls: unknown): void {
+    if (!Array.isArray(calls)) return
+    if (calls.length > maxCallPieces) throw new AnswerTooLargeError('too many pieces of calls in one event')
+    for (const piece of calls as unknown[]) {
+      if (!isRecord(piece)) continue
+      const { index, id } = piece
+      const [position, name] = [typeof index === 'number' ? index : '', typeof id === 'string' ? id : '']
+      if (position === '' && name === '') this.#anonymous += isRecord(piece['function']) && piece['function']['name'] ? 1 : 0
+      else this.#keys.add(`${choice}/${position}/${name}`)
+    }
+    // A call has up to two keys: with its id, and without it.
+    if (this.#keys.size > 2 * maxCalls || this.#anonymous > maxCalls) throw new AnswerTooLargeError('too many calls')
+  }
+}
+
+/** Whether a whole answer has too many choices or calls. */
+export function hasTooManyParts({ choices }: Readonly<Record<string, unknown>>): boolean {
+  if (!Array.isArray(choices)) return false
+  return choices.length > maxChoices || choices.some(hasTooManyCalls)
+}
+
+function hasTooManyCalls(choice: unknown): boolean {
+  const message = isRecord(choice) ? choice['message'] : undefined
+  const calls = isRecord(message) ? message['tool_calls'] : undefined
+  return Array.isArray(calls) && calls.length > maxCalls
+}
+
+const quote = 0x22
+const backslash = 0x5c
+const comma = 0x2c
+const openings: ReadonlySet<number> = new Set([0x5b, 0x7b])
+
+/** Counts commas and opening brackets outside strings: there are about as many values. */
+function hasMoreValues(text: string, max: number): boolean {
+  let count = 0
+  for (let i = 0; i < text.length; i++) {
+    const char = text.charCodeAt(i)
+    if (char === quote) i = findStringEnd(text, i + 1)
+    else if ((char === comma || openings.has(char)) && ++count > max) return true
+  }
+  return false
+}
+
+/** Index of the closing quote of the string that begins here. */
+function findStringEnd(text: string, from: number): number {
+  for (let end = text.indexOf('"', from); end !== -1; end = text.indexOf('"', end + 1)) {
+    let slashes = 0
+    while (text.charCodeAt(end - 1 - slashes) === backslash) slashes++
+    if (slashes % 2 === 0) return end
+  }
+  return text.length
+}

@@ -4,26 +4,9 @@ import type { CallContext } from '../../src/exchange/plugin-chain.ts'
 import { ClientStream } from '../../src/upstream/client-stream.ts'
 import { Deadlines } from '../../src/upstream/deadlines.ts'
 import { PauselessClock } from '../../src/upstream/pauseless-clock.ts'
-import { createTestExchange, RecordingClient } from '../support/gateway/test-exchange.ts'
+import { SlowClient } from '../support/gateway/slow-client.ts'
+import { createTestExchange } from '../support/gateway/test-exchange.ts'
 import { testConfig } from '../support/gateway/test-gateway.ts'
-
-/** A client whose socket is full after every write, until it drains. */
-class SlowClient extends RecordingClient {
-  #onDrain: (() => void)[] = []
-
-  override write(frames: string): boolean {
-    super.write(frames)
-    return false
-  }
-
-  override onDrain(listener: () => void): void {
-    this.#onDrain.push(listener)
-  }
-
-  drain(): void {
-    for (const listener of this.#onDrain.splice(0)) listener()
-  }
-}
 
 t.test('sends no keep-alive comments to a client that does not read', async (t) => {
   const client = new SlowClient()

@@ -22,6 +22,7 @@ import { createNestedTurn } from '../nested-turn.ts'
 import { createSearchRequest } from '../search/query.ts'
 import { toSearchAnswer } from '../search/search-answer.ts'
 import type { SearchService } from '../search/search-service.ts'
+import { keepStreamAlive } from './keep-stream-alive.ts'
 import { filterResults, parseSearchCall, toSearchQuery, toSources, toToolResult } from './search-result.ts'
 import { StepClient } from './step-client.ts'
 import { addUsage, StepReader, toFrame } from './step-reader.ts'
@@ -217,29 +218,13 @@ class HostedSearchTurn {
     const turn = createNestedTurn({ outer: x, position: ++this.#nestedCount, chat, clock: services.clock })
     const client = new BufferedClient(callContext.client)
     const find: TurnHandler = async (inner, context) => toSearchAnswer(await search.search(inner, context))
-    const outcome = await this.#keepAlive(chain.run(turn, find, client, services))
+    // A search sends nothing by itself.
+    const { heartbeatEveryMs } = services.config.timeouts
+    const outcome = await keepStreamAlive(callContext.client, heartbeatEveryMs, chain.run(turn, find, client, services))
     this.#nestedCredits += turn.chargedCredits ?? 0
     if (outcome.kind === 'failed') return outcome.failure
     if (client.body === null) throw this.#createDisconnect()
     return parseJson(client.body, ownJsonBounds) as SearchDocument
-  }
-
-  /** A search sends nothing by itself. */
-  async #keepAlive<Result>(work: Promise<Result>): Promise<Result> {
-    const { client } = this.#input.callContext
-    if (!client.headersSent) return work
-    // A client that does not read gets no more to hold in memory.
-    let isReading = true
-    const timer = setInterval(() => {
-      if (!isReading) return
-      isReading = client.write(': keep-alive\n\n')
-      if (!isReading) client.onDrain(() => (isReading = true))
-    }, this.#deps.services.config.timeouts.heartbeatEveryMs)
-    try {
-      return await work
-    } finally {
-      clearInterval(timer)
-    }
   }
 
   #writeStep(step: HostedSearchStep): void {

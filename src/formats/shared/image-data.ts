@@ -9,6 +9,9 @@ const base64Prefixes: Readonly<Record<string, RegExp>> = {
   'image/webp': /^UklGR/,
 }
 
+const dataUrlHead = /^data:(image\/[\w.+-]+)(?:;[\w=-]+)*;base64,/i
+/** Of what stands before the data; millions of parameters would exceed the stack of the pattern. */
+const maxHeadLength = 1_024
 const base64Pattern = /^[A-Za-z0-9+/_-]+={0,2}$/
 
 /**
@@ -19,7 +22,7 @@ const base64Pattern = /^[A-Za-z0-9+/_-]+={0,2}$/
 export function requireImageUrl(value: unknown, path: string): string {
   const url = requireText(value, path)
   if (/^https?:\/\/./i.test(url)) return url
-  const [, type = ''] = /^data:(image\/[\w.+-]+)(?:;[\w=-]+)*;base64,/i.exec(url) ?? []
+  const [, type = ''] = dataUrlHead.exec(url.slice(0, maxHeadLength)) ?? []
   const data = url.slice(url.indexOf(',') + 1)
   const isImage =
     type !== '' &&

@@ -28,12 +28,15 @@ export function toContentBlock(part: JsonFields, path: string): JsonFields | nul
 }
 
 function toSource(url: unknown, path: string): JsonFields {
-  const [, mediaType, data] =
-    (typeof url === 'string' && /^data:([\w.+-]+\/[\w.+-]+)(?:;[^,;]*)*;base64,/.exec(url) && splitData(url)) || []
+  const [, mediaType, data] = (typeof url === 'string' && dataUrlHead.test(url.slice(0, maxHeadLength)) && splitData(url)) || []
   if (mediaType !== undefined) return { type: 'base64', media_type: mediaType === 'image/jpg' ? 'image/jpeg' : mediaType, data }
   if (typeof url === 'string' && /^https?:\/\//.test(url)) return { type: 'url', url }
   throw invalidPart(path)
 }
+
+const dataUrlHead = /^data:[\w.+-]+\/[\w.+-]+(?:;[^,;]*)*;base64,/
+/** Of what stands before the data; millions of parameters would exceed the stack of the pattern. */
+const maxHeadLength = 1_024
 
 /** Without a regular expression over the data, which has megabytes. */
 function splitData(url: string): readonly [string, string, string] {

@@ -194,6 +194,11 @@ t.test('refuses what the API has no place for, with its path', async (t) => {
   for (const [fields, param] of [
     [{ messages: [user, { role: 'user', content: [{ type: 'input_audio' }] }] }, 'messages[1].content[0]'],
     [{ messages: [{ role: 'user', content: [{ type: 'image_url', image_url: { url: 'ftp://x' } }] }] }, 'messages[0].content[0]'],
+    // A pattern with a repeated group exceeds its stack here.
+    [
+      { messages: [{ role: 'user', content: [{ type: 'image_url', image_url: { url: `data:a/b${';'.repeat(8_000_000)}` } }] }] },
+      'messages[0].content[0]',
+    ],
     [{ tools: [{ type: 'custom', custom: { name: 'x' } }] }, 'tools[0]'],
   ] as const)
     t.throws(() => translate(fields), { code: 'invalid_request', details: { param } })

@@ -170,6 +170,7 @@ const messagesRequests: Requests = {
   }),
 }
 
+const pdf = (objects: string): string => `data:application/pdf;base64,${Buffer.from(`%PDF-1.4\n${objects}`).toString('base64')}`
 const chatCall = (i: number) => ({ id: `c${i}`, type: 'function', function: { name: 'f', arguments: '{}' } })
 
 const chatRequests: Requests = {
@@ -199,6 +200,21 @@ const chatRequests: Requests = {
   }),
   'stop sequences': (n) => ({ messages: [user('x')], stop: listOf(n, (i) => `s${i}`) }),
   'unknown fields': (n) => ({ messages: [user('x')], ...Object.fromEntries(listOf(n, (i) => [`field${i}`, i])) }),
+  pictures: (n) => ({
+    messages: [user(listOf(n, () => ({ type: 'image_url', image_url: { url: 'data:image/png;base64,iVBORw0KGgoA' } })))],
+  }),
+  'addresses of pictures': (n) => ({
+    messages: [user(listOf(n, (i) => ({ type: 'image_url', image_url: { url: `https://${i}.example/x.png` } })))],
+  }),
+  files: (n) => ({
+    messages: [user(listOf(n, (i) => ({ type: 'file', file: { filename: `${i}.pdf`, file_data: pdf('/Type /Page\n') } })))],
+  }),
+  'pages of a file': (n) => ({
+    messages: [user([{ type: 'file', file: { filename: 'a.pdf', file_data: pdf('/Type /Page\n'.repeat(8 * n)) } }])],
+  }),
+  'object streams of a file': (n) => ({
+    messages: [user([{ type: 'file', file: { filename: 'a.pdf', file_data: pdf('/ObjStm stream\n'.repeat(8 * n)) } }])],
+  }),
   blanks: (n) => ({ messages: [assistant(' '.repeat(64 * n))] }),
 }
 

@@ -369,12 +369,6 @@ const messageEvents: Readonly<Record<string, (n: number) => readonly JsonObject[
     ...listOf(n, () => ({ type: 'content_block_delta', index: 0, delta: { type: 'signature_delta', signature: 'x' } })),
     { type: 'content_block_stop', index: 0 },
   ],
-  'open calls': (n) =>
-    listOf(n, (index) => ({
-      type: 'content_block_start',
-      index,
-      content_block: { type: 'tool_use', id: `c${index}`, name: 'f' },
-    })),
 }
 
 const messageDocuments: Readonly<Record<string, (n: number) => JsonObject>> = {
@@ -385,14 +379,6 @@ const messageDocuments: Readonly<Record<string, (n: number) => JsonObject>> = {
 
 const responseEvents: Readonly<Record<string, (n: number) => readonly JsonObject[]>> = {
   'pieces of text': (n) => listOf(n, () => ({ type: 'response.output_text.delta', output_index: 0, delta: 'word ' })),
-  items: (n) =>
-    listOf(n, (i) => {
-      const item = { type: 'function_call', call_id: `c${i}`, name: 'f', arguments: '{}' }
-      return [
-        { type: 'response.output_item.added', output_index: i, item },
-        { type: 'response.output_item.done', output_index: i, item },
-      ]
-    }).flat(),
   'pieces of input': (n) => [
     { type: 'response.output_item.added', output_index: 0, item: { type: 'custom_tool_call', call_id: 'c', name: 'f' } },
     ...listOf(n, () => ({ type: 'response.custom_tool_call_input.delta', output_index: 0, delta: '   "' })),

@@ -8,6 +8,7 @@ import { Worker } from 'node:worker_threads'
 import { GatewayError } from '../../errors.ts'
 import { FairQueue } from '../../exchange/body-parser/fair-queue.ts'
 import { workerThresholdBytes } from '../../exchange/request/chat-request.ts'
+import { systemClock } from '../../system/clock.ts'
 import type { EmbeddingOptions } from './convert-embeddings.ts'
 import type { ConvertReply, ConvertRequest } from './converter-thread.ts'
 
@@ -36,7 +37,7 @@ export class EmbeddingConverter {
   #isClosed = false
 
   /** @param now monotonic time in milliseconds */
-  constructor({ timeoutMs = defaultTimeoutMs, threadUrl = converterUrl, now = () => performance.now() } = {}) {
+  constructor({ timeoutMs = defaultTimeoutMs, threadUrl = converterUrl, now = () => systemClock.monotonicMs() } = {}) {
     this.#queue = new FairQueue(maxQueuedBytes, now)
     this.#timeoutMs = timeoutMs
     this.#threadUrl = threadUrl

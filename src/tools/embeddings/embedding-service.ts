@@ -17,10 +17,11 @@ import { EmbeddingConverter } from './embedding-converter.ts'
 export class EmbeddingService {
   readonly #services: Services
   readonly #forwarder: Forwarder
-  readonly #converter = new EmbeddingConverter()
+  readonly #converter: EmbeddingConverter
 
   constructor(services: Services, forwarder: Forwarder) {
     this.#services = services
+    this.#converter = new EmbeddingConverter({ now: () => services.clock.monotonicMs() })
     this.#forwarder = forwarder
   }
 

@@ -8,6 +8,7 @@
  */
 import { isRecord } from '../../exchange/request/chat-request.ts'
 import type { LearnedTemplate, TextField } from './chunk-template.ts'
+import { copyValue, DeltaMerger, unmergedFields } from './delta-merger.ts'
 import type { ChunkSink } from './stream-reader.ts'
 import { ToolCallMerger } from './tool-call-merger.ts'
 
@@ -25,6 +26,7 @@ interface Choice {
 export class StreamAggregator implements ChunkSink {
   #fields: Fields = {}
   readonly #choices = new Map<number, Choice>()
+  readonly #merger = new DeltaMerger()
   /** Target of the next chunk's text if it matches the template. */
   #textTarget: { readonly message: Fields; readonly field: TextField } | null = null
 
@@ -76,12 +78,21 @@ export class StreamAggregator implements ChunkSink {
       choice = { index, fields: {}, message: {}, calls: new ToolCallMerger(), logprobs: null }
       this.#choices.set(index, choice)
     }
-    if (isRecord(delta)) applyDelta(choice, delta)
+    if (isRecord(delta)) this.#applyDelta(choice, delta)
     // Some upstreams repeat the message so far beside the delta; without a delta the message is all there is.
     else if (isRecord(message)) choice.message = copyValue(message) as Fields
-    choice.logprobs = mergeValues(choice.logprobs, logprobs)
+    choice.logprobs = this.#merger.merge(choice.logprobs, logprobs)
     for (const [name, value] of Object.entries(around)) {
       if (value !== null && value !== '' && !chunkOnlyFields.has(name)) choice.fields[name] = value
+    }
+  }
+
+  /** Adds a delta to the message. Calls are assembled apart, in `calls`. */
+  #applyDelta({ message, calls }: Pick<Choice, 'message' | 'calls'>, delta: Fields): void {
+    for (const [name, value] of Object.entries(delta)) {
+      if (value === null || name === '__proto__') continue
+      if (name === 'tool_calls' && Array.isArray(value)) calls.add(value, (before, more) => this.#merger.merge(before, more))
+      else message[name] = unmergedFields.has(name) ? message[name] || value : this.#merger.merge(message[name], value)
     }
   }
 }
@@ -108,85 +119,4 @@ function omitIndex(call: unknown): unknown {
   if (!isRecord(call)) return call
   const { index: _, ...rest } = call
   return rest
-}
-
-/** Adds a delta to the message. Calls are assembled apart, in `calls`. */
-function applyDelta({ message, calls }: Pick<Choice, 'message' | 'calls'>, delta: Fields): void {
-  for (const [name, value] of Object.entries(delta)) {
-    if (value === null || name === '__proto__') continue
-    if (name === 'tool_calls' && Array.isArray(value)) calls.add(value, mergeValues)
-    else message[name] = unmergedFields.has(name) ? message[name] || value : mergeValues(message[name], value)
-  }
-}
-
-/** Identifiers and not text: some vendors repeat them in every chunk. */
-const unmergedFields = new Set(['role', 'type', 'id', 'index', 'name', 'format'])
-
-/** Changes `before`, which is a value of this file's own: copying it for each piece would take the square of its size. */
-function mergeValues(before: unknown, more: unknown): unknown {
-  if (more === null || more === undefined) return before
-  if (before === null || before === undefined) return copyValue(more)
-  if (typeof before === 'string' && typeof more === 'string') return before + more
-  if (Array.isArray(more)) return mergeItems(toList(before), more)
-  if (!isRecord(before) || !isRecord(more)) return copyValue(more)
-  for (const [name, value] of Object.entries(more)) {
-    if (name === '__proto__') continue
-    const own = Object.hasOwn(before, name) ? before[name] : undefined
-    before[name] = unmergedFields.has(name) ? own || value : mergeValues(own, value)
-  }
-  return before
-}
-
-function toList(value: unknown): unknown[] {
-  if (Array.isArray(value)) return value as unknown[]
-  if (typeof value !== 'string') return [value]
-  return value === '' ? [] : [{ type: 'text', text: value }]
-}
-
-/** A value that later merges may change; the chunk that it comes from stays as it is. */
-function copyValue(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(copyValue)
-  if (!isRecord(value)) return value
-  return Object.fromEntries(
-    Object.entries(value)
-      .filter(([name]) => name !== '__proto__')
-      .map(([name, part]) => [name, copyValue(part)]),
-  )
-}
-
-/** Where the items with an index stand in a list: for each index the first, and the first of each type. */
-class ItemPositions {
-  readonly #byIndex = new Map<unknown, number>()
-  readonly #byType = new Map<unknown, Map<unknown, number>>()
-
-  /** The item that this one continues: one of the same index, and of the same type if this one has a type. */
-  find({ index, type }: Fields): number | undefined {
-    return type === undefined ? this.#byIndex.get(index) : this.#byType.get(index)?.get(type)
-  }
-
-  add({ index, type }: Fields, position: number): void {
-    if (!this.#byIndex.has(index)) this.#byIndex.set(index, position)
-    const types = this.#byType.get(index) ?? new Map<unknown, number>()
-    if (!types.has(type)) this.#byType.set(index, types.set(type, position))
-  }
-}
-
-const positionsByList = new WeakMap<readonly unknown[], ItemPositions>()
-
-function mergeItems(all: unknown[], more: readonly unknown[]): unknown[] {
-  const positions = positionsByList.get(all) ?? new ItemPositions()
-  if (!positionsByList.has(all)) {
-    positionsByList.set(all, positions)
-    for (const [at, item] of all.entries()) if (isRecord(item)) positions.add(item, at)
-  }
-  for (const item of more) {
-    const at = isRecord(item) && typeof item['index'] === 'number' ? positions.find(item) : undefined
-    if (at !== undefined) {
-      all[at] = mergeValues(all[at], item)
-      continue
-    }
-    if (isRecord(item)) positions.add(item, all.length)
-    all.push(copyValue(item))
-  }
-  return all
 }

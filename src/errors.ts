@@ -343,7 +343,7 @@ export function invalidRequest(detail: LocalizedText, param?: string): GatewayEr
 
 function interpolate(text: string, language: keyof LocalizedText, params: FailureDetails['params'] = {}): string {
   return text.replaceAll(/\{(\w+)\}/g, (whole, name: string) => {
-    const value = params[name]
+    const value = Object.hasOwn(params, name) ? params[name] : undefined
     return typeof value === 'object' ? value[language] : (value ?? whole)
   })
 }

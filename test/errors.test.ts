@@ -109,6 +109,9 @@ t.test('fills the text in both languages and carries details', (t) => {
 t.test('does not fill a filled-in text again', (t) => {
   const braces = '{detail} {ids} $& $1'
   t.equal(invalidRequest({ en: braces, zh: braces }).message, `The request is not valid: ${braces}`)
+  const names = '{constructor} {__proto__} {toString}'
+  const message = { en: names, zh: names }
+  t.equal(new GatewayError('conflict', { message, params: { a: 'b' } }).message, names)
   t.end()
 })
 

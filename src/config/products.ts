@@ -106,7 +106,7 @@ function hasVisionByRule({ capabilities, rules }: GatewayConfig['products'][stri
  * A chat product may use its own id as the model; search and image products need a configured model, unless a search engine is configured.
  */
 export function isServed({ products, search }: Pick<GatewayConfig, 'products' | 'search'>, id: string): boolean {
-  const product = products[id]
+  const product = Object.hasOwn(products, id) ? products[id] : undefined
   if (product === undefined) return false
   const { capabilities, targets } = product
   if (capabilities.includes('chat') || targets.some(({ model }) => model !== null)) return true

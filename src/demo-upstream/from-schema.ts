@@ -58,7 +58,8 @@ function toText(schema: Readonly<Record<string, unknown>>, topic: string): strin
 
 function resolveRef(root: unknown, ref: string): unknown {
   let at = root
-  for (const step of ref.replace(/^#\/?/, '').split('/').filter(Boolean)) at = isRecord(at) ? at[step] : undefined
+  for (const step of ref.replace(/^#\/?/, '').split('/').filter(Boolean))
+    at = isRecord(at) && Object.hasOwn(at, step) ? at[step] : undefined
   return at
 }
 

@@ -63,5 +63,5 @@ export function requireMember({ viewer }: PageContext): Account {
 
 /** `{name}` in a text, filled. */
 export function interpolate(text: string, values: Readonly<Record<string, string | number>>): string {
-  return text.replaceAll(/\{(\w+)\}/g, (whole, name: string) => String(values[name] ?? whole))
+  return text.replaceAll(/\{(\w+)\}/g, (whole, name: string) => (Object.hasOwn(values, name) ? String(values[name]) : whole))
 }

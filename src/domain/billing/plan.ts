@@ -41,7 +41,7 @@ export interface Plans {
 
 /** Finds a plan by id. Members of a plan that is no longer configured have the default plan until they get another one. */
 export function getPlan({ plans, defaultPlan }: Plans, id: string): Plan {
-  const plan = plans[id] ?? plans[defaultPlan]
+  const plan = plans[Object.hasOwn(plans, id) ? id : defaultPlan]
   if (plan === undefined) throw new Error(`the default plan '${defaultPlan}' is not configured`)
   return plan
 }

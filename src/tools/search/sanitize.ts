@@ -89,22 +89,22 @@ function removeInvisible(text: string): string {
 
 const controlChars = /(?!\n)[\p{Cc}\p{Zl}\p{Zp}]/gu
 
-const namedEntities: Readonly<Record<string, string>> = {
-  lt: '<',
-  gt: '>',
-  amp: '&',
-  quot: '"',
-  apos: "'",
-  nbsp: ' ',
-  hellip: '…',
-}
+const namedEntities: ReadonlyMap<string, string> = new Map([
+  ['lt', '<'],
+  ['gt', '>'],
+  ['amp', '&'],
+  ['quot', '"'],
+  ['apos', "'"],
+  ['nbsp', ' '],
+  ['hellip', '…'],
+])
 
 /** Entities first: they can encode markup too. */
 function decodeEntities(text: string): string {
   return text.replaceAll(
     /&(?:#(\d{1,7})|#x([0-9a-f]{1,6})|([a-z]{2,8}));/gi,
     (whole, decimal?: string, hex?: string, name?: string) => {
-      if (name !== undefined) return namedEntities[name.toLowerCase()] ?? whole
+      if (name !== undefined) return namedEntities.get(name.toLowerCase()) ?? whole
       const point = decimal === undefined ? Number.parseInt(hex ?? '', 16) : Number(decimal)
       return point <= 0x10_ff_ff && (point < 0xd8_00 || point > 0xdf_ff) ? String.fromCodePoint(point) : ''
     },

@@ -7,7 +7,7 @@ import { isRecord } from '../../exchange/request/chat-request.ts'
 type Fields = Record<string, unknown>
 
 /** Identifiers and not text: some vendors repeat them in every chunk. */
-export const unmergedFields = new Set(['role', 'type', 'id', 'index', 'name', 'format'])
+const unmergedFields = new Set(['role', 'type', 'id', 'index', 'name', 'format'])
 
 export class DeltaMerger {
   /** Of the lists that were merged before. */
@@ -21,11 +21,15 @@ export class DeltaMerger {
     if (Array.isArray(more)) return this.#mergeItems(toList(before), more)
     if (!isRecord(before) || !isRecord(more)) return copyValue(more)
     for (const [name, value] of Object.entries(more)) {
-      if (name === '__proto__') continue
-      const own = Object.hasOwn(before, name) ? before[name] : undefined
-      before[name] = unmergedFields.has(name) ? own || value : this.merge(own, value)
+      if (name !== '__proto__') this.mergeField(before, name, value)
     }
     return before
+  }
+
+  /** Adds to one field of `fields`. It may have the name of something that every object has, such as `constructor`. */
+  mergeField(fields: Fields, name: string, more: unknown): void {
+    const before = Object.hasOwn(fields, name) ? fields[name] : undefined
+    fields[name] = unmergedFields.has(name) ? before || more : this.merge(before, more)
   }
 
   #mergeItems(all: unknown[], more: readonly unknown[]): unknown[] {

@@ -8,7 +8,7 @@
  */
 import { isRecord } from '../../exchange/request/chat-request.ts'
 import type { LearnedTemplate, TextField } from './chunk-template.ts'
-import { copyValue, DeltaMerger, unmergedFields } from './delta-merger.ts'
+import { copyValue, DeltaMerger } from './delta-merger.ts'
 import type { ChunkSink } from './stream-reader.ts'
 import { ToolCallMerger } from './tool-call-merger.ts'
 
@@ -92,7 +92,7 @@ export class StreamAggregator implements ChunkSink {
     for (const [name, value] of Object.entries(delta)) {
       if (value === null || name === '__proto__') continue
       if (name === 'tool_calls' && Array.isArray(value)) calls.add(value, (before, more) => this.#merger.merge(before, more))
-      else message[name] = unmergedFields.has(name) ? message[name] || value : this.#merger.merge(message[name], value)
+      else this.#merger.mergeField(message, name, value)
     }
   }
 }

@@ -224,3 +224,15 @@ t.test('is safe from names of the language itself', async (t) => {
   t.equal(document.choices[0]?.message['x'], undefined)
   t.equal(({} as { x?: number }).x, undefined)
 })
+
+t.test('takes fields with names that every object has like any other field', async (t) => {
+  const fields = { constructor: [{ type: 'text' }], toString: 'b', valueOf: { hasOwnProperty: 'c' } }
+  t.same(messageOf({ content: 'a' }, fields, { toString: 'd', valueOf: { hasOwnProperty: 'e' } }), {
+    role: 'assistant',
+    content: 'a',
+    refusal: null,
+    constructor: [{ type: 'text' }],
+    toString: 'bd',
+    valueOf: { hasOwnProperty: 'ce' },
+  })
+})

@@ -22,8 +22,27 @@ export function replaceAt(value: unknown, path: Path, replacement: unknown): unk
   return copy
 }
 
+/** Text cannot be made of it. */
+export const textlessValue = { toString: 1, valueOf: 1 }
+
 const anyValue = fc.oneof(
-  fc.constantFrom<unknown>(null, '', 0, -1, true, [], {}, [null], [[]], [{}], { type: 'text' }, 'constructor', '__proto__'),
+  fc.constantFrom<unknown>(
+    textlessValue,
+    [textlessValue],
+    null,
+    '',
+    0,
+    -1,
+    true,
+    [],
+    {},
+    [null],
+    [[]],
+    [{}],
+    { type: 'text' },
+    'constructor',
+    '__proto__',
+  ),
   fc.jsonValue({ maxDepth: 2 }),
 )
 
@@ -38,6 +57,17 @@ export const mutate = (original: JsonObject): fc.Arbitrary<JsonObject> =>
 
 /** One of each type of JSON. A field that accepts one of these accepts it as what it means. */
 const wrongValues: readonly unknown[] = [7, -1, 'wrong', true, [], [7], {}, { wrong: 1 }]
+
+/** Each value of the body is replaced by one of which no text can be made: that is translated, or refused as the client's fault. */
+export function checkTextlessValues(t: Test, body: JsonObject, translate: (body: JsonObject) => unknown): void {
+  for (const path of listPaths(body))
+    for (const value of [textlessValue, [textlessValue]])
+      try {
+        translate(replaceAt(body, path, value) as JsonObject)
+      } catch (error) {
+        if (!(error instanceof GatewayError)) t.fail(`${toName(path)}: ${String(error)}`)
+      }
+}
 
 interface Outcomes {
   /** Fields that accept a value of a type that they cannot use, with these values. */

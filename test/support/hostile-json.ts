@@ -8,6 +8,9 @@ export interface HostileText {
   readonly isDeep: boolean
 }
 
+/** An object of which `String` makes no text. */
+const textless = '{"toString":1,"valueOf":1}'
+
 /** Nesting at which V8 14.6 corrupts its heap. */
 const deepLevels = 12_000
 
@@ -56,6 +59,10 @@ export function createHostileTexts(): readonly HostileText[] {
       '{"__proto__":{"a":1},"constructor":{"prototype":{"a":1}},"toString":1,"hasOwnProperty":1,"length":-1}',
     ],
     ['many fields', `{${Array.from({ length: 3_000 }, (_, i) => `"f${i}":${i}`).join(',')}}`],
+    [
+      'an error of which no text can be made',
+      `{"error":{"message":${textless},"code":${textless},"type":${textless},"details":[{"violations":[{"quotaId":${textless}}],"metadata":{"quota_limit":${textless}}}]}}`,
+    ],
     ['numbers beyond range', '{"a":1e999,"b":-1e999,"c":123456789012345678901234567890}'],
     ['half a character', '{"a":"\\ud83d","\\udc00":1}'],
     ...sample(array(constantFrom(...tokens), { minLength: 1, maxLength: 200 }), { seed: 36, numRuns: 12 }).map(

@@ -14,6 +14,7 @@ import {
   readOptionalText,
   requireObject,
   requireText,
+  toText,
 } from '../shared/fields.ts'
 import type { Reasoning } from '../shared/reasoning.ts'
 import { openReasoning, toReasoningFields } from '../shared/reasoning.ts'
@@ -163,7 +164,7 @@ export class ConversationBuilder {
       case 'search_result':
         return [toTextPart(toSearchResultText(block))]
       case 'tool_reference':
-        return [toTextPart(`Tool: ${String(block['tool_name'] ?? block['name'] ?? '')}`)]
+        return [toTextPart(`Tool: ${toText(block['tool_name'] ?? block['name'])}`)]
       case 'file':
       case 'container_upload':
         throw invalidRequest(
@@ -338,6 +339,6 @@ function readBlocks(content: unknown, path: string): readonly (readonly [block: 
 }
 
 function toSearchResultText({ title, source, content }: JsonObject): string {
-  const texts = Array.isArray(content) ? content.map((part: unknown) => (isObject(part) ? String(part['text'] ?? '') : '')) : []
-  return [String(title ?? ''), String(source ?? ''), ...texts].filter((text) => text !== '').join('\n')
+  const texts = Array.isArray(content) ? content.map((part: unknown) => (isObject(part) ? toText(part['text']) : '')) : []
+  return [toText(title), toText(source), ...texts].filter((text) => text !== '').join('\n')
 }

@@ -1,7 +1,7 @@
 /** Images and documents. */
 import { invalidRequest } from '../../errors.ts'
 import type { JsonObject } from '../../exchange/api-format/api-format.ts'
-import { invalidField, isObject, requireObject, requireText } from '../shared/fields.ts'
+import { invalidField, isObject, requireObject, requireText, toText } from '../shared/fields.ts'
 import { requireImageUrl } from '../shared/image-data.ts'
 
 export function translateImage(block: JsonObject, path: string): JsonObject {
@@ -27,9 +27,7 @@ export function translateDocument(block: JsonObject, path: string): readonly Jso
       return [{ type: 'text', text: requireText(source['data'], `${path}.source.data`) }]
     case 'content': {
       if (typeof content === 'string') return [{ type: 'text', text: content }]
-      const texts = Array.isArray(content)
-        ? content.map((part: unknown) => (isObject(part) ? String(part['text'] ?? '') : ''))
-        : []
+      const texts = Array.isArray(content) ? content.map((part: unknown) => (isObject(part) ? toText(part['text']) : '')) : []
       return [{ type: 'text', text: texts.join('\n') }]
     }
     case 'base64': {

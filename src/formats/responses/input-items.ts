@@ -2,7 +2,16 @@
 import type { JsonObject } from '../../exchange/api-format/api-format.ts'
 import { invalidRequest } from '../../errors.ts'
 import type { GatewayError, LocalizedText } from '../../errors.ts'
-import { invalidField, isAbsent, isObject, readOptionalText, requireList, requireObject, requireText } from '../shared/fields.ts'
+import {
+  invalidField,
+  isAbsent,
+  isObject,
+  readOptionalText,
+  requireList,
+  requireObject,
+  requireText,
+  toText,
+} from '../shared/fields.ts'
 import type { Reasoning } from '../shared/reasoning.ts'
 import { joinTexts, translateParts } from './content-parts.ts'
 import type { Conversation } from './conversation.ts'
@@ -146,7 +155,7 @@ function listToolNames(tool: unknown): readonly string[] {
   if (!isObject(tool) || typeof tool['name'] !== 'string') return []
   const { name, tools } = tool
   if (tool['type'] !== 'namespace' || !Array.isArray(tools)) return [toFunctionName({ name })]
-  return tools.filter(isObject).map((child) => toFunctionName({ name: String(child['name']), namespace: name }))
+  return tools.filter(isObject).map((child) => toFunctionName({ name: toText(child['name']), namespace: name }))
 }
 
 function addResult(item: JsonObject, path: string, { conversation }: InputContext): void {

@@ -242,7 +242,7 @@ function applyToolChoice(tools: ToolSet, choice: unknown): ToolSelection {
 function requireFunctionName(tools: ToolSet, { type, name, namespace }: JsonObject, path: string): string {
   if (type === 'tool_search' && tools.map.has('tool_search')) return 'tool_search'
   if (tools.isHostedSearch(type)) return hostedSearchFunction
-  if (type !== 'function' && type !== 'custom') throw hostedToolError(String(type), path)
+  if (type !== 'function' && type !== 'custom') throw hostedToolError(requireText(type, `${path}.type`), path)
   const tool = { name: requireText(name, `${path}.name`), ...(typeof namespace === 'string' ? { namespace } : {}) }
   const functionName = toFunctionName(tool)
   if (!tools.map.has(functionName))

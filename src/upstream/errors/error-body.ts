@@ -110,8 +110,8 @@ export function readErrorValue(value: unknown, depth = 0): ErrorBody {
     html: false,
     flagged: metadata?.['flagged_input'] !== undefined || metadata?.['reasons'] !== undefined,
     limits: details.flatMap((detail) => [
-      ...toArray(detail?.['violations']).map((violation) => String(asRecord(violation)?.['quotaId'] ?? '')),
-      String(asRecord(detail?.['metadata'])?.['quota_limit'] ?? ''),
+      ...toArray(detail?.['violations']).map((violation) => firstString(asRecord(violation)?.['quotaId']) ?? ''),
+      firstString(asRecord(detail?.['metadata'])?.['quota_limit']) ?? '',
     ]),
     retryAfter:
       details.map((detail) => parseSeconds(detail?.['retryDelay'])).find((seconds) => seconds !== null) ??

@@ -5,6 +5,7 @@
 import { createHash } from 'node:crypto'
 import { isRecord } from '../../exchange/request/chat-request.ts'
 import { reasoningItemsField } from '../../exchange/request/responses-fields.ts'
+import { toText } from '../chunk-builder.ts'
 import type { JsonFields } from '../upstream-format.ts'
 import { readText, toInputContent } from './content-parts.ts'
 import { parseJson } from '../../system/parse-json.ts'
@@ -120,7 +121,7 @@ function toCallItem(
   { function: called, custom }: JsonFields,
   customTools: ReadonlySet<string>,
 ): (JsonFields & { readonly type: CallType }) | null {
-  if (isRecord(custom)) return { type: 'custom_tool_call', name: custom['name'], input: String(custom['input'] ?? '') }
+  if (isRecord(custom)) return { type: 'custom_tool_call', name: custom['name'], input: toText(custom['input']) }
   if (!isRecord(called)) return null
   const { name, arguments: args } = called
   const text = typeof args === 'string' && args.trim() !== '' ? args : '{}'

@@ -2,12 +2,13 @@
 import { invalidRequest } from '../../errors.ts'
 import { isRecord } from '../../exchange/request/chat-request.ts'
 import { customToolsField } from '../../exchange/request/responses-fields.ts'
+import { toText } from '../chunk-builder.ts'
 import type { JsonFields } from '../upstream-format.ts'
 
 /** The functions that are sent as tools with free text, by their names. */
 export function readCustomTools({ [customToolsField]: list }: JsonFields): ReadonlyMap<string, JsonFields> {
   const tools = Array.isArray(list) ? (list as unknown[]).filter(isRecord) : []
-  return new Map(tools.map((tool) => [String(tool['name']), tool]))
+  return new Map(tools.map((tool) => [toText(tool['name']), tool]))
 }
 
 /** None without tools. */
@@ -36,7 +37,7 @@ function toTool(tool: unknown, i: number, customTools: ReadonlyMap<string, JsonF
     throw invalidRequest({ en: `'${param}' must be a function.`, zh: `'${param}' 必须是函数。` }, param)
   }
   const { name, description, parameters, strict } = called
-  const asCustom = customTools.get(String(name))
+  const asCustom = customTools.get(toText(name))
   if (asCustom !== undefined) return toCustomTool(asCustom)
   return {
     type: 'function',
@@ -76,5 +77,5 @@ function toToolName({ function: called, custom }: JsonFields, customTools: Reado
   if (isRecord(custom)) return { type: 'custom', name: custom['name'] }
   if (!isRecord(called)) return null
   const { name } = called
-  return { type: customTools.has(String(name)) ? 'custom' : 'function', name }
+  return { type: customTools.has(toText(name)) ? 'custom' : 'function', name }
 }

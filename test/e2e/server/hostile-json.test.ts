@@ -12,6 +12,7 @@ import type { Test } from 'tap'
 import { endpointsByArea } from '../../../src/api/endpoints.ts'
 import { getPaths } from '../../../src/api/endpoint.ts'
 import type { Endpoint } from '../../../src/api/endpoint.ts'
+import { listPaths, replaceAt, textlessValue } from '../../formats/field-mutations.ts'
 import { createTemporaryFolder } from '../../support/gateway/test-gateway.ts'
 import { WebsiteClient } from '../../support/gateway/website-client.ts'
 import { createHostileTexts } from '../../support/hostile-json.ts'
@@ -129,7 +130,13 @@ t.test('the server survives bodies of strangers and members at every endpoint', 
       }
       const fields = body === undefined ? [] : Object.keys(body.shape)
       for (const field of fields) {
-        for (const value of ['['.repeat(100) + ']'.repeat(100), JSON.stringify(texts[0]?.text), '{"__proto__":[]}', '1e999']) {
+        for (const value of [
+          '['.repeat(100) + ']'.repeat(100),
+          JSON.stringify(texts[0]?.text),
+          '{"__proto__":[]}',
+          '{"toString":1,"valueOf":1}',
+          '1e999',
+        ]) {
           const text = `{${fields
             .filter((each) => each !== field)
             .map((each) => `"${each}":"a"`)
@@ -315,6 +322,7 @@ function createCallEvents(kind: string, args: string): readonly object[] {
 
 t.test('the server survives texts inside conversations, for every kind of upstream', async (t) => {
   const { key, send, assertRunning, hostile } = await startServer(t)
+  const headers = { ...json, authorization: `Bearer ${key}` }
   for (const kind of Object.keys(kinds)) {
     const before = hostile.answered
     hostile.answer = (response) =>
@@ -326,11 +334,18 @@ t.test('the server survives texts inside conversations, for every kind of upstre
           const body = JSON.stringify(create(`svc-${kind}`, args, true))
           const { status } = await send(`${path} to ${kind}: ${name}`, path, {
             method: 'POST',
-            headers: { ...json, authorization: `Bearer ${key}` },
+            headers,
             body,
           })
           if (status >= 500) t.fail(`${path} to ${kind}: ${name}: ${status}`)
         }
+    for (const [path, create] of Object.entries(formats)) {
+      const request = create(`svc-${kind}`, '{}', true)
+      for (const place of listPaths(request)) {
+        const body = JSON.stringify(replaceAt(request, place, textlessValue))
+        await send(`${path} to ${kind}: ${place.join('.')} is no text`, path, { method: 'POST', headers, body })
+      }
+    }
     t.ok(hostile.answered - before >= texts.length, `${kind} received ${hostile.answered - before} requests`)
     await assertRunning()
   }

@@ -2,7 +2,7 @@
 import * as fc from 'fast-check'
 import t from 'tap'
 import type { JsonObject } from '../../../src/exchange/api-format/api-format.ts'
-import { checkMutatedBodies, mutate, tryWrongValues } from '../field-mutations.ts'
+import { checkMutatedBodies, checkTextlessValues, mutate, tryWrongValues } from '../field-mutations.ts'
 import { createEncoder, findRefusal, parseEvents, seal, translate, usageChunk } from './translate.ts'
 
 const png =
@@ -155,6 +155,10 @@ t.test('a value of a wrong type is refused with the path of its field', async (t
   t.equal(findPath(request), null, 'the original is accepted')
   // Without tools, the choice of one is wrong.
   t.same(tryWrongValues(request, findPath), { accepted, misplaced: ['tools = []: tool_choice.name'] })
+})
+
+t.test('no value is taken for a text that is none', async (t) => {
+  checkTextlessValues(t, request, translate)
 })
 
 t.test('a request of any shape is translated, or refused with the path of a field', async (t) => {

@@ -19,12 +19,13 @@ import { measurePrompt } from '../src/exchange/request/prompt-size.ts'
 import { openForWriting } from '../src/store/sqlite/connection/connection.ts'
 import { verifyDatabaseFile } from '../src/store/sqlite/maintenance/ledger-snapshot.ts'
 import { checkAccounting } from './ledger-soak/accounting-check.ts'
+import { countOutputEvents, readDishonestly } from './ledger-soak/dishonest-reading.ts'
 import { clientFormats, toGatewayRequest } from './ledger-soak/client-format.ts'
 import type { ServerLife, ClientOutcome, Attempt } from './ledger-soak/accounting-check.ts'
 import { SeededRandom, createTurnPlan } from './ledger-soak/turn-plan.ts'
 import type { TurnPlan } from './ledger-soak/turn-plan.ts'
 import { defaultMediaFigures } from '../test/support/media-figures.ts'
-import { runCommand, endServer, fillDisk, mountDisk, startServer } from './ledger-soak/server.ts'
+import { runCommand, endServer, fillDisk, mountDisk, shrinkBuffers, startServer } from './ledger-soak/server.ts'
 import type { Server } from './ledger-soak/server.ts'
 import { startUpstream } from './ledger-soak/upstream.ts'
 
@@ -47,13 +48,17 @@ const [maxTurns, seconds, seed, clients, faultEverySeconds] = [
   values.every,
 ].map(Number) as [number, number, number, number, number]
 
-// The full disk is a mount that ends with its namespace in every case, so the program runs itself again inside one.
+// The full disk is a mount, and small buffers are a network's, that end with their namespaces in every case, so the program runs itself again inside one.
 const insideFlag = 'SVC_BENCH_INSIDE'
 if (process.platform === 'linux' && process.getuid?.() === 0 && process.env[insideFlag] === undefined) {
-  const again = ['--mount', '--propagation', 'private', process.execPath, ...process.argv.slice(1)]
+  const again = ['--mount', '--net', '--propagation', 'private', process.execPath, ...process.argv.slice(1)]
   const ran = spawnSync('unshare', again, { stdio: 'inherit', env: { ...process.env, [insideFlag]: '1' } })
   if (ran.error === undefined) process.exit(ran.status ?? 1)
 }
+
+if (process.env[insideFlag] === undefined)
+  print('buffers of connections are large: members who read slowly rarely delay an upstream')
+else shrinkBuffers()
 
 const scratch = mkdtempSync(join(tmpdir(), 'svc-money-'))
 const folder = join(scratch, 'data')
@@ -79,7 +84,18 @@ const installation = {
 const attempts: Attempt[] = []
 const granted: number[] = []
 const problems: string[] = []
-const counters = { kills: 0, stops: 0, locks: 0, fills: 0, commands: 0, commandsInFaults: 0, starts: 0, pendingSettlements: 0 }
+const counters = {
+  kills: 0,
+  stops: 0,
+  locks: 0,
+  fills: 0,
+  commands: 0,
+  commandsInFaults: 0,
+  starts: 0,
+  pendingSettlements: 0,
+  crashes: 0,
+  lostDatabases: 0,
+}
 /** The first start and the creation of the accounts are not counted. */
 let began = performance.now()
 let nextTurn = 0
@@ -116,6 +132,12 @@ async function runServerLife(number: number, keys: string[]): Promise<void> {
   while (!isLifeOver()) await pause(50)
   const isKilled = chance.next() < 0.8
   lifeEnd.abort()
+  // Whatever ended it was not this program.
+  const { exitCode, signalCode } = server.child
+  if (exitCode !== null || signalCode !== null) {
+    counters.crashes++
+    problems.push(`the server ended by itself: ${exitCode ?? signalCode}`)
+  }
   if (isKilled) {
     life.killedAt = performance.now()
     await endServer(server, 'SIGKILL')
@@ -211,7 +233,8 @@ async function sendTurn(
       body,
     })
     status = answer.statusCode
-    for await (const chunk of answer.body) text += String(chunk)
+    const chunks = plan.dishonest === null ? answer.body : readDishonestly(answer.body, plan.dishonest, () => disconnect.abort())
+    for await (const chunk of chunks) text += String(chunk)
     isWhole = true
   } catch {
     // The result is checked below.
@@ -224,6 +247,8 @@ async function sendTurn(
     promptTokens: measurePrompt(toGatewayRequest(body, plan), defaultMediaFigures).tokens,
     life,
     outcome: classifyOutcome(text),
+    receivedEvents: plan.dishonest === null ? 0 : countOutputEvents(text),
+    namesUpstream: text.includes('"code":"upstream_'),
     at,
     status,
   }
@@ -337,6 +362,7 @@ function verifyAfterKill(): void {
     const { ok, mismatches } = verifyDatabaseFile(join(folder, 'gateway.db'))
     if (!ok) problems.push(`the books after a kill: ${JSON.stringify(mismatches)}`.slice(0, 800))
   } catch (error) {
+    counters.lostDatabases++
     problems.push(`the books after a kill: ${String(error)}`)
   }
 }
@@ -373,7 +399,7 @@ const files = readdirSync(folder)
 const report = checkAccounting(folder, attempts, upstream.calls, granted)
 if (values.keep !== undefined) cpSync(scratch, values.keep, { recursive: true })
 
-const { faults: found, samples, disconnects, ...counts } = report
+const { faults: found, samples, disconnects, dishonest, ...counts } = report
 print('')
 for (const sample of samples) print(sample)
 for (const complaint of problems) print(`complaint: ${complaint}`)
@@ -385,6 +411,7 @@ process.stdout.write(
       .map(([name, count]) => `${name.padEnd(20)}${String(count).padStart(9)}\n`)
       .join('') +
     `clients that left ${disconnects.turns} turns were charged ${disconnects.chargedCredits} credits; made for them by then: ${disconnects.producedCredits}\n` +
+    `dishonest members: ${dishonest.turns} turns, of which the upstream gave up ${dishonest.upstreamGaveUp} and ${dishonest.refunded} were refunded; ${dishonest.receivedEvents} events received\n` +
     `files at the end: ${files.join(' ')}\n`,
 )
 if (hasDisk) spawnSync('umount', ['-l', folder])

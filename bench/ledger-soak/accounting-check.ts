@@ -29,6 +29,10 @@ export interface Attempt {
   readonly outcome: ClientOutcome
   readonly at: number
   readonly status: number | null
+  /** Events with output that a dishonest member received. */
+  readonly receivedEvents: number
+  /** The client was told a code that promises a refund. */
+  readonly namesUpstream: boolean
 }
 
 interface Row {
@@ -43,7 +47,7 @@ interface Row {
   readonly owner: number
 }
 
-export type LedgerFault = 'lost' | 'minted' | 'double' | 'overcharged' | 'undercharged' | 'above hold'
+export type LedgerFault = 'lost' | 'minted' | 'double' | 'overcharged' | 'undercharged' | 'above hold' | 'delivered, not charged'
 
 export interface Report {
   readonly turns: number
@@ -56,6 +60,13 @@ export interface Report {
   readonly faults: Readonly<Record<LedgerFault, number>>
   /** The first few violations. */
   readonly samples: readonly string[]
+  /** Turns of dishonest members, the events that they received, and how often the upstream could not write for too long. */
+  readonly dishonest: {
+    readonly turns: number
+    readonly receivedEvents: number
+    readonly upstreamGaveUp: number
+    readonly refunded: number
+  }
   /** Tokens produced for clients before they left, and the tokens charged of them. */
   readonly disconnects: { readonly turns: number; readonly producedCredits: number; readonly chargedCredits: number }
 }
@@ -102,8 +113,10 @@ class AccountingCheck {
     overcharged: 0,
     undercharged: 0,
     'above hold': 0,
+    'delivered, not charged': 0,
   }
   readonly #samples: string[] = []
+  readonly #dishonest = { turns: 0, receivedEvents: 0, upstreamGaveUp: 0, refunded: 0 }
   readonly #disconnects = { turns: 0, producedCredits: 0, chargedCredits: 0 }
 
   constructor(db: Connection, attempts: readonly Attempt[], calls: ReadonlyMap<string, readonly Call[]>) {
@@ -147,7 +160,14 @@ class AccountingCheck {
         this.#recordFault('above hold', `${id}: charged more than its hold`, rows)
     }
     this.#checkBalances(granted)
-    return { turns, ...counts, faults: this.#faults, samples: this.#samples, disconnects: this.#disconnects }
+    return {
+      turns,
+      ...counts,
+      faults: this.#faults,
+      samples: this.#samples,
+      disconnects: this.#disconnects,
+      dishonest: this.#dishonest,
+    }
   }
 
   /** Each step of a turn has one hold. */
@@ -185,6 +205,9 @@ class AccountingCheck {
     const followsSearch = plan.search !== null && step === 'answer'
     if (row.state === 'held') return say('minted', 'still held at the end')
     if (row.debt > 0) say('overcharged', 'more than was held and left')
+    if (each.namesUpstream && row.state === 'settled' && step === 'answer')
+      say('overcharged', 'charged, and told a code of the upstream')
+    if (plan.dishonest !== null) return this.#checkDishonest(each, row, call, say)
     // The estimate of a prompt is corrected by what the upstream reported for others, between a half and two.
     const lowEstimate = step === 'search' ? 0 : Math.floor(each.promptTokens / 2)
     const highEstimate = each.promptTokens * 2 + (followsSearch ? searchResultTokens : 0)
@@ -260,6 +283,28 @@ class AccountingCheck {
       this.#disconnects.chargedCredits += credits
     }
     if (credits < Math.floor(minCredits)) say('undercharged', `${minCredits} credits at least are right`)
+  }
+
+  /** Whatever the member does, it pays for what it received, but for one event. */
+  #checkDishonest(each: Attempt, row: Row, call: Call | undefined, say: (fault: LedgerFault, why: string) => void): void {
+    const { plan, life, receivedEvents, promptTokens } = each
+    const { script } = plan
+    const { state, credits, model, reserved } = row
+    this.#dishonest.turns++
+    this.#dishonest.receivedEvents += receivedEvents
+    if (call?.gaveUp === true) this.#dishonest.upstreamGaveUp++
+    if (state === 'refunded') this.#dishonest.refunded++
+    // The end of this turn is not on the disk.
+    if (state === 'expired')
+      return life.killedAt === null ? say('lost', 'given back though its server was not killed') : undefined
+    const output = Math.max(0, receivedEvents - 1) * script.chunkTokens
+    const input = receivedEvents <= 1 ? 0 : Math.min(Math.floor(promptTokens / 2), script.inputTokens)
+    const least = receivedEvents <= 1 ? 0 : Math.min(reserved, computePrice(model, input, input, output))
+    if (credits < least) say('delivered, not charged', `${least} credits at least are right`)
+    const written = (call?.tokenTimes.length ?? 0) * script.chunkTokens + 1
+    const most = computePrice(model, Math.max(promptTokens * 2, script.inputTokens), 0, written)
+    if (credits > most) say('overcharged', `${most} credits at most are right`)
+    if (state === 'settled' && each.outcome === 'refunded') say('overcharged', 'told refunded and charged')
   }
 
   /** Grants, and charges against them, according to the turns. */

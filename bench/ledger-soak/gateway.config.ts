@@ -6,8 +6,13 @@ import { cachedPrices } from './prices.ts'
 
 const unlimited = { prices: [{ amount: 0 }], rpm: 1_000_000_000, concurrency: 100_000 }
 
+/** For answers that fill all buffers. */
+const large = { maxOutputTokens: 1_000_000, contextLength: 2_000_000 }
+
 const product = base.products['svc-2.1']
-if (product === undefined) throw new Error('the shipped configuration has no svc-2.1')
+const fastProduct = base.products['svc-2.1-fast']
+if (product === undefined || fastProduct === undefined)
+  throw new Error('the shipped configuration has no svc-2.1 or svc-2.1-fast')
 const baseUrl = env.text('UPSTREAM_BASE_URL', 'demo')
 
 export default defineGateway({
@@ -25,8 +30,10 @@ export default defineGateway({
   },
   products: {
     ...base.products,
+    'svc-2.1-fast': { ...fastProduct, ...large },
     'svc-2.1': {
       ...product,
+      ...large,
       targets: [
         { upstream: 'main', model: 'big' },
         { upstream: 'claude', model: 'big' },
@@ -38,5 +45,6 @@ export default defineGateway({
     light: { ...base.prices.light, cachedInput: cachedPrices.light },
     flagship: { ...base.prices.flagship, cachedInput: cachedPrices.flagship },
   },
+  timeouts: { ...base.timeouts, firstByteMs: 10_000, idleMs: 10_000, totalMs: 14_000, slowReaderMs: 4_000 },
   limits: { addressRpm: 1_000_000_000 },
 })

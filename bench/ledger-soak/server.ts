@@ -2,7 +2,7 @@
 import { spawn, spawnSync } from 'node:child_process'
 import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { openSync, rmSync, writeSync, closeSync } from 'node:fs'
+import { openSync, rmSync, writeSync, closeSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { text } from 'node:stream/consumers'
@@ -77,6 +77,12 @@ function toClockShiftFlags(minutes: readonly number[]): readonly string[] {
   const code = `const real = Date.now, minutes = ${JSON.stringify(minutes)}
     Date.now = () => real() + 60000 * minutes[Math.floor((performance.timeOrigin + performance.now()) / 1500) % minutes.length]`
   return ['--import', `data:text/javascript,${encodeURIComponent(code)}`]
+}
+
+/** Makes the buffers of connections small, so that a slow reader delays its upstream soon; only in a network namespace of one's own. */
+export function shrinkBuffers(): void {
+  spawnSync('ip', ['link', 'set', 'lo', 'up'])
+  for (const name of ['tcp_rmem', 'tcp_wmem']) writeFileSync(`/proc/sys/net/ipv4/${name}`, '4096 16384 65536')
 }
 
 /** A file system in memory; only root can create one, and it ends with this process's namespace. */

@@ -1,5 +1,7 @@
 /** The plan of each turn of the run, derived from the seed and the turn's number alone, so that a turn can be reproduced. */
 
+import { drawDishonestReading, largeAnswer, stretchedAnswer } from './dishonest-reading.ts'
+import type { DishonestReading } from './dishonest-reading.ts'
 import type { ApiFormatName } from '../../src/exchange/api-format/api-format-name.ts'
 
 /** The same numbers for the same seed (mulberry32). */
@@ -56,6 +58,8 @@ export interface Script {
   /** Prompt tokens reported as read from a cache; null: not reported. More than the prompt is a lie that a chat completion can tell. */
   readonly cachedTokens: number | null
   readonly tokens: number
+  /** Tokens of each event. */
+  readonly chunkTokens: number
   /** Tokens sent before a failure midway. */
   readonly failsAfter: number
   /** Answers with a JSON document although a stream was requested. */
@@ -84,6 +88,8 @@ export interface TurnPlan {
   readonly search: 'found' | 'fails' | null
   /** Retries with the same key if the connection ends without an answer. */
   readonly hasIdempotencyKey: boolean
+  /** How the client reads an answer to pay less for it; null: as it comes. */
+  readonly dishonest: DishonestReading | null
 }
 
 /** The tool of `repeatsToolName`. Counted in each chunk, it would exceed any true report by a factor of ten. */
@@ -141,7 +147,7 @@ export function createTurnPlan(seed: number, number: number): TurnPlan {
   }[cached]
   const searches = apiFormat !== 'chat_completions' && kind === 'plain' && model === 'svc-2.1' && random.next() < 0.3
   const search = searches ? random.pick({ found: 85, fails: 15 }) : null
-  return {
+  const plan: TurnPlan = {
     number,
     script: {
       ending,
@@ -151,6 +157,7 @@ export function createTurnPlan(seed: number, number: number): TurnPlan {
       inputTokens,
       cachedTokens,
       tokens,
+      chunkTokens: 1,
       failsAfter,
       answersWithDocument,
       ignoresCap,
@@ -167,5 +174,26 @@ export function createTurnPlan(seed: number, number: number): TurnPlan {
     disconnectAfterMs,
     search,
     hasIdempotencyKey,
+    dishonest: null,
+  }
+  return random.next() < dishonestShare ? toDishonestPlan(plan, drawDishonestReading(random)) : plan
+}
+
+const dishonestShare = 0.02
+
+/** A whole answer of an upstream that does not fail by itself. */
+function toDishonestPlan(plan: TurnPlan, dishonest: DishonestReading): TurnPlan {
+  const answer = dishonest.kind === 'stretches' ? stretchedAnswer : largeAnswer
+  const faults = { ending: 'complete', answersWithDocument: false, ignoresCap: false, repeatsToolName: false } as const
+  const usage = plan.script.usage === 'every_chunk' ? 'right' : plan.script.usage
+  return {
+    ...plan,
+    script: { ...plan.script, ...faults, ...answer, usage, resetsKeptConnection: false },
+    stream: true,
+    maxTokens: largeAnswer.tokens,
+    disconnectAfterMs: null,
+    search: null,
+    hasIdempotencyKey: false,
+    dishonest,
   }
 }

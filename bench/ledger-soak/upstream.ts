@@ -1,9 +1,11 @@
 /** The upstream of the run, in the benchmark's own process: it follows each turn's plan and records what it produced, and when. */
+import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import { requestIdHeader } from '../../src/upstream/attempt.ts'
+import type { DishonestReading } from './dishonest-reading.ts'
 import type { TurnPlan } from './turn-plan.ts'
 import { wireFormats } from './wire-formats.ts'
 import type { PlayedScript, UpstreamApi, WireFormat } from './wire-formats.ts'
@@ -19,10 +21,12 @@ export interface Call {
   readonly tokens: number
   /** Cap of the request, or of the member's where the gateway had to send a larger one; infinite without one. */
   readonly cap: number
-  /** The time of each token's write. */
+  /** The time of each token's write, or of each event's if events have several tokens. */
   readonly tokenTimes: number[]
   ended: 'complete' | 'failed' | 'abandoned' | null
   endedAt: number
+  /** The client was too slow for it. */
+  gaveUp?: boolean
 }
 
 export interface Upstream {
@@ -103,7 +107,7 @@ export async function startUpstream(getPlan: (turn: number) => TurnPlan | undefi
     if (api !== 'chat') played[`${api}Calls`]++
     if (step === 'search') played.searches++
     if ((script.cachedTokens ?? 0) > 0) played.cachedReports++
-    await playScript({ ...script, tokens, failsAfter }, wireFormats[api], isStream, call, response, end)
+    await playScript({ ...script, tokens, failsAfter }, wireFormats[api], isStream, plan.dishonest, call, response, end)
   }
 
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
@@ -146,11 +150,13 @@ async function playScript(
   script: PlayedScript,
   wire: WireFormat,
   isStream: boolean,
+  dishonest: DishonestReading | null,
   call: Call,
   response: ServerResponse,
   end: (how: 'complete' | 'failed') => void,
 ): Promise<void> {
   const { ending, tokens, paceMs, headMs } = script
+  let givesUpBy: DishonestReading['upstreamGivesUpBy'] | null = null
   if (headMs > 0) await pause(headMs)
   const reset = (): void => {
     end('failed')
@@ -173,7 +179,7 @@ async function playScript(
       return void response.end()
   }
   const isWhole = ending === 'complete' || ending === 'empty_stream'
-  const count = isWhole ? tokens : script.failsAfter
+  const count = isWhole ? Math.floor(tokens / script.chunkTokens) : script.failsAfter
   if (isWhole && (script.answersWithDocument || ending === 'empty_stream')) {
     // All of it is produced before the first byte is visible, unlike in a stream.
     if (paceMs > 0) await pause(paceMs * tokens)
@@ -184,7 +190,7 @@ async function playScript(
   response.writeHead(200, { 'content-type': 'text/event-stream' })
   const events = wire.createOutput(script, count)
   const start = wire.createStart(script)
-  if (paceMs === 0) {
+  if (paceMs === 0 && dishonest === null) {
     recordTokens(call, count)
     if (isWhole) {
       end('complete')
@@ -196,12 +202,16 @@ async function playScript(
     for (const event of events) {
       if (response.destroyed) return
       recordTokens(call, 1)
-      response.write(event)
-      await pause(paceMs)
+      if (!response.write(event) && dishonest !== null && !(await waitForDrain(response, dishonest.upstreamPatienceMs))) {
+        givesUpBy = dishonest.upstreamGivesUpBy
+        break
+      }
+      if (paceMs > 0) await pause(paceMs)
     }
     if (response.destroyed) return
   }
-  switch (ending) {
+  if (givesUpBy !== null) call.gaveUp = true
+  switch (givesUpBy ?? ending) {
     case 'reset_midway':
       // Written tokens must be sent before the connection closes.
       await pause(5)
@@ -215,8 +225,21 @@ async function playScript(
     case 'complete':
       response.write(wire.createEnd(script))
   }
-  end(isWhole ? 'complete' : 'failed')
+  end(isWhole && givesUpBy === null ? 'complete' : 'failed')
   response.end()
+}
+
+/** Returns false if the client takes nothing for so long. */
+async function waitForDrain(response: ServerResponse, patienceMs: number | null): Promise<boolean> {
+  const drained = new AbortController()
+  const { signal } = drained
+  const ready = Promise.race([once(response, 'drain', { signal }), once(response, 'close', { signal })]).then(() => true)
+  try {
+    return await (patienceMs === null ? ready : Promise.race([ready, pause(patienceMs, false, { signal })]))
+  } finally {
+    drained.abort()
+    ready.catch(() => undefined)
+  }
 }
 
 function recordTokens(call: Call, tokens: number): void {

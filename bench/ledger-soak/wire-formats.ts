@@ -15,7 +15,7 @@ export type UpstreamApi = 'chat' | 'messages' | 'responses'
 
 export interface WireFormat {
   createStart(script: PlayedScript): string
-  /** The events of the first `count` tokens. */
+  /** The first `count` events with output. */
   createOutput(script: PlayedScript, count: number): string[]
   createEnd(script: PlayedScript): string
   createDocument(script: PlayedScript): object
@@ -64,12 +64,17 @@ function createToken(script: Script, tokensSoFar: number): string {
     const call = { index: 0, id: 'call_1', type: 'function', function: { name: toolName, arguments: tokenText } }
     return toChunk({ choices: [toChoice({ tool_calls: [call] })] })
   }
-  if (script.usage !== 'every_chunk') return tokenChunk
+  if (script.usage !== 'every_chunk')
+    return script.chunkTokens === 1 ? tokenChunk : toChunk({ choices: [toChoice({ content: toEventText(script) })] })
   return toChunk({ choices: [toChoice({ content: tokenText })], usage: createUsage({ ...script, tokens: tokensSoFar }) })
 }
 
 function toChunk(fields: object): string {
   return `data: ${JSON.stringify({ ...head, object: 'chat.completion.chunk', ...fields })}\n\n`
+}
+
+function toEventText({ chunkTokens }: Script): string {
+  return tokenText.repeat(chunkTokens)
 }
 
 function toChoice(delta: object): object {
@@ -96,7 +101,8 @@ const messagesFormat: WireFormat = {
     toEvent({ type: 'content_block_start', index: 0, content_block: toBlock(script) }),
   createOutput(script, count) {
     const { searchQuery } = script
-    const texts = searchQuery === null ? Array.from({ length: count }, () => tokenText) : [JSON.stringify({ query: searchQuery })]
+    const texts =
+      searchQuery === null ? Array.from({ length: count }, () => toEventText(script)) : [JSON.stringify({ query: searchQuery })]
     return texts.map((text) => {
       const delta = isToolCall(script) ? { type: 'input_json_delta', partial_json: text } : { type: 'text_delta', text }
       return toEvent({ type: 'content_block_delta', index: 0, delta })
@@ -128,7 +134,8 @@ const responsesFormat: WireFormat = {
   createOutput(script, count) {
     const { searchQuery } = script
     const type = isToolCall(script) ? 'response.function_call_arguments.delta' : 'response.output_text.delta'
-    const texts = searchQuery === null ? Array.from({ length: count }, () => tokenText) : [JSON.stringify({ query: searchQuery })]
+    const texts =
+      searchQuery === null ? Array.from({ length: count }, () => toEventText(script)) : [JSON.stringify({ query: searchQuery })]
     return texts.map((delta) => toEvent({ type, item_id: 'item_1', output_index: 0, content_index: 0, delta }))
   },
   createEnd: (script) =>

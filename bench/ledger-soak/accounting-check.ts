@@ -9,6 +9,7 @@ import type { Call, CallStep } from './upstream.ts'
 import { createStepScript } from './upstream.ts'
 import { pools } from './pools.ts'
 import { cachedPrices } from './prices.ts'
+import { tokenText } from './wire-formats.ts'
 import { toolName } from './turn-plan.ts'
 import type { Script, TurnPlan } from './turn-plan.ts'
 
@@ -300,8 +301,11 @@ class AccountingCheck {
     const output = Math.max(0, receivedEvents - 1) * script.chunkTokens
     const input = receivedEvents <= 1 ? 0 : Math.min(Math.floor(promptTokens / 2), script.inputTokens)
     const least = receivedEvents <= 1 ? 0 : Math.min(reserved, computePrice(model, input, input, output))
-    if (credits < least) say('delivered, not charged', `${least} credits at least are right`)
-    const written = (call?.tokenTimes.length ?? 0) * script.chunkTokens + 1
+    if (credits < least && isMemberTheCause(plan, receivedEvents, call))
+      say('delivered, not charged', `${least} credits at least are right`)
+    // A complete answer reports all its tokens, also where they are no multiple of an event's.
+    const written =
+      Math.max((call?.tokenTimes.length ?? 0) * script.chunkTokens, call?.ended === 'complete' ? call.tokens : 0) + 1
     const most = computePrice(model, Math.max(promptTokens * 2, script.inputTokens), 0, written)
     if (credits > most) say('overcharged', `${most} credits at most are right`)
     if (state === 'settled' && each.outcome === 'refunded') say('overcharged', 'told refunded and charged')
@@ -378,6 +382,15 @@ class AccountingCheck {
     this.#faults[fault]++
     if (this.#samples.length < 40) this.#samples.push(`${fault}: ${why}${rows === undefined ? '' : ` ${JSON.stringify(rows)}`}`)
   }
+}
+
+/** An upstream also gives up if the machine is too slow for it: then the member has not stopped yet, or for too short a time. */
+function isMemberTheCause({ dishonest, script }: TurnPlan, receivedEvents: number, call: Call | undefined): boolean {
+  if (dishonest === null || call?.gaveUp !== true || dishonest.upstreamPatienceMs === null) return true
+  // It is slow throughout.
+  if (dishonest.kind === 'trickles') return true
+  const receivedBytes = receivedEvents * script.chunkTokens * tokenText.length
+  return dishonest.stopMs >= dishonest.upstreamPatienceMs && receivedBytes >= dishonest.stopAfterBytes
 }
 
 interface Bucket {

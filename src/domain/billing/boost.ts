@@ -77,6 +77,6 @@ export interface Boosts {
   decideInvites(now: number, monthStart: number, perMonth: number): Promise<void>
   listPayableInvites(limit: number): Promise<readonly PayableInvite[]>
   markInvitePaid(invited: string): Promise<void>
-  /** Counts the invitations paid since then to this account and to the other accounts of the same person. */
-  countPaidInvites(inviter: string, inviterPerson: Uint8Array, since: number): Promise<number>
+  /** Counts the invitations paid since then to all accounts of this person, deleted ones included. */
+  countPaidInvites(inviterPerson: Uint8Array, since: number): Promise<number>
 }

@@ -58,14 +58,14 @@ export interface Audit {
 export type AuditWriter = (
   event: AuditEvent,
   account: string | null,
-  client: Pick<ClientInfo, 'ip' | 'requestId'> | null,
+  client: Pick<ClientInfo, 'ip' | 'network' | 'requestId'> | null,
   detail: AuditRecord['detail'],
 ) => Promise<void>
 
 /**
  * Creates the only writer of the audit log. Requests can cause a bounded number of records an hour for each account; further ones are dropped.
- * Failed sign-ins, which strangers cause, have a bound of their own over all accounts, so that they hide nothing else and the time of a failure
- * does not depend on whether the account exists. The operator's records are never dropped.
+ * Failed sign-ins, which strangers cause, have bounds of their own, so that they hide nothing else: those of a known account by account, all
+ * others by network and together. The operator's records are never dropped.
  */
 export function createAuditWriter({
   store,
@@ -84,7 +84,7 @@ export function createAuditWriter({
     if (client !== null && attemptLimits !== null) {
       const fits =
         event === 'sign_in_failed'
-          ? await attemptLimits.tryConsume('audit-failures', 'all', at)
+          ? await fitsFailures(attemptLimits, account, client.network, at)
           : await attemptLimits.tryConsume('audit-by-account', account ?? 'none', at)
       if (!fits) return
     }
@@ -99,6 +99,19 @@ export function createAuditWriter({
       detail,
     })
   }
+}
+
+/** Counts twice in either case, so that the time of a failure does not depend on whether the account exists. */
+async function fitsFailures(
+  attemptLimits: Pick<AttemptLimits, 'tryConsume'>,
+  account: string | null,
+  network: string,
+  at: number,
+): Promise<boolean> {
+  const fitsNetwork = await attemptLimits.tryConsume('audit-failures-by-network', network, at)
+  if (account !== null) return attemptLimits.tryConsume('audit-failures-by-account', account, at)
+  // A network above its bound must not use up the bound of all, so it counts as another subject.
+  return attemptLimits.tryConsume('audit-failures', fitsNetwork ? 'all' : 'rest', at).then((fits) => fits && fitsNetwork)
 }
 
 /** The same for the operator's actions on an account; members see them among their security events. */

@@ -65,7 +65,7 @@ export class BoostService {
       checkin: { available: !isClaimed, nextAt: isClaimed ? day.end : now, amount: rules.checkin },
       invite: {
         code: await this.#getInviteCode(account.id),
-        credited: await boosts.countPaidInvites(account.id, this.#hashPerson(account), month.start),
+        credited: await boosts.countPaidInvites(this.#hashPerson(account), month.start),
         limit: rules.invite.perMonth,
         amount: rules.invite,
       },

@@ -381,6 +381,34 @@ t.test('pays a person for ten invitations a month over all aliases', async (t) =
   t.equal(await left(other), 250_000, 'another person has a separate limit')
 })
 
+t.test('pays a person for ten invitations a month across deletion and a new sign-up', async (t) => {
+  const bench = await openBench(t)
+  const { service, store, clock, account, turn, left } = bench
+  clock.at = Date.UTC(2026, 0, 10)
+  let friends = 0
+  const inviteFriends = async (inviter: Account, count: number): Promise<void> => {
+    for (let i = 0; i < count; i++) {
+      const friend = await account(`friend-${friends++}@example.com`)
+      await invite(bench, inviter, friend)
+      await turn(friend)
+    }
+    await service.payInvites()
+  }
+  let paid = 0
+  for (const [round, address] of ['ann@example.com', 'ann+again@example.com', 'Ann@example.com'].entries()) {
+    const ann = await account(address)
+    t.equal((await service.status(ann)).invite.credited, Math.min(10, round * 6), `round ${round}`)
+    await inviteFriends(ann, 6)
+    paid += await left(ann)
+    await store.accounts.erase(ann.id, clock.at)
+  }
+  t.equal(paid, 500_000)
+  clock.at = Date.UTC(2026, 1, 1)
+  const ann = await account('ann@example.com')
+  await inviteFriends(ann, 1)
+  t.equal(await left(ann), 50_000, 'the next month pays again')
+})
+
 t.test('delivers a claim whose process died before the grant', async (t) => {
   const { service, store, clock, account, left } = await openBench(t)
   const ann = await account('ann@example.com')

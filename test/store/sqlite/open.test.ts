@@ -143,7 +143,10 @@ t.test('each migration runs once, and the next start repeats one that failed', a
   const file = join(createTemporaryFolder(t), 'store.db')
   await (await openStoreAsIs(t, file)).close()
   const first = readMigrations(file)
-  t.same(first, [{ name: '0001-initial', applied_at: noon }])
+  t.same(
+    first,
+    migrations.map(({ name }) => ({ name, applied_at: noon })),
+  )
   await (await openStoreAt(t, file, { clock: { now: () => noon + 5 } })).close()
   t.same(readMigrations(file), first)
 

@@ -68,6 +68,8 @@ const defaultAttemptLimits = {
   'app-decision-by-account': { times: 30, withinMs: hourMs },
   'audit-by-account': { times: 300, withinMs: hourMs },
   'audit-failures': { times: 600, withinMs: hourMs },
+  'audit-failures-by-network': { times: 60, withinMs: hourMs },
+  'audit-failures-by-account': { times: 60, withinMs: hourMs },
 } as const satisfies Readonly<Record<string, AttemptLimit>>
 
 export type AttemptLimitName = keyof typeof defaultAttemptLimits

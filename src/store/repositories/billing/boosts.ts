@@ -1,6 +1,6 @@
 /** Boost claims, rushes and invitations. */
 import { sql } from 'kysely'
-import type { RawBuilder, Selectable } from 'kysely'
+import type { Selectable } from 'kysely'
 import type { BoostClaim, Boosts, RushState } from '../../../domain/billing/boost.ts'
 import type { Database } from '../../database.ts'
 import type { BoostClaimTable, RushTable } from '../../schema/membership-schema.ts'
@@ -152,8 +152,7 @@ export function createBoostRepository({ read, write }: Database): Boosts {
           update invite set decided_at = ${now}, state = case
             when (
               select count(*) from invite as earlier
-              where earlier.inviter in (${selectAccountsSharingMailbox(sql`invite.inviter`)}) and earlier.inviter_person = invite.inviter_person
-                and earlier.decided_at >= ${monthStart} and earlier.state in ('payable', 'paid')
+              where earlier.inviter_person = invite.inviter_person and earlier.decided_at >= ${monthStart} and earlier.state in ('payable', 'paid')
             ) < ${perMonth} then 'payable' else 'capped' end
           where invited = ${invited} and state = 'due'
         `.execute(write)
@@ -179,11 +178,10 @@ export function createBoostRepository({ read, write }: Database): Boosts {
         .execute()
     },
 
-    async countPaidInvites(inviter, inviterPerson, since) {
+    async countPaidInvites(inviterPerson, since) {
       const row = await read
         .selectFrom('invite')
         .select((select) => select.fn.countAll<number>().as('credited'))
-        .where(sql<boolean>`inviter in (${selectAccountsSharingMailbox(sql`${inviter}`)})`)
         .where('inviter_person', '=', inviterPerson)
         .where('decided_at', '>=', since)
         .where('state', 'in', ['payable', 'paid'])
@@ -191,18 +189,6 @@ export function createBoostRepository({ read, write }: Database): Boosts {
       return Number(row?.credited ?? 0)
     },
   }
-}
-
-/**
- * The account and all accounts that may be the same person's by their email addresses, each found by an index. The keyed hash
- * of the person decides whether they are.
- */
-function selectAccountsSharingMailbox(account: RawBuilder<unknown>): RawBuilder<unknown> {
-  return sql`
-    select ${account}
-    union
-    select other.id from account as mine join account as other on other.canonical_email = mine.canonical_email where mine.id = ${account}
-  `
 }
 
 /** Rushes with the number of packs claimed from each. */

@@ -50,8 +50,8 @@ export interface SetupFile {
   /** JSON may contain comments. */
   readonly format: FileFormat
   readonly text: string
-  /** Values that are written only where the file has none, or one of these. */
-  readonly unlessSet?: readonly { readonly path: readonly string[]; readonly replaces?: readonly unknown[] }[]
+  /** Values that are written only where the file has none. */
+  readonly unlessSet?: readonly { readonly path: readonly string[] }[]
   /** Lists whose items are the member's own too: the value of this field identifies an item. */
   readonly listKeys?: Readonly<Record<string, string>>
   /** Where the key is, if the file contains it. */

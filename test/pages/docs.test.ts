@@ -76,7 +76,7 @@ t.test('the search finds sections by their words, in the reader’s language, an
       await fetch(`${gateway.url}/docs/search?${new URLSearchParams({ q: query })}`, { headers: { 'accept-language': language } })
     ).text()
   t.match(await find('idempotency'), 'href="/docs/limits#idempotency"')
-  t.match(await find('Claude acceptEdits'), 'href="/docs/tools/claude')
+  t.match(await find('Claude defaultMode'), 'href="/docs/tools/claude')
   t.match(await find('每分钟', 'zh'), 'href="/docs/limits#requests"')
   const nothing = await find('<script>zebra')
   t.match(nothing, 'Nothing found for “&lt;script&gt;zebra”.')

@@ -12,7 +12,6 @@ export const claudeCode: ClientSetupEntry = {
         folderVariable: 'CLAUDE_CONFIG_DIR',
         format: 'json',
         text: toJson({
-          permissions: { defaultMode: 'acceptEdits' },
           env: {
             ANTHROPIC_BASE_URL: apiUrl,
             ANTHROPIC_AUTH_TOKEN: key,
@@ -30,7 +29,6 @@ export const claudeCode: ClientSetupEntry = {
             ENABLE_TOOL_SEARCH: 'false',
           },
         }),
-        unlessSet: [{ path: ['permissions', 'defaultMode'], replaces: ['auto'] }],
         keyPath: ['env', 'ANTHROPIC_AUTH_TOKEN'],
       },
     ],
@@ -40,8 +38,8 @@ export const claudeCode: ClientSetupEntry = {
         zh: 'ANTHROPIC_BASE_URL 末尾不带 /v1:Claude Code 会自动添加。',
       },
       {
-        en: 'The auto mode is off (permissions.defaultMode): it needs a safety verdict for each command, which this service does not give. Use acceptEdits or default.',
-        zh: '自动模式已关闭（permissions.defaultMode）：它要求对每条命令给出安全判定，而本服务不提供。请使用 acceptEdits 或 default。',
+        en: 'The permission mode stays as it is. In the auto mode Claude Code judges each action by a long request of its own, which is charged; permissions.defaultMode chooses another mode.',
+        zh: '权限模式保持不变。在自动模式下，Claude Code 会为每个操作另发一次较长的请求进行判定，该请求会计费；可通过 permissions.defaultMode 选择其他模式。',
       },
       {
         en: 'CLAUDE_CODE_MAX_CONTEXT_TOKENS is the context window of the model; without it, Claude Code assumes a million tokens and shortens the conversation too late.',

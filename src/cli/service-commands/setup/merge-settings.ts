@@ -67,7 +67,7 @@ function findChanges(file: SetupFile, wanted: Settings, current: Settings, path:
     requireTables(current, at, path)
     const found = findValue(current, at)
     const choice = file.unlessSet?.find((each) => isSame(each.path, at))
-    if (choice !== undefined && found !== undefined && found !== null && !(choice.replaces ?? []).includes(found)) return []
+    if (choice !== undefined && found !== undefined && found !== null) return []
     const key = file.listKeys?.[at.join('.')]
     if (key !== undefined && Array.isArray(value) && Array.isArray(found)) return findListChanges(at, found, value, key)
     return isSame(found, value) ? [] : [{ path: at, value }]

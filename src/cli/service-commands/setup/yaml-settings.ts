@@ -1,4 +1,5 @@
-/** YAML, through a document that keeps comments, order, quotes and anchors. */
+/** YAML, through a document that keeps comments, order, quotes and anchors. Lines that do not change stay as they are. */
+import { applyPatch, structuredPatch } from 'diff'
 import { parseAllDocuments, parseDocument } from 'yaml'
 import type { Document } from 'yaml'
 import { BrokenSettings, findLineEnd, isTable } from './settings-format.ts'
@@ -7,17 +8,41 @@ import type { Settings, SettingsFormat } from './settings-format.ts'
 export const yamlSettings: SettingsFormat = {
   parse: (text) => toSettings(open(text)),
   change(text, changes) {
+    const style = { lineWidth: 0, ...findIndentation(text) }
+    const normalized = text.replaceAll('\r\n', '\n')
+    const before = open(text).toString(style)
     const document = open(text)
-    if (document.toJS() === null) document.contents = document.createNode({}) as unknown as Document['contents']
+    const isEmpty = document.toJS() === null
+    if (isEmpty) document.contents = document.createNode({}) as unknown as Document['contents']
     for (const { path, value } of changes) {
       // A key without a value, as in `models:`, is null and would not be entered.
       const empty = path.findIndex((_, depth) => depth > 0 && document.getIn(path.slice(0, depth)) === null)
       if (empty !== -1) document.setIn(path.slice(0, empty), document.createNode({}))
       document.setIn(path, document.createNode(value))
     }
-    const changed = document.toString({ lineWidth: 0, ...findIndentation(text) })
+    const after = document.toString(style)
+    const changed = isEmpty || before === normalized ? after : changeLines(normalized, before, after)
+    // The caller compares the values, and refuses a text without the changes.
+    if (changed === null) return text
     return findLineEnd(text) === '\n' ? changed : changed.replaceAll('\n', '\r\n')
   },
+}
+
+/**
+ * Applies the lines that differ between `before` and `after` to the original text, which the library would write with another layout. Null if
+ * they have no place in it.
+ */
+function changeLines(original: string, before: string, after: string): string | null {
+  const patch = structuredPatch('', '', before, after, undefined, undefined, { context: 1 })
+  const isSameLine = (_: number, line: string | undefined, __: string, expected: string): boolean =>
+    line !== undefined && removeLayout(line) === removeLayout(expected)
+  const changed = applyPatch(original, patch, { fuzzFactor: 1, compareLine: isSameLine })
+  return changed === false ? null : changed
+}
+
+/** A line without spaces between its parts and quotes around them. */
+function removeLayout(line: string): string {
+  return line.replaceAll(/[\s'"]/g, '')
 }
 
 function open(text: string): Document {

@@ -156,18 +156,18 @@ prompt: |
   t.equal(
     changed,
     `# mine
-name: 'Home' # my name
+name: 'Home'   # my name
 defaults: &defaults
     temperature: 0.1
 
 models:
     # local first
     - name: Local
-      model: "llama" # small
+      model: "llama"   # small
       <<: *defaults
     - name: Fast
       model: svc-fast
-      roles: [ edit ]
+      roles: [edit]
     - name: Main
       model: svc-2.1
       key: \${{ secrets.KEY }}
@@ -189,14 +189,37 @@ version: 1.0.0
   }
 })
 
+t.test('lines of YAML that do not change keep their layout', async (t) => {
+  const text = [
+    '# mine',
+    'name:    Mine   # a name',
+    '',
+    '',
+    '# spaced',
+    'prompts: [ \'a\',  "b" ]',
+    'context:',
+    '    - { provider:   code }',
+    '    - provider: "docs"',
+    '',
+    'version: 1.0.0',
+    '',
+  ].join('\n')
+  for (const original of [text, text.replaceAll('\n', '\r\n')]) {
+    const merged = await merge('yaml', yaml, original, { listKeys: { models: 'name' }, unlessSet: [{ path: ['name'] }] })
+    const lines = new Set(merged.split(/\r?\n/))
+    for (const line of text.split('\n')) if (!line.startsWith('version')) t.ok(lines.has(line), line)
+    t.equal(merged.includes('\r\n'), original.includes('\r\n'))
+    t.equal(await merge('yaml', yaml, merged, { listKeys: { models: 'name' }, unlessSet: [{ path: ['name'] }] }), merged)
+  }
+})
+
 t.test('a missing or empty file gets the text as it is', async (t) => {
   for (const text of [undefined, '', ' \n']) t.equal(await merge('toml', codex, text), codex)
 })
 
-t.test('a value that the member chose is kept, unless it is one that cannot work', async (t) => {
-  const options: Options = { unlessSet: [{ path: ['permissions', 'mode'], replaces: ['auto'] }] }
+t.test('a value that the member chose is kept', async (t) => {
+  const options: Options = { unlessSet: [{ path: ['permissions', 'mode'] }] }
   t.match(await merge('json', claude, '{"permissions": {"mode": "plan"}}', options), /"mode": "plan"/)
-  t.match(await merge('json', claude, '{"permissions": {"mode": "auto"}}', options), /"mode": "accept"/)
   t.match(await merge('json', claude, '{"permissions": {"allow": []}}', options), /"allow": \[\],\s+"mode": "accept"/)
 })
 

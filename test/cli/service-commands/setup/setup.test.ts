@@ -183,15 +183,18 @@ t.test('a file that contains the key is written with the key of the environment,
   t.match(replaced.stderr, /Other users of this machine can read/)
 })
 
-t.test('the auto mode of Claude Code is left, and another mode is kept', async (t) => {
+t.test('the permissions of Claude Code stay as the member has set them', async (t) => {
   const { run, read, write } = await startMachine(t)
-  for (const [mode, then] of [
-    ['auto', 'acceptEdits'],
-    ['plan', 'plan'],
-  ] as const) {
-    write('.claude/settings.json', JSON.stringify({ permissions: { defaultMode: mode, allow: ['Bash(ls)'] } }))
-    await run(['setup', 'claude', '--write'])
-    t.match(JSON.parse(read('.claude/settings.json')), { permissions: { defaultMode: then, allow: ['Bash(ls)'] } })
+  for (const permissions of [
+    undefined,
+    { allow: ['Bash(ls)'] },
+    ...['auto', 'default', 'plan', 'acceptEdits'].map((defaultMode) => ({ defaultMode, deny: ['Bash(rm)'] })),
+  ]) {
+    write('.claude/settings.json', JSON.stringify({ permissions }))
+    t.equal((await run(['setup', 'claude', '--write'])).code, 0)
+    const settings = JSON.parse(read('.claude/settings.json')) as { permissions?: object; env?: object }
+    t.same(settings.permissions, permissions)
+    t.match(settings.env, { ANTHROPIC_BASE_URL: String })
   }
 })
 

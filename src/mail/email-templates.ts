@@ -1,4 +1,5 @@
 /** Emails to members, in the reader's language, or in English and Chinese if it is unknown. */
+import { toDisplayName } from '../domain/identity/display-name.ts'
 import type { Reader } from '../domain/identity/reader.ts'
 import { layOutHtml, layOutText } from './email-layout.ts'
 import type { EmailBlock } from './email-layout.ts'
@@ -155,7 +156,9 @@ export function renderDeviceEmail(
   device: { readonly client: string; readonly hostname: string | null; readonly at: number },
   reader: Reader,
 ): EmailContent {
-  const where = device.hostname === null ? device.client : `${device.client} (${device.hostname})`
+  // The names are the device's own words.
+  const words = [device.client, device.hostname].flatMap((name) => toDisplayName(name) ?? [])
+  const [quoted, quotedZh] = [words.map((word) => `“${word}”`).join(' on '), words.map((word) => `“${word}”`).join('，计算机 ')]
   return renderEmail(
     'device',
     { name, reader },
@@ -164,7 +167,7 @@ export function renderDeviceEmail(
         subject: `${name}: a device was signed in`,
         blocks: [
           text(
-            `${where} was signed in to your ${name} account on ${formatEmailTime(device.at, 'en', reader)}, because it was approved with your account.`,
+            `A device that calls itself ${quoted} was signed in to your ${name} account on ${formatEmailTime(device.at, 'en', reader)}, because it was approved with your account.`,
           ),
           note(`If this was not you, end the session at ${site}/sessions and change your password.`),
         ],
@@ -172,7 +175,7 @@ export function renderDeviceEmail(
       zh: {
         subject: `${name}：有设备登录了你的账户`,
         blocks: [
-          text(`${where} 已于 ${formatEmailTime(device.at, 'zh', reader)} 登录你的 ${name} 账户。`),
+          text(`自称 ${quotedZh} 的设备已于 ${formatEmailTime(device.at, 'zh', reader)} 登录你的 ${name} 账户。`),
           note(`如果不是你本人批准的，请在 ${site}/sessions 结束该登录并修改密码。`),
         ],
       },

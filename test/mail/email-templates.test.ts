@@ -33,8 +33,20 @@ t.test('HTML shows the names of devices and sites as text and loads nothing', as
   const device = { client: '<img src=x onerror=alert(1)>', hostname: '"a" & <b>', at: 0 }
   const { html } = renderDeviceEmail({ name: '<i>svc</i>', site: 'https://svc.example' }, device, unknownReader)
   t.notMatch(html, /<img|<i>|<b>/)
-  t.match(html, '&lt;img src=x onerror=alert(1)&gt; (&quot;a&quot; &amp; &lt;b&gt;)')
+  t.match(
+    html,
+    'A device that calls itself “&lt;img src=x onerror=alert(1)&gt;” on “&quot;a&quot; &amp; &lt;b&gt;” was signed in',
+  )
   t.notMatch(html, /src="|url\(|<link|<script/)
+})
+
+t.test('names that a device chose are short and marked as its own words', async (t) => {
+  const device = { client: 'svc-cli', hostname: `\u202eMac\u2028approved by us ${'x'.repeat(200)}`, at: 0 }
+  for (const language of ['en', 'zh'] as const) {
+    const { text } = renderDeviceEmail({ name: 'svc', site: 'https://svc.example' }, device, { ...unknownReader, language })
+    t.notMatch(text, /[\u2028\u202e]/)
+    t.match(text, /“Mac approved by us x{40,60}…”/)
+  }
 })
 
 t.test('times are in the zone of the reader, and in UTC if it is unknown', async (t) => {

@@ -2,6 +2,7 @@
 import { createHmac } from 'node:crypto'
 import type { Account } from '../identity/account.ts'
 import { hashToken } from '../identity/api-key.ts'
+import { toDisplayName } from '../identity/display-name.ts'
 import { maskIp } from '../identity/audit.ts'
 import type { AuditWriter } from '../identity/audit.ts'
 import type { AttemptLimits } from '../identity/limits/attempt-limits.ts'
@@ -77,8 +78,8 @@ export class DeviceLoginService {
           codeHash: hashToken(deviceCode),
           userCode,
           client: device.client,
-          clientVersion: device.version,
-          hostname: device.hostname,
+          clientVersion: toDisplayName(device.version),
+          hostname: toDisplayName(device.hostname),
           address: maskIp(client.ip),
           network: this.#hashNetwork(client),
           startedAt: now,

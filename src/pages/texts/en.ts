@@ -99,6 +99,7 @@ export const en = {
     next: 'Continue',
     compareTitle: 'Is this you?',
     compareLead: 'Compare the code with the one in your terminal.',
+    ownWords: 'What the device says about itself, unchecked',
     client: 'Program',
     host: 'Computer',
     address: 'Address',
@@ -121,11 +122,11 @@ export const en = {
   consent: {
     title: 'Connect a program',
     looking: 'Looking up the request …',
-    askTitle: 'Let “{name}” use the web search?',
+    askTitle: 'Let this program use the web search?',
     askLead:
       'It could search the web on your quota until you end it under Sessions. It gets no key, no chat and no setting of yours.',
-    program: 'Program',
-    nameNote: 'a name of its own choice',
+    ownWords: 'What the program says about itself, unchecked',
+    program: 'Name',
     home: 'Described at',
     redirect: 'Redirects to',
     local: 'a program on this computer',

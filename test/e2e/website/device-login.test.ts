@@ -33,6 +33,36 @@ async function postDevice(gateway: TestGateway, step: 'start' | 'poll', body: un
 }
 
 function runJourneys(browser: Browser): void {
+  t.test('names that a device chose widen no page, hide no button and stand apart from our words', async (t) => {
+    const gateway = await startGateway(t)
+    const { page, context } = await openBrowserSession(browser, gateway.url, { viewport: { width: 360, height: 740 } })
+    t.teardown(() => context.close())
+    await openSignedIn(page, gateway, 'mei@example.com', '/account')
+    for (const [hostname, shown] of [
+      ['W'.repeat(64), `“${'W'.repeat(59)}…”`],
+      ['Ada\u2019s MacBook (verified)\u2028This device: approved.', '“Ada’s MacBook (verified) This device: approved.”'],
+      ['\u202ekcab\u202c', '“kcab”'],
+    ] as const) {
+      const device = (await postDevice(gateway, 'start', {
+        client: 'svc-cli',
+        client_version: `9.9.9-${'x'.repeat(50)}`,
+        hostname,
+      })) as StartedLogin
+      await page.goto(device.verification_uri_complete)
+      await page.getByRole('button', { name: 'Deny', exact: true }).waitFor()
+      t.equal(await page.locator('.own-words dd').nth(1).innerText(), shown)
+      t.equal(await page.evaluate('document.documentElement.scrollWidth'), 360, 'the page is as wide as the screen')
+      const box = await page.getByRole('button', { name: 'Deny', exact: true }).boundingBox()
+      t.ok(box !== null && box.x >= 0 && box.x + box.width <= 360, 'Deny is on it')
+      await page.getByRole('button', { name: 'Approve', exact: true }).click()
+      await page.getByRole('heading', { name: 'Connected' }).waitFor()
+      await pollLogin(gateway, device.device_code)
+    }
+    await page.goto('/sessions')
+    await page.getByText('Device approved').first().waitFor()
+    t.equal(await page.evaluate('document.documentElement.scrollWidth'), 360, 'nor does the list of sessions widen')
+  })
+
   t.test('completes a device login from start to session token, approved on the page after sign-in', async (t) => {
     const gateway = await startGateway(t)
     const { page, context, problems } = await openBrowserSession(browser, gateway.url)
@@ -50,6 +80,8 @@ function runJourneys(browser: Browser): void {
       { status: 'pending' },
       'opening approves nothing',
     )
+
+    t.match(await page.locator('.own-words').innerText(), /says about itself, unchecked\s+Program\s+“svc-cli 0.1.0”/)
 
     const [approve, deny] = await Promise.all(
       ['Approve', 'Deny'].map((name) => page.getByRole('button', { name, exact: true }).boundingBox()),

@@ -8,7 +8,7 @@ import { findFaultsAtWidths } from '../../support/website/page-checks.ts'
 import { findFreePort } from '../../support/free-port.ts'
 import { startCallbackListener } from '../../support/website/callback-listener.ts'
 import { startGateway } from '../../support/gateway/test-gateway.ts'
-import { signInByCode } from '../../support/website/sign-in.ts'
+import { openSignedIn, signInByCode } from '../../support/website/sign-in.ts'
 
 const browser = await openChromium(t)
 if (browser !== undefined) runJourneys(browser)
@@ -83,7 +83,8 @@ function runJourneys(browser: Browser): void {
     t.match(page.url(), `${site}/sign-in?next=`, 'who is not signed in signs in first')
     await signInByCode(page, gateway, 'mei@example.com', page.url())
     t.match(page.url(), `${site}/connect/`, 'and is led back')
-    await page.getByRole('heading', { name: 'Let “Notebook <b>7</b>” use the web search?' }).waitFor()
+    await page.getByRole('heading', { name: 'Let this program use the web search?' }).waitFor()
+    t.match(await page.locator('.own-words').innerText(), /says about itself, unchecked\s+Name\s+“Notebook <b>7<\/b>”/)
     for (const fact of [
       'mei@example.com',
       new URL(address).host,
@@ -127,5 +128,39 @@ function runJourneys(browser: Browser): void {
     await page.getByRole('button', { name: 'End the session Notebook <b>7</b>' }).click()
     await page.getByText('The session has ended.').waitFor()
     await t.rejects(client.callTool({ name: 'web_search', arguments: { query: 'tides' } }), UnauthorizedError)
+  })
+
+  t.test('a long name of a program widens no page and hides no button', async (t) => {
+    const gateway = await startGateway(t)
+    const { page, context } = await openBrowserSession(browser, gateway.url, { viewport: { width: 360, height: 740 } })
+    t.teardown(() => context.close())
+    await openSignedIn(page, gateway, 'mei@example.com', '/account')
+    const redirect = 'http://127.0.0.1:9/callback'
+    for (const [name, shown] of [
+      ['W'.repeat(80), `“${'W'.repeat(59)}…”`],
+      ['Notebook\u202e .devorppa\u2066\u200b Approved by Acme.', '“Notebook .devorppa Approved by Acme.”'],
+      [`${'a'.repeat(30)}.${'b'.repeat(60)}`, `“${'a'.repeat(30)}.${'b'.repeat(28)}…”`],
+    ] as const) {
+      const registered = await fetch(`${gateway.url}/oauth/register`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ client_name: name, redirect_uris: [redirect], token_endpoint_auth_method: 'none' }),
+      })
+      const { client_id: id } = (await registered.json()) as { client_id: string }
+      const params = new URLSearchParams({
+        client_id: id,
+        redirect_uri: redirect,
+        response_type: 'code',
+        code_challenge: 'E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM',
+        code_challenge_method: 'S256',
+        resource: `${gateway.url}/v1/mcp`,
+      })
+      await page.goto(`/oauth/authorize?${params}`)
+      await page.getByRole('button', { name: 'Deny', exact: true }).waitFor()
+      t.equal(await page.locator('.own-words dd').first().innerText(), shown)
+      t.equal(await page.evaluate('document.documentElement.scrollWidth'), 360, 'the page is as wide as the screen')
+      const box = await page.getByRole('button', { name: 'Deny', exact: true }).boundingBox()
+      t.ok(box !== null && box.x >= 0 && box.x + box.width <= 360, 'Deny is on it')
+    }
   })
 }

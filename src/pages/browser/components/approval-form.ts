@@ -25,6 +25,15 @@ export function renderFactList(facts: readonly Fact[]): Element {
   )
 }
 
+/**
+ * What a stranger chose, in a frame of its own: a name must not read as a statement of the service. The server has made the texts displayable
+ * (`toDisplayName`).
+ */
+export function renderOwnWords(title: string, words: readonly (readonly [name: string, text: string | null])[]): Element {
+  const facts = words.map(([name, text]): Fact => [name, text !== null && createElement('bdi', {}, `“${text}”`)])
+  return createElement('div', { class: 'own-words' }, createElement('p', { class: 'sub' }, title), renderFactList(facts))
+}
+
 /** Both buttons. They are disabled while `decide` runs; its error is shown, and they are enabled again. */
 export function renderApprovalButtons(
   container: HTMLElement,

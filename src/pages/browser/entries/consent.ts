@@ -5,7 +5,7 @@ import { createElement, interpolate, findElement, getProps, getTexts } from '../
 import { callApi } from '../api-client.ts'
 import { renderFailureNotice } from '../components/request-state.ts'
 import type { Fact } from '../components/approval-form.ts'
-import { renderFactList, showDecision, renderApprovalButtons } from '../components/approval-form.ts'
+import { renderFactList, renderOwnWords, showDecision, renderApprovalButtons } from '../components/approval-form.ts'
 import type { ConsentRequest } from '../api-types.ts'
 
 const texts = getTexts('consent')
@@ -18,10 +18,8 @@ callApi('get', '/connect/{uid}/request', { params }).then(showRequest, (failure:
 )
 
 function showRequest({ app, redirect, account, expires_in: expiresIn }: ConsentRequest): void {
-  const title = createElement('h2', { tabindex: '-1' }, interpolate(texts.askTitle, { name: app.name }))
+  const title = createElement('h2', { tabindex: '-1' }, texts.askTitle)
   const facts: Fact[] = [
-    [texts.program, createElement('span', {}, app.name, createElement('span', { class: 'sub' }, ` · ${texts.nameNote}`))],
-    [texts.home, app.address !== null && createElement('code', {}, app.address)],
     [
       texts.redirect,
       createElement(
@@ -43,6 +41,10 @@ function showRequest({ app, redirect, account, expires_in: expiresIn }: ConsentR
   container.replaceChildren(
     title,
     createElement('p', { class: 'sub' }, texts.askLead),
+    renderOwnWords(texts.ownWords, [
+      [texts.program, app.name],
+      [texts.home, app.address],
+    ]),
     renderFactList(facts),
     createElement('p', { class: 'notice warn' }, redirect.local ? texts.localWarning : texts.warning),
     verdict,

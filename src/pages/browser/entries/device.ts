@@ -6,7 +6,7 @@ import { createElement, interpolate, findElement, getProps, getTexts } from '../
 import { callApi } from '../api-client.ts'
 import { renderFailureNotice, onSubmit } from '../components/request-state.ts'
 import type { Fact } from '../components/approval-form.ts'
-import { renderFactList, showDecision, renderApprovalButtons } from '../components/approval-form.ts'
+import { renderFactList, renderOwnWords, showDecision, renderApprovalButtons } from '../components/approval-form.ts'
 import type { PendingDevice } from '../api-types.ts'
 
 const texts = getTexts('device')
@@ -37,8 +37,6 @@ function showDevice(device: PendingDevice): void {
   const program = [device.client, device.client_version].filter(Boolean).join(' ')
   const title = createElement('h2', { tabindex: '-1' }, texts.compareTitle)
   const facts: Fact[] = [
-    [texts.client, createElement('code', {}, program)],
-    [texts.host, device.hostname ?? texts.unknown],
     [
       texts.address,
       createElement(
@@ -59,6 +57,10 @@ function showDevice(device: PendingDevice): void {
     title,
     createElement('p', { class: 'sub' }, texts.compareLead),
     createElement('p', { class: 'user-code', 'aria-label': [...userCode].join(' ') }, userCode),
+    renderOwnWords(texts.ownWords, [
+      [texts.client, program],
+      [texts.host, device.hostname ?? texts.unknown],
+    ]),
     renderFactList(facts),
     ...(sameNetwork ? [] : [createElement('p', { class: 'notice bad' }, texts.otherNetwork)]),
     createElement('p', { class: 'notice warn' }, texts.warning),

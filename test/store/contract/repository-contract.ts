@@ -204,6 +204,21 @@ export function testRepositoryContract(t: Test, open: (t: Test, nodes: number) =
     t.same([await usageAlerts.findSubscriber(id), await usageAlerts.findSubscriber(toAccountId(2))], [undefined, undefined])
   })
 
+  promise('erasing an account deletes emails and device logins that name its address or network', async (t, store) => {
+    const { accounts, emailVerifications, deviceLogins } = store
+    const [id, mailbox] = [toAccountId(1), 'm1@example.org']
+    const address = (await accounts.find(id))?.email ?? ''
+    await emailVerifications.createIfAllowed({ ...createEmail(1), address, mailbox: address }, noon - hour, limitSends(3))
+    await emailVerifications.createIfAllowed({ ...createEmail(2), address: mailbox, mailbox }, noon - hour, limitSends(3))
+    await deviceLogins.start(createDeviceLogin(1), 5)
+    await deviceLogins.claim('USER-1', id, noon)
+    await accounts.erase(id, noon)
+    t.equal(await emailVerifications.findByLink(bytes(1), noon - 1), undefined)
+    t.match(await emailVerifications.findByLink(bytes(2), noon - 1), { address: mailbox })
+    t.same(await deviceLogins.poll(bytes(1), noon), { kind: 'gone' })
+    t.equal(await deviceLogins.start(createDeviceLogin(1), 5), true)
+  })
+
   race('unapproved OAuth clients make room for others, and unused ones are deleted', async (t, store, nodes) => {
     const { oauthClients, sessions } = store
     const register = (id: string, createdAt = noon) => oauthClients.register({ id, metadata: { client_id: id }, createdAt }, 2)

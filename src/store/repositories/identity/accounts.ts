@@ -143,6 +143,7 @@ export function createAccountRepository({ read, write, transact }: Database): Ac
 
     erase(id, at, legacy = null) {
       return transact(async (transaction) => {
+        const erased = await transaction.selectFrom('account').select('canonical_email').where('id', '=', id).executeTakeFirst()
         const updated = await transaction
           .updateTable('account')
           .set({
@@ -158,17 +159,16 @@ export function createAccountRepository({ read, write, transact }: Database): Ac
           .execute()
         if (!hasUpdated(updated)) return false
         if (legacy !== null) await saveCarriedUsage(transaction, legacy)
+        // Codes that were sent to the mailbox, which name it.
+        if (erased?.canonical_email != null)
+          await transaction.deleteFrom('email_verification').where('canonical_email', '=', erased.canonical_email).execute()
         await transaction.deleteFrom('image_owner').where('account', '=', id).execute()
         await transaction.deleteFrom('session').where('account', '=', id).execute()
         await transaction.deleteFrom('identity').where('account', '=', id).execute()
         await transaction.deleteFrom('invite_code').where('account', '=', id).execute()
         await transaction.deleteFrom('usage_alert_subscription').where('account', '=', id).execute()
         await transaction.deleteFrom('usage_alert').where('account', '=', id).execute()
-        await transaction
-          .updateTable('device_login')
-          .set({ state: 'redeemed', hostname: null })
-          .where('account', '=', id)
-          .execute()
+        await transaction.deleteFrom('device_login').where('account', '=', id).execute()
         // The rows stay, so that the keys in the turn log can still be told apart; the names that the member typed do not.
         await transaction
           .updateTable('api_key')

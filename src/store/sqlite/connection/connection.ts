@@ -36,6 +36,8 @@ export function openForWriting(file: string, busyTimeoutMs: number, allowCreate:
   retryWhileBusy(busyTimeoutMs, () => db.pragma('journal_mode = wal'))
   db.pragma('synchronous = full')
   db.pragma('foreign_keys = on')
+  // What is deleted is overwritten, in free pages too: an erased address must not remain in the file.
+  db.pragma('secure_delete = on')
   db.pragma('cache_size = -65536')
   db.pragma(`wal_autocheckpoint = ${defaultCheckpointPages}`)
   // Truncates the WAL after a long reader had let it grow.

@@ -11,16 +11,25 @@ interface WalPages {
   readonly checkpointed: number
 }
 
+/** Content that was deleted remains in the WAL until it is overwritten or truncated, so it is truncated this often. */
+const truncateEveryMs = 3_600_000
+/** While a reader prevents it. */
+const retryTruncationMs = 60_000
+
 export class WalCheckpoint {
   readonly #db: Connection
   readonly #readPages: Statement<[], WalPages>
   readonly #intervalPages: number
   /** WAL length in pages at the last attempt. */
   #lastAttemptPages = 0
+  readonly #monotonicMs: () => number
+  #truncatesAtMs: number
 
   /** `intervalPages`: number of new WAL pages between attempts. */
-  constructor(db: Connection, intervalPages: number) {
+  constructor(db: Connection, intervalPages: number, monotonicMs = (): number => performance.now()) {
     db.pragma('wal_autocheckpoint = 0')
+    this.#monotonicMs = monotonicMs
+    this.#truncatesAtMs = monotonicMs() + truncateEveryMs
     this.#db = db
     this.#readPages = db.prepare('pragma wal_checkpoint(noop)')
     this.#intervalPages = intervalPages
@@ -35,13 +44,21 @@ export class WalCheckpoint {
     const { log, checkpointed } = this.#readPages.get() ?? { log: 0, checkpointed: 0 }
     // The WAL has restarted from its beginning.
     if (log < this.#lastAttemptPages) this.#lastAttemptPages = 0
-    if (log - Math.max(checkpointed, this.#lastAttemptPages) < this.#intervalPages) return
+    const isTruncation = this.#monotonicMs() >= this.#truncatesAtMs
+    if (!isTruncation && log - Math.max(checkpointed, this.#lastAttemptPages) < this.#intervalPages) return
     this.#lastAttemptPages = log
+    if (isTruncation) this.#truncatesAtMs = this.#monotonicMs() + retryTruncationMs
     if (!sync()) return
     try {
-      this.#db.pragma('wal_checkpoint(passive)')
+      if (isTruncation) this.#truncate()
+      else this.#db.pragma('wal_checkpoint(passive)')
     } catch {
       // The remaining pages stay in the WAL until the next attempt.
     }
+  }
+  /** Waits for no reader, because the writer's connection has no busy timeout. */
+  #truncate(): void {
+    const [result] = this.#db.pragma('wal_checkpoint(truncate)') as readonly { readonly busy: number }[]
+    if (result?.busy === 0) this.#truncatesAtMs = this.#monotonicMs() + truncateEveryMs
   }
 }

@@ -6,7 +6,7 @@ import type { EmailBlock } from './email-layout.ts'
 
 export interface EmailContent {
   /** The kind of email, for the log. */
-  readonly kind: 'code' | 'reauthentication' | 'device' | 'password' | 'usage_alert' | 'test'
+  readonly kind: 'code' | 'reauthentication' | 'device' | 'password' | 'account_deleted' | 'usage_alert' | 'test'
   readonly subject: string
   readonly text: string
   readonly html: string
@@ -202,6 +202,33 @@ export function renderPasswordEmail({ name, site }: SenderIdentity, at: number, 
         blocks: [
           text(`你的 ${name} 账户密码已于 ${formatEmailTime(at, 'zh', reader)} 修改，其他设备均已退出登录。`),
           note(`如果不是你本人操作，请在 ${site}/sign-in 用邮箱验证码登录并重新设置密码。`),
+        ],
+      },
+    },
+  )
+}
+
+export function renderAccountDeletedEmail({ name, site }: SenderIdentity, at: number, reader: Reader): EmailContent {
+  return renderEmail(
+    'account_deleted',
+    { name, reader },
+    {
+      en: {
+        subject: `${name}: your account was deleted`,
+        blocks: [
+          text(
+            `Your ${name} account was deleted on ${formatEmailTime(at, 'en', reader)}. Your address, sessions and keys were removed, and the keys no longer work.`,
+          ),
+          note(
+            `If this was not you, another person was signed in to your account or reads this mailbox: change the mailbox's password. You can sign up again at ${site}/sign-in.`,
+          ),
+        ],
+      },
+      zh: {
+        subject: `${name}：账户已注销`,
+        blocks: [
+          text(`你的 ${name} 账户已于 ${formatEmailTime(at, 'zh', reader)} 注销。此邮箱、登录状态与密钥均已删除，密钥不再有效。`),
+          note(`如果不是你本人操作，说明有人可以使用你的登录或邮箱，请修改此邮箱的密码。可在 ${site}/sign-in 重新注册。`),
         ],
       },
     },

@@ -1,7 +1,13 @@
 /** Renders emails to members and queues them. */
 import type { MemberMailer } from '../domain/services/member-mailer.ts'
 import type { Mailer } from './mailer.ts'
-import { renderDeviceEmail, renderSignInEmail, renderPasswordEmail, renderReauthenticationEmail } from './email-templates.ts'
+import {
+  renderAccountDeletedEmail,
+  renderDeviceEmail,
+  renderSignInEmail,
+  renderPasswordEmail,
+  renderReauthenticationEmail,
+} from './email-templates.ts'
 import type { SenderIdentity } from './email-templates.ts'
 import { renderUsageAlertEmail } from './usage-alert-email.ts'
 
@@ -27,6 +33,9 @@ export function createMemberMail(mailer: Pick<Mailer, 'enqueue' | 'deliver'>, { 
     },
     async sendPasswordChanged({ to, reader }, at) {
       await mailer.enqueue({ to, priority: 'notice', ...renderPasswordEmail(sender(), at, reader) })
+    },
+    async sendAccountDeleted({ to, reader }, at) {
+      await mailer.enqueue({ to, priority: 'notice', ...renderAccountDeletedEmail(sender(), at, reader) })
     },
     deliverUsageAlert: ({ to, reader }, alert, signal) =>
       mailer.deliver({ to, ...renderUsageAlertEmail(sender(), alert, reader) }, signal),

@@ -95,7 +95,7 @@ export class AccountService {
     evidence: Evidence,
     client: ClientInfo,
   ): Promise<'deleted' | Exclude<EvidenceVerdict, 'proven'>> {
-    const { store, usageCarryOver, writeAudit, clock, onCredentialsChanged } = this.#deps
+    const { store, usageCarryOver, mailer, writeAudit, clock, onCredentialsChanged } = this.#deps
     const verdict = await this.#checkEvidence(session, evidence, client, 'account deletion')
     if (verdict !== 'proven') return verdict
     const account = await store.accounts.find(session.account)
@@ -103,6 +103,7 @@ export class AccountService {
     await store.accounts.erase(session.account, clock.now(), carryOver)
     onCredentialsChanged(session.account)
     await writeAudit('account_deleted', session.account, client, null)
+    if (account?.email != null) await mailer.sendAccountDeleted({ to: account.email, reader: client.reader }, clock.now())
     return 'deleted'
   }
 

@@ -60,6 +60,8 @@ export interface MemberMailer {
     device: { readonly client: string; readonly hostname: string | null; readonly at: number },
   ): Promise<void>
   sendPasswordChanged(recipient: MemberRecipient, at: number): Promise<void>
+  /** The last email to an address that the service then no longer has. */
+  sendAccountDeleted(recipient: MemberRecipient, at: number): Promise<void>
   /** Sends the email once, now, and waits for the mail server, because the caller decides about another attempt. Never rejects. */
   deliverUsageAlert(recipient: MemberRecipient, alert: UsageAlertFacts, signal: AbortSignal): Promise<DeliveryOutcome>
 }

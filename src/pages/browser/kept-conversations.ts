@@ -1,5 +1,6 @@
 /** Where the chat keeps an account's conversations in this browser, for the chat itself and for signing out. */
 import { listStoredKeys, readStored, writeStored } from './device-storage.ts'
+import { signedOutEvent } from './page.ts'
 
 export function getDatabaseName(account: string): string {
   return `conversations:${account}`
@@ -19,8 +20,25 @@ export function hasKeptConversations(account: string): boolean {
   return readStored('localStorage', getKeptKey(account)) !== null
 }
 
+/** Ends what this browser shows and stores of an account whose session has ended, in this tab and the others. */
+export async function endAccountInBrowser(account: string, { isRemoved }: { readonly isRemoved: boolean }): Promise<void> {
+  dispatchEvent(new Event(signedOutEvent))
+  announceSignOut(account, { isRemoved })
+  if (isRemoved) await deleteConversations(account)
+}
+
+/** Reloads a page of another tab that has ended the account's session; the page of a member who is signed out leads to sign-in. */
+export function reloadAtSignOut(account: string): void {
+  const channel = new BroadcastChannel(getDatabaseName(account))
+  channel.addEventListener('message', ({ data }: MessageEvent<unknown>) => {
+    if (typeof data === 'object' && data !== null && 'kind' in data && data.kind === 'cleared') location.reload()
+  })
+  // The tab that ends the session removes what is stored, and then opens another page.
+  addEventListener(signedOutEvent, () => channel.close())
+}
+
 /** Tells this account's other tabs that they may show and store nothing any more. */
-export function announceSignOut(account: string, { isRemoved }: { readonly isRemoved: boolean }): void {
+function announceSignOut(account: string, { isRemoved }: { readonly isRemoved: boolean }): void {
   const channel = new BroadcastChannel(getDatabaseName(account))
   channel.postMessage({ kind: 'cleared', isRemoved })
   channel.close()

@@ -49,6 +49,7 @@ async function openBench(t: Test) {
       sendReauthenticationCode: async () => 'queued',
       async sendDeviceSignedIn() {},
       async sendPasswordChanged() {},
+      async sendAccountDeleted() {},
       deliverUsageAlert: async () => 'sent',
     },
     calendar: createCalendar('UTC'),

@@ -29,6 +29,7 @@ t.test('a request without an email takes as long as one with: until it is queued
       sendReauthenticationCode: async () => 'queued',
       async sendDeviceSignedIn() {},
       async sendPasswordChanged() {},
+      async sendAccountDeleted() {},
       deliverUsageAlert: async () => 'sent',
     },
     calendar: createCalendar('UTC'),

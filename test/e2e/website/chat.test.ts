@@ -7,6 +7,7 @@ import { findFaultsAtWidths, startLoadMeter } from '../../support/website/page-c
 import { startGateway, waitUntil } from '../../support/gateway/test-gateway.ts'
 import type { TestGateway } from '../../support/gateway/test-gateway.ts'
 import { openSignedIn, signInByCode, pressSignOut } from '../../support/website/sign-in.ts'
+import { readEmailsTo } from '../../support/gateway/website-client.ts'
 
 /** A block of code and a table that is wider than a phone. */
 const exampleBlocks = `\`\`\`js
@@ -352,6 +353,32 @@ function runJourneys(browser: Browser, gateway: TestGateway): void {
     await second.waitForURL(`${gateway.url}/`)
     await page.waitForURL(/\/sign-in/)
     t.notMatch(await page.evaluate('JSON.stringify(sessionStorage)'), 'half a thought')
+  })
+
+  t.test('deleting the account in a second tab ends the other tabs, removes the conversations and sends a letter', async (t) => {
+    const { page, problems } = await chatting(t, 'gone@example.com')
+    await sendMessage(page, 'my secret')
+    await page.getByText(/tokens in, \d+ out/).waitFor()
+    await page.getByRole('textbox', { name: 'Message' }).fill('half a thought')
+    const [usage, security] = [await page.context().newPage(), await page.context().newPage()]
+    await usage.goto('/account')
+    await security.goto('/account/security')
+    await security.getByText('and the conversations in this browser').first().waitFor()
+    await security.getByRole('button', { name: 'Delete my account' }).click()
+    const dialog = security.getByRole('dialog')
+    await dialog.getByLabel('to confirm').fill('gone@example.com')
+    await dialog.getByRole('button', { name: 'Delete for good' }).click()
+    await security.waitForURL(`${gateway.url}/`)
+    for (const tab of [page, usage]) await tab.waitForURL(/\/sign-in/)
+    for (const tab of [page, usage, security]) {
+      t.equal(await tab.evaluate('indexedDB.databases().then(({ length }) => length)'), 0)
+      t.notMatch(await tab.evaluate('JSON.stringify(sessionStorage) + JSON.stringify(localStorage)'), /secret|half a thought/)
+    }
+    await waitUntil(
+      () => readEmailsTo(gateway, 'gone@example.com').some((email) => email.includes('account was deleted')),
+      'the letter is sent',
+    )
+    t.same(problems, [])
   })
 
   t.test('keeps conversations: finds, renames, exports and deletes them, and takes a deletion back', async (t) => {

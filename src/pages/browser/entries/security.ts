@@ -1,7 +1,8 @@
 /** Changes the password, and deletes the account; both need more than a session. */
 import './site.ts'
 import { parseEmailCode, parseOnPaste } from '../components/pasted-code.ts'
-import { findElement, getTexts } from '../page.ts'
+import { endAccountInBrowser } from '../kept-conversations.ts'
+import { account, findElement, getTexts } from '../page.ts'
 import { callApi, ApiError } from '../api-client.ts'
 import type { GetFieldValue } from '../components/request-state.ts'
 import { onSubmit, renderFailureNotice, renderSuccessNotice } from '../components/request-state.ts'
@@ -66,6 +67,7 @@ dialog.addEventListener('keydown', (event) => {
 onSubmit(deleteForm, async (typed) => {
   const body = { confirm: typed('email').trim(), ...toEvidence(typed) }
   if (!(await submitReauthenticated(deleteForm, () => callApi('post', '/api/membership/auth/delete-account', { body })))) return
+  if (account !== null) await endAccountInBrowser(account, { isRemoved: true })
   sessionStorage.clear()
   location.assign('/')
 })

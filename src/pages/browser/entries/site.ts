@@ -1,6 +1,6 @@
 /** On every page, and imported by each page's own script: signing out, copying code, and a menu that closes when one is done with it. */
-import { announceSignOut, deleteConversations, hasKeptConversations } from '../kept-conversations.ts'
-import { account, commonTexts, createElement, findElement, findElements, signedOutEvent } from '../page.ts'
+import { endAccountInBrowser, hasKeptConversations, reloadAtSignOut } from '../kept-conversations.ts'
+import { account, commonTexts, createElement, findElement, findElements } from '../page.ts'
 import { readStored, writeStored } from '../device-storage.ts'
 import { callApi, ApiError } from '../api-client.ts'
 import { renderFailureNotice } from '../components/request-state.ts'
@@ -34,6 +34,9 @@ document.addEventListener('focusin', ({ target }) => {
   if (!(target instanceof Element) || target.closest('dialog') !== null) return
   for (const menu of findOpenMenus()) if (!menu.contains(target)) menu.open = false
 })
+
+// The chat's page does this by itself, after it has kept what is typed.
+if (account !== null && document.querySelector('[data-composer]') === null) reloadAtSignOut(account)
 
 // WebKit keeps pages served over plain http for its Back button, although they are `no-store`; the member may have signed out since.
 addEventListener('pageshow', (event) => {
@@ -123,9 +126,7 @@ async function signOut(button: HTMLButtonElement, isRemoving: boolean): Promise<
       if (!(failure instanceof ApiError && failure.code === 'sign_in_required')) throw failure
     })
     // What this tab and others hold belongs to the previous member.
-    dispatchEvent(new Event(signedOutEvent))
-    if (account !== null) announceSignOut(account, { isRemoved: isRemoving })
-    if (account !== null && isRemoving) await deleteConversations(account)
+    if (account !== null) await endAccountInBrowser(account, { isRemoved: isRemoving })
     sessionStorage.clear()
     location.assign('/')
   } catch (failure) {

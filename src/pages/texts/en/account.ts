@@ -126,7 +126,7 @@ export const account = {
   passwordSaved: 'Saved. Your other sessions have ended.',
   deleteTitle: 'Delete account',
   deleteLead:
-    'Your address, sessions and keys are gone at once and for good. Usage records stay, without your name; what your plan has used counts until its periods end, should you come back.',
+    'Your address, sessions, keys and the conversations in this browser are gone at once and for good, and an email confirms it. Usage records stay, without your name; what your plan has used counts until its periods end, should you come back.',
   deleteButton: 'Delete my account',
   deleteAsk: 'Delete this account for good?',
   deleteConfirm: 'Type {email} to confirm',

@@ -5,7 +5,7 @@ import type { ImageFiles } from '../domain/image.ts'
 import type { Store } from '../domain/store.ts'
 import type { WorkerStores } from '../store/sqlite/open.ts'
 import type { Clock } from '../system/clock.ts'
-import { loadOrCreateSecret } from '../system/secret.ts'
+import { loadOrCreateSecret, restrictSecretFile } from '../system/secret.ts'
 import type { EmailQueue } from '../mail/email-queue.ts'
 import type { DataFolder } from '../system/data-folder.ts'
 import type { GatewayConfig } from '../config/config.ts'
@@ -41,6 +41,8 @@ export async function openSqliteInstallation({ folder, clock, log, onHealthChang
   const isNew = !folder.hasDatabase()
   const permissionWarning = folder.prepare()
   if (permissionWarning !== null) log.warn(permissionWarning)
+  const secretWarning = restrictSecretFile(folder.secret)
+  if (secretWarning !== null) log.warn(secretWarning)
   const existingSecret = existsSync(folder.secret) ? loadOrCreateSecret(folder.secret) : null
   const store = await openServerStore(folder, clock, log, onHealthChange)
   if (existingSecret === null && !isNew)

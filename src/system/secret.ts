@@ -1,6 +1,6 @@
 /** The installation's secret: created once, stored in a file that only its owner can read. */
 import { randomBytes, randomUUID } from 'node:crypto'
-import { closeSync, fsyncSync, linkSync, openSync, readFileSync, unlinkSync, writeSync } from 'node:fs'
+import { chmodSync, closeSync, fsyncSync, linkSync, openSync, readFileSync, statSync, unlinkSync, writeSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { OperatorError, describeSystemError } from './operator-error.ts'
 
@@ -31,6 +31,30 @@ export function loadOrCreateSecret(file: string): Buffer {
     if (error instanceof OperatorError) throw error
     throw new OperatorError(`${file} cannot be used: ${describeSystemError(error)}.`, { cause: error })
   }
+}
+
+/** The permissions of a secret that other users of the machine may read, as `644`; null if only its owner may, or it does not exist. */
+export function findOpenMode(file: string): string | null {
+  const mode = (statSync(file, { throwIfNoEntry: false })?.mode ?? 0) & 0o777
+  return (mode & 0o077) === 0 || process.platform === 'win32' ? null : mode.toString(8)
+}
+
+/**
+ * Makes the secret readable by its owner alone, where it is not; returns a warning for the operator then.
+ * @throws OperatorError where that is not possible
+ */
+export function restrictSecretFile(file: string): string | null {
+  const mode = findOpenMode(file)
+  if (mode === null) return null
+  const fault = `${file} could be read by other users of this machine (mode ${mode})`
+  try {
+    chmodSync(file, 0o600)
+  } catch (error) {
+    throw new OperatorError(`${fault}, and its mode cannot be changed: ${describeSystemError(error)}. Run: chmod 600 ${file}`, {
+      cause: error,
+    })
+  }
+  return `${fault}; it is 600 now`
 }
 
 function createSecretFile(file: string): Buffer {

@@ -5,6 +5,9 @@ import t from 'tap'
 import { DataFolder } from '../../src/system/data-folder.ts'
 import { createTemporaryFolder, testConfig } from '../support/gateway/test-gateway.ts'
 import { openGateway } from '../../src/server/gateway.ts'
+import { openSqliteInstallation } from '../../src/server/installation.ts'
+import type { Services } from '../../src/services/services.ts'
+import { systemClock } from '../../src/system/clock.ts'
 
 const mode = (path: string): number => statSync(path).mode & 0o777
 
@@ -61,4 +64,17 @@ t.test('reports system errors in a sentence', async (t) => {
     name: 'OperatorError',
     message: /gateway\.db cannot be written: it is a folder \(EISDIR\)/,
   })
+})
+
+t.test('a start repairs a secret that others may read, and writes it to the log', async (t) => {
+  const config = testConfig(t, { log: { level: 'silent' } })
+  const folder = new DataFolder(config.store.dataDir)
+  await (await openGateway({ config })).close()
+  chmodSync(folder.secret, 0o644)
+  const warnings: unknown[] = []
+  const log = { warn: (message: unknown) => warnings.push(message) }
+  const { store } = await openSqliteInstallation({ config, folder, clock: systemClock, log: log as unknown as Services['log'] })
+  t.teardown(() => store.close())
+  t.equal(mode(folder.secret), 0o600)
+  t.match(warnings, [/secret\.key could be read by other users of this machine \(mode 644\)/])
 })

@@ -1,7 +1,7 @@
-import { mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { loadOrCreateSecret, parseSecretKey } from '../../src/system/secret.ts'
+import { findOpenMode, loadOrCreateSecret, parseSecretKey, restrictSecretFile } from '../../src/system/secret.ts'
 import { createTemporaryFolder } from '../support/gateway/test-gateway.ts'
 
 t.test('creates the secret once, readable by its owner alone', async (t) => {
@@ -12,6 +12,22 @@ t.test('creates the secret once, readable by its owner alone', async (t) => {
   t.ok(loadOrCreateSecret(file).equals(secret))
   t.equal(statSync(file).mode & 0o777, 0o600)
   t.same(readdirSync(folder), ['secret.key'])
+})
+
+t.test('makes a secret that others may read readable by its owner alone', (t) => {
+  const file = join(createTemporaryFolder(t), 'secret.key')
+  t.equal(restrictSecretFile(file), null, 'none yet')
+  const secret = loadOrCreateSecret(file)
+  t.equal(restrictSecretFile(file), null)
+  for (const mode of [0o644, 0o640, 0o604, 0o660, 0o666]) {
+    chmodSync(file, mode)
+    t.equal(findOpenMode(file), mode.toString(8))
+    t.match(restrictSecretFile(file), `could be read by other users of this machine (mode ${mode.toString(8)}); it is 600 now`)
+    t.equal(statSync(file).mode & 0o777, 0o600)
+  }
+  t.equal(findOpenMode(file), null)
+  t.ok(loadOrCreateSecret(file).equals(secret))
+  t.end()
 })
 
 t.test('ignores a file left by a crashed process with the same pid', async (t) => {

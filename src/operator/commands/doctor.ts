@@ -13,6 +13,7 @@ import { parseJson } from '../../system/parse-json.ts'
 import { readBounded } from '../../upstream/bounded-body.ts'
 import { systemClock } from '../../system/clock.ts'
 import { DataFolder } from '../../system/data-folder.ts'
+import { findOpenMode } from '../../system/secret.ts'
 import { isRecord } from '../../exchange/request/chat-request.ts'
 import { findInternetFault } from '../../access/oauth/client-documents.ts'
 import { testSmtpServer } from '../../mail/mailer.ts'
@@ -45,6 +46,7 @@ export async function doctor(
       checkRuntime(),
       checkWorkers(config),
       checkDataDirectory(config),
+      checkSecret(config),
       checkDisk(config),
       checkSharedStore(config),
       checkLedger(config),
@@ -98,6 +100,16 @@ function checkDataDirectory({ store }: GatewayConfig): HealthCheck {
       detail: `${existing} cannot be written by this user; set DATA_DIR or change its owner`,
     }
   }
+}
+
+/** A start repairs it; a running server does not, and a node with `store.url` has no such file. */
+function checkSecret({ store }: GatewayConfig): HealthCheck[] {
+  const { secret } = new DataFolder(store.dataDir)
+  if (store.url !== null || !existsSync(secret)) return []
+  const mode = findOpenMode(secret)
+  return mode === null
+    ? [{ what: 'secret', ok: true, detail: `${secret} is readable by its owner alone` }]
+    : [{ what: 'secret', ok: false, detail: `${secret} can be read by other users (mode ${mode}); run: chmod 600 ${secret}` }]
 }
 
 /** The folder itself, or its nearest existing parent: the start creates the rest. */

@@ -1,7 +1,8 @@
 /** The doctor tests what it reports: each thing that would fail a member later fails here, with its remedy. */
+import { chmodSync, mkdirSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { RequestListener } from 'node:http'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { SMTPServer } from 'smtp-server'
 import t from 'tap'
 import type { Test } from 'tap'
@@ -127,6 +128,16 @@ t.test('reports each fault that would fail later', async (t) => {
   t.same(letters, [])
   for (const secret of ['sk-secret-0123', 'wrong-password-0123'])
     for (const what of ['mail', 'upstream second']) t.notMatch(finding(what)?.detail, secret)
+})
+
+t.test('reports a secret that other users can read', async (t) => {
+  const folder = createTemporaryFolder(t)
+  const secret = join(folder, 'data', 'secret.key')
+  mkdirSync(dirname(secret), { mode: 0o700 })
+  writeFileSync(secret, Buffer.alloc(32, 1), { mode: 0o600 })
+  t.match((await runDoctor(t, folder, {})).finding('secret'), { ok: true })
+  chmodSync(secret, 0o644)
+  t.match((await runDoctor(t, folder, {})).finding('secret'), { ok: false, detail: /\(mode 644\); run: chmod 600 \// })
 })
 
 t.test('reports an upstream that cannot list its models', async (t) => {

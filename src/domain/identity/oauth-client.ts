@@ -35,10 +35,10 @@ export interface OAuthClients {
   register(client: NewOAuthClient, maxClients: number): Promise<boolean>
   find(id: string): Promise<OAuthClientMetadata | undefined>
   /**
-   * Creates the session of a consent. False if the account may not have one. Of more than `maxConsents` of the account, the ones that were not
-   * used for the longest time end.
+   * Creates the session of a consent, as `Sessions.create` does. Clients with a live consent are never evicted, so the number of consents of
+   * one account must be bounded.
    */
-  createConsent(session: NewSession & { readonly app: string }, maxConsents: number): Promise<boolean>
+  createConsent(session: NewSession & { readonly app: string }): Promise<boolean>
   /** Whether the account has a live consent for the client. */
   hasConsent(account: string, client: string, now: number): Promise<boolean>
   /** A live consent. */

@@ -32,7 +32,10 @@ export interface NewSession extends Omit<Session, 'lastUsedAt'> {
 }
 
 export interface Sessions {
-  /** False if the account may not have one: it is disabled or deleted. */
+  /**
+   * False if the account may not have one: it is disabled or deleted. Of more sessions of the kind than `maxSessionsPerAccount`, the ones that
+   * were not used for the longest time end.
+   */
   create(session: NewSession): Promise<boolean>
   /** The session with its owner, whatever their state; the caller checks both. */
   findByHash(hash: Uint8Array): Promise<{ readonly session: Session; readonly account: Account } | undefined>
@@ -58,6 +61,9 @@ export const sessionLifetimes = {
   cli: { idleMs: 30 * dayMs, absoluteMs: 90 * dayMs },
   app: { idleMs: 30 * dayMs, absoluteMs: 90 * dayMs },
 } as const satisfies Record<SessionKind, { readonly idleMs: number; readonly absoluteMs: number }>
+
+/** A program that signs in for each of its runs must not fill the database, nor the page of sessions. */
+export const maxSessionsPerAccount = { web: 100, cli: 100, app: 50 } as const satisfies Record<SessionKind, number>
 
 /** When a session ends if it is not used again. */
 export function getSessionExpiry({ kind, lastUsedAt, expiresAt }: Pick<Session, 'kind' | 'lastUsedAt' | 'expiresAt'>): number {

@@ -29,8 +29,6 @@ export interface RequestingClient {
 
 /** Registration is open to strangers, so the number of clients is bounded. */
 const maxClients = 5_000
-/** Clients with a live consent are never evicted, so the number of consents of one account is bounded too. */
-const maxConsentsPerAccount = 50
 /** How long a client has to fetch its first token; a consent without a token ends then. */
 const firstTokenTimeoutMs = 120_000
 
@@ -76,7 +74,7 @@ export class OAuthClientService {
       // Every session needs a token; this one's is never issued.
       hash: hashToken(mintToken((size) => ids.bytes(size))),
     } as const
-    if (!(await store.oauthClients.createConsent(session, maxConsentsPerAccount))) return undefined
+    if (!(await store.oauthClients.createConsent(session))) return undefined
     this.#deps.onCredentialsChanged(account.id)
     await this.#deps.writeAudit('app_approved', account.id, client, { session: id, client: app.name })
     if (account.email !== null)

@@ -6,6 +6,7 @@ import type { Test } from 'tap'
 import type { BoostClaim, Rush } from '../../../src/domain/billing/boost.ts'
 import type { NewDeviceLogin } from '../../../src/domain/identity/device-login.ts'
 import type { SendVerdict, NewEmailVerification, SentVerificationEmail } from '../../../src/domain/identity/email/email-otp.ts'
+import { maxSessionsPerAccount } from '../../../src/domain/identity/session.ts'
 import type { NewSession } from '../../../src/domain/identity/session.ts'
 import type { Store } from '../../../src/domain/store.ts'
 import { toAccountId, addAccount, createApiKey, noon } from './store-contract.ts'
@@ -225,14 +226,11 @@ export function testRepositoryContract(t: Test, open: (t: Test, nodes: number) =
     const approved = { ...createSession(1), kind: 'app', method: 'consent', app: 'app_1' } as const
     t.equal(await register('app_1'), true)
     t.equal(await register('app_2', noon + 1), true)
-    t.equal(await oauthClients.createConsent(approved, 50), true)
+    t.equal(await oauthClients.createConsent(approved), true)
     t.equal(await register('app_3', noon + 2), true)
     t.equal(await oauthClients.find('app_2'), undefined, 'the oldest client that was never approved')
     t.same(await oauthClients.find('app_1'), { client_id: 'app_1' })
-    t.equal(
-      await oauthClients.createConsent({ ...approved, id: 'ses_2', hash: new Uint8Array(32).fill(2), app: 'app_3' }, 50),
-      true,
-    )
+    t.equal(await oauthClients.createConsent({ ...approved, id: 'ses_2', hash: new Uint8Array(32).fill(2), app: 'app_3' }), true)
     t.equal(await register('app_4'), false, 'a client in use stays')
 
     const record = { kind: 'AccessToken', hash: new Uint8Array(32).fill(9), session: 'ses_1', payload: { scope: 'tools' } }
@@ -378,6 +376,24 @@ export function testRepositoryContract(t: Test, open: (t: Test, nodes: number) =
     t.equal(await sessions.sweep(noon + hour, 5), 1)
     await accounts.setStatus(toAccountId(1), 'disabled')
     t.equal(await sessions.create(createSession(3)), false)
+  })
+
+  promise('of too many sessions of a kind, those not used for the longest time end', async (t, { sessions }) => {
+    const max = maxSessionsPerAccount.web
+    await sessions.create({ ...createSession(200), kind: 'cli' })
+    for (let index = 1; index <= max; index++) await sessions.create({ ...createSession(index), createdAt: noon + index })
+    await sessions.recordLastUsed(new Map([['ses_1', noon + max + 1]]))
+    for (const index of [1, 2]) {
+      const later = { ...createSession(max + index), createdAt: noon + max + 1 + index }
+      t.equal(await sessions.create(later), true)
+    }
+    const ids = new Set((await sessions.list(toAccountId(1))).map(({ id }) => id))
+    t.equal(ids.size, max + 1)
+    t.same(
+      ['ses_1', 'ses_2', 'ses_3', 'ses_4', `ses_${max + 2}`, 'ses_200'].map((id) => ids.has(id)),
+      [true, false, false, true, true, true],
+    )
+    t.equal(await sessions.findByHash(bytes(2)), undefined)
   })
 
   promise(

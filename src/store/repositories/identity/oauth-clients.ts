@@ -8,9 +8,6 @@ import type { Database } from '../../database.ts'
 import { insertSession, toSession } from './sessions.ts'
 import { ownJsonBounds, parseJson } from '../../../system/parse-json.ts'
 
-/** Consents of one account that end with a new one, at most: there are never many more than allowed. */
-const maxEndedConsents = 100
-
 export function createOAuthClientRepository({ read, write, transact }: Database): OAuthClients {
   return {
     register({ id, metadata, createdAt }, maxClients) {
@@ -57,29 +54,14 @@ export function createOAuthClientRepository({ read, write, transact }: Database)
       return row && (parseJson(row.metadata, ownJsonBounds) as Record<string, unknown>)
     },
 
-    createConsent(session, maxConsents) {
+    createConsent(session) {
       return transact(async (transaction) => {
         await transaction
           .updateTable('oauth_client')
           .set({ approved_at: session.createdAt })
           .where('id', '=', session.app)
           .execute()
-        const isCreated = await insertSession(transaction, session)
-        await transaction
-          .deleteFrom('session')
-          .where('id', 'in', (over) =>
-            over
-              .selectFrom('session')
-              .select('id')
-              .where('account', '=', session.account)
-              .where('kind', '=', 'app')
-              .orderBy('last_used_at', 'desc')
-              .orderBy('id', 'desc')
-              .limit(maxEndedConsents)
-              .offset(maxConsents),
-          )
-          .execute()
-        return isCreated
+        return insertSession(transaction, session)
       })
     },
 

@@ -1,15 +1,20 @@
 /** Sessions. */
 import type { Kysely, Selectable } from 'kysely'
 import type { NewSession, Session, Sessions } from '../../../domain/identity/session.ts'
+import { maxSessionsPerAccount } from '../../../domain/identity/session.ts'
 import { toAccount } from './accounts.ts'
 import type { Database } from '../../database.ts'
 import { recordLastUsed } from './last-used.ts'
 import type { Schema } from '../../schema/schema.ts'
 import type { SessionTable } from '../../schema/membership-schema.ts'
 
+const maxListed = Object.values(maxSessionsPerAccount).reduce((total, max) => total + max, 0)
+/** At most this many end at once, where a database has more than the bound. */
+const maxEnded = 1_000
+
 export function createSessionRepository({ read, write, transact }: Database): Sessions {
   return {
-    create: (session) => insertSession(write, session),
+    create: (session) => transact((transaction) => insertSession(transaction, session)),
 
     async findByHash(hash) {
       const row = await read
@@ -29,7 +34,7 @@ export function createSessionRepository({ read, write, transact }: Database): Se
         .selectAll()
         .where('account', '=', account)
         .orderBy('id', 'desc')
-        .limit(200)
+        .limit(maxListed)
         .execute()
       return rows.map(toSession)
     },
@@ -71,9 +76,12 @@ export function createSessionRepository({ read, write, transact }: Database): Se
   }
 }
 
-/** One statement checks the account and inserts: an account that has just been disabled gets no session. */
-export async function insertSession(write: Kysely<Schema>, session: NewSession): Promise<boolean> {
-  const row = await write
+/**
+ * One statement checks the account and inserts: an account that has just been disabled gets no session. Ends the sessions of the same kind
+ * above the bound.
+ */
+export async function insertSession(transaction: Kysely<Schema>, session: NewSession): Promise<boolean> {
+  const row = await transaction
     .insertInto('session')
     .columns([
       'id',
@@ -109,7 +117,22 @@ export async function insertSession(write: Kysely<Schema>, session: NewSession):
     )
     .returning('id')
     .executeTakeFirst()
-  return row !== undefined
+  if (row === undefined) return false
+  await transaction
+    .deleteFrom('session')
+    .where('id', 'in', (over) =>
+      over
+        .selectFrom('session')
+        .select('id')
+        .where('account', '=', session.account)
+        .where('kind', '=', session.kind)
+        .orderBy('last_used_at', 'desc')
+        .orderBy('id', 'desc')
+        .limit(maxEnded)
+        .offset(maxSessionsPerAccount[session.kind]),
+    )
+    .execute()
+  return true
 }
 
 export function toSession(row: Selectable<SessionTable>): Session {

@@ -45,7 +45,7 @@ t.test('each page’s script begins with what every page does', async (t) => {
   }
 })
 
-t.test('a page’s scripts, styles and font weigh at most 45 KB on the way, the chat’s 86 KB with colours of code', async (t) => {
+t.test('a page’s scripts, styles and font weigh at most 45 KB on the way, the chat’s 87 KB with colours of code', async (t) => {
   const { files } = loadAssets()
   const common = ['site.css', 'dark.css', 'inter.woff2', 'icon-48.png', 'icon.svg']
   const weigh = (names: readonly string[]) => names.reduce((sum, name) => sum + (files.get(name)?.gzip().length ?? 1e6), 0)
@@ -54,5 +54,5 @@ t.test('a page’s scripts, styles and font weigh at most 45 KB on the way, the 
     t.ok(bytes < 45_000, `${name}: ${bytes} bytes`)
   }
   const bytes = weigh([...common, 'chat.css', 'chat.js', 'code-colors.js'])
-  t.ok(bytes < 86_000, `chat.js: ${bytes} bytes`)
+  t.ok(bytes < 87_000, `chat.js: ${bytes} bytes`)
 })

@@ -45,7 +45,16 @@ export function isErrorEnvelope(value: unknown): value is ErrorEnvelope {
     'ok' in value &&
     value.ok === false &&
     'code' in value &&
-    typeof value.code === 'string'
+    typeof value.code === 'string' &&
+    'message' in value &&
+    typeof value.message === 'string' &&
+    'messageZh' in value &&
+    typeof value.messageZh === 'string' &&
+    'actions' in value &&
+    Array.isArray(value.actions) &&
+    'error' in value &&
+    typeof value.error === 'object' &&
+    value.error !== null
   )
 }
 

@@ -20,6 +20,46 @@ const sum = (a, b) => a + b
 
 `
 
+/** All that this browser stores of conversations, as text. */
+const storedScript = `(async () => {
+  const stored = [JSON.stringify(localStorage)]
+  for (const { name } of await indexedDB.databases()) {
+    const database = await new Promise((resolve) => (indexedDB.open(name).onsuccess = ({ target }) => resolve(target.result)))
+    for (const store of database.objectStoreNames)
+      stored.push(
+        JSON.stringify(
+          await new Promise((resolve) => (database.transaction(store).objectStore(store).getAll().onsuccess = ({ target }) => resolve(target.result))),
+        ),
+      )
+    database.close()
+  }
+  return stored.join()
+})()`
+
+/** Stores damaged conversations, damaged messages of the good one, and damaged notes of a page that was left. */
+const damageScript = `(async () => {
+  const [{ name }] = await indexedDB.databases()
+  const account = name.slice('conversations:'.length)
+  const database = await new Promise((resolve) => (indexedDB.open(name).onsuccess = ({ target }) => resolve(target.result)))
+  const transaction = database.transaction(['conversations', 'messages'], 'readwrite')
+  const [conversations, messages] = ['conversations', 'messages'].map((store) => transaction.objectStore(store))
+  const ended = new Promise((resolve) => (transaction.oncomplete = resolve))
+  const [good] = await new Promise((resolve) => (conversations.getAll().onsuccess = ({ target }) => resolve(target.result)))
+  conversations.put({ id: 'bare' })
+  conversations.put({ id: 'wrong', title: 7, named: 'no', updatedAt: 'soon', system: [], temperature: 'warm' })
+  conversations.put({ id: 'late', title: null, updatedAt: 1e300, system: null })
+  const answer = { conversation: good.id, role: 'assistant', place: Date.now() + 1e6 }
+  messages.put({ id: 'm1', conversation: good.id })
+  messages.put({ ...answer, id: 'm2', content: null })
+  messages.put({ ...answer, id: 'm3', role: 'poet', content: 'x' })
+  messages.put({ ...answer, id: 'm4', content: 'kept', images: 'all', usage: 'none', credits: {}, reasoning: 5, cut: 'x', model: [] })
+  messages.put({ ...answer, id: 'm5', content: 'kept', unfinished: { status: 500, envelope: { ok: false, code: 'x' }, resetsAt: 1e300 } })
+  await ended
+  database.close()
+  const kept = ['not JSON', 'null', '[]', '{}', '{"conversations":[null],"messages":{"a":1},"removed":[{}]}']
+  kept.forEach((text, index) => localStorage.setItem('left:' + account + ':' + index, text))
+})()`
+
 const browser = await openChromium(t)
 if (browser !== undefined) runJourneys(browser, await startGateway(t, { defaultPlan: 'max' }))
 
@@ -427,6 +467,86 @@ function runJourneys(browser: Browser, gateway: TestGateway): void {
     await page.reload()
     await page.getByRole('button', { name: 'Stones', exact: true }).waitFor()
     t.equal(await page.locator('.message').count(), 2)
+    t.same(problems, [])
+  })
+
+  t.test(
+    'a deleted conversation leaves the browser at once, also where the page is left or an answer is being written',
+    async (t) => {
+      const { page, problems } = await chatting(t, 'eve@example.com')
+      const listed = page.locator('.conversation-open')
+      const removeListed = () =>
+        page
+          .getByRole('button', { name: /^Delete “/ })
+          .first()
+          .click()
+      gateway.demo.script(() => ({ text: 'a first secret' }))
+      await sendMessage(page, 'first question')
+      await page.getByText(/tokens in, \d+ out/).waitFor()
+      await removeListed()
+      await page.getByRole('button', { name: 'Undo' }).waitFor()
+      t.notMatch(await page.evaluate(storedScript), /first/, 'while it can be taken back')
+      await page.getByRole('button', { name: 'Undo' }).click()
+      await page.locator('.theirs', { hasText: 'a first secret' }).waitFor()
+      await page.reload()
+      await page.locator('.theirs', { hasText: 'a first secret' }).waitFor()
+
+      await page.evaluate('IDBObjectStore.prototype.delete = function () { throw new DOMException("aborted", "AbortError") }')
+      await removeListed()
+      await page.getByRole('button', { name: 'Undo' }).waitFor()
+      await page.reload()
+      await page.getByText('Nothing here yet.').waitFor()
+      t.notMatch(await page.evaluate(storedScript), /first/, 'where the browser dropped the transaction')
+
+      gateway.demo.script(() => ({ text: 'a second secret '.repeat(200), betweenMs: 15 }))
+      await sendMessage(page, 'second question')
+      const other = await page.context().newPage()
+      await other.goto(`${gateway.url}/chat`)
+      await page.locator('.theirs', { hasText: 'a second secret' }).waitFor()
+      await other.locator('.conversation').hover()
+      await other.getByRole('button', { name: /^Delete “/ }).click()
+      await page.getByText('was deleted in another tab').waitFor()
+      await sendMessage(page, 'third question')
+      await page.locator('.theirs', { hasText: 'a second secret' }).waitFor()
+      await removeListed()
+      await page.getByRole('button', { name: 'Undo' }).click()
+      await page.locator('.theirs', { hasText: 'a second secret' }).waitFor()
+      await removeListed()
+      await page.getByRole('heading', { name: 'What shall we work on?' }).waitFor()
+      for (const tab of [page, other]) {
+        await tab.reload()
+        await tab.getByText('Nothing here yet.').waitFor()
+        t.notMatch(await tab.evaluate(storedScript), /second|third/, 'the answer does not bring it back')
+      }
+      t.equal(await listed.count(), 0)
+      t.same(problems, [])
+    },
+  )
+
+  t.test('a damaged record does not stop the page', async (t) => {
+    const { page, problems } = await chatting(t, 'rex@example.com')
+    await sendMessage(page, 'a good question')
+    await page.getByText(/tokens in, \d+ out/).waitFor()
+    await page.evaluate(damageScript)
+    await page.reload()
+    await page.locator('.theirs').first().waitFor()
+    t.equal(await page.locator('.theirs').count(), 3, 'answers with damaged details are shown')
+    await page.getByRole('button', { name: 'a good question', exact: true }).waitFor()
+    for (const untitled of await page.locator('.conversation-open', { hasText: 'Untitled' }).all()) {
+      await untitled.click()
+      await page.getByRole('heading', { name: 'What shall we work on?' }).waitFor()
+    }
+    await page.getByRole('searchbox', { name: 'Search conversations' }).fill('good')
+    await page.locator('.conversation-open').nth(1).waitFor({ state: 'detached' })
+    await page.locator('.conversation-open').click()
+    const [download] = await Promise.all([
+      page.waitForEvent('download'),
+      page.getByRole('button', { name: 'Export all' }).click(),
+    ])
+    t.match(readFileSync(await download.path(), 'utf8'), 'a good question')
+    await sendMessage(page, 'and another')
+    await page.locator('.mine', { hasText: 'and another' }).waitFor()
+    await page.locator('.theirs').nth(3).waitFor()
     t.same(problems, [])
   })
 

@@ -38,8 +38,6 @@ export interface ConversationRecord {
   /** Whether the member chose the title. */
   named: boolean
   updatedAt: number
-  /** Since when it waits for its removal, which can be undone. */
-  deletedAt: number | null
   /** Instructions that precede each request; empty for none. */
   system: string
   /** Null leaves it to the model. */

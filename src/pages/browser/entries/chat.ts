@@ -9,7 +9,7 @@ import { createId } from '../chat/chat-message.ts'
 import type { ChatMessage } from '../chat/chat-message.ts'
 import { Composer } from '../chat/composer/composer.ts'
 import { ConversationPanel } from '../chat/conversations/conversation-panel.ts'
-import { ConversationStore, undoMs } from '../chat/conversations/conversation-store.ts'
+import { ConversationStore } from '../chat/conversations/conversation-store.ts'
 import type { StorageProblem, TabEvent } from '../chat/conversations/conversation-store.ts'
 import { OpenConversation } from '../chat/conversations/open-conversation.ts'
 import { OtherTabAnswers } from '../chat/other-tab-answers.ts'
@@ -74,7 +74,6 @@ const messageActions: MessageActions = {
 const panel = new ConversationPanel({ store, getOpen: () => conversation, open: openConversation })
 
 await openConversation(readStored('sessionStorage', openKey))
-void store.purge(Date.now() - undoMs)
 if (!store.isPersistent) showStorageProblem('forbidden')
 
 list.addEventListener('click', (event) => {

@@ -5,7 +5,6 @@ import { findElement, getTexts } from '../../page.ts'
 import type { ConversationRecord } from '../chat-message.ts'
 import { exportAll, exportConversation } from './conversation-export.ts'
 import { ConversationList } from './conversation-list.ts'
-import { undoMs } from './conversation-store.ts'
 import type { ConversationStore } from './conversation-store.ts'
 import type { OpenConversation } from './open-conversation.ts'
 
@@ -73,10 +72,9 @@ export class ConversationPanel {
 
   async #remove(record: ConversationRecord): Promise<void> {
     const { store, getOpen, open } = this.#options
-    await store.remove(record.id, Date.now())
+    await store.remove(record.id)
     if (getOpen().id === record.id) await open(null)
     else await this.render()
-    setTimeout(() => void store.purge(Date.now() - undoMs), undoMs + 1_000)
     showToast(texts.removed, {
       label: texts.undo,
       run: () => void store.restore(record.id).then(() => open(record.id)),

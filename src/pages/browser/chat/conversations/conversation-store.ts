@@ -8,8 +8,8 @@ import { listStoredKeys, readStored, writeStored } from '../../device-storage.ts
 import { getDatabaseName, getKeptKey, getLeftKeyPrefix } from '../../kept-conversations.ts'
 import { createId } from '../chat-message.ts'
 import type { ChatMessage, ConversationRecord } from '../chat-message.ts'
-
-export type StoredMessage = ChatMessage & { readonly conversation: string }
+import { listMarkedRemoved, parseAll, parseConversation, parseKeptRecords, parseMessage } from './parse-records.ts'
+import type { KeptRecords, StoredMessage } from './parse-records.ts'
 
 interface Schema extends DBSchema {
   readonly conversations: { readonly key: string; readonly value: ConversationRecord }
@@ -18,12 +18,14 @@ interface Schema extends DBSchema {
 type Name = 'conversations' | 'messages'
 type Value<Store extends Name> = Schema[Store]['value']
 
-/** Records of a page that was left before they were stored. */
-interface KeptRecords {
-  readonly conversations: readonly ConversationRecord[]
-  readonly messages: readonly StoredMessage[]
-  /** The message among them that the database had. */
-  readonly storedBefore: string | null
+/** A removed conversation, in the memory of this page alone. */
+interface RemovedConversation {
+  /** Whether another tab has removed it, and alone can take it back. */
+  readonly isElsewhere: boolean
+  record: ConversationRecord | undefined
+  readonly messages: Map<string, StoredMessage>
+  /** The end of its removal from the database. */
+  done: Promise<void>
 }
 
 /** Why the last write was refused: no storage at all, or no room. */
@@ -39,10 +41,14 @@ export type TabEvent =
   /** The member signed out; `isRemoved`: and deletes the conversations. */
   | { readonly kind: 'cleared'; readonly isRemoved: boolean }
 
-/** A removed conversation can be taken back this long, on any tab. */
-export const undoMs = 10_000
-
 const maxOpenMs = 3_000
+
+const nothingKept: KeptRecords = { conversations: [], messages: [], storedBefore: null, removed: [] }
+
+const parsers: { readonly [Store in Name]: (value: unknown) => Value<Store> | undefined } = {
+  conversations: parseConversation,
+  messages: parseMessage,
+}
 
 export class ConversationStore {
   /** Called with null once everything is stored again. */
@@ -52,13 +58,18 @@ export class ConversationStore {
   #database: IDBPDatabase<Schema> | null = null
   /** Records that the browser did not take, by id. */
   readonly #unsaved = { conversations: new Map<string, ConversationRecord>(), messages: new Map<string, StoredMessage>() }
+  /** What is written of them is kept here, so that an answer in progress does not bring a removed conversation back. */
+  readonly #removed = new Map<string, RemovedConversation>()
   readonly #channel: BroadcastChannel
   #isCleared = false
 
   private constructor(account: string) {
     this.#account = account
     this.#channel = new BroadcastChannel(getDatabaseName(account))
-    this.#channel.addEventListener('message', ({ data }: MessageEvent<TabEvent>) => this.onOtherTab(data))
+    this.#channel.addEventListener('message', ({ data }: MessageEvent<TabEvent>) => {
+      this.#followRemoval(data)
+      this.onOtherTab(data)
+    })
   }
 
   static async open(account: string): Promise<ConversationStore> {
@@ -89,12 +100,11 @@ export class ConversationStore {
   /** Newest first. */
   async list(): Promise<ConversationRecord[]> {
     const all = await this.#readAll('conversations')
-    return all.filter(({ deletedAt }) => deletedAt === null).sort((one, other) => other.updatedAt - one.updatedAt)
+    return all.filter(({ id }) => !this.#removed.has(id)).sort((one, other) => other.updatedAt - one.updatedAt)
   }
 
   async find(id: string): Promise<ConversationRecord | undefined> {
-    const found = await this.#get('conversations', id)
-    return found?.deletedAt === null ? found : undefined
+    return this.#removed.has(id) ? undefined : this.#get('conversations', id)
   }
 
   findMessage(id: string): Promise<StoredMessage | undefined> {
@@ -103,7 +113,7 @@ export class ConversationStore {
 
   /** Oldest first. */
   async loadMessages(id: string): Promise<StoredMessage[]> {
-    const stored = (await this.#database?.getAllFromIndex('messages', 'conversation', id).catch(() => [])) ?? []
+    const stored = parseAll(await this.#readStored('messages', id), parseMessage)
     const unsaved = [...this.#unsaved.messages.values()].filter(({ conversation }) => conversation === id)
     const byId = new Map([...stored, ...unsaved].map((message) => [message.id, message]))
     return [...byId.values()].sort((one, other) => one.place - other.place)
@@ -120,7 +130,7 @@ export class ConversationStore {
 
   async saveConversation(record: ConversationRecord): Promise<void> {
     await this.#put('conversations', { ...record })
-    this.announce({ kind: 'changed', id: record.id })
+    if (!this.#removed.has(record.id)) this.announce({ kind: 'changed', id: record.id })
   }
 
   /** `isGrowing`: the answer is being written; other tabs are notified. */
@@ -131,29 +141,42 @@ export class ConversationStore {
 
   /** All deletions begin at once, so that a read which follows sees none of the messages. */
   async removeMessages(ids: readonly string[]): Promise<void> {
-    for (const id of ids) this.#unsaved.messages.delete(id)
+    for (const messages of [this.#unsaved.messages, ...[...this.#removed.values()].map((removed) => removed.messages)])
+      for (const id of ids) messages.delete(id)
     await Promise.all(ids.map((id) => this.#database?.delete('messages', id).catch(() => undefined)))
   }
 
-  /** Hides a conversation; `purge` removes it later, `restore` takes it back. */
-  async remove(id: string, at: number): Promise<void> {
-    await this.#setDeleted(id, at)
+  /** Removes a conversation for good. Until the page is left, `restore` takes it back. */
+  async remove(id: string): Promise<void> {
+    const removed = this.#startRemoval(id, false)
+    removed.done = this.#finishRemoval(id, removed)
+    await removed.done
     this.announce({ kind: 'deleted', id })
   }
 
-  async restore(id: string): Promise<void> {
-    await this.#setDeleted(id, null)
-    this.announce({ kind: 'changed', id })
+  #startRemoval(id: string, isElsewhere: boolean): RemovedConversation {
+    const removed = { isElsewhere, record: undefined, messages: new Map<string, StoredMessage>(), done: Promise.resolve() }
+    this.#removed.set(id, removed)
+    return removed
   }
 
-  /** Removes what was deleted before `at` for good. */
-  async purge(at: number): Promise<void> {
-    for (const { id, deletedAt } of await this.#readAll('conversations')) {
-      if (deletedAt === null || deletedAt > at) continue
-      await this.removeMessages((await this.loadMessages(id)).map((message) => message.id))
-      this.#unsaved.conversations.delete(id)
-      await this.#database?.delete('conversations', id).catch(() => undefined)
-    }
+  async #finishRemoval(id: string, removed: RemovedConversation): Promise<void> {
+    // A browser drops a transaction that has not ended when the page is left; the next page ends the removal then.
+    const key = this.#keep({ ...nothingKept, removed: [id] })
+    const [record, messages] = await Promise.all([this.#get('conversations', id), this.loadMessages(id)])
+    // What was written meanwhile is newer.
+    removed.record ??= record
+    for (const message of messages) if (!removed.messages.has(message.id)) removed.messages.set(message.id, message)
+    if (await this.#delete(id)) writeStored('localStorage', key, null)
+  }
+
+  async restore(id: string): Promise<void> {
+    const removed = this.#removed.get(id)
+    await removed?.done
+    if (removed?.record === undefined) return
+    this.#removed.delete(id)
+    await Promise.all([...removed.messages.values()].map((message) => this.#put('messages', message)))
+    await this.saveConversation(removed.record)
   }
 
   /** Stores nothing from here on: the member has signed out. */
@@ -166,19 +189,27 @@ export class ConversationStore {
 
   /**
    * Keeps what is not stored yet synchronously, for a page that is being left: a browser drops transactions that have not ended then. The
-   * next page that opens the store puts it in its place. `running` is the message that is being written.
+   * next page that opens the store puts it in its place. `message` is being written.
    */
-  keepForNextPage(running: StoredMessage | null): void {
+  keepForNextPage(message: StoredMessage | null): void {
     if (this.#isCleared) return
+    const running = message === null || this.#removed.has(message.conversation) ? null : message
     const { conversations, messages } = this.#unsaved
     const isStored = running !== null && !messages.has(running.id)
-    const kept: KeptRecords = {
+    const kept = {
       conversations: [...conversations.values()],
       messages: [...[...messages.values()].filter(({ id }) => id !== running?.id), ...(running === null ? [] : [running])],
       storedBefore: isStored ? running.id : null,
+      removed: [],
     }
-    if (kept.conversations.length + kept.messages.length > 0)
-      writeStored('localStorage', `${getLeftKeyPrefix(this.#account)}${createId()}`, JSON.stringify(kept))
+    if (kept.conversations.length + kept.messages.length > 0) this.#keep(kept)
+  }
+
+  /** Returns the key. */
+  #keep(records: KeptRecords): string {
+    const key = `${getLeftKeyPrefix(this.#account)}${createId()}`
+    writeStored('localStorage', key, JSON.stringify(records))
+    return key
   }
 
   /** Stores what pages that were left have kept. */
@@ -187,8 +218,9 @@ export class ConversationStore {
       const kept = readStored('localStorage', key)
       // Another tab was faster.
       if (kept === null) continue
-      const { conversations, messages, storedBefore }: KeptRecords = JSON.parse(kept)
-      writeStored('localStorage', key, null)
+      const { conversations, messages, storedBefore, removed } = parseKeptRecords(kept) ?? nothingKept
+      const isRemoved = (await Promise.all(removed.map((id) => this.#delete(id)))).every(Boolean)
+      if (isRemoved) writeStored('localStorage', key, null)
       for (const record of conversations) {
         const stored = await this.#get('conversations', record.id)
         if (stored === undefined || stored.updatedAt <= record.updatedAt) await this.#put('conversations', record)
@@ -200,26 +232,79 @@ export class ConversationStore {
         if (!isRemoved && (stored?.content.length ?? 0) <= message.content.length) await this.#put('messages', message)
       }
     }
+    for (const id of listMarkedRemoved(await this.#readStored('conversations'))) await this.#delete(id)
   }
 
-  async #setDeleted(id: string, deletedAt: number | null): Promise<void> {
-    const found = await this.#get('conversations', id)
-    if (found !== undefined) await this.#put('conversations', { ...found, deletedAt })
+  /** Removes a conversation with its messages in one transaction; returns whether the database has none of it any more. */
+  async #delete(id: string): Promise<boolean> {
+    const { conversations, messages } = this.#unsaved
+    conversations.delete(id)
+    for (const message of messages.values()) if (message.conversation === id) messages.delete(message.id)
+    if (this.#database === null) return true
+    try {
+      const transaction = this.#database.transaction(['conversations', 'messages'], 'readwrite')
+      const isDone = transaction.done.then(
+        () => true,
+        () => false,
+      )
+      const stored = transaction.objectStore('messages')
+      const keys = await stored.index('conversation').getAllKeys(id)
+      await Promise.all([...keys.map((key) => stored.delete(key)), transaction.objectStore('conversations').delete(id)])
+      return await isDone
+    } catch {
+      return false
+    }
+  }
+
+  /** What this tab wrote before it learned of the removal is removed, and it writes no more until the conversation is taken back. */
+  #followRemoval(event: TabEvent): void {
+    if (event.kind === 'deleted' && !this.#removed.has(event.id)) {
+      this.#startRemoval(event.id, true)
+      void this.#delete(event.id)
+    }
+    if (event.kind === 'changed' && this.#removed.get(event.id)?.isElsewhere === true) this.#removed.delete(event.id)
   }
 
   async #get<Store extends Name>(name: Store, id: string): Promise<Value<Store> | undefined> {
     const unsaved = this.#unsaved[name] as Map<string, Value<Store>>
-    return unsaved.get(id) ?? (await this.#database?.get(name, id).catch(() => undefined))
+    return unsaved.get(id) ?? parsers[name](await this.#database?.get(name, id).catch(() => undefined))
   }
 
   async #readAll<Store extends Name>(name: Store): Promise<Value<Store>[]> {
-    const stored = (await this.#database?.getAll(name).catch(() => [])) ?? []
     const unsaved = this.#unsaved[name] as Map<string, Value<Store>>
+    const stored = parseAll(await this.#readStored(name), parsers[name])
     return [...new Map([...stored.map((record) => [record.id, record] as const), ...unsaved]).values()]
   }
 
+  /** Values of a whole store, or of one conversation. Where the browser cannot read one of them, the others are read one by one. */
+  async #readStored(name: Name, conversation?: string): Promise<unknown[]> {
+    const database = this.#database
+    if (database === null) return []
+    const byConversation = conversation !== undefined
+    try {
+      return byConversation
+        ? await database.getAllFromIndex('messages', 'conversation', conversation)
+        : await database.getAll(name)
+    } catch {
+      const reading = byConversation
+        ? database.getAllKeysFromIndex('messages', 'conversation', conversation)
+        : database.getAllKeys(name)
+      const keys = await reading.catch(() => [])
+      return Promise.all(keys.map((key) => database.get(name, key).catch(() => undefined)))
+    }
+  }
+
+  /** Whether the record is of a removed conversation; then it is kept in memory, to be stored if the conversation is taken back. */
+  #holdRemoved(record: ConversationRecord | StoredMessage): boolean {
+    const removed = this.#removed.get('conversation' in record ? record.conversation : record.id)
+    if (removed === undefined) return false
+    if ('conversation' in record) removed.messages.set(record.id, record)
+    else removed.record = record
+    return true
+  }
+
   async #put<Store extends Name>(name: Store, record: Value<Store>): Promise<void> {
-    if (this.#isCleared) return
+    if (this.#isCleared || this.#holdRemoved(record)) return
     const unsaved = this.#unsaved[name] as Map<string, Value<Store>>
     unsaved.set(record.id, record)
     if (this.#database === null) return this.onProblem('forbidden')

@@ -31,7 +31,6 @@ export class OpenConversation {
       title: '',
       named: false,
       updatedAt: 0,
-      deletedAt: null,
       system: '',
       temperature: null,
     }

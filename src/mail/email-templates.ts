@@ -157,8 +157,7 @@ export function renderDeviceEmail(
   reader: Reader,
 ): EmailContent {
   // The names are the device's own words.
-  const words = [device.client, device.hostname].flatMap((name) => toDisplayName(name) ?? [])
-  const [quoted, quotedZh] = [words.map((word) => `“${word}”`).join(' on '), words.map((word) => `“${word}”`).join('，计算机 ')]
+  const words = [device.client, device.hostname].flatMap((name) => toDisplayName(name) ?? []).map((word) => `“${word}”`)
   return renderEmail(
     'device',
     { name, reader },
@@ -167,15 +166,17 @@ export function renderDeviceEmail(
         subject: `${name}: a device was signed in`,
         blocks: [
           text(
-            `A device that calls itself ${quoted} was signed in to your ${name} account on ${formatEmailTime(device.at, 'en', reader)}, because it was approved with your account.`,
+            `A device was signed in to your ${name} account on ${formatEmailTime(device.at, 'en', reader)}, because it was approved with your account. It calls itself:`,
           ),
+          { kind: 'quote', text: words.join(' on ') },
           note(`If this was not you, end the session at ${site}/sessions and change your password.`),
         ],
       },
       zh: {
         subject: `${name}：有设备登录了你的账户`,
         blocks: [
-          text(`自称 ${quotedZh} 的设备已于 ${formatEmailTime(device.at, 'zh', reader)} 登录你的 ${name} 账户。`),
+          text(`有设备经你的账户批准，已于 ${formatEmailTime(device.at, 'zh', reader)} 登录你的 ${name} 账户。它自称：`),
+          { kind: 'quote', text: words.join('，计算机 ') },
           note(`如果不是你本人批准的，请在 ${site}/sessions 结束该登录并修改密码。`),
         ],
       },

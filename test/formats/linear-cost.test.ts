@@ -383,12 +383,6 @@ const responseEvents: Readonly<Record<string, (n: number) => readonly JsonObject
     { type: 'response.output_item.added', output_index: 0, item: { type: 'custom_tool_call', call_id: 'c', name: 'f' } },
     ...listOf(n, () => ({ type: 'response.custom_tool_call_input.delta', output_index: 0, delta: '   "' })),
   ],
-  'items at the end alone': (n) => [
-    {
-      type: 'response.completed',
-      response: { output: listOf(n, () => ({ type: 'message', content: [{ type: 'output_text', text: 'x' }] })) },
-    },
-  ],
 }
 
 const responseDocuments: Readonly<Record<string, (n: number) => JsonObject>> = {

@@ -24,20 +24,27 @@ export function measureGrowth(prepare: (size: number) => () => unknown, limit: n
   // The first rounds are also those in which the code is compiled.
   let size = minSize
   while (measure(size) < minMicros && size < maxSize) size *= 2
-  const first = measureDoubling(measure, size, limit)
-  if (first <= limit) return { size, growth: first }
-  const second = measureDoubling(measure, 2 * size, limit)
-  if (second <= limit) return { size, growth: second }
-  return { size, growth: Math.min(first, second, Math.cbrt(measure(8 * size) / Math.max(measure(size), 1))) }
+  let least = Infinity
+  for (const [from, doublings] of [
+    [size, 1],
+    [2 * size, 1],
+    [size, 3],
+  ] as const) {
+    least = Math.min(least, measureMeanGrowth(measure, from, doublings, limit))
+    if (least <= limit) break
+  }
+  return { size, growth: least }
 }
 
-function measureDoubling(measure: (size: number) => number, size: number, limit: number): number {
-  let [once, twice] = [Infinity, Infinity]
-  for (let round = 0; round < maxRounds && (round < 2 || twice > once * limit); round++) {
-    once = Math.min(once, measure(size))
-    twice = Math.min(twice, measure(2 * size))
+/** The mean growth of each doubling, by the shortest time of each size. */
+function measureMeanGrowth(measure: (size: number) => number, size: number, doublings: number, limit: number): number {
+  let [small, large, growth] = [Infinity, Infinity, Infinity]
+  for (let round = 0; round < maxRounds && (round < 2 || growth > limit); round++) {
+    small = Math.min(small, measure(size))
+    large = Math.min(large, measure(size * 2 ** doublings))
+    growth = (large / Math.max(small, 1)) ** (1 / doublings)
   }
-  return twice / Math.max(once, 1)
+  return growth
 }
 
 const cell = new Int32Array(new SharedArrayBuffer(4))

@@ -254,6 +254,11 @@ export const configSchema = z.strictObject({
       smtpUrl: secretSchema.nullable().default(null),
       /** Sender of all emails. */
       from: z.string().default('svc-gateway <no-reply@localhost>'),
+      /**
+       * Whether the password of `smtpUrl` is sent to a server that offers no TLS. Anyone on the way reads it then. A server on this machine
+       * needs no TLS.
+       */
+      allowPlaintextPassword: z.boolean().default(false),
     })
     .prefault({}),
   signIn: signInSchema,

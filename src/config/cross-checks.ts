@@ -6,6 +6,7 @@ import { findOrderErrors } from './plugin-order.ts'
 import { anyEmailDomain, isEmailDomain, parseEmail } from '../domain/identity/email/email-address.ts'
 import { isPrivateHost } from './private-host.ts'
 import { redactUrl } from './redact-url.ts'
+import { isLoopbackHost } from '../system/loopback.ts'
 import { coversInternet, parseNetworks } from '../system/cidr.ts'
 
 /** One sentence per error; empty if the configuration can work. */
@@ -263,7 +264,7 @@ function findSignInErrors({ signIn, mail }: GatewayConfig): string[] {
   const errors: string[] = []
   for (const [name, { issuer }] of Object.entries(signIn.providers)) {
     const { protocol, hostname } = new URL(issuer)
-    if (protocol !== 'https:' && hostname !== 'localhost' && hostname !== '[::1]' && !hostname.startsWith('127.'))
+    if (protocol !== 'https:' && !isLoopbackHost(hostname))
       errors.push(`signIn.providers.${name}.issuer: plain http is for a provider on this machine only; use https.`)
   }
   for (const name of ['allowedDomains', 'blockedDomains'] as const) {

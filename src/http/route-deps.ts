@@ -13,6 +13,8 @@ export interface RouteDeps {
     readonly isDraining: () => boolean
     /** Reasons why the whole process accepts no new turns; empty when ready. */
     readonly notReadyReasons: () => readonly string[] | Promise<readonly string[]>
+    /** Why emails are not being sent; null if they are. */
+    readonly mailNote: () => string | null | Promise<string | null>
     /** The metrics page of the whole process, all workers included. */
     readonly metricsText: () => Promise<string>
     /** The probe of the database that several nodes share; null on SQLite. */

@@ -1,4 +1,4 @@
-/** Where emails wait until they are sent: in this process, or in a database where other nodes can send them too. */
+/** The port of the queue in which emails wait until they are sent: in a folder of this machine, or in a database where other nodes send them too. */
 import type { EmailContent } from './email-templates.ts'
 
 /**
@@ -13,11 +13,15 @@ export const maxQueued = { member_code: 1_000, new_address_code: 500, notice: 50
   EmailPriority,
   number
 >
+/** How many emails to one address may wait, so that no account fills the room of all. */
+export const maxQueuedPerRecipient = 20
 
 export interface Email extends EmailContent {
   /** Null: no recipient. It waits like any other, so that the client that caused it learns nothing, and is not sent. */
   readonly to: string | null
   readonly priority: EmailPriority
+  /** How long it is of use to its recipient: a code and a link expire. It is tried until then. */
+  readonly usefulMs: number
 }
 
 export interface ClaimedEmail {
@@ -25,6 +29,8 @@ export interface ClaimedEmail {
   readonly email: Email
   /** The number of this attempt at sending, from 1 on. */
   readonly attempt: number
+  /** How long the email was still of use when it was claimed. */
+  readonly remainingMs: number
 }
 
 export interface EnqueueResult {
@@ -33,73 +39,44 @@ export interface EnqueueResult {
   readonly full: readonly EmailPriority[]
 }
 
+export interface QueueListener {
+  /** An email may be due. */
+  onDue(): void
+  /** Emails were deleted because they are of no use any more. */
+  onExpired(count: number): void
+}
+
+export interface WaitingEmails {
+  readonly count: number
+  /** How long the oldest has waited; 0 if none waits. */
+  readonly oldestMs: number
+}
+
 export interface EmailQueue {
-  /** Whether emails stay when this process ends, for other nodes to send. */
-  readonly isShared: boolean
-  /** Number of waiting emails that only this process can send. */
+  /** Number of due emails that are lost if this process ends now. */
   readonly pendingCount: number
-  /** `onDue` is called whenever an email may be due. */
-  start(onDue: () => void): void
-  /** Stores an email if its priority has room. It is stored when this resolves. */
+  /** All emails that are not sent yet, wherever they wait; of a database as of the last poll. */
+  readonly waiting: WaitingEmails
+  start(listener: QueueListener): void
+  /** Stores an email if its priority and its recipient have room. It is stored when this resolves. */
   enqueue(email: Email): Promise<EnqueueResult>
   /** Claims the due email of the highest priority, if any; no other caller gets it meanwhile. `memberCodesOnly` skips the others. */
   claim(options?: { readonly memberCodesOnly: boolean }): Promise<ClaimedEmail | undefined>
   /** The email was sent or given up. */
   complete(claimed: ClaimedEmail): Promise<void>
-  /** Makes the email due again after `delayMs`. */
-  retryLater(claimed: ClaimedEmail, delayMs: number): Promise<void>
-  /** Stops calling `onDue`. */
+  /** Makes the email due again after `delayMs`. False if it is not kept: the process ends, and its emails with it. */
+  retryLater(claimed: ClaimedEmail, delayMs: number): Promise<boolean>
+  /** Stops calling the listener. */
   close(): Promise<void>
 }
 
-/** The queue of one process, which loses its emails when it dies. */
-export class InMemoryEmailQueue implements EmailQueue {
-  readonly isShared = false
-  readonly #due: Record<EmailPriority, ClaimedEmail[]> = { member_code: [], new_address_code: [], notice: [] }
-  /** Emails that wait for their retry. They still take room. */
-  readonly #delayed: Record<EmailPriority, number> = { member_code: 0, new_address_code: 0, notice: 0 }
-  #lastId = 0
-  #onDue: () => void = () => undefined
+export const noListener: QueueListener = { onDue: () => undefined, onExpired: () => undefined }
 
-  get pendingCount(): number {
-    return emailPriorities.reduce((sum, priority) => sum + this.#count(priority), 0)
-  }
-
-  start(onDue: () => void): void {
-    this.#onDue = onDue
-  }
-
-  async enqueue(email: Email): Promise<EnqueueResult> {
-    const full = emailPriorities.filter((priority) => this.#count(priority) >= maxQueued[priority])
-    if (full.includes(email.priority)) return { isQueued: false, full }
-    this.#due[email.priority].push({ id: ++this.#lastId, email, attempt: 1 })
-    this.#onDue()
-    return { isQueued: true, full }
-  }
-
-  async claim({ memberCodesOnly } = { memberCodesOnly: false }): Promise<ClaimedEmail | undefined> {
-    const priorities = memberCodesOnly ? (['member_code'] as const) : emailPriorities
-    for (const priority of priorities) {
-      const claimed = this.#due[priority].shift()
-      if (claimed !== undefined) return claimed
-    }
-    return undefined
-  }
-
-  async complete(): Promise<void> {}
-
-  async retryLater({ id, email, attempt }: ClaimedEmail, delayMs: number): Promise<void> {
-    this.#delayed[email.priority] += 1
-    setTimeout(() => {
-      this.#delayed[email.priority] -= 1
-      this.#due[email.priority].push({ id, email, attempt: attempt + 1 })
-      this.#onDue()
-    }, delayMs).unref()
-  }
-
-  async close(): Promise<void> {}
-
-  #count(priority: EmailPriority): number {
-    return this.#due[priority].length + this.#delayed[priority]
-  }
+/** An email in the queue of one process. Instants are of the wall clock, as those of the codes in the emails. */
+export interface QueuedEmail {
+  readonly email: Email
+  readonly queuedAt: number
+  readonly expiresAt: number
+  attempt: number
+  dueAt: number
 }

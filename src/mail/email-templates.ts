@@ -4,9 +4,11 @@ import type { Reader } from '../domain/identity/reader.ts'
 import { layOutHtml, layOutText } from './email-layout.ts'
 import type { EmailBlock } from './email-layout.ts'
 
+/** The kinds of emails, for the log. */
+export const emailKinds = ['code', 'reauthentication', 'device', 'password', 'account_deleted', 'usage_alert', 'test'] as const
+
 export interface EmailContent {
-  /** The kind of email, for the log. */
-  readonly kind: 'code' | 'reauthentication' | 'device' | 'password' | 'account_deleted' | 'usage_alert' | 'test'
+  readonly kind: (typeof emailKinds)[number]
   readonly subject: string
   readonly text: string
   readonly html: string

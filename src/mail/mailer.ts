@@ -1,29 +1,33 @@
 /**
  * Sends emails from a bounded queue through an SMTP server, or writes them to a folder of `.eml` files if none is configured. No request
- * waits for the sending, whose result and duration appear in the log alone. The log contains neither addresses nor texts.
+ * waits for the sending, whose result and duration appear in the log and the metrics alone. An email that could not be sent is tried as long
+ * as it is of use. The log contains neither addresses nor texts.
  */
 import { mkdirSync } from 'node:fs'
 import { rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Transporter } from 'nodemailer'
 import type { Logger } from 'pino'
-import { InMemoryEmailQueue } from './email-queue.ts'
-import type { Email, EmailQueue, ClaimedEmail } from './email-queue.ts'
-import { deliverBySmtp, describeSmtpError, toMessage } from './smtp-delivery.ts'
-import type { AddressedEmail } from './smtp-delivery.ts'
 import type { DeliveryOutcome, EmailOutcome } from '../domain/services/member-mailer.ts'
+import { formatDuration } from '../system/duration.ts'
+import type { ClaimedEmail, Email, EmailQueue } from './email-queue.ts'
+import type { EmailResult, MailStats } from './email-results.ts'
+import { findRetryDelay } from './retry-delay.ts'
+import { deliverBySmtp } from './smtp/smtp-delivery.ts'
+import { classifySmtpFailure, describeSmtpError } from './smtp/smtp-failure.ts'
+import { createSmtpTransport, toMessage } from './smtp/smtp-transport.ts'
+import type { AddressedEmail, EmailTransport, SmtpServer } from './smtp/smtp-transport.ts'
+import { ThrottledLog } from './throttled-log.ts'
 
 interface MailerOptions {
-  /** `smtp://user:password@host:port` or `smtps://…`; null writes files. */
-  readonly smtpUrl: string | null
+  /** Null writes files. */
+  readonly smtp: SmtpServer | null
   readonly from: string
   /** The folder for files. */
   readonly outbox: string
   readonly log: Logger
   readonly ids: { next(prefix: string, now: number): string }
-  readonly clock: { now(): number }
-  /** Default: a queue in memory. */
-  readonly queue?: EmailQueue
+  readonly clock: { now(): number; monotonicMs(): number }
+  readonly queue: EmailQueue
   /** How long the server may take for each command. */
   readonly commandTimeoutMs?: number
 }
@@ -34,84 +38,98 @@ interface MailerOptions {
  */
 const maxWorkers = { any: 2, memberCodes: 2 } as const
 type WorkerKind = keyof typeof maxWorkers
-/** Messages over one connection; some servers end a connection after a hundred. */
-const maxMessagesPerConnection = 100
-/** An unused connection is closed before the server, or our own command timeout, closes it. */
-const maxIdleMs = 20_000
-const maxAttempts = 3
-const retryDelayMs = 1_000
-/** Until the connection is open, and until the server has greeted. */
-const connectTimeoutMs = 15_000
-/** A server may query other servers about the recipient, or scan the message, before it answers. */
-const defaultCommandTimeoutMs = 30_000
 
-type SendEmail = (email: AddressedEmail, id: string) => Promise<void>
+/** The server may have an email that it did not acknowledge: each further attempt may be a further copy. */
+const maxUnansweredAttempts = 3
+/** An email that waits longer is reported by `/readyz`. */
+const maxUnreportedWaitMs = 60_000
+/** How old the result of the last attempt may be to tell whether the server can be reached. */
+const maxStateAgeMs = 60_000
 
 export class Mailer {
   readonly #options: MailerOptions
-  readonly #send: SendEmail
-  readonly #closeTransport: () => void
+  readonly #transport: EmailTransport
   readonly #queue: EmailQueue
+  readonly #throttledLog: ThrottledLog
   readonly #workers: Record<WorkerKind, number> = { any: 0, memberCodes: 0 }
+  readonly #results: Record<EmailResult, number> = { sent: 0, deferred: 0, rejected: 0, expired: 0, unanswered: 0, dropped: 0 }
   /** Incremented whenever an email may have become due. */
   #dueSignals = 0
+  /** Whether the last attempt failed before a recipient was named, so that no email can be sent. */
+  #isServerFailing = false
+  #stateMonotonicMs = -Infinity
   readonly #idleListeners: (() => void)[] = []
   #closing = false
 
   constructor(options: MailerOptions) {
     this.#options = options
-    const { smtpUrl, queue = new InMemoryEmailQueue() } = options
-    const transport =
-      smtpUrl === null ? createFolderTransport(options) : createSmtpTransport(smtpUrl, options.from, options.commandTimeoutMs)
-    this.#send = transport.send
-    this.#closeTransport = transport.close
-    if (smtpUrl === null)
-      options.log.info({ outbox: options.outbox }, 'no SMTP server is configured: emails are written to files')
+    const { smtp, queue, log, clock, commandTimeoutMs } = options
+    this.#throttledLog = new ThrottledLog(log, clock)
+    const maxConnections = maxWorkers.any + maxWorkers.memberCodes
+    this.#transport =
+      smtp === null
+        ? createFolderTransport(options)
+        : createSmtpTransport(smtp, { maxConnections, ...(commandTimeoutMs === undefined ? {} : { commandTimeoutMs }) })
+    if (smtp === null) log.info({ outbox: options.outbox }, 'no SMTP server is configured: emails are written to files')
     this.#queue = queue
-    queue.start(() => this.#startWorker())
+    queue.start({ onDue: () => this.#startWorker(), onExpired: (count) => this.#recordExpired(count) })
   }
 
   /** Resolves when the email is queued, and never rejects. The outcome does not depend on the email's priority or recipient. */
   async enqueue(email: Email): Promise<EmailOutcome> {
-    const { log } = this.#options
     if (this.#closing) {
-      log.error({ subject: email.kind }, 'an email was dropped: the service is stopping')
+      this.#recordDropped(email, 'the service is stopping')
       return 'unavailable'
     }
     try {
       const { isQueued, full } = await this.#queue.enqueue(email)
-      if (!isQueued) log.error({ subject: email.kind, priority: email.priority }, 'an email was dropped: the queue is full')
+      if (!isQueued) this.#recordDropped(email, 'the queue is full')
       if (full.includes('member_code')) return 'unavailable'
-      return full.includes('new_address_code') ? 'new_addresses_paused' : 'queued'
+      if (full.includes('new_address_code')) return 'new_addresses_paused'
+      return this.#isServerFailing ? 'delayed' : 'queued'
     } catch (error) {
-      log.error({ subject: email.kind, err: error }, 'an email was dropped: it could not be queued')
+      this.#recordDropped(email, 'it could not be queued', error)
       return 'unavailable'
     }
   }
 
   /** Sends an email once, now, past the queue, and never rejects. The emails of the queue have connections of their own. */
   async deliver(email: AddressedEmail, signal: AbortSignal): Promise<DeliveryOutcome> {
-    const { smtpUrl, from, log, ids, clock } = this.#options
+    const { smtp, log, ids, clock } = this.#options
     const id = ids.next('mail_', clock.now())
     const { outcome, reason } =
-      smtpUrl === null
-        ? await this.#send(email, id).then(
+      smtp === null
+        ? await this.#transport.send(email, id).then(
             () => ({ outcome: 'sent', reason: null }) as const,
             (error: unknown) => ({ outcome: 'unavailable', reason: describeSmtpError(error) }) as const,
           )
-        : await deliverBySmtp(smtpUrl, from, email, signal)
+        : await deliverBySmtp(smtp, email, signal)
+    this.#results[outcomeResults[outcome]] += 1
     if (outcome === 'sent') log.info({ mail: id, subject: email.kind }, 'an email was sent')
     else log.warn({ mail: id, subject: email.kind, outcome, reason }, 'an email was not sent')
     return outcome
   }
 
-  /** Resolves when no email waits or is being sent here. */
+  get stats(): MailStats {
+    const { count, oldestMs } = this.#queue.waiting
+    return { results: { ...this.#results }, waiting: count, oldestWaitingSeconds: oldestMs / 1000 }
+  }
+
+  /** For `/readyz`: names no server and no address. Null while emails are sent. */
+  get note(): string | null {
+    const { count, oldestMs } = this.#queue.waiting
+    if (!this.#isServerFailing && oldestMs <= maxUnreportedWaitMs) return null
+    const waiting = `${count} ${count === 1 ? 'waits' : 'wait'}, the oldest for ${formatDuration(oldestMs)}`
+    return `mail: emails are not being sent${count === 0 ? '' : ` (${waiting})`}; \`svc-gateway doctor\` tries the mail server`
+  }
+
+  /** Resolves when no email is due or is being sent here. */
   async waitUntilIdle(): Promise<void> {
     if (this.#isIdle) return
     await new Promise<void>((resolve) => this.#idleListeners.push(resolve))
   }
 
-  /** Sends the waiting emails, for `timeoutMs` at most. */
+  /** Sends the due emails, for `timeoutMs` at most. */
   async close(timeoutMs = 5_000): Promise<void> {
     this.#closing = true
     let timer: NodeJS.Timeout | undefined
@@ -121,7 +139,7 @@ export class Mailer {
     await Promise.race([this.waitUntilIdle(), timeout])
     clearTimeout(timer)
     await this.#queue.close()
-    this.#closeTransport()
+    this.#transport.close()
   }
 
   get #isIdle(): boolean {
@@ -142,7 +160,7 @@ export class Mailer {
       for (;;) {
         const signals = this.#dueSignals
         const claimed = await this.#queue.claim({ memberCodesOnly: kind === 'memberCodes' })
-        if (claimed !== undefined) await this.#deliver(claimed)
+        if (claimed !== undefined) await this.#process(claimed)
         else if (signals === this.#dueSignals) break
       }
     } catch (error) {
@@ -152,80 +170,99 @@ export class Mailer {
     if (this.#isIdle) for (const resolve of this.#idleListeners.splice(0)) resolve()
   }
 
-  async #deliver(claimed: ClaimedEmail): Promise<void> {
+  async #process(claimed: ClaimedEmail): Promise<void> {
     const { log, ids, clock } = this.#options
-    const { email, attempt } = claimed
-    if (!isAddressed(email)) return this.#queue.complete(claimed)
-    const id = ids.next('mail_', clock.now())
-    try {
-      await this.#send(email, id)
-    } catch (error) {
-      if (attempt < maxAttempts && (!this.#closing || this.#queue.isShared))
-        return this.#queue.retryLater(claimed, retryDelayMs * attempt)
-      log.error({ mail: id, subject: email.kind, reason: describeSmtpError(error) }, 'an email could not be sent')
+    const { email } = claimed
+    if (!isAddressed(email)) {
+      await this.#refreshServerState()
       return this.#queue.complete(claimed)
     }
+    const id = ids.next('mail_', clock.now())
+    const startedMs = clock.monotonicMs()
+    try {
+      await this.#transport.send(email, id)
+    } catch (error) {
+      return this.#handleFailure(claimed, { id, error, elapsedMs: clock.monotonicMs() - startedMs })
+    }
+    this.#recordServerState(false)
+    this.#results.sent += 1
     log.info({ mail: id, subject: email.kind }, 'an email was sent')
     return this.#queue.complete(claimed)
   }
+
+  async #handleFailure(claimed: ClaimedEmail, failure: { id: string; error: unknown; elapsedMs: number }): Promise<void> {
+    const { kind, isOfServer, reason } = classifySmtpFailure(failure.error)
+    const { email, attempt, remainingMs } = claimed
+    this.#recordServerState(isOfServer)
+    const delayMs = findRetryDelay(attempt, remainingMs - failure.elapsedMs)
+    const result = kind === 'permanent' ? 'rejected' : delayMs === null ? 'expired' : null
+    const isUnanswered = kind === 'unanswered' && attempt >= maxUnansweredAttempts
+    if (result === null && !isUnanswered && delayMs !== null) {
+      const isKept = await this.#queue.retryLater(claimed, delayMs)
+      if (!isKept) return this.#recordDropped(email, 'the service is stopping')
+      this.#results.deferred += 1
+      this.#throttledLog.write(
+        'warn',
+        { subject: email.kind, reason, attempt },
+        'an email could not be sent yet; it is tried again',
+      )
+      return
+    }
+    this.#results[result ?? 'unanswered'] += 1
+    this.#throttledLog.write(
+      getLevel(email),
+      { mail: failure.id, subject: email.kind, priority: email.priority, reason, attempt },
+      result === 'rejected' ? 'an email was refused by the mail server' : 'an email could not be sent while it was of use',
+    )
+    return this.#queue.complete(claimed)
+  }
+
+  #recordDropped(email: Email, reason: string, error?: unknown): void {
+    this.#results.dropped += 1
+    const fields = { subject: email.kind, priority: email.priority, ...(error === undefined ? {} : { err: error }) }
+    this.#throttledLog.write(getLevel(email), fields, `an email was dropped: ${reason}`)
+  }
+
+  #recordExpired(count: number): void {
+    this.#results.expired += count
+    this.#throttledLog.write('warn', {}, 'an email could not be sent while it was of use', count)
+  }
+
+  #recordServerState(isFailing: boolean): void {
+    this.#isServerFailing = isFailing
+    this.#stateMonotonicMs = this.#options.clock.monotonicMs()
+  }
+
+  /**
+   * An address that gets no email must not be told from others by what the next request is answered: it has the state of the server read,
+   * once a minute, as an email to another address would.
+   */
+  async #refreshServerState(): Promise<void> {
+    if (this.#options.clock.monotonicMs() - this.#stateMonotonicMs < maxStateAgeMs) return
+    await this.#transport.verify().then(
+      () => this.#recordServerState(false),
+      () => this.#recordServerState(true),
+    )
+  }
 }
+
+/** A stranger causes emails to addresses without an account, so what becomes of them is no error of this service. */
+function getLevel({ priority }: Email): 'warn' | 'error' {
+  return priority === 'new_address_code' ? 'warn' : 'error'
+}
+
+const outcomeResults = {
+  sent: 'sent',
+  unavailable: 'deferred',
+  rejected: 'rejected',
+  unknown: 'unanswered',
+} as const satisfies Record<DeliveryOutcome, EmailResult>
 
 function isAddressed(email: Email): email is Email & AddressedEmail {
   return email.to !== null
 }
 
-/** Connects and authenticates as for an email, and sends one if given. @throws the library's error */
-export async function testSmtpServer(smtpUrl: string, from: string, email: AddressedEmail | null): Promise<void> {
-  const { send, verify, close } = createSmtpTransport(smtpUrl, from)
-  try {
-    await verify()
-    if (email !== null) await send(email, '')
-  } finally {
-    close()
-  }
-}
-
-function createSmtpTransport(
-  url: string,
-  from: string,
-  commandTimeoutMs = defaultCommandTimeoutMs,
-): { readonly send: SendEmail; readonly verify: () => Promise<unknown>; readonly close: () => void } {
-  // Imported with the first email, because a start should not wait for it.
-  let connected: Promise<Transporter> | undefined
-  const connect = (): Promise<Transporter> =>
-    (connected ??= import('nodemailer').then(({ createTransport }) =>
-      // In one object: a second argument has defaults for messages, where timeouts are ignored.
-      createTransport({
-        url,
-        // A new connection for each email, with its TLS handshake and authentication, takes most of the time.
-        pool: true,
-        maxConnections: maxWorkers.any + maxWorkers.memberCodes,
-        maxMessages: maxMessagesPerConnection,
-        // A message that was lost with its connection is retried by our queue, which counts the attempts.
-        maxRequeues: 1,
-        idleTimeout: Math.min(maxIdleMs, commandTimeoutMs / 2),
-        connectionTimeout: connectTimeoutMs,
-        greetingTimeout: connectTimeoutMs,
-        socketTimeout: commandTimeoutMs,
-      } as Parameters<typeof createTransport>[0]),
-    ))
-  return {
-    verify: async () => (await connect()).verify(),
-    async send(email) {
-      const transport = await connect()
-      await transport.sendMail(toMessage(from, email))
-    },
-    close() {
-      connected?.then(
-        (transport) => transport.close(),
-        // It was never opened.
-        () => undefined,
-      )
-    },
-  }
-}
-
-function createFolderTransport({ from, outbox }: MailerOptions): { readonly send: SendEmail; readonly close: () => void } {
+function createFolderTransport({ from, outbox }: MailerOptions): EmailTransport {
   return {
     async send(email, id) {
       const { createTransport } = await import('nodemailer')
@@ -237,6 +274,7 @@ function createFolderTransport({ from, outbox }: MailerOptions): { readonly send
       await writeFile(`${file}.part`, message as Buffer, { mode: 0o600 })
       await rename(`${file}.part`, file)
     },
+    verify: async () => undefined,
     close: () => undefined,
   }
 }

@@ -1,4 +1,5 @@
 /** Renders emails to members and queues them. */
+import { codeLifetimeMs } from '../domain/identity/email/email-otp.ts'
 import type { MemberMailer } from '../domain/services/member-mailer.ts'
 import type { Mailer } from './mailer.ts'
 import {
@@ -13,29 +14,49 @@ import { renderUsageAlertEmail } from './usage-alert-email.ts'
 
 interface EmailBranding {
   readonly brand: string
+  /** How long the link of a sign-in email works. */
+  readonly linkLifetimeMs: number
   /** Read for each email: the address is unknown before the server listens. */
   readonly origins: { readonly site: string }
 }
 
-export function createMemberMail(mailer: Pick<Mailer, 'enqueue' | 'deliver'>, { brand, origins }: EmailBranding): MemberMailer {
+/** A notice is worth reading as long as its reader can still undo what it is about. */
+const noticeUsefulMs = 24 * 3_600_000
+
+export function createMemberMail(
+  mailer: Pick<Mailer, 'enqueue' | 'deliver'>,
+  { brand, linkLifetimeMs, origins }: EmailBranding,
+): MemberMailer {
   const sender = (): SenderIdentity => ({ name: brand, site: origins.site })
   return {
     sendSignInCode: ({ to, isMember, reader }, { code, linkToken }) =>
       mailer.enqueue({
         to,
         priority: isMember ? 'member_code' : 'new_address_code',
+        // The link outlives the code.
+        usefulMs: Math.max(linkLifetimeMs, codeLifetimeMs),
         ...renderSignInEmail(sender(), { code, link: linkToken }, reader),
       }),
     sendReauthenticationCode: ({ to, reader }, code) =>
-      mailer.enqueue({ to, priority: 'member_code', ...renderReauthenticationEmail(sender(), code, reader) }),
+      mailer.enqueue({
+        to,
+        priority: 'member_code',
+        usefulMs: codeLifetimeMs,
+        ...renderReauthenticationEmail(sender(), code, reader),
+      }),
     async sendDeviceSignedIn({ to, reader }, device) {
-      await mailer.enqueue({ to, priority: 'notice', ...renderDeviceEmail(sender(), device, reader) })
+      await mailer.enqueue({ to, priority: 'notice', usefulMs: noticeUsefulMs, ...renderDeviceEmail(sender(), device, reader) })
     },
     async sendPasswordChanged({ to, reader }, at) {
-      await mailer.enqueue({ to, priority: 'notice', ...renderPasswordEmail(sender(), at, reader) })
+      await mailer.enqueue({ to, priority: 'notice', usefulMs: noticeUsefulMs, ...renderPasswordEmail(sender(), at, reader) })
     },
     async sendAccountDeleted({ to, reader }, at) {
-      await mailer.enqueue({ to, priority: 'notice', ...renderAccountDeletedEmail(sender(), at, reader) })
+      await mailer.enqueue({
+        to,
+        priority: 'notice',
+        usefulMs: noticeUsefulMs,
+        ...renderAccountDeletedEmail(sender(), at, reader),
+      })
     },
     deliverUsageAlert: ({ to, reader }, alert, signal) =>
       mailer.deliver({ to, ...renderUsageAlertEmail(sender(), alert, reader) }, signal),

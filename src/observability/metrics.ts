@@ -190,6 +190,17 @@ export function createMetrics() {
       help: 'Connections refused because of limits.connections ("total") or limits.connectionsPerAddress ("address").',
       labelNames: ['limit'],
     }),
+    emails: counter({
+      name: 'svc_emails_total',
+      help: 'Emails by outcome: sent, deferred (an attempt failed and another one follows), rejected by the mail server for good, expired (of no use any more), unanswered, dropped (no room in the queue).',
+      labelNames: ['outcome'],
+    }),
+    emailsWaiting: gauge({ name: 'svc_emails_waiting', help: 'Emails that are not sent yet.', aggregator: 'first' }),
+    oldestWaitingEmailSeconds: gauge({
+      name: 'svc_emails_oldest_waiting_seconds',
+      help: 'Age of the oldest email that is not sent yet; 0 without one.',
+      aggregator: 'first',
+    }),
     internalErrors: counter({ name: 'svc_internal_errors_total', help: 'Requests answered with internal_error.' }),
     memory: gauge({
       name: 'process_resident_memory_bytes',

@@ -7,6 +7,8 @@ import type { ApiFormatName } from '../exchange/api-format/api-format-name.ts'
 import type { Exchange, Outcome, Slots } from '../exchange/exchange.ts'
 import { findDifferingSections } from '../domain/config-fingerprint.ts'
 import type { DatabaseStatus } from '../domain/database-status.ts'
+import { emailResults } from '../mail/email-results.ts'
+import type { EmailResult, MailStats } from '../mail/email-results.ts'
 import type { Ledger } from '../domain/billing/ledger.ts'
 import { UpstreamFailure } from '../exchange/upstream-failure.ts'
 import { describeAnswer, getUpstreamMessage } from '../upstream/errors/classify-failure.ts'
@@ -24,6 +26,8 @@ interface MetricSources {
   readonly limits: Pick<Limits, 'distributed'>
   /** Last status of the shared database; null if unknown or without one. */
   readonly databaseStatus: () => DatabaseStatus | null
+  /** Null in a thread that sends no emails itself. */
+  readonly mailStats: (() => MailStats) | null
   /** Turns whose upstream is being called. */
   readonly countRunningTurns: () => number
   readonly monotonicMs: () => number
@@ -78,6 +82,7 @@ export class Telemetry {
   /** Calls to targets since the last scrape, by target and outcome. */
   readonly #attempts = new Map<string, Map<string, number>>()
   #reported = { commits: 0, operations: 0, fsyncs: 0, cpu: 0, workerDeaths: 0, rateLimitFallback: 0, releasedHolds: 0 }
+  readonly #reportedEmails: Partial<Record<EmailResult, number>> = {}
   #ended: EndedExchange[] = []
   /** Monotonic time of the last log line, by target. */
   readonly #ignoredCapLoggedAt = new Map<string, number>()
@@ -336,7 +341,7 @@ export class Telemetry {
     }
     this.#eventLoopDelay.reset()
     if (this.#sources === null) return
-    const { ledger, upstreams, limits, databaseStatus, countRunningTurns, monotonicMs } = this.#sources
+    const { ledger, upstreams, limits, databaseStatus, mailStats, countRunningTurns, monotonicMs } = this.#sources
     metrics.running.set(countRunningTurns())
     for (const { name, limiter } of upstreams.all) {
       metrics.callsRunning.set({ upstream: name }, limiter.running)
@@ -352,6 +357,7 @@ export class Telemetry {
       this.#reported.rateLimitFallback = fallbacks
     }
     this.#collectDatabase(databaseStatus())
+    if (mailStats !== null) this.#collectMail(mailStats())
     const vitals = ledger.stats()
     metrics.holdsOpen.set(vitals.holdsOpen)
     metrics.writerQueue.set(vitals.queue)
@@ -377,6 +383,15 @@ export class Telemetry {
     }
     for (const seconds of vitals.commitSeconds) metrics.commitSeconds.observe(seconds)
     for (const seconds of vitals.flushSeconds) metrics.flushSeconds.observe(seconds)
+  }
+
+  #collectMail({ results, waiting, oldestWaitingSeconds }: MailStats): void {
+    for (const outcome of emailResults) {
+      this.#metrics.emails.inc({ outcome }, results[outcome] - (this.#reportedEmails[outcome] ?? 0))
+      this.#reportedEmails[outcome] = results[outcome]
+    }
+    this.#metrics.emailsWaiting.set(waiting)
+    this.#metrics.oldestWaitingEmailSeconds.set(oldestWaitingSeconds)
   }
 
   /** An unknown value has no sample: 0 would raise an alarm, and the previous value would be wrong. */

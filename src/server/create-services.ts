@@ -17,6 +17,7 @@ import { translatorUrl } from '../formats/translate-request.ts'
 import { BodyDiscarder } from '../system/body-discarder.ts'
 import { BodyReadScheduler } from '../system/body-read-scheduler.ts'
 import { mergeAttemptLimits } from '../domain/identity/limits/attempt-limits.ts'
+import { getMagicLinkLifetimeMs } from '../domain/identity/limits/email-send-limits.ts'
 import { createMembership } from '../domain/services/membership.ts'
 import { createCalendar } from '../domain/billing/period.ts'
 import type { ImageFiles } from '../domain/image.ts'
@@ -85,16 +86,21 @@ export function createServices(deps: ServiceDeps): CreatedServices {
       onWorkerError: (error) => log.error({ err: error }, 'a body parser thread died; the next large request starts a new one'),
       onCostlyBody: (body) => log.warn(body, 'a body took more CPU time than its size explains and was refused'),
     })
+  const attemptLimitTable = mergeAttemptLimits(config.limits.attempts)
   const membership = createMembership({
     store,
-    mailer: createMemberMail(mail, { brand: config.brand.name, origins }),
+    mailer: createMemberMail(mail, {
+      brand: config.brand.name,
+      linkLifetimeMs: getMagicLinkLifetimeMs(attemptLimitTable),
+      origins,
+    }),
     calendar,
     clock,
     ids,
     secret,
     sessionPrefix: names.sessionPrefix,
     rules: { ...config.signIn, isDisposable: config.signIn.blockDisposable ? createDisposableDomainCheck() : () => false },
-    attemptLimitTable: mergeAttemptLimits(config.limits.attempts),
+    attemptLimitTable,
     boostRules: config.boosts,
     keys: { prefix: names.keyPrefix, perAccount: config.limits.keysPerAccount },
     plans: config.plans,

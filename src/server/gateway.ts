@@ -101,13 +101,16 @@ export async function openGateway(options: GatewayOptions): Promise<Gateway> {
   const metrics = await listenForMetrics(config.metrics, telemetry).catch(abortStart)
   const operations = {
     notReadyReasons: () => getNotReadyReasons(store.ledger.stats(), services.credentials.databaseSilentMs),
+    mailNote: () => mailer.note,
     metricsText: () => telemetry.metricsText(),
     database: store.cluster && new DatabaseProbe(store.cluster, clock),
   }
-  const runtime = await openWorkerRuntime(services, { operations }).catch(async (error: unknown) => {
-    await metrics?.close()
-    return abortStart(error)
-  })
+  const runtime = await openWorkerRuntime(services, { operations, mailStats: () => mailer.stats }).catch(
+    async (error: unknown) => {
+      await metrics?.close()
+      return abortStart(error)
+    },
+  )
   warnAboutUnservedProducts(services)
   warnAboutFileLimit(services)
   const jobs = new BackgroundJobs(services)

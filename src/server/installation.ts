@@ -6,7 +6,10 @@ import type { Store } from '../domain/store.ts'
 import type { WorkerStores } from '../store/sqlite/open.ts'
 import type { Clock } from '../system/clock.ts'
 import { loadOrCreateSecret, restrictSecretFile } from '../system/secret.ts'
+import { EmailEncryption } from '../mail/email-encryption.ts'
+import { LocalEmailQueue } from '../mail/local-email-queue.ts'
 import type { EmailQueue } from '../mail/email-queue.ts'
+import { EmailSpool } from '../mail/email-spool.ts'
 import type { DataFolder } from '../system/data-folder.ts'
 import type { GatewayConfig } from '../config/config.ts'
 import type { Services } from '../services/services.ts'
@@ -29,8 +32,8 @@ export interface Installation {
   readonly createRateLimitStore: (() => RateLimitStore) | null
   /** Where images are stored; null: in the data folder. */
   readonly imageFiles: ImageFiles | null
-  /** The queue of emails to send; null: in memory. */
-  readonly emailQueue: EmailQueue | null
+  /** The queue of emails to send. */
+  readonly emailQueue: EmailQueue
   readonly secret: Buffer
   /** The folder or database that this start created; null where it existed. */
   readonly createdLocation: string | null
@@ -54,7 +57,10 @@ export async function openSqliteInstallation({ folder, clock, log, onHealthChang
     threads: store.threads,
     createRateLimitStore: null,
     imageFiles: null,
-    emailQueue: null,
+    emailQueue: new LocalEmailQueue({
+      clock,
+      spool: new EmailSpool({ folder: folder.waitingEmails, encryption: new EmailEncryption(secret), log }),
+    }),
     secret,
     createdLocation: isNew ? folder.path : null,
   }

@@ -1,5 +1,6 @@
 /** Resources that a server has once for all its threads: the data folder, the store, mail, and the demo upstream. */
 import type { GatewayConfig } from '../config/config.ts'
+import { toSmtpServer } from '../config/smtp-server.ts'
 import { describeMissingPlans } from '../domain/services/missing-plans.ts'
 import type { Clock } from '../system/clock.ts'
 import { DataFolder } from '../system/data-folder.ts'
@@ -40,8 +41,15 @@ export async function openProcessResources({
   const { store, emailQueue } = installation
   for (const sentence of await describeMissingPlans(store.accounts, config)) log.warn(sentence)
   const demo = usesDemo(config) ? await startDemo(config.demo.scripted) : null
-  const { smtpUrl, from } = config.mail
-  const mailer = new Mailer({ smtpUrl, from, outbox: folder.outbox, log, ids, clock, ...(emailQueue && { queue: emailQueue }) })
+  const mailer = new Mailer({
+    smtp: toSmtpServer(config),
+    from: config.mail.from,
+    outbox: folder.outbox,
+    log,
+    ids,
+    clock,
+    queue: emailQueue,
+  })
   return {
     ...installation,
     folder,

@@ -6,6 +6,7 @@ import { createApp } from '../http/app.ts'
 import { createSlowBodyError } from '../http/request/read-body.ts'
 import { listen } from '../http/server/listen.ts'
 import type { Listener } from '../http/server/listen.ts'
+import type { MailStats } from '../mail/email-results.ts'
 import type { RouteDeps } from '../http/route-deps.ts'
 import { Forwarder } from '../upstream/forward.ts'
 import { startModelDiscovery } from '../upstream/target/model-discovery.ts'
@@ -19,6 +20,8 @@ interface WorkerRuntimeOptions {
   readonly sharedPort?: number | null
   /** Operations that cover the whole process. */
   readonly operations: Omit<RouteDeps['operations'], 'isDraining'>
+  /** Null in a thread that sends no emails itself. */
+  readonly mailStats?: (() => MailStats) | null
 }
 
 export interface WorkerRuntime {
@@ -33,7 +36,7 @@ export interface WorkerRuntime {
 /** Resolves when it listens. Throws an operator's sentence if it cannot; the caller still owns the services. */
 export async function openWorkerRuntime(
   services: CreatedServices,
-  { sharedPort = null, operations }: WorkerRuntimeOptions,
+  { sharedPort = null, operations, mailStats = null }: WorkerRuntimeOptions,
 ): Promise<WorkerRuntime> {
   const { config, store, upstreams, telemetry, clock, origins, bodyParser, bodyScheduler } = services
   const forwarder = new Forwarder({
@@ -47,6 +50,7 @@ export async function openWorkerRuntime(
     upstreams,
     limits: services.limits,
     databaseStatus: () => operations.database?.getLatestStatus() ?? null,
+    mailStats,
     countRunningTurns: () => forwarder.running,
     monotonicMs: () => clock.monotonicMs(),
   })

@@ -27,6 +27,11 @@ export class DataFolder {
     return join(this.path, 'outbox')
   }
 
+  /** Encrypted emails that are not sent yet. */
+  get waitingEmails(): string {
+    return join(this.path, 'waiting-emails')
+  }
+
   /** An empty file is not a database: SQLite would treat it as new and delete the write-ahead log beside it. */
   hasDatabase(): boolean {
     return this.#inspect(() => (statSync(this.database, { throwIfNoEntry: false })?.size ?? 0) > 0)

@@ -7,17 +7,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import t from 'tap'
-import type { Test } from 'tap'
-import { createIds } from '../../src/system/ids.ts'
-import { Mailer } from '../../src/mail/mailer.ts'
-import { renderSignInEmail } from '../../src/mail/email-templates.ts'
-import { unknownReader } from '../../src/domain/identity/reader.ts'
-import { createLog } from '../../src/observability/log.ts'
 import { WebsiteClient, readEmailsTo } from '../support/gateway/website-client.ts'
 import { startGateway, waitUntil } from '../support/gateway/test-gateway.ts'
 import { startSmtpServer } from '../support/servers/smtp-server.ts'
-
-const sender = { name: 'svc', site: 'http://localhost' }
+import { createSignInEmail, createTestMailer } from './test-mailer.ts'
 
 t.test('sends the code through a real SMTP server, and the code signs in', async (t) => {
   const { url, received } = await startSmtpServer(t)
@@ -38,24 +31,20 @@ t.test('sends the code through a real SMTP server, and the code signs in', async
 
 t.test('retries an email after a temporary refusal', async (t) => {
   const { url, received } = await startSmtpServer(t, { temporaryFailures: 1 })
-  const mailer = createMailer(t, url)
-  mailer.enqueue({
-    to: 'a@example.com',
-    priority: 'member_code',
-    ...renderSignInEmail(sender, { code: '123456', link: 'w'.repeat(43) }, unknownReader),
-  })
+  const { mailer, pass } = createTestMailer(t, { url })
+  await mailer.enqueue(createSignInEmail('a@example.com'))
   await mailer.waitUntilIdle()
+  t.equal(received.length, 0)
+  await pass(10_000)
   t.equal(received.length, 1)
   t.equal((received[0]?.text.match(/^Subject:/gm) ?? []).length, 1)
 })
 
 t.test('sends nothing and logs nothing for an email without a recipient', async (t) => {
   const { url, received } = await startSmtpServer(t)
-  const lines: string[] = []
-  const mailer = createMailer(t, url, '', lines)
-  const message = renderSignInEmail(sender, { code: '123456', link: 'w'.repeat(43) }, unknownReader)
-  await mailer.enqueue({ to: null, priority: 'new_address_code', ...message })
-  await mailer.enqueue({ to: 'a@example.com', priority: 'member_code', ...message })
+  const { mailer, lines } = createTestMailer(t, { url })
+  await mailer.enqueue(createSignInEmail(null, { priority: 'new_address_code' }))
+  await mailer.enqueue(createSignInEmail('a@example.com', { priority: 'member_code' }))
   await mailer.waitUntilIdle()
   t.same(
     received.map(({ to }) => to),
@@ -67,13 +56,11 @@ t.test('sends nothing and logs nothing for an email without a recipient', async 
   )
 })
 
-t.test('an email that waits for its retry delays no other, and is given up at close', async (t) => {
+t.test('an email that waits for its retry delays no other, and ends with a process that has no folder for it', async (t) => {
   const { url, received } = await startSmtpServer(t, { refusedRecipient: 'a@example.com' })
-  const lines: string[] = []
-  const mailer = createMailer(t, url, '', lines)
-  const message = renderSignInEmail(sender, { code: '123456', link: 'w'.repeat(43) }, unknownReader)
+  const { mailer, lines } = createTestMailer(t, { url })
   for (const to of ['a@example.com', 'a@example.com', 'b@example.com'])
-    await mailer.enqueue({ to, priority: 'member_code', ...message })
+    await mailer.enqueue(createSignInEmail(to, { priority: 'member_code' }))
   await waitUntil(() => received.length === 1, 'the one that is taken')
   await mailer.close()
   t.same(
@@ -81,8 +68,7 @@ t.test('an email that waits for its retry delays no other, and is given up at cl
     [['b@example.com']],
   )
   t.same(lines.map((line) => JSON.parse(line).msg).toSorted(), [
-    'an email could not be sent',
-    'an email could not be sent',
+    'an email could not be sent yet; it is tried again',
     'an email was sent',
   ])
   t.notMatch(lines.join(''), /example\.com|123456/)
@@ -106,11 +92,13 @@ t.test('recipients for which the server does not answer delay other emails only 
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   t.teardown(() => server.close())
-  const mailer = createMailer(t, `smtp://127.0.0.1:${(server.address() as AddressInfo).port}`, '', [], 300)
-  const message = renderSignInEmail(sender, { code: '123456', link: 'w'.repeat(43) }, unknownReader)
+  const { mailer } = createTestMailer(t, {
+    url: `smtp://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    commandTimeoutMs: 300,
+  })
   // One more than are sent at once.
   for (const name of ['slow1', 'slow2', 'slow3', 'slow4', 'quick'])
-    await mailer.enqueue({ to: `${name}@example.com`, priority: 'member_code', ...message })
+    await mailer.enqueue(createSignInEmail(`${name}@example.com`, { priority: 'member_code' }))
   await waitUntil(() => taken.length > 0, 'the last email')
   t.match(taken, [/^RCPT TO:<quick@example\.com>/])
   await mailer.close(10)
@@ -119,11 +107,10 @@ t.test('recipients for which the server does not answer delay other emails only 
 t.test('sends members’ codes while recipients that strangers chose keep the server waiting', async (t) => {
   const { url, received, pauseReplies, pendingRecipients } = await startSmtpServer(t)
   const answerAll = pauseReplies()
-  const mailer = createMailer(t, url, '', [])
-  const message = renderSignInEmail(sender, { code: '123456', link: 'w'.repeat(43) }, unknownReader)
-  for (let i = 0; i < 10; i++) await mailer.enqueue({ to: `new${i}@example.com`, priority: 'new_address_code', ...message })
+  const { mailer } = createTestMailer(t, { url })
+  for (let i = 0; i < 10; i++) await mailer.enqueue(createSignInEmail(`new${i}@example.com`, { priority: 'new_address_code' }))
   await waitUntil(() => pendingRecipients.length === 2, 'the strangers’ connections to be in use')
-  await mailer.enqueue({ to: 'member@example.com', priority: 'member_code', ...message })
+  await mailer.enqueue(createSignInEmail('member@example.com', { priority: 'member_code' }))
   await waitUntil(() => pendingRecipients.includes('member@example.com'), 'the member’s code to be sent')
   t.equal(pendingRecipients.length, 3, 'no third email of a stranger')
   answerAll()
@@ -133,9 +120,8 @@ t.test('sends members’ codes while recipients that strangers chose keep the se
 
 t.test('sends many emails over few connections', async (t) => {
   const { url, received, countConnections } = await startSmtpServer(t)
-  const mailer = createMailer(t, url, '', [])
-  const message = renderSignInEmail(sender, { code: '123456', link: 'w'.repeat(43) }, unknownReader)
-  for (let i = 0; i < 50; i++) await mailer.enqueue({ to: `a${i}@example.com`, priority: 'member_code', ...message })
+  const { mailer } = createTestMailer(t, { url })
+  for (let i = 0; i < 50; i++) await mailer.enqueue(createSignInEmail(`a${i}@example.com`, { priority: 'member_code' }))
   await mailer.waitUntilIdle()
   t.equal(received.length, 50)
   t.ok(countConnections() <= 4, `${countConnections()} connections`)
@@ -143,10 +129,9 @@ t.test('sends many emails over few connections', async (t) => {
 
 t.test('opens a new connection after the server has closed an unused one', async (t) => {
   const { url, received, closeConnections } = await startSmtpServer(t)
-  const mailer = createMailer(t, url, '', [])
-  const message = renderSignInEmail(sender, { code: '123456', link: 'w'.repeat(43) }, unknownReader)
+  const { mailer } = createTestMailer(t, { url })
   for (const to of ['a@example.com', 'b@example.com']) {
-    await mailer.enqueue({ to, priority: 'member_code', ...message })
+    await mailer.enqueue(createSignInEmail(to, { priority: 'member_code' }))
     await waitUntil(() => received.at(-1)?.to[0] === to, to)
     await mailer.waitUntilIdle()
     closeConnections()
@@ -157,19 +142,24 @@ t.test('opens a new connection after the server has closed an unused one', async
 t.test('an unreachable server does not delay the request', async (t) => {
   const gateway = await startGateway(t, { mail: { smtpUrl: 'smtp://127.0.0.1:1' } })
   const answer = await new WebsiteClient(gateway).post('auth/otp/start', { email: 'reader@example.com' })
-  t.match(answer, { status: 200, body: { sent: true } }, 'the response is the same')
-  await waitUntil(() => gateway.log.some((line) => line.includes('could not be sent')), 'the log to tell')
+  t.match(answer, { status: 200, body: { sent: true, delayed: false } }, 'the response is the same')
+  await waitUntil(() => gateway.log.some((line) => line.includes('could not be sent yet')), 'the log to tell')
+  const second = await new WebsiteClient(gateway).post('auth/otp/start', { email: 'other@example.com' })
+  t.match(second, { status: 200, body: { sent: true, delayed: true } }, 'the next member reads what is known')
+  const ready = await fetch(`${gateway.url}/readyz`)
+  t.equal(ready.status, 200)
+  t.match(await ready.json(), { ok: true, notes: [/^mail: emails are not being sent \(\d waits?, the oldest for /] })
+  const metrics = await gateway.services.telemetry.metricsText()
+  t.match(metrics, /^svc_emails_total\{outcome="deferred"\} [12]$/m)
+  t.match(metrics, /^svc_emails_waiting [12]$/m)
+  t.match(metrics, /^svc_emails_oldest_waiting_seconds [\d.]+$/m)
 })
 
 t.test('without a server, writes complete files that only their owner can read', async (t) => {
   const outbox = join(mkdtempSync(join(tmpdir(), 'outbox-')), 'outbox')
-  const mailer = createMailer(t, null, outbox)
+  const { mailer } = createTestMailer(t, { url: null, outbox })
   for (let i = 0; i < 5; i++) {
-    mailer.enqueue({
-      to: `a${i}@example.com`,
-      priority: 'member_code',
-      ...renderSignInEmail(sender, { code: '123456', link: 'w'.repeat(43) }, unknownReader),
-    })
+    await mailer.enqueue(createSignInEmail(`a${i}@example.com`))
   }
   await mailer.waitUntilIdle()
   const files = readdirSync(outbox)
@@ -204,20 +194,6 @@ t.test('an address cannot inject a header or a second recipient', async (t) => {
     )
   }
 })
-
-function createMailer(t: Test, smtpUrl: string | null, outbox = '', lines: string[] = [], commandTimeoutMs?: number): Mailer {
-  const mailer = new Mailer({
-    smtpUrl,
-    from: 'svc <no-reply@localhost>',
-    outbox,
-    log: createLog('info', { write: (line) => void lines.push(line) }).log,
-    ids: createIds(),
-    clock: { now: () => Date.now() },
-    ...(commandTimeoutMs === undefined ? {} : { commandTimeoutMs }),
-  })
-  t.teardown(() => mailer.close())
-  return mailer
-}
 
 /** Decodes digits and line ends of quoted-printable, and base64 bodies. */
 function decode(email: string): string {

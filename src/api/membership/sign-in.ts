@@ -31,7 +31,15 @@ const account = z
   })
   .meta({ id: 'Account' })
 
-const sent = z.strictObject({ ok, sent: z.literal(true), expires_in: seconds, resend_after: seconds })
+const sent = z.strictObject({
+  ok,
+  sent: z.literal(true),
+  delayed: z
+    .boolean()
+    .meta({ description: 'The mail server cannot be reached at the moment; the email is sent as soon as it can.' }),
+  expires_in: seconds,
+  resend_after: seconds,
+})
 const signedIn = z.strictObject({ ok, account, created: z.boolean(), invited: z.boolean() })
 const link = text(maxCodeChars).meta({ description: "The token after `#` in the email's link." })
 

@@ -6,6 +6,7 @@ import type { PasswordVerdict } from '../identity/passwords/password.ts'
 import { checkPassword } from '../identity/passwords/password.ts'
 import type { Session } from '../identity/session.ts'
 import { mintToken } from '../identity/session.ts'
+import type { EmailOutcome } from './member-mailer.ts'
 import type { SignInDeps } from './sign-in-service.ts'
 import type { UsageCarryOverService } from './usage-carry-over-service.ts'
 import type { Store } from '../store.ts'
@@ -41,11 +42,11 @@ export class AccountService {
     this.#deps = deps
   }
 
-  /** Sends a code to the account's own address. It is valid in this session alone and signs no one in. False if it could not be queued. @throws TooManyAttempts */
-  async requestReauthenticationCode(session: CurrentSession, client: ClientInfo): Promise<boolean> {
+  /** Sends a code to the account's own address. It is valid in this session alone and signs no one in. @throws TooManyAttempts */
+  async requestReauthenticationCode(session: CurrentSession, client: ClientInfo): Promise<EmailOutcome> {
     const { store, emailVerification, mailer, rules } = this.#deps
     const email = (await store.accounts.find(session.account))?.email
-    if (email == null) return true
+    if (email == null) return 'queued'
     const { code } = await emailVerification.issue({
       address: email,
       mailbox: toMailbox(email, rules.mergeAliases),
@@ -55,7 +56,7 @@ export class AccountService {
       invite: null,
       browser: toSessionBrowserToken(session),
     })
-    return (await mailer.sendReauthenticationCode({ to: email, reader: client.reader }, code)) !== 'unavailable'
+    return mailer.sendReauthenticationCode({ to: email, reader: client.reader }, code)
   }
 
   /**

@@ -7,9 +7,9 @@ import type { EmailVerificationSecrets } from './email-verification-service.ts'
 
 /**
  * The state of the queue when a code was queued, the same for every address. `new_addresses_paused`: emails to addresses without an account
- * have no room, members' have. `unavailable`: no code can be queued.
+ * have no room, members' have. `unavailable`: no code can be queued. `delayed`: it is queued, and the mail server cannot be reached at present.
  */
-export type EmailOutcome = 'queued' | 'new_addresses_paused' | 'unavailable'
+export type EmailOutcome = 'queued' | 'delayed' | 'new_addresses_paused' | 'unavailable'
 
 /**
  * `unavailable`: nothing was delivered, and a later attempt may succeed. `rejected`: the mail server refused this email for good.

@@ -64,7 +64,8 @@ interface SignInCodeRequest {
 }
 
 export type SignInCodeResult =
-  | { readonly kind: 'sent' }
+  /** `isDelayed`: the mail server cannot be reached at present, and the email follows; the same for every address. */
+  | { readonly kind: 'sent'; readonly isDelayed: boolean }
   | { readonly kind: 'address'; readonly reason: 'malformed' | 'blocked' }
   | { readonly kind: 'password'; readonly reason: Exclude<PasswordVerdict, 'good'> }
   | SignUpRefused
@@ -145,7 +146,8 @@ export class SignInService {
     const outcome = await mailer.sendSignInCode({ to, isMember: account !== undefined, reader: client.reader }, secrets)
     if (outcome === 'unavailable') return { kind: 'mail_unavailable', retryAfterMs: mailRetryAfterMs }
     // A known device has an account for sure: its answer reveals nothing.
-    if (known || (outcome === 'queued' && pausedUntil === null)) return { kind: 'sent' }
+    if (known || (outcome !== 'new_addresses_paused' && pausedUntil === null))
+      return { kind: 'sent', isDelayed: outcome === 'delayed' }
     return { kind: 'new_addresses_paused', retryAfterMs: Math.max(mailRetryAfterMs, (pausedUntil ?? now) - now) }
   }
 

@@ -27,9 +27,11 @@ export function mountOperationRoutes(router: Router, deps: RouteDeps): void {
     const checks = database !== null && hasBearerToken(ctx.headers, token) ? await database.runChecks() : null
     const reasons = [...(isDraining() ? ['draining'] : []), ...(await operations.notReadyReasons())]
     const { distributed } = services.limits
+    const mailNote = await operations.mailNote()
     const fallbackNote = distributed === null ? null : describeFallback(distributed.stats)
     const notes = [
       ...(fallbackNote === null ? [] : [fallbackNote]),
+      ...(mailNote === null ? [] : [mailNote]),
       ...(services.upstreams.unreadModelLists.size === 0 ? [] : [unreadModelsNote]),
       ...(database?.getNotes() ?? []),
     ]

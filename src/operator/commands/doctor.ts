@@ -9,6 +9,7 @@ import { loadValkeyStore } from '../../access/limits/create-limits.ts'
 import { loadConfig } from '../../config/config.ts'
 import type { GatewayConfig } from '../../config/config.ts'
 import { describeEngineFault } from '../../system/engine-fault.ts'
+import { isLoopbackHost } from '../../system/loopback.ts'
 import { parseJson } from '../../system/parse-json.ts'
 import { readBounded } from '../../upstream/bounded-body.ts'
 import { systemClock } from '../../system/clock.ts'
@@ -16,16 +17,15 @@ import { DataFolder } from '../../system/data-folder.ts'
 import { findOpenMode } from '../../system/secret.ts'
 import { isRecord } from '../../exchange/request/chat-request.ts'
 import { findInternetFault } from '../../access/oauth/client-documents.ts'
-import { testSmtpServer } from '../../mail/mailer.ts'
-import { renderTestEmail } from '../../mail/email-templates.ts'
 import type { HealthCheck } from '../../services/health-checks.ts'
 import { resolveWorkerCount } from '../../server/workers/worker-count.ts'
 import { describeMissingPlans } from '../../domain/services/missing-plans.ts'
 import { withInstallation } from '../installation.ts'
 import { describePendingSettlements } from './ledger.ts'
-import { checkUpstreams } from './check-upstreams.ts'
+import { checkMail } from './doctor-checks/check-mail.ts'
+import { checkUpstreams } from './doctor-checks/check-upstreams.ts'
 import { describeError } from './describe-error.ts'
-import { checkSharedStore } from './check-shared-store.ts'
+import { checkSharedStore } from './doctor-checks/check-shared-store.ts'
 import { checkPublicAddress } from './public-address/check-public-address.ts'
 import { pluralize, renderResult, formatTable } from '../output.ts'
 import type { OutputOptions, CommandResult } from '../output.ts'
@@ -154,7 +154,7 @@ async function checkLedger(config: GatewayConfig): Promise<HealthCheck[]> {
 function checkAddresses({ listen }: GatewayConfig): HealthCheck {
   const { siteUrl, host, trustedProxies } = listen
   const what = 'address'
-  const isLocal = host === 'localhost' || host === '::1' || host.startsWith('127.')
+  const isLocal = isLoopbackHost(host)
   if (siteUrl === null && trustedProxies.length > 0)
     return {
       what,
@@ -166,13 +166,9 @@ function checkAddresses({ listen }: GatewayConfig): HealthCheck {
       ? { what, ok: true, detail: 'this machine only; set SITE_URL (and HOST) to be reached from others' }
       : { what, ok: false, detail: `listens on ${host}, but links name no address that others can reach: set SITE_URL` }
   }
-  if (siteUrl.startsWith('http:') && !isLoopbackName(new URL(siteUrl).hostname))
+  if (siteUrl.startsWith('http:') && !isLoopbackHost(new URL(siteUrl).hostname))
     return { what, ok: false, detail: `${siteUrl} is plain http: passwords and keys go in the clear; use https` }
   return { what, ok: true, detail: siteUrl }
-}
-
-function isLoopbackName(hostname: string): boolean {
-  return hostname === 'localhost' || hostname === '[::1]' || hostname.startsWith('127.')
 }
 
 /** A certificate should be renewed this many days before it expires. */
@@ -271,27 +267,6 @@ async function checkSearch({ search: { backend, searxngUrl } }: GatewayConfig): 
     return [{ what, ok: statusCode === 200, detail: `${searxngUrl} answers HTTP ${statusCode}` }]
   } catch (error) {
     return [{ what, ok: false, detail: `${searxngUrl} cannot be reached (${describeError(error)}); check search.searxngUrl` }]
-  }
-}
-
-/** Connects and signs in to the SMTP server, and sends a test email where the operator names a recipient. */
-async function checkMail(
-  { mail: { smtpUrl, from }, store, brand }: GatewayConfig,
-  testAddress: string | undefined,
-): Promise<HealthCheck> {
-  const what = 'mail'
-  if (smtpUrl === null) {
-    const detail = `no SMTP_URL: mail goes to ${resolve(store.dataDir, 'outbox')}`
-    return { what, ok: testAddress === undefined, detail: testAddress === undefined ? detail : `${detail}, so none was sent` }
-  }
-  const { host } = new URL(smtpUrl)
-  try {
-    await testSmtpServer(smtpUrl, from, testAddress === undefined ? null : { to: testAddress, ...renderTestEmail(brand) })
-    if (testAddress === undefined)
-      return { what, ok: true, detail: `${host} takes our sign-in; try a letter: doctor --send-test-mail you@example.com` }
-    return { what, ok: true, detail: `${host} took a letter from ${from} to ${testAddress}` }
-  } catch (error) {
-    return { what, ok: false, detail: `${host}: ${describeError(error)}; check SMTP_URL and MAIL_FROM` }
   }
 }
 

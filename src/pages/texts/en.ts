@@ -57,6 +57,8 @@ export const en = {
     code: 'Code from the email',
     codeSent:
       'Check your email: we sent a code to {email}, if this address may sign in. It works for five minutes, in this browser; the link in the email works for an hour.',
+    codeDelayed:
+      'The code for {email} could not be sent yet, because the mail server cannot be reached; we are trying again. If this address may sign in, the email comes as soon as it can. The link in it works for an hour.',
     codeDigits: 'Enter the six digits from the email.',
     wrongCode: 'This code is not right, or it has expired. Use the newest email.',
     wrongPassword: 'The email address or the password is not right.',

@@ -44,6 +44,8 @@ export type WorkerRequests = {
   readonly invalidate: { readonly request: string; readonly response: void }
   /** Resolves when the email is queued. */
   readonly email: { readonly request: Email; readonly response: EmailOutcome }
+  /** Why emails are not being sent; null if they are. */
+  readonly mailNote: { readonly request: null; readonly response: string | null }
   /** Log lines. */
   readonly log: { readonly request: string; readonly response: void }
   /** Notification: the code of a database error. */

@@ -74,6 +74,7 @@ export async function startWorkerServer({ config, count }: WorkerServerOptions):
     upstreams: services.upstreams,
     limits: services.limits,
     databaseStatus: () => null,
+    mailStats: () => mailer.stats,
     countRunningTurns: () => 0,
     monotonicMs: () => clock.monotonicMs(),
   })
@@ -106,6 +107,7 @@ export async function startWorkerServer({ config, count }: WorkerServerOptions):
         pool.notifyAll('invalidate', account, worker)
       },
       email: (email) => mailer.enqueue(email),
+      mailNote: () => mailer.note,
       log: (some) => logOutput.write(some),
       databaseError: (code) => threads.recordFault(code),
     }),

@@ -39,6 +39,7 @@ function runWorker(port: MessagePort, start: WorkerInit): void {
       const { services } = await opened.promise
       const operations = {
         notReadyReasons: () => main.request('notReadyReasons', null),
+        mailNote: () => main.request('mailNote', null),
         metricsText: () => main.request('metrics', null),
         // Installations that share a database serve with one thread per node.
         database: null,

@@ -26,7 +26,13 @@ const port = Number(new URL(url).port)
 /** The gateway's application on another socket. */
 async function listenWithShortTimeouts(t: Test, { gateway, services, config }: TestGateway): Promise<string> {
   const turnHandlers = new TurnHandlers(services, gateway.forwarder)
-  const operations = { isDraining: () => false, notReadyReasons: () => [], metricsText: async () => '', database: null }
+  const operations = {
+    isDraining: () => false,
+    notReadyReasons: () => [],
+    mailNote: () => null,
+    metricsText: async () => '',
+    database: null,
+  }
   const app = createApp({ services, chain: new PluginChain(config.plugins), turnHandlers, operations })
   const listener = await listen(app, services, null, timeouts)
   t.teardown(async () => {

@@ -32,6 +32,7 @@ async function startPool(t: Test, count: number) {
     start: { config: '{}', secret: new Uint8Array(32), demoUrl: null, monotonicOriginMs: 0 },
     createHandlers: () => ({
       notReadyReasons: async () => [],
+      mailNote: () => null,
       metrics: async () => '',
       invalidate: () => undefined,
       email: () => 'queued',

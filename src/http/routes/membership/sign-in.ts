@@ -100,9 +100,9 @@ export function mountSignInRoutes(serve: ServeEndpoint, services: Services): voi
   })
 
   serve(startReauthentication, async ({ member, clientInfo }) => {
-    if (!(await accountService.requestReauthenticationCode(await getSession(member, services), clientInfo)))
-      throw createMailUnavailableError(mailRetryAfterMs)
-    return sent
+    const outcome = await accountService.requestReauthenticationCode(await getSession(member, services), clientInfo)
+    if (outcome === 'unavailable') throw createMailUnavailableError(mailRetryAfterMs)
+    return { ...sent, delayed: outcome === 'delayed' }
   })
 
   serve(changePassword, async ({ ctx, member, body: { password, current: currentPassword = null, code }, clientInfo }) => {
@@ -159,13 +159,13 @@ function ensureBrowserToken(ctx: Context, services: Services): string {
 
 const sent = { ok: true, sent: true, expires_in: codeLifetimeMs / 1000, resend_after: resendAfterMs / 1000 } as const
 
-function toSentResponse(result: SignInCodeResult, services: Services): typeof sent {
+function toSentResponse(result: SignInCodeResult, services: Services): typeof sent & { readonly delayed: boolean } {
   if (result.kind === 'address') throw createInvalidAddressError(result.reason)
   if (result.kind === 'password') throw createInvalidPasswordError(result.reason)
   if (result.kind === 'no-sign-up') throw createSignUpRefusedError(result.reason, services)
   if (result.kind === 'mail_unavailable') throw createMailUnavailableError(result.retryAfterMs)
   if (result.kind === 'new_addresses_paused') throw createNewAddressesPausedError(result.retryAfterMs)
-  return sent
+  return { ...sent, delayed: result.isDelayed }
 }
 
 /** The queue is full, or its database is not available: no email was queued for this address, whether or not it has an account. */

@@ -45,11 +45,11 @@ async function submitReauthenticated(form: HTMLFormElement, change: () => Promis
 }
 
 async function requestReauthentication(form: HTMLFormElement): Promise<void> {
-  await callApi('post', '/api/membership/auth/reauthenticate')
+  const { delayed } = await callApi('post', '/api/membership/auth/reauthenticate')
   const field = findElement('[data-proof]', HTMLElement, form)
   field.hidden = false
   findElement('[name=current]', HTMLInputElement, form).value = ''
-  findOutcome(form).replaceChildren(renderSuccessNotice(texts.proofSent))
+  findOutcome(form).replaceChildren(renderSuccessNotice(delayed ? texts.proofDelayed : texts.proofSent))
   findElement('[name=code]', HTMLInputElement, field).focus()
 }
 

@@ -97,11 +97,17 @@ function continueToNext(): void {
   location.assign(next)
 }
 
+interface SentResponse {
+  readonly resend_after: number
+  /** The mail server cannot be reached at the moment. */
+  readonly delayed: boolean
+}
+
 /** A form that has a code sent, and the one the code goes into. */
 function setUpTwoStepForm(
   firstName: string,
   secondName: string,
-  send: (codeRequest: CodeRequest, password: string) => Promise<{ readonly resend_after: number }>,
+  send: (codeRequest: CodeRequest, password: string) => Promise<SentResponse>,
 ): void {
   const first = findElement(`[data-form=${firstName}]`, HTMLFormElement)
   const second = findElement(`[data-form=${secondName}]`, HTMLFormElement)
@@ -122,15 +128,17 @@ function setUpTwoStepForm(
   onSubmit(first, async (typed) => {
     const invite = typed('invite').trim()
     asked = { email: typed('email').trim(), ...(invite === '' ? {} : { invite }) }
-    const { resend_after: wait } = await send(asked, typed('password'))
+    const { resend_after: wait, delayed } = await send(asked, typed('password'))
     saveReturnPath(next)
     saveStep({ form: firstName, asked, resendAt: Date.now() + wait * 1000, expiresAt: Date.now() + codeLifetimeMs })
-    showCodeStep(wait)
+    showCodeStep(wait, delayed)
   })
 
-  function showCodeStep(wait: number): void {
+  function showCodeStep(wait: number, isDelayed = false): void {
     const email = createElement('strong', {}, asked.email)
-    findElement('[data-sent]', HTMLElement, second).replaceChildren(...insertNode(texts.codeSent, '{email}', email))
+    findElement('[data-sent]', HTMLElement, second).replaceChildren(
+      ...insertNode(isDelayed ? texts.codeDelayed : texts.codeSent, '{email}', email),
+    )
     first.hidden = true
     second.hidden = false
     code.focus()

@@ -120,6 +120,7 @@ export const account = {
   current: 'Current password (empty if you have none)',
   next: 'New password',
   savePassword: 'Save password',
+  proofDelayed: 'The code could not be sent yet, because the mail server cannot be reached; we are trying again.',
   proofSent: 'A code was sent to your address. Enter it to confirm.',
   proofCode: 'Code from the email',
   proofInstead: 'Confirm with an email code instead',

@@ -122,6 +122,7 @@ export const account: typeof english = {
   current: '当前密码（没有则留空）',
   next: '新密码',
   savePassword: '保存密码',
+  proofDelayed: '邮件服务器暂时无法连接，验证码尚未发出，我们正在重试。',
   proofSent: '验证码已发送到你的邮箱，请输入以确认操作。',
   proofCode: '邮件中的验证码',
   proofInstead: '改用邮箱验证码确认',

@@ -1,18 +1,17 @@
 /**
  * Outgoing email in the shared database. Emails are encrypted, so that a copy of the database signs in no one; any node sends
- * them; they are deleted when sent, or after ten minutes. A node claims an email for a lease time that it renews while it sends,
+ * them; they are deleted when sent, or when they are of no use any more. A node claims an email for a lease time that it renews while it sends,
  * so the emails of a killed node are sent by another one. Only a node that is killed between sending and recording it causes a
  * second delivery.
  */
-import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto'
 import type { QueryResult } from 'pg'
-import { emailPriorities, maxQueued } from '../../../mail/email-queue.ts'
-import type { Email, EmailQueue, ClaimedEmail, EnqueueResult } from '../../../mail/email-queue.ts'
+import { EmailEncryption } from '../../../mail/email-encryption.ts'
+import { emailPriorities, maxQueued, maxQueuedPerRecipient, noListener } from '../../../mail/email-queue.ts'
+import type { Email, EmailQueue, ClaimedEmail, EnqueueResult, QueueListener, WaitingEmails } from '../../../mail/email-queue.ts'
 import { readCommitted } from '../connection/connections.ts'
 import type { Connections } from '../connection/connections.ts'
 import { isUnreachable } from '../connection/errors.ts'
 import type { PostgresLog } from '../postgres-log.ts'
-import { ownJsonBounds, parseJson } from '../../../system/parse-json.ts'
 
 interface SharedEmailQueueOptions {
   readonly connections: Connections
@@ -21,36 +20,43 @@ interface SharedEmailQueueOptions {
   readonly log?: PostgresLog
 }
 
-const lifetimeMs = 600_000
 /** How long a claim lasts without renewal, and how often a node renews its claims and looks for emails that other nodes left. */
 const leaseMs = 15_000
 const pollIntervalMs = 5_000
 
+interface ClaimedRow {
+  readonly id: number
+  readonly sealed: Buffer
+  readonly attempts: number
+  readonly remaining_ms: number
+}
+
 const toDatabaseInstant = (parameter: string) => `clock_timestamp() + ${parameter}::bigint * interval '1 ms'`
 
-const doNothing = (): void => undefined
-
 export class SharedEmailQueue implements EmailQueue {
-  readonly isShared = true
   readonly pendingCount = 0
   readonly #options: SharedEmailQueueOptions
-  readonly #key: Buffer
+  readonly #encryption: EmailEncryption
   /** The emails that this node is sending. */
   readonly #leased = new Set<ClaimedEmail>()
-  readonly #retryTimers = new Set<NodeJS.Timeout>()
-  #onDue = doNothing
+  #listener = noListener
+  #waiting: WaitingEmails = { count: 0, oldestMs: 0 }
   #timer: NodeJS.Timeout | undefined
   #polling: Promise<void> | undefined
 
   constructor(options: SharedEmailQueueOptions) {
     this.#options = options
-    this.#key = Buffer.from(hkdfSync('sha256', options.secret, '', 'outgoing emails', 32))
+    this.#encryption = new EmailEncryption(options.secret)
   }
 
-  start(onDue: () => void): void {
-    this.#onDue = onDue
+  get waiting(): WaitingEmails {
+    return this.#waiting
+  }
+
+  start(listener: QueueListener): void {
+    this.#listener = listener
     this.#timer = setInterval(() => void this.poll(), pollIntervalMs).unref()
-    onDue()
+    listener.onDue()
   }
 
   async enqueue(email: Email): Promise<EnqueueResult> {
@@ -61,15 +67,24 @@ export class SharedEmailQueue implements EmailQueue {
           (select count(*) from outbound_email where priority = number - 1) >= max as is_full
         from unnest($4::bigint[]) with ordinality as bound(max, number)
       ), queued as (
-        insert into outbound_email (sealed, priority, expires_at)
-        select $1::bytea, priority, ${toDatabaseInstant('$2')} from room where priority = $3 and not is_full returning id
+        insert into outbound_email (sealed, priority, recipient, expires_at)
+        select $1::bytea, priority, $5::bytea, ${toDatabaseInstant('$2')} from room where priority = $3 and not is_full
+          and (select count(*) from outbound_email where recipient = $5::bytea) < $6
+        returning id
       )
       select (select count(*) from queued)::int as queued, array(select priority::int from room where is_full) as full_priorities`,
-      [encryptEmail(this.#key, email), lifetimeMs, priority, emailPriorities.map((each) => maxQueued[each])],
+      [
+        this.#encryption.encrypt(email),
+        email.usefulMs,
+        priority,
+        emailPriorities.map((each) => maxQueued[each]),
+        email.to === null ? null : this.#encryption.hashRecipient(email.to),
+        maxQueuedPerRecipient,
+      ],
     )
     const [row] = rows as readonly { readonly queued: number; readonly full_priorities: readonly number[] }[]
     const isQueued = row?.queued === 1
-    if (isQueued) this.#onDue()
+    if (isQueued) this.#listener.onDue()
     return { isQueued, full: emailPriorities.filter((_, index) => row?.full_priorities.includes(index)) }
   }
 
@@ -79,14 +94,14 @@ export class SharedEmailQueue implements EmailQueue {
         `update outbound_email set attempts = attempts + 1, due_at = ${toDatabaseInstant('$1')} where id = (
           select id from outbound_email where due_at <= clock_timestamp() and expires_at > clock_timestamp() and priority <= $2
           order by priority, due_at limit 1 for update skip locked)
-        returning id, sealed, attempts`,
+        returning id, sealed, attempts, greatest(0, extract(epoch from expires_at - clock_timestamp()) * 1000)::bigint as remaining_ms`,
         [leaseMs, memberCodesOnly ? 0 : emailPriorities.length],
       )
-      const [row] = rows as readonly { readonly id: number; readonly sealed: Buffer; readonly attempts: number }[]
+      const [row] = rows as readonly ClaimedRow[]
       if (row === undefined) return undefined
-      const email = decryptEmail(this.#key, row.sealed)
+      const email = this.#encryption.decrypt(row.sealed) as Email | undefined
       if (email !== undefined) {
-        const leased = { id: row.id, email, attempt: row.attempts }
+        const leased = { id: row.id, email, attempt: row.attempts, remainingMs: row.remaining_ms }
         this.#leased.add(leased)
         return leased
       }
@@ -100,7 +115,7 @@ export class SharedEmailQueue implements EmailQueue {
     await this.#remove(leased.id)
   }
 
-  async retryLater(leased: ClaimedEmail, afterMs: number): Promise<void> {
+  async retryLater(leased: ClaimedEmail, afterMs: number): Promise<boolean> {
     this.#leased.delete(leased)
     // The number of attempts shows whether the claim is still this node's.
     await this.#write(`update outbound_email set due_at = ${toDatabaseInstant('$1')} where id = $2 and attempts = $3`, [
@@ -108,12 +123,7 @@ export class SharedEmailQueue implements EmailQueue {
       leased.id,
       leased.attempt,
     ])
-    if (this.#timer === undefined) return
-    const retryTimer = setTimeout(() => {
-      this.#retryTimers.delete(retryTimer)
-      this.#onDue()
-    }, afterMs).unref()
-    this.#retryTimers.add(retryTimer)
+    return true
   }
 
   /** Renews this node's claims, deletes expired emails and reports due ones. Errors are left to the next poll. */
@@ -127,8 +137,7 @@ export class SharedEmailQueue implements EmailQueue {
   async close(): Promise<void> {
     clearInterval(this.#timer)
     this.#timer = undefined
-    for (const timer of this.#retryTimers) clearTimeout(timer)
-    this.#onDue = doNothing
+    this.#listener = noListener
     await this.#polling
   }
 
@@ -141,10 +150,16 @@ export class SharedEmailQueue implements EmailQueue {
         [leaseMs, leased.map(({ id }) => id), leased.map(({ attempt }) => attempt)],
       )
     }
+    // Of several nodes one deletes an email, so that it is counted once.
     const { rowCount } = await this.#write('delete from outbound_email where expires_at <= clock_timestamp()', [])
-    if (rowCount !== null && rowCount > 0)
-      this.#options.log?.warn({ mails: rowCount }, 'emails were deleted: no node could send them in time')
-    this.#onDue()
+    if (rowCount !== null && rowCount > 0) this.#listener.onExpired(rowCount)
+    const { rows } = await this.#options.connections.read(
+      `select count(*) as count, coalesce(extract(epoch from clock_timestamp() - min(queued_at)) * 1000, 0)::bigint as oldest_ms
+      from outbound_email`,
+      [],
+    )
+    this.#waiting = { count: rows[0].count, oldestMs: rows[0].oldest_ms }
+    this.#listener.onDue()
   }
 
   async #remove(id: number): Promise<void> {
@@ -163,31 +178,5 @@ export class SharedEmailQueue implements EmailQueue {
       if (!isUnreachable(error)) throw error
       return connections.write(readCommitted, text, values)
     }
-  }
-}
-
-const cipher = 'aes-256-gcm'
-const nonceBytes = 12
-const tagBytes = 16
-
-/** Nonce, authentication tag, encrypted email. */
-function encryptEmail(key: Buffer, email: Email): Buffer {
-  const nonce = randomBytes(nonceBytes)
-  const encryption = createCipheriv(cipher, key, nonce)
-  const text = Buffer.concat([encryption.update(JSON.stringify(email), 'utf8'), encryption.final()])
-  return Buffer.concat([nonce, encryption.getAuthTag(), text])
-}
-
-/** Undefined if it was encrypted with another key, or changed. */
-function decryptEmail(key: Buffer, encrypted: Buffer): Email | undefined {
-  const headerBytes = nonceBytes + tagBytes
-  if (encrypted.length < headerBytes) return undefined
-  const decryption = createDecipheriv(cipher, key, encrypted.subarray(0, nonceBytes), { authTagLength: tagBytes })
-  decryption.setAuthTag(encrypted.subarray(nonceBytes, headerBytes))
-  try {
-    const text = Buffer.concat([decryption.update(encrypted.subarray(headerBytes)), decryption.final()])
-    return parseJson(text.toString('utf8'), ownJsonBounds) as Email
-  } catch {
-    return undefined
   }
 }

@@ -3,16 +3,16 @@
  * pictures where a product is sold with them.
  */
 import { request } from 'undici'
-import type { GatewayConfig } from '../../config/config.ts'
-import { isRecord } from '../../exchange/request/chat-request.ts'
-import type { HealthCheck } from '../../services/health-checks.ts'
-import { requestIdHeader } from '../../upstream/attempt.ts'
-import { sanitizeText } from '../../upstream/errors/sanitize-text.ts'
-import { chatPath } from '../../upstream/upstream-format.ts'
-import { Upstreams } from '../../upstream/target/upstreams.ts'
-import type { Upstream } from '../../upstream/target/upstreams.ts'
-import { describeError } from './describe-error.ts'
-import { parseJson, tryParseJson } from '../../system/parse-json.ts'
+import type { GatewayConfig } from '../../../config/config.ts'
+import { isRecord } from '../../../exchange/request/chat-request.ts'
+import type { HealthCheck } from '../../../services/health-checks.ts'
+import { requestIdHeader } from '../../../upstream/attempt.ts'
+import { sanitizeText } from '../../../upstream/errors/sanitize-text.ts'
+import { chatPath } from '../../../upstream/upstream-format.ts'
+import { Upstreams } from '../../../upstream/target/upstreams.ts'
+import type { Upstream } from '../../../upstream/target/upstreams.ts'
+import { describeError } from '../describe-error.ts'
+import { parseJson, tryParseJson } from '../../../system/parse-json.ts'
 
 /** Timeout of each request. */
 const timeoutMs = 10_000

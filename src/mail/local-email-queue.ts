@@ -1,0 +1,153 @@
+/** The queue of one process: in memory, and in its folder for the next start. */
+import { emailPriorities, maxQueued, maxQueuedPerRecipient, noListener } from './email-queue.ts'
+import type {
+  ClaimedEmail,
+  Email,
+  EmailPriority,
+  EmailQueue,
+  EnqueueResult,
+  QueuedEmail,
+  WaitingEmails,
+  QueueListener,
+} from './email-queue.ts'
+import type { EmailSpool } from './email-spool.ts'
+
+interface LocalEmailQueueOptions {
+  readonly clock: { now(): number }
+  /** Where emails wait for the next start; null: they end with the process. */
+  readonly spool?: EmailSpool | null
+}
+
+const pollMs = 1_000
+
+export class LocalEmailQueue implements EmailQueue {
+  readonly #clock: LocalEmailQueueOptions['clock']
+  readonly #spool: EmailSpool | null
+  /** In the order of queueing; claimed emails too, which still take room. */
+  readonly #emails = new Map<number, QueuedEmail>()
+  readonly #due: Record<EmailPriority, number[]> = { member_code: [], new_address_code: [], notice: [] }
+  readonly #delayed = new Set<number>()
+  readonly #counts: Record<EmailPriority, number> = { member_code: 0, new_address_code: 0, notice: 0 }
+  readonly #countByRecipient = new Map<string, number>()
+  #lastId = 0
+  #listener = noListener
+  #timer: NodeJS.Timeout | undefined
+  #isClosed = false
+
+  constructor({ clock, spool = null }: LocalEmailQueueOptions) {
+    this.#clock = clock
+    this.#spool = spool
+    for (const stored of spool?.load() ?? []) this.#add(stored.queued, stored.id)
+  }
+
+  get pendingCount(): number {
+    return emailPriorities.reduce((sum, priority) => sum + this.#due[priority].length, 0)
+  }
+
+  get waiting(): WaitingEmails {
+    const now = this.#clock.now()
+    const oldest = this.#emails.values().next().value
+    return { count: this.#emails.size, oldestMs: oldest === undefined ? 0 : Math.max(0, now - oldest.queuedAt) }
+  }
+
+  start(listener: QueueListener): void {
+    this.#listener = listener
+    this.#timer = setInterval(() => this.poll(), pollMs).unref()
+    this.poll()
+    if (this.pendingCount > 0) listener.onDue()
+  }
+
+  async enqueue(email: Email): Promise<EnqueueResult> {
+    const full = emailPriorities.filter((priority) => this.#counts[priority] >= maxQueued[priority])
+    const hasRecipientRoom = email.to === null || (this.#countByRecipient.get(email.to) ?? 0) < maxQueuedPerRecipient
+    if (full.includes(email.priority) || !hasRecipientRoom) return { isQueued: false, full }
+    const now = this.#clock.now()
+    const queued = { email, queuedAt: now, expiresAt: now + email.usefulMs, attempt: 1, dueAt: now }
+    const id = this.#add(queued)
+    this.#spool?.save(id, queued)
+    this.#listener.onDue()
+    return { isQueued: true, full }
+  }
+
+  async claim({ memberCodesOnly } = { memberCodesOnly: false }): Promise<ClaimedEmail | undefined> {
+    for (const priority of memberCodesOnly ? (['member_code'] as const) : emailPriorities) {
+      for (;;) {
+        const id = this.#due[priority].shift()
+        const queued = id === undefined ? undefined : this.#emails.get(id)
+        if (id === undefined || queued === undefined) break
+        const remainingMs = queued.expiresAt - this.#clock.now()
+        if (remainingMs > 0) return { id, email: queued.email, attempt: queued.attempt, remainingMs }
+        this.#remove(id)
+        this.#listener.onExpired(1)
+      }
+    }
+    return undefined
+  }
+
+  async complete({ id }: ClaimedEmail): Promise<void> {
+    this.#remove(id)
+  }
+
+  async retryLater({ id, attempt }: ClaimedEmail, delayMs: number): Promise<boolean> {
+    const queued = this.#emails.get(id)
+    if (queued === undefined) return false
+    queued.attempt = attempt + 1
+    queued.dueAt = this.#clock.now() + delayMs
+    this.#spool?.save(id, queued)
+    if (this.#isClosed && this.#spool === null) return false
+    this.#delayed.add(id)
+    return true
+  }
+
+  /** Makes emails due whose delay has passed, and deletes expired ones. */
+  poll(): void {
+    const now = this.#clock.now()
+    let expired = 0
+    for (const id of this.#delayed) {
+      const queued = this.#emails.get(id)
+      if (queued === undefined || (queued.dueAt > now && queued.expiresAt > now)) continue
+      this.#delayed.delete(id)
+      if (queued.expiresAt > now) {
+        this.#due[queued.email.priority].push(id)
+        this.#listener.onDue()
+      } else {
+        this.#remove(id)
+        expired += 1
+      }
+    }
+    if (expired > 0) this.#listener.onExpired(expired)
+  }
+
+  async close(): Promise<void> {
+    clearInterval(this.#timer)
+    this.#isClosed = true
+    this.#listener = noListener
+    await this.#spool?.flush()
+  }
+
+  #add(queued: QueuedEmail, id = this.#lastId + 1): number {
+    const { priority, to } = queued.email
+    this.#lastId = Math.max(this.#lastId, id)
+    this.#emails.set(id, queued)
+    this.#counts[priority] += 1
+    if (to !== null) this.#countByRecipient.set(to, (this.#countByRecipient.get(to) ?? 0) + 1)
+    if (queued.dueAt > this.#clock.now()) this.#delayed.add(id)
+    else this.#due[priority].push(id)
+    return id
+  }
+
+  #remove(id: number): void {
+    const queued = this.#emails.get(id)
+    if (queued === undefined) return
+    const { priority, to } = queued.email
+    this.#emails.delete(id)
+    this.#delayed.delete(id)
+    this.#counts[priority] -= 1
+    if (to !== null) {
+      const left = (this.#countByRecipient.get(to) ?? 1) - 1
+      if (left === 0) this.#countByRecipient.delete(to)
+      else this.#countByRecipient.set(to, left)
+    }
+    this.#spool?.delete(id)
+  }
+}

@@ -8,9 +8,10 @@ declare -A package_of=(
   [promtool]=prometheus [notify-send]=libnotify-bin [sqlite3]=sqlite3 [strace]=strace
   [zsh]=zsh [fish]=fish [groff]=groff-base [postgres]=postgresql [redis-server]=redis-server [haproxy]=haproxy
   [nginx]=nginx [caddy]=caddy [apache2]=apache2-bin [varnishd]=varnish [pgbouncer]=pgbouncer
+  [postfix]=postfix
 )
-# PostgreSQL's programs lie in a folder for each version.
-PATH=$PATH$(printf ':%s' /usr/lib/postgresql/*/bin)
+# PostgreSQL's programs lie in a folder for each version, Postfix's where only root looks.
+PATH=$PATH:/usr/sbin$(printf ':%s' /usr/lib/postgresql/*/bin)
 missing=()
 for program in "${!package_of[@]}"; do
   command -v "$program" >/dev/null 2>&1 || missing+=("${package_of[$program]}")

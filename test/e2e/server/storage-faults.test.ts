@@ -90,8 +90,11 @@ t.test(
       return refused !== undefined
     }, 'the disk to be full')
     const before = upstream.stats().requests
-    if (refused !== undefined) await expectErrorEnvelope(t, refused, { status: 500, code: 'internal_error' }, 'while it is full')
-    for (let i = 0; i < 3; i++) t.equal((await chat()).status, 500)
+    if (refused !== undefined) {
+      t.equal(refused.headers.get('retry-after'), '30')
+      await expectErrorEnvelope(t, refused, { status: 503, code: 'temporarily_unavailable' }, 'while it is full')
+    }
+    for (let i = 0; i < 3; i++) t.equal((await chat()).status, 503)
     t.equal(upstream.stats().requests, before, 'no upstream call without a hold')
     t.equal((await fetch(`${server.url}/readyz`)).status, 503)
 

@@ -32,9 +32,18 @@ export function toError([, code, message]: FaultResult): Error {
   return unwritableCodes.test(code) ? toRetryableError(error) : error
 }
 
+/** Making room takes a person. */
+const diskFullRetrySeconds = 30
+
+function isDiskFull(error: Error): boolean {
+  return error instanceof DatabaseError && error.code === 'SQLITE_FULL'
+}
+
 /** For the caller: nothing was written, and a retry may succeed. */
 export function toRetryableError(cause: Error): GatewayError {
-  return new GatewayError('internal_error', { retryAfter: 1, cause })
+  return isDiskFull(cause)
+    ? new GatewayError('temporarily_unavailable', { retryAfter: diskFullRetrySeconds, cause })
+    : new GatewayError('internal_error', { retryAfter: 1, cause })
 }
 
 /** The first result. @throws if it is a fault */

@@ -25,8 +25,8 @@ t.test('refuses operations on a full disk, and continues by itself when there is
     Array.from({ length: 2000 }, (_, index) => store.ledger.grant(createGrantOrder(`pack${index}`, 1))),
   )
   t.match(grants.find((grant) => grant.status === 'rejected')?.reason, {
-    code: 'internal_error',
-    details: { cause: { code: 'SQLITE_FULL' } },
+    code: 'temporarily_unavailable',
+    details: { retryAfter: 30, cause: { code: 'SQLITE_FULL' } },
   })
   t.equal(store.ledger.stats().writable, false)
   t.same((await readBalance(store)).reserved, [10, 10, 10], 'reads still work')

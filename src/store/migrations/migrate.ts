@@ -53,6 +53,12 @@ export async function migrate(
     ({ name, readable_by: by }) => !knownNames.has(name) && !(by !== undefined && by !== null && knownNames.has(by)),
   )
   if (newerMigration !== undefined) {
+    const [first] = list
+    // Released migrations stay, so every newer version has the first one too.
+    if (first !== undefined && !applied.some(({ name }) => name === first.name))
+      throw new OperatorError(
+        `This database has an older layout than this version of svc-gateway can read (it has "${newerMigration.name}", and not "${first.name}"). Start the version that made it, or begin with an empty database.`,
+      )
     throw new OperatorError(
       `This database was made by a newer version of svc-gateway (it has the schema change "${newerMigration.name}"). Start that version, or restore a backup.`,
     )

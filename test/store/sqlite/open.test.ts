@@ -106,6 +106,15 @@ t.test('refuses a database of a newer version with a sentence', async (t) => {
   await t.rejects(openStoreAt(t, file), { message: /newer version of svc-gateway .*9999-from-the-future/ })
 })
 
+t.test('does not call a database of an older layout newer', async (t) => {
+  const file = join(createTemporaryFolder(t), 'store.db')
+  await (await openStoreAt(t, file)).close()
+  withRawDatabase(file, (db) =>
+    db.exec(`delete from migration; insert into migration (name, applied_at) values ('0012-written-purses', 1)`),
+  )
+  await t.rejects(openStoreAt(t, file), { message: /older layout .*0012-written-purses/ })
+})
+
 t.test('refuses a file that is not a database, and leaves it unchanged', async (t) => {
   const file = join(createTemporaryFolder(t), 'store.db')
   writeFileSync(file, 'this is a letter, not a database'.repeat(100))

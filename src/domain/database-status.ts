@@ -16,6 +16,13 @@ export interface DatabaseStatus {
   readonly requiredStandbys: number
   /** Without the connections reserved for administrators. */
   readonly connections: { readonly available: number; readonly max: number }
+  /** Hosts that accept writes: more than one if an old primary has come back. */
+  readonly writableHosts: number
+  /**
+   * Whether an old primary would be recognized by its timeline. `hidden`: the server does not tell it. `pooled`: only when a connection
+   * begins, because a pooler may change the server under it.
+   */
+  readonly oldPrimaryProtection: 'on' | 'hidden' | 'pooled'
   /** A connection pooler stands in front of the server. */
   readonly isPooled: boolean
   /** Live nodes by the version that they run. */

@@ -235,6 +235,13 @@ export async function run(words: readonly string[]): Promise<CommandOutcome> {
       ),
     )
 
+  const store = program.command('store').description('confirm the database server')
+  addJsonOption(
+    store
+      .command('accept')
+      .description('use the PostgreSQL server of STORE_URL in place of the one used before, as after a restore'),
+  ).action(collectOutput(async (options: OutputOptions) => (await import('./commands/store.ts')).acceptStore(options)))
+
   try {
     await parseCommandLine(program, words)
     return { code: ok ? 0 : 1, stdout, stderr }

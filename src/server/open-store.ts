@@ -16,7 +16,13 @@ export async function openStore(config: GatewayConfig): Promise<Store> {
   const { url, dataDir } = config.store
   if (url !== null) {
     const { openSharedStore } = await import('./postgres-installation.ts')
-    return openSharedStore({ url, clock: systemClock, role: 'command', log: { warn: reportWait } })
+    return openSharedStore({
+      url,
+      seenFile: new DataFolder(dataDir).seenDatabase,
+      clock: systemClock,
+      role: 'command',
+      log: { warn: reportWait },
+    })
   }
   const folder = new DataFolder(dataDir)
   if (!folder.hasDatabase()) {

@@ -29,7 +29,14 @@ export async function openPostgresInstallation(
   const { folder, clock, log } = options
   const permissionWarning = folder.prepare()
   if (permissionWarning !== null) log.warn(permissionWarning)
-  const store = await openSharedStore({ url, clock, log, role: 'node', config: createConfigFingerprint(options.config) })
+  const store = await openSharedStore({
+    url,
+    clock,
+    log,
+    seenFile: folder.seenDatabase,
+    role: 'node',
+    config: createConfigFingerprint(options.config),
+  })
   try {
     const { secret, isNew } = await store.openInstallation(parseOptionalSecretKey(secretKey))
     return {
@@ -65,12 +72,22 @@ interface SharedStoreOptions {
   readonly url: string
   readonly clock: Clock
   readonly role: 'node' | 'command'
+  /** What this machine has used. */
+  readonly seenFile?: string
   /** Of a node's configuration. */
   readonly config?: ConfigFingerprint
   readonly log?: PostgresLog
 }
 
-export function openSharedStore({ url, clock, role, config = {}, log }: SharedStoreOptions): Promise<PostgresStore> {
+export function openSharedStore({ url, clock, role, seenFile, config = {}, log }: SharedStoreOptions): Promise<PostgresStore> {
   const process = { id: randomUUID(), version: readVersion(), config }
-  return openPostgresStore({ url, process, clock, role, ledger: openLedger, ...(log === undefined ? {} : { log }) })
+  return openPostgresStore({
+    url,
+    process,
+    clock,
+    role,
+    ...(seenFile !== undefined && { seenFile }),
+    ledger: openLedger,
+    ...(log === undefined ? {} : { log }),
+  })
 }

@@ -30,6 +30,7 @@ export function checkDatabase(
     { what: 'database', ok: true, detail: `PostgreSQL ${version}${at} answers in ${roundTripMs.toFixed(1)} ms${pooled}` },
     checkDurability(status),
     checkReplication(status),
+    checkPrimary(status),
     checkClock(status),
     checkConnections(status),
     checkJobs(status),
@@ -70,6 +71,24 @@ function checkReplication({ standbys, requiredStandbys }: DatabaseStatus): Healt
       detail: `${asynchronous + synchronous} asynchronous: a failover may lose the last turns that were acknowledged; set synchronous_standby_names to lose none`,
     }
   return { what, ok: true, detail: 'none: if this server is lost, all turns since its last backup are lost' }
+}
+
+function checkPrimary({ writableHosts, oldPrimaryProtection }: DatabaseStatus): HealthCheck {
+  const what = 'primary'
+  if (writableHosts > 1)
+    return {
+      what,
+      ok: false,
+      detail: `${writableHosts === 2 ? 'two' : writableHosts} hosts accept writes: stop the old primary, and let it follow the new one`,
+    }
+  const details = {
+    on: 'one host accepts writes; an old primary that comes back is refused',
+    hidden:
+      'the protection against an old primary is off: this server does not tell its timeline, so the failover must fence the old one',
+    pooled:
+      'the protection against an old primary is off between transactions: the pooler must not send them to another server than it does now',
+  }
+  return { what, ok: true, detail: details[oldPrimaryProtection] }
 }
 
 function checkClock({ clockAheadMs }: DatabaseStatus): HealthCheck {

@@ -8,11 +8,11 @@ const maxSilentMs = 2_000
 
 /** @param silentMs time since the last answer of the shared database */
 export function getNotReadyReasons(
-  { writable, queue, unhealthyReason, pendingSettlements, pendingSince }: LedgerStats,
+  { writable, isDiskFull = false, queue, unhealthyReason, pendingSettlements, pendingSince }: LedgerStats,
   silentMs = 0,
 ): readonly string[] {
   const reasons: readonly (string | false)[] = [
-    !writable && 'the ledger cannot be written',
+    !writable && (isDiskFull ? 'the disk of the database is full: make room' : 'the ledger cannot be written'),
     silentMs > maxSilentMs && 'the database does not answer',
     unhealthyReason ?? false,
     queue > maxQueue && 'the write queue of the ledger is too long',

@@ -32,6 +32,11 @@ export class DataFolder {
     return join(this.path, 'waiting-emails')
   }
 
+  /** Which PostgreSQL cluster this machine has used. */
+  get seenDatabase(): string {
+    return join(this.path, 'seen-database.json')
+  }
+
   /** An empty file is not a database: SQLite would treat it as new and delete the write-ahead log beside it. */
   hasDatabase(): boolean {
     return this.#inspect(() => (statSync(this.database, { throwIfNoEntry: false })?.size ?? 0) > 0)

@@ -14,6 +14,8 @@ const lossy: DatabaseStatus = {
   requiredStandbys: 0,
   connections: { available: 70, max: 97 },
   isPooled: false,
+  writableHosts: 1,
+  oldPrimaryProtection: 'on',
   nodes: [{ version: '0.2.0', count: 1 }],
   configurations: [],
   jobsWithoutConnection: [],
@@ -111,7 +113,7 @@ t.test('waits for a current result when all checks are requested, with a limit',
   const joined = probe.runChecks()
   t.equal(pendingProbes.length, 1, 'the running probe serves both')
   await answer()
-  t.equal((await joined).length, 9)
+  t.equal((await joined).length, 10)
   const again = probe.runChecks()
   t.equal(pendingProbes.length, 2, 'an earlier result is not reused')
   await answer({ ...lossy, version: '17.3' })

@@ -260,6 +260,8 @@ export interface LedgerStats {
   readonly commitSeconds: readonly number[]
   readonly flushSeconds: readonly number[]
   readonly writable: boolean
+  /** Why it cannot be written, where that is known: there is no room on the disk of the database. */
+  readonly isDiskFull?: boolean
   /** Why the ledger accepts no new turns although writes may succeed; null if it does. */
   readonly unhealthyReason: string | null
   /** Settlements and refunds that could not be written yet and are retried. */

@@ -1,7 +1,7 @@
 /** Every schema change, in order and for both databases. New ones are added at the end; released ones never change. */
 import { initialSchema } from './0001-initial/initial-schema.ts'
-import { emailRecipients } from './0002-email-recipients.ts'
+import { sharedDatabase } from './0002-shared-database.ts'
 import { invitePerson } from './0003-invite-person.ts'
 import type { Migration } from './migration.ts'
 
-export const migrations: readonly Migration[] = [initialSchema, emailRecipients, invitePerson]
+export const migrations: readonly Migration[] = [initialSchema, sharedDatabase, invitePerson]

@@ -7,16 +7,16 @@ import { createLedger } from './ledger/ledger.ts'
 import type { LedgerDeps, WritableLedger } from './open.ts'
 import { runMaintenanceTask } from './maintenance/maintenance-tasks.ts'
 
-export function openLedger({ url, database, nodeLease }: LedgerDeps): WritableLedger {
-  const connections = new Connections({ url, max: 1 })
-  const queue = new LedgerQueueConnection({ url }, () => nodeLease.id)
+export function openLedger({ url, seen, database, nodeLease }: LedgerDeps): WritableLedger {
+  const connections = new Connections({ url, seen, max: 1 })
+  const queue = new LedgerQueueConnection({ url, seen: seen.shared }, () => nodeLease.id)
   return {
     ...createLedger(queue, nodeLease),
-    verify: (signal) => runMaintenanceTask('verify', { url }, signal),
+    verify: (signal) => runMaintenanceTask('verify', { url, seen: seen.shared }, signal),
     async pruneTurns(before, limit, signal) {
       if (!(await hasPrunableRows(database, before))) return 0
       let pruned = 0
-      for (const plan of await runMaintenanceTask('planPruning', { url, before, limit }, signal)) {
+      for (const plan of await runMaintenanceTask('planPruning', { url, seen: seen.shared, before, limit }, signal)) {
         if (signal?.aborted === true) break
         pruned += await pruneAccount(connections, plan)
       }

@@ -18,6 +18,8 @@ import { assertNamedStatements } from './connection/pooler-check.ts'
 import { readCommitted, Connections } from './connection/connections.ts'
 import { createDatabase, createKysely, postgresDialect } from './dialect.ts'
 import { isCertificateError, isUnreachable, isLockUnavailable } from './connection/errors.ts'
+import { assertConfirmedDatabase, DatabaseRecord } from './cluster/database-record.ts'
+import { isForeignServer, SeenDatabase } from './connection/seen-database.ts'
 import { JobLeases } from './cluster/job-leases.ts'
 import { createImageDataStore } from './cluster/image-data.ts'
 import { openInstallation } from './cluster/installation.ts'
@@ -39,6 +41,8 @@ export interface PostgresOptions {
   /** Creates the writing part of the ledger. */
   readonly ledger: (deps: LedgerDeps) => Promise<WritableLedger> | WritableLedger
   readonly log?: PostgresLog
+  /** Where this machine keeps which database cluster it has used; a command reads it only. */
+  readonly seenFile?: string
   /** How long a start waits for a server that accepts writes; default 30 s. */
   readonly startTimeoutMs?: number
   /** How long later statements wait for one; default 3 s. */
@@ -50,6 +54,8 @@ export interface PostgresOptions {
 /** Dependencies of the writing part of the ledger. */
 export interface LedgerDeps {
   readonly url: string
+  /** For further connections. */
+  readonly seen: SeenDatabase
   readonly database: Database
   /** Identifies this node's holds and finds dead nodes. */
   readonly nodeLease: NodeLease
@@ -94,13 +100,23 @@ const migrationTimeoutMs = 300_000
 /** @throws OperatorError if the database cannot be used, or is of a newer version that is incompatible with this one */
 export async function openPostgresStore(options: PostgresOptions): Promise<PostgresStore> {
   const { url, process, clock, log, timeoutMs = 3_000 } = options
-  await prepareDatabase(options)
-  const connections = new Connections({ url, max: maxConnections, timeoutMs })
-  const vital = new Connections({ url, max: maxVitalConnections, timeoutMs: 1_000, statementTimeoutMs: vitalStatementTimeoutMs })
-  const limitConnections = new Connections({ url, max: 1, timeoutMs: 1_000 })
+  const seen = new SeenDatabase()
+  if (options.seenFile !== undefined) seen.load(options.seenFile)
+  await prepareDatabase({ ...options, seen })
+  const connections = new Connections({ url, seen, max: maxConnections, timeoutMs })
+  const vital = new Connections({
+    url,
+    seen,
+    max: maxVitalConnections,
+    timeoutMs: 1_000,
+    statementTimeoutMs: vitalStatementTimeoutMs,
+  })
+  const limitConnections = new Connections({ url, seen, max: 1, timeoutMs: 1_000 })
   const database = createDatabase(connections)
   let nodeLease: NodeLease | undefined
+  let record: DatabaseRecord | undefined
   try {
+    await assertConfirmedDatabase(connections, seen)
     nodeLease =
       options.role === 'command'
         ? await joinAsCommand(connections)
@@ -116,13 +132,24 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Postg
               onError: (error) => log?.warn({ err: error }, 'the lease of this node could not be renewed'),
             }),
           )
-    const ledger = await options.ledger({ url, database, nodeLease, clock })
+    const ledger = await options.ledger({ url, seen, database, nodeLease, clock })
     const jobLeases = new JobLeases(vital, nodeLease, clock)
+    if (options.role !== 'command') {
+      record = new DatabaseRecord({ connections: vital, seen, file: options.seenFile ?? null, log })
+      await record.save()
+    }
     return {
-      ...createStore(database, { connections, vital, limitConnections }, { nodeLease, jobLeases, clock }, ledger, log),
+      ...createStore(
+        database,
+        { connections, vital, limitConnections },
+        { nodeLease, jobLeases, clock },
+        { ledger, record },
+        log,
+      ),
       jobLeases,
     }
   } catch (error) {
+    await record?.close()
     await nodeLease?.release().catch(() => undefined)
     await Promise.all([connections.close(), vital.close(), limitConnections.close()])
     throw error
@@ -155,12 +182,13 @@ function createStore(
   database: Database,
   { connections, vital, limitConnections }: Readonly<Record<'connections' | 'vital' | 'limitConnections', Connections>>,
   { nodeLease, jobLeases, clock }: Pick<PostgresStore, 'nodeLease' | 'jobLeases'> & Pick<PostgresOptions, 'clock'>,
-  ledger: WritableLedger,
+  { ledger, record }: { readonly ledger: WritableLedger; readonly record: DatabaseRecord | undefined },
   log: PostgresLog | undefined,
 ): Omit<PostgresStore, 'jobLeases'> {
   let closed: Promise<void> | undefined
   const close = async (flushTimeoutMs: number): Promise<void> => {
     await ledger.close(flushTimeoutMs)
+    await record?.close()
     await nodeLease.release().catch(() => undefined)
     await Promise.all([connections.close(), vital.close(), limitConnections.close()])
   }
@@ -194,10 +222,10 @@ function createStore(
 
 /** Waits until a server is reachable, and migrates its database to this version's schema. @throws OperatorError */
 export async function prepareDatabase(
-  options: Pick<PostgresOptions, 'url' | 'clock' | 'log' | 'startTimeoutMs' | 'migrations'>,
+  options: Pick<PostgresOptions, 'url' | 'clock' | 'log' | 'startTimeoutMs' | 'migrations'> & { readonly seen?: SeenDatabase },
 ): Promise<void> {
-  const { url, clock, log, migrations = currentMigrations } = options
-  const connections = new Connections({ url, max: 1, timeoutMs: 1_000, statementTimeoutMs: migrationTimeoutMs })
+  const { url, clock, log, seen = new SeenDatabase(), migrations = currentMigrations } = options
+  const connections = new Connections({ url, seen, max: 1, timeoutMs: 1_000, statementTimeoutMs: migrationTimeoutMs })
   try {
     await retryUntilReachable(options, () => assertSupportedDatabase(connections))
     if (connections.isPooled) await retryUntilReachable(options, () => assertNamedStatements(url))
@@ -256,7 +284,7 @@ async function retryUntilReachable<Result>(
           `The certificate of the database is refused: ${describeError(error)}. In STORE_URL name its CA with sslrootcert=FILE, and the host as the certificate does.`,
           { cause: error },
         )
-      if (!isUnreachable(error) || clock.monotonicMs() >= deadlineMs) throw error
+      if (isForeignServer(error) || !isUnreachable(error) || clock.monotonicMs() >= deadlineMs) throw error
       log?.warn({ reason: describeError(error) }, 'waiting for the database')
     }
   }

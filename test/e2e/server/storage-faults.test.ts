@@ -96,7 +96,9 @@ t.test(
     }
     for (let i = 0; i < 3; i++) t.equal((await chat()).status, 503)
     t.equal(upstream.stats().requests, before, 'no upstream call without a hold')
-    t.equal((await fetch(`${server.url}/readyz`)).status, 503)
+    const ready = await fetch(`${server.url}/readyz`)
+    t.equal(ready.status, 503)
+    t.match(await ready.json(), { reasons: [/the disk of the database is full/] })
 
     rmSync(join(disk, 'filler'))
     await waitUntil(async () => {

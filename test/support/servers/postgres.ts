@@ -28,6 +28,8 @@ export interface TestPostgresServer extends TestPostgres {
   /** Ends it like a crash, without writing anything; `start` starts it again on the same port. */
   crash(): Promise<void>
   start(): Promise<void>
+  /** Starts it again after its standby was promoted, as a primary that waits for no standby. */
+  startAsOldPrimary(): Promise<void>
   /** Suspended it accepts connections and answers nothing. */
   pause(): void
   resume(): void
@@ -129,6 +131,11 @@ class OwnPostgresServer implements TestPostgresServer {
   }
 
   start(): Promise<void> {
+    return this.#server.start()
+  }
+
+  startAsOldPrimary(): Promise<void> {
+    rmSync(join(this.#server.folder, 'postgresql.auto.conf'))
     return this.#server.start()
   }
 

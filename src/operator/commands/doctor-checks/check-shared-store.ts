@@ -5,6 +5,7 @@ import { redactUrl } from '../../../config/redact-url.ts'
 import { checkDatabase } from '../../../services/health-checks.ts'
 import type { HealthCheck } from '../../../services/health-checks.ts'
 import { systemClock } from '../../../system/clock.ts'
+import { DataFolder } from '../../../system/data-folder.ts'
 
 /** @throws nothing: an unreachable database is a finding too */
 export async function checkSharedStore(config: GatewayConfig): Promise<readonly HealthCheck[]> {
@@ -13,7 +14,11 @@ export async function checkSharedStore(config: GatewayConfig): Promise<readonly 
   const address = redactUrl(url)
   const { fetchDatabaseStatus } = await import('../../../store/postgres/cluster/database-status.ts')
   try {
-    return checkDatabase(await fetchDatabaseStatus(url, systemClock), address, createConfigFingerprint(config))
+    return checkDatabase(
+      await fetchDatabaseStatus(url, systemClock, new DataFolder(config.store.dataDir).seenDatabase),
+      address,
+      createConfigFingerprint(config),
+    )
   } catch (error) {
     const { cause = error } = error as Error
     const reason = cause instanceof Error ? cause.message : String(cause)

@@ -2,6 +2,7 @@
 import type { QueryResult } from 'pg'
 import type { DatabaseStatus } from '../../../domain/database-status.ts'
 import { Connections } from '../connection/connections.ts'
+import { readIdentity, SeenDatabase } from '../connection/seen-database.ts'
 import { toCallerError } from '../connection/errors.ts'
 import { parseFingerprint } from './node-lease.ts'
 
@@ -36,8 +37,10 @@ const statusQuery = `select current_setting('server_version') as version, curren
   to_regclass('process') is not null as has_nodes`
 
 /** Reads the status on a connection of its own, for commands. @throws if the database cannot be queried */
-export async function fetchDatabaseStatus(url: string, clock: Clock): Promise<DatabaseStatus> {
-  const connections = new Connections({ url, max: 1 })
+export async function fetchDatabaseStatus(url: string, clock: Clock, seenFile?: string): Promise<DatabaseStatus> {
+  const seen = new SeenDatabase()
+  if (seenFile !== undefined) seen.load(seenFile)
+  const connections = new Connections({ url, seen, max: 1 })
   try {
     return await readDatabaseStatus(connections, clock)
   } finally {
@@ -47,21 +50,32 @@ export async function fetchDatabaseStatus(url: string, clock: Clock): Promise<Da
 
 /** Reads the status on one of these connections. @throws if the database cannot be queried */
 export async function readDatabaseStatus(
-  connections: Pick<Connections, 'acquire' | 'release' | 'isPooled'>,
+  connections: Pick<Connections, 'acquire' | 'release' | 'isPooled' | 'countWritableHosts'>,
   clock: Clock,
 ): Promise<DatabaseStatus> {
+  // Asked first: a host with a higher timeline is used from then on.
+  const writableHosts = await connections.countWritableHosts()
   const client = await connections.acquire()
   try {
     const status = await queryDatabaseStatus((text) => client.query(text), clock, connections.isPooled)
+    const isHidden = (await readIdentity(client)) === null
     connections.release(client)
-    return status
+    return {
+      ...status,
+      writableHosts,
+      oldPrimaryProtection: isHidden ? 'hidden' : connections.isPooled ? 'pooled' : 'on',
+    }
   } catch (error) {
     connections.release(client, error)
     throw toCallerError(error)
   }
 }
 
-async function queryDatabaseStatus(runQuery: RunQuery, clock: Clock, isPooled: boolean): Promise<DatabaseStatus> {
+async function queryDatabaseStatus(
+  runQuery: RunQuery,
+  clock: Clock,
+  isPooled: boolean,
+): Promise<Omit<DatabaseStatus, 'writableHosts' | 'oldPrimaryProtection'>> {
   const trips = await measureRoundTrips(runQuery, clock)
   // The fastest round trip measures the clock best.
   const { roundTripMs, clockAheadMs } = trips.reduce((best, trip) => (trip.roundTripMs < best.roundTripMs ? trip : best))

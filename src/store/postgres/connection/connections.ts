@@ -1,5 +1,5 @@
 /**
- * A small pool of connections to the server that accepts writes, wherever it is at present. Sessions have no state except
+ * A small pool of connections to the server that accepts writes, wherever it is at present; of several, to the one with the highest timeline. Sessions have no state except
  * settings; behind a pooler, which runs each transaction in any free session, the settings are sent with each transaction
  * instead. A connection that failed for any other reason than its statement is discarded.
  */
@@ -17,7 +17,10 @@ import {
   isReadOnlyServer,
   lacksConnection,
 } from './errors.ts'
+import { findWritableHosts } from './examine-hosts.ts'
 import { parseHosts } from './hosts.ts'
+import { admitServer, describeRefusal, readIdentity, RefusedServerError, SeenDatabase } from './seen-database.ts'
+import type { ServerIdentity } from './seen-database.ts'
 
 /** For statements that are independent of other rows, so that they only wait for locks. */
 export const readCommitted = 'begin isolation level read committed'
@@ -32,6 +35,8 @@ export interface ConnectionsOptions {
   readonly statementTimeoutMs?: number
   /** Further settings of each session, for the query planner. */
   readonly settings?: Readonly<Record<string, string>>
+  /** What the process has used; default: nothing yet. */
+  readonly seen?: SeenDatabase
 }
 
 interface ConnectionStats {
@@ -51,7 +56,12 @@ const maxAttempts = 20
 
 export class Connections {
   readonly #hosts: readonly string[]
-  readonly #options: Required<Omit<ConnectionsOptions, 'url'>>
+  readonly #options: Required<Omit<ConnectionsOptions, 'url' | 'seen'>>
+  readonly #seen: SeenDatabase
+  /** Of each session whose server tells it. */
+  readonly #identities = new WeakMap<ClientBase, ServerIdentity>()
+  /** The other hosts are asked once for each pool, before its first session is used. */
+  readonly #comparisons = new WeakMap<Pool, Promise<unknown>>()
   /** Settings of a session, or of each transaction behind a pooler. */
   readonly #settings: Readonly<Record<string, string>>
   readonly #pooled = new WeakSet<ClientBase>()
@@ -70,8 +80,10 @@ export class Connections {
     timeoutMs = defaultTimeoutMs,
     statementTimeoutMs = defaultStatementTimeoutMs,
     settings = {},
+    seen = new SeenDatabase(),
   }: ConnectionsOptions) {
     this.#hosts = parseHosts(url)
+    this.#seen = seen
     this.#options = { max, timeoutMs, statementTimeoutMs, settings }
     const timeouts = ['statement_timeout', 'lock_timeout', 'idle_in_transaction_session_timeout']
     this.#settings = { ...settings, ...Object.fromEntries(timeouts.map((name) => [name, String(statementTimeoutMs)])) }
@@ -150,10 +162,11 @@ export class Connections {
       try {
         const client = await pool.connect()
         this.#poolByClient.set(client, pool)
+        this.#assertNotReplaced(client)
         return client
       } catch (error) {
         // A full pool is no reason to switch the host.
-        const isFull = pool.totalCount >= this.#options.max
+        const isFull = pool.totalCount >= this.#options.max && !(error instanceof RefusedServerError)
         const isRefused = lacksConnection(error)
         if (this.#isClosed || isFull || !(isRefused || isConnectionLost(error))) throw toCallerError(error)
         // Open connections to a server or pooler that accepts no further ones still work.
@@ -163,6 +176,21 @@ export class Connections {
         if (attempt % this.#hosts.length === 0) await after(maxRetryDelayMs)
       }
     }
+  }
+
+  /** How many hosts accept writes at present. More than one: an old primary has come back. */
+  async countWritableHosts(): Promise<number> {
+    // A single host is the one that is used.
+    return this.#hosts.length === 1 ? 1 : (await findWritableHosts(this.#hosts, this.#seen)).length
+  }
+
+  /** @throws RefusedServerError if a host with a higher timeline was seen since the session began */
+  #assertNotReplaced(client: PoolClient): void {
+    const [identity, seen] = [this.#identities.get(client), this.#seen.current]
+    if (identity === undefined || seen === null) return
+    if (identity.systemIdentifier === seen.systemIdentifier && identity.timeline >= seen.timeline) return
+    client.release(true)
+    throw describeRefusal(identity, seen)
   }
 
   release(client: PoolClient, error?: unknown): void {
@@ -238,9 +266,23 @@ export class Connections {
     if (this.#isPooled) this.#pooled.add(client)
   }
 
+  /** @throws RefusedServerError for an old primary, or another database cluster */
+  async #admitServer(client: ClientBase, pool: Pool, index: number): Promise<void> {
+    const identity = await readIdentity(client)
+    if (identity === null) return
+    await admitServer(client, identity, this.#seen)
+    if (this.#hosts.length > 1) {
+      const compared = this.#comparisons.get(pool) ?? findWritableHosts(this.#hosts.toSpliced(index, 1), this.#seen)
+      this.#comparisons.set(pool, compared)
+      await compared
+      await admitServer(client, identity, this.#seen)
+    }
+    this.#identities.set(client, identity)
+  }
+
   #createPool(index: number): Pool {
     const { max, statementTimeoutMs } = this.#options
-    const pool = new Pool({
+    const pool: Pool = new Pool({
       connectionString: this.#hosts[index],
       application_name: 'svc-gateway',
       max: max,
@@ -256,6 +298,7 @@ export class Connections {
         // The pending statement reports the error; an unhandled event would end the process.
         client.on('error', () => undefined)
         await this.#initializeSession(client)
+        await this.#admitServer(client, pool, index)
       },
     })
     // An idle connection was lost; the next statement finds out why.

@@ -2,6 +2,12 @@
 import { DatabaseError } from 'pg'
 import { GatewayError } from '../../../errors.ts'
 
+/** The server has no room for the rows: nothing was done, and an administrator has to make room. */
+export function isDiskFull(error: unknown): boolean {
+  if (error instanceof GatewayError) return isDiskFull(error.cause)
+  return error instanceof DatabaseError && error.code === '53100'
+}
+
 /** Serialization failure or deadlock: the transaction was rolled back and may be repeated. */
 export function isTransactionConflict(error: unknown): boolean {
   return error instanceof DatabaseError && (error.code === '40001' || error.code === '40P01')
@@ -77,7 +83,7 @@ export function isUnreachable(error: unknown): boolean {
 /** The error for the caller: an unavailable database is not the caller's fault and may be retried. */
 export function toCallerError(error: unknown): unknown {
   if (error instanceof GatewayError || isStatementError(error)) return error
-  return new GatewayError('temporarily_unavailable', { retryAfter: 1, cause: error })
+  return new GatewayError('temporarily_unavailable', { retryAfter: isDiskFull(error) ? 30 : 1, cause: error })
 }
 
 /** The ledger's error while the database is unavailable. */

@@ -14,6 +14,7 @@ export interface LedgerQueueStats {
   readonly holdsOpen: number
   readonly syncs: number
   readonly writable: boolean
+  readonly isDiskFull?: boolean
   /** Settlements that wait because no transaction can be made. */
   readonly pendingSettlements: number
   readonly pendingSince: number | null
@@ -29,6 +30,8 @@ export interface LedgerQueueHandle {
 
 export interface LedgerQueueWorkerData {
   readonly url: string
+  /** Of a `SeenDatabase`. */
+  readonly seen?: SharedArrayBuffer
 }
 
 export type WithId<Payload> = readonly [number: number, payload: Payload]

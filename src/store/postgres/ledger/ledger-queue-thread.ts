@@ -4,6 +4,7 @@ import type { MessagePort } from 'node:worker_threads'
 import { GatewayError } from '../../../errors.ts'
 import { decodeOperation, encodeResult } from '../../ledger/operation-codec.ts'
 import { Connections } from '../connection/connections.ts'
+import { SeenDatabase } from '../connection/seen-database.ts'
 import { LedgerQueue } from './ledger-queue.ts'
 import { plannerSettings } from './planner-settings.ts'
 import type {
@@ -26,9 +27,9 @@ class LedgerQueueThread {
   #owner = 0
   #answers: WithId<LedgerQueueAnswer>[] = []
 
-  private constructor(port: MessagePort, { url }: LedgerQueueWorkerData) {
+  private constructor(port: MessagePort, { url, seen }: LedgerQueueWorkerData) {
     this.#port = port
-    this.#connections = new Connections({ url, max: 2, settings: plannerSettings })
+    this.#connections = new Connections({ url, seen: new SeenDatabase(seen), max: 2, settings: plannerSettings })
     this.#queue = new LedgerQueue(this.#connections, () => this.#owner)
     let wasBusy = false
     this.#flushTimer = setInterval(() => {

@@ -14,6 +14,7 @@ import type { Connections } from '../connection/connections.ts'
 import {
   isTransactionConflict,
   isPreparedStatementError,
+  isDiskFull,
   isStatementError,
   isWriteConflict,
   toCallerError,
@@ -70,6 +71,7 @@ export class LedgerQueue implements LedgerQueueHandle {
   #operations = 0
   #commitSeconds: number[] = []
   #unavailableSince: number | null = null
+  #isDiskFull = false
 
   constructor(connections: Connections, owner: () => number) {
     this.#connections = connections
@@ -114,6 +116,7 @@ export class LedgerQueue implements LedgerQueueHandle {
       commitSeconds,
       holdsOpen: this.#cache.heldTurns.size,
       writable: this.#unavailableSince === null && !this.#isStuck,
+      isDiskFull: this.#unavailableSince !== null && this.#isDiskFull,
       pendingSettlements:
         this.#unavailableSince === null ? 0 : [...this.#queue, ...this.#inFlight].filter(({ op }) => isEnding(op)).length,
       pendingSince: this.#unavailableSince,
@@ -187,7 +190,8 @@ export class LedgerQueue implements LedgerQueueHandle {
       // A row lock is written like any change, and changes nothing.
       await this.#connections.write(readCommitted, 'select 1 from ledger_account_head for update', [])
       this.#unavailableSince = null
-    } catch {
+    } catch (error) {
+      this.#isDiskFull = isDiskFull(error)
       await after(retryDelayMs)
     }
   }
@@ -221,7 +225,7 @@ export class LedgerQueue implements LedgerQueueHandle {
           else for (const group of splitOperations(operations)) await this.#runBatch(group)
           return
         } else {
-          this.#markUnavailable()
+          this.#markUnavailable(error)
           operations = operations.filter((operation) => !operation.isTimedOut || operation.outcomeUnknown)
           await after(retryDelayMs)
         }
@@ -310,7 +314,8 @@ export class LedgerQueue implements LedgerQueueHandle {
   }
 
   /** The connection failed, so the next one may reach another server with older data: the cache is discarded. */
-  #markUnavailable(): void {
+  #markUnavailable(error?: unknown): void {
+    this.#isDiskFull = isDiskFull(error)
     this.#unavailableSince ??= Date.now()
     this.#cache.balances.clear()
     this.#cache.heldTurns.clear()

@@ -1,12 +1,13 @@
 /** Worker thread that runs another thread's queries on one snapshot of the database. */
 import { workerData } from 'node:worker_threads'
 import { Connections } from '../connection/connections.ts'
+import { SeenDatabase } from '../connection/seen-database.ts'
 import type { SnapshotReply, SnapshotWorkerData } from './snapshot.ts'
 
 const statementTimeoutMs = 60_000
 
-const { url, port, replySignal } = workerData as SnapshotWorkerData
-const connections = new Connections({ url, max: 1, statementTimeoutMs })
+const { url, seen, port, replySignal } = workerData as SnapshotWorkerData
+const connections = new Connections({ url, seen: new SeenDatabase(seen), max: 1, statementTimeoutMs })
 const client = connections.acquire().then(async (acquired) => {
   await connections.begin(acquired, 'begin isolation level repeatable read read only')
   return acquired

@@ -10,8 +10,13 @@ import type { ThrowIfCancelled } from '../../worker-task.ts'
 
 export type SnapshotReply = { readonly rows: readonly unknown[] } | { readonly failed: string; readonly code: string | undefined }
 
-export interface SnapshotWorkerData {
+export interface SnapshotSource {
   readonly url: string
+  /** Of a `SeenDatabase`. */
+  readonly seen?: SharedArrayBuffer | undefined
+}
+
+export interface SnapshotWorkerData extends SnapshotSource {
   readonly port: MessagePort
   /** Notified with each reply. */
   readonly replySignal: Int32Array
@@ -24,14 +29,14 @@ const pollMs = 250
 
 /** @throws the database's error, and what `throwIfCancelled` throws */
 export async function withSnapshot<Result>(
-  url: string,
+  { url, seen }: SnapshotSource,
   work: (runQuery: SnapshotQuery) => Result,
   throwIfCancelled: ThrowIfCancelled = () => undefined,
 ): Promise<Result> {
   const { port1, port2 } = new MessageChannel()
   const replySignal = new Int32Array(new SharedArrayBuffer(4))
   const extension = import.meta.url.slice(import.meta.url.lastIndexOf('.'))
-  const workerData: SnapshotWorkerData = { url, port: port2, replySignal }
+  const workerData: SnapshotWorkerData = { url, seen, port: port2, replySignal }
   const worker = new Worker(new URL(`./snapshot-thread${extension}`, import.meta.url), {
     workerData: workerData,
     transferList: [port2],

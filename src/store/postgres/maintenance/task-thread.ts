@@ -6,7 +6,7 @@ import { withSnapshot } from './snapshot.ts'
 
 await serveTask((task: MaintenanceTask, throwIfCancelled) =>
   withSnapshot<MaintenanceTasks[keyof MaintenanceTasks]['response']>(
-    task.url,
+    task,
     (runQuery) => (task.kind === 'verify' ? verifySnapshot(runQuery) : planSnapshotPruning(runQuery, task.before, task.limit)),
     throwIfCancelled,
   ),

@@ -32,11 +32,12 @@ export function toError([, code, message]: FaultResult): Error {
   return unwritableCodes.test(code) ? toRetryableError(error) : error
 }
 
+export const diskFullCode = 'SQLITE_FULL'
 /** Making room takes a person. */
 const diskFullRetrySeconds = 30
 
 function isDiskFull(error: Error): boolean {
-  return error instanceof DatabaseError && error.code === 'SQLITE_FULL'
+  return error instanceof DatabaseError && error.code === diskFullCode
 }
 
 /** For the caller: nothing was written, and a retry may succeed. */

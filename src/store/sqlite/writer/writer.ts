@@ -9,7 +9,7 @@ import type { FlushedMessage, WriterOp, WriterReply, WriterRequest, WriterResult
 import type { EncodedResult } from '../../ledger/operation-codec.ts'
 import { decodeResult, encodeOperation } from '../../ledger/operation-codec.ts'
 import type { LedgerOperation, LedgerResult, SweepResult } from '../../ledger/operations.ts'
-import { unwrapReply, DatabaseError, toRetryableError, toError, unwritableCodes } from './database-error.ts'
+import { diskFullCode, unwrapReply, DatabaseError, toRetryableError, toError, unwritableCodes } from './database-error.ts'
 import { CommitDelay } from './commit-delay.ts'
 import { defaultTransactionTimeoutMs, Transaction } from './transaction.ts'
 import type { ConnectWriter, WriterConnection } from './writer-connection.ts'
@@ -50,6 +50,7 @@ interface WriterStats {
   readonly holdsOpen: number
   readonly releasedHolds: number
   readonly writable: boolean
+  readonly isDiskFull: boolean
 }
 
 export class Writer {
@@ -82,6 +83,7 @@ export class Writer {
   #holdsOpen = 0
   #releasedHolds = 0
   #writable = true
+  #isDiskFull = false
   #commitSeconds: number[] = []
   #flushSeconds: number[] = []
 
@@ -183,6 +185,7 @@ export class Writer {
       holdsOpen: this.#holdsOpen,
       releasedHolds: this.#releasedHolds,
       writable: this.writable,
+      isDiskFull: this.#isDiskFull,
     }
   }
 
@@ -333,6 +336,7 @@ export class Writer {
       if (result[0] === 'swept') this.#releasedHolds += decodeResult(result).expired
     }
     this.#writable = !results.some((result) => result[0] === 'fault' && unwritableCodes.test(result[1]))
+    this.#isDiskFull = results.some((result) => result[0] === 'fault' && result[1] === diskFullCode)
     const outstanding = this.#outstanding
     this.#outstanding = undefined
     outstanding?.resolve(reply)

@@ -39,6 +39,8 @@ if (cluster !== undefined) {
       requiredStandbys: 0,
       connections: { max: 197 },
       isPooled: false,
+      writableHosts: 1,
+      oldPrimaryProtection: 'on',
       nodes: [],
     })
     t.ok(condition.roundTripMs > 0 && condition.roundTripMs < 1_000, `${condition.roundTripMs} ms`)

@@ -4,6 +4,7 @@ import { Client } from 'pg'
 import t from 'tap'
 import type { Test } from 'tap'
 import { GatewayError } from '../../../../src/errors.ts'
+import { SeenDatabase } from '../../../../src/store/postgres/connection/seen-database.ts'
 import { openLedger } from '../../../../src/store/postgres/open-ledger.ts'
 import type { PostgresStore } from '../../../../src/store/postgres/open.ts'
 import { commandLease } from '../../../../src/store/postgres/cluster/node-lease.ts'
@@ -233,7 +234,13 @@ if (cluster !== undefined) {
       await store.ledger.reserve(createReserveOrder({ account: toAccountId(1 + (index % members)), limits: plenty }))
     const sweepers = [1, 2, 3].map(() => {
       const nodeLease = { ...commandLease, findDeadNodes: async () => [dead] }
-      const ledger = openLedger({ url, database: store.database, nodeLease, clock: { now: () => noon, monotonicMs: () => 0 } })
+      const ledger = openLedger({
+        url,
+        seen: new SeenDatabase(),
+        database: store.database,
+        nodeLease,
+        clock: { now: () => noon, monotonicMs: () => 0 },
+      })
       t.teardown(() => ledger.close(1_000))
       return ledger
     })

@@ -13,7 +13,7 @@ if (postgres !== undefined) {
       calls += 1
       return calls % 2 === 1 ? 'ok' : wait(...words)
     }) as typeof wait
-    const numbers = await withSnapshot(url, (ask) =>
+    const numbers = await withSnapshot({ url }, (ask) =>
       [1, 2, 3].map((number) => ask<{ number: number }>('select $1::int as number', [number])[0]?.number),
     )
     t.same(numbers, [1, 2, 3])
@@ -23,7 +23,7 @@ if (postgres !== undefined) {
   t.test('throws the database’s error', async (t) => {
     const url = await postgres.createDatabase(t, { empty: true })
     await t.rejects(
-      withSnapshot(url, (ask) => ask('select * from nothing')),
+      withSnapshot({ url }, (ask) => ask('select * from nothing')),
       /relation "nothing" does not exist/,
     )
   })

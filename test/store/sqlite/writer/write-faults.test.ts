@@ -28,12 +28,12 @@ t.test('refuses operations on a full disk, and continues by itself when there is
     code: 'temporarily_unavailable',
     details: { retryAfter: 30, cause: { code: 'SQLITE_FULL' } },
   })
-  t.equal(store.ledger.stats().writable, false)
+  t.match(store.ledger.stats(), { writable: false, isDiskFull: true })
   t.same((await readBalance(store)).reserved, [10, 10, 10], 'reads still work')
 
   await sql`pragma max_page_count = 1000000`.execute(store.db.write)
   t.match(await store.ledger.settle(createSettleOrder(open.id, 10)), { applied: true, credits: 10 })
-  t.equal(store.ledger.stats().writable, true)
+  t.match(store.ledger.stats(), { writable: true, isDiskFull: false })
   t.same((await store.ledger.verify()).mismatches, [])
 })
 

@@ -16,6 +16,11 @@ const actionAdvice: Readonly<Record<Action, string>> = {
   contact_operator: 'Contact the operator, with the request id.',
 }
 
+/** Codes that are answered at a second stage too. */
+const otherStages: Partial<Readonly<Record<ErrorCode, string>>> = {
+  rate_limited: ', or `quota` where running turns hold the rest of a quota',
+}
+
 export function renderErrorsPage(): string {
   const codes = Object.keys(errorCatalog) as ErrorCode[]
   return `# Failures
@@ -52,7 +57,7 @@ function renderCode(code: ErrorCode): string {
     `> ${en}`,
     '',
     `- Status: ${status}`,
-    `- Stage: \`${stage}\``,
+    `- Stage: \`${stage}\`${otherStages[code] ?? ''}`,
     `- Type: \`${type}\``,
     `- Actions: ${actions.map((action) => `\`${action}\``).join(', ')}`,
     ...(endpoints.length === 0 ? [] : [`- Endpoints: ${endpoints.join(', ')}`]),

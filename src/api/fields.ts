@@ -42,6 +42,8 @@ export const count = z.int().min(0)
 export const seconds = z.int().min(0)
 
 export const pool = z.enum(['fast', 'premium'])
+/** Of fields with the name `tier`, which clients read: the values are those of a pool. */
+export const poolAsTier = pool.meta({ description: 'The pool; the name of the field is older than the word.' })
 export const tier = z.enum(['light', 'flagship'])
 export const ok = z.literal(true)
 

@@ -40,7 +40,10 @@ export const signInSchema = z
         }),
       )
       .default([]),
-    /** Whether `a+b@x` and `a@x` are one person. */
+    /**
+     * Whether addresses that differ in a `+tag` or, at Gmail, in dots are one person: for the limits of sign-in attempts (at providers where
+     * they surely share a mailbox), and for boosts, invitations and the usage that a deleted account leaves. It never joins accounts.
+     */
     mergeAliases: z.boolean().default(true),
     /** Who may create an account: anyone, holders of a member's invitation, or only the operator. Existing members can always sign in. */
     signUp: z.enum(signUpModes).default('open'),

@@ -1,13 +1,13 @@
 /** An account's usage and boosts, and the boosts that a member claims. */
 import { z } from 'zod'
 import { defineEndpoint } from '../endpoint.ts'
-import { count, createListSchema, credits, instant, ok, pool, text } from '../fields.ts'
+import { count, createListSchema, credits, instant, ok, poolAsTier, text } from '../fields.ts'
 
 export const pack = z
   .strictObject({
     id: z.string(),
     kind: z.enum(['checkin', 'invite', 'rush', 'grant']),
-    tier: pool,
+    tier: poolAsTier,
     granted: credits,
     remaining: credits,
     expires_at: instant,
@@ -16,7 +16,7 @@ export const pack = z
 
 export const usagePool = z
   .strictObject({
-    tier: pool,
+    tier: poolAsTier,
     window: z.enum(['day', 'week', 'month']),
     limit: credits,
     used: credits,
@@ -41,7 +41,7 @@ const turn = z
       description:
         'The id of the API key; `web`, `cli` or `app` for a session, `jwt` for a token of another issuer, or `unknown`.',
     }),
-    tier: pool,
+    tier: poolAsTier,
     state: turnState,
     credits,
     reserved: credits,
@@ -90,7 +90,7 @@ export const showUsageHistory = defineEndpoint({
   method: 'get',
   path: '/api/membership/usage/history',
   security: 'session',
-  summary: 'Returns the usage of the last days, grouped by tier, model, key or API format.',
+  summary: 'Returns the usage of the last days, grouped by pool (`tier`), model, key or API format.',
   query: z.object({
     days: z.enum(['7', '30', '90']).default('30'),
     by: z.enum(usageDimensions).default('tier'),
@@ -138,15 +138,15 @@ const boost = z
   .strictObject({
     balance: credits,
     balances: z.strictObject({ fast: credits, premium: credits }),
-    checkin: z.strictObject({ available: z.boolean(), next_at: instant, credits, tier: pool }),
-    invite: z.strictObject({ code: z.string(), url: z.url(), credited: count, limit: count, credits, tier: pool }),
+    checkin: z.strictObject({ available: z.boolean(), next_at: instant, credits, tier: poolAsTier }),
+    invite: z.strictObject({ code: z.string(), url: z.url(), credited: count, limit: count, credits, tier: poolAsTier }),
     rush: z.strictObject({
       active: z.boolean(),
       starts_at: instant.nullable(),
       ends_at: instant.nullable(),
       remaining: count,
       credits: credits.nullable(),
-      tier: pool.nullable(),
+      tier: poolAsTier.nullable(),
       taken: z.boolean(),
     }),
     packs: z.array(pack),

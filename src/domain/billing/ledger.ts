@@ -279,7 +279,7 @@ export interface Ledger {
    */
   reserve(order: ReserveOrder): Promise<Reservation>
   /**
-   * Never fails for lack of credits. The part above the hold is taken from the same pools as far as day, week and month all have room, then
+   * Never fails for lack of credits. The gateway settles the hold at most. A part above it is taken from the same pools as far as day, week and month all have room, then
    * from packs; the rest counts in each window by itself, as used where there is room and as that window's debt beyond. Resolves when the
    * settlement is durable: in the ledger or, while the ledger cannot be written, in a journal that outlives the process. Throws if neither
    * accepts it; the settlement stays pending and is retried until the process ends, and the hold is not released meanwhile.

@@ -80,7 +80,7 @@ class HttpInbound implements Inbound {
 
   get cookieToken(): string | null {
     const { headers } = this.#ctx.req
-    const token = readSessionCookie(headers, this.#services)
+    const token = readSessionCookie(this.#ctx, this.#services)
     return token !== null && isSameOrigin(headers, this.#services.origins.site) ? token : null
   }
 

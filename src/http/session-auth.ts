@@ -51,7 +51,7 @@ export async function requireSession(ctx: Context, services: Services): Promise<
 }
 
 async function authenticateByCookie(ctx: Context, services: Services): Promise<Member> {
-  const token = readSessionCookie(ctx.req.headers, services)
+  const token = readSessionCookie(ctx, services)
   if (token === null) throw new GatewayError('sign_in_required')
   // Checked before any lookup, so that a foreign page cannot find out whether its visitor is signed in here.
   if (ctx.method !== 'GET' && ctx.method !== 'HEAD') requireOwnOriginPage(ctx, services)

@@ -1,25 +1,66 @@
 /** The cookies of membership: the session's, the known device's, and short-lived tokens that bind a code or a provider's answer to one browser. */
-import type { IncomingHttpHeaders } from 'node:http'
 import type { Context } from 'koa'
+import { GatewayError } from '../../errors.ts'
 import { knownDeviceLifetimeSeconds, addAccountToken } from '../../domain/identity/known-device.ts'
 import { sessionLifetimes, looksLikeToken, mintToken } from '../../domain/identity/session.ts'
 import type { Services } from '../../services/services.ts'
-import { isLoopbackHttp } from './origin.ts'
-import { listCookieValues, readCookie, serializeCookie } from './cookie.ts'
+import { listCookieValues, listDeletions, readCookie, serializeCookie } from './cookie.ts'
 
 const browserTokenMaxAgeSeconds = 3600
 
-/** @throws GatewayError `invalid_request` for two session cookies */
-export function readSessionCookie(headers: IncomingHttpHeaders, services: Pick<Services, 'names' | 'origins'>): string | null {
-  return readCookie(headers.cookie, toHostCookieName(services.names.cookie, services))
+/**
+ * The session's token. The cookie's name is specified and cannot have the prefix `__Host-`, so that another host of the domain can set a
+ * second one: then nothing identifies ours, both are deleted, and the member signs in again.
+ * @throws GatewayError `sign_in_required` for two session cookies
+ */
+export function readSessionCookie(ctx: Context, services: Pick<Services, 'names' | 'origins'>): string | null {
+  const [token = null, ...others] = listSessionTokens(ctx, services)
+  if (others.length === 0) return token
+  deleteSessionCookies(ctx, services)
+  throw new GatewayError('sign_in_required', { message: duplicateCookieMessage })
 }
 
+const duplicateCookieMessage = {
+  en: 'The session cookie was sent twice: another site of this domain has set one of the same name. Both were deleted; sign in again.',
+  zh: '登录 Cookie 重复发送：本域名下的其他网站设置了同名 Cookie。两者均已删除，请重新登录。',
+}
+
+/** The values of all session cookies. A cookie of the name of earlier versions counts until its session ends; no other host can set it. */
+export function listSessionTokens(ctx: Context, { names, origins }: Pick<Services, 'names' | 'origins'>): readonly string[] {
+  const { cookie } = ctx.req.headers
+  const earlier = isHttps({ origins }) ? listCookieValues(cookie, toEarlierName(names.cookie)) : []
+  return earlier.length > 0 ? earlier : listCookieValues(cookie, names.cookie)
+}
+
+/** Replaces whatever session cookies the browser has. */
 export function setSessionCookie(ctx: Context, services: Services, token: string): void {
-  appendCookie(ctx, services, services.names.cookie, token, sessionLifetimes.web.absoluteMs / 1000)
+  const { names, origins } = services
+  if (listCookieValues(ctx.req.headers.cookie, names.cookie).length > 1) deleteSessionCookies(ctx, services)
+  deleteEarlierCookie(ctx, services)
+  const maxAgeSeconds = sessionLifetimes.web.absoluteMs / 1000
+  ctx.append('set-cookie', serializeCookie(names.cookie, token, maxAgeSeconds, isHttps({ origins })))
 }
 
-export function clearSessionCookie(ctx: Context, services: Services): void {
-  appendCookie(ctx, services, services.names.cookie, '', 0)
+export function clearSessionCookie(ctx: Context, { names, origins }: Pick<Services, 'names' | 'origins'>): void {
+  ctx.append('set-cookie', serializeCookie(names.cookie, '', 0, isHttps({ origins })))
+  deleteEarlierCookie(ctx, { names, origins })
+}
+
+/** Deletes the session cookies of every host and path that could have set one that this request sent. */
+function deleteSessionCookies(ctx: Context, { names, origins }: Pick<Services, 'names' | 'origins'>): void {
+  const { hostname } = new URL(origins.site)
+  for (const deletion of listDeletions(names.cookie, hostname, ctx.path)) ctx.append('set-cookie', deletion)
+}
+
+function deleteEarlierCookie(ctx: Context, { names, origins }: Pick<Services, 'names' | 'origins'>): void {
+  const name = toEarlierName(names.cookie)
+  if (isHttps({ origins }) && listCookieValues(ctx.req.headers.cookie, name).length > 0)
+    ctx.append('set-cookie', serializeCookie(name, '', 0, true))
+}
+
+/** The name that the session's cookie had over https until 0.1. */
+function toEarlierName(name: string): string {
+  return `__Host-${name}`
 }
 
 /**
@@ -65,13 +106,17 @@ function getMembershipCookieName(purpose: BrowserTokenPurpose | 'device', { name
 
 /**
  * With the prefix a browser accepts the cookie from this host over TLS alone, so that no other host of the domain can set it
- * (RFC 6265bis). Plain http, which only this machine uses, cannot have it.
+ * (RFC 6265bis). Plain http cannot have it.
  */
-function toHostCookieName(name: string, { origins }: Pick<Services, 'origins'>): string {
-  return origins.site.startsWith('https:') ? `__Host-${name}` : name
+function toHostCookieName(name: string, services: Pick<Services, 'origins'>): string {
+  return isHttps(services) ? `__Host-${name}` : name
 }
 
 function appendCookie(ctx: Context, services: Services, name: string, value: string, maxAgeSeconds: number): void {
-  const secure = !isLoopbackHttp(services.origins.site)
-  ctx.append('set-cookie', serializeCookie(toHostCookieName(name, services), value, maxAgeSeconds, secure))
+  ctx.append('set-cookie', serializeCookie(toHostCookieName(name, services), value, maxAgeSeconds, isHttps(services)))
+}
+
+/** A browser drops a `Secure` cookie that it receives over plain http, except from its own machine. */
+function isHttps({ origins }: Pick<Services, 'origins'>): boolean {
+  return origins.site.startsWith('https:')
 }

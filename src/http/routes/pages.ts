@@ -113,7 +113,7 @@ function createPageContext(ctx: Context, viewer: Account | null, services: Servi
 
 /** The account of the cookie. Reading pages needs no proof of origin: another site can link here, but cannot read the response. */
 async function findViewer(ctx: Context, services: Services): Promise<Account | null> {
-  const token = readSessionCookie(ctx.headers, services)
+  const token = readSessionCookie(ctx, services)
   const credential = token === null ? null : await services.credentials.resolve(token)
   return credential?.kind === 'cookie' ? credential.account : null
 }

@@ -15,7 +15,11 @@ export function createFailureView({ t, language }: PageContext, failure: Gateway
       <h1>${title}</h1>
       <p class="lead">${missing ? t.failure.notFound : said}</p>
       <p class="actions">
-        <a class="button" href="/">${t.failure.home}</a>
+        ${
+          failure.code === 'sign_in_required'
+            ? html`<a class="button" href="/sign-in">${t.frame.signIn}</a>`
+            : html`<a class="button" href="/">${t.failure.home}</a>`
+        }
         ${!missing && html`<a class="button quiet" href="/docs/errors#${failure.code}">${t.common.aboutError}</a>`}
       </p>
       <p class="reference">${t.failure.reference}: <code>${requestId}</code></p>

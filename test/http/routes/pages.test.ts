@@ -99,17 +99,6 @@ t.test('does not accept an API key as the cookie', async (t) => {
   t.match(response.headers.get('location'), '/sign-in')
 })
 
-t.test('refuses two session cookies with a page', async (t) => {
-  const gateway = await startGateway(t)
-  const response = await fetch(`${gateway.url}/account`, {
-    redirect: 'manual',
-    headers: { ...html, cookie: 'svc_membership_session=a; svc_membership_session=b' },
-  })
-  t.equal(response.status, 400)
-  t.match(response.headers.get('content-type'), 'text/html')
-  t.match(await response.text(), 'the session cookie was sent twice')
-})
-
 t.test('uses the browser’s language until one is chosen; the choice is kept in a cookie and leaves the address', async (t) => {
   const gateway = await startGateway(t)
   const browser = new WebsiteClient(gateway)

@@ -25,8 +25,8 @@ import { mailRetryAfterMs } from '../../../domain/services/sign-in-service.ts'
 import type { SignInCodeResult, SignInResult } from '../../../domain/services/sign-in-service.ts'
 import type { Services } from '../../../services/services.ts'
 import {
+  listSessionTokens,
   readBrowserToken,
-  readSessionCookie,
   setBrowserToken,
   setDeviceCookie,
   setSessionCookie,
@@ -131,8 +131,7 @@ export function mountSignInRoutes(serve: ServeEndpoint, services: Services): voi
 export async function completeSignIn(ctx: Context, services: Services, result: SignInResult): Promise<SignedInResponse> {
   if (result.kind === 'no-sign-up') throw createSignUpRefusedError(result.reason, services)
   if (result.kind !== 'signed-in') throw new GatewayError('invalid_credentials')
-  const previousToken = readSessionCookie(ctx.req.headers, services)
-  if (previousToken !== null) await services.membership.sessions.endByToken(previousToken)
+  for (const token of listSessionTokens(ctx, services).slice(0, 4)) await services.membership.sessions.endByToken(token)
   const { account, hasPassword, token, isNewAccount, invited } = result
   setSessionCookie(ctx, services, token)
   setDeviceCookie(ctx, services, account.id)

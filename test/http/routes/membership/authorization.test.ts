@@ -63,7 +63,7 @@ t.test('accepts at each endpoint exactly the credentials it documents', async (t
     const twice = await new WebsiteClient(gateway, own).send(method, path, bodyFor(method), {
       cookie: `svc_membership_session=${cookie}; svc_membership_session=${cookie}`,
     })
-    t.match(twice, { status: 400, body: { code: 'invalid_request' } }, `${method} ${path}: the cookie twice`)
+    t.match(twice, { status: 401, body: { code: 'sign_in_required' } }, `${method} ${path}: the cookie twice`)
   }
   for (const [method, path] of cookieEndpoints) {
     const answer = await new WebsiteClient(gateway, own).send(method, path, bodyFor(method), {

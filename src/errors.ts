@@ -233,6 +233,14 @@ export const errorCatalog = {
     en: 'The email, password or code is not correct.',
     zh: '邮箱、密码或验证码不正确。',
   },
+  sign_in_method_disabled: {
+    status: 403,
+    stage: 'auth',
+    type: 'permission_error',
+    actions: ['sign_in'],
+    en: 'Members of this service sign in with their provider alone.',
+    zh: '本服务仅支持第三方登录。',
+  },
   reauthentication_required: {
     status: 401,
     stage: 'auth',

@@ -262,6 +262,8 @@ function hasDecodableUserInfo(url: string): boolean {
 
 function findSignInErrors({ signIn, mail }: GatewayConfig): string[] {
   const errors: string[] = []
+  if (signIn.providersOnly && Object.keys(signIn.providers).length === 0)
+    errors.push('signIn.providersOnly needs a provider in signIn.providers: otherwise members could not sign in.')
   for (const [name, { issuer }] of Object.entries(signIn.providers)) {
     const { protocol, hostname } = new URL(issuer)
     if (protocol !== 'https:' && !isLoopbackHost(hostname))

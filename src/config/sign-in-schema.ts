@@ -18,8 +18,15 @@ export const signInSchema = z
           clientId: z.string().min(1),
           /** Null for a public client. */
           clientSecret: secretSchema.nullable().default(null),
+          /** How the secret is sent. `auto`: in the Authorization header, or in the body where the provider accepts that alone. */
+          clientAuth: z.enum(['auto', 'client_secret_basic', 'client_secret_post']).default('auto'),
           /** Must give a verified email. */
           scopes: z.array(z.string()).default(['openid', 'email', 'profile']),
+          /**
+           * Whether signing out here also ends the session at the provider (RP-initiated logout). Register `{SITE_URL}/` there as the
+           * address to return to.
+           */
+          endSession: z.boolean().default(false),
         }),
       )
       .default({}),
@@ -40,6 +47,8 @@ export const signInSchema = z
         }),
       )
       .default([]),
+    /** Whether the providers are the only way in: no emailed codes and links, no passwords, and no sign-up by email. */
+    providersOnly: z.boolean().default(false),
     /**
      * Whether addresses that differ in a `+tag` or, at Gmail, in dots are one person: for the limits of sign-in attempts (at providers where
      * they surely share a mailbox), and for boosts, invitations and the usage that a deleted account leaves. It never joins accounts.

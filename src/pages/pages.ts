@@ -15,6 +15,7 @@ import { createSessionsView } from './views/member/sessions.ts'
 import { createUsageView } from './views/member/usage.ts'
 import { createPlansView } from './views/plans.ts'
 import { createSignInLinkView } from './views/sign-in-link.ts'
+import { createSignInSwitchView } from './views/sign-in-switch.ts'
 import { createSignInView } from './views/sign-in.ts'
 import { createStyleguideView } from './views/styleguide.ts'
 import { createUnsubscribeView, unsubscribe } from './views/unsubscribe.ts'
@@ -28,6 +29,7 @@ export const pages: readonly Page[] = [
   { path: '/privacy', audience: 'everyone', view: createPrivacyView },
   { path: '/sign-in', audience: 'guests', view: createSignInView },
   { path: '/sign-in/link', audience: 'everyone', view: createSignInLinkView },
+  { path: '/sign-in/switch', audience: 'everyone', view: createSignInSwitchView },
   { path: '/unsubscribe', audience: 'everyone', view: createUnsubscribeView, submit: unsubscribe },
   { path: '/account', audience: 'members', view: createUsageView },
   { path: '/account/boosts', audience: 'members', view: createBoostsView },

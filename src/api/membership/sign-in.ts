@@ -65,7 +65,7 @@ export const startOtp = defineEndpoint({
   summary: 'Sends an email with a code and a link; a short-lived HttpOnly cookie binds the code to this browser.',
   body: z.object({ email, invite }),
   response: sent,
-  errors: ['invalid_request', 'temporarily_unavailable'],
+  errors: ['sign_in_method_disabled', 'invalid_request', 'temporarily_unavailable'],
 })
 
 export const verifyOtp = defineEndpoint({
@@ -75,7 +75,7 @@ export const verifyOtp = defineEndpoint({
   summary: 'Signs in with the code, creating the account if there is none; sets the session cookie.',
   body: z.object({ email, code: text(maxCodeChars).transform(stripCodeSeparators), invite }),
   response: signedIn,
-  errors: ['invalid_credentials', 'sign_up_closed'],
+  errors: ['sign_in_method_disabled', 'invalid_credentials', 'sign_up_closed'],
 })
 
 export const inspectMagicLink = defineEndpoint({
@@ -85,7 +85,7 @@ export const inspectMagicLink = defineEndpoint({
   summary: 'Returns the masked address of the account; does not consume the link.',
   body: z.object({ link }),
   response: z.strictObject({ email_masked: z.string().nullable() }),
-  errors: ['invalid_credentials'],
+  errors: ['sign_in_method_disabled', 'invalid_credentials'],
 })
 
 export const verifyMagicLink = defineEndpoint({
@@ -95,7 +95,7 @@ export const verifyMagicLink = defineEndpoint({
   summary: "Signs in with an email's link: in any browser, once, within an hour; sets the session cookie.",
   body: z.object({ link }),
   response: signedIn,
-  errors: ['invalid_credentials', 'sign_up_closed'],
+  errors: ['sign_in_method_disabled', 'invalid_credentials', 'sign_up_closed'],
 })
 
 export const signUp = defineEndpoint({
@@ -105,7 +105,7 @@ export const signUp = defineEndpoint({
   summary: 'As `auth/otp/start`; the code then creates the account with this password.',
   body: z.object({ email, password: newPassword, invite }),
   response: sent,
-  errors: ['invalid_request', 'sign_up_closed', 'temporarily_unavailable'],
+  errors: ['sign_in_method_disabled', 'invalid_request', 'sign_up_closed', 'temporarily_unavailable'],
 })
 
 export const signIn = defineEndpoint({
@@ -115,15 +115,16 @@ export const signIn = defineEndpoint({
   summary: 'Signs in with the password; sets the session cookie.',
   body: z.object({ email, password }),
   response: z.strictObject({ ok, account }),
-  errors: ['invalid_credentials'],
+  errors: ['sign_in_method_disabled', 'invalid_credentials'],
 })
 
 export const signOut = defineEndpoint({
   method: 'post',
   path: '/api/membership/auth/sign-out',
   security: 'session',
-  summary: 'Ends this session and clears the cookie; no body is needed.',
-  response: z.strictObject({ ok }),
+  summary:
+    'Ends this session and clears the cookie; no body is needed. `provider_sign_out_url` is where the browser ends its session at the provider, where `signIn.providers.*.endSession` says so.',
+  response: z.strictObject({ ok, provider_sign_out_url: z.url().nullable() }),
   errors: [],
 })
 
@@ -152,7 +153,7 @@ export const changePassword = defineEndpoint({
   summary: 'Sets a password, ends all other sessions, and gives this one a new cookie.',
   body: z.object({ password: newPassword, ...reauthenticationFields }),
   response: z.strictObject({ ok, ended_sessions: count }),
-  errors: ['invalid_request', 'invalid_credentials', 'reauthentication_required'],
+  errors: ['sign_in_method_disabled', 'invalid_request', 'invalid_credentials', 'reauthentication_required'],
 })
 
 export const deleteAccount = defineEndpoint({
@@ -169,7 +170,8 @@ export const startProvider = defineEndpoint({
   method: 'get',
   path: '/api/membership/auth/oauth/{provider}/start',
   security: 'public',
-  summary: 'Redirects to the provider. `next` is the path on this site to return to (default `/account`).',
+  summary:
+    'Redirects to the provider. `next` is the path on this site to return to (default `/account`). From a page of another site it asks a signed-in member first.',
   query: z.object({
     next: z.string().optional().catch(undefined),
     invite: z.string().max(64).optional().catch(undefined),

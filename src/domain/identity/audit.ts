@@ -10,6 +10,9 @@ export const auditEvents = [
   'session_ended',
   'password_changed',
   'provider_linked',
+  'provider_unlinked',
+  'provider_refused',
+  'email_changed',
   'key_made',
   'key_revoked',
   'device_approved',
@@ -83,7 +86,7 @@ export function createAuditWriter({
     const at = clock.now()
     if (client !== null && attemptLimits !== null) {
       const fits =
-        event === 'sign_in_failed'
+        event === 'sign_in_failed' || event === 'provider_refused'
           ? await fitsFailures(attemptLimits, account, client.network, at)
           : await attemptLimits.tryConsume('audit-by-account', account ?? 'none', at)
       if (!fits) return

@@ -3,8 +3,13 @@
 export interface ProviderIdentities {
   /** The account's id. */
   find(provider: string, subject: string): Promise<string | undefined>
-  /** False if this identity is linked already. */
-  link(provider: string, subject: string, account: string, at: number): Promise<boolean>
+  /**
+   * Links an identity to an account, of which each provider has at most one. `known`: this identity is linked, to this account or another.
+   * `other_subject`: another subject of the provider is linked to the account. Of concurrent calls for one account one links.
+   */
+  link(provider: string, subject: string, account: string, at: number): Promise<'linked' | 'known' | 'other_subject'>
+  /** Removes the links of a provider, of one account or of all. Returns the accounts that had one. */
+  unlink(provider: string, account: string | null): Promise<readonly string[]>
 }
 
 /** State kept between redirecting a browser to its provider and its return. */

@@ -95,14 +95,26 @@ export interface ProviderClaims {
   readonly emailVerified: boolean
 }
 
-type ProviderSignInResult =
-  | SignedIn
+/** Why a provider's sign-in was refused; also a code in the address of the page that says so. */
+export type ProviderRefusal =
   /** The provider has not verified the address. */
-  | { readonly kind: 'email_unverified' }
+  | 'email_unverified'
+  /** The address cannot be that of an account here. */
+  | 'email_unusable'
   /** The account of the address has never proven it. */
-  | { readonly kind: 'link_refused' }
-  | { readonly kind: 'account_unavailable' }
-  | SignUpRefused
+  | 'link_refused'
+  /** Another subject of the provider is linked to the account of the address. */
+  | 'linked_elsewhere'
+  /** The account is disabled. */
+  | 'account_unavailable'
+  | 'sign_up_closed'
+
+export type ProviderSignInResult =
+  | (SignedIn & {
+      /** The address that the provider has verified instead of the account's, where no other account has it. */
+      readonly changedEmail: string | null
+    })
+  | { readonly kind: 'refused'; readonly reason: ProviderRefusal; readonly account: string | null }
 
 export class SignInService {
   readonly #deps: SignInDeps
@@ -247,28 +259,58 @@ export class SignInService {
     return opened
   }
 
-  /** Links a provider's identity by verified address only: verified by the provider, and proven here. */
+  /**
+   * Signs in to the account of a provider's identity. A new identity is linked by verified address: verified by the provider, and proven here.
+   * An account has one identity of each provider, because addresses are given to other people.
+   */
   async signInWithProvider(claims: ProviderClaims, client: ClientInfo, invite: string | null): Promise<ProviderSignInResult> {
     const { store, signUp, clock, rules } = this.#deps
     const { provider, subject } = claims
+    const verdict = claims.email === null ? null : parseEmail(claims.email, rules)
+    const address = verdict?.kind === 'good' && claims.emailVerified ? verdict.email : null
     const known = await store.providerIdentities.find(provider, subject)
-    if (known !== undefined) {
-      const opened = await this.#openSession(known, 'provider', client, { isNewAccount: false, invited: false })
-      return opened ?? { kind: 'account_unavailable' }
+    if (known !== undefined) return this.#openProviderSession(known, provider, client, address)
+    if (address === null) {
+      const reason = verdict !== null && verdict.kind !== 'good' ? 'email_unusable' : 'email_unverified'
+      return this.#refuseProvider(reason, provider, null, client)
     }
-    if (claims.email === null || !claims.emailVerified) return { kind: 'email_unverified' }
-    const verdict = parseEmail(claims.email, rules)
-    if (verdict.kind !== 'good') return { kind: 'account_unavailable' }
-    const resolved = await signUp.findOrCreateAccount({ address: verdict.email, passwordHash: null, invite }, client)
-    if ('kind' in resolved) return resolved
+    const resolved = await signUp.findOrCreateAccount({ address, passwordHash: null, invite }, client)
+    if ('kind' in resolved) return this.#refuseProvider('sign_up_closed', provider, null, client)
     const { account } = resolved
     const record = await store.accounts.findForSignIn(account.id)
-    if (record?.account.status !== 'active') return { kind: 'account_unavailable' }
-    if (!record.emailVerified) return { kind: 'link_refused' }
-    if (await store.providerIdentities.link(provider, subject, account.id, clock.now())) {
-      await this.#deps.writeAudit('provider_linked', account.id, client, { provider })
-    }
-    return (await this.#openSession(account.id, 'provider', client, resolved)) ?? { kind: 'account_unavailable' }
+    if (record?.account.status !== 'active') return this.#refuseProvider('account_unavailable', provider, account.id, client)
+    if (!record.emailVerified) return this.#refuseProvider('link_refused', provider, account.id, client)
+    const outcome = await store.providerIdentities.link(provider, subject, account.id, clock.now())
+    if (outcome === 'other_subject') return this.#refuseProvider('linked_elsewhere', provider, account.id, client)
+    // A concurrent sign-in of this identity may have linked it to another account.
+    const linked = outcome === 'linked' ? account.id : await store.providerIdentities.find(provider, subject)
+    if (linked !== account.id) return this.#openProviderSession(linked ?? account.id, provider, client, address)
+    if (outcome === 'linked') await this.#deps.writeAudit('provider_linked', account.id, client, { provider })
+    return this.#openProviderSession(account.id, provider, client, address, resolved)
+  }
+
+  async #openProviderSession(
+    account: string,
+    provider: string,
+    client: ClientInfo,
+    address: string | null,
+    origin: Pick<ResolvedAccount, 'isNewAccount' | 'invited'> = { isNewAccount: false, invited: false },
+  ): Promise<ProviderSignInResult> {
+    const opened = await this.#openSession(account, 'provider', client, origin)
+    if (opened === undefined) return this.#refuseProvider('account_unavailable', provider, account, client)
+    const isOffered =
+      address !== null && address !== opened.account.email && (await this.#deps.signUp.findAccount(address)) === undefined
+    return { ...opened, changedEmail: isOffered ? address : null }
+  }
+
+  async #refuseProvider(
+    reason: ProviderRefusal,
+    provider: string,
+    account: string | null,
+    client: ClientInfo,
+  ): Promise<ProviderSignInResult> {
+    await this.#deps.writeAudit('provider_refused', account, client, { provider, reason })
+    return { kind: 'refused', reason, account }
   }
 
   async #findSignInRecord(address: string): Promise<SignInRecord | undefined> {

@@ -80,6 +80,32 @@ export function setDeviceCookie(ctx: Context, services: Services, account: strin
   appendCookie(ctx, services, getMembershipCookieName('device', services), value, knownDeviceLifetimeSeconds)
 }
 
+/** A browser's session at a sign-in provider, which ends with ours. */
+interface ProviderSession {
+  readonly provider: string
+  /** Names the session to the provider. It expires within minutes and stays in this browser. */
+  readonly idToken: string
+}
+
+/** Browsers refuse larger cookies, and proxies larger request headers. */
+const maxIdTokenChars = 3_000
+
+export function setProviderSession(ctx: Context, services: Services, { provider, idToken }: ProviderSession): void {
+  const value = `${provider}:${idToken.length > maxIdTokenChars ? '' : idToken}`
+  const name = getMembershipCookieName('provider_session', services)
+  appendCookie(ctx, services, name, value, sessionLifetimes.web.absoluteMs / 1000)
+}
+
+/** Returns the session and deletes its cookie; null if there is none. */
+export function takeProviderSession(ctx: Context, services: Services): ProviderSession | null {
+  const name = getMembershipCookieName('provider_session', services)
+  const value = readCookie(ctx.req.headers.cookie, toHostCookieName(name, services))
+  if (value === null) return null
+  appendCookie(ctx, services, name, '', 0)
+  const [, provider, idToken] = /^([a-z][a-z0-9-]*):([\w.-]*)$/.exec(value) ?? []
+  return provider === undefined || idToken === undefined ? null : { provider, idToken }
+}
+
 /** The purpose of a browser token. */
 type BrowserTokenPurpose = 'browser' | 'provider'
 
@@ -100,7 +126,10 @@ export function clearBrowserToken(ctx: Context, services: Services, purpose: Bro
   appendCookie(ctx, services, getMembershipCookieName(purpose, services), '', 0)
 }
 
-function getMembershipCookieName(purpose: BrowserTokenPurpose | 'device', { names }: Pick<Services, 'names'>): string {
+function getMembershipCookieName(
+  purpose: BrowserTokenPurpose | 'device' | 'provider_session',
+  { names }: Pick<Services, 'names'>,
+): string {
   return `${names.slug}_membership_${purpose}`
 }
 

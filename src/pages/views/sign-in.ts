@@ -16,8 +16,9 @@ export function createSignInView(context: PageContext): View {
   const next = toSafeReturnPath(query.get('next'))
   const invite = getInviteCode(query)
   const title = invite === '' ? t.signIn.title : t.signIn.titleInvited
-  const { signUp } = services.config.signIn
+  const { signUp, providersOnly } = services.config.signIn
   const lead = invite === '' ? getLead(context, next) : t.signIn.leadInvited
+  if (providersOnly) return createProvidersOnlyView(context, title, next, invite)
   return {
     title,
     styles: 'sign-in.css',
@@ -47,6 +48,21 @@ export function createSignInView(context: PageContext): View {
   }
 }
 
+/** Where the providers are the only way in. */
+function createProvidersOnlyView(context: PageContext, title: string, next: string, invite: string): View {
+  return {
+    title,
+    styles: 'sign-in.css',
+    main: html`<section class="shell centre">
+      <div class="card pad sign-in">
+        <h1>${title}</h1>
+        <p class="sub">${context.t.signIn.leadProviders}</p>
+        ${renderSignUpPolicy(context)} ${renderProviderFailure(context)} ${renderProviderLinks(context, next, invite)}
+      </div>
+    </section>`,
+  }
+}
+
 /** Why the visitor is asked to sign in, where the page that sent them here tells. */
 function getLead({ t, query }: PageContext, next: string): string {
   if (!query.has('next')) return t.signIn.lead
@@ -63,13 +79,21 @@ function renderSignUpPolicy({ t, services }: PageContext): Html {
   return html`${signUp === 'invited' && html`<p class="notice">${t.signIn.invitedOnly}</p>`} ${domains}`
 }
 
-function renderProviderFailure({ t, query }: PageContext): Html {
+/** Refusals that an emailed code overcomes. */
+const solvedByEmail: ReadonlySet<string> = new Set([
+  'provider_failed',
+  'email_unverified',
+  'email_unusable',
+  'link_refused',
+  'too_many',
+])
+
+function renderProviderFailure({ t, query, services }: PageContext): Html {
   const code = query.get('error')
   if (code === null) return html``
-  const told = Object.hasOwn(t.signIn.providerFailed, code)
-    ? t.signIn.providerFailed[code]
-    : t.signIn.providerFailed['provider_failed']
-  return html`<p class="notice bad" role="alert">${told}</p>`
+  const reason = Object.hasOwn(t.signIn.providerFailed, code) ? code : 'provider_failed'
+  const hasOtherWay = solvedByEmail.has(reason) && !services.config.signIn.providersOnly
+  return html`<p class="notice bad" role="alert">${t.signIn.providerFailed[reason]} ${hasOtherWay && t.signIn.otherWay}</p>`
 }
 
 /** The invitation comes from a link, so only a well-formed one is repeated on the page. */
@@ -200,16 +224,19 @@ function renderInviteField({ t, services }: PageContext, invite: string, form: s
   </div>`
 }
 
-function renderProviders({ t, services }: PageContext, next: string, invite: string): Html {
-  const named = Object.entries(services.config.signIn.providers)
-  if (named.length === 0) return html``
+function renderProviders(context: PageContext, next: string, invite: string): Html {
+  if (Object.keys(context.services.config.signIn.providers).length === 0) return html``
+  return html`<p class="or"><span>${context.t.signIn.or}</span></p>
+    ${renderProviderLinks(context, next, invite)}`
+}
+
+function renderProviderLinks({ t, services }: PageContext, next: string, invite: string): Html {
   const to = (id: string): string =>
     `/api/membership/auth/oauth/${encodeURIComponent(id)}/start?${new URLSearchParams({ next, ...(invite === '' ? {} : { invite }) })}`
-  return html`<p class="or"><span>${t.signIn.or}</span></p>
-    <div class="providers">
-      ${named.map(
-        ([id, { name }]) =>
-          html`<a class="button quiet block" href="${to(id)}">${interpolate(t.signIn.withProvider, { name })}</a>`,
-      )}
-    </div>`
+  return html`<div class="providers">
+    ${Object.entries(services.config.signIn.providers).map(
+      ([id, { name }]) =>
+        html`<a class="button quiet block" href="${to(id)}">${interpolate(t.signIn.withProvider, { name })}</a>`,
+    )}
+  </div>`
 }

@@ -4,8 +4,9 @@ import type { AddressInfo } from 'node:net'
 import type { Test } from 'tap'
 
 export interface ProviderUser {
-  readonly email?: string
-  readonly email_verified?: boolean
+  /** A provider may send claims of a wrong type. */
+  readonly email?: unknown
+  readonly email_verified?: unknown
 }
 
 export interface OpenIdProvider {

@@ -1,4 +1,5 @@
 /** Mounts everything under `/api/membership`, as `src/api/membership` describes it. */
+import { ProviderClients } from '../../../access/sign-in-providers.ts'
 import type { Services } from '../../../services/services.ts'
 import type { ServeEndpoint } from '../../endpoint-handler.ts'
 import { mountBoostRoutes } from './boost.ts'
@@ -12,9 +13,10 @@ import { mountUsageAlertRoutes } from './usage-alerts.ts'
 import { mountUsageRoutes } from './usage.ts'
 
 export function mountMembershipRoutes(serve: ServeEndpoint, services: Services): void {
+  const providers = new ProviderClients(services.config.signIn.providers, services.clock)
   mountPlanRoutes(serve, services)
-  mountSignInRoutes(serve, services)
-  mountProviderRoutes(serve, services)
+  mountSignInRoutes(serve, services, providers)
+  mountProviderRoutes(serve, services, providers)
   mountSessionRoutes(serve, services)
   mountDeviceRoutes(serve, services)
   mountKeyRoutes(serve, services)

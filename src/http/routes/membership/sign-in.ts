@@ -23,6 +23,8 @@ import { passwordLengthBounds } from '../../../domain/identity/passwords/passwor
 import type { SignUpRefusal } from '../../../domain/identity/sign-up.ts'
 import { mailRetryAfterMs } from '../../../domain/services/sign-in-service.ts'
 import type { SignInCodeResult, SignInResult } from '../../../domain/services/sign-in-service.ts'
+import { describeProviderError } from '../../../access/sign-in-providers.ts'
+import type { ProviderClients } from '../../../access/sign-in-providers.ts'
 import type { Services } from '../../../services/services.ts'
 import {
   listSessionTokens,
@@ -30,6 +32,7 @@ import {
   setBrowserToken,
   setDeviceCookie,
   setSessionCookie,
+  takeProviderSession,
   clearBrowserToken,
   clearSessionCookie,
 } from '../../request/member-cookies.ts'
@@ -37,25 +40,26 @@ import type { ServeEndpoint } from '../../endpoint-handler.ts'
 import { getSession } from '../../session-auth.ts'
 import { toSession } from './sessions.ts'
 
-export function mountSignInRoutes(serve: ServeEndpoint, services: Services): void {
-  const { membership, store } = services
+export function mountSignInRoutes(serve: ServeEndpoint, services: Services, providers: ProviderClients): void {
+  const { membership, store, log, origins } = services
   const { signIn: signInService, account: accountService, sessions } = membership
+  const serveEmailSignIn = createEmailSignInServe(serve, services)
 
-  serve(startOtp, async ({ ctx, body: { email, invite }, clientInfo }) =>
+  serveEmailSignIn(startOtp, async ({ ctx, body: { email, invite }, clientInfo }) =>
     toSentResponse(
       await signInService.requestCode({ email, browser: ensureBrowserToken(ctx, services), invite }, clientInfo),
       services,
     ),
   )
 
-  serve(signUp, async ({ ctx, body: { email, password, invite }, clientInfo }) =>
+  serveEmailSignIn(signUp, async ({ ctx, body: { email, password, invite }, clientInfo }) =>
     toSentResponse(
       await signInService.requestCode({ email, browser: ensureBrowserToken(ctx, services), password, invite }, clientInfo),
       services,
     ),
   )
 
-  serve(verifyOtp, async ({ ctx, body: { email, code, invite }, clientInfo }) => {
+  serveEmailSignIn(verifyOtp, async ({ ctx, body: { email, code, invite }, clientInfo }) => {
     // Without the browser's token no code is valid; an empty one keeps the code path, and so the timing, the same.
     const browser = readBrowserToken(ctx, services, 'browser') ?? ''
     const signedIn = await completeSignIn(
@@ -68,13 +72,13 @@ export function mountSignInRoutes(serve: ServeEndpoint, services: Services): voi
   })
 
   // A POST, so that the link's token appears in no URL and no log. Inspecting does not consume it, because programs open links too.
-  serve(inspectMagicLink, async ({ body: { link } }) => {
+  serveEmailSignIn(inspectMagicLink, async ({ body: { link } }) => {
     const address = await signInService.findEmailByMagicLink(link)
     if (address === undefined) throw createExpiredLinkError()
     return { email_masked: maskEmail(address) }
   })
 
-  serve(verifyMagicLink, async ({ ctx, body: { link }, clientInfo }) => {
+  serveEmailSignIn(verifyMagicLink, async ({ ctx, body: { link }, clientInfo }) => {
     const result = await signInService.signInWithMagicLink(link, readBrowserToken(ctx, services, 'browser'), clientInfo)
     if (result.kind === 'wrong') throw createExpiredLinkError()
     const signedIn = await completeSignIn(ctx, services, result)
@@ -82,7 +86,7 @@ export function mountSignInRoutes(serve: ServeEndpoint, services: Services): voi
     return { ok: true, ...signedIn }
   })
 
-  serve(signIn, async ({ ctx, body: { email, password }, clientInfo }) => {
+  serveEmailSignIn(signIn, async ({ ctx, body: { email, password }, clientInfo }) => {
     const { account } = await completeSignIn(ctx, services, await signInService.signInWithPassword(email, password, clientInfo))
     return { ok: true, account }
   })
@@ -90,7 +94,14 @@ export function mountSignInRoutes(serve: ServeEndpoint, services: Services): voi
   serve(signOut, async ({ ctx, member: { account, credential }, clientInfo }) => {
     await sessions.signOut(account.id, credential.id, clientInfo)
     if (credential.kind === 'cookie') clearSessionCookie(ctx, services)
-    return { ok: true }
+    const session = takeProviderSession(ctx, services)
+    if (session === null || credential.kind !== 'cookie') return { ok: true, provider_sign_out_url: null }
+    const { provider, idToken } = session
+    const url = await providers.buildSignOutUrl(provider, { idToken, returnTo: `${origins.site}/` }).catch((error: unknown) => {
+      log.warn({ provider, reason: describeProviderError(error) }, 'a session at a sign-in provider cannot be ended')
+      return null
+    })
+    return { ok: true, provider_sign_out_url: url }
   })
 
   serve(showSession, async ({ member }) => {
@@ -105,14 +116,17 @@ export function mountSignInRoutes(serve: ServeEndpoint, services: Services): voi
     return { ...sent, delayed: outcome === 'delayed' }
   })
 
-  serve(changePassword, async ({ ctx, member, body: { password, current: currentPassword = null, code }, clientInfo }) => {
-    const session = await getSession(member, services)
-    const result = await accountService.changePassword(session, { currentPassword, code }, password, clientInfo)
-    if (result.kind === 'password') throw createInvalidPasswordError(result.reason)
-    if (result.kind !== 'changed') throw createReauthenticationError(result.kind)
-    setSessionCookie(ctx, services, result.token)
-    return { ok: true, ended_sessions: result.endedSessions }
-  })
+  serveEmailSignIn(
+    changePassword,
+    async ({ ctx, member, body: { password, current: currentPassword = null, code }, clientInfo }) => {
+      const session = await getSession(member, services)
+      const result = await accountService.changePassword(session, { currentPassword, code }, password, clientInfo)
+      if (result.kind === 'password') throw createInvalidPasswordError(result.reason)
+      if (result.kind !== 'changed') throw createReauthenticationError(result.kind)
+      setSessionCookie(ctx, services, result.token)
+      return { ok: true, ended_sessions: result.endedSessions }
+    },
+  )
 
   serve(deleteAccount, async ({ ctx, member, body: { confirm, current: currentPassword = null, code }, clientInfo }) => {
     if (confirm.trim().toLowerCase() !== member.account.email)
@@ -125,6 +139,15 @@ export function mountSignInRoutes(serve: ServeEndpoint, services: Services): voi
     clearSessionCookie(ctx, services)
     return { ok: true, deleted: true }
   })
+}
+
+/** Serves an endpoint of codes, links and passwords, where the operator offers them. */
+function createEmailSignInServe(serve: ServeEndpoint, { config }: Services): ServeEndpoint {
+  if (!config.signIn.providersOnly) return serve
+  return (endpoint) =>
+    serve(endpoint, async () => {
+      throw new GatewayError('sign_in_method_disabled')
+    })
 }
 
 /** Sets the session cookie and ends the session that the browser had before. */

@@ -2,29 +2,31 @@
 import './site.ts'
 import { parseEmailCode, parseOnPaste } from '../components/pasted-code.ts'
 import { endAccountInBrowser } from '../kept-conversations.ts'
-import { account, findElement, getTexts } from '../page.ts'
+import { account, findElement, findElements, getTexts } from '../page.ts'
 import { callApi, ApiError } from '../api-client.ts'
 import type { GetFieldValue } from '../components/request-state.ts'
 import { onSubmit, renderFailureNotice, renderSuccessNotice } from '../components/request-state.ts'
 import type { Evidence } from '../api-types.ts'
 
 const texts = getTexts('account')
-const passwordForm = findElement('[data-form=password]', HTMLFormElement)
+// Where the providers are the only way in, there is no password.
+const passwordForms = findElements('[data-form=password]', HTMLFormElement)
 const deleteForm = findElement('[data-form=delete]', HTMLFormElement)
-for (const form of [passwordForm, deleteForm]) {
+for (const form of [...passwordForms, deleteForm]) {
   parseOnPaste(findElement('[name=code]', HTMLInputElement, form), parseEmailCode)
   findElement('[data-prove]', HTMLElement, form).addEventListener('click', () =>
     requestReauthentication(form).catch((failure: unknown) => findOutcome(form).replaceChildren(renderFailureNotice(failure))),
   )
 }
 
-onSubmit(passwordForm, async (typed, outcome) => {
-  const body = { password: typed('password'), ...toEvidence(typed) }
-  if (!(await submitReauthenticated(passwordForm, () => callApi('post', '/api/membership/auth/password', { body })))) return
-  passwordForm.reset()
-  findElement('[data-proof]', HTMLElement, passwordForm).hidden = true
-  outcome.replaceChildren(renderSuccessNotice(texts.passwordSaved))
-})
+for (const form of passwordForms)
+  onSubmit(form, async (typed, outcome) => {
+    const body = { password: typed('password'), ...toEvidence(typed) }
+    if (!(await submitReauthenticated(form, () => callApi('post', '/api/membership/auth/password', { body })))) return
+    form.reset()
+    findElement('[data-proof]', HTMLElement, form).hidden = true
+    outcome.replaceChildren(renderSuccessNotice(texts.passwordSaved))
+  })
 
 /** The filled one of password and code; an empty field proves nothing. */
 function toEvidence(typed: GetFieldValue): Evidence {

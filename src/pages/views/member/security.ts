@@ -19,7 +19,8 @@ export function createSecurityView(context: PageContext): View {
             <p class="sub">${account.securityLead} <a href="/sessions">${account.rail.sessions}</a></p>
           </div>
         </header>
-        ${renderPasswordCard(context)} ${renderDeleteCard(context, viewer.email ?? viewer.id)}`,
+        ${!context.services.config.signIn.providersOnly && renderPasswordCard(context)}
+        ${renderDeleteCard(context, viewer.email ?? viewer.id)}`,
     ),
     script: { name: 'security', texts: { account }, props: {} },
   }

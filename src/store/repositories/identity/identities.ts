@@ -2,7 +2,7 @@
 import type { ProviderIdentities, ProviderLogins } from '../../../domain/identity/provider-identity.ts'
 import type { Database } from '../../database.ts'
 
-export function createProviderIdentityRepository({ read, write }: Database): ProviderIdentities {
+export function createProviderIdentityRepository({ read, write, transact }: Database): ProviderIdentities {
   return {
     async find(provider, subject) {
       const row = await read
@@ -15,13 +15,28 @@ export function createProviderIdentityRepository({ read, write }: Database): Pro
     },
 
     async link(provider, subject, account, at) {
-      const row = await write
-        .insertInto('identity')
-        .values({ provider, subject, account, created_at: at })
-        .onConflict((conflict) => conflict.doNothing())
-        .returning('account')
-        .executeTakeFirst()
-      return row !== undefined
+      return transact(async (transaction) => {
+        const linked = await transaction
+          .selectFrom('identity')
+          .select('subject')
+          .where('provider', '=', provider)
+          .where('account', '=', account)
+          .executeTakeFirst()
+        if (linked !== undefined) return linked.subject === subject ? 'known' : 'other_subject'
+        const row = await transaction
+          .insertInto('identity')
+          .values({ provider, subject, account, created_at: at })
+          .onConflict((conflict) => conflict.doNothing())
+          .returning('account')
+          .executeTakeFirst()
+        return row === undefined ? 'known' : 'linked'
+      })
+    },
+
+    async unlink(provider, account) {
+      const all = write.deleteFrom('identity').where('provider', '=', provider)
+      const rows = await (account === null ? all : all.where('account', '=', account)).returning('account').execute()
+      return [...new Set(rows.map((row) => row.account))]
     },
   }
 }

@@ -1,8 +1,9 @@
 /** JWTs of issuers that the operator trusts: their own identity provider in addition to our sign-in. Each subject gets its own account. */
 import { createHash } from 'node:crypto'
-import type { JWTVerifyGetKey } from 'jose'
+import type * as Jose from 'jose'
 import type { GatewayConfig } from '../config/config.ts'
 import { redactUrl } from '../config/redact-url.ts'
+import { GatewayError } from '../errors.ts'
 import { checkToken, createCheckedFetch } from './checked-fetch.ts'
 import type { Credential, Credentials } from './credentials.ts'
 import type { Ids } from '../system/ids.ts'
@@ -16,11 +17,15 @@ type Issuer = GatewayConfig['signIn']['jwtIssuers'][number]
 interface TrustedIssuer {
   readonly issuer: Issuer
   /** Fetched with the first token and then cached. */
-  keys?: JWTVerifyGetKey
+  keys?: ReturnType<typeof Jose.createRemoteJWKSet>
   /** Whether a failure to fetch them has been logged. */
   isFailureReported?: boolean
+  /** Until then no request fetches them again: monotonic milliseconds. */
+  retryAt?: number
 }
 
+/** After a failure to fetch the keys: a token costs its bearer nothing, so each must not cost a fetch. */
+const keyRetryMs = 5_000
 /** Signatures are costly to verify; a verified token is cached for this time, and never past its own expiry. */
 const cacheTtlMs = 30_000
 /** Asymmetric only: with a shared secret, a verifier could also issue tokens. */
@@ -59,7 +64,10 @@ export class TrustedIssuers {
     this.#log = log
   }
 
-  /** The account of a token, created on first use; null if no trusted issuer signed it. */
+  /**
+   * The account of a token, created on first use; null if no trusted issuer signed it.
+   * @throws GatewayError `temporarily_unavailable` where the keys of its issuer cannot be fetched, because then nothing is known about it
+   */
   async resolve(token: string): Promise<Credential | null> {
     if (this.#trusted.length === 0 || token.split('.').length !== 3 || !isBounded(token)) return null
     const cacheKey = createHash('sha256').update(token).digest('base64')
@@ -68,7 +76,10 @@ export class TrustedIssuers {
     // An account has changed since the entry was cached, perhaps this one: verify again.
     const current = isFresh && known?.forgotten === invalidations && (known.credential.expiresAt ?? 0) > this.#clock.now()
     if (known !== undefined && current) return known.credential
+    const { decodeJwt } = await loadJose()
+    const issuerName = readIssuer(token, decodeJwt)
     for (const trusted of this.#trusted) {
+      if (!listIssuerNames(trusted.issuer).includes(issuerName ?? '')) continue
       const credential = await this.#verify(token, trusted)
       if (credential === null) continue
       this.#known.set(cacheKey, { credential, forgotten: invalidations })
@@ -79,39 +90,49 @@ export class TrustedIssuers {
 
   async #verify(token: string, trusted: TrustedIssuer): Promise<Credential | null> {
     const { issuer } = trusted
-    // Most installations trust no other issuer, and none needs the library before its first token.
-    const { createRemoteJWKSet, customFetch, jwtVerify } = await import('jose')
-    trusted.keys ??= createRemoteJWKSet(new URL(issuer.jwksUrl), { [customFetch]: createCheckedFetch(fetch) })
-    const verified = await jwtVerify(token, trusted.keys, {
-      // Configured addresses have no trailing slash; an issuer's name may have one, as Auth0's do.
-      issuer: [issuer.issuer, `${issuer.issuer}/`],
-      audience: issuer.audience,
-      algorithms,
-      requiredClaims: ['sub', 'exp'],
-      currentDate: new Date(this.#clock.now()),
-    }).catch((error: unknown) => this.#reportRefusal(trusted, error))
+    const now = this.#clock.monotonicMs()
+    const jose = await loadJose()
+    trusted.keys ??= createKeySet(jose, issuer.jwksUrl)
+    if (trusted.retryAt !== undefined && now < trusted.retryAt && !trusted.keys.fresh)
+      throw createKeysUnavailableError(trusted.retryAt - now)
+    const verified = await jose
+      .jwtVerify(token, trusted.keys, {
+        issuer: listIssuerNames(issuer),
+        audience: issuer.audience,
+        algorithms,
+        requiredClaims: ['sub', 'exp'],
+        currentDate: new Date(this.#clock.now()),
+      })
+      .catch((error: unknown) => this.#refuse(trusted, error))
     const { sub, exp } = verified?.payload ?? {}
     if (sub === undefined || exp === undefined) return null
     trusted.isFailureReported = false
+    delete trusted.retryAt
     const email = toSubjectEmail(issuer.issuer, sub)
     const found = (await this.#accounts.find(email)) ?? (await this.#createAccount(email, issuer.plan))
     if (found?.status !== 'active') return null
     return { kind: 'jwt', id: sub, account: found, expiresAt: exp * 1000 }
   }
 
-  /** A bad token is its bearer's fault; a missing key set locks everyone out. Logged once, until a token verifies again. */
-  #reportRefusal(trusted: TrustedIssuer, error: unknown): null {
+  /**
+   * Null for a bad token, which is its bearer's fault. Keys that cannot be fetched lock every member of the issuer out; that is logged once,
+   * until a token verifies again. @throws GatewayError `temporarily_unavailable`
+   */
+  #refuse(trusted: TrustedIssuer, error: unknown): null {
     const { code, cause, name } = error as { code?: unknown; cause?: { code?: unknown }; name?: unknown }
     const isJwksError = typeof code !== 'string' || !code.startsWith('ERR_J') || jwksErrorCodes.has(code)
-    if (!isJwksError || trusted.isFailureReported === true) return null
-    trusted.isFailureReported = true
-    // The message may contain the address with its credentials.
-    const reason = code ?? cause?.code ?? name
-    this.#log.warn(
-      { keys: redactUrl(trusted.issuer.jwksUrl), reason },
-      'the keys of a trusted issuer cannot be fetched: its tokens are refused',
-    )
-    return null
+    if (!isJwksError) return null
+    trusted.retryAt = this.#clock.monotonicMs() + keyRetryMs
+    if (trusted.isFailureReported !== true) {
+      trusted.isFailureReported = true
+      // The message may contain the address with its credentials.
+      const reason = code ?? cause?.code ?? name
+      this.#log.warn(
+        { keys: redactUrl(trusted.issuer.jwksUrl), reason },
+        'the keys of a trusted issuer cannot be fetched: its tokens are answered 503',
+      )
+    }
+    throw createKeysUnavailableError(keyRetryMs)
   }
 
   async #createAccount(email: string, plan: string) {
@@ -137,6 +158,52 @@ function isBounded(token: string): boolean {
   } catch {
     return false
   }
+}
+
+/** Fetches a key set; null if it can be used. */
+export async function findKeySetFault(jwksUrl: string): Promise<unknown> {
+  const keys = createKeySet(await loadJose(), jwksUrl)
+  try {
+    await keys.reload()
+    const found = keys.jwks()?.keys.length ?? 0
+    return found > 0 ? null : new Error('the key set is empty')
+  } catch (error) {
+    return error
+  }
+}
+
+/** Most installations trust no other issuer, and none needs the library before its first token. */
+function loadJose(): Promise<typeof Jose> {
+  return import('jose')
+}
+
+function createKeySet({ createRemoteJWKSet, customFetch }: typeof Jose, jwksUrl: string): ReturnType<typeof createRemoteJWKSet> {
+  return createRemoteJWKSet(new URL(jwksUrl), { [customFetch]: createCheckedFetch(fetch) })
+}
+
+/** The issuer that a token names, before anything is verified; null for a text that is no token. */
+function readIssuer(token: string, decodeJwt: typeof Jose.decodeJwt): string | null {
+  try {
+    const { iss } = decodeJwt(token)
+    return typeof iss === 'string' ? iss : null
+  } catch {
+    return null
+  }
+}
+
+/** Configured addresses have no trailing slash; an issuer's name may have one, as Auth0's do. */
+function listIssuerNames({ issuer }: Issuer): string[] {
+  return [issuer, `${issuer}/`]
+}
+
+function createKeysUnavailableError(retryAfterMs: number): GatewayError {
+  return new GatewayError('temporarily_unavailable', {
+    retryAfter: retryAfterMs / 1000,
+    message: {
+      en: 'Your token cannot be checked at the moment, because the keys of its issuer cannot be fetched. Try again in a few seconds.',
+      zh: '暂时无法获取签发方的密钥，因此无法验证你的令牌，请稍后重试。',
+    },
+  })
 }
 
 /**

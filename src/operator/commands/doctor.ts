@@ -10,12 +10,9 @@ import { loadConfig } from '../../config/config.ts'
 import type { GatewayConfig } from '../../config/config.ts'
 import { describeEngineFault } from '../../system/engine-fault.ts'
 import { isLoopbackHost } from '../../system/loopback.ts'
-import { parseJson } from '../../system/parse-json.ts'
-import { readBounded } from '../../upstream/bounded-body.ts'
 import { systemClock } from '../../system/clock.ts'
 import { DataFolder } from '../../system/data-folder.ts'
 import { findOpenMode } from '../../system/secret.ts'
-import { isRecord } from '../../exchange/request/chat-request.ts'
 import { findInternetFault } from '../../access/oauth/client-documents.ts'
 import type { HealthCheck } from '../../services/health-checks.ts'
 import { resolveWorkerCount } from '../../server/workers/worker-count.ts'
@@ -26,14 +23,13 @@ import { checkMail } from './doctor-checks/check-mail.ts'
 import { checkUpstreams } from './doctor-checks/check-upstreams.ts'
 import { describeError } from './describe-error.ts'
 import { checkSharedStore } from './doctor-checks/check-shared-store.ts'
+import { checkSignInProviders, checkTrustedIssuers } from './doctor-checks/check-sign-in.ts'
 import { checkPublicAddress } from './public-address/check-public-address.ts'
 import { pluralize, renderResult, formatTable } from '../output.ts'
 import type { OutputOptions, CommandResult } from '../output.ts'
 
 /** Timeout of each check. */
 const timeoutMs = 10_000
-/** Of a sign-in provider's discovery document. */
-const maxMetadataBytes = 1024 * 1024
 const dayMs = 86_400_000
 
 /** Prints a line per check; exits with 1 where one of them would keep the server from working. */
@@ -58,7 +54,8 @@ export async function doctor(
       checkUnservedProducts(config),
       checkSearch(config),
       checkMail(config, options.sendTestMail),
-      checkProviders(config),
+      checkSignInProviders(config),
+      checkTrustedIssuers(config),
       options.from === undefined ? [] : checkPublicAddress(config, options.from),
     ])
   ).flat()
@@ -268,29 +265,4 @@ async function checkSearch({ search: { backend, searxngUrl } }: GatewayConfig): 
   } catch (error) {
     return [{ what, ok: false, detail: `${searxngUrl} cannot be reached (${describeError(error)}); check search.searxngUrl` }]
   }
-}
-
-/** Fetches the provider's discovery document, as a sign-in does. */
-function checkProviders({ signIn }: GatewayConfig): Promise<HealthCheck[]> {
-  return Promise.all(
-    Object.entries(signIn.providers).map(async ([id, { issuer }]) => {
-      const what = `sign-in ${id}`
-      try {
-        const { statusCode, body } = await request(`${issuer}/.well-known/openid-configuration`, {
-          signal: AbortSignal.timeout(timeoutMs),
-        })
-        const metadata = parseJson((await readBounded(body, maxMetadataBytes))?.toString('utf8') ?? '')
-        if (statusCode !== 200) return { what, ok: false, detail: `${issuer} answers HTTP ${statusCode}` }
-        const same =
-          isRecord(metadata) && typeof metadata['issuer'] === 'string' && metadata['issuer'].replace(/\/+$/, '') === issuer
-        return {
-          what,
-          ok: same,
-          detail: same ? `${issuer} answers` : `${issuer} calls itself another issuer; write it as it does`,
-        }
-      } catch (error) {
-        return { what, ok: false, detail: `${issuer} tells nothing of itself (${describeError(error)}); check its address` }
-      }
-    }),
-  )
 }

@@ -123,7 +123,7 @@ t.test('reports each fault that would fail later', async (t) => {
   t.match(finding('upstream third'), { ok: false, detail: /cannot be reached \(.*(ECONNREFUSED|ENOTFOUND)/ })
   t.match(finding('products'), { ok: true, detail: /not sold .*: paint \(UPSTREAM_MODEL_IMAGE\)/ })
   t.match(finding('mail'), { ok: false, detail: /127\.0\.0\.1:\d+: .*Invalid username or password.*check SMTP_URL/ })
-  t.match(finding('sign-in acme'), { ok: false, detail: /calls itself another issuer/ })
+  t.match(finding('sign-in acme'), { ok: false, detail: /the provider names another issuer than the configuration/ })
   t.match(finding('search'), { ok: false, detail: /set formats: \[html, json\]/ })
   t.same(letters, [])
   for (const secret of ['sk-secret-0123', 'wrong-password-0123'])
@@ -277,7 +277,8 @@ t.test('reports working parts, and the test email arrives', async (t) => {
   const { port, letters } = await smtp(t)
   const model = await serve(t, json({ data: [{ id: 'small' }, { id: 'large' }] }))
   const engine = await serve(t, json({ results: [] }))
-  const provider: string = await serve(t, (request, response) => json({ issuer: provider })(request, response))
+  const provider: string = await serve(t, (request, response) => providerAnswer(provider, null)(request, response))
+  const keys = await serve(t, json({ keys: [{ kty: 'EC', crv: 'P-256', x: 'eA', y: 'eQ', kid: 'one' }] }))
   const { cert, key } = createSelfSignedCertificate(folder)
   const { finding } = await runDoctor(
     t,
@@ -287,15 +288,78 @@ t.test('reports working parts, and the test email arrives', async (t) => {
       upstreams: { main: { baseUrl: `${model}/v1` } },
       products: products('large'),
       mail: { smtpUrl: `smtp://gate:open@127.0.0.1:${port}`, from: 'Gate <gate@example.com>' },
-      signIn: { providers: { acme: { name: 'Acme', issuer: provider, clientId: 'x' } } },
+      signIn: {
+        providers: { acme: { name: 'Acme', issuer: provider, clientId: 'x' } },
+        jwtIssuers: [{ issuer: 'https://tokens.example', audience: 'gateway', jwksUrl: keys, plan: 'pro' }],
+      },
       search: { backend: 'searxng', searxngUrl: engine },
     },
     ['--send-test-mail', 'me@example.com'],
   )
-  for (const what of ['address', 'upstream main', 'mail', 'sign-in acme', 'search']) t.match(finding(what), { ok: true }, what)
+  for (const what of ['address', 'upstream main', 'mail', 'sign-in acme', 'tokens of tokens.example', 'search'])
+    t.match(finding(what), { ok: true }, what)
   t.match(finding('certificate'), { ok: false, detail: /good for 1 day; renew it/ }, 'but this one ends soon')
   t.same(letters, ['me@example.com'])
 })
+
+t.test('reports what a provider answers to the client’s secret, other clocks, and keys that cannot be fetched', async (t) => {
+  const folder = createTemporaryFolder(t)
+  const check = async (answer: (own: string) => RequestListener, clientSecret: string | null = 'secret-0123') => {
+    const issuer: string = await serve(t, (request, response) => answer(issuer)(request, response))
+    const { finding } = await runDoctor(t, folder, {
+      signIn: { providers: { acme: { name: 'Acme', issuer, clientId: 'gate', clientSecret } } },
+    })
+    t.notMatch(finding('sign-in acme')?.detail, 'secret-0123')
+    return finding('sign-in acme')
+  }
+  const refusal = { error: 'invalid_client', error_description: 'Invalid client\ncredentials.' }
+  const wrong = {
+    ok: false,
+    detail: /refuses client gate: invalid_client \(Invalid client credentials\.\), HTTP 401; check clientId, clientSecret/,
+  }
+  t.match(await check((own) => providerAnswer(own, refusal)), wrong)
+  t.match(await check((own) => providerAnswer(own, refusal), null), wrong, 'a public client that the provider does not have')
+  t.match(await check((own) => providerAnswer(own, null, { date: 'Mon, 05 Jan 2026 00:00:00 GMT' })), {
+    ok: false,
+    detail: /the clocks of this machine and of .* differ by \d+ s/,
+  })
+  const html: RequestListener = (_, response) => void response.writeHead(200, { 'content-type': 'text/html' }).end('<p>')
+  t.match(await check(() => html), { ok: false, detail: /cannot be used: .*\(HTTP 200, text\/html\); check its address/ })
+  t.match(await check(() => (_, response) => void response.destroy()), { ok: false, detail: /cannot be used: fetch failed/ })
+
+  for (const [answer, detail] of [
+    [html, /check jwksUrl, because tokens are answered 503/],
+    [json({ keys: [] }), /the key set is empty/],
+    [json({ error: 'no' }, 404), /check jwksUrl/],
+  ] as const) {
+    const jwksUrl = await serve(t, answer)
+    const { finding } = await runDoctor(t, folder, {
+      signIn: { jwtIssuers: [{ issuer: 'https://tokens.example', audience: 'gateway', jwksUrl, plan: 'pro' }] },
+    })
+    t.match(finding('tokens of tokens.example'), { ok: false, detail })
+  }
+  const jwksUrl = 'http://user:secret-0123@127.0.0.1:1/keys'
+  const { finding } = await runDoctor(t, folder, {
+    signIn: { jwtIssuers: [{ issuer: 'https://tokens.example', audience: 'gateway', jwksUrl, plan: 'pro' }] },
+  })
+  t.match(finding('tokens of tokens.example'), { ok: false, detail: /check jwksUrl/ })
+  t.notMatch(finding('tokens of tokens.example')?.detail, 'secret-0123')
+})
+
+/** A provider that knows no code, and with `refusal` no client either. */
+function providerAnswer(own: string, refusal: object | null, headers: Readonly<Record<string, string>> = {}): RequestListener {
+  const metadata = {
+    issuer: own,
+    token_endpoint: `${own}/token`,
+    authorization_endpoint: `${own}/authorize`,
+    jwks_uri: `${own}/keys`,
+  }
+  return (request, response) => {
+    for (const [name, value] of Object.entries(headers)) response.setHeader(name, value)
+    if (request.url !== '/token') return json(metadata)(request, response)
+    json(refusal ?? { error: 'invalid_grant' }, refusal === null ? 400 : 401)(request, response)
+  }
+}
 
 t.test('checks the limit server and reports a lost one without its password', async (t) => {
   const folder = createTemporaryFolder(t)

@@ -80,7 +80,10 @@ export class AccountService {
     if (passwordVerdict !== 'good') return { kind: 'password', reason: passwordVerdict }
     const verdict = await this.#checkEvidence(session, evidence, client, 'password change')
     if (verdict !== 'proven') return { kind: verdict }
-    await store.accounts.setPasswordHash(session.account, await passwords.hash(password))
+    await store.accounts.setPasswordHash(
+      session.account,
+      await passwords.hash(password, { network: client.network, isKnownDevice: true }),
+    )
     const endedSessions = await store.sessions.endOthers(session.account, session.id)
     const token = mintToken((size) => ids.bytes(size))
     await store.sessions.renew(session.id, hashToken(token))
@@ -117,7 +120,7 @@ export class AccountService {
   ): Promise<EvidenceVerdict> {
     const { store, writeAudit } = this.#deps
     const record = await store.accounts.findForSignIn(session.account)
-    const verdict = record === undefined ? 'wrong' : await this.#verifyEvidence(session, evidence, record)
+    const verdict = record === undefined ? 'wrong' : await this.#verifyEvidence(session, evidence, record, client)
     if (verdict === 'wrong') {
       const method = evidence.code === null ? 'password' : 'code'
       await writeAudit('sign_in_failed', session.account, client, { method, at: action })
@@ -129,12 +132,18 @@ export class AccountService {
     session: CurrentSession,
     { currentPassword, code }: Evidence,
     { account, passwordHash }: { readonly account: { readonly email: string | null }; readonly passwordHash: string | null },
+    { network }: ClientInfo,
   ): Promise<EvidenceVerdict> {
     const { attemptLimits, passwords, emailVerification, clock } = this.#deps
     const now = clock.now()
     if (currentPassword !== null) {
       await attemptLimits.consume('password-by-device', session.account, now, 'email')
-      const { ok } = await passwords.verify(currentPassword, passwordHash)
+      const { ok } = await passwords
+        .verify(currentPassword, passwordHash, { network, isKnownDevice: true })
+        .catch(async (error: unknown) => {
+          await attemptLimits.restore('password-by-device', session.account)
+          throw error
+        })
       if (ok) await attemptLimits.restore('password-by-device', session.account)
       return ok ? 'proven' : 'wrong'
     }

@@ -63,6 +63,16 @@ export class EmailVerificationService {
     return { code: verdict.tries > 0 ? code : null, linkToken }
   }
 
+  /** Adds the password of a sign-up to an email that was just issued. */
+  async addPassword(linkToken: string, passwordHash: string): Promise<void> {
+    await this.#deps.store.emailVerifications.setPasswordHash(hashToken(linkToken), passwordHash)
+  }
+
+  /** Undoes `issue` for an email that will not be sent. */
+  async discard(linkToken: string): Promise<void> {
+    await this.#deps.store.emailVerifications.discard(hashToken(linkToken))
+  }
+
   /** A right code consumes the email; a wrong one an attempt. */
   async verifyCode(address: string, code: string, browserToken: string): Promise<VerifiedEmail | undefined> {
     const { store, clock, secret } = this.#deps

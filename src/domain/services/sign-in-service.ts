@@ -29,7 +29,7 @@ import { anyEmailDomain, parseEmail, toMailbox } from '../identity/email/email-a
 import type { MemberMailer } from './member-mailer.ts'
 import type { PasswordVerdict } from '../identity/passwords/password.ts'
 import { checkPassword } from '../identity/passwords/password.ts'
-import type { PasswordHasher } from '../identity/passwords/password-hasher.ts'
+import type { HashClient, PasswordHasher } from '../identity/passwords/password-hasher.ts'
 import type { ResolvedAccount, SignUpRefused, SignUpService } from './sign-up-service.ts'
 import type { Session, SessionMethod } from '../identity/session.ts'
 import { sessionLifetimes, mintToken } from '../identity/session.ts'
@@ -128,7 +128,7 @@ export class SignInService {
     { email, browser, password = null, invite = null }: SignInCodeRequest,
     client: ClientInfo,
   ): Promise<SignInCodeResult> {
-    const { attemptLimits, passwords, emailVerification, mailer, signUp, clock, rules } = this.#deps
+    const { attemptLimits, emailVerification, mailer, signUp, clock, rules } = this.#deps
     const now = clock.now()
     const verdict = parseEmail(email, rules)
     if (verdict.kind !== 'good') return { kind: 'address', reason: verdict.kind }
@@ -142,11 +142,10 @@ export class SignInService {
       if (signUpRefusal !== null) return { kind: 'no-sign-up', reason: signUpRefusal }
     }
     const known = account !== undefined && this.#isKnownDevice(client, account.id)
-    const passwordHash = password === null ? null : await passwords.hash(password)
     if (!known) await attemptLimits.consumeForWiderNetworks('code-by-network', client.network, now, 'magic_link')
     const mailbox = this.#toMailbox(address)
     const secrets = await emailVerification
-      .issue({ address, mailbox, network: client.network, known, passwordHash, invite, browser })
+      .issue({ address, mailbox, network: client.network, known, passwordHash: null, invite, browser })
       .catch(async (error: unknown) => {
         if (!known) await attemptLimits.restoreForWiderNetworks('code-by-network', client.network)
         throw error
@@ -154,6 +153,16 @@ export class SignInService {
     // An address that may not sign up gets no email, and the answer is the same and takes the same time.
     const mayReceive = account !== undefined || signUpRefusal === null
     const pausedUntil = await this.#useNewAddressBudget(account?.id ?? (mayReceive ? null : mailbox), now)
+    // A hash costs more than everything else here, so a refused request gets none.
+    if (password !== null && pausedUntil === null)
+      await this.#addPassword(secrets.linkToken, password, { network: client.network, isKnownDevice: known }).catch(
+        async (error: unknown) => {
+          await emailVerification.discard(secrets.linkToken)
+          if (account === undefined) await attemptLimits.restore(newAddressBudget, allNewAddresses)
+          if (!known) await attemptLimits.restoreForWiderNetworks('code-by-network', client.network)
+          throw error
+        },
+      )
     const to = mayReceive && (account !== undefined || pausedUntil === null) ? address : null
     const outcome = await mailer.sendSignInCode({ to, isMember: account !== undefined, reader: client.reader }, secrets)
     if (outcome === 'unavailable') return { kind: 'mail_unavailable', retryAfterMs: mailRetryAfterMs }
@@ -161,6 +170,12 @@ export class SignInService {
     if (known || (outcome !== 'new_addresses_paused' && pausedUntil === null))
       return { kind: 'sent', isDelayed: outcome === 'delayed' }
     return { kind: 'new_addresses_paused', retryAfterMs: Math.max(mailRetryAfterMs, (pausedUntil ?? now) - now) }
+  }
+
+  /** @throws TooManyAttempts */
+  async #addPassword(linkToken: string, password: string, client: HashClient): Promise<void> {
+    const { passwords, emailVerification } = this.#deps
+    await emailVerification.addPassword(linkToken, await passwords.hash(password, client))
   }
 
   /**
@@ -241,21 +256,31 @@ export class SignInService {
     if (!known) await attemptLimits.consumeForNetwork('password-by-network', client.network, now, 'email')
     await attemptLimits.consume(...counted, now, 'email')
     const usable = record !== undefined && record.account.status === 'active' && record.emailVerified
-    const { ok, rehash } = await passwords.verify(password, usable ? record.passwordHash : null)
+    const hashClient = { network: client.network, isKnownDevice: known }
+    const restoreAttempt = async (): Promise<void> => {
+      await attemptLimits.restore(...counted)
+      if (!known) await attemptLimits.restoreForNetwork('password-by-network', client.network)
+    }
+    const { ok, rehash } = await passwords
+      .verify(password, usable ? record.passwordHash : null, hashClient)
+      .catch(async (error: unknown) => {
+        // Nothing was guessed.
+        await restoreAttempt()
+        throw error
+      })
     if (!usable || !ok) return this.#recordFailure(address, 'password', client)
     const opened = await this.#openSession(record.account.id, 'password', client, { isNewAccount: false, invited: false })
     if (opened === undefined) return this.#recordFailure(address, 'password', client)
     // A concurrent password change ended every other session before this session existed, so it is checked again.
     const latest = await store.accounts.findForSignIn(record.account.id)
     const changed = latest?.passwordHash !== record.passwordHash
-    if (changed && !(await passwords.verify(password, latest?.passwordHash ?? null)).ok) {
+    if (changed && !(await passwords.verify(password, latest?.passwordHash ?? null, hashClient)).ok) {
       await store.sessions.end(record.account.id, opened.session.id)
       await writeAudit('session_ended', record.account.id, client, { session: opened.session.id })
       return this.#recordFailure(address, 'password', client)
     }
-    await attemptLimits.restore(...counted)
-    if (!known) await attemptLimits.restoreForNetwork('password-by-network', client.network)
-    if (rehash && !changed) await store.accounts.setPasswordHash(record.account.id, await passwords.hash(password))
+    await restoreAttempt()
+    if (rehash && !changed) await store.accounts.setPasswordHash(record.account.id, await passwords.hash(password, hashClient))
     return opened
   }
 

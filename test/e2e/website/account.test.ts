@@ -1,5 +1,6 @@
 import type { Browser } from 'playwright-core'
 import t from 'tap'
+import { hashPassword } from '../../../src/domain/identity/passwords/password.ts'
 import { WebsiteClient as Visitor, waitForEmailCode, waitForMagicLink } from '../../support/gateway/website-client.ts'
 import { findAccessibilityViolations, openChromium, openBrowserSession } from '../../support/website/chromium.ts'
 import { findFaultsAtWidths } from '../../support/website/page-checks.ts'
@@ -306,10 +307,10 @@ function runJourneys(browser: Browser): void {
 
   t.test('requires the password again to delete an account that signs in by password', async (t) => {
     const gateway = await startGateway(t)
-    const { store, ids, clock, membership } = gateway.services
+    const { store, ids, clock } = gateway.services
     const at = clock.now()
     const password = 'violet teapot orbit'
-    const passwordHash = await membership.passwords.hash(password)
+    const passwordHash = await hashPassword(password)
     const email = 'mei@example.com'
     await store.accounts.create({ id: ids.next('acc_', at), email, plan: 'free', passwordHash, emailVerified: true, at })
     const { page, context, problems } = await openBrowserSession(browser, gateway.url)

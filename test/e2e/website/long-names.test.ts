@@ -1,6 +1,7 @@
 /** The longest names and addresses widen no page and no email on a phone. */
 import type { Browser } from 'playwright-core'
 import t from 'tap'
+import { hashPassword } from '../../../src/domain/identity/passwords/password.ts'
 import { renderDeviceEmail } from '../../../src/mail/email-templates.ts'
 import { startGateway } from '../../support/gateway/test-gateway.ts'
 import { WebsiteClient } from '../../support/gateway/website-client.ts'
@@ -34,7 +35,7 @@ function runJourneys(browser: Browser): void {
     const { store, clock, ids, membership } = gateway.services
     const at = clock.now()
     const [account, password] = [ids.next('acc_', at), 'violet teapot orbit']
-    const passwordHash = await membership.passwords.hash(password)
+    const passwordHash = await hashPassword(password)
     await store.accounts.create({ id: account, email: longAddress, plan: 'free', passwordHash, emailVerified: true, at })
     t.equal((await member.post('auth/sign-in', { email: longAddress, password })).status, 200)
     const key = await member.post('auth/api-keys', { name: longWord })

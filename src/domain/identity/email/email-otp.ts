@@ -50,6 +50,9 @@ export interface EmailVerifications {
     since: number,
     judge: (recent: readonly SentVerificationEmail[]) => SendVerdict,
   ): Promise<SendVerdict>
+  setPasswordHash(link: Uint8Array, passwordHash: string): Promise<void>
+  /** Deletes an email that will not be sent. */
+  discard(link: Uint8Array): Promise<void>
   /** Uses one attempt and returns what to compare with; undefined if there is no live code or no attempt left. Atomic. */
   useCodeAttempt(
     browser: Uint8Array,

@@ -48,6 +48,14 @@ export function createEmailVerificationRepository({ read, write, transact }: Dat
       })
     },
 
+    async setPasswordHash(link, passwordHash) {
+      await write.updateTable('email_verification').set({ password_hash: passwordHash }).where('link_hash', '=', link).execute()
+    },
+
+    async discard(link) {
+      await write.deleteFrom('email_verification').where('link_hash', '=', link).execute()
+    },
+
     async useCodeAttempt(browser, address, now) {
       // The statement that returns the hash also uses up the attempt: concurrent guesses get no extra attempt.
       const row = await write

@@ -19,11 +19,13 @@ t.test('a stored password reveals its parameters and nothing else', async (t) =>
   t.same(await verifyPassword('x', 'nonsense'), { ok: false, rehash: false })
 })
 
+const client = { network: '192.0.2.1', isKnownDevice: false }
+
 t.test('unknown accounts are compared with a hash that costs as much as a stored one', async (t) => {
   const withoutSecrets = (hash: string) => hash.replace(/[\w+/]{22}\$[\w+/]{43}$/, '')
   t.equal(withoutSecrets(decoyHash), withoutSecrets(await hashPassword('violet teapot orbit')))
   const hasher = new PasswordHasher({ maxConcurrent: 1, maxPending: 0 })
-  t.same(await hasher.verify('violet teapot orbit', null), { ok: false, rehash: false })
+  t.same(await hasher.verify('violet teapot orbit', null, client), { ok: false, rehash: false })
 })
 
 t.test('a hash with other parameters requests a rehash', async (t) => {
@@ -106,12 +108,12 @@ t.test('counts length in code points', async (t) => {
 
 t.test('computes a few hashes at once, queues some and refuses the rest', async (t) => {
   const work = new PasswordHasher({ maxConcurrent: 1, maxPending: 2 })
-  const results = await Promise.allSettled(Array.from({ length: 6 }, () => work.hash('violet teapot orbit')))
+  const results = await Promise.allSettled(Array.from({ length: 6 }, () => work.hash('violet teapot orbit', client)))
   t.equal(results.filter(({ status }) => status === 'fulfilled').length, 3)
   const refused = results.filter((result) => result.status === 'rejected')
   t.equal(refused.length, 3)
   t.ok(refused.every(({ reason }) => reason instanceof TooManyAttempts && reason.retryAfterMs > 0))
-  t.ok(await work.hash('violet teapot orbit'), 'accepts hashes again afterwards')
+  t.ok(await work.hash('violet teapot orbit', client), 'accepts hashes again afterwards')
 })
 
 t.test('the event loop runs while hashes are computed', async (t) => {
@@ -123,7 +125,7 @@ t.test('the event loop runs while hashes are computed', async (t) => {
     if (running) setImmediate(count)
   }
   setImmediate(count)
-  await Promise.all(Array.from({ length: 4 }, () => work.verify('violet teapot orbit', null)))
+  await Promise.all(Array.from({ length: 4 }, () => work.verify('violet teapot orbit', null, client)))
   running = false
   t.ok(turns > 20, `${turns} turns`)
 })

@@ -1,5 +1,7 @@
 /** Passwords: what they allow, what answers reveal, and how often they may be tried. */
 import t from 'tap'
+import { TooManyAttempts } from '../../../../src/domain/identity/limits/attempt-limits.ts'
+import { hashPassword } from '../../../../src/domain/identity/passwords/password.ts'
 import { WebsiteClient, waitForEmailCode, readEmailsTo } from '../../../support/gateway/website-client.ts'
 import { startGateway, waitUntil } from '../../../support/gateway/test-gateway.ts'
 
@@ -38,10 +40,10 @@ t.test('changes no existing password when its address signs up again', async (t)
 
 t.test('drops a password set for an unverified address once the owner verifies it', async (t) => {
   const gateway = await startGateway(t)
-  const { store, ids, clock, membership } = gateway.services
+  const { store, ids, clock } = gateway.services
   const at = clock.now()
   const id = ids.next('acc_', at)
-  const passwordHash = await membership.passwords.hash(good)
+  const passwordHash = await hashPassword(good)
   await store.accounts.create({ id, email: 'victim@example.com', plan: 'free', passwordHash, emailVerified: false, at })
   const attacker = () => new WebsiteClient(gateway).post('auth/sign-in', { email: 'victim@example.com', password: good })
   t.equal((await attacker()).status, 401, 'unverified: no sign-in by password')
@@ -59,8 +61,8 @@ t.test('refuses an old password whose check overlaps its change', async (t) => {
   const checked = Promise.withResolvers<undefined>()
   const released = Promise.withResolvers<undefined>()
   const verify = passwords.verify.bind(passwords)
-  passwords.verify = async (password, phc) => {
-    const verdict = await verify(password, phc)
+  passwords.verify = async (...args) => {
+    const verdict = await verify(...args)
     checked.resolve(undefined)
     await released.promise
     return verdict
@@ -333,4 +335,64 @@ t.test('allows five attempts an hour at the reauthentication code', async (t) =>
   await waitUntil(() => readEmailsTo(gateway, email).length === 4, 'the letters')
   const codes = readEmailsTo(gateway, email).filter((text) => /^\s{4}\d{6}/m.test(text))
   t.equal(codes.length, 2, 'one that signed in, and one that confirms')
+})
+
+t.test('a refused sign-up computes no hash', async (t) => {
+  const gateway = await startGateway(t, { limits: { attempts: { 'code-to-new-addresses': { times: 2, withinMs: 3_600_000 } } } })
+  const { passwords } = gateway.services.membership
+  let hashes = 0
+  const hash = passwords.hash.bind(passwords)
+  passwords.hash = (...args) => {
+    hashes += 1
+    return hash(...args)
+  }
+  const signUp = async (email: string): Promise<number> =>
+    (await new WebsiteClient(gateway).post('auth/sign-up', { email, password: good })).status
+  t.equal(await signUp('first@example.com'), 200)
+  t.equal(hashes, 1)
+  for (let times = 0; times < 3; times++) t.equal(await signUp('first@example.com'), 429, 'one email a minute')
+  t.equal(hashes, 1)
+  t.equal(await signUp('second@example.com'), 200)
+  for (const name of ['third', 'fourth']) t.equal(await signUp(`${name}@example.com`), 503, 'new addresses are paused')
+  t.equal(hashes, 2)
+})
+
+t.test('a sign-up whose hash finds no room counts nothing and can be repeated', async (t) => {
+  const gateway = await startGateway(t)
+  const { passwords } = gateway.services.membership
+  const hash = passwords.hash.bind(passwords)
+  passwords.hash = () => Promise.reject(new TooManyAttempts(3_000))
+  const browser = new WebsiteClient(gateway)
+  const email = 'new@example.com'
+  for (let times = 0; times < 30; times++) {
+    const answer = await browser.post('auth/sign-up', { email, password: good })
+    t.match(answer, { status: 429, body: { code: 'rate_limited' } })
+    t.equal(answer.headers.get('retry-after'), '3')
+  }
+  passwords.hash = hash
+  t.equal((await browser.post('auth/sign-up', { email, password: good })).status, 200)
+  t.equal((await browser.post('auth/otp/verify', { email, code: await waitForEmailCode(gateway, email) })).status, 200)
+  t.equal((await new WebsiteClient(gateway).post('auth/sign-in', { email, password: good })).status, 200)
+})
+
+t.test('a flood of wrong passwords from 16 addresses refuses no right password of others', async (t) => {
+  const gateway = await startGateway(t, { listen: { trustedProxies: ['127.0.0.1'] } })
+  const { store, ids, clock } = gateway.services
+  const at = clock.now()
+  const passwordHash = await hashPassword(good)
+  const members = Array.from({ length: 12 }, (_, index) => `member-${index}@example.com`)
+  for (const email of members)
+    await store.accounts.create({ id: ids.next('acc_', at), email, plan: 'free', passwordHash, emailVerified: true, at })
+  const signIn = async (address: string, email: string, password: string): Promise<number> =>
+    (await new WebsiteClient(gateway).post('auth/sign-in', { email, password }, { 'x-forwarded-for': address })).status
+  const flood = Array.from({ length: 96 }, (_, index) =>
+    signIn(`198.51.100.${index % 16}`, `nobody-${index}@example.com`, 'another teapot orbit'),
+  )
+  const others = await Promise.all(members.map((email, index) => signIn(`203.0.113.${index}`, email, good)))
+  t.same(others, Array<number>(12).fill(200))
+  const answers = await Promise.all(flood)
+  t.ok(
+    answers.every((status) => status === 401 || status === 429),
+    'the flood itself is refused',
+  )
 })

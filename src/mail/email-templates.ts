@@ -5,7 +5,17 @@ import { layOutHtml, layOutText } from './email-layout.ts'
 import type { EmailBlock } from './email-layout.ts'
 
 /** The kinds of emails, for the log. */
-export const emailKinds = ['code', 'reauthentication', 'device', 'password', 'account_deleted', 'usage_alert', 'test'] as const
+export const emailKinds = [
+  'code',
+  'reauthentication',
+  'device',
+  'password',
+  'email_change',
+  'email_changed',
+  'account_deleted',
+  'usage_alert',
+  'test',
+] as const
 
 export interface EmailContent {
   readonly kind: (typeof emailKinds)[number]
@@ -263,7 +273,7 @@ export function renderEmail(
 }
 
 /** Readable in a list of emails; the site accepts it with the space. */
-function spaceCode(code: string): string {
+export function spaceCode(code: string): string {
   return `${code.slice(0, 3)} ${code.slice(3)}`
 }
 

@@ -262,7 +262,7 @@ function isAddressed(email: Email): email is Email & AddressedEmail {
   return email.to !== null
 }
 
-function createFolderTransport({ from, outbox }: MailerOptions): EmailTransport {
+export function createFolderTransport({ from, outbox }: Pick<MailerOptions, 'from' | 'outbox'>): EmailTransport {
   return {
     async send(email, id) {
       const { createTransport } = await import('nodemailer')

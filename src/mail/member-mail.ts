@@ -9,6 +9,7 @@ import {
   renderPasswordEmail,
   renderReauthenticationEmail,
 } from './email-templates.ts'
+import { renderEmailChangeCode, renderEmailChanged } from './email-change-email.ts'
 import type { SenderIdentity } from './email-templates.ts'
 import { renderUsageAlertEmail } from './usage-alert-email.ts'
 
@@ -57,6 +58,11 @@ export function createMemberMail(
         usefulMs: noticeUsefulMs,
         ...renderAccountDeletedEmail(sender(), at, reader),
       })
+    },
+    sendEmailChangeCode: ({ to, reader }, code) =>
+      mailer.enqueue({ to, priority: 'member_code', usefulMs: codeLifetimeMs, ...renderEmailChangeCode(sender(), code, reader) }),
+    async sendEmailChanged({ to, reader }, change) {
+      await mailer.enqueue({ to, priority: 'notice', usefulMs: noticeUsefulMs, ...renderEmailChanged(sender(), change, reader) })
     },
     deliverUsageAlert: ({ to, reader }, alert, signal) =>
       mailer.deliver({ to, ...renderUsageAlertEmail(sender(), alert, reader) }, signal),

@@ -97,6 +97,25 @@ export async function run(words: readonly string[]): Promise<CommandOutcome> {
         (await import('./commands/account.ts')).setPlan(id, options),
       ),
     )
+  addJsonOption(account.command('set-email <account>').description('change the address; both addresses are told by email'))
+    .requiredOption('--email <address>', 'the new mail address')
+    .action(
+      collectOutput(async (id: string, options: OutputOptions & { email: string }) =>
+        (await import('./commands/account.ts')).setEmail(id, options),
+      ),
+    )
+  addJsonOption(
+    account
+      .command('unlink-provider <provider>')
+      .description('let members of a sign-in provider link again, when its identities have changed'),
+  )
+    .option('--account <account>', 'id or mail address')
+    .option('--all', 'all accounts that are linked to the provider')
+    .action(
+      collectOutput(async (provider: string, options: OutputOptions & { account?: string; all?: boolean }) =>
+        (await import('./commands/account.ts')).unlinkProvider(provider, options),
+      ),
+    )
   addJsonOption(account.command('disable <account>').description('refuse its requests until it is enabled')).action(
     collectOutput(async (id: string, options: OutputOptions) =>
       (await import('./commands/account.ts')).setStatus(id, 'disabled', options),

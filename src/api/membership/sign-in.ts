@@ -156,6 +156,26 @@ export const changePassword = defineEndpoint({
   errors: ['sign_in_method_disabled', 'invalid_request', 'invalid_credentials', 'reauthentication_required'],
 })
 
+export const startEmailChange = defineEndpoint({
+  method: 'post',
+  path: '/api/membership/auth/email/start',
+  security: 'session_cookie',
+  summary: 'Emails a code to the address that the account shall have.',
+  body: z.object({ email, ...reauthenticationFields }),
+  response: sent,
+  errors: ['invalid_request', 'invalid_credentials', 'reauthentication_required', 'temporarily_unavailable'],
+})
+
+export const changeEmail = defineEndpoint({
+  method: 'post',
+  path: '/api/membership/auth/email',
+  security: 'session_cookie',
+  summary: "Changes the account's address with the code of `auth/email/start`; the old address is notified.",
+  body: z.object({ email, code: text(maxCodeChars).transform(stripCodeSeparators) }),
+  response: z.strictObject({ ok, account }),
+  errors: ['invalid_credentials'],
+})
+
 export const deleteAccount = defineEndpoint({
   method: 'post',
   path: '/api/membership/auth/delete-account',

@@ -47,6 +47,15 @@ export interface Accounts {
   /** Like `find`, with the secrets. */
   findForSignIn(idOrEmail: string): Promise<SignInRecord | undefined>
   setPasswordHash(id: string, hash: string): Promise<boolean>
+  /**
+   * Replaces the address by one that is proven, and stores the usage of the person who had the old one in the same transaction. False where
+   * an account has the address, or with `onePerMailbox` another spelling of its mailbox.
+   */
+  setEmail(
+    id: string,
+    email: string,
+    rules: { readonly onePerMailbox: boolean; readonly carryOver: UsageCarryOver | null },
+  ): Promise<boolean>
   /** Marks the address as proven and removes the password set before, which may be another person's. True if it was unproven. */
   confirmEmail(id: string): Promise<boolean>
   list(page: { readonly after?: string; readonly limit: number }): Promise<readonly Account[]>

@@ -1,7 +1,10 @@
 /** Changes a member's credentials or deletes the account. Both need more than a session. */
 import { hashToken } from '../identity/api-key.ts'
 import type { EmailRules } from '../identity/email/email-address.ts'
-import { toMailbox } from '../identity/email/email-address.ts'
+import { maskEmail } from '../identity/audit.ts'
+import { canonicalizeEmail, isSameMailbox, parseEmail, toMailbox } from '../identity/email/email-address.ts'
+import { checkSignUp } from '../identity/sign-up.ts'
+import type { SignUpRules } from '../identity/sign-up.ts'
 import type { PasswordVerdict } from '../identity/passwords/password.ts'
 import { checkPassword } from '../identity/passwords/password.ts'
 import type { Session } from '../identity/session.ts'
@@ -18,7 +21,7 @@ interface AccountDeps extends Pick<SignInDeps, SharedDeps> {
   readonly store: Pick<Store, 'accounts' | 'sessions'>
   readonly usageCarryOver: UsageCarryOverService
   readonly ids: { bytes(size: number): Uint8Array }
-  readonly rules: Pick<EmailRules, 'mergeAliases'>
+  readonly rules: EmailRules & SignUpRules
 }
 
 type CurrentSession = Pick<Session, 'id' | 'account' | 'method' | 'createdAt'>
@@ -93,6 +96,83 @@ export class AccountService {
     return { kind: 'changed', token, endedSessions }
   }
 
+  /**
+   * Sends a code to the address that the account shall have. Nothing reveals whether another account has it: then no email is sent.
+   * @throws TooManyAttempts
+   */
+  async requestEmailChange(
+    session: CurrentSession,
+    evidence: Evidence,
+    email: string,
+    client: ClientInfo,
+  ): Promise<
+    | { readonly kind: 'sent'; readonly isDelayed: boolean }
+    | { readonly kind: 'unchanged' | 'mail_unavailable' }
+    | { readonly kind: 'address'; readonly reason: 'malformed' | 'blocked' }
+    | { readonly kind: Exclude<EvidenceVerdict, 'proven'> }
+  > {
+    const { store, emailVerification, mailer, attemptLimits, clock, rules } = this.#deps
+    const verdict = parseEmail(email, rules)
+    if (verdict.kind !== 'good') return { kind: 'address', reason: verdict.kind }
+    const { email: address } = verdict
+    const refusal = await checkSignUp(address, { ...rules, signUp: 'open' }, async () => true)
+    if (refusal !== null) return { kind: 'address', reason: 'blocked' }
+    if ((await store.accounts.find(session.account))?.email === address) return { kind: 'unchanged' }
+    const proof = await this.#checkEvidence(session, evidence, client, 'address change')
+    if (proof !== 'proven') return { kind: proof }
+    await attemptLimits.consume('email-change-by-account', session.account, clock.now())
+    const { code } = await emailVerification.issue({
+      address,
+      mailbox: toMailbox(address, rules.mergeAliases),
+      network: client.network,
+      // The new address is a stranger's until it is proven.
+      known: false,
+      passwordHash: null,
+      invite: null,
+      browser: toEmailChangeToken(session),
+    })
+    if (code === null) return { kind: 'mail_unavailable' }
+    const to = (await this.#isTaken(session.account, address)) ? null : address
+    const outcome = await mailer.sendEmailChangeCode({ to, reader: client.reader }, code)
+    return outcome === 'unavailable' ? { kind: 'mail_unavailable' } : { kind: 'sent', isDelayed: outcome === 'delayed' }
+  }
+
+  /** Gives the account the address that the code proves, and tells the old one. */
+  async changeEmail(
+    session: CurrentSession,
+    { email, code }: { readonly email: string; readonly code: string },
+    client: ClientInfo,
+  ): Promise<'changed' | 'wrong'> {
+    const { store, emailVerification, usageCarryOver, mailer, writeAudit, clock, rules, onCredentialsChanged } = this.#deps
+    const verdict = parseEmail(email, rules)
+    const account = await store.accounts.find(session.account)
+    if (verdict.kind !== 'good' || account === undefined) return 'wrong'
+    const verified = await emailVerification.verifyCode(verdict.email, code, toEmailChangeToken(session))
+    const carryOver = verified === undefined ? null : await usageCarryOver.exportUsage(account)
+    const isChanged =
+      verified !== undefined &&
+      (await store.accounts.setEmail(account.id, verdict.email, { onePerMailbox: rules.mergeAliases, carryOver }))
+    if (!isChanged) {
+      await writeAudit('sign_in_failed', account.id, client, { method: 'code', at: 'address change' })
+      return 'wrong'
+    }
+    onCredentialsChanged(account.id)
+    const newAddress = maskEmail(verdict.email) ?? ''
+    await writeAudit('email_changed', account.id, client, { from: maskEmail(account.email), to: newAddress })
+    if (account.email !== null)
+      await mailer.sendEmailChanged({ to: account.email, reader: client.reader }, { newAddress, at: clock.now() })
+    return 'changed'
+  }
+
+  async #isTaken(account: string, address: string): Promise<boolean> {
+    const { store, rules } = this.#deps
+    const exact = await store.accounts.find(address)
+    if (exact !== undefined) return exact.id !== account
+    if (!rules.mergeAliases) return false
+    const aliases = await store.accounts.findByCanonicalEmail(canonicalizeEmail(address, true))
+    return aliases.some((other) => other.id !== account && other.email !== null && isSameMailbox(other.email, address))
+  }
+
   /** Erases the person; the ledger stays. @throws TooManyAttempts */
   async deleteAccount(
     session: CurrentSession,
@@ -162,4 +242,9 @@ export class AccountService {
 /** Stands in for a browser's token. No browser can send it, so a code of one kind is never valid for the other. */
 function toSessionBrowserToken({ id }: Pick<Session, 'id'>): string {
   return `session ${id}`
+}
+
+/** The same for the code that proves a new address. */
+function toEmailChangeToken({ id }: Pick<Session, 'id'>): string {
+  return `session ${id} address`
 }

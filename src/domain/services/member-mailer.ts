@@ -62,6 +62,10 @@ export interface MemberMailer {
   sendPasswordChanged(recipient: MemberRecipient, at: number): Promise<void>
   /** The last email to an address that the service then no longer has. */
   sendAccountDeleted(recipient: MemberRecipient, at: number): Promise<void>
+  /** The code that proves a new address. `to` is null if no email is sent, which takes the same time. */
+  sendEmailChangeCode(recipient: { readonly to: string | null; readonly reader: Reader }, code: string): Promise<EmailOutcome>
+  /** Tells the old address that the account has another one, which is masked. */
+  sendEmailChanged(recipient: MemberRecipient, change: { readonly newAddress: string; readonly at: number }): Promise<void>
   /** Sends the email once, now, and waits for the mail server, because the caller decides about another attempt. Never rejects. */
   deliverUsageAlert(recipient: MemberRecipient, alert: UsageAlertFacts, signal: AbortSignal): Promise<DeliveryOutcome>
 }

@@ -1,4 +1,5 @@
 /** The cookies of membership: the session's, the known device's, and short-lived tokens that bind a code or a provider's answer to one browser. */
+import { createHash } from 'node:crypto'
 import type { Context } from 'koa'
 import { GatewayError } from '../../errors.ts'
 import { knownDeviceLifetimeSeconds, addAccountToken } from '../../domain/identity/known-device.ts'
@@ -106,6 +107,15 @@ export function takeProviderSession(ctx: Context, services: Services): ProviderS
   return provider === undefined || idToken === undefined ? null : { provider, idToken }
 }
 
+/** Whether this browser has been offered this address for this account; remembers it, so that a member is asked once. */
+export function rememberOfferedEmail(ctx: Context, services: Services, account: string, email: string): boolean {
+  const name = getMembershipCookieName('offer', services)
+  const value = createHash('sha256').update(`${account} ${email}`).digest('base64url').slice(0, 22)
+  if (readCookie(ctx.req.headers.cookie, toHostCookieName(name, services)) === value) return true
+  appendCookie(ctx, services, name, value, knownDeviceLifetimeSeconds)
+  return false
+}
+
 /** The purpose of a browser token. */
 type BrowserTokenPurpose = 'browser' | 'provider'
 
@@ -127,7 +137,7 @@ export function clearBrowserToken(ctx: Context, services: Services, purpose: Bro
 }
 
 function getMembershipCookieName(
-  purpose: BrowserTokenPurpose | 'device' | 'provider_session',
+  purpose: BrowserTokenPurpose | 'device' | 'provider_session' | 'offer',
   { names }: Pick<Services, 'names'>,
 ): string {
   return `${names.slug}_membership_${purpose}`

@@ -1,4 +1,10 @@
 /** `svc-gateway account …` */
+import { join } from 'node:path'
+import { maskEmail } from '../../domain/identity/audit.ts'
+import { toSmtpServer } from '../../config/smtp-server.ts'
+import { createFolderTransport } from '../../mail/mailer.ts'
+import { deliverBySmtp } from '../../mail/smtp/smtp-delivery.ts'
+import { renderEmailChanged } from '../../mail/email-change-email.ts'
 import { hashPassword } from '../../domain/identity/passwords/password.ts'
 import { anyEmailDomain, parseEmail } from '../../domain/identity/email/email-address.ts'
 import { checkPassword, passwordLengthBounds } from '../../domain/identity/passwords/password.ts'
@@ -12,7 +18,7 @@ import { toUsageBoosts, toUsagePools } from '../../domain/billing/usage.ts'
 import { parseFutureInstant, parseWholeNumber } from './boost.ts'
 import { requireAccount, CommandError, requirePlan, withInstallation } from '../installation.ts'
 import type { Installation } from '../installation.ts'
-import { formatCellTime, formatMoment, formatTable, renderResult } from '../output.ts'
+import { formatCellTime, formatMoment, formatTable, pluralize, renderResult } from '../output.ts'
 import { formatZone } from '../../system/terminal/format-time.ts'
 import type { OutputOptions, CommandResult } from '../output.ts'
 
@@ -158,6 +164,77 @@ export function deleteAccount(idOrEmail: string, options: OutputOptions & { yes?
       throw createDeletedError(account)
     await installation.note('account_deleted', account.id)
     return `Account ${account.id} was deleted. Its ledger stays, without the person.`
+  })
+}
+
+/** The operator vouches for the address, so nothing is proven; both addresses are told. */
+export function setEmail(idOrEmail: string, options: OutputOptions & { email: string }): Promise<CommandResult> {
+  return changeAccount(idOrEmail, options, async (installation, account) => {
+    const { store, config, clock } = installation
+    const verdict = parseEmail(options.email, { ...config.signIn, ...anyEmailDomain })
+    if (verdict.kind !== 'good') throw new CommandError(`'${options.email}' is not a mail address.`)
+    const { email } = verdict
+    if (account.status === 'deleted') throw createDeletedError(account)
+    if (account.email === email) throw new CommandError(`Account ${account.id} has the address ${email} already.`)
+    const secret = await readSecret(config)
+    const persons = new UsageCarryOverService({ ...installation, ledger: store.ledger, rules: config.signIn, secret })
+    const carryOver = await persons.exportUsage(account)
+    if (!(await store.accounts.setEmail(account.id, email, { onePerMailbox: config.signIn.mergeAliases, carryOver })))
+      throw new CommandError(`Another account has the mailbox of ${email}. See: svc-gateway account show ${email}`)
+    const newAddress = maskEmail(email) ?? ''
+    await installation.note('email_changed', account.id, { from: maskEmail(account.email), to: newAddress })
+    const recipients = [account.email, email].filter((each) => each !== null)
+    const told = await sendNotices(installation, recipients, { newAddress, at: clock.now() })
+    return `Account ${account.id} has the address ${email} now. ${told}`
+  })
+}
+
+/** Reports what became of each email. */
+async function sendNotices(
+  { config, ids, clock }: Installation,
+  recipients: readonly string[],
+  change: { readonly newAddress: string; readonly at: number },
+): Promise<string> {
+  const { mail, store, brand, listen } = config
+  const smtp = toSmtpServer(config)
+  const folder = createFolderTransport({ from: mail.from, outbox: join(store.dataDir, 'outbox') })
+  const sender = { name: brand.name, site: listen.siteUrl ?? `http://${listen.host}:${listen.port}` }
+  const content = renderEmailChanged(sender, change, { language: null, timeZone: null })
+  const outcomes: string[] = []
+  for (const to of recipients) {
+    const { reason } =
+      smtp === null
+        ? await folder.send({ to, ...content }, ids.next('mail_', clock.now())).then(() => ({ reason: null }))
+        : await deliverBySmtp(smtp, { to, ...content }, AbortSignal.timeout(mailTimeoutMs))
+    outcomes.push(reason === null ? `An email was sent to ${to}.` : `The email to ${to} was not sent (${reason}).`)
+  }
+  return outcomes.join(' ')
+}
+
+const mailTimeoutMs = 30_000
+
+/** Lets the members of a provider link again, for example because it was rebuilt and all its subjects changed. */
+export function unlinkProvider(
+  provider: string,
+  options: OutputOptions & { account?: string; all?: boolean },
+): Promise<CommandResult> {
+  if ((options.account === undefined) === (options.all !== true))
+    throw new CommandError('Name one account with --account, or all of the provider with --all.')
+  return withInstallation(async (installation) => {
+    const { store, config, note } = installation
+    const account = options.account === undefined ? null : await requireAccount(installation, options.account)
+    const unlinked = await store.providerIdentities.unlink(provider, account?.id ?? null)
+    if (unlinked.length === 0 && !Object.hasOwn(config.signIn.providers, provider)) {
+      const names = Object.keys(config.signIn.providers).join(', ')
+      throw new CommandError(`There is no provider '${provider}'.${names === '' ? '' : ` Providers: ${names}.`}`)
+    }
+    for (const id of unlinked) await note('provider_unlinked', id, { provider })
+    return renderResult(
+      options,
+      { object: 'list', data: unlinked },
+      () =>
+        `${pluralize(unlinked.length, 'account')} unlinked from ${provider}. The next sign-in with a verified address links again; sessions stay.`,
+    )
   })
 }
 

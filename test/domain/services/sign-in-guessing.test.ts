@@ -50,6 +50,8 @@ async function openBench(t: Test) {
       async sendDeviceSignedIn() {},
       async sendPasswordChanged() {},
       async sendAccountDeleted() {},
+      sendEmailChangeCode: async () => 'queued',
+      async sendEmailChanged() {},
       deliverUsageAlert: async () => 'sent',
     },
     calendar: createCalendar('UTC'),

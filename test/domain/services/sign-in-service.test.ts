@@ -30,6 +30,8 @@ t.test('a request without an email takes as long as one with: until it is queued
       async sendDeviceSignedIn() {},
       async sendPasswordChanged() {},
       async sendAccountDeleted() {},
+      sendEmailChangeCode: async () => 'queued',
+      async sendEmailChanged() {},
       deliverUsageAlert: async () => 'sent',
     },
     calendar: createCalendar('UTC'),

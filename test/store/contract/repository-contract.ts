@@ -450,7 +450,15 @@ export function testRepositoryContract(t: Test, open: (t: Test, nodes: number) =
     t.equal(used.filter(Boolean).length, 1)
     t.equal(await emailVerifications.consumeLink(bytes(1), noon - 1), undefined)
     await emailVerifications.createIfAllowed(createEmail(2), noon - hour, limitSends(3))
-    t.match(await emailVerifications.consumeLink(bytes(2), noon - 1), { address: 'ada@example.org', invite: 'INVITE' })
+    await emailVerifications.setPasswordHash(bytes(2), 'a hash')
+    t.match(await emailVerifications.consumeLink(bytes(2), noon - 1), {
+      address: 'ada@example.org',
+      invite: 'INVITE',
+      passwordHash: 'a hash',
+    })
+    await emailVerifications.createIfAllowed(createEmail(3), noon - hour, limitSends(3))
+    await emailVerifications.discard(bytes(3))
+    t.equal(await emailVerifications.findByLink(bytes(3), noon - 1), undefined)
     await emailVerifications.sweep(noon)
     t.equal(await emailVerifications.findByLink(bytes(2), 0), undefined)
   })
@@ -471,9 +479,20 @@ export function testRepositoryContract(t: Test, open: (t: Test, nodes: number) =
   race(
     'links an identity once, and takes a sign-in in progress once',
     async (t, { providerIdentities, providerLogins }, nodes) => {
-      t.equal(await providerIdentities.link('idp', 'ada', toAccountId(1), noon), true)
-      t.equal(await providerIdentities.link('idp', 'ada', toAccountId(1), noon), false)
+      t.equal(await providerIdentities.link('idp', 'ada', toAccountId(1), noon), 'linked')
+      t.equal(await providerIdentities.link('idp', 'ada', toAccountId(1), noon), 'known')
       t.equal(await providerIdentities.find('idp', 'ada'), toAccountId(1))
+      t.equal(await providerIdentities.link('idp', 'ben', toAccountId(1), noon), 'other_subject')
+      t.same(await providerIdentities.unlink('idp', toAccountId(2)), [])
+      t.same(await providerIdentities.unlink('idp', toAccountId(1)), [toAccountId(1)])
+      t.equal(await providerIdentities.find('idp', 'ada'), undefined)
+      const links = await Promise.all(
+        Array.from({ length: 6 }, (_, index) =>
+          nodes[index % nodes.length]?.providerIdentities.link('idp', `subject-${index}`, toAccountId(1), noon),
+        ),
+      )
+      t.equal(links.filter((outcome) => outcome === 'linked').length, 1, 'one of several subjects at the same time')
+      t.same(await providerIdentities.unlink('idp', null), [toAccountId(1)])
       const login = {
         state: bytes(1),
         provider: 'idp',

@@ -123,6 +123,11 @@ export async function waitForMagicLink(gateway: Pick<SiteAccess, 'config'>, emai
   return link ?? ''
 }
 
+/** Waits until there are `count` emails to this address. */
+export function waitUntilEmails(gateway: Pick<SiteAccess, 'config'>, email: string, count: number): Promise<void> {
+  return waitUntil(() => readEmailsTo(gateway, email).length >= count, `${count} emails to ${email}`)
+}
+
 /** The code in the newest email to this address, once there are `count`. */
 export async function waitForEmailCode(gateway: Pick<SiteAccess, 'config'>, email: string, count = 1): Promise<string> {
   let code: string | undefined

@@ -58,6 +58,7 @@ const defaultAttemptLimits = {
   'device-poll': { times: 120, withinMs: minuteMs },
   'user-code-by-network': { times: 5, withinMs: 10 * minuteMs },
   'user-code-by-account': { times: 5, withinMs: 10 * minuteMs },
+  'email-change-by-account': { times: 3, withinMs: 24 * hourMs },
   'key-by-account': { times: 60, withinMs: hourMs },
   'provider-by-network': { times: 60, withinMs: 10 * minuteMs },
   'app-register': { times: 20, withinMs: hourMs },

@@ -17,6 +17,7 @@ import {
   clearBrowserToken,
   listSessionTokens,
   readBrowserToken,
+  rememberOfferedEmail,
   setBrowserToken,
   setProviderSession,
 } from '../../request/member-cookies.ts'
@@ -132,6 +133,10 @@ export function mountProviderRoutes(serve: ServeEndpoint, services: Services, cl
     }
     await completeSignIn(ctx, services, result)
     if (provider.endSession) setProviderSession(ctx, services, { provider: id, idToken: claims.idToken })
+    const { account, changedEmail } = result
+    // The member decides whether an address that changed at the provider becomes the account's.
+    if (changedEmail !== null && !rememberOfferedEmail(ctx, services, account.id, changedEmail))
+      return redirect(ctx, `/account/security?${new URLSearchParams({ offer: changedEmail })}`)
     return redirect(ctx, login.next)
   })
 }

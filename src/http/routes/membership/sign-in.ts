@@ -2,6 +2,7 @@
 import type { Context } from 'koa'
 import type { ResponseOf } from '../../../api/endpoint.ts'
 import {
+  changeEmail,
   changePassword,
   deleteAccount,
   inspectMagicLink,
@@ -9,6 +10,7 @@ import {
   signIn,
   signOut,
   signUp,
+  startEmailChange,
   startOtp,
   startReauthentication,
   verifyOtp,
@@ -128,6 +130,25 @@ export function mountSignInRoutes(serve: ServeEndpoint, services: Services, prov
     },
   )
 
+  serve(startEmailChange, async ({ member, body: { email, current: currentPassword = null, code }, clientInfo }) => {
+    const session = await getSession(member, services)
+    const result = await accountService.requestEmailChange(session, { currentPassword, code }, email, clientInfo)
+    if (result.kind === 'address') throw createInvalidAddressError(result.reason)
+    if (result.kind === 'unchanged') throw createUnchangedAddressError()
+    if (result.kind === 'mail_unavailable') throw createMailUnavailableError(mailRetryAfterMs)
+    if (result.kind !== 'sent') throw createReauthenticationError(result.kind)
+    return { ...sent, delayed: result.isDelayed }
+  })
+
+  serve(changeEmail, async ({ member, body: { email, code }, clientInfo }) => {
+    const session = await getSession(member, services)
+    if ((await accountService.changeEmail(session, { email, code }, clientInfo)) === 'wrong')
+      throw new GatewayError('invalid_credentials')
+    const record = await store.accounts.findForSignIn(member.account.id)
+    if (record === undefined) throw new GatewayError('sign_in_required')
+    return { ok: true, account: toAccount(record.account, record.passwordHash !== null) }
+  })
+
   serve(deleteAccount, async ({ ctx, member, body: { confirm, current: currentPassword = null, code }, clientInfo }) => {
     if (confirm.trim().toLowerCase() !== member.account.email)
       throw invalidRequest(
@@ -238,6 +259,10 @@ function createSignUpRefusedError(why: SignUpRefusal, { config }: Services): Gat
         ? { en: 'Signing up requires an invitation from a member.', zh: '注册需要现有会员的邀请。' }
         : { en: `Signing up requires an email address at: ${domains}.`, zh: `仅限以下域名的邮箱注册：${domains}。` },
   })
+}
+
+function createUnchangedAddressError(): GatewayError {
+  return invalidRequest({ en: 'The account has this address already.', zh: '账户当前就是此邮箱。' }, 'email')
 }
 
 function createInvalidAddressError(why: 'malformed' | 'blocked'): GatewayError {

@@ -1,8 +1,8 @@
-/** Changes the password, and deletes the account; both need more than a session. */
+/** Changes the address and the password, and deletes the account; all need more than a session. */
 import './site.ts'
 import { parseEmailCode, parseOnPaste } from '../components/pasted-code.ts'
 import { endAccountInBrowser } from '../kept-conversations.ts'
-import { account, findElement, findElements, getTexts } from '../page.ts'
+import { account, findElement, findElements, getTexts, interpolate } from '../page.ts'
 import { callApi, ApiError } from '../api-client.ts'
 import type { GetFieldValue } from '../components/request-state.ts'
 import { onSubmit, renderFailureNotice, renderSuccessNotice } from '../components/request-state.ts'
@@ -12,12 +12,31 @@ const texts = getTexts('account')
 // Where the providers are the only way in, there is no password.
 const passwordForms = findElements('[data-form=password]', HTMLFormElement)
 const deleteForm = findElement('[data-form=delete]', HTMLFormElement)
-for (const form of [...passwordForms, deleteForm]) {
+const emailForm = findElement('[data-form=email]', HTMLFormElement)
+const emailCodeForm = findElement('[data-form=email-code]', HTMLFormElement)
+parseOnPaste(findElement('[name=code]', HTMLInputElement, emailCodeForm), parseEmailCode)
+for (const form of [emailForm, ...passwordForms, deleteForm]) {
   parseOnPaste(findElement('[name=code]', HTMLInputElement, form), parseEmailCode)
   findElement('[data-prove]', HTMLElement, form).addEventListener('click', () =>
     requestReauthentication(form).catch((failure: unknown) => findOutcome(form).replaceChildren(renderFailureNotice(failure))),
   )
 }
+
+let newEmail = ''
+onSubmit(emailForm, async (typed) => {
+  newEmail = typed('email').trim()
+  const body = { email: newEmail, ...toEvidence(typed) }
+  if (!(await submitReauthenticated(emailForm, () => callApi('post', '/api/membership/auth/email/start', { body })))) return
+  findElement('[data-sent]', HTMLElement, emailCodeForm).textContent = interpolate(texts.emailCodeSent, { email: newEmail })
+  emailForm.hidden = true
+  emailCodeForm.hidden = false
+  findElement('[name=code]', HTMLInputElement, emailCodeForm).focus()
+})
+onSubmit(emailCodeForm, async (typed, outcome) => {
+  const body = { email: newEmail, code: parseEmailCode(typed('code')) }
+  const { account } = await callApi('post', '/api/membership/auth/email', { body })
+  outcome.replaceChildren(renderSuccessNotice(interpolate(texts.emailSaved, { email: account.email ?? newEmail })))
+})
 
 for (const form of passwordForms)
   onSubmit(form, async (typed, outcome) => {

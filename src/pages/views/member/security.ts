@@ -1,4 +1,4 @@
-/** `/account/security`: the password, and the deletion of the account. */
+/** `/account/security`: the address, the password, and the deletion of the account. */
 import { html } from '../../html.ts'
 import type { Html } from '../../html.ts'
 import { interpolate, requireMember } from '../../page.ts'
@@ -19,7 +19,7 @@ export function createSecurityView(context: PageContext): View {
             <p class="sub">${account.securityLead} <a href="/sessions">${account.rail.sessions}</a></p>
           </div>
         </header>
-        ${!context.services.config.signIn.providersOnly && renderPasswordCard(context)}
+        ${renderEmailCard(context)} ${!context.services.config.signIn.providersOnly && renderPasswordCard(context)}
         ${renderDeleteCard(context, viewer.email ?? viewer.id)}`,
     ),
     script: { name: 'security', texts: { account }, props: {} },
@@ -33,6 +33,60 @@ function renderReauthenticationField({ t }: PageContext, form: string): Html {
       <label for="${form}-code">${t.account.proofCode}</label>
       <input class="code" id="${form}-code" name="code" inputmode="numeric" autocomplete="one-time-code" />
     </div>`
+}
+
+/** `?offer=` is the address that the provider gave at the last sign-in; the member decides. */
+function renderEmailCard(context: PageContext): Html {
+  const { t, query } = context
+  const { account } = t
+  const offer = query.get('offer') ?? ''
+  const offered = isPlainAddress(offer) ? offer : ''
+  return html`<section class="card pad" aria-labelledby="title-email">
+    <div class="card-head">
+      <h2 id="title-email">${account.emailTitle}</h2>
+      <p>${account.emailLead} ${interpolate(account.emailNow, { email: requireMember(context).email ?? '–' })}</p>
+    </div>
+    ${offered !== '' && html`<p class="notice">${interpolate(account.emailOffered, { email: offered })}</p>`}
+    <form method="post" data-form="email" novalidate>
+      <div class="field">
+        <label for="new-email">${account.newEmail}</label>
+        <input
+          id="new-email"
+          name="email"
+          type="text"
+          inputmode="email"
+          pattern="[^@\\s]+@[^@\\s]+"
+          value="${offered}"
+          autocomplete="email"
+          autocapitalize="none"
+          spellcheck="false"
+          maxlength="254"
+          required
+        />
+      </div>
+      <div class="field">
+        <label for="email-current">${account.current}</label>
+        <input id="email-current" name="current" type="password" autocomplete="current-password" />
+      </div>
+      ${renderReauthenticationField(context, 'email')}
+      <div class="form-end"><button class="button">${account.sendEmailCode}</button></div>
+      <div data-outcome></div>
+    </form>
+    <form method="post" data-form="email-code" novalidate hidden>
+      <p class="notice" data-sent></p>
+      <div class="field">
+        <label for="email-change-code">${account.proofCode}</label>
+        <input class="code" id="email-change-code" name="code" inputmode="numeric" autocomplete="one-time-code" required />
+      </div>
+      <div class="form-end"><button class="button">${account.saveEmail}</button></div>
+      <div data-outcome></div>
+    </form>
+  </section>`
+}
+
+/** Anyone can link to this page, so nothing but an address is repeated on it. */
+function isPlainAddress(text: string): boolean {
+  return text.length <= 254 && /^[\w.+-]+@[\w.-]+$/.test(text)
 }
 
 function renderPasswordCard(context: PageContext): Html {

@@ -104,6 +104,29 @@ export function createAccountRepository({ read, write, transact }: Database): Ac
       )
     },
 
+    setEmail(id, email, { onePerMailbox, carryOver }) {
+      const address = email.toLowerCase()
+      const canonicalEmail = canonicalizeEmail(address, true)
+      return transact(async (transaction) => {
+        const aliases = await listByCanonicalEmail(transaction, canonicalEmail)
+        const isTaken = aliases.some(
+          (other) =>
+            other.id !== id &&
+            (other.email === address || (onePerMailbox && other.email !== null && isSameMailbox(other.email, address))),
+        )
+        if (isTaken) return false
+        const updated = await transaction
+          .updateTable('account')
+          .set({ email: address, canonical_email: canonicalEmail, email_verified: 1 })
+          .where('id', '=', id)
+          .where('status', '!=', 'deleted')
+          .execute()
+        if (!hasUpdated(updated)) return false
+        if (carryOver !== null) await saveCarriedUsage(transaction, carryOver)
+        return true
+      })
+    },
+
     async list({ after, limit }) {
       const page = read.selectFrom('account').select(accountColumns).orderBy('id').limit(limit)
       const rows = await (after === undefined ? page : page.where('id', '>', after)).execute()

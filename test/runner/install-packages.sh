@@ -2,6 +2,29 @@
 # Brings the real programs that some tests drive (a browser, a terminal multiplexer, an ssh server …) on Debian, as root.
 # Elsewhere it changes nothing: those tests then skip with a reason, or fail where CI=true.
 set -u
+
+# Dex, a real OpenID provider, is built once for each version of test/dex and kept between checkouts.
+build_dex() {
+  local source cache target
+  source=$(cd "$(dirname "$0")/../dex" && pwd)
+  cache=${XDG_CACHE_HOME:-$HOME/.cache}/svc-gateway-tests
+  target=$cache/dex-$(cat "$source/main.go" "$source/go.mod" "$source/go.sum" | sha256sum | cut -c 1-12)
+  [ -x "$target" ] && return
+  if ! command -v go >/dev/null 2>&1; then
+    echo "not built: dex needs Go (the tests that need it will skip)" >&2
+    return
+  fi
+  echo "building for the tests: dex"
+  mkdir -p "$cache"
+  if (cd "$source" && CGO_ENABLED=0 GOTOOLCHAIN=local GOFLAGS=-mod=readonly nice go build -buildvcs=false -o "$target.$$" .) >"$target.log" 2>&1; then
+    mv "$target.$$" "$target"
+  else
+    tail -n 20 "$target.log" >&2
+    echo "could not build dex (the tests that need it will skip, or fail where CI=true)" >&2
+  fi
+}
+build_dex
+
 declare -A package_of=(
   [chromium]=chromium [chromium-headless-shell]=chromium-headless-shell [tmux]=tmux [/usr/sbin/sshd]=openssh-server [ssh]=openssh-client [Xvfb]=xvfb [xdotool]=xdotool
   [firefox-esr]=firefox-esr [WebKitWebDriver]=webkit2gtk-driver [w3m]=w3m [lynx]=lynx

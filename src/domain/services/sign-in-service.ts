@@ -97,6 +97,8 @@ export interface ProviderClaims {
 
 /** Why a provider's sign-in was refused; also a code in the address of the page that says so. */
 export type ProviderRefusal =
+  /** The provider gave no address. */
+  | 'email_missing'
   /** The provider has not verified the address. */
   | 'email_unverified'
   /** The address cannot be that of an account here. */
@@ -296,7 +298,7 @@ export class SignInService {
     const known = await store.providerIdentities.find(provider, subject)
     if (known !== undefined) return this.#openProviderSession(known, provider, client, address)
     if (address === null) {
-      const reason = verdict !== null && verdict.kind !== 'good' ? 'email_unusable' : 'email_unverified'
+      const reason = verdict === null ? 'email_missing' : verdict.kind === 'good' ? 'email_unverified' : 'email_unusable'
       return this.#refuseProvider(reason, provider, null, client)
     }
     const resolved = await signUp.findOrCreateAccount({ address, passwordHash: null, invite }, client)

@@ -75,6 +75,7 @@ export const en = {
     withProvider: 'Continue with {name}',
     providerFailed: {
       provider_failed: 'Signing in with the provider did not work. Try again; if that does not help, tell the operator.',
+      email_missing: 'The provider gave no email address. Add one there, then try again.',
       email_unverified: 'The provider has not verified your address. Verify it there, then try again.',
       email_unusable: 'The provider gave an address that cannot be used here. Change your address there, then try again.',
       link_refused: 'The address of this account has not been proven yet, so the provider cannot be linked to it.',

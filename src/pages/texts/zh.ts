@@ -76,6 +76,7 @@ export const zh: Texts = {
     withProvider: '使用 {name} 继续',
     providerFailed: {
       provider_failed: '第三方登录未成功，请重试；如仍不行，请联系管理员。',
+      email_missing: '第三方未提供邮箱。请在那里添加邮箱，然后重试。',
       email_unverified: '第三方尚未验证你的邮箱。请先在那里验证，然后重试。',
       email_unusable: '第三方提供的邮箱无法在此使用。请在那里更换邮箱，然后重试。',
       link_refused: '该账户的邮箱尚未验证，因此无法关联第三方登录。',

@@ -82,6 +82,7 @@ function renderSignUpPolicy({ t, services }: PageContext): Html {
 /** Refusals that an emailed code overcomes. */
 const solvedByEmail: ReadonlySet<string> = new Set([
   'provider_failed',
+  'email_missing',
   'email_unverified',
   'email_unusable',
   'link_refused',

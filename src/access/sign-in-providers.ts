@@ -170,7 +170,7 @@ const maxQuotedChars = 200
 
 /** What a provider answered, as one line for the log: its error code and description, never a token or a secret. */
 export function describeProviderError(error: unknown): string {
-  if (!(error instanceof Error)) return String(error)
+  if (!(error instanceof Error)) return 'unknown failure'
   const { code, error: oauthError, error_description: description, status, cause } = error as ProviderFailure
   if (typeof oauthError === 'string') {
     const detail = typeof description === 'string' ? ` (${quote(description)})` : ''

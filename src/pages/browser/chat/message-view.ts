@@ -1,4 +1,5 @@
 /** One message on the page, and how it changes while it is written. */
+import { copyText } from '../copy-text.ts'
 import { renderFailureNotice } from '../components/request-state.ts'
 import { formatCount, formatNumber } from '../format.ts'
 import { createElement, interpolate, getProps, getTexts } from '../page.ts'
@@ -94,7 +95,7 @@ export class MessageView {
     const canResume = isAnswer && content !== '' && (this.#message.unfinished !== undefined || this.#message.cut !== undefined)
     this.#foot.replaceChildren(
       ...[
-        isAnswer && content !== '' && createCopyButton(this.#message),
+        isAnswer && content !== '' && createCopyButton(this.#message, this.#body),
         canResume && createAction(texts.resume, () => this.#actions.resume(this.#message)),
         isAnswer && createAction(texts.regenerate, () => this.#actions.regenerate(this.#message)),
         !isAnswer && createAction(texts.edit, () => this.#startEdit()),
@@ -221,13 +222,16 @@ function createAction(label: string, onclick: () => void): HTMLElement {
   return createElement('button', { class: 'link-button', type: 'button', onclick }, label)
 }
 
-function createCopyButton(message: ChatMessage): HTMLElement {
-  const button = createAction(texts.copy, () =>
-    navigator.clipboard.writeText(toReadableText(message.content)).then(
-      () => (button.textContent = texts.copied),
+function createCopyButton(message: ChatMessage, body: HTMLElement): HTMLElement {
+  const button = createAction(texts.copy, () => {
+    const text = toReadableText(message.content)
+    copyText(text, body).then(
+      (isCopied) => {
+        if (isCopied) button.textContent = texts.copied
+      },
       () => undefined,
-    ),
-  )
+    )
+  })
   return button
 }
 

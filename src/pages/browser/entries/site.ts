@@ -1,4 +1,5 @@
 /** On every page, and imported by each page's own script: signing out, copying code, and a menu that closes when one is done with it. */
+import { copyText } from '../copy-text.ts'
 import { endAccountInBrowser, hasKeptConversations, reloadAtSignOut } from '../kept-conversations.ts'
 import { account, commonTexts, createElement, findElement, findElements } from '../page.ts'
 import { readStored, writeStored } from '../device-storage.ts'
@@ -65,14 +66,7 @@ function findOpenMenus(): HTMLDetailsElement[] {
 
 async function copyCode(button: HTMLElement): Promise<void> {
   const code = button.closest('.code-block, .copy-field')?.querySelector('code')
-  const text = code?.textContent ?? ''
-  try {
-    await navigator.clipboard.writeText(text)
-    showCopied(button)
-  } catch {
-    // Without the clipboard (plain http on a network address) the text is selected, one key press from copied.
-    if (code !== null && code !== undefined) getSelection()?.selectAllChildren(code)
-  }
+  if (code !== null && code !== undefined && (await copyText(code.textContent, code))) showCopied(button)
 }
 
 function showCopied(button: HTMLElement): void {

@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import type { Test } from 'tap'
 import { cacheFolder } from '../cache-folder.ts'
-import { requireProgram } from '../require-program.ts'
+import { findProgram, skipWithoutProgram } from '../require-program.ts'
 
 export interface DexUser {
   /** What the person enters. */
@@ -38,8 +38,11 @@ const passwordHash = '$2a$10$2b2cU8CPhOTaGrs1HRQuAueS7JTT5ZHsHSzYiFPm1leZck7Mc8T
 
 /** Undefined where Dex has not been built: the test is skipped, or fails on CI. */
 export async function startDex(t: Test, client: DexClient, users: readonly DexUser[]): Promise<Dex | undefined> {
-  const program = requireProgram(t, getDexPath())
-  if (program === undefined) return undefined
+  const program = findProgram(getDexPath())
+  if (program === undefined) {
+    skipWithoutProgram(t, 'Dex, which test/runner/install-packages.sh builds with Go,')
+    return undefined
+  }
   let child: ChildProcess | undefined
   const stop = async (): Promise<void> => {
     const running = child

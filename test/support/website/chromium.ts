@@ -21,6 +21,8 @@ const launchFlags = [
   '--renderer-process-limit=1', // a process for each page and one in reserve cost more than the pages
 ]
 
+export const chromiumPrograms = ['chromium-headless-shell', 'chromium', 'chromium-browser', 'google-chrome'] as const
+
 let sharedBrowser: Promise<Browser> | undefined
 
 /**
@@ -28,7 +30,7 @@ let sharedBrowser: Promise<Browser> | undefined
  * Chromium: the test is then skipped with the reason, and fails on CI.
  */
 export async function openChromium(t: Test): Promise<Browser | undefined> {
-  const executablePath = requireProgram(t, 'chromium-headless-shell', 'chromium', 'chromium-browser', 'google-chrome')
+  const executablePath = requireProgram(t, ...chromiumPrograms)
   if (executablePath === undefined) return undefined
   sharedBrowser ??= launchChromium(executablePath).then((browser) => {
     root.teardown(() => browser.close())
@@ -37,8 +39,8 @@ export async function openChromium(t: Test): Promise<Browser | undefined> {
   return sharedBrowser
 }
 
-export function launchChromium(executablePath: string): Promise<Browser> {
-  return chromium.launch({ executablePath, args: launchFlags })
+export function launchChromium(executablePath: string, flags: readonly string[] = []): Promise<Browser> {
+  return chromium.launch({ executablePath, args: [...launchFlags, ...flags] })
 }
 
 export interface BrowserSession {

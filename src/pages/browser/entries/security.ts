@@ -28,14 +28,15 @@ onSubmit(emailForm, async (typed) => {
   const body = { email: newEmail, ...toEvidence(typed) }
   if (!(await submitReauthenticated(emailForm, () => callApi('post', '/api/membership/auth/email/start', { body })))) return
   findElement('[data-sent]', HTMLElement, emailCodeForm).textContent = interpolate(texts.emailCodeSent, { email: newEmail })
-  emailForm.hidden = true
+  // The first form stays, for another address or another code.
   emailCodeForm.hidden = false
   findElement('[name=code]', HTMLInputElement, emailCodeForm).focus()
 })
-onSubmit(emailCodeForm, async (typed, outcome) => {
+onSubmit(emailCodeForm, async (typed) => {
   const body = { email: newEmail, code: parseEmailCode(typed('code')) }
-  const { account } = await callApi('post', '/api/membership/auth/email', { body })
-  outcome.replaceChildren(renderSuccessNotice(interpolate(texts.emailSaved, { email: account.email ?? newEmail })))
+  await callApi('post', '/api/membership/auth/email', { body })
+  // The whole page names the address.
+  location.assign('/account/security?saved=email')
 })
 
 for (const form of passwordForms)

@@ -35,17 +35,19 @@ function renderReauthenticationField({ t }: PageContext, form: string): Html {
     </div>`
 }
 
-/** `?offer=` is the address that the provider gave at the last sign-in; the member decides. */
+/** `?offer=` is the address that the provider gave at the last sign-in; the member decides. `?saved=email` follows a change. */
 function renderEmailCard(context: PageContext): Html {
   const { t, query } = context
   const { account } = t
   const offer = query.get('offer') ?? ''
   const offered = isPlainAddress(offer) ? offer : ''
+  const email = requireMember(context).email ?? '–'
   return html`<section class="card pad" aria-labelledby="title-email">
     <div class="card-head">
       <h2 id="title-email">${account.emailTitle}</h2>
-      <p>${account.emailLead} ${interpolate(account.emailNow, { email: requireMember(context).email ?? '–' })}</p>
+      <p>${account.emailLead} ${interpolate(account.emailNow, { email })}</p>
     </div>
+    ${query.get('saved') === 'email' && html`<p class="notice" role="status">${interpolate(account.emailSaved, { email })}</p>`}
     ${offered !== '' && html`<p class="notice">${interpolate(account.emailOffered, { email: offered })}</p>`}
     <form method="post" data-form="email" novalidate>
       <div class="field">

@@ -201,7 +201,7 @@ function createKeysUnavailableError(retryAfterMs: number): GatewayError {
     retryAfter: retryAfterMs / 1000,
     message: {
       en: 'Your token cannot be checked at the moment, because the keys of its issuer cannot be fetched. Try again in a few seconds.',
-      zh: '暂时无法获取签发方的密钥，因此无法验证你的令牌，请稍后重试。',
+      zh: '暂时无法获取签发方的密钥，因此无法验证你的 token，请稍后重试。',
     },
   })
 }

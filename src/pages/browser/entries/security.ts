@@ -26,8 +26,13 @@ let newEmail = ''
 onSubmit(emailForm, async (typed) => {
   newEmail = typed('email').trim()
   const body = { email: newEmail, ...toEvidence(typed) }
-  if (!(await submitReauthenticated(emailForm, () => callApi('post', '/api/membership/auth/email/start', { body })))) return
-  findElement('[data-sent]', HTMLElement, emailCodeForm).textContent = interpolate(texts.emailCodeSent, { email: newEmail })
+  let isDelayed = false
+  const send = async (): Promise<void> => {
+    isDelayed = (await callApi('post', '/api/membership/auth/email/start', { body })).delayed
+  }
+  if (!(await submitReauthenticated(emailForm, send))) return
+  const note = isDelayed ? texts.proofDelayed : interpolate(texts.emailCodeSent, { email: newEmail })
+  findElement('[data-sent]', HTMLElement, emailCodeForm).textContent = note
   // The first form stays, for another address or another code.
   emailCodeForm.hidden = false
   findElement('[name=code]', HTMLInputElement, emailCodeForm).focus()

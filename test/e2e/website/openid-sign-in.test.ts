@@ -54,7 +54,7 @@ function runJourneys(browser: Browser): void {
     await page.getByText('Your provider now gives anna@new.example as your address.').waitFor()
     await checkPhone(t, page)
     t.equal(await page.getByLabel('New email address').inputValue(), 'anna@new.example')
-    await page.getByRole('button', { name: 'Send a code to the new address' }).click()
+    await page.getByRole('button', { name: 'Send a code there' }).click()
     await page.getByText('A code was sent to anna@new.example').waitFor()
     const code = await waitForEmailCode(gateway, 'anna@new.example')
     const form = page.locator('[data-form=email-code]')

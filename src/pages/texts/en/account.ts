@@ -130,7 +130,7 @@ export const account = {
   emailNow: 'Now: {email}',
   emailOffered: 'Your provider now gives {email} as your address. You can use it here too.',
   newEmail: 'New email address',
-  sendEmailCode: 'Send a code to the new address',
+  sendEmailCode: 'Send a code there',
   emailCodeSent: 'A code was sent to {email}, if this address can be used here. Enter it within five minutes.',
   saveEmail: 'Change the address',
   emailSaved: 'Saved. Your account has the address {email} now.',

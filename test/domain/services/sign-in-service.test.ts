@@ -67,6 +67,6 @@ t.test('a request without an email takes as long as one with: until it is queued
     const [sent] = queued.splice(0)
     t.equal(sent?.to, to)
     sent?.keep()
-    t.same(await answer, { kind: 'sent' })
+    t.same(await answer, { kind: 'sent', isDelayed: false })
   }
 })

@@ -82,6 +82,9 @@ export function gzipReply(reply: Reply): Reply {
   return { ...reply, headers: { ...headers, 'content-encoding': 'gzip' }, parts: gzipParts(reply.parts) }
 }
 
+/** A gateway refuses larger events. */
+const maxHugeEventBytes = 1_000_000
+
 function* gzipParts(parts: Iterable<Part>): Generator<Part> {
   for (const part of parts) yield { ...part, bytes: gzipSync(part.bytes) }
 }
@@ -137,7 +140,8 @@ function* chunks(answer: DemoAnswer, frame: ReplyFrame, script: Script): Generat
 
   for (const index of choices) yield { chunk: delta(index, firstDelta(answer), usageAt('first')), tokens: 0, last: false }
   if (script.reasoning !== undefined) yield { chunk: delta(0, { reasoning_content: script.reasoning }), tokens: 0, last: false }
-  if (script.hugeBytes !== undefined) yield { chunk: delta(0, { content: 'x'.repeat(script.hugeBytes) }), tokens: 0, last: false }
+  for (let left = script.hugeBytes ?? 0; left > 0; left -= maxHugeEventBytes)
+    yield { chunk: delta(0, { content: 'x'.repeat(Math.min(left, maxHugeEventBytes)) }), tokens: 0, last: false }
   const { tokensPerEvent = 1 } = script
   for (let at = 0; at < answer.tokens.length; at += tokensPerEvent) {
     const piece = answer.tokens.slice(at, at + tokensPerEvent)

@@ -57,11 +57,10 @@ t.test('ends a stall at any point within its own timeout, refunded', async (t) =
     ['after three events', { hang: { afterEvents: 3 }, tokens: 8 }, 400],
     ['comments and nothing else', { comments: 1, hang: 'after_headers' }, 400],
     ['a byte of the head at a time', { drip: { bytes: 1, everyMs: 20 }, tokens: 100 }, 300],
-    ['a stream without end', { betweenMs: 50, tokens: 1_000 }, 900],
   ] as [string, Script, number][]) {
     for (const stream of [true, false]) {
       // A whole answer has no events to stall between: it is one silence until it arrives.
-      if (!stream && /events|stream/.test(name)) continue
+      if (!stream && name.includes('events')) continue
       g.demo.script(() => script)
       const from = performance.now()
       t.equal(await readVerdict(await g.chat(token, { stream }), stream), 'failed', name)

@@ -34,6 +34,7 @@ async function start(t: Test, overrides: Overrides = {}) {
   const gateway = await startGateway(t, {
     prices: { flagship: { input: 1, cachedInput: 0.1, output: 1, discountPercent: 0 } },
     plans: { free: { rpm: 10_000, pools: { fast: unlimited, premium: unlimited } } },
+    upstreams: { main: { mediaByAddress: 'any' } },
     ...overrides,
   })
   const { token } = await gateway.createMember()

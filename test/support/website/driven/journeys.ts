@@ -142,7 +142,7 @@ export function runJourneys(t: Test, page: DrivenPage, gateway: TestGateway): vo
     const program = new OAuthTestClient(gateway)
     await program.register({ client_name: 'Notebook', redirect_uris: [address] })
     await page.open(program.authorizePath({ redirect_uri: address }))
-    await page.waitForText('Let “Notebook” use the web search?')
+    await page.waitForText('Let this program use the web search?')
     await page.clickButton('Approve')
     await page.waitForText('Done. You can close this page.')
     const code = (await callbackParams).get('code')

@@ -29,6 +29,11 @@ function ignoreClosedPipe(error: NodeJS.ErrnoException): void {
 
 /** Runs a command and returns its output; only a server that it starts keeps running and writes by itself. */
 export async function run(words: readonly string[]): Promise<CommandOutcome> {
+  const [word, ...options] = words
+  if (word === '--version' || word === '-V') {
+    const { printVersion } = await import('./commands/version.ts')
+    return { ...emptyOutcome, stdout: printVersion({ json: options.includes('--json') }).text }
+  }
   const { Command, CommanderError } = await import('commander')
   let [stdout, stderr] = ['', '']
   let ok = true
@@ -44,6 +49,7 @@ export async function run(words: readonly string[]): Promise<CommandOutcome> {
     .showHelpAfterError('(--help lists the commands and options)')
     .addHelpText('before', programExamples)
     .addHelpText('after', '\nMore about one command: svc-gateway <command> --help')
+    .option('-V, --version', 'print the version and the commit')
   program
     .configureHelp(helpStyle)
     .exitOverride()

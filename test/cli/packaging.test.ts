@@ -1,14 +1,17 @@
 /** The published package: unpacked from its tarball it runs compiled, without the checkout. */
 import { execFile } from 'node:child_process'
-import { cpSync, existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { existsSync, lstatSync, mkdirSync, readdirSync, readFileSync, realpathSync, symlinkSync, writeFileSync } from 'node:fs'
+import { dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import t from 'tap'
 import type { Test } from 'tap'
 import { toCleanCommand } from '../runner/clean-command.ts'
 import { createTemporaryFolder } from '../support/gateway/test-gateway.ts'
+import { openNodeRelease } from '../support/node-release.ts'
+import type { GatewayProcess } from '../support/processes/gateway-process.ts'
 import { startGatewayProcess } from '../support/processes/gateway-process.ts'
+import { findProgram } from '../support/require-program.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const execute = promisify(execFile)
@@ -23,25 +26,28 @@ function run(
   return execute(bare, all, options)
 }
 
-/**
- * Builds the result of \`npm install\` of the tarball without npm: the packed files, the programs under \`.bin\`, and copies of the
- * packages that the lock file has for production, so that development packages are absent.
- */
-async function install(tarball: string, app: string): Promise<void> {
-  const modules = join(app, 'node_modules')
-  const own = join(modules, 'svc-gateway')
-  mkdirSync(own, { recursive: true })
-  await run('tar', ['-xzf', tarball, '--strip-components=1', '-C', own], {})
-  const { packages } = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')) as {
-    packages: Record<string, { dev?: boolean }>
-  }
-  for (const [path, { dev }] of Object.entries(packages)) {
-    // Packages nested below another one are copied with it.
-    if (dev !== true && path.lastIndexOf('node_modules/') === 0) cpSync(join(root, path), join(app, path), { recursive: true })
-  }
-  const { bin } = JSON.parse(readFileSync(join(own, 'package.json'), 'utf8')) as { bin: Record<string, string> }
-  mkdirSync(join(modules, '.bin'))
-  for (const [name, path] of Object.entries(bin)) symlinkSync(join('..', 'svc-gateway', path), join(modules, '.bin', name))
+/** The packed files, and the tarball. */
+async function pack(folder: string): Promise<{ readonly tarball: string; readonly paths: readonly string[] }> {
+  await run(process.execPath, [join(root, 'bin', 'build.js')], {})
+  const words = ['pack', '--json', '--ignore-scripts', '--loglevel=error', '--pack-destination', folder]
+  const { stdout } = await run('npm', words, { cwd: root })
+  const [{ filename, files }] = JSON.parse(stdout) as [{ filename: string; files: { path: string }[] }]
+  return { tarball: join(folder, filename), paths: files.map(({ path }) => path) }
+}
+
+/** `npm install --global`, where neither a compiler nor Python is to be found. Returns the folder of the packages. */
+async function installGlobally(tarball: string, prefix: string): Promise<string> {
+  const npm = realpathSync(findProgram('npm') ?? 'npm')
+  const words = ['install', '--global', '--prefix', prefix, '--prefer-offline', '--no-audit', '--no-fund', tarball]
+  await run('env', [`PATH=${dirname(process.execPath)}`, process.execPath, npm, ...words], { cwd: prefix })
+  return join(prefix, 'lib/node_modules')
+}
+
+/** In bytes on the disk. */
+function measureFolder(folder: string): number {
+  return readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .map((path) => lstatSync(join(folder, path)))
+    .reduce((sum, { blocks }) => sum + blocks * 512, 0)
 }
 
 t.test('the tarball, installed into an empty folder, runs compiled: svc, svc-gateway, and a chat between them', async (t) => {
@@ -49,22 +55,31 @@ t.test('the tarball, installed into an empty folder, runs compiled: svc, svc-gat
   const folder = createTemporaryFolder(t)
   const app = join(folder, 'app')
   const home = join(folder, 'home')
-  for (const name of ['packed', 'app', 'home']) mkdirSync(join(folder, name))
-  await run(process.execPath, [join(root, 'bin', 'build.js')], {})
-  const pack = ['pack', '--json', '--ignore-scripts', '--loglevel=error', '--pack-destination', join(folder, 'packed')]
-  const { stdout: packed } = await run('npm', pack, { cwd: root })
-  const [{ filename, files }] = JSON.parse(packed) as [{ filename: string; files: { path: string }[] }]
-  const paths = files.map((file) => file.path)
+  const prefix = join(folder, 'prefix')
+  for (const name of ['packed', 'app', 'home', 'prefix']) mkdirSync(join(folder, name))
+  const { tarball, paths } = await pack(join(folder, 'packed'))
   t.ok(paths.includes('dist/svc.1'), 'the manual page is in it')
   t.strictSame(
-    paths.filter((path) => /(?<!\.d)\.ts$|^(?:src|test|bench|node_modules)\//.test(path)),
-    [],
-    'no source and no tests are in it',
+    paths.filter((path) => !path.startsWith('dist/')).toSorted(),
+    ['LICENSE', 'README.md', 'bin/launch.js', 'bin/svc-gateway.js', 'bin/svc.js', 'package.json'],
+    'no source, no tests and no tools are in it',
   )
 
+  const modules = await installGlobally(tarball, prefix)
+  const packageFolder = join(modules, 'svc-gateway')
+  const packages = join(packageFolder, 'node_modules')
+  const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { devDependencies: Record<string, string> }
+  t.same(
+    Object.keys(manifest.devDependencies).filter((name) => existsSync(join(packages, name))),
+    [],
+    'no development dependency is installed',
+  )
+  t.notOk(existsSync(join(packages, 'better-sqlite3/build')), 'nothing was compiled')
+  const megabytes = Math.round(measureFolder(prefix) / 1_000_000)
+  t.ok(megabytes < 120, `${megabytes} MB are installed, less than 120`)
+  symlinkSync(modules, join(app, 'node_modules'))
   writeFileSync(join(app, 'package.json'), '{"private":true,"type":"module"}')
-  await install(join(folder, 'packed', filename), app)
-  const bin = (name: string) => join(app, 'node_modules', '.bin', name)
+  const bin = (name: string) => join(prefix, 'bin', name)
   // The installed programs run on the Node that is named here, without type stripping.
   const env = {
     PATH: process.env['PATH'] ?? '',
@@ -77,6 +92,9 @@ t.test('the tarball, installed into an empty folder, runs compiled: svc, svc-gat
     (await run(process.execPath, [bin(name), ...words], { cwd: app, env: { ...env, ...more } }, '--no-strip-types')).stdout
   t.match(await installed('svc', ['--version']), /^\d+\.\d+\.\d+\n$/)
   t.match(await installed('svc', ['--help']), /^Examples:\n/)
+  const { version, commit } = JSON.parse(await installed('svc-gateway', ['--version', '--json']))
+  t.match({ version, commit }, { version: /^\d+\.\d+\.\d+$/, commit: /^(?:[0-9a-f]{12}(?:-dirty)?|unknown)$/ })
+  t.equal(await installed('svc-gateway', ['--version']), `svc-gateway ${version} (${commit})\n`)
   // CPU time, which does not depend on other programs on the machine; on an idle machine it equals the elapsed time.
   const tell = join(home, 'tell.cjs')
   writeFileSync(
@@ -98,7 +116,15 @@ t.test('the tarball, installed into an empty folder, runs compiled: svc, svc-gat
     `${own}export default defineGateway({ ...base, brand: { slug: 'svc', name: 'Mine' } })\n`,
   )
   const strict = ['--noEmit', '--strict', '--skipLibCheck', '--module', 'nodenext', '--target', 'es2024', '--types', '']
-  await run(join(root, 'node_modules', '.bin', 'tsc'), [...strict, 'own.config.ts'], { cwd: app })
+  const { stdout: compiled } = await run(join(root, 'node_modules', '.bin', 'tsc'), [...strict, '--listFiles', 'own.config.ts'], {
+    cwd: app,
+  })
+  const readByCompiler = new Set(compiled.split('\n').map((file) => relative(packageFolder, file)))
+  t.same(
+    paths.filter((path) => path.endsWith('.d.ts') && !readByCompiler.has(path)),
+    [],
+    'each file of types is reached from the public interface',
+  )
   writeFileSync(
     join(app, 'own.config.js'),
     `${own}export default defineGateway({ ...base, listen: { ...base.listen, port: 1 } })\n`,
@@ -116,14 +142,36 @@ t.test('the tarball, installed into an empty folder, runs compiled: svc, svc-gat
   const style = /href="(\/assets\/[^"]+\.css)"/.exec(page)?.[1] ?? 'no style sheet'
   t.equal((await fetch(new URL(style, gateway.origin))).status, 200, "the pages' own files are in the package")
   await scriptsAnswer(t, new URL(style.replace('site.css', 'chat.js'), gateway.origin))
-  const answer = await installed('svc', ['chat', 'Hello!', '--json'], {
-    SVC_SITE_URL: gateway.origin,
-    SVC_API_KEY: gateway.key,
+  await chats(t, gateway, (words, more) => installed('svc', words, more))
+
+  await t.test('on Node 26 it warns and answers', async (t) => {
+    const node = await openNodeRelease(t, '26.10.0')
+    if (node === undefined) return
+    const gateway = await startGatewayProcess({
+      command: [node, bin('svc-gateway'), 'start'],
+      dataDir: join(home, 'gateway-26'),
+      cwd: app,
+      nodeOptions: '--no-strip-types',
+    })
+    t.teardown(() => gateway.stop())
+    t.match(gateway.output, /^Warning: Node 26\.10\.0 \(V8 14\.6\) has a fault in JSON\.parse/m)
+    await chats(t, gateway, async (words, more) => {
+      const { stdout } = await run(node, [bin('svc'), ...words], { cwd: app, env: { ...env, ...more } }, '--no-strip-types')
+      return stdout
+    })
   })
+})
+
+async function chats(
+  t: Test,
+  { origin, key }: GatewayProcess,
+  svc: (words: readonly string[], env: Record<string, string>) => Promise<string>,
+): Promise<void> {
+  const answer = await svc(['chat', 'Hello!', '--json'], { SVC_SITE_URL: origin, SVC_API_KEY: key })
   const result = JSON.parse(answer.trimEnd().split('\n').at(-1) ?? '')
   t.match(result, { ok: true, result: { finish_reason: 'stop' } })
   t.ok(result.result.text.length > 0)
-})
+}
 
 /** A page's script, and the modules that it loads later. */
 async function scriptsAnswer(t: Test, entry: URL): Promise<void> {

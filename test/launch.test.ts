@@ -198,14 +198,15 @@ t.test('keeps compiled code in the user’s own folder, and starts without a hom
 
 t.test('binds the composed nodes where the balancer and the health check expect them, whatever .env sets for PORT', (t) => {
   const read = (name: string) => readFileSync(join(root, 'deploy', name), 'utf8')
-  const [, environment = ''] = /^x-node:[^]*?\n  environment:\n((?: {4}.*\n)+)/m.exec(read('compose.yaml')) ?? []
+  const [, environment = ''] = /^x-node:[^]*?\n  environment:\n((?: {4}.*\n)+)/m.exec(read('compose.several-nodes.yaml')) ?? []
   const [, port = 'none'] = /^ {4}PORT: (\d+)$/m.exec(environment) ?? []
   t.match(environment, /^ {4}HOST: 0\.0\.0\.0$/m)
   t.strictSame(
     [...read('haproxy.cfg').matchAll(/presetenv NODE_\d node-\d:(\d+)/g)].map((match) => match[1]),
     [port, port, port],
   )
-  t.match(read('Dockerfile'), `http://127.0.0.1:${port}/healthz`)
+  t.match(read('Dockerfile'), new RegExp(`^ENV .*\\bPORT=${port}\\b`, 'm'))
+  t.match(read('Dockerfile'), 'http://127.0.0.1:${process.env.PORT}/healthz')
   t.end()
 })
 

@@ -3,6 +3,7 @@ import { isatty } from 'node:tty'
 import { ConfigError, loadConfig } from '../config/config.ts'
 import { startServer } from '../server/start-server.ts'
 import type { Server } from '../server/gateway.ts'
+import { connectServiceManager } from './service-manager.ts'
 import { createStartupMessage } from './startup-message.ts'
 import { describeEngineFault } from '../system/engine-fault.ts'
 import { OperatorError } from '../system/operator-error.ts'
@@ -43,6 +44,9 @@ export async function runServer(): Promise<void> {
   log.info({ url: gateway.url, workers: gateway.workers, node: process.version, pid: process.pid }, 'listening')
   process.on('unhandledRejection', (error) => log.fatal({ err: error }, 'a promise was left to fail'))
 
+  const serviceManager = connectServiceManager({
+    onFailure: (error) => log.error({ err: error }, 'systemd cannot be told that the server runs, and will end it'),
+  })
   let stoppedAt: number | undefined
   const stop = (signal: string): void => {
     const now = services.clock.monotonicMs()
@@ -51,6 +55,7 @@ export async function runServer(): Promise<void> {
     if (stoppedAt !== undefined) process.exit(1)
     stoppedAt = now
     log.info({ signal }, 'stopping: running turns may finish')
+    serviceManager.stopping()
     void gateway.close().then(
       () => {
         log.info('stopped')
@@ -67,6 +72,7 @@ export async function runServer(): Promise<void> {
   process.on('SIGINT', () => stop('SIGINT'))
   if (hasTerminal) process.on('SIGHUP', () => stop('SIGHUP'))
   // Signal handlers first: the process may be stopped as soon as it reports that it listens.
+  serviceManager.ready()
   process.stdout.write(greeting, (error) => {
     if (error)
       log.error({ err: error }, 'what was to be said to you could not be printed; svc-gateway key create makes you a key')

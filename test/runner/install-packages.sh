@@ -32,6 +32,7 @@ declare -A package_of=(
   [zsh]=zsh [fish]=fish [groff]=groff-base [postgres]=postgresql [redis-server]=redis-server [haproxy]=haproxy
   [nginx]=nginx [caddy]=caddy [apache2]=apache2-bin [varnishd]=varnish [pgbouncer]=pgbouncer
   [postfix]=postfix
+  [systemd-analyze]=systemd
 )
 # PostgreSQL's programs lie in a folder for each version, Postfix's where only root looks.
 PATH=$PATH:/usr/sbin$(printf ':%s' /usr/lib/postgresql/*/bin)

@@ -23,6 +23,7 @@ const report = z.strictObject({
   /** Headers that some proxies add by default. */
   forwardedHost: header,
   forwardedServer: header,
+  forwardedPort: header,
   via: header,
   /** `SITE_URL` and `BASE_URL` of the gateway. */
   siteUrl: header,

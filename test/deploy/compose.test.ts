@@ -51,3 +51,34 @@ t.test('the Caddyfile of compose.yaml has the settings of the one that the proxi
   t.equal(own, shipped.replace('models.example.com', '{$DOMAIN}').replace('127.0.0.1:8787', 'gateway:8787'))
   t.end()
 })
+
+t.test('Traefik’s labels have the settings of the file that the proxies’ tests start', (t) => {
+  const { services } = parse(read('traefik/compose.labels.yaml')) as {
+    services: Record<string, { labels?: Record<string, string> }>
+  }
+  const fromLabels = new Map(
+    Object.entries(services['gateway']?.labels ?? {}).map(([name, value]) => [
+      name,
+      value.replace('${DOMAIN}', 'models.example.com'),
+    ]),
+  )
+  const { http } = parse(read('traefik/several-nodes.yaml')) as { http: Record<string, object> }
+  const fromFile = new Map<string, string>()
+  const collect = (path: string, value: unknown): void => {
+    if (Array.isArray(value)) fromFile.set(path, value.join(','))
+    else if (typeof value === 'object' && value !== null)
+      for (const [key, part] of Object.entries(value)) collect(`${path}.${key.toLowerCase()}`, part)
+    else fromFile.set(path, String(value))
+  }
+  const { serversTransports, ...described } = http
+  collect('traefik.http', described)
+  // Docker names the servers, and Traefik's command line has what the file has for the transport.
+  const balancer = 'traefik.http.services.svc-gateway.loadbalancer'
+  for (const name of [`${balancer}.servers`, `${balancer}.serverstransport`]) fromFile.delete(name)
+  for (const name of [`${balancer}.server.port`, 'traefik.enable']) fromLabels.delete(name)
+  t.same(Object.fromEntries(fromLabels), Object.fromEntries(fromFile))
+  for (const setting of ['dialtimeout=2s', 'idleconntimeout=60s'])
+    t.match(read('traefik/compose.labels.yaml'), `serverstransport.forwardingtimeouts.${setting}`)
+  t.match(JSON.stringify(serversTransports), '"dialTimeout":"2s","idleConnTimeout":"60s"')
+  t.end()
+})

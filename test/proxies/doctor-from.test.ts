@@ -6,12 +6,14 @@ import type { Overrides } from '../support/gateway/test-gateway.ts'
 import { startApache } from '../support/proxies/apache.ts'
 import { caddyBehindAnotherProxy, caddyOneNode, startCaddy } from '../support/proxies/caddy.ts'
 import { configurations, nodeThatIsDown } from '../support/proxies/configurations.ts'
+import { startEnvoy } from '../support/proxies/envoy.ts'
 import { nginxBehindAnotherProxy, nginxOfAnotherOperator, nginxOneNode, startNginx } from '../support/proxies/nginx.ts'
 import type { ProxyProcess } from '../support/proxies/proxy-process.ts'
 import { createPublicCertificate } from '../support/proxies/public-certificate.ts'
 import type { PublicCertificate } from '../support/proxies/public-certificate.ts'
 import { PublicClient } from '../support/proxies/public-client.ts'
 import { publicHost } from '../support/proxies/shipped-file.ts'
+import { startTraefik } from '../support/proxies/traefik.ts'
 import { startVarnish } from '../support/proxies/varnish.ts'
 import { startLoadBalancer } from '../support/servers/load-balancer.ts'
 import { createTemporaryFolder } from '../support/temporary-folder.ts'
@@ -119,6 +121,15 @@ const apache =
   (t, node, certificate) =>
     startApache(t, node, certificate, edit)
 
+const traefik =
+  (edit: Edit): Fault['start'] =>
+  (t, node, certificate) =>
+    startTraefik(t, [node, nodeThatIsDown], certificate, edit)
+const envoy =
+  (edit: Edit): Fault['start'] =>
+  (t, node, certificate) =>
+    startEnvoy(t, [node, nodeThatIsDown], certificate, edit)
+
 const faults: readonly Fault[] = [
   {
     title: 'nginx without X-Forwarded-For',
@@ -219,6 +230,49 @@ const faults: readonly Fault[] = [
     what: 'public scheme',
     isFailure: false,
     line: 'Apache: RequestHeader set X-Forwarded-Proto https',
+  },
+  {
+    title: 'Traefik that trusts what clients write',
+    // Only in the first of the two files.
+    start: traefik((text) =>
+      text.replace(
+        '    transport:\n      respondingTimeouts',
+        '    forwardedHeaders: { insecure: true, notAppendXForwardedFor: true }\n    transport:\n      respondingTimeouts',
+      ),
+    ),
+    what: 'client address',
+    line: 'Traefik: no forwardedHeaders.notAppendXForwardedFor',
+  },
+  {
+    title: 'Traefik that replaces the host',
+    start: traefik((text) =>
+      text.replace('serversTransport: svc-gateway', 'serversTransport: svc-gateway\n        passHostHeader: false'),
+    ),
+    what: 'public host',
+    isFailure: false,
+    line: 'Traefik: passHostHeader: true',
+  },
+  {
+    title: 'Traefik with a limit of a body',
+    start: traefik((text) =>
+      text.replace('retry: { attempts: 5, initialInterval: 100ms }', 'buffering: { maxRequestBodyBytes: 1000000 }'),
+    ),
+    what: 'body limit',
+    line: 'Traefik: no buffering.maxRequestBodyBytes below 4194304',
+    also: 'public stream',
+  },
+  {
+    title: 'Envoy without use_remote_address',
+    start: envoy(remove('use_remote_address: true')),
+    what: 'client address',
+    line: 'Envoy: use_remote_address: true',
+    also: 'public scheme',
+  },
+  {
+    title: 'Envoy that replaces the host',
+    start: envoy(change('cluster: nodes\n', 'cluster: nodes\n                            host_rewrite_literal: node-1\n')),
+    what: 'public host',
+    line: 'Envoy: no host_rewrite_literal',
   },
   {
     title: 'a gateway without TRUSTED_PROXIES',

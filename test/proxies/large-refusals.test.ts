@@ -59,7 +59,7 @@ for (const configuration of configurations) {
   })
 }
 
-for (const name of ['nginx, several nodes', 'Caddy, several nodes', 'HAProxy, several nodes']) {
+for (const { name } of configurations.filter(({ name }) => name.includes('several nodes'))) {
   t.test(`${name}: made-up keys with 4 MB do not keep members out`, async (t) => {
     const proxy = await findConfiguration(name).start(t, [node, node])
     if (proxy === undefined) return

@@ -1,6 +1,7 @@
-/** Two nodes restarted one after the other behind nginx and Caddy: no request of a member fails. */
+/** Two nodes restarted one after the other behind nginx, Caddy, Traefik and Envoy: no request of a member fails. */
 import { once } from 'node:events'
 import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import t from 'tap'
 import { startCluster } from '../support/cluster/cluster.ts'
@@ -40,7 +41,7 @@ if (cluster !== undefined) {
 
   t.test('no request fails while both nodes are restarted', async (t) => {
     const proxies: { readonly name: string; readonly proxy: PublicAddress }[] = []
-    for (const name of ['nginx, several nodes', 'Caddy, several nodes']) {
+    for (const name of ['nginx, several nodes', 'Caddy, several nodes', 'Traefik, several nodes', 'Envoy, several nodes']) {
       const proxy = await findConfiguration(name).start(t, [first, second])
       if (proxy !== undefined) proxies.push({ name, proxy })
     }
@@ -84,8 +85,8 @@ t.test('a gateway that is back is served to members at once', async (t) => {
 })
 
 t.test('a node that was down a moment ago serves when the other one stops', async (t) => {
-  // HAProxy relies on its checks, and on the two seconds in which a node announces its end.
-  for (const configuration of ['nginx, several nodes', 'Caddy, several nodes'].map(findConfiguration)) {
+  // HAProxy and Traefik rely on their checks, and on the two seconds in which a node announces its end.
+  for (const configuration of ['nginx, several nodes', 'Caddy, several nodes', 'Envoy, several nodes'].map(findConfiguration)) {
     const [one, other] = [await findFreePort(), await findFreePort()]
     const [first, second] = [await startNode(t, one), await startNode(t, other)]
     const proxy = await configuration.start(t, [`127.0.0.1:${one}`, `127.0.0.1:${other}`])
@@ -103,6 +104,45 @@ t.test('a node that was down a moment ago serves when the other one stops', asyn
     t.same(await ask(), [], `${configuration.name}: the first node serves again`)
   }
 })
+
+for (const configuration of configurations.filter(({ name }) => name.includes('several nodes'))) {
+  t.test(`${configuration.name}: a POST that reached a node is not sent to another one`, async (t) => {
+    const received: string[] = []
+    const nodes: string[] = []
+    for (const name of ['first', 'second']) {
+      // Ready, and dies as soon as it has a turn.
+      const server = createServer((request, response) => {
+        if (request.method === 'GET') response.end('{}')
+        else {
+          request.resume().on('end', () => {
+            received.push(name)
+            request.socket.destroy()
+          })
+        }
+      }).listen(0, '127.0.0.1')
+      t.teardown(() => {
+        server.close()
+        server.closeAllConnections()
+      })
+      await once(server, 'listening')
+      nodes.push(`127.0.0.1:${(server.address() as AddressInfo).port}`)
+    }
+    const proxy = await configuration.start(t, nodes as [string, string])
+    if (proxy === undefined) return
+    const client = proxy.createClient()
+    // A connection that the proxy keeps is no reason to send it again either.
+    await (await client.fetch('/v1/models')).arrayBuffer()
+    for (const turn of [1, 2, 3]) {
+      // HAProxy answers 502, or closes the client's connection where it had used the node's before.
+      const status = await client.chat('svc_live_any').then(
+        async (answer) => (await answer.arrayBuffer(), answer.status),
+        () => 502,
+      )
+      t.ok(status >= 500, `HTTP ${status}`)
+      t.equal(received.length, turn, received.join(', '))
+    }
+  })
+}
 
 /** A server in a node's place, because a node takes seconds to start and proxies forget a failure in ten. */
 async function startNode(t: TestScope, port: number): Promise<{ readonly stop: () => Promise<void> }> {

@@ -19,6 +19,7 @@ export type EnvironmentName =
   | 'transformers-serve'
   | 'litellm-proxy'
   | 'aider'
+  | 'proxies'
 
 const folder = import.meta.dirname
 /** What the pinned packages need. */

@@ -95,6 +95,7 @@ function createReport(ctx: Context, { trusted, services, bodyBytes }: ReportInpu
     publicOrigin: findPublicOrigin(req.headers),
     forwardedHost: readHeader('x-forwarded-host'),
     forwardedServer: readHeader('x-forwarded-server'),
+    forwardedPort: readHeader('x-forwarded-port'),
     via: readHeader('via'),
     siteUrl: listen.siteUrl,
     baseUrl: listen.baseUrl,

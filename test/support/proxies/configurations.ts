@@ -4,12 +4,14 @@ import type { TestScope } from '../test-scope.ts'
 import { createTemporaryFolder } from '../temporary-folder.ts'
 import { startApache } from './apache.ts'
 import { caddyBehindAnotherProxy, caddyOneNode, caddySeveralNodes, startCaddy } from './caddy.ts'
+import { startEnvoy } from './envoy.ts'
 import { nginxBehindAnotherProxy, nginxOfAnotherOperator, nginxOneNode, nginxSeveralNodes, startNginx } from './nginx.ts'
 import type { ProxyProcess } from './proxy-process.ts'
 import type { PublicCertificate } from './public-certificate.ts'
 import { createPublicCertificate } from './public-certificate.ts'
 import { PublicClient } from './public-client.ts'
 import type { PublicClientOptions } from './public-client.ts'
+import { startTraefik } from './traefik.ts'
 import { startVarnish } from './varnish.ts'
 
 export interface PublicAddress {
@@ -43,6 +45,8 @@ export const configurations: readonly ProxyConfiguration[] = [
     return inner && startNginx(t, nginxOfAnotherOperator(`127.0.0.1:${inner.port}`, certificate))
   }),
   withTls('Apache, one node', (t, [node], certificate) => startApache(t, node, certificate)),
+  withTls('Traefik, several nodes', (t, nodes, certificate) => startTraefik(t, nodes, certificate)),
+  withTls('Envoy, several nodes', (t, nodes, certificate) => startEnvoy(t, nodes, certificate)),
   {
     name: 'HAProxy, several nodes',
     forwardedProto: undefined,

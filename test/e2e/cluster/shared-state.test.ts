@@ -192,7 +192,18 @@ if (cluster !== undefined) {
     const { database, found } = await told(token)
     t.same(
       database?.map(({ what }) => what),
-      ['database', 'durability', 'replication', 'clock', 'connections', 'background jobs', 'encoding', 'nodes', 'configuration'],
+      [
+        'database',
+        'durability',
+        'replication',
+        'primary',
+        'clock',
+        'connections',
+        'background jobs',
+        'encoding',
+        'nodes',
+        'configuration',
+      ],
     )
     t.ok(
       database?.every(({ ok }) => ok),
@@ -211,7 +222,7 @@ if (cluster !== undefined) {
     await waitUntil(async () => (await told()).status === 503, 'it to drain', pollMs)
     t.match(
       await told(token),
-      { status: 503, notes: /^durability: /, database: { length: 9 } },
+      { status: 503, notes: /^durability: /, database: { length: 10 } },
       'who is not ready tells of it too',
     )
     t.equal(await stopped, 0)

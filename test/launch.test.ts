@@ -249,7 +249,11 @@ t.test('sweeps concurrently in the server', (t) => {
   t.match(stderr, 'it has collected')
   // V8 14 prints JSON.
   const times = [...stdout.matchAll(/sweep\.start_jobs(?:=|":)([\d.]+)/g)].map(([, ms]) => Number(ms))
-  t.ok(times.length > 0 && times.every((ms) => ms > 0), `jobs were started: ${times.join(', ')} ms`)
+  // Without the flag all are 0; a collection that leaves nothing to sweep is 0 too.
+  t.ok(
+    times.some((ms) => ms > 0),
+    `jobs were started: ${times.join(', ')} ms`,
+  )
   t.end()
 })
 

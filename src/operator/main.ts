@@ -112,7 +112,7 @@ export async function run(words: readonly string[]): Promise<CommandOutcome> {
     )
   addJsonOption(
     account
-      .command('unlink-provider <provider>')
+      .command('unlink-provider <id>')
       .description('let members of a sign-in provider link again, when its identities have changed'),
   )
     .option('--account <account>', 'id or mail address')

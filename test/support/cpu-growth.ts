@@ -1,10 +1,13 @@
 /** How the CPU time of this thread grows where the input doubles: 2 for linear work, 4 for work that takes the square of its input. */
 
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+
 /** Work below this is too short to compare. */
-const minMicros = 3_000
-const minSize = 4_000
-const maxSize = 32_000
-const maxRounds = 8
+const minMicros = 2_000
+const minSize = 1_000
+const maxSize = 16_000
+const maxRounds = 12
 
 /**
  * The growth from one size to the next, to the one after that, or the mean of three doublings, whichever is less: a collection of garbage or
@@ -17,6 +20,7 @@ export function measureGrowth(prepare: (size: number) => () => unknown, limit: n
   const measure = (size: number): number => {
     const work = works.get(size) ?? prepare(size)
     works.set(size, work)
+    collectYoung()
     const before = readThreadMicros()
     work()
     return readThreadMicros() - before
@@ -45,6 +49,14 @@ function measureMeanGrowth(measure: (size: number) => number, size: number, doub
     growth = (large / Math.max(small, 1)) ** (1 / doublings)
   }
   return growth
+}
+
+setFlagsFromString('--expose-gc')
+const collect = runInNewContext('gc') as (options: { readonly type: 'minor' }) => void
+
+/** So that the work is not interrupted to collect what was there before. */
+function collectYoung(): void {
+  collect({ type: 'minor' })
 }
 
 const cell = new Int32Array(new SharedArrayBuffer(4))

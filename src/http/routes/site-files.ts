@@ -42,8 +42,8 @@ function createSitemap(services: Services): string {
   return `<?xml version="1.0" encoding="UTF-8"?>\n<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">\n${urls.join('')}</urlset>\n`
 }
 
-/** Targets of links in emails, and results of a search. */
-const unlistedPaths: ReadonlySet<string> = new Set(['/sign-in/link', '/unsubscribe', '/docs/search'])
+/** Targets of links in emails, a question within a sign-in, and results of a search. */
+const unlistedPaths: ReadonlySet<string> = new Set(['/sign-in/link', '/sign-in/switch', '/unsubscribe', '/docs/search'])
 
 function listPublicPaths({ config }: Services): string[] {
   const isShown = (path: string): boolean => {

@@ -13,7 +13,10 @@ export const maxQueued = { member_code: 1_000, new_address_code: 500, notice: 50
   EmailPriority,
   number
 >
-/** How many emails to one address may wait, so that no account fills the room of all. */
+/**
+ * How many emails to one address may wait, so that no account fills the room of all. A further one takes the place of the oldest that is not
+ * more important: of several codes the newest is the one that its recipient needs.
+ */
 export const maxQueuedPerRecipient = 20
 
 export interface Email extends EmailContent {
@@ -35,6 +38,8 @@ export interface ClaimedEmail {
 
 export interface EnqueueResult {
   readonly isQueued: boolean
+  /** Whether it took the place of an older email to the same address. */
+  readonly hasReplaced: boolean
   /** The priorities that had no room before, whatever the priority of this email: an answer made of them reveals nothing about it. */
   readonly full: readonly EmailPriority[]
 }
@@ -58,7 +63,7 @@ export interface EmailQueue {
   /** All emails that are not sent yet, wherever they wait; of a database as of the last poll. */
   readonly waiting: WaitingEmails
   start(listener: QueueListener): void
-  /** Stores an email if its priority and its recipient have room. It is stored when this resolves. */
+  /** Stores an email if its priority has room and its recipient too, or an older email to replace. It is stored when this resolves. */
   enqueue(email: Email): Promise<EnqueueResult>
   /** Claims the due email of the highest priority, if any; no other caller gets it meanwhile. `memberCodesOnly` skips the others. */
   claim(options?: { readonly memberCodesOnly: boolean }): Promise<ClaimedEmail | undefined>

@@ -59,14 +59,17 @@ export class LocalEmailQueue implements EmailQueue {
 
   async enqueue(email: Email): Promise<EnqueueResult> {
     const full = emailPriorities.filter((priority) => this.#counts[priority] >= maxQueued[priority])
+    if (full.includes(email.priority)) return { isQueued: false, hasReplaced: false, full }
     const hasRecipientRoom = email.to === null || (this.#countByRecipient.get(email.to) ?? 0) < maxQueuedPerRecipient
-    if (full.includes(email.priority) || !hasRecipientRoom) return { isQueued: false, full }
+    const replaced = hasRecipientRoom ? undefined : this.#findReplaceable(email)
+    if (!hasRecipientRoom && replaced === undefined) return { isQueued: false, hasReplaced: false, full }
+    if (replaced !== undefined) this.#remove(replaced)
     const now = this.#clock.now()
     const queued = { email, queuedAt: now, expiresAt: now + email.usefulMs, attempt: 1, dueAt: now }
     const id = this.#add(queued)
     this.#spool?.save(id, queued)
     this.#listener.onDue()
-    return { isQueued: true, full }
+    return { isQueued: true, hasReplaced: replaced !== undefined, full }
   }
 
   async claim({ memberCodesOnly } = { memberCodesOnly: false }): Promise<ClaimedEmail | undefined> {
@@ -90,7 +93,8 @@ export class LocalEmailQueue implements EmailQueue {
 
   async retryLater({ id, attempt }: ClaimedEmail, delayMs: number): Promise<boolean> {
     const queued = this.#emails.get(id)
-    if (queued === undefined) return false
+    // A newer email has taken its place.
+    if (queued === undefined) return true
     queued.attempt = attempt + 1
     queued.dueAt = this.#clock.now() + delayMs
     this.#spool?.save(id, queued)
@@ -136,12 +140,21 @@ export class LocalEmailQueue implements EmailQueue {
     return id
   }
 
+  /** The oldest email to the recipient, of the same priority or else of the next lower one. */
+  #findReplaceable({ to, priority }: Email): number | undefined {
+    for (const candidate of emailPriorities.slice(emailPriorities.indexOf(priority)))
+      for (const [id, { email }] of this.#emails) if (email.to === to && email.priority === candidate) return id
+    return undefined
+  }
+
   #remove(id: number): void {
     const queued = this.#emails.get(id)
     if (queued === undefined) return
     const { priority, to } = queued.email
     this.#emails.delete(id)
     this.#delayed.delete(id)
+    const position = this.#due[priority].indexOf(id)
+    if (position !== -1) this.#due[priority].splice(position, 1)
     this.#counts[priority] -= 1
     if (to !== null) {
       const left = (this.#countByRecipient.get(to) ?? 1) - 1

@@ -82,8 +82,9 @@ export class Mailer {
       return 'unavailable'
     }
     try {
-      const { isQueued, full } = await this.#queue.enqueue(email)
+      const { isQueued, hasReplaced, full } = await this.#queue.enqueue(email)
       if (!isQueued) this.#recordDropped(email, 'the queue is full')
+      if (hasReplaced) this.#recordReplaced()
       if (full.includes('member_code')) return 'unavailable'
       if (full.includes('new_address_code')) return 'new_addresses_paused'
       return this.#isServerFailing ? 'delayed' : 'queued'
@@ -221,6 +222,11 @@ export class Mailer {
     this.#results.dropped += 1
     const fields = { subject: email.kind, priority: email.priority, ...(error === undefined ? {} : { err: error }) }
     this.#throttledLog.write(getLevel(email), fields, `an email was dropped: ${reason}`)
+  }
+
+  #recordReplaced(): void {
+    this.#results.dropped += 1
+    this.#throttledLog.write('warn', {}, 'an email was dropped: a newer one to the same address took its place')
   }
 
   #recordExpired(count: number): void {

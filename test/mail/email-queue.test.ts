@@ -35,8 +35,12 @@ t.test('a full priority refuses its own emails and no others', async (t) => {
   const queue = new LocalEmailQueue({ clock: createMovableClock().clock })
   for (let i = 0; i < maxQueued.new_address_code; i++)
     await queue.enqueue(createEmail('new_address_code', `stranger${i}@example.com`))
-  t.same(await queue.enqueue(createEmail('new_address_code')), { isQueued: false, full: ['new_address_code'] })
-  t.same(await queue.enqueue(createEmail('member_code')), { isQueued: true, full: ['new_address_code'] })
+  t.same(await queue.enqueue(createEmail('new_address_code')), {
+    isQueued: false,
+    hasReplaced: false,
+    full: ['new_address_code'],
+  })
+  t.same(await queue.enqueue(createEmail('member_code')), { isQueued: true, hasReplaced: false, full: ['new_address_code'] })
   t.equal((await queue.claim())?.email.to, 'member_code@example.com')
 })
 
@@ -49,15 +53,45 @@ t.test('an email that waits for its retry still takes room', async (t) => {
   t.equal(queue.pendingCount, maxQueued.notice - 1)
 })
 
-t.test('one address fills no more than its share, and leaves room for others', async (t) => {
+t.test('one address fills no more than its share, and its newest emails take the place of its oldest', async (t) => {
   const queue = new LocalEmailQueue({ clock: createMovableClock().clock })
+  const add = (priority: EmailPriority, subject: string, to = 'ada@example.com') =>
+    queue.enqueue({ ...createEmail(priority, to), subject })
+  const claimSubjects = async () => {
+    const subjects: string[] = []
+    for (let claimed = await queue.claim(); claimed !== undefined; claimed = await queue.claim())
+      subjects.push(claimed.email.subject)
+    return subjects
+  }
   for (let i = 0; i < maxQueuedPerRecipient; i++)
-    t.equal((await queue.enqueue(createEmail('notice', 'ada@example.com'))).isQueued, true)
-  t.same(await queue.enqueue(createEmail('member_code', 'ada@example.com')), { isQueued: false, full: [] })
-  t.equal((await queue.enqueue(createEmail('notice', 'grace@example.com'))).isQueued, true)
+    t.same(await add('notice', `notice ${i}`), { isQueued: true, hasReplaced: false, full: [] })
+  const replaced = { isQueued: true, hasReplaced: true, full: [] }
+  t.same(await add('member_code', 'code 0'), replaced, 'a code takes the place of a notice')
+  t.same(await add('member_code', 'code 1'), replaced, 'and of an older code before that of a further notice')
+  t.same(await add('notice', 'notice 20'), replaced)
+  t.same(await add('notice', 'notice of another', 'grace@example.com'), { isQueued: true, hasReplaced: false, full: [] })
+  t.equal(queue.waiting.count, maxQueuedPerRecipient + 1)
+  t.equal(queue.pendingCount, maxQueuedPerRecipient + 1)
+  t.same(await claimSubjects(), [
+    'code 1',
+    ...Array.from({ length: maxQueuedPerRecipient - 1 }, (_, i) => `notice ${i + 2}`),
+    'notice of another',
+  ])
+})
+
+t.test('a notice takes the place of no code', async (t) => {
+  const queue = new LocalEmailQueue({ clock: createMovableClock().clock })
+  for (let i = 0; i < maxQueuedPerRecipient; i++) await queue.enqueue(createEmail('member_code', 'ada@example.com'))
+  t.same(await queue.enqueue(createEmail('notice', 'ada@example.com')), { isQueued: false, hasReplaced: false, full: [] })
+})
+
+t.test('an email that is being sent while a newer one takes its place is not kept for a further attempt', async (t) => {
+  const queue = new LocalEmailQueue({ clock: createMovableClock().clock })
+  for (let i = 0; i < maxQueuedPerRecipient; i++) await queue.enqueue(createEmail('member_code', 'ada@example.com'))
   const claimed = await queue.claim()
-  if (claimed !== undefined) await queue.complete(claimed)
-  t.equal((await queue.enqueue(createEmail('notice', 'ada@example.com'))).isQueued, true, 'a sent email makes room')
+  t.match(await queue.enqueue(createEmail('member_code', 'ada@example.com')), { hasReplaced: true })
+  if (claimed !== undefined) t.equal(await queue.retryLater(claimed, 0), true)
+  t.equal(queue.waiting.count, maxQueuedPerRecipient)
 })
 
 t.test('an email is tried after 10 s, 1, 5 and 15 minutes, and more often before it expires', async (t) => {

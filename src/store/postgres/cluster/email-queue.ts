@@ -66,13 +66,21 @@ export class SharedEmailQueue implements EmailQueue {
         select (number - 1)::smallint as priority,
           (select count(*) from outbound_email where priority = number - 1) >= max as is_full
         from unnest($4::bigint[]) with ordinality as bound(max, number)
+      ), replaced as (
+        delete from outbound_email where id = (
+          select id from outbound_email where recipient = $5::bytea and priority >= $3
+            and (select count(*) from outbound_email where recipient = $5::bytea) >= $6
+            and not (select is_full from room where priority = $3)
+          order by priority, id limit 1 for update skip locked)
+        returning id
       ), queued as (
         insert into outbound_email (sealed, priority, recipient, expires_at)
         select $1::bytea, priority, $5::bytea, ${toDatabaseInstant('$2')} from room where priority = $3 and not is_full
-          and (select count(*) from outbound_email where recipient = $5::bytea) < $6
+          and ((select count(*) from outbound_email where recipient = $5::bytea) < $6 or exists (select from replaced))
         returning id
       )
-      select (select count(*) from queued)::int as queued, array(select priority::int from room where is_full) as full_priorities`,
+      select (select count(*) from queued)::int as queued, (select count(*) from replaced)::int as replaced,
+        array(select priority::int from room where is_full) as full_priorities`,
       [
         this.#encryption.encrypt(email),
         email.usefulMs,
@@ -82,10 +90,18 @@ export class SharedEmailQueue implements EmailQueue {
         maxQueuedPerRecipient,
       ],
     )
-    const [row] = rows as readonly { readonly queued: number; readonly full_priorities: readonly number[] }[]
+    const [row] = rows as readonly {
+      readonly queued: number
+      readonly replaced: number
+      readonly full_priorities: readonly number[]
+    }[]
     const isQueued = row?.queued === 1
     if (isQueued) this.#listener.onDue()
-    return { isQueued, full: emailPriorities.filter((_, index) => row?.full_priorities.includes(index)) }
+    return {
+      isQueued,
+      hasReplaced: row?.replaced === 1,
+      full: emailPriorities.filter((_, index) => row?.full_priorities.includes(index)),
+    }
   }
 
   async claim({ memberCodesOnly } = { memberCodesOnly: false }): Promise<ClaimedEmail | undefined> {

@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { Client } from 'pg'
 import t from 'tap'
 import type { Test } from 'tap'
+import { maxQueuedPerRecipient } from '../../../../src/mail/email-queue.ts'
 import type { EmailPriority, EmailQueue } from '../../../../src/mail/email-queue.ts'
 import { Mailer } from '../../../../src/mail/mailer.ts'
 import { createIds } from '../../../../src/system/ids.ts'
@@ -76,7 +77,7 @@ if (postgres !== undefined) {
     const { url: smtpUrl, received } = await startSmtpServer(t)
     const store = await openPostgresStore(createTestOptions(url))
     const queue = store.createEmailQueue(secret)
-    t.same(await queue.enqueue(createEmail('ada@example.com')), { isQueued: true, full: [] })
+    t.same(await queue.enqueue(createEmail('ada@example.com')), { isQueued: true, hasReplaced: false, full: [] })
     await store.close()
     t.equal((await rows()).length, 1)
     const others = [node(smtpUrl), node(smtpUrl), node(smtpUrl)]
@@ -224,7 +225,7 @@ if (postgres !== undefined) {
       `insert into outbound_email (sealed, priority, due_at, expires_at)
       select '', 0, clock_timestamp() + interval '1 hour', clock_timestamp() + interval '1 hour' from generate_series(1, 1000)`,
     )
-    t.same(await keeper().enqueue(createEmail('ada@example.com')), { isQueued: false, full: ['member_code'] })
+    t.same(await keeper().enqueue(createEmail('ada@example.com')), { isQueued: false, hasReplaced: false, full: ['member_code'] })
     const { mailer, lines, vanish } = node(url)
     await mailer.enqueue(createEmail('ada@example.com'))
     await mailer.waitUntilIdle()
@@ -242,14 +243,44 @@ if (postgres !== undefined) {
     )
     const queue = keeper()
     const create = (priority: EmailPriority) => ({ ...createEmail(`${priority}@example.com`), priority })
-    t.same(await queue.enqueue(create('notice')), { isQueued: true, full: [] })
-    t.same(await queue.enqueue(create('new_address_code')), { isQueued: true, full: [] })
-    t.same(await queue.enqueue(create('new_address_code')), { isQueued: false, full: ['new_address_code'] })
-    t.same(await queue.enqueue(create('member_code')), { isQueued: true, full: ['new_address_code'] })
+    t.same(await queue.enqueue(create('notice')), { isQueued: true, hasReplaced: false, full: [] })
+    t.same(await queue.enqueue(create('new_address_code')), { isQueued: true, hasReplaced: false, full: [] })
+    t.same(await queue.enqueue(create('new_address_code')), { isQueued: false, hasReplaced: false, full: ['new_address_code'] })
+    t.same(await queue.enqueue(create('member_code')), { isQueued: true, hasReplaced: false, full: ['new_address_code'] })
     t.equal((await queue.claim({ memberCodesOnly: true }))?.email.priority, 'member_code')
     t.equal(await queue.claim({ memberCodesOnly: true }), undefined)
     t.equal((await queue.claim())?.email.priority, 'new_address_code')
     t.equal((await queue.claim())?.email.priority, 'notice')
+  })
+
+  t.test('the newest code for an address takes the place of its oldest, and then of a notice', async (t) => {
+    const { client, keeper, rows } = await ground(t)
+    const queue = keeper()
+    const add = (priority: EmailPriority, subject: string, to = 'ada@example.com') =>
+      queue.enqueue({ ...createEmail(to), priority, subject })
+    const plain = { isQueued: true, hasReplaced: false, full: [] }
+    const replaced = { isQueued: true, hasReplaced: true, full: [] }
+    await add('notice', 'notice')
+    for (let i = 1; i < maxQueuedPerRecipient; i++) t.same(await add('member_code', `code ${i}`), plain)
+    t.same(await add('notice', 'second notice'), replaced)
+    t.same(await add('member_code', 'newest code'), replaced)
+    t.same(await add('member_code', 'code of another', 'grace@example.com'), plain)
+    t.equal((await rows()).length, maxQueuedPerRecipient + 1)
+    const subjects: (string | undefined)[] = []
+    for (let i = 0; i <= maxQueuedPerRecipient; i++) subjects.push((await queue.claim())?.email.subject)
+    t.same(subjects, [
+      ...Array.from({ length: maxQueuedPerRecipient - 2 }, (_, i) => `code ${i + 2}`),
+      'newest code',
+      'code of another',
+      'second notice',
+    ])
+    await client.query('delete from outbound_email where priority = 2')
+    for (let i = 0; i < 2; i++) await add('member_code', 'one more code')
+    t.same(
+      await add('notice', 'third notice'),
+      { isQueued: false, hasReplaced: false, full: [] },
+      'a notice takes the place of no code',
+    )
   })
 }
 

@@ -10,6 +10,8 @@ export interface DatabaseStatus {
   readonly clockAheadMs: number
   /** Whether commits are written to its disk. */
   readonly isDurable: boolean
+  /** Whether its disk takes more rows. Null: this role may not try it; missing: a node reads it from its ledger. */
+  readonly hasRoom?: boolean | null
   /** Standbys that have every commit before it is acknowledged, and those that follow asynchronously. Null: this role may not read it. */
   readonly standbys: { readonly synchronous: number; readonly asynchronous: number } | null
   /** The number of synchronous standbys without which no commit is acknowledged. */

@@ -28,6 +28,7 @@ export function checkDatabase(
   const pooled = isPooled ? ' through a connection pooler' : ''
   return [
     { what: 'database', ok: true, detail: `PostgreSQL ${version}${at} answers in ${roundTripMs.toFixed(1)} ms${pooled}` },
+    ...checkRoom(status),
     checkDurability(status),
     checkReplication(status),
     checkPrimary(status),
@@ -43,6 +44,16 @@ export function checkDatabase(
 /** Formats a check as one line. */
 export function formatNote({ what, detail }: HealthCheck): string {
   return `${what}: ${detail}`
+}
+
+function checkRoom({ hasRoom }: DatabaseStatus): HealthCheck[] {
+  const what = 'database disk'
+  if (hasRoom === undefined || hasRoom === null) return []
+  return [
+    hasRoom
+      ? { what, ok: true, detail: 'takes more rows' }
+      : { what, ok: false, detail: 'is full: make room; turns are refused until then' },
+  ]
 }
 
 function checkDurability({ isDurable }: DatabaseStatus): HealthCheck {

@@ -39,6 +39,8 @@ t.test('reports a healthy database', async (t) => {
 
 const cases: readonly (readonly [change: Partial<DatabaseStatus>, ok: boolean, note: string])[] = [
   [{ isPooled: true }, true, 'database: PostgreSQL 17.2 answers in 1.2 ms through a connection pooler'],
+  [{ hasRoom: true }, true, 'database disk: takes more rows'],
+  [{ hasRoom: false }, false, 'database disk: is full: make room; turns are refused until then'],
   [
     { isDurable: false },
     false,

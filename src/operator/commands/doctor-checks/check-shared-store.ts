@@ -22,8 +22,12 @@ export async function checkSharedStore(config: GatewayConfig): Promise<readonly 
   } catch (error) {
     const { cause = error } = error as Error
     const reason = cause instanceof Error ? cause.message : String(cause)
-    const { lacksConnection } = await import('../../../store/postgres/connection/errors.ts')
-    const advice = lacksConnection(error) ? 'raise the pool size of the pooler, or max_connections' : 'check STORE_URL'
+    const { isDiskFull, lacksConnection } = await import('../../../store/postgres/connection/errors.ts')
+    const advice = isDiskFull(error)
+      ? 'the disk of the database is full: make room'
+      : lacksConnection(error)
+        ? 'raise the pool size of the pooler, or max_connections'
+        : 'check STORE_URL'
     return [{ what: 'database', ok: false, detail: `${address} cannot be used (${reason}); ${advice}` }]
   }
 }

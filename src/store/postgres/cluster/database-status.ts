@@ -3,7 +3,7 @@ import type { QueryResult } from 'pg'
 import type { DatabaseStatus } from '../../../domain/database-status.ts'
 import { Connections } from '../connection/connections.ts'
 import { readIdentity, SeenDatabase } from '../connection/seen-database.ts'
-import { toCallerError } from '../connection/errors.ts'
+import { isDiskFull, isStatementError, toCallerError } from '../connection/errors.ts'
 import { parseFingerprint } from './node-lease.ts'
 
 type Clock = { now(): number; monotonicMs(): number }
@@ -42,9 +42,33 @@ export async function fetchDatabaseStatus(url: string, clock: Clock, seenFile?: 
   if (seenFile !== undefined) seen.load(seenFile)
   const connections = new Connections({ url, seen, max: 1 })
   try {
-    return await readDatabaseStatus(connections, clock)
+    return { ...(await readDatabaseStatus(connections, clock)), hasRoom: await probeRoom(connections) }
   } finally {
     await connections.close()
+  }
+}
+
+/**
+ * Writes a table of 16 MB and takes it back: a full disk fails no read, and not each write. It is never committed, which would wait for
+ * synchronous standbys. Null: the role may not create temporary tables. @throws if the database cannot be queried
+ */
+async function probeRoom(connections: Pick<Connections, 'acquire' | 'release' | 'begin'>): Promise<boolean | null> {
+  const client = await connections.acquire()
+  try {
+    await connections.begin(client)
+    await client.query(`set local temp_tablespaces = ''`)
+    await client.query(`create temporary table room_probe as select lpad('', 1000) as text from generate_series(1, 16000)`)
+    return true
+  } catch (error) {
+    if (isDiskFull(error)) return false
+    if (isStatementError(error)) return null
+    throw toCallerError(error)
+  } finally {
+    const failure = await client.query('rollback').then(
+      () => undefined,
+      (error: unknown) => error,
+    )
+    connections.release(client, failure)
   }
 }
 

@@ -5,7 +5,8 @@ import { GatewayError } from '../../../errors.ts'
 /** The server has no room for the rows: nothing was done, and an administrator has to make room. */
 export function isDiskFull(error: unknown): boolean {
   if (error instanceof GatewayError) return isDiskFull(error.cause)
-  return error instanceof DatabaseError && error.code === '53100'
+  // At the beginning of a session the server may fail to write a file of its own, which has no code.
+  return error instanceof DatabaseError && (error.code === '53100' || error.message === 'could not write init file')
 }
 
 /** Serialization failure or deadlock: the transaction was rolled back and may be repeated. */

@@ -41,6 +41,7 @@ if (cluster !== undefined) {
       isPooled: false,
       writableHosts: 1,
       oldPrimaryProtection: 'on',
+      hasRoom: true,
       nodes: [],
     })
     t.ok(condition.roundTripMs > 0 && condition.roundTripMs < 1_000, `${condition.roundTripMs} ms`)
@@ -88,6 +89,8 @@ if (cluster !== undefined) {
     await Promise.all([connected(t, url), connected(t, url), connected(t, url)])
     t.ok((await left()) <= before - 3, 'other users’ connections are counted')
     t.equal((await fetchDatabaseStatus(humble.href, clock)).standbys, null)
+    await administrator.query(`revoke temporary on database ${new URL(url).pathname.slice(1)} from public`)
+    t.equal((await fetchDatabaseStatus(humble.href, clock)).hasRoom, null, 'a role that may create no table cannot tell')
   })
 
   t.test('detects a pooler by its process id', async (t) => {

@@ -18,6 +18,7 @@ import type { HealthCheck } from '../../services/health-checks.ts'
 import { resolveWorkerCount } from '../../server/workers/worker-count.ts'
 import { describeMissingPlans } from '../../domain/services/missing-plans.ts'
 import { withInstallation } from '../installation.ts'
+import type { Installation } from '../installation.ts'
 import { describePendingSettlements } from './ledger.ts'
 import { checkMail } from './doctor-checks/check-mail.ts'
 import { checkUpstreams } from './doctor-checks/check-upstreams.ts'
@@ -143,8 +144,31 @@ async function checkLedger(config: GatewayConfig): Promise<HealthCheck[]> {
       detail: pending === 0 ? detail : `${detail}. ${describePendingSettlements(pending)}`,
     }
     const missingPlans = await describeMissingPlans(store.accounts, config)
-    return [ledgerFinding, ...missingPlans.map((detail) => ({ what: 'plans', ok: false, detail }))]
+    return [
+      ledgerFinding,
+      ...missingPlans.map((detail) => ({ what: 'plans', ok: false, detail })),
+      ...(await checkIdentities(store)),
+    ]
   }).catch((error: unknown) => [{ what: 'ledger', ok: false, detail: describeError(error) }])
+}
+
+const maxListedAccounts = 20
+
+/** Before 0.2 a second person of a provider could enter an account, and both still can. */
+async function checkIdentities({ providerIdentities, accounts }: Installation['store']): Promise<HealthCheck[]> {
+  const several = await providerIdentities.listSeveral(maxListedAccounts + 1)
+  return Promise.all(
+    several.map(async ({ provider, account }, index): Promise<HealthCheck> => {
+      const what = 'identities'
+      if (index === maxListedAccounts) return { what, ok: false, detail: 'further accounts have several too' }
+      const name = (await accounts.find(account))?.email ?? account
+      return {
+        what,
+        ok: false,
+        detail: `${name} is linked to several identities of ${provider}, which may be different people; run: svc-gateway account unlink-provider --account ${name} ${provider}`,
+      }
+    }),
+  )
 }
 
 /** Links in emails, on pages and to images are built from these origins, so other machines must reach them. */

@@ -1,14 +1,16 @@
 /** The doctor tests what it reports: each thing that would fail a member later fails here, with its remedy. */
-import { chmodSync, mkdirSync, writeFileSync } from 'node:fs'
+import { chmodSync, copyFileSync, mkdirSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { RequestListener } from 'node:http'
 import { dirname, join } from 'node:path'
+import Database from 'better-sqlite3'
 import { SMTPServer } from 'smtp-server'
 import t from 'tap'
 import type { Test } from 'tap'
 import { openSharedStore } from '../../../src/server/postgres-installation.ts'
 import { systemClock } from '../../../src/system/clock.ts'
 import { checkSharedStore } from '../../../src/operator/commands/doctor-checks/check-shared-store.ts'
+import { getTemplateDatabase } from '../../runner/template-database.ts'
 import { createSelfSignedCertificate } from '../../support/servers/tls-certificate.ts'
 import { findFreePort } from '../../support/free-port.ts'
 import { responsesKey, startResponsesServer } from '../../support/servers/responses-server.ts'
@@ -138,6 +140,29 @@ t.test('reports a secret that other users can read', async (t) => {
   t.match((await runDoctor(t, folder, {})).finding('secret'), { ok: true })
   chmodSync(secret, 0o644)
   t.match((await runDoctor(t, folder, {})).finding('secret'), { ok: false, detail: /\(mode 644\); run: chmod 600 \// })
+})
+
+t.test('names the accounts that an older version linked to several identities of a provider', async (t) => {
+  const folder = createTemporaryFolder(t)
+  const runCommand = createOperatorCli(t, join(folder, 'data'))
+  mkdirSync(join(folder, 'data'), { mode: 0o700 })
+  copyFileSync(await getTemplateDatabase(), join(folder, 'data', 'gateway.db'))
+  for (const name of ['ada', 'grace']) await runCommand('account', 'create', '--email', `${name}@example.com`)
+  const database = new Database(join(folder, 'data', 'gateway.db'))
+  const insert = database.prepare('insert into identity select ?, ?, id, 1 from account where email = ?')
+  for (const [provider, subject, email] of [
+    ['acme', '1', 'ada@example.com'],
+    ['acme', '2', 'ada@example.com'],
+    ['acme', '3', 'grace@example.com'],
+    ['other', '1', 'grace@example.com'],
+  ])
+    insert.run(provider, subject, email)
+  database.close()
+  const command = 'account unlink-provider --account ada@example.com acme'
+  const detail = `ada@example.com is linked to several identities of acme, which may be different people; run: svc-gateway ${command}`
+  t.same((await runDoctor(t, folder, {})).finding('identities'), { what: 'identities', ok: false, detail })
+  t.equal((await runCommand(...command.split(' '))).code, 0)
+  t.equal((await runDoctor(t, folder, {})).finding('identities'), undefined)
 })
 
 t.test('reports an upstream that cannot list its models', async (t) => {

@@ -493,6 +493,7 @@ export function testRepositoryContract(t: Test, open: (t: Test, nodes: number) =
       )
       t.equal(links.filter((outcome) => outcome === 'linked').length, 1, 'one of several subjects at the same time')
       t.same(await providerIdentities.unlink('idp', null), [toAccountId(1)])
+      t.same(await providerIdentities.listSeveral(10), [])
       const login = {
         state: bytes(1),
         provider: 'idp',

@@ -38,6 +38,18 @@ export function createProviderIdentityRepository({ read, write, transact }: Data
       const rows = await (account === null ? all : all.where('account', '=', account)).returning('account').execute()
       return [...new Set(rows.map((row) => row.account))]
     },
+
+    async listSeveral(limit) {
+      return read
+        .selectFrom('identity')
+        .select(['provider', 'account'])
+        .groupBy(['provider', 'account'])
+        .having((having) => having.fn.countAll(), '>', 1)
+        .orderBy('provider')
+        .orderBy('account')
+        .limit(limit)
+        .execute()
+    },
   }
 }
 

@@ -11,7 +11,7 @@ build_dex() {
   target=$cache/dex-$(cat "$source/main.go" "$source/go.mod" "$source/go.sum" | sha256sum | cut -c 1-12)
   [ -x "$target" ] && return
   if ! command -v go >/dev/null 2>&1; then
-    echo "not built: dex needs Go (the tests that need it will skip)" >&2
+    echo "not built: dex needs Go $(sed -n 's/^go //p' "$source/go.mod") or newer (the tests that need it will skip, or fail where CI=true)" >&2
     return
   fi
   echo "building for the tests: dex"

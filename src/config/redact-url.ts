@@ -2,11 +2,20 @@
 
 /** Origin and path. Invalid URLs are not printed at all, because they may contain anything. */
 export function redactUrl(text: string): string {
-  if (!URL.canParse(text)) return '(no address)'
+  if (!URL.canParse(text)) return redactSeveralHosts(text)
   const { protocol, host, pathname } = new URL(text)
   if (host === '') return '(no address)'
   return `${protocol}//${host}${pathname === '/' ? '' : pathname}`
 }
+
+/** A database on several hosts with ports: no URL by the standard. */
+function redactSeveralHosts(text: string): string {
+  const { scheme, hosts = '', database } = severalHostsPattern.exec(text)?.groups ?? {}
+  const isValid = scheme !== undefined && hosts.split(',').every((host) => URL.canParse(`${scheme}${host}`))
+  return isValid ? `${scheme}${hosts}${database}` : '(no address)'
+}
+
+const severalHostsPattern = /^(?<scheme>postgres(?:ql)?:\/\/)(?:[^@/?#]*@)?(?<hosts>[^/?#@]+)(?<database>\/[^/?#@]+)(?:\?[^#]*)?$/
 
 /** The Authorization header for a URL's user and password (RFC 7617); null if it has none. */
 export function toBasicAuthorization({ username, password }: URL): string | null {

@@ -11,6 +11,12 @@ t.test('prints a URL without user, password and query', async (t) => {
     ['https://api.example.com:8443/', 'https://api.example.com:8443'],
     ['https://s3cret@api.example.com/v1?key=s3cret#s3cret', 'https://api.example.com/v1'],
     ['smtp://ada:s3cret@mail.example.com:587', 'smtp://mail.example.com:587'],
+    ['postgres://ada:s3cret@db1:5432,db2:5433/svc?sslmode=verify-full', 'postgres://db1:5432,db2:5433/svc'],
+    ['postgresql://ada:s3cret@10.0.0.1:5432,[::1]:5432/svc', 'postgresql://10.0.0.1:5432,[::1]:5432/svc'],
+    ['postgres://db1,db2/svc', 'postgres://db1,db2/svc'],
+    ['postgres://ada:s3cret@db1:x,db2:5433/svc', '(no address)'],
+    ['postgres://ada:s3c/ret@db1:5432,db2:5433/svc', '(no address)'],
+    ['https://ada:s3cret@db1:5432,db2:5433/svc', '(no address)'],
     ['s3cret', '(no address)'],
     ['ada:s3cret', '(no address)'],
   ] as const)

@@ -117,6 +117,7 @@ async function discoverProvider(provider: ProviderConfig): Promise<Oidc.Configur
       execute,
     })
     const metadata = found.serverMetadata()
+    assertEndpoints(metadata)
     const client = new oidc.Configuration(metadata, provider.clientId, undefined, createClientAuth(oidc, provider, metadata))
     client.timeout = timeoutSeconds
     client[oidc.customFetch] = checkedFetch
@@ -130,6 +131,20 @@ async function discoverProvider(provider: ProviderConfig): Promise<Oidc.Configur
     if ((error as { code?: unknown }).code !== issuerMismatchCode) throw error
     return discover(new URL(`${provider.issuer}/`))
   }
+}
+
+/** A sign-in redirects to one of them and sends its code to another; the library does not check them before. */
+function assertEndpoints(metadata: Oidc.ServerMetadata): void {
+  const missing = ['authorization_endpoint', 'token_endpoint', 'jwks_uri'].filter((name) => metadata[name] === undefined)
+  const wrong = ['authorization_endpoint', 'token_endpoint', 'jwks_uri', 'userinfo_endpoint', 'end_session_endpoint'].filter(
+    (name) => metadata[name] !== undefined && !isWebAddress(metadata[name]),
+  )
+  const [name] = [...missing, ...wrong]
+  if (name !== undefined) throw new Error(`the provider's metadata has no usable ${name}`)
+}
+
+function isWebAddress(value: unknown): boolean {
+  return typeof value === 'string' && URL.canParse(value) && /^https?:$/.test(new URL(value).protocol)
 }
 
 function createClientAuth(

@@ -38,6 +38,28 @@ t.test('reads the metadata again after an hour, after a failure, and after a fai
   t.equal(await readName(), 'three', 'a failure is not kept')
 })
 
+t.test('uses no metadata whose endpoints are missing or no web addresses', async (t) => {
+  const provider = await startScriptedOpenIdProvider(t, 'gate')
+  for (const [name, value] of [
+    ['authorization_endpoint', undefined],
+    ['authorization_endpoint', 5],
+    ['authorization_endpoint', 'javascript:alert(1)'],
+    ['token_endpoint', {}],
+    ['token_endpoint', undefined],
+    ['jwks_uri', 'keys'],
+    ['userinfo_endpoint', null],
+    ['end_session_endpoint', 'data:text/html,x'],
+  ] as const) {
+    provider.metadata = { [name]: value }
+    const clients = new ProviderClients({ acme: { ...settings, issuer: provider.issuer } }, { monotonicMs: () => 0 })
+    await t.rejects(
+      clients.get('acme'),
+      { message: `the provider's metadata has no usable ${name}` },
+      `${name}: ${String(value)}`,
+    )
+  }
+})
+
 t.test('sends the secret in the way that the provider accepts or the operator names', async (t) => {
   for (const [clientAuth, supported, inBody] of [
     ['auto', undefined, false],

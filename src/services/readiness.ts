@@ -16,7 +16,9 @@ export function getNotReadyReasons(
     silentMs > maxSilentMs && 'the database does not answer',
     unhealthyReason ?? false,
     queue > maxQueue && 'the write queue of the ledger is too long',
-    pendingSince !== null && `${pendingSettlements} settlements have been pending since ${new Date(pendingSince).toISOString()}`,
+    pendingSince !== null &&
+      pendingSettlements > 0 &&
+      `${pendingSettlements} settlements have been pending since ${new Date(pendingSince).toISOString()}`,
   ]
   return reasons.filter((reason) => reason !== false)
 }

@@ -92,7 +92,7 @@ const layers: readonly (readonly string[])[] = [
   ['api', 'exchange', 'mail'],
   ['config', 'formats'],
   ['access', 'images', 'store', 'upstream'],
-  ['observability'],
+  ['backup', 'observability'],
   ['services'],
   ['pages', 'tools'],
   ['http'],

@@ -2,6 +2,7 @@
 import { z } from 'zod'
 import type { AnyPlugin } from '../exchange/plugin.ts'
 import { attemptLimitNames } from '../domain/identity/limits/attempt-limits.ts'
+import { backupSchema } from './backup-schema.ts'
 import { signInSchema } from './sign-in-schema.ts'
 import { upstreamSchema } from './upstream-schema.ts'
 import { exactUrlSchema, millisecondsSchema, originSchema, secretSchema, urlSchema } from './value-schemas.ts'
@@ -87,6 +88,8 @@ export const configSchema = z.strictObject({
     /** How long ended turns stay in the turn log. Their ledger entries are kept forever. */
     keepTurnsForDays: z.int().min(1).default(90),
   }),
+  /** Backups on a schedule; null: only `svc-gateway backup FILE` writes one. With `store.url` use PostgreSQL's own tools. */
+  backup: backupSchema,
   /** Time zone in which days, weeks and months begin. */
   timeZone: z.string().default('UTC').refine(isTimeZone, 'is not a time zone; use one such as UTC or Asia/Shanghai'),
   upstreams: z.record(z.string().regex(/^[a-z][a-z0-9-]{0,31}$/), upstreamSchema),

@@ -1,6 +1,7 @@
 /** Checks across fields of a configuration: references to missing names, and limits that could never take effect. */
 import { existsSync } from 'node:fs'
 import { isIP } from 'node:net'
+import { resolve, sep } from 'node:path'
 import type { GatewayConfig } from './config-schema.ts'
 import { findOrderErrors } from './plugin-order.ts'
 import { anyEmailDomain, isEmailDomain, parseEmail } from '../domain/identity/email/email-address.ts'
@@ -22,6 +23,7 @@ export function findCrossFieldErrors(config: GatewayConfig): string[] {
     ...findLimitErrors(config),
     ...findWorkerErrors(config),
     ...findStoreErrors(config),
+    ...findBackupErrors(config),
     ...findSignInErrors(config),
     ...findSiteErrors(config),
   ]
@@ -53,6 +55,30 @@ function findWorkerErrors({ workers, upstreams, limits }: GatewayConfig): string
       ? `workers: ${workers} are more than ${place} (${connections}), so that some would have no connection.`
       : [],
   )
+}
+
+function findBackupErrors({ backup, store }: GatewayConfig): string[] {
+  if (backup === null) return []
+  if (store.url !== null)
+    return [
+      'backup is for SQLite; with store.url back up PostgreSQL with its own tools (docs/operations.md), and leave backup out.',
+    ]
+  const { to, passphraseFile } = backup
+  return [
+    ...(typeof to !== 'string' && new URL(to.endpoint).pathname !== '/'
+      ? ['backup.to.endpoint must be an origin, without a path; the bucket has a key of its own.']
+      : []),
+    ...(typeof to === 'string' && isWithin(to, store.dataDir)
+      ? [`backup.to: ${to} is within the data folder, with which it would be lost; choose another place.`]
+      : []),
+    ...(passphraseFile === null || existsSync(passphraseFile)
+      ? []
+      : [`backup.passphraseFile: there is no file ${passphraseFile}.`]),
+  ]
+}
+
+function isWithin(path: string, folder: string): boolean {
+  return `${resolve(path)}${sep}`.startsWith(`${resolve(folder)}${sep}`)
 }
 
 /** Settings that only make sense for one node, or only for several. */

@@ -10,7 +10,7 @@ const credentialHeader = /auth|key|token|secret|cookie|password/i
 
 /** Every secret of the configuration in each form in which another program may repeat it, the longest first. */
 export function collectSecrets(config: GatewayConfig): string[] {
-  const { upstreams, search, metrics, store, limits, mail, signIn } = config
+  const { upstreams, search, metrics, store, limits, mail, signIn, backup } = config
   const secrets = [
     ...Object.values(upstreams).flatMap(({ apiKey, baseUrl, headers }) => [
       apiKey,
@@ -22,6 +22,7 @@ export function collectSecrets(config: GatewayConfig): string[] {
     ...listUrlSecrets(search.endpoint),
     metrics.token,
     store.secretKey,
+    backup === null || typeof backup.to === 'string' ? null : backup.to.secretAccessKey,
     ...listUrlSecrets(store.url),
     ...listUrlSecrets(limits.url),
     ...listUrlSecrets(mail.smtpUrl),

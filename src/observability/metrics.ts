@@ -201,6 +201,21 @@ export function createMetrics() {
       help: 'Age of the oldest email that is not sent yet; 0 without one.',
       aggregator: 'first',
     }),
+    backupAgeSeconds: gauge({
+      name: 'svc_backup_age_seconds',
+      help: 'Age of the newest verified backup, or time since the start without one; absent without the setting backup.',
+      aggregator: 'first',
+    }),
+    backupBytes: gauge({
+      name: 'svc_backup_bytes',
+      help: 'Size of the newest verified backup; absent without one.',
+      aggregator: 'first',
+    }),
+    backupFailures: counter({
+      name: 'svc_backup_failures_total',
+      help: 'Backups on schedule that failed.',
+      aggregator: 'first',
+    }),
     internalErrors: counter({ name: 'svc_internal_errors_total', help: 'Requests answered with internal_error.' }),
     memory: gauge({
       name: 'process_resident_memory_bytes',

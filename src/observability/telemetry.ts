@@ -97,6 +97,8 @@ export class Telemetry {
     this.#metrics.startTime.set(Date.now() / 1000 - process.uptime())
     this.#metrics.mismatches.set(0)
     this.#metrics.workers.set(1)
+    this.#metrics.backupAgeSeconds.remove()
+    this.#metrics.backupBytes.remove()
   }
 
   /** Connects the sources, which are created after this. */
@@ -155,6 +157,17 @@ export class Telemetry {
   recordLedgerCheck(mismatches: number): void {
     this.#metrics.mismatches.set(mismatches)
     if (mismatches > 0) this.#log.fatal({ mismatches }, 'the ledger has mismatches; run: svc-gateway ledger verify')
+  }
+
+  /** Age and size of the newest backup; no size without one. */
+  recordBackup({ ageMs, bytes }: { readonly ageMs: number; readonly bytes: number | null }): void {
+    this.#metrics.backupAgeSeconds.set(ageMs / 1000)
+    if (bytes === null) this.#metrics.backupBytes.remove()
+    else this.#metrics.backupBytes.set(bytes)
+  }
+
+  recordBackupFailure(): void {
+    this.#metrics.backupFailures.inc()
   }
 
   get metricsType(): string {

@@ -225,26 +225,43 @@ export async function run(words: readonly string[]): Promise<CommandOutcome> {
     )
 
   program.commandsGroup('Data:')
+  const backup = program.command('backup').enablePositionalOptions()
   addJsonOption(
-    program
-      .command('backup <file>')
-      .description('write a verified copy of the database, with the secret and the images beside it, also while the server runs'),
+    backup
+      .argument('[file]', 'a new file; default: the storage of the setting backup')
+      .description('write a verified copy of the database, with the secret and the images, also while the server runs'),
   )
     .option('--no-images', 'leave the images out')
     .action(
-      collectOutput(async (file: string, options: OutputOptions & { images: boolean }) =>
+      collectOutput(async (file: string | undefined, options: OutputOptions & { images: boolean }) =>
         (await import('./commands/backup.ts')).backup(file, options),
+      ),
+    )
+  addJsonOption(backup.command('list').description('list the verified backups in the storage, newest first')).action(
+    collectOutput(async (options: OutputOptions) => (await import('./commands/stored-backups.ts')).listStoredBackups(options)),
+  )
+  addJsonOption(
+    backup.command('drill').description('restore the newest backup of the storage into a temporary folder and verify it'),
+  )
+    .option('--in <folder>', 'existing folder for the temporary one (default: that of the system)')
+    .option('--passphrase-file <file>', 'file with the passphrase (default: the configuration)')
+    .action(
+      collectOutput(async (options: OutputOptions & { in?: string; passphraseFile?: string }) =>
+        (await import('./commands/stored-backups.ts')).drillBackup(options),
       ),
     )
   addJsonOption(
     program
-      .command('restore <file>')
-      .description('replace the database with a verified backup, with its secret, images and pending settlements'),
+      .command('restore <backup>')
+      .description(
+        'replace the database with a verified backup, with its secret, images and pending settlements: a file, a name in the storage, or latest',
+      ),
   )
     .option('--yes', 'replace the existing database')
+    .option('--passphrase-file <file>', 'file with the passphrase (default: the configuration)')
     .action(
-      collectOutput(async (file: string, options: OutputOptions & { yes?: boolean }) =>
-        (await import('./commands/backup.ts')).restore(file, options),
+      collectOutput(async (from: string, options: OutputOptions & { yes?: boolean; passphraseFile?: string }) =>
+        (await import('./commands/backup.ts')).restore(from, options),
       ),
     )
   addJsonOption(

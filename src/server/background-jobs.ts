@@ -1,5 +1,6 @@
-/** Periodic jobs: expire overdue holds, prune old turns, write last-used times, pay boosts, send usage alerts, delete expired records. */
+/** Periodic jobs: expire overdue holds, prune old turns, write last-used times, pay boosts, send usage alerts, delete expired records, write backups. */
 import type { Services } from '../services/services.ts'
+import { BackupJob } from './backup-job.ts'
 import { ClockGuard } from './clock-guard.ts'
 
 const expireEveryMs = 2_500
@@ -9,6 +10,7 @@ const tidyMembershipEveryMs = 60_000
 const sendAlertsEveryMs = 60_000
 const cleanUpEveryMs = 600_000
 const verifyEveryMs = 3_600_000
+const checkBackupEveryMs = 60_000
 const dayMs = 86_400_000
 /** Turns per pass. More than ever ran at once, because a turn is pruned only together with the turns its account ended before it. */
 const maxTurnsPerPass = 50_000
@@ -56,6 +58,9 @@ export class BackgroundJobs {
         telemetry.recordLedgerCheck((await ledger.verify(this.#closing.signal)).mismatches.length),
       ),
     )
+    if (config.backup === null) return
+    const backupJob = new BackupJob({ settings: config.backup, dataDir: config.store.dataDir, services })
+    this.#timers.push(this.#everyOncePerCluster(checkBackupEveryMs, 'back up', () => backupJob.run(this.#closing.signal)))
   }
 
   /** Stops the timers and waits for running jobs. */

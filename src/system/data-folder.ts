@@ -32,6 +32,16 @@ export class DataFolder {
     return join(this.path, 'waiting-emails')
   }
 
+  /** A copy of the database, while a scheduled backup is written. */
+  get backupStaging(): string {
+    return join(this.path, 'backup-staging')
+  }
+
+  /** The unpacked archive, while a backup is restored. */
+  get restoreStaging(): string {
+    return join(this.path, 'restore-staging')
+  }
+
   /** Which PostgreSQL cluster this machine has used. */
   get seenDatabase(): string {
     return join(this.path, 'seen-database.json')

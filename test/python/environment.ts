@@ -20,6 +20,7 @@ export type EnvironmentName =
   | 'litellm-proxy'
   | 'aider'
   | 'proxies'
+  | 's3-server'
 
 const folder = import.meta.dirname
 /** What the pinned packages need. */

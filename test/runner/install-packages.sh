@@ -31,7 +31,7 @@ declare -A package_of=(
   [promtool]=prometheus [notify-send]=libnotify-bin [sqlite3]=sqlite3 [strace]=strace
   [zsh]=zsh [fish]=fish [groff]=groff-base [postgres]=postgresql [redis-server]=redis-server [haproxy]=haproxy
   [nginx]=nginx [caddy]=caddy [apache2]=apache2-bin [varnishd]=varnish [pgbouncer]=pgbouncer
-  [postfix]=postfix
+  [postfix]=postfix [age]=age
   [systemd-analyze]=systemd
 )
 # PostgreSQL's programs lie in a folder for each version, Postfix's where only root looks.

@@ -7,12 +7,19 @@ import { systemClock } from '../../system/clock.ts'
 import { DataFolder } from '../../system/data-folder.ts'
 import { readPendingJournals } from '../../store/sqlite/process/settlement-journal.ts'
 import { restoreFile } from '../../store/sqlite/maintenance/restore.ts'
-import { companionFiles, restoreCompanionFiles, restorePendingSettlements, saveCompanionFiles } from './companion-files.ts'
+import { findBackup, withDatabaseOf, writeStoredBackup } from './stored-backups.ts'
+import {
+  companionFiles,
+  restoreCompanionFiles,
+  restorePendingSettlements,
+  saveCompanionFiles,
+} from '../../backup/companion-files.ts'
 import { CommandError, withInstallation } from '../installation.ts'
 import { pluralize, renderResult } from '../output.ts'
 import type { OutputOptions, CommandResult } from '../output.ts'
 
-export function backup(file: string, options: OutputOptions & { images: boolean }): Promise<CommandResult> {
+export function backup(file: string | undefined, options: OutputOptions & { images: boolean }): Promise<CommandResult> {
+  if (file === undefined) return writeStoredBackup(options)
   const to = resolve(file)
   const files = companionFiles(to)
   for (const place of [to, files])
@@ -55,17 +62,32 @@ function assertFileStore({ store: { url } }: GatewayConfig): void {
   )
 }
 
-export async function restore(file: string, options: OutputOptions & { yes?: boolean }): Promise<CommandResult> {
-  const from = resolve(file)
-  if (!existsSync(from)) throw new CommandError(`There is no file ${from}.`)
+export async function restore(
+  backup: string,
+  options: OutputOptions & { yes?: boolean; passphraseFile?: string },
+): Promise<CommandResult> {
   const config = await loadConfig()
   assertFileStore(config)
   const folder = new DataFolder(config.store.dataDir)
   const to = folder.database
+  const source = await findBackup(backup, config)
   if (existsSync(to) && options.yes !== true) {
     throw new CommandError(`${to} would be replaced; it is kept beside it under another name. Add --yes to confirm.`)
   }
   folder.prepare()
+  const passphraseFile = options.passphraseFile ?? config.backup?.passphraseFile ?? null
+  return withDatabaseOf(source, folder.restoreStaging, passphraseFile, (from) =>
+    restoreDatabase(from, source.name, folder, options),
+  )
+}
+
+async function restoreDatabase(
+  from: string,
+  shownName: string,
+  folder: DataFolder,
+  options: OutputOptions,
+): Promise<CommandResult> {
+  const to = folder.database
   let restoredJournals = 0
   const {
     kept,
@@ -82,7 +104,7 @@ export async function restore(file: string, options: OutputOptions & { yes?: boo
   })
   return renderResult(options, { ok: true, file: to, kept, migrated, files }, () =>
     [
-      `${from} was verified and is the database now: ${to}.`,
+      `${shownName} was verified and is the database now: ${to}.`,
       ...(migrated.length === 0
         ? []
         : [`It was written by an older version; the copy has the schema of this version now (${migrated.join(', ')}).`]),
@@ -94,9 +116,16 @@ export async function restore(file: string, options: OutputOptions & { yes?: boo
               ? `No secret or images came with it; those of ${folder.path} stay.`
               : `No secret or images came with it: put secret.key and images of the old installation into ${folder.path} before the next start, or links to images sent before are void.`,
           ]
-        : [
-            `Its secret and ${pluralize(files.images, 'image')} are back${files.kept === null ? '' : `; the secret that was there is kept as ${files.kept}`}.`,
-          ]),
+        : !files.hasSecret
+          ? [
+              `Its ${pluralize(files.images, 'image is', 'images are')} back. ` +
+                (existsSync(folder.secret)
+                  ? `No secret came with it, because it is not encrypted; that of ${folder.path} stays.`
+                  : `No secret came with it, because it is not encrypted: put secret.key of the old installation into ${folder.path} before the next start, or links to images sent before are void.`),
+            ]
+          : [
+              `Its secret and ${pluralize(files.images, 'image')} are back${files.kept === null ? '' : `; the secret that was there is kept as ${files.kept}`}.`,
+            ]),
     ].join('\n'),
   )
 }

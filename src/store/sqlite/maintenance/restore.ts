@@ -2,6 +2,7 @@
 import { chmodSync, chownSync, copyFileSync, existsSync, renameSync, rmSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import Sqlite from 'better-sqlite3'
+import type { Verification } from '../../../domain/billing/ledger.ts'
 import { findFolderOwner } from '../../../system/folder-owner.ts'
 import { OperatorError, describeSystemError } from '../../../system/operator-error.ts'
 import { isUpToDate, transferInProgress } from '../../migrations/migrate.ts'
@@ -44,6 +45,7 @@ interface RestoreResult<Rest> {
   readonly kept: string | null
   /** Schema changes that the backup lacked, because an older version wrote it. */
   readonly migrated: readonly string[]
+  readonly verification: Verification
   readonly rest: Rest
 }
 
@@ -92,7 +94,7 @@ async function replaceDatabase({
     companions.restoreJournals()
     renameSync(partialFile, to)
     syncPath(dirname(to))
-    return { kept: previousFile, migrated }
+    return { kept: previousFile, migrated, verification }
   } catch (error) {
     if (error instanceof OperatorError) throw error
     // A system error is not a fault of the backup: a restore needs room for a second copy.

@@ -21,11 +21,11 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
-import type { DataFolder } from '../../system/data-folder.ts'
-import type { Owner } from '../../system/folder-owner.ts'
-import { findFolderOwner } from '../../system/folder-owner.ts'
-import { unusedFileName } from '../../store/sqlite/maintenance/backup.ts'
-import { getJournalPath, readPendingJournals } from '../../store/sqlite/process/settlement-journal.ts'
+import type { DataFolder } from '../system/data-folder.ts'
+import type { Owner } from '../system/folder-owner.ts'
+import { findFolderOwner } from '../system/folder-owner.ts'
+import { unusedFileName } from '../store/sqlite/maintenance/backup.ts'
+import { getJournalPath, readPendingJournals } from '../store/sqlite/process/settlement-journal.ts'
 
 export function companionFiles(backup: string): string {
   return `${backup}.files`
@@ -61,20 +61,24 @@ export function saveCompanionFiles(
 interface RestoredFiles {
   /** Where a different secret that was there before has been moved. */
   readonly kept: string | null
+  /** Whether the backup has the secret: one that is not encrypted has not. */
+  readonly hasSecret: boolean
   readonly images: number
 }
 
 /** Null where the backup has no companion files: neither a folder of its own, nor the data folder it was copied with. */
 export function restoreCompanionFiles(backup: string, folder: DataFolder): RestoredFiles | null {
-  const from = [companionFiles(backup), dirname(backup)].find((place) => existsSync(join(place, 'secret.key')))
+  const own = companionFiles(backup)
+  const from = existsSync(own) ? own : existsSync(join(dirname(backup), 'secret.key')) ? dirname(backup) : undefined
   if (from === undefined || from === folder.path) return null
   const secret = join(from, 'secret.key')
-  const isOtherSecret = existsSync(folder.secret) && !readFileSync(folder.secret).equals(readFileSync(secret))
+  const hasSecret = existsSync(secret)
+  const isOtherSecret = hasSecret && existsSync(folder.secret) && !readFileSync(folder.secret).equals(readFileSync(secret))
   const kept = isOtherSecret ? unusedFileName(`${folder.secret}.before-restore`) : null
   if (kept !== null) renameSync(folder.secret, kept)
   const owner = findFolderOwner(folder.path)
-  copyDurably(secret, folder.secret, owner)
-  return { kept, images: copyMissing(join(from, 'images'), folder.images, owner) }
+  if (hasSecret) copyDurably(secret, folder.secret, owner)
+  return { kept, hasSecret, images: copyMissing(join(from, 'images'), folder.images, owner) }
 }
 
 /** Restores pending settlements for the next start to apply. Returns the number of processes that had some. */
@@ -89,7 +93,7 @@ export function restorePendingSettlements(backup: string, folder: DataFolder): n
   return journals.size
 }
 
-const pendingSettlementsPrefix = 'settlements-'
+export const pendingSettlementsPrefix = 'settlements-'
 
 /** Images are named by their content: a file of the same name and size is the same image. */
 function copyMissing(from: string, to: string, owner?: Owner): number {

@@ -1,0 +1,220 @@
+/**
+ * Backups in a bucket of an S3-compatible server. aws4fetch signs the requests; they are sent and retried here, because its own `fetch`
+ * has no timeout and never gives up on a stream. Large files are sent in parts, which become one file when they are complete.
+ */
+import { createHash } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { AwsClient } from 'aws4fetch'
+import { OperatorError } from '../../system/operator-error.ts'
+import { splitChunks } from '../age-encryption.ts'
+import type { BackupSettings, BackupStorage, StoredFile } from './backup-storage.ts'
+
+type BucketSettings = Exclude<BackupSettings['to'], string>
+
+/** One part is in memory. Servers require at least 5 MiB, R2 the same size for all but the last. */
+const minPartBytes = 16 * 1024 * 1024
+/** Servers accept 10 000; some are left for a file that grew meanwhile. */
+const maxParts = 9_000
+const attempts = 4
+/** Of one request, including the transfer of a part. */
+const requestTimeoutMs = 120_000
+/** Pages of a thousand files; a bucket with more is not used for backups alone. */
+const maxPages = 100
+const maxAnswerBytes = 4 * 1024 * 1024
+
+interface S3Request {
+  readonly method: 'GET' | 'PUT' | 'POST' | 'DELETE'
+  readonly name?: string
+  readonly query?: Readonly<Record<string, string>>
+  readonly body?: Uint8Array<ArrayBuffer>
+}
+
+export class S3Storage implements BackupStorage {
+  readonly location: string
+  readonly #client: AwsClient
+  readonly #bucketUrl: string
+  readonly #prefix: string
+  readonly #signal: AbortSignal | undefined
+
+  constructor(
+    { bucket, endpoint, region, prefix, accessKeyId, secretAccessKey, addressing }: BucketSettings,
+    signal?: AbortSignal,
+  ) {
+    this.#client = new AwsClient({ accessKeyId, secretAccessKey, region, service: 's3' })
+    const { protocol, host } = new URL(endpoint)
+    this.#bucketUrl = addressing === 'host' ? `${protocol}//${bucket}.${host}` : `${protocol}//${host}/${bucket}`
+    this.#prefix = prefix === '' ? '' : `${prefix}/`
+    this.location = `s3://${bucket}/${prefix}`
+    this.#signal = signal
+  }
+
+  async list(): Promise<readonly StoredFile[]> {
+    const files: StoredFile[] = []
+    let token: string | undefined
+    for (let page = 0; page < maxPages; page++) {
+      const query = { 'list-type': '2', prefix: this.#prefix, ...(token === undefined ? {} : { 'continuation-token': token }) }
+      const answer = await this.#request({ method: 'GET', query })
+      for (const [, item = ''] of answer.matchAll(/<Contents>([^]*?)<\/Contents>/g)) {
+        const [key, bytes] = [findText(item, 'Key'), Number(findText(item, 'Size'))]
+        if (key?.startsWith(this.#prefix) === true) files.push({ name: key.slice(this.#prefix.length), bytes })
+      }
+      token = findText(answer, 'NextContinuationToken')
+      if (token === undefined) return files
+    }
+    throw new OperatorError(`${this.location} has too many files; use a bucket or prefix for backups alone.`)
+  }
+
+  async write(name: string, content: AsyncIterable<Uint8Array>, expectedBytes: number): Promise<number> {
+    const partBytes = Math.max(minPartBytes, Math.ceil(expectedBytes / maxParts))
+    let uploadId: string | undefined
+    let bytes = 0
+    const tags: string[] = []
+    try {
+      for await (const { bytes: part, isLast } of splitChunks(content, partBytes)) {
+        bytes += part.length
+        const body = new Uint8Array(part.buffer as ArrayBuffer, part.byteOffset, part.length)
+        if (isLast && uploadId === undefined) {
+          await this.#request({ method: 'PUT', name, body })
+          return bytes
+        }
+        uploadId ??= findText(await this.#request({ method: 'POST', name, query: { uploads: '' } }), 'UploadId')
+        if (uploadId === undefined) throw new OperatorError(`${this.location} started no upload; is it an S3-compatible server?`)
+        const response = await this.#send({ method: 'PUT', name, query: { partNumber: String(tags.length + 1), uploadId }, body })
+        await response.arrayBuffer()
+        tags.push(response.headers.get('etag') ?? '')
+      }
+      const parts = tags.map((tag, index) => `<Part><PartNumber>${index + 1}</PartNumber><ETag>${tag}</ETag></Part>`).join('')
+      const body = Buffer.from(`<CompleteMultipartUpload>${parts}</CompleteMultipartUpload>`)
+      const answer = await this.#request({ method: 'POST', name, query: { uploadId: uploadId ?? '' }, body })
+      // The server sends the status before it joins the parts, so a failure has the status 200.
+      if (answer.includes('<Error>')) throw this.#createError({ method: 'POST' }, 200, answer)
+      return bytes
+    } catch (error) {
+      if (uploadId !== undefined) await this.#abortUpload(name, uploadId).catch(() => undefined)
+      throw error
+    }
+  }
+
+  async *read(name: string): AsyncIterable<Uint8Array> {
+    const response = await this.#send({ method: 'GET', name })
+    try {
+      for await (const piece of response.body ?? []) yield piece
+    } catch (error) {
+      throw new OperatorError(`${this.location} broke off while ${name} was read: ${describeNetworkError(error)}.`, {
+        cause: error,
+      })
+    }
+  }
+
+  async remove(name: string): Promise<void> {
+    await this.#request({ method: 'DELETE', name })
+  }
+
+  async removeUnfinished(before: number): Promise<void> {
+    const answer = await this.#request({ method: 'GET', query: { uploads: '', prefix: this.#prefix } })
+    for (const [, item = ''] of answer.matchAll(/<Upload>([^]*?)<\/Upload>/g)) {
+      const [key, uploadId, began] = [findText(item, 'Key'), findText(item, 'UploadId'), findText(item, 'Initiated')]
+      if (key === undefined || uploadId === undefined || !(Date.parse(began ?? '') < before)) continue
+      await this.#abortUpload(key.slice(this.#prefix.length), uploadId)
+    }
+  }
+
+  async #abortUpload(name: string, uploadId: string): Promise<void> {
+    await this.#request({ method: 'DELETE', name, query: { uploadId } })
+  }
+
+  /** Returns the text of the answer. */
+  async #request(request: S3Request): Promise<string> {
+    const response = await this.#send(request)
+    return readText(response)
+  }
+
+  async #send(request: S3Request): Promise<Response> {
+    const { method, name, query = {}, body } = request
+    const url = `${this.#bucketUrl}/${name === undefined ? '' : `${this.#prefix}${name}`}?${new URLSearchParams(query)}`.replace(
+      /\?$/,
+      '',
+    )
+    // The server compares it with what it received.
+    const headers = {
+      'x-amz-content-sha256': createHash('sha256')
+        .update(body ?? '')
+        .digest('hex'),
+    }
+    for (let attempt = 1; ; attempt++) {
+      const signal = AbortSignal.any([
+        AbortSignal.timeout(requestTimeoutMs),
+        ...(this.#signal === undefined ? [] : [this.#signal]),
+      ])
+      const signed = await this.#client.sign(url, { method, headers, ...(body === undefined ? {} : { body }) })
+      let failure: OperatorError
+      try {
+        // A download may take longer than a request; the operator's server is trusted to end it.
+        const response = await fetch(signed, {
+          signal: method === 'GET' && name !== undefined ? (this.#signal ?? null) : signal,
+          redirect: 'manual',
+        })
+        if (response.ok) return response
+        const answer = await readText(response).catch(() => '')
+        if (method === 'DELETE' && response.status === 404) return new Response('')
+        failure = this.#createError(request, response.status, answer)
+        if (response.status < 500 && response.status !== 429) throw failure
+      } catch (error) {
+        if (error instanceof OperatorError) throw error
+        this.#signal?.throwIfAborted()
+        failure = new OperatorError(
+          `${new URL(this.#bucketUrl).host} cannot be reached for backups: ${describeNetworkError(error)}.`,
+          { cause: error },
+        )
+      }
+      if (attempt === attempts) throw failure
+      await sleep(250 * 4 ** (attempt - 1), undefined, this.#signal === undefined ? {} : { signal: this.#signal })
+    }
+  }
+
+  /** The server's own message is left out: it may repeat the key. */
+  #createError({ method }: Pick<S3Request, 'method'>, status: number, answer: string): OperatorError {
+    const code =
+      findText(answer, 'Code')
+        ?.replaceAll(/[^\w.-]/g, '')
+        .slice(0, 64) ?? `status ${status}`
+    const verb = method === 'GET' ? 'read' : method === 'DELETE' ? 'changed' : 'written'
+    return new OperatorError(`${this.location} cannot be ${verb}: ${describeCode(code, status)}.`)
+  }
+}
+
+function describeCode(code: string, status: number): string {
+  if (/^(?:InvalidAccessKeyId|SignatureDoesNotMatch|InvalidClientTokenId|AuthFailure)$/.test(code))
+    return `the credentials are wrong (${code}); correct accessKeyId and secretAccessKey`
+  if (/quota|full|insufficientstorage|entitytoolarge/i.test(code) || status === 507)
+    return `the bucket is full (${code}); make room or raise its quota`
+  if (code === 'NoSuchBucket') return `there is no such bucket (${code}); create it`
+  if (code === 'NoSuchKey') return `there is no such file (${code})`
+  if (code === 'RequestTimeTooSkewed') return `this machine's clock is wrong (${code}); set it by NTP`
+  if (code === 'AccessDenied' || status === 403)
+    return `the key has no permission (${code}); it needs to list, read, write and delete there`
+  if (status >= 300 && status < 400) return `the server redirects (${code}); correct endpoint and region`
+  return code
+}
+
+function describeNetworkError(error: unknown): string {
+  const { cause } = error as { cause?: { code?: string; message?: string } }
+  if (error instanceof Error && error.name === 'TimeoutError') return `no answer within ${requestTimeoutMs / 1000} s`
+  return cause?.code ?? cause?.message ?? (error instanceof Error ? error.message : String(error))
+}
+
+async function readText(response: Response): Promise<string> {
+  const parts: Uint8Array[] = []
+  let length = 0
+  for await (const piece of response.body ?? []) {
+    length += piece.length
+    if (length > maxAnswerBytes) throw new OperatorError('The server of the bucket sent an answer that is too long.')
+    parts.push(piece)
+  }
+  return Buffer.concat(parts).toString()
+}
+
+/** The text of the first element of this name. Keys of backups need no unescaping. */
+function findText(xml: string, element: string): string | undefined {
+  return new RegExp(`<${element}>([^<]*)</${element}>`).exec(xml)?.[1]
+}

@@ -58,6 +58,8 @@ export async function run(words: readonly string[]): Promise<CommandOutcome> {
       writeErr: (text) => void (stderr += text),
     })
 
+  // `backup` has options and further commands: an option behind `backup list` belongs to that one.
+  program.enablePositionalOptions()
   program.commandsGroup('Server:')
   program.command('start', { isDefault: true }).description('run the server (the default)').action(start)
   addJsonOption(program.command('check').description('check the configuration and report what follows from it')).action(

@@ -1,10 +1,13 @@
 /**
- * Backups in a bucket of an S3-compatible server. aws4fetch signs the requests; they are sent and retried here, because its own `fetch`
- * has no timeout and never gives up on a stream. Large files are sent in parts, which become one file when they are complete.
+ * Backups in a bucket of an S3-compatible server. aws4fetch signs the requests; undici sends them, because aws4fetch's own `fetch` has no
+ * timeout, and a download through it that is not read to its end can throw outside of every handler. Large files are sent in parts, which
+ * become one file when they are complete.
  */
 import { createHash } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { AwsClient } from 'aws4fetch'
+import { request } from 'undici'
+import type { Dispatcher } from 'undici'
 import { OperatorError } from '../../system/operator-error.ts'
 import { splitChunks } from '../age-encryption.ts'
 import type { BackupSettings, BackupStorage, StoredFile } from './backup-storage.ts'
@@ -16,8 +19,8 @@ const minPartBytes = 16 * 1024 * 1024
 /** Servers accept 10 000; some are left for a file that grew meanwhile. */
 const maxParts = 9_000
 const attempts = 4
-/** Of one request, including the transfer of a part. */
-const requestTimeoutMs = 120_000
+/** Until the answer of a request begins, and between two pieces of it. */
+const silenceTimeoutMs = 120_000
 /** Pages of a thousand files; a bucket with more is not used for backups alone. */
 const maxPages = 100
 const maxAnswerBytes = 4 * 1024 * 1024
@@ -26,7 +29,7 @@ interface S3Request {
   readonly method: 'GET' | 'PUT' | 'POST' | 'DELETE'
   readonly name?: string
   readonly query?: Readonly<Record<string, string>>
-  readonly body?: Uint8Array<ArrayBuffer>
+  readonly body?: Buffer
 }
 
 export class S3Storage implements BackupStorage {
@@ -72,16 +75,16 @@ export class S3Storage implements BackupStorage {
     try {
       for await (const { bytes: part, isLast } of splitChunks(content, partBytes)) {
         bytes += part.length
-        const body = new Uint8Array(part.buffer as ArrayBuffer, part.byteOffset, part.length)
         if (isLast && uploadId === undefined) {
-          await this.#request({ method: 'PUT', name, body })
+          await this.#request({ method: 'PUT', name, body: part })
           return bytes
         }
         uploadId ??= findText(await this.#request({ method: 'POST', name, query: { uploads: '' } }), 'UploadId')
         if (uploadId === undefined) throw new OperatorError(`${this.location} started no upload; is it an S3-compatible server?`)
-        const response = await this.#send({ method: 'PUT', name, query: { partNumber: String(tags.length + 1), uploadId }, body })
-        await response.arrayBuffer()
-        tags.push(response.headers.get('etag') ?? '')
+        const query = { partNumber: String(tags.length + 1), uploadId }
+        const response = await this.#send({ method: 'PUT', name, query, body: part })
+        await response.body.dump()
+        tags.push(String(response.headers['etag'] ?? ''))
       }
       const parts = tags.map((tag, index) => `<Part><PartNumber>${index + 1}</PartNumber><ETag>${tag}</ETag></Part>`).join('')
       const body = Buffer.from(`<CompleteMultipartUpload>${parts}</CompleteMultipartUpload>`)
@@ -96,9 +99,9 @@ export class S3Storage implements BackupStorage {
   }
 
   async *read(name: string): AsyncIterable<Uint8Array> {
-    const response = await this.#send({ method: 'GET', name })
+    const { body } = await this.#send({ method: 'GET', name })
     try {
-      for await (const piece of response.body ?? []) yield piece
+      for await (const piece of body) yield piece as Uint8Array
     } catch (error) {
       throw new OperatorError(`${this.location} broke off while ${name} was read: ${describeNetworkError(error)}.`, {
         cause: error,
@@ -124,51 +127,45 @@ export class S3Storage implements BackupStorage {
   }
 
   /** Returns the text of the answer. */
-  async #request(request: S3Request): Promise<string> {
-    const response = await this.#send(request)
-    return readText(response)
+  async #request(s3Request: S3Request): Promise<string> {
+    return readText((await this.#send(s3Request)).body)
   }
 
-  async #send(request: S3Request): Promise<Response> {
-    const { method, name, query = {}, body } = request
-    const url = `${this.#bucketUrl}/${name === undefined ? '' : `${this.#prefix}${name}`}?${new URLSearchParams(query)}`.replace(
-      /\?$/,
-      '',
-    )
+  async #send(s3Request: S3Request): Promise<Dispatcher.ResponseData> {
+    const { method, name, query = {}, body = null } = s3Request
+    const path = name === undefined ? '' : `${this.#prefix}${name}`
+    const url = `${this.#bucketUrl}/${path}?${new URLSearchParams(query)}`.replace(/\?$/, '')
     // The server compares it with what it received.
     const headers = {
       'x-amz-content-sha256': createHash('sha256')
         .update(body ?? '')
         .digest('hex'),
     }
+    const signal = this.#signal === undefined ? {} : { signal: this.#signal }
     for (let attempt = 1; ; attempt++) {
-      const signal = AbortSignal.any([
-        AbortSignal.timeout(requestTimeoutMs),
-        ...(this.#signal === undefined ? [] : [this.#signal]),
-      ])
-      const signed = await this.#client.sign(url, { method, headers, ...(body === undefined ? {} : { body }) })
+      const signed = await this.#client.sign(url, { method, headers })
       let failure: OperatorError
       try {
-        // A download may take longer than a request; the operator's server is trusted to end it.
-        const response = await fetch(signed, {
-          signal: method === 'GET' && name !== undefined ? (this.#signal ?? null) : signal,
-          redirect: 'manual',
+        const response = await request(url, {
+          method,
+          headers: Object.fromEntries(signed.headers),
+          body,
+          headersTimeout: silenceTimeoutMs,
+          bodyTimeout: silenceTimeoutMs,
+          ...signal,
         })
-        if (response.ok) return response
-        const answer = await readText(response).catch(() => '')
-        if (method === 'DELETE' && response.status === 404) return new Response('')
-        failure = this.#createError(request, response.status, answer)
-        if (response.status < 500 && response.status !== 429) throw failure
+        const { statusCode } = response
+        if (statusCode >= 200 && statusCode < 300) return response
+        failure = this.#createError(s3Request, statusCode, await readText(response.body).catch(() => ''))
+        if (statusCode < 500 && statusCode !== 429) throw failure
       } catch (error) {
         if (error instanceof OperatorError) throw error
         this.#signal?.throwIfAborted()
-        failure = new OperatorError(
-          `${new URL(this.#bucketUrl).host} cannot be reached for backups: ${describeNetworkError(error)}.`,
-          { cause: error },
-        )
+        const { host } = new URL(this.#bucketUrl)
+        failure = new OperatorError(`${host} cannot be reached for backups: ${describeNetworkError(error)}.`, { cause: error })
       }
       if (attempt === attempts) throw failure
-      await sleep(250 * 4 ** (attempt - 1), undefined, this.#signal === undefined ? {} : { signal: this.#signal })
+      await sleep(250 * 4 ** (attempt - 1), undefined, signal)
     }
   }
 
@@ -199,14 +196,16 @@ function describeCode(code: string, status: number): string {
 
 function describeNetworkError(error: unknown): string {
   const { cause } = error as { cause?: { code?: string; message?: string } }
-  if (error instanceof Error && error.name === 'TimeoutError') return `no answer within ${requestTimeoutMs / 1000} s`
-  return cause?.code ?? cause?.message ?? (error instanceof Error ? error.message : String(error))
+  const { code = cause?.code } = error as { code?: string }
+  if (code === 'UND_ERR_HEADERS_TIMEOUT' || code === 'UND_ERR_BODY_TIMEOUT')
+    return `no answer within ${silenceTimeoutMs / 1000} s`
+  return code ?? cause?.message ?? (error instanceof Error ? error.message : String(error))
 }
 
-async function readText(response: Response): Promise<string> {
+async function readText(body: AsyncIterable<Uint8Array>): Promise<string> {
   const parts: Uint8Array[] = []
   let length = 0
-  for await (const piece of response.body ?? []) {
+  for await (const piece of body) {
     length += piece.length
     if (length > maxAnswerBytes) throw new OperatorError('The server of the bucket sent an answer that is too long.')
     parts.push(piece)

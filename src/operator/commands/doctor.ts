@@ -20,6 +20,7 @@ import { describeMissingPlans } from '../../domain/services/missing-plans.ts'
 import { withInstallation } from '../installation.ts'
 import type { Installation } from '../installation.ts'
 import { describePendingSettlements } from './ledger.ts'
+import { checkBackup } from './doctor-checks/check-backup.ts'
 import { checkMail } from './doctor-checks/check-mail.ts'
 import { checkUpstreams } from './doctor-checks/check-upstreams.ts'
 import { describeError } from './describe-error.ts'
@@ -45,6 +46,7 @@ export async function doctor(
       checkDataDirectory(config),
       checkSecret(config),
       checkDisk(config),
+      checkBackup(config),
       checkSharedStore(config),
       checkLedger(config),
       checkAddresses(config),

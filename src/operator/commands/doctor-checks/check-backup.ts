@@ -1,0 +1,73 @@
+/** Whether the storage of backups can be read and written, how old the newest backup is, and whether it is encrypted. */
+import { statfsSync } from 'node:fs'
+import { readPassphrase } from '../../../backup/passphrase.ts'
+import { openBackupStorage } from '../../../backup/storage/open-backup-storage.ts'
+import { listBackups } from '../../../backup/stored-backups.ts'
+import type { StoredBackup } from '../../../backup/stored-backups.ts'
+import type { GatewayConfig } from '../../../config/config.ts'
+import type { HealthCheck } from '../../../services/health-checks.ts'
+import { systemClock } from '../../../system/clock.ts'
+import { formatDuration } from '../../../system/duration.ts'
+import { describeError } from '../describe-error.ts'
+
+const what = 'backup'
+const probeName = 'svc-gateway-doctor-probe'
+
+export async function checkBackup({ backup }: GatewayConfig): Promise<readonly HealthCheck[]> {
+  if (backup === null) return []
+  const { to, passphraseFile, every } = backup
+  const storage = openBackupStorage(to)
+  try {
+    if (passphraseFile !== null) readPassphrase(passphraseFile)
+    const [newest] = await listBackups(storage)
+    await storage.write(probeName, toStream(Buffer.from('probe')), 5)
+    await storage.remove(probeName)
+    return [
+      describeNewest(newest, every, storage.location),
+      ...(typeof to === 'string' ? checkRoom(to, newest) : []),
+      ...(typeof to !== 'string' && passphraseFile === null
+        ? [
+            {
+              what,
+              ok: false,
+              detail: 'backups leave this machine without encryption and without the secret: set backup.passphraseFile',
+            },
+          ]
+        : []),
+    ]
+  } catch (error) {
+    return [{ what, ok: false, detail: describeError(error) }]
+  }
+}
+
+function describeNewest(newest: StoredBackup | undefined, every: number, location: string): HealthCheck {
+  if (newest === undefined)
+    return {
+      what,
+      ok: true,
+      detail: `${location} can be written and has no backup yet; the server writes one within minutes of its start`,
+    }
+  const ageMs = systemClock.now() - newest.at
+  const age = `the newest in ${location} is ${formatDuration(Math.max(0, ageMs))} old`
+  return ageMs > 2 * every
+    ? { what, ok: false, detail: `${age}, and one is due every ${formatDuration(every)}: see the log, or run svc-gateway backup` }
+    : { what, ok: true, detail: age }
+}
+
+function checkRoom(folder: string, newest: StoredBackup | undefined): HealthCheck[] {
+  if (newest === undefined) return []
+  const { bavail, bsize } = statfsSync(folder)
+  if (bavail * bsize >= 2 * newest.bytes) return []
+  const mib = (bytes: number): number => Math.floor(bytes / 1024 / 1024)
+  return [
+    {
+      what,
+      ok: false,
+      detail: `${folder} has ${mib(bavail * bsize)} MiB free, and a backup needs ${mib(newest.bytes)}: make room, or keep fewer (backup.keep)`,
+    },
+  ]
+}
+
+async function* toStream(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+  yield bytes
+}

@@ -35,7 +35,7 @@ interface Row {
 }
 
 const readSource = (path: string) => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8')
-const schemaSource = ['config-schema', 'sign-in-schema', 'upstream-schema', 'catalog-schema', 'value-schemas']
+const schemaSource = ['config-schema', 'backup-schema', 'sign-in-schema', 'upstream-schema', 'catalog-schema', 'value-schemas']
   .map((name) => readSource(`src/config/${name}.ts`))
   .join('')
 const shippedSource = readSource('gateway.config.ts')
@@ -161,7 +161,12 @@ function findNested(
 ): { readonly schema: Schema; readonly path: string; readonly label: string } | null {
   if (field.properties !== undefined) return { schema: field, path, label: 'object' }
   const choice = field.anyOf?.find(({ properties }) => properties !== undefined)
-  if (choice !== undefined) return { schema: choice, path, label: 'object or null' }
+  if (choice !== undefined)
+    return {
+      schema: choice,
+      path,
+      label: field.anyOf?.map((one) => (one === choice ? 'object' : describeType(one))).join(' or ') ?? '',
+    }
   if (typeof field.additionalProperties === 'object' && field.additionalProperties.properties !== undefined)
     return { schema: field.additionalProperties, path: `${path}.<name>`, label: 'objects by name' }
   if (field.items?.properties !== undefined) return { schema: field.items, path: `${path}[]`, label: 'list of objects' }

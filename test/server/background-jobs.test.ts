@@ -24,7 +24,7 @@ t.test('aborts a long job at shutdown without logging a failure', async (t) => {
   const { promise: stopped, resolve: stop } = Promise.withResolvers<void>()
   const jobs = new BackgroundJobs({
     clock: { now: () => 0, monotonicMs: () => 0 },
-    config: { store: { keepTurnsForDays: 1 } },
+    config: { backup: null, store: { keepTurnsForDays: 1 } },
     credentials: { flushLastUsed: nothing, pollChanges: nothing, pollIntervalMs: 1e9 },
     // Fails at the shutdown for a reason of its own, which is logged.
     images: { cleanUp: () => stopped.then(() => Promise.reject(new Error('no room'))) },

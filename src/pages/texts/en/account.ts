@@ -137,6 +137,7 @@ export const account = {
   deleteTitle: 'Delete account',
   deleteLead:
     'Your address, sessions, keys and the conversations in this browser are gone at once and for good, and an email confirms it. Usage records stay, without your name; what your plan has used counts until its periods end, should you come back.',
+  deleteBackups: 'Backups of this service may contain them for {days} days more.',
   deleteButton: 'Delete my account',
   deleteAsk: 'Delete this account for good?',
   deleteConfirm: 'Type {email} to confirm',

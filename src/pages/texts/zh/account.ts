@@ -139,6 +139,7 @@ export const account: typeof english = {
   deleteTitle: '注销账户',
   deleteLead:
     '邮箱、登录状态、密钥以及此浏览器中的对话会立即永久删除，并会发送邮件确认；用量记录保留，但不再与你关联；若重新注册，本周期内已用的额度仍会计入，直到周期结束。',
+  deleteBackups: '本服务的备份中最长还会保留这些数据 {days} 天。',
   deleteButton: '注销我的账户',
   deleteAsk: '永久注销此账户？',
   deleteConfirm: '输入 {email} 以确认',

@@ -1,6 +1,7 @@
 /** `/account/security`: the address, the password, and the deletion of the account. */
 import { html } from '../../html.ts'
 import type { Html } from '../../html.ts'
+import { findLongestKeepDays } from '../../../backup/thin-backups.ts'
 import { interpolate, requireMember } from '../../page.ts'
 import type { PageContext, View } from '../../page.ts'
 import { renderMemberPage } from './member-frame.ts'
@@ -125,17 +126,22 @@ function renderPasswordCard(context: PageContext): Html {
 }
 
 function renderDeleteCard(context: PageContext, name: string): Html {
-  const { t } = context
+  const { t, services } = context
+  const { backup } = services.config
+  const days = backup === null ? null : findLongestKeepDays(backup.keep, backup.every)
+  const lead = html`<p>
+    ${t.account.deleteLead}${days !== null && ` ${interpolate(t.account.deleteBackups, { days: String(days) })}`}
+  </p>`
   return html`<section class="card pad" aria-labelledby="title-delete">
     <div class="card-head">
       <h2 id="title-delete">${t.account.deleteTitle}</h2>
-      <p>${t.account.deleteLead}</p>
+      ${lead}
     </div>
     <button class="button danger-quiet" type="button" data-open-delete>${t.account.deleteButton}</button>
     <dialog class="dialog" aria-labelledby="delete-ask" data-delete>
       <form method="post" data-form="delete" novalidate>
         <h2 id="delete-ask">${t.account.deleteAsk}</h2>
-        <p>${t.account.deleteLead}</p>
+        ${lead}
         <div class="field">
           <label for="delete-email">${interpolate(t.account.deleteConfirm, { email: name })}</label>
           <input id="delete-email" name="email" autocomplete="off" spellcheck="false" required />

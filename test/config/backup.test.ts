@@ -1,0 +1,52 @@
+/** The setting `backup`: what is accepted, and the sentence for what is not. */
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { collectSecrets } from '../../src/config/secrets.ts'
+import { testConfig } from '../support/gateway/test-gateway.ts'
+import { createTemporaryFolder } from '../support/temporary-folder.ts'
+
+const bucket = {
+  bucket: 'copies',
+  endpoint: 'https://s3.example.com',
+  accessKeyId: 'key',
+  secretAccessKey: 'a secret of the bucket',
+}
+
+t.test('an interval, rules and places are accepted, with defaults', async (t) => {
+  t.equal(testConfig().backup, null)
+  const folder = createTemporaryFolder(t)
+  t.same(testConfig({ backup: { to: folder } }).backup, {
+    every: 86_400_000,
+    keep: { days: 7, weeks: 4, months: 6 },
+    to: folder,
+    passphraseFile: null,
+  })
+  const config = testConfig({ backup: { every: '6h', keep: { days: 3 }, to: bucket } })
+  t.match(config.backup, { every: 6 * 3_600_000, to: { region: 'us-east-1', prefix: '', addressing: 'path' } })
+  t.ok(collectSecrets(config).includes(bucket.secretAccessKey), 'the secret is masked in text from elsewhere')
+})
+
+t.test('a setting that cannot work is refused with a sentence', async (t) => {
+  const dataDir = createTemporaryFolder(t)
+  const inside = join(dataDir, 'backups')
+  mkdirSync(inside)
+  writeFileSync(join(dataDir, 'passphrase'), 'x')
+  for (const [backup, message, store] of [
+    [{ to: bucket, every: '90m' }, /^backup\.every: is no interval; write it as in '6h' or '1d'/],
+    [{ to: bucket, every: '0h' }, /^backup\.every/],
+    [{ to: bucket, keep: { days: 0 } }, /^backup\.keep\.days/],
+    [{ to: { ...bucket, bucket: 'Copies/x' } }, /is no name of a bucket/],
+    [{ to: { ...bucket, prefix: '../x' } }, /letters, digits/],
+    [{ to: { ...bucket, endpoint: 'https://s3.example.com/copies' } }, /^backup\.to\.endpoint must be an origin/],
+    [{ to: inside }, /^backup\.to: .* is within the data folder/],
+    [{ to: '/mnt', passphraseFile: join(dataDir, 'missing') }, /^backup\.passphraseFile: there is no file/],
+    [{ to: '/mnt', passphrase: 'x' }, /unknown key 'passphrase'/],
+    [{ to: '/mnt' }, /^backup is for SQLite/m, { url: 'postgres://user:password@127.0.0.1/database' }],
+  ] as const)
+    t.throws(
+      () => testConfig({ backup, store: { dataDir, ...store } } as Parameters<typeof testConfig>[0]),
+      { message },
+      JSON.stringify(backup),
+    )
+})

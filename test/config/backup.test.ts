@@ -14,15 +14,15 @@ const bucket = {
 }
 
 t.test('an interval, rules and places are accepted, with defaults', async (t) => {
-  t.equal(testConfig().backup, null)
+  t.equal(testConfig(t).backup, null)
   const folder = createTemporaryFolder(t)
-  t.same(testConfig({ backup: { to: folder } }).backup, {
+  t.same(testConfig(t, { backup: { to: folder } }).backup, {
     every: 86_400_000,
     keep: { days: 7, weeks: 4, months: 6 },
     to: folder,
     passphraseFile: null,
   })
-  const config = testConfig({ backup: { every: '6h', keep: { days: 3 }, to: bucket } })
+  const config = testConfig(t, { backup: { every: '6h', keep: { days: 3 }, to: bucket } })
   t.match(config.backup, { every: 6 * 3_600_000, to: { region: 'us-east-1', prefix: '', addressing: 'path' } })
   t.ok(collectSecrets(config).includes(bucket.secretAccessKey), 'the secret is masked in text from elsewhere')
 })
@@ -45,7 +45,7 @@ t.test('a setting that cannot work is refused with a sentence', async (t) => {
     [{ to: '/mnt' }, /^backup is for SQLite/m, { url: 'postgres://user:password@127.0.0.1/database' }],
   ] as const)
     t.throws(
-      () => testConfig({ backup, store: { dataDir, ...store } } as Parameters<typeof testConfig>[0]),
+      () => testConfig(t, { backup, store: { dataDir, ...store } } as Parameters<typeof testConfig>[1]),
       { message },
       JSON.stringify(backup),
     )

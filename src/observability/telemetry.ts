@@ -1,4 +1,5 @@
 /** Metrics and log of the service; exchanges are recorded shortly after their end. */
+import { readTraceId } from '../exchange/trace-context.ts'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import type { Logger } from 'pino'
 import type { Limits } from '../access/limits/limits.ts'
@@ -290,6 +291,7 @@ export class Telemetry {
       time,
       worker: this.#worker,
       requestId: x.id,
+      traceId: readTraceId(inbound),
       kind: x.kind,
       method: inbound.method,
       path: inbound.path,

@@ -1,4 +1,5 @@
 /** One call to one target, from the first byte of the request to the last byte of the response, and every way in which it can end early. */
+import { readTraceparent } from '../exchange/trace-context.ts'
 import { Readable } from 'node:stream'
 import type { Dispatcher } from 'undici'
 import { zeroUsage, ClientDisconnected } from '../exchange/exchange.ts'
@@ -119,7 +120,12 @@ export class Attempt<Result> implements Dispatcher.DispatchHandler, IndexedItem,
       const chat = candidate.body(requestMode)
       const isTranslated = format !== null && candidate.path === chatPath
       const body = serializeBody(isTranslated ? format.toRequest(chat) : chat)
-      const headers: Record<string, string> = { [requestIdHeader]: x.id, ...upstream.headers }
+      const traceparent = readTraceparent(x.inbound)
+      const headers: Record<string, string> = {
+        [requestIdHeader]: x.id,
+        ...(traceparent === undefined ? {} : { traceparent }),
+        ...upstream.headers,
+      }
       if (typeof body !== 'string') headers['content-length'] = String(body.bytes)
       const dispatcher = newConnection ? upstream.newConnectionDispatcher : upstream.dispatcher
       dispatcher.dispatch(

@@ -45,7 +45,7 @@ t.test('records ended exchanges in a process that dies of an error', async (t) =
     import { createLog } from ${JSON.stringify(place('src/observability/log.ts'))}
     import { Telemetry } from ${JSON.stringify(place('src/observability/telemetry.ts'))}
     const telemetry = new Telemetry(createLog('info'))
-    const x = { id: 'last', kind: 'unmetered', inbound: {}, debug: {}, lastAttempt: {} }
+    const x = { id: 'last', kind: 'unmetered', inbound: { headers: {} }, debug: {}, lastAttempt: {} }
     telemetry.recordExchange(x, { kind: 'completed', usage: {} })
     throw new Error('boom')`
   const { stderr, status } = spawnSync(process.execPath, ['--input-type=module', '-e', program], { encoding: 'utf8' })

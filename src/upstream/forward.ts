@@ -23,7 +23,6 @@ import type { FailureFacts } from '../exchange/upstream-failure.ts'
 import { isSafeToRetry, wasNeverSent } from './errors/retry-policy.ts'
 import { isCapacityExhausted } from './errors/classify-failure.ts'
 import { identifyCaller } from './target/target-caller.ts'
-import { TargetCapabilities } from './target/target-capabilities.ts'
 import { adaptToRejection } from './target/request-adaptation.ts'
 import type { RequestAdaptation } from './target/request-adaptation.ts'
 import { chatMode, documentMode, longDocumentMode } from './response/response-mode.ts'
@@ -48,7 +47,6 @@ export class Forwarder {
   readonly #options: ForwarderOptions
   readonly #proxy: ProxyServer
   readonly #attempts = new IndexedList<Pick<Attempt<unknown>, 'shutDown' | 'checkDeadlines' | 'listIndex'>>()
-  readonly #capabilities = new TargetCapabilities()
   readonly #connections = new ConnectionTracker()
   #deadlineTimer: NodeJS.Timeout | undefined
   readonly #deadlineClock: PauselessClock
@@ -237,7 +235,7 @@ export class Forwarder {
     for (;;) {
       const requestMode = isWholeOnly
         ? { stream: false, includeUsage: false }
-        : this.#capabilities.chooseRequestMode(candidate, upstream, member, clock.monotonicMs())
+        : this.#options.upstreams.capabilities.chooseRequestMode(candidate, upstream, member, clock.monotonicMs())
       try {
         return await this.#sendAttempt({
           x,
@@ -258,9 +256,9 @@ export class Forwarder {
         if (!newConnection && facts.kind === 'network' && facts.staleConnection === true) newConnection = true
         else if (requestMode.stream && isEmpty(facts) && !callContext.client.headersSent) {
           // Some servers answer with an empty stream where a whole response would be an error that names the cause.
-          this.#capabilities.recordEmptyStream(candidate.name, now)
+          this.#options.upstreams.capabilities.recordEmptyStream(candidate.name, now)
           isWholeOnly = true
-        } else if (!this.#capabilities.recordRejection(candidate.name, requestMode, facts, now)) throw error
+        } else if (!this.#options.upstreams.capabilities.recordRejection(candidate.name, requestMode, facts, now)) throw error
         onAttempt(candidate.name, facts.kind)
       }
     }
@@ -280,7 +278,7 @@ export class Forwarder {
     }
     const attempt = new Attempt({
       ...call,
-      capabilities: this.#capabilities,
+      capabilities: this.#options.upstreams.capabilities,
       promptRatios: this.#options.upstreams.promptRatios,
       connections: this.#connections,
       clock,

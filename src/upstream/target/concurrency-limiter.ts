@@ -3,13 +3,19 @@
  * would queue without limits.
  */
 export class UpstreamConcurrencyLimiter {
-  readonly #options: UpstreamConcurrencyLimiterOptions
+  #options: UpstreamConcurrencyLimiterOptions
   #running = 0
   /** First come, first served: each entry grants a slot. */
   readonly #queue: (() => void)[] = []
 
   constructor(options: UpstreamConcurrencyLimiterOptions) {
     this.#options = options
+  }
+
+  /** Bounds further calls; running and queued ones stay. */
+  configure(options: UpstreamConcurrencyLimiterOptions): void {
+    this.#options = options
+    this.#grantNext()
   }
 
   get running(): number {
@@ -50,9 +56,17 @@ export class UpstreamConcurrencyLimiter {
 
   /** Returns a slot, which goes to the first in the queue. */
   release(): void {
-    const grant = this.#queue.shift()
-    if (grant === undefined) this.#running--
-    else grant()
+    this.#running--
+    this.#grantNext()
+  }
+
+  #grantNext(): void {
+    while (this.#running < this.#options.slots) {
+      const grant = this.#queue.shift()
+      if (grant === undefined) return
+      this.#running++
+      grant()
+    }
   }
 }
 

@@ -29,6 +29,12 @@ export class PromptRatios {
   /** One entry per target that reported usage. */
   readonly #byTarget = new Map<string, RecentPrompts>()
 
+  /** Takes over what `previous` has learned of a target. */
+  adopt(target: string, previous: PromptRatios): void {
+    const prompts = previous.#byTarget.get(target)
+    if (prompts !== undefined) this.#byTarget.set(target, prompts)
+  }
+
   /** The tokens that this target probably makes of a prompt, by those that it reported for earlier ones. */
   estimate(target: string, { inputEstimate, mediaEstimate }: PromptEstimate): number {
     const { reported, estimated } = this.#byTarget.get(target) ?? { reported: 0, estimated: 0 }

@@ -2,11 +2,11 @@
  * What each target can do: whether its output is visible while it is produced, which decides what a client that disconnects is charged, and
  * which fields that request a stream it rejects.
  */
+import type { GatewayConfig } from '../../config/config.ts'
 import type { UpstreamRequestMode, Candidate } from '../../exchange/exchange.ts'
 import { chatPath } from '../upstream-format.ts'
 import { readErrorBody, withoutQuotedPhrases } from '../errors/error-body.ts'
 import type { FailureFacts } from '../../exchange/upstream-failure.ts'
-import type { Upstream } from './upstreams.ts'
 
 /** How long a rejection of streaming is remembered: it may concern one request only, or a version that has been replaced. */
 const rejectionTtlMs = 600_000
@@ -29,6 +29,10 @@ interface Capabilities {
   emptyStreamAt: number | null
 }
 
+interface StreamingUpstream {
+  readonly config: Pick<GatewayConfig['upstreams'][string], 'streams'>
+}
+
 /** How the member asked. */
 interface MemberRequest {
   readonly stream: boolean
@@ -47,8 +51,19 @@ export class TargetCapabilities {
   /** One entry per configured target. */
   readonly #byTarget = new Map<string, Capabilities>()
 
+  /** Takes over what `previous` has learned of a target. */
+  adopt(target: string, previous: TargetCapabilities): void {
+    const capabilities = previous.#byTarget.get(target)
+    if (capabilities !== undefined) this.#byTarget.set(target, capabilities)
+  }
+
   /** The mode for the next request to this target. */
-  chooseRequestMode(candidate: Candidate, { config }: Upstream, member: MemberRequest, now: number): UpstreamRequestMode {
+  chooseRequestMode(
+    candidate: Candidate,
+    { config }: StreamingUpstream,
+    member: MemberRequest,
+    now: number,
+  ): UpstreamRequestMode {
     // Only chats are produced token by token.
     if (candidate.path !== chatPath) return { stream: false, includeUsage: false }
     const { streamRejectedAt, usageRejectedAt, emptyStreamAt } = this.#getOrCreate(candidate.name)
@@ -59,7 +74,7 @@ export class TargetCapabilities {
   }
 
   /** Whether the output being produced now is visible. */
-  getVisibility(candidate: Candidate, { config }: Upstream): StreamVisibility {
+  getVisibility(candidate: Candidate, { config }: StreamingUpstream): StreamVisibility {
     return config.streams === true ? 'visible' : this.#getOrCreate(candidate.name).visibility
   }
 

@@ -1,4 +1,5 @@
 /** The configured upstreams and the health of their targets. Selects the targets that can serve now, best first. */
+import { isDeepStrictEqual } from 'node:util'
 import type { Dispatcher } from 'undici'
 import type { GatewayConfig } from '../../config/config.ts'
 import type { Exchange, Slots } from '../../exchange/exchange.ts'
@@ -16,6 +17,7 @@ import type { UpstreamFormat } from '../upstream-format.ts'
 import { UpstreamConcurrencyLimiter } from './concurrency-limiter.ts'
 import { PromptRatios } from './prompt-ratios.ts'
 import { RetryBudget } from './retry-budget.ts'
+import { TargetCapabilities } from './target-capabilities.ts'
 
 type UpstreamConfig = GatewayConfig['upstreams'][string]
 
@@ -42,8 +44,9 @@ export interface Upstream {
 }
 
 export class Upstreams {
-  readonly retryBudget = new RetryBudget()
+  readonly retryBudget: RetryBudget
   readonly promptRatios = new PromptRatios()
+  readonly capabilities = new TargetCapabilities()
   readonly #upstreams: ReadonlyMap<string, Upstream>
   readonly #health = new Map<string, TargetHealth>()
   readonly #dialects = new Map<string, Dialect>()
@@ -54,16 +57,42 @@ export class Upstreams {
   readonly #random: () => number
   readonly #searchConfig: GatewayConfig['search']
 
-  /** `demoUrl` is the address of the built-in demo upstream. `random` returns 0 ≤ n < 1. */
-  constructor(config: GatewayConfig, demoUrl: string | null, random: () => number) {
+  /**
+   * `demoUrl` is the address of the built-in demo upstream. `random` returns 0 ≤ n < 1. Upstreams that are as they were in `previous` are
+   * taken over with their connections and what was learned of their targets; an upstream that has changed begins anew.
+   */
+  constructor(config: GatewayConfig, demoUrl: string | null, random: () => number, previous?: Upstreams) {
     this.#random = random
     this.#searchConfig = config.search
+    this.retryBudget = previous?.retryBudget ?? new RetryBudget()
     this.#upstreams = new Map(
-      Object.entries(config.upstreams).map(([name, upstream]) => [
-        name,
-        createUpstream(name, upstream, demoUrl, config.timeouts.connectMs),
-      ]),
+      Object.entries(config.upstreams).map(([name, upstream]) => {
+        const earlier = previous?.get(name)
+        return earlier !== undefined && isDeepStrictEqual(earlier.config, upstream)
+          ? [name, earlier]
+          : [name, createUpstream(name, upstream, demoUrl, config.timeouts.connectMs, earlier)]
+      }),
     )
+    if (previous !== undefined) this.#adoptTargets(previous, config)
+  }
+
+  /** Takes over what is known of the targets that are still configured, and of the search engine. */
+  #adoptTargets(previous: Upstreams, config: GatewayConfig): void {
+    for (const [name, model] of previous.#defaultModels)
+      if (this.#upstreams.get(name) === previous.get(name)) this.#defaultModels.set(name, model)
+    const adopted = Object.entries(config.products).flatMap(([id, { targets }]) =>
+      targets
+        .filter(({ upstream }) => this.#upstreams.get(upstream) === previous.get(upstream))
+        .map(({ upstream, model }) => `${upstream}/${model ?? this.#defaultModels.get(upstream) ?? id}`),
+    )
+    if (isDeepStrictEqual(previous.#searchConfig, config.search)) adopted.push(`search/${config.search.backend}`)
+    for (const target of adopted) {
+      const [health, dialect] = [previous.#health.get(target), previous.#dialects.get(target)]
+      if (health !== undefined) this.#health.set(target, health)
+      if (dialect !== undefined) this.#dialects.set(target, dialect)
+      this.capabilities.adopt(target, previous.capabilities)
+      this.promptRatios.adopt(target, previous.promptRatios)
+    }
   }
 
   get(name: string): Upstream | undefined {
@@ -127,12 +156,11 @@ export class Upstreams {
     this.#defaultModels.set(upstream, model)
   }
 
-  async close(): Promise<void> {
+  /** Closes the connections, except those of upstreams that `users` have taken over. */
+  async close(users: readonly Upstreams[] = []): Promise<void> {
+    const unused = [...this.#upstreams.values()].filter((upstream) => !users.some((user) => user.get(upstream.name) === upstream))
     await Promise.all(
-      [...this.#upstreams.values()].flatMap(({ dispatcher, newConnectionDispatcher }) => [
-        dispatcher.destroy(),
-        newConnectionDispatcher.destroy(),
-      ]),
+      unused.flatMap(({ dispatcher, newConnectionDispatcher }) => [dispatcher.destroy(), newConnectionDispatcher.destroy()]),
     )
   }
 
@@ -145,7 +173,14 @@ export class Upstreams {
   }
 }
 
-function createUpstream(name: string, config: UpstreamConfig, demoUrl: string | null, connectMs: number): Upstream {
+/** @param earlier the upstream of this name before its settings changed */
+function createUpstream(
+  name: string,
+  config: UpstreamConfig,
+  demoUrl: string | null,
+  connectMs: number,
+  earlier?: Upstream,
+): Upstream {
   const url = new URL(config.baseUrl === 'demo' ? (demoUrl ?? 'http://127.0.0.1:9/v1') : config.baseUrl)
   // `fetch` rejects a URL with credentials, and undici drops them: they are sent as a header.
   const connectionOptions = {
@@ -178,14 +213,21 @@ function createUpstream(name: string, config: UpstreamConfig, demoUrl: string | 
     format: isAnthropic ? anthropicFormat : config.responses ? responsesFormat : null,
     // `Deadlines` watches every call; the dispatcher's timeouts measure other things and are off. The dispatcher also has no connection
     // limit, because it would queue without bound: the limiter bounds calls.
-    limiter: new UpstreamConcurrencyLimiter({
-      slots: config.connections,
-      maxPending: config.maxPending,
-      maxPendingMs: config.maxPendingMs,
-    }),
+    limiter: createLimiter(config, earlier?.origin === url.origin ? earlier.limiter : undefined),
     dispatcher: new Agent({ ...connectionOptions, keepAliveTimeout: 30_000 }),
     newConnectionDispatcher: new Agent({ ...connectionOptions, pipelining: 0 }),
   }
+}
+
+/** Calls that began before a change of the settings count for the same server. */
+function createLimiter(
+  { connections: slots, maxPending, maxPendingMs }: UpstreamConfig,
+  earlier?: UpstreamConcurrencyLimiter,
+): UpstreamConcurrencyLimiter {
+  const options = { slots, maxPending, maxPendingMs }
+  if (earlier === undefined) return new UpstreamConcurrencyLimiter(options)
+  earlier.configure(options)
+  return earlier
 }
 
 /** A configured header replaces the gateway's own of the same name, however it is written. */

@@ -38,3 +38,20 @@ t.test('skips a call that has timed out or was cancelled', async (t) => {
   cancel()
   t.match(limiter, { running: 1, pending: 0 }, 'cancelling twice changes nothing')
 })
+
+t.test('counts running calls on under other bounds', async (t) => {
+  const limiter = new UpstreamConcurrencyLimiter({ slots: 1, maxPending: 5, maxPendingMs: 10_000 })
+  limiter.tryAcquire()
+  const queued = [limiter.acquire(ignore), limiter.acquire(ignore), limiter.acquire(ignore)]
+  limiter.configure({ slots: 3, maxPending: 1, maxPendingMs: 10_000 })
+  t.same(await Promise.all(queued.slice(0, 2)), [true, true], 'the new slots go to the first in the queue')
+  t.match(limiter, { running: 3, pending: 1 })
+  limiter.configure({ slots: 1, maxPending: 1, maxPendingMs: 10_000 })
+  limiter.release()
+  limiter.release()
+  t.match(limiter, { running: 1, pending: 1 }, 'no call takes a slot that is no longer there')
+  t.equal(await limiter.acquire(ignore), false, 'the queue has its new bound')
+  limiter.release()
+  t.equal(await queued[2], true)
+  t.match(limiter, { running: 1, pending: 0 })
+})

@@ -23,6 +23,8 @@ export interface Log {
   readonly output: LogDestination
   /** The number of the worker thread, included in each line; undefined in the main thread. */
   readonly worker: number | undefined
+  /** Masks further secrets from now on. Earlier ones stay masked: a key that was replaced may still be valid. */
+  addSecrets(secrets: readonly string[]): void
 }
 
 /**
@@ -36,7 +38,7 @@ export function createLog(
   worker?: number,
   secrets: readonly string[] = [],
 ): Log {
-  const output = secrets.length === 0 ? destination : new SecretMask(secrets, destination)
+  const output = new SecretMask(secrets, destination)
   const base = worker === undefined ? null : { worker }
   const options: LoggerOptions = {
     level,
@@ -45,23 +47,36 @@ export function createLog(
     formatters: { level: (label: string) => ({ level: label }) },
     serializers: { err: logsWords(level) ? toFullError : toSafeError },
   }
-  return { log: pino(options, output), output, worker }
+  return { log: pino(options, output), output, worker, addSecrets: (more) => output.add(more) }
 }
+
+/** The newest ones of a server whose secrets are replaced again and again. */
+const maxSecrets = 1_000
 
 /** Masks secrets in the lines on their way to a destination. Every line of the log passes here. */
 class SecretMask implements LogDestination {
-  readonly #pattern: RegExp
+  #secrets: readonly string[] = []
+  #pattern: RegExp | null = null
   readonly #destination: LogDestination & { flushSync?(): void }
 
   constructor(secrets: readonly string[], destination: LogDestination) {
-    // Lines are JSON, so a secret is looked for as JSON writes it.
-    const alternatives = secrets.map((secret) => escapePattern(JSON.stringify(secret).slice(1, -1)))
-    this.#pattern = new RegExp(alternatives.join('|'), 'g')
     this.#destination = destination
+    this.add(secrets)
+  }
+
+  add(secrets: readonly string[]): void {
+    const all = [...new Set([...secrets, ...this.#secrets])].slice(0, maxSecrets)
+    if (all.length === 0) return
+    // The longest first: a secret may be part of another. Lines are JSON, so a secret is looked for as JSON writes it.
+    const alternatives = all
+      .toSorted((one, other) => other.length - one.length)
+      .map((secret) => escapePattern(JSON.stringify(secret).slice(1, -1)))
+    this.#secrets = all
+    this.#pattern = new RegExp(alternatives.join('|'), 'g')
   }
 
   write(lines: string): void {
-    this.#destination.write(lines.replace(this.#pattern, '…'))
+    this.#destination.write(this.#pattern === null ? lines : lines.replace(this.#pattern, '…'))
   }
 
   /** pino calls it after a fatal line. */

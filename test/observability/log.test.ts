@@ -79,3 +79,11 @@ t.test('keeps a megabyte for a stalled reader, and waits for it only at exit', (
   t.match(JSON.parse(loss), { msg: /^200\d{4} bytes of the log/ })
   t.end()
 })
+
+t.test('masks secrets that are added later, beside the earlier ones and the longest first', async (t) => {
+  const lines: string[] = []
+  const { log, addSecrets } = createLog('info', { write: (line) => void lines.push(line) }, undefined, ['sk-first'])
+  addSecrets(['sk-second', 'sk-second-longer', 'sk-"quoted'])
+  log.info({ words: 'sk-first sk-second sk-second-longer sk-"quoted' }, 'done')
+  t.match(lines.join(''), '"words":"… … … …"')
+})

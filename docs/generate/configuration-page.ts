@@ -72,6 +72,7 @@ export default defineGateway({ ...base, plans: { ...base.plans, free: { ...base.
 ## Environment variables
 
 The shipped file reads these; a file of your own may read others with \`env.text\`, \`env.secret\`, \`env.integer\` and \`env.list\`.
+A secret may be in a file: where the table names \`UPSTREAM_API_KEY\`, \`UPSTREAM_API_KEY_FILE\` names a file of one line, which [a reload](operations.md#changing-the-configuration-of-a-running-server) reads again.
 
 | Variable | Key |
 |---|---|

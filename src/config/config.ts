@@ -4,6 +4,7 @@
  * A configuration is checked once, at start. An error stops the server with one sentence that names the field and the remedy. Unknown keys
  * are errors, because a misspelt limit would otherwise be no limit.
  */
+import { readFileSync } from 'node:fs'
 import { registerHooks } from 'node:module'
 import { resolve } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
@@ -34,8 +35,17 @@ class Environment {
     return value
   }
 
+  /** The variable, or the content of the file that `<name>_FILE` names. A reload reads the file again, and a process keeps its variables. */
   secret(name: string): string | null {
     const value = process.env[name]
+    const fileName = `${name}_FILE`
+    const file = this.text(fileName)
+    if (file !== null) {
+      if (value !== undefined) throw new ConfigError(`${name} and ${fileName} are both set. Unset one of them.`)
+      const content = readSecretFile(fileName, file)
+      this.#readValues.set(fileName, content)
+      return content
+    }
     if (value === undefined) return null
     if (value.trim() === '') throw new ConfigError(`${name} is set but empty. Give it a value, or unset it.`)
     return this.text(name)
@@ -64,6 +74,20 @@ class Environment {
       read === value || (Array.isArray(read) && read.includes(value)) ? [name] : [],
     )
   }
+}
+
+/** Editors and `echo` end a file with a line feed. */
+function readSecretFile(variable: string, file: string): string {
+  let content: string
+  try {
+    content = readFileSync(file, 'utf8')
+  } catch (error) {
+    throw new ConfigError(`${variable}: ${file} cannot be read (${(error as NodeJS.ErrnoException).code ?? 'unknown'}).`)
+  }
+  const secret = content.trim()
+  if (secret === '') throw new ConfigError(`${variable}: ${file} is empty.`)
+  if (/[\r\n]/.test(secret)) throw new ConfigError(`${variable}: ${file} has more than one line.`)
+  return secret
 }
 
 export const env = new Environment()
@@ -110,6 +134,21 @@ async function importConfig(file: string): Promise<{ default?: unknown }> {
 
 /** Imports and checks a configuration file. @throws ConfigError */
 export async function loadConfig(file = resolveConfigFile()): Promise<GatewayConfig> {
+  const config = checkConfig(await importDefault(file))
+  // An ignored STORE_URL would be noticed too late: accounts and turns would be in a file that no other node sees.
+  if ((env.text('STORE_URL') ?? env.text('STORE_URL_FILE')) !== null && config.store.url === null)
+    throw new ConfigError("STORE_URL is set, but this configuration does not use it: set store.url = env.secret('STORE_URL').")
+  return config
+}
+
+/** Imports a configuration file for its plugins alone, whatever its values are now. @throws ConfigError */
+export async function loadPlugins(file = resolveConfigFile()): Promise<GatewayConfig['plugins']> {
+  const parsed = configSchema.shape.plugins.safeParse(Reflect.get(Object(await importDefault(file)), 'plugins'))
+  if (!parsed.success) throw new ConfigError(`${file}: plugins are no list of plugins.`)
+  return parsed.data
+}
+
+async function importDefault(file: string): Promise<unknown> {
   let module: { default?: unknown }
   try {
     module = await importConfig(file)
@@ -119,11 +158,7 @@ export async function loadConfig(file = resolveConfigFile()): Promise<GatewayCon
   }
   if (module.default === undefined)
     throw new ConfigError(`${file} must have a default export: export default defineGateway({ … })`)
-  const config = checkConfig(module.default)
-  // An ignored STORE_URL would be noticed too late: accounts and turns would be in a file that no other node sees.
-  if (env.text('STORE_URL') !== null && config.store.url === null)
-    throw new ConfigError("STORE_URL is set, but this configuration does not use it: set store.url = env.secret('STORE_URL').")
-  return config
+  return module.default
 }
 
 /** Checks a configuration. @throws ConfigError with one sentence per error */

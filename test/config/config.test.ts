@@ -436,6 +436,30 @@ t.test('treats a blank variable as unset, and a blank secret as an error', async
   }
 })
 
+t.test('reads a secret from a file, each time that it is asked for', async (t) => {
+  const file = join(createTemporaryFolder(t), 'secret')
+  t.teardown(() => {
+    delete process.env['SVC_TEST_VALUE']
+    delete process.env['SVC_TEST_VALUE_FILE']
+  })
+  process.env['SVC_TEST_VALUE_FILE'] = file
+  const refuse = (message: RegExp): void => {
+    t.throws(() => env.secret('SVC_TEST_VALUE'), { name: 'ConfigError', message })
+  }
+  refuse(/SVC_TEST_VALUE_FILE: .* cannot be read \(ENOENT\)/)
+  writeFileSync(file, `${secret}\n`)
+  t.equal(env.secret('SVC_TEST_VALUE'), secret)
+  t.same(env.findVariables(secret), ['SVC_TEST_VALUE_FILE'])
+  writeFileSync(file, 'another\r\n')
+  t.equal(env.secret('SVC_TEST_VALUE'), 'another')
+  writeFileSync(file, ' \n')
+  refuse(/SVC_TEST_VALUE_FILE: .* is empty/)
+  writeFileSync(file, 'one\ntwo\n')
+  refuse(/SVC_TEST_VALUE_FILE: .* has more than one line/)
+  process.env['SVC_TEST_VALUE'] = secret
+  refuse(/^SVC_TEST_VALUE and SVC_TEST_VALUE_FILE are both set/)
+})
+
 t.test('parses networks as written', async (t) => {
   const list = parseNetworks(['10.0.0.0/8', '192.0.2.1', 'fd00::/8', '::1'])
   t.ok(

@@ -6,6 +6,7 @@ import type { OAuthClients } from './identity/oauth-client.ts'
 import type { Audit } from './identity/audit.ts'
 import type { Boosts } from './billing/boost.ts'
 import type { CredentialChanges } from './credential-changes.ts'
+import type { ConfigFingerprint } from './config-fingerprint.ts'
 import type { DatabaseStatus } from './database-status.ts'
 import type { Attempts } from './identity/limits/attempt-limits.ts'
 import type { DeviceLogins } from './identity/device-login.ts'
@@ -28,6 +29,8 @@ export interface Cluster {
   acquireJobLease(job: string, intervalMs: number): Promise<boolean>
   /** Records how the last run of a background job ended, for the status that all nodes and commands read. No error: it succeeded. */
   recordJobResult(job: string, error?: unknown): void
+  /** This node's configuration has changed; the other nodes see that within seconds. */
+  setConfigFingerprint(config: ConfigFingerprint): void
   /** The database's current status. May take as long as the database delays any query. @throws if it cannot be read */
   readDatabaseStatus(): Promise<DatabaseStatus>
 }

@@ -198,6 +198,7 @@ function createStore(
       countNodes: () => nodeLease.nodeCount,
       acquireJobLease: (job, intervalMs) => jobLeases.acquire(job, intervalMs),
       recordJobResult: (job, error) => nodeLease.recordJobResult(job, error),
+      setConfigFingerprint: (config) => nodeLease.setConfigFingerprint(config),
       // Uses the repositories' connections: one of four, for a moment.
       readDatabaseStatus: () => readDatabaseStatus(connections, clock),
     },

@@ -67,13 +67,22 @@ export const commandLease: NodeLease = {
   findDeadNodes: async () => [],
   removeNode: async () => {},
   recordJobResult: () => {},
+  setConfigFingerprint: () => {},
   release: async () => {},
 }
 
 /** A node's lease, as the rest of the store uses it. */
 export type NodeLease = Pick<
   RenewedNodeLease,
-  'id' | 'isAlive' | 'nodeCount' | 'clockAheadMs' | 'findDeadNodes' | 'removeNode' | 'recordJobResult' | 'release'
+  | 'id'
+  | 'isAlive'
+  | 'nodeCount'
+  | 'clockAheadMs'
+  | 'findDeadNodes'
+  | 'removeNode'
+  | 'recordJobResult'
+  | 'setConfigFingerprint'
+  | 'release'
 >
 
 export class RenewedNodeLease {
@@ -90,11 +99,13 @@ export class RenewedNodeLease {
   #differingSections: readonly string[] = []
   /** Written with the next renewal: it has connections of its own. */
   readonly #jobsWithoutConnection = new Set<string>()
+  #config: ConfigFingerprint
   #timer: NodeJS.Timeout | undefined
   #renewal: Promise<void> | undefined
 
   private constructor(options: NodeLeaseOptions) {
     this.#options = options
+    this.#config = options.config ?? {}
   }
 
   static async register(options: NodeLeaseOptions): Promise<RenewedNodeLease> {
@@ -128,6 +139,11 @@ export class RenewedNodeLease {
   recordJobResult(job: string, error?: unknown): void {
     if (lacksConnection(error)) this.#jobsWithoutConnection.add(job)
     else this.#jobsWithoutConnection.delete(job)
+  }
+
+  /** Written with the next renewal. */
+  setConfigFingerprint(config: ConfigFingerprint): void {
+    this.#config = config
   }
 
   /** Renews the lease; errors are left to the next renewal. */
@@ -179,21 +195,21 @@ export class RenewedNodeLease {
     const sent = this.#readClocks()
     const { rows } = await connections.write(
       readCommitted,
-      `update process set alive_until = ${leaseEnd}, jobs_without_connection = $2::text[]
+      `update process set alive_until = ${leaseEnd}, jobs_without_connection = $2::text[], config = $3
       where id = $1 and alive_until >= clock_timestamp() returning ${renewalColumns}`,
-      [this.#id, [...this.#jobsWithoutConnection]],
+      [this.#id, [...this.#jobsWithoutConnection], JSON.stringify(this.#config)],
     )
     if (rows[0] === undefined) await this.#register()
     else this.#recordRenewal(sent, rows[0])
   }
 
   async #register(): Promise<void> {
-    const { connections, name, version, config = {}, onNewId } = this.#options
+    const { connections, name, version, onNewId } = this.#options
     const sent = this.#readClocks()
     const { rows } = await connections.write(
       readCommitted,
       `insert into process (name, version, config, alive_until) values ($1, $2, $3, ${leaseEnd}) returning id, ${renewalColumns}`,
-      [this.#registrations === 0 ? name : `${name}~${this.#registrations}`, version, JSON.stringify(config)],
+      [this.#registrations === 0 ? name : `${name}~${this.#registrations}`, version, JSON.stringify(this.#config)],
     )
     this.#registrations += 1
     this.#id = rows[0].id
@@ -220,8 +236,8 @@ export class RenewedNodeLease {
   }
 
   #reportConfigDifference(otherConfigs: readonly string[]): void {
-    const { config = {}, onConfigDifference } = this.#options
-    const sections = findDifferingSections([config, ...otherConfigs.map(parseFingerprint)])
+    const { onConfigDifference } = this.#options
+    const sections = findDifferingSections([this.#config, ...otherConfigs.map(parseFingerprint)])
     if (sections.join() === this.#differingSections.join()) return
     this.#differingSections = sections
     onConfigDifference?.(sections)

@@ -144,6 +144,38 @@ if (postgres !== undefined) {
     await same.release()
   })
 
+  t.test('nodes that reload one after the other differ until the last has, and stay alive', async (t) => {
+    const { register } = await ground(t)
+    const reports: (readonly string[])[] = []
+    const [one, other] = [
+      await register('one', {
+        config: { prices: 'a' },
+        onConfigDifference: (sections) => void reports.push(['one', ...sections]),
+      }),
+      await register('other', {
+        config: { prices: 'a' },
+        onConfigDifference: (sections) => void reports.push(['other', ...sections]),
+      }),
+    ]
+    const renewAll = async (): Promise<void> => {
+      await one.renew()
+      await other.renew()
+      await one.renew()
+    }
+    await renewAll()
+    t.same(reports, [])
+    one.setConfigFingerprint({ prices: 'b' })
+    await renewAll()
+    t.same(reports.splice(0).toSorted(), [
+      ['one', 'prices'],
+      ['other', 'prices'],
+    ])
+    t.ok(one.isAlive && other.isAlive)
+    other.setConfigFingerprint({ prices: 'b' })
+    await renewAll()
+    t.same(reports.splice(0).toSorted(), [['one'], ['other']])
+  })
+
   t.test('keeps a job lease for one node until it expires', async (t) => {
     const { connections, client } = await ground(t)
     const clock = { now: () => Date.now() }

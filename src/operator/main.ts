@@ -75,6 +75,10 @@ export async function run(words: readonly string[]): Promise<CommandOutcome> {
       ),
     )
 
+  addJsonOption(
+    program.command('reload').description('let the running server read its configuration again, without a lost connection'),
+  ).action(collectOutput(async (options: OutputOptions) => (await import('./commands/reload.ts')).reload(options)))
+
   program.commandsGroup('Members:')
   const account = program.command('account').description('create and change accounts')
   addJsonOption(account.command('create').description('create an account'))

@@ -1,20 +1,20 @@
 /** The server program: configuration → store → services → application → listen → drain. */
 import { isatty } from 'node:tty'
 import { ConfigError, loadConfig } from '../config/config.ts'
+import { listenForControl } from '../server/reload/control-socket.ts'
+import type { ReloadReport } from '../server/reload/reloader.ts'
 import { startServer } from '../server/start-server.ts'
 import type { Server } from '../server/gateway.ts'
 import { connectServiceManager } from './service-manager.ts'
 import { createStartupMessage } from './startup-message.ts'
+import { DataFolder } from '../system/data-folder.ts'
 import { describeEngineFault } from '../system/engine-fault.ts'
 import { OperatorError } from '../system/operator-error.ts'
 
 /** The default action of these signals, which the kernel does not apply to the first process of a container. */
 const exitOnSigterm = (): void => process.exit(143)
 
-/**
- * SIGHUP reports that the terminal has closed. Under `nohup`, in a service and in a container there is none, and Node has reset the ignored
- * signal to its default; so it is ignored here again.
- */
+/** SIGHUP reports that the terminal has closed. Under `nohup`, in a service and in a container there is none, and it requests a reload. */
 const hasTerminal = [0, 1, 2].some((descriptor) => isatty(descriptor))
 
 /** Signals this close together count as one request to stop. */
@@ -23,6 +23,7 @@ const duplicateSignalMs = 500
 /** Starts the server and runs until a signal stops it. Exits with 1 and one sentence where it cannot start. */
 export async function runServer(): Promise<void> {
   if (process.pid === 1) process.once('SIGTERM', exitOnSigterm)
+  // Until the server runs: the default action would end it.
   if (!hasTerminal) process.on('SIGHUP', () => undefined)
   const fault = describeEngineFault()
   if (fault !== null) process.stderr.write(`Warning: ${fault}.\n`)
@@ -48,6 +49,7 @@ export async function runServer(): Promise<void> {
     onFailure: (error) => log.error({ err: error }, 'systemd cannot be told that the server runs, and will end it'),
   })
   let stoppedAt: number | undefined
+  let closeControl = (): void => undefined
   const stop = (signal: string): void => {
     const now = services.clock.monotonicMs()
     // A second signal skips the wait, unless a terminal and npm both pass on the same Ctrl-C.
@@ -56,6 +58,7 @@ export async function runServer(): Promise<void> {
     stoppedAt = now
     log.info({ signal }, 'stopping: running turns may finish')
     serviceManager.stopping()
+    closeControl()
     void gateway.close().then(
       () => {
         log.info('stopped')
@@ -70,7 +73,18 @@ export async function runServer(): Promise<void> {
   process.off('SIGTERM', exitOnSigterm)
   process.on('SIGTERM', () => stop('SIGTERM'))
   process.on('SIGINT', () => stop('SIGINT'))
-  if (hasTerminal) process.on('SIGHUP', () => stop('SIGHUP'))
+  const reload = (): Promise<ReloadReport> =>
+    stoppedAt === undefined ? gateway.reload() : Promise.resolve({ ok: false, faults: ['The server is stopping.'] })
+  process.on('SIGHUP', () => {
+    if (hasTerminal) return stop('SIGHUP')
+    // Its report is in the log.
+    reload().catch((error: unknown) => log.error({ err: error }, 'the reload failed'))
+  })
+  try {
+    closeControl = await listenForControl(new DataFolder(services.config.store.dataDir).controlSocket, reload)
+  } catch (error) {
+    log.warn({ err: error }, 'svc-gateway reload cannot reach this server; send it SIGHUP instead')
+  }
   // Signal handlers first: the process may be stopped as soon as it reports that it listens.
   serviceManager.ready()
   process.stdout.write(greeting, (error) => {

@@ -1,4 +1,5 @@
 /** Creates the services of one serving thread from the resources of its process. */
+import { isDeepStrictEqual } from 'node:util'
 import type { Logger } from 'pino'
 import type { BodyBudgetBounds } from '../access/limits/body-budget.ts'
 import type { Limits } from '../access/limits/limits.ts'
@@ -11,6 +12,7 @@ import { Products } from '../config/products.ts'
 import type { TranslatorSettings } from '../exchange/body-parser.ts'
 import { SizedBodyParser } from '../exchange/body-parser/sized-body-parser.ts'
 import { WorkerBodyParser } from '../exchange/body-parser/worker-body-parser.ts'
+import type { WorkerBodyParserOptions } from '../exchange/body-parser/worker-body-parser.ts'
 import { deriveSealKey } from '../formats/reasoning-seal.ts'
 import { listPartsKeys, preparerUrl } from '../upstream/prepare-parts.ts'
 import { translatorUrl } from '../formats/translate-request.ts'
@@ -60,7 +62,25 @@ interface ServiceDeps {
 export interface CreatedServices extends Services {
   /** Set once the server listens. */
   readonly origins: { site: string; base: string }
+  /** What the body parser was created with. */
+  readonly bodyParserSettings: BodyParserSettings
+  /**
+   * The same services under a changed configuration. What does not follow from a setting that can be reloaded is shared, and so are unchanged
+   * upstreams and an unchanged body parser.
+   */
+  withConfig(config: GatewayConfig): CreatedServices
 }
+
+type BodyParserSettings = Pick<WorkerBodyParserOptions, 'passRequestFields' | 'maxBytes'> & {
+  readonly translator: TranslatorSettings
+  readonly keysByProduct: ReturnType<typeof listPartsKeys>
+}
+
+/** The services that follow from settings that can be reloaded. */
+type ConfiguredServices = Pick<
+  CreatedServices,
+  'config' | 'bodyParser' | 'bodyParserSettings' | 'bodyDiscarder' | 'mediaAddresses' | 'products' | 'translator' | 'upstreams'
+>
 
 export function createServices(deps: ServiceDeps): CreatedServices {
   const { config, folder, clock, ids, log, telemetry, store, secret, limits, mail, invalidateElsewhere = () => {} } = deps
@@ -68,24 +88,6 @@ export function createServices(deps: ServiceDeps): CreatedServices {
   const origins = { site: '', base: '' }
   const calendar = createCalendar(config.timeZone)
   const credentials = new Credentials(store, names, clock, invalidateElsewhere)
-  const { chatBodyBytes, agentBodyBytes, otherBodyBytes } = config.limits
-  const translator: TranslatorSettings = {
-    sealKey: deriveSealKey(secret),
-    keepsAnthropicFields: Object.values(config.upstreams).some(({ kind }) => kind === 'anthropic'),
-    keepsResponsesFields: Object.values(config.upstreams).some(({ responses }) => responses),
-    productIds: new Set(Object.keys(config.products)),
-    aliases: { responses: config.apiFormats.responses.aliases, messages: config.apiFormats.messages.aliases },
-  }
-  const createBodyParser = () =>
-    new WorkerBodyParser({
-      passRequestFields: Object.values(config.upstreams).flatMap(({ passRequestFields }) => passRequestFields),
-      translator: { url: translatorUrl, settings: translator },
-      preparer: { url: preparerUrl, keysByProduct: listPartsKeys(config) },
-      maxBytes: Math.max(chatBodyBytes, agentBodyBytes),
-      now: () => clock.monotonicMs(),
-      onWorkerError: (error) => log.error({ err: error }, 'a body parser thread died; the next large request starts a new one'),
-      onCostlyBody: (body) => log.warn(body, 'a body took more CPU time than its size explains and was refused'),
-    })
   const attemptLimitTable = mergeAttemptLimits(config.limits.attempts)
   const membership = createMembership({
     store,
@@ -108,8 +110,7 @@ export function createServices(deps: ServiceDeps): CreatedServices {
     maxConcurrentHashes: deps.maxConcurrentHashes,
     onCredentialsChanged: (account) => credentials.invalidateEverywhere(account),
   })
-  return {
-    config,
+  const common = {
     names,
     origins,
     clock,
@@ -124,8 +125,6 @@ export function createServices(deps: ServiceDeps): CreatedServices {
     boosts: membership.boosts,
     jwt: new TrustedIssuers(config.signIn.jwtIssuers, store.accounts, ids, clock, credentials, log),
     limits,
-    bodyParser: new SizedBodyParser({ medium: createBodyParser(), large: createBodyParser() }),
-    bodyDiscarder: new BodyDiscarder({ maxBytes: 2 * Math.max(chatBodyBytes, agentBodyBytes, otherBodyBytes) }),
     bodyScheduler: new BodyReadScheduler(() => clock.monotonicMs()),
     images: new ImageStore({
       files: deps.imageFiles ?? new ImageFolder(folder.images, store.images),
@@ -133,12 +132,57 @@ export function createServices(deps: ServiceDeps): CreatedServices {
       limits: config.images,
       clock,
     }),
-    mediaAddresses: new MediaAddressGuard({ upstreams: config.upstreams, monotonicMs: () => clock.monotonicMs() }),
-    products: new Products(config),
     secret,
-    translator,
-    upstreams: new Upstreams(config, deps.demoUrl, deps.random),
   }
+  const combine = (configured: ConfiguredServices): CreatedServices => ({
+    ...common,
+    ...configured,
+    withConfig: (next) => combine(createConfiguredServices(deps, next, configured)),
+  })
+  return combine(createConfiguredServices(deps, config))
+}
+
+function createConfiguredServices(deps: ServiceDeps, config: GatewayConfig, previous?: ConfiguredServices): ConfiguredServices {
+  const { chatBodyBytes, agentBodyBytes, otherBodyBytes } = config.limits
+  const translator: TranslatorSettings = {
+    sealKey: deriveSealKey(deps.secret),
+    keepsAnthropicFields: Object.values(config.upstreams).some(({ kind }) => kind === 'anthropic'),
+    keepsResponsesFields: Object.values(config.upstreams).some(({ responses }) => responses),
+    productIds: new Set(Object.keys(config.products)),
+    aliases: { responses: config.apiFormats.responses.aliases, messages: config.apiFormats.messages.aliases },
+  }
+  const bodyParserSettings: BodyParserSettings = {
+    passRequestFields: Object.values(config.upstreams).flatMap(({ passRequestFields }) => passRequestFields),
+    translator,
+    keysByProduct: listPartsKeys(config),
+    maxBytes: Math.max(chatBodyBytes, agentBodyBytes),
+  }
+  const isSameParser = isDeepStrictEqual(previous?.bodyParserSettings, bodyParserSettings)
+  return {
+    config,
+    bodyParser: previous !== undefined && isSameParser ? previous.bodyParser : createBodyParser(deps, bodyParserSettings),
+    bodyParserSettings,
+    bodyDiscarder: new BodyDiscarder({ maxBytes: 2 * Math.max(chatBodyBytes, agentBodyBytes, otherBodyBytes) }),
+    mediaAddresses: new MediaAddressGuard({ upstreams: config.upstreams, monotonicMs: () => deps.clock.monotonicMs() }),
+    products: new Products(config),
+    translator,
+    upstreams: new Upstreams(config, deps.demoUrl, deps.random, previous?.upstreams),
+  }
+}
+
+function createBodyParser({ clock, log }: ServiceDeps, settings: BodyParserSettings): SizedBodyParser {
+  const { passRequestFields, translator, keysByProduct, maxBytes } = settings
+  const create = () =>
+    new WorkerBodyParser({
+      passRequestFields,
+      translator: { url: translatorUrl, settings: translator },
+      preparer: { url: preparerUrl, keysByProduct },
+      maxBytes,
+      now: () => clock.monotonicMs(),
+      onWorkerError: (error) => log.error({ err: error }, 'a body parser thread died; the next large request starts a new one'),
+      onCostlyBody: (body) => log.warn(body, 'a body took more CPU time than its size explains and was refused'),
+    })
+  return new SizedBodyParser({ medium: create(), large: create() })
 }
 
 /** One body of the largest size always fits, whatever the configuration says. */

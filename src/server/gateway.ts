@@ -22,6 +22,9 @@ import { getNotReadyReasons } from '../services/readiness.ts'
 import type { Services } from '../services/services.ts'
 import type { WorkerRuntime } from './worker-runtime.ts'
 import { openWorkerRuntime } from './worker-runtime.ts'
+import type { EvaluatedConfig } from './reload/merge-reloaded-config.ts'
+import { Reloader } from './reload/reloader.ts'
+import type { ReloadReport } from './reload/reloader.ts'
 
 export interface GatewayOptions {
   readonly config: GatewayConfig
@@ -44,12 +47,19 @@ export interface Server {
   readonly demo: DemoUpstream | null
   /** The number of serving threads. */
   readonly workers: number
+  /**
+   * Reads the configuration again for new requests. One that `svc-gateway check` refuses changes nothing.
+   * @param evaluate returns the configuration; by default the file is evaluated in a process of its own
+   */
+  reload(evaluate?: () => Promise<EvaluatedConfig>): Promise<ReloadReport>
   /** Becomes not ready. Running turns may finish within the drain time; the rest end with an error and a refund. */
   close(options?: { readonly drainMs?: number }): Promise<void>
 }
 
 export interface Gateway extends Server {
   readonly forwarder: WorkerRuntime['forwarder']
+  /** The configurations under which requests are running. */
+  readonly configurations: number
 }
 
 export const minFlushMs = 500
@@ -114,14 +124,33 @@ export async function openGateway(options: GatewayOptions): Promise<Gateway> {
   warnAboutUnservedProducts(services)
   warnAboutFileLimit(services)
   const jobs = new BackgroundJobs(services)
+  const reloader = new Reloader({
+    config,
+    workers: 1,
+    hasDemo: demo !== null,
+    log: ownLog,
+    store,
+    apply(next, certificate) {
+      runtime.reconfigure(next, certificate)
+      warnAboutUnservedProducts(runtime.services)
+    },
+  })
   return {
-    services,
+    get services() {
+      return runtime.services
+    },
     createdLocation: resources.createdLocation,
     url: runtime.url,
     metricsUrl: metrics?.url ?? null,
     demo,
     workers: 1,
-    forwarder: runtime.forwarder,
+    get forwarder() {
+      return runtime.forwarder
+    },
+    get configurations() {
+      return runtime.configurations
+    },
+    reload: (evaluate) => reloader.reload(evaluate),
     async close({ drainMs = config.timeouts.drainMs } = {}) {
       const deadlineMonotonicMs = clock.monotonicMs() + drainMs
       await runtime.drain(drainMs)

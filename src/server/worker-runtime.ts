@@ -2,15 +2,15 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { GatewayError } from '../errors.ts'
 import { PluginChain } from '../exchange/plugin-chain.ts'
-import { createApp } from '../http/app.ts'
 import { createSlowBodyError } from '../http/request/read-body.ts'
 import { listen } from '../http/server/listen.ts'
-import type { Listener } from '../http/server/listen.ts'
+import type { CertificatePair, Listener } from '../http/server/listen.ts'
 import type { MailStats } from '../mail/email-results.ts'
 import type { RouteDeps } from '../http/route-deps.ts'
-import { Forwarder } from '../upstream/forward.ts'
+import type { GatewayConfig } from '../config/config.ts'
 import { startModelDiscovery } from '../upstream/target/model-discovery.ts'
-import { TurnHandlers } from '../tools/turn-handlers.ts'
+import { ConfiguredApp } from './reload/configured-app.ts'
+import { getBodyBudgetBounds } from './create-services.ts'
 import type { CreatedServices } from './create-services.ts'
 
 const pollMs = 20
@@ -26,7 +26,13 @@ interface WorkerRuntimeOptions {
 
 export interface WorkerRuntime {
   readonly url: string
-  readonly forwarder: Forwarder
+  /** The services of new requests. */
+  readonly services: CreatedServices
+  readonly forwarder: ConfiguredApp['forwarder']
+  /** The configurations under which requests are running; one, unless a request has outlived a reload. */
+  readonly configurations: number
+  /** Uses another configuration and certificate for new requests; running ones end under theirs. */
+  reconfigure(config: GatewayConfig, certificate: CertificatePair | null): void
   /** Refuses new turns. Running ones may finish within the time; the rest end with an error and a refund. */
   drain(drainMs: number): Promise<void>
   /** Releases everything except the store. */
@@ -38,56 +44,85 @@ export async function openWorkerRuntime(
   services: CreatedServices,
   { sharedPort = null, operations, mailStats = null }: WorkerRuntimeOptions,
 ): Promise<WorkerRuntime> {
-  const { config, store, upstreams, telemetry, clock, origins, bodyParser, bodyScheduler } = services
-  const forwarder = new Forwarder({
-    config,
-    upstreams,
-    clock,
-    onAttempt: (target, outcome) => telemetry.recordUpstreamAttempt(target, outcome),
-  })
-  telemetry.connectSources({
-    ledger: store.ledger,
-    upstreams,
-    limits: services.limits,
-    databaseStatus: () => operations.database?.getLatestStatus() ?? null,
-    mailStats,
-    countRunningTurns: () => forwarder.running,
-    monotonicMs: () => clock.monotonicMs(),
-  })
-  const turnHandlers = new TurnHandlers(services, forwarder)
+  const { config, store, telemetry, clock, log, origins, bodyScheduler } = services
   let isDraining = false
+  const chain = new PluginChain(config.plugins)
+  const openApp = (configured: CreatedServices): ConfiguredApp =>
+    new ConfiguredApp({ services: configured, chain, operations: { ...operations, isDraining: () => isDraining } })
+  let current = openApp(services)
+  /** The current one, and earlier ones in which requests are still running. */
+  const apps = new Set([current])
+  const countRunningTurns = (): number => [...apps].reduce((sum, { forwarder }) => sum + forwarder.running, 0)
+  const connectTelemetry = (): void =>
+    telemetry.connectSources({
+      ledger: store.ledger,
+      upstreams: current.services.upstreams,
+      limits: services.limits,
+      databaseStatus: () => operations.database?.getLatestStatus() ?? null,
+      mailStats,
+      countRunningTurns,
+      monotonicMs: () => clock.monotonicMs(),
+    })
+  connectTelemetry()
   const release = async (): Promise<void> => {
     bodyScheduler.stopChecks()
-    await bodyParser.close()
-    forwarder.close()
-    await turnHandlers.close()
-    await upstreams.close()
+    for (const app of apps) await app.close()
   }
-  const chain = new PluginChain(config.plugins)
-  const app = createApp({ services, chain, turnHandlers, operations: { ...operations, isDraining: () => isDraining } })
-  const listener = await listen(app, services, sharedPort).catch(async (error: unknown) => {
-    await release()
-    throw error
-  })
+  const listener = await listen((request, response) => void current.handle(request, response), services, sharedPort).catch(
+    async (error: unknown) => {
+      await release()
+      throw error
+    },
+  )
   bodyScheduler.startChecks(createSlowBodyError)
   origins.site = config.listen.siteUrl ?? listener.url
   origins.base = config.listen.baseUrl ?? config.listen.siteUrl ?? listener.url
-  const stopLearning = startModelDiscovery(services)
+  let stopLearning = startModelDiscovery(services)
   return {
     url: listener.url,
-    forwarder,
     release,
+    get services() {
+      return current.services
+    },
+    get forwarder() {
+      return current.forwarder
+    },
+    get configurations() {
+      return apps.size
+    },
+    reconfigure(next, certificate) {
+      const earlier = current
+      current = openApp(earlier.services.withConfig(next))
+      apps.add(current)
+      services.limits.bodies.setBounds(getBodyBudgetBounds(next.limits))
+      listener.reconfigure({ maxConnections: next.limits.connections, certificate })
+      connectTelemetry()
+      stopLearning()
+      stopLearning = isDraining ? () => undefined : startModelDiscovery(current.services)
+      void earlier
+        .retire()
+        .then(() => {
+          apps.delete(earlier)
+          return earlier.close([...apps])
+        })
+        .catch((error: unknown) => log.error({ err: error }, 'what an earlier configuration used could not be released'))
+    },
     async drain(drainMs) {
       isDraining = true
       stopLearning()
-      await drain(listener, { ...services, forwarder }, { drainMs, noticeMs: config.timeouts.drainNoticeMs })
+      await drain(listener, { apps, bodyScheduler, countRunningTurns }, { drainMs, noticeMs: config.timeouts.drainNoticeMs })
     },
   }
 }
 
+interface RunningWork extends Pick<CreatedServices, 'bodyScheduler'> {
+  readonly apps: ReadonlySet<ConfiguredApp>
+  readonly countRunningTurns: () => number
+}
+
 async function drain(
   listener: Listener,
-  work: Pick<CreatedServices, 'bodyParser' | 'bodyScheduler' | 'bodyDiscarder'> & { readonly forwarder: Forwarder },
+  { apps, bodyScheduler, countRunningTurns }: RunningWork,
   { drainMs, noticeMs }: { readonly drainMs: number; readonly noticeMs: number },
 ): Promise<void> {
   const deadlineTimer = setTimeout(() => {
@@ -98,15 +133,15 @@ async function drain(
       },
     })
     // First, because the refusals of the others would otherwise wait for bodies for longer than the connections remain.
-    work.bodyDiscarder.stop()
-    work.bodyScheduler.abortAll(reason)
-    work.bodyParser.abortAll(reason)
-    work.forwarder.abortAll(reason)
+    for (const { services } of apps) services.bodyDiscarder.stop()
+    bodyScheduler.abortAll(reason)
+    for (const { services } of apps) services.bodyParser.abortAll(reason)
+    for (const { forwarder } of apps) forwarder.abortAll(reason)
     listener.destroyAfterGrace()
   }, drainMs)
   await listener.beginShutdownNotice(Math.min(noticeMs, drainMs))
   await listener.close()
   // Calls whose clients have disconnected run to their end and are charged.
-  while (work.forwarder.running > 0) await pause(pollMs)
+  while (countRunningTurns() > 0) await pause(pollMs)
   clearTimeout(deadlineTimer)
 }

@@ -42,6 +42,11 @@ export class DataFolder {
     return join(this.path, 'restore-staging')
   }
 
+  /** Where `svc-gateway reload` reaches the running server. */
+  get controlSocket(): string {
+    return join(this.path, 'control.sock')
+  }
+
   /** Which PostgreSQL cluster this machine has used. */
   get seenDatabase(): string {
     return join(this.path, 'seen-database.json')

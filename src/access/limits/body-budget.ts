@@ -42,9 +42,16 @@ const retryAfterSeconds = 1
 
 export class BodyBudget {
   readonly #options: BodyBudgetOptions
+  #bounds: BodyBudgetBounds
 
   constructor(options: BodyBudgetOptions) {
     this.#options = options
+    this.#bounds = options.bounds
+  }
+
+  /** Bounds further bytes; what was reserved stays. */
+  setBounds(bounds: BodyBudgetBounds): void {
+    this.#bounds = bounds
   }
 
   /** @throws GatewayError `rate_limited` if the owner's bodies are too large together, `temporarily_unavailable` if all are */
@@ -78,7 +85,7 @@ export class BodyBudget {
   }
 
   #take(budget: SharedBudget, { kind, id }: BodyOwner, amount: number, reserved: number): void {
-    const { perAccountBytes, perAddressBytes, totalBytes } = this.#options.bounds
+    const { perAccountBytes, perAddressBytes, totalBytes } = this.#bounds
     const isSmall = reserved + amount <= smallBodyBytes
     const max = kind === 'account' ? perAccountBytes : perAddressBytes
     const maxTotal =

@@ -8,7 +8,6 @@ import type { AddressInfo, Socket } from 'node:net'
 import { setImmediate as nextLoopTurn, setTimeout as pause } from 'node:timers/promises'
 import { createSecureContext } from 'node:tls'
 import type { TLSSocket } from 'node:tls'
-import type Koa from 'koa'
 import { ConfigError } from '../../config/config.ts'
 import { GatewayError } from '../../errors.ts'
 import type { Services } from '../../services/services.ts'
@@ -32,7 +31,17 @@ export interface Listener {
   close(): Promise<void>
   /** Destroys the connections that are still open, after a grace period for final bytes. */
   destroyAfterGrace(): void
+  /** Bounds further connections, and uses another certificate for them. Open connections stay as they are. */
+  reconfigure(settings: { readonly maxConnections: number; readonly certificate: CertificatePair | null }): void
 }
+
+/** A certificate chain and its key, PEM. */
+export interface CertificatePair {
+  readonly cert: Uint8Array
+  readonly key: Uint8Array
+}
+
+type RequestHandler = (request: IncomingMessage, response: ServerResponse) => unknown
 
 const defaultTimeouts: ProtocolTimeouts = { headersMs: 20_000, requestMs: 120_000, keepAliveMs: 65_000 }
 const maxHeaderBytes = 16 * 1024
@@ -45,14 +54,13 @@ const localAddresses = ['127.0.0.1', '::1']
 
 /** @param sharedPort port shared with other threads, 0 for the first of them; null when only this thread listens */
 export async function listen(
-  app: Koa,
+  handler: RequestHandler,
   services: Services,
   sharedPort: number | null = null,
   timeouts = defaultTimeouts,
 ): Promise<Listener> {
   const { config, clock, telemetry } = services
   const { host, port, tls } = config.listen
-  const handler = app.callback()
   const connections = new Connections()
   const refusals = new ProtocolErrorResponder(services)
   let quietWindowMs = 0
@@ -137,6 +145,11 @@ export async function listen(
     destroyAfterGrace() {
       setTimeout(() => connections.destroy(), closeGraceMs)
     },
+    reconfigure({ maxConnections, certificate }) {
+      server.maxConnections = maxConnections
+      if (certificate !== null && 'setSecureContext' in server)
+        server.setSecureContext({ cert: Buffer.from(certificate.cert), key: Buffer.from(certificate.key) })
+    },
   }
 }
 
@@ -175,17 +188,11 @@ function createTlsServer(
   httpLimits: ReturnType<typeof createHttpLimits>,
   onRequest: (request: IncomingMessage, response: ServerResponse) => void,
 ): Http2SecureServer {
-  const pair = { cert: readPem(tls.cert), key: readPem(tls.key) }
-  try {
-    createSecureContext(pair)
-  } catch (error) {
-    throw new ConfigError(`listen.tls: ${tls.cert} and ${tls.key} are no certificate and its key (${(error as Error).message}).`)
-  }
   return createSecureServer(
     {
       // For HTTP/1.1, which is served here as well; HTTP/2 has `http2-limits.ts`.
       ...httpLimits,
-      ...pair,
+      ...readCertificate(tls),
       allowHTTP1: true,
       handshakeTimeout: handshakeTimeoutMs,
       maxHeaderListPairs: 100,
@@ -198,6 +205,17 @@ function createTlsServer(
     // The compatibility request and response have every member used here.
     onRequest as unknown as Parameters<typeof createSecureServer>[1],
   )
+}
+
+/** @throws ConfigError unless the files are a certificate and its key */
+export function readCertificate(tls: { readonly cert: string; readonly key: string }): { cert: Buffer; key: Buffer } {
+  const pair = { cert: readPem(tls.cert), key: readPem(tls.key) }
+  try {
+    createSecureContext(pair)
+  } catch (error) {
+    throw new ConfigError(`listen.tls: ${tls.cert} and ${tls.key} are no certificate and its key (${(error as Error).message}).`)
+  }
+  return pair
 }
 
 function readPem(file: string): Buffer {

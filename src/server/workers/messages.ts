@@ -2,18 +2,19 @@
 import type { MessagePort } from 'node:worker_threads'
 import type { ProcessBudgetMemory } from '../../access/limits/process-budgets.ts'
 import type { LimitMemory } from '../../access/limits/shared-memory.ts'
-import type { GatewayConfig } from '../../config/config.ts'
+import type { CertificatePair } from '../../http/server/listen.ts'
+import type { ConfigValues, EvaluatedConfig } from '../reload/merge-reloaded-config.ts'
 import type { WorkerStoreInit } from '../../store/sqlite/worker-store.ts'
 import type { EmailOutcome } from '../../domain/services/member-mailer.ts'
 import type { Email } from '../../mail/email-queue.ts'
 import type { MetricsJson } from '../../observability/merge-metrics.ts'
 
-/** Start data of a worker. Workers load the configuration themselves, because plugins are functions and cannot be sent. */
+/** Start data of a worker. Workers import the plugins themselves, because they are functions and cannot be sent. */
 export interface WorkerInit {
   /** Number of this worker among all ever started, from 1. */
   readonly worker: number
-  /** The serialized configuration at the start: a worker refuses to start with another. */
-  readonly config: string
+  /** The configuration of the workers beside it, and its plugins: a worker refuses to start with others. */
+  readonly config: EvaluatedConfig
   /** This worker's share of connection limits. */
   readonly share: Share
   readonly secret: Uint8Array
@@ -60,6 +61,8 @@ export type MainRequests = {
   readonly close: { readonly request: { readonly drainMs: number; readonly flushMs: number }; readonly response: null }
   readonly notReadyReasons: { readonly request: null; readonly response: readonly string[] }
   readonly metrics: { readonly request: null; readonly response: MetricsJson }
+  /** Use this configuration for new requests. */
+  readonly reconfigure: { readonly request: Reconfiguration; readonly response: null }
   /** Responds at once: a worker that does not is stalled. */
   readonly ping: { readonly request: null; readonly response: null }
   readonly invalidate: { readonly request: string; readonly response: void }
@@ -67,7 +70,7 @@ export type MainRequests = {
   readonly unhealthyReason: { readonly request: string | null; readonly response: void }
 }
 
-/** Serializes a configuration without its plugins' functions, for comparison. */
-export function serializeConfig(config: GatewayConfig): string {
-  return JSON.stringify(config)
+interface Reconfiguration {
+  readonly values: ConfigValues
+  readonly certificate: CertificatePair | null
 }

@@ -49,6 +49,8 @@ interface PoolMember {
 
 /** A worker that takes longer to respond is skipped. */
 const answerTimeoutMs = 1_000
+/** As long as a worker may miss pings. */
+const reconfigureTimeoutMs = 10_000
 const defaultPingMs = 1_000
 /**
  * A worker that misses this many pings in a row is replaced: it keeps its connections and gets new ones, but serves none. Pings are counted,
@@ -78,8 +80,11 @@ export class WorkerPool {
   readonly #restartTimers = new Set<NodeJS.Timeout>()
   #pingTimer: NodeJS.Timeout | undefined
 
+  #config: WorkerInit['config']
+
   constructor(options: WorkerPoolOptions) {
     this.#options = options
+    this.#config = options.start.config
   }
 
   /** Resolves with the address when all workers serve. @throws the error of the first worker that cannot start */
@@ -118,6 +123,22 @@ export class WorkerPool {
     return [...this.#members.map(({ metrics }) => metrics), this.#retiredMetrics]
   }
 
+  /** Resolves when all workers use the configuration. One that does not respond is replaced by one that does. */
+  async reconfigure({ values, certificate }: MainRequests['reconfigure']['request']): Promise<void> {
+    // First, so that a worker that starts now has it.
+    this.#config = { ...this.#config, values }
+    await Promise.all(
+      [...this.#members].map(async ({ worker, rpc, thread }) => {
+        try {
+          await rpc.request('reconfigure', { values, certificate }, { withinMs: reconfigureTimeoutMs })
+        } catch (error) {
+          this.#options.log.fatal({ worker, err: error }, 'a worker does not use the reloaded configuration and is replaced')
+          await thread.terminate()
+        }
+      }),
+    )
+  }
+
   /** Notifies all workers except one. */
   notifyAll<Name extends 'invalidate' | 'unhealthyReason'>(
     name: Name,
@@ -152,7 +173,16 @@ export class WorkerPool {
     if (this.#isClosing) throw new Error('the server is closing')
     const extension = import.meta.url.slice(import.meta.url.lastIndexOf('.'))
     const program = this.#options.workerUrl ?? new URL(`./worker-thread${extension}`, import.meta.url)
-    const workerData: WorkerInit = { ...start, worker, share, limits, budgets, store: parts, writerPort: port }
+    const workerData: WorkerInit = {
+      ...start,
+      config: this.#config,
+      worker,
+      share,
+      limits,
+      budgets,
+      store: parts,
+      writerPort: port,
+    }
     const thread = new Worker(program, { workerData, transferList: [port] })
     const rpc = new WorkerRpc<WorkerRequests, MainRequests>(thread, {
       ...createHandlers(worker),

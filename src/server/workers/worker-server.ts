@@ -25,7 +25,9 @@ import { warnAboutFileLimit } from '../file-limit.ts'
 import { openProcessResources } from '../process-resources.ts'
 import { getNotReadyReasons } from '../../services/readiness.ts'
 import { WorkerPool } from './worker-pool.ts'
-import { serializeConfig } from './messages.ts'
+import { describePlugins } from '../reload/describe-plugins.ts'
+import type { ConfigValues } from '../reload/merge-reloaded-config.ts'
+import { Reloader } from '../reload/reloader.ts'
 
 interface WorkerServerOptions {
   readonly config: GatewayConfig
@@ -69,6 +71,8 @@ export async function startWorkerServer({ config, count }: WorkerServerOptions):
     maxConcurrentHashes,
     invalidateElsewhere: (account) => pool.notifyAll('invalidate', account),
   })
+  /** The services under the current configuration. */
+  let configured = services
   telemetry.connectSources({
     ledger: store.ledger,
     upstreams: services.upstreams,
@@ -91,7 +95,12 @@ export async function startWorkerServer({ config, count }: WorkerServerOptions):
     threads,
     limits: { byAddress: createRandomLimitMemory(), byAccount: createRandomLimitMemory() },
     budgets: createProcessBudgetMemory(count),
-    start: { config: serializeConfig(config), secret, demoUrl: demo?.url ?? null, monotonicOriginMs: getMonotonicOriginMs() },
+    start: {
+      config: { values: toConfigValues(config), plugins: describePlugins(config.plugins) },
+      secret,
+      demoUrl: demo?.url ?? null,
+      monotonicOriginMs: getMonotonicOriginMs(),
+    },
     clock,
     log,
     onChange: (living, deaths) => telemetry.recordWorkers(living, deaths),
@@ -114,8 +123,8 @@ export async function startWorkerServer({ config, count }: WorkerServerOptions):
   })
   reportUnhealthyReason = (reason) => pool.notifyAll('unhealthyReason', reason)
   const release = async (flushTimeoutMs = minFlushMs): Promise<void> => {
-    await services.bodyParser.close()
-    await services.upstreams.close()
+    await configured.bodyParser.close()
+    await configured.upstreams.close()
     await resources.close(flushTimeoutMs)
     telemetry.close()
   }
@@ -134,13 +143,31 @@ export async function startWorkerServer({ config, count }: WorkerServerOptions):
   warnAboutUnservedProducts(services)
   warnAboutFileLimit(services)
   const jobs = new BackgroundJobs(services)
+  const reloader = new Reloader({
+    config,
+    workers: count,
+    hasDemo: demo !== null,
+    log: ownLog,
+    store,
+    async apply(next, certificate) {
+      const earlier = configured
+      configured = earlier.withConfig(next)
+      await pool.reconfigure({ values: toConfigValues(next), certificate })
+      // No requests run in this thread.
+      await earlier.upstreams.close([configured.upstreams])
+      warnAboutUnservedProducts(configured)
+    },
+  })
   return {
-    services,
+    get services() {
+      return configured
+    },
     createdLocation: resources.createdLocation,
     url,
     metricsUrl: metrics?.url ?? null,
     demo,
     workers: count,
+    reload: (evaluate) => reloader.reload(evaluate),
     async close({ drainMs = config.timeouts.drainMs } = {}) {
       await pool.close(drainMs, minFlushMs)
       await jobs.close()
@@ -148,6 +175,10 @@ export async function startWorkerServer({ config, count }: WorkerServerOptions):
       await release()
     },
   }
+}
+
+function toConfigValues({ plugins: _plugins, ...values }: GatewayConfig): ConfigValues {
+  return values
 }
 
 /** Whether the kernel distributes connections among several sockets on one port (SO_REUSEPORT). */

@@ -7,13 +7,13 @@ import { RetryTimes } from '../../access/limits/retry-times.ts'
 import { openProcessBudgets } from '../../access/limits/process-budgets.ts'
 import { createLimits } from '../../access/limits/create-limits.ts'
 import { SharedMemoryRateLimit } from '../../access/limits/shared-memory.ts'
-import { ConfigError, loadConfig } from '../../config/config.ts'
+import { ConfigError, loadPlugins } from '../../config/config.ts'
 import type { WorkerStore } from '../../store/sqlite/worker-store.ts'
 import { openWorkerStore } from '../../store/sqlite/worker-store.ts'
 import { createClockFrom } from '../../system/clock.ts'
 import { DataFolder } from '../../system/data-folder.ts'
 import { createIds } from '../../system/ids.ts'
-import type { BufferedLog } from '../../observability/log.ts'
+import type { BufferedLog, Log } from '../../observability/log.ts'
 import { collectSecrets } from '../../config/secrets.ts'
 import { createLog, createBufferedLog } from '../../observability/log.ts'
 import { Telemetry } from '../../observability/telemetry.ts'
@@ -23,7 +23,7 @@ import type { CreatedServices } from '../create-services.ts'
 import { getNotReadyReasons } from '../../services/readiness.ts'
 import type { WorkerRuntime } from '../worker-runtime.ts'
 import { openWorkerRuntime } from '../worker-runtime.ts'
-import { serializeConfig } from './messages.ts'
+import { describePlugins } from '../reload/describe-plugins.ts'
 import type { MainRequests, WorkerRequests, WorkerInit } from './messages.ts'
 import { applyWorkerShare } from './worker-count.ts'
 import { WorkerRpc } from './worker-rpc.ts'
@@ -33,6 +33,8 @@ runWorker(parentPort, workerData as WorkerInit)
 
 function runWorker(port: MessagePort, start: WorkerInit): void {
   let runtime: WorkerRuntime | undefined
+  /** A configuration that arrived before this worker served. */
+  let pending: (() => void) | undefined
   const opened = Promise.withResolvers<OpenedWorker>()
   const main: WorkerRpc<MainRequests, WorkerRequests> = new WorkerRpc<MainRequests, WorkerRequests>(port, {
     async serve(sharedPort) {
@@ -45,7 +47,16 @@ function runWorker(port: MessagePort, start: WorkerInit): void {
         database: null,
       }
       runtime = await openWorkerRuntime(services, { sharedPort, operations })
+      pending?.()
       return runtime.url
+    },
+    async reconfigure({ values, certificate }) {
+      const { services, ownLog } = await opened.promise
+      const config = applyWorkerShare({ ...values, plugins: services.config.plugins }, start.share)
+      ownLog.addSecrets(collectSecrets(config))
+      pending = () => runtime?.reconfigure(config, certificate)
+      pending()
+      return null
     },
     async close({ drainMs, flushMs }) {
       const { services, store, jobs, telemetry, logBuffer } = await opened.promise
@@ -75,17 +86,18 @@ interface OpenedWorker {
   readonly services: CreatedServices
   readonly store: WorkerStore
   readonly telemetry: Telemetry
+  readonly ownLog: Log
   readonly logBuffer: BufferedLog
   readonly jobs: BackgroundJobs
 }
 
 async function openWorker(start: WorkerInit, main: WorkerRpc<MainRequests, WorkerRequests>): Promise<OpenedWorker> {
   const { worker, share } = start
-  const wholeConfig = await loadConfig()
-  // A replacement worker must not apply other prices than the workers beside it.
-  if (serializeConfig(wholeConfig) !== start.config)
-    throw new ConfigError('The configuration is not what it was when the server started. Restart the server to use it.')
-  const config = applyWorkerShare(wholeConfig, share)
+  const plugins = await loadPlugins()
+  // A replacement worker must not run other plugins than the workers beside it; its values are theirs.
+  if (describePlugins(plugins) !== start.config.plugins)
+    throw new ConfigError('The plugins are not what they were when the server started. Restart the server to use them.')
+  const config = applyWorkerShare({ ...start.config.values, plugins }, share)
   const logBuffer = createBufferedLog((some) => main.notify('log', some))
   const ownLog = createLog(config.log.level, logBuffer, worker, collectSecrets(config))
   const { log } = ownLog
@@ -145,5 +157,5 @@ async function openWorker(start: WorkerInit, main: WorkerRpc<MainRequests, Worke
     maxConcurrentHashes: 1,
     invalidateElsewhere: (account) => main.notify('invalidate', account),
   })
-  return { services, store, telemetry, logBuffer, jobs: new BackgroundJobs(services, 'thread') }
+  return { services, store, telemetry, ownLog, logBuffer, jobs: new BackgroundJobs(services, 'thread') }
 }

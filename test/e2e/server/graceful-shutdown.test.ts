@@ -84,7 +84,7 @@ t.test('shuts down cleanly at a signal that arrives when it starts to listen', a
   t.equal(child.exitCode, 0)
 })
 
-t.test('ignores the hang-up of a terminal where it has none, as under nohup', async (t) => {
+t.test('goes on at a hang-up where it has no terminal, as under nohup', async (t) => {
   const server = await startServerProcess(t, { DATA_DIR: createTemporaryFolder(t) })
   server.child.kill('SIGHUP')
   // A signal without a handler ends the process at once.

@@ -34,7 +34,7 @@ async function listenWithShortTimeouts(t: Test, { gateway, services, config }: T
     database: null,
   }
   const app = createApp({ services, chain: new PluginChain(config.plugins), turnHandlers, operations })
-  const listener = await listen(app, services, null, timeouts)
+  const listener = await listen(app.callback(), services, null, timeouts)
   t.teardown(async () => {
     listener.destroyAfterGrace()
     await listener.close()

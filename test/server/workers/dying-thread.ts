@@ -7,6 +7,7 @@ const { worker } = workerData as WorkerInit
 if (parentPort === null) throw new Error('this file is started as a thread')
 const first: WorkerRpc<MainRequests, WorkerRequests> = new WorkerRpc<MainRequests, WorkerRequests>(parentPort, {
   serve: (port) => `http://127.0.0.1:${port === 0 ? 4711 : port}`,
+  reconfigure: () => null,
   close: () => null,
   ping: () => null,
   notReadyReasons: () => [`${worker} is not ready`],

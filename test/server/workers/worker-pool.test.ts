@@ -7,9 +7,10 @@ import { createLimitMemory } from '../../../src/access/limits/shared-memory.ts'
 import { WorkerPool } from '../../../src/server/workers/worker-pool.ts'
 import { createLog } from '../../../src/observability/log.ts'
 import { renderMergedMetrics } from '../../../src/observability/merge-metrics.ts'
-import { waitUntil } from '../../support/gateway/test-gateway.ts'
+import { testConfig, waitUntil } from '../../support/gateway/test-gateway.ts'
 
 async function startPool(t: Test, count: number) {
+  const { plugins: _plugins, ...values } = testConfig(t)
   const clock = { at: 0, now: () => 0, monotonicMs: () => clock.at }
   const [log, logged, released]: [string[], string[], number[]] = [[], [], []]
   const changes: (readonly [number, number])[] = []
@@ -29,7 +30,7 @@ async function startPool(t: Test, count: number) {
     },
     limits: { byAddress: memory, byAccount: memory },
     budgets: createProcessBudgetMemory(count),
-    start: { config: '{}', secret: new Uint8Array(32), demoUrl: null, monotonicOriginMs: 0 },
+    start: { config: { values, plugins: '[]' }, secret: new Uint8Array(32), demoUrl: null, monotonicOriginMs: 0 },
     createHandlers: () => ({
       notReadyReasons: async () => [],
       mailNote: () => null,

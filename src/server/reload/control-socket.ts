@@ -1,0 +1,61 @@
+/**
+ * The socket in the data folder on which a running server accepts operator commands of this machine. The folder's permissions are its own: only
+ * the service's user and root can connect. A connection is one command; the only command is `reload`.
+ */
+import { chmodSync, rmSync } from 'node:fs'
+import { createServer, connect } from 'node:net'
+import type { Socket } from 'node:net'
+import { text } from 'node:stream/consumers'
+import { parseJson } from '../../system/parse-json.ts'
+import type { ReloadReport } from './reloader.ts'
+
+const maxCommandBytes = 64
+const maxConnections = 16
+/** A connection that sends no command. */
+const idleMs = 10_000
+
+/** Resolves with a function that closes the socket. The data folder belongs to this server alone, so a socket that is there is left over. */
+export async function listenForControl(path: string, reload: () => Promise<ReloadReport>): Promise<() => void> {
+  rmSync(path, { force: true })
+  const server = createServer((socket) => serve(socket, reload))
+  server.maxConnections = maxConnections
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(path, resolve)
+  })
+  chmodSync(path, 0o600)
+  server.unref()
+  return () => void server.close()
+}
+
+function serve(socket: Socket, reload: () => Promise<ReloadReport>): void {
+  let command = ''
+  socket.setEncoding('utf8')
+  socket.setTimeout(idleMs, () => socket.destroy())
+  socket.on('error', () => socket.destroy())
+  socket.on('data', (part) => {
+    command += String(part)
+    if (command.length > maxCommandBytes) return socket.destroy()
+    if (!command.includes('\n')) return
+    socket.removeAllListeners('data')
+    socket.setTimeout(0)
+    if (command !== 'reload\n') return socket.destroy()
+    reload().then(
+      (report) => socket.end(JSON.stringify(report)),
+      () => socket.destroy(),
+    )
+  })
+}
+
+/** Requests a reload of the server that listens there. @throws the system's error, ENOENT or ECONNREFUSED where none does */
+export async function requestReload(path: string): Promise<ReloadReport> {
+  const socket = connect(path)
+  await new Promise<void>((resolve, reject) => {
+    socket.once('connect', resolve)
+    socket.once('error', reject)
+  })
+  socket.write('reload\n')
+  const answer = await text(socket)
+  if (answer === '') throw new Error('the server closed the connection without an answer')
+  return parseJson(answer) as ReloadReport
+}

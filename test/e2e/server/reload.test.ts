@@ -211,6 +211,14 @@ t.test('new connections get the certificate that the files have at a reload', as
   t.equal(await readFingerprint(), second)
 })
 
+/** Ends the serving thread on request. */
+const dyingPlugin = `{
+  name: 'reload-test',
+  onRequest(x) {
+    if (x.inbound.headers['x-die'] !== undefined) setImmediate(() => { throw new Error('a fault of a plugin') })
+  },
+}`
+
 for (const workers of ['1', '2'])
   t.test(`svc-gateway reload and SIGHUP read the file and its secrets again, with WORKERS=${workers}`, async (t) => {
     const upstream = await startDemoUpstream({ maxCalls: 10_000 })
@@ -227,7 +235,8 @@ for (const workers of ['1', '2'])
       writeTestConfig(
         folder,
         `{ ...base, prices: { ...base.prices, flagship: { input: ${input}, output: 2, discountPercent: 0 } },
-          limits: { addressRpm: 1_000_000 }, plans: ${JSON.stringify(plans)}, defaultPlan: 'ample'${rest} }`,
+          limits: { addressRpm: 1_000_000 }, plans: ${JSON.stringify(plans)}, defaultPlan: 'ample',
+          plugins: [...base.plugins, ${dyingPlugin}]${rest} }`,
       )
     writeFileSync(keyFile, 'sk-first-key-0123\n')
     const env = {
@@ -244,17 +253,15 @@ for (const workers of ['1', '2'])
     await operate('account', 'create', '--email', 'ann@example.com')
     const { stdout } = await operate('key', 'create', '--account', 'ann@example.com', '--name', 'test')
     const token = /svc_live_\w+/.exec(stdout)?.[0] ?? ''
+    const send = (headers: Readonly<Record<string, string>> = {}): Promise<Response> =>
+      fetch(`${server.url}/v1/chat/completions`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json', connection: 'close', ...headers },
+        body: JSON.stringify(shortTurn),
+      })
     const chat = async (): Promise<void> => {
       // New connections, so that every thread serves some.
-      const answers = await Promise.all(
-        Array.from({ length: 12 }, () =>
-          fetch(`${server.url}/v1/chat/completions`, {
-            method: 'POST',
-            headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json', connection: 'close' },
-            body: JSON.stringify(shortTurn),
-          }),
-        ),
-      )
+      const answers = await Promise.all(Array.from({ length: 12 }, () => send()))
       for (const answer of answers) {
         t.equal(answer.status, 200)
         await answer.text()
@@ -291,6 +298,20 @@ for (const workers of ['1', '2'])
     t.match(refused.stdout, "unknown key 'listne'")
     await chat()
     t.same(readPrices(), [1_000, 3_000])
+
+    if (workers === '2') {
+      // Its replacement serves as the thread beside it does, whatever the file has now.
+      await send({ 'x-die': '1' }).catch(() => undefined)
+      const countWorkers = async (): Promise<string> =>
+        (await (await fetch(`${server.url}/metrics`, { headers: { authorization: 'Bearer scrape-me' } })).text()).replace(
+          /[^]*^(svc_workers \d)$[^]*/m,
+          '$1',
+        )
+      await waitUntil(() => server.log().includes('a worker died and is replaced'), 'the thread to end')
+      await waitUntil(async () => (await countWorkers()) === 'svc_workers 2', 'another one to serve', 50)
+      await chat()
+      t.same(readPrices(), [1_000, 3_000])
+    }
 
     write(7)
     server.child.kill('SIGHUP')

@@ -188,7 +188,7 @@ t.test('each library is imported in one folder', async (t) => {
     ['@decimalturn/toml-patch', 'src/cli/service-commands/setup/'],
     ['jsonc-parser', 'src/cli/service-commands/setup/'],
     ['yaml', 'src/cli/service-commands/setup/'],
-    ['diff', 'src/cli/service-commands/setup/'],
+    ['diff', 'src/system/terminal/', 'src/cli/service-commands/setup/'],
     ['eventsource-parser', 'src/cli/service-commands/', 'src/pages/browser/'],
     ['disposable-email-domains-js', 'src/server/disposable-domains.ts'],
     ['@modelcontextprotocol/server', 'src/tools/mcp/', 'src/http/', 'src/tools/search/'],

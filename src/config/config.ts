@@ -92,6 +92,11 @@ function readSecretFile(variable: string, file: string): string {
 
 export const env = new Environment()
 
+/** The environment of a process that evaluates a configuration: this one, with other values; undefined removes a variable. */
+export function createChildEnvironment(changes: NodeJS.Dict<string>): NodeJS.ProcessEnv {
+  return { ...process.env, ...changes }
+}
+
 /** Types a configuration. It is checked when the service starts, so that another file may import it and change parts first. */
 export function defineGateway(input: GatewayInput): GatewayInput {
   return input

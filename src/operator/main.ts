@@ -1,5 +1,6 @@
 /** `svc-gateway`: the operator's commands. Each is imported when it is used. */
 import type { Command, HelpConfiguration } from 'commander'
+import type { InitOptions } from './commands/init/init.ts'
 import type { OutputOptions, CommandResult } from './output.ts'
 
 /** Exit code and output of a command. */
@@ -62,6 +63,36 @@ export async function run(words: readonly string[]): Promise<CommandOutcome> {
   program.enablePositionalOptions()
   program.commandsGroup('Server:')
   program.command('start', { isDefault: true }).description('run the server (the default)').action(start)
+  addJsonOption(
+    program
+      .command('init')
+      .description(
+        'ask for the settings of a new installation, or change them, check them and write its files; with answers as options it asks nothing',
+      ),
+  )
+    .option('--folder <folder>', 'where the files are written', '.')
+    .option('--site-url <url>', 'public address of the website and the API')
+    .option('--upstream-url <url>', "base URL of the upstream's API")
+    .option('--upstream-key-file <file>', 'file with its key')
+    .option('--smtp-url-file <file>', 'file with smtp://user:password@host:587')
+    .option('--mail-from <sender>', 'sender of all emails')
+    .option('--test-mail <address>', 'send a letter to this address')
+    .option('--light-model <model>', 'model of the upstream for the tier light')
+    .option('--flagship-model <model>', 'model of the upstream for the tier flagship')
+    .option('--currency <code>', 'currency of the plans, such as USD')
+    .option('--plans <plans>', 'plans with their price of a month, such as pro=9,max=19')
+    .option('--issuer <url>', 'issuer of an OpenID Connect provider')
+    .option('--provider-name <name>', 'its name on the button')
+    .option('--client-id <id>', 'client id at the provider')
+    .option('--client-secret-file <file>', 'file with the client secret')
+    .action(
+      collectOutput(async (options: InitOptions) => {
+        const { openTerminalDialogue } = await import('./commands/init/terminal-dialogue.ts')
+        const { stdin, stderr } = process
+        const hasTerminal = stdin.isTTY && stderr.isTTY
+        return (await import('./commands/init/init.ts')).init(options, hasTerminal ? async () => openTerminalDialogue() : null)
+      }),
+    )
   addJsonOption(program.command('check').description('check the configuration and report what follows from it')).action(
     collectOutput(async (options: OutputOptions) => (await import('./commands/check.ts')).check(options)),
   )

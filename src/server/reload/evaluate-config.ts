@@ -3,7 +3,7 @@
  * in the server would return the old file, or retain one more copy at each reload.
  */
 import { fork } from 'node:child_process'
-import { ConfigError } from '../../config/config.ts'
+import { ConfigError, createChildEnvironment } from '../../config/config.ts'
 import type { EvaluatedConfig } from './merge-reloaded-config.ts'
 
 export type EvaluationReply =
@@ -13,10 +13,15 @@ export type EvaluationReply =
 /** A configuration that never ends must not keep later reloads waiting. */
 const timeoutMs = 60_000
 
-/** Checked as at a start. @throws ConfigError */
-export async function evaluateConfig(): Promise<EvaluatedConfig> {
+/**
+ * Checked as at a start.
+ * @param environment variables in place of this process's own of the same names; undefined removes one
+ * @throws ConfigError
+ */
+export async function evaluateConfig(environment: NodeJS.Dict<string> = {}): Promise<EvaluatedConfig> {
   const extension = import.meta.url.slice(import.meta.url.lastIndexOf('.'))
   const child = fork(new URL(`./evaluate-config-process${extension}`, import.meta.url), {
+    env: createChildEnvironment(environment),
     // Flags of the server concern its memory, or a port that it has already.
     execArgv: [],
     // The values hold secrets, so they are sent through a private pipe, and what the file prints is dropped.

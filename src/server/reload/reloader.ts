@@ -40,7 +40,7 @@ export class Reloader {
   }
 
   /** @param evaluate returns the configuration as the file has it now */
-  reload(evaluate: () => Promise<EvaluatedConfig> = evaluateConfig): Promise<ReloadReport> {
+  reload(evaluate: () => Promise<EvaluatedConfig> = () => evaluateConfig()): Promise<ReloadReport> {
     if (this.#running !== null) return (this.#next ??= this.#running.then(() => this.#start(evaluate)))
     return this.#start(evaluate)
   }

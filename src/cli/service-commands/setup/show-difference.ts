@@ -1,15 +1,11 @@
-/** The difference between two texts, as `diff -u` prints it. */
+/** The difference that `svc setup` shows before it writes. */
 import { styleText } from 'node:util'
-import { createTwoFilesPatch } from 'diff'
+import { formatDifference } from '../../../system/terminal/format-difference.ts'
 import { sanitizeText } from '../../terminal/sanitize-text.ts'
 
 /** Secrets are shown by their first characters. Empty if the texts are equal. */
 export function createDifference(path: string, before: string | undefined, after: string, secrets: readonly string[]): string {
-  if (before === after) return ''
-  const patch = createTwoFilesPatch(before === undefined ? '/dev/null' : path, path, before ?? '', after, undefined, undefined, {
-    context: 2,
-    headerOptions: { includeIndex: false, includeUnderline: false, includeFileHeaders: true },
-  })
+  const patch = formatDifference(path, before, after)
   return secrets.reduce((text, secret) => text.replaceAll(secret, maskSecret(secret)), patch)
 }
 

@@ -41,6 +41,19 @@ export async function checkUpstreams(config: GatewayConfig, deep: boolean): Prom
   }
 }
 
+/** The models that the upstream `main` lists, or a sentence that says why they are not known. */
+export async function listMainModels(config: GatewayConfig): Promise<readonly string[] | string> {
+  const all = new Upstreams(config, null, () => 0)
+  try {
+    const main = all.get('main')
+    if (main === undefined) return 'There is no upstream.'
+    const { listed, detail } = await checkUpstream(main, new Set(), true)
+    return listed === undefined ? detail : [...listed]
+  } finally {
+    await all.close()
+  }
+}
+
 function getConfiguredModels(name: string, { products }: GatewayConfig): ReadonlySet<string> {
   const targets = Object.values(products).flatMap((product) => product.targets)
   return new Set(targets.flatMap(({ upstream, model }) => (upstream === name && model !== null ? [model] : [])))

@@ -66,7 +66,7 @@ export function mergeReloadedConfig(running: GatewayConfig, evaluated: Evaluated
     const current = values[section]
     const rule = reloadable[section] ?? []
     const hasSettings = typeof current === 'object' && typeof next === 'object' && section !== 'plans'
-    if (rule === 'all' || !hasSettings)
+    if (rule === 'all' || !hasSettings || current === null || next === null)
       return Object.entries(merge({ [name]: current }, { [name]: next }, '', () => rule === 'all'))[0] ?? [name, current]
     return [name, merge(current, next, `${name}.`, (key) => rule.includes(key))]
   })

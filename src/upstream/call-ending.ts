@@ -36,6 +36,7 @@ export const endingDescriptions = {
   silence: 'No connection, no first byte or no event in time (`connectMs`, `firstByteMs`, `idleMs`)',
   connection_lost: 'The connection to the upstream is lost, or ends within the answer',
   error_event: 'The upstream reports an error within the answer',
+  too_many_calls: 'The model makes more calls of tools than an answer may have',
   invalid_answer: 'The upstream sends what is no answer, or too much',
   rejected: 'The upstream answers with an error status',
   client_gone: 'The client disconnects',
@@ -64,6 +65,8 @@ export const endingRules: readonly EndingRule[] = [
   { kind: 'connection_lost', ...upstreamFailed },
   { kind: 'error_event', ...slowClient },
   { kind: 'error_event', ...upstreamFailed },
+  { kind: 'too_many_calls', isForwarded: true, causedBy: 'upstream', ...cutOff },
+  { kind: 'too_many_calls', ...upstreamFailed },
   { kind: 'invalid_answer', ...upstreamFailed },
   { kind: 'rejected', ...upstreamFailed, countsAgainstTarget: 'by_status' },
   { kind: 'client_gone', causedBy: 'client', ...charged, clientReceives: 'nothing' },
@@ -94,6 +97,7 @@ export function toEndingKind(error: unknown): EndingKind {
       return facts.phase === 'total' ? 'total_time' : 'silence'
     case 'in_band':
       if (facts.reason === 'no_finish') return 'connection_lost'
+      if (facts.reason === 'too_many_calls') return 'too_many_calls'
       return facts.reason === 'error_object' || facts.reason === 'bad_finish' ? 'error_event' : 'invalid_answer'
     case 'status':
       return 'rejected'

@@ -55,6 +55,7 @@ t.test('recognises the way in which a call ended by its failure', async (t) => {
     [inBand('no_finish'), 'connection_lost'],
     [inBand('error_object'), 'error_event'],
     [inBand('not_json'), 'invalid_answer'],
+    [inBand('too_many_calls'), 'too_many_calls'],
     [{ kind: 'timeout', phase: 'idle' }, 'silence'],
     [{ kind: 'timeout', phase: 'total' }, 'total_time'],
   ] as const)

@@ -23,6 +23,9 @@ const minCountedLength = 256 * 1024
 
 export class AnswerTooLargeError extends Error {}
 
+/** A member can ask a model for many calls: what was forwarded before them is charged. */
+export class TooManyCallsError extends AnswerTooLargeError {}
+
 /** @throws AnswerTooLargeError for an event with too many values */
 export function checkEventValues(text: string): void {
   if (text.length > minCountedLength && hasMoreValues(text, maxEventValues)) throw new AnswerTooLargeError('too many values')
@@ -35,8 +38,9 @@ export function hasTooManyValues(text: string): boolean {
 
 /** Counts the calls of a streamed answer, before they are assembled. */
 export class CallCounter {
-  /** Pieces of one call have the same index, the same id, or both. */
-  readonly #keys = new Set<string>()
+  /** Pieces of one call have the same index, the same id, or both; some vendors give all calls the same index. */
+  readonly #indices = new Set<string>()
+  readonly #ids = new Set<string>()
   /** Named pieces without either. */
   #anonymous = 0
 
@@ -47,12 +51,11 @@ export class CallCounter {
     for (const piece of calls as unknown[]) {
       if (!isRecord(piece)) continue
       const { index, id } = piece
-      const [position, name] = [typeof index === 'number' ? index : '', typeof id === 'string' ? id : '']
-      if (position === '' && name === '') this.#anonymous += isRecord(piece['function']) && piece['function']['name'] ? 1 : 0
-      else this.#keys.add(`${choice}/${position}/${name}`)
+      if (typeof index === 'number') this.#indices.add(`${choice}/${index}`)
+      if (typeof id === 'string' && id !== '') this.#ids.add(`${choice}/${id}`)
+      else if (typeof index !== 'number' && isRecord(piece['function']) && piece['function']['name']) this.#anonymous++
     }
-    // A call has up to two keys: with its id, and without it.
-    if (this.#keys.size > 2 * maxCalls || this.#anonymous > maxCalls) throw new AnswerTooLargeError('too many calls')
+    if (Math.max(this.#indices.size, this.#ids.size, this.#anonymous) > maxCalls) throw new TooManyCallsError('too many calls')
   }
 }
 

@@ -14,7 +14,7 @@ import type { UpstreamFailure } from '../../exchange/upstream-failure.ts'
 import { ChunkTemplateMatcher } from './chunk-template.ts'
 import type { TemplateSink } from './chunk-template.ts'
 import { EventSplitter } from './sse.ts'
-import { AnswerTooLargeError, CallCounter, checkEventValues, maxChoices } from './answer-bounds.ts'
+import { AnswerTooLargeError, CallCounter, checkEventValues, maxChoices, TooManyCallsError } from './answer-bounds.ts'
 import type { ServerEvent } from './sse.ts'
 import type { AnswerDecoder } from '../upstream-format.ts'
 import { hasFinished, inBandFailure, isEmptyMessage, parseObject } from './validate-completion.ts'
@@ -181,6 +181,7 @@ export class StreamReader {
     try {
       return read()
     } catch (error) {
+      if (error instanceof TooManyCallsError) throw inBandFailure('too_many_calls', this.#options.upstreamHost)
       if (error instanceof AnswerTooLargeError) throw inBandFailure('too_large', this.#options.upstreamHost)
       throw error
     }

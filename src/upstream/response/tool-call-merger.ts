@@ -3,7 +3,7 @@
  * complete calls: a new call begins with a different id, or with a name when the previous call's arguments are complete.
  */
 import { isRecord } from '../../exchange/request/chat-request.ts'
-import { AnswerTooLargeError, maxCalls } from './answer-bounds.ts'
+import { TooManyCallsError, maxCalls } from './answer-bounds.ts'
 
 type Fields = Record<string, unknown>
 
@@ -27,7 +27,7 @@ export class ToolCallMerger {
       const last = this.#calls.at(-1)
       let call = this.#calls.findLast((each) => isSameCall(each, piece, each === last))
       if (call === undefined) {
-        if (this.#calls.length >= maxCalls) throw new AnswerTooLargeError('too many calls')
+        if (this.#calls.length >= maxCalls) throw new TooManyCallsError('too many calls')
         call = { fields: {}, argumentsEnd: new JsonEndTracker() }
         this.#calls.push(call)
       }

@@ -1,4 +1,4 @@
-/** An upstream of any API that answers without end, or with more than a member could use, fails the turn: nothing is charged. */
+/** An upstream of any API that answers without end, or with more than a member could use, ends the turn; only what was forwarded is charged. */
 import { createServer } from 'node:http'
 import type { Server } from 'node:http'
 import { once } from 'node:events'
@@ -79,7 +79,7 @@ async function startUpstream(t: Test): Promise<{ readonly url: string; answer: A
 }
 
 for (const [kind, { upstream: config, calls, streamedCalls }] of Object.entries(kinds))
-  t.test(`${kind}: 20 000 calls, 20 MB of nesting and events without end are refunded`, async (t) => {
+  t.test(`${kind}: 20 000 calls, 20 MB of nesting and events without end end the turn`, async (t) => {
     const upstream = await startUpstream(t)
     const gateway = await startGateway(t, {
       upstreams: { main: { baseUrl: 'demo' }, hostile: { baseUrl: upstream.url, restAfterFailures: 0, ...config } },
@@ -103,9 +103,17 @@ for (const [kind, { upstream: config, calls, streamedCalls }] of Object.entries(
         upstream.answer = answer
         const response = await gateway.chat(token, { stream })
         const text = await response.text()
-        t.match(text, /"code":"upstream_/, `${name}, ${stream ? 'streamed' : 'whole'}: ${text.slice(0, 300)}`)
+        // The member may have asked for so many, and has received the first ones. Blocks that stay open are no member's doing.
+        const isForwarded = stream && name === 'streamed calls' && kind !== 'anthropic'
+        t.match(
+          text,
+          isForwarded ? '"finish_reason":"length"' : /"code":"upstream_/,
+          `${name}, ${stream ? 'streamed' : 'whole'}: ${text.slice(0, 300)}`,
+        )
         t.ok(text.length < 3_000_000)
         await gateway.waitUntilSettled()
-        t.match((await gateway.listTurns(id))[0], { state: 'refunded', credits: 0 }, name)
+        const [turn] = await gateway.listTurns(id)
+        t.match(turn, isForwarded ? { state: 'settled' } : { state: 'refunded', credits: 0 }, name)
+        t.equal((turn?.credits ?? 0) > 0, isForwarded, name)
       }
   })

@@ -11,10 +11,23 @@ export const maxMediaAddresses = 100
 /** Characters of an address that are examined. A longer one is too long. */
 export const maxAddressLength = 2_048
 
-/** Fields of a message with parts; answers and requests of some servers have `images`. */
-const partFields = ['content', 'images'] as const
-/** Parts that hold text alone. */
-const textTypes: ReadonlySet<unknown> = new Set(['text', 'refusal'])
+/** Fields of a message with parts or media. Others, such as citations, hold addresses that no server fetches. */
+const messageFields: ReadonlySet<string> = new Set([
+  'content',
+  'image',
+  'images',
+  'image_url',
+  'video',
+  'videos',
+  'video_url',
+  'audio',
+  'audios',
+  'audio_url',
+  'file',
+  'files',
+  'file_url',
+  'attachments',
+])
 /** Fields of a part that name what it shows; their value is an address unless it is a `data:` URL. */
 const addressFields: ReadonlySet<string> = new Set([
   'url',
@@ -31,7 +44,17 @@ const addressFields: ReadonlySet<string> = new Set([
   'file_url',
 ])
 /** Fields that servers read as words. */
-const wordFields: ReadonlySet<string> = new Set(['type', 'text', 'detail', 'format', 'filename', 'name', 'title', 'media_type'])
+const wordFields: ReadonlySet<string> = new Set([
+  'type',
+  'text',
+  'refusal',
+  'detail',
+  'format',
+  'filename',
+  'name',
+  'title',
+  'media_type',
+])
 /** Any scheme before slashes, and those that need none. Blanks before it are removed by most servers. */
 const anyAddress = /^[\s\p{Cc}]*(?:[a-z][a-z0-9+.-]{0,30}:[\\/]|(?:file|https?|ftp):)/iu
 const dataUrl = /^[\s\p{Cc}]*data:/iu
@@ -43,13 +66,11 @@ export function findMediaAddresses(chat: Pick<ChatRequest, 'messages'>): readonl
   const addresses = new Set<string>()
   for (const message of chat.messages) {
     if (!isRecord(message)) continue
-    for (const field of partFields) {
-      const parts = message[field]
-      if (!Array.isArray(parts)) continue
-      for (const part of parts as unknown[]) {
-        if (addresses.size > maxMediaAddresses) return [...addresses]
-        if (isRecord(part) ? !textTypes.has(part['type']) : field === 'images') collectAddresses({ part }, addresses)
-      }
+    for (const [field, value] of Object.entries(message)) {
+      if (addresses.size > maxMediaAddresses) return [...addresses]
+      const name = foldName(field)
+      if (!messageFields.has(name) || (name === 'content' && typeof value === 'string')) continue
+      collectAddresses({ [field]: value }, addresses)
     }
   }
   return [...addresses]
@@ -64,7 +85,12 @@ function collectAddresses(value: object, addresses: Set<string>): void {
 }
 
 function isAddress(field: string, value: string): boolean {
-  if (wordFields.has(field) || value === '') return false
-  const start = value.slice(0, 64)
-  return !dataUrl.test(start) && (addressFields.has(field) || anyAddress.test(start))
+  const name = foldName(field)
+  if (wordFields.has(name) || value === '') return false
+  return !dataUrl.test(value) && (addressFields.has(name) || anyAddress.test(value))
+}
+
+/** Servers in Go ignore the case of names, as Unicode defines it: they read `Content`, and `Type` after `type`. */
+function foldName(name: string): string {
+  return name.toUpperCase().toLowerCase()
 }

@@ -35,6 +35,21 @@ t.test('finds the address of a part of any kind, however it is written', (t) => 
       [address],
       'beside the content',
     )
+  const picture = { type: 'image_url', image_url: { url: address } }
+  for (const message of [
+    { Content: [picture] },
+    { content: 'x', Images: [address] },
+    { content: 'x', 'image\u017f': [address] },
+    { content: 'x', images: { 0: address } },
+    { content: 'x', image: address },
+    { content: 'x', files: [{ url: address }] },
+    { content: [{ type: 'text', text: 'x', image_url: { url: address } }] },
+    { content: [{ type: 'text', Type: 'image_url', text: 'x', Image_URL: address }] },
+    { content: [{ type: 'file', file: { file_data: address } }] },
+  ])
+    t.same(findMediaAddresses({ messages: [{ role: 'user', ...message }] }), [address], JSON.stringify(message))
+  const padded = `${' '.repeat(100)}${address}`
+  t.same(find({ type: 'file', file: { file_data: padded } }), [padded], 'behind many blanks')
   for (const odd of [
     ' http://127.0.0.1/',
     '\u0000\thttp://127.0.0.1/',
@@ -63,6 +78,10 @@ t.test('takes texts and contents for no addresses', (t) => {
     { type: 'file', file: { file_data: 'JVBERi0=', filename: 'C:\\a.pdf' } },
   ])
     t.same(find(part), [], JSON.stringify(part))
+  const url = 'https://example.com'
+  const answer = { role: 'assistant', content: url, annotations: [{ type: 'url_citation', url_citation: { url } }] }
+  const call = { id: 'a', type: 'function', function: { name: 'open', arguments: url } }
+  t.same(findMediaAddresses({ messages: [{ ...answer, tool_calls: [call], reasoning_details: [{ summary: url }] }] }), [])
   t.same(findMediaAddresses({ messages: [{ role: 'user', content: 'see http://127.0.0.1/' }, null, 1] }), [])
   t.end()
 })

@@ -35,7 +35,15 @@ export type FailureFacts =
   | {
       readonly kind: 'in_band'
       readonly status: number
-      readonly reason: 'error_object' | 'bad_finish' | 'no_finish' | 'empty' | 'not_json' | 'not_sse' | 'too_large' | 'too_many_calls'
+      readonly reason:
+        | 'error_object'
+        | 'bad_finish'
+        | 'no_finish'
+        | 'empty'
+        | 'not_json'
+        | 'not_sse'
+        | 'too_large'
+        | 'too_many_calls'
       readonly error?: unknown
     }
 

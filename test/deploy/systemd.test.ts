@@ -18,7 +18,7 @@ t.test('systemd accepts the units', (t) => {
   const folder = createTemporaryFolder(t)
   for (const unit of units) {
     // The program is not installed here.
-    const text = readFileSync(join(deploy, 'systemd', unit), 'utf8').replaceAll(/^ExecStart=\S+/gm, 'ExecStart=/bin/true')
+    const text = readFileSync(join(deploy, 'systemd', unit), 'utf8').replaceAll(/^(ExecStart|ExecReload)=\S+/gm, '$1=/bin/true')
     writeFileSync(join(folder, unit), text)
   }
   const { stderr, status } = spawnSync(program, ['verify', ...units.map((unit) => join(folder, unit))], { encoding: 'utf8' })

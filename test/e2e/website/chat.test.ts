@@ -461,6 +461,7 @@ function runJourneys(browser: Browser, gateway: TestGateway): void {
 
     await page.getByRole('button', { name: 'Delete “Stones”' }).click()
     await page.getByRole('heading', { name: 'What shall we work on?' }).waitFor()
+    await page.getByRole('button', { name: 'Stones', exact: true }).waitFor({ state: 'detached' })
     t.same(await listed.allTextContents(), ['Tell me about bread'])
     await page.getByRole('button', { name: 'Undo' }).click()
     await page.locator('.theirs strong', { hasText: 'six' }).waitFor()

@@ -66,6 +66,7 @@ t.test('reports what the gateway received', async (t) => {
     forwardedProto: 'https',
     publicOrigin: `https://${new URL(g.url).host}`,
     forwardedHost: null,
+    forwardedPort: null,
     forwardedServer: null,
     via: '1.1 outer',
     siteUrl: 'https://models.example.com',

@@ -53,7 +53,14 @@ export async function startS3Server(t: TestScope): Promise<TestS3Server | undefi
     await exited
   })
   const endpoint = `http://127.0.0.1:${port}`
-  await waitUntil(async () => (await fetch(`${endpoint}/moto-api/`).catch(() => null)) !== null, 'the S3 server answers')
+  const isUp = (): Promise<boolean> =>
+    fetch(`${endpoint}/moto-api/`)
+      .then((response) => response.text())
+      .then(
+        () => true,
+        () => false,
+      )
+  await waitUntil(isUp, 'the S3 server answers')
   let answer = ''
   for (const fields of setup) {
     const response = await fetch(endpoint, {
@@ -71,8 +78,10 @@ export async function startS3Server(t: TestScope): Promise<TestS3Server | undefi
   const client = new AwsClient({ accessKeyId, secretAccessKey, region, service: 's3' })
   const request = async (path: string, init?: RequestInit): Promise<Response> => {
     const response = await fetch(await client.sign(`${endpoint}${path}`, init))
-    if (!response.ok) throw new Error(await response.text())
-    return response
+    // All of it at once: an answer that is not read to its end can throw in undici, outside of every handler.
+    const bytes = await response.bytes()
+    if (!response.ok) throw new Error(new TextDecoder().decode(bytes))
+    return new Response(bytes, { headers: response.headers })
   }
   await request('/copies', { method: 'PUT' })
   return { bucket: { bucket: 'copies', endpoint, prefix: 'gateway/one', accessKeyId, secretAccessKey }, request }

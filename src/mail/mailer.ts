@@ -240,7 +240,7 @@ export class Mailer {
   }
 
   /**
-   * An address that gets no email must not be told from others by what the next request is answered: it has the state of the server read,
+   * An address that gets no email must not differ from others in the answer to the next request: it has the state of the server read,
    * once a minute, as an email to another address would.
    */
   async #refreshServerState(): Promise<void> {

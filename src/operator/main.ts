@@ -140,7 +140,7 @@ export async function run(words: readonly string[]): Promise<CommandOutcome> {
         (await import('./commands/account.ts')).setPlan(id, options),
       ),
     )
-  addJsonOption(account.command('set-email <account>').description('change the address; both addresses are told by email'))
+  addJsonOption(account.command('set-email <account>').description('change the address; both addresses receive an email'))
     .requiredOption('--email <address>', 'the new mail address')
     .action(
       collectOutput(async (id: string, options: OutputOptions & { email: string }) =>

@@ -6,7 +6,7 @@ import { spawn } from 'node:child_process'
 import { env } from '../config/config.ts'
 
 export interface ServiceManager {
-  /** The server serves. From here on the watchdog, if the unit has one, is told that it still does. */
+  /** The server serves. From here on the watchdog, if the unit has one, is notified at its interval. */
   ready(): void
   /** The server ends when its running turns have. */
   stopping(): void

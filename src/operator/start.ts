@@ -46,7 +46,7 @@ export async function runServer(): Promise<void> {
   process.on('unhandledRejection', (error) => log.fatal({ err: error }, 'a promise was left to fail'))
 
   const serviceManager = connectServiceManager({
-    onFailure: (error) => log.error({ err: error }, 'systemd cannot be told that the server runs, and will end it'),
+    onFailure: (error) => log.error({ err: error }, 'systemd cannot be notified that the server runs, and will end it'),
   })
   let stoppedAt: number | undefined
   let closeControl = (): void => undefined

@@ -44,7 +44,7 @@ t.test('the newest backup of each of the last days, weeks and months stays', asy
   ])
 })
 
-t.test('the number of backups is bounded, and none is older than members are told', async (t) => {
+t.test('the number of backups is bounded, and none is older than the page of deletion states', async (t) => {
   for (const everyMs of [hourMs, 7 * hourMs, dayMs, 3 * dayMs, 20 * dayMs]) {
     const kept = simulate(everyMs, 1000 * dayMs)
     t.ok(kept.length <= 7 + 4 + 6 + Math.ceil(dayMs / everyMs), `${kept.length} at every ${everyMs / hourMs} hours`)

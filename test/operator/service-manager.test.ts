@@ -39,8 +39,8 @@ t.test('the server sends no watchdog messages for another process, and reports a
   const folder = createTemporaryFolder(t)
   const variables = { NOTIFY_SOCKET: join(folder, 'none'), WATCHDOG_USEC: '400000', WATCHDOG_PID: '1' }
   const server = await startServerProcess(t, { DATA_DIR: folder, PATH: folder, ...variables })
-  await waitUntil(() => server.log().includes('systemd cannot be told'), 'the log line')
+  await waitUntil(() => server.log().includes('systemd cannot be notified'), 'the log line')
   t.equal((await fetch(`${server.url}/readyz`)).status, 200, 'it serves all the same')
   t.equal(await server.terminate('SIGTERM'), 0)
-  t.equal(server.log().split('systemd cannot be told').length, 2)
+  t.equal(server.log().split('systemd cannot be notified').length, 2)
 })

@@ -116,7 +116,7 @@ export function createSmtpTransport(
         maxRequeues: 1,
         idleTimeout: Math.min(maxIdleMs, commandTimeoutMs / 2),
         connectionTimeout: Math.min(connectTimeoutMs, commandTimeoutMs),
-        // Shorter than the timeout of commands, so that a server that never greeted is told from one that may have the email.
+        // Shorter than the timeout of commands, to distinguish a server that never greeted from one that may have the email.
         greetingTimeout: Math.min(connectTimeoutMs, commandTimeoutMs / 2),
         socketTimeout: commandTimeoutMs,
       } as Parameters<typeof createTransport>[0]),

@@ -167,7 +167,7 @@ export function deleteAccount(idOrEmail: string, options: OutputOptions & { yes?
   })
 }
 
-/** The operator vouches for the address, so nothing is proven; both addresses are told. */
+/** The operator vouches for the address, so nothing is proven; both addresses receive an email. */
 export function setEmail(idOrEmail: string, options: OutputOptions & { email: string }): Promise<CommandResult> {
   return changeAccount(idOrEmail, options, async (installation, account) => {
     const { store, config, clock } = installation

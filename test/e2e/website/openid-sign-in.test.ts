@@ -39,7 +39,7 @@ function runJourneys(browser: Browser): void {
     await signInAtProvider(page, 'ben')
     await page.waitForURL(`${url}/sign-in?error=*`)
     await page.getByRole('alert').getByText('The provider has not verified your address.').waitFor()
-    t.equal((await page.request.get('/account', { maxRedirects: 0 })).status(), 303, 'nobody is signed in')
+    t.equal((await page.request.get('/account', { maxRedirects: 0 })).status(), 303, 'no member is signed in')
   })
 
   t.test('a member takes the address that has changed at the provider, on a phone', async (t) => {
@@ -83,7 +83,7 @@ function runJourneys(browser: Browser): void {
     await page.waitForURL(`${url}/sign-in?error=linked_elsewhere`)
     await page.getByRole('alert').getByText('is linked to another person at this provider').waitFor()
     await checkPhone(t, page)
-    t.equal((await page.request.get('/account', { maxRedirects: 0 })).status(), 303, 'nobody is signed in')
+    t.equal((await page.request.get('/account', { maxRedirects: 0 })).status(), 303, 'no member is signed in')
   })
 
   t.test('asks a member whom a page of another site sends to a provider', async (t) => {

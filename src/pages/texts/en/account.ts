@@ -126,7 +126,7 @@ export const account = {
   proofInstead: 'Confirm with an email code instead',
   passwordSaved: 'Saved. Your other sessions have ended.',
   emailTitle: 'Email address',
-  emailLead: 'Codes and notices go there. The new address proves itself with a code; the old one is told.',
+  emailLead: 'Codes and notices go there. The new address proves itself with a code; the old one receives a notice.',
   emailNow: 'Now: {email}',
   emailOffered: 'Your provider now gives {email} as your address. You can use it here too.',
   newEmail: 'New email address',

@@ -1,4 +1,4 @@
-/** Changing the address of an account: the new one proves itself by a code, the old one is told. */
+/** Changing the address of an account: the new one proves itself by a code, the old one receives an email. */
 import t from 'tap'
 import { createOperatorCli } from '../../../support/gateway/operator-cli.ts'
 import { startGateway } from '../../../support/gateway/test-gateway.ts'
@@ -16,7 +16,7 @@ async function signedIn(gateway: TestGateway, email = old): Promise<WebsiteClien
   return browser
 }
 
-t.test('a member changes the address with a code to the new one, and the old one is told', async (t) => {
+t.test('a member changes the address with a code to the new one, and the old one receives an email', async (t) => {
   const gateway = await startGateway(t, resend)
   const browser = await signedIn(gateway)
   const { id } = (await browser.get('auth/session')).body.account

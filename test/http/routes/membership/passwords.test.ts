@@ -386,7 +386,7 @@ t.test('a flood of wrong passwords from 16 addresses refuses no right password o
   const signIn = async (address: string, email: string, password: string): Promise<number> =>
     (await new WebsiteClient(gateway).post('auth/sign-in', { email, password }, { 'x-forwarded-for': address })).status
   const flood = Array.from({ length: 96 }, (_, index) =>
-    signIn(`198.51.100.${index % 16}`, `nobody-${index}@example.com`, 'another teapot orbit'),
+    signIn(`198.51.100.${index % 16}`, `stranger-${index}@example.com`, 'another teapot orbit'),
   )
   const others = await Promise.all(members.map((email, index) => signIn(`203.0.113.${index}`, email, good)))
   t.same(others, Array<number>(12).fill(200))

@@ -88,8 +88,8 @@ function isDeeper(text: string, max: number): boolean {
   return false
 }
 
-/** Index of the closing quote of the string that begins here; the text's length without one. */
-function findStringEnd(text: string, from: number): number {
+/** Index of the closing quote of the string of JSON that begins here; the text's length without one. */
+export function findStringEnd(text: string, from: number): number {
   for (let i = from; ;) {
     for (const near = Math.min(text.length, i + scannedChars); i < near; i++) {
       const char = text.charCodeAt(i)

@@ -1,16 +1,10 @@
 /** Computes the tokens of media by kind: what they probably cost, and the most that they may cost. */
+import type { ProductMedia } from '../../domain/billing/product.ts'
 import type { MediaItem } from './media-item.ts'
 
 /** Tokens of one picture, page or second, as configured for a product. Each maximum is at least the figure beside it. */
-export interface MediaFigures {
+export interface MediaFigures extends Omit<ProductMedia, 'imageTokens'> {
   readonly imageTokens: number
-  readonly maxImageTokens: number
-  readonly pageTokens: number
-  readonly maxPageTokens: number
-  readonly audioSecondTokens: number
-  readonly maxAudioSecondTokens: number
-  readonly videoSecondTokens: number
-  readonly maxVideoSecondTokens: number
 }
 
 export interface MediaTokens {

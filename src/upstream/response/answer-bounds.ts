@@ -3,6 +3,7 @@
  * is refunded. Honest answers stay far below.
  */
 import { isRecord } from '../../exchange/request/chat-request.ts'
+import { findStringEnd } from '../../system/parse-json.ts'
 
 /** Characters of one event of a stream. */
 export const maxEventLength = 4 * 1024 * 1024
@@ -72,7 +73,6 @@ function hasTooManyCalls(choice: unknown): boolean {
 }
 
 const quote = 0x22
-const backslash = 0x5c
 const comma = 0x2c
 const openings: ReadonlySet<number> = new Set([0x5b, 0x7b])
 
@@ -85,14 +85,4 @@ function hasMoreValues(text: string, max: number): boolean {
     else if ((char === comma || openings.has(char)) && ++count > max) return true
   }
   return false
-}
-
-/** Index of the closing quote of the string that begins here. */
-function findStringEnd(text: string, from: number): number {
-  for (let end = text.indexOf('"', from); end !== -1; end = text.indexOf('"', end + 1)) {
-    let slashes = 0
-    while (text.charCodeAt(end - 1 - slashes) === backslash) slashes++
-    if (slashes % 2 === 0) return end
-  }
-  return text.length
 }

@@ -1,7 +1,7 @@
 /** Skips JSON.parse for stream chunks that equal the previous one except for one string value. */
 import { isRecord } from '../../exchange/request/chat-request.ts'
 import { findUsageReport } from './usage.ts'
-import { parseJson } from '../../system/parse-json.ts'
+import { findStringEnd, parseJson } from '../../system/parse-json.ts'
 
 /** Fields of a delta that hold text. */
 const textFields = ['content', 'reasoning_content', 'reasoning'] as const
@@ -129,13 +129,6 @@ function findOnlyText(
     foundField = field
   }
   return foundField === null ? null : { index, field: foundField, value: delta[foundField] as string }
-}
-
-/** Index of the closing quote of the string that begins here. */
-function findStringEnd(text: string, from: number): number {
-  let at = from
-  while (at < text.length && text[at] !== '"') at += text[at] === '\\' ? 2 : 1
-  return at
 }
 
 function parseRecord(text: string): Record<string, unknown> | null {

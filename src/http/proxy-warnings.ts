@@ -13,7 +13,7 @@ interface ProxiedRequest {
   readonly isProbe: boolean
 }
 
-const remedy = 'In nginx set `proxy_set_header X-Forwarded-For $remote_addr;`; docs/deploy.md has other proxies.'
+const remedy = 'In nginx set `proxy_set_header X-Forwarded-For $remote_addr;`; docs/proxies.md has other proxies.'
 
 export function createProxyWarnings(trusted: BlockList, { log, origins }: Services): (request: ProxiedRequest) => void {
   const privateRanges = createPrivateNetworks()

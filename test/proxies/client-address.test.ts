@@ -95,4 +95,4 @@ for (const [index, configuration] of configurations.entries()) {
   })
 }
 
-t.test('the table in docs/deploy.md has these results', { buffered: false }, async (t) => checkDocumentedTable(t, 'addresses'))
+t.test('the table in docs/proxies.md has these results', { buffered: false }, async (t) => checkDocumentedTable(t, 'addresses'))

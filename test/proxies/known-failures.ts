@@ -10,7 +10,7 @@ import { configurations } from '../support/proxies/configurations.ts'
 /** Faults of the gateway, as `configuration: check`. This list only gets shorter. */
 export const knownFailures: ReadonlySet<string> = new Set([])
 
-/** What the proxy itself cannot do, with the reason that `docs/deploy.md` gives. */
+/** What the proxy itself cannot do, with the reason that `docs/proxies.md` gives. */
 export const limitsOfProxies: ReadonlyMap<string, string> = new Map([
   ['Apache, one node: a client that leaves a silent stream is hung up on upstream', 'Apache notices at its next write'],
   ['Apache, one node: a client that leaves a whole answer is hung up on upstream', 'Apache does not notice'],
@@ -43,13 +43,13 @@ function record(of: string, title: string, holds: boolean): void {
   results.set(title, row.set(of, holds))
 }
 
-/** Compares what the checks of this file found with the table of `docs/deploy.md` after the comment `checks: name`. */
+/** Compares what the checks of this file found with the table of `docs/proxies.md` after the comment `checks: name`. */
 export function checkDocumentedTable(t: Test, name: string): void {
   const columns = configurations.map(({ name }) => name)
   const missing = columns.filter((of) => ![...results.values()].some((row) => row.has(of)))
   if (missing.length > 0) {
     results.clear()
-    t.comment(`not compared with docs/deploy.md: ${missing.join(', ')} did not run`)
+    t.comment(`not compared with docs/proxies.md: ${missing.join(', ')} did not run`)
     return
   }
   const marks = ([title, row]: [string, Map<string, boolean>]): string =>
@@ -65,6 +65,9 @@ export function checkDocumentedTable(t: Test, name: string): void {
   ].join('\n')
   // The next file of this process has results of its own.
   results.clear()
-  const document = readFileSync(join(import.meta.dirname, '../../docs/deploy.md'), 'utf8')
-  t.ok(document.includes(`<!-- checks: ${name} -->\n\n${table}\n`), `docs/deploy.md has after <!-- checks: ${name} -->\n${table}`)
+  const document = readFileSync(join(import.meta.dirname, '../../docs/proxies.md'), 'utf8')
+  t.ok(
+    document.includes(`<!-- checks: ${name} -->\n\n${table}\n`),
+    `docs/proxies.md has after <!-- checks: ${name} -->\n${table}`,
+  )
 }

@@ -84,7 +84,7 @@ for (const { name } of configurations.filter(({ name }) => name.includes('severa
   })
 }
 
-t.test('the table in docs/deploy.md has these results', { buffered: false }, async (t) => checkDocumentedTable(t, 'refusals'))
+t.test('the table in docs/proxies.md has these results', { buffered: false }, async (t) => checkDocumentedTable(t, 'refusals'))
 
 type Post = readonly [path: string, init: RequestInit]
 

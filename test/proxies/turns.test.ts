@@ -143,7 +143,7 @@ t.test('Apache keeps an idle connection for longer than clients use it', async (
   t.match(answer.headers.get('keep-alive'), /timeout=65\b/)
 })
 
-t.test('the table in docs/deploy.md has these results', { buffered: false }, async (t) => checkDocumentedTable(t, 'turns'))
+t.test('the table in docs/proxies.md has these results', { buffered: false }, async (t) => checkDocumentedTable(t, 'turns'))
 
 /** Begins a turn, lets the upstream write, and leaves. */
 async function leave(g: TestGateway, ask: (signal: AbortSignal) => Promise<Response>, isStream: boolean): Promise<DemoCall> {

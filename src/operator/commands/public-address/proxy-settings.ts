@@ -1,4 +1,4 @@
-/** Settings of proxies that the gateway needs, as the lines that an operator writes. `docs/deploy.md` has the reasons. */
+/** Settings of proxies that the gateway needs, as the lines that an operator writes. `docs/proxies.md` has the reasons. */
 import type { HttpHeaders, Report } from './diagnostics-client.ts'
 
 type Proxy = 'nginx' | 'Caddy' | 'Apache' | 'HAProxy' | 'Varnish' | 'Traefik' | 'Envoy'

@@ -3,7 +3,7 @@
  * of the whole process. A body of declared length reserves it before it is read; a chunked body reserves as it arrives.
  */
 import { GatewayError } from '../../errors.ts'
-import type { SharedBudget } from './shared-budget.ts'
+import type { BudgetBounds, SharedBudget } from './shared-budget.ts'
 
 /** Who a body counts for. */
 export interface BodyOwner {
@@ -25,14 +25,7 @@ interface BodyBudgetOptions {
   readonly bounds: BodyBudgetBounds
 }
 
-export interface BodyReservation {
-  /** Bytes reserved so far. */
-  readonly bytes: number
-  /** @throws GatewayError like `reserve` */
-  grow(bytes: number): void
-  /** Gives all bytes back; further calls have no effect. */
-  release(): void
-}
+export type { BodyReservation }
 
 /** Bodies up to this size are nearly all requests; long bodies leave them a part of the budget. */
 const smallBodyBytes = 128 * 1024
@@ -57,24 +50,7 @@ export class BodyBudget {
   /** @throws GatewayError `rate_limited` if the owner's bodies are too large together, `temporarily_unavailable` if all are */
   reserve(owner: BodyOwner, bytes: number): BodyReservation {
     const budget = owner.kind === 'account' ? this.#options.accounts : this.#options.addresses
-    const take = (amount: number, reserved: number): void => this.#take(budget, owner, amount, reserved)
-    let reserved = 0
-    let isReleased = false
-    const reservation = {
-      get bytes() {
-        return reserved
-      },
-      grow(amount: number): void {
-        if (amount <= 0 || isReleased) return
-        take(amount, reserved)
-        reserved += amount
-      },
-      release(): void {
-        if (isReleased) return
-        isReleased = true
-        budget.give(owner.id, reserved)
-      },
-    }
+    const reservation = new BodyReservation(owner, budget, this.#findBounds)
     reservation.grow(bytes)
     return reservation
   }
@@ -84,15 +60,54 @@ export class BodyBudget {
     return this.#options.accounts.total + this.#options.addresses.total
   }
 
-  #take(budget: SharedBudget, { kind, id }: BodyOwner, amount: number, reserved: number): void {
+  /** The bounds for an owner whose body then has so many bytes. */
+  readonly #findBounds = (kind: BodyOwner['kind'], bytes: number): BudgetBounds => {
     const { perAccountBytes, perAddressBytes, totalBytes } = this.#bounds
-    const isSmall = reserved + amount <= smallBodyBytes
-    const max = kind === 'account' ? perAccountBytes : perAddressBytes
-    const maxTotal =
-      kind === 'address' ? totalBytes * reservedPart : isSmall ? totalBytes : Math.floor(totalBytes * (1 - reservedPart))
-    const outcome = budget.take(id, amount, { max, maxTotal })
-    if (outcome === 'subject_full') throw createOwnerFullError(max)
+    const isSmall = bytes <= smallBodyBytes
+    return {
+      max: kind === 'account' ? perAccountBytes : perAddressBytes,
+      maxTotal:
+        kind === 'address' ? totalBytes * reservedPart : isSmall ? totalBytes : Math.floor(totalBytes * (1 - reservedPart)),
+    }
+  }
+}
+
+type FindBounds = (kind: BodyOwner['kind'], bytes: number) => BudgetBounds
+
+/** A class and no object of closures: one is created for every request. */
+class BodyReservation {
+  readonly #owner: BodyOwner
+  readonly #budget: SharedBudget
+  readonly #findBounds: FindBounds
+  #bytes = 0
+  #isReleased = false
+
+  constructor(owner: BodyOwner, budget: SharedBudget, findBounds: FindBounds) {
+    this.#owner = owner
+    this.#budget = budget
+    this.#findBounds = findBounds
+  }
+
+  /** Bytes reserved so far. */
+  get bytes(): number {
+    return this.#bytes
+  }
+
+  /** @throws GatewayError like `reserve` */
+  grow(amount: number): void {
+    if (amount <= 0 || this.#isReleased) return
+    const bounds = this.#findBounds(this.#owner.kind, this.#bytes + amount)
+    const outcome = this.#budget.take(this.#owner.id, amount, bounds)
+    if (outcome === 'subject_full') throw createOwnerFullError(bounds.max)
     if (outcome === 'total_full') throw new GatewayError('temporarily_unavailable', { retryAfter: retryAfterSeconds })
+    this.#bytes += amount
+  }
+
+  /** Gives all bytes back; further calls have no effect. */
+  release(): void {
+    if (this.#isReleased) return
+    this.#isReleased = true
+    this.#budget.give(this.#owner.id, this.#bytes)
   }
 }
 

@@ -27,7 +27,7 @@ export function clearThread({ cells, threads }: BudgetMemory, thread: number): v
   for (let at = thread; at < all.length; at += threads) Atomics.store(all, at, 0)
 }
 
-interface BudgetBounds {
+export interface BudgetBounds {
   /** For one subject. */
   readonly max: number
   /** For all subjects. */
@@ -51,11 +51,13 @@ export class SharedBudget {
   /** Adds to what the subject uses, or returns which bound would be exceeded. Two threads at the same moment may both be refused. */
   take(subject: string, amount: number, { max, maxTotal }: BudgetBounds): 'taken' | 'subject_full' | 'total_full' {
     const row = this.#findRow(subject)
-    if (this.#add(row, amount) > max) {
+    this.#add(row, amount)
+    if (this.#sum(row) > max) {
       this.#add(row, -amount)
       return 'subject_full'
     }
-    if (this.#add(totalRow, amount) > maxTotal) {
+    this.#add(totalRow, amount)
+    if (this.#sum(totalRow) > maxTotal) {
       this.#add(row, -amount)
       this.#add(totalRow, -amount)
       return 'total_full'
@@ -64,6 +66,7 @@ export class SharedBudget {
   }
 
   give(subject: string, amount: number): void {
+    if (amount === 0) return
     this.#add(this.#findRow(subject), -amount)
     this.#add(totalRow, -amount)
   }
@@ -73,9 +76,8 @@ export class SharedBudget {
     return this.#sum(totalRow)
   }
 
-  #add(row: number, amount: number): number {
+  #add(row: number, amount: number): void {
     Atomics.add(this.#cells, row * this.#threads + this.#thread, amount)
-    return this.#sum(row)
   }
 
   #sum(row: number): number {

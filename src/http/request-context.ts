@@ -108,23 +108,17 @@ class HttpInbound implements Inbound {
       services: this.#services,
     })
     try {
-      return await this.#parseChat(body, member, hostsSearch)
+      if (body.bytes > workerThresholdBytes) return await this.#parseLargeChat(body, member, hostsSearch)
+      const raw = concatChunks(body.chunks)
+      return translation?.translateRequest(raw, member, { hostsSearch }) ?? parseChatRequest(raw)
     } finally {
       body.release()
     }
   }
 
-  async #parseChat(
-    { chunks, bytes }: Pick<ReceivedBody, 'chunks' | 'bytes'>,
-    member: string,
-    hostsSearch: boolean,
-  ): Promise<ChatRequest> {
+  async #parseLargeChat({ chunks }: Pick<ReceivedBody, 'chunks'>, member: string, hostsSearch: boolean): Promise<ChatRequest> {
     const { res } = this.#ctx
     const translation = this.#translation
-    if (bytes <= workerThresholdBytes) {
-      const raw = concatChunks(chunks)
-      return translation?.translateRequest(raw, member, { hostsSearch }) ?? parseChatRequest(raw)
-    }
     const onDisconnect = (listener: () => void): void => void res.once('close', listener)
     const request = translation === undefined ? null : { path: this.path, hostsSearch }
     this.#largeChat = await this.#services.bodyParser.parse(chunks, member, onDisconnect, request)

@@ -48,13 +48,7 @@ export async function readChunks(request: Request, { maxBytes, owner, services }
   const declaredBytes = readDeclaredBytes(request)
   if (declaredBytes !== null && declaredBytes > maxBytes) throw createTooLargeError(maxBytes)
   const reservation = services.limits.bodies.reserve(owner, declaredBytes ?? 0)
-  try {
-    const chunks = await receiveChunks(request, { maxBytes, declaredBytes, reservation, scheduler: services.bodyScheduler })
-    return { chunks, bytes: chunks.reduce((sum, { length }) => sum + length, 0), release: () => reservation.release() }
-  } catch (error) {
-    reservation.release()
-    throw error
-  }
+  return receiveChunks(request, { maxBytes, declaredBytes, reservation, scheduler: services.bodyScheduler })
 }
 
 interface ReceiveOptions {
@@ -67,8 +61,14 @@ interface ReceiveOptions {
 function receiveChunks(
   request: Request,
   { maxBytes, declaredBytes, reservation, scheduler }: ReceiveOptions,
-): Promise<readonly Buffer[]> {
-  return new Promise((resolve, reject) => {
+): Promise<ReceivedBody> {
+  return new Promise((resolve, rejectBody) => {
+    let isReceived = false
+    const reject = (reason: Error): void => {
+      // A connection that is lost afterwards ends no body that waits to be parsed.
+      if (!isReceived) reservation.release()
+      rejectBody(reason)
+    }
     const chunks = new ChunkList()
     let bytesInSlice = 0
     const onData = (chunk: Buffer): void => {
@@ -111,7 +111,8 @@ function receiveChunks(
       request.off('close', onAborted)
       scheduler.endRead(read)
       if (read.receivedBytes <= workerThresholdBytes) scheduler.noteSmallRequest()
-      resolve(chunks.chunks)
+      isReceived = true
+      resolve({ chunks: chunks.chunks, bytes: read.receivedBytes, release: () => reservation.release() })
     })
     request.on('error', onAborted)
     request.on('close', onAborted)

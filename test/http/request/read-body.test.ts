@@ -124,6 +124,19 @@ t.test('gives the bytes of a body back when its client disconnects', async (t) =
   t.equal(services.limits.bodies.reserve(owner, 100).bytes, 100)
 })
 
+t.test('counts a body that has arrived until it is released, also when its connection is lost', async (t) => {
+  const services = createBudget()
+  const owner = { kind: 'address', id: '192.0.2.1' } as const
+  const { request, client } = await beginBody(t, 'content-length: 90')
+  const reading = readChunks(request, { maxBytes: 10_000, owner, services })
+  client.write('x'.repeat(90))
+  const body = await reading
+  request.emit('error', new Error('the connection is lost'))
+  t.throws(() => services.limits.bodies.reserve(owner, 20), { code: 'rate_limited' })
+  body.release()
+  t.equal(services.limits.bodies.reserve(owner, 100).bytes, 100)
+})
+
 t.test('ends a body that stops arriving, and gives its bytes back', async (t) => {
   const services = createBudget()
   const owner = { kind: 'account', id: 'acc_1' } as const

@@ -11,7 +11,7 @@ import {
   planIncludes,
   toSearchRequest,
 } from '../src/index.ts'
-import type { Caller, ChatRequest, Exchange, Product, PluginServices } from '../src/index.ts'
+import type { Caller, Exchange, Product, PluginServices } from '../src/index.ts'
 
 export const modelAllowlist = definePlugin({
   name: 'model-allowlist',
@@ -33,7 +33,8 @@ export const modelAllowlist = definePlugin({
       throw singleImageError()
     // A search uses the question only, for the search and for its price.
     const isSearch = product.capabilities.includes('search')
-    if (!isSearch) await checkMediaAddresses(chat, product, x.caller, services)
+    const addresses = isSearch ? [] : findMediaAddresses(chat)
+    if (addresses.length > 0) await checkMediaAddresses(addresses, product, x.caller, services)
     x.chat = isSearch ? toSearchRequest(chat, services.config) : chat
     x.product = product
     Object.assign(x.headers, services.products.deprecationHeaders(product))
@@ -93,9 +94,12 @@ function imagesNotSupportedError({ id }: Product, { plan }: Caller, { products, 
 }
 
 /** Whatever is named by an address needs `vision`, and is sent only if every upstream that may serve the product may fetch it. */
-async function checkMediaAddresses(chat: ChatRequest, product: Product, caller: Caller, services: PluginServices): Promise<void> {
-  const addresses = findMediaAddresses(chat)
-  if (addresses.length === 0) return
+async function checkMediaAddresses(
+  addresses: readonly string[],
+  product: Product,
+  caller: Caller,
+  services: PluginServices,
+): Promise<void> {
   if (lacksVision(product)) throw imagesNotSupportedError(product, caller, services)
   const upstreams = listServingTargets(product, services).map(({ upstream }) => upstream)
   const fault = await services.mediaAddresses.findFault(addresses, upstreams)

@@ -90,7 +90,7 @@ export function parseBody(raw: Buffer): Record<string, unknown> {
   checkValueCount(raw)
   const body = parseJsonBody(raw)
   if (!isRecord(body)) throw invalidRequest({ en: 'the body must be a JSON object.', zh: '请求内容必须是 JSON 对象。' })
-  checkRequestBounds(body)
+  checkRequestBounds(body, raw.length)
   checkUnicode(raw, body)
   return body
 }

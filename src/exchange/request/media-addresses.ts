@@ -66,7 +66,10 @@ export function findMediaAddresses(chat: Pick<ChatRequest, 'messages'>): readonl
   const addresses = new Set<string>()
   for (const message of chat.messages) {
     if (!isRecord(message)) continue
-    for (const [field, value] of Object.entries(message)) {
+    for (const field in message) {
+      const value = message[field]
+      // Nearly all messages have nothing else.
+      if (typeof value === 'string' && (field === 'role' || field === 'content')) continue
       if (addresses.size > maxMediaAddresses) return [...addresses]
       const name = foldName(field)
       if (!messageFields.has(name) || (name === 'content' && typeof value === 'string')) continue

@@ -281,13 +281,15 @@ export class Attempt<Result> implements Dispatcher.DispatchHandler, IndexedItem,
     const reader = this.#reader
     if (reader === null) return
     const { eventCount, outputCount } = reader
+    const { clock, deadlineClock } = this.#options
+    const monotonicMs = clock.monotonicMs()
     let frames: string
     try {
-      frames = reader.consume(chunk, this.#options.clock.monotonicMs())
+      frames = reader.consume(chunk, monotonicMs)
     } catch (error) {
       return this.#endWith(error)
     }
-    const now = this.#options.deadlineClock.now()
+    const now = deadlineClock.at(monotonicMs)
     if (reader.eventCount > eventCount) this.#deadlines.recordActivity(now)
     if (reader.outputCount > outputCount) this.#deadlines.recordOutput(now)
     if (frames !== '') this.#clientStream?.write(frames)

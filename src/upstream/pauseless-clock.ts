@@ -17,7 +17,12 @@ export class PauselessClock {
   }
 
   now(): number {
-    return this.#ms + Math.min(maxStepMs, this.#clock.monotonicMs() - this.#tickedAt)
+    return this.at(this.#clock.monotonicMs())
+  }
+
+  /** The time at a moment since the last tick, for a caller that has read the clock. */
+  at(monotonicMs: number): number {
+    return this.#ms + Math.min(maxStepMs, monotonicMs - this.#tickedAt)
   }
 
   /** Returns how many milliseconds the last tick was ago. */

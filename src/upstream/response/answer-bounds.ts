@@ -39,9 +39,9 @@ export function hasTooManyValues(text: string): boolean {
 
 /** Counts the calls of a streamed answer, before they are assembled. */
 export class CallCounter {
-  /** Pieces of one call have the same index, the same id, or both; some vendors give all calls the same index. */
-  readonly #indices = new Set<string>()
-  readonly #ids = new Set<string>()
+  /** Pieces of one call have the same index, the same id, or both; some vendors give all calls the same index. Most answers have no call. */
+  #indices: Set<string> | undefined
+  #ids: Set<string> | undefined
   /** Named pieces without either. */
   #anonymous = 0
 
@@ -52,11 +52,12 @@ export class CallCounter {
     for (const piece of calls as unknown[]) {
       if (!isRecord(piece)) continue
       const { index, id } = piece
-      if (typeof index === 'number') this.#indices.add(`${choice}/${index}`)
-      if (typeof id === 'string' && id !== '') this.#ids.add(`${choice}/${id}`)
+      if (typeof index === 'number') (this.#indices ??= new Set()).add(`${choice}/${index}`)
+      if (typeof id === 'string' && id !== '') (this.#ids ??= new Set()).add(`${choice}/${id}`)
       else if (typeof index !== 'number' && isRecord(piece['function']) && piece['function']['name']) this.#anonymous++
     }
-    if (Math.max(this.#indices.size, this.#ids.size, this.#anonymous) > maxCalls) throw new TooManyCallsError('too many calls')
+    if (Math.max(this.#indices?.size ?? 0, this.#ids?.size ?? 0, this.#anonymous) > maxCalls)
+      throw new TooManyCallsError('too many calls')
   }
 }
 

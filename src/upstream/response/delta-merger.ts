@@ -10,8 +10,8 @@ type Fields = Record<string, unknown>
 const unmergedFields = new Set(['role', 'type', 'id', 'index', 'name', 'format'])
 
 export class DeltaMerger {
-  /** Of the lists that were merged before. */
-  readonly #positions = new WeakMap<readonly unknown[], ItemPositions>()
+  /** Of the lists that were merged before. Most answers have none, and V8 visits each such map in every collection. */
+  #positions: WeakMap<readonly unknown[], ItemPositions> | undefined
 
   /** Changes `before`, which is a value of this class's own: copying it for each piece would take the square of its size. */
   merge(before: unknown, more: unknown): unknown {
@@ -33,10 +33,11 @@ export class DeltaMerger {
   }
 
   #mergeItems(all: unknown[], more: readonly unknown[]): unknown[] {
-    let positions = this.#positions.get(all)
+    const lists = (this.#positions ??= new WeakMap())
+    let positions = lists.get(all)
     if (positions === undefined) {
       positions = new ItemPositions()
-      this.#positions.set(all, positions)
+      lists.set(all, positions)
       for (const [at, item] of all.entries()) if (isRecord(item)) positions.add(item, at)
     }
     for (const item of more) {

@@ -104,21 +104,23 @@ export class StreamReader {
 
   /** Frames for the client; empty if the chunk completed none. @throws UpstreamFailure */
   push(chunk: Buffer): string {
-    return this.#failIfTooLarge(() => {
-      let frames = ''
+    let frames = ''
+    try {
       for (const event of this.#decode(this.#splitter.push(chunk))) {
         if (this.#done) break
         frames += this.#processEvent(event)
         if (this.#output.bytes > this.#maxBytes && !this.#done) frames += this.#cutOffIfOverCap()
       }
-      return frames
-    })
+    } catch (error) {
+      throw this.#toFailure(error)
+    }
+    return frames
   }
 
   /** Ends the input and returns the remaining frames. @throws UpstreamFailure if the response is incomplete */
   end(): string {
     const rest = this.#done ? null : this.#splitter.end()
-    const frames = rest === null ? '' : this.#failIfTooLarge(() => this.#processRest(rest))
+    const frames = rest === null ? '' : this.#processRest(rest)
     this.#finish()
     return frames + this.#releaseHeld()
   }
@@ -171,20 +173,16 @@ export class StreamReader {
       for (const event of this.#decode([rest])) if (!this.#done) frames += this.#processEvent(event)
     } catch (error) {
       const { facts } = error as Partial<UpstreamFailure>
-      if (this.#eventCount === 0 || facts?.kind !== 'in_band' || facts.reason !== 'not_json') throw error
+      if (this.#eventCount === 0 || facts?.kind !== 'in_band' || facts.reason !== 'not_json') throw this.#toFailure(error)
     }
     return frames
   }
 
-  /** @throws UpstreamFailure for an answer beyond its bounds */
-  #failIfTooLarge(read: () => string): string {
-    try {
-      return read()
-    } catch (error) {
-      if (error instanceof TooManyCallsError) throw inBandFailure('too_many_calls', this.#options.upstreamHost)
-      if (error instanceof AnswerTooLargeError) throw inBandFailure('too_large', this.#options.upstreamHost)
-      throw error
-    }
+  /** An answer beyond its bounds is a failure of the upstream; any other error stays as it is. */
+  #toFailure(error: unknown): unknown {
+    if (error instanceof TooManyCallsError) return inBandFailure('too_many_calls', this.#options.upstreamHost)
+    if (error instanceof AnswerTooLargeError) return inBandFailure('too_large', this.#options.upstreamHost)
+    return error
   }
 
   #decode(events: ServerEvent[]): ServerEvent[] {

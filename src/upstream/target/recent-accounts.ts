@@ -10,6 +10,8 @@ import type { TargetCaller } from './target-caller.ts'
 const accountWindowMs = 60_000
 /** So many failing accounts are several, however many others succeed. With fewer active accounts, all of them must fail. */
 const severalAccounts = 5
+/** A success this soon after another one of its account changes nothing that is remembered. */
+const minStepMs = 1_000
 /** Accounts that are remembered for one target. The one whose last call ended first is forgotten first. */
 const maxAccounts = 1_000
 
@@ -35,13 +37,19 @@ export class RecentAccounts {
   }
 
   /** The breaker of the account's own failures with requests of this kind; undefined if there are none. */
-  getBreaker({ account, kind }: TargetCaller): Breaker | undefined {
-    return this.#accounts.get(account)?.breakers.get(kind)
+  getBreaker(caller: TargetCaller): Breaker | undefined {
+    const breakers = this.#accounts.get(caller.account)?.breakers
+    return breakers === undefined || breakers.size === 0 ? undefined : breakers.get(caller.kind)
   }
 
   /** Records the end of a call. @param failed whether it failed in a way that the request may have caused */
-  record({ account, kind }: TargetCaller, failed: boolean, now: number, startedAt: number): void {
+  record(caller: TargetCaller, failed: boolean, now: number, startedAt: number): void {
+    const { account } = caller
+    const before = this.#accounts.get(account)
+    if (!failed && before !== undefined && !before.failed && before.breakers.size === 0 && now - before.endedAt < minStepMs)
+      return
     this.#forgetOld(now)
+    const { kind } = caller
     const { breakers } = this.#accounts.get(account) ?? { breakers: new Map<string, Breaker>() }
     if (failed && !breakers.has(kind)) breakers.set(kind, new Breaker(this.#options))
     const breaker = breakers.get(kind)

@@ -37,6 +37,7 @@ export class TargetHealth {
   /** Call before each attempt; true may use up the probe. @param hasAlternative whether another target can be called instead */
   admits(now: number, hasAlternative: boolean, caller = noCaller): boolean {
     const breakers = this.#listBreakers(now, caller)
+    if (breakers.length === 0) return true
     const mayCall = ({ breaker, extraMs }: AppliedBreaker): boolean =>
       breaker.wouldAllow(now - extraMs) || (!hasAlternative && !breaker.isDown)
     if (!breakers.every(mayCall)) return false
@@ -89,6 +90,7 @@ export class TargetHealth {
   /** The breakers that a call of this caller must pass. */
   #listBreakers(now: number, caller: TargetCaller): readonly AppliedBreaker[] {
     const own = this.#accounts.getBreaker(caller)
+    if (own === undefined && !this.breaker.isOpen) return noBreakers
     const applied = own === undefined ? [] : [{ breaker: own, extraMs: 0 }]
     if (!this.breaker.isOpen) return applied
     if (!this.#mayBeRequests) return [...applied, { breaker: this.breaker, extraMs: 0 }]
@@ -105,6 +107,8 @@ export class TargetHealth {
     return Math.max(1, ...resting.map(({ breaker }) => toSeconds(breaker.waitMs(now))))
   }
 }
+
+const noBreakers: readonly AppliedBreaker[] = []
 
 interface AppliedBreaker {
   readonly breaker: Breaker

@@ -49,8 +49,10 @@ async function main(): Promise<void> {
   await checkConfiguration()
   const against = options.against === null ? null : checkOutCommit(options.against)
   if (against !== null) cleanups.push(() => against.remove())
-  const parts = createSubjectSpecs({ ...options, against }).filter(({ id }) => options.only.includes(id))
-  const plan = planRun({ ...options, subjects: parts.length })
+  const selected = createSubjectSpecs({ ...options, against }).filter(({ id }) => options.only.includes(id))
+  const plan = planRun({ ...options, subjects: selected.length })
+  // Two starts of one program differ by some percent for as long as they run, and the first program to start is at a disadvantage.
+  const parts = plan.together ? [...selected, ...selected.toReversed()] : selected
   print(`${parts.map(({ name }) => name).join(' · ')}`)
   print(`${plan.rounds} rounds, ${Math.ceil(plan.totalSeconds / 6) / 10} minutes in all`)
 
@@ -66,16 +68,24 @@ async function main(): Promise<void> {
   const measuring = new BenchRunner(plan, machine, dispatcher)
   const subjects: Subject[] = []
   const before = new Map<Subject, { readonly books: StorageCounters; readonly asked: number }>()
+  const warmUp = async (subject: Subject): Promise<void> => {
+    showProgress(`warming up ${subject.name}`)
+    const cold = await measuring.warmUp(subject)
+    // Programs that are not equally warm differ by half, round after round.
+    if (cold !== null && plan.together)
+      throw new MachineBusyError(`${cold}: too few to compare it. --warm-seconds gives it longer.`)
+    if (cold !== null) print(`${cold}: V8 may still be compiling. --warm-seconds gives it longer.`)
+    const books = await readStorageCounters(subject)
+    if (books !== undefined) before.set(subject, { books, asked: measuring.getTurnsSent(subject) })
+  }
   for (const part of parts) {
     const subject = await startSubject(part, { url: new URL(upstream.url).origin, pid: upstream.pid })
     if (subject === null) continue
     pids.add(subject.pid)
     subjects.push(subject)
-    const cold = await measuring.warmUp(subject)
-    if (cold !== null) print(`${cold}: V8 may still be compiling. --warm-seconds gives it longer.`)
-    const books = await readStorageCounters(subject)
-    if (books !== undefined) before.set(subject, { books, asked: measuring.getTurnsSent(subject) })
+    if (!plan.together) await warmUp(subject)
   }
+  if (plan.together) await Promise.all(subjects.map(warmUp))
 
   const samples: Sample[] = []
   const all = plan.rounds * subjects.length * (plan.shapes.length * plan.clients.length + (plan.rate > 0 ? 1 : 0))
@@ -88,7 +98,7 @@ async function main(): Promise<void> {
     const last = await readStorageCounters(subject)
     if (last !== undefined) storage[subject.name] = toCostPerTurn(first, last, measuring.getTurnsSent(subject) - asked)
   }
-  const names = subjects.map(({ name }) => name)
+  const names = [...new Set(subjects.map(({ name }) => name))]
   writeReport({
     at: new Date().toISOString().slice(0, 10),
     commit: describeCommit(),
@@ -146,7 +156,6 @@ async function startSubject(
   }
   const why = await describeWrongAnswer(subject)
   if (why !== null) throw new BenchError(why)
-  showProgress(`warming up ${part.name}`)
   return subject
 }
 

@@ -88,22 +88,40 @@ export class BenchRunner {
     const { rounds, shapes, clients, rate } = this.#plan
     for (let round = 0; round < rounds; round++) {
       const taken: Sample[] = []
-      const take = async (sample: Promise<Sample>): Promise<Sample> => {
-        taken.push(await sample)
+      const take = (sample: Sample): Sample => {
+        taken.push(sample)
         return sample
       }
       for (const shape of shapes) {
         for (const count of clients)
-          for (const subject of orderForRound(subjects, round))
-            yield await take(this.#measureClosed(subject, round, shape, count))
+          for (const group of this.#groupForRound(subjects, round)) {
+            const samples = await Promise.all(
+              group.map((subject) => this.#measureClosed(subject, this.#toPair(subjects, subject, round), shape, count)),
+            )
+            // A program that had no turn is not compared in this round.
+            for (const sample of samples) if (sample.turns > 0) yield take(sample)
+          }
       }
-      if (rate > 0) for (const subject of orderForRound(subjects, round)) yield await take(this.#measureOpen(subject, round))
+      if (rate > 0) for (const subject of orderForRound(subjects, round)) yield take(await this.#measureOpen(subject, round))
       const disturbed = taken.flatMap(({ disturbance }) => disturbance ?? [])
       if (!anyway && disturbed.length > taken.length / 2)
         throw new MachineBusyError(
           `${disturbed.length} of ${taken.length} measurements of round ${round + 1}: ${disturbed.at(-1)}`,
         )
     }
+  }
+
+  /** Subjects of one group are under load at once. */
+  #groupForRound(subjects: readonly Subject[], round: number): readonly (readonly Subject[])[] {
+    const ordered = orderForRound(subjects, round)
+    return this.#plan.together ? [ordered] : ordered.map((subject) => [subject])
+  }
+
+  /** The first start of a program is compared with the first of another one in the same round, and the second with the second. */
+  #toPair(subjects: readonly Subject[], subject: Subject, round: number): number {
+    if (!this.#plan.together) return round
+    const sameName = subjects.filter(({ name }) => name === subject.name)
+    return round * sameName.length + sameName.indexOf(subject)
   }
 
   async #measureClosed(subject: Subject, round: number, shape: Shape, clients: number): Promise<ClosedSample> {
@@ -140,7 +158,7 @@ export class BenchRunner {
 
   async #runLoad(subject: Subject, shape: Shape, clients: number, seconds: number): ReturnType<typeof runClosedLoop> {
     const asked = this.getTurnsSent(subject)
-    const load = await runClosedLoop(subject, shape, clients, seconds, asked)
+    const load = await runClosedLoop(subject, shape, clients, seconds, asked, this.#plan.together)
     this.#turnsSent.set(subject, asked + load.turns)
     return load
   }

@@ -31,6 +31,7 @@ const help = `npm run bench -- [options]
 
   --quick               a first look, in less than two minutes
   --against COMMIT      this checkout beside another commit, paired
+  --short               with --against or --with, for CPU time alone: two starts of each, all under load at once; 2.5 minutes
   --with NAME=VALUE     this checkout beside itself with that in its environment, paired; again for more
   --portkey FOLDER      beside @portkey-ai/gateway, installed there (or PORTKEY=FOLDER)
   --peers FILE          beside other gateways: README.md says what stands in it
@@ -55,6 +56,7 @@ export function parseOptions(args: readonly string[]): Options {
       help: { type: 'boolean', default: false },
       quick: { type: 'boolean', default: false },
       against: { type: 'string' },
+      short: { type: 'boolean', default: false },
       with: { type: 'string', multiple: true, default: [] },
       portkey: { type: 'string' },
       peers: { type: 'string' },
@@ -66,7 +68,7 @@ export function parseOptions(args: readonly string[]): Options {
       clients: { type: 'string' },
       accounts: { type: 'string' },
       shapes: { type: 'string' },
-      rate: { type: 'string', default: '200' },
+      rate: { type: 'string' },
       anyway: { type: 'boolean', default: false },
       prof: { type: 'boolean', default: false },
     },
@@ -75,8 +77,9 @@ export function parseOptions(args: readonly string[]): Options {
     process.stdout.write(help)
     process.exit(0)
   }
-  const { quick } = values
+  const { quick, short } = values
   const isPaired = values.against !== undefined || values.with.length > 0
+  if (short && !isPaired) throw new BenchError('--short compares two programs: it needs --against or --with.')
   const portkey = values.portkey ?? process.env['PORTKEY']
   return {
     against: values.against ?? null,
@@ -88,18 +91,26 @@ export function parseOptions(args: readonly string[]): Options {
     only: parseChoices(
       'only',
       values.only ??
-        (isPaired ? 'bare,gateway,with,against' : quick ? 'direct,bare,gateway,responses,messages' : subjectIds.join(',')),
+        (short
+          ? 'gateway,with,against'
+          : isPaired
+            ? 'bare,gateway,with,against'
+            : quick
+              ? 'direct,bare,gateway,responses,messages'
+              : subjectIds.join(',')),
       subjectIds,
     ),
-    minutes: parseNumber('minutes', values.minutes ?? (quick ? '1.9' : isPaired ? '10' : '25')),
-    seconds: parseInteger('seconds', values.seconds ?? (quick ? '2' : isPaired ? '3' : '4')),
+    minutes: parseNumber('minutes', values.minutes ?? (short ? '2.5' : quick ? '1.9' : isPaired ? '10' : '25')),
+    seconds: parseInteger('seconds', values.seconds ?? (short ? '1' : quick ? '2' : isPaired ? '3' : '4')),
     warmTurns: parseNumber('warm', values.warm),
-    warmSeconds: parseNumber('warm-seconds', values['warm-seconds'] ?? (quick ? '6' : isPaired ? '50' : '60')),
+    warmSeconds: parseNumber('warm-seconds', values['warm-seconds'] ?? (short ? '40' : quick ? '6' : isPaired ? '50' : '60')),
     clients: parseIntegers('clients', values.clients ?? (quick || isPaired ? '64' : '1,16,64,256')),
-    accounts: parseIntegers('accounts', values.accounts ?? (quick ? '1' : '1,10000')),
+    accounts: parseIntegers('accounts', values.accounts ?? (quick || short ? '1' : '1,10000')),
     shapes: parseChoices<Shape>('shapes', values.shapes ?? (quick || isPaired ? 'whole,streamed' : shapes.join(',')), shapes),
-    rate: parseNumber('rate', values.rate),
-    anyway: values.anyway,
+    rate: parseNumber('rate', values.rate ?? (short ? '0' : '200')),
+    together: short,
+    // What disturbs one of two programs under load at once disturbs the other as well.
+    anyway: values.anyway || short,
     flags: values.prof ? ['--cpu-prof', '--cpu-prof-dir=bench/profiles'] : [],
   }
 }

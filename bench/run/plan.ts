@@ -15,6 +15,8 @@ export interface RunRequest {
   /** The longest warm-up of all of them. */
   readonly warmSeconds: number
   readonly minutes: number
+  /** All subjects are started twice, and are under load at once instead of one after the other. */
+  readonly together: boolean
 }
 
 export interface RunPlan extends RunRequest {
@@ -33,11 +35,12 @@ const minRounds = 3
 
 /** @throws if the time is too short */
 export function planRun(request: RunRequest): RunPlan {
-  const { subjects, shapes, clients, rate, seconds, warmSeconds, minutes } = request
+  const { subjects, shapes, clients, rate, seconds, warmSeconds, minutes, together } = request
+  const turnsTaken = together ? 1 : subjects
   const openSeconds = rate > 0 ? seconds * 1.5 : 0
-  const once = subjects * (startSeconds + warmSeconds)
+  const once = subjects * (together ? 2 : 1) * startSeconds + turnsTaken * warmSeconds
   const open = rate > 0 ? openSeconds + overheadSeconds : 0
-  const round = subjects * (shapes.length * clients.length * (seconds + overheadSeconds) + open)
+  const round = turnsTaken * shapes.length * clients.length * (seconds + overheadSeconds) + subjects * open
   const rounds = Math.floor((minutes * 60 - once) / round)
   if (rounds < minRounds) {
     const needed = Math.ceil(((once + minRounds * round) / 60) * 10) / 10

@@ -15,13 +15,17 @@ export interface ClosedLoopResult {
 
 const execFileAsync = promisify(execFile)
 
-/** `from` is the number of turns already sent, so that the rotation of accounts continues. */
+/**
+ * `from` is the number of turns already sent, so that the rotation of accounts continues.
+ * @throws if no turn was answered, unless `mayStarve`: several programs under load on a busy machine may have to wait for so long
+ */
 export async function runClosedLoop(
   subject: Subject,
   shape: Shape,
   clients: number,
   seconds: number,
   firstTurn: number,
+  mayStarve = false,
 ): Promise<ClosedLoopResult> {
   const folder = mkdtempSync(join(tmpdir(), 'svc-wrk-'))
   try {
@@ -41,7 +45,7 @@ export async function runClosedLoop(
       subject.url,
     ])
     const [, turns = 0, micros = 0, failed = 0] = /RESULT (\d+) (\d+) (\d+)/.exec(stdout)?.map(Number) ?? []
-    if (turns === 0) throw new Error(`${subject.name} answered nothing in ${seconds} s:\n${stdout}`)
+    if (turns === 0 && !mayStarve) throw new Error(`${subject.name} answered nothing in ${seconds} s:\n${stdout}`)
     return { turns, seconds: micros / 1e6, failed }
   } finally {
     rmSync(folder, { recursive: true, force: true })

@@ -138,7 +138,13 @@ export function compareSubjects({ samples }: Run, one: string, other: string): C
   return [
     ...[...groups].flatMap(([place, { shape, clients }]) => {
       const here = closed.filter((sample) => sample.shape === shape && sample.clients === clients)
-      return [...compare(`${place}: CPU µs a turn`, here, cpuPerTurn), ...compare(`${place}: turns/s`, here, turnsPerSecond)]
+      return [
+        ...compare(`${place}: CPU µs a turn`, here, cpuPerTurn),
+        ...(['main', 'workers'] as const).flatMap((group) =>
+          compare(`${place}: of it ${group}`, here, ({ cpu, turns }) => cpu[group] / turns),
+        ),
+        ...compare(`${place}: turns/s`, here, turnsPerSecond),
+      ]
     }),
     ...[0.5, 0.99].flatMap((share) =>
       compare(`p${share * 100} in ms at ${open[0]?.rate}/s`, open, ({ latenciesMs }: OpenSample) => quantile(latenciesMs, share)),

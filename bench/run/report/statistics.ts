@@ -4,6 +4,8 @@ export interface Spread {
   readonly median: number
   readonly min: number
   readonly max: number
+  /** The range that contains the median of all rounds that could be measured, with a probability of 95 %. */
+  readonly likely: readonly [number, number]
 }
 
 /** The smallest value that is not exceeded by `share` of all; NaN for an empty list. */
@@ -19,7 +21,14 @@ export function median(values: readonly number[]): number {
 }
 
 export function computeSpread(values: readonly number[]): Spread {
-  return { median: median(values), min: Math.min(...values), max: Math.max(...values) }
+  return { median: median(values), min: Math.min(...values), max: Math.max(...values), likely: computeMedianRange(values) }
+}
+
+/** By the values' order alone: it needs no assumption about how they are distributed (the normal approximation of the sign test). */
+function computeMedianRange(values: readonly number[]): readonly [number, number] {
+  const sorted = values.toSorted((a, b) => a - b)
+  const omitted = Math.max(0, Math.floor((sorted.length - 1.96 * Math.sqrt(sorted.length)) / 2))
+  return [sorted[omitted] ?? Number.NaN, sorted.at(-1 - omitted) ?? Number.NaN]
 }
 
 /**

@@ -75,12 +75,13 @@ function renderStorageTable({ storage }: Run): string {
 function renderPairTable(run: Run, one: string, other: string): string {
   const digits = (value: number): string => value.toFixed(value < 20 ? 2 : 0)
   return renderTable(
-    [`${one} against ${other}`, 'here', 'there', 'here ÷ there', 'least–most'],
+    [`${one} against ${other}`, 'here', 'there', 'here ÷ there', '95 % range', 'least–most'],
     compareSubjects(run, one, other).map(({ what, here, there, ratio }) => [
       what,
       digits(here),
       digits(there),
       ratio.median.toFixed(3),
+      `${ratio.likely[0].toFixed(3)}–${ratio.likely[1].toFixed(3)}`,
       `${ratio.min.toFixed(2)}–${ratio.max.toFixed(2)}`,
     ]),
   )

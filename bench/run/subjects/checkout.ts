@@ -14,7 +14,7 @@ export interface Checkout {
 
 const git = (...words: readonly string[]): string => execFileSync('git', words, { cwd: root, encoding: 'utf8' }).trim()
 
-/** Uses this checkout's packages if the lock file is equal, and installs them otherwise. */
+/** Uses this checkout's packages if they contain the other's in the same versions, and installs them otherwise. */
 export function checkOutCommit(name: string): Checkout {
   const commit = git('rev-parse', '--short', `${name}^{commit}`)
   const parent = mkdtempSync(join(tmpdir(), 'svc-against-'))
@@ -29,14 +29,30 @@ export function checkOutCommit(name: string): Checkout {
     },
   }
   try {
-    const lock = (of: string): string => readFileSync(join(of, 'package-lock.json'), 'utf8')
-    if (lock(root) === lock(folder)) symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'))
+    if (hasPackagesOf(folder)) symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'))
     else execFileSync('npm', ['ci', '--no-audit', '--no-fund'], { cwd: folder, stdio: ['ignore', 'ignore', 'inherit'] })
     return checkout
   } catch (error) {
     checkout.remove()
     throw error
   }
+}
+
+function hasPackagesOf(folder: string): boolean {
+  const [ours, theirs] = [readLockedVersions(root), readLockedVersions(folder)]
+  return [...theirs].every(([name, version]) => ours.get(name) === version)
+}
+
+/** Of the packages that a server loads. */
+function readLockedVersions(folder: string): ReadonlyMap<string, unknown> {
+  const { packages } = JSON.parse(readFileSync(join(folder, 'package-lock.json'), 'utf8')) as {
+    readonly packages: Readonly<Record<string, { readonly version?: string; readonly dev?: boolean }>>
+  }
+  return new Map(
+    Object.entries(packages).flatMap(([name, { version, dev }]) =>
+      name === '' || dev === true ? [] : [[name, version] as const],
+    ),
+  )
 }
 
 /** This checkout's commit, and whether it has uncommitted changes. */

@@ -11,6 +11,7 @@ const request = {
   warmTurns: 25_000,
   warmSeconds: 10,
   minutes: 15,
+  together: false,
 } as const
 
 t.test('a run takes as many rounds as fit into its time, and no longer', async (t) => {

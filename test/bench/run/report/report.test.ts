@@ -39,7 +39,7 @@ function createRun(samples: readonly Sample[], more: Partial<Run> = {}): Run {
     args: ['--quick'],
     machine: 'two cores',
     rounds: 3,
-    speed: { median: 1, min: 1, max: 1 },
+    speed: { median: 1, min: 1, max: 1, likely: [1, 1] },
     subjects: [...new Set(samples.map(({ subject }) => subject))],
     pairs: [],
     storage: {},
@@ -97,8 +97,10 @@ t.test('compares two subjects round by round in everything measured of both', as
     createOpenSample('here', round, [3]),
     createOpenSample('there', round, [2]),
   ])
-  const [cpu, rate, p50, p99, ...more] = compareSubjects(createRun(samples), 'here', 'there')
+  const [cpu, main, workers, rate, p50, p99, ...more] = compareSubjects(createRun(samples), 'here', 'there')
   t.match(cpu, { here: 81, there: 100, ratio: { median: 0.81, min: 0.8, max: 0.82 } })
+  t.match(main, { here: 48.6, there: 60 })
+  t.match(workers, { here: 32.4, there: 40 })
   t.match(rate, { ratio: { median: 1 } })
   t.match(p50, { ratio: { median: 1.5 } })
   t.match(p99, { ratio: { median: 1.5 } })

@@ -11,6 +11,8 @@ export interface Client {
   write(frames: string): boolean
   /** Calls the listener once, when the written frames have drained. */
   onDrain(listener: () => void): void
+  /** Only `end` follows, as soon as the turn is settled: what was written may wait some milliseconds for it. */
+  expectEnd?(): void
   /** Sends the last frames and ends the response. */
   end(frames?: string): void
   /** Closes the connection without a final frame, so that the client does not take the response for complete. */

@@ -43,6 +43,10 @@ export class EncodingClient implements Client {
     this.#inner.onDrain(listener)
   }
 
+  expectEnd(): void {
+    this.#inner.expectEnd?.()
+  }
+
   end(frames = ''): void {
     this.#inner.end(this.encodeFrames(frames) + this.#encoder.end())
   }

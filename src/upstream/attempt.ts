@@ -318,6 +318,7 @@ export class Attempt<Result> implements Dispatcher.DispatchHandler, IndexedItem,
   #complete(): void {
     this.#phase = 'ended'
     this.#isComplete = true
+    if (this.#reader?.isForwarded === true) this.#options.callContext.client.expectEnd?.()
     if (this.#clientStream?.isHolding !== true) this.#settle()
     // From here on it may serve another call.
     this.#connection = null

@@ -69,6 +69,33 @@ t.test('writes a first frame at once, coalesces those that follow, and ends befo
   t.same(chunks, ['', '12', '345', '6', '7[DONE]', ''])
 })
 
+t.test('sends the last frames with the end if that follows soon, and without it otherwise', async (t) => {
+  const together = await readRawResponse('1.1', async (client) => {
+    client.writeHead(200, {})
+    client.write('data: 1\n\n')
+    await turn()
+    client.write('data: 2\n\n')
+    client.expectEnd()
+    await turn()
+    client.end('data: [DONE]\n\n')
+  })
+  t.equal(getBody(together), '9\r\ndata: 1\n\n\r\n17\r\ndata: 2\n\ndata: [DONE]\n\n\r\n0\r\n\r\n')
+  const received = Promise.withResolvers<void>()
+  const apart = await readRawResponse(
+    '1.1',
+    async (client) => {
+      client.writeHead(200, {})
+      client.write('data: 1\n\n')
+      client.expectEnd()
+      await received.promise
+      client.end('data: [DONE]\n\n')
+    },
+    (piece) => piece.includes('data: 1') && received.resolve(),
+  )
+  t.match(getBody(apart), /data: 1\n\n\r\n/)
+  t.match(getBody(apart), /data: \[DONE\]\n\n\r\n0/, 'a settlement that takes long delays no text')
+})
+
 t.test('sends scheduled frames with an early end, and none of them after a destroy', async (t) => {
   const ended = await readRawResponse('1.1', (client) => {
     client.writeHead(200, {})

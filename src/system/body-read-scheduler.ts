@@ -5,6 +5,8 @@
  * A body that stops arriving, or that arrives too slowly to be whole within the time of a request, is ended, so that it cannot hold its part
  * of the budget (`src/access/limits/body-budget.ts`) for minutes.
  */
+import { IndexedList } from './indexed-list.ts'
+import type { IndexedItem } from './indexed-list.ts'
 
 const sliceIntervalMs = 1
 /** Minimum bytes per slice, in however small chunks they arrive; one read of a socket may return twice as much. */
@@ -24,10 +26,12 @@ interface PausableBody {
 }
 
 /** A body that is being read. */
-export interface BodyRead {
+export interface BodyRead extends IndexedItem {
   /** Null for a chunked body. */
   readonly declaredBytes: number | null
   receivedBytes: number
+  /** Kept by the scheduler from its first check on. */
+  progress?: ReadProgress
   abort(reason: Error): void
 }
 
@@ -40,7 +44,7 @@ interface ReadProgress {
 export class BodyReadScheduler {
   readonly #queue: PausableBody[] = []
   readonly #now: () => number
-  readonly #reads = new Map<BodyRead, ReadProgress>()
+  readonly #reads = new IndexedList<BodyRead>()
   #checkTimer: NodeJS.Timeout | undefined
   #smallRequestAt = -Infinity
 
@@ -51,16 +55,16 @@ export class BodyReadScheduler {
 
   /** Registers a body that is being read; `abortAll` and `abortSlow` call its `abort`. */
   beginRead(read: BodyRead): void {
-    this.#reads.set(read, { checks: 0, idleChecks: 0, bytesAtLastCheck: 0 })
+    this.#reads.add(read)
   }
 
   endRead(read: BodyRead): void {
-    this.#reads.delete(read)
+    this.#reads.remove(read)
   }
 
   /** Rejects every body that is being read. */
   abortAll(reason: Error): void {
-    for (const read of this.#reads.keys()) read.abort(reason)
+    this.#reads.forEach((read) => read.abort(reason))
   }
 
   /** Calls `abortSlow` from now on until `stopChecks`. */
@@ -74,7 +78,9 @@ export class BodyReadScheduler {
 
   /** Rejects the bodies that have stopped arriving or are too slow; called every five seconds. */
   abortSlow(createReason: () => Error): void {
-    for (const [read, progress] of this.#reads) if (isTooSlow(read, progress)) read.abort(createReason())
+    this.#reads.forEach((read) => {
+      if (isTooSlow(read)) read.abort(createReason())
+    })
   }
 
   /** Records a small request; long bodies yield for the next 100 ms. */
@@ -97,7 +103,9 @@ export class BodyReadScheduler {
 }
 
 /** Counts a check, and decides. */
-function isTooSlow({ declaredBytes, receivedBytes }: BodyRead, progress: ReadProgress): boolean {
+function isTooSlow(read: BodyRead): boolean {
+  const { declaredBytes, receivedBytes } = read
+  const progress = (read.progress ??= { checks: 0, idleChecks: 0, bytesAtLastCheck: 0 })
   progress.checks++
   progress.idleChecks = receivedBytes === progress.bytesAtLastCheck ? progress.idleChecks + 1 : 0
   progress.bytesAtLastCheck = receivedBytes

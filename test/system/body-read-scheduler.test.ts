@@ -93,6 +93,7 @@ function countChecks({ declaredBytes, perCheck }: { declaredBytes: number | null
   const scheduler = new BodyReadScheduler(() => 0)
   let isAborted = false
   const read = {
+    listIndex: -1,
     declaredBytes,
     receivedBytes: 0,
     abort: () => {

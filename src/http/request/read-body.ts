@@ -87,6 +87,7 @@ function receiveChunks(
       }
     }
     const read: BodyRead = {
+      listIndex: -1,
       declaredBytes,
       receivedBytes: 0,
       abort(reason) {

@@ -179,7 +179,7 @@ function pickCounts(report: Record<string, unknown>, usage: Usage): Record<strin
   const counts: Record<string, unknown> = {}
   for (const [name, value] of Object.entries(report)) {
     if (typeof value === 'number' && (name.endsWith('_tokens') || name === 'num_search_queries')) {
-      const max = /cached|cache_hit|cache_read/.test(name) ? cachedInputTokens : name.includes('cache') ? inputTokens : value
+      const max = !name.includes('cache') ? value : /cached|cache_hit|cache_read/.test(name) ? cachedInputTokens : inputTokens
       counts[name] = Math.min(value, max)
     } else if (isRecord(value) && name.endsWith('_tokens_details')) counts[name] = pickCounts(value, usage)
   }

@@ -129,6 +129,6 @@ export function toRow<const Columns extends readonly Column[]>(
   values: ColumnValues<Columns>,
 ): Pick<Row, Columns[number]> {
   const row: Record<string, unknown> = {}
-  for (const [index, column] of columns.entries()) row[column] = values[index]
+  for (let index = 0; index < columns.length; index++) row[columns[index] as Column] = values[index]
   return row as Pick<Row, Columns[number]>
 }

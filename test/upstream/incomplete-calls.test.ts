@@ -136,6 +136,15 @@ function describe(ended: CallResult | Error): string {
 
 const isCutOff = ({ client }: Running): boolean => client.body.includes('"finish_reason":"length"')
 
+t.test('announces the end of a stream after its last frames', async (t) => {
+  const call = await startCall(t)
+  await call.send(word)
+  t.same(call.client.calls, ['open', 'write'])
+  call.upstream.write(`${lastChunk}data: [DONE]\n\n`)
+  await call.ended
+  t.same(call.client.calls, ['open', 'write', 'write', 'expectEnd'])
+})
+
 t.test('ends an answer as cut off at the total time, and charges it', async (t) => {
   const call = await startCall(t)
   await call.send(word.repeat(3))

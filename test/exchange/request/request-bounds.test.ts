@@ -91,6 +91,12 @@ t.test('accepts each count up to its bound, and refuses one more with a sentence
   }
 })
 
+t.test('refuses the shortest bodies that have too much of something', async (t) => {
+  t.match(findRefusal(`{"tools":[{"name":"${'f'.repeat(513)}"}]}`), /longer than 512/)
+  t.match(findRefusal(`{"stop":[${'0,'.repeat(1_000)}0]}`), /more than 1000 entries/)
+  t.match(findRefusal(`{"tools":[${'0,'.repeat(2_000)}0]}`), /more than 2000 tools/)
+})
+
 t.test('counts no commas in texts', async (t) => {
   t.equal(findRefusal({ messages: [user(',\\"'.repeat(1_000_000))] }), null)
 })

@@ -76,6 +76,10 @@ export class RecordingClient implements Client {
 
   onDrain(_listener: () => void): void {}
 
+  expectEnd(): void {
+    this.#record('expectEnd')
+  }
+
   end(frames = ''): void {
     this.#record('end')
     this.body += frames

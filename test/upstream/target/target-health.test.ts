@@ -212,6 +212,25 @@ t.test('a probe is of an account that did not fail, or of one that did if no oth
   t.end()
 })
 
+t.test('successes of an account within a second count as one, and its failures all', (t) => {
+  const accounts = new RecentAccounts({ consecutiveFailures: 5 })
+  const caller = { account: 'a', kind: '' }
+  const record = (failed: boolean, now: number) => accounts.record(caller, failed, now, now)
+  record(false, 0)
+  record(false, 900)
+  record(true, 950)
+  t.ok(accounts.isFailing('a'))
+  t.ok(accounts.getBreaker(caller))
+  record(false, 960)
+  t.notOk(accounts.isFailing('a'), 'a success ends the failure at once')
+  record(false, 2_000)
+  accounts.areSeveralFailing(61_900)
+  t.equal(accounts.size, 1, 'it is remembered from its last counted success on')
+  accounts.areSeveralFailing(62_001)
+  t.equal(accounts.size, 0)
+  t.end()
+})
+
 t.test('what is kept of accounts is bounded', (t) => {
   const accounts = new RecentAccounts({})
   for (let nth = 0; nth < 100_000; nth++) accounts.record({ account: `account ${nth}`, kind: '' }, true, nth / 1_000, nth / 1_000)

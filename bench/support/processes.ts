@@ -2,7 +2,7 @@
 import { spawn } from 'node:child_process'
 import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs'
+import { mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -66,7 +66,7 @@ export async function startGateway(upstream: string, kind: GatewayVariant = {}):
       UPSTREAM_MODEL_LIGHT: model ?? 'demo-bench-whole',
       ...env,
     },
-    joinsCluster ? /listens on (http:\/\/[\d.:]+)/ : /listens on (http:\/\/[\d.:]+)[\s\S]*?(svc_live_\w+)/,
+    joinsCluster ? /listens on (https?:\/\/[\d.:]+)/ : /listens on (https?:\/\/[\d.:]+)[\s\S]*?(svc_live_\w+)/,
     openSync(join(dataDir, 'log'), 'w'),
     checkout,
   )
@@ -133,4 +133,13 @@ export function readCpuSeconds(pid: number): number {
 /** Resident memory in KiB. */
 export function readResidentKib(pid: number): number {
   return Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0)
+}
+
+/** The most resident memory that it has had since `resetPeakResident`, in KiB. */
+export function readPeakResidentKib(pid: number): number {
+  return Number(/VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0)
+}
+
+export function resetPeakResident(pid: number): void {
+  writeFileSync(`/proc/${pid}/clear_refs`, '5')
 }

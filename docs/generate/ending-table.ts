@@ -11,6 +11,7 @@ export function updateEndingTable(text: string): string {
 const causes = {
   nothing: 'nothing',
   client: 'the client',
+  request: 'the request',
   upstream: 'the upstream',
   time_limit: 'the time limit',
   gateway: 'the gateway',

@@ -3,6 +3,7 @@
  * every way to end; `docs/ledger.md` is written from it.
  */
 import { UpstreamFailure } from '../exchange/upstream-failure.ts'
+import { isCausedByRequest } from './errors/retry-policy.ts'
 
 export interface CallEnding {
   readonly kind: EndingKind
@@ -20,7 +21,7 @@ export interface EndingRule {
   readonly isForwarded?: boolean
   readonly isClientSlow?: boolean
   readonly isUpstreamSilent?: boolean
-  readonly causedBy: 'nothing' | 'client' | 'upstream' | 'time_limit' | 'gateway'
+  readonly causedBy: 'nothing' | 'client' | 'request' | 'upstream' | 'time_limit' | 'gateway'
   /** `charge`: what was reported, or of an incomplete answer what was produced. `refund`: the turn fails, and its hold is released. */
   readonly credits: 'charge' | 'refund'
   /** Whether it counts against the target's health. `by_status`: the status and its text decide (`errors/retry-policy.ts`). */
@@ -35,7 +36,8 @@ export const endingDescriptions = {
   total_time: 'The total time is over (`timeouts.totalMs`)',
   silence: 'No connection, no first byte or no event in time (`connectMs`, `firstByteMs`, `idleMs`)',
   connection_lost: 'The connection to the upstream is lost, or ends within the answer',
-  error_event: 'The upstream reports an error within the answer',
+  refusal_event: 'The upstream refuses the request, its length or its content within the answer',
+  error_event: 'The upstream reports any other error within the answer',
   too_many_calls: 'The model makes more calls of tools than an answer may have',
   invalid_answer: 'The upstream sends what is no answer, or too much',
   rejected: 'The upstream answers with an error status',
@@ -63,6 +65,8 @@ export const endingRules: readonly EndingRule[] = [
   { kind: 'silence', ...upstreamFailed },
   { kind: 'connection_lost', ...slowClient },
   { kind: 'connection_lost', ...upstreamFailed },
+  { kind: 'refusal_event', isForwarded: true, causedBy: 'request', ...cutOff },
+  { kind: 'refusal_event', causedBy: 'request', ...refunded },
   { kind: 'error_event', ...slowClient },
   { kind: 'error_event', ...upstreamFailed },
   { kind: 'too_many_calls', isForwarded: true, causedBy: 'upstream', ...cutOff },
@@ -98,7 +102,8 @@ export function toEndingKind(error: unknown): EndingKind {
     case 'in_band':
       if (facts.reason === 'no_finish') return 'connection_lost'
       if (facts.reason === 'too_many_calls') return 'too_many_calls'
-      return facts.reason === 'error_object' || facts.reason === 'bad_finish' ? 'error_event' : 'invalid_answer'
+      if (facts.reason !== 'error_object' && facts.reason !== 'bad_finish') return 'invalid_answer'
+      return isCausedByRequest(facts) ? 'refusal_event' : 'error_event'
     case 'status':
       return 'rejected'
     case 'unconfigured':

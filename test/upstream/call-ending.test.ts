@@ -27,7 +27,15 @@ t.test('counts nothing against a target of what is charged, and fails no charged
 })
 
 t.test('charges all output that was forwarded before an ending that the client caused', async (t) => {
-  for (const kind of ['connection_lost', 'error_event', 'shutdown', 'client_gone', 'client_timeout', 'total_time'] as const)
+  for (const kind of [
+    'connection_lost',
+    'refusal_event',
+    'error_event',
+    'shutdown',
+    'client_gone',
+    'client_timeout',
+    'total_time',
+  ] as const)
     t.equal(findEndingRule({ kind, isForwarded: true, isClientSlow: true, isUpstreamSilent: false }).credits, 'charge', kind)
 })
 
@@ -50,10 +58,24 @@ t.test('refunds at the total time what was not forwarded, and where the upstream
 t.test('recognises the way in which a call ended by its failure', async (t) => {
   const inBand = (reason: Extract<FailureFacts, { kind: 'in_band' }>['reason']) =>
     ({ kind: 'in_band', status: 200, reason }) as const
+  const reported = (error: unknown) => ({ ...inBand('error_object'), error })
   for (const [facts, kind] of [
     [{ kind: 'network', code: 'ECONNRESET' }, 'connection_lost'],
     [inBand('no_finish'), 'connection_lost'],
     [inBand('error_object'), 'error_event'],
+    [inBand('bad_finish'), 'error_event'],
+    [reported({ type: 'invalid_request_error', message: 'No.' }), 'refusal_event'],
+    [reported({ type: 'BadRequestError', message: 'No.' }), 'refusal_event'],
+    [reported({ code: 422, message: 'No.' }), 'refusal_event'],
+    [reported({ code: 'content_filter', message: 'No.' }), 'refusal_event'],
+    [reported({ code: 'context_length_exceeded', message: 'No.' }), 'refusal_event'],
+    [reported({ code: 'invalid_image_format', message: 'No.' }), 'refusal_event'],
+    [reported({ type: 'invalid_request_error', code: 'invalid_api_key', message: 'No.' }), 'error_event'],
+    [reported({ code: 429, message: 'Slow down.' }), 'error_event'],
+    [reported({ code: 404, message: 'No model.' }), 'error_event'],
+    [reported({ type: 'overloaded_error', message: 'No.' }), 'error_event'],
+    [reported({ code: 500, message: 'It broke.' }), 'error_event'],
+    [reported('it broke'), 'error_event'],
     [inBand('not_json'), 'invalid_answer'],
     [inBand('too_many_calls'), 'too_many_calls'],
     [{ kind: 'timeout', phase: 'idle' }, 'silence'],

@@ -191,6 +191,8 @@ export const statusByErrorName: ReadonlyMap<string, number> = new Map<string, nu
   ['too_many_requests', 429],
   ['slow_down', 429],
   ['timeout_error', 504],
+  ['invalid_request_error', 400],
+  ['badrequesterror', 400],
   ['server_is_overloaded', 503],
   ['overloaded_error', 529],
   // Errors of the Responses API about an image of the request.

@@ -53,6 +53,13 @@ export function isCausedByTarget(facts: FailureFacts): boolean {
   return (status >= 300 && status < 400) || targetStatuses.has(status)
 }
 
+/** True if the upstream refuses the request, its length or its content: the member's next request of this kind would be refused as well. */
+export function isCausedByRequest(facts: FailureFacts): boolean {
+  return requestCodes.has(classifyFailure(facts).code)
+}
+
+const requestCodes: ReadonlySet<string> = new Set(['invalid_request', 'context_length_exceeded', 'content_filter'])
+
 /** A time-out, no capacity, or a proxy that cannot reach the server behind it. A 500 or 502 may be a request that made that server fail. */
 const targetStatuses: ReadonlySet<number> = new Set([408, 503, 504, 521, 522, 523, 524, 525, 526, 529])
 

@@ -60,6 +60,8 @@ export class StreamReader {
   /** The last chunk with a list of choices, for the fields of chunks that the gateway adds. */
   #lastChunk: Record<string, unknown> = {}
   readonly #template = new ChunkTemplateMatcher()
+  /** Frames of the chunk that is being read, for the client if it fails. */
+  #framesOfChunk = ''
   /** Chunks without output from the start of the stream; null once chunks go to the sink at once. */
   #held: Record<string, unknown>[] | null
 
@@ -104,16 +106,18 @@ export class StreamReader {
 
   /** Frames for the client; empty if the chunk completed none. @throws UpstreamFailure */
   push(chunk: Buffer): string {
-    let frames = ''
+    this.#framesOfChunk = ''
     try {
       for (const event of this.#decode(this.#splitter.push(chunk))) {
         if (this.#done) break
-        frames += this.#processEvent(event)
-        if (this.#output.bytes > this.#maxBytes && !this.#done) frames += this.#cutOffIfOverCap()
+        this.#framesOfChunk += this.#processEvent(event)
+        if (this.#output.bytes > this.#maxBytes && !this.#done) this.#framesOfChunk += this.#cutOffIfOverCap()
       }
     } catch (error) {
       throw this.#toFailure(error)
     }
+    const frames = this.#framesOfChunk
+    this.#framesOfChunk = ''
     return frames
   }
 
@@ -125,9 +129,9 @@ export class StreamReader {
     return frames + this.#releaseHeld()
   }
 
-  /** Ends the stream here, as at a limit of tokens; returns the frames that end it. */
+  /** Ends the stream here, as at a limit of tokens; returns the frames that end it, after those of a chunk that then failed. */
   cutOff(): string {
-    const frames = this.#releaseHeld() + this.#endOpenChoices(() => 'length')
+    const frames = this.#framesOfChunk + this.#releaseHeld() + this.#endOpenChoices(() => 'length')
     this.#isInterrupted = true
     this.#done = true
     return frames

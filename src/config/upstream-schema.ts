@@ -52,7 +52,7 @@ export const upstreamSchema = z.strictObject({
   /**
    * Failed calls in a row after which a target rests: single calls probe whether it works again, and other turns that nothing else can serve
    * fail at once with the time of the next probe. Failures that a request may cause, as a 500, count for their account alone, whose requests
-   * of that kind then rest in the same way, unless five accounts or all active ones fail. 0: it never rests.
+   * of that kind then rest in the same way, unless most of the active accounts fail. 0: it never rests.
    */
   restAfterFailures: z.int().min(0).default(5),
   /** How long a target rests after it has rejected the key; then one call probes it. 0: it does not rest. */

@@ -8,8 +8,8 @@ import type { TargetCaller } from './target-caller.ts'
 
 /** How long the end of a call tells how its account fares at the target. */
 const accountWindowMs = 60_000
-/** So many failing accounts are several, however many others succeed. With fewer active accounts, all of them must fail. */
-const severalAccounts = 5
+/** So many accounts may belong to one person, whose requests make all of them fail. */
+const maxAccountsOfOnePerson = 5
 /** A success this soon after another one of its account changes nothing that is remembered. */
 const minStepMs = 1_000
 /** Accounts that are remembered for one target. The one whose last call ended first is forgotten first. */
@@ -66,16 +66,21 @@ export class RecentAccounts {
     return this.#accounts.get(account)?.failed === true
   }
 
-  /** Whether so many accounts fail that the target must be the cause. The only active account decides alone. */
-  areSeveralFailing(now: number): boolean {
+  /**
+   * Whether so many of the active accounts fail that the target must be the cause: all of them, or, without those that one person may own,
+   * as many as work. The only active account decides alone.
+   */
+  areMostFailing(now: number): boolean {
     this.#forgetOld(now)
-    return this.#countFailing() >= Math.min(severalAccounts, this.#accounts.size)
+    const failing = this.#countFailing()
+    const working = this.#accounts.size - failing
+    return failing > 0 && (working === 0 || failing - maxAccountsOfOnePerson >= working)
   }
 
-  /** Whether a call of this account can tell more than those that failed: they are of few accounts, and not of this one. */
+  /** Whether a call of this account can tell more than those that failed: they may all be of one person, and none is of this account. */
   isUntried(account: string, now: number): boolean {
     this.#forgetOld(now)
-    return !this.isFailing(account) && this.#countFailing() < severalAccounts
+    return !this.isFailing(account) && this.#countFailing() <= maxAccountsOfOnePerson
   }
 
   #countFailing(): number {

@@ -2,7 +2,7 @@
  * Health of one target: whether an account may call it now, and the failure of a turn that is refused without a call.
  *
  * A failure that no request can cause rests the target for everyone. Any other failure may be the request's: it slows such requests of its
- * account, and rests the target only if several accounts fail, or all active ones; of few accounts that fail, it rests for those alone.
+ * account, and rests the target only if most of the active accounts fail; of few accounts that fail, it rests for those alone.
  */
 import { UpstreamFailure } from '../../exchange/upstream-failure.ts'
 import { countsAgainstBreaker, isCausedByTarget, rejectsCredential, wasNeverCalled } from '../errors/retry-policy.ts'
@@ -71,7 +71,7 @@ export class TargetHealth {
     this.#lastFailure = failure
     const isTargets = isCausedByTarget(failure.facts)
     if (!isTargets) this.#accounts.record(caller, true, now, startedAt)
-    if (isTargets || this.#accounts.areSeveralFailing(now)) {
+    if (isTargets || this.#accounts.areMostFailing(now)) {
       this.breaker.record(false, now, startedAt)
       this.#mayBeRequests = !isTargets
     }

@@ -120,11 +120,9 @@ t.test('two accounts that fail do not rest a target that serves others', (t) => 
   t.end()
 })
 
-t.test('the failures of several accounts rest the target for all', (t) => {
-  for (const accounts of [5, 6, 200]) {
+t.test('the failures of most accounts rest the target for all', (t) => {
+  for (const accounts of [6, 20, 200]) {
     const calls = new Calls()
-    for (let nth = 0; nth < 200; nth++) calls.make(`idle ${nth}`, null)
-    calls.now += 1_000
     let sent = 0
     for (let nth = 0; nth < 400; nth++) if (calls.make(`failing ${nth % accounts}`, failed)) sent++
     t.ok(sent <= 10, `${sent} calls of ${accounts} accounts`)
@@ -132,6 +130,42 @@ t.test('the failures of several accounts rest the target for all', (t) => {
     t.notOk(calls.make('another', null), 'also for an account that did not fail')
     t.equal(calls.refuse('another'), calls.refuse('failing 0'))
   }
+  t.end()
+})
+
+t.test('a target that breaks for all rests as soon as more than half of its accounts have met that', (t) => {
+  const calls = new Calls()
+  for (let nth = 0; nth < 100; nth++) calls.make(`account ${nth}`, null)
+  let sent = 0
+  for (let nth = 0; nth < 100; nth++) if (calls.make(`account ${nth}`, failed)) sent++
+  t.equal(calls.state, 'open')
+  t.ok(sent > 52 && sent <= 60, `${sent} accounts`)
+  t.end()
+})
+
+t.test('the accounts that one person may own rest no target that serves another account', (t) => {
+  const owned = ['1', '2', '3', '4', '5']
+  for (const others of [1, 3, 40]) {
+    const calls = new Calls()
+    calls.make('other 0', null)
+    for (let nth = 0; nth < 1_200; nth++) {
+      // All kinds at once, and with a success between them.
+      for (const account of owned) for (const kind of ['', 'images', 'tools', 'format']) calls.make(account, failed, kind)
+      if (nth % 7 === 0) for (const account of owned) calls.make(account, null, 'plain')
+      if (nth % 10 === 0) t.ok(calls.make(`other ${(nth / 10) % others}`, null), `${others} others, ${nth}`)
+      calls.now += 100
+    }
+    t.equal(calls.state, 'closed', `${others} others`)
+  }
+  t.end()
+})
+
+t.test('an account that comes while those of one person alone fail is served at once', (t) => {
+  const calls = new Calls()
+  for (let nth = 0; nth < 50; nth++) calls.make(`${nth % 5}`, failed)
+  t.equal(calls.state, 'open')
+  for (let nth = 0; nth < 9; nth++) t.ok(calls.make('other', null))
+  t.equal(calls.state, 'closed')
   t.end()
 })
 
@@ -224,10 +258,39 @@ t.test('successes of an account within a second count as one, and its failures a
   record(false, 960)
   t.notOk(accounts.isFailing('a'), 'a success ends the failure at once')
   record(false, 2_000)
-  accounts.areSeveralFailing(61_900)
+  accounts.areMostFailing(61_900)
   t.equal(accounts.size, 1, 'it is remembered from its last counted success on')
-  accounts.areSeveralFailing(62_001)
+  accounts.areMostFailing(62_001)
   t.equal(accounts.size, 0)
+  t.end()
+})
+
+t.test('most accounts fail if all do, or as many as work beside those that one person may own', (t) => {
+  for (const [failing, working, areMost] of [
+    [0, 0, false],
+    [0, 3, false],
+    [1, 0, true],
+    [4, 0, true],
+    [4, 1, false],
+    [5, 1, false],
+    [6, 1, true],
+    [6, 2, false],
+    [10, 5, true],
+    [10, 6, false],
+    [100, 95, true],
+    [100, 96, false],
+  ] as const) {
+    const accounts = new RecentAccounts({})
+    for (let nth = 0; nth < failing; nth++) accounts.record({ account: `failing ${nth}`, kind: '' }, true, nth, nth)
+    for (let nth = 0; nth < working; nth++) accounts.record({ account: `working ${nth}`, kind: '' }, false, nth, nth)
+    t.equal(accounts.areMostFailing(200), areMost, `${failing} failing, ${working} working`)
+    t.equal(accounts.isUntried('another', 200), failing <= 5)
+  }
+  const accounts = new RecentAccounts({})
+  for (let nth = 0; nth < 50; nth++) accounts.record({ account: `working ${nth}`, kind: '' }, false, nth, nth)
+  for (let nth = 0; nth < 6; nth++) accounts.record({ account: `failing ${nth}`, kind: '' }, true, 50_000, 50_000)
+  t.notOk(accounts.areMostFailing(50_000))
+  t.ok(accounts.areMostFailing(61_000), 'what was a minute ago tells nothing')
   t.end()
 })
 

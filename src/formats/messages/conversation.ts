@@ -5,7 +5,7 @@
 import { invalidRequest } from '../../errors.ts'
 import type { JsonObject } from '../../exchange/api-format/api-format.ts'
 import { MarkedText, toEndMark } from './marked-text.ts'
-import { translateDocument, translateImage } from './media.ts'
+import { translateDocument, translateImage, translateSearchResult } from './media.ts'
 import {
   isAbsent,
   isObject,
@@ -14,7 +14,6 @@ import {
   readOptionalText,
   requireObject,
   requireText,
-  toText,
 } from '../shared/fields.ts'
 import type { Reasoning } from '../shared/reasoning.ts'
 import { openReasoning, toReasoningFields } from '../shared/reasoning.ts'
@@ -162,9 +161,9 @@ export class ConversationBuilder {
       case 'document':
         return translateDocument(block, path)
       case 'search_result':
-        return [toTextPart(toSearchResultText(block))]
+        return [translateSearchResult(block, path)]
       case 'tool_reference':
-        return [toTextPart(`Tool: ${toText(block['tool_name'] ?? block['name'])}`)]
+        return [toTextPart(`Tool: ${requireText(block['tool_name'] ?? block['name'], `${path}.tool_name`)}`)]
       case 'file':
       case 'container_upload':
         throw invalidRequest(
@@ -336,9 +335,4 @@ function readBlocks(content: unknown, path: string): readonly (readonly [block: 
       throw invalidField(at, "must be an object with a 'type'", "必须是带有 'type' 的对象")
     return [block, at]
   })
-}
-
-function toSearchResultText({ title, source, content }: JsonObject): string {
-  const texts = Array.isArray(content) ? content.map((part: unknown) => (isObject(part) ? toText(part['text']) : '')) : []
-  return [toText(title), toText(source), ...texts].filter((text) => text !== '').join('\n')
 }

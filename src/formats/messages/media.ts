@@ -1,7 +1,7 @@
-/** Images and documents. */
+/** Images, documents and search results. */
 import { invalidRequest } from '../../errors.ts'
 import type { JsonObject } from '../../exchange/api-format/api-format.ts'
-import { invalidField, isObject, requireObject, requireText, toText } from '../shared/fields.ts'
+import { invalidField, isAbsent, readOptionalText, requireList, requireObject, requireText } from '../shared/fields.ts'
 import { requireImageUrl } from '../shared/image-data.ts'
 
 export function translateImage(block: JsonObject, path: string): JsonObject {
@@ -26,18 +26,36 @@ export function translateDocument(block: JsonObject, path: string): readonly Jso
     case 'text':
       return [{ type: 'text', text: requireText(source['data'], `${path}.source.data`) }]
     case 'content': {
-      if (typeof content === 'string') return [{ type: 'text', text: content }]
-      const texts = Array.isArray(content) ? content.map((part: unknown) => (isObject(part) ? toText(part['text']) : '')) : []
-      return [{ type: 'text', text: texts.join('\n') }]
+      const text = typeof content === 'string' ? content : readTexts(content, `${path}.source.content`).join('\n')
+      return [{ type: 'text', text }]
     }
     case 'base64': {
       const data = requireText(source['data'], `${path}.source.data`)
-      const title = typeof block['title'] === 'string' && block['title'] !== '' ? block['title'] : 'document.pdf'
-      return [{ type: 'file', file: { filename: title, file_data: `data:application/pdf;base64,${data}` } }]
+      const title = readOptionalText(block['title'], `${path}.title`) ?? ''
+      return [
+        {
+          type: 'file',
+          file: { filename: title === '' ? 'document.pdf' : title, file_data: `data:application/pdf;base64,${data}` },
+        },
+      ]
     }
     default:
       throw fileError(`${path}.source`)
   }
+}
+
+export function translateSearchResult({ title, source, content }: JsonObject, path: string): JsonObject {
+  const head = [readOptionalText(title, `${path}.title`), readOptionalText(source, `${path}.source`)]
+  const texts = isAbsent(content) ? [] : readTexts(content, `${path}.content`)
+  return { type: 'text', text: [...head, ...texts].filter((text) => text !== undefined && text !== '').join('\n') }
+}
+
+/** The texts of a list of text blocks. Other blocks that it may have are not shown to the model. */
+function readTexts(content: unknown, path: string): readonly string[] {
+  return requireList(content, path).map((each, i) => {
+    const block = requireObject(each, `${path}[${i}]`)
+    return block['type'] === 'text' ? (readOptionalText(block['text'], `${path}[${i}].text`) ?? '') : ''
+  })
 }
 
 /** The gateway fetches nothing for a member, and uploaded files belong to the operator's account. */

@@ -8,6 +8,22 @@ import { createEncoder, findRefusedField, parseEvents, seal, translate, usageChu
 const png = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
 const image = { type: 'image', source: { type: 'base64', media_type: 'image/png', data: png } }
 
+/** Blocks of a user that are translated to text or a file, and that a tool's result may contain too. */
+const documents = [
+  { type: 'document', source: { type: 'text', media_type: 'text/plain', data: 'A' }, title: 'T', context: 'C' },
+  { type: 'document', source: { type: 'content', content: [{ type: 'text', text: 'A' }] } },
+  { type: 'document', source: { type: 'content', content: 'A' } },
+  { type: 'document', source: { type: 'base64', media_type: 'application/pdf', data: 'JVBERi0=' }, title: 'T' },
+  {
+    type: 'search_result',
+    source: 'https://example.com',
+    title: 'T',
+    content: [{ type: 'text', text: 'A' }],
+    citations: { enabled: true },
+  },
+  { type: 'tool_reference', tool_name: 'look' },
+]
+
 /** Has every field and block that is translated. */
 const request: JsonObject = {
   model: 'svc-2.1',
@@ -24,11 +40,16 @@ const request: JsonObject = {
         { type: 'thinking', thinking: 'Hm.', signature: seal('svc-2.1\nreasoning_content\nHm.') },
         { type: 'text', text: 'Look.' },
         { type: 'tool_use', id: 'a', name: 'look', input: { word: 'sky' } },
+        { type: 'tool_use', id: 'b', name: 'look', input: {} },
       ],
     },
     {
       role: 'user',
-      content: [{ type: 'tool_result', tool_use_id: 'a', is_error: false, content: [{ type: 'text', text: 'A' }, image] }],
+      content: [
+        { type: 'tool_result', tool_use_id: 'a', is_error: false, content: [{ type: 'text', text: 'A' }, image] },
+        { type: 'tool_result', tool_use_id: 'b', content: documents },
+        ...documents,
+      ],
     },
   ],
   tools: [{ name: 'look', description: 'Looks.', input_schema: { type: 'object', properties: {} } }],
@@ -67,6 +88,31 @@ const text = ['wrong', []]
 const anything = [7, -1, 'wrong', true, [], [7], {}, { wrong: 1 }]
 const notText = anything.filter((value) => value !== 'wrong')
 
+/** What the documents of a user, or of a tool's result, accept. */
+function acceptIn(path: string, { isResult }: { readonly isResult: boolean }): Record<string, readonly unknown[]> {
+  const at = (nth: number): string => `${path}[${isResult ? nth : nth + 2}]`
+  const ignored = isResult
+    ? // A file in a result is replaced by a sentence.
+      { [`${at(3)}.source.media_type`]: notText, [`${at(3)}.source.data`]: notText, [`${at(3)}.title`]: notText }
+    : { [`${at(3)}.source.media_type`]: notText }
+  return {
+    [`${at(0)}.source.media_type`]: notText,
+    [`${at(0)}.title`]: notText,
+    [`${at(0)}.context`]: notText,
+    [`${at(1)}.source.content`]: text,
+    // A block of another type is not shown to the model.
+    [`${at(1)}.source.content[0]`]: [{}, { wrong: 1 }],
+    [`${at(1)}.source.content[0].type`]: notText,
+    [`${at(2)}.source.content`]: [[]],
+    [`${at(4)}.content`]: [[]],
+    [`${at(4)}.content[0]`]: [{}, { wrong: 1 }],
+    [`${at(4)}.content[0].type`]: notText,
+    [`${at(4)}.citations`]: anything,
+    [`${at(4)}.citations.enabled`]: anything.filter((value) => value !== true),
+    ...ignored,
+  }
+}
+
 /** Fields that another type fits as well, that a model server judges, or that no answer depends on. */
 const accepted: Readonly<Record<string, readonly unknown[]>> = {
   system: text,
@@ -79,7 +125,11 @@ const accepted: Readonly<Record<string, readonly unknown[]>> = {
   'messages[3].content[2].input': [{}, { wrong: 1 }],
   'messages[3].content[2].input.word': notText,
   'messages[4].content': text,
+  'messages[3].content[3].input': [{}, { wrong: 1 }],
   'messages[4].content[0].content': text,
+  'messages[4].content[1].content': text,
+  ...acceptIn('messages[4].content[1].content', { isResult: true }),
+  ...acceptIn('messages[4].content', { isResult: false }),
   'tools[0].input_schema': [{}, { wrong: 1 }],
   'tools[0].input_schema.type': notText,
   'tools[0].input_schema.properties': anything,

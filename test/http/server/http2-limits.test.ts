@@ -71,6 +71,33 @@ async function readStatus(stream: http2.ClientHttp2Stream): Promise<number | und
   return status
 }
 
+interface Frame {
+  readonly type: number
+  readonly stream: number
+  readonly payload: Buffer
+}
+
+/** A frame of HTTP/2 (RFC 9113, 4.1). */
+function toFrame(type: number, flags: number, stream: number, payload: Buffer = Buffer.alloc(0)): Buffer {
+  const head = Buffer.alloc(9)
+  head.writeUIntBE(payload.length, 0, 3)
+  head.writeUInt8(type, 3)
+  head.writeUInt8(flags, 4)
+  head.writeUInt32BE(stream, 5)
+  return Buffer.concat([head, payload])
+}
+
+function listFrames(chunks: readonly Buffer[]): readonly Frame[] {
+  const bytes = Buffer.concat(chunks)
+  const frames: Frame[] = []
+  for (let at = 0; at + 9 <= bytes.length; ) {
+    const end = at + 9 + bytes.readUIntBE(at, 3)
+    frames.push({ type: bytes.readUInt8(at + 3), stream: bytes.readUInt32BE(at + 5), payload: bytes.subarray(at + 9, end) })
+    at = end
+  }
+  return frames
+}
+
 /** Reads to the end of the response, also where the request is never complete. */
 function readText(stream: http2.ClientHttp2Stream): Promise<string> {
   let text = ''
@@ -133,6 +160,41 @@ t.test('closes an HTTP/2 session without a request, whatever else its client sen
     await waitUntil(() => session.destroyed, `the session to end ${sendsRequest ? 'after' : 'without'} a request`)
     clearInterval(pings)
   }
+})
+
+t.test('lets a session have 100 streams, and closes it for one more of a client that ignores that', async (t) => {
+  const socket = tls.connect({ port: Number(new URL(gateway.url).port), host: '127.0.0.1', ca, ALPNProtocols: ['h2'] })
+  t.teardown(() => socket.destroy())
+  await once(socket, 'secureConnect')
+  const received: Buffer[] = []
+  socket.on('data', (chunk: Buffer) => received.push(chunk))
+  // Names of HPACK's static table: POST, https, and literals of :path, :authority, content-length and content-type.
+  const literal = (name: readonly number[], value: string): Buffer => Buffer.from([...name, value.length, ...Buffer.from(value)])
+  const fields = Buffer.concat([
+    Buffer.from([0x83, 0x87]),
+    literal([0x04], '/oauth/register'),
+    literal([0x01], 'localhost'),
+    literal([0x0f, 0x0d], '5'),
+    literal([0x0f, 0x10], 'application/json'),
+  ])
+  const openStream = (id: number): Buffer => toFrame(1, 4, id, fields)
+  socket.write('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n')
+  socket.write(toFrame(4, 0, 0))
+  await waitUntil(() => listFrames(received).some(({ type }) => type === 4), 'the settings')
+  const settings = listFrames(received).find(({ type }) => type === 4)?.payload ?? Buffer.alloc(0)
+  const maxStreams = Array.from({ length: settings.length / 6 }, (_, nth) => nth * 6).find((at) => settings.readUInt16BE(at) === 3)
+  t.equal(maxStreams === undefined ? null : settings.readUInt32BE(maxStreams + 2), 100)
+  // The limit holds from when the client has acknowledged it.
+  socket.write(toFrame(4, 1, 0))
+  socket.write(Buffer.concat(Array.from({ length: 100 }, (_, nth) => openStream(2 * nth + 1))))
+  socket.write(toFrame(6, 0, 0, Buffer.alloc(8)))
+  await waitUntil(() => listFrames(received).some(({ type }) => type === 6), 'the answer to a ping')
+  const isEnd = ({ type }: Frame): boolean => type === 3 || type === 7
+  t.notOk(listFrames(received).some(isEnd), '100 streams are open')
+  socket.write(openStream(201))
+  await waitUntil(() => listFrames(received).some(isEnd), 'the refusal')
+  t.match(listFrames(received).find(isEnd), { type: 7 }, 'GOAWAY')
+  await waitUntil(() => socket.destroyed, 'the connection to be closed')
 })
 
 t.test('ends only the stream whose data is longer than its content-length', async (t) => {

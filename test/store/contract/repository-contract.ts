@@ -396,6 +396,19 @@ export function testRepositoryContract(t: Test, open: (t: Test, nodes: number) =
     t.equal(await sessions.findByHash(bytes(2)), undefined)
   })
 
+  promise('of too many consents, those not used for the longest time end', async (t, { oauthClients, sessions }) => {
+    await oauthClients.register({ id: 'app_1', metadata: { client_id: 'app_1' }, createdAt: noon }, 5)
+    const max = maxSessionsPerAccount.app
+    for (let index = 1; index <= max + 3; index++) {
+      const consent = { ...createSession(index), kind: 'app', method: 'consent', app: 'app_1', createdAt: noon + index } as const
+      t.equal(await oauthClients.createConsent(consent), true)
+    }
+    const ids = (await sessions.list(toAccountId(1))).map(({ id }) => id)
+    t.equal(ids.length, max)
+    t.notOk(ids.includes('ses_3'))
+    t.ok(ids.includes('ses_4'))
+  })
+
   promise(
     'ending the other sessions ends approved device logins that were not redeemed',
     async (t, { sessions, deviceLogins }) => {

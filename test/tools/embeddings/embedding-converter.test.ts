@@ -1,7 +1,9 @@
 /** Long answers of embedding upstreams are converted in a thread of their own. */
 import t from 'tap'
 import { convertEmbeddingText } from '../../../src/tools/embeddings/convert-embeddings.ts'
+import type { GatewayError } from '../../../src/errors.ts'
 import { EmbeddingConverter } from '../../../src/tools/embeddings/embedding-converter.ts'
+import { waitUntil } from '../../support/wait-until.ts'
 
 function createAnswer(count: number, dimensions: number): string {
   const data = Array.from({ length: count }, (_, index) => ({
@@ -72,4 +74,28 @@ t.test('rejects what waits when it is closed', async (t) => {
     ['rejected', 'rejected'],
   )
   await t.rejects(convert(converter, createAnswer(2, 4)), { code: 'temporarily_unavailable' })
+})
+
+t.test('refuses an answer of the account with the most where more than 256 MB wait', async (t) => {
+  const threadUrl = new URL('data:text/javascript,' + encodeURIComponent('setInterval(() => {}, 1000)'))
+  const converter = new EmbeddingConverter({ threadUrl })
+  const refused: string[] = []
+  const wait = (name: string, account: string): void => {
+    // Memory of the system that is never written.
+    const answer = new Uint8Array(64 * 1024 * 1024)
+    void converter
+      .convert(answer, account, { count: 2, encoding: 'float' })
+      .catch(({ code, details }: GatewayError) => refused.push(`${name} ${code} ${details.retryAfter}`))
+  }
+  wait('running', 'acc_1')
+  for (const nth of [1, 2, 3]) wait(`${nth}`, 'acc_1')
+  wait('4', 'acc_2')
+  await Promise.resolve()
+  t.same(refused, [], '256 MB wait')
+  wait('5', 'acc_1')
+  await waitUntil(() => refused.length === 1, 'a refusal')
+  wait('6', 'acc_3')
+  await waitUntil(() => refused.length === 2, 'another refusal')
+  t.same(refused, ['5 temporarily_unavailable 1', '3 temporarily_unavailable 1'])
+  await converter.close()
 })

@@ -2,6 +2,7 @@
 import t from 'tap'
 import type { Script } from '../../../src/demo-upstream/script.ts'
 import { maxImmediateMs, startGateway } from '../../support/gateway/test-gateway.ts'
+import { startScriptedServer } from '../../support/servers/scripted-server.ts'
 
 /** How a client reads an answer: complete, reported as failed, or neither (which must never happen). */
 async function readVerdict(response: Response, stream: boolean): Promise<'whole' | 'failed' | 'truncated'> {
@@ -131,6 +132,28 @@ t.test('treats an answer over the size limit as a failure and keeps memory bound
   g.demo.script(() => ({ hugeBytes: 1_000_000 }))
   t.equal(await readVerdict(await g.chat(token), false), 'failed')
   t.match(await g.listTurns(), [{ state: 'refunded' }])
+})
+
+t.test('forwards a stream of four times the size limit, and fails a longer one', async (t) => {
+  const toEvent = (delta: object, finish: string | null): string =>
+    `data: ${JSON.stringify({ id: 'c', object: 'chat.completion.chunk', created: 1, model: 'm', choices: [{ index: 0, delta, finish_reason: finish }] })}\n\n`
+  const event = toEvent({ content: 'a' }, null)
+  const end = `${toEvent({}, 'stop')}data: [DONE]\n\n`
+  let bytes = 0
+  const server = await startScriptedServer(t, (_, response) => {
+    response.writeHead(200, { 'content-type': 'text/event-stream' })
+    response.end(event.repeat((bytes - end.length) / event.length) + end)
+  })
+  const g = await startGateway(t, { limits: { answerBytes: 100_000 }, upstreams: { main: { baseUrl: server.url } } })
+  const { token } = await g.createMember()
+  for (const [size, verdict, state] of [
+    [399_000, 'whole', 'settled'],
+    [401_000, 'failed', 'refunded'],
+  ] as const) {
+    bytes = size
+    t.equal(await readVerdict(await g.chat(token, { stream: true }), true), verdict)
+    t.match((await g.listTurns())[0], { state })
+  }
 })
 
 t.test('charges no implausible usage figures', async (t) => {

@@ -90,7 +90,7 @@ function toFrame(type: number, flags: number, stream: number, payload: Buffer = 
 function listFrames(chunks: readonly Buffer[]): readonly Frame[] {
   const bytes = Buffer.concat(chunks)
   const frames: Frame[] = []
-  for (let at = 0; at + 9 <= bytes.length; ) {
+  for (let at = 0; at + 9 <= bytes.length;) {
     const end = at + 9 + bytes.readUIntBE(at, 3)
     frames.push({ type: bytes.readUInt8(at + 3), stream: bytes.readUInt32BE(at + 5), payload: bytes.subarray(at + 9, end) })
     at = end
@@ -182,7 +182,9 @@ t.test('lets a session have 100 streams, and closes it for one more of a client 
   socket.write(toFrame(4, 0, 0))
   await waitUntil(() => listFrames(received).some(({ type }) => type === 4), 'the settings')
   const settings = listFrames(received).find(({ type }) => type === 4)?.payload ?? Buffer.alloc(0)
-  const maxStreams = Array.from({ length: settings.length / 6 }, (_, nth) => nth * 6).find((at) => settings.readUInt16BE(at) === 3)
+  const maxStreams = Array.from({ length: settings.length / 6 }, (_, nth) => nth * 6).find(
+    (at) => settings.readUInt16BE(at) === 3,
+  )
   t.equal(maxStreams === undefined ? null : settings.readUInt32BE(maxStreams + 2), 100)
   // The limit holds from when the client has acknowledged it.
   socket.write(toFrame(4, 1, 0))

@@ -25,6 +25,9 @@ t.test('a node refuses holds at once while 10 000 operations wait, and takes end
   for (let nth = 0; nth < 50; nth++) reserve()
   void queue.submit({ kind: 'settle', hold: 7 } as never).catch(() => undefined)
   await new Promise((resolve) => setImmediate(resolve))
-  t.same(refusedCodes, Array.from({ length: 50 }, () => 'temporarily_unavailable'))
+  t.same(
+    refusedCodes,
+    Array.from({ length: 50 }, () => 'temporarily_unavailable'),
+  )
   t.equal(queue.stats().queue, 10_000 + batchSize + 1, 'an ending is never refused')
 })

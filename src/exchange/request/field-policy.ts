@@ -15,6 +15,7 @@ import { getAnalysis } from './request-analysis.ts'
 import type { FieldViolation, FieldViolations } from './request-analysis.ts'
 import { RawJson } from './raw-json.ts'
 import type { OpaqueJson } from './raw-json.ts'
+import { findOutsideReference, findTemplateSetting } from './server-read-values.ts'
 
 /** OpenAI's fields, except those that cost more, store more, or belong to the operator's account. */
 const openaiFieldNames = splitWords(`
@@ -101,13 +102,13 @@ export interface FieldPolicy {
   readonly passCostFields: boolean
 }
 
-/** The first field that chooses or buys; null if there is none. `getAllowedFields` returns the fields that the operator allows. */
+/** The first field that chooses or buys, or that has a value which a model server may follow; null if there is none. `getAllowedFields` returns the fields that the operator allows. */
 export function findForbiddenField(
   chat: Pick<ChatRequest, 'body'>,
   getAllowedFields: () => ReadonlySet<string>,
 ): GatewayError | null {
-  const { fields, tool, part } = getAnalysis(chat)?.violations ?? findFieldViolations(chat.body)
-  if (fields.length === 0 && tool === null && part === null) return null
+  const { fields, tool, part, values } = getAnalysis(chat)?.violations ?? findFieldViolations(chat.body)
+  if (fields.length === 0 && tool === null && part === null && values.length === 0) return null
   const allowed = getAllowedFields()
   const field = fields.find((name) => !allowed.has(name))
   if (field !== undefined)
@@ -115,14 +116,15 @@ export function findForbiddenField(
       { en: `'${field}' is not supported here; remove it.`, zh: `此处不提供 '${field}'，请去掉该字段。` },
       field,
     )
-  const violation = (allowed.has('tools') ? null : tool) ?? part
+  const violation = (allowed.has('tools') ? null : tool) ?? part ?? values.find(({ param }) => !allowed.has(param)) ?? null
   return violation === null ? null : invalidRequest(violation.detail, violation.param)
 }
 
 export function findFieldViolations(body: Readonly<Record<string, unknown>>): FieldViolations {
   const fields: string[] = []
   for (const [field, value] of Object.entries(body)) if (isForbiddenField(field, value, body['model'])) fields.push(field)
-  return { fields, tool: findForbiddenTool(body['tools']), part: findForbiddenPart(body['messages']) }
+  const values = [findOutsideReference(body), findTemplateSetting(body)].filter((each) => each !== null)
+  return { fields, tool: findForbiddenTool(body['tools']), part: findForbiddenPart(body['messages']), values }
 }
 
 function isForbiddenField(field: string, value: unknown, model: unknown): boolean {

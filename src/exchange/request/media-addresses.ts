@@ -2,18 +2,28 @@
  * Addresses in the parts of messages. A model server may fetch what they name (pictures, video, sound, files), with the rights of a machine
  * in the operator's network.
  */
+import { thinkingField } from './anthropic-fields.ts'
 import { isRecord } from './chat-request.ts'
 import type { ChatRequest } from './chat-request.ts'
 import { getAnalysis } from './request-analysis.ts'
+import { reasoningItemsField } from './responses-fields.ts'
 
 /** Different addresses that are examined; more are too many for a request. */
 export const maxMediaAddresses = 100
 /** Characters of an address that are examined. A longer one is too long. */
 export const maxAddressLength = 2_048
 
-/** Fields of a message with parts or media. Others, such as citations, hold addresses that no server fetches. */
-const messageFields: ReadonlySet<string> = new Set([
-  'content',
+/** Fields of a message whose addresses no server fetches, and calls of tools, whose arguments are texts. */
+const unfetchedFields: ReadonlySet<string> = new Set([
+  'annotations',
+  'citations',
+  'tool_calls',
+  'function_call',
+  thinkingField,
+  reasoningItemsField,
+])
+/** Fields of a message that name media by a text alone. */
+const mediaFields: ReadonlySet<string> = new Set([
   'image',
   'images',
   'image_url',
@@ -47,6 +57,7 @@ const addressFields: ReadonlySet<string> = new Set([
 const wordFields: ReadonlySet<string> = new Set([
   'type',
   'text',
+  'summary',
   'refusal',
   'detail',
   'format',
@@ -71,9 +82,9 @@ export function findMediaAddresses(chat: Pick<ChatRequest, 'messages'>): readonl
       // Nearly all messages have nothing else.
       if (typeof value === 'string' && (field === 'role' || field === 'content')) continue
       if (addresses.size > maxMediaAddresses) return [...addresses]
-      const name = foldName(field)
-      if (!messageFields.has(name) || (name === 'content' && typeof value === 'string')) continue
-      collectAddresses({ [field]: value }, addresses)
+      const isExamined = typeof value === 'string' ? mediaFields.has(foldName(field)) : !unfetchedFields.has(field)
+      // Servers read parts also in other fields than `content`, such as `reasoning_content`.
+      if (isExamined) collectAddresses({ [field]: value }, addresses)
     }
   }
   return [...addresses]

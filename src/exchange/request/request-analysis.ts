@@ -47,6 +47,8 @@ export interface FieldViolations {
   readonly fields: readonly string[]
   readonly tool: FieldViolation | null
   readonly part: FieldViolation | null
+  /** Values that make a model server do more than answer; `param` is the field of the body. */
+  readonly values: readonly FieldViolation[]
 }
 
 export interface FieldViolation {

@@ -46,6 +46,13 @@ t.test('finds the address of a part of any kind, however it is written', (t) => 
     { content: [{ type: 'text', text: 'x', image_url: { url: address } }] },
     { content: [{ type: 'text', Type: 'image_url', text: 'x', Image_URL: address }] },
     { content: [{ type: 'file', file: { file_data: address } }] },
+    { content: 'x', reasoning_content: [picture] },
+    { content: 'x', reasoning: [picture] },
+    { content: 'x', reasoning_details: [picture] },
+    { content: 'x', refusal: [picture] },
+    { content: 'x', name: [picture] },
+    { content: 'x', unknown: { parts: [picture] } },
+    { content: 'x', Annotations: [picture] },
   ])
     t.same(findMediaAddresses({ messages: [{ role: 'user', ...message }] }), [address], JSON.stringify(message))
   const padded = `${' '.repeat(100)}${address}`

@@ -49,6 +49,7 @@ interface Phase extends PhaseFigures {
 }
 
 const scope = new ProgramScope()
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => void scope.close().then(() => process.exit(1)))
 const threads = { upstream: startThread('upstream'), attacker: startThread('attacker') }
 
 function startThread(name: string): Worker {

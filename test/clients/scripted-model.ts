@@ -23,6 +23,8 @@ export interface ScriptedAnswer {
   readonly silenceMs?: number
   /** Destroys the connection after this many events. */
   readonly cutAfter?: number
+  /** Reports `error` after this many events, and ends. */
+  readonly errorAfter?: number
   /** Answers with this status and error instead. */
   readonly status?: number
   readonly error?: Readonly<Record<string, unknown>>
@@ -149,6 +151,7 @@ async function stream(response: ServerResponse, scripted: ScriptedAnswer): Promi
   for (const [i, chunk] of chunks.entries()) {
     if (i === 1 && silenceMs > 0) await sleep(silenceMs)
     if (i >= cutAfter) return void response.destroy()
+    if (i === scripted.errorAfter) return void response.end(`data: ${JSON.stringify({ error: scripted.error })}\n\n`)
     response.write(`data: ${JSON.stringify({ ...head, object: 'chat.completion.chunk', ...chunk })}\n\n`)
     // Each event in a packet of its own, or a cut loses those before it.
     await sleep(1)

@@ -246,6 +246,26 @@ for (const format of [messages, responses]) {
       }
   })
 
+  t.test(`${path} charges a call of the model that is refused within its answer, and one that fails there not`, async (t) => {
+    for (const [code, state] of [
+      [400, 'settled'],
+      [500, 'refunded'],
+    ] as const) {
+      const fault = { text: 'It is a long answer, which is refused', errorAfter: 3, error: { message: 'no', code } }
+      const searching = await startSearchingGateway(t, (request) => {
+        const answer = searchOnce()(request)
+        return isSearch(request) || answer.calls !== undefined ? answer : fault
+      })
+      const text = await (await post(searching, format, { ...toBody([tool]), stream: true })).text()
+      t.same(await listTurns(searching), ['svc-2.1 settled', 'svc-2.1-search settled', `svc-2.1 ${state}`])
+      if (state === 'refunded') t.match(text, format.failureEvent)
+      else {
+        t.notMatch(text, format.failureEvent)
+        t.match(text, /"stop_reason":"max_tokens"|"reason":"max_output_tokens"/)
+      }
+    }
+  })
+
   t.test(`${path} tells a repeated idempotency key what the whole turn cost`, async (t) => {
     for (const [name, answer, state] of [
       ['complete', undefined, 'settled'],

@@ -25,8 +25,8 @@ export function findOutsideReference(body: Readonly<Record<string, unknown>>): F
     if (!hasOutsideReference(body[field])) continue
     return {
       detail: {
-        en: `a '$ref' in '${field}' names a schema outside of it; it must begin with '#'.`,
-        zh: `'${field}' 中的 '$ref' 引用了外部 schema；'$ref' 必须以 '#' 开头。`,
+        en: `a '$ref' in '${field}' names a schema outside of it; it must begin with '#', or be the '$id' of a schema beside it.`,
+        zh: `'${field}' 中的 '$ref' 引用了外部 schema；'$ref' 必须以 '#' 开头，或为同一内容中某个 schema 的 '$id'。`,
       },
       param: field,
     }
@@ -34,18 +34,33 @@ export function findOutsideReference(body: Readonly<Record<string, unknown>>): F
   return null
 }
 
+/** A name that a schema of the same document may have as its `$id`. With an address as the base it names a document elsewhere. */
+const schemaName = /^[\w$-]+(?:#.*)?$/
+
 function hasOutsideReference(value: unknown): boolean {
-  if (typeof value === 'string') return /^\s*[[{]/.test(value) && hasOutsideReference(tryParseJson(value))
-  if (Array.isArray(value)) return value.some((each) => isTree(each) && hasOutsideReference(each))
+  const found = { named: false, based: false }
+  return readReferences(value, found) || (found.named && found.based)
+}
+
+/** Returns true at a reference that names another document by itself. */
+function readReferences(value: unknown, found: { named: boolean; based: boolean }): boolean {
+  if (typeof value === 'string') return /^\s*[[{]/.test(value) && readReferences(tryParseJson(value), found)
+  if (Array.isArray(value)) return value.some((each) => isTree(each) && readReferences(each, found))
   if (!isRecord(value)) return false
   for (const name of referenceNames) {
     const reference = value[name]
     // A property of the schema may have this name; its value is then a schema.
-    if (typeof reference === 'string' && !reference.startsWith('#')) return true
+    if (typeof reference !== 'string' || reference.startsWith('#')) continue
+    if (!schemaName.test(reference)) return true
+    found.named = true
+  }
+  for (const name of ['$id', 'id']) {
+    const base = value[name]
+    if (typeof base === 'string' && !schemaName.test(base)) found.based = true
   }
   for (const name in value) {
     const inner = value[name]
-    if (isTree(inner) ? hasOutsideReference(inner) : isSchemaText(name, inner)) return true
+    if (isTree(inner) ? readReferences(inner, found) : isSchemaText(name, inner) && readReferences(inner, found)) return true
   }
   return false
 }
@@ -56,9 +71,7 @@ function isTree(value: unknown): boolean {
 
 /** A schema as text, in `structured_outputs.json` or in `response_format.json_schema`. */
 function isSchemaText(name: string, value: unknown): boolean {
-  return (
-    typeof value === 'string' && (name === 'json' || name === 'json_schema' || name === 'schema') && hasOutsideReference(value)
-  )
+  return typeof value === 'string' && (name === 'json' || name === 'json_schema' || name === 'schema')
 }
 
 /** Arguments of the functions that apply a template, in vLLM, SGLang and Transformers. */

@@ -55,6 +55,10 @@ t.test('rejects a reference to a schema outside of the request', async (t) => {
     for (const name of ['$ref', '$dynamicRef', '$recursiveRef'])
       for (const [field, value] of schemas({ type: 'object', properties: { a: { items: [{ [name]: reference }] } } }))
         t.equal(forbidden({ [field]: value }), field, JSON.stringify(value))
+  for (const base of ['http://127.0.0.1:9/', '//10.0.0.1/', 'file:///etc/'])
+    for (const name of ['$id', 'id'])
+      for (const [field, value] of schemas({ properties: { a: { $ref: 'passwd' } }, $defs: { b: { [name]: base } } }))
+        t.equal(forbidden({ [field]: value }), field, JSON.stringify(value))
 })
 
 t.test('accepts references within a schema, and properties that are called like one', async (t) => {
@@ -63,6 +67,7 @@ t.test('accepts references within a schema, and properties that are called like 
     { type: 'object', properties: { $ref: { type: 'string', default: 'http://127.0.0.1/' } } },
     { type: 'object', properties: { json: { const: 'http://127.0.0.1/' } } },
     { description: '{"$ref":"http://127.0.0.1/"}' },
+    { type: 'object', properties: { a: { $ref: 'User' }, b: { $ref: 'User#/properties/a' } }, $defs: { a: { $id: 'User' } } },
   ])
     for (const [field, value] of schemas(schema)) t.equal(forbidden({ [field]: value }), null, JSON.stringify(value))
 })

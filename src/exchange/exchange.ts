@@ -208,6 +208,7 @@ export const zeroUsage: Usage = { inputTokens: 0, outputTokens: 0, estimated: fa
 export interface Reply {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
+  /** Bytes have memory of their own, which is freed once they were sent. */
   readonly body: string | Uint8Array
 }
 

@@ -22,6 +22,14 @@ export class BoundedBody {
     return chunk.length <= remainingBytes
   }
 
+  get size(): number {
+    return this.#size
+  }
+
+  get chunks(): readonly Buffer[] {
+    return this.#chunks.chunks
+  }
+
   bytes(): Buffer {
     return concatChunks(this.#chunks.chunks)
   }

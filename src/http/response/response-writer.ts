@@ -5,6 +5,7 @@ import type { Context } from 'koa'
 import type { Client } from '../../exchange/client.ts'
 import { validateHeaderName, validateHeaderValue } from '../../system/vendor/node-http.ts'
 import type { Application } from '../application.ts'
+import { freeMemory } from '../../system/memory/free-memory.ts'
 import { BodyDiscarder } from '../../system/body-discarder.ts'
 import { WriteCoalescer } from './write-coalescing.ts'
 import type { CoalescedStream } from './write-coalescing.ts'
@@ -142,7 +143,10 @@ export class ResponseWriter implements Client, CoalescedStream {
     this.#hasReplied = true
     this.#bodyDiscarder.respondAfterBody(this.#request, this.#response, () => {
       this.#response.writeHead(status, all)
-      this.#response.end(this.#request.method === 'HEAD' ? undefined : body)
+      if (this.#request.method === 'HEAD') return void this.#response.end()
+      this.#response.end(body, () => {
+        if (typeof body !== 'string') freeMemory(body.buffer)
+      })
     })
   }
 

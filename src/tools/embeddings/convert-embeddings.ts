@@ -1,9 +1,5 @@
-/**
- * Converts an upstream's answer to the list that the client receives: one vector for each input, in the encoding that the client requested.
- * Pure, because long answers are converted in a thread of their own.
- */
+/** Converts an upstream's answer to the list that the client receives: one vector for each input, in the encoding that the client requested. */
 import { isRecord } from '../../exchange/request/chat-request.ts'
-import { parseJson } from '../../system/parse-json.ts'
 
 export interface EmbeddingOptions {
   /** Number of inputs. */
@@ -14,22 +10,9 @@ export interface EmbeddingOptions {
 export type ConvertedEmbeddings =
   /** `data`: the answer up to its list, as JSON text without the end of the object. */
   | { readonly kind: 'converted'; readonly text: string; readonly usage: Readonly<Record<string, unknown>> | null }
-  | { readonly kind: 'failed'; readonly reason: 'empty' | 'error_object' | 'not_json' }
+  | { readonly kind: 'failed'; readonly reason: 'empty' }
 
 const bytesPerNumber = 4
-
-/** Parses and converts a long answer, whose errors were not looked for yet. */
-export function convertEmbeddingText(text: string, options: EmbeddingOptions): ConvertedEmbeddings {
-  let document: unknown
-  try {
-    document = parseJson(text)
-  } catch {
-    return { kind: 'failed', reason: 'not_json' }
-  }
-  if (!isRecord(document)) return { kind: 'failed', reason: 'not_json' }
-  if (document['error'] !== undefined && document['error'] !== null) return { kind: 'failed', reason: 'error_object' }
-  return convertEmbeddings(document, options)
-}
 
 export function convertEmbeddings(
   { data, usage }: Readonly<Record<string, unknown>>,
@@ -38,7 +21,7 @@ export function convertEmbeddings(
   const vectors: string[] = []
   for (const [place, item] of (Array.isArray(data) ? data : []).entries()) {
     if (!isRecord(item)) continue
-    const vector = toJson(item['embedding'], encoding)
+    const vector = encodeVector(item['embedding'], encoding)
     const index = typeof item['index'] === 'number' ? item['index'] : place
     if (vector !== null && Number.isInteger(index) && index >= 0 && index < count) vectors[index] = vector
   }
@@ -53,15 +36,19 @@ export function convertEmbeddings(
 }
 
 /** The vector as JSON in this encoding; null if it is none. What has the encoding already is checked and passed through. */
-function toJson(value: unknown, encoding: EmbeddingOptions['encoding']): string | null {
+export function encodeVector(value: unknown, encoding: EmbeddingOptions['encoding']): string | null {
   if (typeof value === 'string') {
     const vector = fromBase64(value)
     if (vector === null) return null
     return JSON.stringify(encoding === 'base64' ? value : [...vector])
   }
-  const isVector = Array.isArray(value) && value.length > 0 && value.every((each) => typeof each === 'number')
-  if (!isVector) return null
-  return JSON.stringify(encoding === 'base64' ? toBase64(value as number[]) : value)
+  if (!isVector(value)) return null
+  return JSON.stringify(encoding === 'base64' ? toBase64(value) : value)
+}
+
+/** Numbers beyond those of JavaScript are refused: they would become `null`. */
+export function isVector(value: unknown): value is readonly number[] {
+  return Array.isArray(value) && value.length > 0 && value.every(Number.isFinite)
 }
 
 /** 32-bit floats in little-endian order, as OpenAI sends them. */

@@ -7,21 +7,23 @@
 import { Worker } from 'node:worker_threads'
 import { GatewayError } from '../../errors.ts'
 import { FairQueue } from '../../exchange/body-parser/fair-queue.ts'
-import { workerThresholdBytes } from '../../exchange/request/chat-request.ts'
 import { systemClock } from '../../system/clock.ts'
+import { toTransferableChunks } from '../../system/memory/transferred-chunks.ts'
 import type { EmbeddingOptions } from './convert-embeddings.ts'
 import type { ConvertReply, ConvertRequest } from './converter-thread.ts'
 
 /** A thread that takes longer counts as hung. */
 const defaultTimeoutMs = 30_000
 /** Maximum bytes of answers that wait. */
-const maxQueuedBytes = 256 * 1024 * 1024
-const maxHeapMb = 1_024
+const maxQueuedBytes = 128 * 1024 * 1024
+/** An answer's bytes are outside the heap; the largest vector and the frame of an answer take a tenth of this. */
+const maxHeapMb = 128
+const maxYoungHeapMb = 12
 
 interface Job {
   readonly member: string
   readonly bytes: number
-  readonly body: Uint8Array
+  readonly chunks: readonly Uint8Array[]
   readonly options: EmbeddingOptions
   readonly resolve: (reply: ConvertReply) => void
   readonly reject: (error: Error) => void
@@ -43,11 +45,12 @@ export class EmbeddingConverter {
     this.#threadUrl = threadUrl
   }
 
-  /** Takes the body over: do not use it afterwards. @throws GatewayError `temporarily_unavailable`, `internal_error` */
-  convert(body: Uint8Array, member: string, options: EmbeddingOptions): Promise<ConvertReply> {
+  /** Takes the answer over: do not use its chunks afterwards. @throws GatewayError `temporarily_unavailable`, `internal_error` */
+  convert(chunks: readonly Uint8Array[], member: string, options: EmbeddingOptions): Promise<ConvertReply> {
     if (this.#isClosed) return Promise.reject(new GatewayError('temporarily_unavailable'))
     return new Promise((resolve, reject) => {
-      const job: Job = { member, bytes: body.length, body, options, resolve, reject }
+      const bytes = chunks.reduce((sum, { length }) => sum + length, 0)
+      const job: Job = { member, bytes, chunks, options, resolve, reject }
       for (const evicted of this.#queue.enqueue(job))
         evicted.reject(new GatewayError('temporarily_unavailable', { retryAfter: 1 }))
       this.#startNext()
@@ -76,14 +79,18 @@ export class EmbeddingConverter {
       this.#handleDeath(worker, new Error('the thread for embeddings did not respond in time'))
       void worker.terminate()
     }, this.#timeoutMs)
-    const { body, options } = job
-    const isWhole = body.buffer instanceof ArrayBuffer && body.buffer.byteLength === body.byteLength
-    const bytes = isWhole ? body : new Uint8Array(body)
-    worker.postMessage({ ...options, bytes } satisfies ConvertRequest, [bytes.buffer as ArrayBuffer])
+    const chunks = toTransferableChunks(job.chunks)
+    worker.postMessage(
+      { ...job.options, chunks } satisfies ConvertRequest,
+      chunks.map(({ buffer }) => buffer),
+    )
   }
 
   #spawn(): Worker {
-    const worker = new Worker(this.#threadUrl, { execArgv: [], resourceLimits: { maxOldGenerationSizeMb: maxHeapMb } })
+    const worker = new Worker(this.#threadUrl, {
+      execArgv: [],
+      resourceLimits: { maxOldGenerationSizeMb: maxHeapMb, maxYoungGenerationSizeMb: maxYoungHeapMb },
+    })
     // Only a conversion keeps the process alive.
     worker.unref()
     worker.on('message', (reply: ConvertReply) => {
@@ -102,7 +109,10 @@ export class EmbeddingConverter {
   #handleDeath(worker: Worker, error: Error): void {
     if (worker !== this.#worker) return
     this.#worker = undefined
-    this.#takeCurrent()?.reject(new GatewayError('internal_error', { cause: error }))
+    const isOutOfMemory = 'code' in error && error.code === 'ERR_WORKER_OUT_OF_MEMORY'
+    const job = this.#takeCurrent()
+    if (isOutOfMemory) job?.resolve({ kind: 'failed', reason: 'too_large' })
+    else job?.reject(new GatewayError('internal_error', { cause: error }))
     this.#startNext()
   }
 
@@ -112,10 +122,6 @@ export class EmbeddingConverter {
     this.#current = undefined
     return job
   }
-}
-
-export function isLongAnswer({ length }: Uint8Array): boolean {
-  return length > workerThresholdBytes
 }
 
 // In a checkout both files are TypeScript, in the published package JavaScript.

@@ -64,7 +64,7 @@ export class EmbeddingService {
     member: string,
     options: EmbeddingOptions,
   ): Promise<{ readonly usage: Readonly<Record<string, unknown>> | null; finish(end: string): string | Uint8Array }> {
-    if (document instanceof Uint8Array) {
+    if (isChunked(document)) {
       const reply = await this.#converter.convert(document, member, options)
       if (reply.kind === 'failed') throw inBandFailure(reply.reason, upstreamHost)
       const { bytes, length, usage } = reply
@@ -74,6 +74,10 @@ export class EmbeddingService {
     if (converted.kind === 'failed') throw inBandFailure(converted.reason, upstreamHost)
     return { usage: converted.usage, finish: (end) => converted.text + end }
   }
+}
+
+function isChunked(document: LongDocument['document']): document is readonly Uint8Array[] {
+  return Array.isArray(document)
 }
 
 function computeUsage(usage: Readonly<Record<string, unknown>> | null, x: Partial<Slots>, chat: ChatRequest): Usage {

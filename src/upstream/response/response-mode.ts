@@ -12,7 +12,7 @@ export interface ResponseMode<Result> {
     details: { readonly route: Route; readonly requestMode: UpstreamRequestMode; readonly callContext: CallContext },
   ): Result
   /** A document too long to be parsed in this thread, as it was received; without it every document is parsed. */
-  readonly fromLongDocument?: (bytes: Uint8Array, upstreamHost: string) => Result
+  readonly fromLongDocument?: (chunks: readonly Uint8Array[], upstreamHost: string) => Result
   /** The end of a forwarded stream. Null: nothing is forwarded, the document is needed whole. */
   readonly fromStream: ((result: CallResult) => Result) | null
 }
@@ -44,9 +44,9 @@ export const documentMode: ResponseMode<UpstreamDocument> = {
   fromStream: null,
 }
 
-/** Result of `longDocumentMode`: a document, or the bytes of a long one, in which errors were not looked for. */
+/** Result of `longDocumentMode`: a document, or the chunks of a long one, in which errors were not looked for. */
 export interface LongDocument {
-  readonly document: Record<string, unknown> | Uint8Array
+  readonly document: Record<string, unknown> | readonly Uint8Array[]
   readonly upstreamHost: string
 }
 

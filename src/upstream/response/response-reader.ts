@@ -236,12 +236,11 @@ class DocumentResponseReader<Result> implements ResponseReader<Result> {
 
   result(): Result {
     const { capabilities, candidate, upstream, responseMode } = this.#options
-    const bytes = this.#body.bytes()
-    if (responseMode.fromLongDocument !== undefined && bytes.length > workerThresholdBytes) {
+    if (responseMode.fromLongDocument !== undefined && this.#body.size > workerThresholdBytes) {
       capabilities.recordWholeResponse(candidate.name)
-      return responseMode.fromLongDocument(bytes, upstream.host)
+      return responseMode.fromLongDocument(this.#body.chunks, upstream.host)
     }
-    const text = bytes.toString('utf8')
+    const text = this.#body.text()
     const isChat = responseMode.fromStream !== null
     if (isChat && hasTooManyValues(text)) throw inBandFailure('too_large', upstream.host)
     const sent = parseDocument(text, upstream.host)

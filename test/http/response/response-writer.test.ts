@@ -49,6 +49,14 @@ t.test('encodes frames as chunks, counted in bytes, and ends with the last chunk
   t.equal(getBody(all), 'e\r\ndata: 你好\n\n\r\ne\r\ndata: [DONE]\n\n\r\n0\r\n\r\n')
 })
 
+t.test('frees the bytes of a reply once they were sent', async (t) => {
+  const bytes = new Uint8Array(1_000_000).fill(0x61)
+  const all = await readRawResponse('1.1', (client) => client.reply(200, {}, bytes))
+  t.equal(getBody(all).length, 1_000_000)
+  t.ok(getBody(all).endsWith('aaa'))
+  t.equal(bytes.length, 0)
+})
+
 t.test('writes a first frame at once, coalesces those that follow, and ends before the interval', async (t) => {
   const all = await readRawResponse('1.1', async (client) => {
     const write = (...numbers: readonly number[]) => numbers.forEach((nth) => client.write(`data: ${nth}\n\n`))

@@ -1,6 +1,6 @@
 /** Long answers of embedding upstreams are converted in a thread of their own. */
 import t from 'tap'
-import { convertEmbeddingText } from '../../../src/tools/embeddings/convert-embeddings.ts'
+import { convertEmbeddings } from '../../../src/tools/embeddings/convert-embeddings.ts'
 import type { GatewayError } from '../../../src/errors.ts'
 import { EmbeddingConverter } from '../../../src/tools/embeddings/embedding-converter.ts'
 import { waitUntil } from '../../support/wait-until.ts'
@@ -14,7 +14,7 @@ function createAnswer(count: number, dimensions: number): string {
 }
 
 async function convert(converter: EmbeddingConverter, text: string, encoding: 'float' | 'base64' = 'float', count = 2) {
-  const reply = await converter.convert(Buffer.from(text), 'acc_1', { count, encoding })
+  const reply = await converter.convert([Buffer.from(text)], 'acc_1', { count, encoding })
   if (reply.kind === 'failed') return reply.reason
   const { bytes, length } = reply
   return JSON.parse(`${Buffer.from(bytes.buffer, 0, length).toString()}}`) as { data: { embedding: unknown }[] }
@@ -26,8 +26,8 @@ t.test('converts in a thread what the same function converts here, and leaves ro
   const text = createAnswer(300, 200)
   for (const encoding of ['float', 'base64'] as const) {
     const options = { count: 300, encoding }
-    const reply = await converter.convert(Buffer.from(text), 'acc_1', options)
-    const here = convertEmbeddingText(text, options)
+    const reply = await converter.convert([Buffer.from(text)], 'acc_1', options)
+    const here = convertEmbeddings(JSON.parse(text) as Record<string, unknown>, options)
     if (reply.kind === 'failed' || here.kind === 'failed') return t.fail('it is an answer')
     t.equal(Buffer.from(reply.bytes.buffer, 0, reply.length).toString(), here.text)
     t.same(reply.usage, here.usage)
@@ -62,6 +62,14 @@ t.test('fails the conversion of a thread that hangs, and serves the next one wit
   t.teardown(() => converter.close())
   await t.rejects(convert(converter, createAnswer(2, 4)), { code: 'internal_error' })
   await t.rejects(convert(converter, createAnswer(2, 4)), { code: 'internal_error' })
+})
+
+t.test('fails an answer that needs more than the heap of the thread as too large', async (t) => {
+  const program = `import { parentPort } from 'node:worker_threads'
+    parentPort.on('message', () => { const lists = []; for (;;) lists.push(Array.from({ length: 1e5 }, Math.random)) })`
+  const converter = new EmbeddingConverter({ threadUrl: new URL('data:text/javascript,' + encodeURIComponent(program)) })
+  t.teardown(() => converter.close())
+  t.equal(await convert(converter, createAnswer(2, 4)), 'too_large')
 })
 
 t.test('rejects what waits when it is closed', async (t) => {

@@ -3,6 +3,7 @@
  * without a copy. Each value equals what the same function computes for a small request.
  */
 import { GatewayError } from '../../errors.ts'
+import { ByteWriter } from '../../system/memory/byte-writer.ts'
 import type { ErrorCode, FailureDetails } from '../../errors.ts'
 import type { PartsPreparer } from '../body-parser.ts'
 import type { PartsKey, PreparedParts } from '../request/prepared-parts.ts'
@@ -79,10 +80,10 @@ export function analyzeRequest(
   { leasedBuffer = null, partsKeys = [], prepareParts = null }: AnalysisOptions = {},
 ): AnalysisResult {
   const { model, stream, includeUsage, maxTokens, choices, bytes, format, hostedSearch } = chat
-  const texts = new TextBuffer()
+  const texts = new JsonWriter(leasedBuffer ?? new ArrayBuffer(bytes))
   const ranges = new Map<string, ByteRange>()
   writeBody(chat, texts, ranges)
-  const bodyBytes = texts.bytes
+  const bodyBytes = texts.length
   const messages = writeMessages(chat, texts, ranges)
   const messagesWithoutReasoning = writeMessagesWithoutReasoning(chat, texts)
   const fields = collectFields(chat.body, passRequestFields, (name, value) => {
@@ -91,13 +92,11 @@ export function analyzeRequest(
     const isLong = range !== undefined && range[1] - range[0] > maxInlineLength
     const sent = toSentValue(name, value, isLong)
     if (!isLong) return [name, sent, null]
-    return [name, null, [sent === value ? range : texts.add(JSON.stringify(sent))]]
+    return [name, null, [sent === value ? range : texts.addValue(sent)]]
   })
   const prepared =
     prepareParts === null ? [] : partsKeys.map((key) => [key, writeParts(() => prepareParts(chat, key), texts)] as const)
-  const memory = leasedBuffer !== null && texts.bytes <= leasedBuffer.byteLength ? leasedBuffer : new ArrayBuffer(texts.bytes)
-  const text = Buffer.from(memory)
-  texts.writeTo(text)
+  const { memory } = texts
   return {
     chat: {
       model,
@@ -116,7 +115,7 @@ export function analyzeRequest(
     messagesWithoutReasoning,
     prepared,
     count: countPrompt(chat),
-    hash: hashBody(text.subarray(0, bodyBytes), format),
+    hash: hashBody(Buffer.from(memory, 0, bodyBytes), format),
     hasImages: hasImages(chat),
     mediaAddresses: findMediaAddresses(chat),
     violations: findFieldViolations(chat.body),
@@ -125,12 +124,12 @@ export function analyzeRequest(
 }
 
 /** Writes the whole body as `JSON.stringify` does, and records the range of each field. */
-function writeBody({ body }: ChatRequest, texts: TextBuffer, ranges: Map<string, ByteRange>): void {
+function writeBody({ body }: ChatRequest, texts: JsonWriter, ranges: Map<string, ByteRange>): void {
   let separator = '{'
   for (const [name, value] of Object.entries(body)) {
     texts.add(`${separator}${JSON.stringify(name)}:`)
     separator = ','
-    ranges.set(name, texts.add(JSON.stringify(value)))
+    ranges.set(name, texts.addValue(value))
   }
   texts.add('}')
 }
@@ -141,12 +140,12 @@ function writeBody({ body }: ChatRequest, texts: TextBuffer, ranges: Map<string,
  */
 function writeMessages(
   { messages }: Pick<ChatRequest, 'messages'>,
-  texts: TextBuffer,
+  texts: JsonWriter,
   ranges: ReadonlyMap<string, ByteRange>,
 ): MessageRanges {
   const cleaned = rewriteRoles('developer', messages)
   const original = ranges.get('messages')
-  const developer = cleaned === messages && original !== undefined ? original : texts.add(JSON.stringify(cleaned))
+  const developer = cleaned === messages && original !== undefined ? original : texts.addValue(cleaned)
   const count = cleaned.findLastIndex((message) => isRecord(message) && message['role'] === 'developer') + 1
   if (count === 0) return { developer: [developer], system: [developer] }
   const head = JSON.stringify(cleaned.slice(0, count))
@@ -156,17 +155,17 @@ function writeMessages(
 }
 
 /** Null without reasoning, and for a client that wrote it itself. */
-function writeMessagesWithoutReasoning({ messages, format }: ChatRequest, texts: TextBuffer): MessageRanges | null {
+function writeMessagesWithoutReasoning({ messages, format }: ChatRequest, texts: JsonWriter): MessageRanges | null {
   const remaining = format === undefined ? messages : removeReasoning(messages)
   return remaining === messages ? null : writeMessages({ messages: remaining }, texts, new Map())
 }
 
-function writeParts(prepare: () => PreparedParts, texts: TextBuffer): SerializedParts {
+function writeParts(prepare: () => PreparedParts, texts: JsonWriter): SerializedParts {
   try {
     const { fields, facts } = prepare()
     return {
       kind: 'parts',
-      fields: Object.entries(fields).map(([name, value]) => [name, null, [texts.add(JSON.stringify(value))]]),
+      fields: Object.entries(fields).map(([name, value]) => [name, null, [texts.addValue(value)]]),
       facts,
     }
   } catch (error) {
@@ -226,24 +225,23 @@ function cut(text: string): string {
   return text.length <= maxLastUserLength ? text : text.trim().slice(0, maxLastUserLength + 1)
 }
 
-/** Collects texts, each of which is encoded once. */
-class TextBuffer {
-  readonly #texts: string[] = []
-  #bytes = 0
-
-  get bytes(): number {
-    return this.#bytes
-  }
-
+/** Writes values as JSON and returns where they stand. */
+class JsonWriter extends ByteWriter {
   add(text: string): ByteRange {
-    const from = this.#bytes
-    this.#texts.push(text)
-    this.#bytes += Buffer.byteLength(text)
-    return [from, this.#bytes]
+    const from = this.length
+    this.write(text)
+    return [from, this.length]
   }
 
-  writeTo(bytes: Buffer): void {
-    let at = 0
-    for (const text of this.#texts) at += bytes.write(text, at)
+  /** Writes the entries of a list one at a time: the text of a whole conversation is megabytes of garbage. */
+  addValue(value: unknown): ByteRange {
+    if (!Array.isArray(value) || value.length < 2) return this.add(JSON.stringify(value))
+    const from = this.length
+    for (let i = 0; i < value.length; i++) {
+      this.write(i === 0 ? '[' : ',')
+      this.write((JSON.stringify(value[i]) as string | undefined) ?? 'null')
+    }
+    this.write(']')
+    return [from, this.length]
   }
 }

@@ -1,5 +1,3 @@
-import type { BufferLease } from '../request/raw-json.ts'
-
 /**
  * Pool of buffers for the texts of large requests. Buffers allocated per request are garbage that only V8's major collector finds: several
  * times a second with a neighbour that sends long prompts, and each collection delays every request. V8 does not count shared memory, so
@@ -30,37 +28,5 @@ export class BufferPool {
   /** Returns the buffer to the pool. The caller must hold no reference. */
   release(buffer: SharedArrayBuffer): void {
     this.#free.push(buffer)
-  }
-}
-
-/** The use of a pooled buffer by one request, from the end of writing until nothing reads it. */
-export class PooledBufferLease implements BufferLease {
-  readonly #release: () => void
-  /** Sends that have not been read to their end. */
-  #openSends = 0
-  #isClosed = false
-
-  constructor(release: () => void) {
-    this.#release = release
-  }
-
-  assertOpen(): void {
-    if (this.#isClosed) throw new Error('the request is over')
-  }
-
-  beginSend(): void {
-    this.assertOpen()
-    this.#openSends++
-  }
-
-  endSend(): void {
-    this.#openSends--
-  }
-
-  /** Ends the request. If a send was interrupted, a socket may still reference the buffer: it is then never reused. */
-  close(): void {
-    if (this.#isClosed) return
-    this.#isClosed = true
-    if (this.#openSends === 0) this.#release()
   }
 }

@@ -6,7 +6,7 @@ import type { HostedSearchOptions } from '../hosted-search.ts'
 import { analysisKey } from '../request/request-analysis.ts'
 import type { RequestAnalysis } from '../request/request-analysis.ts'
 import { isRecord } from '../request/chat-request.ts'
-import type { PooledBufferLease } from './buffer-pool.ts'
+import type { TextLease } from './text-lease.ts'
 import { RawJson } from '../request/raw-json.ts'
 import type { ByteRange, AnalysisResult } from './analyze-request.ts'
 import { ownJsonBounds, parseJson } from '../../system/parse-json.ts'
@@ -24,18 +24,14 @@ export class ParsedChat implements AnalyzedChat {
   readonly translated: AnalyzedChat['translated']
   readonly #analysis: RequestAnalysis
   readonly #text: Uint8Array
-  /** Null if the text has memory of its own. */
-  readonly #lease: PooledBufferLease | null
+  readonly #lease: TextLease
   #body: Readonly<Record<string, unknown>> | undefined
 
   /** @param text memory that the result's text was written to */
   constructor(
     result: AnalysisResult,
     text: ArrayBufferLike,
-    {
-      translated = null,
-      lease = null,
-    }: { readonly translated?: AnalyzedChat['translated']; readonly lease?: PooledBufferLease | null } = {},
+    { translated, lease }: { readonly translated: AnalyzedChat['translated']; readonly lease: TextLease },
   ) {
     const {
       chat,
@@ -97,7 +93,7 @@ export class ParsedChat implements AnalyzedChat {
   }
 
   get text(): Uint8Array {
-    this.#lease?.assertOpen()
+    this.#lease.assertOpen()
     return this.#text
   }
 
@@ -111,7 +107,7 @@ export class ParsedChat implements AnalyzedChat {
   }
 
   dispose(): void {
-    this.#lease?.close()
+    this.#lease.close()
   }
 
   /** Costly, like `body`. */

@@ -12,6 +12,9 @@ import type {
   TranslationRequest,
   TranslatorSettings,
 } from '../body-parser.ts'
+import { collectGarbage } from '../../system/memory/collect-garbage.ts'
+import { freeMemory } from '../../system/memory/free-memory.ts'
+import { joinTransferredChunks } from '../../system/memory/transferred-chunks.ts'
 import { ownJsonBounds, parseJson } from '../../system/parse-json.ts'
 import { isRecord, parseChatRequest, toChatRequest } from '../request/chat-request.ts'
 import type { ChatRequest } from '../request/chat-request.ts'
@@ -57,24 +60,36 @@ export interface ParserWorkerOptions {
   readonly preparer: { readonly url: string; readonly keysByProduct: Readonly<Record<string, readonly PartsKey[]>> } | null
 }
 
+/** The garbage of a shorter body is less than what the heap may grow by between two collections. */
+const minCollectedBytes = 4 * 2 ** 20
+
 async function handleRequest(request: ParseRequest): Promise<ParseOutcome> {
-  const { chunks, leasedBuffer, translation, extension, account } = request
-  const raw = Buffer.concat(chunks)
+  const { chunks, leasedBuffer } = request
+  const raw = joinTransferredChunks(chunks)
   try {
-    if (extension !== null)
-      return { kind: 'done', result: await analyze(extendChat(raw, extension), leasedBuffer), translated: null }
-    if (translation === null)
-      return { kind: 'done', result: await analyze(parseChatRequest(raw), leasedBuffer), translated: null }
-    const { translator } = options
-    if (translator === null) throw new Error('this server has no other API formats')
-    const { translateBody } = (await import(translator.url)) as { readonly translateBody: BodyTranslator }
-    const { chat, ...translated } = translateBody(raw, { ...translation, account, settings: translator.settings })
+    const [chat, translated] = await readChat(raw, request)
+    // The chat has copies of all strings.
+    freeMemory(raw.buffer)
     return { kind: 'done', result: await analyze(chat, leasedBuffer), translated }
   } catch (error) {
     // Any other error ends this thread; the main thread handles its exit.
     if (!(error instanceof GatewayError)) throw error
     return { kind: 'refused', code: error.code, details: { ...error.details, cause: undefined } }
   }
+}
+
+/** The chat, and what its format needs for the answer; null for chat completions. */
+async function readChat(
+  raw: Buffer,
+  { translation, extension, account }: ParseRequest,
+): Promise<readonly [ChatRequest, Omit<TranslatedChat, 'chat'> | null]> {
+  if (extension !== null) return [extendChat(raw, extension), null]
+  if (translation === null) return [parseChatRequest(raw), null]
+  const { translator } = options
+  if (translator === null) throw new Error('this server has no other API formats')
+  const { translateBody } = (await import(translator.url)) as { readonly translateBody: BodyTranslator }
+  const { chat, ...translated } = translateBody(raw, { ...translation, account, settings: translator.settings })
+  return [chat, translated]
 }
 
 function extendChat(raw: Buffer, { messages, toolChoice, format, bytes }: NonNullable<ParseRequest['extension']>): ChatRequest {
@@ -105,9 +120,12 @@ const options = workerData as ParserWorkerOptions
 const passRequestFields: ReadonlySet<string> = new Set(options.passRequestFields)
 // A rejection ends this thread.
 port.on('message', (request: ParseRequest) => {
+  const bytes = request.chunks.reduce((sum, { length }) => sum + length, 0)
   void handleRequest(request).then((outcome) => {
     const { user, system } = process.threadCpuUsage()
     const reply: ParseReply = { ...outcome, threadMicros: user + system }
     port.postMessage(reply, reply.kind === 'done' && reply.result.text !== null ? [reply.result.text] : [])
+    // After the answer: it delays only the next body of this thread.
+    if (bytes >= minCollectedBytes) collectGarbage()
   })
 })

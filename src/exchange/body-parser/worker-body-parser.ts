@@ -6,12 +6,15 @@
  */
 import { Worker } from 'node:worker_threads'
 import { GatewayError } from '../../errors.ts'
+import { freeMemory } from '../../system/memory/free-memory.ts'
+import { toTransferableChunks } from '../../system/memory/transferred-chunks.ts'
 import type { AnalyzedChat, BodyParser, ChatExtension, TranslationRequest } from '../body-parser.ts'
 import { zeroUsage, ClientDisconnected } from '../exchange.ts'
 import { ParsedChat } from './parsed-chat.ts'
-import { BufferPool, PooledBufferLease } from './buffer-pool.ts'
+import { BufferPool } from './buffer-pool.ts'
 import { FairQueue } from './fair-queue.ts'
 import type { ParseRequest, ParseReply, ParserWorkerOptions } from './parser-worker.ts'
+import { TextLease } from './text-lease.ts'
 
 export interface WorkerBodyParserOptions {
   /** Fields that the operator allows for any upstream. */
@@ -50,8 +53,9 @@ export interface CostlyBody {
 
 const defaultMaxQueuedBytes = 256 * 1024 * 1024
 /** Objects need up to twenty times the memory of their text; a request that needs more than this is rejected. */
-const minHeapMb = 512
+const minHeapMb = 128
 const heapMbPerMb = 8
+const maxYoungHeapMb = 12
 /** Several times what the most costly body within all other bounds takes. */
 const defaultBaseBudgetMs = 2_000
 const budgetMsPerMb = 200
@@ -166,7 +170,7 @@ export class WorkerBodyParser implements BodyParser {
     this.#scheduleCheck(worker, job)
     job.leasedBuffer = this.#buffers.acquire(job.bytes)
     const request: ParseRequest = {
-      chunks: toTransferableChunks(job),
+      chunks: toTransferableChunks(job.chunks),
       leasedBuffer: job.leasedBuffer,
       translation: job.translation,
       extension: job.extension,
@@ -228,7 +232,7 @@ export class WorkerBodyParser implements BodyParser {
       // The worker needs none of this process's options.
       execArgv: [],
       workerData: { passRequestFields, translator, preparer } satisfies ParserWorkerOptions,
-      resourceLimits: { maxOldGenerationSizeMb: maxHeapMb },
+      resourceLimits: { maxOldGenerationSizeMb: maxHeapMb, maxYoungGenerationSizeMb: maxYoungHeapMb },
     })
     const worker: RunningWorker = { thread, usedMicros: 0, checkedMicros: 0, hasReplied: false, idleChecks: 0 }
     thread.on('message', (reply: ParseReply) => this.#handleReply(worker, reply))
@@ -261,10 +265,13 @@ export class WorkerBodyParser implements BodyParser {
       return reject(new GatewayError(reply.code, reply.details))
     }
     const { result, translated } = reply
-    if (result.text === null && leasedBuffer !== null && !isCancelled)
-      return resolve(new ParsedChat(result, leasedBuffer, { translated, lease: new PooledBufferLease(releaseBuffer) }))
-    releaseBuffer()
-    if (result.text !== null) resolve(new ParsedChat(result, result.text, { translated }))
+    const { text } = result
+    if (text !== null) releaseBuffer()
+    const memory = text ?? leasedBuffer
+    if (memory === null) throw new Error('the text was written nowhere')
+    const release = text === null ? releaseBuffer : () => freeMemory(memory)
+    if (isCancelled) return release()
+    resolve(new ParsedChat(result, memory, { translated, lease: new TextLease(release) }))
   }
 
   /** The current request fails with the worker; the next one gets a new worker. */
@@ -315,21 +322,3 @@ async function readCpuMicros(thread: Worker): Promise<number> {
 // In a checkout both files are TypeScript, in the published package JavaScript.
 const extension = import.meta.url.slice(import.meta.url.lastIndexOf('.'))
 const parserWorkerUrl = new URL(`./parser-worker${extension}`, import.meta.url)
-
-/** The chunks in memory of their own, which is transferred; small chunks are joined, because each transfer has a cost. */
-function toTransferableChunks({ chunks, bytes }: Job): Uint8Array<ArrayBuffer>[] {
-  if (chunks.length * smallChunkBytes <= bytes) return chunks.map((chunk) => (ownsMemory(chunk) ? chunk : new Uint8Array(chunk)))
-  const whole = new Uint8Array(bytes)
-  let at = 0
-  for (const chunk of chunks) {
-    whole.set(chunk, at)
-    at += chunk.length
-  }
-  return [whole]
-}
-
-const smallChunkBytes = 4 * 1024
-
-function ownsMemory(chunk: Buffer): chunk is Buffer<ArrayBuffer> {
-  return chunk.buffer instanceof ArrayBuffer && chunk.buffer.byteLength === chunk.byteLength
-}

@@ -4,9 +4,9 @@
  */
 import { ownJsonBounds, parseJson } from '../../system/parse-json.ts'
 
-/** The use of a pooled buffer by one request. */
+/** The use of a text's memory by one request. */
 export interface BufferLease {
-  /** Must be called before each read: after the request has ended the buffer may hold another request. @throws Error then */
+  /** Must be called before each read: after the request has ended the memory may be free, or hold another request. @throws Error then */
   assertOpen(): void
   beginSend(): void
   endSend(): void
@@ -21,7 +21,7 @@ export interface OpaqueJson {
 /** A value of a request's body as JSON text in bytes, because it is too large to become an object of the main thread. */
 export class RawJson implements OpaqueJson {
   readonly chunks: readonly Uint8Array[]
-  /** Set if the bytes are in a pooled buffer. */
+  /** Set if the memory ends with the request. */
   readonly lease: BufferLease | null
 
   constructor(chunks: readonly Uint8Array[], lease: BufferLease | null = null) {

@@ -18,6 +18,7 @@ import { ParsedChat } from '../../../src/exchange/body-parser/parsed-chat.ts'
 import { getAnalysis } from '../../../src/exchange/request/request-analysis.ts'
 import { serializeBody } from '../../../src/exchange/request/raw-json.ts'
 import { analyzeRequest } from '../../../src/exchange/body-parser/analyze-request.ts'
+import { TextLease } from '../../../src/exchange/body-parser/text-lease.ts'
 import { extractQuery } from '../../../src/tools/search/query.ts'
 import type { GatewayError } from '../../../src/errors.ts'
 import type { PartsKey } from '../../../src/exchange/request/prepared-parts.ts'
@@ -265,7 +266,7 @@ function largeOf(sent: string, partsKeys: readonly PartsKey[] = []): ParsedChat 
   const result = analyzeRequest(parseChatRequest(Buffer.from(sent)), new Set(passRequestFields), { partsKeys, prepareParts })
   const { text } = result
   if (text === null) throw new Error('it has no memory of its own')
-  return new ParsedChat(structuredClone(result), text)
+  return new ParsedChat(structuredClone(result), text, { translated: null, lease: new TextLease(() => {}) })
 }
 
 /** The plugin that maps a chat to the upstream's requests, with an exchange whose hold was made. */

@@ -3,7 +3,8 @@ import { setTimeout } from 'node:timers/promises'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import t from 'tap'
-import { BufferPool, PooledBufferLease } from '../../../src/exchange/body-parser/buffer-pool.ts'
+import { BufferPool } from '../../../src/exchange/body-parser/buffer-pool.ts'
+import { TextLease } from '../../../src/exchange/body-parser/text-lease.ts'
 import { ChunkedBody, RawJson } from '../../../src/exchange/request/raw-json.ts'
 
 const most = 8
@@ -41,7 +42,7 @@ t.test('replaces a buffer that was never released once it is collected', async (
 function lending() {
   const text = new Uint8Array(new SharedArrayBuffer(1_000_000)).fill(0x61)
   let givenBack = 0
-  const lending = new PooledBufferLease(() => givenBack++)
+  const lending = new TextLease(() => givenBack++)
   return { text, lending, body: new ChunkedBody([text], lending), givenBack: () => givenBack }
 }
 

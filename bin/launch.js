@@ -30,6 +30,12 @@ const noPretenuringFlag = '--no-allocation-site-pretenuring'
 /** `--single-threaded-gc` also disables concurrent sweeping. On the main thread sweeping takes 20 ms, during which no request is served. */
 const concurrentSweepingFlag = '--concurrent-sweeping'
 
+/**
+ * Settings of glibc, read at the start: large buffers are returned to the system when they are freed, and threads share two heaps. By
+ * default glibc keeps freed buffers of up to 32 MB, in a heap for each thread, for as long as the server runs. Other systems ignore them.
+ */
+const mallocSettings = { MALLOC_ARENA_MAX: '2', MALLOC_MMAP_THRESHOLD_: '131072', MALLOC_TRIM_THRESHOLD_: '131072' }
+
 /** On up to this many cores, four GC helpers and the threads they help compete. */
 const maxCoresForSingleThreadedGc = 2
 
@@ -51,7 +57,7 @@ export async function launch(program, run, { usesWorkers = false, isServer = fal
     return runUnderPinnedNode(pinned)
   if (!isOld) {
     if (isServer) {
-      restartWithGcFlag()
+      restartWithSettings()
       setFlagsFromString(noPretenuringFlag)
       setFlagsFromString(concurrentSweepingFlag)
     }
@@ -66,22 +72,24 @@ export async function launch(program, run, { usesWorkers = false, isServer = fal
 }
 
 /**
- * Restarts the process with a V8 flag for servers on few cores, which V8 accepts only at its start: with GC helpers, parsing a long prompt
- * in one thread delays turns in the other by tens of milliseconds. More cores have room for the helpers. To profile a server as it is
- * served, pass the flag yourself.
+ * Restarts the process with settings that are accepted only at its start: those of the memory allocator, and on few cores a V8 flag. With GC
+ * helpers, parsing a long prompt in one thread delays turns in the other by tens of milliseconds; more cores have room for the helpers. To
+ * profile a server as it is served, pass the flag and the settings yourself.
  */
-function restartWithGcFlag() {
-  if (availableParallelism() > maxCoresForSingleThreadedGc || process.execArgv.includes(singleThreadedGcFlag)) return
+function restartWithSettings() {
+  const needsFlag = availableParallelism() <= maxCoresForSingleThreadedGc && !process.execArgv.includes(singleThreadedGcFlag)
+  const needsMalloc = process.platform === 'linux' && Object.keys(mallocSettings).some((name) => process.env[name] === undefined)
+  if (!needsFlag && !needsMalloc) return
   // The profiler's signal would reach the new process before its handler exists, and end it.
   if (process.execArgv.includes('--cpu-prof')) return
   try {
     process.execve?.(
       process.execPath,
-      [process.execPath, ...process.execArgv, singleThreadedGcFlag, ...process.argv.slice(1)],
-      process.env,
+      [process.execPath, ...process.execArgv, ...(needsFlag ? [singleThreadedGcFlag] : []), ...process.argv.slice(1)],
+      { ...mallocSettings, ...process.env },
     )
   } catch {
-    // execve is not supported on this system; the server runs with the default flags.
+    // execve is not supported on this system; the server runs with the default settings.
   }
 }
 

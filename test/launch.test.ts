@@ -257,6 +257,25 @@ t.test('sweeps concurrently in the server', (t) => {
   t.end()
 })
 
+t.test(
+  'returns freed memory to the system in the server, and leaves the settings of the operator',
+  { skip: process.platform !== 'linux' },
+  (t) => {
+    const folder = createTemporaryFolder(t)
+    const config = join(folder, 'prints.mjs')
+    writeFileSync(
+      config,
+      'throw new Error(`arenas ${process.env.MALLOC_ARENA_MAX}, mapped from ${process.env.MALLOC_MMAP_THRESHOLD_}`)',
+    )
+    const env = { PATH: process.env['PATH'], GATEWAY_CONFIG: config, DATA_DIR: folder }
+    const start = (more: Readonly<Record<string, string>> = {}) =>
+      spawnSync(process.execPath, [join(root, 'bin/svc-gateway.js'), 'start'], { encoding: 'utf8', env: { ...env, ...more } })
+    t.match(start().stderr, 'arenas 2, mapped from 131072')
+    t.match(start({ MALLOC_ARENA_MAX: '7' }).stderr, 'arenas 7, mapped from 131072')
+    t.end()
+  },
+)
+
 t.test('reports why it cannot listen, ends at once and closes the database', async (t) => {
   const taken = createServer().listen(0, '127.0.0.1')
   t.teardown(() => taken.close())

@@ -69,7 +69,7 @@ function receiveChunks(
       if (!isReceived) reservation.release()
       rejectBody(reason)
     }
-    const chunks = new ChunkList()
+    const chunks = new ChunkList({ ownsChunks: true })
     let bytesInSlice = 0
     const onData = (chunk: Buffer): void => {
       read.receivedBytes += chunk.length
@@ -79,8 +79,9 @@ function receiveChunks(
       } catch (error) {
         return read.abort(error as Error)
       }
-      chunks.add(chunk)
       bytesInSlice += chunk.length
+      // This may free the chunk.
+      chunks.add(chunk)
       if (read.receivedBytes > workerThresholdBytes && bytesInSlice >= sliceBytes) {
         bytesInSlice = 0
         scheduler.yieldSlice(request)

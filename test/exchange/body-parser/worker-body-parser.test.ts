@@ -1,4 +1,5 @@
 /** Large requests and their worker: each gets a result, even if the worker dies. */
+import type { Worker } from 'node:worker_threads'
 import type { Test } from 'tap'
 import t from 'tap'
 import { GatewayError } from '../../../src/errors.ts'
@@ -92,6 +93,29 @@ t.test('reuses buffers, and never one that is still in use', async (t) => {
     t.ok((await left) instanceof ClientDisconnected)
   }
   t.ok(contentOf(kept) === 'B'.repeat(200_000))
+})
+
+t.test('frees a text above the size of the buffers when its request ends', async (t) => {
+  const { bodies: large } = bodies(t)
+  const chat = await large.parse([sent('x'.repeat(5_000_000))], 'a', stays)
+  const { text } = chat
+  t.ok(text.length > 5_000_000)
+  chat.dispose()
+  t.equal(text.length, 0)
+  t.throws(() => chat.text, /over/)
+})
+
+t.test('collects the garbage of a very long body before the next', async (t) => {
+  const { bodies: large } = bodies(t)
+  const threads: Worker[] = []
+  const onWorker = (thread: Worker): void => void threads.push(thread)
+  process.on('worker', onWorker)
+  t.teardown(() => process.off('worker', onWorker))
+  const long = await large.parse([sent('x'.repeat(30 * 2 ** 20))], 'a', stays)
+  long.dispose()
+  await large.parse([sent('x'.repeat(200_000))], 'a', stays)
+  const { used_heap_size: heapBytes = 0 } = (await threads[0]?.getHeapStatistics()) ?? {}
+  t.ok(heapBytes > 0 && heapBytes < 24 * 2 ** 20, `${heapBytes} bytes`)
 })
 
 t.test('serves members in turn', async (t) => {

@@ -125,7 +125,7 @@ port.on('message', (request: ParseRequest) => {
     const { user, system } = process.threadCpuUsage()
     const reply: ParseReply = { ...outcome, threadMicros: user + system }
     port.postMessage(reply, reply.kind === 'done' && reply.result.text !== null ? [reply.result.text] : [])
-    // After the answer: it delays only the next body of this thread.
-    if (bytes >= minCollectedBytes) collectGarbage()
+    // After the reply, a part of whose strings keep the whole body: this delays only the next body of this thread.
+    if (bytes >= minCollectedBytes) setImmediate(collectGarbage)
   })
 })

@@ -67,6 +67,7 @@ class HttpInbound implements Inbound {
   readonly #translation: ExchangeTranslation | undefined
   #chat: Promise<ChatRequest> | undefined
   #largeChat: AnalyzedChat | undefined
+  #countedBody: ReceivedBody | undefined
 
   constructor(ctx: Context, address: string, services: Services, translation: ExchangeTranslation | undefined) {
     this.#ctx = ctx
@@ -97,6 +98,7 @@ class HttpInbound implements Inbound {
 
   dispose(): void {
     this.#largeChat?.dispose()
+    this.#countedBody?.release()
   }
 
   async #readChat(member: string, hostsSearch: boolean): Promise<ChatRequest> {
@@ -112,7 +114,9 @@ class HttpInbound implements Inbound {
       const raw = concatChunks(body.chunks)
       return translation?.translateRequest(raw, member, { hostsSearch }) ?? parseChatRequest(raw)
     } finally {
-      body.release()
+      // The text of a large request takes as much memory until its turn ends.
+      if (this.#largeChat === undefined) body.release()
+      else this.#countedBody = body
     }
   }
 

@@ -1,6 +1,6 @@
 /**
- * Bounds the bytes of request bodies that are being received or wait to be parsed: of each account, of each address without an account, and
- * of the whole process. A body of declared length reserves it before it is read; a chunked body reserves as it arrives.
+ * Bounds the bytes of request bodies that are being received, wait to be parsed or are kept for the calls of a turn: of each account, of each
+ * address without an account, and of the whole process. A body of declared length reserves it before it is read; a chunked body reserves as it arrives.
  */
 import { GatewayError } from '../../errors.ts'
 import type { BudgetBounds, SharedBudget } from './shared-budget.ts'

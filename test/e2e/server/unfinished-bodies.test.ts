@@ -58,6 +58,25 @@ t.test('refuses the third long body of an account before it is read, and serves 
   t.equal(answer.status, 200, await answer.text())
 })
 
+t.test('counts a large body until its turn ends, because its text is kept for further targets', async (t) => {
+  const g = await startGateway(t)
+  const { token } = await g.createMember()
+  const { bodies } = g.services.limits
+  const body = JSON.stringify({ model: 'svc-2.1', stream: true, messages: [{ role: 'user', content: 'word '.repeat(60_000) }] })
+  g.demo.script(() => ({ hang: { afterEvents: 2 } }))
+  const client = new AbortController()
+  const response = await fetch(`${g.url}/v1/chat/completions`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+    body,
+    signal: client.signal,
+  })
+  t.equal(response.status, 200)
+  t.equal(bodies.totalBytes, body.length)
+  client.abort()
+  await waitUntil(() => bodies.totalBytes === 0, 'the turn has ended')
+})
+
 t.test('refuses more bodies of an address without an account than its budget has room for', async (t) => {
   const g = await startGateway(t, { limits: { addressBodiesBytes: 256 * 1024 } })
   const { bodies } = g.services.limits

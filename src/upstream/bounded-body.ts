@@ -7,11 +7,13 @@ type Body = Dispatcher.ResponseData['body']
 /** The first `maxBytes` of a body. */
 export class BoundedBody {
   readonly #maxBytes: number
-  readonly #chunks = new ChunkList()
+  readonly #chunks: ChunkList
   #size = 0
 
-  constructor(maxBytes: number) {
+  /** @param options as of `ChunkList` */
+  constructor(maxBytes: number, options: { readonly ownsChunks?: boolean } = {}) {
     this.#maxBytes = maxBytes
+    this.#chunks = new ChunkList(options)
   }
 
   /** Returns false if the chunk did not fit; the part that fits is kept. */

@@ -211,9 +211,10 @@ class DocumentResponseReader<Result> implements ResponseReader<Result> {
   constructor(options: ResponseReaderOptions<Result>) {
     this.#options = options
     const { answerBytes } = options.config.limits
-    this.#body = new BoundedBody(
-      options.responseMode.fromStream === null ? answerBytes : Math.min(answerBytes, maxChatDocumentBytes),
-    )
+    const { fromStream, fromLongDocument } = options.responseMode
+    const maxBytes = fromStream === null ? answerBytes : Math.min(answerBytes, maxChatDocumentBytes)
+    // Such a document has no client that pauses it; a paused chunk is used by undici again.
+    this.#body = new BoundedBody(maxBytes, { ownsChunks: fromLongDocument !== undefined })
   }
 
   consume(chunk: Buffer): '' {

@@ -126,6 +126,6 @@ port.on('message', (request: ParseRequest) => {
     const reply: ParseReply = { ...outcome, threadMicros: user + system }
     port.postMessage(reply, reply.kind === 'done' && reply.result.text !== null ? [reply.result.text] : [])
     // After the reply, a part of whose strings keep the whole body: this delays only the next body of this thread.
-    if (bytes >= minCollectedBytes) setImmediate(collectGarbage)
+    if (bytes >= minCollectedBytes) setImmediate(() => collectGarbage())
   })
 })

@@ -18,10 +18,12 @@ export class BoundedBody {
 
   /** Returns false if the chunk did not fit; the part that fits is kept. */
   append(chunk: Buffer): boolean {
+    // The list may free the chunk.
+    const { length } = chunk
     const remainingBytes = this.#maxBytes - this.#size
-    if (remainingBytes > 0) this.#chunks.add(chunk.length > remainingBytes ? chunk.subarray(0, remainingBytes) : chunk)
-    this.#size = Math.min(this.#maxBytes, this.#size + chunk.length)
-    return chunk.length <= remainingBytes
+    if (remainingBytes > 0) this.#chunks.add(length > remainingBytes ? chunk.subarray(0, remainingBytes) : chunk)
+    this.#size = Math.min(this.#maxBytes, this.#size + length)
+    return length <= remainingBytes
   }
 
   get size(): number {

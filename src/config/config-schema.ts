@@ -170,7 +170,7 @@ export const configSchema = z.strictObject({
         .min(1024)
         .default(4 * 1024 * 1024),
       /**
-       * Bodies of one account that are being received, together, and those above 128 KiB until their turns end; always enough for one body.
+       * Bodies of one account that are being received, together, and those above 1 MiB until their turns end; always enough for one body.
        * Further ones are refused with `Retry-After` before they are read.
        */
       accountBodiesBytes: z

@@ -57,6 +57,9 @@ export function createTranslation(
   return format === undefined ? undefined : new ExchangeTranslation(format, { settings: translator, now: () => clock.now() })
 }
 
+/** The texts of so long requests are kept for further targets without being counted: some hundred turns with long prompts must fit. */
+const maxUncountedTextBytes = 1024 * 1024
+
 class HttpInbound implements Inbound {
   readonly method: string
   readonly path: string
@@ -67,7 +70,9 @@ class HttpInbound implements Inbound {
   readonly #translation: ExchangeTranslation | undefined
   #chat: Promise<ChatRequest> | undefined
   #largeChat: AnalyzedChat | undefined
+  /** A body whose text is kept, so that it counts until the turn ends. */
   #countedBody: ReceivedBody | undefined
+  #isDisposed = false
 
   constructor(ctx: Context, address: string, services: Services, translation: ExchangeTranslation | undefined) {
     this.#ctx = ctx
@@ -97,6 +102,7 @@ class HttpInbound implements Inbound {
   }
 
   dispose(): void {
+    this.#isDisposed = true
     this.#largeChat?.dispose()
     this.#countedBody?.release()
   }
@@ -114,8 +120,7 @@ class HttpInbound implements Inbound {
       const raw = concatChunks(body.chunks)
       return translation?.translateRequest(raw, member, { hostsSearch }) ?? parseChatRequest(raw)
     } finally {
-      // The text of a large request takes as much memory until its turn ends.
-      if (this.#largeChat === undefined) body.release()
+      if (this.#largeChat === undefined || this.#isDisposed || body.bytes <= maxUncountedTextBytes) body.release()
       else this.#countedBody = body
     }
   }

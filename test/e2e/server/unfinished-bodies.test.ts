@@ -62,7 +62,7 @@ t.test('counts a large body until its turn ends, because its text is kept for fu
   const g = await startGateway(t)
   const { token } = await g.createMember()
   const { bodies } = g.services.limits
-  const body = JSON.stringify({ model: 'svc-2.1', stream: true, messages: [{ role: 'user', content: 'word '.repeat(60_000) }] })
+  const body = JSON.stringify({ model: 'svc-2.1', stream: true, messages: [{ role: 'user', content: 'word '.repeat(220_000) }] })
   g.demo.script(() => ({ hang: { afterEvents: 2 } }))
   const client = new AbortController()
   const response = await fetch(`${g.url}/v1/chat/completions`, {

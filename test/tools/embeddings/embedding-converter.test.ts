@@ -84,13 +84,13 @@ t.test('rejects what waits when it is closed', async (t) => {
   await t.rejects(convert(converter, createAnswer(2, 4)), { code: 'temporarily_unavailable' })
 })
 
-t.test('refuses an answer of the account with the most where more than 256 MB wait', async (t) => {
+t.test('refuses an answer of the account with the most where more than 128 MB wait', async (t) => {
   const threadUrl = new URL('data:text/javascript,' + encodeURIComponent('setInterval(() => {}, 1000)'))
   const converter = new EmbeddingConverter({ threadUrl })
   const refused: string[] = []
   const wait = (name: string, account: string): void => {
     // Memory of the system that is never written.
-    const answer = new Uint8Array(64 * 1024 * 1024)
+    const answer = [new Uint8Array(32 * 1024 * 1024)]
     void converter
       .convert(answer, account, { count: 2, encoding: 'float' })
       .catch(({ code, details }: GatewayError) => refused.push(`${name} ${code} ${details.retryAfter}`))
@@ -99,7 +99,7 @@ t.test('refuses an answer of the account with the most where more than 256 MB wa
   for (const nth of [1, 2, 3]) wait(`${nth}`, 'acc_1')
   wait('4', 'acc_2')
   await Promise.resolve()
-  t.same(refused, [], '256 MB wait')
+  t.same(refused, [], '128 MB wait')
   wait('5', 'acc_1')
   await waitUntil(() => refused.length === 1, 'a refusal')
   wait('6', 'acc_3')

@@ -18,6 +18,12 @@ export function isUpToDate(appliedNames: readonly string[], list = migrations): 
   return appliedNames.length === list.length && list.every(({ name }) => appliedNames.includes(name))
 }
 
+/** Whether it is a database of an older version, which this one can migrate. */
+export function isOlder(appliedNames: readonly string[], list = migrations): boolean {
+  const isKnown = (name: string): boolean => list.some((migration) => migration.name === name)
+  return appliedNames.length > 0 && appliedNames.length < list.length && appliedNames.every(isKnown)
+}
+
 /** How often a migration is tried while its tables are in use (a backup or a verification reads them), and the pause in between. */
 const maxTries = 200
 const retryDelayMs = 1_000

@@ -9,7 +9,7 @@ import type { Store } from '../../domain/store.ts'
 import { OperatorError, describeSystemError } from '../../system/operator-error.ts'
 import type { Database } from '../database.ts'
 import { expectResult } from '../ledger/operations.ts'
-import { isUpToDate, migrate } from '../migrations/migrate.ts'
+import { isOlder, isUpToDate, migrate } from '../migrations/migrate.ts'
 import type { Migration } from '../migrations/migration.ts'
 import { migrations as currentMigrations } from '../migrations/migrations.ts'
 import { salvage } from './maintenance/backup.ts'
@@ -24,6 +24,7 @@ import { SettlementJournal } from './process/settlement-journal.ts'
 import { ServerLock } from './process/server-lock.ts'
 import { formatThreadName } from './process/process-registry.ts'
 import { readMigrationNames } from './maintenance/migrate-file.ts'
+import { completeMigrationCopy, copyBeforeMigration } from './maintenance/migration-copy.ts'
 import { runReadTask } from './maintenance/read-tasks.ts'
 import { createReadQuery } from './connection/statement-cache.ts'
 import { createDatabase, sqliteDialect } from './dialect.ts'
@@ -121,8 +122,16 @@ export async function openSqliteStore(options: SqliteOptions): Promise<SqliteSto
     const isMigrated = () => isUpToDate(readMigrationNames(connection), migrations)
     if (!isMigrated()) {
       if (readMigrationNames(connection).length > 0) await assertNoOlderProcesses(file, isServer, isMigrated, busyTimeoutMs)
+      if (isOlder(readMigrationNames(connection), migrations)) {
+        if (!isServer)
+          throw new OperatorError(
+            `${file} has the layout of an older version of svc-gateway. Start the server of this version once, which keeps a copy and changes the layout, or use the older version.`,
+          )
+        copyBeforeMigration(file)
+      }
       await migrate(database.write, sqliteDialect, () => clock.now(), migrations)
     }
+    if (isServer) completeMigrationCopy(file)
     await writer.register(options.process.id, options.process.pid, clock.now())
     if (isServer) pendingSettlements = await endOrphanedHolds(writer, file, options)
     const store: SqliteStore = {

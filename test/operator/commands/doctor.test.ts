@@ -16,6 +16,7 @@ import { findFreePort } from '../../support/free-port.ts'
 import { responsesKey, startResponsesServer } from '../../support/servers/responses-server.ts'
 import { anthropicKey, startAnthropicServer } from '../../support/servers/anthropic-server.ts'
 import { createTemporaryFolder, testConfig } from '../../support/gateway/test-gateway.ts'
+import { readLayout } from '../../../src/store/sqlite/maintenance/migration-copy.ts'
 import { createOperatorCli } from '../../support/gateway/operator-cli.ts'
 import { providePostgres } from '../../support/servers/postgres.ts'
 import { startValkey } from '../../support/servers/valkey.ts'
@@ -140,6 +141,19 @@ t.test('reports a secret that other users can read', async (t) => {
   t.match((await runDoctor(t, folder, {})).finding('secret'), { ok: true })
   chmodSync(secret, 0o644)
   t.match((await runDoctor(t, folder, {})).finding('secret'), { ok: false, detail: /\(mode 644\); run: chmod 600 \// })
+})
+
+t.test('leaves a database of an older version as it is', async (t) => {
+  const folder = createTemporaryFolder(t)
+  const file = join(folder, 'data', 'gateway.db')
+  mkdirSync(join(folder, 'data'), { mode: 0o700 })
+  copyFileSync(await getTemplateDatabase(), file)
+  const database = new Database(file)
+  database.exec("delete from migration where name = '0003-invite-person'; drop index invite_person")
+  database.close()
+  const before = readLayout(file)
+  t.match((await runDoctor(t, folder, {})).finding('ledger'), { ok: true, detail: /older version; the next start keeps a copy/ })
+  t.same(readLayout(file), before)
 })
 
 t.test('names the accounts that an older version linked to several identities of a provider', async (t) => {

@@ -166,10 +166,11 @@ t.test('each migration runs once, and the next start repeats one that failed', a
       throw new Error('the power failed')
     },
   }
-  await t.rejects(openStoreAt(t, file, { migrations: [...migrations, failing] }), { message: 'the power failed' })
+  await t.rejects(openStoreAt(t, file, { role: 'server', migrations: [...migrations, failing] }), { message: 'the power failed' })
   t.same([readMigrations(file), hasNovelty(file)], [first, false], 'a migration that fails leaves nothing behind')
 
-  const store = await openStoreAt(t, file, { migrations: [...migrations, nextMigration], clock: { now: () => noon + 7 } })
+  const changed = { role: 'server', migrations: [...migrations, nextMigration], clock: { now: () => noon + 7 } } as const
+  const store = await openStoreAt(t, file, changed)
   t.same([readMigrations(file), hasNovelty(file)], [[...first, { name: '9999-next', applied_at: noon + 7 }], true])
   await addAccount(store)
   t.equal((await store.ledger.reserve(createReserveOrder())).kind, 'held')
@@ -185,7 +186,7 @@ t.test('a process that is killed during a migration leaves the database as it wa
   await other.waitForLine('migrating')
   await other.kill()
   t.same([readMigrations(file), hasNovelty(file)], [before, false])
-  await openStoreAt(t, file, { migrations: [...migrations, nextMigration] })
+  await openStoreAt(t, file, { role: 'server', migrations: [...migrations, nextMigration] })
   t.ok(hasNovelty(file), 'the next start runs it')
 })
 

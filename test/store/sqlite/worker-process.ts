@@ -39,7 +39,7 @@ const store = await openSqliteStore({
   ...(what === 'owe' || what === 'power' ? { role: 'server', busyTimeoutMs: 100 } : {}),
   // Small, so that checkpoints are frequent and the WAL restarts often.
   ...(what === 'power' ? { checkpointPages: 40 } : {}),
-  ...(what === 'migrate' ? { migrations: [...migrations, endlessMigration] } : {}),
+  ...(what === 'migrate' ? { role: 'server', migrations: [...migrations, endlessMigration] } : {}),
   onHealthChange: (trouble) => say(`trouble ${trouble ?? 'over'}`),
 })
 say('open')

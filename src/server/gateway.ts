@@ -17,6 +17,7 @@ import { createIds } from '../system/ids.ts'
 import { createServices, getBodyBudgetBounds, warnAboutUnservedProducts } from './create-services.ts'
 import { warnAboutFileLimit } from './file-limit.ts'
 import { openProcessResources } from './process-resources.ts'
+import { recordServing } from './record-serving.ts'
 import { DatabaseProbe } from '../services/database-probe.ts'
 import { getNotReadyReasons } from '../services/readiness.ts'
 import type { Services } from '../services/services.ts'
@@ -115,12 +116,12 @@ export async function openGateway(options: GatewayOptions): Promise<Gateway> {
     metricsText: () => telemetry.metricsText(),
     database: store.cluster && new DatabaseProbe(store.cluster, clock),
   }
-  const runtime = await openWorkerRuntime(services, { operations, mailStats: () => mailer.stats }).catch(
-    async (error: unknown) => {
-      await metrics?.close()
-      return abortStart(error)
-    },
-  )
+  const runtime = await recordServing(folder, () =>
+    openWorkerRuntime(services, { operations, mailStats: () => mailer.stats }),
+  ).catch(async (error: unknown) => {
+    await metrics?.close()
+    return abortStart(error)
+  })
   warnAboutUnservedProducts(services)
   warnAboutFileLimit(services)
   const jobs = new BackgroundJobs(services)

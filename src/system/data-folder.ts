@@ -47,6 +47,16 @@ export class DataFolder {
     return join(this.path, 'control.sock')
   }
 
+  /** Exists once a server has accepted requests since the last upgrade. */
+  get hasServed(): string {
+    return join(this.path, 'has-served')
+  }
+
+  /** A copy of the data, with which the next version is tried before an upgrade. */
+  get upgradeRehearsal(): string {
+    return join(this.path, 'upgrade-rehearsal')
+  }
+
   /** Which PostgreSQL cluster this machine has used. */
   get seenDatabase(): string {
     return join(this.path, 'seen-database.json')

@@ -23,6 +23,7 @@ import type { Server } from '../gateway.ts'
 import { maxConcurrentHashes, minFlushMs } from '../gateway.ts'
 import { warnAboutFileLimit } from '../file-limit.ts'
 import { openProcessResources } from '../process-resources.ts'
+import { recordServing } from '../record-serving.ts'
 import { getNotReadyReasons } from '../../services/readiness.ts'
 import { WorkerPool } from './worker-pool.ts'
 import { describePlugins } from '../reload/describe-plugins.ts'
@@ -132,7 +133,7 @@ export async function startWorkerServer({ config, count }: WorkerServerOptions):
     await release()
     throw error
   })
-  const url = await pool.open(config.listen.port).catch(async (error: unknown) => {
+  const url = await recordServing(folder, () => pool.open(config.listen.port)).catch(async (error: unknown) => {
     await pool.close(0, minFlushMs)
     await metrics?.close()
     await release()

@@ -63,6 +63,32 @@ t.test('with answers as options it writes both files, which a server starts with
   t.equal((await fetch(`${server.url}/readyz`)).status, 200)
 })
 
+t.test('beside a service it writes the settings that the unit reads, and leaves the data folder to the unit', async (t) => {
+  const { folder, files, keyFile, readEnvironment } = setUp(t)
+  const unit = readFileSync(join(import.meta.dirname, '../../../deploy/systemd/svc-gateway.service'), 'utf8')
+  t.match(unit, '\nEnvironmentFile=/etc/svc-gateway/gateway.env\n')
+  const example = readFileSync(join(import.meta.dirname, '../../../deploy/systemd/gateway.env.example'), 'utf8')
+  writeFileSync(files.environment, example, { mode: 0o600 })
+  const answers = {
+    upstreamUrl: upstream.url,
+    upstreamKeyFile: keyFile,
+    lightModel: 'demo-light',
+    flagshipModel: 'demo-flagship',
+  }
+  const { ok, text } = await init({ json: false, ...answers }, null, folder)
+  t.ok(ok, text)
+  t.match(text, 'Next: systemctl restart svc-gateway svc-gateway-backup.timer && svc-gateway doctor')
+  t.match(readEnvironment(), {
+    GATEWAY_CONFIG: files.config,
+    UPSTREAM_MODEL_LIGHT: 'demo-light',
+    SITE_URL: 'https://models.example.com',
+    TRUSTED_PROXIES: '127.0.0.1',
+  })
+  t.notOk('DATA_DIR' in readEnvironment())
+  t.equal(statSync(files.environment).mode & 0o777, 0o600)
+  t.equal(statSync(files.config).mode & 0o777, 0o644, 'the user of the service reads it')
+})
+
 t.test('run again, it changes what is given, shows the difference and leaves the rest', async (t) => {
   const { keyFile, files, initialize, readEnvironment, evaluate } = setUp(t)
   await initialize('--upstream-url', upstream.url, '--upstream-key-file', keyFile, '--flagship-model', 'demo-flagship')

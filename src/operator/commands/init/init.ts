@@ -1,5 +1,5 @@
 /** `svc-gateway init` */
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { parseEnv } from 'node:util'
@@ -22,7 +22,7 @@ import { maskSecrets, readAnswers, readSetupFile, renderConfig, renderEnvironmen
 
 /** Secrets are named by files: a command line is visible to every user of the machine. `-` removes an answer. */
 export interface InitOptions extends OutputOptions {
-  readonly folder: string
+  readonly folder?: string
   readonly siteUrl?: string
   readonly upstreamUrl?: string
   readonly upstreamKeyFile?: string
@@ -39,6 +39,9 @@ export interface InitOptions extends OutputOptions {
   readonly clientSecretFile?: string
 }
 
+/** Where the service of deploy/install.sh has its settings; its unit names the data folder. */
+const serviceSettings = '/etc/svc-gateway'
+
 /**
  * Asks, checks the answers and writes the two files. With any answer as an option it asks nothing, and what is not given stays as it is.
  *
@@ -47,9 +50,12 @@ export interface InitOptions extends OutputOptions {
 export async function init(
   options: InitOptions,
   openDialogue: (() => Promise<Dialogue & { close(): void }>) | null,
+  serviceFolder = serviceSettings,
 ): Promise<CommandResult> {
-  const folder = resolve(options.folder)
-  const [configFile, environmentFile] = [join(folder, 'gateway.config.mjs'), join(folder, 'gateway.env')]
+  const environmentName = 'gateway.env'
+  const folder = resolve(options.folder ?? (existsSync(join(serviceFolder, environmentName)) ? serviceFolder : '.'))
+  const isService = folder === serviceFolder
+  const [configFile, environmentFile] = [join(folder, 'gateway.config.mjs'), join(folder, environmentName)]
   const [earlierConfig, earlierEnvironment] = [readSetupFile(configFile), readSetupFile(environmentFile)]
   const earlier = readAnswers(earlierConfig, earlierEnvironment)
   const isAsking = !Object.keys(options).some((name) => !['folder', 'json', 'testMail'].includes(name))
@@ -59,7 +65,10 @@ export async function init(
   try {
     const render = (answers: SetupAnswers): SetupTexts => ({
       config: renderConfig(answers, earlierConfig),
-      environment: renderEnvironment(answers, earlierEnvironment, { GATEWAY_CONFIG: configFile, DATA_DIR: join(folder, 'data') }),
+      environment: renderEnvironment(answers, earlierEnvironment, {
+        GATEWAY_CONFIG: configFile,
+        ...(isService ? {} : { DATA_DIR: join(folder, 'data') }),
+      }),
     })
     const listModels = async (answers: SetupAnswers): Promise<readonly string[] | string> =>
       listMainModels(await evaluateTexts(render({ ...answers, lightModel: null, flagshipModel: null })))
@@ -90,12 +99,15 @@ export async function init(
         return renderResult(options, { ok: false, written: [] }, () => 'Nothing was written.', false)
     }
     if (difference !== '') {
-      mkdirSync(folder, { recursive: true, mode: 0o700 })
+      // The service reads the configuration as its own user; the other file is root's.
+      mkdirSync(folder, { recursive: true, mode: isService ? 0o755 : 0o700 })
       writeSetupFile(environmentFile, texts.environment, 0o600)
       writeSetupFile(configFile, texts.config, 0o644)
     }
     const ok = findings.every((finding) => finding.ok)
-    const next = `node --env-file=${environmentFile} "$(command -v svc-gateway)" ${earlierConfig === null ? 'start' : 'check'}`
+    const next = isService
+      ? 'systemctl restart svc-gateway svc-gateway-backup.timer && svc-gateway doctor'
+      : `node --env-file=${environmentFile} "$(command -v svc-gateway)" ${earlierConfig === null ? 'start' : 'check'}`
     const written = difference === '' ? [] : [configFile, environmentFile]
     return renderResult(
       options,

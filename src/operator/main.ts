@@ -1,6 +1,7 @@
 /** `svc-gateway`: the operator's commands. Each is imported when it is used. */
 import type { Command, HelpConfiguration } from 'commander'
 import type { InitOptions } from './commands/init/init.ts'
+import type { UpgradeOptions } from './commands/upgrade/upgrade.ts'
 import type { OutputOptions, CommandResult } from './output.ts'
 
 /** Exit code and output of a command. */
@@ -36,6 +37,7 @@ export async function run(words: readonly string[]): Promise<CommandOutcome> {
     return { ...emptyOutcome, stdout: printVersion({ json: options.includes('--json') }).text }
   }
   const { Command, CommanderError } = await import('commander')
+  const { addUpgradeCommand } = await import('./commands/upgrade/command-line.ts')
   let [stdout, stderr] = ['', '']
   let ok = true
   const collectOutput =
@@ -70,7 +72,7 @@ export async function run(words: readonly string[]): Promise<CommandOutcome> {
         'ask for the settings of a new installation, or change them, check them and write its files; with answers as options it asks nothing',
       ),
   )
-    .option('--folder <folder>', 'where the files are written', '.')
+    .option('--folder <folder>', 'where the files are written (default: /etc/svc-gateway where it has a gateway.env, else .)')
     .option('--site-url <url>', 'public address of the website and the API')
     .option('--upstream-url <url>', "base URL of the upstream's API")
     .option('--upstream-key-file <file>', 'file with its key')
@@ -109,6 +111,13 @@ export async function run(words: readonly string[]): Promise<CommandOutcome> {
   addJsonOption(
     program.command('reload').description('let the running server read its configuration again, without a lost connection'),
   ).action(collectOutput(async (options: OutputOptions) => (await import('./commands/reload.ts')).reload(options)))
+
+  const upgrading = addJsonOption(addUpgradeCommand(program))
+  upgrading.action(
+    collectOutput(async (options: UpgradeOptions) =>
+      (await import('./commands/upgrade/upgrade.ts')).upgrade(options, process.stderr),
+    ),
+  )
 
   program.commandsGroup('Members:')
   const account = program.command('account').description('create and change accounts')
@@ -314,7 +323,10 @@ export async function run(words: readonly string[]): Promise<CommandOutcome> {
       ),
     )
 
-  const store = program.command('store').description('confirm the database server')
+  const store = program.command('store').description('show the layout of the database, or confirm the database server')
+  addJsonOption(
+    store.command('show').description('show the layout of the database, and what going back to the copy before it would lose'),
+  ).action(collectOutput(async (options: OutputOptions) => (await import('./commands/store.ts')).showStore(options)))
   addJsonOption(
     store
       .command('accept')

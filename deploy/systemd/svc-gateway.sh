@@ -5,6 +5,6 @@ set -eu
 terminal=--pipe
 if [ -t 0 ] && [ -t 1 ]; then terminal=--pty; fi
 exec systemd-run --quiet --collect --wait $terminal --same-dir --service-type=exec \
-  --property=EnvironmentFile=/etc/svc-gateway/environment \
+  --property=EnvironmentFile=/etc/svc-gateway/gateway.env \
   --setenv=NODE_ENV=production --setenv=DATA_DIR=/var/lib/svc-gateway \
-  /opt/svc-gateway/current/bin/svc-gateway "$@"
+  "${SVC_GATEWAY:-/opt/svc-gateway/current/bin/svc-gateway}" "$@"

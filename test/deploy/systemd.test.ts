@@ -1,6 +1,16 @@
 /** The service's units by systemd's own checks, and the scripts beside them below a folder of the test. */
 import { spawnSync } from 'node:child_process'
-import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, readlinkSync, statSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { requireProgram } from '../support/require-program.ts'
@@ -8,7 +18,12 @@ import { createTemporaryFolder } from '../support/temporary-folder.ts'
 import type { TestScope } from '../support/test-scope.ts'
 
 const deploy = join(import.meta.dirname, '../../deploy')
-const units = ['svc-gateway.service', 'svc-gateway-backup.service', 'svc-gateway-backup.timer'] as const
+const units = [
+  'svc-gateway.service',
+  'svc-gateway-backup.service',
+  'svc-gateway-backup.timer',
+  'svc-gateway-upgrade-back.service',
+] as const
 /** systemd's figure of what a service could reach: 0 nothing, 10 everything. */
 const maxExposure = 2.0
 
@@ -63,6 +78,8 @@ function createRelease(t: TestScope, nodeVersion = 'v24.21.0') {
   for (const path of [bin, root, join(folder, 'package')]) mkdirSync(path)
   writeFileSync(join(folder, 'package/package.json'), '{\n  "name": "svc-gateway",\n  "version": "1.2.3",\n  "bin": {}\n}\n')
   spawnSync('tar', ['-czf', 'release.tgz', 'package'], { cwd: folder })
+  const { stdout: sums } = spawnSync('sha256sum', ['release.tgz'], { cwd: folder, encoding: 'utf8' })
+  writeFileSync(join(folder, 'SHA256SUMS'), `${'0'.repeat(64)}  another.tgz\n${sums}`)
   const addProgram = (name: string, script: string): void => {
     writeFileSync(join(bin, name), `#!/bin/sh\n${script}\n`)
     chmodSync(join(bin, name), 0o755)
@@ -85,7 +102,7 @@ function createRelease(t: TestScope, nodeVersion = 'v24.21.0') {
   return { tarball: join(folder, 'release.tgz'), root, run, list }
 }
 
-const settings = '/etc/svc-gateway/environment'
+const settings = '/etc/svc-gateway/gateway.env'
 
 t.test('install.sh installs, keeps settings when it runs again, and removes what it installed', (t) => {
   const { tarball, root, run, list } = createRelease(t)
@@ -121,6 +138,12 @@ t.test('install.sh changes nothing without an answer, on another Node, or with a
   t.match(run(['install', tarball], 'n\n'), { status: 1, stderr: /Nothing was changed/ })
   t.match(run(['install', tarball]), { status: 1, stderr: /Nothing was changed/ })
   t.match(run(['install', '/dev/null']), { status: 1, stderr: /Name the tarball/ })
+  const changed = createRelease(t)
+  writeFileSync(changed.tarball, 'changed', { flag: 'a' })
+  t.match(changed.run(['install', changed.tarball, '--yes']), { status: 1, stderr: /Nothing was unpacked/ })
+  rmSync(join(changed.tarball, '../SHA256SUMS'))
+  t.match(changed.run(['install', changed.tarball, '--yes']), { status: 1, stderr: /no SHA256SUMS beside/ })
+  t.same(changed.list(), [])
   t.match(run(['install', tarball, '--force']), { status: 2, stderr: /no option --force/ })
   t.match(run([]), { status: 2, stdout: /\.\/install\.sh install/ })
   t.same(list(), [])

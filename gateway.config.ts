@@ -21,6 +21,9 @@ const flagship = [{ upstream: 'main', model: env.text('UPSTREAM_MODEL_FLAGSHIP',
 const search = [{ upstream: 'main', model: env.text('UPSTREAM_MODEL_SEARCH', demo ? 'demo-search' : null) }]
 const image = [{ upstream: 'main', model: env.text('UPSTREAM_MODEL_IMAGE', demo ? 'demo-image' : null) }]
 
+const backupFolder = env.text('BACKUP_TO')
+const backupBucket = env.text('BACKUP_BUCKET')
+
 const pro = { day: 400_000, week: 1_600_000, month: 4_500_000 }
 const times = (factor: number) => ({ day: pro.day * factor, week: pro.week * factor, month: pro.month * factor })
 
@@ -44,6 +47,30 @@ export default defineGateway({
     secretKey: env.secret('SECRET_KEY'),
     keepTurnsForDays: 90,
   },
+  backup:
+    backupFolder === null && backupBucket === null
+      ? null
+      : {
+          every: env.text('BACKUP_EVERY', '1d'),
+          keep: {
+            days: env.integer('BACKUP_KEEP_DAYS', 7),
+            weeks: env.integer('BACKUP_KEEP_WEEKS', 4),
+            months: env.integer('BACKUP_KEEP_MONTHS', 6),
+          },
+          to:
+            backupBucket === null
+              ? (backupFolder ?? '')
+              : {
+                  bucket: backupBucket,
+                  endpoint: env.text('BACKUP_ENDPOINT', ''),
+                  region: env.text('BACKUP_REGION', 'us-east-1'),
+                  prefix: env.text('BACKUP_PREFIX', ''),
+                  accessKeyId: env.text('BACKUP_ACCESS_KEY_ID', ''),
+                  secretAccessKey: env.secret('BACKUP_SECRET_ACCESS_KEY') ?? '',
+                  addressing: env.text('BACKUP_ADDRESSING', 'path'),
+                },
+          passphraseFile: env.text('BACKUP_PASSPHRASE_FILE'),
+        },
   timeZone: 'UTC',
   log: { level: env.text('LOG_LEVEL', 'info') },
   limits: { url: env.secret('LIMITS_URL') },

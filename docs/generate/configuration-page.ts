@@ -43,6 +43,7 @@ const shippedSource = readSource('gateway.config.ts')
 /** Read by the program and not through a key. */
 const variablesOfTheProgram: readonly (readonly [name: string, meaning: string])[] = [
   ['GATEWAY_CONFIG', 'The configuration file to read; without it the shipped `gateway.config.ts`.'],
+  ['RELEASES_URL', 'Where `svc-gateway upgrade --to <version>` finds releases ([upgrade.md](upgrade.md)).'],
   ['NODE_EXTRA_CA_CERTS', 'Node’s own: a file of certificates to trust, for an upstream or a database with a private authority.'],
   ['NODE_DISABLE_COMPILE_CACHE', 'Node’s own: `1` keeps compiled code out of the cache folder.'],
 ]
@@ -132,7 +133,7 @@ function collectField(field: Schema, key: SourceKey | undefined, path: string, i
       `${nested.path}.`,
       given ?? field.default,
     )
-    const own: Row = { path, type: nested.label, fallback: '', unit: '', variables: [], comment }
+    const own: Row = { path, type: nested.label, fallback: '', unit: '', variables: findConditionVariables(path), comment }
     return comment === '' && nested.path === path ? inner : [own, ...inner]
   }
   const fallback = given ?? field.default ?? readDefault(key?.value ?? '')
@@ -214,11 +215,20 @@ function findUnit(path: string, comment: string): string {
 
 /** The variables that the shipped file reads for this key, also by way of its constants. */
 function findVariables(path: string): string[] {
-  const texts = findShippedExpressions(path).flatMap((value) => [
-    value,
-    ...[...value.replaceAll(/'[^']*'/g, '').matchAll(/\b[a-z]\w*\b/g)].map(([name]) => readConstant(shippedSource, name) ?? ''),
-  ])
-  return [...new Set(texts.flatMap((text) => [...text.matchAll(/env\.\w+\('(\w+)'/g)].map(([, name = '']) => name)))]
+  return [...new Set(findShippedExpressions(path).flatMap(listVariables))]
+}
+
+function listVariables(expression: string): string[] {
+  const constants = [...expression.replaceAll(/'[^']*'/g, '').matchAll(/\b[a-z]\w*\b/g)].map(
+    ([name]) => readConstant(shippedSource, name) ?? '',
+  )
+  return [expression, ...constants].flatMap((text) => [...text.matchAll(/env\.\w+\('(\w+)'/g)].map(([, name = '']) => name))
+}
+
+/** The variables that decide about an object of the shipped file: those before its literal. */
+function findConditionVariables(path: string): string[] {
+  const conditions = findShippedExpressions(path).map((value) => value.slice(0, Math.max(0, value.indexOf('{'))))
+  return [...new Set(conditions.flatMap(listVariables))]
 }
 
 /** Null where the file gives several values, or one that is not a plain literal. */
@@ -227,7 +237,7 @@ function findShippedValue(path: string): string | null {
   const [value] = findShippedExpressions(path)
   if (value === undefined) return null
   const fallback = /^env\.\w+\('\w+', (.+)\)$/.exec(value)?.[1] ?? value
-  return /^(?:'[^']*'|[\d_.]+)$/.test(fallback) ? `*\`${fallback}\`*` : null
+  return /^(?:'[^']+'|[\d_.]+)$/.test(fallback) ? `*\`${fallback}\`*` : null
 }
 
 /** The source texts behind a key of the shipped file: one, or one for each entry that `<name>` and `[]` stand for. */

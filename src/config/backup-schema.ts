@@ -27,7 +27,11 @@ const bucketSchema = z.strictObject({
   /** Secret of the key. */
   secretAccessKey: secretSchema,
   /** `path`: the server is called as `endpoint/bucket`; `host`: as `bucket.endpoint`, which some providers require. */
-  addressing: z.enum(['path', 'host']).default('path'),
+  addressing: z
+    // Any text as a type, so that a value from the environment needs no cast.
+    .string()
+    .pipe(z.enum(['path', 'host']))
+    .default('path'),
 })
 
 export const backupSchema = z

@@ -143,8 +143,23 @@ export async function loadConfig(file = resolveConfigFile()): Promise<GatewayCon
   // An ignored STORE_URL would be noticed too late: accounts and turns would be in a file that no other node sees.
   if ((env.text('STORE_URL') ?? env.text('STORE_URL_FILE')) !== null && config.store.url === null)
     throw new ConfigError("STORE_URL is set, but this configuration does not use it: set store.url = env.secret('STORE_URL').")
+  const ignored = findIgnoredBackupVariable(config)
+  if (ignored !== null) throw new ConfigError(ignored)
   return config
 }
+
+/** Of the shipped file: without a place no backup would be written, and with two only one would be used. */
+function findIgnoredBackupVariable({ backup }: GatewayConfig): string | null {
+  const places = ['BACKUP_TO', 'BACKUP_BUCKET'].filter((name) => env.text(name) !== null)
+  if (places.length > 1) return 'BACKUP_TO and BACKUP_BUCKET are both set. Unset one of them.'
+  const others = [...backupVariables, ...places].filter((name) => env.text(name) !== null)
+  if (backup !== null || others.length === 0) return null
+  const remedy =
+    places.length === 0 ? 'Set BACKUP_TO to a folder, or BACKUP_BUCKET.' : 'Set backup in it, as the shipped one does.'
+  return `${others.join(', ')} would have no effect: the configuration writes no backups. ${remedy}`
+}
+
+const backupVariables = ['BACKUP_EVERY', 'BACKUP_PASSPHRASE_FILE', 'BACKUP_KEEP_DAYS', 'BACKUP_KEEP_WEEKS', 'BACKUP_KEEP_MONTHS']
 
 /** Imports a configuration file for its plugins alone, whatever its values are now. @throws ConfigError */
 export async function loadPlugins(file = resolveConfigFile()): Promise<GatewayConfig['plugins']> {

@@ -3,6 +3,7 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { collectSecrets } from '../../src/config/secrets.ts'
+import { evaluateConfig } from '../../src/server/reload/evaluate-config.ts'
 import { testConfig } from '../support/gateway/test-gateway.ts'
 import { createTemporaryFolder } from '../support/temporary-folder.ts'
 
@@ -49,4 +50,39 @@ t.test('a setting that cannot work is refused with a sentence', async (t) => {
       { message },
       JSON.stringify(backup),
     )
+})
+
+t.test('the shipped configuration takes backups from the environment', async (t) => {
+  const folder = createTemporaryFolder(t)
+  const secretFile = join(folder, 'secret')
+  writeFileSync(secretFile, 'a secret of the bucket\n')
+  const evaluate = async (environment: Record<string, string>) => (await evaluateConfig(environment)).values.backup
+  t.equal(await evaluate({}), null)
+  const keep = { days: 7, weeks: 4, months: 6 }
+  t.same(await evaluate({ BACKUP_TO: folder }), { every: 86_400_000, keep, to: folder, passphraseFile: null })
+  const schedule = { BACKUP_EVERY: '6h', BACKUP_KEEP_DAYS: '3', BACKUP_KEEP_MONTHS: '0', BACKUP_PASSPHRASE_FILE: secretFile }
+  const bucketVariables = {
+    BACKUP_BUCKET: 'copies',
+    BACKUP_ENDPOINT: 'https://s3.example.com',
+    BACKUP_ACCESS_KEY_ID: 'key',
+    BACKUP_SECRET_ACCESS_KEY_FILE: secretFile,
+    BACKUP_ADDRESSING: 'host',
+  }
+  t.same(await evaluate({ ...schedule, ...bucketVariables }), {
+    every: 6 * 3_600_000,
+    keep: { days: 3, weeks: 4, months: 0 },
+    to: { ...bucket, region: 'us-east-1', prefix: '', addressing: 'host' },
+    passphraseFile: secretFile,
+  })
+  for (const [environment, message] of [
+    [
+      { BACKUP_EVERY: '6h' },
+      'BACKUP_EVERY would have no effect: the configuration writes no backups. Set BACKUP_TO to a folder, or BACKUP_BUCKET.',
+    ],
+    [{ BACKUP_TO: folder, BACKUP_BUCKET: 'copies' }, 'BACKUP_TO and BACKUP_BUCKET are both set. Unset one of them.'],
+    [{ ...bucketVariables, BACKUP_ADDRESSING: 'virtual' }, /^backup\.to/],
+    [{ BACKUP_TO: folder, BACKUP_EVERY: '90m' }, /^backup\.every: is no interval.*it comes from BACKUP_EVERY/],
+    [{ BACKUP_BUCKET: 'copies' }, /^backup\.to/],
+  ] as const)
+    await t.rejects(evaluate(environment), { name: 'ConfigError', message })
 })

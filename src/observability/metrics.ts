@@ -201,6 +201,22 @@ export function createMetrics() {
       help: 'Age of the oldest email that is not sent yet; 0 without one.',
       aggregator: 'first',
     }),
+    configReloads: counter({
+      name: 'svc_config_reloads_total',
+      help: 'Reloads of the configuration: accepted, or refused, which changed nothing.',
+      labelNames: ['outcome'],
+      aggregator: 'first',
+    }),
+    configReloadSuccessful: gauge({
+      name: 'svc_config_reload_successful',
+      help: 'Whether the last reload was accepted: 1 is good, also before the first one.',
+      aggregator: 'first',
+    }),
+    configReloadTime: gauge({
+      name: 'svc_config_reload_success_timestamp_seconds',
+      help: 'When a reload was last accepted, in Unix seconds; absent before the first one.',
+      aggregator: 'first',
+    }),
     backupAgeSeconds: gauge({
       name: 'svc_backup_age_seconds',
       help: 'Age of the newest verified backup, or time since the start without one; absent without the setting backup.',

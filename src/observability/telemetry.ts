@@ -97,7 +97,9 @@ export class Telemetry {
     this.#eventLoopDelay.enable()
     this.#metrics.startTime.set(Date.now() / 1000 - process.uptime())
     this.#metrics.mismatches.set(0)
+    this.#metrics.configReloadSuccessful.set(1)
     this.#metrics.workers.set(1)
+    this.#metrics.configReloadTime.remove()
     this.#metrics.backupAgeSeconds.remove()
     this.#metrics.backupBytes.remove()
   }
@@ -158,6 +160,12 @@ export class Telemetry {
   recordLedgerCheck(mismatches: number): void {
     this.#metrics.mismatches.set(mismatches)
     if (mismatches > 0) this.#log.fatal({ mismatches }, 'the ledger has mismatches; run: svc-gateway ledger verify')
+  }
+
+  recordReload(isAccepted: boolean, at: number): void {
+    this.#metrics.configReloads.inc({ outcome: isAccepted ? 'accepted' : 'refused' })
+    this.#metrics.configReloadSuccessful.set(isAccepted ? 1 : 0)
+    if (isAccepted) this.#metrics.configReloadTime.set(at / 1000)
   }
 
   /** Age and size of the newest backup; no size without one. */

@@ -81,7 +81,10 @@ export async function runServer(): Promise<void> {
     reload().catch((error: unknown) => log.error({ err: error }, 'the reload failed'))
   })
   try {
-    closeControl = await listenForControl(new DataFolder(services.config.store.dataDir).controlSocket, reload)
+    closeControl = await listenForControl(new DataFolder(services.config.store.dataDir).controlSocket, {
+      reload,
+      readLastReload: () => Promise.resolve(gateway.lastReload),
+    })
   } catch (error) {
     log.warn({ err: error }, 'svc-gateway reload cannot reach this server; send it SIGHUP instead')
   }

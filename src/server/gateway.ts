@@ -25,7 +25,7 @@ import type { WorkerRuntime } from './worker-runtime.ts'
 import { openWorkerRuntime } from './worker-runtime.ts'
 import type { EvaluatedConfig } from './reload/merge-reloaded-config.ts'
 import { Reloader } from './reload/reloader.ts'
-import type { ReloadReport } from './reload/reloader.ts'
+import type { ReloadRecord, ReloadReport } from './reload/reloader.ts'
 
 export interface GatewayOptions {
   readonly config: GatewayConfig
@@ -53,6 +53,8 @@ export interface Server {
    * @param evaluate returns the configuration; by default the file is evaluated in a process of its own
    */
   reload(evaluate?: () => Promise<EvaluatedConfig>): Promise<ReloadReport>
+  /** Null before the first reload. */
+  readonly lastReload: ReloadRecord | null
   /** Becomes not ready. Running turns may finish within the drain time; the rest end with an error and a refund. */
   close(options?: { readonly drainMs?: number }): Promise<void>
 }
@@ -131,6 +133,8 @@ export async function openGateway(options: GatewayOptions): Promise<Gateway> {
     hasDemo: demo !== null,
     log: ownLog,
     store,
+    clock,
+    telemetry,
     apply(next, certificate) {
       runtime.reconfigure(next, certificate)
       warnAboutUnservedProducts(runtime.services)
@@ -152,6 +156,9 @@ export async function openGateway(options: GatewayOptions): Promise<Gateway> {
       return runtime.configurations
     },
     reload: (evaluate) => reloader.reload(evaluate),
+    get lastReload() {
+      return reloader.last
+    },
     async close({ drainMs = config.timeouts.drainMs } = {}) {
       const deadlineMonotonicMs = clock.monotonicMs() + drainMs
       await runtime.drain(drainMs)

@@ -23,6 +23,7 @@ import { withInstallation } from '../installation.ts'
 import type { Installation } from '../installation.ts'
 import { describePendingSettlements } from './ledger.ts'
 import { checkBackup } from './doctor-checks/check-backup.ts'
+import { checkLastReload } from './doctor-checks/check-last-reload.ts'
 import { checkMail } from './doctor-checks/check-mail.ts'
 import { checkUpstreams } from './doctor-checks/check-upstreams.ts'
 import { describeError } from './describe-error.ts'
@@ -49,6 +50,7 @@ export async function doctor(
       checkSecret(config),
       checkDisk(config),
       checkBackup(config),
+      checkLastReload(config),
       checkSharedStore(config),
       checkLedger(config),
       checkAddresses(config),

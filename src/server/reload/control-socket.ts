@@ -1,13 +1,22 @@
 /**
  * The socket in the data folder on which a running server accepts operator commands of this machine. The folder's permissions are its own: only
- * the service's user and root can connect. A connection is one command; the only command is `reload`.
+ * the service's user and root can connect. A connection is one command.
  */
 import { chmodSync, rmSync } from 'node:fs'
 import { createServer, connect } from 'node:net'
 import type { Socket } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { parseJson } from '../../system/parse-json.ts'
-import type { ReloadReport } from './reloader.ts'
+import type { ReloadRecord, ReloadReport } from './reloader.ts'
+
+/** What a running server does for commands of this machine. */
+export interface ControlHandlers {
+  reload(): Promise<ReloadReport>
+  /** Null before the first reload. */
+  readLastReload(): Promise<ReloadRecord | null>
+}
+
+const commands = { reload: 'reload', readLastReload: 'last-reload' } as const satisfies Record<keyof ControlHandlers, string>
 
 const maxCommandBytes = 64
 const maxConnections = 16
@@ -15,9 +24,9 @@ const maxConnections = 16
 const idleMs = 10_000
 
 /** Resolves with a function that closes the socket. The data folder belongs to this server alone, so a socket that is there is left over. */
-export async function listenForControl(path: string, reload: () => Promise<ReloadReport>): Promise<() => void> {
+export async function listenForControl(path: string, handlers: ControlHandlers): Promise<() => void> {
   rmSync(path, { force: true })
-  const server = createServer((socket) => serve(socket, reload))
+  const server = createServer((socket) => serve(socket, handlers))
   server.maxConnections = maxConnections
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)
@@ -28,7 +37,7 @@ export async function listenForControl(path: string, reload: () => Promise<Reloa
   return () => void server.close()
 }
 
-function serve(socket: Socket, reload: () => Promise<ReloadReport>): void {
+function serve(socket: Socket, handlers: ControlHandlers): void {
   let command = ''
   socket.setEncoding('utf8')
   socket.setTimeout(idleMs, () => socket.destroy())
@@ -39,8 +48,14 @@ function serve(socket: Socket, reload: () => Promise<ReloadReport>): void {
     if (!command.includes('\n')) return
     socket.removeAllListeners('data')
     socket.setTimeout(0)
-    if (command !== 'reload\n') return socket.destroy()
-    reload().then(
+    const handle =
+      command === `${commands.reload}\n`
+        ? handlers.reload
+        : command === `${commands.readLastReload}\n`
+          ? handlers.readLastReload
+          : null
+    if (handle === null) return socket.destroy()
+    handle().then(
       (report) => socket.end(JSON.stringify(report)),
       () => socket.destroy(),
     )
@@ -49,13 +64,23 @@ function serve(socket: Socket, reload: () => Promise<ReloadReport>): void {
 
 /** Requests a reload of the server that listens there. @throws the system's error, ENOENT or ECONNREFUSED where none does */
 export async function requestReload(path: string): Promise<ReloadReport> {
+  return (await send(path, commands.reload)) as ReloadReport
+}
+
+/** What the last reload of that server did; null before the first one. @throws as `requestReload` */
+export async function requestLastReload(path: string, signal: AbortSignal): Promise<ReloadRecord | null> {
+  return (await send(path, commands.readLastReload, signal)) as ReloadRecord | null
+}
+
+async function send(path: string, command: string, signal?: AbortSignal): Promise<unknown> {
   const socket = connect(path)
+  signal?.addEventListener('abort', () => socket.destroy(new Error('the server does not answer')))
   await new Promise<void>((resolve, reject) => {
     socket.once('connect', resolve)
     socket.once('error', reject)
   })
-  socket.write('reload\n')
+  socket.write(`${command}\n`)
   const answer = await text(socket)
   if (answer === '') throw new Error('the server closed the connection without an answer')
-  return parseJson(answer) as ReloadReport
+  return parseJson(answer)
 }

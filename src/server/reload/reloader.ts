@@ -9,12 +9,20 @@ import { readCertificate } from '../../http/server/listen.ts'
 import type { CertificatePair } from '../../http/server/listen.ts'
 import type { Log } from '../../observability/log.ts'
 import type { Store } from '../../domain/store.ts'
+import type { Clock } from '../../system/clock.ts'
+import { describeSystemError } from '../../system/operator-error.ts'
 import { evaluateConfig } from './evaluate-config.ts'
 
 /** What a reload did. */
 export type ReloadReport =
   | { readonly ok: true; readonly changed: readonly string[]; readonly needsRestart: readonly string[] }
   | { readonly ok: false; readonly faults: readonly string[] }
+
+/** The last reload. */
+export interface ReloadRecord {
+  readonly at: number
+  readonly report: ReloadReport
+}
 
 interface ReloaderOptions {
   readonly config: GatewayConfig
@@ -23,6 +31,8 @@ interface ReloaderOptions {
   readonly hasDemo: boolean
   readonly log: Log
   readonly store: Pick<Store, 'cluster'>
+  readonly clock: Pick<Clock, 'now'>
+  readonly telemetry: { recordReload(isAccepted: boolean, at: number): void }
   /** Uses a checked configuration for new requests in all serving threads. */
   readonly apply: (config: GatewayConfig, certificate: CertificatePair | null) => void | Promise<void>
 }
@@ -30,6 +40,7 @@ interface ReloaderOptions {
 export class Reloader {
   readonly #options: ReloaderOptions
   #config: GatewayConfig
+  #last: ReloadRecord | null = null
   #running: Promise<ReloadReport> | null = null
   /** The reload after the running one, which every request in the meantime shares: the running one may have read the file before. */
   #next: Promise<ReloadReport> | null = null
@@ -45,10 +56,30 @@ export class Reloader {
     return this.#start(evaluate)
   }
 
+  /** Null before the first reload. */
+  get last(): ReloadRecord | null {
+    return this.#last
+  }
+
   #start(evaluate: () => Promise<EvaluatedConfig>): Promise<ReloadReport> {
     this.#next = null
-    this.#running = this.#reload(evaluate).finally(() => (this.#running = null))
+    this.#running = this.#reload(evaluate)
+      .then(
+        (report) => this.#record(report),
+        (error: unknown) => {
+          this.#record({ ok: false, faults: [`It failed: ${describeSystemError(error)}.`] })
+          throw error
+        },
+      )
+      .finally(() => (this.#running = null))
     return this.#running
+  }
+
+  #record(report: ReloadReport): ReloadReport {
+    const { clock, telemetry } = this.#options
+    this.#last = { at: clock.now(), report }
+    telemetry.recordReload(report.ok, this.#last.at)
+    return report
   }
 
   async #reload(evaluate: () => Promise<EvaluatedConfig>): Promise<ReloadReport> {

@@ -150,6 +150,8 @@ export async function startWorkerServer({ config, count }: WorkerServerOptions):
     hasDemo: demo !== null,
     log: ownLog,
     store,
+    clock,
+    telemetry,
     async apply(next, certificate) {
       const earlier = configured
       configured = earlier.withConfig(next)
@@ -169,6 +171,9 @@ export async function startWorkerServer({ config, count }: WorkerServerOptions):
     demo,
     workers: count,
     reload: (evaluate) => reloader.reload(evaluate),
+    get lastReload() {
+      return reloader.last
+    },
     async close({ drainMs = config.timeouts.drainMs } = {}) {
       await pool.close(drainMs, minFlushMs)
       await jobs.close()

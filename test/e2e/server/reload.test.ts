@@ -278,8 +278,17 @@ for (const workers of ['1', '2'])
         (error: { code: number; stdout: string }) => ({ code: error.code, stdout: error.stdout }),
       )
     }
+    const readMetrics = async (): Promise<string> =>
+      (await fetch(`${server.url}/metrics`, { headers: { authorization: 'Bearer scrape-me' } })).text()
+    const findReload = async (): Promise<unknown> => {
+      const { findings } = JSON.parse((await operate('doctor', '--json')).stdout) as { findings: { what: string }[] }
+      return findings.find(({ what }) => what === 'reload')
+    }
     await chat()
     t.same(readPrices(), [1_000])
+    t.notMatch(await readMetrics(), /^svc_config_reload_success_timestamp_seconds/m)
+    t.match(await readMetrics(), /^svc_config_reload_successful 1$/m)
+    t.equal(await findReload(), undefined)
 
     write(3, `, timeZone: 'Asia/Shanghai'`)
     writeFileSync(keyFile, 'sk-second-key-0123\n')
@@ -292,8 +301,24 @@ for (const workers of ['1', '2'])
     t.same(readPrices(), [1_000, 3_000])
     t.same([...new Set(keys)], ['Bearer sk-second-key-0123'])
 
+    t.match(await findReload(), { ok: true, detail: /^the last one, .* ago, was accepted$/ })
+    const accepted = /^svc_config_reload_success_timestamp_seconds (\S+)$/m.exec(await readMetrics())?.[1]
+    t.ok(Number(accepted) > 1.7e9, String(accepted))
+
     write(5, ', listne: {}')
     const refused = await reload()
+    const metrics = await readMetrics()
+    for (const line of [
+      'svc_config_reloads_total{outcome="accepted"} 1',
+      'svc_config_reloads_total{outcome="refused"} 1',
+      'svc_config_reload_successful 0',
+      `svc_config_reload_success_timestamp_seconds ${accepted}`,
+    ])
+      t.ok(metrics.split('\n').includes(line), line)
+    t.match(await findReload(), {
+      ok: false,
+      detail: /^the last one, .* ago, was refused, .*unknown key 'listne'\. Correct it and run/,
+    })
     t.equal(refused.code, 1)
     t.match(refused.stdout, "unknown key 'listne'")
     await chat()
@@ -302,11 +327,7 @@ for (const workers of ['1', '2'])
     if (workers === '2') {
       // Its replacement serves as the thread beside it does, whatever the file has now.
       await send({ 'x-die': '1' }).catch(() => undefined)
-      const countWorkers = async (): Promise<string> =>
-        (await (await fetch(`${server.url}/metrics`, { headers: { authorization: 'Bearer scrape-me' } })).text()).replace(
-          /[^]*^(svc_workers \d)$[^]*/m,
-          '$1',
-        )
+      const countWorkers = async (): Promise<string> => (await readMetrics()).replace(/[^]*^(svc_workers \d)$[^]*/m, '$1')
       await waitUntil(() => server.log().includes('a worker died and is replaced'), 'the thread to end')
       await waitUntil(async () => (await countWorkers()) === 'svc_workers 2', 'another one to serve', 50)
       await chat()
@@ -316,6 +337,8 @@ for (const workers of ['1', '2'])
     write(7)
     server.child.kill('SIGHUP')
     await waitUntil(() => server.log().split('the configuration was reloaded').length === 3, 'the reload')
+    t.match(await readMetrics(), /^svc_config_reload_successful 1$/m)
+    t.match(await findReload(), { ok: true })
     await chat()
     t.same(readPrices(), [1_000, 3_000, 7_000])
     t.notMatch(server.log(), /sk-(?:first|second)-key/)

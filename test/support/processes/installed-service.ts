@@ -12,6 +12,7 @@ import {
   readFileSync,
   readdirSync,
   readlinkSync,
+  rmSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs'
@@ -75,6 +76,28 @@ chmod 755 "$package/bin/svc-gateway.js"
 ln -s ../lib/node_modules/svc-gateway/bin/svc-gateway.js "$prefix/bin/svc-gateway"
 `
 
+/** Loaded into the command: lists the steps that change something or start a program, and kills the process before the given one. */
+const killAtStep = `
+const fs = require('node:fs')
+const { writeSync } = fs
+if (process.argv[2] === 'upgrade') {
+  const list = fs.openSync(process.env.STEPS_FILE, 'a')
+  let steps = 0
+  const wrap = (module, name) => {
+    const original = module[name]
+    module[name] = (...words) => {
+      steps += 1
+      writeSync(list, name + ' ' + words.slice(0, 2).flat().join(' ').replaceAll('\\n', ' ') + '\\n')
+      if (steps === Number(process.env.KILL_AT_STEP)) process.kill(process.pid, 'SIGKILL')
+      return original(...words)
+    }
+  }
+  for (const name of ['renameSync', 'symlinkSync', 'rmSync', 'mkdirSync', 'writeFileSync']) wrap(fs, name)
+  wrap(require('node:child_process'), 'spawn')
+  require('node:module').syncBuiltinESMExports()
+}
+`
+
 export interface CommandResult {
   readonly code: number | null
   readonly stdout: string
@@ -95,7 +118,10 @@ export class InstalledService {
     chmodSync(this.#folder, 0o755)
     for (const name of ['opt/svc-gateway', 'bin', 'state', 'data']) mkdirSync(join(this.#folder, name), { recursive: true })
     symlinkSync(process.execPath, join(this.#folder, 'bin/node'))
-    this.#addProgram('systemctl', `#!/bin/sh\nexec node ${join(this.#folder, 'bin/systemctl.mjs')} "$@"\n`)
+    // One job at a time, as with systemd; it goes on where the program that asked for it is killed.
+    const run = `flock -o ${join(this.#state, 'lock')} node ${join(this.#folder, 'bin/systemctl.mjs')}`
+    this.#addProgram('systemctl', `#!/bin/sh\nexec ${run} "$@"\n`)
+    this.#addProgram('kill-at-step.cjs', killAtStep)
     this.#addProgram('systemctl.mjs', systemctl)
     this.#addProgram('npm', npm)
     const owner = canRunHere(unprivilegedUser) ? { uid: unprivilegedUser, gid: unprivilegedUser } : {}
@@ -175,6 +201,21 @@ export class InstalledService {
     const code = new Promise<number | null>((resolve) => child.once('exit', resolve))
     const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr)])
     return { code: await code, stdout, stderr }
+  }
+
+  /** As `operate`, and kills the command before its step of that number; 0: never. Returns the steps that it took. */
+  async operateKilled(version: string, words: readonly string[], step: number): Promise<readonly string[]> {
+    const file = join(this.#state, 'steps')
+    rmSync(file, { force: true })
+    const preload = join(this.#folder, 'bin/kill-at-step.cjs')
+    await this.operate(version, words, { NODE_OPTIONS: `--require=${preload}`, STEPS_FILE: file, KILL_AT_STEP: String(step) })
+    return readFileSync(file, 'utf8').trim().split('\n')
+  }
+
+  /** What svc-gateway-upgrade-back.service does when systemd has given up: its conditions, and its command. */
+  async goBackUnlessServed(): Promise<CommandResult | null> {
+    const isWanted = existsSync(join(this.root, 'unfinished')) && !existsSync(join(this.dataDir, 'has-served'))
+    return isWanted ? this.operate('unfinished', ['upgrade', '--back', '--unless-served']) : null
   }
 
   chat(key: string): Promise<Response> {

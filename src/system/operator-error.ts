@@ -9,6 +9,9 @@ export class OperatorError extends Error {
   }
 }
 
+/** A command found no installation in the database; only a start makes one. */
+export class MissingInstallationError extends OperatorError {}
+
 const reasons: Readonly<Record<string, string>> = {
   EACCES: 'this user has no permission',
   EPERM: 'this user has no permission',

@@ -19,6 +19,7 @@ import { resolveWorkerCount } from '../../server/workers/worker-count.ts'
 import { describeMissingPlans } from '../../domain/services/missing-plans.ts'
 import { isOlder } from '../../store/migrations/migrate.ts'
 import { readLayout } from '../../store/sqlite/maintenance/migration-copy.ts'
+import { MissingInstallationError } from '../../system/operator-error.ts'
 import { withInstallation } from '../installation.ts'
 import type { Installation } from '../installation.ts'
 import { describePendingSettlements } from './ledger.ts'
@@ -138,7 +139,11 @@ async function checkLedger(config: GatewayConfig): Promise<HealthCheck[]> {
   const folder = new DataFolder(config.store.dataDir)
   if (config.store.url === null && !folder.hasDatabase() && !folder.hadInstallation())
     return [{ what: 'ledger', ok: true, detail: `none yet; the first start makes one in ${folder.path}` }]
-  return verifyLedger(config, folder).catch((error: unknown) => [{ what: 'ledger', ok: false, detail: describeError(error) }])
+  return verifyLedger(config, folder).catch((error: unknown) => [
+    error instanceof MissingInstallationError
+      ? { what: 'ledger', ok: true, detail: 'none yet; the first start makes one in the database of STORE_URL' }
+      : { what: 'ledger', ok: false, detail: describeError(error) },
+  ])
 }
 
 async function verifyLedger(config: GatewayConfig, folder: DataFolder): Promise<HealthCheck[]> {

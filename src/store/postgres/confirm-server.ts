@@ -7,14 +7,14 @@ import type { PostgresOptions } from './open.ts'
 
 /**
  * Confirms the server in place of the one that was used before. Nodes that have used the other one take this one then.
- * @throws OperatorError
+ * @throws OperatorError, also where the database has no installation; nothing is made there
  */
 export async function confirmServer({
   url,
   clock,
   file,
 }: Pick<PostgresOptions, 'url' | 'clock'> & { readonly file: string }): Promise<Confirmation> {
-  await prepareDatabase({ url, clock })
+  await prepareDatabase({ url, clock, allowCreate: false })
   const connections = new Connections({ url, max: 1 })
   try {
     return await recordServer(connections, file)

@@ -4,7 +4,7 @@ import type { ImageFiles } from '../../domain/image.ts'
 import type { Ledger } from '../../domain/billing/ledger.ts'
 import type { Store } from '../../domain/store.ts'
 import type { EmailQueue } from '../../mail/email-queue.ts'
-import { OperatorError } from '../../system/operator-error.ts'
+import { MissingInstallationError, OperatorError } from '../../system/operator-error.ts'
 import type { Database } from '../database.ts'
 import { isUpToDate, migrate } from '../migrations/migrate.ts'
 import type { Migration } from '../migrations/migration.ts'
@@ -102,7 +102,7 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Postg
   const { url, process, clock, log, timeoutMs = 3_000 } = options
   const seen = new SeenDatabase()
   if (options.seenFile !== undefined) seen.load(options.seenFile)
-  await prepareDatabase({ ...options, seen })
+  await prepareDatabase({ ...options, seen, allowCreate: options.role !== 'command' })
   const connections = new Connections({ url, seen, max: maxConnections, timeoutMs })
   const vital = new Connections({
     url,
@@ -223,7 +223,11 @@ function createStore(
 
 /** Waits until a server is reachable, and migrates its database to this version's schema. @throws OperatorError */
 export async function prepareDatabase(
-  options: Pick<PostgresOptions, 'url' | 'clock' | 'log' | 'startTimeoutMs' | 'migrations'> & { readonly seen?: SeenDatabase },
+  options: Pick<PostgresOptions, 'url' | 'clock' | 'log' | 'startTimeoutMs' | 'migrations'> & {
+    readonly seen?: SeenDatabase
+    /** Whether tables may be made in a database without an installation; default true. */
+    readonly allowCreate?: boolean
+  },
 ): Promise<void> {
   const { url, clock, log, seen = new SeenDatabase(), migrations = currentMigrations } = options
   const connections = new Connections({ url, seen, max: 1, timeoutMs: 1_000, statementTimeoutMs: migrationTimeoutMs })
@@ -232,6 +236,7 @@ export async function prepareDatabase(
     if (connections.isPooled) await retryUntilReachable(options, () => assertNamedStatements(url))
     const { rows: tableRows } = await connections.read(`select to_regclass('migration') is not null as there`, [])
     const applied = tableRows[0].there ? (await connections.read('select name from migration', [])).rows : []
+    if (applied.length === 0 && options.allowCreate === false) throw createEmptyDatabaseError()
     if (
       isUpToDate(
         applied.map(({ name }) => name),
@@ -253,6 +258,12 @@ export async function prepareDatabase(
   } finally {
     await connections.close()
   }
+}
+
+function createEmptyDatabaseError(): OperatorError {
+  return new MissingInstallationError(
+    'There is no installation in this database. Check STORE_URL; the first start of a node makes one, a restore brings one back, and svc-gateway migrate-store moves one there.',
+  )
 }
 
 async function assertSupportedDatabase(connections: Connections): Promise<void> {

@@ -1,4 +1,6 @@
 /** Starting on PostgreSQL: several nodes at once, an older one beside a newer one, and unusable databases. */
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
 import { Client } from 'pg'
 import type { Kysely } from 'kysely'
 import type { Test } from 'tap'
@@ -7,6 +9,10 @@ import { waitUntil } from '../../support/gateway/test-gateway.ts'
 import { findFreePort } from '../../support/free-port.ts'
 import { providePostgres } from '../../support/servers/postgres.ts'
 import { addAccount } from '../contract/store-contract.ts'
+import { run } from '../../../src/operator/main.ts'
+import { writeTestConfig } from '../../support/processes/server-process.ts'
+import { createTemporaryFolder } from '../../support/temporary-folder.ts'
+import { confirmServer } from '../../../src/store/postgres/confirm-server.ts'
 import { createTestSchema, openTestStore, createTestOptions } from './test-store.ts'
 import { migrate } from '../../../src/store/migrations/migrate.ts'
 import type { Migration } from '../../../src/store/migrations/migration.ts'
@@ -32,6 +38,37 @@ if (postgres !== undefined) {
     await Promise.all(nodes.map((node, index) => addAccount(node, index + 1)))
     for (const node of nodes) t.equal(await node.accounts.count(), 3)
     t.equal(new Set(nodes.map(({ nodeLease }) => nodeLease.id)).size, 3, 'each has an id of its own')
+  })
+
+  t.test('no command makes tables in an empty database', async (t) => {
+    const url = await postgres.createDatabase(t, { empty: true })
+    const message = /There is no installation in this database\. Check STORE_URL/
+    const file = join(createTemporaryFolder(t), 'seen.json')
+    await t.rejects(confirmServer({ url, clock: createTestOptions(url).clock, file }), { name: 'OperatorError', message })
+    t.notOk(existsSync(file), 'and nothing is accepted')
+    await t.rejects(openPostgresStore(createTestOptions(url, { role: 'command' })), { name: 'OperatorError', message })
+    const folder = createTemporaryFolder(t)
+    const parts = `store: { ...base.store, url: '${url}', dataDir: '${folder}' }, mail: { smtpUrl: 'smtp://127.0.0.1:9' }`
+    const config = writeTestConfig(folder, `{ ...base, ${parts} }`)
+    const operate = (...words: string[]) => {
+      process.env['GATEWAY_CONFIG'] = config
+      return run(words)
+    }
+    for (const words of [
+      ['account', 'list'],
+      ['ledger', 'verify'],
+      ['store', 'accept'],
+    ])
+      t.match(await operate(...words), { code: 1, stderr: message }, words.join(' '))
+    const { findings } = JSON.parse((await operate('doctor', '--json')).stdout) as { findings: { what: string }[] }
+    t.match(
+      findings.find(({ what }) => what === 'ledger'),
+      { ok: true, detail: /^none yet; the first start makes one/ },
+    )
+    const client = await connect(url)
+    t.teardown(() => client.end())
+    const { rows } = await client.query(`select relname from pg_class where relnamespace = 'public'::regnamespace`)
+    t.same(rows, [])
   })
 
   t.test('refuses a newer schema unless it is marked as readable by this version', async (t) => {

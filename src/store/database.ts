@@ -3,6 +3,9 @@ import type { Kysely } from 'kysely'
 import type { AccountBalance } from './ledger/account-balance.ts'
 import type { Schema } from './schema/schema.ts'
 
+/** `Retry-After` while the disk is full: making room takes a person. */
+export const diskFullRetrySeconds = 30
+
 export interface Database {
   /** Sees every acknowledged write; refuses to write. */
   readonly read: Kysely<Schema>

@@ -1,5 +1,6 @@
 /** The ledger port on SQLite: converts orders to writer operations and results to the port's types. */
 import type { Ending, Ledger, Reservation } from '../../domain/billing/ledger.ts'
+import { diskFullRetrySeconds } from '../database.ts'
 import type { Database } from '../database.ts'
 import { readBalance } from '../repositories/billing/balance.ts'
 import { hasPrunableRows, isShortQuery, listTurns } from '../repositories/billing/turns.ts'
@@ -47,7 +48,7 @@ export function createSqliteLedger(
       const { unhealthyReason } = health
       if (unhealthyReason !== null) throw new GatewayError('internal_error', { cause: new Error(unhealthyReason) })
       if (pendingSettlements !== undefined && pendingSettlements.count >= maxPending)
-        throw new GatewayError('temporarily_unavailable', { retryAfter: 5 })
+        throw new GatewayError('temporarily_unavailable', { retryAfter: writer.isDiskFull ? diskFullRetrySeconds : 5 })
       return (await writer.apply(toReserveOperation(order), false)) as Reservation
     },
 

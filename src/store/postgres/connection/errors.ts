@@ -1,6 +1,7 @@
 /** Classifies the driver's errors: what they mean for the connection and for the caller. */
 import { DatabaseError } from 'pg'
 import { GatewayError } from '../../../errors.ts'
+import { diskFullRetrySeconds } from '../../database.ts'
 
 /** The server has no room for the rows: nothing was done, and an administrator has to make room. */
 export function isDiskFull(error: unknown): boolean {
@@ -84,10 +85,10 @@ export function isUnreachable(error: unknown): boolean {
 /** The error for the caller: an unavailable database is not the caller's fault and may be retried. */
 export function toCallerError(error: unknown): unknown {
   if (error instanceof GatewayError || isStatementError(error)) return error
-  return new GatewayError('temporarily_unavailable', { retryAfter: isDiskFull(error) ? 30 : 1, cause: error })
+  return new GatewayError('temporarily_unavailable', { retryAfter: isDiskFull(error) ? diskFullRetrySeconds : 1, cause: error })
 }
 
-/** The ledger's error while the database is unavailable. */
-export function createUnavailableError(cause?: Error): GatewayError {
-  return new GatewayError('temporarily_unavailable', { retryAfter: 2, cause })
+/** The ledger's error while the database is unavailable, or its disk full. */
+export function createUnavailableError(cause?: Error, isFull = false): GatewayError {
+  return new GatewayError('temporarily_unavailable', { retryAfter: isFull ? diskFullRetrySeconds : 2, cause })
 }

@@ -43,7 +43,7 @@ export type LedgerQueueRequest =
   | readonly [kind: 'close', timeoutMs: number]
 
 export type LedgerQueueAnswer = EncodedAccountResult | readonly [kind: 'released', count: number] | LedgerQueueFault
-type LedgerQueueFault = readonly [kind: 'fault', isUnavailable: boolean, message: string]
+type LedgerQueueFault = readonly [kind: 'fault', fault: 'disk_full' | 'unavailable' | 'internal', message: string]
 
 /** Answers as they come, with the queue's statistics. The thread of a closed queue ends after its last reply. */
 export type LedgerQueueReply = readonly [answers: readonly WithId<LedgerQueueAnswer>[], stats: LedgerQueueStats]
@@ -132,9 +132,10 @@ export class LedgerQueueConnection implements LedgerQueueHandle {
       send(this.#lastId)
     })
     if (answer[0] !== 'fault') return answer
-    const [, isUnavailable, message] = answer
+    const [, fault, message] = answer
     const cause = new Error(message)
-    throw isUnavailable ? createUnavailableError(cause) : new GatewayError('internal_error', { retryAfter: 1, cause })
+    if (fault === 'internal') throw new GatewayError('internal_error', { retryAfter: 1, cause })
+    throw createUnavailableError(cause, fault === 'disk_full')
   }
 
   #flush(): void {
@@ -176,7 +177,8 @@ export class LedgerQueueConnection implements LedgerQueueHandle {
     const outgoing = new Set(this.#outgoing.map(([id]) => id))
     for (const [id, { op }] of this.#calls) {
       if (outgoing.has(id)) continue
-      if (this.#isClosed || op === null || op[0] === 'reserve') this.#answer(id, ['fault', this.#isClosed, reason])
+      if (this.#isClosed || op === null || op[0] === 'reserve')
+        this.#answer(id, ['fault', this.#isClosed ? 'unavailable' : 'internal', reason])
       else retried.push([id, op])
     }
     if (this.#isClosed) return

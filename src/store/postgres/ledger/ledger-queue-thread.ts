@@ -2,6 +2,7 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import type { MessagePort } from 'node:worker_threads'
 import { GatewayError } from '../../../errors.ts'
+import { diskFullRetrySeconds } from '../../database.ts'
 import { decodeOperation, encodeResult } from '../../ledger/operation-codec.ts'
 import { Connections } from '../connection/connections.ts'
 import { SeenDatabase } from '../connection/seen-database.ts'
@@ -93,7 +94,12 @@ function toFault(error: unknown): LedgerQueueAnswer {
   const { cause } = error as Error
   const reason = cause instanceof Error ? cause : error
   const isUnavailable = error instanceof GatewayError && error.code === 'temporarily_unavailable'
-  return ['fault', isUnavailable, reason instanceof Error ? reason.message : String(reason)]
+  const isFull = isUnavailable && error.details.retryAfter === diskFullRetrySeconds
+  return [
+    'fault',
+    isFull ? 'disk_full' : isUnavailable ? 'unavailable' : 'internal',
+    reason instanceof Error ? reason.message : String(reason),
+  ]
 }
 
 if (parentPort === null) throw new Error('this file is started by a store, as a thread')

@@ -85,13 +85,18 @@ export class LedgerQueue implements LedgerQueueHandle {
    */
   async submit(op: LedgerQueueOp, outcomeUnknown = false): Promise<AccountResult> {
     const account = this.#getAccount(op)
-    if (this.#isClosed || (op.kind === 'reserve' && this.#queue.length >= maxQueued)) throw createUnavailableError()
+    if (this.#isClosed || (op.kind === 'reserve' && this.#queue.length >= maxQueued))
+      throw createUnavailableError(undefined, this.#hasNoRoom)
     const outcome = await new Promise<Outcome>((settle) => {
       this.#queue.push({ op, account, holdId: 0, outcomeUnknown, queuedPoll: this.#polls, settle, isTimedOut: false })
       this.#start()
     })
     if (outcome instanceof Error) throw toCallerError(outcome)
     return outcome
+  }
+
+  get #hasNoRoom(): boolean {
+    return this.#unavailableSince !== null && this.#isDiskFull
   }
 
   /** Releases a node's holds, or those whose lease has ended by its own clock. Returns the number of turns. */
@@ -116,7 +121,7 @@ export class LedgerQueue implements LedgerQueueHandle {
       commitSeconds,
       holdsOpen: this.#cache.heldTurns.size,
       writable: this.#unavailableSince === null && !this.#isStuck,
-      isDiskFull: this.#unavailableSince !== null && this.#isDiskFull,
+      isDiskFull: this.#hasNoRoom,
       pendingSettlements:
         this.#unavailableSince === null ? 0 : [...this.#queue, ...this.#inFlight].filter(({ op }) => isEnding(op)).length,
       pendingSince: this.#unavailableSince,
@@ -328,7 +333,7 @@ export class LedgerQueue implements LedgerQueueHandle {
       const maxWaitMs = operation.op.kind === 'reserve' ? holdTimeoutMs : timeoutMs
       if (operation.isTimedOut || (this.#polls - operation.queuedPoll) * pollMs <= maxWaitMs) continue
       operation.isTimedOut = true
-      operation.settle(createUnavailableError())
+      operation.settle(createUnavailableError(undefined, this.#hasNoRoom))
     }
     // Drops unsent holds whose caller has given up. Settlements stay, with or without a caller.
     this.#queue = this.#queue.filter(

@@ -1,5 +1,6 @@
 /** Converts replies of the writer thread to results and errors, and tells which errors are retryable. */
 import { GatewayError } from '../../../errors.ts'
+import { diskFullRetrySeconds } from '../../database.ts'
 import type { FaultResult, WriterReply, WriterResult } from '../connection/writer-protocol.ts'
 
 /** Codes of a database that cannot be written at present, as opposed to a faulty statement. */
@@ -33,8 +34,6 @@ export function toError([, code, message]: FaultResult): Error {
 }
 
 export const diskFullCode = 'SQLITE_FULL'
-/** Making room takes a person. */
-const diskFullRetrySeconds = 30
 
 function isDiskFull(error: Error): boolean {
   return error instanceof DatabaseError && error.code === diskFullCode

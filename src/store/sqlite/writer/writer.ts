@@ -185,8 +185,13 @@ export class Writer {
       holdsOpen: this.#holdsOpen,
       releasedHolds: this.#releasedHolds,
       writable: this.writable,
-      isDiskFull: this.#isDiskFull,
+      isDiskFull: this.isDiskFull,
     }
+  }
+
+  /** Whether the last request was refused because the disk is full. */
+  get isDiskFull(): boolean {
+    return this.#isDiskFull
   }
 
   /** Whether the last request was not refused because of the database. */

@@ -43,7 +43,7 @@ if (postgres !== undefined) {
     const held = await hold(store)
     await refuse('53100')
     const settled = store.ledger.settle(createSettleOrder(held, 7))
-    await t.rejects(store.ledger.reserve(createReserveOrder()), { code: 'temporarily_unavailable', details: { retryAfter: 2 } })
+    await t.rejects(store.ledger.reserve(createReserveOrder()), { code: 'temporarily_unavailable', details: { retryAfter: 30 } })
     t.match(store.ledger.stats(), { writable: false, isDiskFull: true, pendingSettlements: 1 })
     await allow()
     t.match(await settled, { applied: true })

@@ -1,6 +1,7 @@
 /** Periodic jobs: expire overdue holds, prune old turns, write last-used times, pay boosts, send usage alerts, delete expired records, write backups. */
 import type { Services } from '../services/services.ts'
 import { BackupJob } from './backup-job.ts'
+import { ThrottledLog } from '../mail/throttled-log.ts'
 import { ClockGuard } from './clock-guard.ts'
 
 const expireEveryMs = 2_500
@@ -22,11 +23,13 @@ export class BackgroundJobs {
   /** Aborts long jobs, so that a shutdown does not wait for them. */
   readonly #closing = new AbortController()
   readonly #clockGuard: ClockGuard
+  readonly #throttledLog: ThrottledLog
 
   /** @param scope `server`: all jobs; `thread`: only those that each serving thread runs for itself */
   constructor(services: Services, scope: 'server' | 'thread' = 'server') {
     this.#services = services
     this.#clockGuard = new ClockGuard(services)
+    this.#throttledLog = new ThrottledLog(services.log, services.clock, 'failures')
     const { ledger, clock, credentials, config, telemetry, membership } = services
     this.#timers = [
       this.#every(expireEveryMs, 'expire holds', async () => {
@@ -83,7 +86,7 @@ export class BackgroundJobs {
   }
 
   #every(ms: number, name: string, job: () => Promise<void>): NodeJS.Timeout {
-    const { store, log } = this.#services
+    const { store } = this.#services
     let busy = false
     return setInterval(() => {
       if (busy) return
@@ -94,7 +97,12 @@ export class BackgroundJobs {
           (error: unknown) => {
             if (error === this.#closing.signal.reason) return
             store.cluster?.recordJobResult(name, error)
-            log.error({ job: name, err: error }, 'a background job failed; it will be retried')
+            // Some jobs run every two seconds, and a full disk or a lost database lasts.
+            this.#throttledLog.write(
+              'error',
+              { job: name, err: error },
+              `the background job "${name}" failed; it will be retried`,
+            )
           },
         )
         .finally(() => {

@@ -54,6 +54,46 @@ t.test('aborts a long job at shutdown without logging a failure', async (t) => {
   t.equal(failed.length, 1)
 })
 
+t.test('a job that fails every two seconds is one line a minute, with the number of failures', async (t) => {
+  mock.timers.enable({ apis: ['setInterval'] })
+  t.teardown(() => mock.timers.reset())
+  let monotonicMs = 0
+  const lines: { job: string; failures: number }[] = []
+  const nothing = async () => 0
+  const full = () => Promise.reject(new Error('database or disk is full'))
+  const jobs = new BackgroundJobs({
+    clock: { now: () => 0, monotonicMs: () => monotonicMs },
+    config: { backup: null, store: { keepTurnsForDays: 1 } },
+    credentials: { flushLastUsed: full, pollChanges: nothing, pollIntervalMs: 1e9 },
+    ledger: { turns: async () => [], expire: full },
+    log: { warn() {}, error: (fields: { job: string; failures: number }) => void lines.push(fields) },
+    membership: {
+      boosts: { payInvites: full, deliverOverdue: nothing },
+      usageAlerts: { sendDue: full },
+      endExpiredPlans: full,
+      deleteExpired: full,
+    },
+    telemetry: { recordLedgerCheck() {} },
+    store: { cluster: null, audit: { list: async () => [] } },
+  } as unknown as Services)
+  for (const _ of Array.from({ length: 60 })) {
+    monotonicMs += 1_000
+    mock.timers.tick(1_000)
+    await nextLoopTurn()
+  }
+  await jobs.close()
+  const listLines = (job: string) => lines.filter((line) => line.job === job).map(({ failures }) => failures)
+  t.same([listLines('pay boosts'), listLines('end plans'), listLines('expire holds')], [[1], [1], [1]])
+  t.same([...new Set(lines.map(({ job }) => job))].toSorted(), [
+    'end plans',
+    'expire holds',
+    'pay boosts',
+    'send usage alerts',
+    'tidy membership',
+    'write key uses',
+  ])
+})
+
 t.test('a job that finds no free connection behind a pooler is in the notes of /readyz and in doctor', async (t) => {
   const postgres = await providePostgres(t, async () => {})
   if (postgres === undefined) return

@@ -132,7 +132,7 @@ t.test('a version that never accepts a request is taken back, with all data', as
     ['7.0.2', broken],
     ['7.1.1', brokenMigrating],
   ] as const) {
-    const upgraded = await service.operate('current', ['upgrade', '--to', tarball])
+    const upgraded = await service.operate('current', ['upgrade', '--to', tarball, '--ignore-doctor'])
     t.equal(upgraded.code, 1)
     t.match(upgraded.stderr, `${version} did not become ready`)
     t.match(upgraded.stdout, `${presentVersion} runs again, with all its data: ${version} had sold nothing`)
@@ -145,7 +145,7 @@ t.test('a version that never accepts a request is taken back, with all data', as
 
 t.test('a version that has accepted requests is not taken back by itself', async (t) => {
   const { service, key } = await startService(t)
-  t.equal((await service.operate('current', ['upgrade', '--to', migrating])).code, 0)
+  t.equal((await service.operate('current', ['upgrade', '--to', migrating, '--ignore-doctor'])).code, 0)
   t.equal((await service.chat(key)).status, 200)
   // As svc-gateway-upgrade-back.service runs it; its conditions would not even start it.
   const outcome = await service.operate('current', ['upgrade', '--back', '--unless-served'])
@@ -224,13 +224,13 @@ t.test(
   'an upgrade that is killed at a random step leaves a service that starts, and is completed when it is run again',
   async (t) => {
     const { service, key } = await startService(t)
-    const words = ['upgrade', '--to', migrating]
+    const words = ['upgrade', '--to', migrating, '--ignore-doctor']
     const steps = await service.operateKilled('current', words, 0)
     t.same([service.current, readDatabase(service).turns], ['7.1.0', 2])
     t.match((await service.operate('current', ['upgrade', '--back', '--lose-them'])).stdout, 'runs again')
     rmSync(join(service.root, '7.1.0'), { recursive: true })
     let turns = 2
-    for (const step of chooseSteps(steps, 3)) {
+    for (const step of chooseSteps(steps, 2)) {
       const title = `killed before step ${step}: ${steps[step - 1]}`
       await service.operateKilled('current', words, step)
       t.ok(service.control('start'), title)
@@ -249,13 +249,13 @@ t.test(
 
 t.test('where the new version does not start and the upgrade was killed, the service goes back with all data', async (t) => {
   const { service, key } = await startService(t)
-  const words = ['upgrade', '--to', brokenMigrating]
+  const words = ['upgrade', '--to', brokenMigrating, '--ignore-doctor']
   const steps = await service.operateKilled('current', words, 0)
   t.equal(service.current, presentVersion)
   const switched = steps.findIndex((step) => step.startsWith('renameSync') && step.endsWith('/current'))
   t.ok(switched > 0)
   let turns = 2
-  for (const chosen of chooseSteps(steps.slice(switched), 3)) {
+  for (const chosen of chooseSteps(steps.slice(switched), 2)) {
     const step = switched + chosen
     const title = `killed before step ${step}: ${steps[step - 1]}`
     await service.operateKilled('current', words, step)

@@ -18,6 +18,7 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
+import { toCleanCommand } from '../../runner/clean-command.ts'
 import type { TestScope } from '../test-scope.ts'
 import { createTemporaryFolder } from '../temporary-folder.ts'
 import { runToEnd } from './built-version.ts'
@@ -193,9 +194,11 @@ export class InstalledService {
     version: string,
     words: readonly string[],
     environment: Readonly<Record<string, string>> = {},
+    nodeOptions?: string,
   ): Promise<CommandResult> {
-    const child = spawn(join(this.root, version, 'bin/svc-gateway'), words, {
-      env: { ...this.#environment, ...environment },
+    const [command, all] = toCleanCommand(join(this.root, version, 'bin/svc-gateway'), words, nodeOptions)
+    const child = spawn(command, all, {
+      env: { ...this.#environment, HOME: this.#state, ...environment },
       stdio: ['ignore', 'pipe', 'pipe'],
     })
     const code = new Promise<number | null>((resolve) => child.once('exit', resolve))
@@ -208,7 +211,8 @@ export class InstalledService {
     const file = join(this.#state, 'steps')
     rmSync(file, { force: true })
     const preload = join(this.#folder, 'bin/kill-at-step.cjs')
-    await this.operate(version, words, { NODE_OPTIONS: `--require=${preload}`, STEPS_FILE: file, KILL_AT_STEP: String(step) })
+    const environment = { STEPS_FILE: file, KILL_AT_STEP: String(step) }
+    await this.operate(version, words, environment, `--require=${preload}`)
     return readFileSync(file, 'utf8').trim().split('\n')
   }
 

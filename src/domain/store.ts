@@ -16,6 +16,7 @@ import type { CarriedUsages } from './billing/carried-usage.ts'
 import type { EmailVerifications } from './identity/email/email-otp.ts'
 import type { Sessions } from './identity/session.ts'
 import type { DailyUsages, UsageSums } from './billing/usage.ts'
+import type { Notifications } from './notification.ts'
 import type { UsageAlerts } from './billing/usage-alert.ts'
 
 /** The other nodes that use the same database. */
@@ -55,6 +56,7 @@ export interface Store {
   readonly dailyUsage: DailyUsages
   readonly usageSums: UsageSums
   readonly usageAlerts: UsageAlerts
+  readonly notifications: Notifications
   readonly ledger: Ledger
   /** Writes a consistent copy of everything into a new file while the service runs. */
   backup(file: string): Promise<void>

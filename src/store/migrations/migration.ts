@@ -40,7 +40,7 @@ export interface Dialect {
   after(
     name: string,
     table: string,
-    change: 'delete' | { readonly update: readonly string[] },
+    change: 'delete' | 'insert' | { readonly update: readonly string[] },
     when: RawBuilder<unknown> | null,
     statement: RawBuilder<unknown>,
   ): RawBuilder<unknown>

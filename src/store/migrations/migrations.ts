@@ -2,6 +2,7 @@
 import { initialSchema } from './0001-initial/initial-schema.ts'
 import { sharedDatabase } from './0002-shared-database.ts'
 import { invitePerson } from './0003-invite-person.ts'
+import { notifications } from './0004-notifications.ts'
 import type { Migration } from './migration.ts'
 
-export const migrations: readonly Migration[] = [initialSchema, sharedDatabase, invitePerson]
+export const migrations: readonly Migration[] = [initialSchema, sharedDatabase, invitePerson, notifications]

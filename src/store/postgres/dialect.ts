@@ -54,7 +54,8 @@ export const postgresDialect: Dialect = {
   sealed: (table) => kept(table, { change: sql`true`, deletion: sql`true` }),
   kept,
   after: (name, table, change, when, statement) => {
-    const columns = change === 'delete' ? sql`delete` : sql`update of ${sql.join(change.update.map((column) => sql.ref(column)))}`
+    const columns =
+      typeof change === 'string' ? sql.raw(change) : sql`update of ${sql.join(change.update.map((column) => sql.ref(column)))}`
     return createTrigger(
       name,
       sql`after ${columns} on ${sql.table(table)}`,

@@ -207,6 +207,8 @@ class PostgresTarget extends PostgresEndpoint implements TransferTarget {
         `'turn_block', (select max(id) + 1 from turn), false`,
         `pg_get_serial_sequence('account_change', 'seq'), (select max(seq) from account_change)`,
         `pg_get_serial_sequence('attempt', 'id'), (select max(id) from attempt)`,
+        `pg_get_serial_sequence('notification_event', 'id'), (select max(id) from notification_event)`,
+        `pg_get_serial_sequence('notification_delivery', 'id'), (select max(id) from notification_delivery)`,
         // Ended turns keep the ids of their owners.
         `pg_get_serial_sequence('process', 'id'), (select nullif(greatest(max(owner_process), (select max(id) from process)), 0) from turn)`,
       ])

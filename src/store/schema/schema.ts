@@ -9,8 +9,9 @@ import type { PackKind, TurnState } from '../../domain/billing/ledger.ts'
 import type { Window } from '../../domain/billing/plan.ts'
 import type { Pool } from '../../domain/billing/product.ts'
 import type { MembershipSchema } from './membership-schema.ts'
+import type { NotificationSchema } from './notification-schema.ts'
 
-export interface Schema extends MembershipSchema {
+export interface Schema extends MembershipSchema, NotificationSchema {
   readonly account: AccountTable
   readonly api_key: ApiKeyTable
   readonly balance: BalanceTable

@@ -36,7 +36,8 @@ export const sqliteDialect: Dialect = {
   sealed: (table) => createImmutabilityTriggers(table, { change: sql`true`, deletion: sql`true` }),
   kept: createImmutabilityTriggers,
   after: (name, table, change, when, statement) => {
-    const columns = change === 'delete' ? sql`delete` : sql`update of ${sql.join(change.update.map((column) => sql.ref(column)))}`
+    const columns =
+      typeof change === 'string' ? sql.raw(change) : sql`update of ${sql.join(change.update.map((column) => sql.ref(column)))}`
     return sql`
       create trigger ${sql.id(name)} after ${columns} on ${sql.table(table)}
       for each row ${when === null ? sql`` : sql`when ${when}`}

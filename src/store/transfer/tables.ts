@@ -53,6 +53,11 @@ export const transferTables: readonly TransferTable[] = [
   table('balance', 'account'),
   table('ledger_account', 'number'),
   table('ledger_account_head', 'number'),
+  table('notification_event', 'id'),
+  table('notification_delivery', 'id'),
+  table('notification_incident', 'kind', 'subject'),
+  // Last: its rows let the triggers on accounts record events.
+  table('notification_receiver', 'name'),
 ]
 
 /** The columns that both databases have. */

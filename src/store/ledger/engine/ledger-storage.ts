@@ -19,6 +19,18 @@ export interface IdempotentTurn {
   readonly credits: number
 }
 
+/** A window of a pool that has reached a level, in percent of its limit. */
+export interface PoolLevel {
+  readonly account: string
+  readonly pool: Pool
+  readonly window: Window
+  readonly level: number
+  readonly used: number
+  readonly limit: number
+  readonly endsAt: number
+  readonly at: number
+}
+
 export interface LedgerStorage {
   /** The account's balance including the changes made here; a new one if the account has none. */
   getBalance(account: string): AccountBalance
@@ -40,6 +52,9 @@ export interface LedgerStorage {
 
   insertEntry(entry: EntryTable): void
 
+  /** Records an event if a receiver of notifications wants it. */
+  insertPoolLevel(level: PoolLevel): void
+
   /** Archived buckets have left the balance. Their values are in the order of `bucketFields`. */
   getArchivedBucket(account: string, id: number): number[] | undefined
   /** The latest archived bucket of a window that began at or before `at`. */
@@ -56,4 +71,9 @@ export interface LedgerStorage {
   insertPack(pack: PackTable): boolean
   /** @throws if there is no such pack */
   getPack(account: string, id: string): PackTable
+}
+
+/** The detail of the event, as JSON. */
+export function toPoolLevelDetail({ pool, window, level, used, limit, endsAt }: PoolLevel): string {
+  return JSON.stringify({ pool, window, level, used, limit, endsAt })
 }

@@ -4,6 +4,8 @@ import { hashHold } from '../hash-chain.ts'
 import { listPartKeys } from '../../../domain/billing/ledger.ts'
 import type { Reservation } from '../../../domain/billing/ledger.ts'
 import type { Pool } from '../../../domain/billing/product.ts'
+import { alertLevels } from '../../../domain/billing/usage-alert.ts'
+import type { Bucket } from '../bucket.ts'
 import type { AccountBalance } from '../account-balance.ts'
 import { parseAllocations, serializeAllocations, allocateSettlement, allocateHold } from './allocation.ts'
 import type { HoldRow, SettlementTurn, TurnUsage } from '../turn-columns.ts'
@@ -136,8 +138,11 @@ export class TurnEngine {
       settled_packs: serializeAllocations(fromPacks),
     }
     if (!this.#chain.endTurn(balance, turn, { ...usage, ...outcome })) return undefined
-    for (const [index, bucket] of buckets.entries())
-      bucket.applyDelta(-turn.reserved_plan, fromPlan + debt, windowDebts[index] ?? 0)
+    const charged = fromPlan + debt
+    for (const [index, bucket] of buckets.entries()) {
+      bucket.applyDelta(-turn.reserved_plan, charged, windowDebts[index] ?? 0)
+      if (charged > 0 && isAtPoolLevel(bucket)) this.#reportPoolLevels(turn, index, bucket, charged, at ?? 0)
+    }
     for (const [pack, share] of heldFromPacks) this.#storage.applyPackDelta(turn.account, pack, -share, 0)
     for (const [pack, share] of fromPacks) this.#storage.applyPackDelta(turn.account, pack, 0, share)
     this.#buckets.saveArchived(balance, buckets)
@@ -146,6 +151,25 @@ export class TurnEngine {
     this.#storage.onEnded(turn)
     return debt
   }
+
+  /** Reports each level that this charge has reached in a running window. */
+  #reportPoolLevels({ account, pool }: SettlementTurn, index: number, bucket: Bucket, charged: number, at: number): void {
+    const [window = 'month', limit, used, endsAt] = [
+      windows[index],
+      bucket.get('granted'),
+      bucket.get('settled'),
+      bucket.get('endsAt'),
+    ]
+    if (limit === 0 || endsAt <= at) return
+    for (const level of alertLevels)
+      if (used * 100 >= level * limit && (used - charged) * 100 < level * limit)
+        this.#storage.insertPoolLevel({ account, pool, window, level, used, limit, endsAt, at })
+  }
+}
+
+/** One comparison, because every turn makes it: most turns end below the lowest level. */
+function isAtPoolLevel(bucket: Bucket): boolean {
+  return bucket.get('settled') * 100 >= bucket.get('granted') * alertLevels[0]
 }
 
 function assertNotOverdrawn(balance: AccountBalance, pool: Pool): void {

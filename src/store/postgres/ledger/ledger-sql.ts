@@ -225,6 +225,16 @@ export const insertEntries = defineStatement(
   6,
 )
 
+/** Events of notifications, if a receiver wants them. */
+export const insertPoolLevels = defineStatement(
+  'insert_pool_levels',
+  `insert into notification_event (message_id, kind, phase, account, detail, at, is_dispatched)
+  select replace(gen_random_uuid()::text, '-', ''), 'pool_level', 'once', l.account, l.detail, l.at, 0
+  from ${toUnnest({ account: 'text', detail: 'text', at: 'bigint' }, 'l')}
+  where exists (select from notification_receiver where wants_member_events = 1)`,
+  3,
+)
+
 /** Inserts or updates archived buckets. */
 export const archiveBuckets = defineStatement(
   'put_away',

@@ -5,7 +5,7 @@
 import type { Pool } from '../../../domain/billing/product.ts'
 import type { Window } from '../../../domain/billing/plan.ts'
 import { Bucket } from '../../ledger/bucket.ts'
-import type { IdempotentTurn, LedgerStorage } from '../../ledger/engine/ledger-storage.ts'
+import type { IdempotentTurn, LedgerStorage, PoolLevel } from '../../ledger/engine/ledger-storage.ts'
 import { AccountBalance } from '../../ledger/account-balance.ts'
 import type { EntryTable, PackTable } from '../../schema/schema.ts'
 import { bucketFields } from '../../schema/schema.ts'
@@ -70,6 +70,7 @@ class AccountChanges {
   readonly endedTurns: EndedRow[] = []
   readonly annotations: { readonly turn: SettlementTurn; readonly annotation: TurnAnnotation }[] = []
   readonly entries: EntryTable[] = []
+  readonly poolLevels: PoolLevel[] = []
   readonly newPacks: PackTable[] = []
   /** By pack: changes of reserved and settled. */
   readonly packDeltas = new Map<string, [reserved: number, settled: number]>()
@@ -117,8 +118,9 @@ export class AccountState {
 
   /** Whether the changes consist only of turns of the current period, paid from the plan. */
   get touchesOnlyPlan(): boolean {
-    const { archived, newPacks, packDeltas, annotations, entries } = this.changes
-    return this.isChanged && archived.size + newPacks.length + packDeltas.size + annotations.length + entries.length === 0
+    const { archived, newPacks, packDeltas, annotations, entries, poolLevels } = this.changes
+    const others = [newPacks, annotations, entries, poolLevels].reduce((sum, rows) => sum + rows.length, 0)
+    return this.isChanged && archived.size + packDeltas.size + others === 0
   }
 
   /** The balance row to write. */
@@ -239,6 +241,10 @@ export class UnitOfWork implements LedgerStorage {
 
   insertEntry(entry: EntryTable): void {
     this.#getAccount(entry.account).changes.entries.push(entry)
+  }
+
+  insertPoolLevel(level: PoolLevel): void {
+    this.#getAccount(level.account).changes.poolLevels.push(level)
   }
 
   getArchivedBucket(account: string, id: number): number[] | undefined {

@@ -1,4 +1,5 @@
 /** Converts the changes of a batch to the statements that write them. */
+import { toPoolLevelDetail } from '../../ledger/engine/ledger-storage.ts'
 import { annotationColumns, holdColumns, outcomeColumns, pickValues, usageColumns } from '../../ledger/turn-columns.ts'
 import type { SqlValue } from './array-literal.ts'
 import { toArrayLiteral } from './array-literal.ts'
@@ -34,7 +35,7 @@ export function toTurnRows(states: readonly AccountState[]): TurnRows {
   }
 }
 
-/** Rare changes: buckets of past periods, packs, annotations, log entries. */
+/** Rare changes: buckets of past periods, packs, annotations, log entries, events. */
 export function toColdStatements(states: readonly AccountState[]): readonly Statement[] {
   const collectRows = (rows: (state: AccountState) => StatementRows): StatementRows => states.flatMap((state) => [...rows(state)])
   const statements: readonly (readonly [statement: (rows: StatementRows) => Statement, rows: StatementRows])[] = [
@@ -85,6 +86,10 @@ export function toColdStatements(states: readonly AccountState[]): readonly Stat
       collectRows(({ changes }) =>
         changes.entries.map(({ account, seq, kind, at, detail, hash }) => [account, seq, kind, at, detail, hash]),
       ),
+    ],
+    [
+      sql.insertPoolLevels,
+      collectRows(({ changes }) => changes.poolLevels.map((level) => [level.account, toPoolLevelDetail(level), level.at])),
     ],
   ]
   return statements.flatMap(([statement, rows]) => (rows.length === 0 ? [] : [statement(rows)]))

@@ -192,6 +192,9 @@ export function createAccountRepository({ read, write, transact }: Database): Ac
         await transaction.deleteFrom('usage_alert_subscription').where('account', '=', id).execute()
         await transaction.deleteFrom('usage_alert').where('account', '=', id).execute()
         await transaction.deleteFrom('device_login').where('account', '=', id).execute()
+        const events = transaction.selectFrom('notification_event').select('id').where('account', '=', id)
+        await transaction.deleteFrom('notification_delivery').where('event', 'in', events).execute()
+        await transaction.deleteFrom('notification_event').where('account', '=', id).execute()
         // The rows stay, so that the keys in the turn log can still be told apart; the names that the member typed do not.
         await transaction
           .updateTable('api_key')

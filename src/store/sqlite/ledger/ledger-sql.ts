@@ -66,6 +66,11 @@ export function prepareLedgerSql(db: Connection) {
 
     insertEntry: prepare('insert into entry (account, seq, kind, at, detail, hash) values (?, ?, ?, ?, ?, ?)'),
 
+    insertPoolLevel: prepare(`
+      insert into notification_event (message_id, kind, phase, account, detail, at, is_dispatched)
+      select lower(hex(randomblob(16))), 'pool_level', 'once', ?, ?, ?, 0
+      where exists (select 1 from notification_receiver where wants_member_events = 1)`),
+
     checkpointSeq: prepare<{ seq: number }>('select seq from checkpoint where account = ?'),
     upsertCheckpoint: prepare(`
       insert into checkpoint (account, seq, hash, balances, seal) values (?, ?, ?, ?, ?)

@@ -2,7 +2,8 @@
 import type { Pool } from '../../../domain/billing/product.ts'
 import type { Window } from '../../../domain/billing/plan.ts'
 import type { Bucket } from '../../ledger/bucket.ts'
-import type { IdempotentTurn, LedgerStorage } from '../../ledger/engine/ledger-storage.ts'
+import { toPoolLevelDetail } from '../../ledger/engine/ledger-storage.ts'
+import type { IdempotentTurn, LedgerStorage, PoolLevel } from '../../ledger/engine/ledger-storage.ts'
 import type { AccountBalance } from '../../ledger/account-balance.ts'
 import type { EntryTable, PackTable } from '../../schema/schema.ts'
 import type { OpenPack } from '../../ledger/engine/allocation.ts'
@@ -89,6 +90,10 @@ export class SqliteLedgerStorage implements LedgerStorage {
 
   insertEntry({ account, seq, kind, at, detail, hash }: EntryTable): void {
     this.#sql.insertEntry.run(account, seq, kind, at, detail, hash)
+  }
+
+  insertPoolLevel(level: PoolLevel): void {
+    this.#sql.insertPoolLevel.run(level.account, toPoolLevelDetail(level), level.at)
   }
 
   getArchivedBucket(account: string, id: number): number[] | undefined {

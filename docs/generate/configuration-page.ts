@@ -35,7 +35,15 @@ interface Row {
 }
 
 const readSource = (path: string) => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8')
-const schemaSource = ['config-schema', 'backup-schema', 'sign-in-schema', 'upstream-schema', 'catalog-schema', 'value-schemas']
+const schemaSource = [
+  'config-schema',
+  'backup-schema',
+  'notifications/notification-schema',
+  'sign-in-schema',
+  'upstream-schema',
+  'catalog-schema',
+  'value-schemas',
+]
   .map((name) => readSource(`src/config/${name}.ts`))
   .join('')
 const shippedSource = readSource('gateway.config.ts')

@@ -3,6 +3,7 @@ import { z } from 'zod'
 import type { AnyPlugin } from '../exchange/plugin.ts'
 import { attemptLimitNames } from '../domain/identity/limits/attempt-limits.ts'
 import { backupSchema } from './backup-schema.ts'
+import { notificationSchema } from './notifications/notification-schema.ts'
 import { signInSchema } from './sign-in-schema.ts'
 import { upstreamSchema } from './upstream-schema.ts'
 import { exactUrlSchema, millisecondsSchema, originSchema, secretSchema, urlSchema } from './value-schemas.ts'
@@ -264,6 +265,8 @@ export const configSchema = z.strictObject({
       allowPlaintextPassword: z.boolean().default(false),
     })
     .prefault({}),
+  /** Reports of incidents to people, and webhooks for programs; none by default. */
+  notifications: notificationSchema,
   signIn: signInSchema,
   /** OAuth clients that use the tool server for a member. */
   oauth: z

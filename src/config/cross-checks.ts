@@ -3,6 +3,8 @@ import { existsSync } from 'node:fs'
 import { isIP } from 'node:net'
 import { resolve, sep } from 'node:path'
 import type { GatewayConfig } from './config-schema.ts'
+import { findHeaderErrors, isHeaderValue } from './header-checks.ts'
+import { findNotificationErrors } from './notifications/notification-checks.ts'
 import { findOrderErrors } from './plugin-order.ts'
 import { anyEmailDomain, isEmailDomain, parseEmail } from '../domain/identity/email/email-address.ts'
 import { isPrivateHost } from './private-host.ts'
@@ -26,6 +28,7 @@ export function findCrossFieldErrors(config: GatewayConfig): string[] {
     ...findBackupErrors(config),
     ...findSignInErrors(config),
     ...findSiteErrors(config),
+    ...findNotificationErrors(config),
   ]
 }
 
@@ -186,23 +189,13 @@ function findCredentialErrors({ upstreams, search, metrics }: GatewayConfig): st
   )
 }
 
-/** These headers belong to each message and are set when it is sent. */
-const framingHeaders = new Set(['content-length', 'transfer-encoding', 'keep-alive', 'upgrade', 'expect'])
-
 function findUpstreamErrors({ upstreams }: GatewayConfig): string[] {
   const errors: string[] = []
   for (const [name, { baseUrl, apiKey, headers, allowPlaintext, kind, responses }] of Object.entries(upstreams)) {
     if (responses && kind === 'anthropic')
       errors.push(`upstreams.${name}.responses: kind 'anthropic' has no Responses API; remove one of the two.`)
     if (responses && baseUrl === 'demo') errors.push(`upstreams.${name}.responses: the demo upstream has no Responses API.`)
-    for (const [header, value] of Object.entries(headers)) {
-      if (!isHeaderName(header) || !isHeaderValue(value))
-        errors.push(
-          `upstreams.${name}.headers: ${JSON.stringify(header)} is no valid header, or has a character that a header cannot contain.`,
-        )
-      if (framingHeaders.has(header.toLowerCase()))
-        errors.push(`upstreams.${name}.headers: ${JSON.stringify(header)} belongs to each request and cannot be configured.`)
-    }
+    errors.push(...findHeaderErrors(`upstreams.${name}`, headers))
     if (baseUrl !== 'demo') {
       const { username, password, search, hash } = new URL(baseUrl)
       if (!hasDecodableUserInfo(baseUrl)) errors.push(`upstreams.${name}.baseUrl: write a % in its user or password as %25.`)
@@ -220,15 +213,6 @@ function findUpstreamErrors({ upstreams }: GatewayConfig): string[] {
     }
   }
   return errors
-}
-
-function isHeaderName(name: string): boolean {
-  return /^[!#$%&'*+.^_`|~\w-]+$/.test(name)
-}
-
-/** RFC 9110, 5.5, as undici implements it. */
-function isHeaderValue(value: string): boolean {
-  return /^[\t\x20-\x7e\x80-\xff]*$/.test(value)
 }
 
 function findLimitErrors({ listen, limits, metrics, timeouts, search }: GatewayConfig): string[] {

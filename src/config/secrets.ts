@@ -10,12 +10,12 @@ const credentialHeader = /auth|key|token|secret|cookie|password/i
 
 /** Every secret of the configuration in each form in which another program may repeat it, the longest first. */
 export function collectSecrets(config: GatewayConfig): string[] {
-  const { upstreams, search, metrics, store, limits, mail, signIn, backup } = config
+  const { upstreams, search, metrics, store, limits, mail, signIn, backup, notifications } = config
   const secrets = [
     ...Object.values(upstreams).flatMap(({ apiKey, baseUrl, headers }) => [
       apiKey,
       ...listUrlSecrets(baseUrl),
-      ...Object.entries(headers).flatMap(([name, value]) => (credentialHeader.test(name) ? listHeaderSecrets(value) : [])),
+      ...listCredentialHeaders(headers),
     ]),
     search.apiKey,
     ...listUrlSecrets(search.searxngUrl),
@@ -26,9 +26,25 @@ export function collectSecrets(config: GatewayConfig): string[] {
     ...listUrlSecrets(store.url),
     ...listUrlSecrets(limits.url),
     ...listUrlSecrets(mail.smtpUrl),
+    ...Object.values(notifications.people).flatMap(({ url, secret, token, headers }) => [
+      // Chats have a key in the path or the query of their address.
+      url,
+      secret,
+      token,
+      ...listCredentialHeaders(headers),
+    ]),
+    ...Object.values(notifications.webhooks).flatMap(({ url, secret, previousSecret }) => [
+      new URL(url).search === '' ? null : url,
+      secret,
+      previousSecret,
+    ]),
     ...Object.values(signIn.providers).map(({ clientSecret }) => clientSecret),
   ].filter((secret): secret is string => secret !== null && secret.length >= minSecretLength)
   return [...new Set(secrets)].toSorted((one, other) => other.length - one.length)
+}
+
+function listCredentialHeaders(headers: Readonly<Record<string, string>>): string[] {
+  return Object.entries(headers).flatMap(([name, value]) => (credentialHeader.test(name) ? listHeaderSecrets(value) : []))
 }
 
 /** The value, and without its scheme. */

@@ -21,6 +21,7 @@ const reloadable: Readonly<Partial<Record<keyof ConfigValues, 'all' | readonly s
   upstreams: 'all',
   apiFormats: 'all',
   search: 'all',
+  notifications: 'all',
   site: 'all',
   exposeUpstreamHost: 'all',
   limits: [

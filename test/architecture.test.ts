@@ -93,7 +93,7 @@ const layers: readonly (readonly string[])[] = [
   ['config', 'formats'],
   ['access', 'images', 'store', 'upstream'],
   ['backup', 'observability'],
-  ['services'],
+  ['notifications', 'services'],
   ['pages', 'tools'],
   ['http'],
   ['server'],

@@ -162,6 +162,8 @@ export interface Notifications {
   /** Ends a delivery that this caller has claimed. */
   end(claimed: ClaimedDelivery, state: 'delivered' | 'failed', result: AttemptResult, at: number): Promise<void>
   retryAt(claimed: ClaimedDelivery, dueAt: number, result: AttemptResult): Promise<void>
+  /** Ends waiting deliveries that were created before `createdBefore`. Returns their number by receiver. */
+  failOverdue(createdBefore: number, at: number): Promise<ReadonlyMap<string, number>>
   countWaiting(): Promise<ReadonlyMap<string, number>>
 
   /** The delivery log, newest first. */

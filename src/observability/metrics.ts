@@ -5,6 +5,7 @@
 import type prom from 'prom-client'
 import { Histogram } from './histogram.ts'
 import type { HistogramOptions } from './histogram.ts'
+import { createNotificationMetrics } from './notification-metrics.ts'
 import { Counter, Gauge, Registry } from '../system/vendor/prom-client.ts'
 
 /** Seconds. OpenTelemetry's buckets for generative AI, with room for upstreams that queue. */
@@ -232,6 +233,7 @@ export function createMetrics() {
       help: 'Backups on schedule that failed.',
       aggregator: 'first',
     }),
+    ...createNotificationMetrics({ counter, gauge }),
     internalErrors: counter({ name: 'svc_internal_errors_total', help: 'Requests answered with internal_error.' }),
     memory: gauge({
       name: 'process_resident_memory_bytes',

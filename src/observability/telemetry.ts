@@ -19,6 +19,7 @@ import type { MetricsJson } from './merge-metrics.ts'
 import type { Log } from './log.ts'
 import { createMetrics } from './metrics.ts'
 import type { Metrics } from './metrics.ts'
+import type { NotificationOutcome } from './notification-metrics.ts'
 
 /** Sources read at a scrape. */
 interface MetricSources {
@@ -177,6 +178,24 @@ export class Telemetry {
 
   recordBackupFailure(): void {
     this.#metrics.backupFailures.inc()
+  }
+
+  recordNotification(receiver: string, outcome: NotificationOutcome, count = 1): void {
+    this.#metrics.notifications.inc({ receiver, outcome }, count)
+  }
+
+  /** The state of all receivers, and the kinds of open incidents. */
+  recordNotificationState(
+    receivers: readonly { readonly name: string; readonly waiting: number; readonly isOff: boolean }[],
+    incidents: readonly string[],
+  ): void {
+    const { notificationsWaiting, notificationReceiverOff, incidentsOpen } = this.#metrics
+    for (const gauge of [notificationsWaiting, notificationReceiverOff, incidentsOpen]) gauge.reset()
+    for (const { name: receiver, waiting, isOff } of receivers) {
+      notificationsWaiting.set({ receiver }, waiting)
+      notificationReceiverOff.set({ receiver }, isOff ? 1 : 0)
+    }
+    for (const kind of incidents) incidentsOpen.inc({ kind })
   }
 
   get metricsType(): string {

@@ -1,5 +1,6 @@
-/** Periodic jobs: expire overdue holds, prune old turns, write last-used times, pay boosts, send usage alerts, delete expired records, write backups. */
+/** Periodic jobs: expire overdue holds, prune old turns, write last-used times, pay boosts, send usage alerts and notifications, delete expired records, write backups. */
 import type { Services } from '../services/services.ts'
+import type { Notifier } from '../notifications/notifier.ts'
 import { BackupJob } from './backup-job.ts'
 import { ThrottledLog } from '../mail/throttled-log.ts'
 import { ClockGuard } from './clock-guard.ts'
@@ -12,6 +13,8 @@ const sendAlertsEveryMs = 60_000
 const cleanUpEveryMs = 600_000
 const verifyEveryMs = 3_600_000
 const checkBackupEveryMs = 60_000
+const observeEveryMs = 15_000
+const deliverEveryMs = 2_000
 const dayMs = 86_400_000
 /** Turns per pass. More than ever ran at once, because a turn is pruned only together with the turns its account ended before it. */
 const maxTurnsPerPass = 50_000
@@ -26,7 +29,7 @@ export class BackgroundJobs {
   readonly #throttledLog: ThrottledLog
 
   /** @param scope `server`: all jobs; `thread`: only those that each serving thread runs for itself */
-  constructor(services: Services, scope: 'server' | 'thread' = 'server') {
+  constructor(services: Services, scope: 'server' | 'thread' = 'server', notifier: Notifier | null = null) {
     this.#services = services
     this.#clockGuard = new ClockGuard(services)
     this.#throttledLog = new ThrottledLog(services.log, services.clock, 'failures')
@@ -57,13 +60,25 @@ export class BackgroundJobs {
         while (!signal.aborted && (await ledger.pruneTurns(before, maxTurnsPerPass, signal)) > 0);
       }),
       this.#everyOncePerCluster(cleanUpEveryMs, 'clean up images', () => services.images.cleanUp()),
-      this.#everyOncePerCluster(verifyEveryMs, 'verify the ledger', async () =>
-        telemetry.recordLedgerCheck((await ledger.verify(this.#closing.signal)).mismatches.length),
-      ),
+      this.#everyOncePerCluster(verifyEveryMs, 'verify the ledger', async () => {
+        const { mismatches } = await ledger.verify(this.#closing.signal)
+        telemetry.recordLedgerCheck(mismatches.length)
+        notifier?.recordLedgerCheck(mismatches.length)
+      }),
     )
+    if (notifier !== null) this.#timers.push(...this.#createNotificationJobs(notifier))
     if (config.backup === null) return
     const backupJob = new BackupJob({ settings: config.backup, dataDir: config.store.dataDir, services })
     this.#timers.push(this.#everyOncePerCluster(checkBackupEveryMs, 'back up', () => backupJob.run(this.#closing.signal)))
+  }
+
+  #createNotificationJobs(notifier: Notifier): NodeJS.Timeout[] {
+    return [
+      this.#every(observeEveryMs, 'observe this node', () => notifier.observe()),
+      this.#everyOncePerCluster(observeEveryMs, 'review incidents', () => notifier.review()),
+      this.#everyOncePerCluster(deliverEveryMs, 'deliver notifications', () => notifier.deliver(this.#closing.signal)),
+      this.#everyOncePerCluster(cleanUpEveryMs, 'tidy notifications', () => notifier.prune()),
+    ]
   }
 
   /** Stops the timers and waits for running jobs. */

@@ -2,6 +2,7 @@
  * The gateway as one object: opened from a checked configuration, then closed. The server, tests and commands all open it here, so that
  * tests run what production runs. It serves with one thread; `workers/worker-server.ts` serves with several.
  */
+import { hostname } from 'node:os'
 import type { GatewayConfig } from '../config/config.ts'
 import { BackgroundJobs } from './background-jobs.ts'
 import { systemClock } from '../system/clock.ts'
@@ -12,6 +13,7 @@ import { createLocalLimits } from '../access/limits/memory.ts'
 import { createLimits } from '../access/limits/create-limits.ts'
 import { collectSecrets } from '../config/secrets.ts'
 import { createLog } from '../observability/log.ts'
+import { Notifier } from '../notifications/notifier.ts'
 import { Telemetry } from '../observability/telemetry.ts'
 import { createIds } from '../system/ids.ts'
 import { createServices, getBodyBudgetBounds, warnAboutUnservedProducts } from './create-services.ts'
@@ -126,7 +128,20 @@ export async function openGateway(options: GatewayOptions): Promise<Gateway> {
   })
   warnAboutUnservedProducts(services)
   warnAboutFileLimit(services)
-  const jobs = new BackgroundJobs(services)
+  const notifier = new Notifier(config, {
+    store: store.notifications,
+    clock,
+    ids,
+    log,
+    telemetry,
+    random,
+    host: hostname(),
+    readMetrics: async () => [await telemetry.metricsJson()],
+    mailNote: () => mailer.note,
+    isDatabaseFull: () => store.ledger.stats().isDiskFull ?? false,
+    deliverMail: (email, signal) => mailer.deliver(email, signal),
+  })
+  const jobs = new BackgroundJobs(services, 'server', notifier)
   const reloader = new Reloader({
     config,
     workers: 1,
@@ -137,6 +152,7 @@ export async function openGateway(options: GatewayOptions): Promise<Gateway> {
     telemetry,
     apply(next, certificate) {
       runtime.reconfigure(next, certificate)
+      notifier.reconfigure(next)
       warnAboutUnservedProducts(runtime.services)
     },
   })
@@ -163,6 +179,7 @@ export async function openGateway(options: GatewayOptions): Promise<Gateway> {
       const deadlineMonotonicMs = clock.monotonicMs() + drainMs
       await runtime.drain(drainMs)
       await jobs.close()
+      await notifier.close()
       await metrics?.close()
       await runtime.release()
       // Pending settlements are flushed in the remaining drain time, but at least once.

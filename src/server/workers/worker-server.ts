@@ -4,6 +4,7 @@
  */
 import { randomBytes } from 'node:crypto'
 import { createServer } from 'node:net'
+import { hostname } from 'node:os'
 import { createProcessBudgetMemory } from '../../access/limits/process-budgets.ts'
 import { createLimitMemory } from '../../access/limits/shared-memory.ts'
 import type { LimitMemory } from '../../access/limits/shared-memory.ts'
@@ -16,6 +17,7 @@ import { createIds } from '../../system/ids.ts'
 import { renderMergedMetrics } from '../../observability/merge-metrics.ts'
 import { collectSecrets } from '../../config/secrets.ts'
 import { createLog, createStderrLog } from '../../observability/log.ts'
+import { Notifier } from '../../notifications/notifier.ts'
 import { Telemetry } from '../../observability/telemetry.ts'
 import { BackgroundJobs } from '../background-jobs.ts'
 import { createServices, warnAboutUnservedProducts } from '../create-services.ts'
@@ -143,7 +145,20 @@ export async function startWorkerServer({ config, count }: WorkerServerOptions):
   services.origins.base = config.listen.baseUrl ?? config.listen.siteUrl ?? url
   warnAboutUnservedProducts(services)
   warnAboutFileLimit(services)
-  const jobs = new BackgroundJobs(services)
+  const notifier = new Notifier(config, {
+    store: store.notifications,
+    clock,
+    ids,
+    log,
+    telemetry,
+    random: Math.random,
+    host: hostname(),
+    readMetrics: async () => [await telemetry.metricsJson(), ...(await pool.collectMetrics())],
+    mailNote: () => mailer.note,
+    isDatabaseFull: () => store.ledger.stats().isDiskFull ?? false,
+    deliverMail: (email, signal) => mailer.deliver(email, signal),
+  })
+  const jobs = new BackgroundJobs(services, 'server', notifier)
   const reloader = new Reloader({
     config,
     workers: count,
@@ -155,6 +170,7 @@ export async function startWorkerServer({ config, count }: WorkerServerOptions):
     async apply(next, certificate) {
       const earlier = configured
       configured = earlier.withConfig(next)
+      notifier.reconfigure(next)
       await pool.reconfigure({ values: toConfigValues(next), certificate })
       // No requests run in this thread.
       await earlier.upstreams.close([configured.upstreams])
@@ -177,6 +193,7 @@ export async function startWorkerServer({ config, count }: WorkerServerOptions):
     async close({ drainMs = config.timeouts.drainMs } = {}) {
       await pool.close(drainMs, minFlushMs)
       await jobs.close()
+      await notifier.close()
       await metrics?.close()
       await release()
     },

@@ -269,6 +269,26 @@ function createDeliveryStore({ read, write, transact }: Database): Omit<Notifica
         .execute()
     },
 
+    async failOverdue(createdBefore, at) {
+      const isOverdue = (where: ExpressionBuilder<Schema, 'notification_delivery'>) =>
+        where.and([where('state', '=', 'waiting'), where('created_at', '<', createdBefore)])
+      // Almost always none: a read without the writer shows it.
+      const some = await read.selectFrom('notification_delivery').select('id').where(isOverdue).limit(1).execute()
+      const rows =
+        some.length === 0
+          ? []
+          : await write
+              .updateTable('notification_delivery')
+              .set({ state: 'failed', ended_at: at })
+              .where(isOverdue)
+              .returning('receiver')
+              .execute()
+      return rows.reduce(
+        (counts, { receiver }) => counts.set(receiver, (counts.get(receiver) ?? 0) + 1),
+        new Map<string, number>(),
+      )
+    },
+
     countWaiting: () => readWaiting(read),
 
     async list({ limit, ...filter }) {

@@ -1,0 +1,126 @@
+/**
+ * Notifications of one server: it observes its node, one node of several reviews all reports and delivers. Everything that is to be
+ * delivered is in the store first, so that neither a restart nor a lost node loses an event.
+ */
+import type { Logger } from 'pino'
+import { Agent } from '../system/vendor/undici-agent.ts'
+import type { GatewayConfig } from '../config/config.ts'
+import { memberEventKinds } from '../domain/notification.ts'
+import type { Notifications } from '../domain/notification.ts'
+import type { Telemetry } from '../observability/telemetry.ts'
+import { Deliverer } from './deliverer.ts'
+import { reviewIncidents } from './incident-rules.ts'
+import { NodeObserver } from './node-observer.ts'
+import type { ObservedConfig, ObserverDeps } from './node-observer.ts'
+import { createReceivers } from './receivers/receiver.ts'
+import type { Receiver, ReceiverDeps } from './receivers/receiver.ts'
+
+type NotifierConfig = ObservedConfig & Pick<GatewayConfig, 'brand' | 'timeZone'>
+
+interface NotifierDeps extends Omit<ObserverDeps, 'clock'> {
+  readonly store: Notifications
+  readonly clock: { now(): number; monotonicMs(): number }
+  readonly ids: { next(prefix: string, now: number): string }
+  readonly log: Logger
+  readonly telemetry: Pick<Telemetry, 'recordNotification' | 'recordNotificationState'>
+  readonly random: () => number
+  readonly deliverMail: ReceiverDeps['deliverMail']
+  /** How long a receiver may take; shorter in tests. */
+  readonly timeoutMs?: number
+}
+
+const dayMs = 86_400_000
+const maxLoggedEvents = 50_000
+
+export class Notifier {
+  readonly #deps: NotifierDeps
+  readonly #observer: NodeObserver
+  readonly #deliverer: Deliverer
+  readonly #dispatcher = new Agent({ connections: 8, keepAliveTimeout: 1_000, connect: { timeout: 10_000 } })
+  /** Of this start. */
+  readonly #node: string
+  #config: NotifierConfig
+  #receivers: readonly Receiver[] = []
+
+  constructor(config: NotifierConfig, deps: NotifierDeps) {
+    this.#deps = deps
+    this.#node = deps.ids.next('node_', deps.clock.now())
+    this.#observer = new NodeObserver(config, deps)
+    this.#deliverer = new Deliverer(deps)
+    this.#config = config
+    this.reconfigure(config)
+  }
+
+  /** Deliveries that are being made end under the earlier settings. */
+  reconfigure(config: NotifierConfig): void {
+    const { deliverMail, timeoutMs } = this.#deps
+    this.#config = config
+    this.#observer.reconfigure(config)
+    this.#receivers = createReceivers(config, {
+      deliverMail,
+      dispatcher: this.#dispatcher,
+      ...(timeoutMs === undefined ? {} : { timeoutMs }),
+    })
+    this.#deliverer.setReceivers(this.#receivers)
+  }
+
+  recordLedgerCheck(mismatches: number): void {
+    this.#observer.recordLedgerCheck(mismatches)
+  }
+
+  /** On each node: reports what it observes of itself, and announces the receivers of its configuration. */
+  async observe(): Promise<void> {
+    if (this.#receivers.length === 0) return
+    const { store, clock, host } = this.#deps
+    const facts = JSON.stringify(await this.#observer.observe())
+    await store.announceReceivers(
+      this.#receivers.map(({ name, kinds }) => ({ name, wantsMemberEvents: memberEventKinds.some((kind) => kinds.has(kind)) })),
+      clock.now(),
+    )
+    await store.reportNode({ name: this.#node, host, seenAt: clock.now(), facts })
+  }
+
+  /** On one node: records which incidents began and ended. */
+  async review(): Promise<void> {
+    if (this.#receivers.length === 0) return
+    const { store, clock, ids, log, telemetry } = this.#deps
+    const [reports, receivers, open] = await Promise.all([store.listNodes(), store.listReceivers(), store.listIncidents()])
+    const now = clock.now()
+    const configured = receivers.filter(({ name }) => this.#receivers.some((each) => each.name === name))
+    const { rules } = this.#config.notifications
+    const { began, ended, replacedNodes } = reviewIncidents({ rules, reports, receivers: configured, open, now })
+    if (began.length + ended.length > 0) await store.recordIncidents({ began, ended }, () => ids.next('msg_', clock.now()), now)
+    for (const name of replacedNodes) await store.removeNode(name)
+    for (const { kind, subject, text } of began) log.warn({ kind, subject }, `an incident began: ${text}`)
+    for (const { kind, subject } of ended) log.info({ kind, subject }, 'an incident is over')
+    const waiting = await store.countWaiting()
+    telemetry.recordNotificationState(
+      configured.map(({ name, offSince }) => ({ name, waiting: waiting.get(name) ?? 0, isOff: offSince !== null })),
+      (await store.listIncidents()).map(({ kind }) => kind),
+    )
+  }
+
+  /** On one node: starts the deliveries that are due. */
+  async deliver(signal: AbortSignal): Promise<void> {
+    if (this.#receivers.length > 0) await this.#deliverer.run(signal)
+  }
+
+  /** Resolves when the deliveries that were started have ended. */
+  async waitUntilIdle(): Promise<void> {
+    await this.#deliverer.waitUntilIdle()
+  }
+
+  /** On one node, also without receivers: deletes the old log, and what receivers left that are no longer configured. */
+  async prune(): Promise<void> {
+    const now = this.#deps.clock.now()
+    const before = now - this.#config.notifications.keepForDays * dayMs
+    await this.#deps.store.prune({ before, maxEvents: maxLoggedEvents, unseenSince: now - dayMs })
+  }
+
+  /** Abort the signal of `deliver` first. A node that was closed is not lost. */
+  async close(): Promise<void> {
+    await this.waitUntilIdle()
+    if (this.#receivers.length > 0) await this.#deps.store.removeNode(this.#node).catch(() => undefined)
+    await this.#dispatcher.destroy()
+  }
+}

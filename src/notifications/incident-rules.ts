@@ -106,7 +106,7 @@ function findLostNodes(
   const available = [...living]
   const takeReplacement = (node: ReportedNode): boolean => {
     const { host, seenAt } = node
-    const isNewer = (other: ReportedNode): boolean => other !== node && other.parsed.startedAt >= seenAt
+    const isNewer = (other: ReportedNode): boolean => other !== node && other.parsed.startedAt > seenAt
     const sameHost = available.findIndex((other) => isNewer(other) && other.host === host)
     const index = sameHost === -1 ? available.findIndex(isNewer) : sameHost
     if (index === -1) return false
@@ -135,7 +135,7 @@ function findSilent(living: readonly ReportedNode[], now: number): readonly Repo
   return living.filter(
     (node) =>
       now - node.seenAt >= silentMs &&
-      living.some((other) => other !== node && other.host === node.host && other.parsed.startedAt >= node.seenAt),
+      living.some((other) => other !== node && other.host === node.host && other.parsed.startedAt > node.seenAt),
   )
 }
 

@@ -68,15 +68,22 @@ export class Notifier {
     this.#observer.recordLedgerCheck(mismatches)
   }
 
-  /** On each node: reports what it observes of itself, and announces the receivers of its configuration. */
-  async observe(): Promise<void> {
+  /** Announces the receivers of this configuration: from now on events of members are recorded if one wants them. */
+  async announce(): Promise<void> {
     if (this.#receivers.length === 0) return
-    const { store, clock, host } = this.#deps
-    const facts = JSON.stringify(await this.#observer.observe())
+    const { store, clock } = this.#deps
     await store.announceReceivers(
       this.#receivers.map(({ name, kinds }) => ({ name, wantsMemberEvents: memberEventKinds.some((kind) => kinds.has(kind)) })),
       clock.now(),
     )
+  }
+
+  /** On each node: reports what it observes of itself. */
+  async observe(): Promise<void> {
+    if (this.#receivers.length === 0) return
+    const { store, clock, host } = this.#deps
+    const facts = JSON.stringify(await this.#observer.observe())
+    await this.announce()
     await store.reportNode({ name: this.#node, host, seenAt: clock.now(), facts })
   }
 

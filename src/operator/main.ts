@@ -270,6 +270,43 @@ export async function run(words: readonly string[]): Promise<CommandOutcome> {
       ),
     )
 
+  const notify = program.command('notify').description('try receivers of notifications, and repeat deliveries')
+  addJsonOption(
+    notify
+      .command('test [receiver]')
+      .description('send a test message to all receivers, or to one; exit 1 if one did not take it'),
+  ).action(
+    collectOutput(async (name: string | undefined, options: OutputOptions) =>
+      (await import('./commands/notify.ts')).testReceivers(name, options),
+    ),
+  )
+  addJsonOption(notify.command('list').description('list the receivers with what waits for them, and open incidents')).action(
+    collectOutput(async (options: OutputOptions) => (await import('./commands/notify.ts')).listReceivers(options)),
+  )
+  addJsonOption(notify.command('log').description('list deliveries, newest first'))
+    .option('--receiver <name>', 'only of this receiver')
+    .option('--state <state>', 'waiting, delivered or failed')
+    .option('--limit <n>', 'how many', '50')
+    .action(
+      collectOutput(async (options: OutputOptions & { limit: string }) =>
+        (await import('./commands/notify.ts')).listDeliveries(options),
+      ),
+    )
+  addJsonOption(notify.command('redeliver [ids...]').description('make deliveries again, under the same webhook-id'))
+    .option('--receiver <name>', 'those of this receiver that have failed')
+    .action(
+      collectOutput(async (ids: readonly string[], options: OutputOptions & { receiver?: string }) =>
+        (await import('./commands/notify.ts')).redeliver(ids, options),
+      ),
+    )
+  addJsonOption(
+    notify.command('enable <receiver>').description('switch a receiver on that was switched off after it failed for a day'),
+  ).action(
+    collectOutput(async (name: string, options: OutputOptions) =>
+      (await import('./commands/notify.ts')).enableReceiver(name, options),
+    ),
+  )
+
   program.commandsGroup('Data:')
   const backup = program.command('backup').enablePositionalOptions()
   addJsonOption(

@@ -62,6 +62,7 @@ export interface Server {
 }
 
 export interface Gateway extends Server {
+  readonly notifier: Notifier
   readonly forwarder: WorkerRuntime['forwarder']
   /** The configurations under which requests are running. */
   readonly configurations: number
@@ -141,6 +142,9 @@ export async function openGateway(options: GatewayOptions): Promise<Gateway> {
     isDatabaseFull: () => store.ledger.stats().isDiskFull ?? false,
     deliverMail: (email, signal) => mailer.deliver(email, signal),
   })
+  const reportAnnounceFailure = (error: unknown): void =>
+    log.error({ err: error }, 'receivers of notifications could not be recorded; it is tried again')
+  await notifier.announce().catch(reportAnnounceFailure)
   const jobs = new BackgroundJobs(services, 'server', notifier)
   const reloader = new Reloader({
     config,
@@ -150,9 +154,10 @@ export async function openGateway(options: GatewayOptions): Promise<Gateway> {
     store,
     clock,
     telemetry,
-    apply(next, certificate) {
+    async apply(next, certificate) {
       runtime.reconfigure(next, certificate)
       notifier.reconfigure(next)
+      await notifier.announce().catch(reportAnnounceFailure)
       warnAboutUnservedProducts(runtime.services)
     },
   })
@@ -165,6 +170,7 @@ export async function openGateway(options: GatewayOptions): Promise<Gateway> {
     metricsUrl: metrics?.url ?? null,
     demo,
     workers: 1,
+    notifier,
     get forwarder() {
       return runtime.forwarder
     },

@@ -15,6 +15,12 @@ export const minuteMs = 60_000
 export const hourMs = 60 * minuteMs
 export const webhookSecret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`
 
+interface TestOptions {
+  readonly at?: number
+  /** Other sections of the configuration. */
+  readonly overrides?: Parameters<typeof testConfig>[1]
+}
+
 export interface TestNotifier {
   readonly notifier: Notifier
   readonly config: GatewayConfig
@@ -33,9 +39,9 @@ export function createTestNotifier(
   t: Test,
   store: Notifications,
   notifications: NotificationInput,
-  { at = Date.now(), ...deps }: Partial<NotifierDeps> & { readonly at?: number } = {},
+  { at = Date.now(), overrides = {}, ...deps }: Partial<NotifierDeps> & TestOptions = {},
 ): TestNotifier {
-  const config = testConfig(t, { notifications })
+  const config = testConfig(t, { ...overrides, notifications })
   const clock = { at, now: () => clock.at, monotonicMs: () => clock.at }
   const logLines: TestNotifier['logLines'] = []
   const counted: Record<string, number> = {}

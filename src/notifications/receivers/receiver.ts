@@ -30,8 +30,8 @@ export interface Receiver {
   readonly isProgram: boolean
   readonly kinds: ReadonlySet<NotificationKind>
   readonly maxPerMinute: number
-  /** The host to which requests go; null for mail. */
-  readonly host: string | null
+  /** The origin to which requests go; null for mail. */
+  readonly origin: string | null
   /** During quiet hours: the kinds that are reported all the same. Null: all are. */
   findAllowedKinds(now: number): readonly NotificationKind[] | null
   /** Never rejects. */
@@ -85,7 +85,7 @@ export function createReceivers(
       isProgram: false,
       kinds: new Set(events === 'all' ? incidentKinds : events),
       maxPerMinute: kind === 'mail' ? mailsPerMinute : presets[kind].maxPerMinute,
-      host: kind === 'mail' ? null : new URL(createRequest(kind, receiver, 0)(createTestEvent(0, 'test')).url).host,
+      origin: kind === 'mail' ? null : new URL(createRequest(kind, receiver, 0)(createTestEvent(0, 'test')).url).origin,
       findAllowedKinds: (now) => (quietHours !== null && isQuiet(quietHours, now, timeZone) ? quietHours.except : null),
       async send(event, { now, signal }) {
         if (kind !== 'mail') return post(createRequest(kind, receiver, now)(event), signal, (answer) => findRefusal(kind, answer))
@@ -110,7 +110,7 @@ export function createReceivers(
       isProgram: true,
       kinds: new Set(events === 'all' ? [...incidentKinds, ...memberEventKinds] : events),
       maxPerMinute: webhooksPerMinute,
-      host: new URL(url).host,
+      origin: new URL(url).origin,
       findAllowedKinds: () => null,
       send(event, { now, signal }) {
         const body = renderWebhookBody(event)

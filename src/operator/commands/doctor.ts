@@ -26,6 +26,7 @@ import { describePendingSettlements } from './ledger.ts'
 import { checkBackup } from './doctor-checks/check-backup.ts'
 import { checkLastReload } from './doctor-checks/check-last-reload.ts'
 import { checkMail } from './doctor-checks/check-mail.ts'
+import { checkNotifications } from './doctor-checks/check-notifications.ts'
 import { checkUpstreams } from './doctor-checks/check-upstreams.ts'
 import { describeError } from './describe-error.ts'
 import { checkSharedStore } from './doctor-checks/check-shared-store.ts'
@@ -62,6 +63,7 @@ export async function doctor(
       checkUnservedProducts(config),
       checkSearch(config),
       checkMail(config, options.sendTestMail),
+      checkNotifications(config),
       checkSignInProviders(config),
       checkTrustedIssuers(config),
       options.from === undefined ? [] : checkPublicAddress(config, options.from),

@@ -158,6 +158,9 @@ export async function startWorkerServer({ config, count }: WorkerServerOptions):
     isDatabaseFull: () => store.ledger.stats().isDiskFull ?? false,
     deliverMail: (email, signal) => mailer.deliver(email, signal),
   })
+  const reportAnnounceFailure = (error: unknown): void =>
+    log.error({ err: error }, 'receivers of notifications could not be recorded; it is tried again')
+  await notifier.announce().catch(reportAnnounceFailure)
   const jobs = new BackgroundJobs(services, 'server', notifier)
   const reloader = new Reloader({
     config,
@@ -171,6 +174,7 @@ export async function startWorkerServer({ config, count }: WorkerServerOptions):
       const earlier = configured
       configured = earlier.withConfig(next)
       notifier.reconfigure(next)
+      await notifier.announce().catch(reportAnnounceFailure)
       await pool.reconfigure({ values: toConfigValues(next), certificate })
       // No requests run in this thread.
       await earlier.upstreams.close([configured.upstreams])

@@ -15,6 +15,7 @@ export const alerts: Readonly<Record<string, string>> = {
   svc_backup_age_seconds: 'above twice `backup.every`: no backup is written; see the log and run `svc-gateway doctor`',
   svc_backup_failures_total: 'increases: a backup failed; see the log',
   svc_config_reload_successful: '0: the last reload was refused, and the server runs as before; see `svc-gateway doctor`',
+  svc_notification_receiver_off: '1: repair the receiver and run `svc-gateway notify enable`',
   svc_internal_errors_total: 'increases: a bug or a broken part; see the log',
   svc_plugin_errors_total: 'increases: a plugin throws',
   svc_rate_limit_store_up: '0 for a minute (only with `LIMITS_URL`)',

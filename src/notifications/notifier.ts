@@ -51,6 +51,11 @@ export class Notifier {
     this.reconfigure(config)
   }
 
+  /** Without receivers nothing is observed, recorded or delivered. */
+  get hasReceivers(): boolean {
+    return this.#receivers.length > 0
+  }
+
   /** Deliveries that are being made end under the earlier settings. */
   reconfigure(config: NotifierConfig): void {
     const { deliverMail, timeoutMs } = this.#deps
@@ -70,7 +75,7 @@ export class Notifier {
 
   /** Announces the receivers of this configuration: from now on events of members are recorded if one wants them. */
   async announce(): Promise<void> {
-    if (this.#receivers.length === 0) return
+    if (!this.hasReceivers) return
     const { store, clock } = this.#deps
     await store.announceReceivers(
       this.#receivers.map(({ name, kinds }) => ({ name, wantsMemberEvents: memberEventKinds.some((kind) => kinds.has(kind)) })),
@@ -80,7 +85,7 @@ export class Notifier {
 
   /** On each node: reports what it observes of itself. */
   async observe(): Promise<void> {
-    if (this.#receivers.length === 0) return
+    if (!this.hasReceivers) return
     const { store, clock, host } = this.#deps
     const facts = JSON.stringify(await this.#observer.observe())
     await this.announce()
@@ -89,7 +94,7 @@ export class Notifier {
 
   /** On one node: records which incidents began and ended. */
   async review(): Promise<void> {
-    if (this.#receivers.length === 0) return
+    if (!this.hasReceivers) return
     const { store, clock, ids, log, telemetry } = this.#deps
     const [reports, receivers, open] = await Promise.all([store.listNodes(), store.listReceivers(), store.listIncidents()])
     const now = clock.now()
@@ -109,7 +114,7 @@ export class Notifier {
 
   /** On one node: starts the deliveries that are due. */
   async deliver(signal: AbortSignal): Promise<void> {
-    if (this.#receivers.length > 0) await this.#deliverer.run(signal)
+    if (this.hasReceivers) await this.#deliverer.run(signal)
   }
 
   /** Resolves when the deliveries that were started have ended. */
@@ -127,7 +132,7 @@ export class Notifier {
   /** Abort the signal of `deliver` first. A node that was closed is not lost. */
   async close(): Promise<void> {
     await this.waitUntilIdle()
-    if (this.#receivers.length > 0) await this.#deps.store.removeNode(this.#node).catch(() => undefined)
+    if (this.hasReceivers) await this.#deps.store.removeNode(this.#node).catch(() => undefined)
     await this.#dispatcher.destroy()
   }
 }

@@ -73,10 +73,16 @@ export class BackgroundJobs {
   }
 
   #createNotificationJobs(notifier: Notifier): NodeJS.Timeout[] {
+    const hasReceivers = (): boolean => notifier.hasReceivers
     return [
       this.#every(observeEveryMs, 'observe this node', () => notifier.observe()),
-      this.#everyOncePerCluster(observeEveryMs, 'review incidents', () => notifier.review()),
-      this.#everyOncePerCluster(deliverEveryMs, 'deliver notifications', () => notifier.deliver(this.#closing.signal)),
+      this.#everyOncePerCluster(observeEveryMs, 'review incidents', () => notifier.review(), hasReceivers),
+      this.#everyOncePerCluster(
+        deliverEveryMs,
+        'deliver notifications',
+        () => notifier.deliver(this.#closing.signal),
+        hasReceivers,
+      ),
       this.#everyOncePerCluster(cleanUpEveryMs, 'tidy notifications', () => notifier.prune()),
     ]
   }
@@ -93,9 +99,10 @@ export class BackgroundJobs {
    * Runs a job on one of the nodes that share a database. These jobs end and delete data by the time of day, so they need a trusted
    * clock: a lease is only for nodes whose clock agrees with the database's, and on SQLite `ClockGuard` decides.
    */
-  #everyOncePerCluster(ms: number, name: string, job: () => Promise<void>): NodeJS.Timeout {
+  #everyOncePerCluster(ms: number, name: string, job: () => Promise<void>, isNeeded: () => boolean = () => true): NodeJS.Timeout {
     const { cluster } = this.#services.store
     return this.#every(ms, name, async () => {
+      if (!isNeeded()) return
       if (await (cluster === null ? this.#clockGuard.isTrusted() : cluster.acquireJobLease(name, ms))) await job()
     })
   }

@@ -5,11 +5,13 @@ import t from 'tap'
 import { Webhook } from 'standardwebhooks'
 import { describePlugins } from '../../../src/server/reload/describe-plugins.ts'
 import { ScriptedReceiver } from '../../notifications/scripted-receiver.ts'
-import { webhookSecret } from '../../notifications/test-notifier.ts'
+import { minuteMs, webhookSecret } from '../../notifications/test-notifier.ts'
 import { createExactPlans, shortTurn } from '../../support/gateway/exact-plans.ts'
+import { createMovableClock } from '../../support/gateway/movable-clock.ts'
 import { createOperatorCli } from '../../support/gateway/operator-cli.ts'
 import { createTemporaryFolder, startGateway, waitUntil } from '../../support/gateway/test-gateway.ts'
 import type { TestGateway } from '../../support/gateway/test-gateway.ts'
+import { startServerProcess, writeTestConfig } from '../../support/processes/server-process.ts'
 
 /** What the jobs do every few seconds. */
 async function runJobs({ gateway: { notifier } }: TestGateway): Promise<void> {
@@ -55,13 +57,18 @@ t.test('a program gets signed events of members, also of changes that a command 
 
 t.test('an upstream that fails and works again is reported to people by chat and mail', async (t) => {
   const people = await ScriptedReceiver.start(t)
-  const g = await startGateway(t, {
-    upstreams: { main: { restAfterFailures: 2 } },
-    notifications: {
-      people: { chat: toChat(people), boss: { kind: 'mail', to: 'boss@example.com', events: ['upstream_down'] } },
-      rules: { upstreamDownMs: 0 },
+  const { clock, advance } = createMovableClock()
+  const g = await startGateway(
+    t,
+    {
+      upstreams: { main: { restAfterFailures: 2 } },
+      notifications: {
+        people: { chat: toChat(people), boss: { kind: 'mail', to: 'boss@example.com', events: ['upstream_down'] } },
+        rules: { upstreamDownMs: 0 },
+      },
     },
-  })
+    { clock },
+  )
   const { token } = await g.createMember()
   g.demo.script(() => ({ status: 503 }))
   await waitUntil(async () => {
@@ -76,12 +83,17 @@ t.test('an upstream that fails and works again is reported to people by chat and
   t.match(await g.scrapeMetrics(), /svc_incidents_open\{kind="upstream_down"\} 1/)
   g.demo.script(() => ({}))
   await waitUntil(async () => {
+    advance(5_000)
     await (await g.chat(token)).text()
     return !/svc_upstream_breaker_state\{[^}]*\} [12]/.test(await g.scrapeMetrics())
   }, 'the breaker to close')
-  // A process that has just started does not judge what was open; this one has seen the whole.
-  const [open] = await g.services.store.notifications.listIncidents()
-  t.match(open, { kind: 'upstream_down' })
+  // A process that has just started does not judge what was open.
+  advance(6 * minuteMs)
+  await runJobs(g)
+  t.match(
+    people.taken.map(({ body }) => body),
+    [/svc: an upstream is down/, /svc: an upstream is up again/],
+  )
   const log = g.log.join('')
   t.match(log, /an incident began: The upstream target/)
   t.notMatch(log, /chat-key|boss@example\.com/, 'no address and no key is logged')
@@ -89,7 +101,7 @@ t.test('an upstream that fails and works again is reported to people by chat and
   const letters = readdirSync(outbox).map((name) => readFileSync(join(outbox, name), 'utf8'))
   t.match(
     letters.filter((letter) => letter.includes('boss@example.com')),
-    [/Subject: svc: an upstream is down/],
+    [/Subject: svc: an upstream is/, /Subject: svc: an upstream is/],
   )
 })
 
@@ -207,4 +219,41 @@ t.test('an event that was not delivered before a stop is delivered after the sta
   await runJobs(second)
   t.same(readTypes(program), ['account.created'])
   t.same((await second.services.store.notifications.listNodes()).length, 1, 'a stopped node leaves no report')
+})
+
+t.test('a server with two threads that is killed delivers what waited after it has started again', async (t) => {
+  const program = await ScriptedReceiver.start(t)
+  program.behave = () => 503
+  const notifications = { webhooks: { crm: toWebhook(program) } }
+  const folder = createTemporaryFolder(t)
+  const environment = {
+    WORKERS: '2',
+    DATA_DIR: folder,
+    METRICS_TOKEN: 'scrape-me',
+    GATEWAY_CONFIG: writeTestConfig(folder, `{ ...base, notifications: ${JSON.stringify(notifications)} }`),
+  }
+  const first = await startServerProcess(t, environment)
+  const operate = createOperatorCli(t, folder, { notifications })
+  t.match(await operate('account', 'create', '--email', 'ann@example.com'), { code: 0 })
+  const readLog = async () => (JSON.parse((await operate('notify', 'log', '--json')).stdout) as { data: object[] }).data
+  await waitUntil(async () => JSON.stringify(await readLog()).includes('HTTP 503'), 'a failed attempt', 100)
+  await first.terminate('SIGKILL')
+  program.behave = () => 204
+  const second = await startServerProcess(t, environment)
+  await waitUntil(() => program.taken.length > 1, 'the deliveries after the start', 50, 180_000)
+  t.same([...new Set(readTypes(program))], ['account.created'])
+  await waitUntil(async () => !JSON.stringify(await readLog()).includes('"waiting"'), 'the log', 100)
+  // The first start has created an account too.
+  const metrics = async () => (await fetch(`${second.url}/metrics`, { headers: { authorization: 'Bearer scrape-me' } })).text()
+  await waitUntil(
+    async () => /svc_notifications_waiting\{receiver="crm"\} 0/.test(await metrics()),
+    'the metrics of both threads to have the receiver',
+    100,
+  )
+  t.match(
+    (await metrics()).split('\n').filter((line) => line.startsWith('svc_notifications_total')),
+    [/"delivered".* 2$/],
+  )
+  t.notMatch(second.log() + first.log(), /whsec_|ann@example\.com/)
+  await second.terminate('SIGTERM')
 })

@@ -1,5 +1,6 @@
 /**
- * The fingerprint of a configuration: of all settings that decide what a turn costs, who may use it and when its periods begin.
+ * The fingerprint of a configuration: of all settings that decide what a turn costs, who may use it, when its
+ * periods begin and who is notified.
  * Settings of one machine (addresses to listen on, sizes, timeouts) may differ between nodes, and secrets are left out.
  */
 import { createHash } from 'node:crypto'
@@ -9,7 +10,8 @@ import type { GatewayConfig } from './config.ts'
 const hashLength = 16
 
 export function createConfigFingerprint(config: GatewayConfig): ConfigFingerprint {
-  const { plans, defaultPlan, prices, products, boosts, timeZone, brand, limits, store, images, listen, signIn } = config
+  const { plans, defaultPlan, prices, products, boosts, timeZone, brand, limits, store, images, listen, signIn, notifications } =
+    config
   const sections = {
     plans: { plans, defaultPlan },
     prices,
@@ -22,6 +24,12 @@ export function createConfigFingerprint(config: GatewayConfig): ConfigFingerprin
     upstreams: Object.entries(config.upstreams).map(([name, upstream]) => [name, selectUpstreamSettings(upstream)]),
     retention: [store.keepTurnsForDays, images.keepForDays, images.keepBytes],
     'site address': [listen.siteUrl, listen.baseUrl],
+    // One node delivers for all: a receiver that it does not have gets nothing.
+    notifications: {
+      rules: notifications.rules,
+      people: Object.entries(notifications.people).map(([name, { kind, events }]) => [name, kind, events]),
+      webhooks: Object.entries(notifications.webhooks).map(([name, { url, events }]) => [name, toLocation(url), events]),
+    },
     'sign-in': {
       ...signIn,
       providers: Object.entries(signIn.providers).map(([id, provider]) => [id, { ...provider, clientSecret: null }]),

@@ -31,6 +31,8 @@ interface NotifierDeps extends Omit<ObserverDeps, 'clock'> {
 
 const dayMs = 86_400_000
 const maxLoggedEvents = 50_000
+/** Far below the day after which an unannounced receiver is deleted. */
+const announceEveryMs = 600_000
 
 export class Notifier {
   readonly #deps: NotifierDeps
@@ -41,6 +43,7 @@ export class Notifier {
   readonly #node: string
   #config: NotifierConfig
   #receivers: readonly Receiver[] = []
+  #announcedMs = -Infinity
 
   constructor(config: NotifierConfig, deps: NotifierDeps) {
     this.#deps = deps
@@ -60,6 +63,7 @@ export class Notifier {
   reconfigure(config: NotifierConfig): void {
     const { deliverMail, timeoutMs } = this.#deps
     this.#config = config
+    this.#announcedMs = -Infinity
     this.#observer.reconfigure(config)
     this.#receivers = createReceivers(config, {
       deliverMail,
@@ -81,6 +85,7 @@ export class Notifier {
       this.#receivers.map(({ name, kinds }) => ({ name, wantsMemberEvents: memberEventKinds.some((kind) => kinds.has(kind)) })),
       clock.now(),
     )
+    this.#announcedMs = clock.monotonicMs()
   }
 
   /** On each node: reports what it observes of itself. */
@@ -88,14 +93,16 @@ export class Notifier {
     if (!this.hasReceivers) return
     const { store, clock, host } = this.#deps
     const facts = JSON.stringify(await this.#observer.observe())
-    await this.announce()
+    // Turns read the table in their transactions, so it is seldom written.
+    if (clock.monotonicMs() - this.#announcedMs >= announceEveryMs) await this.announce()
     await store.reportNode({ name: this.#node, host, seenAt: clock.now(), facts })
+    await this.#recordState()
   }
 
   /** On one node: records which incidents began and ended. */
   async review(): Promise<void> {
     if (!this.hasReceivers) return
-    const { store, clock, ids, log, telemetry } = this.#deps
+    const { store, clock, ids, log } = this.#deps
     const [reports, receivers, open] = await Promise.all([store.listNodes(), store.listReceivers(), store.listIncidents()])
     const now = clock.now()
     const configured = receivers.filter(({ name }) => this.#receivers.some((each) => each.name === name))
@@ -105,9 +112,20 @@ export class Notifier {
     for (const name of replacedNodes) await store.removeNode(name)
     for (const { kind, subject, text } of began) log.warn({ kind, subject }, `an incident began: ${text}`)
     for (const { kind, subject } of ended) log.info({ kind, subject }, 'an incident is over')
+    await this.#recordState()
+  }
+
+  /** For the metrics of this node, whichever node reviews and delivers. */
+  async #recordState(): Promise<void> {
+    const { store, telemetry } = this.#deps
     const waiting = await store.countWaiting()
+    const states = await store.listReceivers()
     telemetry.recordNotificationState(
-      configured.map(({ name, offSince }) => ({ name, waiting: waiting.get(name) ?? 0, isOff: offSince !== null })),
+      this.#receivers.map(({ name }) => ({
+        name,
+        waiting: waiting.get(name) ?? 0,
+        isOff: states.some((state) => state.name === name && state.offSince !== null),
+      })),
       (await store.listIncidents()).map(({ kind }) => kind),
     )
   }

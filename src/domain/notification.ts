@@ -141,12 +141,16 @@ export interface Notifications {
     at: number,
   ): Promise<void>
 
-  /** Creates the deliveries of new events, at most of `limit` events. Returns the number of events. */
-  dispatch(
-    limit: number,
-    findReceivers: (event: Pick<NotificationEvent, 'kind' | 'phase'>) => readonly string[],
-    now: number,
-  ): Promise<number>
+  /**
+   * Creates the deliveries of new events, at most of `limit` events; those beyond `maxWaiting` of a receiver have failed at once. Returns the
+   * number of events.
+   */
+  dispatch(options: {
+    readonly limit: number
+    readonly maxWaiting: number
+    readonly findReceivers: (event: Pick<NotificationEvent, 'kind' | 'phase'>) => readonly string[]
+    readonly now: number
+  }): Promise<number>
   /**
    * Claims due deliveries of a receiver until `leaseUntil`, oldest first. A delivery waits for the earlier ones about the same account or
    * incident, unless those were created before `unblockedBefore`. `kinds`: only these.
@@ -176,6 +180,3 @@ export interface Notifications {
    */
   prune(bounds: { readonly before: number; readonly maxEvents: number; readonly unseenSince: number }): Promise<void>
 }
-
-/** Waiting deliveries of one receiver. Further ones are recorded as failed, and can be redelivered. */
-export const maxWaitingPerReceiver = 10_000

@@ -25,6 +25,8 @@ const leaseMs = 2 * minuteMs
 /** To one receiver at a time. */
 const maxConcurrent = 4
 const eventsPerDispatch = 500
+/** Further deliveries are recorded as failed, and can be made again by the operator. */
+const maxWaitingPerReceiver = 10_000
 /** A receiver of which all attempts failed rests, so that it is not asked for each waiting delivery; the pause doubles up to a minute. */
 const minPauseMs = 1_000
 const maxPauseMs = minuteMs
@@ -62,7 +64,9 @@ export class Deliverer {
     const { store, clock, log, telemetry } = this.#options
     const findReceivers = ({ kind }: { readonly kind: NotificationKind }): readonly string[] =>
       this.#receivers.filter(({ kinds }) => kinds.has(kind)).map(({ name }) => name)
-    while (!signal.aborted && (await store.dispatch(eventsPerDispatch, findReceivers, clock.now())) === eventsPerDispatch);
+    const dispatch = (): Promise<number> =>
+      store.dispatch({ limit: eventsPerDispatch, maxWaiting: maxWaitingPerReceiver, findReceivers, now: clock.now() })
+    while (!signal.aborted && (await dispatch()) === eventsPerDispatch);
     for (const [receiver, count] of await store.failOverdue(clock.now() - overdueMs, clock.now())) {
       log.error({ receiver, count }, 'notifications were not delivered within three days')
       telemetry.recordNotification(receiver, 'failed', count)

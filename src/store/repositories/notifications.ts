@@ -2,7 +2,6 @@
 import { sql } from 'kysely'
 import type { ExpressionBuilder, Kysely, Selectable } from 'kysely'
 import type { Condition, DeliveryFilter, Notifications, NotificationEvent } from '../../domain/notification.ts'
-import { maxWaitingPerReceiver } from '../../domain/notification.ts'
 import { ownJsonBounds, parseJson } from '../../system/parse-json.ts'
 import type { Database } from '../database.ts'
 import type { Schema } from '../schema/schema.ts'
@@ -105,27 +104,10 @@ function createIncidentStore({ read, write, transact }: Database): Pick<Notifica
       return rows.map(({ began_at: beganAt, ...incident }) => ({ ...incident, beganAt }))
     },
 
-    recordIncidents({ began, ended }, nextMessageId, at) {
-      return transact(async (transaction) => {
-        const insertEvent = (
-          { kind, subject, text }: Condition,
-          phase: 'began' | 'ended',
-          detail: NotificationEvent['detail'] = {},
-        ): Promise<unknown> =>
-          transaction
-            .insertInto('notification_event')
-            .values({
-              message_id: nextMessageId(),
-              kind,
-              phase,
-              account: null,
-              subject,
-              detail: JSON.stringify({ text, ...detail }),
-              at,
-              is_dispatched: 0,
-            })
-            .execute()
-        for (const condition of began) {
+    async recordIncidents({ began, ended }, nextMessageId, at) {
+      // A transaction each: on SQLite every other write waits for it.
+      for (const condition of began)
+        await transact(async (transaction) => {
           const { kind, subject, text } = condition
           const inserted = await transaction
             .insertInto('notification_incident')
@@ -133,25 +115,56 @@ function createIncidentStore({ read, write, transact }: Database): Pick<Notifica
             .onConflict((conflict) => conflict.columns(['kind', 'subject']).doNothing())
             .returning('kind')
             .executeTakeFirst()
-          if (inserted !== undefined) await insertEvent(condition, 'began')
-        }
-        for (const incident of ended) {
+          if (inserted === undefined) return
+          await insertIncidentEvent(transaction, { condition, phase: 'began', messageId: nextMessageId(), at, detail: {} })
+        })
+      for (const incident of ended)
+        await transact(async (transaction) => {
           const deleted = await transaction
             .deleteFrom('notification_incident')
             .where('kind', '=', incident.kind)
             .where('subject', '=', incident.subject)
             .returning('began_at')
             .executeTakeFirst()
-          if (deleted !== undefined) await insertEvent(incident, 'ended', { beganAt: deleted.began_at })
-        }
-      })
+          if (deleted === undefined) return
+          const detail = { beganAt: deleted.began_at }
+          await insertIncidentEvent(transaction, { condition: incident, phase: 'ended', messageId: nextMessageId(), at, detail })
+        })
     },
   }
 }
 
+interface IncidentEvent {
+  readonly condition: Condition
+  readonly phase: 'began' | 'ended'
+  readonly messageId: string
+  readonly at: number
+  readonly detail: NotificationEvent['detail']
+}
+
+async function insertIncidentEvent(
+  db: Kysely<Schema>,
+  { condition, phase, messageId, at, detail }: IncidentEvent,
+): Promise<void> {
+  const { kind, subject, text } = condition
+  await db
+    .insertInto('notification_event')
+    .values({
+      message_id: messageId,
+      kind,
+      phase,
+      account: null,
+      subject,
+      detail: JSON.stringify({ text, ...detail }),
+      at,
+      is_dispatched: 0,
+    })
+    .execute()
+}
+
 function createDeliveryStore({ read, write, transact }: Database): Omit<Notifications, ReceiverMethods | IncidentMethods> {
   return {
-    async dispatch(limit, findReceivers, now) {
+    async dispatch({ limit, maxWaiting, findReceivers, now }) {
       const isNew = await read.selectFrom('notification_event').select('id').where('is_dispatched', '=', 0).limit(1).execute()
       if (isNew.length === 0) return 0
       return transact(async (transaction) => {
@@ -166,7 +179,7 @@ function createDeliveryStore({ read, write, transact }: Database): Omit<Notifica
         const rows = events.flatMap((event) =>
           findReceivers(event).map((receiver) => {
             const count = waiting.get(receiver) ?? 0
-            const isFull = count >= maxWaitingPerReceiver
+            const isFull = count >= maxWaiting
             if (!isFull) waiting.set(receiver, count + 1)
             return {
               event: event.id,

@@ -1,6 +1,5 @@
 /** The contract of the notifications' store: which events are recorded, and how their deliveries wait, are claimed and end. */
 import type { Test } from 'tap'
-import { maxWaitingPerReceiver } from '../../../src/domain/notification.ts'
 import type { ClaimedDelivery, Condition } from '../../../src/domain/notification.ts'
 import type { Store } from '../../../src/domain/store.ts'
 import { addAccount, createSettleOrder, limits, noon, reserveHold, toAccountId } from './store-contract.ts'
@@ -8,6 +7,7 @@ import { addAccount, createSettleOrder, limits, noon, reserveHold, toAccountId }
 const minute = 60_000
 const hour = 60 * minute
 const day = 24 * hour
+const maxWaiting = 20
 const upstreamDown: Condition = { kind: 'upstream_down', subject: 'main/model', text: 'main/model fails' }
 
 /** `openStore` returns an empty store and closes it at the end of the test. */
@@ -20,7 +20,7 @@ export function testNotificationContract(t: Test, openStore: (t: Test) => Promis
       noon,
     )
   const dispatch = ({ notifications }: Store, receivers: readonly string[] = ['crm'], now = noon) =>
-    notifications.dispatch(1_000, () => receivers, now)
+    notifications.dispatch({ limit: 1_000, maxWaiting, findReceivers: () => receivers, now })
   const begin = ({ notifications }: Store, condition = upstreamDown, at = noon) =>
     notifications.recordIncidents({ began: [condition], ended: [] }, nextMessageId, at)
   const claim = ({ notifications }: Store, now = noon, change: { limit?: number; kinds?: readonly ['ledger_mismatch'] } = {}) =>
@@ -228,20 +228,20 @@ export function testNotificationContract(t: Test, openStore: (t: Test) => Promis
   t.test('what waits and what is logged is bounded', async (t) => {
     const store = await openStore(t)
     await announce(store, 'crm')
-    const conditions = Array.from({ length: maxWaitingPerReceiver + 2 }, (_, index): Condition => ({
+    const conditions = Array.from({ length: maxWaiting + 2 }, (_, index): Condition => ({
       ...upstreamDown,
       subject: `main/model-${index}`,
     }))
     await store.notifications.recordIncidents({ began: conditions, ended: [] }, nextMessageId, noon)
-    while ((await store.notifications.dispatch(4_000, () => ['crm'], noon)) > 0);
-    t.equal((await store.notifications.countWaiting()).get('crm'), maxWaitingPerReceiver)
+    while ((await store.notifications.dispatch({ limit: 7, maxWaiting, findReceivers: () => ['crm'], now: noon })) > 0);
+    t.equal((await store.notifications.countWaiting()).get('crm'), maxWaiting)
     t.match(await store.notifications.list({ limit: 9, state: 'failed' }), [
-      { subject: `main/model-${maxWaitingPerReceiver + 1}`, reason: 'too many deliveries were waiting' },
-      { subject: `main/model-${maxWaitingPerReceiver}` },
+      { subject: `main/model-${maxWaiting + 1}`, reason: 'too many deliveries were waiting' },
+      { subject: `main/model-${maxWaiting}` },
     ])
     await store.notifications.prune({ before: noon + 1, maxEvents: 1, unseenSince: noon })
     t.equal((await store.notifications.list({ limit: 1, state: 'failed' })).length, 0, 'old events are deleted')
-    t.equal((await store.notifications.countWaiting()).get('crm'), maxWaitingPerReceiver, 'those that wait are not')
+    t.equal((await store.notifications.countWaiting()).get('crm'), maxWaiting, 'those that wait are not')
     await store.notifications.reportNode({ name: 'node', host: 'host', seenAt: noon, facts: '{}' })
     await store.notifications.prune({ before: noon, maxEvents: 3, unseenSince: noon + 1 })
     t.same(await store.notifications.listReceivers(), [], 'a receiver that no node announces is deleted')

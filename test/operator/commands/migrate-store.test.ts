@@ -59,6 +59,10 @@ const extraConfig = `
   insert into carried_usage values (zeroblob(32), 'fast', 'day', 1, 2, 9007199254740991);
   insert into usage_alert_subscription values ('${toAccountId(1)}', 'zh', 'Asia/Shanghai', 4);
   insert into usage_alert values ('${toAccountId(1)}', 'premium', 'week', 5, 80, 'sent', 1, 3);
+  insert into notification_event values (7, 'msg_7', 'account_created', 'once', '${toAccountId(1)}', null, '{"plan":"é"}', 1, 1);
+  insert into notification_delivery values (3, 7, 'crm', 'account_created', '${toAccountId(1)}', 'waiting', 1, 1, 2, null, 500, 'HTTP 500');
+  insert into notification_incident values ('upstream_down', 'main/model', 'it "fails"', 5);
+  insert into notification_receiver values ('crm', 1, 5, 4, null);
   insert into audit values ('aud_1', '${toAccountId(1)}', 'signed_in', 1, null, null, '{"a":"\\u0041\n"}');
   insert into oauth_client values ('app_1', '{}', 1, null);
   insert into oauth_record values ('token', zeroblob(32), 'ses_1', '{}', null, 9);
@@ -130,7 +134,9 @@ function dumpSqlite(folder: string): Dump {
       .prepare<[], string>(`select name from sqlite_schema where type = 'table' and name not like 'sqlite_%'`)
       .pluck()
       .all()
-      .filter((name) => !['process', 'balance_watermark', 'balance_watermark_hold', 'migration'].includes(name))
+      .filter(
+        (name) => !['process', 'notification_node', 'balance_watermark', 'balance_watermark_hold', 'migration'].includes(name),
+      )
     return Object.fromEntries(
       names.map((name) => [name, toTexts(db.prepare<[], Record<string, unknown>>(`select * from ${name}`).all())]),
     )

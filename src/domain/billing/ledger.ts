@@ -106,6 +106,18 @@ export interface SettleOrder {
   /** The upstream's model target, `upstream/model`, for the operator's log. */
   readonly target: string | null
   readonly upstreamStatus: number | null
+  readonly details?: TurnDetails
+}
+
+/** What a turn's record keeps for the operator's reports; null where it is unknown. */
+export interface TurnDetails {
+  /** The account's plan. */
+  readonly plan: string | null
+  /** The model and the id of the answer, as the upstream named them. */
+  readonly upstreamModel: string | null
+  readonly upstreamResponseId: string | null
+  /** What the upstream charges the operator; a credit is a thousand nano-dollars. */
+  readonly upstreamCostNanodollars: number | null
 }
 
 export interface RefundOrder {
@@ -115,6 +127,7 @@ export interface RefundOrder {
   readonly code: string
   readonly target: string | null
   readonly upstreamStatus: number | null
+  readonly details?: TurnDetails
 }
 
 /** `done` is false if the hold had already ended; then nothing changed. */
@@ -138,7 +151,7 @@ export interface OpenWithUsageOrder {
 
 export type TurnState = 'held' | 'settled' | 'refunded' | 'expired'
 
-export interface Turn {
+export interface Turn extends TurnDetails {
   readonly id: number
   readonly requestId: string
   readonly account: string

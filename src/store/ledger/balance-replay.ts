@@ -2,7 +2,7 @@
  * Rebuilds one account's balances from its chain, link by link. Verification compares them with the stored balances; pruning
  * saves them as a checkpoint. Reserved amounts are not in the chain: they follow from the held turns.
  */
-import { genesisHash, hashCheckpoint, hashEntry, isSameHash, hashTurn } from './hash-chain.ts'
+import { genesisHash, hashCheckpoint, hashEntry, isCoveredByHash, isSameHash, hashTurn } from './hash-chain.ts'
 import type { CheckpointTable, EntryTable } from '../schema/schema.ts'
 import { parseAllocations, sumAllocations } from './engine/allocation.ts'
 import type { VerifiedTurn } from './turn-columns.ts'
@@ -77,6 +77,11 @@ export class BalanceReplay {
 
   applyTurn(turn: VerifiedTurn): void {
     const label = `turn ${turn.id}`
+    if (!isCoveredByHash(turn))
+      this.#reportMismatch(
+        'the hash of a link covers its turn',
+        `${label} has values that hash version ${turn.hash_version} does not cover, or the version is unknown`,
+      )
     this.#advance(turn, hashTurn(this.hash, turn), label)
     this.reportIfUnreadable(label, () => {
       const packs = parseAllocations(turn.settled_packs)

@@ -3,13 +3,16 @@
  * turn's row has two hashes in its life: while it is held, the hash of the hold; once it has ended, the hash of its link, which covers the
  * first.
  *
+ * A turn's row names the version of its link's hash. Rows keep the version that they ended with, and what a version covers never changes.
+ * The hash of a hold and that of an entry have one version.
+ *
  * The hashes contain no secret. They reveal accidents, blind edits and deletions. An attacker who can write the file and has this code can
  * compute a new chain with matching sums; only a copy that the attacker cannot write protects against that.
  */
 import { hash } from 'node:crypto'
 import type { CheckpointTable, EntryTable } from '../schema/schema.ts'
 import type { VerifiedTurn, HoldRow, TurnEnding } from './turn-columns.ts'
-import { outcomeColumns, usageColumns, holdColumns, pickValues } from './turn-columns.ts'
+import { addedUsageColumns, firstUsageColumns, outcomeColumns, usageColumns, holdColumns, pickValues } from './turn-columns.ts'
 
 /** Half of SHA-256: enough against accidents and blind edits, at half the space in every row. */
 const hashBytes = 16
@@ -26,6 +29,9 @@ export function hashHold(turn: HoldRow): Uint8Array {
   return digest('', pickValues(holdColumns, turn))
 }
 
+/** The version of the links that are written now. */
+export const currentHashVersion = 2
+
 /** The link of an ended turn. `holdHash` is the hash that its row had while it was held. */
 export function hashEnding(
   previousHash: Uint8Array,
@@ -34,13 +40,22 @@ export function hashEnding(
   seq: number,
   ending: TurnEnding,
 ): Uint8Array {
-  const values = [id, seq, ...pickValues(usageColumns, ending), ...pickValues(outcomeColumns, ending)]
+  const values = [currentHashVersion, id, seq, ...pickValues(usageColumns, ending), ...pickValues(outcomeColumns, ending)]
   return digest(toBase64(previousHash) + toBase64(holdHash), values)
 }
 
 /** The link of an ended turn, computed from its row alone. */
 export function hashTurn(previousHash: Uint8Array, turn: VerifiedTurn): Uint8Array {
-  return hashEnding(previousHash, hashHold(turn), turn.id, turn.seq, turn)
+  const holdHash = hashHold(turn)
+  if (turn.hash_version !== 1) return hashEnding(previousHash, holdHash, turn.id, turn.seq, turn)
+  const values = [turn.id, turn.seq, ...pickValues(firstUsageColumns, turn), ...pickValues(outcomeColumns, turn)]
+  return digest(toBase64(previousHash) + toBase64(holdHash), values)
+}
+
+/** Whether the hash of an ended turn covers all that its row reports: its version is known, and what came later is empty in older rows. */
+export function isCoveredByHash(turn: VerifiedTurn): boolean {
+  if (turn.hash_version === currentHashVersion) return true
+  return turn.hash_version === 1 && addedUsageColumns.every((column) => turn[column] === null)
 }
 
 export function hashCheckpoint({ account, seq, hash: link, balances }: Omit<CheckpointTable, 'seal'>): Uint8Array {

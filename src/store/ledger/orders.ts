@@ -7,6 +7,7 @@ import type {
   RefundOrder,
   ReserveOrder,
   SettleOrder,
+  TurnDetails,
 } from '../../domain/billing/ledger.ts'
 import { toPartKey, unknownCredential } from '../../domain/billing/ledger.ts'
 import { windows } from '../../domain/billing/plan.ts'
@@ -59,7 +60,7 @@ export function assertWholeAmounts({ credits, tokens }: SettleOrder): void {
 /** An order from a journal may be of an earlier version: what was added later is missing in it. */
 export function toEndingOperation(order: EndingOrder): EndingOperation {
   const { kind, hold, at, target, upstreamStatus } = order
-  const common = { ended_at: at, target, upstream_status: upstreamStatus }
+  const common = { ended_at: at, target, upstream_status: upstreamStatus, ...toDetailColumns(order.details) }
   if (kind === 'refund') return { kind, hold, usage: { ...zeroUsage, ...common, code: order.code } }
   const { disputed = null } = order
   const usage = {
@@ -76,6 +77,15 @@ export function toEndingOperation(order: EndingOrder): EndingOperation {
     hold,
     usage,
     annotation: disputed === null ? null : { disputed_input: disputed.input, disputed_output: disputed.output },
+  }
+}
+
+function toDetailColumns(details?: TurnDetails) {
+  return {
+    plan: details?.plan ?? null,
+    upstream_model: details?.upstreamModel ?? null,
+    upstream_response_id: details?.upstreamResponseId ?? null,
+    upstream_cost_nanodollars: details?.upstreamCostNanodollars ?? null,
   }
 }
 

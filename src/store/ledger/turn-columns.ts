@@ -43,7 +43,7 @@ export const holdColumns = [...requestColumns, ...reservationColumns] as const
 export const leaseColumns = ['previous_turn', 'owner_process', 'lease_until'] as const satisfies readonly Column[]
 
 /** Reported by the ending; zeros where nothing was used. */
-export const usageColumns = [
+export const firstUsageColumns = [
   'ended_at',
   'credits',
   'input_tokens',
@@ -54,6 +54,16 @@ export const usageColumns = [
   'target',
   'upstream_status',
 ] as const satisfies readonly Column[]
+
+/** Reported by the ending too, and covered by hashes of version 2 and later. */
+export const addedUsageColumns = [
+  'plan',
+  'upstream_model',
+  'upstream_response_id',
+  'upstream_cost_nanodollars',
+] as const satisfies readonly Column[]
+
+export const usageColumns = [...firstUsageColumns, ...addedUsageColumns] as const
 
 /** Recorded beside the bill; covered by no hash. */
 export const annotationColumns = ['disputed_input', 'disputed_output'] as const satisfies readonly Column[]
@@ -67,13 +77,17 @@ export const zeroUsage = {
   estimated: 0,
   target: null,
   upstream_status: null,
+  plan: null,
+  upstream_model: null,
+  upstream_response_id: null,
+  upstream_cost_nanodollars: null,
 } as const
 
 /** Set by the ledger when the turn ends. */
 export const outcomeColumns = ['state', 'debt', 'window_debts', 'settled_packs'] as const satisfies readonly Column[]
 
-/** The position in the account's hash chain. */
-export const chainColumns = ['seq', 'hash'] as const satisfies readonly Column[]
+/** The position in the account's hash chain, and how its link is hashed. */
+export const chainColumns = ['seq', 'hash_version', 'hash'] as const satisfies readonly Column[]
 
 /** Read to end a turn, or to report that it has ended. */
 export const settlementColumns = [

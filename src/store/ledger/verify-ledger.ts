@@ -38,7 +38,7 @@ export interface BalanceWatermark {
 type Report = (rule: string, account: string, detail: string) => void
 
 /** The ending columns of a held turn, in their order. */
-const openHoldOutcome = JSON.stringify([null, 0, 0, 0, 0, 0, null, null, null, 'held', 0, null, null])
+const openHoldOutcome = JSON.stringify([null, 0, 0, 0, 0, 0, null, null, null, null, null, null, null, 'held', 0, null, null, 1])
 
 /** More mismatches add no information. */
 const maxMismatches = 1000
@@ -194,7 +194,8 @@ class AccountVerifier {
 
   #verifyHold(turn: VerifiedTurn): void {
     if (turn.seq !== 0) this.#reportMismatch('a held turn is not in the chain yet', `turn ${turn.id} is at link ${turn.seq}`)
-    const actual = JSON.stringify([...pickValues(usageColumns, turn), ...pickValues(outcomeColumns, turn)])
+    const ending = [...pickValues(usageColumns, turn), ...pickValues(outcomeColumns, turn)]
+    const actual = JSON.stringify([...ending, turn.hash_version])
     if (actual !== openHoldOutcome) this.#reportMismatch('a held turn has no ending yet', `turn ${turn.id} has ${actual}`)
     if (!isSameHash(hashHold(turn), turn.hash)) this.#reportMismatch('a held turn stays what it was held as', `turn ${turn.id}`)
     const add = (what: number | string, credits: number): void => {

@@ -3,6 +3,7 @@ import { initialSchema } from './0001-initial/initial-schema.ts'
 import { sharedDatabase } from './0002-shared-database.ts'
 import { invitePerson } from './0003-invite-person.ts'
 import { notifications } from './0004-notifications.ts'
+import { turnCost } from './0005-turn-cost.ts'
 import type { Migration } from './migration.ts'
 
-export const migrations: readonly Migration[] = [initialSchema, sharedDatabase, invitePerson, notifications]
+export const migrations: readonly Migration[] = [initialSchema, sharedDatabase, invitePerson, notifications, turnCost]

@@ -176,10 +176,19 @@ export interface TurnTable {
   code: string | null
   upstream_status: number | null
   target: string | null
+  /** The account's plan when the turn ended. Null, as in the three columns below: it ended under an older version, or its process died. */
+  plan: string | null
+  /** The model and the id of the answer, as the upstream named them; null if it named none. */
+  upstream_model: string | null
+  upstream_response_id: string | null
+  /** What the upstream charges the operator, by the configured prices; null if none are configured. */
+  upstream_cost_nanodollars: number | null
   idempotency_key: string | null
   body_hash: string | null
   /** The position in the account's chain, 0 while it is held. */
   seq: number
+  /** Which columns the link's hash covers (`hash-chain.ts`); 1 while the turn is held. */
+  hash_version: Generated<number>
   /** The hash of the hold; after the ending the hash of its link in the chain, which covers the first. */
   hash: Uint8Array
 }

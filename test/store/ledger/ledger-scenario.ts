@@ -73,7 +73,13 @@ export async function runLedgerScenario(store: Store, seed: number, steps: numbe
       const disputed = pick(4) === 0 ? { input: pick(99), output: pick(99) } : null
       const tokens = { input: 99, ...(pick(2) === 0 ? {} : { cachedInput: pick(100) }), output: pick(99) }
       const order = createSettleOrder(hold.id, Math.round((hold.credits * pick(400)) / 100), now)
-      await some(store.ledger.settle({ ...order, tokens, disputed }))
+      const details = {
+        plan: pick(3) === 0 ? null : `plan-${pick(2)}`,
+        upstreamModel: pick(3) === 0 ? null : `model "${pick(9)}" \\ü`,
+        upstreamResponseId: pick(3) === 0 ? null : `chatcmpl-${step}`,
+        upstreamCostNanodollars: pick(3) === 0 ? null : pick(2 ** 30) * 8_000,
+      }
+      await some(store.ledger.settle({ ...order, tokens, disputed, ...(pick(4) === 0 ? {} : { details }) }))
       await some(store.ledger.refund(createRefundOrder(hold.id, now)))
     } else if (kind < 15) {
       const [hold] = holds.splice(pick(holds.length), 1)

@@ -10,6 +10,8 @@ import {
 } from '../../../src/store/ledger/orders.ts'
 import { createGrantOrder, createRefundOrder, createReserveOrder, createSettleOrder, noon } from '../contract/store-contract.ts'
 
+const details = { plan: 'pro', upstreamModel: 'm', upstreamResponseId: 'chatcmpl-1', upstreamCostNanodollars: 9 }
+
 const { account, pool, periods } = createReserveOrder()
 const checkpoint = { account, seq: 9, hash: new Uint8Array(16), balances: '{}', seal: new Uint8Array(16) }
 
@@ -17,7 +19,13 @@ const operations: readonly LedgerOperation[] = [
   toReserveOperation(createReserveOrder({ limits: { day: 1, week: 2, month: 3 }, amount: 40, minAmount: 5 })),
   toReserveOperation(createReserveOrder({ idempotency: { key: 'once', bodyHash: 'body' }, maxConcurrentTurns: 6 })),
   toEndingOperation({ kind: 'settle', ...createSettleOrder(7, 30) }),
-  toEndingOperation({ kind: 'settle', ...createSettleOrder(7, 30), disputed: { input: 8, output: 9 }, outcome: 'aborted' }),
+  toEndingOperation({
+    kind: 'settle',
+    ...createSettleOrder(7, 30),
+    disputed: { input: 8, output: 9 },
+    outcome: 'aborted',
+    details,
+  }),
   toEndingOperation({ kind: 'refund', ...createRefundOrder(7) }),
   toGrantOperation(createGrantOrder('pack', 50)),
   toOpenWithUsageOperation({ account, pool, at: noon, periods, used: { day: 1, week: 2, month: 3 } }),

@@ -1,5 +1,5 @@
 /** Appends links to an account's hash chain, whose end is kept in the balance: entries, and turns as they end. */
-import { hashEnding, hashEntry } from '../hash-chain.ts'
+import { currentHashVersion, hashEnding, hashEntry } from '../hash-chain.ts'
 import type { EntryKind } from '../../schema/schema.ts'
 import type { AccountBalance } from '../account-balance.ts'
 import type { SettlementTurn, TurnEnding } from '../turn-columns.ts'
@@ -24,7 +24,7 @@ export class ChainWriter {
   endTurn(balance: AccountBalance, turn: SettlementTurn, ending: TurnEnding): boolean {
     const seq = balance.seq + 1
     const hash = hashEnding(balance.hash, turn.hash, turn.id, seq, ending)
-    if (!this.#storage.endTurn(turn, ending, { seq, hash })) return false
+    if (!this.#storage.endTurn(turn, ending, { seq, hash_version: currentHashVersion, hash })) return false
     balance.seq = seq
     balance.hash = hash
     return true

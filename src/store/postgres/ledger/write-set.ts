@@ -1,6 +1,13 @@
 /** Converts the changes of a batch to the statements that write them. */
 import { toPoolLevelDetail } from '../../ledger/engine/ledger-storage.ts'
-import { annotationColumns, holdColumns, outcomeColumns, pickValues, usageColumns } from '../../ledger/turn-columns.ts'
+import {
+  annotationColumns,
+  chainColumns,
+  holdColumns,
+  outcomeColumns,
+  pickValues,
+  usageColumns,
+} from '../../ledger/turn-columns.ts'
 import type { SqlValue } from './array-literal.ts'
 import { toArrayLiteral } from './array-literal.ts'
 import type { Statement, TurnRows } from './ledger-sql.ts'
@@ -28,8 +35,7 @@ export function toTurnRows(states: readonly AccountState[]): TurnRows {
         turn.account,
         ...pickValues(usageColumns, ending),
         ...pickValues(outcomeColumns, ending),
-        chain.seq,
-        chain.hash,
+        ...pickValues(chainColumns, chain),
       ]),
     ),
   }

@@ -103,6 +103,10 @@ function toTurn(row: Selectable<Schema['turn']>): Turn {
     code: row.code,
     upstreamStatus: row.upstream_status,
     target: row.target,
+    plan: row.plan,
+    upstreamModel: row.upstream_model,
+    upstreamResponseId: row.upstream_response_id,
+    upstreamCostNanodollars: row.upstream_cost_nanodollars,
     startedAt: row.started_at,
     endedAt: row.ended_at,
   }

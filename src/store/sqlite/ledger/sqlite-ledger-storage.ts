@@ -7,7 +7,14 @@ import type { IdempotentTurn, LedgerStorage, PoolLevel } from '../../ledger/engi
 import type { AccountBalance } from '../../ledger/account-balance.ts'
 import type { EntryTable, PackTable } from '../../schema/schema.ts'
 import type { OpenPack } from '../../ledger/engine/allocation.ts'
-import { annotationColumns, holdColumns, outcomeColumns, pickValues, usageColumns } from '../../ledger/turn-columns.ts'
+import {
+  annotationColumns,
+  chainColumns,
+  holdColumns,
+  outcomeColumns,
+  pickValues,
+  usageColumns,
+} from '../../ledger/turn-columns.ts'
 import type { ChainPosition, HoldRow, SettlementTurn, TurnAnnotation, TurnEnding } from '../../ledger/turn-columns.ts'
 import { HoldCache } from './hold-cache.ts'
 import type { LedgerSql } from './ledger-sql.ts'
@@ -75,9 +82,13 @@ export class SqliteLedgerStorage implements LedgerStorage {
     this.#addOpenHolds(turn.account, 1)
   }
 
-  endTurn(turn: SettlementTurn, ending: TurnEnding, { seq, hash }: ChainPosition): boolean {
-    const values = [...pickValues(usageColumns, ending), ...pickValues(outcomeColumns, ending)]
-    return this.#sql.endTurn.run(...values, seq, hash, turn.id).changes > 0
+  endTurn(turn: SettlementTurn, ending: TurnEnding, chain: ChainPosition): boolean {
+    const values = [
+      ...pickValues(usageColumns, ending),
+      ...pickValues(outcomeColumns, ending),
+      ...pickValues(chainColumns, chain),
+    ]
+    return this.#sql.endTurn.run(...values, turn.id).changes > 0
   }
 
   onEnded(turn: SettlementTurn): void {

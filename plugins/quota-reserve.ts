@@ -3,6 +3,7 @@ import {
   computeAffordableOutputTokens,
   computeTurnPrice,
   createQuotaRefusal,
+  createTurnDetails,
   hasImages,
   getBodyHash,
   computeCredits,
@@ -283,6 +284,7 @@ async function settle(
     outcome: kind,
     target: x.lastAttempt.target,
     upstreamStatus: x.lastAttempt.status,
+    details: createTurnDetails(x, isUnused ? null : usage),
   })
   return credits
 }

@@ -1,5 +1,5 @@
 /** Refunds the hold of a failed turn in full, durably, before the client receives the error. */
-import { definePlugin } from '../src/index.ts'
+import { createTurnDetails, definePlugin } from '../src/index.ts'
 import type { Exchange, GatewayError, PluginServices, Slots } from '../src/index.ts'
 
 export const refund = definePlugin({
@@ -20,7 +20,8 @@ async function refundHold(
   { code }: GatewayError,
   { ledger, clock }: PluginServices,
 ): Promise<void> {
-  const { target, status } = x.lastAttempt
-  const { state } = await ledger.refund({ hold: x.hold.id, at: clock.now(), code, target, upstreamStatus: status })
+  const { target, status, failedUsage = null } = x.lastAttempt
+  const details = createTurnDetails(x, failedUsage)
+  const { state } = await ledger.refund({ hold: x.hold.id, at: clock.now(), code, target, upstreamStatus: status, details })
   x.debug.quotaRefunded = state === 'refunded' || state === 'expired'
 }

@@ -87,6 +87,7 @@ function createCandidate(target: LiveTarget, x: MappingInput, { secret }: Plugin
     name: target.name,
     upstream: target.upstream.name,
     model: target.model,
+    cost: target.cost ?? null,
     path: '/chat/completions',
     body: (mode) => buildBody(target, x, mode, () => derivePseudonym(x.caller.account.id, secret)),
   }

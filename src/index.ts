@@ -36,6 +36,7 @@ export {
 export type { ChatRequest } from './exchange/request/chat-request.ts'
 export { findMediaAddresses } from './exchange/request/media-addresses.ts'
 export { getMediaFigures, measurePrompt } from './exchange/request/prompt-size.ts'
+export { createTurnDetails } from './exchange/turn-details.ts'
 export { adoptRequestId } from './exchange/request-id.ts'
 export {
   droppedFieldsHeader,

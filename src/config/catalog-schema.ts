@@ -12,6 +12,11 @@ const poolLimitsSchema = z.strictObject({
   month: creditsSchema,
 })
 
+/** Above this the cost of a turn of a million tokens might be more than an exact integer can hold. */
+const maxDollars = 10_000
+/** What an upstream charges, in dollars; it may have any number of decimal places. */
+export const costSchema = z.number().min(0).max(maxDollars)
+
 const targetSchema = z.strictObject({
   /** A name under `upstreams`. */
   upstream: z.string(),
@@ -19,6 +24,20 @@ const targetSchema = z.strictObject({
   model: z.string().min(1).nullable(),
   /** Share of the calls; a target of weight 0 serves only where the others have failed. */
   weight: z.number().min(0).default(1),
+  /** What the operator pays for it, in dollars, for `svc-gateway report`; null: unknown. */
+  cost: z
+    .strictObject({
+      /** Of a million tokens of the prompt. */
+      input: costSchema,
+      /** Of a million prompt tokens that the upstream reports as read from its cache; null: the same as `input`. */
+      cachedInput: costSchema.nullable().default(null),
+      /** Of a million tokens of the answer. */
+      output: costSchema,
+      /** Of each call, or of each picture that it draws, besides the tokens. */
+      perCall: costSchema.default(0),
+    })
+    .nullable()
+    .default(null),
 })
 
 export const productSchema = z.strictObject({
@@ -119,8 +138,6 @@ export const planSchema = z.strictObject({
   models: z.union([z.literal('all'), z.array(z.string())]).default('all'),
 })
 
-/** Above this a turn of a million tokens might cost more than an exact integer can hold. */
-const maxDollars = 10_000
 /** Prices are stored in nano-dollars per token; a finer price would be charged differently from what members see. */
 const dollarsSchema = z
   .number()

@@ -7,7 +7,7 @@ import { notificationSchema } from './notifications/notification-schema.ts'
 import { signInSchema } from './sign-in-schema.ts'
 import { upstreamSchema } from './upstream-schema.ts'
 import { exactUrlSchema, millisecondsSchema, originSchema, secretSchema, urlSchema } from './value-schemas.ts'
-import { boostSchema, planSchema, productSchema, tierSchema } from './catalog-schema.ts'
+import { boostSchema, planSchema, productSchema, tierSchema, costSchema } from './catalog-schema.ts'
 
 const contactUrlSchema = z.string().regex(/^(?:mailto:[^\s@]+@[^\s@]+|https:\/\/\S+)$/, 'is no mailto: or https: address')
 const legalTextSchema = z.strictObject({
@@ -305,6 +305,8 @@ export const configSchema = z.strictObject({
       apiKey: secretSchema.nullable().default(null),
       /** Address of the backend's API, if it is not the vendor's own. */
       endpoint: urlSchema.nullable().default(null),
+      /** What a search engine charges for one search, in dollars, for `svc-gateway report`; null: unknown. */
+      costPerSearch: costSchema.nullable().default(null),
       /** Number of results to request from a search engine; a model that searches by itself decides alone. */
       maxResults: z.int().min(1).max(20).default(10),
       /**

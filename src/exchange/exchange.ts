@@ -6,6 +6,7 @@ import type { Account } from '../domain/identity/account.ts'
 import type { Hold } from '../domain/billing/ledger.ts'
 import type { Plan } from '../domain/billing/plan.ts'
 import type { Product } from '../domain/billing/product.ts'
+import type { UpstreamCost } from '../domain/billing/upstream-cost.ts'
 import type { ChatRequest } from './request/chat-request.ts'
 
 /** A *turn* calls a model and costs quota; an *unmetered* request (model list, tool discovery) does neither. */
@@ -30,8 +31,9 @@ export interface Exchange {
   readonly headers: Record<string, string>
   /** Details that an error envelope may contain. */
   readonly debug: Debug
-  /** The last upstream target called (`upstream/model`) and its status, for the turn log and the metrics. */
-  readonly lastAttempt: { target: string | null; status: number | null }
+  readonly lastAttempt: LastAttempt
+  /** What search engines charge the operator for this exchange. */
+  searchCostNanodollars?: number
   /** The monotonic clock at `startedAt`, and at later events. */
   readonly startedMonotonicMs: number
   firstTokenMonotonicMs?: number
@@ -44,6 +46,20 @@ export interface Exchange {
   readonly position?: number
   /** Credits charged in the end. */
   chargedCredits?: number
+}
+
+/** The last call of an upstream, for the turn log and the metrics. */
+interface LastAttempt {
+  /** `upstream/model`. */
+  target: string | null
+  status: number | null
+  /** What the target costs the operator; null or absent: it is not configured. */
+  cost?: UpstreamCost | null
+  /** The model and the id of its answer, as it named them. */
+  model?: string | null
+  responseId?: string | null
+  /** What it had produced when it failed; null: nothing. */
+  failedUsage?: Usage | null
 }
 
 /** Translates an exchange between its API format and chat completions (`src/formats/exchange-translation.ts`). */
@@ -166,6 +182,8 @@ export interface Candidate {
   readonly upstream: string
   /** The upstream's own model id; never shown to a member. */
   readonly model: string
+  /** What its calls cost the operator; null or absent: it is not configured. */
+  readonly cost?: UpstreamCost | null
   /** Appended to the upstream's base URL, as in `/chat/completions`. */
   readonly path: string
   /**

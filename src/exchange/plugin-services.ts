@@ -2,6 +2,7 @@
  * The services that a plugin may use: ports and domain types. Everything else (store, metrics, domain services, HTTP) is internal and may
  * change without notice to plugins.
  */
+import type { UpstreamCost } from '../domain/billing/upstream-cost.ts'
 import type { AvailableBoost } from '../domain/billing/boost.ts'
 import type { Ledger } from '../domain/billing/ledger.ts'
 import type { Calendar } from '../domain/billing/period.ts'
@@ -125,6 +126,7 @@ export interface LiveTarget {
   /** `upstream/model`. */
   readonly name: string
   readonly model: string
+  readonly cost?: UpstreamCost | null
   readonly upstream: { readonly name: string; readonly config: FieldPolicy }
   /** The request format that it accepts. */
   readonly dialect: {

@@ -185,6 +185,8 @@ export class Attempt<Result> implements Dispatcher.DispatchHandler, IndexedItem,
   }
 
   #fail(failure: Error): void {
+    this.#recordAnswer()
+    if (!(failure instanceof ClientDisconnected)) this.#options.x.lastAttempt.failedUsage = this.#reader?.getUsageSoFar() ?? null
     // Some servers close after an error without saying so, and the next request would be lost. A rejected request does no harm.
     const isReusable = this.#phase === 'rejected' && this.#head.status < 500
     this.#phase = 'ended'
@@ -337,12 +339,21 @@ export class Attempt<Result> implements Dispatcher.DispatchHandler, IndexedItem,
     if (reader === null) return
     try {
       const result = reader.result()
+      this.#recordAnswer()
       if (reader.isForwarded) this.#resolve({ result, ending: this.#ending })
       else this.#deliverWhole(result)
     } catch (error) {
       this.#connection?.destroy()
       this.#reject(error)
     }
+  }
+
+  /** For the turn's record. */
+  #recordAnswer(): void {
+    const { lastAttempt } = this.#options.x
+    const { id, model } = this.#reader?.answer ?? {}
+    lastAttempt.responseId = toRecordedName(id)
+    lastAttempt.model = toRecordedName(model)
   }
 
   /** A response that arrived whole: plugins see its head before anything is sent. */
@@ -422,6 +433,14 @@ export class Attempt<Result> implements Dispatcher.DispatchHandler, IndexedItem,
     this.#endWith(new UpstreamFailure(facts, this.#options.upstream.host))
   }
 }
+
+/** At most as much as a turn's row should carry, in characters that every database stores. */
+function toRecordedName(name: unknown): string | null {
+  if (typeof name !== 'string' || name === '') return null
+  return name.slice(0, maxRecordedLength).replaceAll(/[^\x20-\x7e]/g, '?')
+}
+
+const maxRecordedLength = 256
 
 function markStale(facts: FailureFacts): FailureFacts {
   return facts.kind === 'network' ? { ...facts, staleConnection: true } : facts

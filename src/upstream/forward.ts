@@ -267,9 +267,9 @@ export class Forwarder {
   async #sendAttempt<Result>(call: AttemptInput<Result>): Promise<AttemptResult<Result>> {
     const { x, candidate, upstream, callContext, mayQueue } = call
     const { config, clock } = this.#options
-    x.lastAttempt.target = candidate.name
-    // The status of an earlier target says nothing about this one.
-    x.lastAttempt.status = null
+    // What an earlier target answered says nothing about this one.
+    const { name: target, cost = null } = candidate
+    Object.assign(x.lastAttempt, { target, status: null, cost, model: null, responseId: null, failedUsage: null })
     if (x.debug.upstreamStatus !== undefined) delete x.debug.upstreamStatus
     const { limiter } = upstream
     if (!limiter.tryAcquire() && !(mayQueue && (await limiter.acquire((giveUp) => callContext.client.onDisconnect(giveUp))))) {

@@ -8,6 +8,7 @@ import type { PoolLimits, Window } from './plan.ts'
 import type { Periods } from './period.ts'
 import type { Pool } from './product.ts'
 import type { Price, Tokens } from './price.ts'
+import type { ReportQuery, ReportSlot } from './report.ts'
 
 /** The id of an API key, or `web`, `cli`, `app` for sessions of these kinds, `jwt` for a trusted issuer's token, or `unknown`. */
 export type UsageSource = string
@@ -318,6 +319,8 @@ export interface Ledger {
    * `limit` turns. Returns the number of turns; 0 when done.
    */
   pruneTurns(before: number, limit: number, signal?: AbortSignal): Promise<number>
+  /** Sums of ended turns, of one snapshot. For commands: it may block its thread while the database groups the turns. */
+  report(query: ReportQuery): AsyncIterable<ReportSlot>
   /** @throws if `signal` aborts it */
   verify(signal?: AbortSignal): Promise<Verification>
   stats(): LedgerStats

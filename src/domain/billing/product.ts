@@ -2,6 +2,7 @@
 
 import type { LocalizedText } from '../../errors.ts'
 import type { Price } from './price.ts'
+import type { UpstreamCost } from './upstream-cost.ts'
 
 /** Which family of prices and pools a product belongs to. */
 export type Tier = 'light' | 'flagship'
@@ -21,6 +22,8 @@ export interface Target {
   readonly model: string | null
   /** Share among the targets of a product; a target of weight 0 is used only if no other can be. */
   readonly weight: number
+  /** What it costs the operator; null or absent: it is not configured. */
+  readonly cost?: UpstreamCost | null
 }
 
 /** Tokens of media in a prompt. A maximum bounds what a turn reserves for them, and what an upstream's report may claim. */

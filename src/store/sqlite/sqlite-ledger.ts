@@ -21,6 +21,7 @@ import { maxPending } from './settlement-retry.ts'
 import { getJournalPath, listJournalProcesses, readJournal } from './process/settlement-journal.ts'
 import type { DatabaseHealth } from './database-health.ts'
 import { runReadTask } from './maintenance/read-tasks.ts'
+import { readReport } from './maintenance/report.ts'
 import type { Writer } from './writer/writer.ts'
 
 /** `pendingSettlements` belongs to a server; a command beside it ends no turns. */
@@ -93,6 +94,7 @@ export function createSqliteLedger(
       const results = await Promise.all(steps.map((step) => writer.apply({ kind: 'prune', step }, true)))
       return results.reduce((sum, result) => sum + expectResult(result, 'count').count, 0)
     },
+    report: (query) => readReport(file, query),
     verify: (signal) => reportFaults(runReadTask('verify', { file }, signal)),
     stats: () => ({
       ...writer.stats(),

@@ -72,6 +72,9 @@ export class SearchEngineClient {
   async #send(engineRequest: EngineRequest, x: SearchContext['x']): Promise<Record<string, unknown>> {
     const { url, method, headers, body, errorNames } = engineRequest
     const fail = (facts: FailureFacts): UpstreamFailure => new UpstreamFailure(facts, url.hostname)
+    const { costPerSearch } = this.#services.config.search
+    // The engine charges for the request whether or not its answer is of use.
+    if (costPerSearch !== null) x.searchCostNanodollars = (x.searchCostNanodollars ?? 0) + Math.round(costPerSearch * 1e9)
     const { request } = await import('undici')
     const response = await request(url, {
       method,

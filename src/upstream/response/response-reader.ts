@@ -59,6 +59,8 @@ export interface ResponseReader<Result> {
   getUsageSoFar(): Usage | null
   /** When output was first seen. */
   readonly firstOutputAt: number | null
+  /** The document, or the last chunk that has choices: with the id and the model that the upstream names. */
+  readonly answer: Readonly<Record<string, unknown>>
 }
 
 /** The first bytes decide the kind, whatever was requested. */
@@ -106,6 +108,10 @@ class StreamResponseReader<Result> implements ResponseReader<Result> {
 
   get eventCount(): number {
     return this.#reader.eventCount
+  }
+
+  get answer(): Readonly<Record<string, unknown>> {
+    return this.#reader.lastChunk
   }
 
   get outputCount(): number {
@@ -207,6 +213,8 @@ class DocumentResponseReader<Result> implements ResponseReader<Result> {
   readonly #options: ResponseReaderOptions<Result>
   readonly #body: BoundedBody
   eventCount = 0
+  /** Empty before the result, and for a long document. */
+  answer: Readonly<Record<string, unknown>> = {}
 
   constructor(options: ResponseReaderOptions<Result>) {
     this.#options = options
@@ -246,6 +254,7 @@ class DocumentResponseReader<Result> implements ResponseReader<Result> {
     if (isChat && hasTooManyValues(text)) throw inBandFailure('too_large', upstream.host)
     const sent = parseDocument(text, upstream.host)
     const document = createDecoder(this.#options)?.toCompletion(sent) ?? sent
+    this.answer = document
     if (isChat && hasTooManyParts(document)) throw inBandFailure('too_large', upstream.host)
     capabilities.recordWholeResponse(candidate.name)
     const result = readDocument(document, this.#options)

@@ -99,6 +99,11 @@ export class StreamReader {
     return this.#output.tokens
   }
 
+  /** The last chunk with a list of choices. */
+  get lastChunk(): Readonly<Record<string, unknown>> {
+    return this.#lastChunk
+  }
+
   /** The upstream's last usage report that had content. */
   get report(): Record<string, unknown> | null {
     return this.#report

@@ -169,7 +169,8 @@ export class Upstreams {
     const model = target.model ?? (fallbackModel === null ? null : (this.#defaultModels.get(target.upstream) ?? fallbackModel))
     if (upstream === undefined || model === null) return undefined
     const name = `${upstream.name}/${model}`
-    return { live: { name, upstream, model, dialect: this.getDialect(name, upstream) }, weight: target.weight }
+    const { weight, cost = null } = target
+    return { live: { name, upstream, model, cost, dialect: this.getDialect(name, upstream) }, weight }
   }
 }
 

@@ -19,6 +19,7 @@ export function createNoLedger(): WritableLedger {
     expire: refuse,
     countPendingSettlements: refuse,
     pruneTurns: refuse,
+    report: refuse,
     verify: refuse,
     stats: refuse,
     async close() {},

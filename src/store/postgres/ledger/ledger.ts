@@ -15,7 +15,7 @@ import { formatDuration } from '../../../system/duration.ts'
 import { isClockTrusted } from '../cluster/node-lease.ts'
 import type { NodeLease } from '../cluster/node-lease.ts'
 
-type QueuedLedger = Omit<Ledger, 'balance' | 'turns' | 'verify' | 'pruneTurns'>
+type QueuedLedger = Omit<Ledger, 'balance' | 'turns' | 'report' | 'verify' | 'pruneTurns'>
 
 export function createLedger(queue: LedgerQueueHandle, nodeLease: NodeLease): QueuedLedger {
   let releasedHolds = 0

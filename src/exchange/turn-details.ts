@@ -1,0 +1,24 @@
+/** What a turn's record keeps for the operator's reports, besides its bill. */
+import type { TurnDetails } from '../domain/billing/ledger.ts'
+import { computeUpstreamCost } from '../domain/billing/upstream-cost.ts'
+import type { Exchange, Slots, Usage } from './exchange.ts'
+
+/** `usage`: what the upstream produced; null: nothing, or nothing is known. */
+export function createTurnDetails(x: Exchange & Partial<Slots>, usage: Usage | null): TurnDetails {
+  const { lastAttempt, caller, searchCostNanodollars = null } = x
+  const { cost = null, model = null, responseId = null } = lastAttempt
+  const tokenCost =
+    cost === null || usage === null
+      ? null
+      : computeUpstreamCost(
+          { input: usage.inputTokens, cachedInput: usage.cachedInputTokens ?? 0, output: usage.outputTokens },
+          cost,
+          usage.pieces,
+        )
+  return {
+    plan: caller?.plan.id ?? null,
+    upstreamModel: model,
+    upstreamResponseId: responseId,
+    upstreamCostNanodollars: searchCostNanodollars === null ? tokenCost : searchCostNanodollars + (tokenCost ?? 0),
+  }
+}

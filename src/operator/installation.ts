@@ -32,16 +32,23 @@ export class CommandError extends Error {}
 
 /** Opens the installation, runs the work, and closes it in every case. */
 export async function withInstallation<Result>(work: (installation: Installation) => Promise<Result>): Promise<Result> {
+  const installation = await openInstallation()
+  try {
+    return await work(installation)
+  } finally {
+    await installation.close()
+  }
+}
+
+/** For a command whose output is written after it has returned: the caller closes the installation. */
+export async function openInstallation(): Promise<Installation & { close(): Promise<void> }> {
   const config = await loadConfig()
   const store = await openStore(config)
-  try {
-    const names = deriveNames(config.brand.slug)
-    const parts = { config, names, store, ids: createIds(), clock: systemClock, calendar: createCalendar(config.timeZone) }
-    const keys = { prefix: names.keyPrefix, perAccount: config.limits.keysPerAccount }
-    return await work({ ...parts, keys, note: asOperator(createAuditWriter({ ...parts, attemptLimits: null })) })
-  } finally {
-    await store.close()
-  }
+  const names = deriveNames(config.brand.slug)
+  const parts = { config, names, store, ids: createIds(), clock: systemClock, calendar: createCalendar(config.timeZone) }
+  const keys = { prefix: names.keyPrefix, perAccount: config.limits.keysPerAccount }
+  const note = asOperator(createAuditWriter({ ...parts, attemptLimits: null }))
+  return { ...parts, keys, note, close: () => store.close() }
 }
 
 /** @throws CommandError */

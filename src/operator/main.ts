@@ -1,8 +1,9 @@
 /** `svc-gateway`: the operator's commands. Each is imported when it is used. */
 import type { Command, HelpConfiguration } from 'commander'
 import type { InitOptions } from './commands/init/init.ts'
+import type { ReportOptions } from './commands/report/report.ts'
 import type { UpgradeOptions } from './commands/upgrade/upgrade.ts'
-import type { OutputOptions, CommandResult } from './output.ts'
+import type { OutputOptions, CommandResult, StreamedResult } from './output.ts'
 
 /** Exit code and output of a command. */
 export interface CommandOutcome {
@@ -10,6 +11,9 @@ export interface CommandOutcome {
   readonly stdout: string
   readonly stderr: string
 }
+
+/** Takes a text that is too long for memory, in pieces. */
+type WritePieces = (pieces: AsyncIterable<string>) => Promise<void>
 
 const emptyOutcome: CommandOutcome = { code: 0, stdout: '', stderr: '' }
 
@@ -19,7 +23,7 @@ export async function main(argv: readonly string[]): Promise<void> {
   const plain = words.length === 0 || (words.length === 1 && words[0] === 'start')
   // `svc-gateway turns | head -1`: a closed pipe is no failure, and a server must not end because its output cannot be written.
   for (const stream of [process.stdout, process.stderr]) stream.on('error', plain ? () => undefined : ignoreClosedPipe)
-  const { code, stdout, stderr } = await (plain ? start().then(() => emptyOutcome, toFailedOutcome) : run(words))
+  const { code, stdout, stderr } = await (plain ? start().then(() => emptyOutcome, toFailedOutcome) : run(words, writePieces))
   process.stdout.write(stdout)
   process.stderr.write(stderr)
   if (code !== 0) process.exitCode = code
@@ -29,8 +33,17 @@ function ignoreClosedPipe(error: NodeJS.ErrnoException): void {
   if (error.code !== 'EPIPE') throw error
 }
 
-/** Runs a command and returns its output; only a server that it starts keeps running and writes by itself. */
-export async function run(words: readonly string[]): Promise<CommandOutcome> {
+async function writePieces(pieces: AsyncIterable<string>): Promise<void> {
+  const { pipeline } = await import('node:stream/promises')
+  try {
+    await pipeline(pieces, process.stdout, { end: false })
+  } catch (error) {
+    ignoreClosedPipe(error as NodeJS.ErrnoException)
+  }
+}
+
+/** Runs a command and returns its output, except for pieces that `write` takes; only a server that it starts keeps running and writes by itself. */
+export async function run(words: readonly string[], write?: WritePieces): Promise<CommandOutcome> {
   const [word, ...options] = words
   if (word === '--version' || word === '-V') {
     const { printVersion } = await import('./commands/version.ts')
@@ -41,11 +54,13 @@ export async function run(words: readonly string[]): Promise<CommandOutcome> {
   let [stdout, stderr] = ['', '']
   let ok = true
   const collectOutput =
-    <Words extends readonly unknown[]>(command: (...words: Words) => Promise<CommandResult>) =>
+    <Words extends readonly unknown[]>(command: (...words: Words) => Promise<CommandResult | StreamedResult>) =>
     async (...words: Words): Promise<void> => {
       const result = await command(...words)
-      stdout += result.text
       ok = result.ok
+      if ('text' in result) stdout += result.text
+      else if (write !== undefined) await write(result.pieces)
+      else for await (const piece of result.pieces) stdout += piece
     }
   const program = new Command('svc-gateway')
     .description('Runs and looks after a membership and model API gateway.')
@@ -306,6 +321,15 @@ export async function run(words: readonly string[]): Promise<CommandOutcome> {
       (await import('./commands/notify.ts')).enableReceiver(name, options),
     ),
   )
+  addJsonOption(
+    program.command('report').description('add up ended turns: tokens, credits, list price, cost of the upstreams and margin'),
+  )
+    .option('--by <dimensions>', 'account, product, plan, upstream, key, day, or several with commas between (default: day)')
+    .option('--from <when>', 'only turns that began from then on: a date, or a span such as 30d')
+    .option('--to <when>', 'only turns that began before: a date, or a span such as 1d')
+    .option('--csv', 'print all rows as CSV')
+    .option('--focus', 'print CSV in the columns of the FinOps specification FOCUS 1.2')
+    .action(collectOutput(async (options: ReportOptions) => (await import('./commands/report/report.ts')).report(options)))
 
   program.commandsGroup('Data:')
   const backup = program.command('backup').enablePositionalOptions()

@@ -15,6 +15,12 @@ export interface CommandResult {
   readonly ok: boolean
 }
 
+/** An output that may be longer than memory. */
+export interface StreamedResult {
+  readonly pieces: AsyncIterable<string>
+  readonly ok: boolean
+}
+
 /**
  * Control characters except the line feed, and characters that are invisible or change the direction of text: members choose the names of
  * keys, and clients their own names.

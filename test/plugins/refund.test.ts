@@ -20,9 +20,12 @@ t.test('refunds the hold and records the failure', async (t) => {
       refund: async (order: RefundOrder) => (orders.push(order), { applied: true, state: 'refunded', credits: 0, debt: 0 }),
     },
   })
+  const failedUsage = { inputTokens: 10, outputTokens: 5, estimated: true }
   const x = held()
+  Object.assign(x.lastAttempt, { cost: { input: 2, cachedInput: null, output: 8, perCall: 0 }, model: 'm-7b', failedUsage })
   await refund.onSettle?.(x, failed, services)
-  t.same(orders, [{ hold: 7, at: noon, code: 'upstream_error', target: 'main/m', upstreamStatus: 500 }])
+  const details = { plan: null, upstreamModel: 'm-7b', upstreamResponseId: null, upstreamCostNanodollars: 60_000 }
+  t.same(orders, [{ hold: 7, at: noon, code: 'upstream_error', target: 'main/m', upstreamStatus: 500, details }])
   t.equal(x.debug.quotaRefunded, true)
 })
 

@@ -4,7 +4,7 @@ import { auditEvents } from '../../domain/identity/audit.ts'
 import { formatInstant } from '../../domain/instant.ts'
 import { parseWholeNumber } from './boost.ts'
 import { requireAccount, CommandError, withInstallation } from '../installation.ts'
-import { parseSince } from './ledger.ts'
+import { parsePastInstant } from './ledger.ts'
 import { drawTable, formatCell, renderResult, shortenId } from '../output.ts'
 import { formatTime, formatZone } from '../../system/terminal/format-time.ts'
 import { findEmails } from '../find-emails.ts'
@@ -18,7 +18,7 @@ export function audit(
       limit: parseWholeNumber('--limit', options.limit),
       ...(options.account === undefined ? {} : { account: (await requireAccount(installation, options.account)).id }),
       ...(options.event === undefined ? {} : { event: parseAuditEvent(options.event) }),
-      ...(options.since === undefined ? {} : { since: parseSince(options.since, installation) }),
+      ...(options.since === undefined ? {} : { since: parsePastInstant('--since', options.since, installation) }),
     }
     const records = await installation.store.audit.list(query)
     const emails = await findEmails(

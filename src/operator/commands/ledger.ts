@@ -6,6 +6,7 @@ import type { Installation } from '../installation.ts'
 import { findEmails } from '../find-emails.ts'
 import { parseInstant, parseWholeNumber } from './boost.ts'
 import { drawTable, formatCell, pluralize, renderResult, shortenId } from '../output.ts'
+import { formatDollars } from './report/report-format.ts'
 import { formatTime, formatZone } from '../../system/terminal/format-time.ts'
 import type { OutputOptions, CommandResult } from '../output.ts'
 
@@ -49,9 +50,17 @@ export function listTurns(
       ...(options.account === undefined ? {} : { account: (await requireAccount(installation, options.account)).id }),
       ...(state === undefined ? {} : { state: state as TurnState }),
       ...(options.model === undefined ? {} : { model: options.model }),
-      ...(options.since === undefined ? {} : { since: parseSince(options.since, installation) }),
+      ...(options.since === undefined ? {} : { since: parsePastInstant('--since', options.since, installation) }),
     }
-    const turns = (await installation.store.ledger.turns(query)).map((turn) => ({ ...toUsageTurn(turn), account: turn.account }))
+    const turns = (await installation.store.ledger.turns(query)).map((turn) => ({
+      ...toUsageTurn(turn),
+      account: turn.account,
+      plan: turn.plan,
+      target: turn.target,
+      upstream_model: turn.upstreamModel,
+      upstream_response_id: turn.upstreamResponseId,
+      upstream_cost_usd: turn.upstreamCostNanodollars === null ? null : formatDollars(BigInt(turn.upstreamCostNanodollars)),
+    }))
     const emails = await findEmails(
       installation,
       turns.map(({ account }) => account),
@@ -83,8 +92,12 @@ export function listTurns(
 }
 
 /** A duration counts backwards here: `1h` is the last hour. */
-export function parseSince(text: string, { clock, calendar }: Pick<Installation, 'clock' | 'calendar'>): number {
+export function parsePastInstant(
+  option: string,
+  text: string,
+  { clock, calendar }: Pick<Installation, 'clock' | 'calendar'>,
+): number {
   const now = clock.now()
-  const at = parseInstant('--since', text, now, calendar)
+  const at = parseInstant(option, text, now, calendar)
   return /^\d+[dhm]$/.test(text) ? 2 * now - at : at
 }

@@ -12,6 +12,11 @@ interface Metric {
 export const alerts: Readonly<Record<string, string>> = {
   svc_ledger_mismatches: 'above 0: run `svc-gateway ledger verify`',
   svc_ledger_oldest_pending_settlement_seconds: 'above 60: the ledger accepts no settlements; see the log',
+  svc_ready: '0 for a minute: turns are refused; see `/readyz`',
+  svc_data_disk_free_bytes: 'below a tenth of `svc_data_disk_size_bytes`: make room',
+  svc_certificate_expiry_timestamp_seconds: 'within fourteen days: renew it and run `svc-gateway reload`',
+  svc_cluster_nodes: 'below what it was: a node has left (only with `STORE_URL`)',
+  svc_emails_oldest_waiting_seconds: 'above 900: emails are not sent; run `svc-gateway doctor --send-test-mail`',
   svc_backup_age_seconds: 'above twice `backup.every`: no backup is written; see the log and run `svc-gateway doctor`',
   svc_backup_failures_total: 'increases: a backup failed; see the log',
   svc_config_reload_successful: '0: the last reload was refused, and the server runs as before; see `svc-gateway doctor`',

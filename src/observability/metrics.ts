@@ -4,6 +4,7 @@
  */
 import type prom from 'prom-client'
 import { Histogram } from './histogram.ts'
+import { createMachineMetrics } from './machine-metrics.ts'
 import type { HistogramOptions } from './histogram.ts'
 import { createNotificationMetrics } from './notification-metrics.ts'
 import { Counter, Gauge, Registry } from '../system/vendor/prom-client.ts'
@@ -33,6 +34,7 @@ export function createMetrics() {
   }
   return {
     registry,
+    machine: createMachineMetrics((options) => gauge(options)),
     turns: counter({
       name: 'svc_turns_total',
       help: 'Turns ended, by product, outcome, failure code and API format; outcome expired (without product): released holds.',
@@ -221,6 +223,11 @@ export function createMetrics() {
     backupAgeSeconds: gauge({
       name: 'svc_backup_age_seconds',
       help: 'Age of the newest verified backup, or time since the start without one; absent without the setting backup.',
+      aggregator: 'first',
+    }),
+    backupIntervalSeconds: gauge({
+      name: 'svc_backup_interval_seconds',
+      help: 'Time between two backups by the setting backup.every; absent without the setting backup.',
       aggregator: 'first',
     }),
     backupBytes: gauge({

@@ -17,6 +17,8 @@ import type { Upstreams } from '../upstream/target/upstreams.ts'
 import type { Series } from './histogram.ts'
 import type { MetricsJson } from './merge-metrics.ts'
 import type { Log } from './log.ts'
+import { MachineCollector } from './machine-metrics.ts'
+import type { MachineSources } from './machine-metrics.ts'
 import { createMetrics } from './metrics.ts'
 import type { Metrics } from './metrics.ts'
 import type { NotificationOutcome } from './notification-metrics.ts'
@@ -33,6 +35,7 @@ interface MetricSources {
   /** Turns whose upstream is being called. */
   readonly countRunningTurns: () => number
   readonly monotonicMs: () => number
+  readonly machine: MachineSources
 }
 
 /** The response to a request that runs no turn. */
@@ -78,6 +81,7 @@ export class Telemetry {
   readonly #output: Log['output']
   readonly #worker: Log['worker']
   readonly #metrics: Metrics = createMetrics()
+  readonly #machine = new MachineCollector(this.#metrics.machine)
   readonly #eventLoopDelay = monitorEventLoopDelay({ resolution: 20 })
   #sources: MetricSources | null = null
   readonly #turnSeries = new Map<string, TurnSeries>()
@@ -102,6 +106,7 @@ export class Telemetry {
     this.#metrics.workers.set(1)
     this.#metrics.configReloadTime.remove()
     this.#metrics.backupAgeSeconds.remove()
+    this.#metrics.backupIntervalSeconds.remove()
     this.#metrics.backupBytes.remove()
   }
 
@@ -169,8 +174,22 @@ export class Telemetry {
     if (isAccepted) this.#metrics.configReloadTime.set(at / 1000)
   }
 
+  /** The certificate chain that is served from now on, PEM. */
+  recordCertificate(certificate: string | Uint8Array): void {
+    this.#machine.recordCertificate(certificate)
+  }
+
   /** Age and size of the newest backup; no size without one. */
-  recordBackup({ ageMs, bytes }: { readonly ageMs: number; readonly bytes: number | null }): void {
+  recordBackup({
+    ageMs,
+    bytes,
+    everyMs,
+  }: {
+    readonly ageMs: number
+    readonly bytes: number | null
+    readonly everyMs: number
+  }): void {
+    this.#metrics.backupIntervalSeconds.set(everyMs / 1000)
     this.#metrics.backupAgeSeconds.set(ageMs / 1000)
     if (bytes === null) this.#metrics.backupBytes.remove()
     else this.#metrics.backupBytes.set(bytes)
@@ -203,15 +222,13 @@ export class Telemetry {
   }
 
   async metricsText(): Promise<string> {
-    this.#flush()
-    this.#collect()
+    await this.#collectAll()
     return this.#metrics.registry.metrics()
   }
 
   /** The metrics as JSON, to be merged with other threads'. */
   async metricsJson(): Promise<MetricsJson> {
-    this.#flush()
-    this.#collect()
+    await this.#collectAll()
     return this.#metrics.registry.getMetricsAsJSON()
   }
 
@@ -358,6 +375,12 @@ export class Telemetry {
     }
   }
 
+  async #collectAll(): Promise<void> {
+    if (this.#sources !== null) await this.#machine.collectDisk(this.#sources.machine)
+    this.#flush()
+    this.#collect()
+  }
+
   #collect(): void {
     const metrics = this.#metrics
     for (const series of this.#turnSeries.values()) {
@@ -383,7 +406,7 @@ export class Telemetry {
     }
     this.#eventLoopDelay.reset()
     if (this.#sources === null) return
-    const { ledger, upstreams, limits, databaseStatus, mailStats, countRunningTurns, monotonicMs } = this.#sources
+    const { ledger, upstreams, limits, databaseStatus, mailStats, countRunningTurns, monotonicMs, machine } = this.#sources
     metrics.running.set(countRunningTurns())
     for (const { name, limiter } of upstreams.all) {
       metrics.callsRunning.set({ upstream: name }, limiter.running)
@@ -401,6 +424,7 @@ export class Telemetry {
     this.#collectDatabase(databaseStatus())
     if (mailStats !== null) this.#collectMail(mailStats())
     const vitals = ledger.stats()
+    this.#machine.collect(machine, vitals)
     metrics.holdsOpen.set(vitals.holdsOpen)
     metrics.writerQueue.set(vitals.queue)
     metrics.pendingSettlements.set(vitals.pendingSettlements)

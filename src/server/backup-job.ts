@@ -55,7 +55,11 @@ export class BackupJob {
     }
     // Without a backup the age counts from the start, so that an alert on it fires.
     const age = clock.now() - (this.#newest?.at ?? this.#startedAt)
-    services.telemetry.recordBackup({ ageMs: Math.max(0, age), bytes: this.#newest?.bytes ?? null })
+    services.telemetry.recordBackup({
+      ageMs: Math.max(0, age),
+      bytes: this.#newest?.bytes ?? null,
+      everyMs: settings.every,
+    })
   }
 
   async #writeIfDue(signal: AbortSignal | undefined): Promise<void> {

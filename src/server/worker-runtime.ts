@@ -9,6 +9,7 @@ import type { MailStats } from '../mail/email-results.ts'
 import type { RouteDeps } from '../http/route-deps.ts'
 import type { GatewayConfig } from '../config/config.ts'
 import { startModelDiscovery } from '../upstream/target/model-discovery.ts'
+import { getNotReadyReasons } from '../services/readiness.ts'
 import { ConfiguredApp } from './reload/configured-app.ts'
 import { getBodyBudgetBounds } from './create-services.ts'
 import type { CreatedServices } from './create-services.ts'
@@ -62,6 +63,11 @@ export async function openWorkerRuntime(
       mailStats,
       countRunningTurns,
       monotonicMs: () => clock.monotonicMs(),
+      machine: {
+        notReadyReasons: (ledger) => getNotReadyReasons(ledger, services.credentials.databaseSilentMs),
+        dataDir: config.store.dataDir,
+        countNodes: store.cluster === null ? null : () => store.cluster?.countNodes() ?? 0,
+      },
     })
   connectTelemetry()
   const release = async (): Promise<void> => {

@@ -28,7 +28,7 @@ build_dex
 declare -A package_of=(
   [chromium]=chromium [chromium-headless-shell]=chromium-headless-shell [tmux]=tmux [/usr/sbin/sshd]=openssh-server [ssh]=openssh-client [Xvfb]=xvfb [xdotool]=xdotool
   [firefox-esr]=firefox-esr [WebKitWebDriver]=webkit2gtk-driver [w3m]=w3m [lynx]=lynx
-  [promtool]=prometheus [notify-send]=libnotify-bin [sqlite3]=sqlite3 [strace]=strace
+  [promtool]=prometheus [prometheus]=prometheus [notify-send]=libnotify-bin [sqlite3]=sqlite3 [strace]=strace
   [zsh]=zsh [fish]=fish [groff]=groff-base [postgres]=postgresql [redis-server]=redis-server [haproxy]=haproxy
   [nginx]=nginx [caddy]=caddy [apache2]=apache2-bin [varnishd]=varnish [pgbouncer]=pgbouncer
   [postfix]=postfix [age]=age

@@ -79,8 +79,10 @@ export async function listen(
     else refusals.respond(request, response, violation)
   }
   const httpLimits = createHttpLimits(timeouts)
+  const ownCertificate = tls === null ? null : readCertificate(tls)
+  if (ownCertificate !== null) telemetry.recordCertificate(ownCertificate.cert)
   const server: Server | Http2SecureServer =
-    tls === null ? createServer(httpLimits, onRequest) : createTlsServer(tls, httpLimits, onRequest)
+    ownCertificate === null ? createServer(httpLimits, onRequest) : createTlsServer(ownCertificate, httpLimits, onRequest)
   const proxies = parseNetworks([...localAddresses, ...config.listen.trustedProxies])
   const addressLimit = new AddressConnectionLimit(config.limits.connectionsPerAddress, proxies)
   server.prependListener('connection', (socket: Socket) => {
@@ -147,8 +149,9 @@ export async function listen(
     },
     reconfigure({ maxConnections, certificate }) {
       server.maxConnections = maxConnections
-      if (certificate !== null && 'setSecureContext' in server)
-        server.setSecureContext({ cert: Buffer.from(certificate.cert), key: Buffer.from(certificate.key) })
+      if (certificate === null || !('setSecureContext' in server)) return
+      server.setSecureContext({ cert: Buffer.from(certificate.cert), key: Buffer.from(certificate.key) })
+      telemetry.recordCertificate(certificate.cert)
     },
   }
 }
@@ -184,7 +187,7 @@ const createHttpLimits = ({ headersMs, requestMs, keepAliveMs }: ProtocolTimeout
 })
 
 function createTlsServer(
-  tls: { cert: string; key: string },
+  certificate: { readonly cert: Buffer; readonly key: Buffer },
   httpLimits: ReturnType<typeof createHttpLimits>,
   onRequest: (request: IncomingMessage, response: ServerResponse) => void,
 ): Http2SecureServer {
@@ -192,7 +195,7 @@ function createTlsServer(
     {
       // For HTTP/1.1, which is served here as well; HTTP/2 has `http2-limits.ts`.
       ...httpLimits,
-      ...readCertificate(tls),
+      ...certificate,
       allowHTTP1: true,
       handshakeTimeout: handshakeTimeoutMs,
       maxHeaderListPairs: 100,

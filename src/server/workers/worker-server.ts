@@ -84,6 +84,11 @@ export async function startWorkerServer({ config, count }: WorkerServerOptions):
     mailStats: () => mailer.stats,
     countRunningTurns: () => 0,
     monotonicMs: () => clock.monotonicMs(),
+    machine: {
+      notReadyReasons: (ledger) => getNotReadyReasons(ledger),
+      dataDir: config.store.dataDir,
+      countNodes: null,
+    },
   })
   const combinedMetrics = {
     metricsType: telemetry.metricsType,

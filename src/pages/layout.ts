@@ -39,7 +39,7 @@ export function renderPage(context: PageContext, view: View): string {
       <body class="${app ? 'app' : 'page'}">
         <a class="skip" href="#content">${t.frame.skip}</a>
         ${renderHeader(context)}
-        <main id="content" tabindex="-1">${renderScriptNotice(context, view)} ${view.main}</main>
+        <main id="content" tabindex="-1">${renderNotice(context, view)} ${view.main}</main>
         ${!app && renderFooter(context)} ${renderDataBlock('page-data', createPageData(context, view))}
       </body>
     </html> `
@@ -65,10 +65,11 @@ function renderSocialCard({ services, language, path, asset }: PageContext, { ti
     <meta name="twitter:card" content="summary_large_image" />`
 }
 
-/** A notice where scripts do not run. Text browsers show forms all the same, so a submitted one is answered with a notice too. */
-function renderScriptNotice({ t, isUnsent }: PageContext, { script, isWholeWithoutScript }: View): Html {
+/** What a form did, or a notice where scripts do not run. Text browsers show forms all the same, so a submitted one is answered too. */
+function renderNotice({ t, isUnsent }: PageContext, { notice, script, isWholeWithoutScript }: View): Html {
+  if (notice !== undefined) return html`<div class="shell"><p class="notice unsent" role="status">${notice}</p></div>`
   if (isUnsent) return html`<div class="shell"><p class="notice warn unsent" role="alert">${t.frame.unsent}</p></div>`
-  if (script === undefined || isWholeWithoutScript === true) return html``
+  if (script === undefined || script.name === 'member' || isWholeWithoutScript === true) return html``
   return html`<noscript
     ><div class="shell"><p class="notice warn unsent">${t.frame.noScript}</p></div></noscript
   >`

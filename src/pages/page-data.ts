@@ -1,6 +1,5 @@
 /** Data that the server passes to a page's module: `layout.ts` writes it into the page, `browser/page.ts` reads it. */
 import type { Tier } from '../domain/billing/product.ts'
-import type { SetupFacts } from '../setup/client-setup.ts'
 import type { Language } from './language.ts'
 import type { Texts } from './texts/en.ts'
 
@@ -46,10 +45,7 @@ export interface PageProps {
     readonly code: string
     readonly account: string
   }
-  readonly keys: {
-    /** For the settings of programs; the key is added once it exists. */
-    readonly facts: Omit<SetupFacts, 'key'>
-  }
+  readonly member: NoProps
   readonly sessions: NoProps
   readonly 'sign-in': {
     /** Where to go afterwards. */

@@ -1,6 +1,10 @@
 /** The interface of a page and its rendering context. */
 import type { Account } from '../domain/identity/account.ts'
+import type { ClientInfo } from '../domain/identity/client-info.ts'
+import type { Session } from '../domain/identity/session.ts'
+import type { GatewayError } from '../errors.ts'
 import type { Services } from '../services/services.ts'
+import { html } from './html.ts'
 import type { Html } from './html.ts'
 import type { Language } from './language.ts'
 import type { Theme } from './theme.ts'
@@ -14,9 +18,38 @@ export interface Page {
   readonly audience: 'everyone' | 'members' | 'guests'
   /** Served only from a checkout on loopback; elsewhere the page does not exist. */
   readonly isForDevelopment?: boolean
-  readonly view: (context: PageContext) => View
-  /** What a form of the page does; without it a form does nothing unless a script sends it. */
+  readonly view: (context: PageContext) => View | Promise<View>
+  /** What the forms of a members' page do, by their `action`; a form of a page without any does nothing unless a script sends it. */
+  readonly actions?: Readonly<Record<string, PageAction>>
+  /** Sentences that the page shows after an action, by the `done` of its redirect. */
+  readonly notices?: (t: Texts) => Readonly<Record<string, string>>
+  /** What a POST does that needs neither a session nor an origin, because its address authorizes it. */
   readonly submit?: (context: PageContext) => Promise<View>
+}
+
+/**
+ * Changes something for the member, and returns the page to show: mostly the same page with a notice, by a redirect that Back and Reload
+ * survive. @throws GatewayError or TooManyAttempts, which the page shows at the form; the form can then be sent again
+ */
+export type PageAction = (context: MemberContext, form: SubmittedForm) => Promise<View | PageRedirect>
+
+/** `done` names a sentence of the page's `notices`. */
+export interface PageRedirect {
+  readonly path: string
+  readonly done?: string
+}
+
+/** A form as a browser sent it, by `components/form.ts`. */
+export interface SubmittedForm {
+  readonly action: string
+  /** What the form is about: the id of a key, of a session. */
+  readonly subject: string
+  readonly fields: URLSearchParams
+}
+
+/** A form that was refused, which the page draws again with what was typed. */
+export interface RefusedForm extends SubmittedForm {
+  readonly failure: GatewayError
 }
 
 /** The reader, their language and the requested address. */
@@ -32,10 +65,30 @@ export interface PageContext {
   readonly viewer: Account | null
   readonly path: string
   readonly query: URLSearchParams
+  /** The session of the cookie, or null. */
+  readonly member: PageMember | null
+  /** The id of this page's forms; empty for a visitor. */
+  readonly formId: string
+  readonly refused: RefusedForm | null
   /** A form of the page was submitted without scripts, so nothing was done. */
   readonly isUnsent: boolean
   /** The address of a file of ours, with its content hash. */
   readonly asset: (name: string) => string
+}
+
+/** The member behind a request, and what an action may do with the session's cookie. */
+export interface PageMember {
+  /** Of the session. */
+  readonly id: string
+  readonly client: ClientInfo
+  readonly findSession: () => Promise<Session>
+  /** Null deletes the cookie. */
+  readonly setSessionToken: (token: string | null) => void
+}
+
+export interface MemberContext extends PageContext {
+  readonly viewer: Account
+  readonly member: PageMember
 }
 
 /** A page's contribution to the layout. */
@@ -53,15 +106,27 @@ export interface View {
   /** The chat fills the window and needs no footer. */
   readonly layout?: 'page' | 'app'
   readonly status?: number
+  /** What the last form did, above the page. */
+  readonly notice?: string
 }
 
 /** Members' pages are drawn for members only; the route sees to that. */
-export function requireMember({ viewer }: PageContext): Account {
-  if (viewer === null) throw new Error('A page for members was rendered without a member. Its `audience` must be `members`.')
-  return viewer
+export function requireMember(context: PageContext): MemberContext {
+  const { viewer, member } = context
+  if (viewer === null || member === null)
+    throw new Error('A page for members was rendered without a member. Its `audience` must be `members`.')
+  return { ...context, viewer, member }
 }
 
 /** `{name}` in a text, filled. */
 export function interpolate(text: string, values: Readonly<Record<string, string | number>>): string {
   return text.replaceAll(/\{(\w+)\}/g, (whole, name: string) => (Object.hasOwn(values, name) ? String(values[name]) : whole))
+}
+
+/** The same with markup in the places of the names. */
+export function fillText(text: string, values: Readonly<Record<string, Html>>): Html {
+  return html`${text.split(/(\{\w+\})/).map((part) => {
+    const name = /^\{(\w+)\}$/.exec(part)?.[1] ?? ''
+    return Object.hasOwn(values, name) ? values[name] : part
+  })}`
 }

@@ -8,7 +8,7 @@ import { createDocsSearchView, createDocsView } from './views/docs.ts'
 import { createHomeView } from './views/home.ts'
 import { createPrivacyView, createTermsView } from './views/legal.ts'
 import { createBoostsView } from './views/member/boosts.ts'
-import { createKeysView } from './views/member/keys.ts'
+import { createKeysView, keyActions } from './views/member/keys.ts'
 import { createProfileView } from './views/member/profile.ts'
 import { createSecurityView } from './views/member/security.ts'
 import { createSessionsView } from './views/member/sessions.ts'
@@ -35,7 +35,7 @@ export const pages: readonly Page[] = [
   { path: '/account/boosts', audience: 'members', view: createBoostsView },
   { path: '/account/security', audience: 'members', view: createSecurityView },
   { path: '/account/profile', audience: 'members', view: createProfileView },
-  { path: '/keys', audience: 'members', view: createKeysView },
+  { path: '/keys', audience: 'members', view: createKeysView, actions: keyActions, notices: (t) => t.keys.notices },
   { path: '/sessions', audience: 'members', view: createSessionsView },
   { path: '/device', audience: 'members', view: createDeviceView },
   { path: '/connect/:uid', audience: 'members', view: createConsentView },

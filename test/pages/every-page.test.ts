@@ -140,5 +140,6 @@ async function fillAccount(gateway: TestGateway, { page }: BrowserSession): Prom
   await page.goto('/keys')
   await page.getByLabel('Name').fill('laptop')
   await page.getByRole('button', { name: 'Create key' }).click()
+  await page.getByRole('link', { name: 'I have copied it' }).click()
   await page.locator('.key-row', { hasText: 'laptop' }).waitFor()
 }

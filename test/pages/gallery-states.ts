@@ -123,10 +123,10 @@ export const galleryStates: readonly GalleryState[] = [
     path: '/keys',
     member: 'regular',
     act: async (page) => {
-      await page.locator('#key-name').fill('laptop')
+      await page.locator('#create-name').fill('laptop')
       await page.keyboard.press('Enter')
-      await page.locator('[data-created] code').first().waitFor()
-      await page.locator('#setup-choice').selectOption('Claude Code')
+      await page.locator('.created code').first().waitFor()
+      await page.getByText('Claude Code', { exact: true }).click()
     },
   },
   {
@@ -134,12 +134,10 @@ export const galleryStates: readonly GalleryState[] = [
     path: '/keys',
     member: 'regular',
     act: async (page) => {
-      await page.locator('[data-live=keys] .danger-quiet').first().click()
+      await page.locator('.key-row .danger-quiet').first().click()
       await page.locator('dialog[open]').waitFor()
     },
   },
-  { name: 'keys-loading', path: '/keys', member: 'regular', prepare: hold, isLoading: true },
-  { name: 'keys-error', path: '/keys', member: 'regular', prepare: fail },
   { name: 'sessions', path: '/sessions', member: 'regular' },
   { name: 'sessions-loading', path: '/sessions', member: 'regular', prepare: hold, isLoading: true },
   { name: 'sessions-error', path: '/sessions', member: 'regular', prepare: fail },

@@ -9,6 +9,7 @@ import { BoostService } from './boost-service.ts'
 import type { BoostRules } from './boost-service.ts'
 import { DeviceLoginService } from './device-login-service.ts'
 import { ApiKeyService } from './api-key-service.ts'
+import { FormIdService } from './form-id-service.ts'
 import type { ApiKeyRules } from './api-key-service.ts'
 import { EmailVerificationService } from './email-verification-service.ts'
 import type { EmailRules } from '../identity/email/email-address.ts'
@@ -54,6 +55,7 @@ export interface Membership {
   readonly boosts: BoostService
   readonly usageAlerts: UsageAlertService
   readonly attemptLimits: AttemptLimits
+  readonly formIds: FormIdService
   readonly passwords: PasswordHasher
   /** Writes an audit record; `client` is null if no request caused the event. */
   readonly writeAudit: AuditWriter
@@ -104,6 +106,7 @@ export function createMembership(deps: MembershipDeps): Membership {
     boosts,
     usageAlerts: new UsageAlertService({ ...deps, ledger: store.ledger, boosts, plans: deps }),
     attemptLimits,
+    formIds: new FormIdService(sharedDeps),
     passwords,
     writeAudit,
     async endExpiredPlans() {

@@ -14,6 +14,8 @@ type Request = IncomingMessage | Http2ServerRequest
 
 export interface BodyReadOptions {
   readonly maxBytes: number
+  /** JSON by default. */
+  readonly mediaType?: 'application/x-www-form-urlencoded'
   /** Whose budget the body counts in. */
   readonly owner: BodyOwner
   readonly services: Pick<Services, 'bodyScheduler'> & { readonly limits: Pick<Services['limits'], 'bodies'> }
@@ -43,8 +45,11 @@ export async function readBody(request: Request, options: BodyReadOptions): Prom
 }
 
 /** The same in chunks, for callers that pass them on. Bodies above the worker threshold yield to small requests. */
-export async function readChunks(request: Request, { maxBytes, owner, services }: BodyReadOptions): Promise<ReceivedBody> {
-  requireJson(request)
+export async function readChunks(
+  request: Request,
+  { maxBytes, mediaType, owner, services }: BodyReadOptions,
+): Promise<ReceivedBody> {
+  requireMediaType(request, mediaType)
   const declaredBytes = readDeclaredBytes(request)
   if (declaredBytes !== null && declaredBytes > maxBytes) throw createTooLargeError(maxBytes)
   const reservation = services.limits.bodies.reserve(owner, declaredBytes ?? 0)
@@ -135,6 +140,16 @@ export function createSlowBodyError(): GatewayError {
   return invalidRequest({ en: 'the body did not arrive in time.', zh: '请求内容未能及时到达。' })
 }
 
+/** Longer than what a person types into a form of ours. */
+const maxFormBytes = 16 * 1024
+
+/** Reads the fields of a form. @throws GatewayError like `readBody` */
+export async function readForm(request: Request, options: BodyReadOptions): Promise<URLSearchParams> {
+  const maxBytes = Math.min(maxFormBytes, options.maxBytes)
+  const body = await readBody(request, { ...options, maxBytes, mediaType: 'application/x-www-form-urlencoded' })
+  return new URLSearchParams(body.toString())
+}
+
 /** Reads a JSON object. @throws GatewayError */
 export async function readJson(request: Request, options: BodyReadOptions): Promise<Record<string, unknown>> {
   return parseBody(await readBody(request, options))
@@ -146,9 +161,10 @@ function readDeclaredBytes({ headers }: Request): number | null {
   return length !== undefined && /^\d{1,15}$/.test(length) ? Number(length) : null
 }
 
-function requireJson({ headers }: Request): void {
+function requireMediaType({ headers }: Request, mediaType: BodyReadOptions['mediaType']): void {
   const type = (headers['content-type'] ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? ''
-  if (type !== 'application/json' && !type.endsWith('+json')) throw new GatewayError('unsupported_media_type')
+  const isExpected = mediaType === undefined ? type === 'application/json' || type.endsWith('+json') : type === mediaType
+  if (!isExpected) throw new GatewayError('unsupported_media_type')
   const encoding = headers['content-encoding']
   if (encoding !== undefined && encoding !== 'identity') {
     throw new GatewayError('unsupported_media_type', {

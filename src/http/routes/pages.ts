@@ -2,12 +2,12 @@
 import type { Router } from '../../system/vendor/koa-router.ts'
 import type { Context, Middleware } from 'koa'
 import { GatewayError } from '../../errors.ts'
-import type { Account } from '../../domain/identity/account.ts'
 import type { Assets } from '../../pages/assets.ts'
 import { isTheme } from '../../pages/theme.ts'
 import { isLanguage, negotiateLanguage, negotiateLocale } from '../../pages/language.ts'
 import { renderPage } from '../../pages/layout.ts'
-import type { Page, PageContext, View } from '../../pages/page.ts'
+import { requireMember } from '../../pages/page.ts'
+import type { Page, PageContext, PageMember, View } from '../../pages/page.ts'
 import { pages } from '../../pages/pages.ts'
 import { toSafeReturnPath } from '../../pages/return-path.ts'
 import { texts } from '../../pages/texts/texts.ts'
@@ -17,7 +17,10 @@ import type { RouteDeps } from '../route-deps.ts'
 import { serializeCookie } from '../request/cookie.ts'
 import { isLoopbackHttp } from '../request/origin.ts'
 import { readLanguageCookie, readThemeCookie } from '../request/reader.ts'
-import { readSessionCookie } from '../request/member-cookies.ts'
+import { clearSessionCookie, readSessionCookie, setSessionCookie } from '../request/member-cookies.ts'
+import { requireFormOrigin, submitForm } from '../page-form.ts'
+import { getClientInfo, getSession } from '../session-auth.ts'
+import type { Member } from '../session-auth.ts'
 import { getExchange } from '../request-context.ts'
 import { toFailure } from '../../exchange/exchange.ts'
 import { buildPageHeaders } from '../response/page-headers.ts'
@@ -32,7 +35,7 @@ export function mountPageRoutes(router: Router, { services }: RouteDeps, assets:
       if (isTheme(theme)) return rememberChoice(ctx, { parameter: 'theme', cookie: 'theme', value: theme }, services)
       await servePage(ctx, page, services, assets)
     })
-    // Other forms post here only without scripts; the response is the page with a notice that nothing was sent.
+    // A form of a page without actions comes here only without scripts; the response is the page with a notice that nothing was sent.
     router.post(page.path, (ctx) => servePage(ctx, page, services, assets))
   }
 }
@@ -56,17 +59,28 @@ async function servePage(ctx: Context, page: Page, services: Services, assets: A
   let context = createPageContext(ctx, null, services, assets)
   try {
     if (page.isForDevelopment === true && !isDevelopment(services)) throw new GatewayError('not_found')
-    context = { ...context, viewer: await findViewer(ctx, services) }
+    const isForm = ctx.method === 'POST' && page.actions !== undefined
+    if (isForm) requireFormOrigin(ctx, services)
+    context = createPageContext(ctx, await findMember(ctx, services), services, assets)
     if (page.audience === 'members' && context.viewer === null) return redirect(ctx, buildSignInPath(ctx))
     if (page.audience === 'guests' && context.viewer !== null) return redirect(ctx, toSafeReturnPath(ctx.query['next']))
-    if (ctx.method === 'POST' && page.submit !== undefined) {
-      context = { ...context, isUnsent: false }
-      return sendPage(ctx, context, await page.submit(context))
+    if (isForm) {
+      const outcome = await submitForm(ctx, page, requireMember(context))
+      if ('main' in outcome) return sendPage(ctx, context, outcome)
+      return redirect(ctx, outcome.done === undefined ? outcome.path : `${outcome.path}?done=${outcome.done}`)
     }
-    sendPage(ctx, context, page.view(context))
+    if (ctx.method === 'POST' && page.submit !== undefined) return sendPage(ctx, context, await page.submit(context))
+    context = { ...context, isUnsent: ctx.method === 'POST' }
+    sendPage(ctx, context, { ...findNotice(page, context), ...(await page.view(context)) })
   } catch (thrown) {
     sendFailure(ctx, context, thrown)
   }
+}
+
+/** Anyone can link to `?done=`, so it chooses among fixed sentences. */
+function findNotice({ notices }: Page, { t, query }: PageContext): Pick<View, 'notice'> {
+  const sentence = Object.entries(notices?.(t) ?? {}).find(([done]) => done === query.get('done'))
+  return sentence === undefined ? {} : { notice: sentence[1] }
 }
 
 /** The package is compiled; a checkout that serves a public address is no development either. */
@@ -76,7 +90,7 @@ function isDevelopment({ origins }: Services): boolean {
 
 /** Renders a failure of a path that is not a page of the site, for a browser that was sent there. */
 export async function sendFailurePage(ctx: Context, thrown: unknown, services: Services, assets: Assets): Promise<void> {
-  sendFailure(ctx, createPageContext(ctx, await findViewer(ctx, services).catch(() => null), services, assets), thrown)
+  sendFailure(ctx, createPageContext(ctx, await findMember(ctx, services).catch(() => null), services, assets), thrown)
 }
 
 function sendFailure(ctx: Context, context: PageContext, thrown: unknown): void {
@@ -99,23 +113,45 @@ function sendPage(ctx: Context, context: PageContext, view: View): void {
   ctx.body = renderPage(context, view)
 }
 
-function createPageContext(ctx: Context, viewer: Account | null, services: Services, assets: Assets): PageContext {
+function createPageContext(ctx: Context, member: Member | null, services: Services, assets: Assets): PageContext {
   const language = isLanguage(ctx.query['lang'])
     ? ctx.query['lang']
     : (readLanguageCookie(ctx, services) ?? negotiateLanguage(ctx))
   const { path } = ctx
   const query = new URLSearchParams(ctx.querystring)
   const locale = negotiateLocale(ctx, language)
-  const isUnsent = ctx.method === 'POST'
   const theme = readThemeCookie(ctx, services)
-  return { services, t: texts[language], language, locale, theme, viewer, path, query, isUnsent, asset: assets.url }
+  return {
+    services,
+    t: texts[language],
+    language,
+    locale,
+    theme,
+    viewer: member?.account ?? null,
+    member: member === null ? null : toPageMember(ctx, member, services),
+    formId: member === null ? '' : services.membership.formIds.issue(member.account.id),
+    refused: null,
+    path,
+    query,
+    isUnsent: false,
+    asset: assets.url,
+  }
 }
 
-/** The account of the cookie. Reading pages needs no proof of origin: another site can link here, but cannot read the response. */
-async function findViewer(ctx: Context, services: Services): Promise<Account | null> {
+function toPageMember(ctx: Context, member: Member, services: Services): PageMember {
+  return {
+    id: member.credential.id,
+    client: getClientInfo(ctx, services),
+    findSession: () => getSession(member, services),
+    setSessionToken: (token) => (token === null ? clearSessionCookie(ctx, services) : setSessionCookie(ctx, services, token)),
+  }
+}
+
+/** The member of the cookie. Reading pages needs no proof of origin: another site can link here, but cannot read the response. */
+async function findMember(ctx: Context, services: Services): Promise<Member | null> {
   const token = readSessionCookie(ctx, services)
   const credential = token === null ? null : await services.credentials.resolve(token)
-  return credential?.kind === 'cookie' ? credential.account : null
+  return token !== null && credential?.kind === 'cookie' ? { account: credential.account, credential, token } : null
 }
 
 interface Choice {

@@ -44,8 +44,8 @@ export function renderTimestamp(value: string): HTMLTimeElement {
   return createElement('time', { datetime: value, class: 'nowrap' }, formatInstant(value))
 }
 
-export function renderDate(value: string): HTMLTimeElement {
-  return createElement('time', { datetime: value, class: 'nowrap' }, date.format(new Date(value)))
+export function formatDate(value: string): string {
+  return date.format(new Date(value))
 }
 
 /** `in 3 hours`, `2 days ago`; of an instant in RFC 3339 or milliseconds. */

@@ -12,7 +12,7 @@ import type { PageContext, View } from '../page.ts'
 
 export function createChatView(context: PageContext): View {
   const { t, services } = context
-  const viewer = requireMember(context)
+  const { viewer } = requireMember(context)
   const models = services.products.availableTo(getPlan(services.config, viewer.plan), services.clock.now())
   return {
     title: t.chat.title,

@@ -5,7 +5,7 @@ import type { PageContext, View } from '../page.ts'
 
 export function createDeviceView(context: PageContext): View {
   const { t, query } = context
-  const viewer = requireMember(context)
+  const { viewer } = requireMember(context)
   const given = (query.get('user_code') ?? '').toUpperCase()
   const code = /^[A-Z0-9]{4}-?[A-Z0-9]{4}$/.test(given) ? given : ''
   return {

@@ -54,7 +54,7 @@ function runJourneys(browser: Browser): void {
     const shown = page.getByRole('region', { name: 'Key', exact: true })
     const token = (await shown.textContent()) ?? ''
     t.match(token, /^svc_live_[0-9A-Za-z]{38}$/)
-    await page.getByLabel('Set up a program with it').selectOption('Claude Code')
+    await page.getByText('Claude Code', { exact: true }).click()
     t.match(
       await page.getByRole('region', { name: '~/.claude/settings.json' }).textContent(),
       token,
@@ -67,30 +67,30 @@ function runJourneys(browser: Browser): void {
     t.equal(reply.status, 200)
     t.match(await reply.json(), { object: 'chat.completion' }, 'the key works')
 
-    await page.reload()
+    await page.getByRole('link', { name: 'I have copied it' }).click()
     await page.locator('.key-row', { hasText: 'laptop' }).waitFor()
     t.notMatch(await page.content(), token, 'and is not shown again')
 
-    await page.getByRole('button', { name: 'Revoke the key laptop' }).click()
-    await page.getByRole('button', { name: 'Cancel' }).click()
+    await page.getByLabel('Revoke the key laptop').first().click()
+    await page.getByRole('link', { name: 'Cancel' }).click()
     t.equal((await gateway.chat(token, { model: 'auto' })).status, 200, 'a question answered with no changes nothing')
-    await page.getByRole('button', { name: 'Revoke the key laptop' }).click()
+    await page.getByLabel('Revoke the key laptop').first().click()
     await page.keyboard.press('Enter')
     await page.getByRole('dialog').waitFor({ state: 'hidden' })
     t.equal((await gateway.chat(token, { model: 'auto' })).status, 200, 'nor does Enter, pressed without looking')
     for (const width of [768, 900, 1024]) {
       await page.setViewportSize({ width, height: 800 })
-      const box = await page.getByRole('button', { name: 'Revoke the key laptop' }).boundingBox()
+      const box = await page.getByLabel('Revoke the key laptop').first().boundingBox()
       t.ok(box !== null && box.x + box.width <= width, `at ${width} px the way to revoke is on the screen`)
     }
-    await page.getByRole('button', { name: 'Rename the key laptop' }).click()
-    await page.getByRole('textbox', { name: 'Name' }).last().fill('old laptop')
+    await page.getByLabel('Rename the key laptop').first().click()
+    await page.getByRole('dialog').getByLabel('Name', { exact: true }).fill('old laptop')
     await page.getByRole('button', { name: 'Save' }).click()
+    await page.getByText('The key has its new name.').waitFor()
     await page.getByText(/\d turns and/).waitFor()
-    await page.getByRole('button', { name: 'Revoke the key old laptop' }).click()
+    await page.getByLabel('Revoke the key old laptop').first().click()
     await page.getByRole('button', { name: 'Revoke key' }).click()
-    await page.getByText('The key “old laptop” is revoked.').waitFor()
-    // The message comes before the new list.
+    await page.getByText('The key is revoked.').waitFor()
     const ended = page.getByText('Revoked and expired keys (1)')
     await ended.waitFor()
     t.equal(await page.locator('.key-row:visible').count(), 0, 'a revoked key is put away')

@@ -60,6 +60,7 @@ const defaultAttemptLimits = {
   'user-code-by-account': { times: 5, withinMs: 10 * minuteMs },
   'email-change-by-account': { times: 3, withinMs: 24 * hourMs },
   'key-by-account': { times: 60, withinMs: hourMs },
+  'form-by-account': { times: 300, withinMs: hourMs },
   'provider-by-network': { times: 60, withinMs: 10 * minuteMs },
   'app-register': { times: 20, withinMs: hourMs },
   'app-start': { times: 60, withinMs: 10 * minuteMs },

@@ -1,29 +1,26 @@
 /** Personal API keys: created (shown once), listed and revoked, with the website's session alone. */
 import type { ResponseOf } from '../../../api/endpoint.ts'
 import { createKey, listKeys, renameKey, revokeKey } from '../../../api/membership/keys.ts'
-import { GatewayError, invalidRequest } from '../../../errors.ts'
+import { GatewayError } from '../../../errors.ts'
 import type { ApiKey } from '../../../domain/identity/api-key.ts'
 import { formatInstant } from '../../../domain/instant.ts'
+import { readKeyUsage, unusedKey } from '../../../services/member-usage.ts'
+import { createTooManyKeysError } from '../../../services/membership-errors.ts'
 import type { Services } from '../../../services/services.ts'
 import type { ServeEndpoint } from '../../endpoint-handler.ts'
 
-const usageDays = 30
-const dayMs = 86_400_000
+export function mountKeyRoutes(serve: ServeEndpoint, services: Services): void {
+  const {
+    membership: { apiKeys: service },
+    config: { limits },
+  } = services
 
-export function mountKeyRoutes(
-  serve: ServeEndpoint,
-  { membership: { apiKeys: service }, config: { limits }, store, clock }: Services,
-): void {
   serve(listKeys, async ({ member: { account } }) => {
     const keys = await service.list(account.id)
-    const sums = await store.usageSums.listSince(account.id, clock.now() - usageDays * dayMs)
+    const usage = await readKeyUsage(account.id, services)
     return {
       object: 'list',
-      data: keys.map((key) => {
-        const used = sums.filter(({ credential }) => credential === key.id)
-        const usage = { turns: sumOf(used, ({ turns }) => turns), credits: sumOf(used, ({ credits }) => credits) }
-        return { ...toKey(key), usage }
-      }),
+      data: keys.map((key) => ({ ...toKey(key), usage: usage.get(key.id) ?? unusedKey })),
       limit: limits.keysPerAccount,
     }
   })
@@ -45,10 +42,6 @@ export function mountKeyRoutes(
   })
 }
 
-function sumOf<Item>(items: readonly Item[], value: (item: Item) => number): number {
-  return items.reduce((sum, item) => sum + value(item), 0)
-}
-
 function toKey({ id, name, prefix, last4, createdAt, lastUsedAt, expiresAt, revokedAt }: ApiKey): Key {
   return {
     id,
@@ -63,10 +56,3 @@ function toKey({ id, name, prefix, last4, createdAt, lastUsedAt, expiresAt, revo
 }
 
 type Key = Omit<ResponseOf<typeof listKeys>['data'][number], 'usage'>
-
-function createTooManyKeysError(max: number): GatewayError {
-  return invalidRequest({
-    en: `an account may have ${max} live keys; revoke one first.`,
-    zh: `每个账户最多 ${max} 个有效密钥，请先撤销一个。`,
-  })
-}

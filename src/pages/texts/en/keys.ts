@@ -26,15 +26,18 @@ export const keys = {
   ended: 'Revoked and expired keys ({count})',
   rename: 'Rename',
   renameName: 'Rename the key {name}',
-  renamed: 'The key has its new name.',
   save: 'Save',
-  cancel: 'Cancel',
   revoke: 'Revoke',
+  notices: {
+    renamed: 'The key has its new name.',
+    revoked: 'The key is revoked.',
+    create_again:
+      'This key was created before, and no second one was made. If you have not copied it, revoke it below and create another.',
+  },
   revoked: 'revoked',
   expired: 'expired',
   revokeName: 'Revoke the key {name}',
   revokeAsk: 'Revoke “{name}”?',
   revokeText: 'Programs that use it are refused at once. This cannot be undone.',
   revokeSure: 'Revoke key',
-  revokedNow: 'The key “{name}” is revoked.',
 }

@@ -9,7 +9,7 @@ import { renderLiveCard, renderMemberPage } from './member-frame.ts'
 export function createProfileView(context: PageContext): View {
   const { t, locale, services } = context
   const { account } = t
-  const viewer = requireMember(context)
+  const { viewer } = requireMember(context)
   const { timeZone } = services.config
   const plan = getPlan(services.config, viewer.plan)
   const until =

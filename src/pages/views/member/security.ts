@@ -8,7 +8,7 @@ import { renderMemberPage } from './member-frame.ts'
 
 export function createSecurityView(context: PageContext): View {
   const { account } = context.t
-  const viewer = requireMember(context)
+  const { viewer } = requireMember(context)
   return {
     title: account.rail.security,
     styles: 'account.css',
@@ -42,7 +42,7 @@ function renderEmailCard(context: PageContext): Html {
   const { account } = t
   const offer = query.get('offer') ?? ''
   const offered = isPlainAddress(offer) ? offer : ''
-  const email = requireMember(context).email ?? '–'
+  const email = requireMember(context).viewer.email ?? '–'
   return html`<section class="card pad" aria-labelledby="title-email">
     <div class="card-head">
       <h2 id="title-email">${account.emailTitle}</h2>
@@ -100,7 +100,7 @@ function renderPasswordCard(context: PageContext): Html {
       <p>${t.account.passwordLead}</p>
     </div>
     <form method="post" data-form="password" novalidate>
-      <input type="text" name="username" autocomplete="username" value="${requireMember(context).email ?? ''}" hidden />
+      <input type="text" name="username" autocomplete="username" value="${requireMember(context).viewer.email ?? ''}" hidden />
       <div class="field">
         <label for="current">${t.account.current}</label>
         <input id="current" name="current" type="password" autocomplete="current-password" />

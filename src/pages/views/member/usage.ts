@@ -11,7 +11,7 @@ import { renderMemberPage } from './member-frame.ts'
 export function createUsageView(context: PageContext): View {
   const { t, services } = context
   const { account } = t
-  const viewer = requireMember(context)
+  const { viewer } = requireMember(context)
   const plan = getPlan(services.config, viewer.plan)
   const model = services.products.all.find(({ capabilities }) => capabilities.includes('chat'))?.id ?? 'auto'
   return {

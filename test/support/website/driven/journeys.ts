@@ -37,11 +37,11 @@ export function runJourneys(t: Test, page: DrivenPage, gateway: TestGateway): vo
   })
 
   t.test('creates a key, moves the focus to it, and keeps the revoke dialog closed to Escape and Enter', async (t) => {
-    await page.fill('#key-name', 'laptop')
+    await page.fill('#create-name', 'laptop')
     await page.press('Enter')
-    await page.waitFor("document.querySelector('[data-created] code')?.textContent.length > 20")
+    await page.waitFor("document.querySelector('.created code')?.textContent.length > 20")
     t.match(await page.read<string>('document.activeElement.textContent'), /\S/, 'the heading has the focus')
-    const revoke = '[data-live=keys] .danger-quiet'
+    const revoke = '.key-row .danger-quiet'
     // Without a screen Firefox has no active window, and Enter presses no button there.
     const keys = (await page.read('document.hasFocus()')) === true ? (['Escape', 'Enter'] as const) : (['Escape'] as const)
     for (const key of keys) {

@@ -1,0 +1,82 @@
+/** Receives the forms of members' pages: checks their origin, session and id, runs their action, and draws a refused form again. */
+import type { Context } from 'koa'
+import { parseTimeZone } from '../domain/identity/reader.ts'
+import { GatewayError, invalidRequest } from '../errors.ts'
+import { toFailure } from '../exchange/exchange.ts'
+import type { MemberContext, Page, PageRedirect, RefusedForm, SubmittedForm, View } from '../pages/page.ts'
+import type { Services } from '../services/services.ts'
+import { toBodyReadOptions } from './endpoint-handler.ts'
+import { readForm } from './request/read-body.ts'
+import { isSameOrigin } from './request/origin.ts'
+import { toGatewayError } from './response/attempt-limit-error.ts'
+
+/**
+ * Only a browser that proves that one of our own pages sent the form passes. Checked before any lookup, so that another site cannot find out
+ * whether its visitor is signed in here.
+ */
+export function requireFormOrigin(ctx: Context, { origins }: Services): void {
+  ctx.vary('Sec-Fetch-Site')
+  ctx.vary('Origin')
+  if (!isSameOrigin(ctx.req.headers, origins.site)) throw new GatewayError('forbidden_origin')
+}
+
+/** @throws GatewayError `internal_error`, and what is wrong with the request as a whole */
+export async function submitForm(
+  ctx: Context,
+  { path, view, actions = {}, notices }: Page,
+  context: MemberContext,
+): Promise<View | PageRedirect> {
+  const { services, viewer } = context
+  const { formIds } = services.membership
+  const fields = await readForm(ctx.req, toBodyReadOptions(ctx, services))
+  const form = { action: fields.get('action') ?? '', subject: fields.get('subject') ?? '', fields }
+  const action = Object.hasOwn(actions, form.action) ? actions[form.action] : undefined
+  if (action === undefined) throw invalidRequest({ en: 'this page has no such form.', zh: '此页面没有该表单。' })
+  const refuse = (failure: GatewayError) => drawRefused(view, context, { ...form, failure })
+  const id = fields.get('form') ?? ''
+  const use = `${path} ${form.action} ${form.subject}`
+  try {
+    const result = await formIds.redeem(id, viewer.id, use)
+    if (result === 'expired') return await refuse(createExpiredFormError())
+    // Not an error: the form has been received, by the first press of a double click or before a reload.
+    if (result === 'used') {
+      const { [`${form.action}_again`]: notice = context.t.common.sentBefore } = notices?.(context.t) ?? {}
+      return { ...(await view(context)), notice }
+    }
+  } catch (thrown) {
+    return refuse(toRefusal(thrown))
+  }
+  try {
+    return await action(withTimeZone(context, form), form)
+  } catch (thrown) {
+    await formIds.release(id, use)
+    return refuse(toRefusal(thrown))
+  }
+}
+
+async function drawRefused(view: Page['view'], context: MemberContext, refused: RefusedForm): Promise<View> {
+  return { ...(await view({ ...context, refused })), status: refused.failure.status }
+}
+
+/** A fault of ours has a page of its own, with the reference to report. */
+function toRefusal(thrown: unknown): GatewayError {
+  const failure = toFailure(toGatewayError(thrown))
+  if (failure.code === 'internal_error' || failure.code === 'sign_in_required') throw failure
+  return failure
+}
+
+/** Emails about an action have the times of its reader, which a script adds to each form. */
+function withTimeZone(context: MemberContext, { fields }: SubmittedForm): MemberContext {
+  const { member, language } = context
+  const reader = { language, timeZone: parseTimeZone(fields.get('time_zone') ?? '') }
+  return { ...context, member: { ...member, client: { ...member.client, reader } } }
+}
+
+function createExpiredFormError(): GatewayError {
+  return new GatewayError('invalid_request', {
+    message: {
+      en: 'This page was open for a long time, or another account has signed in. Nothing was changed; send the form again.',
+      zh: '此页面打开时间过长，或已登录其他账户。尚未做任何更改，请重新提交。',
+    },
+  })
+}

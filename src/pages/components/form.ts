@@ -1,0 +1,114 @@
+/** Forms of members' pages: they work without a script, are good once, and keep what was typed when they are refused. */
+import type { GatewayError } from '../../errors.ts'
+import { html } from '../html.ts'
+import type { Html } from '../html.ts'
+import type { PageContext } from '../page.ts'
+import { renderRefusal } from './refusal.ts'
+
+interface FormParts {
+  readonly content: Html
+  /** A class of the stylesheet. */
+  readonly look?: string
+  /** Further values that the form sends. */
+  readonly hidden?: Readonly<Record<string, string>>
+}
+
+interface Field {
+  readonly name: string
+  readonly label: string
+  /** `text` by default. */
+  readonly type?: 'text' | 'password'
+  /** Before anything was typed. */
+  readonly value?: string
+  readonly hint?: string
+  /** Further attributes, such as `maxlength` and `required`. */
+  readonly attributes?: Html
+}
+
+type Option = readonly [value: string, label: string]
+
+/** One form of a page: `action` names it in the page's `actions`, and `subject` tells forms of one action apart. */
+export class PageForm {
+  readonly #context: PageContext
+  readonly #action: string
+  readonly #subject: string
+  readonly #values: URLSearchParams | null
+  /** Why this form was refused; null once a field shows it. */
+  #failure: GatewayError | null
+
+  constructor(context: PageContext, action: string, subject = '') {
+    const { refused } = context
+    const isRefused = refused?.action === action && refused.subject === subject
+    this.#context = context
+    this.#action = action
+    this.#subject = subject
+    this.#values = isRefused ? refused.fields : null
+    this.#failure = isRefused ? refused.failure : null
+  }
+
+  get isRefused(): boolean {
+    return this.#values !== null
+  }
+
+  /** What was typed into the refused form, else `otherwise`. */
+  getValue(name: string, otherwise = ''): string {
+    return this.#values?.get(name) ?? otherwise
+  }
+
+  /** A labelled input with the refusal that it caused. A password is never written back. */
+  renderField({ name, label, type = 'text', value = '', hint, attributes = html`` }: Field): Html {
+    const typed = type === 'password' ? '' : this.getValue(name, value)
+    return this.#renderLabelled(
+      name,
+      label,
+      hint,
+      (described) =>
+        html`<input id="${this.#toId(name)}" name="${name}" type="${type}" value="${typed}" ${attributes} ${described} />`,
+    )
+  }
+
+  renderSelect(name: string, label: string, options: readonly Option[], chosen = ''): Html {
+    const value = this.getValue(name, chosen)
+    return this.#renderLabelled(
+      name,
+      label,
+      undefined,
+      (described) =>
+        html`<select id="${this.#toId(name)}" name="${name}" ${described}>
+          ${options.map(([key, text]) => html`<option value="${key}" ${key === value && html`selected`}>${text}</option>`)}
+        </select>`,
+    )
+  }
+
+  /** The form, after its fields: a refusal that no field has shown stands at its end. */
+  render({ content, look = '', hidden = {} }: FormParts): Html {
+    const { path, formId } = this.#context
+    const values = { form: formId, action: this.#action, subject: this.#subject, time_zone: '', ...hidden }
+    return html`<form class="${look}" method="post" action="${path}" data-post novalidate>
+      ${Object.entries(values).map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}" />`)} ${content}
+      ${this.#failure !== null && renderRefusal(this.#context, this.#failure)}
+    </form>`
+  }
+
+  #renderLabelled(name: string, label: string, hint: string | undefined, renderInput: (described: Html) => Html): Html {
+    const id = this.#toId(name)
+    const failure = this.#failure?.details.param === name ? this.#failure : null
+    if (failure !== null) this.#failure = null
+    const notes = [...(hint === undefined ? [] : [`${id}-hint`]), ...(failure === null ? [] : [`${id}-error`])]
+    const described = html`${notes.length > 0 && html`aria-describedby="${notes.join(' ')}"`}
+    ${failure !== null && html`aria-invalid="true" autofocus`}`
+    const { language } = this.#context
+    return html`<div class="field">
+      <label for="${id}">${label}</label>
+      ${renderInput(described)} ${hint !== undefined && html`<p class="hint" id="${id}-hint">${hint}</p>`}
+      ${
+        failure !== null &&
+        html`<p class="field-error" id="${id}-error" role="alert">${language === 'zh' ? failure.messageZh : failure.message}</p>`
+      }
+    </div>`
+  }
+
+  #toId(name: string): string {
+    return [this.#action, this.#subject, name].filter((part) => part !== '').join('-')
+  }
+}

@@ -1,0 +1,33 @@
+/** Forms of the website as a browser without scripts reads and sends them. */
+import type { ClientResponse, WebsiteClient } from '../gateway/website-client.ts'
+
+export interface PageFormFields {
+  readonly action: string
+  readonly subject?: string
+}
+
+/** The hidden fields of a form of a page, to be sent with what was typed. */
+export function readFormFields(page: string, { action, subject = '' }: PageFormFields): URLSearchParams {
+  for (const [form] of page.matchAll(/<form[^>]* data-post[^]*?<\/form>/g)) {
+    const hidden = [...form.matchAll(/<input type="hidden" name="(\w+)" value="([^"]*)"/g)].map(([, name, value]) => [
+      name,
+      value,
+    ])
+    const fields = new URLSearchParams(hidden as [string, string][])
+    if (fields.get('action') === action && fields.get('subject') === subject) return fields
+  }
+  throw new Error(`the page has no form '${action}' of '${subject}'`)
+}
+
+/** Sends a form's fields to a page of the site. */
+export function sendForm(
+  browser: WebsiteClient,
+  url: string,
+  fields: URLSearchParams,
+  typed: Readonly<Record<string, string>> = {},
+  headers: Readonly<Record<string, string>> = {},
+): Promise<ClientResponse> {
+  const body = new URLSearchParams([...fields, ...Object.entries(typed)])
+  for (const name of Object.keys(typed)) body.set(name, typed[name] ?? '')
+  return browser.send('POST', url, body.toString(), { 'content-type': 'application/x-www-form-urlencoded', ...headers })
+}

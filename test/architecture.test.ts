@@ -266,6 +266,7 @@ t.test('src/api describes every route', async (t) => {
           'src/http/routes/pages.ts',
           'src/http/routes/assets.ts',
           'src/http/routes/site-files.ts',
+          'src/http/routes/turns-export.ts',
         ),
     )
     .filter(({ code }) => /\b(?:router|api|site)(?:\.(?:get|post|put|patch|delete|all)|\[\w+\.?\w*\])\(/.test(code))
@@ -278,7 +279,9 @@ t.test('src/api describes every route', async (t) => {
 t.test('browser modules import only types of the server', async (t) => {
   for (const { path, files, types, packages } of sources.filter(({ path }) => isBrowserModule(path))) {
     t.same(
-      files.filter((file) => !isBrowserModule(file) && !isWithin(file, 'src/markdown/', 'src/setup/')),
+      files.filter(
+        (file) => !isBrowserModule(file) && !isWithin(file, 'src/markdown/', 'src/setup/', 'src/pages/pasted-code.ts'),
+      ),
       [],
       path,
     )

@@ -3,7 +3,7 @@ import type { Context } from 'koa'
 import { parseTimeZone } from '../domain/identity/reader.ts'
 import { GatewayError, invalidRequest } from '../errors.ts'
 import { toFailure } from '../exchange/exchange.ts'
-import type { MemberContext, Page, PageRedirect, RefusedForm, SubmittedForm, View } from '../pages/page.ts'
+import type { MemberContext, Page, PageRedirect, SubmittedForm, View } from '../pages/page.ts'
 import type { Services } from '../services/services.ts'
 import { toBodyReadOptions } from './endpoint-handler.ts'
 import { readForm } from './request/read-body.ts'
@@ -32,7 +32,10 @@ export async function submitForm(
   const form = { action: fields.get('action') ?? '', subject: fields.get('subject') ?? '', fields }
   const action = Object.hasOwn(actions, form.action) ? actions[form.action] : undefined
   if (action === undefined) throw invalidRequest({ en: 'this page has no such form.', zh: '此页面没有该表单。' })
-  const refuse = (failure: GatewayError) => drawRefused(view, context, { ...form, failure })
+  const refuse = async (failure: GatewayError): Promise<View> => ({
+    ...(await view({ ...context, redrawn: { ...form, failure } })),
+    status: failure.status,
+  })
   const id = fields.get('form') ?? ''
   const use = `${path} ${form.action} ${form.subject}`
   try {
@@ -52,10 +55,6 @@ export async function submitForm(
     await formIds.release(id, use)
     return refuse(toRefusal(thrown))
   }
-}
-
-async function drawRefused(view: Page['view'], context: MemberContext, refused: RefusedForm): Promise<View> {
-  return { ...(await view({ ...context, refused })), status: refused.failure.status }
 }
 
 /** A fault of ours has a page of its own, with the reference to report. */

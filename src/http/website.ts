@@ -8,6 +8,7 @@ import { mountOAuthRoutes } from './routes/oauth.ts'
 import { mountMembershipRoutes } from './routes/membership/routes.ts'
 import { createNotFoundPage, mountPageRoutes } from './routes/pages.ts'
 import { mountSiteFileRoutes } from './routes/site-files.ts'
+import { mountTurnsExportRoute } from './routes/turns-export.ts'
 import { createServeEndpoint } from './endpoint-handler.ts'
 import { compressResponses } from './response/compress-response.ts'
 import { createNotFoundHandler } from './not-found.ts'
@@ -21,6 +22,7 @@ export function createWebsite(deps: RouteDeps, api: Router): Middleware {
   mountAssetRoutes(site, assets)
   mountSiteFileRoutes(site, deps.services)
   mountPageRoutes(site, deps, assets)
+  mountTurnsExportRoute(site, deps.services)
   // The router itself adds the fields that its routes use on the context.
   const route = site.routes() as Middleware
   const notFoundPage = createNotFoundPage(deps, assets)

@@ -34,6 +34,8 @@ const typeByExtension: Readonly<Record<string, string>> = types
 
 /** The rooms whose modules are bundled too. */
 const bundledFolders = ['../markdown/', '../setup/', '../setup/clients/'].map((path) => new URL(path, import.meta.url))
+/** A module that the server and the scripts share. */
+const sharedModule = new URL('./pasted-code.ts', import.meta.url)
 const lockFile = new URL('../../package-lock.json', import.meta.url)
 
 /** One bundle for all servers of a process. */
@@ -71,7 +73,7 @@ export function loadAssets(): Assets {
   for (const room of bundledFolders)
     for (const entry of readdirSync(room, { withFileTypes: true }).toSorted((one, other) => (one.name < other.name ? -1 : 1)))
       if (entry.isFile()) digest.update(readFileSync(new URL(entry.name, room)))
-  if (existsSync(lockFile)) digest.update(readFileSync(lockFile))
+  for (const file of [sharedModule, lockFile]) if (existsSync(file)) digest.update(readFileSync(file))
   const hash = digest.digest('base64url').slice(0, 12)
   return {
     hash,

@@ -32,6 +32,11 @@ export function renderTitle(title: string): Html {
   return new Html(escapeHtml(title).replaceAll(/(?<=[，。；：、！？])(?!$)/g, '<wbr />'))
 }
 
+/** An IPv6 address may end a line after each colon, because it is wider than a phone. Empty where the address is not known. */
+export function renderAddress(address: string | null): Html {
+  return new Html(`<code class="address">${escapeHtml(address ?? '').replaceAll(/:(?!$)/g, ':<wbr />')}</code>`)
+}
+
 /** A value for the page's own scripts, as a block of data that no browser runs. */
 export function renderDataBlock(id: string, value: unknown): Html {
   // With no `<` in it, the text can neither end the block nor begin another.

@@ -69,7 +69,8 @@ function renderSocialCard({ services, language, path, asset }: PageContext, { ti
 function renderNotice({ t, isUnsent }: PageContext, { notice, script, isWholeWithoutScript }: View): Html {
   if (notice !== undefined) return html`<div class="shell"><p class="notice unsent" role="status">${notice}</p></div>`
   if (isUnsent) return html`<div class="shell"><p class="notice warn unsent" role="alert">${t.frame.unsent}</p></div>`
-  if (script === undefined || script.name === 'member' || isWholeWithoutScript === true) return html``
+  if (script === undefined || script.name === 'member' || script.name === 'account' || isWholeWithoutScript === true)
+    return html``
   return html`<noscript
     ><div class="shell"><p class="notice warn unsent">${t.frame.noScript}</p></div></noscript
   >`

@@ -13,15 +13,7 @@ export interface PageData {
 
 /** By the module's name, which is its file's without the extension. */
 export interface PageProps {
-  readonly account: {
-    /** The API's address without `/v1`. */
-    readonly base: string
-    /** For a first request. */
-    readonly model: string
-  }
-  readonly boosts: NoProps
-  readonly security: NoProps
-  readonly profile: NoProps
+  readonly account: NoProps
   readonly chat: {
     /** The account that the stored conversations belong to. */
     readonly account: string
@@ -40,13 +32,7 @@ export interface PageProps {
     /** What stands for the reader's key in the snippets. */
     readonly placeholder: string
   }
-  readonly device: {
-    /** From the address; empty where there is none in it. */
-    readonly code: string
-    readonly account: string
-  }
   readonly member: NoProps
-  readonly sessions: NoProps
   readonly 'sign-in': {
     /** Where to go afterwards. */
     readonly next: string

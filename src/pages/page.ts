@@ -47,9 +47,10 @@ export interface SubmittedForm {
   readonly fields: URLSearchParams
 }
 
-/** A form that was refused, which the page draws again with what was typed. */
-export interface RefusedForm extends SubmittedForm {
-  readonly failure: GatewayError
+/** A form that changed nothing, which the page draws again with what was typed. */
+export interface RedrawnForm extends SubmittedForm {
+  /** Null: the form continues, and asks for more. */
+  readonly failure: GatewayError | null
 }
 
 /** The reader, their language and the requested address. */
@@ -69,7 +70,7 @@ export interface PageContext {
   readonly member: PageMember | null
   /** The id of this page's forms; empty for a visitor. */
   readonly formId: string
-  readonly refused: RefusedForm | null
+  readonly redrawn: RedrawnForm | null
   /** A form of the page was submitted without scripts, so nothing was done. */
   readonly isUnsent: boolean
   /** The address of a file of ours, with its content hash. */

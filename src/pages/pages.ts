@@ -2,16 +2,16 @@
 import type { Page } from './page.ts'
 import { createChatView } from './views/chat.ts'
 import { createConsentView } from './views/consent.ts'
-import { createDeviceView } from './views/device.ts'
+import { createDeviceView, deviceActions } from './views/device.ts'
 import { docsPages } from './docs/docs-pages.ts'
 import { createDocsSearchView, createDocsView } from './views/docs.ts'
 import { createHomeView } from './views/home.ts'
 import { createPrivacyView, createTermsView } from './views/legal.ts'
-import { createBoostsView } from './views/member/boosts.ts'
+import { boostActions, createBoostsView } from './views/member/boosts.ts'
 import { createKeysView, keyActions } from './views/member/keys.ts'
-import { createProfileView } from './views/member/profile.ts'
-import { createSecurityView } from './views/member/security.ts'
-import { createSessionsView } from './views/member/sessions.ts'
+import { createProfileView, profileActions } from './views/member/profile.ts'
+import { createSecurityView, securityActions } from './views/member/security.ts'
+import { createSessionsView, sessionActions } from './views/member/sessions.ts'
 import { createUsageView } from './views/member/usage.ts'
 import { createPlansView } from './views/plans.ts'
 import { createSignInLinkView } from './views/sign-in-link.ts'
@@ -31,13 +31,43 @@ export const pages: readonly Page[] = [
   { path: '/sign-in/link', audience: 'everyone', view: createSignInLinkView },
   { path: '/sign-in/switch', audience: 'everyone', view: createSignInSwitchView },
   { path: '/unsubscribe', audience: 'everyone', view: createUnsubscribeView, submit: unsubscribe },
-  { path: '/account', audience: 'members', view: createUsageView },
-  { path: '/account/boosts', audience: 'members', view: createBoostsView },
-  { path: '/account/security', audience: 'members', view: createSecurityView },
-  { path: '/account/profile', audience: 'members', view: createProfileView },
+  { path: '/account', audience: 'members', view: createUsageView, notices: (t) => t.account.usageNotices },
+  {
+    path: '/account/boosts',
+    audience: 'members',
+    view: createBoostsView,
+    actions: boostActions,
+    notices: (t) => t.account.boostNotices,
+  },
+  {
+    path: '/account/security',
+    audience: 'members',
+    view: createSecurityView,
+    actions: securityActions,
+    notices: (t) => t.account.securityNotices,
+  },
+  {
+    path: '/account/profile',
+    audience: 'members',
+    view: createProfileView,
+    actions: profileActions,
+    notices: ({ account: { alerts } }) => ({ on: alerts.on, off: alerts.off }),
+  },
   { path: '/keys', audience: 'members', view: createKeysView, actions: keyActions, notices: (t) => t.keys.notices },
-  { path: '/sessions', audience: 'members', view: createSessionsView },
-  { path: '/device', audience: 'members', view: createDeviceView },
+  {
+    path: '/sessions',
+    audience: 'members',
+    view: createSessionsView,
+    actions: sessionActions,
+    notices: (t) => t.sessions.notices,
+  },
+  {
+    path: '/device',
+    audience: 'members',
+    view: createDeviceView,
+    actions: deviceActions,
+    notices: ({ device }) => ({ decide_again: device.decidedBefore }),
+  },
   { path: '/connect/:uid', audience: 'members', view: createConsentView },
   { path: '/chat', audience: 'members', view: createChatView },
   { path: '/styleguide', audience: 'everyone', isForDevelopment: true, view: createStyleguideView },

@@ -132,7 +132,7 @@ async function startDeviceLogin(gateway: TestGateway): Promise<string> {
 async function fillAccount(gateway: TestGateway, { page }: BrowserSession): Promise<void> {
   await openSignedIn(page, gateway, 'mei@example.com', '/account/boosts')
   await page.getByRole('button', { name: 'Check in' }).click()
-  await page.getByText('credits added').waitFor()
+  await page.getByText('The credits have been added.').waitFor()
   await page.goto('/chat')
   await page.getByRole('textbox', { name: 'Message' }).fill('Hello')
   await page.keyboard.press('Enter')

@@ -1,6 +1,5 @@
 /** Every page in every state that `gallery.ts` takes pictures of: empty, full, warning, error, loading. Selectors fit both languages. */
 import type { Page } from 'playwright-core'
-import { errorCatalog } from '../../src/errors.ts'
 import { OAuthTestClient } from '../support/gateway/oauth-client.ts'
 import { converse } from '../support/website/month-of-use.ts'
 import type { StartedDevice, UsedGateway } from '../support/website/month-of-use.ts'
@@ -18,33 +17,6 @@ export interface GalleryState {
   /** A page that is to be seen while it loads. */
   readonly isLoading?: boolean
 }
-
-const api = '**/api/membership/**'
-const hold = (page: Page) => page.route(api, () => undefined)
-const fail = (page: Page) => page.route(api, (route) => route.fulfill({ status: 500, json: internalError }))
-const internalError = {
-  ok: false,
-  requestId: 'mbr_01K0EXAMPLE',
-  error: { message: errorCatalog.internal_error.en, type: 'server_error', code: 'internal_error', param: null },
-  message: errorCatalog.internal_error.en,
-  messageZh: errorCatalog.internal_error.zh,
-  code: 'internal_error',
-  stage: 'internal',
-  actions: errorCatalog.internal_error.actions,
-  debug: {},
-}
-
-/** The usage of the member as if this share of the day's pools were used. */
-const usePools = (share: number) => (page: Page) =>
-  page.route('**/api/membership/usage', async (route) => {
-    const body = (await (await route.fetch()).json()) as { readonly pools: { tier: string; window: string; limit: number }[] }
-    for (const pool of body.pools)
-      if (pool.tier === 'premium' && pool.window === 'day') {
-        const used = Math.round(pool.limit * share)
-        Object.assign(pool, { used, remaining: Math.max(0, pool.limit - used) })
-      }
-    await route.fulfill({ json: body })
-  })
 
 const ask = (text: string) => async (page: Page) => {
   await page.locator('#message').fill(text)
@@ -108,14 +80,9 @@ export const galleryStates: readonly GalleryState[] = [
   },
   { name: 'account', path: '/account', member: 'regular' },
   { name: 'account-empty', path: '/account', member: 'new' },
-  { name: 'account-warning', path: '/account', member: 'regular', prepare: usePools(0.85) },
-  { name: 'account-used-up', path: '/account', member: 'regular', prepare: usePools(1.04) },
-  { name: 'account-loading', path: '/account', member: 'regular', prepare: hold, isLoading: true },
-  { name: 'account-error', path: '/account', member: 'regular', prepare: fail },
+  { name: 'account-used-up', path: '/account', member: 'spent' },
   { name: 'boosts', path: '/account/boosts', member: 'regular' },
   { name: 'boosts-empty', path: '/account/boosts', member: 'new' },
-  { name: 'boosts-loading', path: '/account/boosts', member: 'regular', prepare: hold, isLoading: true },
-  { name: 'boosts-error', path: '/account/boosts', member: 'regular', prepare: fail },
   { name: 'keys', path: '/keys', member: 'regular' },
   { name: 'keys-empty', path: '/keys', member: 'new' },
   {
@@ -139,8 +106,6 @@ export const galleryStates: readonly GalleryState[] = [
     },
   },
   { name: 'sessions', path: '/sessions', member: 'regular' },
-  { name: 'sessions-loading', path: '/sessions', member: 'regular', prepare: hold, isLoading: true },
-  { name: 'sessions-error', path: '/sessions', member: 'regular', prepare: fail },
   { name: 'security', path: '/account/security', member: 'regular' },
   { name: 'profile', path: '/account/profile', member: 'regular' },
   { name: 'device', path: '/device', member: 'regular' },

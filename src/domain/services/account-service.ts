@@ -191,6 +191,13 @@ export class AccountService {
     return 'deleted'
   }
 
+  /** What `#checkEvidence` will accept from this session. */
+  async findRequiredEvidence(session: CurrentSession): Promise<'none' | 'password' | 'code'> {
+    if (isFreshSignIn(session, this.#deps.clock.now())) return 'none'
+    const record = await this.#deps.store.accounts.findForSignIn(session.account)
+    return record?.passwordHash == null ? 'code' : 'password'
+  }
+
   /** A cookie may have been stolen a week ago: changes that could lock the owner out need evidence as fresh as a sign-in. */
   async #checkEvidence(
     session: CurrentSession,
@@ -234,9 +241,13 @@ export class AccountService {
           : await emailVerification.verifyCode(account.email, code, toSessionBrowserToken(session))
       return verified === undefined ? 'wrong' : 'proven'
     }
-    if (session.method !== 'password' && now - session.createdAt <= freshSignInMs) return 'proven'
+    if (isFreshSignIn(session, now)) return 'proven'
     return passwordHash === null ? 'missing' : 'wrong'
   }
+}
+
+function isFreshSignIn({ method, createdAt }: CurrentSession, now: number): boolean {
+  return method !== 'password' && now - createdAt <= freshSignInMs
 }
 
 /** Stands in for a browser's token. No browser can send it, so a code of one kind is never valid for the other. */

@@ -1,4 +1,4 @@
-/** Guesses a browser's or program's name from its user agent, as in `Firefox on Linux`; otherwise the user agent, shortened. */
+/** Guesses a browser's or program's name from its user agent, as in `Firefox on Linux` and `curl 8.5.0`. */
 
 const browsers = [
   ['Edge', /\bEdg(e|A|iOS)?\//],
@@ -18,18 +18,19 @@ const systems = [
   ['Linux', /\bLinux\b/],
 ] as const
 
-const maxNameChars = 60
+const maxNameChars = 32
 
 export function parseClientName(userAgent: string): string | null {
   if (userAgent === '') return null
   const browser = browsers.find(([, pattern]) => pattern.test(userAgent))?.[0]
   const system = systems.find(([, pattern]) => pattern.test(userAgent))?.[0]
-  if (browser !== undefined) return system === undefined ? browser : `${browser} on ${system}`
-  // Only printable ASCII is kept; a name without any becomes null.
-  return (
-    userAgent
-      .replaceAll(/[^\x20-\x7e]/g, '')
-      .trim()
-      .slice(0, maxNameChars) || null
-  )
+  // Every browser calls itself Mozilla. A program's first word is its name, with its version.
+  const name = browser ?? (userAgent.startsWith('Mozilla/') ? 'Other browser' : parseProgramName(userAgent))
+  return name === null || system === undefined ? name : `${name} on ${system}`
+}
+
+/** Null for a name without a letter. */
+function parseProgramName(userAgent: string): string | null {
+  const [, program = '', version = ''] = /^[^\w]*([\w.-]+)(?:\/(\d[\w.]*))?/.exec(userAgent) ?? []
+  return /[a-z]/i.test(program) ? `${program} ${version}`.slice(0, maxNameChars).trim() : null
 }

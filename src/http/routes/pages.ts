@@ -67,7 +67,7 @@ async function servePage(ctx: Context, page: Page, services: Services, assets: A
     if (isForm) {
       const outcome = await submitForm(ctx, page, requireMember(context))
       if ('main' in outcome) return sendPage(ctx, context, outcome)
-      return redirect(ctx, outcome.done === undefined ? outcome.path : `${outcome.path}?done=${outcome.done}`)
+      return redirect(ctx, outcome.done === undefined ? outcome.path : addQuery(outcome.path, `done=${outcome.done}`))
     }
     if (ctx.method === 'POST' && page.submit !== undefined) return sendPage(ctx, context, await page.submit(context))
     context = { ...context, isUnsent: ctx.method === 'POST' }
@@ -130,7 +130,7 @@ function createPageContext(ctx: Context, member: Member | null, services: Servic
     viewer: member?.account ?? null,
     member: member === null ? null : toPageMember(ctx, member, services),
     formId: member === null ? '' : services.membership.formIds.issue(member.account.id),
-    refused: null,
+    redrawn: null,
     path,
     query,
     isUnsent: false,
@@ -167,6 +167,10 @@ function rememberChoice(ctx: Context, { parameter, cookie, value }: Choice, { na
   const query = new URLSearchParams(ctx.querystring)
   query.delete(parameter)
   redirect(ctx, ctx.path + (query.size > 0 ? `?${query}` : ''))
+}
+
+function addQuery(path: string, query: string): string {
+  return `${path}${path.includes('?') ? '&' : '?'}${query}`
 }
 
 function buildSignInPath(ctx: Context): string {

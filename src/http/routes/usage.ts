@@ -9,7 +9,7 @@ import type { RouteDeps } from '../route-deps.ts'
 import { createDocumentAnswer, mount } from '../endpoint-handler.ts'
 import { getExchange } from '../request-context.ts'
 import { bypassKoa } from '../response/response-writer.ts'
-import { getBalance } from './membership/usage.ts'
+import { getBalance } from '../../services/member-usage.ts'
 
 export function mountUsageRoute(router: Router, { services, chain }: RouteDeps): void {
   mount(router, showKeyUsage, async (ctx) => {

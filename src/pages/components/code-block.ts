@@ -16,3 +16,12 @@ export function renderCodeBlock({ t }: PageContext, name: string, code: string |
     <pre tabindex="0" role="region" aria-label="${label}"><code>${code}</code></pre>
   </div>`
 }
+
+/** One value that can be copied, such as a link. */
+export function renderCopyField({ t }: PageContext, name: string, value: string): Html {
+  const label = interpolate(t.common.copyLabel, { what: ` ${name}` })
+  return html`<div class="copy-field" role="group" aria-label="${name}">
+    <code>${value}</code>
+    <button class="button quiet small" type="button" data-copy aria-label="${label}">${t.common.copy}</button>
+  </div>`
+}

@@ -9,8 +9,14 @@ interface FormParts {
   readonly content: Html
   /** A class of the stylesheet. */
   readonly look?: string
+  /** The page that has the action; this one by default. */
+  readonly path?: string
   /** Further values that the form sends. */
   readonly hidden?: Readonly<Record<string, string>>
+  /** It deletes the account, whose conversations in this browser a script then deletes too. */
+  readonly removesAccount?: boolean
+  /** A script sends it as soon as the page is open. */
+  readonly submitsItself?: boolean
 }
 
 interface Field {
@@ -37,20 +43,21 @@ export class PageForm {
   #failure: GatewayError | null
 
   constructor(context: PageContext, action: string, subject = '') {
-    const { refused } = context
-    const isRefused = refused?.action === action && refused.subject === subject
+    const { redrawn } = context
+    const own = redrawn?.action === action && redrawn.subject === subject ? redrawn : null
     this.#context = context
     this.#action = action
     this.#subject = subject
-    this.#values = isRefused ? refused.fields : null
-    this.#failure = isRefused ? refused.failure : null
+    this.#values = own?.fields ?? null
+    this.#failure = own?.failure ?? null
   }
 
-  get isRefused(): boolean {
+  /** Whether it was sent and is drawn again. */
+  get isRedrawn(): boolean {
     return this.#values !== null
   }
 
-  /** What was typed into the refused form, else `otherwise`. */
+  /** What was typed before the form was drawn again, else `otherwise`. */
   getValue(name: string, otherwise = ''): string {
     return this.#values?.get(name) ?? otherwise
   }
@@ -81,10 +88,19 @@ export class PageForm {
   }
 
   /** The form, after its fields: a refusal that no field has shown stands at its end. */
-  render({ content, look = '', hidden = {} }: FormParts): Html {
-    const { path, formId } = this.#context
+  render({ content, look = '', hidden = {}, ...form }: FormParts): Html {
+    const { path = this.#context.path, removesAccount = false, submitsItself = false } = form
+    const { formId } = this.#context
     const values = { form: formId, action: this.#action, subject: this.#subject, time_zone: '', ...hidden }
-    return html`<form class="${look}" method="post" action="${path}" data-post novalidate>
+    return html`<form
+      class="${look}"
+      method="post"
+      action="${path}"
+      data-post
+      ${removesAccount && html`data-removes-account`}
+      ${submitsItself && html`data-submits-itself`}
+      novalidate
+    >
       ${Object.entries(values).map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}" />`)} ${content}
       ${this.#failure !== null && renderRefusal(this.#context, this.#failure)}
     </form>`

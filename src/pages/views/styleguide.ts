@@ -2,7 +2,9 @@
 import { renderCodeBlock } from '../components/code-block.ts'
 import { renderDataTable } from '../components/data-table.ts'
 import { iconNames, renderIcon, renderIconSymbols } from '../components/icons.ts'
-import { renderSkeleton } from '../components/skeleton.ts'
+import { renderEmptyState, renderFacts, renderRows } from '../components/list.ts'
+import { renderPager } from '../components/pager.ts'
+import { renderStat } from '../components/stat.ts'
 import { html } from '../html.ts'
 import type { Html } from '../html.ts'
 import type { PageContext, View } from '../page.ts'
@@ -79,13 +81,36 @@ export function createStyleguideView(context: PageContext): View {
             <p>What was folded.</p>
           </details>`,
       )}
-      ${renderSection('Meters', renderMeters())} ${renderSection('Stats', html`<div class="stats" data-stats></div>`)}
+      ${renderSection('Meters', renderMeters())}
       ${renderSection(
-        'Skeletons',
-        html`${(['figures', 'rows', 'chart', 'text'] as const).map((shape) => renderSkeleton(t, shape))}`,
+        'Stats',
+        html`<div class="stats">
+          ${['normal', 'warn', 'full'].map((level) => html`<div class="${level}">${renderStat(level, html`<strong>1,234</strong> credits`)}</div>`)}
+        </div>`,
       )}
-      ${renderSection('Empty states', html`<div data-empty-states></div>`)}
-      ${renderSection('Rows and pager', html`<div data-rows></div>`)}
+      ${renderSection(
+        'Empty states',
+        html`${renderEmptyState('key', t.account.turnsEmpty)}
+        ${renderEmptyState('search', t.account.noneMatch, html`<a class="button quiet small" href="#content">${t.account.clearFilter}</a>`)}`,
+      )}
+      ${renderSection(
+        'Rows and pager',
+        html`${renderRows(
+          [1, 2],
+          (row) =>
+            html`<li>
+              <details class="row">
+                <summary>
+                  <span class="row-line"
+                    ><code class="row-name">row ${row}</code><strong class="row-end">12 credits</strong></span
+                  >
+                </summary>
+                ${renderFacts([['Request', `req_${row}`]])}
+              </details>
+            </li>`,
+        )}
+        ${renderPager({ label: 'Pager', page: 2, hasOlder: true, texts: t.account, toHref: () => '#content' })}`,
+      )}
       ${renderSection(
         'Table',
         renderDataTable({
@@ -121,7 +146,7 @@ export function createStyleguideView(context: PageContext): View {
           </dialog>`,
       )}
     </div>`,
-    script: { name: 'styleguide', texts: { account: t.account }, props: {} },
+    script: { name: 'styleguide', texts: {}, props: {} },
   }
 }
 
@@ -176,22 +201,16 @@ function renderForm(): Html {
   </form>`
 }
 
-/** The meters of an account are drawn by its script, which sets their widths. */
 function renderMeters(): Html {
   return html`${levels.flatMap((level) =>
     ['fast', 'premium'].map(
       (tier) =>
         html`<div class="${tier} ${level}">
-          <div
-            class="meter"
-            role="meter"
-            aria-label="${tier} ${level}"
-            aria-valuemin="0"
-            aria-valuemax="100"
-            aria-valuenow="40"
-            data-meter="${level === 'full' ? 100 : level === 'warn' ? 85 : 40}"
-          >
-            <i class="used"></i><i class="held"></i>
+          <div class="meter" role="meter" aria-label="${tier} ${level}" aria-valuemin="0" aria-valuemax="100" aria-valuenow="40">
+            <svg viewBox="0 0 100 1" preserveAspectRatio="none" aria-hidden="true">
+              <rect class="held" width="95" height="1" />
+              <rect class="used" width="${level === 'full' ? 100 : level === 'warn' ? 85 : 40}" height="1" />
+            </svg>
           </div>
         </div>`,
     ),

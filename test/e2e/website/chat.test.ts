@@ -404,7 +404,7 @@ function runJourneys(browser: Browser, gateway: TestGateway): void {
     await usage.goto('/account')
     await security.goto('/account/security')
     await security.getByText('and the conversations in this browser').first().waitFor()
-    await security.getByRole('button', { name: 'Delete my account' }).click()
+    await security.locator('summary', { hasText: 'Delete my account' }).click()
     const dialog = security.getByRole('dialog')
     await dialog.getByLabel('to confirm').fill('gone@example.com')
     await dialog.getByRole('button', { name: 'Delete for good' }).click()

@@ -130,7 +130,6 @@ function runJourneys(browser: Browser): void {
     await approve.waitFor()
     await context.clearCookies()
     await approve.click()
-    await page.getByRole('alert').getByRole('link').first().click()
     await page.waitForURL((url) => url.pathname === '/sign-in')
     t.equal(new URL(page.url()).searchParams.get('next'), `/device?user_code=${device.user_code}`)
   })

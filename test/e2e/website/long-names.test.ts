@@ -61,7 +61,7 @@ function runJourneys(browser: Browser): void {
     await page.getByText(/tokens in, \d+ out/).waitFor()
     await check('a conversation with a long title')
     await page.goto('/account/security')
-    await page.getByRole('button', { name: 'Delete my account' }).click()
+    await page.locator('summary', { hasText: 'Delete my account' }).click()
     await check('the question before a deletion')
     await context.clearCookies()
     await page.goto('/sign-in')

@@ -1,9 +1,11 @@
 /** A member's journeys by links and forms alone, in a browser whose scripts are off, on a phone and on a wide screen. */
+import { readFileSync } from 'node:fs'
 import type { Browser, Page } from 'playwright-core'
 import t from 'tap'
 import type { Test } from 'tap'
 import { startGateway } from '../../support/gateway/test-gateway.ts'
 import type { TestGateway } from '../../support/gateway/test-gateway.ts'
+import { WebsiteClient, waitForEmailCode } from '../../support/gateway/website-client.ts'
 import { findFaultsAtWidths } from '../../support/website/page-checks.ts'
 import { openBrowserSession, openChromium } from '../../support/website/chromium.ts'
 import { openSignedIn } from '../../support/website/sign-in.ts'
@@ -75,5 +77,147 @@ function runJourneys(browser: Browser, width: number): void {
     await page.getByText('The key is revoked.').waitFor()
     t.equal((await gateway.chat(token, { model: 'auto' })).status, 401)
     await checkWidths('the list')
+  })
+
+  test('ends a session, then all others, and reads the security log', '/sessions', async (t, { gateway, page, checkWidths }) => {
+    const { store, clock } = gateway.services
+    const { id: account } = (await store.accounts.find('mei@example.com')) ?? { id: '' }
+    const at = clock.now()
+    for (const index of [1, 2, 3]) {
+      const hash = new Uint8Array(32).fill(index)
+      const session = {
+        account,
+        kind: 'cli',
+        method: 'device',
+        client: `laptop ${index}`,
+        address: null,
+        createdAt: at,
+        hash,
+      } as const
+      await store.sessions.create({ ...session, id: `ses_${index}`, expiresAt: at + 86_400_000 })
+    }
+    await page.reload()
+    await page.getByRole('button', { name: 'End the session laptop 2' }).click()
+    await page.getByText('The session has ended.').waitFor()
+    await page.getByRole('button', { name: 'End all others' }).click()
+    await page.getByText('All other sessions have ended.').waitFor()
+    t.equal(await page.getByRole('button', { name: 'End all others' }).count(), 0)
+    await page.getByText('2 sessions ended').waitFor()
+    await checkWidths('sessions')
+  })
+
+  test('checks in once a day and copies the invitation', '/account/boosts', async (t, { page, checkWidths }) => {
+    await page.getByRole('button', { name: 'Check in' }).click()
+    await page.getByText('The credits have been added.').waitFor()
+    await page.getByText('5,000 of 5,000 left').waitFor()
+    await page.goBack()
+    t.equal(await page.getByRole('button', { name: 'Check in' }).count(), 0)
+    t.match(await page.getByRole('group', { name: 'Your invitation link' }).textContent(), '/sign-in?invite=')
+    await checkWidths('boosts')
+  })
+
+  test('switches usage emails on and off', '/account/profile', async (t, { page, checkWidths }) => {
+    const choice = page.getByLabel('Send me an email at 80 % and at 100 %')
+    for (const isOn of [true, false]) {
+      await choice.setChecked(isOn)
+      await page.getByRole('button', { name: 'Save' }).click()
+      await page.getByText(isOn ? 'Saved. You get an email' : 'Saved. No more emails').waitFor()
+      t.equal(await choice.isChecked(), isOn)
+    }
+    await checkWidths('profile')
+  })
+
+  test('changes the password and the address, and deletes the account', '/account/security', async (t, journey) => {
+    const { gateway, page, checkWidths } = journey
+    const password = page.getByLabel('New password')
+    await password.fill('short')
+    await page.getByRole('button', { name: 'Save password' }).click()
+    await page.getByText('The password is too short').waitFor()
+    t.equal(await password.inputValue(), '')
+    await password.fill('correct horse battery')
+    await page.keyboard.press('Enter')
+    await page.getByText('Saved. Your other sessions have ended.').waitFor()
+    const address = page.getByLabel('New email address')
+    await address.fill('no address')
+    await page.getByRole('button', { name: 'Send a code there' }).click()
+    await page.getByText('is not an email address').waitFor()
+    t.equal(await address.inputValue(), 'no address', 'what was typed is kept')
+    await address.fill('mei@new.example')
+    await page.getByRole('button', { name: 'Send a code there' }).click()
+    await page.getByText('A code was sent to mei@new.example').waitFor()
+    await page.reload()
+    const code = await waitForEmailCode(gateway, 'mei@new.example')
+    for (const typed of [code === '000000' ? '000001' : '000000', code]) {
+      await page.getByLabel('Code from the email').fill(typed)
+      await page.getByRole('button', { name: 'Change the address' }).click()
+    }
+    await page.getByText('Saved. Your account has the new address now.').waitFor()
+    await page.locator('summary', { hasText: 'Delete my account' }).click()
+    await checkWidths('security')
+    const confirm = page.getByLabel('Type mei@new.example to confirm')
+    await confirm.fill('mei@example.com')
+    await page.getByRole('button', { name: 'Delete for good' }).click()
+    await page.getByText('This is not the account').waitFor()
+    await confirm.fill('mei@new.example')
+    await page.getByRole('button', { name: 'Delete for good' }).click()
+    await page.waitForURL(`${gateway.url}/`)
+    t.equal(await gateway.services.store.accounts.find('mei@new.example'), undefined)
+  })
+
+  test('reads its usage by key and its turns by page, and exports them', '/account', async (t, journey) => {
+    const { gateway, page, checkWidths } = journey
+    await page.getByRole('heading', { name: 'Start here' }).waitFor()
+    await checkWidths('the first steps')
+    await page.getByRole('button', { name: 'Make a key' }).click()
+    const token = (await page.getByRole('region', { name: 'Key', exact: true }).textContent()) ?? ''
+    const { accounts } = gateway.services.store
+    await accounts.setPlan((await accounts.find('mei@example.com'))?.id ?? '', 'pro')
+    for (let index = 0; index < 11; index += 1) await (await gateway.chat(token, { model: 'auto' })).text()
+    await gateway.waitUntilSettled()
+    await page.goto('/account')
+    await page.getByText(/credits in 11 turns\./).waitFor()
+    await page.getByText('<1%').first().waitFor()
+    await page.getByLabel('Group by').selectOption('key')
+    await page.getByRole('button', { name: 'Show' }).first().click()
+    await page.locator('.chart-legend').getByText('First key').waitFor()
+    t.equal(await page.getByLabel('Group by').inputValue(), 'key')
+    await page.getByRole('link', { name: 'Older' }).click()
+    await page.getByText('Page 2').waitFor()
+    t.equal(await page.locator('.rows > li').count(), 1)
+    await page.locator('summary', { hasText: 'Filter' }).click()
+    await page.locator('#filter-credential').selectOption('web')
+    await page.getByRole('button', { name: 'Show' }).last().click()
+    await page.getByRole('link', { name: 'Show all turns' }).click()
+    await page.locator('.rows summary').first().click()
+    await page.locator('.rows').getByText('Chat Completions').first().waitFor()
+    await checkWidths('usage')
+    const [file] = await Promise.all([page.waitForEvent('download'), page.getByRole('link', { name: 'Export CSV' }).click()])
+    t.equal(
+      readFileSync(await file.path(), 'utf8')
+        .trimEnd()
+        .split('\r\n').length,
+      12,
+    )
+  })
+
+  test('approves one device and denies another', '/device', async (t, { gateway, page, checkWidths }) => {
+    const start = async (): Promise<{ readonly user_code: string; readonly verification_uri_complete: string }> =>
+      (await new WebsiteClient(gateway).post('auth/device/start', { client: 'svc-cli', hostname: 'build-box' })).body
+    await page.getByLabel('Code').fill('ZZZZ-ZZZZ')
+    await page.getByRole('button', { name: 'Continue' }).click()
+    await page.getByText('This code is unknown').waitFor()
+    t.equal(await page.getByLabel('Code').inputValue(), 'ZZZZ-ZZZZ')
+    await page.getByLabel('Code').fill((await start()).user_code.toLowerCase().replace('-', ' '))
+    await page.getByRole('button', { name: 'Continue' }).click()
+    await page.getByText('build-box').waitFor()
+    await checkWidths('the question')
+    await page.getByRole('button', { name: 'Approve', exact: true }).click()
+    await page.getByRole('heading', { name: 'Connected' }).waitFor()
+    await page.reload()
+    await page.getByText('You have decided about this device before.').waitFor()
+    await page.goto((await start()).verification_uri_complete)
+    await page.getByRole('button', { name: 'Continue' }).click()
+    await page.getByRole('button', { name: 'Deny', exact: true }).click()
+    await page.getByRole('heading', { name: 'Denied' }).waitFor()
   })
 }

@@ -1,14 +1,14 @@
 /** Boosts: the member's packs, and the check-in and rush packs that a member claims. */
 import type { ResponseOf } from '../../../api/endpoint.ts'
 import { showBoost, takeBoost } from '../../../api/membership/usage.ts'
-import { GatewayError } from '../../../errors.ts'
 import type { Account } from '../../../domain/identity/account.ts'
 import { formatInstant } from '../../../domain/instant.ts'
 import type { Pool } from '../../../domain/billing/product.ts'
+import { getBalance } from '../../../services/member-usage.ts'
+import { createBoostUnavailableError } from '../../../services/membership-errors.ts'
 import type { Services } from '../../../services/services.ts'
 import { toUsageBoost, toUsageBoosts } from '../../../domain/billing/usage.ts'
 import type { ServeEndpoint } from '../../endpoint-handler.ts'
-import { getBalance } from './usage.ts'
 
 export function mountBoostRoutes(serve: ServeEndpoint, services: Services): void {
   const { membership, clock } = services
@@ -18,7 +18,7 @@ export function mountBoostRoutes(serve: ServeEndpoint, services: Services): void
   serve(takeBoost, async ({ member: { account }, body: { action } }) => {
     await membership.attemptLimits.consume('boost-by-account', account.id, clock.now())
     const pack = await (action === 'checkin' ? membership.boosts.checkIn(account) : membership.boosts.grabRush(account))
-    if (pack === undefined) throw createUnavailableError(action)
+    if (pack === undefined) throw createBoostUnavailableError(action)
     return { ok: true, action, pack: toUsageBoost(pack), boost: await toBoost(account, services) }
   })
 }
@@ -58,13 +58,4 @@ async function toBoost(account: Account, services: Services): Promise<ResponseOf
     },
     packs,
   }
-}
-
-function createUnavailableError(action: 'checkin' | 'rush_grab'): GatewayError {
-  return new GatewayError('boost_unavailable', {
-    message:
-      action === 'checkin'
-        ? { en: 'You have checked in today. Come back tomorrow.', zh: '今天已签到，请明天再来。' }
-        : { en: 'No rush pack is available to you right now.', zh: '当前没有可领取的抢购加油包。' },
-  })
 }

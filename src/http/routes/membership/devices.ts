@@ -5,6 +5,7 @@ import { GatewayError, invalidRequest } from '../../../errors.ts'
 import { maskEmail } from '../../../domain/identity/audit.ts'
 import type { DevicePollResult, DeviceLoginView } from '../../../domain/services/device-login-service.ts'
 import { formatInstant } from '../../../domain/instant.ts'
+import { createUnknownCodeError } from '../../../services/membership-errors.ts'
 import type { Services } from '../../../services/services.ts'
 import type { ServeEndpoint } from '../../endpoint-handler.ts'
 
@@ -95,15 +96,4 @@ function toDevice({ login, sameNetwork }: DeviceLoginView, now: number): Respons
 
 function getSecondsLeft({ expiresAt }: { readonly expiresAt: number }, now: number): number {
   return Math.max(0, Math.ceil((expiresAt - now) / 1000))
-}
-
-/** One error for codes that are unknown, expired, used or another account's, so that they cannot be told apart. */
-function createUnknownCodeError(): GatewayError {
-  return new GatewayError('not_found', {
-    param: 'user_code',
-    message: {
-      en: 'This code is unknown, has expired, or has been used. Start again on the device.',
-      zh: '此代码无效、已过期或已使用，请在设备上重新开始。',
-    },
-  })
 }

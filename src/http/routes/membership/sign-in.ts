@@ -21,12 +21,18 @@ import type { Account } from '../../../domain/identity/account.ts'
 import { maskEmail } from '../../../domain/identity/audit.ts'
 import { formatInstant } from '../../../domain/instant.ts'
 import { codeLifetimeMs, resendAfterMs } from '../../../domain/identity/email/email-otp.ts'
-import { passwordLengthBounds } from '../../../domain/identity/passwords/password.ts'
 import type { SignUpRefusal } from '../../../domain/identity/sign-up.ts'
 import { mailRetryAfterMs } from '../../../domain/services/sign-in-service.ts'
 import type { SignInCodeResult, SignInResult } from '../../../domain/services/sign-in-service.ts'
 import { describeProviderError } from '../../../access/sign-in-providers.ts'
 import type { ProviderClients } from '../../../access/sign-in-providers.ts'
+import {
+  createInvalidAddressError,
+  createInvalidPasswordError,
+  createMailUnavailableError,
+  createReauthenticationError,
+  createUnchangedAddressError,
+} from '../../../services/membership-errors.ts'
 import type { Services } from '../../../services/services.ts'
 import {
   listSessionTokens,
@@ -211,18 +217,6 @@ function toSentResponse(result: SignInCodeResult, services: Services): typeof se
   return { ...sent, delayed: result.isDelayed }
 }
 
-/** The queue is full, or its database is not available: no email was queued for this address, whether or not it has an account. */
-function createMailUnavailableError(retryAfterMs: number): GatewayError {
-  const retryAfter = Math.ceil(retryAfterMs / 1000)
-  return new GatewayError('temporarily_unavailable', {
-    retryAfter,
-    message: {
-      en: `Emails cannot be sent at the moment. Try again in ${retryAfter} seconds.`,
-      zh: `暂时无法发送邮件，请在 ${retryAfter} 秒后重试。`,
-    },
-  })
-}
-
 /** The same for every address, so that it does not reveal which addresses have accounts. */
 function createNewAddressesPausedError(retryAfterMs: number): GatewayError {
   const retryAfter = Math.ceil(retryAfterMs / 1000)
@@ -235,10 +229,6 @@ function createNewAddressesPausedError(retryAfterMs: number): GatewayError {
       zh: `新邮箱的请求过多。如果该邮箱已有账户，邮件已发送，请打开其中的链接登录；新邮箱请在 ${minutes} 分钟后重试。`,
     },
   })
-}
-
-function createReauthenticationError(why: 'wrong' | 'missing'): GatewayError {
-  return new GatewayError(why === 'missing' ? 'reauthentication_required' : 'invalid_credentials')
 }
 
 function createExpiredLinkError(): GatewayError {
@@ -259,36 +249,4 @@ function createSignUpRefusedError(why: SignUpRefusal, { config }: Services): Gat
         ? { en: 'Signing up requires an invitation from a member.', zh: '注册需要现有会员的邀请。' }
         : { en: `Signing up requires an email address at: ${domains}.`, zh: `仅限以下域名的邮箱注册：${domains}。` },
   })
-}
-
-function createUnchangedAddressError(): GatewayError {
-  return invalidRequest({ en: 'The account has this address already.', zh: '账户当前就是此邮箱。' }, 'email')
-}
-
-function createInvalidAddressError(why: 'malformed' | 'blocked'): GatewayError {
-  return why === 'malformed'
-    ? invalidRequest({ en: "'email' is not an email address.", zh: "'email' 不是有效的邮箱地址。" }, 'email')
-    : new GatewayError('invalid_request', {
-        param: 'email',
-        message: {
-          en: 'Addresses of this email provider cannot sign up here. Please use another one.',
-          zh: '此邮箱服务商的地址无法在此注册，请换用其他邮箱。',
-        },
-      })
-}
-
-function createInvalidPasswordError(why: 'short' | 'long' | 'common'): GatewayError {
-  const { min, max } = passwordLengthBounds
-  const message = {
-    short: {
-      en: `The password is too short: at least ${min} characters; 15 or more are better.`,
-      zh: `密码太短：至少 ${min} 个字符，建议 15 个以上。`,
-    },
-    long: { en: `The password is too long: at most ${max} characters.`, zh: `密码太长：最多 ${max} 个字符。` },
-    common: {
-      en: 'This password is too common. Please choose another one.',
-      zh: '此密码过于常见，请换一个。',
-    },
-  }[why]
-  return new GatewayError('invalid_request', { param: 'password', message })
 }

@@ -2,21 +2,18 @@
 import type { ResponseOf } from '../../../api/endpoint.ts'
 import { listTurns, showUsage, showUsageHistory } from '../../../api/membership/usage.ts'
 import { maskEmail } from '../../../domain/identity/audit.ts'
-import type { Account } from '../../../domain/identity/account.ts'
-import type { Balance } from '../../../domain/billing/ledger.ts'
 import { formatInstant } from '../../../domain/instant.ts'
 import type { Period } from '../../../domain/billing/period.ts'
 import { getPlan } from '../../../domain/billing/plan.ts'
 import type { Pool } from '../../../domain/billing/product.ts'
 import { toUsageBoosts, toUsagePools, toUsageTurn } from '../../../domain/billing/usage.ts'
 import type { DailyUsage } from '../../../domain/billing/usage.ts'
-import { groupUsage } from '../../../domain/billing/usage-history.ts'
+import { formatDay, getBalance, listLastDays, readUsageHistory } from '../../../services/member-usage.ts'
 import type { Services } from '../../../services/services.ts'
 import type { ServeEndpoint } from '../../endpoint-handler.ts'
 
 const maxTurnsShown = 50
 const dayCount = 30
-const dayMs = 86_400_000
 
 export function mountUsageRoutes(serve: ServeEndpoint, services: Services): void {
   const { ledger, config, store } = services
@@ -39,16 +36,9 @@ export function mountUsageRoutes(serve: ServeEndpoint, services: Services): void
     }
   })
 
-  serve(showUsageHistory, async ({ member: { account }, query }) => {
-    const days = listLastDays(services, Number(query.days))
-    const sums = await store.usageSums.listSince(account.id, days[0] ?? 0)
-    const names = query.by === 'key' ? await listKeyNames(account.id, services) : new Map<string, string>()
-    return {
-      ...groupUsage(sums, days, query.by, names),
-      days: days.map((startsAt) => formatDay(startsAt, config)),
-      by: query.by,
-    }
-  })
+  serve(showUsageHistory, ({ member: { account }, query }) =>
+    readUsageHistory(account.id, { days: Number(query.days), by: query.by }, services),
+  )
 
   serve(listTurns, async ({ member: { account }, query }) => {
     const { limit, offset, model, credential, api_format: apiFormat, state, since, until } = query
@@ -65,36 +55,6 @@ export function mountUsageRoutes(serve: ServeEndpoint, services: Services): void
     })
     return { object: 'list', data: turns.slice(0, limit).map(toUsageTurn), has_more: turns.length > limit }
   })
-}
-
-/** An account's pools and packs, with the limits of its plan. */
-export function getBalance(
-  account: Account,
-  { ledger, calendar, clock, config }: Pick<Services, 'ledger' | 'calendar' | 'clock' | 'config'>,
-): Promise<Balance> {
-  const at = clock.now()
-  return ledger.balance({
-    account: account.id,
-    at,
-    periods: calendar.getPeriods(at),
-    limits: getPlan(config, account.plan).pools,
-  })
-}
-
-/** Start times of the last days in the operator's calendar, ascending. Each is found from noon of the day before, so that no change of clocks skips one. */
-function listLastDays({ calendar, clock }: Pick<Services, 'calendar' | 'clock'>, count: number): number[] {
-  const days = [calendar.getPeriods(clock.now()).day.start]
-  while (days.length < count) days.unshift(calendar.getPeriods((days[0] ?? 0) - dayMs / 2).day.start)
-  return days
-}
-
-async function listKeyNames(account: string, { membership }: Services): Promise<ReadonlyMap<string, string>> {
-  return new Map((await membership.apiKeys.list(account)).map(({ id, name }) => [id, name]))
-}
-
-/** `en-CA` formats a date as in ISO 8601. */
-function formatDay(startsAt: number, { timeZone }: Pick<Services['config'], 'timeZone'>): string {
-  return new Intl.DateTimeFormat('en-CA', { timeZone }).format(startsAt)
 }
 
 function toDay(

@@ -1,5 +1,9 @@
 /** A form of the server is sent once, however often its button is pressed, and with the reader's time zone. */
-import { findElements } from '../page.ts'
+import { readStored, writeStored } from '../device-storage.ts'
+import { endAccountInBrowser } from '../kept-conversations.ts'
+import { account, findElements } from '../page.ts'
+
+const removedKey = 'removed-account'
 
 export function setUpPostForms(): void {
   for (const form of findElements('form[data-post]', HTMLFormElement))
@@ -9,5 +13,24 @@ export function setUpPostForms(): void {
       const { timeZone } = new Intl.DateTimeFormat().resolvedOptions()
       const field = form.elements.namedItem('time_zone')
       if (field instanceof HTMLInputElement) field.value = timeZone
+      if ('removesAccount' in form.dataset) writeStored('sessionStorage', removedKey, account)
     })
+}
+
+/** Once: the Back button leads to the page without what made it submit itself. */
+export function submitOpenedForm(): void {
+  for (const form of findElements('form[data-submits-itself]', HTMLFormElement)) {
+    history.replaceState(null, '', location.pathname)
+    form.requestSubmit()
+  }
+}
+
+/** After its deletion, the next page has no member: what this browser keeps of the account is then deleted. */
+export async function removeDeletedAccount(): Promise<void> {
+  const removed = readStored('sessionStorage', removedKey)
+  if (removed === null) return
+  writeStored('sessionStorage', removedKey, null)
+  if (account !== null) return
+  await endAccountInBrowser(removed, { isRemoved: true })
+  sessionStorage.clear()
 }

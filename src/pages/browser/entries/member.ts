@@ -2,8 +2,9 @@
 import './site.ts'
 import { setUpDialogs } from '../components/dialogs.ts'
 import { showLocalTimes } from '../components/local-times.ts'
-import { setUpPostForms } from '../components/post-forms.ts'
+import { setUpPostForms, submitOpenedForm } from '../components/post-forms.ts'
 
 setUpDialogs()
 showLocalTimes()
 setUpPostForms()
+submitOpenedForm()

@@ -1,6 +1,7 @@
 /** Signing in: three ways, each a form or two, one at a time. */
 import './site.ts'
-import { parseEmailCode, parseOnPaste } from '../components/pasted-code.ts'
+import { parseOnPaste } from '../components/parse-on-paste.ts'
+import { parseEmailCode } from '../../pasted-code.ts'
 import {
   createElement,
   interpolate,

@@ -5,11 +5,13 @@ import { account, commonTexts, createElement, findElement, findElements } from '
 import { readStored, writeStored } from '../device-storage.ts'
 import { callApi, ApiError } from '../api-client.ts'
 import { renderFailureNotice } from '../components/request-state.ts'
+import { removeDeletedAccount } from '../components/post-forms.ts'
 import '../components/tooltip.ts'
 
 const placeKey = 'place'
 
 restorePlace()
+void removeDeletedAccount()
 
 document.addEventListener('click', (event) => {
   const target = event.target instanceof Element ? event.target : null

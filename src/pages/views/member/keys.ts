@@ -181,7 +181,7 @@ function renderRename(context: PageContext, { id, name }: ApiKey): Html {
     openerLabel: interpolate(texts.renameName, { name }),
     look: 'quiet small',
     title: interpolate(texts.renameName, { name }),
-    isOpen: form.isRefused,
+    isOpen: form.isRedrawn,
     content: form.render({
       content: html`${form.renderField({ name: 'name', label: texts.name, value: name, attributes })}
       ${renderDialogEnd(context, texts.save, '')}`,
@@ -198,7 +198,7 @@ function renderRevoke(context: PageContext, { id, name }: ApiKey): Html {
     openerLabel: interpolate(texts.revokeName, { name }),
     look: 'danger-quiet small',
     title: interpolate(texts.revokeAsk, { name }),
-    isOpen: form.isRefused,
+    isOpen: form.isRedrawn,
     content: form.render({
       content: html`<p>${texts.revokeText}</p>
         ${renderDialogEnd(context, texts.revokeSure)}`,

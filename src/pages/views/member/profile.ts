@@ -1,12 +1,24 @@
 /** `/account/profile`: whose account this is, its plan, and which emails it gets. */
 import { getPlan } from '../../../domain/billing/plan.ts'
+import { PageForm } from '../../components/form.ts'
+import { renderFacts } from '../../components/list.ts'
 import { formatDate } from '../../format.ts'
 import { html } from '../../html.ts'
 import { interpolate, requireMember } from '../../page.ts'
-import type { PageContext, View } from '../../page.ts'
-import { renderLiveCard, renderMemberPage } from './member-frame.ts'
+import type { PageAction, PageContext, View } from '../../page.ts'
+import { renderMemberPage } from './member-frame.ts'
 
-export function createProfileView(context: PageContext): View {
+const path = '/account/profile'
+
+export const profileActions: Readonly<Record<string, PageAction>> = {
+  async alerts({ services, viewer, member }, { fields }) {
+    const isEnabled = fields.has('enabled')
+    await services.membership.usageAlerts.setSubscribed(viewer.id, isEnabled, member.client.reader)
+    return { path, done: isEnabled ? 'on' : 'off' }
+  },
+}
+
+export async function createProfileView(context: PageContext): Promise<View> {
   const { t, locale, services } = context
   const { account } = t
   const { viewer } = requireMember(context)
@@ -14,6 +26,8 @@ export function createProfileView(context: PageContext): View {
   const plan = getPlan(services.config, viewer.plan)
   const until =
     viewer.planUntil === null ? '' : interpolate(account.planUntil, { date: formatDate(viewer.planUntil, locale, timeZone) })
+  const isEnabled = await services.membership.usageAlerts.isSubscribed(viewer.id)
+  const form = new PageForm(context, 'alerts')
   return {
     title: account.rail.profile,
     styles: 'account.css',
@@ -23,19 +37,26 @@ export function createProfileView(context: PageContext): View {
           <div><h1>${account.rail.profile}</h1></div>
         </header>
         <section class="card pad" aria-label="${account.rail.profile}">
-          <dl class="facts">
-            <dt>${t.signIn.email}</dt>
-            <dd>${viewer.email}</dd>
-            <dt>${account.plan}</dt>
-            <dd>${plan.name} ${until} · <a href="/plans">${account.change}</a></dd>
-            <dt>${account.since}</dt>
-            <dd>${formatDate(viewer.createdAt, locale, timeZone)}</dd>
-            <dt>${account.id}</dt>
-            <dd><code>${viewer.id}</code></dd>
-          </dl>
+          ${renderFacts([
+            [t.signIn.email, viewer.email],
+            [account.plan, html`${plan.name} ${until} · <a href="/plans">${account.change}</a>`],
+            [account.since, formatDate(viewer.createdAt, locale, timeZone)],
+            [account.id, html`<code>${viewer.id}</code>`],
+          ])}
         </section>
-        ${renderLiveCard(context, { name: 'alerts', title: account.alerts.title, lead: account.alerts.lead })}`,
+        <section class="card pad" aria-labelledby="title-alerts">
+          <div class="card-head">
+            <h2 id="title-alerts">${account.alerts.title}</h2>
+            <p>${account.alerts.lead}</p>
+          </div>
+          ${form.render({
+            content: html`<label class="check">
+                <input type="checkbox" name="enabled" ${isEnabled && html`checked`} /> ${account.alerts.label}
+              </label>
+              <div class="form-end"><button class="button">${account.alerts.save}</button></div>`,
+          })}
+        </section>`,
     ),
-    script: { name: 'profile', texts: { account }, props: {} },
+    script: { name: 'member', texts: {}, props: {} },
   }
 }

@@ -1,162 +1,251 @@
-/** `/account/security`: the address, the password, and the deletion of the account. */
+/** `/account/security`: the address, the password, and the deletion of the account; all need more than a session. */
+import { findLongestKeepDays } from '../../../backup/thin-backups.ts'
+import { GatewayError } from '../../../errors.ts'
+import {
+  createInvalidAddressError,
+  createInvalidPasswordError,
+  createMailUnavailableError,
+  createReauthenticationError,
+  createUnchangedAddressError,
+} from '../../../services/membership-errors.ts'
+import { mailRetryAfterMs } from '../../../domain/services/sign-in-service.ts'
+import { parseEmailCode } from '../../pasted-code.ts'
+import { renderDialog, renderDialogEnd } from '../../components/dialog.ts'
+import { createFieldError, readPassword, readText } from '../../components/fields.ts'
+import { PageForm } from '../../components/form.ts'
 import { html } from '../../html.ts'
 import type { Html } from '../../html.ts'
-import { findLongestKeepDays } from '../../../backup/thin-backups.ts'
 import { interpolate, requireMember } from '../../page.ts'
-import type { PageContext, View } from '../../page.ts'
+import type { MemberContext, PageAction, PageContext, SubmittedForm, View } from '../../page.ts'
 import { renderMemberPage } from './member-frame.ts'
 
-export function createSecurityView(context: PageContext): View {
-  const { account } = context.t
-  const { viewer } = requireMember(context)
+const path = '/account/security'
+const maxEmailChars = 254
+const maxCodeChars = 64
+/** The button that sends a code instead of the form. */
+const sendCode = 'send_code'
+
+/** What proves that the member is at the keyboard: nothing after a fresh sign-in. */
+type RequiredEvidence = 'none' | 'password' | 'code'
+
+interface Evidence {
+  readonly currentPassword: string | null
+  readonly code: string | null
+}
+
+export async function createSecurityView(context: PageContext): Promise<View> {
+  return drawSecurity(requireMember(context))
+}
+
+export const securityActions: Readonly<Record<string, PageAction>> = {
+  email: withEvidence(async (context, form, evidence) => {
+    const { services, member } = context
+    const email = readText(form, 'email', maxEmailChars)
+    const { account } = services.membership
+    const result = await account.requestEmailChange(await member.findSession(), evidence, email, member.client)
+    if (result.kind === 'address') throw createInvalidAddressError(result.reason)
+    if (result.kind === 'unchanged') throw createUnchangedAddressError()
+    if (result.kind === 'mail_unavailable') throw createMailUnavailableError(mailRetryAfterMs)
+    if (result.kind !== 'sent') throw createEvidenceError(result.kind, evidence)
+    const pending = { path: `${path}?pending=${encodeURIComponent(email)}` }
+    return result.isDelayed ? { ...pending, done: 'delayed' } : pending
+  }),
+
+  async email_code({ services, member }, form) {
+    const code = parseEmailCode(readText(form, 'code', maxCodeChars))
+    const { account } = services.membership
+    const result = await account.changeEmail(await member.findSession(), { email: form.subject, code }, member.client)
+    if (result === 'wrong') throw new GatewayError('invalid_credentials', { param: 'code' })
+    return { path, done: 'email_saved' }
+  },
+
+  password: withEvidence(async ({ services, member }, form, evidence) => {
+    if (services.config.signIn.providersOnly) throw new GatewayError('sign_in_method_disabled')
+    const password = readPassword(form, 'password')
+    if (password === null) throw createFieldError('password', 'missing')
+    const { account } = services.membership
+    const result = await account.changePassword(await member.findSession(), evidence, password, member.client)
+    if (result.kind === 'password') throw createInvalidPasswordError(result.reason)
+    if (result.kind !== 'changed') throw createEvidenceError(result.kind, evidence)
+    member.setSessionToken(result.token)
+    return { path, done: 'password_saved' }
+  }),
+
+  delete: withEvidence(async ({ services, viewer, member }, form, evidence) => {
+    const confirmed = readText(form, 'email', maxEmailChars).toLowerCase()
+    if (confirmed !== (viewer.email ?? viewer.id).toLowerCase()) throw createFieldError('email', 'otherAddress')
+    const result = await services.membership.account.deleteAccount(await member.findSession(), evidence, member.client)
+    if (result !== 'deleted') throw createEvidenceError(result, evidence)
+    member.setSessionToken(null)
+    return { path: '/' }
+  }),
+}
+
+type EvidenceAction = (context: MemberContext, form: SubmittedForm, evidence: Evidence) => ReturnType<PageAction>
+
+/** Where the evidence is a code that has not been sent, sends it and draws the form again with what was typed. */
+function withEvidence(action: EvidenceAction): PageAction {
+  return async (context, form) => {
+    const { services, member } = context
+    const typed = (form.fields.get('code') ?? '').trim()
+    const evidence = { currentPassword: readPassword(form, 'current'), code: typed === '' ? null : parseEmailCode(typed) }
+    const { account } = services.membership
+    const session = await member.findSession()
+    if (!form.fields.has(sendCode)) {
+      const required = await account.findRequiredEvidence(session)
+      if (required === 'none' || evidence.code !== null || evidence.currentPassword !== null)
+        return action(context, form, evidence)
+      if (required === 'password') throw createFieldError('current', 'missing')
+    }
+    const outcome = await account.requestReauthenticationCode(session, member.client)
+    if (outcome === 'unavailable') throw createMailUnavailableError(mailRetryAfterMs)
+    const { proofSent, proofDelayed } = context.t.account
+    const view = await drawSecurity({ ...context, redrawn: { ...form, failure: null } }, form.action)
+    return { ...view, notice: outcome === 'delayed' ? proofDelayed : proofSent }
+  }
+}
+
+/** At the field that was not right. */
+function createEvidenceError(why: 'wrong' | 'missing', { code }: Evidence): GatewayError {
+  return createReauthenticationError(why, code === null ? 'current' : 'code')
+}
+
+/** `coded`: the action that waits for a code. */
+async function drawSecurity(context: MemberContext, coded?: string): Promise<View> {
+  const { account: texts } = context.t
+  const { membership, config } = context.services
+  const required = await membership.account.findRequiredEvidence(await context.member.findSession())
+  const toRequired = (action: string): RequiredEvidence => (action === coded ? 'code' : required)
   return {
-    title: account.rail.security,
+    title: texts.rail.security,
     styles: 'account.css',
     main: renderMemberPage(
       context,
       html`<header class="page-head">
           <div>
-            <h1>${account.rail.security}</h1>
-            <p class="sub">${account.securityLead} <a href="/sessions">${account.rail.sessions}</a></p>
+            <h1>${texts.rail.security}</h1>
+            <p class="sub">${texts.securityLead} <a href="/sessions">${texts.rail.sessions}</a></p>
           </div>
         </header>
-        ${renderEmailCard(context)} ${!context.services.config.signIn.providersOnly && renderPasswordCard(context)}
-        ${renderDeleteCard(context, viewer.email ?? viewer.id)}`,
+        ${renderEmailCard(context, toRequired('email'))}
+        ${!config.signIn.providersOnly && renderPasswordCard(context, toRequired('password'))}
+        ${renderDeleteCard(context, toRequired('delete'))}`,
     ),
-    script: { name: 'security', texts: { account }, props: {} },
+    script: { name: 'member', texts: {}, props: {} },
   }
 }
 
-/** Where a code is entered when there is no password, or it is forgotten: shown once the code has been sent. */
-function renderReauthenticationField({ t }: PageContext, form: string): Html {
-  return html`<p class="form-links"><button class="link-button" type="button" data-prove>${t.account.proofInstead}</button></p>
-    <div class="field" data-proof hidden>
-      <label for="${form}-code">${t.account.proofCode}</label>
-      <input class="code" id="${form}-code" name="code" inputmode="numeric" autocomplete="one-time-code" />
-    </div>`
+function renderEvidence({ t }: PageContext, form: PageForm, required: RequiredEvidence): Html {
+  const { account: texts } = t
+  const sender = (label: string): Html =>
+    html`<p class="form-links"><button class="link-button" name="${sendCode}" value="1">${label}</button></p>`
+  if (required === 'none') return html``
+  // A refused code is typed again, where a password would do too.
+  if (required === 'code' || form.getValue('code') !== '')
+    return html`${renderCodeField(form, texts.proofCode)} ${sender(texts.proofSend)}`
+  const attributes = html`autocomplete="current-password"`
+  return html`${form.renderField({ name: 'current', label: texts.current, type: 'password', attributes })}
+  ${sender(texts.proofInstead)}`
 }
 
-/** `?offer=` is the address that the provider gave at the last sign-in; the member decides. `?saved=email` follows a change. */
-function renderEmailCard(context: PageContext): Html {
-  const { t, query } = context
-  const { account } = t
-  const offer = query.get('offer') ?? ''
-  const offered = isPlainAddress(offer) ? offer : ''
-  const email = requireMember(context).viewer.email ?? '–'
+function renderCodeField(form: PageForm, label: string): Html {
+  const attributes = html`class="code" inputmode="numeric" autocomplete="one-time-code" maxlength="${maxCodeChars}"`
+  return form.renderField({ name: 'code', label, attributes })
+}
+
+/** Enter in a field presses the first button of its form. */
+const defaultButton = html`<button hidden></button>`
+
+/** `?offer=` is the address that the provider gave at the last sign-in; the member decides. `?pending=` has been sent a code. */
+function renderEmailCard(context: MemberContext, required: RequiredEvidence): Html {
+  const { t, query, viewer } = context
+  const { account: texts } = t
+  const form = new PageForm(context, 'email')
+  const offered = readPlainAddress(query, 'offer')
+  const pending = context.redrawn?.action === 'email_code' ? context.redrawn.subject : readPlainAddress(query, 'pending')
+  const codeForm = new PageForm(context, 'email_code', pending)
+  const attributes = html`inputmode="email" autocomplete="email" autocapitalize="none" spellcheck="false"
+  maxlength="${maxEmailChars}" required`
   return html`<section class="card pad" aria-labelledby="title-email">
     <div class="card-head">
-      <h2 id="title-email">${account.emailTitle}</h2>
-      <p>${account.emailLead} ${interpolate(account.emailNow, { email })}</p>
+      <h2 id="title-email">${texts.emailTitle}</h2>
+      <p>${texts.emailLead} ${interpolate(texts.emailNow, { email: viewer.email ?? '–' })}</p>
     </div>
-    ${query.get('saved') === 'email' && html`<p class="notice" role="status">${interpolate(account.emailSaved, { email })}</p>`}
-    ${offered !== '' && html`<p class="notice">${interpolate(account.emailOffered, { email: offered })}</p>`}
-    <form method="post" data-form="email" novalidate>
-      <div class="field">
-        <label for="new-email">${account.newEmail}</label>
-        <input
-          id="new-email"
-          name="email"
-          type="text"
-          inputmode="email"
-          pattern="[^@\\s]+@[^@\\s]+"
-          value="${offered}"
-          autocomplete="email"
-          autocapitalize="none"
-          spellcheck="false"
-          maxlength="254"
-          required
-        />
-      </div>
-      <div class="field">
-        <label for="email-current">${account.current}</label>
-        <input id="email-current" name="current" type="password" autocomplete="current-password" />
-      </div>
-      ${renderReauthenticationField(context, 'email')}
-      <div class="form-end"><button class="button">${account.sendEmailCode}</button></div>
-      <div data-outcome></div>
-    </form>
-    <form method="post" data-form="email-code" novalidate hidden>
-      <p class="notice" data-sent></p>
-      <div class="field">
-        <label for="email-change-code">${account.proofCode}</label>
-        <input class="code" id="email-change-code" name="code" inputmode="numeric" autocomplete="one-time-code" required />
-      </div>
-      <div class="form-end"><button class="button">${account.saveEmail}</button></div>
-      <div data-outcome></div>
-    </form>
+    ${offered !== '' && html`<p class="notice">${interpolate(texts.emailOffered, { email: offered })}</p>`}
+    ${
+      pending !== '' &&
+      codeForm.render({
+        content: html`<p class="notice">${interpolate(texts.emailCodeSent, { email: pending })}</p>
+          ${renderCodeField(codeForm, texts.proofCode)}
+          <div class="form-end"><button class="button">${texts.saveEmail}</button></div>`,
+      })
+    }
+    ${form.render({
+      content: html`${defaultButton} ${form.renderField({ name: 'email', label: texts.newEmail, value: offered, attributes })}
+        ${renderEvidence(context, form, required)}
+        <div class="form-end"><button class="button">${texts.sendEmailCode}</button></div>`,
+    })}
   </section>`
 }
 
 /** Anyone can link to this page, so nothing but an address is repeated on it. */
-function isPlainAddress(text: string): boolean {
-  return text.length <= 254 && /^[\w.+-]+@[\w.-]+$/.test(text)
+function readPlainAddress(query: URLSearchParams, name: string): string {
+  const text = query.get(name) ?? ''
+  return text.length <= maxEmailChars && /^[\w.+-]+@[\w.-]+$/.test(text) ? text : ''
 }
 
-function renderPasswordCard(context: PageContext): Html {
-  const { t } = context
+function renderPasswordCard(context: MemberContext, required: RequiredEvidence): Html {
+  const { t, viewer } = context
+  const form = new PageForm(context, 'password')
+  const attributes = html`autocomplete="new-password" minlength="8" required`
   return html`<section class="card pad" aria-labelledby="title-password">
     <div class="card-head">
       <h2 id="title-password">${t.account.passwordTitle}</h2>
       <p>${t.account.passwordLead}</p>
     </div>
-    <form method="post" data-form="password" novalidate>
-      <input type="text" name="username" autocomplete="username" value="${requireMember(context).viewer.email ?? ''}" hidden />
-      <div class="field">
-        <label for="current">${t.account.current}</label>
-        <input id="current" name="current" type="password" autocomplete="current-password" />
-      </div>
-      ${renderReauthenticationField(context, 'password')}
-      <div class="field">
-        <label for="next">${t.account.next}</label>
-        <input
-          id="next"
-          name="password"
-          type="password"
-          autocomplete="new-password"
-          minlength="8"
-          required
-          aria-describedby="next-hint"
-        />
-        <p class="hint" id="next-hint">${t.signIn.passwordHint}</p>
-      </div>
-      <div class="form-end"><button class="button">${t.account.savePassword}</button></div>
-      <div data-outcome></div>
-    </form>
+    ${form.render({
+      content: html`${defaultButton}
+        <input type="text" name="username" autocomplete="username" value="${viewer.email ?? ''}" hidden />
+        ${renderEvidence(context, form, required)}
+        ${form.renderField({
+          name: 'password',
+          label: t.account.next,
+          type: 'password',
+          hint: t.signIn.passwordHint,
+          attributes,
+        })}
+        <div class="form-end"><button class="button">${t.account.savePassword}</button></div>`,
+    })}
   </section>`
 }
 
-function renderDeleteCard(context: PageContext, name: string): Html {
-  const { t, services } = context
+function renderDeleteCard(context: MemberContext, required: RequiredEvidence): Html {
+  const { t, services, viewer } = context
   const { backup } = services.config
   const days = backup === null ? null : findLongestKeepDays(backup.keep, backup.every)
   const lead = html`<p>
     ${t.account.deleteLead}${days !== null && ` ${interpolate(t.account.deleteBackups, { days: String(days) })}`}
   </p>`
+  const form = new PageForm(context, 'delete')
+  const label = interpolate(t.account.deleteConfirm, { email: viewer.email ?? viewer.id })
+  const attributes = html`autocomplete="off" spellcheck="false" required`
   return html`<section class="card pad" aria-labelledby="title-delete">
     <div class="card-head">
       <h2 id="title-delete">${t.account.deleteTitle}</h2>
       ${lead}
     </div>
-    <button class="button danger-quiet" type="button" data-open-delete>${t.account.deleteButton}</button>
-    <dialog class="dialog" aria-labelledby="delete-ask" data-delete>
-      <form method="post" data-form="delete" novalidate>
-        <h2 id="delete-ask">${t.account.deleteAsk}</h2>
-        ${lead}
-        <div class="field">
-          <label for="delete-email">${interpolate(t.account.deleteConfirm, { email: name })}</label>
-          <input id="delete-email" name="email" autocomplete="off" spellcheck="false" required />
-        </div>
-        <div class="field">
-          <label for="delete-current">${t.account.current}</label>
-          <input id="delete-current" name="current" type="password" autocomplete="current-password" />
-        </div>
-        ${renderReauthenticationField(context, 'delete')}
-        <div data-outcome></div>
-        <div class="form-end">
-          <button class="button quiet" type="button" data-close>${t.common.cancel}</button>
-          <button class="button danger">${t.account.deleteSure}</button>
-        </div>
-      </form>
-    </dialog>
+    ${renderDialog({
+      id: 'delete-ask',
+      opener: t.account.deleteButton,
+      look: 'danger-quiet',
+      title: t.account.deleteAsk,
+      isOpen: form.isRedrawn,
+      // What cannot be undone waits for its button: Enter in a field presses the first one, which is disabled.
+      content: form.render({
+        removesAccount: true,
+        content: html`<button hidden disabled></button> ${lead} ${form.renderField({ name: 'email', label, attributes })}
+          ${renderEvidence(context, form, required)} ${renderDialogEnd(context, t.account.deleteSure)}`,
+      }),
+    })}
   </section>`
 }

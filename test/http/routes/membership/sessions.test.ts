@@ -61,7 +61,7 @@ t.test('lists sessions and ends one, or all others', async (t) => {
     data.map(({ client, current }: Record<string, unknown>) => [client, current]),
     [
       ['x', false],
-      ['curl/8', false],
+      ['curl 8', false],
       ['Firefox on Linux', true],
     ],
   )

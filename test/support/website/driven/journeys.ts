@@ -126,7 +126,7 @@ export function runJourneys(t: Test, page: DrivenPage, gateway: TestGateway): vo
     }
     const started = await post('start', { client: 'svc-cli', client_version: '0.1.0', hostname: 'build-box' })
     await page.open('/device')
-    await page.fill('#user-code', String(started['user_code']).toLowerCase().replace('-', ' '))
+    await page.fill('#lookup-user_code', String(started['user_code']).toLowerCase().replace('-', ' '))
     await page.press('Enter')
     await page.waitForText('build-box')
     await page.click('.verdict .button:not(.quiet)')

@@ -11,14 +11,3 @@ export function parseDeviceCode(text: string): string {
   const found = new RegExp(`(?<![A-Z])(${letters}{4})[\\s-]*(${letters}{4})(?![A-Z])`).exec(text.normalize('NFKC').toUpperCase())
   return found === null ? text.trim() : `${found[1]}-${found[2]}`
 }
-
-/** Shows the code that was recognised in the pasted text. */
-export function parseOnPaste(field: HTMLInputElement, read: (text: string) => string): void {
-  field.addEventListener('paste', (event) => {
-    const pasted = event.clipboardData?.getData('text') ?? ''
-    if (read(pasted) === pasted) return
-    event.preventDefault()
-    field.value = read(pasted)
-    field.dispatchEvent(new Event('input', { bubbles: true }))
-  })
-}

@@ -1,6 +1,7 @@
 /** The documentation: every page in both languages, as HTML and as Markdown. */
 import t from 'tap'
 import { errorCatalog } from '../../src/errors.ts'
+import { searchDocs } from '../../src/pages/docs/search-docs.ts'
 import { docsPages } from '../../src/pages/docs/docs-pages.ts'
 import { clientEntries } from '../../src/setup/client-setups.ts'
 import { startGateway } from '../support/gateway/test-gateway.ts'
@@ -82,4 +83,13 @@ t.test('the search finds sections by their words, in the reader’s language, an
   t.match(nothing, 'Nothing found for “&lt;script&gt;zebra”.')
   t.notMatch(nothing, '<script>zebra')
   t.match(await find(`${'a '.repeat(5000)}`), 'found for')
+})
+
+t.test('the search finds what members ask about their account, in both languages', async (t) => {
+  const { services } = await startGateway(t)
+  for (const [language, queries] of [
+    ['en', ['delete account', 'refund', 'invite', 'privacy', 'unsubscribe', 'change email', 'password']],
+    ['zh', ['注销账户', '退款', '邀请', '隐私', '退订', '密码']],
+  ] as const)
+    for (const query of queries) t.equal(searchDocs(query, services, language)[0]?.path.split('#')[0], '/docs/account', query)
 })

@@ -121,11 +121,14 @@ export class ConversationStore {
 
   /** The conversations whose title or messages contain the text, in any case. */
   async search(text: string): Promise<ConversationRecord[]> {
-    const wanted = text.toLocaleLowerCase()
+    const wanted = text.toLowerCase()
     const hits = new Set<string>()
-    for (const { conversation, content } of await this.#readAll('messages'))
-      if (!hits.has(conversation) && content.toLocaleLowerCase().includes(wanted)) hits.add(conversation)
-    return (await this.list()).filter(({ id, title }) => hits.has(id) || title.toLocaleLowerCase().includes(wanted))
+    // Only the two fields that decide are checked: parsing each message takes longer than reading it.
+    for (const message of [...(await this.#readStored('messages')), ...this.#unsaved.messages.values()]) {
+      if (!isSearchable(message) || hits.has(message.conversation)) continue
+      if (message.content.toLowerCase().includes(wanted)) hits.add(message.conversation)
+    }
+    return (await this.list()).filter(({ id, title }) => hits.has(id) || title.toLowerCase().includes(wanted))
   }
 
   async saveConversation(record: ConversationRecord): Promise<void> {
@@ -336,4 +339,9 @@ export class ConversationStore {
   announce(event: TabEvent): void {
     if (!this.#isCleared) this.#channel.postMessage(event)
   }
+}
+
+function isSearchable(value: unknown): value is Pick<StoredMessage, 'conversation' | 'content'> {
+  const { conversation, content } = (value ?? {}) as Partial<Record<'conversation' | 'content', unknown>>
+  return typeof conversation === 'string' && typeof content === 'string'
 }

@@ -18,10 +18,10 @@ export function createWebsite(deps: RouteDeps, api: Router): Middleware {
   const site = new Router({ strict: true, sensitive: true })
   const assets = loadAssets()
   mountMembershipRoutes(createServeEndpoint(site, deps.services), deps.services)
-  mountOAuthRoutes(site, deps, assets)
+  const openConsent = mountOAuthRoutes(site, deps, assets)
   mountAssetRoutes(site, assets)
   mountSiteFileRoutes(site, deps.services)
-  mountPageRoutes(site, deps, assets)
+  mountPageRoutes(site, { services: deps.services, assets, openConsent })
   mountTurnsExportRoute(site, deps.services)
   // The router itself adds the fields that its routes use on the context.
   const route = site.routes() as Middleware

@@ -27,6 +27,7 @@ export function renderPage(context: PageContext, view: View): string {
         <meta name="color-scheme" content="${theme === 'auto' ? 'light dark' : theme}" />
         ${theme !== 'dark' && html`<meta name="theme-color" ${theme === 'auto' && html`media="(prefers-color-scheme: light)"`} content="#fbfaf8" />`}
         ${theme !== 'light' && html`<meta name="theme-color" ${theme === 'auto' && html`media="${darkMedia}"`} content="#111413" />`}
+        ${view.refreshTo !== undefined && html`<meta http-equiv="refresh" content="0;url=${view.refreshTo}" />`}
         <link rel="icon" href="${asset('icon-48.png')}" type="image/png" sizes="48x48" />
         <link rel="icon" href="${asset('icon.svg')}" type="image/svg+xml" sizes="any" />
         <link rel="apple-touch-icon" href="${asset('icon-180.png')}" />

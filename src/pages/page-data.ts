@@ -24,10 +24,6 @@ export interface PageProps {
     readonly statuses: Readonly<Record<string, number>>
     readonly searchSchema: string
   }
-  readonly consent: {
-    /** Of the request to decide on. */
-    readonly uid: string
-  }
   readonly docs: {
     /** What stands for the reader's key in the snippets. */
     readonly placeholder: string

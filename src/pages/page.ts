@@ -19,6 +19,8 @@ export interface Page {
   /** Served only from a checkout on loopback; elsewhere the page does not exist. */
   readonly isForDevelopment?: boolean
   readonly view: (context: PageContext) => View | Promise<View>
+  /** Where its forms are sent, if not to the page itself. */
+  readonly formPath?: string
   /** What the forms of a members' page do, by their `action`; a form of a page without any does nothing unless a script sends it. */
   readonly actions?: Readonly<Record<string, PageAction>>
   /** Sentences that the page shows after an action, by the `done` of its redirect. */
@@ -71,6 +73,8 @@ export interface PageContext {
   /** The id of this page's forms; empty for a visitor. */
   readonly formId: string
   readonly redrawn: RedrawnForm | null
+  /** Null outside the pages of members. */
+  readonly consent: Consent | null
   /** A form of the page was submitted without scripts, so nothing was done. */
   readonly isUnsent: boolean
   /** The address of a file of ours, with its content hash. */
@@ -85,6 +89,22 @@ export interface PageMember {
   readonly findSession: () => Promise<Session>
   /** Null deletes the cookie. */
   readonly setSessionToken: (token: string | null) => void
+}
+
+/** The OAuth client's request in the address of the page. */
+export interface Consent {
+  readonly find: () => Promise<ConsentRequest>
+  /** Returns the next address of the browser. */
+  readonly decide: (decision: 'approved' | 'denied') => Promise<string>
+}
+
+/** An OAuth client that asks to act for the member. */
+export interface ConsentRequest {
+  readonly name: string
+  /** The host that describes it; null for a client that has registered itself. */
+  readonly home: string | null
+  readonly redirect: { readonly place: string; readonly isLocal: boolean }
+  readonly expiresAt: number
 }
 
 export interface MemberContext extends PageContext {
@@ -107,6 +127,8 @@ export interface View {
   /** The chat fills the window and needs no footer. */
   readonly layout?: 'page' | 'app'
   readonly status?: number
+  /** Where the browser goes by itself. */
+  readonly refreshTo?: string
   /** What the last form did, above the page. */
   readonly notice?: string
 }

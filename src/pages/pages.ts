@@ -1,7 +1,7 @@
 /** The site's pages. */
 import type { Page } from './page.ts'
 import { createChatView } from './views/chat.ts'
-import { createConsentView } from './views/consent.ts'
+import { consentActions, createConsentView } from './views/consent.ts'
 import { createDeviceView, deviceActions } from './views/device.ts'
 import { docsPages } from './docs/docs-pages.ts'
 import { createDocsSearchView, createDocsView } from './views/docs.ts'
@@ -68,7 +68,13 @@ export const pages: readonly Page[] = [
     actions: deviceActions,
     notices: ({ device }) => ({ decide_again: device.decidedBefore }),
   },
-  { path: '/connect/:uid', audience: 'members', view: createConsentView },
+  {
+    path: '/connect/:uid',
+    audience: 'members',
+    view: createConsentView,
+    formPath: '/connect/:uid/decision',
+    actions: consentActions,
+  },
   { path: '/chat', audience: 'members', view: createChatView },
   { path: '/styleguide', audience: 'everyone', isForDevelopment: true, view: createStyleguideView },
 ]

@@ -29,7 +29,8 @@ const members = ['/', '/plans?plan=max-20x', ...pathsFor('members')]
 /** As long as the address of a member can be. */
 const longAddress = '2001:db8:8524:a3f1:5d1a:8a2e:8370:7334'
 const maxShift = 0.05
-const maxBytes = (path: string) => (path === '/chat' ? 80_000 : 60_000)
+/** The page of a device sends its form at once: these are two pages, of which a browser with a cache loads the files once. */
+const maxBytes = (path: string) => (path === '/chat' || path.startsWith('/device?') ? 80_000 : 60_000)
 
 interface Visitor extends BrowserSession {
   readonly meter: LoadMeter

@@ -28,6 +28,7 @@ import type { Endpoint } from '../../api/endpoint.ts'
 import { toDisplayName } from '../../domain/identity/display-name.ts'
 import { GatewayError } from '../../errors.ts'
 import type { Account } from '../../domain/identity/account.ts'
+import type { ClientInfo } from '../../domain/identity/client-info.ts'
 import type { RequestingClient } from '../../domain/services/oauth-client-service.ts'
 import type { Assets } from '../../pages/assets.ts'
 import type { Services } from '../../services/services.ts'
@@ -37,6 +38,7 @@ import type { RouteDeps } from '../route-deps.ts'
 import { mount, getPathParams, createServeEndpoint, toBodyReadOptions } from '../endpoint-handler.ts'
 import { getClientInfo, requireSessionCookie } from '../session-auth.ts'
 import { sendFailurePage } from './pages.ts'
+import type { OpenConsent } from './pages.ts'
 
 /** The authorization parameters passed to the library. There is one scope and no identity token, so others are dropped. */
 const forwardedParams = [
@@ -50,7 +52,8 @@ const forwardedParams = [
   'prompt',
 ]
 
-export function mountOAuthRoutes(router: Router, { services }: RouteDeps, assets: Assets): void {
+/** Returns what the consent page needs. */
+export function mountOAuthRoutes(router: Router, { services }: RouteDeps, assets: Assets): OpenConsent {
   const { config, membership, log, clock } = services
   const { clientIdDocuments: mode, internetProbeUrl: probeUrl } = config.oauth
   const documents = new ClientDocuments({ mode, probeUrl, clock })
@@ -176,15 +179,36 @@ export function mountOAuthRoutes(router: Router, { services }: RouteDeps, assets
   serve(decideConsentRequest, async ({ ctx, member: { account }, body: { decision, account: shown }, clientInfo }) => {
     // Another account may have signed in in another tab: approve only for the account that this page has shown.
     if (shown !== null && shown !== formatAccount(account)) throw createAccountChangedError()
+    return { ok: true, location: await decide(ctx, account, { isApproved: decision === 'approve', clientInfo }) }
+  })
+
+  const decide = async (
+    ctx: Context,
+    account: Account,
+    { isApproved, clientInfo }: { readonly isApproved: boolean; readonly clientInfo: ClientInfo },
+  ): Promise<string> => {
     const { app } = await findConsentRequest(ctx, await provider())
-    const session = decision === 'approve' ? await membership.oauthClients.grantConsent(app, account, clientInfo) : undefined
-    if (decision === 'deny') await membership.oauthClients.denyConsent(app, account, clientInfo)
+    const session = isApproved ? await membership.oauthClients.grantConsent(app, account, clientInfo) : undefined
+    if (!isApproved) await membership.oauthClients.denyConsent(app, account, clientInfo)
     else if (session === undefined) throw new GatewayError('sign_in_required')
     const result =
       session === undefined
         ? { error: 'access_denied', error_description: 'the member denied access' }
         : { login: { accountId: account.id, remember: false }, consent: { grantId: session } }
-    return { ok: true, location: await (await provider()).interactionResult(ctx.req, ctx.res, result) }
+    return (await provider()).interactionResult(ctx.req, ctx.res, result)
+  }
+
+  return (ctx, { account }) => ({
+    async find() {
+      const { app, redirect, expiresAt } = await findConsentRequest(ctx, await provider())
+      return {
+        name: app.name,
+        home: app.id.startsWith('https:') ? getRedirectHost(app.id) : null,
+        redirect: { place: getRedirectHost(redirect), isLocal: isLoopback(redirect) },
+        expiresAt,
+      }
+    },
+    decide: (decision) => decide(ctx, account, { isApproved: decision === 'approved', clientInfo: getClientInfo(ctx, services) }),
   })
 }
 

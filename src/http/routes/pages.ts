@@ -7,7 +7,7 @@ import { isTheme } from '../../pages/theme.ts'
 import { isLanguage, negotiateLanguage, negotiateLocale } from '../../pages/language.ts'
 import { renderPage } from '../../pages/layout.ts'
 import { requireMember } from '../../pages/page.ts'
-import type { Page, PageContext, PageMember, View } from '../../pages/page.ts'
+import type { Consent, Page, PageContext, PageMember, View } from '../../pages/page.ts'
 import { pages } from '../../pages/pages.ts'
 import { toSafeReturnPath } from '../../pages/return-path.ts'
 import { texts } from '../../pages/texts/texts.ts'
@@ -27,16 +27,26 @@ import { buildPageHeaders } from '../response/page-headers.ts'
 
 const yearSeconds = 31_536_000
 
-export function mountPageRoutes(router: Router, { services }: RouteDeps, assets: Assets): void {
+/** What the consent page may do with the request in its address. */
+export type OpenConsent = (ctx: Context, member: Member) => Consent
+
+interface PageDeps {
+  readonly services: Services
+  readonly assets: Assets
+  readonly openConsent: OpenConsent
+}
+
+export function mountPageRoutes(router: Router, deps: PageDeps): void {
+  const { services } = deps
   for (const page of pages) {
     router.get(page.path, async (ctx) => {
       const { lang, theme } = ctx.query
       if (isLanguage(lang)) return rememberChoice(ctx, { parameter: 'lang', cookie: 'language', value: lang }, services)
       if (isTheme(theme)) return rememberChoice(ctx, { parameter: 'theme', cookie: 'theme', value: theme }, services)
-      await servePage(ctx, page, services, assets)
+      await servePage(ctx, page, deps)
     })
     // A form of a page without actions comes here only without scripts; the response is the page with a notice that nothing was sent.
-    router.post(page.path, (ctx) => servePage(ctx, page, services, assets))
+    router.post(page.formPath ?? page.path, (ctx) => servePage(ctx, page, deps))
   }
 }
 
@@ -55,13 +65,17 @@ export function createNotFoundPage({ services }: RouteDeps, assets: Assets): Mid
   }
 }
 
-async function servePage(ctx: Context, page: Page, services: Services, assets: Assets): Promise<void> {
+async function servePage(ctx: Context, page: Page, { services, assets, openConsent }: PageDeps): Promise<void> {
   let context = createPageContext(ctx, null, services, assets)
   try {
     if (page.isForDevelopment === true && !isDevelopment(services)) throw new GatewayError('not_found')
     const isForm = ctx.method === 'POST' && page.actions !== undefined
     if (isForm) requireFormOrigin(ctx, services)
-    context = createPageContext(ctx, await findMember(ctx, services), services, assets)
+    const member = await findMember(ctx, services)
+    context = {
+      ...createPageContext(ctx, member, services, assets),
+      consent: member === null ? null : openConsent(ctx, member),
+    }
     if (page.audience === 'members' && context.viewer === null) return redirect(ctx, buildSignInPath(ctx))
     if (page.audience === 'guests' && context.viewer !== null) return redirect(ctx, toSafeReturnPath(ctx.query['next']))
     if (isForm) {
@@ -131,6 +145,7 @@ function createPageContext(ctx: Context, member: Member | null, services: Servic
     member: member === null ? null : toPageMember(ctx, member, services),
     formId: member === null ? '' : services.membership.formIds.issue(member.account.id),
     redrawn: null,
+    consent: null,
     path,
     query,
     isUnsent: false,

@@ -79,16 +79,6 @@ function populateElement<Made extends Element>(node: Made, attributes: Attribute
   return node
 }
 
-/** One value that can be copied, such as a link. */
-export function createCopyField(name: string, value: string): HTMLElement {
-  return createElement(
-    'div',
-    { class: 'copy-field', role: 'group', 'aria-label': name },
-    createElement('code', {}, value),
-    createCopyButton(name, 'button quiet small'),
-  )
-}
-
 /** Code that can be copied, as the server's pages have it. */
 export function createCodeBlock(name: string, code: string): HTMLElement {
   return createElement(
@@ -99,9 +89,9 @@ export function createCodeBlock(name: string, code: string): HTMLElement {
   )
 }
 
-function createCopyButton(name: string, look?: string): HTMLElement {
+function createCopyButton(name: string): HTMLElement {
   const label = interpolate(commonTexts.copyLabel, { what: ` ${name}` })
-  return createElement('button', { class: look, type: 'button', 'data-copy': '', 'aria-label': label }, commonTexts.copy)
+  return createElement('button', { type: 'button', 'data-copy': '', 'aria-label': label }, commonTexts.copy)
 }
 
 /** Dispatched on the window at sign-out: data that a page would save no longer belongs to a member. */

@@ -17,11 +17,6 @@ export function readText({ fields }: SubmittedForm, name: string, maxChars: numb
   return text
 }
 
-/** The same, which may be empty: then null. */
-export function readOptionalText(form: SubmittedForm, name: string, maxChars: number): string | null {
-  return (form.fields.get(name) ?? '').trim() === '' ? null : readText(form, name, maxChars)
-}
-
 /** As it was typed, blanks included; null if empty. */
 export function readPassword({ fields }: SubmittedForm, name: string): string | null {
   const typed = fields.get(name) ?? ''

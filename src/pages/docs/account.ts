@@ -19,7 +19,7 @@ export const account: DocsPage = {
     return {
       en: `# Your account
 
-## Email address and password {#sign-in}
+## Email and password {#sign-in}
 
 Change your email address, and set or change a password, under [Security](${site}/account/security). A new address proves itself with a code. Changing the password ends your other sessions; without a password you sign in by email code.
 
@@ -39,7 +39,7 @@ A request that fails costs nothing: its credits are refunded by themselves, and 
 
 Emails at 80 % and at 100 % of your usage are switched on and off, also to unsubscribe, in the [profile](${site}/account/profile).
 
-## Privacy: what is stored {#privacy}
+## Privacy {#privacy}
 
 Your address, sessions, keys (as hashes), amounts of usage and the security log are stored on the server. The text of requests and answers is not; generated images are, for a limited time. Conversations of the [chat](${site}/chat) are stored in your browser only, and can be exported there.${privacy === null ? '' : ` The operator’s privacy notice is [here](${privacy}).`}
 
@@ -69,7 +69,7 @@ Delete account is at the end of [Security](${site}/account/security). Your addre
 
 用量达到 80% 和 100% 时的邮件可在[资料](${site}/account/profile)页开启、关闭或退订。
 
-## 隐私：保存哪些数据 {#privacy}
+## 隐私 {#privacy}
 
 服务器保存你的邮箱、登录状态、密钥的哈希值、用量数字和安全日志，不保存请求和回答的内容；生成的图像会保存一段时间。[对话](${site}/chat)只保存在你的浏览器中，可在那里导出。${privacyZh === null ? '' : `管理员的隐私声明见[这里](${privacyZh})。`}
 

@@ -133,7 +133,6 @@ export const en = {
   },
   consent: {
     title: 'Connect a program',
-    looking: 'Looking up the request …',
     askTitle: 'Let this program use the web search?',
     askLead:
       'It could search the web on your quota until you end it under Sessions. It gets no key, no chat and no setting of yours.',

@@ -134,7 +134,6 @@ export const zh: Texts = {
   },
   consent: {
     title: '连接程序',
-    looking: '正在查询请求……',
     askTitle: '允许此程序使用联网搜索吗？',
     askLead: '它可以用你的额度搜索网页，直到你在“登录设备”中结束它。它得不到你的密钥、对话和任何设置。',
     ownWords: '以下为程序自称，未经核实',

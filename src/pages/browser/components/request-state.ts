@@ -61,15 +61,11 @@ export function insertNode(text: string, blank: string, node: Node): (string | N
   return [before, node, after]
 }
 
-export function renderSuccessNotice(text: string): HTMLElement {
-  return createElement('p', { class: 'notice', role: 'status' }, text)
-}
-
 /** The value of the named field; empty where the form has no such field. */
-export type GetFieldValue = (name: string) => string
+type GetFieldValue = (name: string) => string
 
 /** Failures that one field caused, by their code: the field's name, and what to tell there. */
-export type FieldFailures = Readonly<Record<string, { readonly field: string; readonly text: string }>>
+type FieldFailures = Readonly<Record<string, { readonly field: string; readonly text: string }>>
 
 /**
  * Submits a form with `send(typed, outcome)`. Its button is disabled meanwhile. A failure is shown at the field that caused it, else in the
@@ -109,47 +105,4 @@ function showAtField(form: HTMLFormElement, failure: unknown, fieldFailures: Fie
   if (!isField(field) || field.closest('[hidden]') !== null) return false
   showFieldError(field, known?.text ?? failure.message)
   return true
-}
-
-type LoadContent = () => Promise<Node | readonly Node[]>
-
-/**
- * Fills a card with what a request returns. A failure that can pass has a button, which calls `reload`: pass one where `load` changes
- * something, or cannot be called twice.
- */
-export async function loadCard(name: string, load: LoadContent, reload: LoadContent = load): Promise<void> {
-  const card = findElement(`[data-live="${name}"]`, HTMLElement)
-  const content = findElement('[data-content]', HTMLElement, card)
-  try {
-    content.replaceChildren(...[await load()].flat())
-    delete card.dataset['failed']
-  } catch (failure) {
-    const notice = renderFailureNotice(failure)
-    if (failure instanceof ApiError && failure.advises('retry_later'))
-      notice.append(createRetryButton(card, () => loadCard(name, reload)))
-    content.replaceChildren(notice)
-    card.dataset['failed'] = ''
-  } finally {
-    card.removeAttribute('aria-busy')
-  }
-}
-
-function createRetryButton(card: HTMLElement, retry: () => Promise<void>): HTMLElement {
-  const button: HTMLButtonElement = createElement(
-    'button',
-    {
-      class: 'button quiet small',
-      type: 'button',
-      onclick: async () => {
-        button.disabled = true
-        card.setAttribute('aria-busy', 'true')
-        await retry()
-        // The button is gone, and the focus with it.
-        card.tabIndex = -1
-        card.focus()
-      },
-    },
-    commonTexts.retry,
-  )
-  return button
 }

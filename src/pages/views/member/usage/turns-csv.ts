@@ -7,7 +7,7 @@ import { nameSource } from './usage-names.ts'
 
 const pageSize = 500
 /** The newest turns that a file has. */
-export const maxExportedTurns = 20_000
+const maxExportedTurns = 20_000
 
 const columns = [
   'started_at',

@@ -8,6 +8,7 @@ import type { Theme } from './theme.ts'
 import { interpolate } from './page.ts'
 import type { PageData } from './page-data.ts'
 import type { PageContext, View } from './page.ts'
+import { renderSignOutForm } from './views/sign-out.ts'
 
 const darkMedia = '(prefers-color-scheme: dark)'
 
@@ -161,10 +162,14 @@ function renderThemeChoice({ t, theme, query }: PageContext): Html {
   </div>`
 }
 
-function renderSignInControl({ t, viewer, path }: PageContext): Html {
+function renderSignInControl(context: PageContext): Html {
+  const { t, viewer, path } = context
   if (viewer === null) return path === '/sign-in' ? html`` : html`<a class="button small" href="/sign-in">${t.frame.signIn}</a>`
   const label = interpolate(t.frame.signedInAs, { email: viewer.email ?? viewer.id })
-  return html`<button class="button quiet small" type="button" data-sign-out data-tip="${label}">${t.frame.signOut}</button>`
+  return renderSignOutForm(
+    context,
+    html`<button class="button quiet small" data-sign-out data-tip="${label}">${t.frame.signOut}</button>`,
+  )
 }
 
 function renderLanguageSwitch({ t, query }: PageContext): Html {

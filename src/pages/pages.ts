@@ -17,6 +17,7 @@ import { createPlansView } from './views/plans.ts'
 import { createSignInLinkView } from './views/sign-in-link.ts'
 import { createSignInSwitchView } from './views/sign-in-switch.ts'
 import { createSignInView } from './views/sign-in.ts'
+import { createSignOutView, signOutActions } from './views/sign-out.ts'
 import { createStyleguideView } from './views/styleguide.ts'
 import { createUnsubscribeView, unsubscribe } from './views/unsubscribe.ts'
 
@@ -75,6 +76,7 @@ export const pages: readonly Page[] = [
     formPath: '/connect/:uid/decision',
     actions: consentActions,
   },
+  { path: '/sign-out', audience: 'members', view: createSignOutView, actions: signOutActions },
   { path: '/chat', audience: 'members', view: createChatView },
   { path: '/styleguide', audience: 'everyone', isForDevelopment: true, view: createStyleguideView },
 ]

@@ -237,4 +237,15 @@ function runJourneys(browser: Browser, width: number): void {
     const code = (await callbackParams).get('code')
     t.equal((await program.exchangeCode(code, { redirect_uri: address })).status, 200)
   })
+
+  test('signs out', '/sessions', async (t, { gateway, page }) => {
+    await page
+      .locator('summary:visible', { hasText: width < 800 ? 'Menu' : 'm' })
+      .first()
+      .click()
+    await page.locator('.menu[open]').getByRole('button', { name: 'Sign out' }).click()
+    await page.waitForURL(`${gateway.url}/`)
+    await page.goto('/sessions')
+    t.match(page.url(), '/sign-in?next=')
+  })
 }

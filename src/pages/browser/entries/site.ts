@@ -20,7 +20,10 @@ document.addEventListener('click', (event) => {
   const copier = target?.closest('[data-copy]')
   if (copier instanceof HTMLElement) return void copyCode(copier)
   const leaver = target?.closest('[data-sign-out]')
-  if (leaver instanceof HTMLButtonElement) return askSignOut(leaver)
+  if (leaver instanceof HTMLButtonElement) {
+    event.preventDefault()
+    return askSignOut(leaver)
+  }
   for (const menu of findOpenMenus()) if (!menu.contains(target)) menu.open = false
 })
 

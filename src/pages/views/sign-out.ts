@@ -1,0 +1,34 @@
+/** `/sign-out`: ends the session. The header of each page has its form, which scripts take over to ask about kept conversations. */
+import { PageForm } from '../components/form.ts'
+import { html } from '../html.ts'
+import type { Html } from '../html.ts'
+import type { PageAction, PageContext, View } from '../page.ts'
+
+const path = '/sign-out'
+
+export const signOutActions: Readonly<Record<string, PageAction>> = {
+  async sign_out({ services, viewer, member }) {
+    await services.membership.sessions.signOut(viewer.id, member.id, member.client)
+    member.setSessionToken(null)
+    return { path: '/' }
+  },
+}
+
+export function createSignOutView(context: PageContext): View {
+  const { frame } = context.t
+  return {
+    title: frame.signOut,
+    styles: 'sign-in.css',
+    main: html`<section class="shell centre">
+      <div class="card pad sign-in">
+        <h1>${frame.signOut}</h1>
+        ${renderSignOutForm(context, html`<button class="button block" data-sign-out>${frame.signOut}</button>`)}
+      </div>
+    </section>`,
+    script: { name: 'member', texts: {}, props: {} },
+  }
+}
+
+export function renderSignOutForm(context: PageContext, button: Html): Html {
+  return new PageForm(context, 'sign_out').render({ path, content: button })
+}

@@ -13,7 +13,7 @@ import { html } from '../../html.ts'
 import type { Html } from '../../html.ts'
 import { fillText, interpolate, requireMember } from '../../page.ts'
 import type { PageAction, PageContext, View } from '../../page.ts'
-import { renderMemberPage } from './member-frame.ts'
+import { createMemberView } from './member-frame.ts'
 
 const path = '/account/boosts'
 const tiers = ['fast', 'premium'] as const
@@ -44,45 +44,35 @@ export async function createBoostsView(context: PageContext): Promise<View> {
     packs.reduce((sum, pack) => (pack.pool === pool ? sum + getRemaining(pack) : sum), 0)
   const inviteText = interpolate(texts.inviteText, { credits: formatNumber(invite.amount.credits, language) })
   const inviteCount = { credited: formatNumber(invite.credited, language), limit: formatNumber(invite.limit, language) }
-  return {
+  return createMemberView(context, {
     title: texts.boostsTitle,
-    styles: 'account.css',
-    main: renderMemberPage(
-      context,
-      html`<header class="page-head">
+    lead: texts.boostsLead,
+    content: html`<section class="card pad" aria-label="${texts.boostsTitle}">
+      <div class="stats">
+        ${tiers.map((pool) => {
+          const credits = html`<strong>${formatCount(context, 'credits', sumRemaining(pool))}</strong>`
+          return renderStat(texts[pool], fillText(texts.balance, { credits }))
+        })}
+      </div>
+      <div class="boost-list">
+        ${renderCheckin(context, checkin)} ${renderRush(context, rush)}
+        <div class="boost-row stacked">
           <div>
-            <h1>${texts.boostsTitle}</h1>
-            <p class="sub">${texts.boostsLead}</p>
+            <h2 class="row-title">${texts.invite}</h2>
+            <p class="sub">${inviteText} ${interpolate(texts.inviteCount, inviteCount)}</p>
           </div>
-        </header>
-        <section class="card pad" aria-label="${texts.boostsTitle}">
-          <div class="stats">
-            ${tiers.map((pool) => {
-              const credits = html`<strong>${formatCount(context, 'credits', sumRemaining(pool))}</strong>`
-              return renderStat(texts[pool], fillText(texts.balance, { credits }))
-            })}
-          </div>
-          <div class="boost-list">
-            ${renderCheckin(context, checkin)} ${renderRush(context, rush)}
-            <div class="boost-row stacked">
-              <div>
-                <h2 class="row-title">${texts.invite}</h2>
-                <p class="sub">${inviteText} ${interpolate(texts.inviteCount, inviteCount)}</p>
-              </div>
-              ${renderCopyField(context, texts.inviteLink, `${services.origins.site}/sign-in?invite=${invite.code}`)}
-            </div>
-          </div>
-          ${
-            packs.length === 0
-              ? renderEmptyState('pack', texts.noPacks)
-              : html`<ul class="packs" role="list">
-                  ${packs.map((pack) => renderPack(context, pack))}
-                </ul>`
-          }
-        </section>`,
-    ),
-    script: { name: 'member', texts: {}, props: {} },
-  }
+          ${renderCopyField(context, texts.inviteLink, `${services.origins.site}/sign-in?invite=${invite.code}`)}
+        </div>
+      </div>
+      ${
+        packs.length === 0
+          ? renderEmptyState('pack', texts.noPacks)
+          : html`<ul class="packs" role="list">
+              ${packs.map((pack) => renderPack(context, pack))}
+            </ul>`
+      }
+    </section>`,
+  })
 }
 
 function renderCheckin(context: PageContext, { available, amount, nextAt }: Status['checkin']): Html {

@@ -17,7 +17,7 @@ import { html } from '../../html.ts'
 import type { Html } from '../../html.ts'
 import { fillText, interpolate, requireMember } from '../../page.ts'
 import type { MemberContext, PageAction, PageContext, View } from '../../page.ts'
-import { renderMemberPage } from './member-frame.ts'
+import { createMemberView } from './member-frame.ts'
 
 const path = '/keys'
 const maxNameChars = 64
@@ -60,32 +60,22 @@ async function drawKeys(context: MemberContext, token?: string): Promise<View> {
     renderRows(list, (key) => renderKey(context, key, usage.get(key.id) ?? unusedKey, isEnded(key)))
   const ended = keys.filter(isEnded)
   const live = keys.filter((key) => !isEnded(key))
-  return {
+  return createMemberView(context, {
     title: t.keys.title,
-    styles: 'account.css',
-    main: renderMemberPage(
-      context,
-      html`<header class="page-head">
-          <div>
-            <h1>${t.keys.title}</h1>
-            <p class="sub">${t.keys.lead}</p>
-          </div>
-        </header>
-        ${token === undefined ? renderCreateCard(context) : renderCreated(context, token)}
-        <section class="card" aria-labelledby="title-list">
-          <div class="card-head pad-head"><h2 id="title-list">${t.keys.listTitle}</h2></div>
-          ${live.length === 0 ? renderEmptyState('key', t.keys.empty) : renderKeys(live)}
-          ${
-            ended.length > 0 &&
-            html`<details class="fold turn-filter">
-              <summary>${interpolate(t.keys.ended, { count: ended.length })}</summary>
-              ${renderKeys(ended)}
-            </details>`
-          }
-        </section>`,
-    ),
-    script: { name: 'member', texts: {}, props: {} },
-  }
+    lead: t.keys.lead,
+    content: html`${token === undefined ? renderCreateCard(context) : renderCreated(context, token)}
+      <section class="card" aria-labelledby="title-list">
+        <div class="card-head pad-head"><h2 id="title-list">${t.keys.listTitle}</h2></div>
+        ${live.length === 0 ? renderEmptyState('key', t.keys.empty) : renderKeys(live)}
+        ${
+          ended.length > 0 &&
+          html`<details class="fold turn-filter">
+            <summary>${interpolate(t.keys.ended, { count: ended.length })}</summary>
+            ${renderKeys(ended)}
+          </details>`
+        }
+      </section>`,
+  })
 }
 
 function renderCreateCard(context: MemberContext): Html {

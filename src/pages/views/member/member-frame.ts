@@ -2,9 +2,35 @@
 import { renderIconSymbols } from '../../components/icons.ts'
 import { html } from '../../html.ts'
 import type { Html } from '../../html.ts'
-import type { PageContext } from '../../page.ts'
+import type { PageContext, View } from '../../page.ts'
 
-export function renderMemberPage({ t, path }: PageContext, content: Html): Html {
+interface MemberPage {
+  readonly title: string
+  /** The heading, where it is not the title. */
+  readonly heading?: string
+  /** One sentence below the heading. */
+  readonly lead?: Html | string
+  /** Beside the heading. */
+  readonly end?: Html | false
+  readonly content: Html
+  readonly script?: View['script']
+}
+
+const memberScript = { name: 'member', texts: {}, props: {} } as const
+
+export function createMemberView(context: PageContext, page: MemberPage): View {
+  const { title, heading = title, lead, end, content, script = memberScript } = page
+  const head = html`<header class="page-head">
+    <div>
+      <h1>${heading}</h1>
+      ${lead !== undefined && html`<p class="sub">${lead}</p>`}
+    </div>
+    ${end}
+  </header>`
+  return { title, styles: 'account.css', script, main: renderFrame(context, html`${head} ${content}`) }
+}
+
+function renderFrame({ t, path }: PageContext, content: Html): Html {
   const { rail } = t.account
   const links = [
     ['/account', rail.usage],

@@ -6,7 +6,7 @@ import { formatDate } from '../../format.ts'
 import { html } from '../../html.ts'
 import { interpolate, requireMember } from '../../page.ts'
 import type { PageAction, PageContext, View } from '../../page.ts'
-import { renderMemberPage } from './member-frame.ts'
+import { createMemberView } from './member-frame.ts'
 
 const path = '/account/profile'
 
@@ -28,35 +28,27 @@ export async function createProfileView(context: PageContext): Promise<View> {
     viewer.planUntil === null ? '' : interpolate(account.planUntil, { date: formatDate(viewer.planUntil, locale, timeZone) })
   const isEnabled = await services.membership.usageAlerts.isSubscribed(viewer.id)
   const form = new PageForm(context, 'alerts')
-  return {
+  return createMemberView(context, {
     title: account.rail.profile,
-    styles: 'account.css',
-    main: renderMemberPage(
-      context,
-      html`<header class="page-head">
-          <div><h1>${account.rail.profile}</h1></div>
-        </header>
-        <section class="card pad" aria-label="${account.rail.profile}">
-          ${renderFacts([
-            [t.signIn.email, viewer.email],
-            [account.plan, html`${plan.name} ${until} · <a href="/plans">${account.change}</a>`],
-            [account.since, formatDate(viewer.createdAt, locale, timeZone)],
-            [account.id, html`<code>${viewer.id}</code>`],
-          ])}
-        </section>
-        <section class="card pad" aria-labelledby="title-alerts">
-          <div class="card-head">
-            <h2 id="title-alerts">${account.alerts.title}</h2>
-            <p>${account.alerts.lead}</p>
-          </div>
-          ${form.render({
-            content: html`<label class="check">
-                <input type="checkbox" name="enabled" ${isEnabled && html`checked`} /> ${account.alerts.label}
-              </label>
-              <div class="form-end"><button class="button">${account.alerts.save}</button></div>`,
-          })}
-        </section>`,
-    ),
-    script: { name: 'member', texts: {}, props: {} },
-  }
+    content: html`<section class="card pad" aria-label="${account.rail.profile}">
+        ${renderFacts([
+          [t.signIn.email, viewer.email],
+          [account.plan, html`${plan.name} ${until} · <a href="/plans">${account.change}</a>`],
+          [account.since, formatDate(viewer.createdAt, locale, timeZone)],
+          [account.id, html`<code>${viewer.id}</code>`],
+        ])}
+      </section>
+      <section class="card pad" aria-labelledby="title-alerts">
+        <div class="card-head">
+          <h2 id="title-alerts">${account.alerts.title}</h2>
+          <p>${account.alerts.lead}</p>
+        </div>
+        ${form.render({
+          content: html`<label class="check">
+              <input type="checkbox" name="enabled" ${isEnabled && html`checked`} /> ${account.alerts.label}
+            </label>
+            <div class="form-end"><button class="button">${account.alerts.save}</button></div>`,
+        })}
+      </section>`,
+  })
 }

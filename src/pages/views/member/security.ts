@@ -17,7 +17,7 @@ import { html } from '../../html.ts'
 import type { Html } from '../../html.ts'
 import { interpolate, requireMember } from '../../page.ts'
 import type { MemberContext, PageAction, PageContext, SubmittedForm, View } from '../../page.ts'
-import { renderMemberPage } from './member-frame.ts'
+import { createMemberView } from './member-frame.ts'
 
 const path = '/account/security'
 const maxEmailChars = 254
@@ -116,23 +116,13 @@ async function drawSecurity(context: MemberContext, coded?: string): Promise<Vie
   const { membership, config } = context.services
   const required = await membership.account.findRequiredEvidence(await context.member.findSession())
   const toRequired = (action: string): RequiredEvidence => (action === coded ? 'code' : required)
-  return {
+  return createMemberView(context, {
     title: texts.rail.security,
-    styles: 'account.css',
-    main: renderMemberPage(
-      context,
-      html`<header class="page-head">
-          <div>
-            <h1>${texts.rail.security}</h1>
-            <p class="sub">${texts.securityLead} <a href="/sessions">${texts.rail.sessions}</a></p>
-          </div>
-        </header>
-        ${renderEmailCard(context, toRequired('email'))}
-        ${!config.signIn.providersOnly && renderPasswordCard(context, toRequired('password'))}
-        ${renderDeleteCard(context, toRequired('delete'))}`,
-    ),
-    script: { name: 'member', texts: {}, props: {} },
-  }
+    lead: html`${texts.securityLead} <a href="/sessions">${texts.rail.sessions}</a>`,
+    content: html`${renderEmailCard(context, toRequired('email'))}
+    ${!config.signIn.providersOnly && renderPasswordCard(context, toRequired('password'))}
+    ${renderDeleteCard(context, toRequired('delete'))}`,
+  })
 }
 
 function renderEvidence({ t }: PageContext, form: PageForm, required: RequiredEvidence): Html {

@@ -11,7 +11,7 @@ import { html, renderAddress } from '../../html.ts'
 import type { Html } from '../../html.ts'
 import { interpolate, requireMember } from '../../page.ts'
 import type { PageAction, PageContext, View } from '../../page.ts'
-import { renderMemberPage } from './member-frame.ts'
+import { createMemberView } from './member-frame.ts'
 
 const path = '/sessions'
 const shownEvents = 50
@@ -38,36 +38,25 @@ export async function createSessionsView(context: PageContext): Promise<View> {
   for (const { id, client, kind } of sessions) names.set(id, client ?? t.sessions[kind])
   for (const { id, name, prefix } of await apiKeys.list(viewer.id)) names.set(id, `${name} (${prefix}…)`)
   const others = new PageForm(context, 'end_others')
-  return {
+  return createMemberView(context, {
     title: t.sessions.title,
-    styles: 'account.css',
-    main: renderMemberPage(
-      context,
-      html`<header class="page-head">
-          <div>
-            <h1>${t.sessions.title}</h1>
-            <p class="sub">${t.sessions.lead}</p>
-          </div>
-          ${
-            sessions.some(({ id }) => id !== member.id) &&
-            others.render({ content: html`<button class="button danger-quiet small">${t.sessions.endOthers}</button>` })
-          }
-        </header>
-        <section class="card">${renderSessions(context, sessions, member.id)}</section>
-        <section class="card" aria-labelledby="title-audit">
-          <div class="card-head pad-head">
-            <h2 id="title-audit">${t.sessions.auditTitle}</h2>
-            <p>${t.sessions.auditLead}</p>
-          </div>
-          ${
-            records.length === 0
-              ? html`<p class="sub pad-rest">${t.sessions.auditEmpty}</p>`
-              : renderRows(records, (record) => renderEvent(context, record, names))
-          }
-        </section>`,
-    ),
-    script: { name: 'member', texts: {}, props: {} },
-  }
+    lead: t.sessions.lead,
+    end:
+      sessions.some(({ id }) => id !== member.id) &&
+      others.render({ content: html`<button class="button danger-quiet small">${t.sessions.endOthers}</button>` }),
+    content: html`<section class="card">${renderSessions(context, sessions, member.id)}</section>
+      <section class="card" aria-labelledby="title-audit">
+        <div class="card-head pad-head">
+          <h2 id="title-audit">${t.sessions.auditTitle}</h2>
+          <p>${t.sessions.auditLead}</p>
+        </div>
+        ${
+          records.length === 0
+            ? html`<p class="sub pad-rest">${t.sessions.auditEmpty}</p>`
+            : renderRows(records, (record) => renderEvent(context, record, names))
+        }
+      </section>`,
+  })
 }
 
 function renderSessions(context: PageContext, sessions: readonly Session[], current: string): Html {

@@ -6,7 +6,7 @@ import { html } from '../../html.ts'
 import type { Html } from '../../html.ts'
 import { interpolate, requireMember } from '../../page.ts'
 import type { MemberContext, PageContext, View } from '../../page.ts'
-import { renderMemberPage } from './member-frame.ts'
+import { createMemberView } from './member-frame.ts'
 import { renderFirstSteps } from './usage/first-steps.ts'
 import { renderStanding } from './usage/standing.ts'
 import { hasTurns, renderTurns } from './usage/turn-list.ts'
@@ -20,25 +20,21 @@ export async function createUsageView(page: PageContext): Promise<View> {
   const { account } = t
   const plan = getPlan(services.config, viewer.plan)
   const keys = await services.membership.apiKeys.list(viewer.id)
-  return {
+  return createMemberView(context, {
     title: account.rail.usage,
-    styles: 'account.css',
-    main: renderMemberPage(
-      context,
-      html`<header class="page-head">
-          <div><h1>${account.hello}</h1></div>
-          <p class="plan-now">
-            <span class="sub">${account.plan}</span> <strong data-plan>${plan.name}</strong>
-            ${viewer.planUntil !== null && renderPlanEnd(context, viewer.planUntil)}
-            <a class="button quiet small" href="/plans">${account.change}</a>
-          </p>
-        </header>
-        <section aria-label="${account.poolsTitle}">${renderStanding(context, await getBalance(viewer, services))}</section>
-        ${(await hasTurns(services, viewer.id)) ? await renderHistory(context) : renderFirstSteps(context, keys)}
-        ${await renderTurns(context, new Map(keys.map(({ id, name }) => [id, name])))}`,
-    ),
+    heading: account.hello,
+    end: html`<p class="plan-now">
+      <span class="sub">${account.plan}</span> <strong data-plan>${plan.name}</strong>
+      ${viewer.planUntil !== null && renderPlanEnd(context, viewer.planUntil)}
+      <a class="button quiet small" href="/plans">${account.change}</a>
+    </p>`,
+    content: html`<section aria-label="${account.poolsTitle}">
+        ${renderStanding(context, await getBalance(viewer, services))}
+      </section>
+      ${(await hasTurns(services, viewer.id)) ? await renderHistory(context) : renderFirstSteps(context, keys)}
+      ${await renderTurns(context, new Map(keys.map(({ id, name }) => [id, name])))}`,
     script: { name: 'account', texts: { account }, props: {} },
-  }
+  })
 }
 
 async function renderHistory(context: MemberContext): Promise<Html> {

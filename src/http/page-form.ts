@@ -52,8 +52,10 @@ export async function submitForm(
   try {
     return await action(withTimeZone(context, form), form)
   } catch (thrown) {
+    // After a fault of ours it is unknown what was done, so the form stays used.
+    const refusal = toRefusal(thrown)
     await formIds.release(id, use)
-    return refuse(toRefusal(thrown))
+    return refuse(refusal)
   }
 }
 

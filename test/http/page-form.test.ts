@@ -155,3 +155,18 @@ t.test('sends a visitor whose session has ended to sign in, without acting', asy
   t.equal(answer.status, 303)
   t.equal(answer.headers.get('location'), '/sign-in?next=%2Fkeys')
 })
+
+t.test('does not act again after a fault of ours, because it may have acted', async (t) => {
+  const { gateway, browser, url, listKeys } = await openKeys(t)
+  const fields = readFormFields((await browser.get(url)).body, { action: 'create' })
+  const { apiKeys } = gateway.services.membership
+  const create = apiKeys.create.bind(apiKeys)
+  apiKeys.create = async (...sent) => {
+    await create(...sent)
+    throw new Error('the answer of the database was lost')
+  }
+  t.equal((await sendForm(browser, url, fields, { name: 'laptop' })).status, 500)
+  apiKeys.create = create
+  t.match((await sendForm(browser, url, fields, { name: 'laptop' })).body, 'This key was created before')
+  t.equal((await listKeys()).length, 1)
+})

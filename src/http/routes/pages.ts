@@ -47,6 +47,9 @@ export function mountPageRoutes(router: Router, deps: PageDeps): void {
     })
     // A form of a page without actions comes here only without scripts; the response is the page with a notice that nothing was sent.
     router.post(page.formPath ?? page.path, (ctx) => servePage(ctx, page, deps))
+    // A choice of language, or a sign-in in between, leads to the address of the form.
+    if (page.formPath !== undefined)
+      router.get(page.formPath, (ctx) => redirect(ctx, ctx.path.replace(/\/[^/]*$/, '') + ctx.search))
   }
 }
 

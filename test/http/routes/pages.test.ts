@@ -106,6 +106,8 @@ t.test('uses the browser’s language until one is chosen; the choice is kept in
   const { status, headers } = await browser.get(`${gateway.url}/sign-in?invite=AB1&lang=zh`)
   t.equal(status, 303)
   t.equal(headers.get('location'), '/sign-in?invite=AB1')
+  const decided = await browser.get(`${gateway.url}/connect/some-request/decision?lang=zh`)
+  t.equal(decided.headers.get('location'), '/connect/some-request?lang=zh', 'also after its form was sent')
   const within = await browser.get(`${gateway.url}/connect/some-request?lang=zh`)
   t.equal(
     within.headers.get('location'),

@@ -119,7 +119,7 @@ export async function openUsedGateway(browser: Browser, port = 8787): Promise<Us
 async function checkIn(page: Page): Promise<void> {
   await page.goto('/account/boosts')
   await page.getByRole('button', { name: 'Check in' }).click()
-  await page.getByText('credits added').waitFor()
+  await page.getByText('The credits have been added.').waitFor()
 }
 
 /** A turn as large as one can be. */

@@ -90,6 +90,7 @@ const layers: readonly (readonly string[])[] = [
   ['domain'],
   ['conversation'],
   ['api', 'exchange', 'mail'],
+  ['codecs'],
   ['config', 'formats'],
   ['access', 'images', 'store', 'upstream'],
   ['backup', 'observability'],

@@ -27,18 +27,10 @@ export class ToolCall {
   }
 }
 
-/**
- * Servers differ in how they mark the pieces of a call: by index, by id, or not at all. A name that is repeated in every piece counts once,
- * and a new id at a used index begins a new call.
- */
+/** Assembles calls from their pieces, which `src/codecs/chat/tool-call-repair.ts` has numbered. */
 export class ToolCallList {
   readonly #calls: ToolCall[] = []
   readonly #byIndex = new Map<number, ToolCall>()
-  /** The last call with each id. */
-  readonly #bySentId = new Map<string, ToolCall>()
-  /** The ids that the upstream sent; '' where it sent none. */
-  readonly #sentIds = new Map<ToolCall, string>()
-  readonly #ids = new Set<string>()
   readonly #requestId: string
 
   constructor(requestId: string) {
@@ -49,37 +41,20 @@ export class ToolCallList {
     return this.#calls
   }
 
-  /** The call that this piece belongs to, with the piece added. */
+  /** The call that this piece belongs to, with the piece added. Calls of a whole message have no index. */
   add(piece: CallDelta): ToolCall {
-    const call = this.#find(piece) ?? this.#create(piece)
+    const call = (piece.index === null ? undefined : this.#byIndex.get(piece.index)) ?? this.#create(piece)
     if (call.name === '') call.name = piece.name
     call.addArguments(piece.arguments)
     return call
   }
 
-  #find({ index, id }: CallDelta): ToolCall | undefined {
-    if (index !== null) {
-      const call = this.#byIndex.get(index)
-      const sentId = call === undefined ? '' : (this.#sentIds.get(call) ?? '')
-      return id === '' || sentId === '' || sentId === id ? call : undefined
-    }
-    return id === '' ? this.#calls.at(-1) : this.#bySentId.get(id)
-  }
-
   #create({ index, id }: CallDelta): ToolCall {
     const position = this.#calls.length
-    const call = new ToolCall(position, this.#toUniqueId(id, position))
+    // A call in the older form of chat completions has no id.
+    const call = new ToolCall(position, id === '' ? `call_${this.#requestId}_${position}` : id)
     this.#calls.push(call)
-    this.#sentIds.set(call, id)
-    this.#bySentId.set(id, call)
     if (index !== null) this.#byIndex.set(index, call)
     return call
-  }
-
-  #toUniqueId(sent: string, position: number): string {
-    const isFree = sent !== '' && !this.#ids.has(sent)
-    const id = isFree ? sent : `${sent === '' ? 'call' : sent}_${this.#requestId}_${position}`
-    this.#ids.add(id)
-    return id
   }
 }

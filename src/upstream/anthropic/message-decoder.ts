@@ -1,8 +1,9 @@
 /** Translates an answer of the Messages API, streamed or whole, to a chat completion. */
 import { thinkingField } from '../../exchange/request/anthropic-fields.ts'
+import { parseFinishReason } from '../../codecs/chat/finish-reason.ts'
 import { isRecord } from '../../exchange/request/chat-request.ts'
 import { ChunkBuilder, doneEvent, parseObject, toText } from '../chunk-builder.ts'
-import { AnswerTooLargeError, maxEventLength } from '../response/answer-bounds.ts'
+import { AnswerTooLargeError, maxEventLength } from '../../codecs/answer-bounds.ts'
 import type { ServerEvent } from '../response/sse.ts'
 import type { AnswerDecoder, JsonFields } from '../upstream-format.ts'
 import { MessageUsage } from './message-usage.ts'
@@ -171,18 +172,10 @@ function toThinkingBlock({ type, thinking, signature, data }: JsonFields, index:
     : null
 }
 
-const finishReasons: Readonly<Record<string, string>> = {
-  max_tokens: 'length',
-  model_context_window_exceeded: 'length',
-  tool_use: 'tool_calls',
-  refusal: 'content_filter',
-}
-
 /** `stop_reason` names the stop sequence, as vLLM does. */
 function toFinish(stopReason: unknown, stopSequence: unknown): { readonly finish_reason: string | null; stop_reason?: string } {
-  if (typeof stopReason !== 'string') return { finish_reason: null }
   const sequence = typeof stopSequence === 'string' ? { stop_reason: stopSequence } : {}
-  return { finish_reason: (Object.hasOwn(finishReasons, stopReason) && finishReasons[stopReason]) || 'stop', ...sequence }
+  return { finish_reason: parseFinishReason(stopReason), ...sequence }
 }
 
 function toCall({ id, name, input }: JsonFields): JsonFields {

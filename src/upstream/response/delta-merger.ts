@@ -16,9 +16,9 @@ export class DeltaMerger {
   /** Changes `before`, which is a value of this class's own: copying it for each piece would take the square of its size. */
   merge(before: unknown, more: unknown): unknown {
     if (more === null || more === undefined) return before
+    if (Array.isArray(more)) return this.#mergeItems(toList(before), more)
     if (before === null || before === undefined) return copyValue(more)
     if (typeof before === 'string' && typeof more === 'string') return before + more
-    if (Array.isArray(more)) return this.#mergeItems(toList(before), more)
     if (!isRecord(before) || !isRecord(more)) return copyValue(more)
     for (const [name, value] of Object.entries(more)) {
       if (name !== '__proto__') this.mergeField(before, name, value)
@@ -55,6 +55,7 @@ export class DeltaMerger {
 
 function toList(value: unknown): unknown[] {
   if (Array.isArray(value)) return value as unknown[]
+  if (value === null || value === undefined) return []
   if (typeof value !== 'string') return [value]
   return value === '' ? [] : [{ type: 'text', text: value }]
 }

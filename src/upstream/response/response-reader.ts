@@ -3,7 +3,8 @@ import type { GatewayConfig } from '../../config/config.ts'
 import type { UpstreamRequestMode, Candidate, Exchange, Route, Slots, Usage } from '../../exchange/exchange.ts'
 import { workerThresholdBytes } from '../../exchange/request/chat-request.ts'
 import type { CallContext } from '../../exchange/plugin-chain.ts'
-import { forwardedAnswerFactor, hasTooManyParts, hasTooManyValues, maxChatDocumentBytes } from './answer-bounds.ts'
+import { AnswerRepair } from '../../codecs/chat/answer-repair.ts'
+import { forwardedAnswerFactor, hasTooManyParts, hasTooManyValues, maxChatDocumentBytes } from '../../codecs/answer-bounds.ts'
 import { StreamAggregator } from './stream-aggregator.ts'
 import { BoundedBody } from '../bounded-body.ts'
 import type { BufferedCompletion } from './buffered-completion.ts'
@@ -98,6 +99,7 @@ class StreamResponseReader<Result> implements ResponseReader<Result> {
       bounds,
       decoder: createDecoder(options),
       upstreamHost: upstream.host,
+      requestId: options.x.id,
       sink: this.#output.sink,
       // Documents may hold images.
       ...(fromStream === null ? { maxEventLength: options.config.limits.answerBytes } : {}),
@@ -253,9 +255,10 @@ class DocumentResponseReader<Result> implements ResponseReader<Result> {
     const isChat = responseMode.fromStream !== null
     if (isChat && hasTooManyValues(text)) throw inBandFailure('too_large', upstream.host)
     const sent = parseDocument(text, upstream.host)
-    const document = createDecoder(this.#options)?.toCompletion(sent) ?? sent
+    const completion = createDecoder(this.#options)?.toCompletion(sent) ?? sent
+    if (isChat && hasTooManyParts(completion)) throw inBandFailure('too_large', upstream.host)
+    const document = isChat ? new AnswerRepair(this.#options.x.id).repairCompletion(completion) : completion
     this.answer = document
-    if (isChat && hasTooManyParts(document)) throw inBandFailure('too_large', upstream.host)
     capabilities.recordWholeResponse(candidate.name)
     const result = readDocument(document, this.#options)
     recordPromptReport(parseUsage(findUsageReport(document)), this.#options)

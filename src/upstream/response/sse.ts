@@ -1,6 +1,6 @@
 /** Splits a byte stream into server-sent events (WHATWG HTML, 9.2). Invalid UTF-8 becomes U+FFFD, as in any reader. */
 import { StringDecoder } from 'node:string_decoder'
-import { AnswerTooLargeError, maxEventLength } from './answer-bounds.ts'
+import { AnswerTooLargeError, maxEventLength } from '../../codecs/answer-bounds.ts'
 
 export interface ServerEvent {
   /** The `data` lines, joined by line feeds. */

@@ -10,7 +10,6 @@ import { isRecord } from '../../exchange/request/chat-request.ts'
 import type { LearnedTemplate, TextField } from './chunk-template.ts'
 import { copyValue, DeltaMerger } from './delta-merger.ts'
 import type { ChunkSink } from './stream-reader.ts'
-import { ToolCallMerger } from './tool-call-merger.ts'
 
 type Fields = Record<string, unknown>
 
@@ -19,7 +18,6 @@ interface Choice {
   /** Fields outside the message. */
   readonly fields: Fields
   message: Fields
-  readonly calls: ToolCallMerger
   logprobs: unknown
 }
 
@@ -61,9 +59,9 @@ export class StreamAggregator implements ChunkSink {
   toDocument(): Fields {
     const choices = [...this.#choices.values()]
       .toSorted((a, b) => a.index - b.index)
-      .map(({ index, fields, message, calls, logprobs }) => ({
+      .map(({ index, fields, message, logprobs }) => ({
         index,
-        message: toMessage(calls.calls.length === 0 ? message : { ...message, tool_calls: calls.calls }),
+        message: toMessage(message),
         logprobs: logprobs ?? null,
         ...fields,
       }))
@@ -75,10 +73,10 @@ export class StreamAggregator implements ChunkSink {
     const index = typeof at === 'number' ? at : 0
     let choice = this.#choices.get(index)
     if (choice === undefined) {
-      choice = { index, fields: {}, message: {}, calls: new ToolCallMerger(), logprobs: null }
+      choice = { index, fields: {}, message: {}, logprobs: null }
       this.#choices.set(index, choice)
     }
-    if (isRecord(delta)) this.#applyDelta(choice, delta)
+    if (isRecord(delta)) this.#applyDelta(choice.message, delta)
     // Some upstreams repeat the message so far beside the delta; without a delta the message is all there is.
     else if (isRecord(message)) choice.message = copyValue(message) as Fields
     choice.logprobs = this.#merger.merge(choice.logprobs, logprobs)
@@ -87,13 +85,9 @@ export class StreamAggregator implements ChunkSink {
     }
   }
 
-  /** Adds a delta to the message. Calls are assembled apart, in `calls`. */
-  #applyDelta({ message, calls }: Pick<Choice, 'message' | 'calls'>, delta: Fields): void {
-    for (const [name, value] of Object.entries(delta)) {
-      if (value === null || name === '__proto__') continue
-      if (name === 'tool_calls' && Array.isArray(value)) calls.add(value, (before, more) => this.#merger.merge(before, more))
-      else this.#merger.mergeField(message, name, value)
-    }
+  #applyDelta(message: Fields, delta: Fields): void {
+    for (const [name, value] of Object.entries(delta))
+      if (value !== null && name !== '__proto__') this.#merger.mergeField(message, name, value)
   }
 }
 

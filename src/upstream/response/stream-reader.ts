@@ -14,7 +14,8 @@ import type { UpstreamFailure } from '../../exchange/upstream-failure.ts'
 import { ChunkTemplateMatcher } from './chunk-template.ts'
 import type { TemplateSink } from './chunk-template.ts'
 import { EventSplitter } from './sse.ts'
-import { AnswerTooLargeError, CallCounter, checkEventValues, maxChoices, TooManyCallsError } from './answer-bounds.ts'
+import { AnswerRepair } from '../../codecs/chat/answer-repair.ts'
+import { AnswerTooLargeError, checkEventValues, maxChoices, TooManyCallsError } from '../../codecs/answer-bounds.ts'
 import type { ServerEvent } from './sse.ts'
 import type { AnswerDecoder } from '../upstream-format.ts'
 import { hasFinished, inBandFailure, isEmptyMessage, parseObject } from './validate-completion.ts'
@@ -26,6 +27,8 @@ interface StreamReaderOptions {
   readonly bounds: UsageBounds
   readonly upstreamHost: string | null
   readonly sink: ChunkSink
+  /** Ids of calls that the upstream gave none are derived from it. */
+  readonly requestId?: string
   /** Characters of one event at most; by default what a chat may have. */
   readonly maxEventLength?: number
   /** Set if the upstream does not send chat completions. */
@@ -46,7 +49,7 @@ export class StreamReader {
   readonly #options: StreamReaderOptions
   readonly #splitter: EventSplitter
   readonly #output = new OutputCounter()
-  readonly #calls = new CallCounter()
+  readonly #repair: AnswerRepair
   #report: Record<string, unknown> | null = null
   /** Our own count at the upstream's last report. */
   #countedTokensAtReport = 0
@@ -68,6 +71,7 @@ export class StreamReader {
   constructor(options: StreamReaderOptions) {
     this.#options = options
     this.#splitter = new EventSplitter(options.maxEventLength)
+    this.#repair = new AnswerRepair(options.requestId ?? '')
     this.#held = options.isEmptyFailure === undefined ? null : []
     this.#maxBytes = toMaxOutput(options.bounds.outputCap) * minBytesPerToken
   }
@@ -215,20 +219,21 @@ export class StreamReader {
     if (data.trim() === '') return ''
     const { upstreamHost } = this.#options
     if (isError) throw inBandFailure('error_object', upstreamHost, parseErrorEvent(data))
-    const chunk = parseObject(data, upstreamHost)
+    const sent = parseObject(data, upstreamHost)
     this.#eventCount++
-    const { choices } = chunk
+    const { choices } = sent
     if (Array.isArray(choices)) for (const choice of choices as unknown[]) this.#checkChoice(choice)
-    this.#recordUsage(chunk)
+    this.#recordUsage(sent)
     // A ping, a note or an error under an unknown name: not part of the response, and not for the client.
     if (!Array.isArray(choices)) return ''
+    const chunk = this.#repair.repairChunk(sent)
     this.#lastChunk = chunk
     if (this.#held !== null && this.#held.length < maxHeldChunks && this.#report === null && choices.every(isWithoutOutput)) {
       this.#held.push(chunk)
       return ''
     }
     const frames = this.#releaseHeld() + this.#options.sink.consume(chunk)
-    this.#template.learn(chunk, data, this.#options.sink)
+    if (chunk === sent) this.#template.learn(chunk, data, this.#options.sink)
     return frames
   }
 
@@ -280,7 +285,6 @@ export class StreamReader {
     if (this.#finished.size > maxChoices) throw new AnswerTooLargeError('too many choices')
     const output = isRecord(delta) ? delta : isRecord(message) ? message : null
     if (output === null) return
-    this.#calls.add(index, output['tool_calls'])
     this.#output.add(output, index)
   }
 

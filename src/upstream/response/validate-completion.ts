@@ -1,4 +1,5 @@
 /** Checks that a 200 is a success, as a document or as a stream: a JSON object without an error, whose choices finish well. */
+import { failedFinish, parseFinishReason } from '../../codecs/chat/finish-reason.ts'
 import { isRecord } from '../../exchange/request/chat-request.ts'
 import { UpstreamFailure } from '../../exchange/upstream-failure.ts'
 import type { FailureFacts } from '../../exchange/upstream-failure.ts'
@@ -45,10 +46,9 @@ export function validateChoices({ choices }: Record<string, unknown>, upstreamHo
 /** Whether this choice or chunk finishes the choice. @throws UpstreamFailure if it finishes badly */
 export function hasFinished({ error, finish_reason: finish }: Record<string, unknown>, upstreamHost: string | null): boolean {
   if (error !== undefined && error !== null) throw inBandFailure('error_object', upstreamHost, error)
-  // Some upstreams send an empty string instead of null.
-  if (typeof finish !== 'string' || finish === '') return false
-  if (isBadFinish(finish)) throw inBandFailure('bad_finish', upstreamHost)
-  return true
+  const reason = parseFinishReason(finish)
+  if (reason === failedFinish) throw inBandFailure('bad_finish', upstreamHost)
+  return reason !== null
 }
 
 /** Whether a message or delta has nothing but a role. */
@@ -57,9 +57,4 @@ export function isEmptyMessage(message: unknown): boolean {
   return Object.entries(message).every(
     ([name, value]) => name === 'role' || value === null || value === '' || (Array.isArray(value) && value.length === 0),
   )
-}
-
-/** Finish reasons that mean that the upstream broke off. */
-function isBadFinish(finish: string): boolean {
-  return finish === 'error' || finish === 'abort' || finish === 'insufficient_system_resource'
 }

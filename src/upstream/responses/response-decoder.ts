@@ -2,7 +2,7 @@
 import { isRecord } from '../../exchange/request/chat-request.ts'
 import { reasoningItemsField } from '../../exchange/request/responses-fields.ts'
 import { ChunkBuilder, doneEvent, parseObject, toEvent, toText } from '../chunk-builder.ts'
-import { AnswerTooLargeError } from '../response/answer-bounds.ts'
+import { AnswerTooLargeError } from '../../codecs/answer-bounds.ts'
 import type { ServerEvent } from '../response/sse.ts'
 import type { AnswerDecoder, JsonFields } from '../upstream-format.ts'
 import {

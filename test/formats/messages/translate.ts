@@ -1,5 +1,6 @@
 /** Helpers of the tests of the Messages format: requests translated, and answers encoded and decoded again. */
 import { GatewayError } from '../../../src/errors.ts'
+import { AnswerRepair } from '../../../src/codecs/chat/answer-repair.ts'
 import type { AnswerEncoder, JsonObject } from '../../../src/exchange/api-format/api-format.ts'
 import { messagesFormat } from '../../../src/formats/messages/messages-format.ts'
 
@@ -78,10 +79,13 @@ export const usage = {
 /** What the usage of a message has besides. */
 export const messageUsage = { cache_creation: null, inference_geo: null, service_tier: 'standard', speed: null }
 
-/** The text of a whole stream. */
+/** The text of a whole stream, whose chunks are repaired as those of an upstream. */
 export function encodeStream(chunks: readonly JsonObject[], request: JsonObject = {}): string {
   const encoder = createEncoder({ stream: true, ...request })
-  return encoder.start() + [...chunks, usageChunk].map((chunk) => encoder.push(chunk)).join('') + encoder.end()
+  const repair = new AnswerRepair('mbr_1')
+  const opening = encoder.start()
+  const events = [...chunks, usageChunk].map((chunk) => encoder.push(repair.repairChunk({ ...chunk })))
+  return opening + events.join('') + encoder.end()
 }
 
 /** One line for each event of a stream, without its first and its two last events, which are the same in every answer. */

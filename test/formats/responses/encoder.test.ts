@@ -170,8 +170,8 @@ t.test('assembles calls however their pieces are marked', async (t) => {
     ],
     ['the name in every piece', [begin(0, 'a', 'look', '{"x"'), begin(0, 'a', 'look', ':1}')], ['a {"x":1}']],
     ['no index', [{ id: 'a', function: { name: 'look', arguments: '{' } }, { function: { arguments: '}' } }], ['a {}']],
-    ['no id', [piece(0, { function: { name: 'look', arguments: '{}' } })], ['call_1_0 {}']],
-    ['one id twice', [begin(0, 'a', 'look', '{}'), begin(1, 'a', 'look', '{}')], ['a {}', 'a_1_1 {}']],
+    ['no id', [piece(0, { function: { name: 'look', arguments: '{}' } })], ['call_mbr_1_0 {}']],
+    ['one id twice', [begin(0, 'a', 'look', '{}'), begin(1, 'a', 'look', '{}')], ['a {}', 'a_mbr_1_1 {}']],
     ['an object as arguments', [piece(0, { id: 'a', function: { name: 'look', arguments: { x: 1 } } })], ['a {"x":1}']],
   ] as const) {
     const events = encode([...pieces.map((each) => toChunk({ tool_calls: [each] })), toChunk({}, 'tool_calls')])

@@ -1,4 +1,5 @@
 /** Helpers of the tests of the Responses format: requests translated, and answers encoded and decoded again. */
+import { AnswerRepair } from '../../../src/codecs/chat/answer-repair.ts'
 import type { JsonObject } from '../../../src/exchange/api-format/api-format.ts'
 import type { AnswerEncoder } from '../../../src/exchange/api-format/api-format.ts'
 import { GatewayError } from '../../../src/errors.ts'
@@ -60,8 +61,11 @@ export const usageChunk = {
   },
 }
 
-/** The text of a whole stream. */
+/** The text of a whole stream, whose chunks are repaired as those of an upstream. */
 export function encodeStream(chunks: readonly JsonObject[], request: JsonObject = {}): string {
   const encoder = createEncoder({ stream: true, ...request })
-  return encoder.start() + [...chunks, usageChunk].map((chunk) => encoder.push(chunk)).join('') + encoder.end()
+  const repair = new AnswerRepair('mbr_1')
+  const opening = encoder.start()
+  const events = [...chunks, usageChunk].map((chunk) => encoder.push(repair.repairChunk({ ...chunk })))
+  return opening + events.join('') + encoder.end()
 }

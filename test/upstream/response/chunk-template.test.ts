@@ -85,11 +85,11 @@ t.test('forwards, measures and aggregates templated chunks like parsed ones', as
     { role: 'assistant', content: '' },
     ...said.map((words) => ({ reasoning_content: words })),
     ...said.map((content) => ({ content })),
-    { tool_calls: [{ index: 0, id: 'call', function: { name: 'f', arguments: '{}' } }] },
+    { tool_calls: [{ index: 0, id: 'call', type: 'function', function: { name: 'f', arguments: '{}' } }] },
     ...said.map((content) => ({ content })),
   ]
   for (const more of [{}, { provider: 'the vendor' }]) {
-    const events = [...deltas.map((delta) => chunk(delta, {}, more)), chunk({}, { finish_reason: 'stop' }, more)]
+    const events = [...deltas.map((delta) => chunk(delta, {}, more)), chunk({}, { finish_reason: 'tool_calls' }, more)]
     const text = Buffer.from(sse(...events.map((event) => JSON.stringify(event)), '[DONE]'))
     const told: string[] = []
     const frames = new ClientEvents({

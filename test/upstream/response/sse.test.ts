@@ -1,6 +1,6 @@
 /** Splits bytes into events, wherever the network cuts them. */
 import t from 'tap'
-import { AnswerTooLargeError } from '../../../src/upstream/response/answer-bounds.ts'
+import { AnswerTooLargeError } from '../../../src/codecs/answer-bounds.ts'
 import { looksLikeEventStream, EventSplitter } from '../../../src/upstream/response/sse.ts'
 
 /** All data fields that result when `bytes` arrive in the given pieces. */

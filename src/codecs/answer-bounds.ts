@@ -2,8 +2,8 @@
  * Bounds of one answer of an upstream, checked before its parts are processed. An answer beyond them is a failure of the upstream: the turn
  * is refunded. Honest answers stay far below.
  */
-import { isRecord } from '../../exchange/request/chat-request.ts'
-import { findStringEnd } from '../../system/parse-json.ts'
+import { isRecord } from '../exchange/request/chat-request.ts'
+import { findStringEnd } from '../system/parse-json.ts'
 
 /** Characters of one event of a stream. */
 export const maxEventLength = 4 * 1024 * 1024
@@ -15,7 +15,7 @@ export const maxChoices = 64
 /** Tool calls of one answer. */
 export const maxCalls = 512
 /** Pieces of calls in one event. */
-const maxCallPieces = 1_024
+export const maxCallPieces = 1_024
 /** Values (and the names of fields) of one event, and of one document: parsing and writing them takes time for each. */
 const maxEventValues = 100_000
 const maxDocumentValues = 500_000
@@ -35,30 +35,6 @@ export function checkEventValues(text: string): void {
 /** Whether a whole answer to a chat has too many values to be parsed in this thread. */
 export function hasTooManyValues(text: string): boolean {
   return text.length > minCountedLength && hasMoreValues(text, maxDocumentValues)
-}
-
-/** Counts the calls of a streamed answer, before they are assembled. */
-export class CallCounter {
-  /** Pieces of one call have the same index, the same id, or both; some vendors give all calls the same index. Most answers have no call. */
-  #indices: Set<string> | undefined
-  #ids: Set<string> | undefined
-  /** Named pieces without either. */
-  #anonymous = 0
-
-  /** @throws AnswerTooLargeError */
-  add(choice: number, calls: unknown): void {
-    if (!Array.isArray(calls)) return
-    if (calls.length > maxCallPieces) throw new AnswerTooLargeError('too many pieces of calls in one event')
-    for (const piece of calls as unknown[]) {
-      if (!isRecord(piece)) continue
-      const { index, id } = piece
-      if (typeof index === 'number') (this.#indices ??= new Set()).add(`${choice}/${index}`)
-      if (typeof id === 'string' && id !== '') (this.#ids ??= new Set()).add(`${choice}/${id}`)
-      else if (typeof index !== 'number' && isRecord(piece['function']) && piece['function']['name']) this.#anonymous++
-    }
-    if (Math.max(this.#indices?.size ?? 0, this.#ids?.size ?? 0, this.#anonymous) > maxCalls)
-      throw new TooManyCallsError('too many calls')
-  }
 }
 
 /** Whether a whole answer has too many choices or calls. */

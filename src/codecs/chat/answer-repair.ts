@@ -1,0 +1,89 @@
+/**
+ * Repairs what other vendors send as a chat completion, before anything reads it: every rule stands here once, for streams and whole answers,
+ * and `src/codecs/vendors/README.md` has the vendors that need it. What OpenAI's form has already is returned as it is.
+ */
+import { isRecord } from '../../exchange/request/chat-request.ts'
+import { joinContentParts } from './content-parts.ts'
+import { decideFinish, parseFinishReason } from './finish-reason.ts'
+import { CallIds, repairWholeCalls, ToolCallRepair } from './tool-call-repair.ts'
+
+type Fields = Record<string, unknown>
+
+export class AnswerRepair {
+  readonly #ids: CallIds
+  /** By the index of the choice. */
+  #calls: Map<number, ToolCallRepair> | undefined
+
+  /** @param requestId ids of calls that the upstream gave none are derived from it */
+  constructor(requestId: string) {
+    this.#ids = new CallIds(requestId)
+  }
+
+  /** A chunk of a stream, which has a list of choices. @throws AnswerTooLargeError */
+  repairChunk(chunk: Fields): Fields {
+    return this.#repairChoices(chunk, (choice) =>
+      isRecord(choice['delta']) ? this.#repairDelta(choice) : this.#repairMessage(choice),
+    )
+  }
+
+  /** A whole completion. @throws AnswerTooLargeError */
+  repairCompletion(completion: Fields): Fields {
+    return this.#repairChoices(completion, (choice) => this.#repairMessage(choice))
+  }
+
+  #repairChoices(answer: Fields, repair: (choice: Fields) => Fields): Fields {
+    const { choices } = answer
+    if (!Array.isArray(choices)) return answer
+    let repaired: unknown[] | null = null
+    for (const [at, choice] of (choices as unknown[]).entries()) {
+      const sound = isRecord(choice) ? repair(choice) : choice
+      if (sound !== choice) (repaired ??= [...(choices as unknown[])])[at] = sound
+    }
+    return repaired === null ? answer : { ...answer, choices: repaired }
+  }
+
+  #repairDelta(choice: Fields): Fields {
+    const delta = choice['delta'] as Fields
+    const { content, tool_calls: pieces, function_call: legacyCall } = delta
+    const sent = choice['finish_reason']
+    const hasPieces = pieces !== undefined && pieces !== null
+    const isPlain = !hasPieces && !Array.isArray(content)
+    if (isPlain && (sent === null || sent === undefined || sent === '')) return choice
+    const calls = hasPieces ? this.#getCalls(choice) : this.#calls?.get(toIndex(choice))
+    const reason = parseFinishReason(sent)
+    const list = [
+      ...(hasPieces && calls !== undefined ? calls.repair(pieces) : []),
+      ...(reason === null || calls === undefined
+        ? []
+        : calls.finish({ isCut: reason === 'length' || reason === 'content_filter' })),
+    ]
+    const { tool_calls: _, ...rest } = joinContentParts(delta)
+    const finish = reason === null ? sent : decideFinish(reason, calls?.hasCalls === true && !isRecord(legacyCall))
+    if (isPlain && list.length === 0 && finish === sent) return choice
+    return { ...choice, delta: list.length === 0 ? rest : { ...rest, tool_calls: list }, finish_reason: finish }
+  }
+
+  #repairMessage(choice: Fields): Fields {
+    const { message, finish_reason: sent } = choice
+    if (!isRecord(message)) return choice
+    const { tool_calls: sentCalls } = message
+    const hasCalls = Array.isArray(sentCalls) ? sentCalls.length > 0 : isRecord(sentCalls)
+    const reason = parseFinishReason(sent)
+    const finish = reason === null ? sent : decideFinish(reason, hasCalls)
+    const joined = joinContentParts(message)
+    const repaired = hasCalls ? { ...joined, tool_calls: repairWholeCalls(sentCalls, this.#ids) } : joined
+    return repaired === message && finish === sent ? choice : { ...choice, message: repaired, finish_reason: finish }
+  }
+
+  #getCalls(choice: Fields): ToolCallRepair {
+    const index = toIndex(choice)
+    this.#calls ??= new Map()
+    let calls = this.#calls.get(index)
+    if (calls === undefined) this.#calls.set(index, (calls = new ToolCallRepair(this.#ids)))
+    return calls
+  }
+}
+
+function toIndex({ index }: Fields): number {
+  return typeof index === 'number' ? index : 0
+}

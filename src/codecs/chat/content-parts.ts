@@ -1,0 +1,49 @@
+/** Content of an answer that a vendor sends as a list of parts: its text, its reasoning, and its pictures apart. */
+import { isRecord } from '../../exchange/request/chat-request.ts'
+
+type Fields = Readonly<Record<string, unknown>>
+
+/** The message or delta with a string as its content. Returns the same object if nothing must change. */
+export function joinContentParts(message: Fields): Fields {
+  const { content } = message
+  if (!Array.isArray(content)) return message
+  const parts = { text: '', reasoning: '', images: [] as unknown[] }
+  for (const part of content as unknown[]) addPart(part, parts)
+  const { text, reasoning, images } = parts
+  return {
+    ...message,
+    content: text,
+    ...(reasoning === '' ? {} : { reasoning_content: toText(message['reasoning_content']) + reasoning }),
+    ...(images.length === 0 ? {} : { images: [...toList(message['images']), ...images] }),
+  }
+}
+
+/** Mistral nests the text of its reasoning in parts once more; the depth is bounded by `parseJson`. */
+function addPart(part: unknown, parts: { text: string; reasoning: string; readonly images: unknown[] }): void {
+  if (typeof part === 'string') parts.text += part
+  if (!isRecord(part)) return
+  const { type } = part
+  if (typeof type === 'string' && /thinking|reasoning|thought/.test(type))
+    parts.reasoning += readTexts(part['thinking'] ?? part['reasoning'] ?? part['text'] ?? part['summary'])
+  else if (part['thought'] === true) parts.reasoning += readTexts(part['text'])
+  else if (part['text'] !== undefined) parts.text += readTexts(part['text'])
+  else if (typeof part['refusal'] === 'string') parts.text += part['refusal']
+  else if (imageFields.some((name) => part[name] !== undefined)) parts.images.push(part)
+}
+
+const imageFields = ['image_url', 'inline_data', 'inlineData', 'b64_json'] as const
+
+/** A text, or the texts of parts. */
+function readTexts(value: unknown): string {
+  if (typeof value === 'string') return value
+  if (Array.isArray(value)) return value.map(readTexts).join('')
+  return isRecord(value) ? readTexts(value['text'] ?? value['thinking']) : ''
+}
+
+function toText(value: unknown): string {
+  return typeof value === 'string' ? value : ''
+}
+
+function toList(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : []
+}

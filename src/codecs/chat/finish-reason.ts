@@ -1,0 +1,50 @@
+/** Finish reasons of other vendors, in any spelling, as those of chat completions. */
+
+export type FinishReason = 'stop' | 'length' | 'tool_calls' | 'function_call' | 'content_filter'
+
+/** A reason that says that the upstream broke off: the answer is a failure. */
+export const failedFinish = 'error'
+
+const standardReasons: ReadonlySet<string> = new Set([
+  'stop',
+  'length',
+  'tool_calls',
+  'function_call',
+  'content_filter',
+  failedFinish,
+])
+
+/**
+ * The first pattern that matches decides; a reason that matches none is `stop`. Vendors spell the same reason as `MAX_TOKENS`, `max_tokens`,
+ * `maxPredictedTokensReached` or `model_length`. `src/codecs/vendors/README.md` names them.
+ */
+const patterns: readonly (readonly [RegExp, FinishReason | typeof failedFinish])[] = [
+  // Google's UNEXPECTED_TOOL_CALL, Bedrock's malformed_model_output, Cohere's ERROR_LIMIT, and vLLM's abort.
+  [
+    /error|fail|abort|malformed|unexpected|invalid|missing|insufficient|unavailable|time_?out|cancel|unload|interrupt|too_many/,
+    failedFinish,
+  ],
+  [/max|length|limit|truncat|window|budget|incomplete/, 'length'],
+  [
+    /filter|safety|block|prohibit|recitation|sensitive|refus|guardrail|moderat|policy|spii|jailbreak|inappropriate/,
+    'content_filter',
+  ],
+  [/tool|function/, 'tool_calls'],
+]
+
+/** Null where the choice has not finished: no reason, or an empty one, which some upstreams send in place of null. */
+export function parseFinishReason(reason: unknown): FinishReason | typeof failedFinish | null {
+  if (typeof reason !== 'string' || reason === '') return null
+  if (standardReasons.has(reason)) return reason as FinishReason
+  const lower = reason.slice(0, maxReasonLength).toLowerCase()
+  if (standardReasons.has(lower)) return lower as FinishReason
+  return patterns.find(([pattern]) => pattern.test(lower))?.[1] ?? 'stop'
+}
+
+/** Longer ones are no reasons. */
+const maxReasonLength = 100
+
+/** A call decides over `stop`, because an agent would otherwise not make it. */
+export function decideFinish<Reason extends string>(reason: Reason, hasCalls: boolean): Reason | 'tool_calls' {
+  return reason === 'stop' && hasCalls ? 'tool_calls' : reason
+}

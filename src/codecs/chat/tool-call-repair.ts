@@ -1,0 +1,200 @@
+/**
+ * Tool calls of one choice in the form of chat completions, however their vendor sends them. Of each call, the first piece has an index, an
+ * id that is unique in the answer, a type and a name, and later pieces have the index alone: OpenAI's own client for Python joins ids and
+ * names that are repeated. Arguments are text.
+ */
+import { isRecord } from '../../exchange/request/chat-request.ts'
+import { maxCallPieces, maxCalls, AnswerTooLargeError, TooManyCallsError } from '../answer-bounds.ts'
+import { JsonEndFinder } from './json-end-finder.ts'
+
+type Fields = Readonly<Record<string, unknown>>
+
+/** A call of a tool, or of a tool with free text. */
+interface CallPiece {
+  readonly kind: 'function' | 'custom'
+  readonly name: string
+  /** Of the arguments, or of the free text. */
+  readonly text: string
+}
+
+interface KnownCall {
+  /** Position among the calls of the choice. */
+  readonly position: number
+  /** As the upstream sent it; '' without one. */
+  readonly sentId: string
+  readonly kind: CallPiece['kind']
+  name: string
+  hasText: boolean
+  /** Text before the name, which opens the call for the client. */
+  heldText: string
+  /** Fields of a vendor that came before the name. */
+  heldFields: Fields
+  isOpen: boolean
+  readonly end: JsonEndFinder
+  /** Pieces that `end` has not read: it is only asked where a vendor tells calls apart by nothing else. */
+  unread: string[]
+}
+
+/** Ids and the number of calls, over all choices of an answer. */
+export class CallIds {
+  readonly #requestId: string
+  readonly #ids = new Set<string>()
+  #count = 0
+
+  constructor(requestId: string) {
+    this.#requestId = requestId
+  }
+
+  /** An id for one more call: the upstream's, if no earlier call has it. @throws TooManyCallsError */
+  add(sent: string): string {
+    if (this.#count >= maxCalls) throw new TooManyCallsError('too many calls')
+    const position = this.#count++
+    const isFree = sent !== '' && !this.#ids.has(sent)
+    const id = isFree ? sent : `${sent === '' ? 'call' : sent}_${this.#requestId}_${position}`
+    this.#ids.add(id)
+    return id
+  }
+}
+
+export class ToolCallRepair {
+  readonly #ids: CallIds
+  readonly #calls: KnownCall[] = []
+  /** The last call with each index, and with each id, that the upstream sent. */
+  readonly #byIndex = new Map<unknown, KnownCall>()
+  readonly #byId = new Map<string, KnownCall>()
+
+  constructor(ids: CallIds) {
+    this.#ids = ids
+  }
+
+  get hasCalls(): boolean {
+    return this.#calls.length > 0
+  }
+
+  /** The pieces for the client. @throws AnswerTooLargeError */
+  repair(sent: unknown): readonly Fields[] {
+    const list: readonly unknown[] = Array.isArray(sent) ? sent : [sent]
+    if (list.length > maxCallPieces) throw new AnswerTooLargeError('too many pieces of calls in one event')
+    return list.flatMap((piece) => (isRecord(piece) ? this.#repairPiece(piece) : []))
+  }
+
+  /**
+   * Pieces that complete the calls at the end of a choice: a call without arguments has an empty object, unless the answer was cut off, and a
+   * call whose name never came is opened without one, so that the client reports it to the model.
+   */
+  finish({ isCut }: { readonly isCut: boolean }): readonly Fields[] {
+    return this.#calls.flatMap((call) => {
+      const opening = call.isOpen ? [] : [this.#open(call)]
+      if (call.hasText || isCut || call.kind === 'custom') return opening
+      call.hasText = true
+      return [...opening, toPiece(call, '{}')]
+    })
+  }
+
+  #repairPiece(piece: Fields): readonly Fields[] {
+    const { index, id, type: _, function: __, custom: ___, name: ____, arguments: _____, ...own } = piece
+    const sentId = typeof id === 'string' ? id : typeof id === 'number' ? String(id) : ''
+    const read = readCallPiece(piece)
+    const call = this.#find(index, sentId, read.name) ?? this.#create(index, sentId, read)
+    if (call.name === '') call.name = read.name
+    if (read.text !== '') {
+      call.hasText = true
+      call.unread.push(read.text)
+    }
+    if (call.isOpen) {
+      return read.text === '' && Object.keys(own).length === 0 ? [] : [{ ...toPiece(call, read.text), ...own }]
+    }
+    call.heldText += read.text
+    call.heldFields = { ...call.heldFields, ...own }
+    return call.name === '' ? [] : [this.#open(call)]
+  }
+
+  #open(call: KnownCall): Fields {
+    const { kind, name, position, heldFields, heldText } = call
+    call.isOpen = true
+    call.heldText = ''
+    const body = kind === 'custom' ? { name, input: heldText } : { name, arguments: heldText }
+    return { index: position, id: this.#ids.add(call.sentId), type: kind, [kind]: body, ...heldFields }
+  }
+
+  /** The call that a piece continues. */
+  #find(index: unknown, id: string, name: string): KnownCall | undefined {
+    if (typeof index === 'number') {
+      const call = this.#byIndex.get(index)
+      if (call !== undefined && continues(call, id, name)) return call
+      const named = id === '' ? undefined : this.#byId.get(id)
+      return named !== undefined && call !== undefined ? named : undefined
+    }
+    const last = this.#calls.at(-1)
+    const call = id === '' ? last : (this.#byId.get(id) ?? (last?.sentId === '' ? last : undefined))
+    return call !== undefined && continues(call, id, name) ? call : undefined
+  }
+
+  #create(index: unknown, sentId: string, { kind }: CallPiece): KnownCall {
+    // Calls that wait for a name count as well.
+    if (this.#calls.length >= maxCalls) throw new TooManyCallsError('too many calls')
+    const call: KnownCall = {
+      position: this.#calls.length,
+      sentId,
+      kind,
+      name: '',
+      hasText: false,
+      heldText: '',
+      heldFields: {},
+      isOpen: false,
+      end: new JsonEndFinder(),
+      unread: [],
+    }
+    this.#calls.push(call)
+    if (typeof index === 'number') this.#byIndex.set(index, call)
+    if (sentId !== '') this.#byId.set(sentId, call)
+    return call
+  }
+}
+
+/** The calls of a whole message. */
+export function repairWholeCalls(sent: unknown, ids: CallIds): readonly Fields[] {
+  const list: readonly unknown[] = Array.isArray(sent) ? sent : [sent]
+  return list.filter(isRecord).map((call) => {
+    const { index: _, id, name: __, arguments: ___, ...own } = call
+    const { kind, name, text } = readCallPiece(call)
+    const sentId = typeof id === 'string' ? id : typeof id === 'number' ? String(id) : ''
+    const body = kind === 'custom' ? { name, input: text } : { name, arguments: text.trim() === '' ? '{}' : text }
+    return { ...own, id: ids.add(sentId), type: kind, [kind]: body }
+  })
+}
+
+/** A different id begins a new call, and where there is no id, a name after complete arguments. */
+function continues(call: KnownCall, id: string, name: string): boolean {
+  if (id !== '' && call.sentId !== '') return id === call.sentId
+  if (name === '' || call.name === '') return true
+  return call.name === name && !hasEnded(call)
+}
+
+function hasEnded(call: KnownCall): boolean {
+  for (const text of call.unread) call.end.push(text)
+  call.unread = []
+  return call.end.isAtEnd
+}
+
+function readCallPiece(piece: Fields): CallPiece {
+  const { function: called, custom } = piece
+  if (isRecord(custom)) return { kind: 'custom', name: toText(custom['name']), text: toText(custom['input']) }
+  // Some servers put name and arguments beside the id.
+  const { name, arguments: args } = isRecord(called) ? called : piece
+  return { kind: 'function', name: toText(name), text: toArguments(args) }
+}
+
+function toPiece({ position, kind }: KnownCall, text: string): Fields {
+  return { index: position, [kind]: kind === 'custom' ? { input: text } : { arguments: text } }
+}
+
+/** Some vendors send the arguments as an object. */
+function toArguments(value: unknown): string {
+  if (typeof value === 'string') return value
+  return typeof value === 'object' && value !== null ? JSON.stringify(value) : ''
+}
+
+function toText(value: unknown): string {
+  return typeof value === 'string' ? value : ''
+}

@@ -1,0 +1,249 @@
+/** Answers in the forms of other vendors, as members of each API receive them. `src/codecs/vendors/README.md` has the vendors. */
+import t from 'tap'
+import type { JsonObject } from '../../../src/exchange/api-format/api-format.ts'
+import { AnswerRepair } from '../../../src/codecs/chat/answer-repair.ts'
+import { parseFinishReason } from '../../../src/codecs/chat/finish-reason.ts'
+import type { UpstreamFailure } from '../../../src/exchange/upstream-failure.ts'
+import { ClientEvents } from '../../../src/upstream/response/client-events.ts'
+import { StreamAggregator } from '../../../src/upstream/response/stream-aggregator.ts'
+import { StreamReader } from '../../../src/upstream/response/stream-reader.ts'
+import type { ChunkSink } from '../../../src/upstream/response/stream-reader.ts'
+import { createEncoder as createMessagesEncoder } from '../../formats/messages/translate.ts'
+import { createEncoder as createResponsesEncoder } from '../../formats/responses/translate.ts'
+
+type Fields = Record<string, unknown>
+interface ChatChoice {
+  readonly finish_reason: string | null
+  readonly delta: Fields
+  readonly message: Fields
+}
+
+const chunk = (delta: object, finish: string | null = null) => ({
+  id: 'c',
+  choices: [{ index: 0, delta, finish_reason: finish }],
+})
+const calls = (...pieces: readonly object[]) => chunk({ tool_calls: pieces })
+const called = (name: string | undefined, args: unknown) => ({
+  function: { ...(name === undefined ? {} : { name }), arguments: args },
+})
+
+function read(chunks: readonly object[], sink: ChunkSink): string {
+  const reader = new StreamReader({ bounds: { inputEstimate: 1, outputCap: 1_000 }, upstreamHost: 'u', requestId: 'mbr_1', sink })
+  const events = [...chunks, '[DONE]'].map((event) => `data: ${typeof event === 'string' ? event : JSON.stringify(event)}\n\n`)
+  return reader.push(Buffer.from(events.join('')))
+}
+
+/** The choices of a forwarded stream. */
+function stream(chunks: readonly object[]): readonly ChatChoice[] {
+  const sink = new ClientEvents({ allowlist: { productId: 'p', extraFields: [] }, includeUsage: false, onEvent: null })
+  return read(chunks, sink)
+    .split('\n\n')
+    .filter((frame) => frame !== '')
+    .flatMap((frame) => (JSON.parse(frame.slice('data: '.length)) as { choices: ChatChoice[] }).choices)
+}
+
+/** The stream's choice as a whole completion, and the same completion in the other formats. */
+function readWhole(chunks: readonly object[]) {
+  const sink = new StreamAggregator()
+  read(chunks, sink)
+  const completion = sink.toDocument() as JsonObject & { choices: readonly ChatChoice[] }
+  return {
+    choice: completion.choices[0],
+    message: JSON.parse(createMessagesEncoder().whole(completion)) as Fields & { content: Fields[] },
+    response: JSON.parse(createResponsesEncoder().whole(completion)) as Fields & { output: Fields[] },
+  }
+}
+
+const two = ['{"p":"a"}', '{"p":"b"}']
+const whole = (id: string, args: unknown) => ({ id, type: 'function', ...called('read', args) })
+
+/** Two calls of `read`, as vendors send them. */
+const twoCalls: Readonly<Record<string, readonly object[]>> = {
+  'without index': [calls(whole('a', two[0])), calls(whole('b', two[1]))],
+  'with one index': [calls({ index: 0, ...whole('a', two[0]) }), calls({ index: 0, ...whole('b', two[1]) })],
+  'without index, in one event': [calls(whole('a', two[0]), whole('b', two[1]))],
+  'with arguments as objects': [calls(whole('a', { p: 'a' }), whole('b', { p: 'b' }))],
+  'with names and arguments beside the ids': [
+    calls({ id: 'a', name: 'read', arguments: { p: 'a' } }, { id: 'b', name: 'read', arguments: two[1] }),
+  ],
+  'without types': [calls({ index: 0, id: 'a', ...called('read', two[0]) }, { index: 1, id: 'b', ...called('read', two[1]) })],
+  'with the name in every piece': [
+    calls({ index: 0, ...whole('a', '{"p"') }),
+    calls({ index: 0, ...whole('a', ':"a"}') }),
+    calls({ index: 1, ...whole('b', two[1]) }),
+  ],
+  'with one index, in pieces': [
+    calls({ index: 0, ...whole('a', '') }),
+    calls({ index: 0, ...called(undefined, '{"p":') }),
+    calls({ index: 0, ...called(undefined, '"a"}') }),
+    calls({ index: 0, ...whole('b', '{"p":') }),
+    calls({ index: 0, ...called('', '"b"}') }),
+  ],
+  'with indexes from one': [calls({ index: 1, ...whole('a', two[0]) }), calls({ index: 2, ...whole('b', two[1]) })],
+  'with the name after the arguments': [
+    calls({ index: 0, id: 'a', ...called(undefined, two[0]) }),
+    calls({ index: 0, ...called('read', '') }),
+    calls({ index: 1, ...whole('b', two[1]) }),
+  ],
+  'as an object in place of a list': [
+    chunk({ tool_calls: whole('a', two[0]) }),
+    chunk({ content: '', tool_calls: whole('b', two[1]) }),
+  ],
+}
+
+for (const [name, chunks] of Object.entries(twoCalls))
+  t.test(`two calls ${name} are two calls in every format`, async (t) => {
+    const choices = stream([...chunks, chunk({}, 'tool_calls')])
+    const pieces = choices.flatMap(({ delta }) => (delta['tool_calls'] as Fields[] | undefined) ?? [])
+    for (const [index, id] of ['a', 'b'].entries()) {
+      const own = pieces.filter((piece) => piece['index'] === index)
+      t.match(own[0], { id, type: 'function', function: { name: 'read' } })
+      for (const later of own.slice(1)) t.same(Object.keys(later), ['index', 'function'], 'id, type and name come once')
+      t.equal(own.map((piece) => (piece['function'] as Fields)['arguments']).join(''), two[index])
+    }
+    t.equal(choices.at(-1)?.finish_reason, 'tool_calls')
+    const { choice, message, response } = readWhole([...chunks, chunk({}, 'STOP')])
+    t.same(choice?.message['tool_calls'], [whole('a', two[0]), whole('b', two[1])])
+    t.equal(choice?.finish_reason, 'tool_calls', 'calls decide over stop')
+    t.match(message.content, [
+      { type: 'tool_use', id: 'a', input: { p: 'a' } },
+      { type: 'tool_use', id: 'b', input: { p: 'b' } },
+    ])
+    t.equal(message['stop_reason'], 'tool_use')
+    t.match(response.output, [
+      { call_id: 'a', arguments: two[0] },
+      { call_id: 'b', arguments: two[1] },
+    ])
+  })
+
+t.test('gives ids where the vendor sends none, or the same twice', async (t) => {
+  const ids = (...chunks: readonly object[]) =>
+    stream([...chunks, chunk({}, 'tool_calls')])
+      .flatMap(({ delta }) => (delta['tool_calls'] as Fields[] | undefined) ?? [])
+      .map((piece) => piece['id'])
+  const bare = called('read', '{}')
+  t.same(ids(calls(bare), calls(bare)), ['call_mbr_1_0', 'call_mbr_1_1'])
+  t.same(ids(calls({ index: 0, id: null, ...bare }, { index: 1, id: '', ...bare })), ['call_mbr_1_0', 'call_mbr_1_1'])
+  t.same(ids(calls({ index: 0, id: 'x', ...bare }, { index: 1, id: 'x', ...bare })), ['x', 'x_mbr_1_1'])
+  const { choices } = new AnswerRepair('mbr_1').repairCompletion({
+    choices: [{ message: { tool_calls: [{ function: { name: 'read', arguments: { p: 1 } } }] }, finish_reason: 'stop' }],
+  }) as { choices: readonly unknown[] }
+  t.same(choices, [
+    {
+      message: {
+        tool_calls: [{ id: 'call_mbr_1_0', type: 'function', function: { name: 'read', arguments: '{"p":1}' } }],
+      },
+      finish_reason: 'tool_calls',
+    },
+  ])
+})
+
+t.test('completes a call without arguments, unless the answer was cut off', async (t) => {
+  const args = (finish: string) =>
+    stream([calls({ index: 0, ...whole('a', '') }), chunk({}, finish)])
+      .flatMap(({ delta }) => (delta['tool_calls'] as Fields[] | undefined) ?? [])
+      .map((piece) => (piece['function'] as Fields)['arguments'])
+      .join('')
+  t.equal(args('tool_calls'), '{}')
+  t.equal(args('length'), '')
+})
+
+t.test('keeps what a vendor puts beside a call', async (t) => {
+  const extra = { extra_content: { google: { thought_signature: 'S' } } }
+  const [choice] = stream([calls({ index: 0, ...whole('a', '{}'), ...extra }), chunk({}, 'tool_calls')])
+  t.match(choice?.delta['tool_calls'], [extra])
+})
+
+t.test('finish reasons of other vendors become those of each format', async (t) => {
+  for (const [reasons, chat, messages, status] of [
+    [['stop', 'STOP', 'end_turn', 'eos_token', 'COMPLETE', 'stop_sequence', 'eosFound'], 'stop', 'end_turn', 'completed'],
+    [
+      ['length', 'MAX_TOKENS', 'max_tokens', 'model_length', 'maxPredictedTokensReached', 'model_context_window_exceeded'],
+      'length',
+      'max_tokens',
+      'incomplete',
+    ],
+    [
+      ['content_filter', 'SAFETY', 'RECITATION', 'PROHIBITED_CONTENT', 'sensitive', 'guardrail_intervened', 'refusal'],
+      'content_filter',
+      'end_turn',
+      'incomplete',
+    ],
+  ] as const)
+    for (const reason of reasons) {
+      const chunks = [chunk({ content: 'cut te' }), chunk({}, reason)]
+      t.equal(stream(chunks).at(-1)?.finish_reason, chat, `${reason}, streamed`)
+      const { choice, message, response } = readWhole(chunks)
+      t.same([choice?.finish_reason, message['stop_reason'], response['status']], [chat, messages, status], reason)
+    }
+  for (const reason of ['tool_use', 'TOOL_CALL', 'toolCalls', 'function_calls']) t.equal(parseFinishReason(reason), 'tool_calls')
+})
+
+t.test('a failure told as a finish reason fails the turn', async (t) => {
+  for (const reason of [
+    'error',
+    'ERROR',
+    'abort',
+    'MALFORMED_FUNCTION_CALL',
+    'network_error',
+    'malformed_model_output',
+    'failed',
+  ])
+    try {
+      stream([chunk({ content: 'a' }), chunk({}, reason)])
+      t.fail(`${reason} passes`)
+    } catch (error) {
+      t.match((error as UpstreamFailure).facts, { kind: 'in_band', reason: 'bad_finish' }, reason)
+    }
+})
+
+const thinking = (text: string) => ({ type: 'thinking', thinking: [{ type: 'text', text }] })
+
+/** “Let me think.” and “The answer is 42.” */
+const parts: Readonly<Record<string, readonly object[]>> = {
+  'in events of their own': [
+    chunk({ role: 'assistant', content: '' }),
+    chunk({ content: [thinking('Let me ')] }),
+    chunk({ content: [thinking('think.')] }),
+    chunk({ content: [{ type: 'text', text: 'The answer' }] }),
+    chunk({ content: ' is 42.' }),
+  ],
+  'in one event': [chunk({ content: [thinking('Let me think.'), { type: 'text', text: 'The answer is 42.' }] })],
+  'with the thinking as a text': [
+    chunk({ content: [{ type: 'thinking', thinking: 'Let me think.' }] }),
+    chunk({ content: [{ type: 'output_text', text: 'The answer' }, { type: 'reference', reference_ids: [1] }, ' is 42.'] }),
+  ],
+  'with the reasoning under its own type': [
+    chunk({ content: [{ type: 'reasoning', text: 'Let me think.' }] }),
+    chunk({ content: [{ type: 'text', text: 'The answer is 42.' }] }),
+  ],
+}
+
+for (const [name, chunks] of Object.entries(parts))
+  t.test(`text and thinking ${name} reach every format`, async (t) => {
+    const ended = [...chunks, chunk({}, 'stop')]
+    const choices = stream(ended)
+    const join = (field: string) => choices.map(({ delta }) => delta[field] ?? '').join('')
+    t.same([join('reasoning_content'), join('content')], ['Let me think.', 'The answer is 42.'])
+    const { choice, message, response } = readWhole(ended)
+    t.match(choice?.message, { content: 'The answer is 42.', reasoning_content: 'Let me think.' })
+    t.match(message.content, [{ thinking: 'Let me think.' }, { text: 'The answer is 42.' }])
+    t.match(response.output, [
+      { type: 'reasoning', summary: [{ text: 'Let me think.' }] },
+      { type: 'message', content: [{ text: 'The answer is 42.' }] },
+    ])
+  })
+
+t.test('returns an answer in the form of OpenAI as it is', async (t) => {
+  const repair = new AnswerRepair('mbr_1')
+  for (const sound of [
+    chunk({ role: 'assistant', content: '' }),
+    chunk({ content: 'a', reasoning_content: 'b' }),
+    chunk({ annotations: [] }),
+    chunk({}, 'length'),
+    { choices: [] },
+  ])
+    t.equal(repair.repairChunk(sound), sound)
+  const completion = { choices: [{ message: { content: 'a' }, finish_reason: 'stop' }] }
+  t.equal(repair.repairCompletion(completion), completion)
+})

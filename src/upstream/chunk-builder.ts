@@ -1,8 +1,7 @@
 /** Builds the chunks of a chat completion that an answer of another API is translated to. */
-import { isRecord } from '../exchange/request/chat-request.ts'
-import type { ServerEvent } from './response/sse.ts'
 import type { JsonFields } from './upstream-format.ts'
-import { parseJson } from '../system/parse-json.ts'
+
+type JsonChunk = Record<string, unknown>
 
 export class ChunkBuilder {
   readonly #created: number
@@ -29,33 +28,17 @@ export class ChunkBuilder {
     }
   }
 
-  toDelta(delta: JsonFields, logprobs: unknown = null): ServerEvent {
+  toDelta(delta: JsonFields, logprobs: unknown = null): JsonChunk {
     return this.toChunk([{ index: 0, delta, logprobs, finish_reason: null }])
   }
 
   /** `finish`: the finish reason and what explains it. */
-  toEnd(finish: JsonFields): ServerEvent {
+  toEnd(finish: JsonFields): JsonChunk {
     return this.toChunk([{ index: 0, delta: {}, logprobs: null, ...finish }])
   }
 
-  toChunk(choices: readonly JsonFields[], usage?: JsonFields): ServerEvent {
-    return toEvent(JSON.stringify({ ...this.#head, choices, usage }))
-  }
-}
-
-export function toEvent(data: string): ServerEvent {
-  return { data, isError: false }
-}
-
-export const doneEvent = toEvent('[DONE]')
-
-/** Null for a text that is no JSON object. */
-export function parseObject(text: string): Record<string, unknown> | null {
-  try {
-    const value: unknown = parseJson(text)
-    return isRecord(value) ? value : null
-  } catch {
-    return null
+  toChunk(choices: readonly JsonFields[], usage?: JsonFields): JsonChunk {
+    return usage === undefined ? { ...this.#head, choices } : { ...this.#head, choices, usage }
   }
 }
 

@@ -4,7 +4,6 @@
  */
 import type { ApiFormatName } from '../exchange/api-format/api-format-name.ts'
 import type { PreparedParts } from '../exchange/request/prepared-parts.ts'
-import type { ServerEvent } from './response/sse.ts'
 
 /** The path of chat completions, which an upstream of another format replaces by its own. */
 export const chatPath = '/chat/completions'
@@ -36,12 +35,12 @@ export interface UpstreamFormat {
   createDecoder(startedAt: number, clientFormat?: ApiFormatName): AnswerDecoder
 }
 
+/** The upstream has sent its last event. */
+export const endOfAnswer = Symbol('end of the answer')
+
 export interface AnswerDecoder {
-  /**
-   * Chunks of a chat completion, as events, for an event of the upstream. An event that is an error, or no JSON object, is returned as it is:
-   * the reader fails the stream.
-   */
-  decode(event: ServerEvent): readonly ServerEvent[]
+  /** Chunks of a chat completion for an event of the upstream. A chunk with an `error` fails the stream. */
+  decode(event: JsonFields): readonly (Record<string, unknown> | typeof endOfAnswer)[]
   /** A whole answer as a chat completion; a document that is none is returned as it is. */
   toCompletion(document: Record<string, unknown>): Record<string, unknown>
 }

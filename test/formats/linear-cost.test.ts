@@ -401,7 +401,7 @@ const responseDocuments: Readonly<Record<string, (n: number) => JsonObject>> = {
 function checkDecoder(t: Test, format: UpstreamFormat, events: typeof messageEvents, documents: typeof messageDocuments): void {
   for (const [what, create] of Object.entries(events))
     checkGrowth(t, `${what}, in a stream`, (n) => {
-      const all = create(n).map((event) => ({ data: JSON.stringify(event), isError: false }))
+      const all = create(n).map((event) => ({ ...event }))
       return () => {
         const decoder = format.createDecoder(0, 'responses')
         return all.map((event) => decoder.decode(event))

@@ -2,9 +2,9 @@
 import { thinkingField } from '../../exchange/request/anthropic-fields.ts'
 import { parseFinishReason } from '../../codecs/chat/finish-reason.ts'
 import { isRecord } from '../../exchange/request/chat-request.ts'
-import { ChunkBuilder, doneEvent, parseObject, toText } from '../chunk-builder.ts'
+import { ChunkBuilder, toText } from '../chunk-builder.ts'
 import { AnswerTooLargeError, maxEventLength } from '../../codecs/answer-bounds.ts'
-import type { ServerEvent } from '../response/sse.ts'
+import { endOfAnswer } from '../upstream-format.ts'
 import type { AnswerDecoder, JsonFields } from '../upstream-format.ts'
 import { MessageUsage } from './message-usage.ts'
 
@@ -16,6 +16,8 @@ type OpenBlock =
   | { readonly type: 'thinking'; text: string; signature: string }
   | { readonly type: 'tool_use'; readonly call: number; readonly input: unknown; hasArguments: boolean }
 
+type Chunk = Record<string, unknown>
+
 export class MessageDecoder implements AnswerDecoder {
   readonly #chunks: ChunkBuilder
   readonly #usage = new MessageUsage()
@@ -26,22 +28,20 @@ export class MessageDecoder implements AnswerDecoder {
     this.#chunks = new ChunkBuilder(startedAt, 'msg')
   }
 
-  decode(event: ServerEvent): readonly ServerEvent[] {
-    const value = event.isError ? null : parseObject(event.data)
-    if (value === null || value['type'] === 'error') return [event]
-    switch (value['type']) {
+  decode(event: JsonFields): ReturnType<AnswerDecoder['decode']> {
+    switch (event['type']) {
       case 'message_start':
-        return this.#startMessage(value['message'])
+        return this.#startMessage(event['message'])
       case 'content_block_start':
-        return this.#startBlock(value['index'], value['content_block'])
+        return this.#startBlock(event['index'], event['content_block'])
       case 'content_block_delta':
-        return this.#continueBlock(value['index'], value['delta'])
+        return this.#continueBlock(event['index'], event['delta'])
       case 'content_block_stop':
-        return this.#stopBlock(value['index'])
+        return this.#stopBlock(event['index'])
       case 'message_delta':
-        return this.#endMessage(value['delta'], value['usage'])
+        return this.#endMessage(event['delta'], event['usage'])
       case 'message_stop':
-        return [doneEvent]
+        return [endOfAnswer]
       default:
         // `ping`, and what later versions add.
         return []
@@ -70,14 +70,14 @@ export class MessageDecoder implements AnswerDecoder {
     return { ...this.#chunks.head, object: 'chat.completion', choices: [choice], usage: this.#usage.toChatUsage() ?? undefined }
   }
 
-  #startMessage(message: unknown): readonly ServerEvent[] {
+  #startMessage(message: unknown): readonly Chunk[] {
     const { usage, ...head } = isRecord(message) ? message : {}
     this.#chunks.setHead(head)
     this.#usage.add(usage)
     return [this.#chunks.toDelta({ role: 'assistant', content: '' }), ...this.#reportUsage()]
   }
 
-  #startBlock(index: unknown, block: unknown): readonly ServerEvent[] {
+  #startBlock(index: unknown, block: unknown): readonly Chunk[] {
     if (!isRecord(block)) return []
     if (this.#open.size >= maxOpenBlocks) throw new AnswerTooLargeError('too many open blocks')
     const { type, text, thinking, signature, id, name, input } = block
@@ -99,7 +99,7 @@ export class MessageDecoder implements AnswerDecoder {
     }
   }
 
-  #continueBlock(index: unknown, delta: unknown): readonly ServerEvent[] {
+  #continueBlock(index: unknown, delta: unknown): readonly Chunk[] {
     if (!isRecord(delta)) return []
     const open = this.#open.get(index)
     switch (delta['type']) {
@@ -123,7 +123,7 @@ export class MessageDecoder implements AnswerDecoder {
   }
 
   /** Arguments that came with the start of the block are sent here: deltas take precedence over them. */
-  #stopBlock(index: unknown): readonly ServerEvent[] {
+  #stopBlock(index: unknown): readonly Chunk[] {
     const open = this.#open.get(index)
     this.#open.delete(index)
     if (open === undefined) return []
@@ -131,7 +131,7 @@ export class MessageDecoder implements AnswerDecoder {
     return this.#toThinking({ type: 'thinking', thinking: open.text, signature: open.signature }, index)
   }
 
-  #endMessage(delta: unknown, usage: unknown): readonly ServerEvent[] {
+  #endMessage(delta: unknown, usage: unknown): readonly Chunk[] {
     this.#usage.add(usage)
     const { stop_reason: stopReason, stop_sequence: stopSequence } = isRecord(delta) ? delta : {}
     const finish = toFinish(stopReason, stopSequence)
@@ -139,25 +139,25 @@ export class MessageDecoder implements AnswerDecoder {
     return [...end, ...this.#reportUsage()]
   }
 
-  #reportUsage(): readonly ServerEvent[] {
+  #reportUsage(): readonly Chunk[] {
     const usage = this.#usage.toChatUsage()
     return usage === null ? [] : [this.#chunks.toChunk([], usage)]
   }
 
-  #toText(text: unknown): readonly ServerEvent[] {
+  #toText(text: unknown): readonly Chunk[] {
     return typeof text !== 'string' || text === '' ? [] : [this.#chunks.toDelta({ content: text })]
   }
 
-  #toReasoning(text: string): readonly ServerEvent[] {
+  #toReasoning(text: string): readonly Chunk[] {
     return text === '' ? [] : [this.#chunks.toDelta({ reasoning_content: text })]
   }
 
-  #toThinking(block: JsonFields, index: unknown): readonly ServerEvent[] {
+  #toThinking(block: JsonFields, index: unknown): readonly Chunk[] {
     const thinking = toThinkingBlock(block, index)
     return thinking === null ? [] : [this.#chunks.toDelta({ [thinkingField]: [thinking] })]
   }
 
-  #toArguments(open: Extract<OpenBlock, { type: 'tool_use' }>, text: string): readonly ServerEvent[] {
+  #toArguments(open: Extract<OpenBlock, { type: 'tool_use' }>, text: string): readonly Chunk[] {
     if (text === '') return []
     open.hasArguments = true
     return [this.#chunks.toDelta({ tool_calls: [{ index: open.call, function: { arguments: text } }] })]

@@ -17,8 +17,9 @@ import { EventSplitter } from './sse.ts'
 import { AnswerRepair } from '../../codecs/chat/answer-repair.ts'
 import { AnswerTooLargeError, checkEventValues, maxChoices, TooManyCallsError } from '../../codecs/answer-bounds.ts'
 import type { ServerEvent } from './sse.ts'
+import { endOfAnswer } from '../upstream-format.ts'
 import type { AnswerDecoder } from '../upstream-format.ts'
-import { hasFinished, inBandFailure, isEmptyMessage, parseObject } from './validate-completion.ts'
+import { checkNoError, hasFinished, inBandFailure, isEmptyMessage, parseObject } from './validate-completion.ts'
 import { reconcileUsage, isBetter, OutputCounter, findUsageReport, parseUsage, toMaxOutput } from './usage.ts'
 import type { UsageBounds } from './usage.ts'
 import { parseJson } from '../../system/parse-json.ts'
@@ -117,7 +118,7 @@ export class StreamReader {
   push(chunk: Buffer): string {
     this.#framesOfChunk = ''
     try {
-      for (const event of this.#decode(this.#splitter.push(chunk))) {
+      for (const event of this.#splitter.push(chunk)) {
         if (this.#done) break
         this.#framesOfChunk += this.#processEvent(event)
         if (this.#output.bytes > this.#maxBytes && !this.#done) this.#framesOfChunk += this.#cutOffIfOverCap()
@@ -183,7 +184,7 @@ export class StreamReader {
   #processRest(rest: ServerEvent): string {
     let frames = ''
     try {
-      for (const event of this.#decode([rest])) if (!this.#done) frames += this.#processEvent(event)
+      frames = this.#processEvent(rest)
     } catch (error) {
       const { facts } = error as Partial<UpstreamFailure>
       if (this.#eventCount === 0 || facts?.kind !== 'in_band' || facts.reason !== 'not_json') throw this.#toFailure(error)
@@ -198,28 +199,40 @@ export class StreamReader {
     return error
   }
 
-  #decode(events: ServerEvent[]): ServerEvent[] {
-    const { decoder } = this.#options
-    for (const { data } of events) checkEventValues(data)
-    return decoder === undefined || decoder === null ? events : events.flatMap((event) => decoder.decode(event))
-  }
-
   #processEvent({ data, isError }: ServerEvent): string {
+    checkEventValues(data)
     const repeated = isError ? null : this.#template.match(data)
     if (repeated !== null) {
       this.#eventCount++
       this.#output.addBytes(Buffer.byteLength(repeated.value))
       return this.#options.sink.consumeTemplated(repeated.value, repeated.escaped)
     }
-    if (data.startsWith('[DONE]') && data.trim() === '[DONE]') {
-      const frames = this.#report === null ? '' : this.#releaseHeld() + this.#finishOpenChoices()
-      this.#finish()
-      return frames + this.#releaseHeld()
-    }
+    if (data.startsWith('[DONE]') && data.trim() === '[DONE]') return this.#processEnd()
     if (data.trim() === '') return ''
-    const { upstreamHost } = this.#options
+    const { upstreamHost, decoder = null } = this.#options
     if (isError) throw inBandFailure('error_object', upstreamHost, parseErrorEvent(data))
     const sent = parseObject(data, upstreamHost)
+    if (decoder === null) return this.#processChunk(sent, data)
+    let frames = ''
+    for (const chunk of decoder.decode(sent)) {
+      if (this.#done) break
+      if (chunk === endOfAnswer) frames += this.#processEnd()
+      else {
+        checkNoError(chunk, upstreamHost)
+        frames += this.#processChunk(chunk)
+      }
+    }
+    return frames
+  }
+
+  #processEnd(): string {
+    const frames = this.#report === null ? '' : this.#releaseHeld() + this.#finishOpenChoices()
+    this.#finish()
+    return frames + this.#releaseHeld()
+  }
+
+  /** `text`: the chunk as it was received, if nothing has translated it. */
+  #processChunk(sent: Record<string, unknown>, text?: string): string {
     this.#eventCount++
     const { choices } = sent
     if (Array.isArray(choices)) for (const choice of choices as unknown[]) this.#checkChoice(choice)
@@ -233,7 +246,7 @@ export class StreamReader {
       return ''
     }
     const frames = this.#releaseHeld() + this.#options.sink.consume(chunk)
-    if (chunk === sent) this.#template.learn(chunk, data, this.#options.sink)
+    if (chunk === sent && text !== undefined) this.#template.learn(chunk, text, this.#options.sink)
     return frames
   }
 

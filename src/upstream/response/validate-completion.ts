@@ -27,10 +27,15 @@ export function parseObject(text: string, upstreamHost: string | null): Record<s
     throw inBandFailure('not_json', upstreamHost)
   }
   if (!isRecord(value)) throw inBandFailure('not_json', upstreamHost)
+  checkNoError(value, upstreamHost)
+  return value
+}
+
+/** @throws UpstreamFailure for an object that is an error */
+export function checkNoError(value: Record<string, unknown>, upstreamHost: string | null): void {
   const { error } = value
   if (error !== undefined && error !== null) throw inBandFailure('error_object', upstreamHost, error)
   if (value['object'] === 'error' || value['type'] === 'error') throw inBandFailure('error_object', upstreamHost, value)
-  return value
 }
 
 /** The choices of a completion, each finished well. @throws UpstreamFailure */

@@ -1,9 +1,9 @@
 /** Translates an answer of the Responses API, streamed or whole, to a chat completion. */
 import { isRecord } from '../../exchange/request/chat-request.ts'
 import { reasoningItemsField } from '../../exchange/request/responses-fields.ts'
-import { ChunkBuilder, doneEvent, parseObject, toEvent, toText } from '../chunk-builder.ts'
+import { ChunkBuilder, toText } from '../chunk-builder.ts'
 import { AnswerTooLargeError } from '../../codecs/answer-bounds.ts'
-import type { ServerEvent } from '../response/sse.ts'
+import { endOfAnswer } from '../upstream-format.ts'
 import type { AnswerDecoder, JsonFields } from '../upstream-format.ts'
 import {
   joinSummary,
@@ -29,6 +29,8 @@ interface OpenItem {
   isDone: boolean
 }
 
+type Chunk = Record<string, unknown>
+
 export class ResponseDecoder implements AnswerDecoder {
   readonly #chunks: ChunkBuilder
   readonly #isTranslated: boolean
@@ -50,10 +52,8 @@ export class ResponseDecoder implements AnswerDecoder {
     this.#isTranslated = isTranslated
   }
 
-  decode(event: ServerEvent): readonly ServerEvent[] {
-    const value = event.isError ? null : parseObject(event.data)
-    if (value === null || value['type'] === 'error') return [event]
-    const { type, response, output_index: index, item, delta } = value
+  decode(event: JsonFields): ReturnType<AnswerDecoder['decode']> {
+    const { type, response, output_index: index, item, delta } = event
     switch (type) {
       case 'response.created':
       case 'response.in_progress':
@@ -61,7 +61,7 @@ export class ResponseDecoder implements AnswerDecoder {
       case 'response.output_item.added':
         return this.#startItem(index, item)
       case 'response.output_text.delta':
-        return this.#addText(index, delta, value['logprobs'])
+        return this.#addText(index, delta, event['logprobs'])
       case 'response.refusal.delta':
         return this.#addRefusal(index, delta)
       case 'response.reasoning_summary_part.added':
@@ -80,7 +80,7 @@ export class ResponseDecoder implements AnswerDecoder {
         return this.#end(isRecord(response) ? response : {})
       case 'response.failed':
       case 'response.cancelled':
-        return [toEvent(JSON.stringify({ error: toStreamError(response) }))]
+        return [{ error: toStreamError(response) }]
       default:
         // The ends of parts, whose contents are in the end of their item, `keepalive`, and what later versions add.
         return []
@@ -124,14 +124,14 @@ export class ResponseDecoder implements AnswerDecoder {
     }
   }
 
-  #start(response: unknown): readonly ServerEvent[] {
+  #start(response: unknown): readonly Chunk[] {
     if (this.#hasStarted) return []
     this.#hasStarted = true
     this.#chunks.setHead(isRecord(response) ? response : {})
     return [this.#chunks.toDelta({ role: 'assistant', content: '' })]
   }
 
-  #startItem(index: unknown, item: unknown): readonly ServerEvent[] {
+  #startItem(index: unknown, item: unknown): readonly Chunk[] {
     if (!isRecord(item) || this.#items.has(index)) return []
     if (this.#items.size >= maxItems) throw new AnswerTooLargeError('too many items')
     const { type } = item
@@ -141,7 +141,7 @@ export class ResponseDecoder implements AnswerDecoder {
     return call === null ? [] : [this.#chunks.toDelta({ tool_calls: [{ index: position, ...call }] })]
   }
 
-  #addText(index: unknown, delta: unknown, logprobs: unknown): readonly ServerEvent[] {
+  #addText(index: unknown, delta: unknown, logprobs: unknown): readonly Chunk[] {
     const text = toText(delta)
     if (text === '') return []
     const isNewMessage = this.#markText(index) && this.#hasText
@@ -149,13 +149,13 @@ export class ResponseDecoder implements AnswerDecoder {
     return [this.#chunks.toDelta({ content: isNewMessage ? `\n\n${text}` : text }, toLogprobs(logprobs))]
   }
 
-  #addRefusal(index: unknown, delta: unknown): readonly ServerEvent[] {
+  #addRefusal(index: unknown, delta: unknown): readonly Chunk[] {
     const refusal = toText(delta)
     this.#markText(index)
     return refusal === '' ? [] : [this.#chunks.toDelta({ refusal })]
   }
 
-  #addReasoning(index: unknown, delta: unknown): readonly ServerEvent[] {
+  #addReasoning(index: unknown, delta: unknown): readonly Chunk[] {
     const text = toText(delta)
     if (text === '') return []
     this.#markText(index)
@@ -163,7 +163,7 @@ export class ResponseDecoder implements AnswerDecoder {
     return [this.#chunks.toDelta({ reasoning_content: text })]
   }
 
-  #addArguments(index: unknown, delta: unknown): readonly ServerEvent[] {
+  #addArguments(index: unknown, delta: unknown): readonly Chunk[] {
     const item = this.#items.get(index)
     const text = toText(delta)
     if (item === undefined || item.call < 0 || text === '') return []
@@ -171,7 +171,7 @@ export class ResponseDecoder implements AnswerDecoder {
     return [this.#chunks.toDelta({ tool_calls: [{ index: item.call, function: { arguments: text } }] })]
   }
 
-  #addInput(index: unknown, delta: unknown): readonly ServerEvent[] {
+  #addInput(index: unknown, delta: unknown): readonly Chunk[] {
     const item = this.#items.get(index)
     const text = toText(delta)
     if (item === undefined || item.call < 0 || text === '') return []
@@ -184,7 +184,7 @@ export class ResponseDecoder implements AnswerDecoder {
   }
 
   /** The item is the authoritative form: what was not received in pieces is sent whole. */
-  #endItem(index: unknown, item: unknown): readonly ServerEvent[] {
+  #endItem(index: unknown, item: unknown): readonly Chunk[] {
     if (!isRecord(item)) return []
     const opened = this.#startItem(index, item)
     const open = this.#items.get(index)
@@ -228,7 +228,7 @@ export class ResponseDecoder implements AnswerDecoder {
     return true
   }
 
-  #end(response: JsonFields): readonly ServerEvent[] {
+  #end(response: JsonFields): ReturnType<AnswerDecoder['decode']> {
     const { output } = response
     const events = [...this.#start(response)]
     // Servers that send few events have the items here alone.
@@ -237,6 +237,6 @@ export class ResponseDecoder implements AnswerDecoder {
     events.push(this.#chunks.toEnd({ finish_reason: toFinishReason(response, { hasCalls: this.#calls > 0 }) }))
     const usage = toChatUsage(response['usage'])
     if (usage !== null) events.push(this.#chunks.toChunk([], usage))
-    return [...events, doneEvent]
+    return [...events, endOfAnswer]
   }
 }

@@ -1,6 +1,8 @@
 /** Streamed responses as a table of bytes: what the client receives and what is charged. */
 import t from 'tap'
 import { UpstreamFailure } from '../../../src/exchange/upstream-failure.ts'
+import { MessageDecoder } from '../../../src/upstream/anthropic/message-decoder.ts'
+import { ResponseDecoder } from '../../../src/upstream/responses/response-decoder.ts'
 import { ClientEvents } from '../../../src/upstream/response/client-events.ts'
 import { StreamReader } from '../../../src/upstream/response/stream-reader.ts'
 
@@ -499,4 +501,24 @@ t.test('clamps citations of a stream to its text, also those that precede it', a
       [0, 0],
     ],
   ])
+})
+
+t.test('fails at an error in the events of another API', async (t) => {
+  for (const [createDecoder, text, reason] of [
+    [() => new MessageDecoder(0), 'data: {"type":"error","error":{"type":"overloaded_error"}}', 'error_object'],
+    [() => new MessageDecoder(0), 'event: error\ndata: {"error":{}}', 'error_object'],
+    [() => new MessageDecoder(0), 'data: null', 'not_json'],
+    [() => new MessageDecoder(0), 'data: {', 'not_json'],
+    [() => new ResponseDecoder(0), 'data: {"type":"error","code":"server_error"}', 'error_object'],
+    [() => new ResponseDecoder(0), 'data: {"type":"response.failed","response":{}}', 'error_object'],
+    [() => new ResponseDecoder(0), 'data: []', 'not_json'],
+  ] as const) {
+    const reader = new StreamReader({ bounds, upstreamHost: 'u', sink: deaf, decoder: createDecoder() })
+    try {
+      reader.push(Buffer.from(`${text}\n\n`))
+      t.fail(`${text} is read`)
+    } catch (error) {
+      t.match(error, { facts: { kind: 'in_band', reason }, upstreamHost: 'u' }, text)
+    }
+  }
 })

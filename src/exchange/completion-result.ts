@@ -1,4 +1,5 @@
 /** Creates a chat completion for a generated message: whole, or as a stream with one content chunk. */
+import type { JsonObject } from './api-format/api-format.ts'
 import type { CallResult, Exchange, Slots, Usage } from './exchange.ts'
 import { jsonHeaders, doneEvent, openStream } from './response-headers.ts'
 import type { CallContext } from './plugin-chain.ts'
@@ -37,13 +38,17 @@ export function createCompletionResult(
   openStream(callContext)
   const head = { id, object: 'chat.completion.chunk', created, model }
   const choice = (delta: object, finish: string | null) => [{ index: 0, delta, logprobs: null, finish_reason: finish }]
-  const chunks: object[] = [
+  const chunks: JsonObject[] = [
     { ...head, choices: choice({ role: 'assistant', content: '' }, null) },
     { ...head, choices: choice({ content, ...extraFields }, null) },
     { ...head, choices: choice({}, 'stop') },
   ]
   if (x.chat.includeUsage) chunks.push({ ...head, choices: [], usage: usageFields })
-  const texts = chunks.map((chunk) => JSON.stringify(chunk))
-  if (callContext.onEvent !== null) for (const text of texts) callContext.onEvent(text)
-  return { usage, final: { kind: 'trailer', frames: texts.map((text) => `data: ${text}\n\n`).join('') + doneEvent } }
+  const { encoder, onEvent } = callContext
+  if (onEvent !== null) for (const chunk of chunks) onEvent(JSON.stringify(chunk))
+  const frames =
+    encoder === undefined
+      ? chunks.map((chunk) => `data: ${JSON.stringify(chunk)}\n\n`).join('') + doneEvent
+      : chunks.map((chunk) => encoder.push(chunk)).join('') + encoder.end()
+  return { usage, final: { kind: 'trailer', frames } }
 }

@@ -9,6 +9,7 @@
  * 6. A hook that returns no promise is not awaited.
  */
 import { GatewayError } from '../errors.ts'
+import type { AnswerEncoder } from './api-format/api-format.ts'
 import type { Client } from './client.ts'
 import { toEnvelopeFrames, toEnvelopeReply, toRequestIdHeaders } from './envelope.ts'
 import { zeroUsage, ClientDisconnected, toFailure } from './exchange.ts'
@@ -23,12 +24,29 @@ export type TurnHandler = (x: Exchange & Partial<Slots>, callContext: CallContex
 /** The parts of the exchange that a call needs: the client, and the two hooks that run during the call. */
 export interface CallContext {
   readonly client: Client
+  /** Set if the client uses another API format than chat completions: it writes the events of each chunk. */
+  readonly encoder?: AnswerEncoder | undefined
   /** Call this when the upstream has accepted, before the first byte is sent to the client. */
   onUpstreamHeaders(head: ResponseHead): void | Promise<void>
   /** Call this with each streamed event's JSON text. Null if no plugin listens, so that the text need not be created. */
   readonly onEvent: ((json: string) => void) | null
   /** Headers of the response. */
   headers(): Record<string, string>
+}
+
+/** The same call for another client, or in another format. */
+export function changeCallContext(
+  callContext: CallContext,
+  changes: Partial<Pick<CallContext, 'client' | 'encoder'>>,
+): CallContext {
+  return {
+    client: callContext.client,
+    encoder: callContext.encoder,
+    onEvent: callContext.onEvent,
+    onUpstreamHeaders: (head) => callContext.onUpstreamHeaders(head),
+    headers: () => callContext.headers(),
+    ...changes,
+  }
 }
 
 /** The services of the plugins, and the telemetry that records how the exchange ended. */

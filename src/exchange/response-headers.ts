@@ -1,4 +1,5 @@
 /** Headers of a response by the kind of its body, and the opening of an event stream. */
+import type { AnswerEncoder } from './api-format/api-format.ts'
 import type { Client } from './client.ts'
 
 export const jsonHeaders = { 'content-type': 'application/json; charset=utf-8' } as const
@@ -14,9 +15,21 @@ const streamHeaders = {
 } as const
 
 /** Sends the headers of the client's stream, unless they were sent or the client has disconnected. */
-export function openStream(callContext: { readonly client: Client; headers(): Record<string, string> }): void {
-  const { client } = callContext
-  if (!client.headersSent && !client.disconnected) client.writeHead(200, { ...callContext.headers(), ...streamHeaders })
+export function openStream(callContext: {
+  readonly client: Client
+  readonly encoder?: AnswerEncoder | undefined
+  headers(): Record<string, string>
+}): void {
+  const { client, encoder } = callContext
+  if (client.headersSent || client.disconnected) return
+  const opening = encoder?.start() ?? ''
+  client.writeHead(200, { ...callContext.headers(), ...streamHeaders })
+  if (opening !== '') client.write(opening)
+}
+
+/** What keeps an idle stream open. Proxies drop a silent one. */
+export function createHeartbeat({ encoder }: { readonly encoder?: AnswerEncoder | undefined }): string {
+  return encoder?.heartbeat() ?? ': keep-alive\n\n'
 }
 
 export const doneEvent = 'data: [DONE]\n\n'

@@ -3,11 +3,12 @@ import type { AnswerEncoder, ApiFormat, ApiFormatName, JsonObject } from '../exc
 import type { GatewayError } from '../errors.ts'
 import type { TranslatedChat, TranslatorSettings } from '../exchange/body-parser.ts'
 import type { CallResult, Exchange, FailedExchange, Reply, Slots, Translation } from '../exchange/exchange.ts'
+import { changeCallContext } from '../exchange/plugin-chain.ts'
 import type { CallContext, TurnHandler } from '../exchange/plugin-chain.ts'
 import { isRecord } from '../exchange/request/chat-request.ts'
 import type { ChatRequest } from '../exchange/request/chat-request.ts'
 import { maxNamesInHeader } from '../exchange/request/field-policy.ts'
-import { EncodingClient } from './encoding-client.ts'
+import { OpeningEncoder } from './opening-encoder.ts'
 import { ReasoningSeal } from './reasoning-seal.ts'
 import { translateRequest } from './translate-request.ts'
 import { ownJsonBounds, parseJson } from '../system/parse-json.ts'
@@ -31,8 +32,7 @@ export class ExchangeTranslation implements Translation {
   readonly #options: TranslationOptions
   #request: TranslatedDetails | undefined
   /** Set once the answer has begun. */
-  #encoder: AnswerEncoder | undefined
-  #hasEnded = false
+  #encoder: OpeningEncoder | undefined
 
   constructor(apiFormat: ApiFormat, options: TranslationOptions) {
     this.#apiFormat = apiFormat
@@ -65,23 +65,15 @@ export class ExchangeTranslation implements Translation {
   }
 
   /**
-   * Runs a turn whose answer is translated. The last events are encoded here and sent after the settlement, so that a turn whose answer
+   * Runs a turn whose answer is translated. The last events are encoded before the settlement and sent after it, so that a turn whose answer
    * cannot be encoded fails and is not charged.
    */
   async runCall(call: TurnHandler, x: Exchange & Partial<Slots>, callContext: CallContext): Promise<CallResult> {
     this.#addIgnoredFields(x)
     const encoder = this.#createEncoder(x)
-    const client = new EncodingClient(callContext.client, encoder)
-    const { final, ...result } = await call(x, {
-      client,
-      onEvent: callContext.onEvent,
-      onUpstreamHeaders: (head) => callContext.onUpstreamHeaders(head),
-      headers: () => callContext.headers(),
-    })
-    if (final.kind === 'reply') return { ...result, final: { kind: 'reply', reply: encodeReply(encoder, final.reply) } }
-    const frames = client.encodeFrames(final.frames) + encoder.end()
-    this.#hasEnded = true
-    return { ...result, final: { kind: 'trailer', frames } }
+    const result = await call(x, changeCallContext(callContext, { encoder }))
+    const { final } = result
+    return final.kind === 'reply' ? { ...result, final: { kind: 'reply', reply: encodeReply(encoder, final.reply) } } : result
   }
 
   translateReply(x: Exchange & Partial<Slots>, reply: Reply): Reply {
@@ -94,14 +86,14 @@ export class ExchangeTranslation implements Translation {
 
   /** Nothing after the events that end the stream: the connection is then closed without them. */
   toFailureFrames(x: FailedExchange, failure: GatewayError): string {
-    if (this.#encoder === undefined || this.#hasEnded)
+    if (this.#encoder === undefined || this.#encoder.hasEnded)
       throw new Error('the answer cannot be ended with a failure', { cause: failure })
     return this.#encoder.fail(x, failure)
   }
 
-  #createEncoder(x: Exchange & Partial<Slots>): AnswerEncoder {
+  #createEncoder(x: Exchange & Partial<Slots>): OpeningEncoder {
     const seal = new ReasoningSeal(this.#options.settings.sealKey, x.caller?.account.id ?? '')
-    this.#encoder = this.#apiFormat.createEncoder({
+    const encoder = this.#apiFormat.createEncoder({
       state: this.#request?.state,
       requestId: x.id,
       model: x.route?.productId ?? x.product?.id ?? x.chat?.model ?? '',
@@ -110,7 +102,7 @@ export class ExchangeTranslation implements Translation {
       seal: (text) => seal.seal(text),
       now: this.#options.now,
     })
-    return this.#encoder
+    return (this.#encoder = new OpeningEncoder(encoder))
   }
 
   #addIgnoredFields({ headers, names }: Exchange): void {

@@ -1,7 +1,7 @@
 /** The client's side of a streamed call: when its stream is opened, backpressure, and keep-alive comments. */
 import type { Exchange } from '../exchange/exchange.ts'
 import type { CallContext } from '../exchange/plugin-chain.ts'
-import { openStream } from '../exchange/response-headers.ts'
+import { createHeartbeat, openStream } from '../exchange/response-headers.ts'
 import type { Clock } from '../system/clock.ts'
 import type { Deadlines } from './deadlines.ts'
 import type { PauselessClock } from './pauseless-clock.ts'
@@ -71,7 +71,11 @@ export class ClientStream {
   keepAlive(): void {
     const { callContext, deadlines } = this.#options
     if (this.#held !== null || deadlines.isBlocked || callContext.client.disconnected || !this.#tryOpenStream()) return
-    this.#send(': keep-alive\n\n')
+    try {
+      this.#send(createHeartbeat(callContext))
+    } catch (error) {
+      this.#options.onRejected(error)
+    }
   }
 
   /** Returns false if the stream cannot be opened. */
@@ -94,21 +98,11 @@ export class ClientStream {
     }
   }
 
-  /** Returns false on backpressure. An error of the client's API format is not the upstream's fault; it ends the call. */
-  #tryWrite(frames: string): boolean {
-    try {
-      return this.#options.callContext.client.write(frames)
-    } catch (error) {
-      this.#options.onRejected(error)
-      return true
-    }
-  }
-
   #send(frames: string): void {
     const { deadlineClock, callContext, deadlines } = this.#options
     const now = deadlineClock.now()
     deadlines.recordSend(now)
-    if (callContext.client.disconnected || this.#tryWrite(frames) || deadlines.isBlocked) return
+    if (callContext.client.disconnected || callContext.client.write(frames) || deadlines.isBlocked) return
     deadlines.recordBlocked(now)
     this.#options.pause()
     callContext.client.onDrain(() => {

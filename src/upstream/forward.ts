@@ -11,6 +11,7 @@ import type { ProxyServer } from 'http-proxy-3'
 import type { GatewayConfig } from '../config/config.ts'
 import type { CallResult, UpstreamRequestMode, Candidate, Exchange, Route, Slots } from '../exchange/exchange.ts'
 import { zeroUsage, ClientDisconnected } from '../exchange/exchange.ts'
+import { changeCallContext } from '../exchange/plugin-chain.ts'
 import type { CallContext } from '../exchange/plugin-chain.ts'
 import { isCapAdjustable } from '../exchange/request/chat-request.ts'
 import type { Clock } from '../system/clock.ts'
@@ -101,8 +102,7 @@ export class Forwarder {
   ): Promise<Result> {
     const route = x.route === undefined ? undefined : { ...x.route, candidates }
     const quietContext: CallContext = {
-      client: callContext.client,
-      headers: () => callContext.headers(),
+      ...changeCallContext(callContext, {}),
       onUpstreamHeaders: () => undefined,
       onEvent: null,
     }

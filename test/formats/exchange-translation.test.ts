@@ -8,7 +8,7 @@ import type { Exchange, Slots } from '../../src/exchange/exchange.ts'
 import type { AnyPlugin } from '../../src/exchange/plugin.ts'
 import { PluginChain } from '../../src/exchange/plugin-chain.ts'
 import type { TurnHandler } from '../../src/exchange/plugin-chain.ts'
-import { openStream } from '../../src/exchange/response-headers.ts'
+import { createHeartbeat, openStream } from '../../src/exchange/response-headers.ts'
 import { ExchangeTranslation, translateAnswers } from '../../src/formats/exchange-translation.ts'
 import { deriveSealKey, ReasoningSeal } from '../../src/formats/reasoning-seal.ts'
 import { createTestExchange, createTestServices, noon, RecordingClient } from '../support/gateway/test-exchange.ts'
@@ -65,14 +65,12 @@ t.test('sends the last events after the settlement', async (t) => {
   let bodyAtSettlement = ''
   const call: TurnHandler = async (_, callContext) => {
     openStream(callContext)
-    callContext.client.write(': keep-alive\n\n')
-    callContext.client.write(
-      'data: {"choices":[{"delta":{"content":"Hel"}}]}\n\ndata: {"choices":[{"delta":{"content":"lo"}}]}\n\n',
-    )
-    return {
-      usage,
-      final: { kind: 'trailer', frames: 'data: {"choices":[],"usage":{"prompt_tokens":5}}\n\ndata: [DONE]\n\n' },
-    }
+    const { client, encoder } = callContext
+    if (encoder === undefined) throw new Error('the exchange is not translated')
+    client.write(createHeartbeat(callContext))
+    for (const content of ['Hel', 'lo']) client.write(encoder.push({ choices: [{ delta: { content } }] }))
+    const frames = encoder.push({ choices: [], usage: { prompt_tokens: 5 } }) + encoder.end()
+    return { usage, final: { kind: 'trailer', frames } }
   }
   const settle: AnyPlugin = { name: 'settle', onSettle: () => void (bodyAtSettlement = result.body) }
   const { x, translation } = createTranslated()

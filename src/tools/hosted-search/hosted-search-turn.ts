@@ -5,16 +5,17 @@
  */
 import type { SearchDocument } from '../../api/search-document.ts'
 import { GatewayError, removeChargeClaim } from '../../errors.ts'
-import type { JsonObject } from '../../exchange/api-format/api-format.ts'
+import type { AnswerEncoder, JsonObject } from '../../exchange/api-format/api-format.ts'
 import { ClientDisconnected } from '../../exchange/exchange.ts'
 import type { CallResult, Exchange, Slots, Translation, Usage } from '../../exchange/exchange.ts'
 import { getAnalysis } from '../../exchange/request/request-analysis.ts'
 import type { AnalyzedChat } from '../../exchange/body-parser.ts'
 import type { HostedSearchOptions, HostedSearchStep, SearchFault, SearchSource } from '../../exchange/hosted-search.ts'
+import { changeCallContext } from '../../exchange/plugin-chain.ts'
 import type { CallContext, PluginChain, TurnHandler } from '../../exchange/plugin-chain.ts'
 import { getFields, isRecord } from '../../exchange/request/chat-request.ts'
 import type { ChatRequest } from '../../exchange/request/chat-request.ts'
-import { doneEvent, jsonHeaders, openStream } from '../../exchange/response-headers.ts'
+import { jsonHeaders, openStream } from '../../exchange/response-headers.ts'
 import type { Services } from '../../services/services.ts'
 import type { ToolCall } from '../../formats/shared/tool-call-list.ts'
 import { BufferedClient } from '../mcp/buffered-client.ts'
@@ -25,7 +26,7 @@ import type { SearchService } from '../search/search-service.ts'
 import { keepStreamAlive } from './keep-stream-alive.ts'
 import { filterResults, parseSearchCall, toSearchQuery, toSources, toToolResult } from './search-result.ts'
 import { StepClient } from './step-client.ts'
-import { addUsage, StepReader, toFrame } from './step-reader.ts'
+import { addUsage, StepReader } from './step-reader.ts'
 import type { ModelAnswer } from './step-reader.ts'
 import { ownJsonBounds, parseJson } from '../../system/parse-json.ts'
 
@@ -39,8 +40,10 @@ interface HostedSearchDeps {
 export function runHostedSearches(call: TurnHandler, deps: HostedSearchDeps): TurnHandler {
   return (x, callContext) => {
     const { chat, product } = x
-    if (chat?.hostedSearch === undefined || product?.capabilities.includes('chat') !== true) return call(x, callContext)
-    return new HostedSearchTurn({ x, chat, options: chat.hostedSearch, call, callContext }, deps).run()
+    const { encoder } = callContext
+    if (chat?.hostedSearch === undefined || encoder === undefined || product?.capabilities.includes('chat') !== true)
+      return call(x, callContext)
+    return new HostedSearchTurn({ x, chat, options: chat.hostedSearch, call, callContext, encoder }, deps).run()
   }
 }
 
@@ -50,6 +53,8 @@ interface TurnInput {
   readonly options: HostedSearchOptions
   readonly call: TurnHandler
   readonly callContext: CallContext
+  /** Writes the turn's answer; only other formats than chat completions have this search. */
+  readonly encoder: AnswerEncoder
 }
 
 class HostedSearchTurn {
@@ -97,15 +102,10 @@ class HostedSearchTurn {
   }
 
   async #callFirst(): Promise<readonly [answer: ModelAnswer, usage: Usage]> {
-    const { x, call, callContext } = this.#input
-    const reader = new StepReader(x.id)
-    const client = new StepClient(callContext.client, reader)
-    const { final, usage, isAbandoned } = await call(x, {
-      client,
-      onEvent: callContext.onEvent,
-      onUpstreamHeaders: (head) => callContext.onUpstreamHeaders(head),
-      headers: () => callContext.headers(),
-    })
+    const { x, call, callContext, encoder } = this.#input
+    const reader = new StepReader(x.id, encoder)
+    const client = new StepClient(callContext.client)
+    const { final, usage, isAbandoned } = await call(x, changeCallContext(callContext, { client, encoder: reader }))
     if (final.kind === 'reply') return [reader.readCompletion(parseCompletion(final.reply.body)), usage]
     this.#isAbandoned = isAbandoned === true
     client.end(final.frames)
@@ -114,7 +114,7 @@ class HostedSearchTurn {
 
   /** @throws ClientDisconnected, and the failure of the call */
   async #callAgain(): Promise<ModelAnswer> {
-    const { x, call, callContext } = this.#input
+    const { x, call, callContext, encoder } = this.#input
     const { services, chain } = this.#deps
     const chat = await this.#createChat()
     const translation = createQuietTranslation(x)
@@ -125,9 +125,12 @@ class HostedSearchTurn {
       clock: services.clock,
       ...(translation === null ? {} : { translation }),
     })
-    const reader = new StepReader(`${x.id}_${this.#searchCount}`)
-    const client = new StepClient(callContext.client, reader)
-    const outcome = await chain.run(turn, call, client, services).finally(() => (isAnalyzed(chat) ? chat.dispose() : undefined))
+    const reader = new StepReader(`${x.id}_${this.#searchCount}`, encoder)
+    const client = new StepClient(callContext.client)
+    const callModel: TurnHandler = (inner, context) => call(inner, changeCallContext(context, { encoder: reader }))
+    const outcome = await chain
+      .run(turn, callModel, client, services)
+      .finally(() => (isAnalyzed(chat) ? chat.dispose() : undefined))
     this.#nestedCredits += turn.chargedCredits ?? 0
     if (outcome.kind === 'failed') throw this.#toFailure(outcome.failure)
     if (client.body !== null) return reader.readCompletion(parseCompletion(client.body))
@@ -220,7 +223,7 @@ class HostedSearchTurn {
     const find: TurnHandler = async (inner, context) => toSearchAnswer(await search.search(inner, context))
     // A search sends nothing by itself.
     const { heartbeatEveryMs } = services.config.timeouts
-    const outcome = await keepStreamAlive(callContext.client, heartbeatEveryMs, chain.run(turn, find, client, services))
+    const outcome = await keepStreamAlive(callContext, heartbeatEveryMs, chain.run(turn, find, client, services))
     this.#nestedCredits += turn.chargedCredits ?? 0
     if (outcome.kind === 'failed') return outcome.failure
     if (client.body === null) throw this.#createDisconnect()
@@ -228,12 +231,12 @@ class HostedSearchTurn {
   }
 
   #writeStep(step: HostedSearchStep): void {
-    const { chat, callContext } = this.#input
+    const { chat, callContext, encoder } = this.#input
     const chunk = { choices: [], hosted_search: step }
     this.#steps.push(chunk)
     if (!chat.stream) return
     openStream(callContext)
-    callContext.client.write(toFrame(chunk))
+    callContext.client.write(encoder.push(chunk))
   }
 
   #toResult({ completion, ending: choice }: ModelAnswer): CallResult {
@@ -241,7 +244,8 @@ class HostedSearchTurn {
     const ending = this.#isAbandoned ? ({ isAbandoned: true } as const) : {}
     const sum = this.#usage === null ? {} : { usage: this.#usage }
     if (completion === null) {
-      const frames = toFrame({ choices: [choice] }) + (this.#usage === null ? '' : toFrame({ choices: [], ...sum })) + doneEvent
+      const { encoder } = this.#input
+      const frames = encoder.push({ choices: [choice] }) + encoder.push({ choices: [], ...sum }) + encoder.end()
       return { usage, ...ending, final: { kind: 'trailer', frames } }
     }
     const steps = this.#steps.length === 0 ? {} : { hosted_steps: this.#steps }

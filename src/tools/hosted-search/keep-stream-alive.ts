@@ -1,13 +1,19 @@
-/** Keep-alive comments of a stream while its turn waits for something else than its upstream. */
-import type { Client } from '../../exchange/client.ts'
+/** Keeps a stream alive while its turn waits for something else than its upstream. */
+import type { CallContext } from '../../exchange/plugin-chain.ts'
+import { createHeartbeat } from '../../exchange/response-headers.ts'
 
 /** A client that does not read gets no further comment, which would only be held in memory. */
-export async function keepStreamAlive<Result>(client: Client, everyMs: number, work: Promise<Result>): Promise<Result> {
+export async function keepStreamAlive<Result>(
+  callContext: Pick<CallContext, 'client' | 'encoder'>,
+  everyMs: number,
+  work: Promise<Result>,
+): Promise<Result> {
+  const { client } = callContext
   if (!client.headersSent) return work
   let isReading = true
   const timer = setInterval(() => {
     if (!isReading) return
-    isReading = client.write(': keep-alive\n\n')
+    isReading = client.write(createHeartbeat(callContext))
     if (!isReading) client.onDrain(() => (isReading = true))
   }, everyMs)
   try {

@@ -1,17 +1,14 @@
-/** The client of one call of the model within a turn: passes frames on through a `StepReader`, and keeps what would end the response. */
+/** The client of one call of the model within a turn: passes events on, and keeps what would end the response. */
 import type { Client } from '../../exchange/client.ts'
-import type { StepReader } from './step-reader.ts'
 
 export class StepClient implements Client {
   readonly #outer: Client
-  readonly #reader: StepReader
   #headersSent = false
   #body: string | null = null
   #hasEnded = false
 
-  constructor(outer: Client, reader: StepReader) {
+  constructor(outer: Client) {
     this.#outer = outer
-    this.#reader = reader
   }
 
   /** The whole answer; null for a stream. */
@@ -43,8 +40,7 @@ export class StepClient implements Client {
   }
 
   write(frames: string): boolean {
-    const passed = this.#reader.readFrames(frames)
-    return passed === '' || this.#outer.write(passed)
+    return this.#outer.write(frames)
   }
 
   onDrain(listener: () => void): void {
@@ -52,8 +48,7 @@ export class StepClient implements Client {
   }
 
   end(frames = ''): void {
-    const passed = this.#reader.readFrames(frames)
-    if (passed !== '') this.#outer.write(passed)
+    if (frames !== '') this.#outer.write(frames)
     this.#hasEnded = true
   }
 

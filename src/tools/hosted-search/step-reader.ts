@@ -7,8 +7,8 @@ import { readChatDelta } from '../../formats/shared/chat-delta.ts'
 import { ToolCallList } from '../../formats/shared/tool-call-list.ts'
 import type { ToolCall } from '../../formats/shared/tool-call-list.ts'
 import { hostedSearchFunction } from '../../exchange/hosted-search.ts'
-import type { JsonObject } from '../../exchange/api-format/api-format.ts'
-import { ownJsonBounds, parseJson } from '../../system/parse-json.ts'
+import type { GatewayError } from '../../errors.ts'
+import type { AnswerEncoder, FailedExchange, JsonObject } from '../../exchange/api-format/api-format.ts'
 
 export interface ModelAnswer {
   readonly text: string
@@ -24,43 +24,52 @@ export interface ModelAnswer {
   readonly completion: JsonObject | null
 }
 
-const dataPrefix = 'data: '
-const frameEnd = '\n\n'
-/** Other chunks pass as they are. */
-const relevantPattern = /"tool_calls"|"function_call"|"finish_reason":"|"usage":\{/
-
-export class StepReader {
+/** Writes what passes of one answer with the encoder of the turn. */
+export class StepReader implements AnswerEncoder {
+  readonly #outer: AnswerEncoder
   readonly #calls: ToolCallList
   readonly #passedCalls = new Set<ToolCall>()
-  /** The JSON of all chunks, parsed only if another call of the model follows. */
-  readonly #chunks: string[] = []
+  #text = ''
+  #reasoning = ''
+  #reasoningField = 'reasoning_content'
   #ending: JsonObject = { index: 0, delta: {}, finish_reason: 'stop' }
   #usage: JsonObject | null = null
 
-  constructor(requestId: string) {
+  constructor(requestId: string, outer: AnswerEncoder) {
+    this.#outer = outer
     this.#calls = new ToolCallList(requestId)
   }
 
-  /** Takes whole frames of a stream. Returns those that the client may have now. */
-  readFrames(frames: string): string {
-    let passed = ''
-    for (const frame of frames.split(frameEnd)) if (frame !== '') passed += this.#readFrame(frame)
-    return passed
+  start(): string {
+    return this.#outer.start()
+  }
+
+  push(chunk: JsonObject): string {
+    const passed = this.#readChunk(chunk)
+    return passed === null ? '' : this.#outer.push(passed)
+  }
+
+  heartbeat(): string {
+    return this.#outer.heartbeat()
+  }
+
+  /** The turn may go on. */
+  end(): string {
+    return ''
+  }
+
+  fail(x: FailedExchange, failure: GatewayError): string {
+    return this.#outer.fail(x, failure)
+  }
+
+  whole(completion: JsonObject): string {
+    return this.#outer.whole(completion)
   }
 
   /** The answer of a stream that has ended. */
   finishStream(): ModelAnswer {
-    let text = ''
-    let reasoning = ''
-    let field = 'reasoning_content'
-    for (const json of this.#chunks) {
-      const delta = readChatDelta(parseJson(json, ownJsonBounds) as JsonObject)
-      if (delta === null) continue
-      text += delta.text + delta.refusal
-      if (delta.reasoning !== '') field = delta.reasoningField
-      reasoning += delta.reasoning
-    }
-    return this.#toAnswer({ text, reasoning: reasoning === '' ? {} : { [field]: reasoning }, completion: null })
+    const reasoning: JsonObject = this.#reasoning === '' ? {} : { [this.#reasoningField]: this.#reasoning }
+    return this.#toAnswer({ text: this.#text, reasoning, completion: null })
   }
 
   /** The answer of a whole completion. */
@@ -86,25 +95,22 @@ export class StepReader {
     return { ...parts, searches, hasOtherCalls, ending: this.#ending, usage: this.#usage }
   }
 
-  #readFrame(frame: string): string {
-    if (!frame.startsWith(dataPrefix)) return frame + frameEnd
-    const json = frame.slice(dataPrefix.length)
-    if (json === '[DONE]') return ''
-    this.#chunks.push(json)
-    return relevantPattern.test(json) ? this.#readChunk(parseJson(json, ownJsonBounds) as JsonObject) : frame + frameEnd
-  }
-
-  #readChunk({ usage, ...chunk }: JsonObject): string {
+  /** The chunk without what only the last answer of the turn passes on; null if nothing is left. */
+  #readChunk({ usage, ...chunk }: JsonObject): JsonObject | null {
     if (isObject(usage)) this.#usage = usage
     const delta = readChatDelta(chunk)
     const { choices } = chunk
     const [choice] = Array.isArray(choices) ? choices.filter(isObject) : []
-    if (delta === null || choice === undefined) return ''
-    const { tool_calls: _, function_call: __, ...rest } = isObject(choice['delta']) ? choice['delta'] : {}
+    if (delta === null || choice === undefined) return null
+    this.#text += delta.text + delta.refusal
+    if (delta.reasoning !== '') this.#reasoningField = delta.reasoningField
+    this.#reasoning += delta.reasoning
     if (delta.finishReason !== null) this.#ending = { ...choice, delta: {} }
+    else if (delta.calls.length === 0) return chunk
+    const { tool_calls: _, function_call: __, ...rest } = isObject(choice['delta']) ? choice['delta'] : {}
     const pieces = delta.calls.flatMap((piece) => this.#readPiece(this.#calls.add(piece), piece.arguments))
     const passed = { ...rest, ...(pieces.length === 0 ? {} : { tool_calls: pieces }) }
-    return toFrame({ ...chunk, choices: [{ ...choice, finish_reason: null, delta: passed }] })
+    return { ...chunk, choices: [{ ...choice, finish_reason: null, delta: passed }] }
   }
 
   /** The piece for the client: none of a search, and none before the call has a name. */
@@ -115,10 +121,6 @@ export class StepReader {
     this.#passedCalls.add(call)
     return [{ index, id, type: 'function', function: { name, arguments: call.arguments } }]
   }
-}
-
-export function toFrame(chunk: JsonObject): string {
-  return `${dataPrefix}${JSON.stringify(chunk)}${frameEnd}`
 }
 
 function withoutSearches(completion: JsonObject): JsonObject {

@@ -2,6 +2,7 @@
 import { isRecord } from '../../exchange/request/chat-request.ts'
 import { zeroUsage } from '../../exchange/exchange.ts'
 import type { CallResult, Usage } from '../../exchange/exchange.ts'
+import type { CallContext } from '../../exchange/plugin-chain.ts'
 import { jsonHeaders } from '../../exchange/response-headers.ts'
 import { clampCitations } from './citations.ts'
 import { ClientEvents } from './client-events.ts'
@@ -34,10 +35,10 @@ export function toCompletionResult(completion: BufferedCompletion): CallResult {
 /** The same for a client that requested a stream: one chunk per choice. @throws UpstreamFailure when the 200 is no success */
 export function toSingleChunkResult(
   completion: BufferedCompletion,
-  { includeUsage, onEvent }: { readonly includeUsage: boolean; readonly onEvent: ((json: string) => void) | null },
+  { includeUsage, onEvent, encoder }: Pick<CallContext, 'onEvent' | 'encoder'> & { readonly includeUsage: boolean },
 ): CallResult {
   const { usage, report } = completion.streamUsage ?? meterDocument(completion)
-  const frames = new ClientEvents({ allowlist: completion.allowlist, includeUsage, onEvent })
+  const frames = new ClientEvents({ allowlist: completion.allowlist, includeUsage, onEvent, encoder })
   const { choices: _, usage: __, ...around } = completion.document
   const head = { ...around, object: 'chat.completion.chunk' }
   let all = ''

@@ -1,7 +1,8 @@
 /**
- * Converts the chunks of a stream to the client's events, one line of JSON each. The upstream's model id becomes the product's; the usage
- * chunk is held until the end.
+ * Converts the chunks of a stream to the client's events: one line of JSON each, or the events of another API format. The upstream's model id
+ * becomes the product's; the usage chunk is held until the end.
  */
+import type { AnswerEncoder } from '../../exchange/api-format/api-format.ts'
 import type { Usage } from '../../exchange/exchange.ts'
 import { isRecord } from '../../exchange/request/chat-request.ts'
 import { doneEvent } from '../../exchange/response-headers.ts'
@@ -16,8 +17,10 @@ interface ClientEventsOptions {
   readonly allowlist: FieldAllowlist
   /** Whether the client requested the usage chunk. */
   readonly includeUsage: boolean
-  /** Called with each event's JSON text; null if no plugin listens. */
+  /** Called with each chunk's JSON text; null if no plugin listens. */
   readonly onEvent: ((json: string) => void) | null
+  /** Set if the client uses another API format than chat completions. */
+  readonly encoder?: AnswerEncoder | undefined
 }
 
 export class ClientEvents implements ChunkSink {
@@ -28,8 +31,8 @@ export class ClientEvents implements ChunkSink {
   /** Fields that the usage chunk copies. */
   #head: Record<string, unknown> = {}
   #hasHead = false
-  /** JSON text around the next chunk's text if it matches the template, and the choice whose text it is. */
-  #template: { readonly prefix: string; readonly suffix: string; readonly choiceIndex: number | null } | null = null
+  /** What surrounds the next chunk's text if it matches the template, and the choice whose text it is. */
+  #template: (ChunkFrame & { readonly choiceIndex: number | null }) | null = null
 
   constructor(options: ClientEventsOptions) {
     this.#options = options
@@ -44,32 +47,54 @@ export class ClientEvents implements ChunkSink {
       this.#head = { id, object, created, model: this.#options.allowlist.productId }
       this.#hasHead = true
     }
-    const json = this.#toJson(this.#clampCitations(choices === sent ? chunk : { ...chunk, choices }, choices))
-    if (json === null) return ''
-    this.#options.onEvent?.(json)
-    return `data: ${json}\n\n`
+    const passed = this.#filter(this.#clampCitations(choices === sent ? chunk : { ...chunk, choices }, choices))
+    return passed === null ? '' : this.#write(passed)
   }
 
   acceptTemplate({ index, field, probe: { chunk, placeholder } }: LearnedTemplate): boolean {
-    const [prefix, suffix, ...rest] = this.#toJson(chunk)?.split(placeholder) ?? []
-    if (prefix === undefined || suffix === undefined || rest.length > 0) return false
-    this.#template = { prefix, suffix, choiceIndex: field === 'content' ? index : null }
+    const passed = this.#filter(chunk)
+    const frame =
+      passed === null
+        ? null
+        : this.#options.encoder === undefined
+          ? toJsonFrame(passed, placeholder)
+          : toReusedChunk(passed, field)
+    if (frame === null) return false
+    this.#template = { ...frame, choiceIndex: field === 'content' ? index : null }
     return true
   }
 
   consumeTemplated(value: string, escaped: string): string {
     if (this.#template === null) return ''
-    const { prefix, suffix, choiceIndex } = this.#template
+    const { choiceIndex } = this.#template
     if (choiceIndex !== null) this.#citations.recordText(choiceIndex, value.length)
-    const json = prefix + escaped + suffix
+    if ('chunk' in this.#template) {
+      const { chunk, delta, field } = this.#template
+      delta[field] = value
+      return this.#write(chunk)
+    }
+    const json = this.#template.prefix + escaped + this.#template.suffix
     this.#options.onEvent?.(json)
     return `data: ${json}\n\n`
   }
 
-  /** The last frames: usage if it was requested, then `[DONE]`. */
+  /** The last frames: usage if it was requested, then the end. */
   buildTrailer(usage: Usage, report: Record<string, unknown> | null): string {
-    if (!this.#options.includeUsage) return doneEvent
-    return `data: ${JSON.stringify({ ...this.#head, choices: [], usage: toPublicUsage(report, usage) })}\n\n${doneEvent}`
+    const { encoder, includeUsage } = this.#options
+    const chunk = includeUsage ? { ...this.#head, choices: [], usage: toPublicUsage(report, usage) } : null
+    if (encoder !== undefined) return (chunk === null ? '' : encoder.push(chunk)) + encoder.end()
+    return (chunk === null ? '' : `data: ${JSON.stringify(chunk)}\n\n`) + doneEvent
+  }
+
+  #write(chunk: Record<string, unknown>): string {
+    const { encoder, onEvent } = this.#options
+    if (encoder !== undefined) {
+      onEvent?.(JSON.stringify(chunk))
+      return encoder.push(chunk)
+    }
+    const json = JSON.stringify(chunk)
+    onEvent?.(json)
+    return `data: ${json}\n\n`
   }
 
   /** LiteLLM puts an empty choice beside the usage, and other servers end with empty deltas: nothing may follow a choice's end. */
@@ -96,13 +121,31 @@ export class ClientEvents implements ChunkSink {
     return checked === null ? chunk : { ...chunk, choices: checked }
   }
 
-  /** Written anew from the parsed chunk: the upstream's own text may hold a key twice, and only the last one was checked. */
-  #toJson(chunk: Record<string, unknown>): string | null {
+  /** A chunk for the client; null for one that is for none. */
+  #filter(chunk: Record<string, unknown>): Record<string, unknown> | null {
     const { allowlist } = this.#options
     if ((chunk['choices'] as unknown[]).length === 0 && !hasContentFields(chunk)) return null
-    if (!needsNoFilter(chunk, allowlist)) return JSON.stringify(filterResponse(chunk, allowlist))
-    return JSON.stringify(chunk['model'] === undefined ? chunk : { ...chunk, model: allowlist.productId })
+    if (!needsNoFilter(chunk, allowlist)) return filterResponse(chunk, allowlist)
+    return chunk['model'] === undefined ? chunk : { ...chunk, model: allowlist.productId }
   }
+}
+
+/** The JSON text around a text, or a chunk whose text is replaced for each event. */
+type ChunkFrame =
+  | { readonly prefix: string; readonly suffix: string }
+  | { readonly chunk: Record<string, unknown>; readonly delta: Record<string, unknown>; readonly field: string }
+
+/** Written anew from the parsed chunk: the upstream's own text may hold a key twice, and only the last one was checked. */
+function toJsonFrame(chunk: Record<string, unknown>, placeholder: string): ChunkFrame | null {
+  const [prefix, suffix, ...rest] = JSON.stringify(chunk).split(placeholder)
+  return prefix === undefined || suffix === undefined || rest.length > 0 ? null : { prefix, suffix }
+}
+
+/** A template has one choice, whose delta has one text. */
+function toReusedChunk(chunk: Record<string, unknown>, field: string): ChunkFrame | null {
+  const [choice] = chunk['choices'] as unknown[]
+  const delta = isRecord(choice) ? choice['delta'] : undefined
+  return isRecord(delta) ? { chunk, delta, field } : null
 }
 
 /** A delta without output. Beside a usage report that comes with every chunk, the first delta still has the role to announce. */

@@ -21,7 +21,11 @@ export interface ResponseMode<Result> {
 export const chatMode: ResponseMode<CallResult> = {
   fromDocument(completion, { route, requestMode, callContext }) {
     if (!route.stream) return toCompletionResult(completion)
-    const result = toSingleChunkResult(completion, { includeUsage: route.includeUsage, onEvent: callContext.onEvent })
+    const result = toSingleChunkResult(completion, {
+      onEvent: callContext.onEvent,
+      encoder: callContext.encoder,
+      includeUsage: route.includeUsage,
+    })
     // The request asked for a stream and got a document: an error inside the document takes precedence over the wrong type.
     if (requestMode.stream) throw inBandFailure('not_sse', completion.upstreamHost)
     return result

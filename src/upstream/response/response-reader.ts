@@ -193,6 +193,7 @@ function createForwardingOutput<Result>(
     allowlist: toAllowlist(options),
     includeUsage: route.includeUsage,
     onEvent: callContext.onEvent,
+    encoder: callContext.encoder,
   })
   return {
     sink: events,

@@ -1,6 +1,6 @@
 import t from 'tap'
-import type { JsonObject } from '../../../src/exchange/api-format/api-format.ts'
-import { addUsage, StepReader, toFrame } from '../../../src/tools/hosted-search/step-reader.ts'
+import type { AnswerEncoder, JsonObject } from '../../../src/exchange/api-format/api-format.ts'
+import { addUsage, StepReader } from '../../../src/tools/hosted-search/step-reader.ts'
 
 const toChunk = (delta: JsonObject, finish: string | null = null): JsonObject => ({
   choices: [{ index: 0, delta, finish_reason: finish }],
@@ -12,14 +12,24 @@ const call = (index: number, fields: JsonObject, id?: string): JsonObject => ({
   function: fields,
 })
 
+/** Writes each chunk as a line. */
+const outer: AnswerEncoder = {
+  start: () => 'start\n',
+  push: (chunk) => `${JSON.stringify(chunk)}\n`,
+  heartbeat: () => 'heartbeat\n',
+  end: () => 'end\n',
+  fail: () => 'failed\n',
+  whole: () => 'whole',
+}
+
 /** What the client gets of these chunks, and the answer. */
 function read(chunks: readonly JsonObject[]) {
-  const reader = new StepReader('mbr_1')
-  const frames = chunks.map((chunk) => reader.readFrames(toFrame(chunk))).join('')
-  const passed = frames
-    .split('\n\n')
-    .filter((frame) => frame.startsWith('data: '))
-    .map((frame) => JSON.parse(frame.slice(6)) as { choices: { delta: JsonObject; finish_reason: unknown }[] })
+  const reader = new StepReader('mbr_1', outer)
+  const lines = chunks.map((chunk) => reader.push(chunk)).join('')
+  const passed = lines
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line) as { choices: { delta: JsonObject; finish_reason: unknown }[] })
   return { deltas: passed.map(({ choices }) => choices[0]?.delta), passed, answer: reader.finishStream() }
 }
 
@@ -85,11 +95,12 @@ t.test('keeps the end and the usage for the last answer of the turn', (t) => {
   t.end()
 })
 
-t.test('passes texts and comments as they are', (t) => {
-  const reader = new StepReader('mbr_1')
-  const frames = `: keep-alive\n\n${toFrame(toChunk({ content: 'says "tool_calls" and "usage":{' }))}`
-  t.equal(reader.readFrames(frames), frames)
-  t.equal(reader.readFrames('data: [DONE]\n\n'), '')
+t.test('passes all but the end of the answer', (t) => {
+  const reader = new StepReader('mbr_1', outer)
+  const chunk = toChunk({ content: 'says "tool_calls" and "usage":{' })
+  t.equal(reader.push(chunk), `${JSON.stringify(chunk)}\n`)
+  t.equal(reader.start() + reader.heartbeat(), 'start\nheartbeat\n')
+  t.equal(reader.end(), '')
   t.equal(reader.finishStream().text, 'says "tool_calls" and "usage":{')
   t.end()
 })
@@ -112,7 +123,7 @@ t.test('takes the searches out of a whole completion', (t) => {
     ],
     usage: { prompt_tokens: 5 },
   }
-  const answer = new StepReader('mbr_1').readCompletion(completion)
+  const answer = new StepReader('mbr_1', outer).readCompletion(completion)
   t.match(answer, { text: 'Text', hasOtherCalls: true, usage: { prompt_tokens: 5 } })
   t.match(answer.completion, { choices: [{ message: { tool_calls: [{ id: 'c2', function: { name: 'look' } }] } }] })
   t.notMatch(JSON.stringify(answer.completion), /web_search/)

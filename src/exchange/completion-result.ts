@@ -1,4 +1,5 @@
 /** Creates a chat completion for a generated message: whole, or as a stream with one content chunk. */
+import type { AnswerEvent } from '../conversation/answer-event.ts'
 import type { JsonObject } from './api-format/api-format.ts'
 import type { CallResult, Exchange, Slots, Usage } from './exchange.ts'
 import { jsonHeaders, doneEvent, openStream } from './response-headers.ts'
@@ -6,8 +7,8 @@ import type { CallContext } from './plugin-chain.ts'
 
 interface GeneratedMessage {
   readonly content: string
-  /** Additional fields of the message (whole) or of the delta with the content (streamed). */
-  readonly extraFields?: Readonly<Record<string, unknown>>
+  /** Citations in the content. */
+  readonly annotations?: readonly JsonObject[]
 }
 
 interface ResultContext {
@@ -18,12 +19,13 @@ interface ResultContext {
 
 /** Opens the client's stream if one was requested; its frames are sent at the end, after the turn was settled. */
 export function createCompletionResult(
-  { content, extraFields = {} }: GeneratedMessage,
+  { content, annotations = [] }: GeneratedMessage,
   { x, callContext, usage }: ResultContext,
 ): CallResult {
   const model = x.route?.productId ?? x.product?.id ?? ''
   const created = Math.floor(x.startedAt / 1000)
   const id = `chatcmpl-${x.id}`
+  const extraFields = annotations.length === 0 ? {} : { annotations }
   const usageFields = {
     prompt_tokens: usage.inputTokens,
     completion_tokens: usage.outputTokens,
@@ -36,19 +38,24 @@ export function createCompletionResult(
     return { usage, final: { kind: 'reply', reply: { status: 200, headers: jsonHeaders, body } } }
   }
   openStream(callContext)
+  const { encoder, onEvent } = callContext
   const head = { id, object: 'chat.completion.chunk', created, model }
   const choice = (delta: object, finish: string | null) => [{ index: 0, delta, logprobs: null, finish_reason: finish }]
-  const chunks: JsonObject[] = [
+  const chunks: object[] = [
     { ...head, choices: choice({ role: 'assistant', content: '' }, null) },
     { ...head, choices: choice({ content, ...extraFields }, null) },
     { ...head, choices: choice({}, 'stop') },
   ]
   if (x.chat.includeUsage) chunks.push({ ...head, choices: [], usage: usageFields })
-  const { encoder, onEvent } = callContext
-  if (onEvent !== null) for (const chunk of chunks) onEvent(JSON.stringify(chunk))
-  const frames =
-    encoder === undefined
-      ? chunks.map((chunk) => `data: ${JSON.stringify(chunk)}\n\n`).join('') + doneEvent
-      : chunks.map((chunk) => encoder.push(chunk)).join('') + encoder.end()
-  return { usage, final: { kind: 'trailer', frames } }
+  const texts = encoder === undefined || onEvent !== null ? chunks.map((chunk) => JSON.stringify(chunk)) : []
+  if (onEvent !== null) for (const text of texts) onEvent(text)
+  if (encoder === undefined)
+    return { usage, final: { kind: 'trailer', frames: texts.map((text) => `data: ${text}\n\n`).join('') + doneEvent } }
+  const events: AnswerEvent[] = [
+    { kind: 'text', text: content },
+    ...annotations.map((annotation) => ({ kind: 'citation', annotation }) as const),
+    { kind: 'finish', reason: 'stop' },
+    { kind: 'usage', usage: usageFields },
+  ]
+  return { usage, final: { kind: 'trailer', frames: encoder.push(events) + encoder.end() } }
 }

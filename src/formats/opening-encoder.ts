@@ -1,4 +1,5 @@
 /** An encoder that begins its answer by itself, so that its first events stand before all others whenever the stream is opened. */
+import type { AnswerEvent } from '../conversation/answer-event.ts'
 import type { AnswerEncoder, FailedExchange, JsonObject } from '../exchange/api-format/api-format.ts'
 import type { GatewayError } from '../errors.ts'
 
@@ -25,9 +26,9 @@ export class OpeningEncoder implements AnswerEncoder {
     return opening
   }
 
-  push(chunk: JsonObject): string {
+  push(answered: readonly AnswerEvent[]): string {
     this.#begin()
-    return this.#inner.push(chunk)
+    return this.#inner.push(answered)
   }
 
   heartbeat(): string {

@@ -68,8 +68,8 @@ t.test('sends the last events after the settlement', async (t) => {
     const { client, encoder } = callContext
     if (encoder === undefined) throw new Error('the exchange is not translated')
     client.write(createHeartbeat(callContext))
-    for (const content of ['Hel', 'lo']) client.write(encoder.push({ choices: [{ delta: { content } }] }))
-    const frames = encoder.push({ choices: [], usage: { prompt_tokens: 5 } }) + encoder.end()
+    for (const content of ['Hel', 'lo']) client.write(encoder.push([{ kind: 'text', text: content }]))
+    const frames = encoder.push([{ kind: 'usage', usage: { prompt_tokens: 5 } }]) + encoder.end()
     return { usage, final: { kind: 'trailer', frames } }
   }
   const settle: AnyPlugin = { name: 'settle', onSettle: () => void (bodyAtSettlement = result.body) }
@@ -83,7 +83,7 @@ t.test('sends the last events after the settlement', async (t) => {
 
 t.test('streams an answer that the gateway makes itself', async (t) => {
   const { client } = await run(t, { body: { ask: 'Hi', stream: true } })
-  t.match(client.body, /^start .*\npush \npush Hello\.\npush \nusage .*"total_tokens":7\}\nend\n$/)
+  t.match(client.body, /^start .*\npush Hello\.\nfinish stop\nusage .*"total_tokens":7\}\nend\n$/)
 })
 
 t.test('renders a failure in the format', async (t) => {

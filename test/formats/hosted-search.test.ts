@@ -2,7 +2,7 @@
 import t from 'tap'
 import { GatewayError } from '../../src/errors.ts'
 import type { ApiFormat, JsonObject } from '../../src/exchange/api-format/api-format.ts'
-import type { SearchSource } from '../../src/exchange/hosted-search.ts'
+import type { SearchSource } from '../../src/conversation/answer-event.ts'
 import { messagesFormat } from '../../src/formats/messages/messages-format.ts'
 import { responsesFormat } from '../../src/formats/responses/responses-format.ts'
 import { findCitations } from '../../src/formats/shared/citations.ts'

@@ -8,6 +8,7 @@ import { thinkingField } from '../../src/exchange/request/anthropic-fields.ts'
 import { reasoningItemsField } from '../../src/exchange/request/responses-fields.ts'
 import { messagesFormat } from '../../src/formats/messages/messages-format.ts'
 import { responsesFormat } from '../../src/formats/responses/responses-format.ts'
+import { readAnswerEvents } from '../../src/formats/shared/chat-delta.ts'
 import { anthropicFormat } from '../../src/upstream/anthropic/anthropic-format.ts'
 import { prepareParts } from '../../src/upstream/prepare-parts.ts'
 import { StreamedCitations, clampCitations } from '../../src/upstream/response/citations.ts'
@@ -348,7 +349,7 @@ for (const [name, format] of [
         const chunks = create(n)
         return () => {
           const encoder = createEncoder()
-          const events = [encoder.start(), ...chunks.map((chunk) => encoder.push(chunk)), encoder.end()]
+          const events = [encoder.start(), ...chunks.map((chunk) => encoder.push(readAnswerEvents(chunk))), encoder.end()]
           return events.join('').length
         }
       })

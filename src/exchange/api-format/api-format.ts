@@ -3,6 +3,7 @@
  * completion. Plugins, ledger and upstream see only that; a format translates at the outer edge.
  */
 import type { GatewayError } from '../../errors.ts'
+import type { AnswerEvent } from '../../conversation/answer-event.ts'
 import type { ApiFormatName } from './api-format-name.ts'
 import type { FailedExchange, Reply } from '../exchange.ts'
 import type { HostedSearchOptions } from '../hosted-search.ts'
@@ -71,8 +72,8 @@ export interface AnswerContext<State> {
 export interface AnswerEncoder {
   /** The events that open the stream. Called once, before any other event. */
   start(): string
-  /** One chunk of a streamed chat completion, the usage chunk included. It is valid during the call only. */
-  push(chunk: JsonObject): string
+  /** What one event of the upstream says, and the usage at the end. */
+  push(events: readonly AnswerEvent[]): string
   /** Keeps an idle connection open. */
   heartbeat(): string
   /** The events that end the stream; called after the turn was settled. */

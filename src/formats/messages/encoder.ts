@@ -1,10 +1,15 @@
 /** Encodes an answer as events of the Messages API, or as one message. One content block is open at a time. */
-import { isObject } from '../shared/fields.ts'
 import type { AnswerContext, AnswerEncoder, JsonObject } from '../../exchange/api-format/api-format.ts'
 import type { FailedExchange } from '../../exchange/exchange.ts'
 import type { GatewayError } from '../../errors.ts'
-import { readHostedSteps, readSearchStep } from '../../exchange/hosted-search.ts'
-import type { HostedSearchStep, SearchSource } from '../../exchange/hosted-search.ts'
+import type {
+  AnswerEvent,
+  HostedSearchStep,
+  ReasoningField,
+  SearchSource,
+  SignedReasoning,
+} from '../../conversation/answer-event.ts'
+import { readHostedSteps } from '../../exchange/hosted-search.ts'
 import {
   caller,
   emptyFields,
@@ -16,12 +21,10 @@ import {
   toStopReason,
   toUsage,
 } from './answer.ts'
-import type { ChatDelta } from '../shared/chat-delta.ts'
-import { readChatDelta } from '../shared/chat-delta.ts'
+import { readAnswerEvents, readChatDelta } from '../shared/chat-delta.ts'
 import { toEvent } from './events.ts'
 import { toErrorBody } from './failures.ts'
 import { readSignedText, sealReasoning } from '../shared/reasoning.ts'
-import type { ReasoningField, SignedReasoning } from '../shared/reasoning.ts'
 import { toCitations, toSearchResultBlock, toSearchUseBlock } from './search-blocks.ts'
 import type { MessagesState } from './request.ts'
 import { ToolCallList } from '../shared/tool-call-list.ts'
@@ -73,25 +76,40 @@ export class MessagesEncoder implements AnswerEncoder {
     })
   }
 
-  push(chunk: JsonObject): string {
-    if (isObject(chunk['usage'])) this.#usage = chunk['usage']
-    const step = readSearchStep(chunk)
-    if (step !== undefined) return this.#pushSearch(step)
-    const delta = readChatDelta(chunk)
-    if (delta === null) return ''
-    const text = delta.text + delta.refusal
+  push(answered: readonly AnswerEvent[]): string {
     let events = ''
-    // Clients refuse reasoning after a call, and its text would be lost with the turn.
-    if (delta.reasoning !== '' && this.#calls.all.length === 0) events += this.#pushReasoning(delta)
-    if (this.#calls.all.length === 0) for (const signed of delta.signedReasoning) events += this.#pushSigned(signed)
-    if (text !== '' && this.#open?.type === 'tool_use') this.#lateText += text
-    else if (text !== '') events += this.#pushText(text)
-    for (const piece of delta.calls) events += this.#pushCall(this.#calls.add(piece), piece.arguments)
-    // Some servers give other reasons in this field.
-    if (delta.stopSequence !== null && this.#context.state.stopSequences.includes(delta.stopSequence))
-      this.#stopSequence = delta.stopSequence
-    if (delta.finishReason !== null) this.#finishReason = delta.finishReason
+    for (const event of answered) events += this.#pushEvent(event)
     return events
+  }
+
+  #pushEvent(event: AnswerEvent): string {
+    switch (event.kind) {
+      case 'text':
+        if (this.#open?.type !== 'tool_use') return this.#pushText(event.text)
+        this.#lateText += event.text
+        return ''
+      // Clients refuse reasoning after a call, and its text would be lost with the turn.
+      case 'reasoning':
+        return this.#calls.all.length > 0 ? '' : this.#pushReasoning(event.text, event.field)
+      case 'signed-reasoning':
+        return this.#calls.all.length > 0 ? '' : this.#pushSigned(event.signed)
+      case 'call':
+        return this.#pushCall(this.#calls.add(event), event.arguments)
+      case 'search':
+        return this.#pushSearch(event.step)
+      case 'stop-sequence':
+        // Some servers give other reasons in this field.
+        if (this.#context.state.stopSequences.includes(event.sequence)) this.#stopSequence = event.sequence
+        return ''
+      case 'finish':
+        this.#finishReason = event.reason
+        return ''
+      case 'usage':
+        this.#usage = event.usage
+        return ''
+      case 'citation':
+        return ''
+    }
   }
 
   heartbeat(): string {
@@ -118,7 +136,7 @@ export class MessagesEncoder implements AnswerEncoder {
 
   whole(completion: JsonObject): string {
     const content: object[] = readHostedSteps(completion).flatMap((step) => this.#toBlocks(step))
-    this.push(completion)
+    this.push(readAnswerEvents(completion))
     const delta = readChatDelta(completion)
     const signed = delta?.signedReasoning ?? []
     for (const each of signed) content.push(this.#toSignedBlock(each))
@@ -141,18 +159,12 @@ export class MessagesEncoder implements AnswerEncoder {
     })
   }
 
-  /** The blocks of a chunk before the message of a whole answer. */
-  #toBlocks(chunk: JsonObject): readonly object[] {
-    this.push(chunk)
-    const step = readSearchStep(chunk)
-    if (step !== undefined) return [this.#toSearchBlock(step)]
-    const delta = readChatDelta(chunk)
-    if (delta === null) return []
-    const { reasoning, text } = delta
-    return [
-      ...(reasoning === '' ? [] : [{ type: 'thinking', thinking: reasoning, signature: this.#seal(reasoning) }]),
-      ...(text.trim() === '' ? [] : [this.#toTextBlock(text)]),
-    ]
+  /** The blocks of an event before the message of a whole answer. */
+  #toBlocks(event: AnswerEvent): readonly object[] {
+    this.push([event])
+    if (event.kind === 'search') return [this.#toSearchBlock(event.step)]
+    if (event.kind === 'reasoning') return [{ type: 'thinking', thinking: event.text, signature: this.#seal(event.text) }]
+    return event.kind === 'text' && event.text.trim() !== '' ? [this.#toTextBlock(event.text)] : []
   }
 
   #toTextBlock(text: string): object {
@@ -201,8 +213,8 @@ export class MessagesEncoder implements AnswerEncoder {
     return toStopReason({ finishReason: this.#finishReason, stopSequence: this.#stopSequence, hasCalls })
   }
 
-  #pushReasoning({ reasoning: text, reasoningField }: ChatDelta): string {
-    this.#reasoningField = reasoningField
+  #pushReasoning(text: string, field: ReasoningField): string {
+    this.#reasoningField = field
     const events =
       this.#open?.type === 'thinking'
         ? ''

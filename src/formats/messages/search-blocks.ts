@@ -1,5 +1,5 @@
 /** The blocks of a hosted search, and the citations of the texts behind it. */
-import type { HostedSearchStep, SearchFault, SearchSource } from '../../exchange/hosted-search.ts'
+import type { HostedSearchStep, SearchFault, SearchSource } from '../../conversation/answer-event.ts'
 import { findCitations } from '../shared/citations.ts'
 import { caller } from './answer.ts'
 

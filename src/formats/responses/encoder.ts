@@ -1,14 +1,13 @@
 /** Encodes an answer: chunks of a chat completion become items and events, a whole completion becomes a response object. */
 import type { AnswerContext, AnswerEncoder, FailedExchange, JsonObject } from '../../exchange/api-format/api-format.ts'
 import type { GatewayError } from '../../errors.ts'
-import { readHostedSteps, readSearchStep } from '../../exchange/hosted-search.ts'
-import type { HostedSearchStep, SearchSource } from '../../exchange/hosted-search.ts'
-import { readChatDelta } from '../shared/chat-delta.ts'
-import type { ChatDelta } from '../shared/chat-delta.ts'
+import type { AnswerEvent, HostedSearchStep, ReasoningField, SearchSource } from '../../conversation/answer-event.ts'
+import { readHostedSteps } from '../../exchange/hosted-search.ts'
+import { readAnswerEvents } from '../shared/chat-delta.ts'
 import { findCitations } from '../shared/citations.ts'
 import { isObject } from '../shared/fields.ts'
-import { sealReasoning, toReasoning } from '../shared/reasoning.ts'
-import type { Reasoning, ReasoningField, SignedReasoning } from '../shared/reasoning.ts'
+import { sealReasoning } from '../shared/reasoning.ts'
+import type { Reasoning } from '../shared/reasoning.ts'
 import { ToolCallList } from '../shared/tool-call-list.ts'
 import type { ToolCall } from '../shared/tool-call-list.ts'
 import { EventWriter } from './events.ts'
@@ -58,16 +57,17 @@ export class ResponsesEncoder implements AnswerEncoder {
     return this.#events.writeResponse('response.created', response) + this.#events.writeResponse('response.in_progress', response)
   }
 
-  push(chunk: JsonObject): string {
-    this.#usage = toResponseUsage(chunk['usage']) ?? this.#usage
-    const step = readSearchStep(chunk)
-    if (step !== undefined) return this.#pushSearch(step)
-    const delta = readChatDelta(chunk)
-    // Some servers send empty pieces after the end.
-    if (delta === null || this.#finishReason !== null) return ''
-    this.#add(delta)
-    if (delta.finishReason !== null) return this.#finish(delta.finishReason)
-    return this.#stream()
+  push(answered: readonly AnswerEvent[]): string {
+    let text = ''
+    for (const event of answered) {
+      if (event.kind === 'usage') this.#usage = toResponseUsage(event.usage) ?? this.#usage
+      else if (event.kind === 'search') text += this.#pushSearch(event.step)
+      // Some servers send empty pieces after the end.
+      else if (this.#finishReason !== null) continue
+      else if (event.kind === 'finish') text += this.#finish(event.reason)
+      else this.#add(event)
+    }
+    return this.#finishReason === null ? text + this.#stream() : text
   }
 
   /** Codex counts events, and not bytes or comments. A second `in_progress` would make OpenAI's SDK forget the items before it. */
@@ -92,8 +92,8 @@ export class ResponsesEncoder implements AnswerEncoder {
   }
 
   whole(completion: JsonObject): string {
-    for (const step of readHostedSteps(completion)) this.push(step)
-    this.push(completion)
+    this.push(readHostedSteps(completion))
+    this.push(readAnswerEvents(completion))
     if (this.#finishReason === null) this.#finish('stop')
     return this.#createFinalResponse()
   }
@@ -120,34 +120,27 @@ export class ResponsesEncoder implements AnswerEncoder {
     return item.close(this.#events, status)
   }
 
-  #add(delta: ChatDelta): void {
-    this.#addReasoning(delta)
-    // Codex shows nothing of a refusal part.
-    const text = delta.text + delta.refusal
-    if (text !== '') this.#getMessage().addText(text)
-    for (const annotation of delta.annotations) this.#addAnnotation(annotation)
-    for (const piece of delta.calls) {
-      const call = this.#calls.add(piece)
-      if (call.name !== '' && !this.#callsWithItem.has(call)) this.#addCallItem(call)
-    }
-  }
-
-  #addReasoning({ reasoning, reasoningField, signedReasoning: signed, isWhole }: ChatDelta): void {
+  #add(event: AnswerEvent): void {
     // Clients with strict types reject reasoning after a call.
-    if (this.#calls.all.length > 0) return
-    // The text of a whole answer stands in its signed parts too.
-    if (reasoning !== '' && !(isWhole && signed.length > 0)) {
-      this.#reasoningField = reasoningField
-      this.#getReasoning().addText(reasoning)
+    const takesReasoning = this.#calls.all.length === 0
+    switch (event.kind) {
+      case 'text':
+        // Codex shows nothing of a refusal part.
+        return this.#getMessage().addText(event.text)
+      case 'reasoning':
+        if (!takesReasoning) return
+        this.#reasoningField = event.field
+        return this.#getReasoning().addText(event.text)
+      // It ends the item of its text, or stands for itself where its text was not shown.
+      case 'signed-reasoning':
+        return takesReasoning ? this.#getReasoning().sign(event.signed) : undefined
+      case 'citation':
+        return this.#addAnnotation(event.annotation)
+      case 'call': {
+        const call = this.#calls.add(event)
+        if (call.name !== '' && !this.#callsWithItem.has(call)) this.#addCallItem(call)
+      }
     }
-    for (const each of signed) this.#addSigned(each, { isWhole })
-  }
-
-  /** What the upstream signed ends the item of its text, or stands for itself where its text was not shown. */
-  #addSigned(signed: SignedReasoning, { isWhole }: { readonly isWhole: boolean }): void {
-    const item = this.#getReasoning()
-    if (isWhole) item.addText(toReasoning(signed).text)
-    item.sign(signed)
   }
 
   /** The last item if it is reasoning that the upstream has not signed yet, else a new one. */

@@ -7,7 +7,7 @@ import { JsonEndFinder } from '../../codecs/chat/json-end-finder.ts'
 import { createDeltaTemplate } from './events.ts'
 import type { DeltaTemplate, EventType, EventWriter } from './events.ts'
 import type { DeclaredTool } from '../shared/tool-names.ts'
-import type { SearchSource } from '../../exchange/hosted-search.ts'
+import type { SearchSource } from '../../conversation/answer-event.ts'
 import { tryParseJson } from '../../system/parse-json.ts'
 
 export type ItemStatus = 'in_progress' | 'completed' | 'incomplete'

@@ -1,16 +1,8 @@
 /** Reads the parts of a chat completion that other formats have a place for. Unknown shapes are ignored. */
 import type { JsonObject } from '../../exchange/api-format/api-format.ts'
 import { isObject } from './fields.ts'
-import { signedFields } from './reasoning.ts'
-import type { ReasoningField, SignedReasoning } from './reasoning.ts'
-
-/** A piece of a tool call. */
-export interface CallDelta {
-  readonly index: number | null
-  readonly id: string
-  readonly name: string
-  readonly arguments: string
-}
+import type { AnswerEvent, CallPiece, ReasoningField, SignedReasoning } from '../../conversation/answer-event.ts'
+import { readSignedText, signedFields } from './reasoning.ts'
 
 export interface ChatDelta {
   readonly text: string
@@ -22,7 +14,7 @@ export interface ChatDelta {
   readonly isWhole: boolean
   /** Whole pieces of reasoning that the upstream signed or encrypted. */
   readonly signedReasoning: readonly SignedReasoning[]
-  readonly calls: readonly CallDelta[]
+  readonly calls: readonly CallPiece[]
   readonly annotations: readonly JsonObject[]
   readonly finishReason: string | null
   /** The stop sequence, where the upstream names it. */
@@ -53,6 +45,33 @@ export function readChatDelta(document: JsonObject): ChatDelta | null {
   }
 }
 
+/** The same as events, with the usage. Signed reasoning of a whole message has its text with it. */
+export function readAnswerEvents(document: JsonObject): readonly AnswerEvent[] {
+  const { usage } = document
+  const delta = readChatDelta(document)
+  const events: AnswerEvent[] = []
+  if (delta !== null) addEvents(delta, events)
+  if (isObject(usage)) events.push({ kind: 'usage', usage })
+  return events
+}
+
+function addEvents(delta: ChatDelta, events: AnswerEvent[]): void {
+  const { reasoning, reasoningField, signedReasoning, isWhole, annotations, calls, stopSequence, finishReason } = delta
+  const text = delta.text + delta.refusal
+  if (reasoning !== '' && !(isWhole && signedReasoning.length > 0))
+    events.push({ kind: 'reasoning', text: reasoning, field: reasoningField })
+  for (const signed of signedReasoning) {
+    const signedText = isWhole ? readSignedText(signed) : ''
+    if (signedText !== '') events.push({ kind: 'reasoning', text: signedText, field: reasoningField })
+    events.push({ kind: 'signed-reasoning', signed })
+  }
+  if (text !== '') events.push({ kind: 'text', text })
+  for (const annotation of annotations) events.push({ kind: 'citation', annotation })
+  for (const call of calls) events.push({ kind: 'call', ...call })
+  if (stopSequence !== null) events.push({ kind: 'stop-sequence', sequence: stopSequence })
+  if (finishReason !== null) events.push({ kind: 'finish', reason: finishReason })
+}
+
 function isFirstChoice(choice: unknown): boolean {
   return isObject(choice) && (typeof choice['index'] !== 'number' || choice['index'] === 0)
 }
@@ -71,13 +90,13 @@ function readSignedReasoning(delta: JsonObject): readonly SignedReasoning[] {
   return signed
 }
 
-function readCalls(delta: JsonObject): readonly CallDelta[] {
+function readCalls(delta: JsonObject): readonly CallPiece[] {
   const { tool_calls: calls, function_call: legacyCall } = delta
   if (Array.isArray(calls) && calls.length > 0) return calls.filter(isObject).map(readCall)
   return isObject(legacyCall) ? [readCall({ index: 0, function: legacyCall })] : []
 }
 
-function readCall(call: JsonObject): CallDelta {
+function readCall(call: JsonObject): CallPiece {
   const { index, id, function: called } = call
   const { name, arguments: args } = isObject(called) ? called : {}
   return {

@@ -1,5 +1,5 @@
 /** Finds what an answer takes from the sources of its searches: marks as in `[2]` and `[1, 3]`, and addresses of sources. */
-import type { SearchSource } from '../../exchange/hosted-search.ts'
+import type { SearchSource } from '../../conversation/answer-event.ts'
 
 export interface FoundCitation {
   readonly source: SearchSource

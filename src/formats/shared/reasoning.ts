@@ -1,11 +1,10 @@
 /** Reasoning in a sealed container: the client returns it with the next request, bound to the model that wrote it. */
 import type { JsonObject } from '../../exchange/api-format/api-format.ts'
+import type { ReasoningField, SignedReasoning } from '../../conversation/answer-event.ts'
 import { thinkingField } from '../../exchange/request/anthropic-fields.ts'
 import { reasoningItemsField } from '../../exchange/request/responses-fields.ts'
 import { isObject } from './fields.ts'
 import { ownJsonBounds, parseJson } from '../../system/parse-json.ts'
-
-export type ReasoningField = 'reasoning_content' | 'reasoning'
 
 export interface Reasoning {
   /** The field of a chat message that holds it. */
@@ -17,12 +16,6 @@ export interface Reasoning {
 
 /** The private fields of a message for reasoning that its upstream has signed or encrypted. */
 export const signedFields = [thinkingField, reasoningItemsField] as const
-
-/** A block of Anthropic's API, or an item of the Responses API. */
-export interface SignedReasoning {
-  readonly field: (typeof signedFields)[number]
-  readonly value: JsonObject
-}
 
 export function sealReasoning(
   { field, text, signed }: Reasoning,

@@ -1,5 +1,5 @@
 /** Assembles tool calls from their pieces. */
-import type { CallDelta } from './chat-delta.ts'
+import type { CallPiece } from '../../conversation/answer-event.ts'
 
 export class ToolCall {
   /** Position among the calls of the answer. */
@@ -42,14 +42,14 @@ export class ToolCallList {
   }
 
   /** The call that this piece belongs to, with the piece added. Calls of a whole message have no index. */
-  add(piece: CallDelta): ToolCall {
+  add(piece: CallPiece): ToolCall {
     const call = (piece.index === null ? undefined : this.#byIndex.get(piece.index)) ?? this.#create(piece)
     if (call.name === '') call.name = piece.name
     call.addArguments(piece.arguments)
     return call
   }
 
-  #create({ index, id }: CallDelta): ToolCall {
+  #create({ index, id }: CallPiece): ToolCall {
     const position = this.#calls.length
     // A call in the older form of chat completions has no id.
     const call = new ToolCall(position, id === '' ? `call_${this.#requestId}_${position}` : id)

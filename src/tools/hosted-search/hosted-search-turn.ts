@@ -5,18 +5,20 @@
  */
 import type { SearchDocument } from '../../api/search-document.ts'
 import { GatewayError, removeChargeClaim } from '../../errors.ts'
+import type { AnswerEvent, HostedSearchStep, SearchFault, SearchSource } from '../../conversation/answer-event.ts'
 import type { AnswerEncoder, JsonObject } from '../../exchange/api-format/api-format.ts'
 import { ClientDisconnected } from '../../exchange/exchange.ts'
 import type { CallResult, Exchange, Slots, Translation, Usage } from '../../exchange/exchange.ts'
 import { getAnalysis } from '../../exchange/request/request-analysis.ts'
 import type { AnalyzedChat } from '../../exchange/body-parser.ts'
-import type { HostedSearchOptions, HostedSearchStep, SearchFault, SearchSource } from '../../exchange/hosted-search.ts'
+import type { HostedSearchOptions } from '../../exchange/hosted-search.ts'
 import { changeCallContext } from '../../exchange/plugin-chain.ts'
 import type { CallContext, PluginChain, TurnHandler } from '../../exchange/plugin-chain.ts'
 import { getFields, isRecord } from '../../exchange/request/chat-request.ts'
 import type { ChatRequest } from '../../exchange/request/chat-request.ts'
 import { jsonHeaders, openStream } from '../../exchange/response-headers.ts'
 import type { Services } from '../../services/services.ts'
+import { readAnswerEvents } from '../../formats/shared/chat-delta.ts'
 import type { ToolCall } from '../../formats/shared/tool-call-list.ts'
 import { BufferedClient } from '../mcp/buffered-client.ts'
 import { createNestedTurn } from '../nested-turn.ts'
@@ -62,8 +64,8 @@ class HostedSearchTurn {
   readonly #deps: HostedSearchDeps
   /** What the model gets after the request's own messages. */
   readonly #messages: JsonObject[] = []
-  /** Chunks before the message of a whole answer. */
-  readonly #steps: JsonObject[] = []
+  /** Events before the message of a whole answer. */
+  readonly #steps: AnswerEvent[] = []
   readonly #sources: SearchSource[] = []
   #searchCount = 0
   /** Whether the last request allowed the model to search. */
@@ -177,8 +179,9 @@ class HostedSearchTurn {
 
   async #runSearches({ text, reasoning, searches }: ModelAnswer): Promise<void> {
     const calls = searches.map(({ id, name, arguments: args }) => ({ id, type: 'function', function: { name, arguments: args } }))
-    this.#messages.push({ role: 'assistant', content: text === '' ? null : text, ...reasoning, tool_calls: calls })
-    this.#steps.push({ choices: [{ index: 0, delta: { content: text, ...reasoning } }] })
+    const fields = reasoning === null ? {} : { [reasoning.field]: reasoning.text }
+    this.#messages.push({ role: 'assistant', content: text === '' ? null : text, ...fields, tool_calls: calls })
+    this.#steps.push(...(reasoning === null ? [] : [reasoning]), ...(text === '' ? [] : [{ kind: 'text', text } as const]))
     for (const call of searches) {
       this.#assertConnected()
       this.#messages.push({ role: 'tool', tool_call_id: call.id, content: await this.#runSearch(call) })
@@ -232,20 +235,21 @@ class HostedSearchTurn {
 
   #writeStep(step: HostedSearchStep): void {
     const { chat, callContext, encoder } = this.#input
-    const chunk = { choices: [], hosted_search: step }
-    this.#steps.push(chunk)
+    const event = { kind: 'search', step } as const
+    this.#steps.push(event)
     if (!chat.stream) return
     openStream(callContext)
-    callContext.client.write(encoder.push(chunk))
+    callContext.client.write(encoder.push([event]))
   }
 
-  #toResult({ completion, ending: choice }: ModelAnswer): CallResult {
+  #toResult({ completion, ending: last }: ModelAnswer): CallResult {
     const usage = this.#firstUsage ?? { inputTokens: 0, outputTokens: 0, estimated: false }
     const ending = this.#isAbandoned ? ({ isAbandoned: true } as const) : {}
     const sum = this.#usage === null ? {} : { usage: this.#usage }
     if (completion === null) {
       const { encoder } = this.#input
-      const frames = encoder.push({ choices: [choice] }) + encoder.push({ choices: [], ...sum }) + encoder.end()
+      const summed: readonly AnswerEvent[] = this.#usage === null ? [] : [{ kind: 'usage', usage: this.#usage }]
+      const frames = encoder.push([...last, ...summed]) + encoder.end()
       return { usage, ...ending, final: { kind: 'trailer', frames } }
     }
     const steps = this.#steps.length === 0 ? {} : { hosted_steps: this.#steps }
@@ -290,9 +294,8 @@ function isAnalyzed(chat: ChatRequest): chat is AnalyzedChat {
 
 /** The answer ended before its calls were complete. */
 function isCut({ completion, ending }: ModelAnswer): boolean {
-  const { choices } = completion ?? {}
-  const [first] = Array.isArray(choices) ? (choices as unknown[]) : [ending]
-  return isRecord(first) && first['finish_reason'] === 'length'
+  const events = completion === null ? ending : readAnswerEvents(completion)
+  return events.some((event) => event.kind === 'finish' && event.reason === 'length')
 }
 
 function parseCompletion(body: string | Uint8Array): JsonObject {

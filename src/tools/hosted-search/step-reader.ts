@@ -7,18 +7,20 @@ import { readChatDelta } from '../../formats/shared/chat-delta.ts'
 import { ToolCallList } from '../../formats/shared/tool-call-list.ts'
 import type { ToolCall } from '../../formats/shared/tool-call-list.ts'
 import { hostedSearchFunction } from '../../exchange/hosted-search.ts'
+import type { AnswerEvent, ReasoningField } from '../../conversation/answer-event.ts'
 import type { GatewayError } from '../../errors.ts'
 import type { AnswerEncoder, FailedExchange, JsonObject } from '../../exchange/api-format/api-format.ts'
 
+type ReasoningEvent = Extract<AnswerEvent, { kind: 'reasoning' }>
+
 export interface ModelAnswer {
   readonly text: string
-  /** The field with the reasoning; empty without any. */
-  readonly reasoning: JsonObject
+  readonly reasoning: ReasoningEvent | null
   readonly searches: readonly ToolCall[]
   /** Tools that the client runs were called. */
   readonly hasOtherCalls: boolean
-  /** The choice that ends the answer. */
-  readonly ending: JsonObject
+  /** The events that end the answer. */
+  readonly ending: readonly AnswerEvent[]
   readonly usage: JsonObject | null
   /** The whole completion; null for a stream. */
   readonly completion: JsonObject | null
@@ -31,8 +33,8 @@ export class StepReader implements AnswerEncoder {
   readonly #passedCalls = new Set<ToolCall>()
   #text = ''
   #reasoning = ''
-  #reasoningField = 'reasoning_content'
-  #ending: JsonObject = { index: 0, delta: {}, finish_reason: 'stop' }
+  #reasoningField: ReasoningField = 'reasoning_content'
+  readonly #ending: AnswerEvent[] = []
   #usage: JsonObject | null = null
 
   constructor(requestId: string, outer: AnswerEncoder) {
@@ -44,9 +46,9 @@ export class StepReader implements AnswerEncoder {
     return this.#outer.start()
   }
 
-  push(chunk: JsonObject): string {
-    const passed = this.#readChunk(chunk)
-    return passed === null ? '' : this.#outer.push(passed)
+  push(answered: readonly AnswerEvent[]): string {
+    const passed = answered.flatMap((event) => this.#readEvent(event) ?? [])
+    return passed.length === 0 ? '' : this.#outer.push(passed)
   }
 
   heartbeat(): string {
@@ -68,8 +70,11 @@ export class StepReader implements AnswerEncoder {
 
   /** The answer of a stream that has ended. */
   finishStream(): ModelAnswer {
-    const reasoning: JsonObject = this.#reasoning === '' ? {} : { [this.#reasoningField]: this.#reasoning }
-    return this.#toAnswer({ text: this.#text, reasoning, completion: null })
+    return this.#toAnswer({
+      text: this.#text,
+      reasoning: toReasoningEvent(this.#reasoning, this.#reasoningField),
+      completion: null,
+    })
   }
 
   /** The answer of a whole completion. */
@@ -80,7 +85,7 @@ export class StepReader implements AnswerEncoder {
     const { text = '', refusal = '', reasoning = '', reasoningField = 'reasoning' } = delta ?? {}
     return this.#toAnswer({
       text: text + refusal,
-      reasoning: reasoning === '' ? {} : { [reasoningField]: reasoning },
+      reasoning: toReasoningEvent(reasoning, reasoningField),
       completion: this.#searches.length === 0 ? completion : withoutSearches(completion),
     })
   }
@@ -95,32 +100,43 @@ export class StepReader implements AnswerEncoder {
     return { ...parts, searches, hasOtherCalls, ending: this.#ending, usage: this.#usage }
   }
 
-  /** The chunk without what only the last answer of the turn passes on; null if nothing is left. */
-  #readChunk({ usage, ...chunk }: JsonObject): JsonObject | null {
-    if (isObject(usage)) this.#usage = usage
-    const delta = readChatDelta(chunk)
-    const { choices } = chunk
-    const [choice] = Array.isArray(choices) ? choices.filter(isObject) : []
-    if (delta === null || choice === undefined) return null
-    this.#text += delta.text + delta.refusal
-    if (delta.reasoning !== '') this.#reasoningField = delta.reasoningField
-    this.#reasoning += delta.reasoning
-    if (delta.finishReason !== null) this.#ending = { ...choice, delta: {} }
-    else if (delta.calls.length === 0) return chunk
-    const { tool_calls: _, function_call: __, ...rest } = isObject(choice['delta']) ? choice['delta'] : {}
-    const pieces = delta.calls.flatMap((piece) => this.#readPiece(this.#calls.add(piece), piece.arguments))
-    const passed = { ...rest, ...(pieces.length === 0 ? {} : { tool_calls: pieces }) }
-    return { ...chunk, choices: [{ ...choice, finish_reason: null, delta: passed }] }
+  /** The event for the client; null for one of a search, and for what only the last answer of the turn passes on. */
+  #readEvent(event: AnswerEvent): AnswerEvent | null {
+    switch (event.kind) {
+      case 'text':
+        this.#text += event.text
+        return event
+      case 'reasoning':
+        this.#reasoningField = event.field
+        this.#reasoning += event.text
+        return event
+      case 'call':
+        return this.#readCall(event)
+      case 'stop-sequence':
+      case 'finish':
+        this.#ending.push(event)
+        return null
+      case 'usage':
+        this.#usage = event.usage
+        return null
+      default:
+        return event
+    }
   }
 
   /** The piece for the client: none of a search, and none before the call has a name. */
-  #readPiece(call: ToolCall, piece: string): readonly JsonObject[] {
+  #readCall(piece: Extract<AnswerEvent, { kind: 'call' }>): AnswerEvent | null {
+    const call = this.#calls.add(piece)
     const { position: index, id, name } = call
-    if (name === '' || name === hostedSearchFunction) return []
-    if (this.#passedCalls.has(call)) return [{ index, function: { arguments: piece } }]
+    if (name === '' || name === hostedSearchFunction) return null
+    if (this.#passedCalls.has(call)) return { ...piece, index }
     this.#passedCalls.add(call)
-    return [{ index, id, type: 'function', function: { name, arguments: call.arguments } }]
+    return { kind: 'call', index, id, name, arguments: call.arguments }
   }
+}
+
+function toReasoningEvent(text: string, field: ReasoningField): ReasoningEvent | null {
+  return text === '' ? null : { kind: 'reasoning', text, field }
 }
 
 function withoutSearches(completion: JsonObject): JsonObject {

@@ -17,7 +17,7 @@ export async function answerChatSearch(
     type: 'url_citation',
     url_citation: { url, title, start_index: toContentOffset(start), end_index: toContentOffset(end) },
   }))
-  return createCompletionResult({ content, extraFields: { annotations } }, { x, callContext, usage })
+  return createCompletionResult({ content, annotations }, { x, callContext, usage })
 }
 
 /** Maps offsets in the document's answer to offsets in the content, which is the document's JSON. 0 is no position. */

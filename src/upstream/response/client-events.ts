@@ -6,10 +6,11 @@ import type { AnswerEncoder } from '../../exchange/api-format/api-format.ts'
 import type { Usage } from '../../exchange/exchange.ts'
 import { isRecord } from '../../exchange/request/chat-request.ts'
 import { doneEvent } from '../../exchange/response-headers.ts'
+import { readAnswerEvents } from '../../formats/shared/chat-delta.ts'
 import { StreamedCitations } from './citations.ts'
 import { needsNoFilter, hasContentFields, filterResponse } from './response-filter.ts'
 import type { FieldAllowlist } from './response-filter.ts'
-import type { LearnedTemplate } from './chunk-template.ts'
+import type { LearnedTemplate, TextField } from './chunk-template.ts'
 import type { ChunkSink } from './stream-reader.ts'
 import { toPublicUsage } from './usage.ts'
 
@@ -31,8 +32,13 @@ export class ClientEvents implements ChunkSink {
   /** Fields that the usage chunk copies. */
   #head: Record<string, unknown> = {}
   #hasHead = false
-  /** What surrounds the next chunk's text if it matches the template, and the choice whose text it is. */
-  #template: (ChunkFrame & { readonly choiceIndex: number | null }) | null = null
+  /** JSON text around the next chunk's text if it matches the template, and the field whose text it is. */
+  #template: {
+    readonly prefix: string
+    readonly suffix: string
+    readonly choice: number
+    readonly field: TextField
+  } | null = null
 
   constructor(options: ClientEventsOptions) {
     this.#options = options
@@ -53,44 +59,42 @@ export class ClientEvents implements ChunkSink {
 
   acceptTemplate({ index, field, probe: { chunk, placeholder } }: LearnedTemplate): boolean {
     const passed = this.#filter(chunk)
-    const frame =
-      passed === null
-        ? null
-        : this.#options.encoder === undefined
-          ? toJsonFrame(passed, placeholder)
-          : toReusedChunk(passed, field)
-    if (frame === null) return false
-    this.#template = { ...frame, choiceIndex: field === 'content' ? index : null }
+    // Written anew from the parsed chunk: the upstream's own text may hold a key twice, and only the last one was checked.
+    const [prefix, suffix, ...rest] = passed === null ? [] : JSON.stringify(passed).split(placeholder)
+    if (prefix === undefined || suffix === undefined || rest.length > 0) return false
+    this.#template = { prefix, suffix, choice: index, field }
     return true
   }
 
   consumeTemplated(value: string, escaped: string): string {
     if (this.#template === null) return ''
-    const { choiceIndex } = this.#template
-    if (choiceIndex !== null) this.#citations.recordText(choiceIndex, value.length)
-    if ('chunk' in this.#template) {
-      const { chunk, delta, field } = this.#template
-      delta[field] = value
-      return this.#write(chunk)
+    const { encoder, onEvent } = this.#options
+    const { prefix, suffix, choice, field } = this.#template
+    if (field === 'content') this.#citations.recordText(choice, value.length)
+    if (encoder !== undefined) {
+      onEvent?.(prefix + escaped + suffix)
+      if (choice !== 0 || value === '') return ''
+      if (field === 'content') return encoder.push([{ kind: 'text', text: value }])
+      return encoder.push([{ kind: 'reasoning', text: value, field }])
     }
-    const json = this.#template.prefix + escaped + this.#template.suffix
-    this.#options.onEvent?.(json)
+    const json = prefix + escaped + suffix
+    onEvent?.(json)
     return `data: ${json}\n\n`
   }
 
   /** The last frames: usage if it was requested, then the end. */
   buildTrailer(usage: Usage, report: Record<string, unknown> | null): string {
     const { encoder, includeUsage } = this.#options
-    const chunk = includeUsage ? { ...this.#head, choices: [], usage: toPublicUsage(report, usage) } : null
-    if (encoder !== undefined) return (chunk === null ? '' : encoder.push(chunk)) + encoder.end()
-    return (chunk === null ? '' : `data: ${JSON.stringify(chunk)}\n\n`) + doneEvent
+    if (encoder !== undefined) return encoder.push([{ kind: 'usage', usage: toPublicUsage(report, usage) }]) + encoder.end()
+    if (!includeUsage) return doneEvent
+    return `data: ${JSON.stringify({ ...this.#head, choices: [], usage: toPublicUsage(report, usage) })}\n\n${doneEvent}`
   }
 
   #write(chunk: Record<string, unknown>): string {
     const { encoder, onEvent } = this.#options
     if (encoder !== undefined) {
       onEvent?.(JSON.stringify(chunk))
-      return encoder.push(chunk)
+      return encoder.push(readAnswerEvents(chunk))
     }
     const json = JSON.stringify(chunk)
     onEvent?.(json)
@@ -128,24 +132,6 @@ export class ClientEvents implements ChunkSink {
     if (!needsNoFilter(chunk, allowlist)) return filterResponse(chunk, allowlist)
     return chunk['model'] === undefined ? chunk : { ...chunk, model: allowlist.productId }
   }
-}
-
-/** The JSON text around a text, or a chunk whose text is replaced for each event. */
-type ChunkFrame =
-  | { readonly prefix: string; readonly suffix: string }
-  | { readonly chunk: Record<string, unknown>; readonly delta: Record<string, unknown>; readonly field: string }
-
-/** Written anew from the parsed chunk: the upstream's own text may hold a key twice, and only the last one was checked. */
-function toJsonFrame(chunk: Record<string, unknown>, placeholder: string): ChunkFrame | null {
-  const [prefix, suffix, ...rest] = JSON.stringify(chunk).split(placeholder)
-  return prefix === undefined || suffix === undefined || rest.length > 0 ? null : { prefix, suffix }
-}
-
-/** A template has one choice, whose delta has one text. */
-function toReusedChunk(chunk: Record<string, unknown>, field: string): ChunkFrame | null {
-  const [choice] = chunk['choices'] as unknown[]
-  const delta = isRecord(choice) ? choice['delta'] : undefined
-  return isRecord(delta) ? { chunk, delta, field } : null
 }
 
 /** A delta without output. Beside a usage report that comes with every chunk, the first delta still has the role to announce. */

@@ -167,7 +167,7 @@ function toPrompt({ inputTokens, cachedInputTokens = 0 }: Omit<ReportedUsage, 'o
  * The usage object for members: the charged numbers, and the upstream's other token counts. Its costs, times and own names stay with the
  * operator.
  */
-export function toPublicUsage(report: Record<string, unknown> | null, usage: Usage): object {
+export function toPublicUsage(report: Record<string, unknown> | null, usage: Usage): Record<string, unknown> {
   const { inputTokens, outputTokens } = usage
   const tokens = { prompt_tokens: inputTokens, completion_tokens: outputTokens, total_tokens: inputTokens + outputTokens }
   return report === null ? tokens : { ...pickCounts(normalizeCachedTokens(report), usage), ...tokens }

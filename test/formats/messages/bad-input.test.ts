@@ -3,7 +3,7 @@ import * as fc from 'fast-check'
 import t from 'tap'
 import type { JsonObject } from '../../../src/exchange/api-format/api-format.ts'
 import { checkMutatedBodies, checkTextlessValues, mutate, tryWrongValues } from '../field-mutations.ts'
-import { createEncoder, findRefusedField, parseEvents, seal, translate, usageChunk } from './translate.ts'
+import { createEncoder, findRefusedField, parseEvents, pushChunk, seal, translate, usageChunk } from './translate.ts'
 
 const png = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
 const image = { type: 'image', source: { type: 'base64', media_type: 'image/png', data: png } }
@@ -160,7 +160,7 @@ t.test('chunks of any shape make an answer that is complete', async (t) => {
   fc.assert(
     fc.property(fc.array(fc.oneof(mutate(chunk), fc.constant(chunk)), { maxLength: 5 }), (chunks) => {
       const encoder = createEncoder({ stop_sequences: ['x'] })
-      const events = parseEvents(encoder.start() + chunks.map((each) => encoder.push(each)).join('') + encoder.end())
+      const events = parseEvents(encoder.start() + chunks.map((each) => pushChunk(encoder, each)).join('') + encoder.end())
       if (events.at(-1)?.type !== 'message_stop') throw new Error('no end')
       const starts = events.filter(({ type }) => type === 'content_block_start').length
       if (starts === 0 || starts !== events.filter(({ type }) => type === 'content_block_stop').length)

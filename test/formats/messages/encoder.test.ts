@@ -6,6 +6,7 @@ import { deriveNames } from '../../../src/exchange/brand-names.ts'
 import { toChunk } from '../random-chunks.ts'
 import {
   createEncoder,
+  pushChunk,
   encodeStream,
   messageUsage,
   parseEvents,
@@ -254,7 +255,7 @@ t.test('gives the original name of a tool back', async (t) => {
   const tools = [{ name }]
   const encoder = createEncoder({ tools })
   const [short] = translate({ tools }).state.toolNames.keys()
-  t.match(encoder.push(piece(0, { id: 'a', name: short ?? '', args: '{}' })), `"name":"${name}"`)
+  t.match(pushChunk(encoder, piece(0, { id: 'a', name: short ?? '', args: '{}' })), `"name":"${name}"`)
 })
 
 t.test('states why the answer ended', async (t) => {
@@ -305,7 +306,7 @@ t.test('counts cached tokens apart', async (t) => {
   ] as const) {
     const encoder = createEncoder()
     encoder.start()
-    const events = encoder.push({ choices: [], usage: sent }) + encoder.end()
+    const events = pushChunk(encoder, { choices: [], usage: sent }) + encoder.end()
     t.match(parseEvents(events).at(-2)?.['usage'], expected, name)
   }
 })
@@ -330,7 +331,7 @@ t.test('leaves the open block open when the answer fails', async (t) => {
   const failure = new GatewayError('upstream_error')
   for (const chunk of [text('Half'), piece(0, { id: 'a', name: 'look', args: '{"x":' }), think('Half')]) {
     const encoder = createEncoder()
-    const events = parseEvents(encoder.start() + encoder.push(chunk) + encoder.fail(failedExchange, failure))
+    const events = parseEvents(encoder.start() + pushChunk(encoder, chunk) + encoder.fail(failedExchange, failure))
     t.same(events.map(({ type }) => type).slice(-2), ['content_block_delta', 'error'])
     t.match(events.at(-1), {
       type: 'error',

@@ -3,6 +3,7 @@ import { GatewayError } from '../../../src/errors.ts'
 import { AnswerRepair } from '../../../src/codecs/chat/answer-repair.ts'
 import type { AnswerEncoder, JsonObject } from '../../../src/exchange/api-format/api-format.ts'
 import { messagesFormat } from '../../../src/formats/messages/messages-format.ts'
+import { readAnswerEvents } from '../../../src/formats/shared/chat-delta.ts'
 
 /** A container of the tests: readable, and bound to nothing. */
 export const seal = (text: string): string => `sealed:${text}`
@@ -84,7 +85,7 @@ export function encodeStream(chunks: readonly JsonObject[], request: JsonObject 
   const encoder = createEncoder({ stream: true, ...request })
   const repair = new AnswerRepair('mbr_1')
   const opening = encoder.start()
-  const events = [...chunks, usageChunk].map((chunk) => encoder.push(repair.repairChunk({ ...chunk })))
+  const events = [...chunks, usageChunk].map((chunk) => encoder.push(readAnswerEvents(repair.repairChunk({ ...chunk }))))
   return opening + events.join('') + encoder.end()
 }
 
@@ -106,3 +107,6 @@ function summarizeEvent({ type, index, content_block: block, delta }: MessageEve
   if (type === 'content_block_delta') return `${at} ${text(delta)}`
   return type === 'content_block_stop' ? `${at} stop` : type
 }
+
+/** The events of a chunk. */
+export const pushChunk = (encoder: AnswerEncoder, chunk: JsonObject): string => encoder.push(readAnswerEvents(chunk))

@@ -3,7 +3,7 @@ import t from 'tap'
 import { GatewayError } from '../../../src/errors.ts'
 import type { JsonObject } from '../../../src/exchange/api-format/api-format.ts'
 import { toChunk } from '../random-chunks.ts'
-import { createEncoder, encodeStream, parseEvents, usageChunk } from './translate.ts'
+import { createEncoder, pushChunk, encodeStream, parseEvents, usageChunk } from './translate.ts'
 import type { ResponseEvent } from './translate.ts'
 
 const piece = (index: number, fields: JsonObject) => ({ index, type: 'function', ...fields })
@@ -185,8 +185,8 @@ t.test('assembles calls however their pieces are marked', async (t) => {
 t.test('a complete call ends when the next begins, so that the client can start it', async (t) => {
   const encoder = createEncoder({ stream: true, tools })
   encoder.start()
-  encoder.push(toChunk({ tool_calls: [begin(0, 'a', 'look', '{"x":1}')] }))
-  const events = parseEvents(encoder.push(toChunk({ tool_calls: [begin(1, 'b', 'look', '{')] })))
+  pushChunk(encoder, toChunk({ tool_calls: [begin(0, 'a', 'look', '{"x":1}')] }))
+  const events = parseEvents(pushChunk(encoder, toChunk({ tool_calls: [begin(1, 'b', 'look', '{')] })))
   t.same(outline(events), [
     'function_call_arguments.done {"x":1}',
     'output_item.done function_call',
@@ -266,8 +266,8 @@ t.test('seals a reasoning text once', async (t) => {
   let sealed = 0
   const encoder = createEncoder({ stream: true }, () => `container ${++sealed}`)
   encoder.start()
-  encoder.push(toChunk({ reasoning_content: 'Hm' }))
-  const events = parseEvents(encoder.push(toChunk({ content: 'Hi' }, 'stop')) + encoder.end())
+  pushChunk(encoder, toChunk({ reasoning_content: 'Hm' }))
+  const events = parseEvents(pushChunk(encoder, toChunk({ content: 'Hi' }, 'stop')) + encoder.end())
   t.same(getOutput(events), getItemsDone(events))
   t.equal(sealed, 1)
 })
@@ -302,7 +302,7 @@ t.test('keeps a connection open with events', async (t) => {
   encoder.start()
   const [first] = parseEvents(encoder.heartbeat())
   t.match(first, { type: 'response.in_progress', sequence_number: 2, response: { id: 'resp_1', output: [] } })
-  encoder.push(toChunk({ content: 'Hi' }))
+  pushChunk(encoder, toChunk({ content: 'Hi' }))
   t.match(parseEvents(encoder.heartbeat()), [{ type: 'keepalive', sequence_number: 6 }])
 })
 
@@ -311,8 +311,8 @@ t.test('a failed stream ends as failed, with open items left open', async (t) =>
   const fail = (failure: GatewayError) => {
     const encoder = createEncoder({ stream: true, tools })
     encoder.start()
-    encoder.push(toChunk({ content: 'Hi' }))
-    encoder.push(toChunk({ tool_calls: [begin(0, 'a', 'look', '{"a":1}')] }))
+    pushChunk(encoder, toChunk({ content: 'Hi' }))
+    pushChunk(encoder, toChunk({ tool_calls: [begin(0, 'a', 'look', '{"a":1}')] }))
     const text = encoder.fail(x, failure)
     t.match(text, /data: \[DONE\]\n\n$/)
     return parseEvents(text)
@@ -343,8 +343,8 @@ t.test('a failed stream ends as failed, with open items left open', async (t) =>
 t.test('a failure after the end of the chunks leaves out a cut call', async (t) => {
   const encoder = createEncoder({ stream: true, tools })
   encoder.start()
-  encoder.push(toChunk({ content: 'Hi' }))
-  encoder.push(toChunk({ tool_calls: [begin(0, 'a', 'look', '{"a"')] }, 'length'))
+  pushChunk(encoder, toChunk({ content: 'Hi' }))
+  pushChunk(encoder, toChunk({ tool_calls: [begin(0, 'a', 'look', '{"a"')] }, 'length'))
   const events = parseEvents(encoder.fail({} as never, new GatewayError('internal_error')))
   t.same(
     getOutput(events).map((item) => item['type']),

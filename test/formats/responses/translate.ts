@@ -4,6 +4,7 @@ import type { JsonObject } from '../../../src/exchange/api-format/api-format.ts'
 import type { AnswerEncoder } from '../../../src/exchange/api-format/api-format.ts'
 import { GatewayError } from '../../../src/errors.ts'
 import { responsesFormat } from '../../../src/formats/responses/responses-format.ts'
+import { readAnswerEvents } from '../../../src/formats/shared/chat-delta.ts'
 
 /** A container of the tests: readable, and bound to nothing. */
 export const seal = (text: string): string => `sealed:${text}`
@@ -66,6 +67,9 @@ export function encodeStream(chunks: readonly JsonObject[], request: JsonObject 
   const encoder = createEncoder({ stream: true, ...request })
   const repair = new AnswerRepair('mbr_1')
   const opening = encoder.start()
-  const events = [...chunks, usageChunk].map((chunk) => encoder.push(repair.repairChunk({ ...chunk })))
+  const events = [...chunks, usageChunk].map((chunk) => encoder.push(readAnswerEvents(repair.repairChunk({ ...chunk }))))
   return opening + events.join('') + encoder.end()
 }
+
+/** The events of a chunk. */
+export const pushChunk = (encoder: AnswerEncoder, chunk: JsonObject): string => encoder.push(readAnswerEvents(chunk))

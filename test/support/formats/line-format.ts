@@ -1,4 +1,5 @@
 /** A small API format for tests: a request is `{model, ask, stream}`, and each event of an answer is a line. */
+import type { AnswerEvent } from '../../../src/conversation/answer-event.ts'
 import type { AnswerContext, AnswerEncoder, ApiFormat } from '../../../src/exchange/api-format/api-format.ts'
 import { invalidRequest } from '../../../src/errors.ts'
 
@@ -36,8 +37,7 @@ export function createLineFormat({ fails }: { readonly fails?: keyof AnswerEncod
 function createEncoder({ state, model, requestId, inputEstimate, seal }: AnswerContext<LineState>): AnswerEncoder {
   return {
     start: () => `start ${requestId} ${model} ${inputEstimate} ${state.ask}\n`,
-    push: ({ choices, usage }) =>
-      usage === undefined || usage === null ? `push ${getText(choices)}\n` : `usage ${JSON.stringify(usage)}\n`,
+    push: (events) => events.map(writeEvent).join(''),
     heartbeat: () => 'heartbeat\n',
     end: () => 'end\n',
     fail: (_, { code }) => `failed ${code}\n`,
@@ -45,9 +45,15 @@ function createEncoder({ state, model, requestId, inputEstimate, seal }: AnswerC
   }
 }
 
+function writeEvent(event: AnswerEvent): string {
+  if (event.kind === 'usage') return `usage ${JSON.stringify(event.usage)}\n`
+  if (event.kind === 'finish') return `finish ${event.reason}\n`
+  return event.kind === 'text' ? `push ${event.text}\n` : ''
+}
+
 function getText(choices: unknown): string {
-  const [choice] = choices as readonly { readonly delta?: { content?: string }; readonly message?: { content?: string } }[]
-  return (choice?.delta ?? choice?.message)?.content ?? ''
+  const [choice] = choices as readonly { readonly message?: { content?: string } }[]
+  return choice?.message?.content ?? ''
 }
 
 function failAt(encoder: AnswerEncoder, method: keyof AnswerEncoder | undefined): AnswerEncoder {

@@ -1,5 +1,7 @@
 import t from 'tap'
+import type { AnswerEvent } from '../../../src/conversation/answer-event.ts'
 import type { AnswerEncoder, JsonObject } from '../../../src/exchange/api-format/api-format.ts'
+import { readAnswerEvents } from '../../../src/formats/shared/chat-delta.ts'
 import { addUsage, StepReader } from '../../../src/tools/hosted-search/step-reader.ts'
 
 const toChunk = (delta: JsonObject, finish: string | null = null): JsonObject => ({
@@ -15,7 +17,7 @@ const call = (index: number, fields: JsonObject, id?: string): JsonObject => ({
 /** Writes each chunk as a line. */
 const outer: AnswerEncoder = {
   start: () => 'start\n',
-  push: (chunk) => `${JSON.stringify(chunk)}\n`,
+  push: (events) => events.map((event) => `${JSON.stringify(event)}\n`).join(''),
   heartbeat: () => 'heartbeat\n',
   end: () => 'end\n',
   fail: () => 'failed\n',
@@ -25,12 +27,12 @@ const outer: AnswerEncoder = {
 /** What the client gets of these chunks, and the answer. */
 function read(chunks: readonly JsonObject[]) {
   const reader = new StepReader('mbr_1', outer)
-  const lines = chunks.map((chunk) => reader.push(chunk)).join('')
+  const lines = chunks.map((chunk) => reader.push(readAnswerEvents(chunk))).join('')
   const passed = lines
     .split('\n')
     .filter((line) => line !== '')
-    .map((line) => JSON.parse(line) as { choices: { delta: JsonObject; finish_reason: unknown }[] })
-  return { deltas: passed.map(({ choices }) => choices[0]?.delta), passed, answer: reader.finishStream() }
+    .map((line) => JSON.parse(line) as AnswerEvent)
+  return { passed, answer: reader.finishStream() }
 }
 
 t.test('takes out the calls of the search, in whichever pieces they arrive', (t) => {
@@ -65,19 +67,16 @@ t.test('takes out the calls of the search, in whichever pieces they arrive', (t)
 })
 
 t.test('passes other calls, those with a late name too', (t) => {
-  const { deltas, answer } = read([
+  const { passed, answer } = read([
     toChunk({ tool_calls: [call(0, { name: 'web_search', arguments: '{"query":' }, 'c1')] }),
     toChunk({ tool_calls: [call(1, { arguments: '{"wo' }, 'c2'), call(0, { arguments: '"a"}' })] }),
     toChunk({ tool_calls: [call(1, { name: 'look', arguments: 'rd":' })] }),
     toChunk({ tool_calls: [call(1, { arguments: '1}' })] }, 'tool_calls'),
   ])
-  t.same(
-    deltas.flatMap((delta) => (delta?.['tool_calls'] ?? []) as unknown[]),
-    [
-      { index: 1, id: 'c2', type: 'function', function: { name: 'look', arguments: '{"word":' } },
-      { index: 1, function: { arguments: '1}' } },
-    ],
-  )
+  t.same(passed, [
+    { kind: 'call', index: 1, id: 'c2', name: 'look', arguments: '{"word":' },
+    { kind: 'call', index: 1, id: '', name: '', arguments: '1}' },
+  ])
   t.match(answer, { hasOtherCalls: true, searches: [{ arguments: '{"query":"a"}' }] })
   t.end()
 })
@@ -88,17 +87,17 @@ t.test('keeps the end and the usage for the last answer of the turn', (t) => {
     { ...toChunk({ content: 'Text', reasoning_content: 'Thought' }, 'length'), usage: null },
     { choices: [], usage },
   ])
-  t.match(passed, [{ choices: [{ delta: { content: 'Text' }, finish_reason: null }] }])
-  t.equal(passed.length, 1)
+  const reasoning = { kind: 'reasoning', text: 'Thought', field: 'reasoning_content' }
+  t.same(passed, [reasoning, { kind: 'text', text: 'Text' }])
   t.same(answer.usage, usage)
-  t.match(answer, { text: 'Text', reasoning: { reasoning_content: 'Thought' }, ending: { delta: {}, finish_reason: 'length' } })
+  t.match(answer, { text: 'Text', reasoning, ending: [{ kind: 'finish', reason: 'length' }] })
   t.end()
 })
 
 t.test('passes all but the end of the answer', (t) => {
   const reader = new StepReader('mbr_1', outer)
-  const chunk = toChunk({ content: 'says "tool_calls" and "usage":{' })
-  t.equal(reader.push(chunk), `${JSON.stringify(chunk)}\n`)
+  const event = { kind: 'text', text: 'says "tool_calls" and "usage":{' } as const
+  t.equal(reader.push([event]), `${JSON.stringify(event)}\n`)
   t.equal(reader.start() + reader.heartbeat(), 'start\nheartbeat\n')
   t.equal(reader.end(), '')
   t.equal(reader.finishStream().text, 'says "tool_calls" and "usage":{')

@@ -97,7 +97,10 @@ export class ConversationBuilder {
     if (texts.length === 0) return
     if (this.#messages.length === 0 && this.#userParts.length === 0)
       for (const { text, mark } of texts) this.#system.add(text, mark)
-    else this.#userParts.push(toTextPart(`<system>\n${texts.map(({ text }) => text).join('\n\n')}\n</system>`))
+    else {
+      const note = toTextPart(`<system>\n${texts.map(({ text }) => text).join('\n\n')}\n</system>`)
+      this.#userParts.push(...markLast([note], texts.findLast(({ mark }) => mark !== undefined)?.mark))
+    }
   }
 
   #addUser(content: unknown, path: string): void {
@@ -107,7 +110,7 @@ export class ConversationBuilder {
     }
     for (const [block, at] of readBlocks(content, path)) {
       if (block['type'] === 'tool_result') this.#addToolResult(block, at)
-      else this.#userParts.push(...this.#markLast(this.#translateInput(block, at), block))
+      else this.#userParts.push(...markLast(this.#translateInput(block, at), this.#readMark(block)))
     }
   }
 
@@ -123,10 +126,12 @@ export class ConversationBuilder {
     if (media.length > 0) texts.push('The result is attached below.')
     const text = `${isError === true ? 'Error: ' : ''}${texts.join('\n') || emptyResult}`
     const call = this.#takeOpenCall(id)
-    if (call === undefined) this.#userParts.push(toTextPart(`Result of the tool call ${id}:\n${text}`), ...media)
+    const mark = this.#readMark(block) ?? this.#readLastMark(content)
+    if (call === undefined)
+      this.#userParts.push(...markLast([toTextPart(`Result of the tool call ${id}:\n${text}`), ...media], mark))
     else {
       call.result = text
-      call.mark = this.#readMark(block)
+      call.mark = mark
       if (media.length > 0) this.#userParts.push(toTextPart(`Attached to the result of the tool call ${call.id}:`), ...media)
     }
   }
@@ -267,9 +272,10 @@ export class ConversationBuilder {
     return this.#options.keepsMarks && isObject(cacheControl) ? cacheControl : undefined
   }
 
-  #markLast(parts: readonly JsonObject[], block: JsonObject): readonly JsonObject[] {
-    const [mark, last] = [this.#readMark(block), parts.at(-1)]
-    return mark === undefined || last === undefined ? parts : [...parts.slice(0, -1), { ...last, cache_control: mark }]
+  /** The last mark within a list of blocks. */
+  #readLastMark(content: unknown): unknown {
+    if (!Array.isArray(content)) return undefined
+    return content.filter(isObject).reduce<unknown>((mark, block) => this.#readMark(block) ?? mark, undefined)
   }
 
   #readTexts(value: unknown, path: string): readonly { readonly text: string; readonly mark?: unknown }[] {
@@ -310,6 +316,12 @@ function toTurnMessages({ role, texts, reasoning, calls, mark }: AssistantMessag
       ...toEndMark(result, resultMark),
     })),
   ]
+}
+
+/** The mark of a block belongs to the last part that it becomes. */
+function markLast(parts: readonly JsonObject[], mark: unknown): readonly JsonObject[] {
+  const last = parts.at(-1)
+  return mark === undefined || last === undefined ? parts : [...parts.slice(0, -1), { ...last, cache_control: mark }]
 }
 
 function toTextPart(text: string): JsonObject {

@@ -51,8 +51,10 @@ export class AnswerRepair {
     if (isPlain && (sent === null || sent === undefined || sent === '')) return choice
     const calls = hasPieces ? this.#getCalls(choice) : this.#calls?.get(toIndex(choice))
     const reason = parseFinishReason(sent)
+    const repaired = hasPieces && calls !== undefined ? calls.repair(pieces) : []
+    if (repaired === pieces && reason === null && !Array.isArray(content)) return choice
     const list = [
-      ...(hasPieces && calls !== undefined ? calls.repair(pieces) : []),
+      ...repaired,
       ...(reason === null || calls === undefined
         ? []
         : calls.finish({ isCut: reason === 'length' || reason === 'content_filter' })),

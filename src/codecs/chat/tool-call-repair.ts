@@ -71,8 +71,9 @@ export class ToolCallRepair {
     return this.#calls.length > 0
   }
 
-  /** The pieces for the client. @throws AnswerTooLargeError */
+  /** The pieces for the client; the same list if it is sound. @throws AnswerTooLargeError */
   repair(sent: unknown): readonly Fields[] {
+    if (Array.isArray(sent) && sent.length === 1 && this.#isSound(sent[0])) return sent as readonly Fields[]
     const list: readonly unknown[] = Array.isArray(sent) ? sent : [sent]
     if (list.length > maxCallPieces) throw new AnswerTooLargeError('too many pieces of calls in one event')
     return list.flatMap((piece) => (isRecord(piece) ? this.#repairPiece(piece) : []))
@@ -89,6 +90,19 @@ export class ToolCallRepair {
       call.hasText = true
       return [...opening, toPiece(call, '{}')]
     })
+  }
+
+  /** Whether a piece continues an open call as OpenAI's do, which nearly all pieces are. */
+  #isSound(piece: unknown): boolean {
+    if (!isRecord(piece) || piece['id'] !== undefined || piece['type'] !== undefined) return false
+    const { index, function: called } = piece
+    if (!isRecord(called) || called['name'] !== undefined || typeof called['arguments'] !== 'string') return false
+    const call = this.#byIndex.get(index)
+    if (call?.isOpen !== true || call.position !== index || call.kind !== 'function') return false
+    if (called['arguments'] === '') return true
+    call.hasText = true
+    call.unread.push(called['arguments'])
+    return true
   }
 
   #repairPiece(piece: Fields): readonly Fields[] {

@@ -244,6 +244,9 @@ t.test('returns an answer in the form of OpenAI as it is', async (t) => {
     { choices: [] },
   ])
     t.equal(repair.repairChunk(sound), sound)
+  repair.repairChunk(calls({ index: 0, ...whole('a', '') }))
+  const piece = calls({ index: 0, ...called(undefined, '{"p"') })
+  t.equal(repair.repairChunk(piece), piece, 'a later piece of a call')
   const completion = { choices: [{ message: { content: 'a' }, finish_reason: 'stop' }] }
   t.equal(repair.repairCompletion(completion), completion)
 })

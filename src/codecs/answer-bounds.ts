@@ -37,16 +37,17 @@ export function hasTooManyValues(text: string): boolean {
   return text.length > minCountedLength && hasMoreValues(text, maxDocumentValues)
 }
 
-/** Whether a whole answer has too many choices or calls. */
+/** Whether a whole answer has too many choices, or too many calls in all of them. */
 export function hasTooManyParts({ choices }: Readonly<Record<string, unknown>>): boolean {
   if (!Array.isArray(choices)) return false
-  return choices.length > maxChoices || choices.some(hasTooManyCalls)
+  return choices.length > maxChoices || choices.reduce<number>((count, choice) => count + countCalls(choice), 0) > maxCalls
 }
 
-function hasTooManyCalls(choice: unknown): boolean {
+function countCalls(choice: unknown): number {
   const message = isRecord(choice) ? choice['message'] : undefined
   const calls = isRecord(message) ? message['tool_calls'] : undefined
-  return Array.isArray(calls) && calls.length > maxCalls
+  if (Array.isArray(calls)) return calls.length
+  return isRecord(calls) ? 1 : 0
 }
 
 const quote = 0x22

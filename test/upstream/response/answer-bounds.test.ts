@@ -156,6 +156,7 @@ t.test('whole answers have the same bounds', async (t) => {
   t.ok(hasTooManyParts({ choices: [choice] }))
   t.ok(hasTooManyParts({ choices: range(many, () => ({})) }))
   t.notOk(hasTooManyParts({ choices: [{ message: { tool_calls: range(400, call) } }] }))
+  t.ok(hasTooManyParts({ choices: range(2, () => ({ message: { tool_calls: range(400, call) } })) }), 'calls of all choices')
   t.ok(hasTooManyValues(`[${'[],'.repeat(1e6)}0]`))
   t.notOk(hasTooManyValues(JSON.stringify({ text: ',[{'.repeat(1e6), other: '\\",'.repeat(1e6) })), 'a text is one value')
 })

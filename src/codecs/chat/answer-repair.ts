@@ -10,13 +10,15 @@ import { CallIds, repairWholeCalls, ToolCallRepair } from './tool-call-repair.ts
 type Fields = Record<string, unknown>
 
 export class AnswerRepair {
-  readonly #ids: CallIds
+  readonly #requestId: string
+  /** Created at the first call, which most answers have none of. */
+  #ids: CallIds | undefined
   /** By the index of the choice. */
   #calls: Map<number, ToolCallRepair> | undefined
 
   /** @param requestId ids of calls that the upstream gave none are derived from it */
   constructor(requestId: string) {
-    this.#ids = new CallIds(requestId)
+    this.#requestId = requestId
   }
 
   /** A chunk of a stream, which has a list of choices. @throws AnswerTooLargeError */
@@ -73,7 +75,7 @@ export class AnswerRepair {
     const reason = parseFinishReason(sent)
     const finish = reason === null ? sent : decideFinish(reason, hasCalls)
     const joined = joinContentParts(message)
-    const repaired = hasCalls ? { ...joined, tool_calls: repairWholeCalls(sentCalls, this.#ids) } : joined
+    const repaired = hasCalls ? { ...joined, tool_calls: repairWholeCalls(sentCalls, this.#getIds()) } : joined
     return repaired === message && finish === sent ? choice : { ...choice, message: repaired, finish_reason: finish }
   }
 
@@ -81,8 +83,12 @@ export class AnswerRepair {
     const index = toIndex(choice)
     this.#calls ??= new Map()
     let calls = this.#calls.get(index)
-    if (calls === undefined) this.#calls.set(index, (calls = new ToolCallRepair(this.#ids)))
+    if (calls === undefined) this.#calls.set(index, (calls = new ToolCallRepair(this.#getIds())))
     return calls
+  }
+
+  #getIds(): CallIds {
+    return (this.#ids ??= new CallIds(this.#requestId))
   }
 }
 

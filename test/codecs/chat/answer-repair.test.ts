@@ -1,6 +1,6 @@
 /** Answers in the forms of other vendors, as members of each API receive them. `src/codecs/vendors/README.md` has the vendors. */
 import t from 'tap'
-import type { JsonObject } from '../../../src/exchange/api-format/api-format.ts'
+import type { AnswerEncoder, JsonObject } from '../../../src/exchange/api-format/api-format.ts'
 import { AnswerRepair } from '../../../src/codecs/chat/answer-repair.ts'
 import { parseFinishReason } from '../../../src/codecs/chat/finish-reason.ts'
 import type { UpstreamFailure } from '../../../src/exchange/upstream-failure.ts'
@@ -8,8 +8,8 @@ import { ClientEvents } from '../../../src/upstream/response/client-events.ts'
 import { StreamAggregator } from '../../../src/upstream/response/stream-aggregator.ts'
 import { StreamReader } from '../../../src/upstream/response/stream-reader.ts'
 import type { ChunkSink } from '../../../src/upstream/response/stream-reader.ts'
-import { createEncoder as createMessagesEncoder } from '../../formats/messages/translate.ts'
-import { createEncoder as createResponsesEncoder } from '../../formats/responses/translate.ts'
+import { createEncoder as createMessagesEncoder, parseEvents as parseMessageEvents } from '../../formats/messages/translate.ts'
+import { createEncoder as createResponsesEncoder, parseEvents as parseResponseEvents } from '../../formats/responses/translate.ts'
 
 type Fields = Record<string, unknown>
 interface ChatChoice {
@@ -18,10 +18,12 @@ interface ChatChoice {
   readonly message: Fields
 }
 
+const head = { id: 'chatcmpl-x', object: 'chat.completion.chunk', created: 1_764_000_000, model: 'up' }
 const chunk = (delta: object, finish: string | null = null) => ({
-  id: 'c',
+  ...head,
   choices: [{ index: 0, delta, finish_reason: finish }],
 })
+const usageChunk = { ...head, choices: [], usage: { prompt_tokens: 10, completion_tokens: 5, total_tokens: 15 } }
 const calls = (...pieces: readonly object[]) => chunk({ tool_calls: pieces })
 const called = (name: string | undefined, args: unknown) => ({
   function: { ...(name === undefined ? {} : { name }), arguments: args },
@@ -29,7 +31,9 @@ const called = (name: string | undefined, args: unknown) => ({
 
 function read(chunks: readonly object[], sink: ChunkSink): string {
   const reader = new StreamReader({ bounds: { inputEstimate: 1, outputCap: 1_000 }, upstreamHost: 'u', requestId: 'mbr_1', sink })
-  const events = [...chunks, '[DONE]'].map((event) => `data: ${typeof event === 'string' ? event : JSON.stringify(event)}\n\n`)
+  const events = [...chunks, usageChunk, '[DONE]'].map(
+    (event) => `data: ${typeof event === 'string' ? event : JSON.stringify(event)}\n\n`,
+  )
   return reader.push(Buffer.from(events.join('')))
 }
 
@@ -42,16 +46,56 @@ function stream(chunks: readonly object[]): readonly ChatChoice[] {
     .flatMap((frame) => (JSON.parse(frame.slice('data: '.length)) as { choices: ChatChoice[] }).choices)
 }
 
-/** The stream's choice as a whole completion, and the same completion in the other formats. */
+/** The stream's choice as a whole completion, and the answer in the other formats: whole, and at the end of a stream. */
 function readWhole(chunks: readonly object[]) {
   const sink = new StreamAggregator()
   read(chunks, sink)
   const completion = sink.toDocument() as JsonObject & { choices: readonly ChatChoice[] }
   return {
     choice: completion.choices[0],
-    message: JSON.parse(createMessagesEncoder().whole(completion)) as Fields & { content: Fields[] },
-    response: JSON.parse(createResponsesEncoder().whole(completion)) as Fields & { output: Fields[] },
+    messages: [JSON.parse(createMessagesEncoder().whole(completion)) as Message, readStreamedMessage(chunks)],
+    responses: [JSON.parse(createResponsesEncoder().whole(completion)) as Fields, readStreamedResponse(chunks)],
   }
+}
+
+interface Message {
+  readonly content: readonly Fields[]
+  readonly stop_reason: string
+}
+
+function streamIn(encoder: AnswerEncoder, chunks: readonly object[]): string {
+  const sink = new ClientEvents({ allowlist: { productId: 'p', extraFields: [] }, includeUsage: false, onEvent: null, encoder })
+  return encoder.start() + read(chunks, sink) + sink.buildTrailer({ inputTokens: 10, outputTokens: 5, estimated: false }, null)
+}
+
+/** The message that a client puts together from the events. */
+function readStreamedMessage(chunks: readonly object[]): Message {
+  const content: Fields[] = []
+  let reason = ''
+  for (const { index, content_block: block, delta } of parseMessageEvents(
+    streamIn(createMessagesEncoder({ stream: true }), chunks),
+  ))
+    if (block !== undefined) content[index as number] = { ...(block as Fields), json: '' }
+    else if (index !== undefined && delta !== undefined) addDelta(content[index as number] ?? {}, delta as Fields)
+    else if (delta !== undefined) reason = String((delta as Fields)['stop_reason'])
+  const blocks = content.map(({ json, ...block }) =>
+    json === '' ? block : { ...block, input: JSON.parse(String(json)) as unknown },
+  )
+  return { content: blocks, stop_reason: reason }
+}
+
+function addDelta(block: Fields, { type, text, thinking, partial_json: json }: Fields): void {
+  if (type === 'text_delta') block['text'] = `${String(block['text'])}${String(text)}`
+  if (type === 'thinking_delta') block['thinking'] = `${String(block['thinking'])}${String(thinking)}`
+  if (type === 'input_json_delta') block['json'] = `${String(block['json'])}${String(json)}`
+}
+
+/** The response of the last event. The items of the events before it are the same. */
+function readStreamedResponse(chunks: readonly object[]): Fields {
+  const events = parseResponseEvents(streamIn(createResponsesEncoder({ stream: true }), chunks))
+  const response = events.at(-1)?.['response'] as Fields
+  const items = events.filter(({ type }) => type === 'response.output_item.done').map(({ item }) => item)
+  return { ...response, output: items }
 }
 
 const two = ['{"p":"a"}', '{"p":"b"}']
@@ -102,18 +146,34 @@ for (const [name, chunks] of Object.entries(twoCalls))
       t.equal(own.map((piece) => (piece['function'] as Fields)['arguments']).join(''), two[index])
     }
     t.equal(choices.at(-1)?.finish_reason, 'tool_calls')
-    const { choice, message, response } = readWhole([...chunks, chunk({}, 'STOP')])
+    const { choice, messages, responses } = readWhole([...chunks, chunk({}, 'tool_calls')])
     t.same(choice?.message['tool_calls'], [whole('a', two[0]), whole('b', two[1])])
-    t.equal(choice?.finish_reason, 'tool_calls', 'calls decide over stop')
-    t.match(message.content, [
-      { type: 'tool_use', id: 'a', input: { p: 'a' } },
-      { type: 'tool_use', id: 'b', input: { p: 'b' } },
-    ])
-    t.equal(message['stop_reason'], 'tool_use')
-    t.match(response.output, [
-      { call_id: 'a', arguments: two[0] },
-      { call_id: 'b', arguments: two[1] },
-    ])
+    t.equal(choice?.finish_reason, 'tool_calls')
+    for (const message of messages)
+      t.match(message, {
+        content: [
+          { type: 'tool_use', id: 'a', input: { p: 'a' } },
+          { type: 'tool_use', id: 'b', input: { p: 'b' } },
+        ],
+        stop_reason: 'tool_use',
+      })
+    for (const { output } of responses)
+      t.match(output, [
+        { call_id: 'a', arguments: two[0] },
+        { call_id: 'b', arguments: two[1] },
+      ])
+  })
+
+for (const reason of ['stop', 'STOP', 'end_turn'])
+  t.test(`a call decides over the finish reason ${reason}`, async (t) => {
+    const chunks = [calls({ index: 0, ...whole('a', '{}') }), chunk({}, reason)]
+    t.equal(stream(chunks).at(-1)?.finish_reason, 'tool_calls')
+    const { choice, messages, responses } = readWhole(chunks)
+    t.match(choice, { message: { tool_calls: [whole('a', '{}')] }, finish_reason: 'tool_calls' })
+    for (const message of messages)
+      t.match(message, { content: [{ type: 'tool_use', id: 'a', input: {} }], stop_reason: 'tool_use' })
+    for (const response of responses)
+      t.match(response, { output: [{ call_id: 'a', arguments: '{}' }], status: 'completed', incomplete_details: null })
   })
 
 t.test('gives ids where the vendor sends none, or the same twice', async (t) => {
@@ -125,6 +185,8 @@ t.test('gives ids where the vendor sends none, or the same twice', async (t) => 
   t.same(ids(calls(bare), calls(bare)), ['call_mbr_1_0', 'call_mbr_1_1'])
   t.same(ids(calls({ index: 0, id: null, ...bare }, { index: 1, id: '', ...bare })), ['call_mbr_1_0', 'call_mbr_1_1'])
   t.same(ids(calls({ index: 0, id: 'x', ...bare }, { index: 1, id: 'x', ...bare })), ['x', 'x_mbr_1_1'])
+  const namedPieces = ['{"p"', ':1}'].map((args) => calls({ index: 0, ...called('read', args) }))
+  t.same(ids(...namedPieces), ['call_mbr_1_0', undefined], 'the name in every piece does not begin a call')
   const { choices } = new AnswerRepair('mbr_1').repairCompletion({
     choices: [{ message: { tool_calls: [{ function: { name: 'read', arguments: { p: 1 } } }] }, finish_reason: 'stop' }],
   }) as { choices: readonly unknown[] }
@@ -155,26 +217,30 @@ t.test('keeps what a vendor puts beside a call', async (t) => {
 })
 
 t.test('finish reasons of other vendors become those of each format', async (t) => {
-  for (const [reasons, chat, messages, status] of [
-    [['stop', 'STOP', 'end_turn', 'eos_token', 'COMPLETE', 'stop_sequence', 'eosFound'], 'stop', 'end_turn', 'completed'],
+  for (const [reasons, chat, stopReason, status, details] of [
+    [['stop', 'STOP', 'end_turn', 'eos', 'eos_token', 'COMPLETE', 'stop_sequence'], 'stop', 'end_turn', 'completed', null],
     [
-      ['length', 'MAX_TOKENS', 'max_tokens', 'model_length', 'maxPredictedTokensReached', 'model_context_window_exceeded'],
+      ['length', 'MAX_TOKENS', 'max_tokens', 'model_length', 'model_context_window_exceeded'],
       'length',
       'max_tokens',
       'incomplete',
+      { reason: 'max_output_tokens' },
     ],
     [
       ['content_filter', 'SAFETY', 'RECITATION', 'PROHIBITED_CONTENT', 'sensitive', 'guardrail_intervened', 'refusal'],
       'content_filter',
       'end_turn',
       'incomplete',
+      { reason: 'content_filter' },
     ],
   ] as const)
     for (const reason of reasons) {
       const chunks = [chunk({ content: 'cut te' }), chunk({}, reason)]
       t.equal(stream(chunks).at(-1)?.finish_reason, chat, `${reason}, streamed`)
-      const { choice, message, response } = readWhole(chunks)
-      t.same([choice?.finish_reason, message['stop_reason'], response['status']], [chat, messages, status], reason)
+      const { choice, messages, responses } = readWhole(chunks)
+      t.equal(choice?.finish_reason, chat, reason)
+      for (const message of messages) t.equal(message.stop_reason, stopReason, reason)
+      for (const response of responses) t.match(response, { status, incomplete_details: details }, reason)
     }
   for (const reason of ['tool_use', 'TOOL_CALL', 'toolCalls', 'function_calls']) t.equal(parseFinishReason(reason), 'tool_calls')
 })
@@ -185,6 +251,7 @@ t.test('a failure told as a finish reason fails the turn', async (t) => {
     'ERROR',
     'abort',
     'MALFORMED_FUNCTION_CALL',
+    'function_call_filter: MALFORMED_FUNCTION_CALL',
     'network_error',
     'malformed_model_output',
     'failed',
@@ -225,13 +292,14 @@ for (const [name, chunks] of Object.entries(parts))
     const choices = stream(ended)
     const join = (field: string) => choices.map(({ delta }) => delta[field] ?? '').join('')
     t.same([join('reasoning_content'), join('content')], ['Let me think.', 'The answer is 42.'])
-    const { choice, message, response } = readWhole(ended)
+    const { choice, messages, responses } = readWhole(ended)
     t.match(choice?.message, { content: 'The answer is 42.', reasoning_content: 'Let me think.' })
-    t.match(message.content, [{ thinking: 'Let me think.' }, { text: 'The answer is 42.' }])
-    t.match(response.output, [
-      { type: 'reasoning', summary: [{ text: 'Let me think.' }] },
-      { type: 'message', content: [{ text: 'The answer is 42.' }] },
-    ])
+    for (const { content } of messages) t.match(content, [{ thinking: 'Let me think.' }, { text: 'The answer is 42.' }])
+    for (const { output } of responses)
+      t.match(output, [
+        { type: 'reasoning', summary: [{ text: 'Let me think.' }] },
+        { type: 'message', content: [{ text: 'The answer is 42.' }] },
+      ])
   })
 
 t.test('returns an answer in the form of OpenAI as it is', async (t) => {

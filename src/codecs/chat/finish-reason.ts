@@ -16,7 +16,7 @@ const standardReasons: ReadonlySet<string> = new Set([
 
 /**
  * The first pattern that matches decides; a reason that matches none is `stop`. Vendors spell the same reason as `MAX_TOKENS`, `max_tokens`,
- * `maxPredictedTokensReached` or `model_length`. `src/codecs/vendors/README.md` names them.
+ * `model_length` or `model_context_window_exceeded`. `src/codecs/vendors/README.md` names them.
  */
 const patterns: readonly (readonly [RegExp, FinishReason | typeof failedFinish])[] = [
   // Google's UNEXPECTED_TOOL_CALL, Bedrock's malformed_model_output, Cohere's ERROR_LIMIT, and vLLM's abort.

@@ -188,24 +188,13 @@ t.test('applies a journal only to the holds of its own process', async (t) => {
 t.test('keeps settlements pending while the database is full, and writes them when there is room', async (t) => {
   const { store } = await openServer(t)
   const holds = await Promise.all(Array.from({ length: 400 }, () => reserveHold(store, { amount: 1 })))
-  await sql`pragma max_page_count = 1`.execute(store.db.write)
-  // Rows that fit into existing pages may still be written.
-  await Promise.allSettled(Array.from({ length: 2000 }, (_, index) => store.ledger.grant(createGrantOrder(`pack${index}`, 1))))
+  await fillDatabase(store)
   // A turn keeps room for its ending, but not for a name as long as this.
   const target = 'm'.repeat(200)
   const endings = await Promise.all(holds.map(({ id }) => store.ledger.settle({ ...createSettleOrder(id, 1), target })))
   t.ok(endings.every(({ state }) => state === 'settled'))
   t.ok(store.ledger.stats().pendingSettlements > 0, `${store.ledger.stats().pendingSettlements} are pending`)
-  // In one commit with settlements that have no room it is refused with them.
-  const makeRoom = () => sql`pragma max_page_count = 1000000`.execute(store.db.write)
-  await waitUntil(
-    () =>
-      makeRoom().then(
-        () => true,
-        () => false,
-      ),
-    'space to be freed',
-  )
+  await makeRoom(store)
   await paid(store)
   t.same((await readBalance(store)).used, [400, 400, 400])
   t.match(await store.ledger.verify(), { ok: true, holdsOpen: 0 })
@@ -245,6 +234,31 @@ t.test('accepts no new turn with too many pending settlements, and still ends ru
   hog.exec('rollback')
   await paid(store)
   t.equal((await store.ledger.reserve(createReserveOrder())).kind, 'held')
+})
+
+t.test('accepts no new turn with too many pending settlements on a full disk, and writes them when there is room', async (t) => {
+  const { store, journal } = await openServer(t)
+  const count = 1_200
+  const holds = await Promise.all(Array.from({ length: count }, () => reserveHold(store, { amount: 0, minAmount: 0 })))
+  await fillDatabase(store)
+  const target = 'm'.repeat(2_000)
+  const endings = await Promise.all(holds.map(({ id }) => store.ledger.settle({ ...createSettleOrder(id, 0), target })))
+  t.ok(
+    endings.every(({ state }) => state === 'settled'),
+    'running turns end',
+  )
+  const { pendingSettlements } = store.ledger.stats()
+  t.ok(pendingSettlements >= 1_000 && pendingSettlements <= count, `${pendingSettlements} are pending`)
+  t.ok(readJournal(journal).length >= pendingSettlements)
+  const refusal: unknown = await store.ledger
+    .reserve(createReserveOrder({ amount: 0, minAmount: 0 }))
+    .catch((error: unknown) => error)
+  t.match(refusal, { code: 'temporarily_unavailable', status: 503, details: { retryAfter: 30 } })
+  t.notOk((refusal as Error).cause, 'the bound refuses it, not the database')
+  await makeRoom(store)
+  await paid(store)
+  t.equal((await store.ledger.reserve(createReserveOrder())).kind, 'held')
+  t.match(await store.ledger.verify(), { ok: true, holdsOpen: 1 })
 })
 
 t.test('reports no settlement as durable if the journal fails as well, and still retries it', async (t) => {
@@ -379,6 +393,24 @@ t.test('ignores an incomplete line and reads the others', async (t) => {
   appendFileSync(file, '00000000 {"kind":')
   t.same(readJournal(file), [orders[0], orders[2]])
 })
+
+type TestStore = Awaited<ReturnType<typeof openStoreAt>>
+
+async function fillDatabase(store: TestStore): Promise<void> {
+  await sql`pragma max_page_count = 1`.execute(store.db.write)
+  // Rows that fit into existing pages may still be written.
+  await Promise.allSettled(Array.from({ length: 2000 }, (_, index) => store.ledger.grant(createGrantOrder(`pack${index}`, 1))))
+}
+
+async function makeRoom(store: TestStore): Promise<void> {
+  // In one commit with settlements that have no room it is refused with them.
+  const isAccepted = (): Promise<boolean> =>
+    sql`pragma max_page_count = 1000000`.execute(store.db.write).then(
+      () => true,
+      () => false,
+    )
+  await waitUntil(isAccepted, 'space to be freed')
+}
 
 function settling(hold: number, target: string | null = null): EndingOrder {
   return { kind: 'settle', ...createSettleOrder(hold, 30), target }

@@ -10,6 +10,7 @@ import { createLog } from '../../../src/observability/log.ts'
 import { Telemetry } from '../../../src/observability/telemetry.ts'
 import { definePlugin } from '../../../src/exchange/plugin.ts'
 import base from '../../../gateway.config.ts'
+import { describePlugins } from '../../../src/server/reload/describe-plugins.ts'
 import { BackupJob } from '../../../src/server/backup-job.ts'
 import type { DatabaseStatus } from '../../../src/domain/database-status.ts'
 import type { LedgerStats } from '../../../src/domain/billing/ledger.ts'
@@ -20,6 +21,7 @@ import { checkAlerts, parseMetricsPage } from '../../support/prometheus/rule-tes
 import type { SeriesValues } from '../../support/prometheus/rule-test.ts'
 import { requireProgram } from '../../support/require-program.ts'
 import { createSelfSignedCertificate } from '../../support/servers/tls-certificate.ts'
+import { ScriptedReceiver } from '../../notifications/scripted-receiver.ts'
 import { withRawDatabase } from '../../store/sqlite/support.ts'
 
 interface Pages {
@@ -178,6 +180,41 @@ if (promtool !== undefined) {
       },
     })
     assertAlerts(t, promtool, ['SvcGatewayInternalErrors', 'SvcGatewayPluginErrors'], pages, budget)
+  })
+
+  t.test('a configuration with a mistake at a reload', async (t) => {
+    const gateway = await start(t)
+    const { plugins, ...values } = gateway.config
+    const reload = async (some: Partial<typeof values>): Promise<boolean> =>
+      (await gateway.gateway.reload(async () => ({ values: { ...values, ...some }, plugins: describePlugins(plugins) }))).ok
+    const pages = await runFault(gateway, {
+      begin: async () => t.notOk(await reload({ products: {} })),
+      end: async () => t.ok(await reload({})),
+    })
+    assertAlerts(t, promtool, ['SvcGatewayReloadRefused'], pages)
+  })
+
+  t.test('a receiver of notifications that is gone', async (t) => {
+    const receiver = await ScriptedReceiver.start(t)
+    const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`
+    const notifications = { webhooks: { crm: { url: receiver.url, secret, allowPrivate: true } } }
+    const gateway = await start(t, { notifications })
+    const { notifier } = gateway.gateway
+    await notifier.observe()
+    const pages = await runFault(gateway, {
+      async begin() {
+        receiver.behave = () => 410
+        await gateway.createMember('max')
+        await notifier.deliver(new AbortController().signal)
+        await notifier.waitUntilIdle()
+        await notifier.observe()
+      },
+      async end() {
+        await gateway.services.store.notifications.switchOn('crm', gateway.services.clock.now())
+        await notifier.observe()
+      },
+    })
+    assertAlerts(t, promtool, ['SvcGatewayNotificationReceiverOff'], pages)
   })
 
   t.test('a row of the ledger that was changed', async (t) => {

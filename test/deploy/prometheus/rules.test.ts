@@ -96,6 +96,14 @@ const cases: Readonly<Record<string, AlertCase>> = {
     silent: [30, 60],
   },
   SvcGatewayConfigurationsDiffer: held(gauge('svc_cluster_config_differences', 0, 2), { after: 15 }),
+  SvcGatewayReloadRefused: held(gauge('svc_config_reload_successful', 1, 0), { after: 5 }),
+  SvcGatewayNotificationReceiverOff: held(
+    {
+      ...gauge('svc_notification_receiver_off{receiver="crm",instance="a"}', 0, 1),
+      ...gauge('svc_notification_receiver_off{receiver="crm",instance="b"}', 0, 1),
+    },
+    { after: 1 },
+  ),
   SvcGatewayInternalErrors: once('svc_internal_errors_total'),
   SvcGatewayPluginErrors: once('svc_plugin_errors_total{plugin="p",hook="onRequest"}'),
   SvcGatewayServingThreadDied: once('svc_worker_deaths_total'),

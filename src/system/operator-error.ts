@@ -15,7 +15,7 @@ export class MissingInstallationError extends OperatorError {}
 const reasons: Readonly<Record<string, string>> = {
   EACCES: 'this user has no permission',
   EPERM: 'this user has no permission',
-  EROFS: 'its file system is read-only',
+  EROFS: 'its file system is read-only; a service of systemd needs ReadWritePaths= for the folder',
   ENOSPC: 'the disk is full',
   EDQUOT: "this user's disk quota is exhausted",
   ENOTDIR: 'a part of its path is not a folder',

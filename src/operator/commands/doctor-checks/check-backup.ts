@@ -9,11 +9,12 @@ import type { HealthCheck } from '../../../services/health-checks.ts'
 import { systemClock } from '../../../system/clock.ts'
 import { formatDuration } from '../../../system/duration.ts'
 import { describeError } from '../describe-error.ts'
+import { findWriteObstacle } from './find-write-obstacle.ts'
 
 const what = 'backup'
 const probeName = 'svc-gateway-doctor-probe'
 
-export async function checkBackup({ backup }: GatewayConfig): Promise<readonly HealthCheck[]> {
+export async function checkBackup({ backup, store }: GatewayConfig): Promise<readonly HealthCheck[]> {
   if (backup === null) return []
   const { to, passphraseFile, every } = backup
   const storage = openBackupStorage(to)
@@ -22,6 +23,8 @@ export async function checkBackup({ backup }: GatewayConfig): Promise<readonly H
     const [newest] = await listBackups(storage)
     await storage.write(probeName, toStream(Buffer.from('probe')), 5)
     await storage.remove(probeName)
+    const obstacle = typeof to === 'string' ? findWriteObstacle(storage.location, store.dataDir) : null
+    if (obstacle !== null) return [{ what, ok: false, detail: obstacle }]
     return [
       describeNewest(newest, every, storage.location),
       ...(typeof to === 'string' ? checkRoom(to, newest) : []),

@@ -18,6 +18,14 @@ export interface SsrfGuardOptions {
 
 const connectMs = 5_000
 
+/** A name resolved to an address that is not public. */
+export class AddressNotAllowedError extends Error {
+  constructor() {
+    super('the address is not allowed')
+    this.name = 'AddressNotAllowedError'
+  }
+}
+
 /** Connects to public addresses alone. Callers must use https and check `isAllowedUrl`. */
 export function createPublicAgent(
   timeoutMs: number,
@@ -25,7 +33,7 @@ export function createPublicAgent(
 ): Agent {
   const resolveAllowed = callbackify(async (hostname: string) => {
     const addresses = await resolve(hostname)
-    if (addresses.some(({ address }) => !isAllowedAddress(address))) throw new Error('the address is not allowed')
+    if (addresses.some(({ address }) => !isAllowedAddress(address))) throw new AddressNotAllowedError()
     return addresses
   })
   const lookupAllowed: LookupFunction = (hostname, { all = false }, done) => {

@@ -3,7 +3,6 @@
  * delivered is in the store first, so that neither a restart nor a lost node loses an event.
  */
 import type { Logger } from 'pino'
-import { Agent } from '../system/vendor/undici-agent.ts'
 import type { GatewayConfig } from '../config/config.ts'
 import { memberEventKinds } from '../domain/notification.ts'
 import type { Notifications } from '../domain/notification.ts'
@@ -12,6 +11,7 @@ import { Deliverer } from './deliverer.ts'
 import { reviewIncidents } from './incident-rules.ts'
 import { NodeObserver } from './node-observer.ts'
 import type { ObservedConfig, ObserverDeps } from './node-observer.ts'
+import { ReceiverConnections } from './receivers/receiver-connections.ts'
 import { createReceivers } from './receivers/receiver.ts'
 import type { Receiver, ReceiverDeps } from './receivers/receiver.ts'
 
@@ -38,7 +38,7 @@ export class Notifier {
   readonly #deps: NotifierDeps
   readonly #observer: NodeObserver
   readonly #deliverer: Deliverer
-  readonly #dispatcher = new Agent({ connections: 8, keepAliveTimeout: 1_000, connect: { timeout: 10_000 } })
+  readonly #connections = new ReceiverConnections()
   /** Of this start. */
   readonly #node: string
   #config: NotifierConfig
@@ -67,7 +67,7 @@ export class Notifier {
     this.#observer.reconfigure(config)
     this.#receivers = createReceivers(config, {
       deliverMail,
-      dispatcher: this.#dispatcher,
+      connections: this.#connections,
       ...(timeoutMs === undefined ? {} : { timeoutMs }),
     })
     this.#deliverer.setReceivers(this.#receivers)
@@ -151,6 +151,6 @@ export class Notifier {
   async close(): Promise<void> {
     await this.waitUntilIdle()
     if (this.hasReceivers) await this.#deps.store.removeNode(this.#node).catch(() => undefined)
-    await this.#dispatcher.destroy()
+    await this.#connections.destroy()
   }
 }

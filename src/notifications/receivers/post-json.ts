@@ -1,5 +1,6 @@
 /** One POST request to a receiver: bounded in time and answer, and without redirects. */
 import type { Dispatcher } from 'undici'
+import { AddressNotAllowedError } from '../../access/ssrf-guard.ts'
 import { readBounded } from '../../upstream/bounded-body.ts'
 
 export interface OutgoingRequest {
@@ -51,8 +52,11 @@ function parseRetryAfter(header: string | string[] | undefined): number | null {
   return typeof header === 'string' && /^\d{1,6}$/.test(header) ? Number(header) * 1000 : null
 }
 
+export const privateAddressReason = 'its address is one of a private network; allow it with allowPrivate: true'
+
 /** Why no answer came, without the address, which may contain a key. */
 export function describeRequestError(error: unknown): string {
+  if (error instanceof AddressNotAllowedError) return privateAddressReason
   const { name, code, cause } = error as { readonly name?: unknown; readonly code?: unknown; readonly cause?: unknown }
   if (name === 'TimeoutError') return 'no answer in time'
   if (typeof code === 'string' && /^[A-Z][A-Z0-9_]*$/.test(code)) return code

@@ -1,5 +1,6 @@
 /** The receivers of a configuration: people by mail or chat, and programs by webhook. */
 import type { Dispatcher } from 'undici'
+import { isAllowedUrl } from '../../access/ssrf-guard.ts'
 import type { GatewayConfig } from '../../config/config.ts'
 import { incidentKinds, memberEventKinds } from '../../domain/notification.ts'
 import type { NotificationEvent, NotificationKind } from '../../domain/notification.ts'
@@ -7,10 +8,11 @@ import type { DeliveryOutcome } from '../../domain/services/member-mailer.ts'
 import { renderNotificationEmail } from '../../mail/notification-email.ts'
 import type { AddressedEmail } from '../../mail/smtp/smtp-transport.ts'
 import { renderMessage, renderWebhookBody } from '../render-event.ts'
-import { describeRequestError, postJson } from './post-json.ts'
+import { describeRequestError, postJson, privateAddressReason } from './post-json.ts'
 import type { OutgoingRequest, PostOptions } from './post-json.ts'
 import { findRefusal, presets } from './presets.ts'
 import type { PersonReceiver } from './presets.ts'
+import type { ReceiverConnections } from './receiver-connections.ts'
 import { isQuiet } from './quiet-hours.ts'
 import { signWebhook } from './sign-webhook.ts'
 
@@ -32,6 +34,8 @@ export interface Receiver {
   readonly maxPerMinute: number
   /** The origin to which requests go; null for mail. */
   readonly origin: string | null
+  /** Carries requests to the origin. */
+  readonly dispatcher: Dispatcher
   /** During quiet hours: the kinds that are reported all the same. Null: all are. */
   findAllowedKinds(now: number): readonly NotificationKind[] | null
   /** Never rejects. */
@@ -46,7 +50,7 @@ export interface SendOptions {
 
 export interface ReceiverDeps {
   readonly deliverMail: (email: AddressedEmail, signal: AbortSignal) => Promise<DeliveryOutcome>
-  readonly dispatcher: Dispatcher
+  readonly connections: Pick<ReceiverConnections, 'find'>
   readonly timeoutMs?: number
 }
 
@@ -59,9 +63,10 @@ export function createReceivers(
   { notifications: { people, webhooks }, brand, timeZone }: Pick<GatewayConfig, 'notifications' | 'brand' | 'timeZone'>,
   deps: ReceiverDeps,
 ): readonly Receiver[] {
-  const { timeoutMs = defaultTimeoutMs, dispatcher, deliverMail } = deps
+  const { timeoutMs = defaultTimeoutMs, connections, deliverMail } = deps
   const post = async (
     outgoing: OutgoingRequest,
+    allowPrivate: boolean,
     signal: AbortSignal,
     findReason: (answer: {
       readonly status: number
@@ -69,7 +74,10 @@ export function createReceivers(
       readonly retryAfterMs: number | null
     }) => string | null,
   ): Promise<Attempt> => {
-    const options: PostOptions = { timeoutMs, signal, dispatcher }
+    const options: PostOptions = { timeoutMs, signal, dispatcher: connections.find(allowPrivate) }
+    // A literal address is never resolved.
+    if (!allowPrivate && !isAllowedUrl(new URL(outgoing.url)))
+      return { status: null, reason: privateAddressReason, retryAfterMs: null, isGone: false }
     try {
       const answer = await postJson(outgoing, options)
       const { status, retryAfterMs } = answer
@@ -79,16 +87,18 @@ export function createReceivers(
     }
   }
   const createPerson = ([name, receiver]: [string, PersonReceiver]): Receiver => {
-    const { kind, events, quietHours, to } = receiver
+    const { kind, events, quietHours, to, allowPrivate } = receiver
     return {
       name,
       isProgram: false,
       kinds: new Set(events === 'all' ? incidentKinds : events),
       maxPerMinute: kind === 'mail' ? mailsPerMinute : presets[kind].maxPerMinute,
       origin: kind === 'mail' ? null : new URL(createRequest(kind, receiver, 0)(createTestEvent(0, 'test')).url).origin,
+      dispatcher: connections.find(allowPrivate),
       findAllowedKinds: (now) => (quietHours !== null && isQuiet(quietHours, now, timeZone) ? quietHours.except : null),
       async send(event, { now, signal }) {
-        if (kind !== 'mail') return post(createRequest(kind, receiver, now)(event), signal, (answer) => findRefusal(kind, answer))
+        if (kind !== 'mail')
+          return post(createRequest(kind, receiver, now)(event), allowPrivate, signal, (answer) => findRefusal(kind, answer))
         const outcome = await deliverMail(
           { to: to ?? '', ...renderNotificationEmail(brand, renderMessage(event, brand.name)) },
           signal,
@@ -105,18 +115,21 @@ export function createReceivers(
     }
   return [
     ...Object.entries(people).map(createPerson),
-    ...Object.entries(webhooks).map(([name, { url, secret, previousSecret, events }]): Receiver => ({
+    ...Object.entries(webhooks).map(([name, { url, secret, previousSecret, events, allowPrivate }]): Receiver => ({
       name,
       isProgram: true,
       kinds: new Set(events === 'all' ? [...incidentKinds, ...memberEventKinds] : events),
       maxPerMinute: webhooksPerMinute,
       origin: new URL(url).origin,
+      dispatcher: connections.find(allowPrivate),
       findAllowedKinds: () => null,
       send(event, { now, signal }) {
         const body = renderWebhookBody(event)
         const secrets = previousSecret === null ? [secret] : [secret, previousSecret]
         const headers = signWebhook({ id: event.messageId, at: now, body }, secrets)
-        return post({ url, headers, body }, signal, ({ status }) => (status >= 200 && status <= 299 ? null : `HTTP ${status}`))
+        return post({ url, headers, body }, allowPrivate, signal, ({ status }) =>
+          status >= 200 && status <= 299 ? null : `HTTP ${status}`,
+        )
       },
     })),
   ]

@@ -1,5 +1,4 @@
 /** `svc-gateway notify`: tries receivers of notifications, and shows and repeats deliveries. */
-import { Agent } from 'undici'
 import { toSmtpServer } from '../../config/smtp-server.ts'
 import { loadConfig } from '../../config/config.ts'
 import type { GatewayConfig } from '../../config/config.ts'
@@ -7,6 +6,7 @@ import { formatInstant } from '../../domain/instant.ts'
 import type { DeliveryRecord, DeliveryState } from '../../domain/notification.ts'
 import { createFolderTransport } from '../../mail/mailer.ts'
 import { deliverBySmtp } from '../../mail/smtp/smtp-delivery.ts'
+import { ReceiverConnections } from '../../notifications/receivers/receiver-connections.ts'
 import { createReceivers, createTestEvent } from '../../notifications/receivers/receiver.ts'
 import type { Receiver, ReceiverDeps } from '../../notifications/receivers/receiver.ts'
 import { systemClock } from '../../system/clock.ts'
@@ -23,9 +23,9 @@ const deliveryStates: readonly DeliveryState[] = ['waiting', 'delivered', 'faile
 /** Sends a test message to all receivers, or to the named one. It needs no server and leaves no trace in the delivery log. */
 export async function testReceivers(name: string | undefined, options: OutputOptions): Promise<CommandResult> {
   const config = await loadConfig()
-  const dispatcher = new Agent()
+  const connections = new ReceiverConnections()
   try {
-    const receivers = createReceivers(config, { dispatcher, deliverMail: createMailDelivery(config) })
+    const receivers = createReceivers(config, { connections, deliverMail: createMailDelivery(config) })
     const chosen = name === undefined ? receivers : receivers.filter((receiver) => receiver.name === name)
     if (chosen.length === 0) throw createMissingReceiverError(receivers, name)
     const { now } = systemClock
@@ -45,7 +45,7 @@ export async function testReceivers(name: string | undefined, options: OutputOpt
       )
     return renderResult(options, { ok, results }, renderText, ok)
   } finally {
-    await dispatcher.destroy()
+    await connections.destroy()
   }
 }
 

@@ -1,10 +1,10 @@
 /** What each kind of receiver is sent, and which answers mean that it took it. */
 import { createHmac } from 'node:crypto'
-import { Agent } from 'undici'
 import t from 'tap'
 import type { Test } from 'tap'
 import { Webhook } from 'standardwebhooks'
 import type { NotificationEvent } from '../../../src/domain/notification.ts'
+import { ReceiverConnections } from '../../../src/notifications/receivers/receiver-connections.ts'
 import { createReceivers } from '../../../src/notifications/receivers/receiver.ts'
 import { testConfig } from '../../support/gateway/test-gateway.ts'
 import { ScriptedReceiver } from '../scripted-receiver.ts'
@@ -33,11 +33,11 @@ async function send(
 ) {
   const server = await ScriptedReceiver.start(t)
   server.behave = () => behavior
-  const dispatcher = new Agent()
-  t.teardown(() => dispatcher.destroy())
+  const connections = new ReceiverConnections()
+  t.teardown(() => connections.destroy())
   const deliverMail = async () => 'sent' as const
   const config = testConfig(t, { notifications: toNotifications(server.url) })
-  const [receiver] = createReceivers(config, { deliverMail, dispatcher, timeoutMs })
+  const [receiver] = createReceivers(config, { deliverMail, connections, timeoutMs })
   if (receiver === undefined) throw new Error('there is no receiver')
   const attempt = await receiver.send(sent, { now, signal: new AbortController().signal })
   return { attempt, requests: server.taken, count: server.count, server }
@@ -248,4 +248,34 @@ t.test('a failure names no address', async (t) => {
   await server.stop()
   const { attempt } = await send(t, () => toWebhook()(server.url))
   t.match(attempt, { status: null, reason: 'ECONNREFUSED' })
+})
+
+t.test('a public name that resolves to a private address is refused, unless the receiver allows it', async (t) => {
+  const server = await ScriptedReceiver.start(t)
+  const port = Number(new URL(server.url).port)
+  const privateReason = 'its address is one of a private network; allow it with allowPrivate: true'
+  const sendTo = async (receiver: object, address: string, toProgram = false) => {
+    const connections = new ReceiverConnections({ resolve: async () => [{ address, family: address.includes(':') ? 6 : 4 }] })
+    t.teardown(() => connections.destroy())
+    const notifications = (toProgram
+      ? { webhooks: { ops: { secret: webhookSecret, ...receiver } } }
+      : { people: { ops: receiver } }) as unknown as NotificationInput
+    const [one] = createReceivers(testConfig(t, { notifications }), {
+      deliverMail: async () => 'sent',
+      connections,
+      timeoutMs: 60_000,
+    })
+    return one?.send(event, { now: at, signal: new AbortController().signal })
+  }
+  const url = `https://hooks.example.com:${port}/`
+  for (const address of ['127.0.0.1', '10.0.0.1', '169.254.169.254', '100.64.0.1', '::1', '::ffff:127.0.0.1', 'fd00::1']) {
+    t.match(await sendTo({ kind: 'slack', url }, address), { status: null, reason: privateReason }, address)
+    t.match(await sendTo({ url }, address, true), { status: null, reason: privateReason }, address)
+  }
+  t.match(await sendTo({ kind: 'ntfy', url: `https://ntfy.example.com:${port}`, topic: 'a' }, '127.0.0.1'), {
+    reason: privateReason,
+  })
+  t.match(await sendTo({ url: `https://198.18.0.1:${port}/` }, '127.0.0.1', true), { reason: privateReason }, 'a literal address')
+  t.match(await sendTo({ url: `${server.url}/`, allowPrivate: true }, '10.0.0.1', true), { status: 200, reason: null })
+  t.equal(server.count, 1)
 })

@@ -1,6 +1,7 @@
 /** Whether receivers of notifications can be reached, and whether they take what they are sent. No message is sent. */
-import { Agent, request } from 'undici'
+import { request } from 'undici'
 import type { GatewayConfig } from '../../../config/config.ts'
+import { ReceiverConnections } from '../../../notifications/receivers/receiver-connections.ts'
 import { createReceivers } from '../../../notifications/receivers/receiver.ts'
 import { describeRequestError } from '../../../notifications/receivers/post-json.ts'
 import type { HealthCheck } from '../../../services/health-checks.ts'
@@ -14,12 +15,12 @@ import { pluralize } from '../../output.ts'
 const timeoutMs = 10_000
 
 export async function checkNotifications(config: GatewayConfig): Promise<HealthCheck[]> {
-  const dispatcher = new Agent()
+  const connections = new ReceiverConnections()
   try {
-    const receivers = createReceivers(config, { dispatcher, deliverMail: async () => 'unavailable' })
+    const receivers = createReceivers(config, { connections, deliverMail: async () => 'unavailable' })
     if (receivers.length === 0) return []
     const reachable = await Promise.all(
-      receivers.map(async ({ name, origin }): Promise<HealthCheck> => {
+      receivers.map(async ({ name, origin, dispatcher }): Promise<HealthCheck> => {
         const what = `receiver ${name}`
         if (origin === null) return { what, ok: true, detail: 'is sent emails; try one: svc-gateway notify test' }
         try {
@@ -33,7 +34,7 @@ export async function checkNotifications(config: GatewayConfig): Promise<HealthC
     )
     return [...reachable, ...(await checkDeliveries(config))]
   } finally {
-    await dispatcher.destroy()
+    await connections.destroy()
   }
 }
 

@@ -24,6 +24,8 @@ const image = [{ upstream: 'main', model: env.text('UPSTREAM_MODEL_IMAGE', demo 
 const backupFolder = env.text('BACKUP_TO')
 const backupBucket = env.text('BACKUP_BUCKET')
 
+const notifyEmail = env.text('NOTIFY_EMAIL')
+
 const pro = { day: 400_000, week: 1_600_000, month: 4_500_000 }
 const times = (factor: number) => ({ day: pro.day * factor, week: pro.week * factor, month: pro.month * factor })
 
@@ -76,6 +78,7 @@ export default defineGateway({
   limits: { url: env.secret('LIMITS_URL') },
   metrics: { port: env.integer('METRICS_PORT', null), token: env.secret('METRICS_TOKEN') },
   mail: { smtpUrl: env.secret('SMTP_URL'), from: env.text('MAIL_FROM', 'svc <no-reply@localhost>') },
+  notifications: { people: notifyEmail === null ? {} : { operator: { kind: 'mail', to: notifyEmail } } },
 
   upstreams: {
     main: { baseUrl: upstreamUrl ?? 'demo', apiKey: env.secret('UPSTREAM_API_KEY') },

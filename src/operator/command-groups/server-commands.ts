@@ -25,6 +25,7 @@ export function addServerCommands(program: Command, collectOutput: CollectOutput
     .option('--upstream-key-file <file>', 'file with its key')
     .option('--smtp-url-file <file>', 'file with smtp://user:password@host:587')
     .option('--mail-from <sender>', 'sender of all emails')
+    .option('--notify-mail <address>', 'send incidents to this address')
     .option('--test-mail <address>', 'send a letter to this address')
     .option('--light-model <model>', 'model of the upstream for the tier light')
     .option('--flagship-model <model>', 'model of the upstream for the tier flagship')

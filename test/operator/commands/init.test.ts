@@ -119,6 +119,21 @@ t.test('run again, it changes what is given, shows the difference and leaves the
   })
 })
 
+t.test('an address for incidents is an option, which the configuration takes for a receiver', async (t) => {
+  const { initialize, readEnvironment, evaluate } = setUp(t)
+  t.equal((await initialize('--notify-mail', 'ann@example.com')).code, 0)
+  t.equal(readEnvironment()['NOTIFY_EMAIL'], 'ann@example.com')
+  t.match(await evaluate(), { notifications: { people: { operator: { kind: 'mail', to: 'ann@example.com', events: 'all' } } } })
+  await initialize('--currency', 'EUR')
+  t.equal(readEnvironment()['NOTIFY_EMAIL'], 'ann@example.com', 'it stays')
+  await initialize('--notify-mail', '-')
+  t.notOk('NOTIFY_EMAIL' in readEnvironment())
+  t.same((await evaluate()).notifications.people, {})
+  const { code, stderr } = await initialize('--notify-mail', 'ann')
+  t.equal(code, 1)
+  t.match(stderr, 'notifications.people.operator.to must be one email address')
+})
+
 t.test('answers that cannot work write nothing, and are named', async (t) => {
   const { folder, files, keyFile, initialize } = setUp(t)
   const cases: readonly [name: string, words: readonly string[], message: RegExp][] = [

@@ -28,6 +28,7 @@ export interface InitOptions extends OutputOptions {
   readonly upstreamKeyFile?: string
   readonly smtpUrlFile?: string
   readonly mailFrom?: string
+  readonly notifyMail?: string
   readonly testMail?: string
   readonly lightModel?: string
   readonly flagshipModel?: string
@@ -147,6 +148,7 @@ function applyOptions(earlier: SetupAnswers, options: InitOptions): SetupAnswers
     upstreamKey: chooseSecret(options.upstreamKeyFile, earlier.upstreamKey),
     smtpUrl: chooseSecret(options.smtpUrlFile, earlier.smtpUrl),
     mailFrom: choose(options.mailFrom, earlier.mailFrom),
+    notifyMail: choose(options.notifyMail, earlier.notifyMail),
     lightModel: choose(options.lightModel, earlier.lightModel),
     flagshipModel: choose(options.flagshipModel, earlier.flagshipModel),
     currency: (options.currency ?? earlier.currency).toUpperCase(),

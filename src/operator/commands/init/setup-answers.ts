@@ -10,6 +10,8 @@ export interface SetupAnswers {
   /** Null: emails become files. */
   readonly smtpUrl: string | null
   readonly mailFrom: string | null
+  /** The operator's address for notifications; null: none are sent by mail. An option only. */
+  readonly notifyMail: string | null
   /** Models of the upstream for the two tiers; null: the first that it lists. */
   readonly lightModel: string | null
   readonly flagshipModel: string | null
@@ -35,6 +37,7 @@ export const defaultAnswers: SetupAnswers = {
   upstreamKey: null,
   smtpUrl: null,
   mailFrom: null,
+  notifyMail: null,
   lightModel: null,
   flagshipModel: null,
   currency: 'USD',
@@ -50,6 +53,7 @@ export const variables = {
   upstreamKey: 'UPSTREAM_API_KEY',
   smtpUrl: 'SMTP_URL',
   mailFrom: 'MAIL_FROM',
+  notifyMail: 'NOTIFY_EMAIL',
   lightModel: 'UPSTREAM_MODEL_LIGHT',
   flagshipModel: 'UPSTREAM_MODEL_FLAGSHIP',
   clientSecret: 'SIGN_IN_CLIENT_SECRET',

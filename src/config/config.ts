@@ -139,19 +139,21 @@ async function importConfig(file: string): Promise<{ default?: unknown }> {
 
 /** Imports and checks a configuration file. @throws ConfigError */
 export async function loadConfig(file = resolveConfigFile()): Promise<GatewayConfig> {
-  const config = checkConfig(await importDefault(file))
+  const imported = await importDefault(file)
+  const places = ['BACKUP_TO', 'BACKUP_BUCKET'].filter((name) => env.text(name) !== null)
+  // Before the check, whose findings about the one that is used would hide the mistake.
+  if (places.length > 1) throw new ConfigError('BACKUP_TO and BACKUP_BUCKET are both set. Unset one of them.')
+  const config = checkConfig(imported)
   // An ignored STORE_URL would be noticed too late: accounts and turns would be in a file that no other node sees.
   if ((env.text('STORE_URL') ?? env.text('STORE_URL_FILE')) !== null && config.store.url === null)
     throw new ConfigError("STORE_URL is set, but this configuration does not use it: set store.url = env.secret('STORE_URL').")
-  const ignored = findIgnoredBackupVariable(config)
+  const ignored = findIgnoredBackupVariable(config, places)
   if (ignored !== null) throw new ConfigError(ignored)
   return config
 }
 
-/** Of the shipped file: without a place no backup would be written, and with two only one would be used. */
-function findIgnoredBackupVariable({ backup }: GatewayConfig): string | null {
-  const places = ['BACKUP_TO', 'BACKUP_BUCKET'].filter((name) => env.text(name) !== null)
-  if (places.length > 1) return 'BACKUP_TO and BACKUP_BUCKET are both set. Unset one of them.'
+/** Of the shipped file: without a place no backup would be written. */
+function findIgnoredBackupVariable({ backup }: GatewayConfig, places: readonly string[]): string | null {
   const others = [...backupVariables, ...places].filter((name) => env.text(name) !== null)
   if (backup !== null || others.length === 0) return null
   const remedy =

@@ -44,6 +44,7 @@ export type FailureFacts =
         | 'not_sse'
         | 'too_large'
         | 'too_many_calls'
+        | 'too_long'
       readonly error?: unknown
     }
 

@@ -39,6 +39,7 @@ export const endingDescriptions = {
   refusal_event: 'The upstream refuses the request, its length or its content within the answer',
   error_event: 'The upstream reports any other error within the answer',
   too_many_calls: 'The model makes more calls of tools than an answer may have',
+  answer_length: 'The answer that is forwarded has too many bytes in all',
   invalid_answer: 'The upstream sends what is no answer, or too much',
   rejected: 'The upstream answers with an error status',
   client_gone: 'The client disconnects',
@@ -71,6 +72,8 @@ export const endingRules: readonly EndingRule[] = [
   { kind: 'error_event', ...upstreamFailed },
   { kind: 'too_many_calls', isForwarded: true, causedBy: 'upstream', ...cutOff },
   { kind: 'too_many_calls', ...upstreamFailed },
+  { kind: 'answer_length', isForwarded: true, causedBy: 'request', ...cutOff },
+  { kind: 'answer_length', ...upstreamFailed },
   { kind: 'invalid_answer', ...upstreamFailed },
   { kind: 'rejected', ...upstreamFailed, countsAgainstTarget: 'by_status' },
   { kind: 'client_gone', causedBy: 'client', ...charged, clientReceives: 'nothing' },
@@ -102,6 +105,7 @@ export function toEndingKind(error: unknown): EndingKind {
     case 'in_band':
       if (facts.reason === 'no_finish') return 'connection_lost'
       if (facts.reason === 'too_many_calls') return 'too_many_calls'
+      if (facts.reason === 'too_long') return 'answer_length'
       if (facts.reason !== 'error_object' && facts.reason !== 'bad_finish') return 'invalid_answer'
       return isCausedByRequest(facts) ? 'refusal_event' : 'error_event'
     case 'status':

@@ -78,6 +78,7 @@ t.test('recognises the way in which a call ended by its failure', async (t) => {
     [reported('it broke'), 'error_event'],
     [inBand('not_json'), 'invalid_answer'],
     [inBand('too_many_calls'), 'too_many_calls'],
+    [inBand('too_long'), 'answer_length'],
     [{ kind: 'timeout', phase: 'idle' }, 'silence'],
     [{ kind: 'timeout', phase: 'total' }, 'total_time'],
   ] as const)

@@ -166,12 +166,12 @@ class StreamResponseReader<Result> implements ResponseReader<Result> {
     return this.#reader.getUsageSoFar()
   }
 
-  /** Forwarded chunks are not buffered, but what is known of them grows. */
+  /** Forwarded chunks are not buffered, but what is known of them grows. A member makes them long by requesting log probabilities. */
   #countReceived(bytes: number): void {
     const { config, upstream } = this.#options
     this.#receivedBytes += bytes
     const maxBytes = config.limits.answerBytes * (this.isForwarded ? forwardedAnswerFactor : 1)
-    if (this.#receivedBytes > maxBytes) throw inBandFailure('too_large', upstream.host)
+    if (this.#receivedBytes > maxBytes) throw inBandFailure(this.isForwarded ? 'too_long' : 'too_large', upstream.host)
   }
 }
 

@@ -117,3 +117,27 @@ for (const [kind, { upstream: config, calls, streamedCalls }] of Object.entries(
         t.equal((turn?.credits ?? 0) > 0, isForwarded, name)
       }
   })
+
+t.test('a forwarded stream that log probabilities make too long is cut off, and what was delivered is charged', async (t) => {
+  const upstream = await startUpstream(t)
+  const gateway = await startGateway(t, {
+    upstreams: { main: { baseUrl: 'demo' }, verbose: { baseUrl: upstream.url } },
+    products: { 'svc-2.1': { targets: [{ upstream: 'verbose', model: 'm' }] } },
+    limits: { answerBytes: 20_000 },
+  })
+  const { id, token } = await gateway.createMember()
+  const content = [{ token: 'a', logprob: -1, top_logprobs: range(20, (nth) => ({ token: `t${nth}`, logprob: -2 })) }]
+  upstream.answer = toStream(
+    range(200, () => {
+      const { choices, ...chunk } = chatChunk({ content: 'word ' })
+      return { ...chunk, choices: choices.map((choice) => ({ ...choice, logprobs: { content } })) }
+    }),
+  )
+  const response = await gateway.chat(token, { stream: true, logprobs: true, top_logprobs: 20 })
+  const text = await response.text()
+  t.match(text, '"finish_reason":"length"')
+  await gateway.waitUntilSettled()
+  const [turn] = await gateway.listTurns(id)
+  t.match(turn, { state: 'settled' })
+  t.ok((turn?.outputTokens ?? 0) >= text.split('"content":"word "').length - 2, `${turn?.outputTokens} tokens`)
+})

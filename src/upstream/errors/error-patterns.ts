@@ -26,6 +26,12 @@ export const insufficientFunds: ErrorPattern = {
   text: /\binsufficient (?:account )?(?:balance|credits?|funds|quota)\b|\b(?:credit|account) balance\b|\b(?:not enough|out of|no remaining|requires more) credits?\b|\bexceeded your current quota\b|\bbilling (?:details|hard limit|account|issue|is not active)\b|\bspend(?:ing)? limit\b|\breached your (?:specified )?(?:api )?usage limits?\b|\bpayment (?:is )?required\b|\bin arrears\b|\bpast invoices\b|余额不足|欠费/i,
 }
 
+/** The operator's funds do not cover this request, but smaller ones (OpenRouter): its prompt or its cap on the output is too large for them. */
+export const unaffordableRequest: ErrorPattern = {
+  codes: /^$/,
+  text: /\bfewer max_tokens\b|\bcan only afford \d|\bprompt tokens limit exceeded\b/i,
+}
+
 /** The conversation is too long. There is no common code. */
 export const contextOverflow: ErrorPattern = {
   codes: /^(?:context_length_exceeded|request_too_large|model_context_window_exceeded|string_too_long)$/,

@@ -2,7 +2,7 @@
 import type { FailureFacts } from '../../exchange/upstream-failure.ts'
 import { classifyFailure, getEffectiveStatus, isCapacityExhausted } from './classify-failure.ts'
 import { readErrorBody, readErrorValue } from './error-body.ts'
-import { invalidAddressCodes, invalidKey, matchesPattern } from './error-patterns.ts'
+import { invalidAddressCodes, invalidKey, matchesPattern, unaffordableRequest } from './error-patterns.ts'
 
 /**
  * True if the upstream cannot have acted on the request: the connection was never made, or the whole request was rejected with 429 or 503,
@@ -63,11 +63,16 @@ const requestCodes: ReadonlySet<string> = new Set(['invalid_request', 'context_l
 /** A time-out, no capacity, or a proxy that cannot reach the server behind it. A 500 or 502 may be a request that made that server fail. */
 const targetStatuses: ReadonlySet<number> = new Set([408, 503, 504, 521, 522, 523, 524, 525, 526, 529])
 
-/** True if the target rejects the operator's credential or account, by its status or an error code: its text may quote a member. */
+/**
+ * True if the target rejects the operator's credential or account, by its status or an error code: its text may quote a member. A 402 that
+ * smaller requests do not meet is the request's.
+ */
 export function rejectsCredential(facts: FailureFacts): boolean {
   if (facts.kind !== 'status' && facts.kind !== 'in_band') return false
-  const { codes, status } = facts.kind === 'status' ? readErrorBody(facts.body, facts.contentType) : readErrorValue(facts.error)
+  const error = facts.kind === 'status' ? readErrorBody(facts.body, facts.contentType) : readErrorValue(facts.error)
+  const { codes, status } = error
   const effectiveStatus = facts.kind === 'status' ? facts.status : (status ?? facts.status)
+  if (effectiveStatus === 402 && matchesPattern(error, unaffordableRequest)) return false
   const isRejected =
     [401, 402, 407].includes(effectiveStatus) ||
     ([200, 400, 403].includes(effectiveStatus) && matchesPattern({ codes, text: '' }, invalidKey))

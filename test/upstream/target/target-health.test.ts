@@ -98,6 +98,25 @@ t.test('the failures of one account slow that account and leave the target to th
   t.end()
 })
 
+t.test('a request that the funds of the upstream do not cover leaves the target to smaller ones', (t) => {
+  const calls = new Calls()
+  for (const message of [
+    'This request requires more credits, or fewer max_tokens. You requested up to 32768 tokens, but can only afford 23214.',
+    'Prompt tokens limit exceeded: 5132 > 2000. To increase, visit the settings.',
+  ]) {
+    const body = JSON.stringify({ error: { message, code: 402 } })
+    const unaffordable: FailureFacts = { kind: 'status', status: 402, contentType: 'application/json', retryAfter: null, body }
+    for (let nth = 0; nth < 20; nth++) {
+      calls.make('large', unaffordable)
+      t.ok(calls.make('small', null), message)
+    }
+  }
+  const body = '{"error":{"message":"Insufficient credits.","code":402}}'
+  calls.make('large again', { kind: 'status', status: 402, contentType: 'application/json', retryAfter: null, body })
+  t.notOk(calls.make('small', null), 'without any funds the target rests')
+  t.end()
+})
+
 t.test('the failing requests of one kind leave the others of the same account to be served', (t) => {
   const calls = new Calls()
   calls.make('other', null)

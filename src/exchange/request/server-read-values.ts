@@ -69,9 +69,11 @@ function isTree(value: unknown): boolean {
   return typeof value === 'object' && value !== null
 }
 
-/** A schema as text, in `structured_outputs.json` or in `response_format.json_schema`. */
+/** Fields whose text may be a schema, or contain schemas: in `structured_outputs`, `response_format` and functions. */
+const schemaTextFields: ReadonlySet<string> = new Set(['json', 'json_schema', 'schema', 'structural_tag', 'parameters'])
+
 function isSchemaText(name: string, value: unknown): boolean {
-  return typeof value === 'string' && (name === 'json' || name === 'json_schema' || name === 'schema')
+  return typeof value === 'string' && schemaTextFields.has(name)
 }
 
 /** Arguments of the functions that apply a template, in vLLM, SGLang and Transformers. */

@@ -37,6 +37,8 @@ const schemas = (schema: unknown): readonly (readonly [field: string, value: unk
   ['response_format', { type: 'json_object', schema }],
   ['guided_json', schema],
   ['guided_json', JSON.stringify(schema)],
+  ['structured_outputs', { structural_tag: JSON.stringify({ structures: [{ begin: 'a', schema, end: 'b' }] }) }],
+  ['tools', [{ type: 'function', function: { name: 'f', parameters: JSON.stringify(schema) } }]],
   ['json_schema', schema],
   ['structured_outputs', { json: schema }],
   ['structured_outputs', { json: JSON.stringify(schema) }],

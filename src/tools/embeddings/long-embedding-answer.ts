@@ -97,7 +97,7 @@ function separateVectors(answer: Buffer): SeparatedAnswer | null {
   for (let i = 0; i < answer.length; i++) {
     const end = findValueEnd(answer, i)
     if (end === i) continue
-    if (answer[i] === bracket || end - i >= minLongStringBytes) {
+    if (answer[i] === bracket || (end - i >= minLongStringBytes && !isName(answer, end))) {
       frame += `${answer.toString('utf8', from, i)}{"${vectorField}":${vectors.length}}`
       vectors.push([i, end])
       from = end
@@ -106,6 +106,13 @@ function separateVectors(answer: Buffer): SeparatedAnswer | null {
     i = end - 1
   }
   return answer.length - from > maxFrameBytes ? null : { frame: frame + answer.toString('utf8', from), vectors }
+}
+
+/** Whether the string that ends here is the name of a field. */
+function isName(answer: Buffer, end: number): boolean {
+  let at = end
+  while (blanks.has(answer[at] ?? 0)) at++
+  return answer[at] === colon
 }
 
 /** Behind the string, or the list of numbers, that begins here; `from` if neither does. */
@@ -121,6 +128,8 @@ function findValueEnd(answer: Buffer, from: number): number {
 const quote = 0x22
 const bracket = 0x5b
 const closingBracket = 0x5d
+const colon = 0x3a
+const blanks: ReadonlySet<number> = new Set(Buffer.from(' \t\r\n'))
 /** By byte: numbers, commas and blanks. */
 const isPartOfNumbers = new Uint8Array(256)
 for (const byte of Buffer.from('0123456789+-.eE, \t\r\n')) isPartOfNumbers[byte] = 1

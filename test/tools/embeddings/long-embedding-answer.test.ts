@@ -34,6 +34,7 @@ t.test('equals what a short answer becomes, in each encoding and layout', async 
       { note: '[1, "\\', embedding: short },
       { note: ['[', [1, [2]]], embedding: long },
     ],
+    'a field with a long name': [{ ['n'.repeat(300)]: [1], embedding: short }, { embedding: long }],
   }))
     for (const encoding of ['float', 'base64'] as const)
       for (const indent of [0, 2]) {

@@ -18,6 +18,7 @@ import { createCommonHeaders } from './response/page-headers.ts'
 
 export function createApp(deps: RouteDeps): Application {
   const app = new Application(createCommonHeaders(deps.services), deps.services.bodyDiscarder)
+  app.slowReaderMs = deps.services.config.timeouts.slowReaderMs
   // The entry middleware renders every failure. Koa's own printing would write stack traces to stderr, past the log.
   app.silent = true
   // Two routers, the API's first: a router tries its routes one by one, and a turn must not try the website's.

@@ -10,6 +10,8 @@ const koa = Koa.prototype as unknown as { handleRequest(this: Koa, ctx: Context,
 
 export class Application extends Koa {
   readonly bodyDiscarder: BodyDiscarder
+  /** A client that takes nothing of a whole answer for this long is disconnected; 0: it is not. */
+  slowReaderMs = 0
   readonly #commonHeaders: () => Readonly<Record<string, string>>
 
   /** @param commonHeaders returns the headers of every response; called once a request */

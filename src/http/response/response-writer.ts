@@ -12,6 +12,8 @@ import type { CoalescedStream } from './write-coalescing.ts'
 
 /** Larger buffers are written at once. */
 const maxBufferedChars = 16_384
+/** A shorter whole answer fits in the socket's buffers. */
+const minWatchedBytes = 65_536
 
 const writeCoalescer = new WriteCoalescer()
 
@@ -21,6 +23,7 @@ export class ResponseWriter implements Client, CoalescedStream {
   readonly #response: ServerResponse
   readonly #commonHeaders: Readonly<Record<string, string>>
   readonly #bodyDiscarder: BodyDiscarder
+  readonly #slowReaderMs: number
   readonly #disconnectListeners: (() => void)[] = []
   #disconnected = false
   /** The response of `reply` waits for the rest of the request's body. */
@@ -40,16 +43,21 @@ export class ResponseWriter implements Client, CoalescedStream {
   /** The socket has accepted the last write. */
   #isWritable = true
 
-  /** @param commonHeaders headers of every response */
+  /**
+   * @param commonHeaders headers of every response
+   * @param slowReaderMs a client that takes nothing of a whole answer for this long is disconnected; 0: it is not
+   */
   constructor(
     request: IncomingMessage | Http2ServerRequest,
     response: ServerResponse | Http2ServerResponse,
     commonHeaders: Readonly<Record<string, string>> = {},
     bodyDiscarder = new BodyDiscarder(),
+    slowReaderMs = 0,
   ) {
     this.#request = request
     this.#commonHeaders = commonHeaders
     this.#bodyDiscarder = bodyDiscarder
+    this.#slowReaderMs = slowReaderMs
     // The compatibility response of node:http2 has every method used here.
     this.#response = response as ServerResponse
     this.#response.on('close', () => this.#onClose())
@@ -144,6 +152,9 @@ export class ResponseWriter implements Client, CoalescedStream {
     this.#bodyDiscarder.respondAfterBody(this.#request, this.#response, () => {
       this.#response.writeHead(status, all)
       if (this.#request.method === 'HEAD') return void this.#response.end()
+      // Until it is taken, the answer is in memory; the turn that made it has ended.
+      if (this.#slowReaderMs > 0 && Number(length) > minWatchedBytes)
+        this.#response.setTimeout(this.#slowReaderMs, () => destroyResponse(this.#response))
       this.#response.end(body, () => {
         if (typeof body !== 'string') freeMemory(body.buffer)
       })
@@ -223,6 +234,6 @@ const lastChunk = '0\r\n\r\n'
  */
 export function bypassKoa(ctx: Context): ResponseWriter {
   ctx.respond = false
-  const { commonHeaders, bodyDiscarder } = ctx.app as Application
-  return new ResponseWriter(ctx.req, ctx.res, commonHeaders, bodyDiscarder)
+  const { commonHeaders, bodyDiscarder, slowReaderMs } = ctx.app as Application
+  return new ResponseWriter(ctx.req, ctx.res, commonHeaders, bodyDiscarder, slowReaderMs)
 }

@@ -1,13 +1,16 @@
 /** The response writer, byte for byte. */
 import { once } from 'node:events'
 import { createServer } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import http2 from 'node:http2'
+import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2'
 import { connect } from 'node:net'
 import type { AddressInfo } from 'node:net'
 import { setImmediate as turn, setTimeout as pause } from 'node:timers/promises'
 import t from 'tap'
 import type { Test } from 'tap'
 import { ResponseWriter } from '../../../src/http/response/response-writer.ts'
+import { waitUntil } from '../../support/wait-until.ts'
 
 /** Runs the writer and returns what a client of this version receives, with the end of its connection; `onData` gets each arrival. */
 async function readRawResponse(
@@ -241,4 +244,31 @@ t.test('rejects an invalid header of a reply over HTTP/2, which Node drops witho
   t.match(headers, { ':status': 500, 'x-first': undefined })
   session.destroy()
   server.close()
+})
+
+t.test('a client that takes nothing of a whole answer is disconnected, over HTTP/1.1 and HTTP/2', async (t) => {
+  const body = 'x'.repeat(64 * 2 ** 20)
+  const server = createServer(answerWhole)
+  const server2 = http2.createServer(answerWhole)
+  let closedCount = 0
+  function answerWhole(request: IncomingMessage | Http2ServerRequest, response: ServerResponse | Http2ServerResponse): void {
+    response.once('close', () => closedCount++)
+    new ResponseWriter(request, response, {}, undefined, 100).reply(200, {}, body)
+  }
+  for (const each of [server, server2]) {
+    each.listen(0, '127.0.0.1')
+    await once(each, 'listening')
+    t.teardown(() => each.close())
+  }
+  const socket = connect((server.address() as AddressInfo).port, '127.0.0.1').pause()
+  t.teardown(() => socket.destroy())
+  socket.on('error', () => undefined).write('GET / HTTP/1.1\r\nhost: x\r\n\r\n')
+  const session = http2.connect(`http://127.0.0.1:${(server2.address() as AddressInfo).port}`)
+  t.teardown(() => session.destroy())
+  session
+    .request({ ':path': '/' })
+    .on('error', () => undefined)
+    .pause()
+  await waitUntil(() => closedCount === 2, 'both to be closed')
+  t.equal(closedCount, 2)
 })

@@ -99,7 +99,7 @@ export interface Inbound {
   /** Registers a listener for the client's disconnect, for work before the call. */
   onDisconnect?(listener: () => void): void
   /** Ends the exchange: the body is no longer used. */
-  dispose?(): void
+  dispose?(account?: string): void
 }
 
 interface Debug {

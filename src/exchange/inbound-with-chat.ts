@@ -15,5 +15,6 @@ export function createInboundWithChat(inbound: Inbound, chat: (member?: string) 
     },
     onDisconnect: (listener) => inbound.onDisconnect?.(listener),
     chat: (member) => (cachedChat ??= chat(member)),
+    dispose: (account) => inbound.dispose?.(account),
   }
 }

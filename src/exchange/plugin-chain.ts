@@ -101,7 +101,7 @@ export class PluginChain {
     await runSettleHooks(hooks, x, outcome, services)
     sendFinalResponse(x, outcome, final, client, services)
     services.telemetry.recordExchange(x, outcome)
-    x.inbound.dispose?.()
+    x.inbound.dispose?.(x.caller?.account.id)
     return outcome
   }
 }

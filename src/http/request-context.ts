@@ -57,7 +57,7 @@ export function createTranslation(
   return format === undefined ? undefined : new ExchangeTranslation(format, { settings: translator, now: () => clock.now() })
 }
 
-/** The texts of so long requests are kept for further targets without being counted: some hundred turns with long prompts must fit. */
+/** So long texts of requests and unread answers are not counted: some hundred turns with long prompts must fit. */
 const maxUncountedTextBytes = 1024 * 1024
 
 class HttpInbound implements Inbound {
@@ -101,10 +101,20 @@ class HttpInbound implements Inbound {
     else res.once('close', listener)
   }
 
-  dispose(): void {
+  dispose(account?: string): void {
     this.#isDisposed = true
     this.#largeChat?.dispose()
     this.#countedBody?.release()
+    if (account !== undefined) this.#countUnreadAnswer(account)
+  }
+
+  /** What the client has not taken of its answer stays in memory after the turn, and counts until then as a body of its account does. */
+  #countUnreadAnswer(id: string): void {
+    const { res } = this.#ctx
+    const bytes = res.writableLength
+    if (bytes <= maxUncountedTextBytes || res.closed) return
+    const reservation = this.#services.limits.bodies.count({ kind: 'account', id }, bytes)
+    res.once('close', () => reservation.release())
   }
 
   async #readChat(member: string, hostsSearch: boolean): Promise<ChatRequest> {

@@ -60,6 +60,14 @@ export class BodyBudget {
     return this.#options.accounts.total + this.#options.addresses.total
   }
 
+  /** Counts bytes that are in memory already, also above the bounds: further bodies are refused meanwhile. */
+  count(owner: BodyOwner, bytes: number): BodyReservation {
+    const budget = owner.kind === 'account' ? this.#options.accounts : this.#options.addresses
+    const reservation = new BodyReservation(owner, budget, () => unbounded)
+    reservation.grow(bytes)
+    return reservation
+  }
+
   /** The bounds for an owner whose body then has so many bytes. */
   readonly #findBounds = (kind: BodyOwner['kind'], bytes: number): BudgetBounds => {
     const { perAccountBytes, perAddressBytes, totalBytes } = this.#bounds
@@ -71,6 +79,8 @@ export class BodyBudget {
     }
   }
 }
+
+const unbounded: BudgetBounds = { max: Number.POSITIVE_INFINITY, maxTotal: Number.POSITIVE_INFINITY }
 
 type FindBounds = (kind: BodyOwner['kind'], bytes: number) => BudgetBounds
 

@@ -77,6 +77,35 @@ t.test('counts a large body until its turn ends, because its text is kept for fu
   await waitUntil(() => bodies.totalBytes === 0, 'the turn has ended')
 })
 
+t.test('counts an answer that is not read as a body of its account', async (t) => {
+  const g = await startGateway(t, {
+    products: {
+      embed: {
+        ...{ name: 'Embed', tier: 'light', capabilities: ['embedding'], contextLength: 8192, maxOutputTokens: 16 },
+        ...{ defaultOutputTokens: 16, targets: [{ upstream: 'main', model: 'demo-embedding' }] },
+      },
+    },
+    limits: { accountBodiesBytes: 2 * mib, chatBodyBytes: mib, agentBodyBytes: mib, embeddingBodyBytes: mib, mcpBodyBytes: mib },
+  })
+  const [{ token: key }, other] = [await g.createMember(), await g.createMember()]
+  const { bodies } = g.services.limits
+  const body = JSON.stringify({ model: 'embed', input: Array<string>(1_000).fill('a'), dimensions: 1_536 })
+  const socket = announceBody(t, g.url, { path: '/v1/embeddings', key, bytes: body.length })
+  socket.pause().write(body)
+  await waitUntil(() => bodies.totalBytes > 2 * mib, 'the answer waits for its client')
+  const embed = (token: string) =>
+    fetch(`${g.url}/v1/embeddings`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ model: 'embed', input: 'a', dimensions: 4 }),
+    })
+  t.equal((await embed(key)).status, 429)
+  t.equal((await embed(other.token)).status, 200)
+  socket.destroy()
+  await waitUntil(() => bodies.totalBytes === 0, 'the answer is gone')
+  t.equal((await embed(key)).status, 200)
+})
+
 t.test('refuses more bodies of an address without an account than its budget has room for', async (t) => {
   const g = await startGateway(t, { limits: { addressBodiesBytes: 256 * 1024 } })
   const { bodies } = g.services.limits

@@ -102,8 +102,8 @@ t.test('fails the request whose parser thread dies and serves the next one', asy
   const { bodyParser } = g.services
   const read = bodyParser.parse.bind(bodyParser)
   const messages = [{ role: 'user', content: longPrompt }]
-  // An empty body ends the thread.
-  const nonsense = { length: 8_192, byteLength: 8_192, buffer: new ArrayBuffer(8_192) } as Buffer
+  // A chunk that lies beyond its memory ends the thread.
+  const nonsense = { length: 8_192, byteLength: 8_192, byteOffset: 9_000, buffer: new ArrayBuffer(8_192) } as Buffer
   bodyParser.parse = (_chunks, member, onLeave) => read([nonsense], member, onLeave)
   const broken = await g.chat(token, { messages })
   t.equal(broken.status, 500)

@@ -56,6 +56,10 @@ async function createReleaseFile(t: Test): Promise<string> {
     }
     db.pragma('wal_checkpoint(truncate)')
   })
+  // As a server does; a command refuses an older layout.
+  const migrated = new Kysely<Schema>({ dialect: new SqliteDialect({ database: new Sqlite(file) }) })
+  await migrate(migrated, sqliteDialect, () => noon, migrations)
+  await migrated.destroy()
   return file
 }
 

@@ -1,7 +1,7 @@
 /** A real SMTP server that accepts emails, refuses some temporarily, and may delay its answers. */
 import type { Socket } from 'node:net'
 import { SMTPServer } from 'smtp-server'
-import type { Test } from 'tap'
+import type { TestScope } from '../test-scope.ts'
 
 export interface ReceivedEmail {
   readonly from: string
@@ -32,7 +32,7 @@ export interface SmtpOptions {
 }
 
 export async function startSmtpServer(
-  t: Test,
+  t: TestScope,
   { temporaryFailures = 0, refusedRecipient, refusalCode = 451 }: SmtpOptions = {},
 ): Promise<SmtpServer> {
   const received: ReceivedEmail[] = []

@@ -24,6 +24,12 @@ interface LedgerCheck {
   readonly mismatches: number
 }
 
+/** Of a certificate, in Unix milliseconds. */
+export interface Validity {
+  readonly beginsAt: number
+  readonly endsAt: number
+}
+
 export interface ObserverDeps {
   readonly clock: { now(): number; monotonicMs(): number }
   readonly host: string
@@ -34,8 +40,8 @@ export interface ObserverDeps {
   readonly isDatabaseFull: () => boolean
   /** Free bytes of a folder's disk; replaced in tests. */
   readonly readFreeBytes?: (folder: string) => Promise<number>
-  /** When the certificate at an https address ends; replaced in tests. */
-  readonly readCertificateEnd?: (url: URL) => Promise<number>
+  /** Of the certificate at an https address; replaced in tests. */
+  readonly readCertificate?: (url: URL) => Promise<Validity>
 }
 
 export type ObservedConfig = Pick<GatewayConfig, 'notifications' | 'store' | 'listen' | 'backup'>
@@ -60,7 +66,7 @@ export class NodeObserver {
 
   constructor(config: ObservedConfig, deps: ObserverDeps) {
     this.#config = config
-    this.#deps = { readFreeBytes, readCertificateEnd, ...deps }
+    this.#deps = { readFreeBytes, readCertificate, ...deps }
     this.#startedAt = deps.clock.now()
   }
 
@@ -190,18 +196,21 @@ export class NodeObserver {
     if (this.#certificates !== null && clock.monotonicMs() - this.#certificates.checkedMs < certificateCheckMs)
       return this.#certificates.conditions
     const { tls, siteUrl } = this.#config.listen
-    const ends = await Promise.all([
+    const certificates = await Promise.all([
       ...(tls === null
         ? []
-        : [this.#readEnd(tls.cert, async () => new X509Certificate(await readFile(tls.cert)).validToDate.getTime())]),
+        : [this.#readValidity(tls.cert, async () => toValidity(new X509Certificate(await readFile(tls.cert))))]),
       ...(siteUrl?.startsWith('https:') === true
-        ? [this.#readEnd(new URL(siteUrl).host, () => this.#deps.readCertificateEnd(new URL(siteUrl)))]
+        ? [this.#readValidity(new URL(siteUrl).host, () => this.#deps.readCertificate(new URL(siteUrl)))]
         : []),
     ])
     const { certificateDays } = this.#config.notifications.rules
-    const conditions = ends.flatMap(({ subject, endsAt }): Condition[] => {
-      const remainingMs = endsAt === null ? Infinity : endsAt - clock.now()
-      if (remainingMs >= certificateDays * dayMs) return []
+    const conditions = certificates.flatMap(({ subject, validity }): Condition[] => {
+      if (validity === null) return []
+      const remainingMs = validity.endsAt - clock.now()
+      // Those of a few days are renewed after two thirds of their time.
+      const minMs = Math.min(certificateDays * dayMs, (validity.endsAt - validity.beginsAt) / 4)
+      if (remainingMs >= minMs) return []
       const when = remainingMs <= 0 ? 'has ended' : `ends in ${formatDuration(remainingMs)}`
       return [{ kind: 'certificate_ending', subject, text: `The certificate of ${subject} ${when}. Renew it.` }]
     })
@@ -210,11 +219,11 @@ export class NodeObserver {
   }
 
   /** Null if it cannot be read: other checks report that. */
-  async #readEnd(
+  async #readValidity(
     subject: string,
-    read: () => Promise<number>,
-  ): Promise<{ readonly subject: string; readonly endsAt: number | null }> {
-    return { subject, endsAt: await read().catch(() => null) }
+    read: () => Promise<Validity>,
+  ): Promise<{ readonly subject: string; readonly validity: Validity | null }> {
+    return { subject, validity: await read().catch(() => null) }
   }
 }
 
@@ -231,14 +240,19 @@ async function readFreeBytes(folder: string): Promise<number> {
 
 const connectTimeoutMs = 10_000
 
-/** The issuer does not matter: only the end of the certificate is read. */
-function readCertificateEnd({ hostname, port }: URL): Promise<number> {
+function toValidity({ validFromDate, validToDate }: X509Certificate): Validity {
+  return { beginsAt: validFromDate.getTime(), endsAt: validToDate.getTime() }
+}
+
+/** The issuer does not matter: only the times of the certificate are read. */
+function readCertificate({ hostname, port }: URL): Promise<Validity> {
   return new Promise((resolve, reject) => {
     const servername = hostname.replace(/^\[|\]$/g, '')
     const socket = connect(
       { host: servername, port: port === '' ? 443 : Number(port), servername, rejectUnauthorized: false },
       () => {
-        resolve(Date.parse(socket.getPeerCertificate().valid_to))
+        const { valid_from: begin, valid_to: end } = socket.getPeerCertificate()
+        resolve({ beginsAt: Date.parse(begin), endsAt: Date.parse(end) })
         socket.destroy()
       },
     )

@@ -22,7 +22,7 @@ class Faults {
   mailNote: string | null = null
   isDatabaseFull = false
   freeBytes = 1e12
-  certificateEndsAt = Infinity
+  certificate = { beginsAt: 0, endsAt: Infinity }
 
   /** Of two threads. */
   readMetrics(): MetricsJson[] {
@@ -79,7 +79,7 @@ async function setUp(
       mailNote: () => faults.mailNote,
       isDatabaseFull: () => faults.isDatabaseFull,
       readFreeBytes: async () => faults.freeBytes,
-      readCertificateEnd: async () => faults.certificateEndsAt,
+      readCertificate: async () => faults.certificate,
     },
   )
   return {
@@ -196,8 +196,8 @@ const cases: readonly IncidentCase[] = [
     kind: 'certificate_ending',
     subject: 'svc.example.com',
     overrides: { listen: { siteUrl: 'https://svc.example.com' } },
-    inject: ({ faults, clock }) => void (faults.certificateEndsAt = clock.at + 10 * dayMs),
-    repair: ({ faults, clock }) => void (faults.certificateEndsAt = clock.at + 90 * dayMs),
+    inject: ({ faults, clock }) => void (faults.certificate = { beginsAt: clock.at - 80 * dayMs, endsAt: clock.at + 10 * dayMs }),
+    repair: ({ faults, clock }) => void (faults.certificate = { beginsAt: clock.at, endsAt: clock.at + 90 * dayMs }),
     beginsAfterMs: hourMs,
     endsAfterMs: hourMs,
     texts: [/a certificate ends soon\\nThe certificate of svc\.example\.com ends in 10 days/, /a certificate was renewed/],
@@ -252,6 +252,16 @@ t.test('a certificate of the server itself is read from its file', async (t) => 
   await pass(stepMs)
   clock.at += 3650 * dayMs
   await pass(stepMs)
+  t.match(await listOpen(), [/^certificate_ending /])
+})
+
+t.test('a certificate of a few days is reported once it was not renewed in time', async (t) => {
+  const { pass, listOpen, faults, clock } = await setUp(t, { overrides: { listen: { siteUrl: 'https://svc.example.com' } } })
+  faults.certificate = { beginsAt: clock.at, endsAt: clock.at + 6 * dayMs }
+  await pass(4 * 60 * minuteMs)
+  t.same(await listOpen(), [])
+  faults.certificate = { beginsAt: clock.at - 5 * dayMs, endsAt: clock.at + dayMs }
+  await pass(61 * minuteMs)
   t.match(await listOpen(), [/^certificate_ending /])
 })
 

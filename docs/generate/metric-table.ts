@@ -27,7 +27,7 @@ export const alerts: Readonly<Record<string, string>> = {
   svc_cluster_config_differences: 'above 0 for longer than a deploy (only with `STORE_URL`)',
   svc_database_connections_available: 'below 10 (only with `STORE_URL`)',
   svc_database_standbys_synchronous: 'below the standbys that you run (only with `STORE_URL`)',
-  svc_upstream_breaker_state: '2 for five minutes: a target is down',
+  svc_upstream_breaker_state: 'above 0 for five minutes: a target is down',
   svc_upstream_calls_waiting: 'above 0 for a minute: an upstream is full',
   svc_usage_contradicted_total: 'increases quickly: a target reports wrong usage',
   svc_output_cap_ignored_total: 'increases: the members of this target get cut answers; check `maxTokensField`',

@@ -105,7 +105,8 @@ export class NodeObserver {
       states.set(labels['target'] ?? '', Math.max(value, states.get(labels['target'] ?? '') ?? 0))
     for (const target of this.#downSinceMs.keys()) if ((states.get(target) ?? 0) === 0) this.#downSinceMs.delete(target)
     for (const [target, state] of states)
-      if (state === breakerOpen && !this.#downSinceMs.has(target)) this.#downSinceMs.set(target, clock.monotonicMs())
+      // Half open too: that is an open breaker whose probe has not come yet.
+      if (state > 0 && !this.#downSinceMs.has(target)) this.#downSinceMs.set(target, clock.monotonicMs())
     return [...this.#downSinceMs]
       .filter(([, since]) => clock.monotonicMs() - since >= upstreamDownMs)
       .map(([target]) => ({
@@ -226,8 +227,6 @@ export class NodeObserver {
     return { subject, validity: await read().catch(() => null) }
   }
 }
-
-const breakerOpen = 2
 
 function sum(samples: readonly Sample[]): number {
   return samples.reduce((total, { value }) => total + value, 0)

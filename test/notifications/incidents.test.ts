@@ -299,6 +299,13 @@ t.test('a target that fails for a moment is not reported', async (t) => {
   }
 })
 
+t.test('a target that waits for a probe whenever it is observed is down', async (t) => {
+  const { pass, listOpen, faults } = await setUp(t)
+  faults.breakers = { 'main/model': 1 }
+  await pass(6 * stepMs)
+  t.match(await listOpen(), [/^upstream_down /])
+})
+
 t.test('an upstream that is down stays so over a restart until turns show more', async (t) => {
   const first = await setUp(t)
   first.faults.breakers = { 'main/model': 2 }

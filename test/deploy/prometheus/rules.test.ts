@@ -126,7 +126,7 @@ const cases: Readonly<Record<string, AlertCase>> = {
   ),
   SvcGatewayBackupFailed: once('svc_backup_failures_total', 60),
   SvcGatewayDatabaseConnectionsLow: held(gauge('svc_database_connections_available', 10, 9), { after: 5 }),
-  SvcGatewayTargetDown: held(gauge('svc_upstream_breaker_state{target="main/m"}', 1, 2), { after: 5 }),
+  SvcGatewayTargetDown: held(gauge('svc_upstream_breaker_state{target="main/m"}', 0, 1), { after: 5 }),
   SvcGatewayUpstreamFull: held(gauge('svc_upstream_calls_waiting{upstream="main"}', 0, 1), { after: 5 }),
   SvcGatewayUsageContradicted: {
     values: {

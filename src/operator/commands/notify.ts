@@ -8,7 +8,7 @@ import { createFolderTransport } from '../../mail/mailer.ts'
 import { deliverBySmtp } from '../../mail/smtp/smtp-delivery.ts'
 import { ReceiverConnections } from '../../notifications/receivers/receiver-connections.ts'
 import { createReceivers, createTestEvent } from '../../notifications/receivers/receiver.ts'
-import type { Receiver, ReceiverDeps } from '../../notifications/receivers/receiver.ts'
+import type { ReceiverDeps } from '../../notifications/receivers/receiver.ts'
 import { systemClock } from '../../system/clock.ts'
 import { DataFolder } from '../../system/data-folder.ts'
 import { createIds } from '../../system/ids.ts'
@@ -27,7 +27,10 @@ export async function testReceivers(name: string | undefined, options: OutputOpt
   try {
     const receivers = createReceivers(config, { connections, deliverMail: createMailDelivery(config) })
     const chosen = name === undefined ? receivers : receivers.filter((receiver) => receiver.name === name)
-    if (chosen.length === 0) throw createMissingReceiverError(receivers, name)
+    if (chosen.length === 0) {
+      const names = receivers.map((receiver) => receiver.name)
+      throw createMissingReceiverError(names, name)
+    }
     const { now } = systemClock
     const messageId = createIds().next('msg_', now())
     const results = await Promise.all(
@@ -49,13 +52,18 @@ export async function testReceivers(name: string | undefined, options: OutputOpt
   }
 }
 
-function createMissingReceiverError(receivers: readonly Receiver[], name: string | undefined): CommandError {
-  const names = receivers.map((receiver) => receiver.name).join(', ')
+function createMissingReceiverError(names: readonly string[], name: string | undefined): CommandError {
   return new CommandError(
-    names === ''
+    names.length === 0
       ? 'No receiver is configured. Name one in notifications.people or notifications.webhooks.'
-      : `There is no receiver '${name}'. Receivers: ${names}.`,
+      : `There is no receiver '${name}'. Receivers: ${names.join(', ')}.`,
   )
+}
+
+/** @throws CommandError */
+function requireReceiver({ notifications: { people, webhooks } }: GatewayConfig, name: string): void {
+  const names = [...Object.keys(people), ...Object.keys(webhooks)]
+  if (!names.includes(name)) throw createMissingReceiverError(names, name)
 }
 
 /** As the server sends emails: by SMTP, or into the folder. */
@@ -184,13 +192,20 @@ function parseState(text: string | undefined): DeliveryState | undefined {
 export function redeliver(ids: readonly string[], options: OutputOptions & { receiver?: string }): Promise<CommandResult> {
   if ((ids.length === 0) === (options.receiver === undefined))
     throw new CommandError('Name the deliveries by their ids (svc-gateway notify log), or a receiver with --receiver.')
-  return withInstallation(async ({ store, clock }) => {
+  return withInstallation(async ({ config, store, clock }) => {
+    if (options.receiver !== undefined) requireReceiver(config, options.receiver)
     const which =
       options.receiver === undefined
         ? { ids: ids.map((id) => parseWholeNumber('The id', id)) }
         : { receiver: options.receiver, state: 'failed' as const }
     const count = await store.notifications.redeliver(which, clock.now())
-    if (count < ids.length) throw new CommandError(`Only ${count} of these deliveries exist; they are made again.`)
+    const asked = new Set(ids.map(Number)).size
+    if (count < asked)
+      throw new CommandError(
+        count === 0
+          ? 'None of these deliveries exists.'
+          : `Only ${count} of these ${asked} deliveries ${count === 1 ? 'exists; it is' : 'exist; they are'} made again.`,
+      )
     return renderResult(
       options,
       { ok: true, count },
@@ -202,9 +217,7 @@ export function redeliver(ids: readonly string[], options: OutputOptions & { rec
 /** Switches a receiver on that was switched off because it failed for a day. */
 export function enableReceiver(name: string, options: OutputOptions): Promise<CommandResult> {
   return withInstallation(async ({ config, store, clock }) => {
-    const { people, webhooks } = config.notifications
-    const names = [...Object.keys(people), ...Object.keys(webhooks)]
-    if (!names.includes(name)) throw new CommandError(`There is no receiver '${name}'. Receivers: ${names.join(', ')}.`)
+    requireReceiver(config, name)
     const wasOff = await store.notifications.switchOn(name, clock.now())
     return renderResult(options, { ok: true, was_off: wasOff }, () =>
       wasOff ? `${name} is switched on; what waits for it is delivered within seconds.` : `${name} was on already.`,

@@ -181,7 +181,14 @@ t.test('commands try receivers, show what failed and deliver it again; doctor na
     return program.taken.length >= 2
   }, 'the redelivery')
   t.equal(program.taken.at(-1)?.headers['webhook-id'], delivery?.message_id)
-  t.match(await operate('notify', 'redeliver', '999'), { code: 1, stderr: /Only 0 of these deliveries exist/ })
+  t.match(await operate('notify', 'redeliver', '999'), { code: 1, stderr: /None of these deliveries exists/ })
+  const one = String(delivery?.id)
+  t.match(await operate('notify', 'redeliver', one, '999'), {
+    code: 1,
+    stderr: /Only 1 of these 2 deliveries exists; it is made/,
+  })
+  t.match(await operate('notify', 'redeliver', one, one), { code: 0, stdout: /1 delivery is made again/ })
+  t.match(await operate('notify', 'redeliver', '--receiver', 'cmr'), { code: 1, stderr: /There is no receiver 'cmr'/ })
 
   await g.services.store.notifications.switchOff('crm', g.services.clock.now())
   t.match((await operate('doctor')).stdout, /!! +notifications +crm is switched off/)

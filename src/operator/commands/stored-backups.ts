@@ -160,6 +160,6 @@ function requireSettings({ backup, store }: GatewayConfig): BackupSettings {
   )
 }
 
-function formatBytes(bytes: number): string {
+export function formatBytes(bytes: number): string {
   return bytes < 1024 ** 2 ? `${Math.ceil(bytes / 1024)} KiB` : `${(bytes / 1024 ** 2).toFixed(1)} MiB`
 }

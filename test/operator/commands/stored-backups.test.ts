@@ -1,13 +1,14 @@
 /** Backups in the storage of the configuration: written, listed, drilled and restored, in a folder and in a bucket. */
 import { spawnSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import type { Test } from 'tap'
+import { checkBackup } from '../../../src/operator/commands/doctor-checks/check-backup.ts'
 import { createOperatorCli } from '../../support/gateway/operator-cli.ts'
 import type { RunOperatorCommand } from '../../support/gateway/operator-cli.ts'
-import { startGateway } from '../../support/gateway/test-gateway.ts'
+import { startGateway, testConfig } from '../../support/gateway/test-gateway.ts'
 import type { TestGateway } from '../../support/gateway/test-gateway.ts'
 import { requireProgram } from '../../support/require-program.ts'
 import { startS3Server } from '../../support/servers/s3-server.ts'
@@ -159,4 +160,18 @@ t.test('wrong credentials and a missing bucket are named, and the secret key is 
     const { stdout } = await cli('doctor')
     t.match(stdout.replaceAll(/\s+/g, ' '), /!! backup/)
   }
+})
+
+t.test('doctor reports a folder without room for the first backup', async (t) => {
+  const [dataDir, to] = [createTemporaryFolder(t), createTemporaryFolder(t)]
+  const config = testConfig(t, { backup: { to }, store: { dataDir } })
+  const database = join(dataDir, 'gateway.db')
+  writeFileSync(database, '')
+  t.match(await checkBackup(config), [{ ok: true, detail: /has no backup yet/ }])
+  // It has this size without the room.
+  truncateSync(database, 2 ** 43)
+  t.match(await checkBackup(config), [
+    { ok: true },
+    { ok: false, detail: /MiB free, and a backup needs 8388608\.0 MiB: make room/ },
+  ])
 })

@@ -1,5 +1,5 @@
 /** Whether the storage of backups can be read and written, how old the newest backup is, and whether it is encrypted. */
-import { statfsSync } from 'node:fs'
+import { statSync, statfsSync } from 'node:fs'
 import { readPassphrase } from '../../../backup/passphrase.ts'
 import { openBackupStorage } from '../../../backup/storage/open-backup-storage.ts'
 import { listBackups } from '../../../backup/stored-backups.ts'
@@ -7,9 +7,11 @@ import type { StoredBackup } from '../../../backup/stored-backups.ts'
 import type { GatewayConfig } from '../../../config/config.ts'
 import type { HealthCheck } from '../../../services/health-checks.ts'
 import { systemClock } from '../../../system/clock.ts'
+import { DataFolder } from '../../../system/data-folder.ts'
 import { formatDuration } from '../../../system/duration.ts'
 import { describeError } from '../describe-error.ts'
 import { findWriteObstacle } from './find-write-obstacle.ts'
+import { formatBytes } from '../stored-backups.ts'
 
 const what = 'backup'
 const probeName = 'svc-gateway-doctor-probe'
@@ -27,7 +29,7 @@ export async function checkBackup({ backup, store }: GatewayConfig): Promise<rea
     if (obstacle !== null) return [{ what, ok: false, detail: obstacle }]
     return [
       describeNewest(newest, every, storage.location),
-      ...(typeof to === 'string' ? checkRoom(to, newest) : []),
+      ...(typeof to === 'string' ? checkRoom(to, newest?.bytes ?? measureDatabase(store.dataDir)) : []),
       ...(typeof to !== 'string' && passphraseFile === null
         ? [
             {
@@ -57,16 +59,19 @@ function describeNewest(newest: StoredBackup | undefined, every: number, locatio
     : { what, ok: true, detail: age }
 }
 
-function checkRoom(folder: string, newest: StoredBackup | undefined): HealthCheck[] {
-  if (newest === undefined) return []
+/** What the first backup needs at least. */
+function measureDatabase(dataDir: string): number {
+  return statSync(new DataFolder(dataDir).database, { throwIfNoEntry: false })?.size ?? 0
+}
+
+function checkRoom(folder: string, needed: number): HealthCheck[] {
   const { bavail, bsize } = statfsSync(folder)
-  if (bavail * bsize >= 2 * newest.bytes) return []
-  const mib = (bytes: number): number => Math.floor(bytes / 1024 / 1024)
+  if (bavail * bsize >= 2 * needed) return []
   return [
     {
       what,
       ok: false,
-      detail: `${folder} has ${mib(bavail * bsize)} MiB free, and a backup needs ${mib(newest.bytes)}: make room, or keep fewer (backup.keep)`,
+      detail: `${folder} has ${formatBytes(bavail * bsize)} free, and a backup needs ${formatBytes(needed)}: make room, or keep fewer (backup.keep)`,
     },
   ]
 }

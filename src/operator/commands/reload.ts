@@ -1,6 +1,7 @@
 /** `svc-gateway reload` */
-import { env, loadConfig } from '../../config/config.ts'
+import { env } from '../../config/config.ts'
 import { requestReload } from '../../server/reload/control-socket.ts'
+import { evaluateConfig } from '../../server/reload/evaluate-config.ts'
 import { DataFolder } from '../../system/data-folder.ts'
 import { describeSystemError, OperatorError } from '../../system/operator-error.ts'
 import { renderResult } from '../output.ts'
@@ -35,10 +36,13 @@ export async function reload(options: OutputOptions): Promise<CommandResult> {
   )
 }
 
-/** The server reports the faults of a configuration; whether it can be read with the variables of this shell does not matter. */
+/**
+ * The server reports the faults of a configuration; whether it can be read with the variables of this shell does not matter. As in the server
+ * it is evaluated in a process of its own: a file that ends its process would end this command, without a word and with success.
+ */
 async function findDataDir(): Promise<string> {
   try {
-    return (await loadConfig()).store.dataDir
+    return (await evaluateConfig()).values.store.dataDir
   } catch {
     return env.text('DATA_DIR', './data')
   }

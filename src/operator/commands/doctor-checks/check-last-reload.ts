@@ -17,6 +17,8 @@ export async function checkLastReload({ store }: GatewayConfig): Promise<readonl
   const what = 'reload'
   const age = `${formatDuration(Math.max(0, systemClock.now() - at))} ago`
   if (report.ok) return [{ what, ok: true, detail: `the last one, ${age}, was accepted` }]
-  const detail = `the last one, ${age}, was refused, and the server runs as before: ${report.faults.join(' ')} Correct it and run svc-gateway reload`
+  // What an engine says of a broken file has no full stop.
+  const faults = report.faults.map((fault) => (/[.:]$/.test(fault) ? fault : `${fault}.`)).join(' ')
+  const detail = `the last one, ${age}, was refused, and the server runs as before: ${faults} Correct it and run svc-gateway reload`
   return [{ what, ok: false, detail }]
 }

@@ -26,12 +26,13 @@ const present = packRelease(folder, built)
 const presentVersion = (JSON.parse(readFileSync(join(built, 'package.json'), 'utf8')) as { version: string }).version
 const addMigration = [
   'dist/src/store/migrations/migrations.js',
-  'invitePerson]',
-  "invitePerson, { name: '9999-next', up: (db) => db.schema.createTable('novelty').addColumn('a', 'text').execute() }]",
+  // The end of the list, whatever its last entry is.
+  /(?<=export const migrations = \[[^\]]*)(?=,?\s*\];)/,
+  ", { name: '9999-next', up: (db) => db.schema.createTable('novelty').addColumn('a', 'text').execute() }",
 ] as const
 const failToListen = [
   'dist/src/server/record-serving.js',
-  'export async function recordServing',
+  /export async function recordServing/,
   'export async function recordServing() { process.exit(1) }\nasync function neverCalled',
 ] as const
 const patched = packRelease(folder, built, { version: '7.0.1' })

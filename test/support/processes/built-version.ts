@@ -41,7 +41,7 @@ const configs = ['tsconfig.json', 'tsconfig.build.json', 'tsconfig.types.json']
 interface ReleaseChanges {
   readonly version?: string
   /** What is replaced in files of the package. */
-  readonly replacements?: readonly (readonly [file: string, text: string, by: string])[]
+  readonly replacements?: readonly (readonly [file: string, pattern: RegExp, by: string])[]
 }
 
 /** Packs the built package as another version. Returns the tarball. */
@@ -51,11 +51,11 @@ export function packRelease(folder: string, built: string, { version, replacemen
   const release = join(folder, `release-${name}`)
   cpSync(built, join(release, 'package'), { recursive: true })
   writeFileSync(join(release, 'package/package.json'), JSON.stringify({ ...manifest, version: name }, null, 2))
-  for (const [file, text, by] of replacements) {
+  for (const [file, pattern, by] of replacements) {
     const path = join(release, 'package', file)
     const before = readFileSync(path, 'utf8')
-    if (!before.includes(text)) throw new Error(`${file} has no ${text}`)
-    writeFileSync(path, before.replace(text, by))
+    if (!pattern.test(before)) throw new Error(`${file} has no ${pattern}`)
+    writeFileSync(path, before.replace(pattern, by))
   }
   const tarball = `svc-gateway-${name}.tgz`
   runToEnd('tar', ['-czf', tarball, 'package'], release)

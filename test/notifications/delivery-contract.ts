@@ -1,5 +1,4 @@
 /** How events reach receivers that fail, delay and restart; run on both stores. */
-import t from 'tap'
 import type { Test } from 'tap'
 import { Webhook } from 'standardwebhooks'
 import type { Condition } from '../../src/domain/notification.ts'
@@ -42,7 +41,7 @@ async function deliverAll(
   }
 }
 
-export function testDelivery(open: OpenStore): void {
+export function testDelivery(t: Test, open: OpenStore): void {
   t.test('1 000 events reach receivers that fail, delay and restart', async (t) => {
     const store = await open(t)
     const [program, people] = [await ScriptedReceiver.start(t), await ScriptedReceiver.start(t)]

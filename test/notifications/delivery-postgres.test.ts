@@ -7,4 +7,5 @@ import { testDelivery } from './delivery-contract.ts'
 
 const postgres = await providePostgres(t, createTestSchema)
 
-if (postgres !== undefined) testDelivery(async (t) => openTestStore(t, await postgres.createDatabase(t), { ledger: openLedger }))
+if (postgres !== undefined)
+  testDelivery(t, async (t) => openTestStore(t, await postgres.createDatabase(t), { ledger: openLedger }))

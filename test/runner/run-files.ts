@@ -7,6 +7,7 @@ import type { Test } from 'tap'
 import { reuseWorkers } from './worker-reuse.ts'
 
 const root = join(import.meta.dirname, '../..')
+const checkout = `${pathToFileURL(root).href}/`
 /** A file that hangs fails under its own name, and the others still run. */
 const timeoutMs = 300_000
 const scheme = 'tap-of:'
@@ -18,6 +19,9 @@ registerHooks({
   resolve(specifier, { parentURL, ...context }, next) {
     if (specifier === 'tap' && parentURL !== undefined && tests.has(parentURL))
       return { url: `${scheme}${parentURL}`, format: 'module', shortCircuit: true }
+    // The root outlives the file: what it starts there would run after its servers have ended.
+    if (specifier === 'tap' && parentURL?.startsWith(checkout) === true && !parentURL.includes('/node_modules/'))
+      throw new Error(`${parentURL} is not a test file; it takes the test as a parameter`)
     return next(specifier, { parentURL, ...context })
   },
   load(url, context, next) {

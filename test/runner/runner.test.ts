@@ -51,6 +51,19 @@ t.test('an uncaught error fails the test during which it was thrown, under the n
   t.equal(status, 1)
 })
 
+t.test('a helper that imports the root of all tests is refused', async (t) => {
+  const { points, status } = runTogether(
+    t,
+    {
+      'helper.ts': `import t from 'tap'\nexport const check = () => t.test('within', async () => {})`,
+      'one.ts': `import t from 'tap'\nimport { check } from './helper.ts'\nt.pass()\ncheck()`,
+    },
+    ['one.ts'],
+  )
+  t.match(points[0], /not ok 1 - .*helper\.ts is not a test file; it takes the test as a parameter/)
+  t.equal(status, 1)
+})
+
 t.test(
   'a thread of the store is reused for the next program unless it died, and delivers all its messages before it ends',
   async (t) => {

@@ -205,6 +205,21 @@ t.test('each library is imported in one folder', async (t) => {
   }
 })
 
+t.test('requests use the connections of the package, and not those of Node', async (t) => {
+  const requesters = sources.filter(
+    ({ path, code }) =>
+      !path.startsWith('src/pages/browser/') &&
+      (/(?<![.\w#]|async )fetch\(/.test(code) || /import \{[^}]*\b(?:request|fetch)\b[^}]*\} from 'undici'/.test(code)) &&
+      // With connections of its own, or a `fetch` that it was given.
+      !/\bdispatcher\b|createDocumentFetcher/.test(code),
+  )
+  t.ok(requesters.length >= 6)
+  t.same(
+    requesters.filter(({ files }) => !files.includes('src/system/vendor/undici-fetch.ts')).map(({ path }) => path),
+    [],
+  )
+})
+
 t.test('the PostgreSQL driver is loaded only for a PostgreSQL store', async (t) => {
   // The one file outside the store that imports it, and is itself loaded on demand.
   const door = 'src/server/postgres-installation.ts'

@@ -1,5 +1,6 @@
 /** Bounds the JSON that libraries parse themselves: documents that they fetch, and tokens. */
 import { checkJsonBounds } from '../system/parse-json.ts'
+import '../system/vendor/undici-fetch.ts'
 
 /** Key sets and metadata of large providers have some ten kilobytes. */
 const maxAnswerBytes = 1024 * 1024

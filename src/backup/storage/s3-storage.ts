@@ -1,7 +1,6 @@
 /**
  * Backups in a bucket of an S3-compatible server. aws4fetch signs the requests; undici sends them, because aws4fetch's own `fetch` has no
- * timeout, and a download through it that is not read to its end can throw outside of every handler. Large files are sent in parts, which
- * become one file when they are complete.
+ * timeout. Large files are sent in parts, which become one file when they are complete.
  */
 import { createHash } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -11,6 +10,7 @@ import type { Dispatcher } from 'undici'
 import { OperatorError } from '../../system/operator-error.ts'
 import { splitChunks } from '../age-encryption.ts'
 import type { BackupSettings, BackupStorage, StoredFile } from './backup-storage.ts'
+import '../../system/vendor/undici-fetch.ts'
 
 type BucketSettings = Exclude<BackupSettings['to'], string>
 

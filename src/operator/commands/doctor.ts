@@ -34,6 +34,7 @@ import { checkSignInProviders, checkTrustedIssuers } from './doctor-checks/check
 import { checkPublicAddress } from './public-address/check-public-address.ts'
 import { pluralize, renderResult, formatTable } from '../output.ts'
 import type { OutputOptions, CommandResult } from '../output.ts'
+import '../../system/vendor/undici-fetch.ts'
 
 /** Timeout of each check. */
 const timeoutMs = 10_000

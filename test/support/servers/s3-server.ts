@@ -7,6 +7,7 @@ import { findPython, openEnvironment } from '../../python/environment.ts'
 import { findFreePort } from '../free-port.ts'
 import { skipWithoutProgram } from '../require-program.ts'
 import { waitUntil } from '../wait-until.ts'
+import '../../../src/system/vendor/undici-fetch.ts'
 
 export interface TestS3Server {
   /** The value of `backup.to`. */
@@ -78,7 +79,6 @@ export async function startS3Server(t: TestScope): Promise<TestS3Server | undefi
   const client = new AwsClient({ accessKeyId, secretAccessKey, region, service: 's3' })
   const request = async (path: string, init?: RequestInit): Promise<Response> => {
     const response = await fetch(await client.sign(`${endpoint}${path}`, init))
-    // All of it at once: an answer that is not read to its end can throw in undici, outside of every handler.
     const bytes = await response.bytes()
     if (!response.ok) throw new Error(new TextDecoder().decode(bytes))
     return new Response(bytes, { headers: response.headers })

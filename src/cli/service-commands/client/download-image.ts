@@ -1,6 +1,7 @@
 /** Downloads an image from its signed link and detects its type from its bytes, not from its name. */
 import type { Context } from '../../context.ts'
 import { CommandFailure } from '../../failure.ts'
+import '../../../system/vendor/undici-fetch.ts'
 
 interface DownloadedImage {
   readonly bytes: Uint8Array

@@ -7,6 +7,7 @@ import { readVersion } from '../../../system/version.ts'
 import { toServiceFailure } from './service-failure.ts'
 import type { Credential, Site } from './site.ts'
 import { tryParseJson } from '../../../system/parse-json.ts'
+import '../../../system/vendor/undici-fetch.ts'
 
 interface ServiceRequest {
   readonly method: 'GET' | 'POST'

@@ -7,6 +7,7 @@ import { describeProviderError, findClientFault } from '../../../access/sign-in-
 import { findKeySetFault } from '../../../access/trusted-issuers.ts'
 import { systemClock } from '../../../system/clock.ts'
 import { describeError } from '../describe-error.ts'
+import '../../../system/vendor/undici-fetch.ts'
 
 const timeoutMs = 10_000
 /** Tokens are accepted this much too early or too late. */

@@ -13,6 +13,7 @@ import { parseJson } from '../../../system/parse-json.ts'
 import { compareVersions, isVersion } from './installed-versions.ts'
 import type { InstalledVersions } from './installed-versions.ts'
 import { describeFailure, runProgram } from './service-programs.ts'
+import '../../../system/vendor/undici-fetch.ts'
 
 export interface ReleaseSource {
   /** A tarball on this machine, or a version. */

@@ -81,8 +81,13 @@ t.test('counts an answer that is not read as a body of its account', async (t) =
   const g = await startGateway(t, {
     products: {
       embed: {
-        ...{ name: 'Embed', tier: 'light', capabilities: ['embedding'], contextLength: 8192, maxOutputTokens: 16 },
-        ...{ defaultOutputTokens: 16, targets: [{ upstream: 'main', model: 'demo-embedding' }] },
+        name: 'Embed',
+        tier: 'light',
+        capabilities: ['embedding'],
+        contextLength: 8192,
+        maxOutputTokens: 16,
+        defaultOutputTokens: 16,
+        targets: [{ upstream: 'main', model: 'demo-embedding' }],
       },
     },
     limits: { accountBodiesBytes: 2 * mib, chatBodyBytes: mib, agentBodyBytes: mib, embeddingBodyBytes: mib, mcpBodyBytes: mib },

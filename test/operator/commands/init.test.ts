@@ -140,6 +140,7 @@ t.test('answers that cannot work write nothing, and are named', async (t) => {
     ['an address with a path', ['--site-url', 'https://example.com/chat'], /listen\.siteUrl must be an origin/],
     ['an unknown plan', ['--plans', 'gold=9'], /'gold=9' is no plan/],
     ['a price with three places', ['--plans', 'pro=9.999'], /'pro=9.999' is no plan/],
+    ['a plan that is named twice', ['--plans', 'pro=9,pro=10'], /The plan pro is named twice/],
     ['a currency that is none', ['--currency', 'euro'], /is no currency code/],
     ['half a provider', ['--issuer', 'https://id.example.com'], /needs --issuer, --provider-name and --client-id/],
     ['a key file that is not there', ['--upstream-key-file', join(folder, 'none')], /none cannot be read/],

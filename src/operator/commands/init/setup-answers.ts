@@ -75,6 +75,8 @@ export function parsePlans(text: string): Readonly<Record<string, number>> {
         )
       return [id, Number(amount)]
     })
+  const twice = plans.find(([id], i) => plans.findIndex(([other]) => other === id) !== i)
+  if (twice !== undefined) throw new OperatorError(`The plan ${twice[0]} is named twice; it has one price.`)
   return Object.fromEntries(plans)
 }
 

@@ -228,3 +228,52 @@ t.test('without options it asks six questions, and again until the upstream answ
   t.same([readFileSync(files.config, 'utf8'), readFileSync(files.environment, 'utf8')], before)
   await t.rejects(init({ folder, json: false }, null), /no terminal to ask on/)
 })
+
+t.test('a question whose answer cannot work says why and is asked again; what was typed before is kept', async (t) => {
+  const { folder, files, readEnvironment, evaluate } = setUp(t)
+  const script = scriptDialogue(t, [
+    [/website/, 'ai.example.com'],
+    [/website/, 'https://ai.example.com/chat'],
+    [/website/, 'https://ai.example.com'],
+    [/Base URL/, 'not an address'],
+    [/Base URL/, upstream.url],
+    [/Its key/, 'sk-with "quotes"'],
+    [/Its key/, secrets[0]!],
+    [/smtp/, 'https://mail.example.com'],
+    [/smtp/, ''],
+    [/light, by number/, '99'],
+    [/light, by number/, '0'],
+    [/light, by number/, '1'],
+    [/flagship, by number/, 'demo-flagship'],
+    [/Currency \[USD\]/, 'euro'],
+    [/Currency \[USD\]/, 'eur'],
+    [/Plans/, 'pro=abc'],
+    [/Plans/, 'pro=9,pro=10'],
+    [/Plans/, 'pro=10'],
+    [/Issuer/, 'id.example.com'],
+    [/Issuer/, 'https://127.0.0.1:9'],
+    [/Name on/, ''],
+    [/Name on/, 'Example'],
+    [/Client id/, '-'],
+    [/Client id/, 'svc'],
+    [/Client secret/, 'client-secret-0123'],
+    [/Write this/, 'y'],
+  ])
+  const { text } = await init({ folder, json: false }, script.open)
+  t.match(text, `Written: ${files.config}`)
+  const printed = script.printed()
+  for (const reason of [
+    'listen.siteUrl must be an origin',
+    'UPSTREAM_API_KEY has a character',
+    'is not in the list: write a number from 1 to',
+    'is no currency code',
+    "'pro=abc' is no plan",
+    'The plan pro is named twice',
+    'needs a name and a client id',
+  ])
+    t.ok(printed.includes(reason), reason)
+  t.notMatch(printed + text, /sk-|client-secret-0123/)
+  t.match(readEnvironment(), { SITE_URL: 'https://ai.example.com', UPSTREAM_API_KEY: secrets[0] })
+  t.match(readEnvironment()['UPSTREAM_MODEL_LIGHT'], /^demo-/)
+  t.match(await evaluate(), { plans: { pro: { prices: [{ amount: 10, currency: 'EUR' }] } } })
+})

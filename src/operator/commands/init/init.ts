@@ -71,9 +71,8 @@ export async function init(
         ...(isService ? {} : { DATA_DIR: join(folder, 'data') }),
       }),
     })
-    const listModels = async (answers: SetupAnswers): Promise<readonly string[] | string> =>
-      listMainModels(await evaluateTexts(render({ ...answers, lightModel: null, flagshipModel: null })))
-    const answers = dialogue === null ? applyOptions(earlier, options) : await askQuestions(earlier, dialogue, { listModels })
+    const evaluate = async (answers: SetupAnswers): Promise<GatewayConfig> => evaluateTexts(render(answers))
+    const answers = dialogue === null ? applyOptions(earlier, options) : await askUntilTheyWork(earlier, dialogue, evaluate)
     const texts = render(answers)
     const config = await evaluateTexts(texts)
     const testMail =
@@ -132,6 +131,28 @@ export async function init(
 interface SetupTexts {
   readonly config: string
   readonly environment: string
+}
+
+/** Answers that only together cannot work become the present ones of another round, so that nothing that was typed is lost. */
+async function askUntilTheyWork(
+  earlier: SetupAnswers,
+  dialogue: Dialogue,
+  evaluate: (answers: SetupAnswers) => Promise<GatewayConfig>,
+): Promise<SetupAnswers> {
+  const findFault = (answers: SetupAnswers): Promise<string | null> => evaluate(answers).then(() => null, describeRefusal)
+  const listModels = (answers: SetupAnswers): Promise<readonly string[] | string> =>
+    evaluate({ ...answers, lightModel: null, flagshipModel: null }).then(listMainModels, describeRefusal)
+  for (let answers = earlier; ;) {
+    answers = await askQuestions(answers, dialogue, { listModels, findFault })
+    const fault = await findFault(answers)
+    if (fault === null) return answers
+    dialogue.print(`\n${fault}\n`)
+  }
+}
+
+function describeRefusal(error: unknown): string {
+  if (!(error instanceof OperatorError)) throw error
+  return error.message
 }
 
 function applyOptions(earlier: SetupAnswers, options: InitOptions): SetupAnswers {

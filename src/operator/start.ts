@@ -84,6 +84,7 @@ export async function runServer(): Promise<void> {
     closeControl = await listenForControl(new DataFolder(services.config.store.dataDir).controlSocket, {
       reload,
       readLastReload: () => Promise.resolve(gateway.lastReload),
+      readLastBackupFailure: () => Promise.resolve(gateway.lastBackupFailure),
     })
   } catch (error) {
     log.warn({ err: error }, 'svc-gateway reload cannot reach this server; send it SIGHUP instead')

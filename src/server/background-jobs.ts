@@ -2,6 +2,7 @@
 import type { Services } from '../services/services.ts'
 import type { Notifier } from '../notifications/notifier.ts'
 import { BackupJob } from './backup-job.ts'
+import type { BackupFailure } from './backup-job.ts'
 import { ThrottledLog } from '../mail/throttled-log.ts'
 import { ClockGuard } from './clock-guard.ts'
 
@@ -27,6 +28,7 @@ export class BackgroundJobs {
   readonly #closing = new AbortController()
   readonly #clockGuard: ClockGuard
   readonly #throttledLog: ThrottledLog
+  #backupJob: BackupJob | null = null
 
   /** @param scope `server`: all jobs; `thread`: only those that each serving thread runs for itself */
   constructor(services: Services, scope: 'server' | 'thread' = 'server', notifier: Notifier | null = null) {
@@ -68,7 +70,7 @@ export class BackgroundJobs {
     )
     if (notifier !== null) this.#timers.push(...this.#createNotificationJobs(notifier))
     if (config.backup === null) return
-    const backupJob = new BackupJob({ settings: config.backup, dataDir: config.store.dataDir, services })
+    const backupJob = (this.#backupJob = new BackupJob({ settings: config.backup, dataDir: config.store.dataDir, services }))
     this.#timers.push(this.#everyOncePerCluster(checkBackupEveryMs, 'back up', () => backupJob.run(this.#closing.signal)))
   }
 
@@ -85,6 +87,11 @@ export class BackgroundJobs {
       ),
       this.#everyOncePerCluster(cleanUpEveryMs, 'tidy notifications', () => notifier.prune()),
     ]
+  }
+
+  /** Null when the last backup on schedule has not failed. */
+  get lastBackupFailure(): BackupFailure | null {
+    return this.#backupJob?.lastFailure ?? null
   }
 
   /** Stops the timers and waits for running jobs. */

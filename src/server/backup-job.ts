@@ -11,6 +11,12 @@ import { OperatorError } from '../system/operator-error.ts'
 /** Each attempt copies the database, so a failed one is repeated only after this time. */
 const retryAfterMs = 900_000
 
+/** A backup on schedule that failed, and why. */
+export interface BackupFailure {
+  readonly at: number
+  readonly reason: string
+}
+
 type BackupJobServices = Pick<Services, 'clock' | 'log'> & {
   readonly telemetry: Pick<Services['telemetry'], 'recordBackup' | 'recordBackupFailure'>
 }
@@ -29,10 +35,16 @@ export class BackupJob {
   readonly #startedAt: number
   #newest: { readonly at: number; readonly bytes: number } | null = null
   #failedMonotonicMs: number | null = null
+  #lastFailure: BackupFailure | null = null
 
   constructor(options: BackupJobOptions) {
     this.#options = { write: runBackup, storage: openBackupStorage(options.settings.to), ...options }
     this.#startedAt = options.services.clock.now()
+  }
+
+  /** Null when the last attempt has not failed. */
+  get lastFailure(): BackupFailure | null {
+    return this.#lastFailure
   }
 
   /** Call it every minute. */
@@ -45,11 +57,13 @@ export class BackupJob {
       try {
         await this.#writeIfDue(signal)
         this.#failedMonotonicMs = null
+        this.#lastFailure = null
       } catch (error) {
         if (signal?.aborted === true) throw error
         this.#failedMonotonicMs = clock.monotonicMs()
         services.telemetry.recordBackupFailure()
         const reason = error instanceof OperatorError ? error.message : String(error)
+        this.#lastFailure = { at: clock.now(), reason }
         services.log.error({ err: error }, `a backup failed and will be repeated: ${reason}`)
       }
     }

@@ -5,6 +5,7 @@
 import { hostname } from 'node:os'
 import type { GatewayConfig } from '../config/config.ts'
 import { BackgroundJobs } from './background-jobs.ts'
+import type { BackupFailure } from './backup-job.ts'
 import { systemClock } from '../system/clock.ts'
 import type { Clock } from '../system/clock.ts'
 import type { DemoUpstream } from '../demo-upstream/server.ts'
@@ -57,6 +58,8 @@ export interface Server {
   reload(evaluate?: () => Promise<EvaluatedConfig>): Promise<ReloadReport>
   /** Null before the first reload. */
   readonly lastReload: ReloadRecord | null
+  /** Null when the last backup on schedule has not failed. */
+  readonly lastBackupFailure: BackupFailure | null
   /** Becomes not ready. Running turns may finish within the drain time; the rest end with an error and a refund. */
   close(options?: { readonly drainMs?: number }): Promise<void>
 }
@@ -180,6 +183,9 @@ export async function openGateway(options: GatewayOptions): Promise<Gateway> {
     reload: (evaluate) => reloader.reload(evaluate),
     get lastReload() {
       return reloader.last
+    },
+    get lastBackupFailure() {
+      return jobs.lastBackupFailure
     },
     async close({ drainMs = config.timeouts.drainMs } = {}) {
       const deadlineMonotonicMs = clock.monotonicMs() + drainMs

@@ -55,7 +55,7 @@ function createJob() {
   const runFor = async (ms: number): Promise<void> => {
     for (const end = clock.at + ms; clock.at < end; clock.at += minuteMs) await job.run()
   }
-  return { state, clock, runFor, addStored }
+  return { state, clock, job, runFor, addStored }
 }
 
 t.test('a backup is written at the start and then at the interval', async (t) => {
@@ -78,13 +78,20 @@ t.test('a restart, and a backup that an operator wrote, delay the next one', asy
 })
 
 t.test('a failed backup is named in the log, counted, and repeated after a quarter of an hour', async (t) => {
-  const { state, runFor } = createJob()
+  const { state, clock, job, runFor } = createJob()
+  const startedAt = clock.at
+  t.equal(job.lastFailure, null)
   state.fault = new OperatorError('No backup was written: the bucket is full (QuotaExceeded).')
   await runFor(hourMs)
   t.equal(state.failures, 4)
   t.match(state.errors, Array<RegExp>(4).fill(/^a backup failed and will be repeated: .*the bucket is full/))
   t.match(state.reported.at(-1), { ageMs: 59 * minuteMs, bytes: null }, 'without a backup the age counts from the start')
+  t.same(job.lastFailure, {
+    at: startedAt + 45 * minuteMs,
+    reason: 'No backup was written: the bucket is full (QuotaExceeded).',
+  })
   state.fault = null
   await runFor(hourMs)
   t.same(state.written, ['01:00'])
+  t.equal(job.lastFailure, null)
 })

@@ -7,6 +7,7 @@ import { createServer, connect } from 'node:net'
 import type { Socket } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { parseJson } from '../../system/parse-json.ts'
+import type { BackupFailure } from '../backup-job.ts'
 import type { ReloadRecord, ReloadReport } from './reloader.ts'
 
 /** What a running server does for commands of this machine. */
@@ -14,9 +15,15 @@ export interface ControlHandlers {
   reload(): Promise<ReloadReport>
   /** Null before the first reload. */
   readLastReload(): Promise<ReloadRecord | null>
+  /** Null when the last backup on schedule has not failed. */
+  readLastBackupFailure(): Promise<BackupFailure | null>
 }
 
-const commands = { reload: 'reload', readLastReload: 'last-reload' } as const satisfies Record<keyof ControlHandlers, string>
+const commands: Readonly<Record<keyof ControlHandlers, string>> = {
+  reload: 'reload',
+  readLastReload: 'last-reload',
+  readLastBackupFailure: 'last-backup-failure',
+}
 
 const maxCommandBytes = 64
 const maxConnections = 16
@@ -48,14 +55,9 @@ function serve(socket: Socket, handlers: ControlHandlers): void {
     if (!command.includes('\n')) return
     socket.removeAllListeners('data')
     socket.setTimeout(0)
-    const handle =
-      command === `${commands.reload}\n`
-        ? handlers.reload
-        : command === `${commands.readLastReload}\n`
-          ? handlers.readLastReload
-          : null
-    if (handle === null) return socket.destroy()
-    handle().then(
+    const name = (Object.keys(commands) as (keyof ControlHandlers)[]).find((one) => command === `${commands[one]}\n`)
+    if (name === undefined) return socket.destroy()
+    handlers[name]().then(
       (report) => socket.end(JSON.stringify(report)),
       () => socket.destroy(),
     )
@@ -70,6 +72,11 @@ export async function requestReload(path: string): Promise<ReloadReport> {
 /** What the last reload of that server did; null before the first one. @throws as `requestReload` */
 export async function requestLastReload(path: string, signal: AbortSignal): Promise<ReloadRecord | null> {
   return (await send(path, commands.readLastReload, signal)) as ReloadRecord | null
+}
+
+/** The last backup on schedule of that server, if it failed. @throws as `requestReload` */
+export async function requestLastBackupFailure(path: string, signal: AbortSignal): Promise<BackupFailure | null> {
+  return (await send(path, commands.readLastBackupFailure, signal)) as BackupFailure | null
 }
 
 async function send(path: string, command: string, signal?: AbortSignal): Promise<unknown> {

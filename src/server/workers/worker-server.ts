@@ -199,6 +199,9 @@ export async function startWorkerServer({ config, count }: WorkerServerOptions):
     get lastReload() {
       return reloader.last
     },
+    get lastBackupFailure() {
+      return jobs.lastBackupFailure
+    },
     async close({ drainMs = config.timeouts.drainMs } = {}) {
       await pool.close(drainMs, minFlushMs)
       await jobs.close()

@@ -1,10 +1,12 @@
-/** Whether the storage of backups can be read and written, how old the newest backup is, and whether it is encrypted. */
+/** Whether the storage of backups can be read and written, how old the newest backup is, whether it is encrypted, and why the last one failed. */
 import { statSync, statfsSync } from 'node:fs'
 import { readPassphrase } from '../../../backup/passphrase.ts'
+import type { BackupSettings, BackupStorage } from '../../../backup/storage/backup-storage.ts'
 import { openBackupStorage } from '../../../backup/storage/open-backup-storage.ts'
 import { listBackups } from '../../../backup/stored-backups.ts'
 import type { StoredBackup } from '../../../backup/stored-backups.ts'
 import type { GatewayConfig } from '../../../config/config.ts'
+import { requestLastBackupFailure } from '../../../server/reload/control-socket.ts'
 import type { HealthCheck } from '../../../services/health-checks.ts'
 import { systemClock } from '../../../system/clock.ts'
 import { DataFolder } from '../../../system/data-folder.ts'
@@ -16,20 +18,41 @@ import { formatBytes } from '../stored-backups.ts'
 const what = 'backup'
 const probeName = 'svc-gateway-doctor-probe'
 
-export async function checkBackup({ backup, store }: GatewayConfig): Promise<readonly HealthCheck[]> {
+const serverTimeoutMs = 5_000
+
+export async function checkBackup({ backup, store }: Pick<GatewayConfig, 'backup' | 'store'>): Promise<readonly HealthCheck[]> {
   if (backup === null) return []
-  const { to, passphraseFile, every } = backup
-  const storage = openBackupStorage(to)
+  const storage = openBackupStorage(backup.to)
+  return [...(await checkStorage(backup, storage, store.dataDir)), ...(await checkLastFailure(storage, store.dataDir))]
+}
+
+/** No finding without a server, and where a backup was written since. */
+async function checkLastFailure(storage: BackupStorage, dataDir: string): Promise<readonly HealthCheck[]> {
+  const { controlSocket } = new DataFolder(dataDir)
+  const failure = await requestLastBackupFailure(controlSocket, AbortSignal.timeout(serverTimeoutMs)).catch(() => null)
+  if (failure === null) return []
+  // A storage that cannot be listed has no newer backup, and a finding of its own.
+  const [newest] = await listBackups(storage).catch(() => [])
+  if (newest !== undefined && newest.at > failure.at) return []
+  const age = formatDuration(Math.max(0, systemClock.now() - failure.at))
+  return [{ what, ok: false, detail: `the last one on schedule, ${age} ago, failed and will be repeated: ${failure.reason}` }]
+}
+
+async function checkStorage(
+  { to, passphraseFile, every }: BackupSettings,
+  storage: BackupStorage,
+  dataDir: string,
+): Promise<readonly HealthCheck[]> {
   try {
     if (passphraseFile !== null) readPassphrase(passphraseFile)
     const [newest] = await listBackups(storage)
     await storage.write(probeName, toStream(Buffer.from('probe')), 5)
     await storage.remove(probeName)
-    const obstacle = typeof to === 'string' ? findWriteObstacle(storage.location, store.dataDir) : null
+    const obstacle = typeof to === 'string' ? findWriteObstacle(storage.location, dataDir) : null
     if (obstacle !== null) return [{ what, ok: false, detail: obstacle }]
     return [
       describeNewest(newest, every, storage.location),
-      ...(typeof to === 'string' ? checkRoom(to, newest?.bytes ?? measureDatabase(store.dataDir)) : []),
+      ...(typeof to === 'string' ? checkRoom(to, newest?.bytes ?? measureDatabase(dataDir)) : []),
       ...(typeof to !== 'string' && passphraseFile === null
         ? [
             {

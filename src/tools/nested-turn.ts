@@ -24,7 +24,8 @@ export function createNestedTurn({ outer, position, chat, clock, translation }: 
     siteUrl,
     startedAt: clock.now(),
     startedMonotonicMs: clock.monotonicMs(),
-    inbound: createInboundWithChat(outer.inbound, chat),
+    // The request is the outer exchange's, whose end disposes of it.
+    inbound: Object.assign(createInboundWithChat(outer.inbound, chat), { dispose: () => undefined }),
     ...(translation === undefined ? {} : { translation }),
     headers: {},
     debug: {},

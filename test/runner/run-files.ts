@@ -14,13 +14,18 @@ const scheme = 'tap-of:'
 const tests = new Map<string, Test>()
 Object.assign(globalThis, { [Symbol.for(scheme)]: tests })
 
+/** The browser that the files of a process share is closed with the root. */
+function mayUseRoot(url: string): boolean {
+  return url.includes('/node_modules/') || url === `${checkout}test/support/website/chromium.ts`
+}
+
 // `import t from 'tap'` gives a file the root of all tests; here it gives the file its own subtest.
 registerHooks({
   resolve(specifier, { parentURL, ...context }, next) {
     if (specifier === 'tap' && parentURL !== undefined && tests.has(parentURL))
       return { url: `${scheme}${parentURL}`, format: 'module', shortCircuit: true }
     // The root outlives the file: what it starts there would run after its servers have ended.
-    if (specifier === 'tap' && parentURL?.startsWith(checkout) === true && !parentURL.includes('/node_modules/'))
+    if (specifier === 'tap' && parentURL?.startsWith(checkout) === true && !mayUseRoot(parentURL))
       throw new Error(`${parentURL} is not a test file; it takes the test as a parameter`)
     return next(specifier, { parentURL, ...context })
   },

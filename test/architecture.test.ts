@@ -486,10 +486,13 @@ t.test('installing needs no compiler and no Python', async (t) => {
 })
 
 t.test('what is committed speaks of the project alone', async (t) => {
-  const texts = globSync(['src/**/*.{ts,md,js,css,html}', 'plugins/*', 'test/**/*.ts', 'bench/**/*.{ts,md}', '*.{md,ts,json}'], {
-    cwd: root,
-    withFileTypes: false,
-  }).filter((path) => path !== 'package-lock.json')
+  const texts = globSync(
+    ['{src,docs,deploy,examples}/**/*.*', 'plugins/*', 'test/**/*.ts', 'bench/**/*.{ts,md}', '*.{md,ts,json}'],
+    {
+      cwd: root,
+      withFileTypes: false,
+    },
+  ).filter((path) => path !== 'package-lock.json')
   const home = ['', 'root', ''].join('/')
   const registry = ['registry', 'npmjs', 'org'].join('.')
   for (const path of texts) {

@@ -3,11 +3,12 @@
  * not flushed to disk: it outlives the process, and a machine that crashes may lose the codes of its last seconds. A process that is killed
  * between the sending of an email and the removal of its file sends it again.
  */
-import { mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { readdirSync, readFileSync, rmSync } from 'node:fs'
 import { rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Logger } from 'pino'
 import { z } from 'zod'
+import { createFolder } from '../system/create-folder.ts'
 import type { EmailEncryption } from './email-encryption.ts'
 import { emailPriorities, maxQueued } from './email-queue.ts'
 import type { QueuedEmail } from './email-queue.ts'
@@ -60,7 +61,7 @@ export class EmailSpool {
     const { folder, log } = this.#options
     let names: readonly string[]
     try {
-      mkdirSync(folder, { recursive: true, mode: 0o700 })
+      createFolder(folder, 0o700)
       names = readdirSync(folder)
     } catch (error) {
       log.warn({ err: error }, 'the folder of waiting emails cannot be read: emails that wait end with this process')

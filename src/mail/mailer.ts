@@ -3,11 +3,11 @@
  * waits for the sending, whose result and duration appear in the log and the metrics alone. An email that could not be sent is tried as long
  * as it is of use. The log contains neither addresses nor texts.
  */
-import { mkdirSync } from 'node:fs'
 import { rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Logger } from 'pino'
 import type { DeliveryOutcome, EmailOutcome } from '../domain/services/member-mailer.ts'
+import { createFolder } from '../system/create-folder.ts'
 import { formatDuration } from '../system/duration.ts'
 import type { ClaimedEmail, Email, EmailQueue } from './email-queue.ts'
 import type { EmailResult, MailStats } from './email-results.ts'
@@ -273,7 +273,7 @@ export function createFolderTransport({ from, outbox }: Pick<MailerOptions, 'fro
     async send(email, id) {
       const { createTransport } = await import('nodemailer')
       const transport = createTransport({ streamTransport: true, buffer: true, newline: 'unix' })
-      mkdirSync(outbox, { recursive: true, mode: 0o700 })
+      createFolder(outbox, 0o700)
       const { message } = await transport.sendMail(toMessage(from, email))
       const file = join(outbox, `${id}.eml`)
       // A program that watches the folder sees complete files only.

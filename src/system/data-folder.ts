@@ -1,6 +1,7 @@
 /** The folder of an installation: paths of its database, secret and files, what exists, and its permissions. */
-import { chmodSync, existsSync, mkdirSync, readdirSync, statSync } from 'node:fs'
+import { chmodSync, existsSync, readdirSync, statSync } from 'node:fs'
 import { join, resolve, sep } from 'node:path'
+import { createFolder } from './create-folder.ts'
 import { OperatorError, describeSystemError } from './operator-error.ts'
 
 export class DataFolder {
@@ -90,7 +91,7 @@ export class DataFolder {
    */
   prepare(): string | null {
     try {
-      mkdirSync(this.path, { recursive: true, mode: 0o700 })
+      createFolder(this.path, 0o700)
     } catch (error) {
       throw new OperatorError(
         `The data folder ${this.path} cannot be made: ${describeSystemError(error)}. Set DATA_DIR to another.`,

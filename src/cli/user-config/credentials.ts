@@ -2,21 +2,11 @@
  * The environment of `svc` and its stored sessions: the only file of the command line that reads the
  * environment.
  */
-import {
-  chmodSync,
-  closeSync,
-  fsyncSync,
-  mkdirSync,
-  openSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  statSync,
-  writeSync,
-} from 'node:fs'
+import { chmodSync, closeSync, fsyncSync, openSync, readFileSync, renameSync, rmSync, statSync, writeSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { CommandFailure, createUnwritableFailure } from '../failure.ts'
 import { isRecord } from '../json.ts'
+import { createFolder } from '../../system/create-folder.ts'
 import { tryParseJson } from '../../system/parse-json.ts'
 
 export interface Environment {
@@ -124,7 +114,7 @@ function restrictToOwner(path: string): void {
 export function writePrivateFile(path: string, text: string): void {
   const temporary = `${path}.${process.pid}.new`
   try {
-    mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
+    createFolder(dirname(path), 0o700)
     chmodSync(dirname(path), 0o700)
     // A file left by a killed process with the same id must not pass its mode on to the new file.
     rmSync(temporary, { force: true })

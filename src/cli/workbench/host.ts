@@ -1,5 +1,5 @@
 /** Assembles the workbench from its parts and shuts it down in order. */
-import { mkdir, rm } from 'node:fs/promises'
+import { rm } from 'node:fs/promises'
 import type { Server, Socket } from 'node:net'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
@@ -51,7 +51,6 @@ export async function startHost(settings: Settings, services: HostServices): Pro
   const server = createServer()
   const releaseConnections = queueEarlyConnections(server)
   await bindSocket(server, { ...settings, now: services.now, beforeListening: () => writeSecretFile(tokenPath, services.token) })
-  await mkdir(settings.stateDir, { recursive: true, mode: 0o700 })
   await ensureOwnDirectory(settings.stateDir)
 
   const events = new EventLog(services.newId('boot'), services.now)

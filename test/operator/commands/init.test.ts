@@ -160,6 +160,14 @@ t.test('answers that cannot work write nothing, and are named', async (t) => {
 })
 
 t.test('an upstream that cannot be reached is named, and the exit code says so', async (t) => {
+t.test('a folder that cannot be created is refused in one line', { skip: process.platform !== 'linux' }, async (t) => {
+  for (const folder of ['/proc/svc-none', '/proc/svc-none/below']) {
+    const { code, stderr } = await run(['init', '--folder', folder, '--currency', 'EUR'])
+    t.equal(code, 1)
+    t.match(stderr, new RegExp(`^The folder ${folder} cannot be created: [^\\n]*\\n$`))
+  }
+})
+
   const { initialize } = setUp(t)
   const { code, stdout } = await initialize('--upstream-url', 'http://127.0.0.1:9/v1')
   t.equal(code, 1)

@@ -8,7 +8,6 @@ import {
   fchownSync,
   fsyncSync,
   lstatSync,
-  mkdirSync,
   openSync,
   readFileSync,
   realpathSync,
@@ -20,6 +19,7 @@ import {
 import type { Stats } from 'node:fs'
 import { basename, dirname, isAbsolute, join } from 'node:path'
 import type { SetupFile } from '../../../setup/client-setup.ts'
+import { createFolder } from '../../../system/create-folder.ts'
 import { CommandFailure } from '../../failure.ts'
 import type { LocalizedText } from '../../localized-text.ts'
 import type { Environment } from '../../user-config/credentials.ts'
@@ -109,7 +109,7 @@ export function writeSettingsFile(
   { isSecret, now }: { readonly isSecret: boolean; readonly now: number },
 ): string | undefined {
   const { path, target } = file
-  attempt('file_unwritable', target, () => mkdirSync(dirname(target), { recursive: true }))
+  attempt('file_unwritable', target, () => createFolder(dirname(target)))
   const old = lookUp(target)
   const backup = file.text === undefined ? undefined : `${target}.${new Date(now).toISOString().replaceAll(/[-:.]/g, '')}.bak`
   const draft = join(dirname(target), `.${basename(target)}.${process.pid}.new`)

@@ -1,8 +1,9 @@
 /** Binds the socket for one host, and keeps other users away from it and from the files beside it. */
-import { lstat, mkdir, open, rm, stat, writeFile } from 'node:fs/promises'
+import { lstat, open, rm, stat, writeFile } from 'node:fs/promises'
 import type { Server } from 'node:net'
 import { connect } from 'node:net'
 import { dirname, join } from 'node:path'
+import { createFolder } from '../../../system/create-folder.ts'
 import { limits } from '../protocol/protocol.ts'
 
 interface BindOptions {
@@ -69,7 +70,7 @@ export async function bindSocket(server: Server, options: BindOptions): Promise<
  * mode, because it may be the user's home.
  */
 export async function ensureOwnDirectory(path: string): Promise<void> {
-  await mkdir(path, { recursive: true, mode: 0o700 })
+  createFolder(path, 0o700)
   const me = process.getuid?.()
   if (me === undefined) return // Windows: the profile's own access rules hold
   const facts = await stat(path)

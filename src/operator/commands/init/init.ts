@@ -1,5 +1,5 @@
 /** `svc-gateway init` */
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { parseEnv } from 'node:util'
@@ -18,7 +18,15 @@ import { askQuestions } from './ask-questions.ts'
 import type { Dialogue } from './ask-questions.ts'
 import { parsePlans, variables } from './setup-answers.ts'
 import type { SetupAnswers } from './setup-answers.ts'
-import { maskSecrets, readAnswers, readSetupFile, renderConfig, renderEnvironment, writeSetupFile } from './setup-files.ts'
+import {
+  createSetupFolder,
+  maskSecrets,
+  readAnswers,
+  readSetupFile,
+  renderConfig,
+  renderEnvironment,
+  writeSetupFile,
+} from './setup-files.ts'
 
 /** Secrets are named by files: a command line is visible to every user of the machine. `-` removes an answer. */
 export interface InitOptions extends OutputOptions {
@@ -100,7 +108,7 @@ export async function init(
     }
     if (difference !== '') {
       // The service reads the configuration as its own user; the other file is root's.
-      mkdirSync(folder, { recursive: true, mode: isService ? 0o755 : 0o700 })
+      createSetupFolder(folder, isService ? 0o755 : 0o700)
       writeSetupFile(environmentFile, texts.environment, 0o600)
       writeSetupFile(configFile, texts.config, 0o644)
     }

@@ -5,6 +5,7 @@
 import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { parseEnv } from 'node:util'
 import { z } from 'zod'
+import { createFolder } from '../../../system/create-folder.ts'
 import { OperatorError, describeSystemError } from '../../../system/operator-error.ts'
 import { parseJson } from '../../../system/parse-json.ts'
 import { assertPlainValue, defaultAnswers, secretVariables, variables } from './setup-answers.ts'
@@ -115,6 +116,15 @@ export function maskSecrets(environment: string, other: string | null, note: str
     if (name === variables.siteUrl || (name === variables.upstreamUrl && !value.includes('@'))) return line
     return `${prefix}…${others[name] === undefined || others[name] === value.trim() ? '' : ` (${note})`}`
   })
+}
+
+/** @throws OperatorError */
+export function createSetupFolder(folder: string, mode: number): void {
+  try {
+    createFolder(folder, mode)
+  } catch (error) {
+    throw new OperatorError(`The folder ${folder} cannot be created: ${describeSystemError(error)}.`, { cause: error })
+  }
 }
 
 /** Replaces the file as a whole. @throws OperatorError */

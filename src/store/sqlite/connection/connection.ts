@@ -1,7 +1,8 @@
 /** Opens a database file with the settings that every connection needs. Only this file and the worker threads import the driver. */
 import Sqlite from 'better-sqlite3'
-import { chmodSync, closeSync, mkdirSync, openSync } from 'node:fs'
+import { chmodSync, closeSync, openSync } from 'node:fs'
 import { dirname } from 'node:path'
+import { createFolder } from '../../../system/create-folder.ts'
 import { OperatorError, describeSystemError } from '../../../system/operator-error.ts'
 import { retryWhileBusy } from './busy-retry.ts'
 
@@ -21,7 +22,7 @@ const applicationId = 0x73_76_63_67
  */
 export function prepareFile(file: string): void {
   try {
-    mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
+    createFolder(dirname(file), 0o700)
     closeSync(openSync(file, 'a', 0o600))
     chmodSync(file, 0o600)
   } catch (error) {

@@ -2,9 +2,10 @@
  * Copies the database while it is in use. The copy is one snapshot, read by a connection of its own so that the writer never
  * waits, and gets its final name only when it is complete, verified and on disk.
  */
-import { chmodSync, closeSync, existsSync, fsyncSync, linkSync, mkdirSync, openSync, rmSync } from 'node:fs'
+import { chmodSync, closeSync, existsSync, fsyncSync, linkSync, openSync, rmSync } from 'node:fs'
 import { dirname } from 'node:path'
 import type { Verification } from '../../../domain/billing/ledger.ts'
+import { createFolder } from '../../../system/create-folder.ts'
 import type { Connection } from '../connection/connection.ts'
 import { defaultBusyTimeoutMs, openForReading } from '../connection/connection.ts'
 import { verifyDatabaseFile } from './ledger-snapshot.ts'
@@ -39,7 +40,7 @@ export function backUp(file: string, to: string): Verification {
 
 /** Writes what an open connection still sees to a new file beside `file`, and returns its path. */
 export function salvage(db: Connection, file: string): string {
-  mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
+  createFolder(dirname(file), 0o700)
   const to = unusedFileName(`${file}.rescued`)
   closeSync(openSync(to, 'wx', 0o600))
   db.prepare('vacuum into ?').run(to)

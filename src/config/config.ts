@@ -9,18 +9,29 @@ import { registerHooks } from 'node:module'
 import { resolve } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import type { z } from 'zod'
+import { describeThrown } from '../system/operator-error.ts'
 import { findCrossFieldErrors } from './cross-checks.ts'
 import { configSchema } from './config-schema.ts'
 import type { GatewayConfig, GatewayInput } from './config-schema.ts'
 
 export type { GatewayConfig, GatewayInput } from './config-schema.ts'
 
-/** An invalid configuration. The message is for the operator and never contains a secret. */
+/** An invalid configuration. The message is for the operator, one fault a line, and never contains a secret. */
 export class ConfigError extends Error {
-  constructor(message: string) {
+  /** The configuration file that has the faults; null where that is not known. */
+  readonly file: string | null
+
+  constructor(message: string, { file = null }: { readonly file?: string | null } = {}) {
     super(message)
     this.name = 'ConfigError'
+    this.file = file
   }
+}
+
+/** The faults with the file that has them. */
+export function describeConfigError({ message, file }: ConfigError): string {
+  if (file === null) return message
+  return [`${file} cannot work:`, ...message.split('\n').map((fault) => `  ${fault}`)].join('\n')
 }
 
 /** Reads environment variables for `gateway.config.ts`. Blank means unset, except that a blank secret is an error. */
@@ -137,9 +148,17 @@ async function importConfig(file: string): Promise<{ default?: unknown }> {
   }
 }
 
-/** Imports and checks a configuration file. @throws ConfigError */
+/** Imports and checks a configuration file. @throws ConfigError that names it */
 export async function loadConfig(file = resolveConfigFile()): Promise<GatewayConfig> {
-  const imported = await importDefault(file)
+  try {
+    return checkLoaded(await importDefault(file))
+  } catch (error) {
+    throw error instanceof ConfigError ? new ConfigError(error.message, { file }) : error
+  }
+}
+
+/** The check, and variables of the environment that the file ignores. */
+function checkLoaded(imported: unknown): GatewayConfig {
   const places = ['BACKUP_TO', 'BACKUP_BUCKET'].filter((name) => env.text(name) !== null)
   // Before the check, whose findings about the one that is used would hide the mistake.
   if (places.length > 1) throw new ConfigError('BACKUP_TO and BACKUP_BUCKET are both set. Unset one of them.')
@@ -176,7 +195,7 @@ async function importDefault(file: string): Promise<unknown> {
     module = await importConfig(file)
   } catch (error) {
     if (error instanceof ConfigError) throw error
-    throw new ConfigError(`${file} cannot be read: ${error instanceof Error ? error.message : String(error)}`)
+    throw new ConfigError(`${file} cannot be read: ${describeThrown(error)}`)
   }
   if (module.default === undefined)
     throw new ConfigError(`${file} must have a default export: export default defineGateway({ … })`)

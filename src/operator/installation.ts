@@ -14,6 +14,7 @@ import type { ApiKeyRules } from '../domain/services/api-key-service.ts'
 import { createCalendar } from '../domain/billing/period.ts'
 import type { Calendar } from '../domain/billing/period.ts'
 import type { Store } from '../domain/store.ts'
+import { OperatorError } from '../system/operator-error.ts'
 
 export interface Installation {
   readonly config: GatewayConfig
@@ -28,7 +29,7 @@ export interface Installation {
 }
 
 /** A command that cannot be executed; its message is for the operator. */
-export class CommandError extends Error {}
+export class CommandError extends OperatorError {}
 
 /** Opens the installation, runs the work, and closes it in every case. */
 export async function withInstallation<Result>(work: (installation: Installation) => Promise<Result>): Promise<Result> {

@@ -129,15 +129,10 @@ async function parseCommandLine(program: Command, words: readonly string[]): Pro
   await program.parseAsync(words, { from: 'user' })
 }
 
-/** Expected errors are one sentence; only a bug prints its stack. */
 async function toFailedOutcome(error: unknown): Promise<CommandOutcome> {
-  const { CommandError } = await import('./installation.ts')
-  const { ConfigError } = await import('../config/config.ts')
-  const { OperatorError } = await import('../system/operator-error.ts')
+  const { describeFailure } = await import('./describe-failure.ts')
   const { escapeUnprintable } = await import('./output.ts')
-  const expected = error instanceof CommandError || error instanceof ConfigError || error instanceof OperatorError
-  const message = expected ? error.message : error instanceof Error ? (error.stack ?? error.message) : String(error)
-  return { code: 1, stdout: '', stderr: `${escapeUnprintable(message)}\n` }
+  return { code: 1, stdout: '', stderr: `${escapeUnprintable(describeFailure(error))}\n` }
 }
 
 if (import.meta.main) await main(process.argv)

@@ -1,15 +1,15 @@
 /** The server program: configuration → store → services → application → listen → drain. */
 import { isatty } from 'node:tty'
-import { ConfigError, loadConfig } from '../config/config.ts'
+import { loadConfig } from '../config/config.ts'
 import { listenForControl } from '../server/reload/control-socket.ts'
 import type { ReloadReport } from '../server/reload/reloader.ts'
 import { startServer } from '../server/start-server.ts'
 import type { Server } from '../server/gateway.ts'
+import { describeFailure } from './describe-failure.ts'
 import { connectServiceManager } from './service-manager.ts'
 import { createStartupMessage } from './startup-message.ts'
 import { DataFolder } from '../system/data-folder.ts'
 import { describeEngineFault } from '../system/engine-fault.ts'
-import { OperatorError } from '../system/operator-error.ts'
 
 /** The default action of these signals, which the kernel does not apply to the first process of a container. */
 const exitOnSigterm = (): void => process.exit(143)
@@ -33,9 +33,7 @@ export async function runServer(): Promise<void> {
     gateway = await startServer(await loadConfig())
     greeting = await createStartupMessage(gateway)
   } catch (error) {
-    const expected = error instanceof ConfigError || error instanceof OperatorError
-    const message = expected ? error.message : error instanceof Error ? (error.stack ?? error.message) : String(error)
-    process.stderr.write(`svc-gateway cannot start:\n${message}\n`)
+    process.stderr.write(`svc-gateway cannot start:\n${describeFailure(error)}\n`)
     // A start that fails halfway must end the process, whatever it had begun.
     process.exit(1)
   }
@@ -92,8 +90,7 @@ export async function runServer(): Promise<void> {
   // Signal handlers first: the process may be stopped as soon as it reports that it listens.
   serviceManager.ready()
   process.stdout.write(greeting, (error) => {
-    if (error)
-      log.error({ err: error }, 'what was to be said to you could not be printed; svc-gateway key create makes you a key')
+    if (error) log.error({ err: error }, 'the message of the start could not be printed; svc-gateway key create creates a key')
   })
 }
 

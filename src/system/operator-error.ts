@@ -24,8 +24,15 @@ const reasons: Readonly<Record<string, string>> = {
 
 /** Describes a system error in words, with its code. */
 export function describeSystemError(error: unknown): string {
-  const { code } = error as NodeJS.ErrnoException
-  if (code === undefined) return error instanceof Error ? error.message : String(error)
-  const reason = reasons[code]
-  return reason === undefined ? (error as Error).message : `${reason} (${code})`
+  const { code } = Object(error) as NodeJS.ErrnoException
+  const reason = code === undefined ? undefined : reasons[code]
+  return reason === undefined ? describeThrown(error) : `${reason} (${code})`
+}
+
+/** Of an object that is no error only the message: its other values may be secrets. */
+export function describeThrown(thrown: unknown): string {
+  if (typeof thrown !== 'object' || thrown === null) return String(thrown)
+  const { message, name } = thrown as { readonly message?: unknown; readonly name?: unknown }
+  if (typeof message === 'string' && message !== '') return message
+  return thrown instanceof Error ? String(name) : 'an object without a message was thrown; throw an Error'
 }

@@ -285,7 +285,17 @@ t.test('names a file that cannot be read or exports nothing', async (t) => {
     name: 'ConfigError',
     message: /must have a default export/,
   })
-  await t.rejects(loadConfig(file('wrong.ts', 'export default 7')), { name: 'ConfigError' })
+  await t.rejects(loadConfig(file('wrong.ts', 'export default 7')), { name: 'ConfigError', file: join(folder, 'wrong.ts') })
+  for (const [i, [thrown, message]] of [
+    [`{ message: 'no such team', token: 'sk-0123' }`, 'no such team'],
+    [`{ token: 'sk-0123' }`, 'an object without a message was thrown; throw an Error'],
+    ['null', 'null'],
+    [`'no such team'`, 'no such team'],
+    ['new TypeError()', 'TypeError'],
+  ].entries())
+    await t.rejects(loadConfig(file(`thrown${i}.ts`, `throw ${thrown}`)), {
+      message: `${join(folder, `thrown${i}.ts`)} cannot be read: ${message}`,
+    })
   const shipped = pathToFileURL(join(import.meta.dirname, '../../gateway.config.ts')).href
   const other = await loadConfig(
     file('other.ts', `import base from '${shipped}'\nexport default { ...base, defaultPlan: 'pro' }`),

@@ -51,6 +51,29 @@ t.test('the program prints the output of its commands and exits with their code'
   t.match(await runProgram('ledger', '--help'), { code: 0, stdout: /verify/, stderr: '' })
 })
 
+t.test('faults of a configuration are named with its file, and doctor has them as findings', async (t) => {
+  const run = createOperatorCli(t, createTemporaryFolder(t), { defaultPlan: 'none' })
+  const fault = "defaultPlan: there is no plan 'none'."
+  for (const words of [['report'], ['notify', 'list'], ['backup'], ['turns'], ['store', 'show'], ['account', 'list']]) {
+    const { code, stderr } = await run(...words)
+    t.equal(code, 1)
+    t.equal(stderr, `${process.env['GATEWAY_CONFIG']} cannot work:\n  ${fault}\n`, words.join(' '))
+  }
+  const { code, stdout } = await run('doctor', '--json')
+  t.equal(code, 1)
+  t.match(JSON.parse(stdout), {
+    ok: false,
+    findings: [{ what: 'runtime' }, { what: 'configuration', ok: false, detail: `${process.env['GATEWAY_CONFIG']}: ${fault}` }],
+  })
+  t.match((await run('doctor')).stdout, /!! +configuration/)
+})
+
+t.test('a product that is neither sold nor in the log is refused', async (t) => {
+  const { run } = await createOperator(t)
+  await assertRefused(t, run('turns', '--model', 'none'), /^There is no product 'none'. Products: /)
+  t.match(await run('turns', '--model', 'svc-2.1'), { code: 0 })
+})
+
 t.test('accepts only plans of the configuration, not names that every object has', async (t) => {
   const { run } = await createOperator(t)
   await run('account', 'create', '--email', 'a@example.com')

@@ -1,5 +1,5 @@
 /** `svc-gateway check` */
-import { ConfigError, resolveConfigFile, loadConfig } from '../../config/config.ts'
+import { ConfigError, describeConfigError, resolveConfigFile, loadConfig } from '../../config/config.ts'
 import type { GatewayConfig } from '../../config/config.ts'
 import { redactUrl } from '../../config/redact-url.ts'
 import { renderResult } from '../output.ts'
@@ -14,8 +14,7 @@ export async function check(options: OutputOptions): Promise<CommandResult> {
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error
     const faults = error.message.split('\n')
-    const renderText = () => [`${file} cannot work:`, ...faults.map((fault) => `  ${fault}`)].join('\n')
-    return renderResult(options, { ok: false, file, faults }, renderText, false)
+    return renderResult(options, { ok: false, file, faults }, () => describeConfigError(error), false)
   }
   const summary = {
     ok: true,

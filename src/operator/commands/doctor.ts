@@ -6,7 +6,7 @@ import { dirname, resolve } from 'node:path'
 import { request } from 'undici'
 import { probe } from '../../access/limits/rate-limit-store.ts'
 import { loadValkeyStore } from '../../access/limits/create-limits.ts'
-import { loadConfig } from '../../config/config.ts'
+import { ConfigError, loadConfig } from '../../config/config.ts'
 import type { GatewayConfig } from '../../config/config.ts'
 import { describeEngineFault } from '../../system/engine-fault.ts'
 import { isLoopbackHost } from '../../system/loopback.ts'
@@ -40,12 +40,36 @@ import '../../system/vendor/undici-fetch.ts'
 const timeoutMs = 10_000
 const dayMs = 86_400_000
 
+interface DoctorOptions {
+  readonly sendTestMail?: string
+  readonly deep?: boolean
+  readonly from?: string
+}
+
 /** Prints a line per check; exits with 1 where one of them would keep the server from working. */
-export async function doctor(
-  options: OutputOptions & { sendTestMail?: string; deep?: boolean; from?: string },
-): Promise<CommandResult> {
+export async function doctor(options: DoctorOptions & OutputOptions): Promise<CommandResult> {
+  const findings = await examine(options).catch((error: unknown): readonly HealthCheck[] => {
+    if (!(error instanceof ConfigError)) throw error
+    return [checkRuntime(), ...describeConfigFaults(error)]
+  })
+  const ok = findings.every((finding) => finding.ok)
+  const renderText = () =>
+    formatTable(
+      ['', 'what', 'finding'],
+      findings.map((finding) => [finding.ok ? 'ok' : '!!', finding.what, finding.detail]),
+    )
+  return renderResult(options, { ok, findings }, renderText, ok)
+}
+
+/** Without a configuration nothing else can be examined. */
+function describeConfigFaults({ file, message }: ConfigError): HealthCheck[] {
+  const place = file === null ? '' : `${file}: `
+  return message.split('\n').map((fault) => ({ what: 'configuration', ok: false, detail: `${place}${fault}` }))
+}
+
+async function examine(options: DoctorOptions): Promise<readonly HealthCheck[]> {
   const config = await loadConfig()
-  const findings = (
+  return (
     await Promise.all([
       checkRuntime(),
       checkWorkers(config),
@@ -70,13 +94,6 @@ export async function doctor(
       options.from === undefined ? [] : checkPublicAddress(config, options.from),
     ])
   ).flat()
-  const ok = findings.every((finding) => finding.ok)
-  const renderText = () =>
-    formatTable(
-      ['', 'what', 'finding'],
-      findings.map((finding) => [finding.ok ? 'ok' : '!!', finding.what, finding.detail]),
-    )
-  return renderResult(options, { ok, findings }, renderText, ok)
 }
 
 function checkRuntime(): HealthCheck {

@@ -143,7 +143,7 @@ export async function withDatabaseOf<Result>(
         : await fetchBackup(source.storage, source.name, options)
     return await work(database)
   } catch (error) {
-    if (error instanceof OperatorError || error instanceof CommandError) throw error
+    if (error instanceof OperatorError) throw error
     throw new CommandError(`${source.name} was not restored: ${describeSystemError(error)}.`, { cause: error })
   } finally {
     remove()

@@ -1,5 +1,6 @@
 /** A short-lived process that evaluates the configuration file and sends its values to the server that started it. */
 import { ConfigError, loadConfig } from '../../config/config.ts'
+import { describeThrown } from '../../system/operator-error.ts'
 import { describePlugins } from './describe-plugins.ts'
 import type { EvaluationReply } from './evaluate-config.ts'
 
@@ -13,6 +14,6 @@ async function evaluate(): Promise<EvaluationReply> {
     return { ok: true, evaluated: { values, plugins: describePlugins(plugins) } }
   } catch (error) {
     if (error instanceof ConfigError) return { ok: false, message: error.message }
-    return { ok: false, message: `The configuration cannot be evaluated: ${String(error)}` }
+    return { ok: false, message: `The configuration cannot be evaluated: ${describeThrown(error)}` }
   }
 }

@@ -94,6 +94,7 @@ t.test('refuses to start with one sentence where the configuration cannot work',
     const server = await startServerProcess(t, { DATA_DIR: createTemporaryFolder(t), ...environment })
     t.equal(server.child.exitCode, 1)
     t.match(server.log(), sentence)
+    t.match(server.log(), /^svc-gateway cannot start:\n.*gateway\.config\.ts cannot work:\n {2}/)
     t.notMatch(server.log(), /\n\s+at /, 'no stack')
     t.ok(performance.now() - from < 20_000)
   }

@@ -120,7 +120,7 @@ export const planSchema = z.strictObject({
         /** Currency code of the amount (ISO 4217). */
         currency: z
           .string()
-          .regex(/^[A-Za-z]{3}$/, 'is no currency code of three letters such as USD')
+          .refine(isCurrency, 'is no currency code such as USD')
           .default('USD'),
         /** How often it is paid. */
         interval: z.enum(['month', 'year']).default('month'),
@@ -170,6 +170,10 @@ export const boostSchema = z.strictObject({
   /** How long a pack is valid. */
   days: z.int().min(1).max(36_500),
 })
+
+function isCurrency(code: string): boolean {
+  return Intl.supportedValuesOf('currency').includes(code.toUpperCase())
+}
 
 function isWholeInThousandths(price: number): boolean {
   const thousandths = price * 1000

@@ -227,7 +227,12 @@ const broken: readonly [string, Record<string, unknown>, RegExp][] = [
   [
     'a currency that no amount can be written in',
     { plans: { ...base.plans, free: { ...plan, prices: [{ amount: 9, currency: 'US$' }] } } },
-    /plans\.free\.prices\.0\.currency: is no currency code of three letters such as USD/,
+    /plans\.free\.prices\.0\.currency: is no currency code such as USD/,
+  ],
+  [
+    'three letters that are no currency',
+    { plans: { ...base.plans, free: { ...plan, prices: [{ amount: 9, currency: 'UDS' }] } } },
+    /plans\.free\.prices\.0\.currency: is no currency code such as USD/,
   ],
   [
     'a boost that ends when there are no dates any more',

@@ -142,6 +142,7 @@ t.test('answers that cannot work write nothing, and are named', async (t) => {
     ['a price with three places', ['--plans', 'pro=9.999'], /'pro=9.999' is no plan/],
     ['a plan that is named twice', ['--plans', 'pro=9,pro=10'], /The plan pro is named twice/],
     ['a currency that is none', ['--currency', 'euro'], /is no currency code/],
+    ['three letters that are no currency', ['--currency', 'ERU'], /is no currency code/],
     ['half a provider', ['--issuer', 'https://id.example.com'], /needs --issuer, --provider-name and --client-id/],
     ['a key file that is not there', ['--upstream-key-file', join(folder, 'none')], /none cannot be read/],
     ['a value that environment files do not keep', ['--mail-from', '"A" <a@example.com>'], /MAIL_FROM has a character/],
@@ -159,7 +160,6 @@ t.test('answers that cannot work write nothing, and are named', async (t) => {
   t.equal(readFileSync(files.config, 'utf8'), 'export default {}\n')
 })
 
-t.test('an upstream that cannot be reached is named, and the exit code says so', async (t) => {
 t.test('a folder that cannot be created is refused in one line', { skip: process.platform !== 'linux' }, async (t) => {
   for (const folder of ['/proc/svc-none', '/proc/svc-none/below']) {
     const { code, stderr } = await run(['init', '--folder', folder, '--currency', 'EUR'])
@@ -168,6 +168,7 @@ t.test('a folder that cannot be created is refused in one line', { skip: process
   }
 })
 
+t.test('an upstream that cannot be reached is named, and the exit code says so', async (t) => {
   const { initialize } = setUp(t)
   const { code, stdout } = await initialize('--upstream-url', 'http://127.0.0.1:9/v1')
   t.equal(code, 1)

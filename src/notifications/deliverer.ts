@@ -182,7 +182,8 @@ export class Deliverer {
     if (work.failingSince === null) {
       work.failingSince = now
       await store.setFailingSince(name, now)
-      log.warn({ receiver: name, status, reason }, 'a receiver takes no notifications; they are tried again for three days')
+      if (!isGone)
+        log.warn({ receiver: name, status, reason }, 'a receiver takes no notifications; they are tried again for three days')
     }
     if (isGone) await this.#switchOff(name, 'it answered that it wants no more (410)')
   }

@@ -196,6 +196,22 @@ export function testDelivery(t: Test, open: OpenStore): void {
     )
   })
 
+  t.test('a receiver that answers 410 is switched off at once, and not announced as tried again', async (t) => {
+    const store = await open(t)
+    const program = await ScriptedReceiver.start(t)
+    program.behave = () => 410
+    const test = createTestNotifier(t, store.notifications, { webhooks: { crm: webhook(program) } })
+    await test.notifier.observe()
+    await addAccount(store)
+    await test.deliver()
+    t.same(
+      test.logLines.filter(({ fields }) => fields['receiver'] === 'crm').map(({ text }) => text),
+      [
+        'a receiver of notifications was switched off: it answered that it wants no more (410). Switch it on with: svc-gateway notify enable crm',
+      ],
+    )
+  })
+
   t.test('a delivery that was claimed by a process that ended is made by the next one', async (t) => {
     const store = await open(t)
     const receiver = await ScriptedReceiver.start(t)

@@ -61,6 +61,8 @@ export function listTurns(
       upstream_response_id: turn.upstreamResponseId,
       upstream_cost_usd: turn.upstreamCostNanodollars === null ? null : formatDollars(BigInt(turn.upstreamCostNanodollars)),
     }))
+    // The log also has products that were sold earlier.
+    if (turns.length === 0 && options.model !== undefined) requireProduct(installation, options.model)
     const emails = await findEmails(
       installation,
       turns.map(({ account }) => account),
@@ -89,6 +91,12 @@ export function listTurns(
       ]),
     )
   })
+}
+
+/** @throws CommandError that names the configured products */
+function requireProduct({ config: { products } }: Installation, id: string): void {
+  if (Object.hasOwn(products, id)) return
+  throw new CommandError(`There is no product '${id}'. Products: ${Object.keys(products).join(', ')}.`)
 }
 
 /** A duration counts backwards here: `1h` is the last hour. */

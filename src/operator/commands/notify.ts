@@ -134,13 +134,15 @@ export function listReceivers(options: OutputOptions): Promise<CommandResult> {
 export function listDeliveries(
   options: OutputOptions & { receiver?: string; state?: string; limit: string },
 ): Promise<CommandResult> {
-  return withInstallation(async ({ store, clock }) => {
+  return withInstallation(async ({ config, store, clock }) => {
     const state = parseState(options.state)
     const deliveries = await store.notifications.list({
       limit: parseWholeNumber('--limit', options.limit),
       ...(options.receiver === undefined ? {} : { receiver: options.receiver }),
       ...(state === undefined ? {} : { state }),
     })
+    // The log also has receivers that were configured earlier.
+    if (deliveries.length === 0 && options.receiver !== undefined) requireReceiver(config, options.receiver)
     const now = clock.now()
     return renderResult(options, { object: 'list', data: deliveries.map(toJson) }, () =>
       drawTable(deliveries, [

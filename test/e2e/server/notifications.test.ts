@@ -167,6 +167,8 @@ t.test('commands try receivers, show what failed and deliver it again; doctor na
     { receiver: 'crm', kind: 'account_created', account: id, state: 'waiting', status: 500, reason: 'HTTP 500' },
   ])
   t.match((await operate('notify', 'log', '--receiver', 'crm')).stdout, /account_created[^]*waiting until[^]*HTTP 500/)
+  t.match(await operate('notify', 'log', '--receiver', 'cmr'), { code: 1, stderr: /There is no receiver 'cmr'/ })
+  t.match(await operate('notify', 'log', '--receiver', 'chat', '--state', 'failed'), { code: 0 })
   t.match(await operate('notify', 'log', '--state', 'lost'), { code: 1, stderr: /--state must be one of/ })
   t.match((await operate('notify', 'list')).stdout, /crm +webhook[^]*No incident is open/)
   t.match((await operate('doctor')).stdout, /!! +notifications +crm has taken none for/)

@@ -51,7 +51,7 @@ export class Notifier {
     this.#observer = new NodeObserver(config, deps)
     this.#deliverer = new Deliverer(deps)
     this.#config = config
-    this.reconfigure(config)
+    this.#configure(config)
   }
 
   /** Without receivers nothing is observed, recorded or delivered. */
@@ -59,8 +59,13 @@ export class Notifier {
     return this.#receivers.length > 0
   }
 
-  /** Deliveries that are being made end under the earlier settings. */
-  reconfigure(config: NotifierConfig): void {
+  /** Deliveries that are being made end under the earlier settings. Never rejects. */
+  async reconfigure(config: NotifierConfig): Promise<void> {
+    this.#configure(config)
+    await this.announce()
+  }
+
+  #configure(config: NotifierConfig): void {
     const { deliverMail, timeoutMs } = this.#deps
     this.#config = config
     this.#announcedMs = -Infinity
@@ -77,8 +82,15 @@ export class Notifier {
     this.#observer.recordLedgerCheck(mismatches)
   }
 
-  /** Announces the receivers of this configuration: from now on events of members are recorded if one wants them. */
+  /** Announces the receivers of this configuration. Never rejects: what failed is tried again with the next observation. */
   async announce(): Promise<void> {
+    await this.#announce().catch((error: unknown) =>
+      this.#deps.log.error({ err: error }, 'receivers of notifications could not be recorded; it is tried again'),
+    )
+  }
+
+  /** From now on events of members are recorded if a receiver wants them. */
+  async #announce(): Promise<void> {
     if (!this.hasReceivers) return
     const { store, clock } = this.#deps
     await store.announceReceivers(
@@ -94,7 +106,7 @@ export class Notifier {
     const { store, clock, host } = this.#deps
     const facts = JSON.stringify(await this.#observer.observe())
     // Turns read the table in their transactions, so it is seldom written.
-    if (clock.monotonicMs() - this.#announcedMs >= announceEveryMs) await this.announce()
+    if (clock.monotonicMs() - this.#announcedMs >= announceEveryMs) await this.#announce()
     await store.reportNode({ name: this.#node, host, seenAt: clock.now(), facts })
     await this.#recordState()
   }

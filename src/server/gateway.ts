@@ -2,7 +2,6 @@
  * The gateway as one object: opened from a checked configuration, then closed. The server, tests and commands all open it here, so that
  * tests run what production runs. It serves with one thread; `workers/worker-server.ts` serves with several.
  */
-import { hostname } from 'node:os'
 import type { GatewayConfig } from '../config/config.ts'
 import { BackgroundJobs } from './background-jobs.ts'
 import type { BackupFailure } from './backup-job.ts'
@@ -14,11 +13,12 @@ import { createLocalLimits } from '../access/limits/memory.ts'
 import { createLimits } from '../access/limits/create-limits.ts'
 import { collectSecrets } from '../config/secrets.ts'
 import { createLog } from '../observability/log.ts'
-import { Notifier } from '../notifications/notifier.ts'
+import type { Notifier } from '../notifications/notifier.ts'
 import { Telemetry } from '../observability/telemetry.ts'
 import { createIds } from '../system/ids.ts'
 import { createServices, getBodyBudgetBounds, warnAboutUnservedProducts } from './create-services.ts'
 import { warnAboutFileLimit } from './file-limit.ts'
+import { openNotifier } from './open-notifier.ts'
 import { openProcessResources } from './process-resources.ts'
 import { recordServing } from './record-serving.ts'
 import { DatabaseProbe } from '../services/database-probe.ts'
@@ -132,22 +132,7 @@ export async function openGateway(options: GatewayOptions): Promise<Gateway> {
   })
   warnAboutUnservedProducts(services)
   warnAboutFileLimit(services)
-  const notifier = new Notifier(config, {
-    store: store.notifications,
-    clock,
-    ids,
-    log,
-    telemetry,
-    random,
-    host: hostname(),
-    readMetrics: async () => [await telemetry.metricsJson()],
-    mailNote: () => mailer.note,
-    isDatabaseFull: () => store.ledger.stats().isDiskFull ?? false,
-    deliverMail: (email, signal) => mailer.deliver(email, signal),
-  })
-  const reportAnnounceFailure = (error: unknown): void =>
-    log.error({ err: error }, 'receivers of notifications could not be recorded; it is tried again')
-  await notifier.announce().catch(reportAnnounceFailure)
+  const notifier = await openNotifier(services, { mailer, random, readMetrics: async () => [await telemetry.metricsJson()] })
   const jobs = new BackgroundJobs(services, 'server', notifier)
   const reloader = new Reloader({
     config,
@@ -159,8 +144,7 @@ export async function openGateway(options: GatewayOptions): Promise<Gateway> {
     telemetry,
     async apply(next, certificate) {
       runtime.reconfigure(next, certificate)
-      notifier.reconfigure(next)
-      await notifier.announce().catch(reportAnnounceFailure)
+      await notifier.reconfigure(next)
       warnAboutUnservedProducts(runtime.services)
     },
   })

@@ -425,7 +425,7 @@ t.test('a changed receiver is used after a reload, and one that was removed gets
   const other = await ScriptedReceiver.start(t)
   const { config, notifier, faults, people, pass } = setup
   await pass(6 * minuteMs)
-  notifier.reconfigure({
+  await notifier.reconfigure({
     ...config,
     notifications: {
       ...config.notifications,
@@ -436,7 +436,7 @@ t.test('a changed receiver is used after a reload, and one that was removed gets
   await pass(minuteMs)
   t.equal(people.count, 0)
   t.equal(other.count, 1)
-  notifier.reconfigure({ ...config, notifications: { ...config.notifications, people: {} } })
+  await notifier.reconfigure({ ...config, notifications: { ...config.notifications, people: {} } })
   faults.freeBytes = 1e12
   await pass(minuteMs)
   t.equal(other.count, 1)

@@ -4,7 +4,6 @@
  */
 import { randomBytes } from 'node:crypto'
 import { createServer } from 'node:net'
-import { hostname } from 'node:os'
 import { createProcessBudgetMemory } from '../../access/limits/process-budgets.ts'
 import { createLimitMemory } from '../../access/limits/shared-memory.ts'
 import type { LimitMemory } from '../../access/limits/shared-memory.ts'
@@ -17,13 +16,13 @@ import { createIds } from '../../system/ids.ts'
 import { renderMergedMetrics } from '../../observability/merge-metrics.ts'
 import { collectSecrets } from '../../config/secrets.ts'
 import { createLog, createStderrLog } from '../../observability/log.ts'
-import { Notifier } from '../../notifications/notifier.ts'
 import { Telemetry } from '../../observability/telemetry.ts'
 import { BackgroundJobs } from '../background-jobs.ts'
 import { createServices, warnAboutUnservedProducts } from '../create-services.ts'
 import type { Server } from '../gateway.ts'
 import { maxConcurrentHashes, minFlushMs } from '../gateway.ts'
 import { warnAboutFileLimit } from '../file-limit.ts'
+import { openNotifier } from '../open-notifier.ts'
 import { openProcessResources } from '../process-resources.ts'
 import { recordServing } from '../record-serving.ts'
 import { getNotReadyReasons } from '../../services/readiness.ts'
@@ -150,22 +149,14 @@ export async function startWorkerServer({ config, count }: WorkerServerOptions):
   services.origins.base = config.listen.baseUrl ?? config.listen.siteUrl ?? url
   warnAboutUnservedProducts(services)
   warnAboutFileLimit(services)
-  const notifier = new Notifier(config, {
-    store: store.notifications,
-    clock,
-    ids,
-    log,
-    telemetry,
+  const notifier = await openNotifier(services, {
+    mailer,
     random: Math.random,
-    host: hostname(),
     readMetrics: async () => [await telemetry.metricsJson(), ...(await pool.collectMetrics())],
     mailNote: () => mailer.note,
     isDatabaseFull: () => store.ledger.stats().isDiskFull ?? false,
     deliverMail: (email, signal) => mailer.deliver(email, signal),
   })
-  const reportAnnounceFailure = (error: unknown): void =>
-    log.error({ err: error }, 'receivers of notifications could not be recorded; it is tried again')
-  await notifier.announce().catch(reportAnnounceFailure)
   const jobs = new BackgroundJobs(services, 'server', notifier)
   const reloader = new Reloader({
     config,
@@ -178,8 +169,7 @@ export async function startWorkerServer({ config, count }: WorkerServerOptions):
     async apply(next, certificate) {
       const earlier = configured
       configured = earlier.withConfig(next)
-      notifier.reconfigure(next)
-      await notifier.announce().catch(reportAnnounceFailure)
+      await notifier.reconfigure(next)
       await pool.reconfigure({ values: toConfigValues(next), certificate })
       // No requests run in this thread.
       await earlier.upstreams.close([configured.upstreams])

@@ -196,9 +196,16 @@ export function getBodyBudgetBounds(limits: GatewayConfig['limits']): BodyBudget
   }
 }
 
-/** Logs each product of the configuration that cannot be served. */
-export function warnAboutUnservedProducts({ products, log }: Pick<Services, 'products' | 'log'>): void {
-  for (const { id, capabilities } of products.unserved)
+/**
+ * Logs each product of the configuration that cannot be served.
+ * @param earlier the services before a reload, which has logged theirs
+ */
+export function warnAboutUnservedProducts(
+  { products, log }: Pick<Services, 'products' | 'log'>,
+  earlier?: Pick<Services, 'products'>,
+): void {
+  const reported = new Set(earlier?.products.unserved.map(({ id }) => id))
+  for (const { id, capabilities } of products.unserved.filter(({ id }) => !reported.has(id)))
     log.warn(
       { product: id },
       `'${id}' is not sold: none of its targets names a model, which a product for ${capabilities.join(' and ')} needs. Name one in its targets; in the shipped configuration UPSTREAM_MODEL_SEARCH and UPSTREAM_MODEL_IMAGE do.`,

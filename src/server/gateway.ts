@@ -143,9 +143,10 @@ export async function openGateway(options: GatewayOptions): Promise<Gateway> {
     clock,
     telemetry,
     async apply(next, certificate) {
+      const earlier = runtime.services
       runtime.reconfigure(next, certificate)
       await notifier.reconfigure(next)
-      warnAboutUnservedProducts(runtime.services)
+      warnAboutUnservedProducts(runtime.services, earlier)
     },
   })
   return {

@@ -153,9 +153,6 @@ export async function startWorkerServer({ config, count }: WorkerServerOptions):
     mailer,
     random: Math.random,
     readMetrics: async () => [await telemetry.metricsJson(), ...(await pool.collectMetrics())],
-    mailNote: () => mailer.note,
-    isDatabaseFull: () => store.ledger.stats().isDiskFull ?? false,
-    deliverMail: (email, signal) => mailer.deliver(email, signal),
   })
   const jobs = new BackgroundJobs(services, 'server', notifier)
   const reloader = new Reloader({
@@ -173,7 +170,7 @@ export async function startWorkerServer({ config, count }: WorkerServerOptions):
       await pool.reconfigure({ values: toConfigValues(next), certificate })
       // No requests run in this thread.
       await earlier.upstreams.close([configured.upstreams])
-      warnAboutUnservedProducts(configured)
+      warnAboutUnservedProducts(configured, earlier)
     },
   })
   return {

@@ -147,6 +147,19 @@ t.test('a refused configuration changes nothing', async (t) => {
   t.equal(g.gateway.configurations, 1)
 })
 
+t.test('a product that cannot be served is reported once, and not again at each reload', async (t) => {
+  const g = await startGateway(t)
+  const countReports = (id: string): number => g.log.filter((line) => line.includes(`'${id}' is not sold`)).length
+  const { 'svc-img': picture } = g.config.products
+  if (picture === undefined) throw new Error('there is no product svc-img')
+  const targets = picture.targets.map((target) => ({ ...target, model: null }))
+  const without = { ...g.config.products, 'svc-img': { ...picture, targets } }
+  for (const products of [without, without, { ...without, other: { ...picture, targets } }])
+    t.ok((await g.gateway.reload(evaluate(g, { products }))).ok)
+  t.equal(countReports('svc-img'), 1)
+  t.equal(countReports('other'), 1)
+})
+
 t.test('reloads that are requested during a reload share the next one', async (t) => {
   const g = await startGateway(t)
   const gate = Promise.withResolvers<void>()

@@ -1,5 +1,5 @@
 /**
- * The shipped configuration. It is checked at start; `src/config/config-schema.ts` describes every field. To change parts of it, leave this
+ * The shipped configuration. It is checked at start; `src/config/schema/config-schema.ts` describes every field. To change parts of it, leave this
  * file alone: import it in a file of your own and name that file in GATEWAY_CONFIG.
  */
 import { defineGateway, env } from './src/index.ts'

@@ -1,7 +1,7 @@
 /** `configuration.md`: every key of the configuration with its type, default, unit and environment variable. */
-import { readFileSync } from 'node:fs'
+import { readFileSync, readdirSync } from 'node:fs'
 import { z } from 'zod'
-import { configSchema } from '../../src/config/config-schema.ts'
+import { configSchema } from '../../src/config/schema/config-schema.ts'
 import { mergeAttemptLimits } from '../../src/domain/identity/limits/attempt-limits.ts'
 
 interface Schema {
@@ -35,16 +35,8 @@ interface Row {
 }
 
 const readSource = (path: string) => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8')
-const schemaSource = [
-  'config-schema',
-  'backup-schema',
-  'notifications/notification-schema',
-  'sign-in-schema',
-  'upstream-schema',
-  'catalog-schema',
-  'value-schemas',
-]
-  .map((name) => readSource(`src/config/${name}.ts`))
+const schemaSource = readdirSync(new URL('../../src/config/schema/', import.meta.url))
+  .map((name) => readSource(`src/config/schema/${name}`))
   .join('')
 const shippedSource = readSource('gateway.config.ts')
 
@@ -64,7 +56,7 @@ export function renderConfigurationPage(): string {
   const byVariable = Map.groupBy(variables, ({ name }) => name)
   return `# Configuration
 
-This page is generated from the schemas in \`src/config/\` and \`gateway.config.ts\` by \`npm run docs\`.
+This page is generated from the schemas in \`src/config/schema/\` and \`gateway.config.ts\` by \`npm run docs\`.
 The configuration is one TypeScript file: the shipped \`gateway.config.ts\`, or the file that \`GATEWAY_CONFIG\` names.
 It is checked at start, and an unknown key, an empty secret or a limit that could never take effect stops the server with one sentence.
 \`npx svc-gateway check\` checks a file without starting the server.

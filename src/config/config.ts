@@ -1,5 +1,5 @@
 /**
- * Reads and checks `gateway.config.ts`. Only this file reads the server's environment. The schema is in `config-schema.ts`.
+ * Reads and checks `gateway.config.ts`. Only this file reads the server's environment. The schema is in `schema/config-schema.ts`.
  *
  * A configuration is checked once, at start. An error stops the server with one sentence that names the field and the remedy. Unknown keys
  * are errors, because a misspelt limit would otherwise be no limit.
@@ -10,11 +10,11 @@ import { resolve } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import type { z } from 'zod'
 import { describeThrown } from '../system/operator-error.ts'
-import { findCrossFieldErrors } from './cross-checks.ts'
-import { configSchema } from './config-schema.ts'
-import type { GatewayConfig, GatewayInput } from './config-schema.ts'
+import { findCrossFieldErrors } from './checks/cross-checks.ts'
+import { configSchema } from './schema/config-schema.ts'
+import type { GatewayConfig, GatewayInput } from './schema/config-schema.ts'
 
-export type { GatewayConfig, GatewayInput } from './config-schema.ts'
+export type { GatewayConfig, GatewayInput } from './schema/config-schema.ts'
 
 /** An invalid configuration. The message is for the operator, one fault a line, and never contains a secret. */
 export class ConfigError extends Error {

@@ -1,5 +1,5 @@
 /** Lists the secrets of a configuration, so that they can be masked in text that comes from elsewhere. */
-import type { GatewayConfig } from './config-schema.ts'
+import type { GatewayConfig } from './schema/config-schema.ts'
 import { toBasicAuthorization } from './redact-url.ts'
 
 /** Shorter values are not listed: they are no secrets, and masking them would make the log unreadable. */

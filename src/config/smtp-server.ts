@@ -1,5 +1,5 @@
 import type { SmtpServer } from '../mail/smtp/smtp-transport.ts'
-import type { GatewayConfig } from './config-schema.ts'
+import type { GatewayConfig } from './schema/config-schema.ts'
 
 /** The SMTP server of a configuration; null: emails become files. */
 export function toSmtpServer({ mail, listen }: Pick<GatewayConfig, 'mail' | 'listen'>): SmtpServer | null {

@@ -108,7 +108,7 @@ export interface RateDecision {
   readonly retryAfterMs: number
 }
 
-/** The part of the configuration that plugins may use; `src/config/config-schema.ts` describes the fields. */
+/** The part of the configuration that plugins may use; `src/config/schema/config-schema.ts` describes the fields. */
 export interface PluginSettings extends Plans {
   readonly exposeUpstreamHost: boolean
   readonly limits: { readonly imageTokens: number }

@@ -92,7 +92,7 @@ t.test('runs the example of the README in a configuration that imports the shipp
 })
 
 t.test('refuses the wrong position with the sentence that the README states', async (t) => {
-  const { findOrderErrors } = await import('../../src/config/plugin-order.ts')
+  const { findOrderErrors } = await import('../../src/config/checks/plugin-order.ts')
   const banned: AnyPlugin = { name: 'banned-words', needs: ['chat'], on: 'turn' }
   const [sentence = ''] = findOrderErrors([banned, ...plugins])
   t.ok(readme.replaceAll('\n', ' ').includes(sentence), sentence)

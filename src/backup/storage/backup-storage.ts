@@ -1,5 +1,5 @@
 /** The port of a place where backups are stored. Names of files are ours; a storage has no folders. */
-import type { GatewayConfig } from '../../config/config-schema.ts'
+import type { GatewayConfig } from '../../config/schema/config-schema.ts'
 
 export type BackupSettings = NonNullable<GatewayConfig['backup']>
 

@@ -1,6 +1,6 @@
 /** The request that each chat program expects, and how its answer shows that it took the message. */
 import { createHmac } from 'node:crypto'
-import { parseTemplate, templateFieldPattern } from '../../config/notifications/notification-checks.ts'
+import { parseTemplate, templateFieldPattern } from '../../config/checks/notification-checks.ts'
 import type { GatewayConfig } from '../../config/config.ts'
 import { tryParseJson } from '../../system/parse-json.ts'
 import type { EventMessage } from '../render-event.ts'

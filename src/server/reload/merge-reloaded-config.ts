@@ -1,7 +1,7 @@
 /** Which settings of a configuration a running server takes over, and which need a restart. */
 import { isDeepStrictEqual } from 'node:util'
 import type { GatewayConfig } from '../../config/config.ts'
-import { findCrossFieldErrors } from '../../config/cross-checks.ts'
+import { findCrossFieldErrors } from '../../config/checks/cross-checks.ts'
 import { describePlugins } from './describe-plugins.ts'
 
 /** A configuration without its plugins, which are functions and cannot be sent to another thread or process. */

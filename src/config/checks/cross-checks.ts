@@ -2,15 +2,15 @@
 import { existsSync } from 'node:fs'
 import { isIP } from 'node:net'
 import { resolve, sep } from 'node:path'
-import type { GatewayConfig } from './config-schema.ts'
+import type { GatewayConfig } from '../schema/config-schema.ts'
 import { findHeaderErrors, isHeaderValue } from './header-checks.ts'
-import { findNotificationErrors } from './notifications/notification-checks.ts'
+import { findNotificationErrors } from './notification-checks.ts'
 import { findOrderErrors } from './plugin-order.ts'
-import { anyEmailDomain, isEmailDomain, parseEmail } from '../domain/identity/email/email-address.ts'
-import { isPrivateHost } from './private-host.ts'
-import { redactUrl } from './redact-url.ts'
-import { isLoopbackHost } from '../system/loopback.ts'
-import { coversInternet, parseNetworks } from '../system/cidr.ts'
+import { anyEmailDomain, isEmailDomain, parseEmail } from '../../domain/identity/email/email-address.ts'
+import { isPrivateHost } from '../private-host.ts'
+import { redactUrl } from '../redact-url.ts'
+import { isLoopbackHost } from '../../system/loopback.ts'
+import { coversInternet, parseNetworks } from '../../system/cidr.ts'
 
 /** One sentence per error; empty if the configuration can work. */
 export function findCrossFieldErrors(config: GatewayConfig): string[] {

@@ -1,7 +1,7 @@
 /** The schema of `notifications`: who is told about incidents, which programs get events, and when an incident begins. */
 import { z } from 'zod'
 import { incidentKinds, memberEventKinds } from '../../domain/notification.ts'
-import { secretSchema } from '../value-schemas.ts'
+import { secretSchema } from './value-schemas.ts'
 
 /** What people can be reached by: mail, a chat with a preset, or any address with a template. */
 export const personReceiverKinds = [

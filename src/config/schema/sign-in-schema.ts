@@ -1,6 +1,6 @@
 /** The schema of `signIn` in `gateway.config.ts`: providers, sign-up and mail addresses. */
 import { z } from 'zod'
-import { signUpModes } from '../domain/identity/sign-up.ts'
+import { signUpModes } from '../../domain/identity/sign-up.ts'
 import { exactUrlSchema, secretSchema, urlSchema } from './value-schemas.ts'
 
 export const signInSchema = z

@@ -1,8 +1,8 @@
 /** A wrong order of plugins stops the server with a sentence that names both. */
 import t from 'tap'
-import base from '../../gateway.config.ts'
-import { findOrderErrors } from '../../src/config/plugin-order.ts'
-import type { AnyPlugin } from '../../src/exchange/plugin.ts'
+import base from '../../../gateway.config.ts'
+import { findOrderErrors } from '../../../src/config/checks/plugin-order.ts'
+import type { AnyPlugin } from '../../../src/exchange/plugin.ts'
 
 const auth: AnyPlugin = { name: 'auth', gives: ['caller'] }
 const limit: AnyPlugin = { name: 'limit', needs: ['caller'], gives: ['admission'] }

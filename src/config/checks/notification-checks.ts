@@ -1,8 +1,8 @@
 /** Rules over several keys of `notifications`. */
 import { anyEmailDomain, parseEmail } from '../../domain/identity/email/email-address.ts'
 import { tryParseJson } from '../../system/parse-json.ts'
-import type { GatewayConfig } from '../config-schema.ts'
-import { findHeaderErrors, isHeaderValue } from '../header-checks.ts'
+import type { GatewayConfig } from '../schema/config-schema.ts'
+import { findHeaderErrors, isHeaderValue } from './header-checks.ts'
 import { isPrivateHost } from '../private-host.ts'
 
 type NotificationConfig = GatewayConfig['notifications']

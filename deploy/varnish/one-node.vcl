@@ -1,5 +1,5 @@
 # Varnish before one gateway: /etc/varnish/default.vcl.
-# Varnish has no TLS: a program that ends TLS stands before it, and tells it the client's address by the PROXY protocol (hitch, HAProxy):
+# Varnish has no TLS: a program that ends TLS stands before it, and sends it the client's address by the PROXY protocol (hitch, HAProxy):
 # `varnishd -a 127.0.0.1:8443,PROXY -f /etc/varnish/default.vcl -p timeout_idle=65 -p backend_remote_error_holddown=0`.
 # Replace 127.0.0.1:8787 where the gateway runs on another machine.
 # The gateway needs SITE_URL=https://models.example.com and TRUSTED_PROXIES=127.0.0.1 (the address that Varnish connects from).

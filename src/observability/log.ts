@@ -267,7 +267,7 @@ const errorCode = /^[A-Z][A-Z0-9_]{1,60}$/
 
 /**
  * The message without the text from its first quote to its last. Those of the system quote files and hosts alone, and operators need them;
- * `UpstreamFailure` holds no text of the upstream; a message to a member may, and its code tells which it was.
+ * `UpstreamFailure` holds no text of the upstream; a message to a member may, and its code identifies it.
  */
 function removeQuotes(error: Error): string {
   if (error instanceof GatewayError) return error.code

@@ -95,7 +95,7 @@ function checkPrimary({ writableHosts, oldPrimaryProtection }: DatabaseStatus): 
   const details = {
     on: 'one host accepts writes; an old primary that comes back is refused',
     hidden:
-      'the protection against an old primary is off: this server does not tell its timeline, so the failover must fence the old one',
+      'the protection against an old primary is off: this server does not report its timeline, so the failover must fence the old one',
     pooled:
       'the protection against an old primary is off between transactions: the pooler must not send them to another server than it does now',
   }

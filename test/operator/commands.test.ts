@@ -28,8 +28,8 @@ async function createOperator(t: Test): Promise<{ readonly folder: string; reado
 }
 
 /** Expects one line, so no stack. */
-async function assertRefused(t: Test, told: Promise<CommandOutcome>, sentence: RegExp): Promise<void> {
-  const { code, stderr } = await told
+async function assertRefused(t: Test, outcome: Promise<CommandOutcome>, sentence: RegExp): Promise<void> {
+  const { code, stderr } = await outcome
   t.equal(code, 1)
   t.match(stderr, sentence)
   t.equal(stderr.trimEnd().split('\n').length, 1, stderr)

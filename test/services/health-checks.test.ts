@@ -71,7 +71,7 @@ const cases: readonly (readonly [change: Partial<DatabaseStatus>, ok: boolean, n
   [
     { oldPrimaryProtection: 'hidden' },
     true,
-    'primary: the protection against an old primary is off: this server does not tell its timeline, so the failover must fence the old one',
+    'primary: the protection against an old primary is off: this server does not report its timeline, so the failover must fence the old one',
   ],
   [
     { isPooled: true, oldPrimaryProtection: 'pooled' },

@@ -43,7 +43,7 @@ const targetSchema = z.strictObject({
 export const productSchema = z.strictObject({
   /** Shown to members. */
   name: z.string().min(1),
-  /** One sentence that tells members what it is good for, in both languages of the website. */
+  /** One sentence for members about what it is good for, in both languages of the website. */
   description: z
     .strictObject({
       /** In English. */
@@ -118,10 +118,7 @@ export const planSchema = z.strictObject({
         /** Per interval; 0 is free. */
         amount: z.number().min(0),
         /** Currency code of the amount (ISO 4217). */
-        currency: z
-          .string()
-          .refine(isCurrency, 'is no currency code such as USD')
-          .default('USD'),
+        currency: z.string().refine(isCurrency, 'is no currency code such as USD').default('USD'),
         /** How often it is paid. */
         interval: z.enum(['month', 'year']).default('month'),
         /** Shown as “5×” beside the price. */

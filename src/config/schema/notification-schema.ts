@@ -1,4 +1,4 @@
-/** The schema of `notifications`: who is told about incidents, which programs get events, and when an incident begins. */
+/** The schema of `notifications`: who receives reports of incidents, which programs receive events, and when an incident begins. */
 import { z } from 'zod'
 import { incidentKinds, memberEventKinds } from '../../domain/notification.ts'
 import { secretSchema } from './value-schemas.ts'
@@ -82,9 +82,9 @@ const webhookSchema = z.strictObject({
 
 export const notificationSchema = z
   .strictObject({
-    /** People who are told about incidents, by a name of your choice. */
+    /** People who receive reports of incidents, by a name of your choice. */
     people: z.record(receiverName, personReceiverSchema).default({}),
-    /** Programs that get incidents and events of members, by a name of your choice. */
+    /** Programs that receive incidents and events of members, by a name of your choice. */
     webhooks: z.record(receiverName, webhookSchema).default({}),
     /** When incidents begin. */
     rules: z

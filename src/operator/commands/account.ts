@@ -184,8 +184,8 @@ export function setEmail(idOrEmail: string, options: OutputOptions & { email: st
     const newAddress = maskEmail(email) ?? ''
     await installation.note('email_changed', account.id, { from: maskEmail(account.email), to: newAddress })
     const recipients = [account.email, email].filter((each) => each !== null)
-    const told = await sendNotices(installation, recipients, { newAddress, at: clock.now() })
-    return `Account ${account.id} has the address ${email} now. ${told}`
+    const noticesSentence = await sendNotices(installation, recipients, { newAddress, at: clock.now() })
+    return `Account ${account.id} has the address ${email} now. ${noticesSentence}`
   })
 }
 

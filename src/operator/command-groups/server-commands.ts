@@ -52,7 +52,7 @@ export function addServerCommands(program: Command, collectOutput: CollectOutput
     .option('--from <url>', 'also send requests through this public address, and name missing lines of the proxies')
     .action(
       collectOutput(async (options: OutputOptions & { sendTestMail?: string; deep?: boolean; from?: string }) =>
-        (await import('../commands/doctor.ts')).doctor(options),
+        (await import('../commands/doctor/doctor.ts')).doctor(options),
       ),
     )
 

@@ -5,7 +5,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, tru
 import { join } from 'node:path'
 import t from 'tap'
 import type { Test } from 'tap'
-import { checkBackup } from '../../../src/operator/commands/doctor-checks/check-backup.ts'
+import { checkBackup } from '../../../src/operator/commands/doctor/check-backup.ts'
 import { createOperatorCli } from '../../support/gateway/operator-cli.ts'
 import type { RunOperatorCommand } from '../../support/gateway/operator-cli.ts'
 import { startGateway, testConfig } from '../../support/gateway/test-gateway.ts'

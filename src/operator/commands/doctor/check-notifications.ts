@@ -9,7 +9,7 @@ import { systemClock } from '../../../system/clock.ts'
 import { DataFolder } from '../../../system/data-folder.ts'
 import { formatDuration } from '../../../system/duration.ts'
 import { withInstallation } from '../../installation.ts'
-import { describeError } from '../describe-error.ts'
+import { describeError } from './describe-error.ts'
 import { pluralize } from '../../output.ts'
 
 const timeoutMs = 10_000

@@ -11,7 +11,7 @@ import type { HealthCheck } from '../../../services/health-checks.ts'
 import { systemClock } from '../../../system/clock.ts'
 import { DataFolder } from '../../../system/data-folder.ts'
 import { formatDuration } from '../../../system/duration.ts'
-import { describeError } from '../describe-error.ts'
+import { describeError } from './describe-error.ts'
 import { findWriteObstacle } from './find-write-obstacle.ts'
 import { formatBytes } from '../stored-backups.ts'
 

@@ -11,7 +11,7 @@ import { sanitizeText } from '../../../upstream/errors/sanitize-text.ts'
 import { chatPath } from '../../../upstream/upstream-format.ts'
 import { Upstreams } from '../../../upstream/target/upstreams.ts'
 import type { Upstream } from '../../../upstream/target/upstreams.ts'
-import { describeError } from '../describe-error.ts'
+import { describeError } from './describe-error.ts'
 import { parseJson, tryParseJson } from '../../../system/parse-json.ts'
 
 /** Timeout of each request. */

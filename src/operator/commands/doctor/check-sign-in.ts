@@ -6,7 +6,7 @@ import { redactUrl } from '../../../config/redact-url.ts'
 import { describeProviderError, findClientFault } from '../../../access/sign-in-providers.ts'
 import { findKeySetFault } from '../../../access/trusted-issuers.ts'
 import { systemClock } from '../../../system/clock.ts'
-import { describeError } from '../describe-error.ts'
+import { describeError } from './describe-error.ts'
 import '../../../system/vendor/undici-fetch.ts'
 
 const timeoutMs = 10_000

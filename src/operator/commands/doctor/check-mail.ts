@@ -8,7 +8,7 @@ import { isPrivateCertificateError } from '../../../mail/smtp/smtp-failure.ts'
 import { getSenderAddress, isSenderDeliverable } from '../../../mail/smtp/smtp-transport.ts'
 import type { HealthCheck } from '../../../services/health-checks.ts'
 import { isLoopbackHost } from '../../../system/loopback.ts'
-import { describeError } from '../describe-error.ts'
+import { describeError } from './describe-error.ts'
 
 const what = 'mail'
 

@@ -15,7 +15,7 @@ import { createCarriedUsageRepository } from './billing/carried-usage.ts'
 import { createSessionRepository } from './identity/sessions.ts'
 import { createDailyUsageRepository } from './billing/daily-usage.ts'
 import { createUsageAlertRepository } from './billing/usage-alerts.ts'
-import { createNotificationRepository } from './notifications.ts'
+import { createNotificationRepository } from './notifications/notifications.ts'
 import { createUsageSumRepository } from './billing/usage-sums.ts'
 
 export function createRepositories(db: Database) {

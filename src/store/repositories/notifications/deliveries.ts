@@ -1,168 +1,21 @@
-/** Notifications: receivers, reports of nodes, incidents, events and their deliveries. */
+/** The outbox: events, and their delivery to each receiver. */
 import { sql } from 'kysely'
 import type { ExpressionBuilder, Kysely, Selectable } from 'kysely'
-import type { Condition, DeliveryFilter, Notifications, NotificationEvent } from '../../domain/notification.ts'
-import { ownJsonBounds, parseJson } from '../../system/parse-json.ts'
-import type { Database } from '../database.ts'
-import type { Schema } from '../schema/schema.ts'
+import type { DeliveryFilter, Notifications, NotificationEvent } from '../../../domain/notification.ts'
+import { ownJsonBounds, parseJson } from '../../../system/parse-json.ts'
+import type { Database } from '../../database.ts'
+import type { Schema } from '../../schema/schema.ts'
+import type { IncidentMethods } from './incidents.ts'
+import type { ReceiverMethods } from './receivers.ts'
 
 /** Changes of one statement or transaction: a write on SQLite makes all others wait. */
 const maxPerStatement = 500
 
-export function createNotificationRepository(database: Database): Notifications {
-  return { ...createReceiverStore(database), ...createIncidentStore(database), ...createDeliveryStore(database) }
-}
-
-type ReceiverMethods = 'announceReceivers' | 'listReceivers' | 'setFailingSince' | 'switchOff' | 'switchOn'
-
-function createReceiverStore({ read, write, transact }: Database): Pick<Notifications, ReceiverMethods> {
-  return {
-    async announceReceivers(receivers, now) {
-      for (const { name, wantsMemberEvents } of receivers) {
-        const row = { wants_member_events: wantsMemberEvents ? 1 : 0, seen_at: now }
-        await write
-          .insertInto('notification_receiver')
-          .values({ name, ...row })
-          .onConflict((conflict) => conflict.column('name').doUpdateSet(row))
-          .execute()
-      }
-    },
-
-    async listReceivers() {
-      const rows = await read
-        .selectFrom('notification_receiver')
-        .select(['name', 'failing_since', 'off_since'])
-        .orderBy('name')
-        .execute()
-      return rows.map(({ name, failing_since: failingSince, off_since: offSince }) => ({ name, failingSince, offSince }))
-    },
-
-    async setFailingSince(receiver, since) {
-      await write
-        .updateTable('notification_receiver')
-        .set({ failing_since: since })
-        .where('name', '=', receiver)
-        .where('failing_since', since === null ? 'is not' : 'is', null)
-        .execute()
-    },
-
-    async switchOff(receiver, at) {
-      const { numUpdatedRows } = await write
-        .updateTable('notification_receiver')
-        .set({ off_since: at })
-        .where('name', '=', receiver)
-        .where('off_since', 'is', null)
-        .executeTakeFirstOrThrow()
-      return numUpdatedRows > 0n
-    },
-
-    switchOn(receiver, now) {
-      return transact(async (transaction) => {
-        const { numUpdatedRows } = await transaction
-          .updateTable('notification_receiver')
-          .set({ off_since: null, failing_since: null })
-          .where('name', '=', receiver)
-          .where('off_since', 'is not', null)
-          .executeTakeFirstOrThrow()
-        if (numUpdatedRows === 0n) return false
-        await transaction
-          .updateTable('notification_delivery')
-          .set({ due_at: now })
-          .where('receiver', '=', receiver)
-          .where('state', '=', 'waiting')
-          .execute()
-        return true
-      })
-    },
-  }
-}
-
-type IncidentMethods = 'reportNode' | 'listNodes' | 'removeNode' | 'listIncidents' | 'recordIncidents'
-
-function createIncidentStore({ read, write, transact }: Database): Pick<Notifications, IncidentMethods> {
-  return {
-    async reportNode({ name, host, seenAt, facts }) {
-      const row = { host, seen_at: seenAt, facts }
-      await write
-        .insertInto('notification_node')
-        .values({ name, ...row })
-        .onConflict((conflict) => conflict.column('name').doUpdateSet(row))
-        .execute()
-    },
-
-    async listNodes() {
-      const rows = await read.selectFrom('notification_node').selectAll().orderBy('name').execute()
-      return rows.map(({ seen_at: seenAt, ...node }) => ({ ...node, seenAt }))
-    },
-
-    async removeNode(name) {
-      await write.deleteFrom('notification_node').where('name', '=', name).execute()
-    },
-
-    async listIncidents() {
-      const rows = await read.selectFrom('notification_incident').selectAll().orderBy('began_at').execute()
-      return rows.map(({ began_at: beganAt, ...incident }) => ({ ...incident, beganAt }))
-    },
-
-    async recordIncidents({ began, ended }, nextMessageId, at) {
-      // A transaction each: on SQLite every other write waits for it.
-      for (const condition of began)
-        await transact(async (transaction) => {
-          const { kind, subject, text } = condition
-          const inserted = await transaction
-            .insertInto('notification_incident')
-            .values({ kind, subject, text, began_at: at })
-            .onConflict((conflict) => conflict.columns(['kind', 'subject']).doNothing())
-            .returning('kind')
-            .executeTakeFirst()
-          if (inserted === undefined) return
-          await insertIncidentEvent(transaction, { condition, phase: 'began', messageId: nextMessageId(), at, detail: {} })
-        })
-      for (const incident of ended)
-        await transact(async (transaction) => {
-          const deleted = await transaction
-            .deleteFrom('notification_incident')
-            .where('kind', '=', incident.kind)
-            .where('subject', '=', incident.subject)
-            .returning('began_at')
-            .executeTakeFirst()
-          if (deleted === undefined) return
-          const detail = { beganAt: deleted.began_at }
-          await insertIncidentEvent(transaction, { condition: incident, phase: 'ended', messageId: nextMessageId(), at, detail })
-        })
-    },
-  }
-}
-
-interface IncidentEvent {
-  readonly condition: Condition
-  readonly phase: 'began' | 'ended'
-  readonly messageId: string
-  readonly at: number
-  readonly detail: NotificationEvent['detail']
-}
-
-async function insertIncidentEvent(
-  db: Kysely<Schema>,
-  { condition, phase, messageId, at, detail }: IncidentEvent,
-): Promise<void> {
-  const { kind, subject, text } = condition
-  await db
-    .insertInto('notification_event')
-    .values({
-      message_id: messageId,
-      kind,
-      phase,
-      account: null,
-      subject,
-      detail: JSON.stringify({ text, ...detail }),
-      at,
-      is_dispatched: 0,
-    })
-    .execute()
-}
-
-function createDeliveryStore({ read, write, transact }: Database): Omit<Notifications, ReceiverMethods | IncidentMethods> {
+export function createDeliveryRepository({
+  read,
+  write,
+  transact,
+}: Database): Omit<Notifications, ReceiverMethods | IncidentMethods> {
   return {
     async dispatch({ limit, maxWaiting, findReceivers, now }) {
       const isNew = await read.selectFrom('notification_event').select('id').where('is_dispatched', '=', 0).limit(1).execute()

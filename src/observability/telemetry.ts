@@ -1,20 +1,18 @@
 /** Metrics and log of the service; exchanges are recorded shortly after their end. */
-import { readTraceId } from '../exchange/trace-context.ts'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import type { Logger } from 'pino'
 import type { Limits } from '../access/limits/limits.ts'
 import type { GatewayError } from '../errors.ts'
-import type { ApiFormatName } from '../exchange/api-format/api-format-name.ts'
 import type { Exchange, Outcome, Slots } from '../exchange/exchange.ts'
 import { findDifferingSections } from '../domain/config-fingerprint.ts'
 import type { DatabaseStatus } from '../domain/database-status.ts'
 import { emailResults } from '../mail/email-results.ts'
 import type { EmailResult, MailStats } from '../mail/email-results.ts'
 import type { Ledger } from '../domain/billing/ledger.ts'
-import { UpstreamFailure } from '../exchange/upstream-failure.ts'
-import { describeAnswer, getUpstreamMessage } from '../upstream/errors/classify-failure.ts'
 import type { Upstreams } from '../upstream/target/upstreams.ts'
-import type { Series } from './histogram.ts'
+import { none } from './ended-exchange.ts'
+import type { EndedExchange } from './ended-exchange.ts'
+import { ExchangeLog } from './exchange-log.ts'
 import type { MetricsJson } from './merge-metrics.ts'
 import type { Log } from './log.ts'
 import { MachineCollector } from './machine-metrics.ts'
@@ -22,6 +20,7 @@ import type { MachineSources } from './machine-metrics.ts'
 import { createMetrics } from './metrics.ts'
 import type { Metrics } from './metrics.ts'
 import type { NotificationOutcome } from './notification-metrics.ts'
+import { TurnMetrics } from './turn-metrics.ts'
 
 /** Sources read at a scrape. */
 interface MetricSources {
@@ -47,56 +46,29 @@ interface RequestOutcome {
   readonly address: string
 }
 
-/** An ended exchange that is not recorded yet. */
-interface EndedExchange {
-  readonly x: Exchange & Partial<Slots>
-  readonly outcome: Outcome
-  readonly endedMonotonicMs: number
-}
-
-/** The series of one kind of turn. Plain counts are added to their counters at a scrape. */
-interface TurnSeries {
-  readonly product: string
-  readonly outcome: Outcome['kind']
-  readonly code: string
-  readonly apiFormat: ApiFormatName
-  turns: number
-  credits: number
-  readonly duration: Series
-  readonly firstToken: Series
-  readonly perToken: Series
-  readonly input: Series
-  readonly output: Series
-}
-
 const breakerGaugeValues = { closed: 0, half_open: 1, open: 2 } as const
-const none = 'none'
 /** Outcome of turns whose hold was released without them. */
 const expired = 'expired'
 const maxPathChars = 200
-const ignoredCapLogMs = 600_000
 
 export class Telemetry {
   readonly #log: Logger
-  readonly #output: Log['output']
-  readonly #worker: Log['worker']
+  readonly #exchangeLog: ExchangeLog
   readonly #metrics: Metrics = createMetrics()
   readonly #machine = new MachineCollector(this.#metrics.machine)
   readonly #eventLoopDelay = monitorEventLoopDelay({ resolution: 20 })
   #sources: MetricSources | null = null
-  readonly #turnSeries = new Map<string, TurnSeries>()
+  readonly #turns: TurnMetrics
   /** Calls to targets since the last scrape, by target and outcome. */
   readonly #attempts = new Map<string, Map<string, number>>()
   #reported = { commits: 0, operations: 0, fsyncs: 0, cpu: 0, workerDeaths: 0, rateLimitFallback: 0, releasedHolds: 0 }
   readonly #reportedEmails: Partial<Record<EmailResult, number>> = {}
   #ended: EndedExchange[] = []
-  /** Monotonic time of the last log line, by target. */
-  readonly #ignoredCapLoggedAt = new Map<string, number>()
 
-  constructor({ log, output, worker }: Log) {
-    this.#log = log
-    this.#output = output
-    this.#worker = worker
+  constructor(own: Log) {
+    this.#log = own.log
+    this.#exchangeLog = new ExchangeLog(own)
+    this.#turns = new TurnMetrics(this.#metrics, own.log)
     // Runs before the log's own exit listener, however the process ends.
     process.prependListener('exit', this.#flush)
     this.#eventLoopDelay.enable()
@@ -255,124 +227,10 @@ export class Telemetry {
   #record(ended: EndedExchange, time: string): void {
     const { x, outcome } = ended
     const code = outcome.kind === 'failed' ? outcome.failure.code : none
-    if (x.kind === 'turn') this.#recordTurn(ended, code)
+    if (x.kind === 'turn') this.#turns.record(ended, code)
     else this.#metrics.unmetered.inc({ outcome: outcome.kind, code })
     if (outcome.kind === 'failed' && outcome.failure.code === 'internal_error') this.recordInternalError(x, outcome.failure)
-    this.#logExchange(ended, code, time)
-  }
-
-  #recordTurn({ x, outcome, endedMonotonicMs: now }: EndedExchange, code: string): void {
-    const metrics = this.#metrics
-    // Product ids only: a requested model that does not exist must not create a series.
-    const product = x.product?.id ?? none
-    const series = this.#getTurnSeries({ product, outcome: outcome.kind, code, apiFormat: getApiFormat(x) })
-    series.turns++
-    if (outcome.kind === 'failed' && x.debug.quotaRefunded === true) metrics.refunds.inc({ code })
-    if (x.product === undefined) return
-    series.duration.observe((now - x.startedMonotonicMs) / 1000)
-    if (x.callStartedMonotonicMs !== undefined && x.callEndedMonotonicMs !== undefined) {
-      metrics.overhead.observe(
-        Math.max(0, now - x.startedMonotonicMs - (x.callEndedMonotonicMs - x.callStartedMonotonicMs)) / 1000,
-      )
-    }
-    if (x.firstTokenMonotonicMs !== undefined) series.firstToken.observe((x.firstTokenMonotonicMs - x.startedMonotonicMs) / 1000)
-    if (outcome.kind === 'failed') return
-    const { inputTokens, outputTokens, disputed, ignoredCap } = outcome.usage
-    if (ignoredCap === true) this.#recordIgnoredCap(x, now)
-    if (disputed !== undefined) metrics.disputed.inc({ target: x.lastAttempt.target ?? none })
-    series.input.observe(inputTokens)
-    series.output.observe(outputTokens)
-    if (x.chat?.stream === true && x.firstTokenMonotonicMs !== undefined && outputTokens > 1) {
-      series.perToken.observe((now - x.firstTokenMonotonicMs) / 1000 / (outputTokens - 1))
-    }
-    if (x.chargedCredits !== undefined) series.credits += x.chargedCredits
-  }
-
-  /** Logged for a target at most once in ten minutes: an upstream that ignores the cap does so in each long turn. */
-  #recordIgnoredCap({ id, lastAttempt, hold }: Exchange & Partial<Slots>, now: number): void {
-    const target = lastAttempt.target ?? none
-    this.#metrics.ignoredCaps.inc({ target })
-    const loggedAt = this.#ignoredCapLoggedAt.get(target)
-    if (loggedAt !== undefined && now - loggedAt < ignoredCapLogMs) return
-    this.#ignoredCapLoggedAt.set(target, now)
-    this.#log.warn(
-      { requestId: id, target, outputCap: hold?.outputCap },
-      'the upstream ignores the cap of the output: the turn is charged at most its hold; check maxTokensField of this upstream',
-    )
-  }
-
-  /** The series of one kind of turn, with labels resolved once: kinds are few, turns are many. */
-  #getTurnSeries(labels: Pick<TurnSeries, 'product' | 'outcome' | 'code' | 'apiFormat'>): TurnSeries {
-    const { product, outcome, code, apiFormat } = labels
-    const key = `${product} ${outcome} ${code} ${apiFormat}`
-    let series = this.#turnSeries.get(key)
-    if (series === undefined) {
-      const { duration, firstToken, perToken, tokens } = this.#metrics
-      const model = { gen_ai_request_model: product }
-      series = {
-        ...labels,
-        turns: 0,
-        credits: 0,
-        duration: duration.series({ ...model, outcome }),
-        firstToken: firstToken.series(model),
-        perToken: perToken.series(model),
-        input: tokens.series({ ...model, gen_ai_token_type: 'input' }),
-        output: tokens.series({ ...model, gen_ai_token_type: 'output' }),
-      }
-      this.#turnSeries.set(key, series)
-    }
-    return series
-  }
-
-  /** Formats the line here, in half the time of the logger; it has the logger's format. */
-  #logExchange({ x, outcome }: EndedExchange, code: string, time: string): void {
-    if (!this.#log.isLevelEnabled('info')) return
-    const { inbound, debug, lastAttempt } = x
-    const failed = outcome.kind === 'failed' ? outcome : undefined
-    const usage = outcome.kind === 'failed' ? undefined : outcome.usage
-    const line = {
-      level: 'info',
-      time,
-      worker: this.#worker,
-      requestId: x.id,
-      traceId: readTraceId(inbound),
-      kind: x.kind,
-      method: inbound.method,
-      path: inbound.path,
-      outcome: outcome.kind,
-      errorCode: failed && code,
-      stage: failed?.failure.stage,
-      status: failed?.failure.status,
-      streamed: failed?.streamed,
-      inputTokens: usage?.inputTokens,
-      cachedInputTokens: usage?.cachedInputTokens,
-      outputTokens: usage?.outputTokens,
-      contradicted: usage?.disputed,
-      account: x.caller?.account.id,
-      product: x.product?.id,
-      apiFormat: x.kind === 'turn' ? getApiFormat(x) : undefined,
-      requestedModel:
-        x.product === undefined || x.translation?.requestedModel === x.product.id ? undefined : x.translation?.requestedModel,
-      target: lastAttempt.target ?? undefined,
-      upstreamStatus: lastAttempt.status ?? undefined,
-      credits: x.chargedCredits,
-      refunded: debug.quotaRefunded,
-      ms: debug.latencyMs,
-      msg: 'request',
-    }
-    this.#output.write(`${JSON.stringify(line)}\n`)
-    // The cause of an upstream failure is for the operator alone.
-    if (outcome.kind === 'failed' && outcome.failure.stage === 'upstream') {
-      this.#log.warn(
-        {
-          requestId: x.id,
-          target: lastAttempt.target,
-          errorCode: code,
-          ...describeCause(outcome.failure, this.#log.isLevelEnabled('debug')),
-        },
-        'upstream failed',
-      )
-    }
+    this.#exchangeLog.write(ended, code, time)
   }
 
   async #collectAll(): Promise<void> {
@@ -383,13 +241,7 @@ export class Telemetry {
 
   #collect(): void {
     const metrics = this.#metrics
-    for (const series of this.#turnSeries.values()) {
-      const { product, outcome, code, apiFormat, turns, credits } = series
-      metrics.turns.inc({ product, outcome, code, api_format: apiFormat }, turns)
-      if (credits > 0) metrics.credits.inc({ product }, credits)
-      series.turns = 0
-      series.credits = 0
-    }
+    this.#turns.collect()
     for (const [target, outcomes] of this.#attempts) {
       for (const [outcome, count] of outcomes) metrics.attempts.inc({ target, outcome }, count)
       outcomes.clear()
@@ -470,16 +322,4 @@ export class Telemetry {
     if (status === null || status.standbys === null) standbys.remove()
     else standbys.set(status.standbys.synchronous)
   }
-}
-
-function getApiFormat({ translation }: Exchange): ApiFormatName {
-  return translation?.format ?? 'chat_completions'
-}
-
-/** @param withWords whether the upstream's words are logged, which may quote a prompt */
-function describeCause({ cause }: GatewayError, withWords: boolean): Record<string, unknown> {
-  if (!(cause instanceof UpstreamFailure)) return { err: cause }
-  const { facts, upstreamHost } = cause
-  const said = withWords ? getUpstreamMessage(facts) : undefined
-  return { err: cause, upstreamHost: upstreamHost ?? undefined, answer: describeAnswer(facts), said }
 }

@@ -1,5 +1,5 @@
 /** What one node observes of itself: conditions that last, and how many of its turns were refused. */
-import { readFile, statfs } from 'node:fs/promises'
+import { readFile } from 'node:fs/promises'
 import { X509Certificate } from 'node:crypto'
 import { connect } from 'node:tls'
 import type { GatewayConfig } from '../config/config.ts'
@@ -38,8 +38,6 @@ export interface ObserverDeps {
   /** Why emails are not being sent; null while they are. */
   readonly mailNote: () => string | null
   readonly isDatabaseFull: () => boolean
-  /** Free bytes of a folder's disk; replaced in tests. */
-  readonly readFreeBytes?: (folder: string) => Promise<number>
   /** Of the certificate at an https address; replaced in tests. */
   readonly readCertificate?: (url: URL) => Promise<Validity>
 }
@@ -59,6 +57,7 @@ export class NodeObserver {
   /** Monotonic time since which the breaker of a target has not been closed. */
   readonly #downSinceMs = new Map<string, number>()
   #mailFailedBefore = false
+  #freeDiskBytes = Infinity
   #isDiskLow = false
   #backup = { failures: 0, ageSeconds: 0, hasFailed: false }
   #ledgerCheck: LedgerCheck | null = null
@@ -66,7 +65,7 @@ export class NodeObserver {
 
   constructor(config: ObservedConfig, deps: ObserverDeps) {
     this.#config = config
-    this.#deps = { readFreeBytes, readCertificate, ...deps }
+    this.#deps = { readCertificate, ...deps }
     this.#startedAt = deps.clock.now()
   }
 
@@ -90,7 +89,7 @@ export class NodeObserver {
       conditions: [
         ...this.#findUpstreamsDown(metrics),
         ...this.#findMailFailure(),
-        ...(await this.#findDiskLow()),
+        ...this.#findDiskLow(metrics),
         ...this.#findBackupFaults(metrics),
         ...(await this.#findEndingCertificates()),
       ],
@@ -132,13 +131,15 @@ export class NodeObserver {
       : []
   }
 
-  async #findDiskLow(): Promise<Condition[]> {
+  #findDiskLow(metrics: readonly MetricsJson[]): Condition[] {
     const { host, isDatabaseFull } = this.#deps
     const { dataDir } = this.#config.store
     const { freeDiskBytes } = this.#config.notifications.rules
-    const freeBytes = await this.#deps.readFreeBytes(dataDir)
-    this.#isDiskLow = freeBytes < freeDiskBytes * (this.#isDiskLow ? hysteresis : 1)
-    const mib = Math.floor(freeBytes / 1024 / 1024)
+    const [free] = listSamples(metrics, 'svc_data_disk_free_bytes')
+    // Absent while it cannot be read, which ends no incident.
+    if (free !== undefined) this.#freeDiskBytes = free.value
+    this.#isDiskLow = this.#freeDiskBytes < freeDiskBytes * (this.#isDiskLow ? hysteresis : 1)
+    const mib = Math.floor(this.#freeDiskBytes / 1024 / 1024)
     return [
       ...(this.#isDiskLow
         ? [
@@ -230,11 +231,6 @@ export class NodeObserver {
 
 function sum(samples: readonly Sample[]): number {
   return samples.reduce((total, { value }) => total + value, 0)
-}
-
-async function readFreeBytes(folder: string): Promise<number> {
-  const { bavail, bsize } = await statfs(folder)
-  return bavail * bsize
 }
 
 const connectTimeoutMs = 10_000

@@ -21,7 +21,8 @@ class Faults {
   backup: { ageSeconds: number; failures: number } | null = null
   mailNote: string | null = null
   isDatabaseFull = false
-  freeBytes = 1e12
+  /** Null: it cannot be read. */
+  freeBytes: number | null = 1e12
   certificate = { beginsAt: 0, endsAt: Infinity }
 
   /** Of two threads. */
@@ -34,6 +35,7 @@ class Faults {
           { labels: { outcome: 'completed', code: 'none' }, value: completed },
           ...Object.entries(failed).map(([code, value]) => ({ labels: { outcome: 'failed', code }, value })),
         ]),
+        ...(this.freeBytes === null ? [] : [metric('svc_data_disk_free_bytes', [{ labels: {}, value: this.freeBytes }])]),
         ...(this.backup === null
           ? []
           : [
@@ -78,7 +80,6 @@ async function setUp(
       readMetrics: async () => faults.readMetrics(),
       mailNote: () => faults.mailNote,
       isDatabaseFull: () => faults.isDatabaseFull,
-      readFreeBytes: async () => faults.freeBytes,
       readCertificate: async () => faults.certificate,
     },
   )
@@ -322,6 +323,17 @@ t.test('an upstream that is down stays so over a restart until turns show more',
   await second.pass(stepMs)
   t.same(await second.listOpen(), [])
   t.equal(first.people.count + second.people.count, 2, 'one beginning and one end')
+})
+
+t.test('a disk that cannot be read ends no incident', async (t) => {
+  const { faults, pass, listOpen } = await setUp(t)
+  faults.freeBytes = 500 * 1024 ** 2
+  await pass(stepMs)
+  const open = await listOpen()
+  t.match(open, [/^disk_low node-1:/])
+  faults.freeBytes = null
+  await pass(5 * minuteMs)
+  t.same(await listOpen(), open)
 })
 
 t.test('a mismatch stays open over a restart until a check finds none', async (t) => {

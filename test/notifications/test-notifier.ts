@@ -63,7 +63,6 @@ export function createTestNotifier(
     readMetrics: async (): Promise<MetricsJson[]> => [],
     mailNote: () => null,
     isDatabaseFull: () => false,
-    readFreeBytes: async () => 1e12,
     deliverMail: async ({ to, subject, text }) => {
       mails.push({ to, subject, text })
       return 'sent'

@@ -74,7 +74,7 @@ export class ToolCallRepair {
   /** The pieces for the client; the same list if it is sound. @throws AnswerTooLargeError */
   repair(sent: unknown): readonly Fields[] {
     if (Array.isArray(sent) && sent.length === 1 && this.#isSound(sent[0])) return sent as readonly Fields[]
-    const list: readonly unknown[] = Array.isArray(sent) ? sent : [sent]
+    const list = toList(sent)
     if (list.length > maxCallPieces) throw new AnswerTooLargeError('too many pieces of calls in one event')
     return list.flatMap((piece) => (isRecord(piece) ? this.#repairPiece(piece) : []))
   }
@@ -107,7 +107,7 @@ export class ToolCallRepair {
 
   #repairPiece(piece: Fields): readonly Fields[] {
     const { index, id, type: _, function: __, custom: ___, name: ____, arguments: _____, ...own } = piece
-    const sentId = typeof id === 'string' ? id : typeof id === 'number' ? String(id) : ''
+    const sentId = toId(id)
     const read = readCallPiece(piece)
     const call = this.#find(index, sentId, read.name) ?? this.#create(index, sentId, read)
     if (call.name === '') call.name = read.name
@@ -168,14 +168,14 @@ export class ToolCallRepair {
 
 /** The calls of a whole message. */
 export function repairWholeCalls(sent: unknown, ids: CallIds): readonly Fields[] {
-  const list: readonly unknown[] = Array.isArray(sent) ? sent : [sent]
-  return list.filter(isRecord).map((call) => {
-    const { index: _, id, name: __, arguments: ___, ...own } = call
-    const { kind, name, text } = readCallPiece(call)
-    const sentId = typeof id === 'string' ? id : typeof id === 'number' ? String(id) : ''
-    const body = kind === 'custom' ? { name, input: text } : { name, arguments: text.trim() === '' ? '{}' : text }
-    return { ...own, id: ids.add(sentId), type: kind, [kind]: body }
-  })
+  return toList(sent)
+    .filter(isRecord)
+    .map((call) => {
+      const { index: _, id, name: __, arguments: ___, ...own } = call
+      const { kind, name, text } = readCallPiece(call)
+      const body = kind === 'custom' ? { name, input: text } : { name, arguments: text.trim() === '' ? '{}' : text }
+      return { ...own, id: ids.add(toId(id)), type: kind, [kind]: body }
+    })
 }
 
 /** A different id begins a new call, and where there is no id, a name after complete arguments. */
@@ -189,6 +189,15 @@ function hasEnded(call: KnownCall): boolean {
   for (const text of call.unread) call.end.push(text)
   call.unread = []
   return call.end.isAtEnd
+}
+
+/** Some vendors send one call as an object in place of a list. */
+function toList(sent: unknown): readonly unknown[] {
+  return Array.isArray(sent) ? (sent as readonly unknown[]) : [sent]
+}
+
+function toId(value: unknown): string {
+  return typeof value === 'number' ? String(value) : toText(value)
 }
 
 function readCallPiece(piece: Fields): CallPiece {

@@ -49,10 +49,7 @@ export class BodyBudget {
 
   /** @throws GatewayError `rate_limited` if the owner's bodies are too large together, `temporarily_unavailable` if all are */
   reserve(owner: BodyOwner, bytes: number): BodyReservation {
-    const budget = owner.kind === 'account' ? this.#options.accounts : this.#options.addresses
-    const reservation = new BodyReservation(owner, budget, this.#findBounds)
-    reservation.grow(bytes)
-    return reservation
+    return this.#open(owner, bytes, this.#findBounds)
   }
 
   /** Bytes of all bodies at this moment. */
@@ -62,8 +59,12 @@ export class BodyBudget {
 
   /** Counts bytes that are in memory already, also above the bounds: further bodies are refused meanwhile. */
   count(owner: BodyOwner, bytes: number): BodyReservation {
+    return this.#open(owner, bytes, () => unbounded)
+  }
+
+  #open(owner: BodyOwner, bytes: number, findBounds: FindBounds): BodyReservation {
     const budget = owner.kind === 'account' ? this.#options.accounts : this.#options.addresses
-    const reservation = new BodyReservation(owner, budget, () => unbounded)
+    const reservation = new BodyReservation(owner, budget, findBounds)
     reservation.grow(bytes)
     return reservation
   }

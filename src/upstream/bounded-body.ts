@@ -1,6 +1,6 @@
 /** Reads a response body up to a maximum size. */
 import type { Dispatcher } from 'undici'
-import { concatChunks, ChunkList } from '../system/chunk-list.ts'
+import { concatChunks, ChunkList } from '../system/memory/chunk-list.ts'
 
 type Body = Dispatcher.ResponseData['body']
 

@@ -1,6 +1,6 @@
 /** Many chunks take little more memory than their bytes. */
 import t from 'tap'
-import { concatChunks, ChunkList } from '../../src/system/chunk-list.ts'
+import { concatChunks, ChunkList } from '../../../src/system/memory/chunk-list.ts'
 
 t.test('merges one-byte chunks and keeps their order', async (t) => {
   const parts = new ChunkList()

@@ -2,7 +2,7 @@
  * A list of received chunks. Beyond a few of them, or a few kilobytes, it copies them to blocks: a chunk takes two hundred bytes of heap even
  * with one byte of data, and thousands of chunks of a long body are freed one by one into a heap that keeps them.
  */
-import { freeMemory } from './memory/free-memory.ts'
+import { freeMemory } from './free-memory.ts'
 
 /** Up to this many chunks and bytes are kept uncopied: nearly all requests have no more. */
 const maxChunks = 16

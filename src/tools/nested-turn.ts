@@ -24,8 +24,7 @@ export function createNestedTurn({ outer, position, chat, clock, translation }: 
     siteUrl,
     startedAt: clock.now(),
     startedMonotonicMs: clock.monotonicMs(),
-    // The request is the outer exchange's, whose end disposes of it.
-    inbound: Object.assign(createInboundWithChat(outer.inbound, chat), { dispose: () => undefined }),
+    inbound: createInboundWithChat(outer.inbound, chat, { isNested: true }),
     ...(translation === undefined ? {} : { translation }),
     headers: {},
     debug: {},

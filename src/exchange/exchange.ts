@@ -55,9 +55,9 @@ interface LastAttempt {
   status: number | null
   /** What the target costs the operator; null or absent: it is not configured. */
   cost?: UpstreamCost | null
-  /** The model and the id of its answer, as it named them. */
-  model?: string | null
-  responseId?: string | null
+  /** What its answer has as its model and id. */
+  model?: unknown
+  responseId?: unknown
   /** What it had produced when it failed; null: nothing. */
   failedUsage?: Usage | null
 }

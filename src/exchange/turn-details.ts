@@ -6,7 +6,7 @@ import type { Exchange, Slots, Usage } from './exchange.ts'
 /** `usage`: what the upstream produced; null: nothing, or nothing is known. */
 export function createTurnDetails(x: Exchange & Partial<Slots>, usage: Usage | null): TurnDetails {
   const { lastAttempt, caller, searchCostNanodollars = null } = x
-  const { cost = null, model = null, responseId = null } = lastAttempt
+  const { cost = null, model, responseId } = lastAttempt
   const tokenCost =
     cost === null || usage === null
       ? null
@@ -17,8 +17,16 @@ export function createTurnDetails(x: Exchange & Partial<Slots>, usage: Usage | n
         )
   return {
     plan: caller?.plan.id ?? null,
-    upstreamModel: model,
-    upstreamResponseId: responseId,
+    upstreamModel: toRecordedName(model),
+    upstreamResponseId: toRecordedName(responseId),
     upstreamCostNanodollars: searchCostNanodollars === null ? tokenCost : searchCostNanodollars + (tokenCost ?? 0),
   }
 }
+
+/** At most as much as a turn's row should carry, in characters that every database stores. */
+function toRecordedName(name: unknown): string | null {
+  if (typeof name !== 'string' || name === '') return null
+  return name.slice(0, maxRecordedLength).replaceAll(/[^\x20-\x7e]/g, '?')
+}
+
+const maxRecordedLength = 256

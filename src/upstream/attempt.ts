@@ -1,17 +1,13 @@
 /** One call to one target, from the first byte of the request to the last byte of the response, and every way in which it can end early. */
-import { readTraceparent } from '../exchange/trace-context.ts'
-import { Readable } from 'node:stream'
 import type { Dispatcher } from 'undici'
 import { zeroUsage, ClientDisconnected } from '../exchange/exchange.ts'
 import type { Usage } from '../exchange/exchange.ts'
-import { serializeBody } from '../exchange/request/raw-json.ts'
-import type { ChunkedBody } from '../exchange/request/raw-json.ts'
 import { openStream } from '../exchange/response-headers.ts'
 import { UpstreamFailure } from '../exchange/upstream-failure.ts'
 import type { FailureFacts } from '../exchange/upstream-failure.ts'
 import type { Clock } from '../system/clock.ts'
+import { createAttemptRequest } from './attempt-request.ts'
 import { BoundedBody } from './bounded-body.ts'
-import { chatPath } from './upstream-format.ts'
 import type { Connection, ConnectionTracker, ConnectionUser } from './connection-tracker.ts'
 import { Deadlines } from './deadlines.ts'
 import { ClientStream } from './client-stream.ts'
@@ -32,9 +28,6 @@ interface AttemptOptions<Result> extends ResponseReaderOptions<Result> {
   /** Send on a connection that no request has used. */
   readonly newConnection: boolean
 }
-
-/** OpenAI's own name. Some servers interpret `X-Request-Id`: llama-cpp-python answers an empty 400 to an id that is no UUID. */
-export const requestIdHeader = 'x-client-request-id'
 
 /** A kept connection that is lost later than this after a request may have been lost while the upstream worked on it. */
 const staleConnectionMs = 1_000
@@ -114,30 +107,10 @@ export class Attempt<Result> implements Dispatcher.DispatchHandler, IndexedItem,
   /** Sends the request. This handler reads the response. */
   send(): void {
     if (this.#phase === 'ended') return
-    const { x, candidate, upstream, requestMode, newConnection } = this.#options
+    const { upstream, newConnection } = this.#options
     try {
-      const { format } = upstream
-      const chat = candidate.body(requestMode)
-      const isTranslated = format !== null && candidate.path === chatPath
-      const body = serializeBody(isTranslated ? format.toRequest(chat) : chat)
-      const traceparent = readTraceparent(x.inbound)
-      const headers: Record<string, string> = {
-        [requestIdHeader]: x.id,
-        ...(traceparent === undefined ? {} : { traceparent }),
-        ...upstream.headers,
-      }
-      if (typeof body !== 'string') headers['content-length'] = String(body.bytes)
       const dispatcher = newConnection ? upstream.newConnectionDispatcher : upstream.dispatcher
-      dispatcher.dispatch(
-        {
-          origin: upstream.origin,
-          path: upstream.basePath + (isTranslated ? format.path : candidate.path),
-          method: 'POST',
-          headers,
-          body: typeof body === 'string' ? body : toReadable(body),
-        },
-        this,
-      )
+      dispatcher.dispatch(createAttemptRequest(this.#options), this)
     } catch (error) {
       this.#endWith(error)
     }
@@ -352,8 +325,8 @@ export class Attempt<Result> implements Dispatcher.DispatchHandler, IndexedItem,
   #recordAnswer(): void {
     const { lastAttempt } = this.#options.x
     const { id, model } = this.#reader?.answer ?? {}
-    lastAttempt.responseId = toRecordedName(id)
-    lastAttempt.model = toRecordedName(model)
+    lastAttempt.responseId = id
+    lastAttempt.model = model
   }
 
   /** A response that arrived whole: plugins see its head before anything is sent. */
@@ -434,14 +407,6 @@ export class Attempt<Result> implements Dispatcher.DispatchHandler, IndexedItem,
   }
 }
 
-/** At most as much as a turn's row should carry, in characters that every database stores. */
-function toRecordedName(name: unknown): string | null {
-  if (typeof name !== 'string' || name === '') return null
-  return name.slice(0, maxRecordedLength).replaceAll(/[^\x20-\x7e]/g, '?')
-}
-
-const maxRecordedLength = 256
-
 function markStale(facts: FailureFacts): FailureFacts {
   return facts.kind === 'network' ? { ...facts, staleConnection: true } : facts
 }
@@ -450,11 +415,3 @@ function markStale(facts: FailureFacts): FailureFacts {
  * Content codings that change no byte. `none` is not in the standard, but a common recipe against proxies that buffer what they compress.
  */
 const identityEncodings: ReadonlySet<string> = new Set(['', 'identity', 'none'])
-
-/**
- * undici inspects a body before it checks whether the call was aborted, and then removes its listeners. Without this listener the "request
- * is over" error would be unhandled and end the process.
- */
-function toReadable(body: ChunkedBody): Readable {
-  return Readable.from(body, { objectMode: false }).on('error', () => undefined)
-}

@@ -191,7 +191,7 @@ export interface TurnQuery {
   readonly until?: number
   /** How many of the newest matching turns to leave out. */
   readonly offset?: number
-  /** Only turns older than this id (the next page). Newest first. */
+  /** Only turns older than this one, which is the account's where one is named (the next page). Newest first. */
   readonly before?: number
   readonly limit: number
 }

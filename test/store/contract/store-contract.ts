@@ -665,6 +665,9 @@ export function testStoreContract(t: Test, openStore: (t: Test) => Promise<Store
       endedAt: noon + 5,
     })
     t.equal(await ask({ account: toAccountId(2), before: newest?.id ?? 0 }), '31')
+    const [older] = await store.ledger.turns({ account: toAccountId(2), before: newest?.id ?? 0, limit: 1 })
+    t.equal(await ask({ account: toAccountId(2), before: older?.id ?? 0 }, 1), '1')
+    t.equal(await ask({ account: toAccountId(2), before: newest?.id ?? 0, since: noon + 2 }), '3')
     const [second] = (await store.ledger.turns({ limit: 10 })).filter((turn) => turn.requestId === 'mbr_2')
     t.match(second, {
       inputTokens: 10,

@@ -1,4 +1,5 @@
 /** The turn log, newest first. */
+import { sql } from 'kysely'
 import type { Kysely, Selectable, SelectQueryBuilder } from 'kysely'
 import type { Turn, TurnQuery } from '../../../domain/billing/ledger.ts'
 import type { Database } from '../../database.ts'
@@ -17,7 +18,8 @@ export async function listTurns(
   selectByAccount = selectTurnsByChain,
 ): Promise<readonly Turn[]> {
   const { account } = query
-  const from = account === undefined ? read.selectFrom('turn').orderBy('turn.id', 'desc') : selectByAccount(read, account)
+  const from =
+    account === undefined ? read.selectFrom('turn').orderBy('turn.id', 'desc') : selectByAccount(read, account, query.before)
   let page = from.selectAll('turn').limit(query.limit)
   if (query.state !== undefined) page = page.where('turn.state', '=', query.state)
   if (query.model !== undefined) page = page.where('turn.model', '=', query.model)
@@ -31,17 +33,25 @@ export async function listTurns(
 }
 
 /**
- * One account's turns on SQLite, newest first: follows `previous_turn` as far as the page needs. No `order by`, because SQLite
- * would then follow the chain to its end first; a cross join, because it keeps the order of the chain. The chain ends where
- * turns were pruned.
+ * One account's turns on SQLite, newest first: follows `previous_turn` from the end of the page before as far as this page needs. No
+ * `order by`, because SQLite would then follow the chain to its end first; a cross join, because it keeps the order of the chain. The chain
+ * ends where turns were pruned.
  */
-function selectTurnsByChain(read: Kysely<Schema>, account: string): SelectQueryBuilder<Schema, 'turn', object> {
+function selectTurnsByChain(
+  read: Kysely<Schema>,
+  account: string,
+  before: number | undefined,
+): SelectQueryBuilder<Schema, 'turn', object> {
+  const first =
+    before === undefined
+      ? selectNewestTurn(account)
+      : sql<number>`(select previous_turn from turn where id = ${before} and account = ${account})`
   return read
     .withRecursive('chain(id, previous_turn)', (db) =>
       db
         .selectFrom('turn as newest')
         .select(['newest.id', 'newest.previous_turn'])
-        .where('newest.id', '=', selectNewestTurn(account))
+        .where('newest.id', '=', first)
         .unionAll(
           db
             .selectFrom('chain')

@@ -283,13 +283,23 @@ function countTextBytes(message: Record<string, unknown>): number {
 }
 
 /** Names of parts that hold generated text; other parts hold ids, kinds and URLs. */
-const outputFields = new Set(['text', 'thinking', 'summary', 'arguments', 'input', 'name', 'function', 'custom', 'transcript'])
+const outputFields = new Set(['text', 'thinking', 'reasoning', 'summary', 'refusal', 'name', 'function', 'custom', 'transcript'])
+/** Names of the fields that hold what a tool is called with. */
+const argumentFields = new Set(['arguments', 'input'])
 
 function countBytes(value: unknown): number {
   if (typeof value === 'string') return Buffer.byteLength(value)
   if (typeof value !== 'object' || value === null) return 0
   let bytes = 0
   if (Array.isArray(value)) for (const item of value as unknown[]) bytes += countBytes(item)
-  else for (const [name, part] of Object.entries(value)) if (outputFields.has(name)) bytes += countBytes(part)
+  else
+    for (const [name, part] of Object.entries(value))
+      if (argumentFields.has(name)) bytes += countArguments(part)
+      else if (outputFields.has(name)) bytes += countBytes(part)
   return bytes
+}
+
+/** All of an object of arguments is output, under whatever names: it is forwarded as text. */
+function countArguments(value: unknown): number {
+  return typeof value === 'object' && value !== null ? Buffer.byteLength(JSON.stringify(value)) : countBytes(value)
 }

@@ -106,6 +106,16 @@ t.test('counts output as it passes: events if they are small, bytes if they are 
   )
   t.equal(count({ tool_calls: [{ index: 0, id: 'x'.repeat(80), function: { arguments: '{"a"' } }] }), 1, 'ids are not made')
   t.equal(count({ function_call: { name: 'f', arguments: 'x'.repeat(39) } }), 10)
+  const sent = { path: 'x'.repeat(100), lines: [1, 2] }
+  const args = { arguments: JSON.stringify(sent) }
+  t.equal(count({ tool_calls: [{ function: { arguments: sent } }] }), count({ tool_calls: [{ function: args }] }), 'as an object')
+  t.equal(count({ tool_calls: [{ arguments: sent }] }), count({ tool_calls: [args] }), 'beside the id')
+  t.equal(count({ function_call: { arguments: sent } }), count({ function_call: args }), 'in the older form')
+  for (const part of [
+    { type: 'reasoning', reasoning: thought },
+    { type: 'refusal', refusal: thought },
+  ])
+    t.equal(count({ content: [part] }), 10, `a part of ${part.type}`)
   t.equal(
     count({
       content: [

@@ -38,6 +38,7 @@ export type FailureFacts =
       readonly reason:
         | 'error_object'
         | 'bad_finish'
+        | 'unusable_output'
         | 'no_finish'
         | 'empty'
         | 'not_json'

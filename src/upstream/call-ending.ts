@@ -38,6 +38,7 @@ export const endingDescriptions = {
   connection_lost: 'The connection to the upstream is lost, or ends within the answer',
   refusal_event: 'The upstream refuses the request, its length or its content within the answer',
   error_event: 'The upstream reports any other error within the answer',
+  unusable_output: 'The model writes what the upstream cannot use, such as a malformed call of a tool',
   too_many_calls: 'The model makes more calls of tools than an answer may have',
   answer_length: 'The answer that is forwarded has too many bytes in all',
   invalid_answer: 'The upstream sends what is no answer, or too much',
@@ -70,6 +71,7 @@ export const endingRules: readonly EndingRule[] = [
   { kind: 'refusal_event', causedBy: 'request', ...refunded },
   { kind: 'error_event', ...slowClient },
   { kind: 'error_event', ...upstreamFailed },
+  { kind: 'unusable_output', causedBy: 'request', ...refunded },
   { kind: 'too_many_calls', isForwarded: true, causedBy: 'upstream', ...cutOff },
   { kind: 'too_many_calls', ...upstreamFailed },
   { kind: 'answer_length', isForwarded: true, causedBy: 'request', ...cutOff },
@@ -104,7 +106,7 @@ export function toEndingKind(error: unknown): EndingKind {
       return facts.phase === 'total' ? 'total_time' : 'silence'
     case 'in_band':
       if (facts.reason === 'no_finish') return 'connection_lost'
-      if (facts.reason === 'too_many_calls') return 'too_many_calls'
+      if (facts.reason === 'unusable_output' || facts.reason === 'too_many_calls') return facts.reason
       if (facts.reason === 'too_long') return 'answer_length'
       if (facts.reason !== 'error_object' && facts.reason !== 'bad_finish') return 'invalid_answer'
       return isCausedByRequest(facts) ? 'refusal_event' : 'error_event'

@@ -64,6 +64,7 @@ t.test('recognises the way in which a call ended by its failure', async (t) => {
     [inBand('no_finish'), 'connection_lost'],
     [inBand('error_object'), 'error_event'],
     [inBand('bad_finish'), 'error_event'],
+    [inBand('unusable_output'), 'unusable_output'],
     [reported({ type: 'invalid_request_error', message: 'No.' }), 'refusal_event'],
     [reported({ type: 'BadRequestError', message: 'No.' }), 'refusal_event'],
     [reported({ code: 422, message: 'No.' }), 'refusal_event'],
@@ -84,6 +85,17 @@ t.test('recognises the way in which a call ended by its failure', async (t) => {
   ] as const)
     t.equal(toEndingKind(new UpstreamFailure(facts)), kind, JSON.stringify(facts))
   t.equal(toEndingKind(new TypeError('a bug')), 'gateway_fault')
+})
+
+t.test('counts output that the upstream cannot use neither against the account nor against the target', async (t) => {
+  for (const isForwarded of [true, false])
+    t.match(findEndingRule({ kind: 'unusable_output', isForwarded, isClientSlow: false, isUpstreamSilent: false }), {
+      causedBy: 'request',
+      credits: 'refund',
+      countsAgainstTarget: false,
+    })
+  t.equal(countsAgainstBreaker({ kind: 'in_band', status: 200, reason: 'unusable_output' }), false)
+  t.equal(countsAgainstBreaker({ kind: 'in_band', status: 200, reason: 'bad_finish' }), true)
 })
 
 t.test('counts the total time against a target only where it was silent', async (t) => {

@@ -4,6 +4,10 @@ export type FinishReason = 'stop' | 'length' | 'tool_calls' | 'function_call' | 
 
 /** A reason that says that the upstream broke off: the answer is a failure. */
 export const failedFinish = 'error'
+/** A reason that says that the upstream cannot use what the model wrote: a member can ask a model for that. */
+export const unusableFinish = 'unusable_output'
+
+type FailedFinish = typeof failedFinish | typeof unusableFinish
 
 const standardReasons: ReadonlySet<string> = new Set([
   'stop',
@@ -18,12 +22,11 @@ const standardReasons: ReadonlySet<string> = new Set([
  * The first pattern that matches decides; a reason that matches none is `stop`. Vendors spell the same reason as `MAX_TOKENS`, `max_tokens`,
  * `model_length` or `model_context_window_exceeded`. `src/codecs/vendors/README.md` names them.
  */
-const patterns: readonly (readonly [RegExp, FinishReason | typeof failedFinish])[] = [
-  // Google's UNEXPECTED_TOOL_CALL, Bedrock's malformed_model_output, Cohere's ERROR_LIMIT, and vLLM's abort.
-  [
-    /error|fail|abort|malformed|unexpected|invalid|missing|insufficient|unavailable|time_?out|cancel|unload|interrupt|too_many/,
-    failedFinish,
-  ],
+const patterns: readonly (readonly [RegExp, FinishReason | FailedFinish])[] = [
+  // Google's UNEXPECTED_TOOL_CALL, Bedrock's malformed_model_output, and Cohere's ERROR_LIMIT.
+  [/malformed|unexpected|invalid|missing|too_many|error_limit/, unusableFinish],
+  // vLLM's abort.
+  [/error|fail|abort|insufficient|unavailable|time_?out|cancel|unload|interrupt/, failedFinish],
   [/max|length|limit|truncat|window|budget|incomplete/, 'length'],
   [
     /filter|safety|block|prohibit|recitation|sensitive|refus|guardrail|moderat|policy|spii|jailbreak|inappropriate/,
@@ -33,7 +36,7 @@ const patterns: readonly (readonly [RegExp, FinishReason | typeof failedFinish])
 ]
 
 /** Null where the choice has not finished: no reason, or an empty one, which some upstreams send in place of null. */
-export function parseFinishReason(reason: unknown): FinishReason | typeof failedFinish | null {
+export function parseFinishReason(reason: unknown): FinishReason | FailedFinish | null {
   if (typeof reason !== 'string' || reason === '') return null
   if (standardReasons.has(reason)) return reason as FinishReason
   const lower = reason.slice(0, maxReasonLength).toLowerCase()

@@ -27,8 +27,8 @@ interface KnownCall {
   hasText: boolean
   /** Text before the name, which opens the call for the client. */
   heldText: string
-  /** Fields of a vendor that came before the name. */
-  heldFields: Fields
+  /** Fields of a vendor in the pieces before the name. */
+  readonly heldFields: Fields[]
   isOpen: boolean
   readonly end: JsonEndFinder
   /** Pieces that `end` has not read: it is only asked where a vendor tells calls apart by nothing else. */
@@ -119,7 +119,7 @@ export class ToolCallRepair {
       return read.text === '' && Object.keys(own).length === 0 ? [] : [{ ...toPiece(call, read.text), ...own }]
     }
     call.heldText += read.text
-    call.heldFields = { ...call.heldFields, ...own }
+    call.heldFields.push(own)
     return call.name === '' ? [] : [this.#open(call)]
   }
 
@@ -128,7 +128,7 @@ export class ToolCallRepair {
     call.isOpen = true
     call.heldText = ''
     const body = kind === 'custom' ? { name, input: heldText } : { name, arguments: heldText }
-    return { index: position, id: this.#ids.add(call.sentId), type: kind, [kind]: body, ...heldFields }
+    return { index: position, id: this.#ids.add(call.sentId), type: kind, [kind]: body, ...joinFields(heldFields) }
   }
 
   /** The call that a piece continues. */
@@ -154,7 +154,7 @@ export class ToolCallRepair {
       name: '',
       hasText: false,
       heldText: '',
-      heldFields: {},
+      heldFields: [],
       isOpen: false,
       end: new JsonEndFinder(),
       unread: [],
@@ -206,6 +206,11 @@ function readCallPiece(piece: Fields): CallPiece {
   // Some servers put name and arguments beside the id.
   const { name, arguments: args } = isRecord(called) ? called : piece
   return { kind: 'function', name: toText(name), text: toArguments(args) }
+}
+
+/** Each field is copied once: pieces before the name may be many. */
+function joinFields(list: readonly Fields[]): Fields {
+  return list.length === 1 ? (list[0] ?? {}) : Object.fromEntries(list.flatMap(Object.entries))
 }
 
 function toPiece({ position, kind }: KnownCall, text: string): Fields {

@@ -35,6 +35,7 @@ export function wasNeverCalled(facts: FailureFacts): boolean {
  */
 export function countsAgainstBreaker(facts: FailureFacts): boolean {
   if (wasNeverCalled(facts) || (facts.kind === 'timeout' && facts.isOwnLimit === true)) return false
+  if (facts.kind === 'in_band' && facts.reason === 'unusable_output') return false
   if (facts.kind === 'status' && !(facts.status >= 500 || facts.status < 400 || [401, 402, 407, 408].includes(facts.status)))
     return false
   const { code } = classifyFailure(facts)

@@ -1,5 +1,5 @@
 /** Checks that a 200 is a success, as a document or as a stream: a JSON object without an error, whose choices finish well. */
-import { failedFinish, parseFinishReason } from '../../codecs/chat/finish-reason.ts'
+import { failedFinish, parseFinishReason, unusableFinish } from '../../codecs/chat/finish-reason.ts'
 import { isRecord } from '../../exchange/request/chat-request.ts'
 import { UpstreamFailure } from '../../exchange/upstream-failure.ts'
 import type { FailureFacts } from '../../exchange/upstream-failure.ts'
@@ -53,6 +53,7 @@ export function hasFinished({ error, finish_reason: finish }: Record<string, unk
   if (error !== undefined && error !== null) throw inBandFailure('error_object', upstreamHost, error)
   const reason = parseFinishReason(finish)
   if (reason === failedFinish) throw inBandFailure('bad_finish', upstreamHost)
+  if (reason === unusableFinish) throw inBandFailure('unusable_output', upstreamHost)
   return reason !== null
 }
 

@@ -1,5 +1,6 @@
 /** Answers in the forms of other vendors, as members of each API receive them. `src/codecs/vendors/README.md` has the vendors. */
 import t from 'tap'
+import { measureGrowth } from '../../support/cpu-growth.ts'
 import type { AnswerEncoder, JsonObject } from '../../../src/exchange/api-format/api-format.ts'
 import { AnswerRepair } from '../../../src/codecs/chat/answer-repair.ts'
 import { parseFinishReason } from '../../../src/codecs/chat/finish-reason.ts'
@@ -246,23 +247,32 @@ t.test('finish reasons of other vendors become those of each format', async (t) 
 })
 
 t.test('a failure told as a finish reason fails the turn', async (t) => {
+  for (const reason of ['error', 'ERROR', 'abort', 'network_error', 'failed'])
+    t.match(readFailure(reason), { kind: 'in_band', reason: 'bad_finish' }, reason)
+})
+
+t.test('output that the upstream cannot use is told apart, because a member can ask for it', async (t) => {
   for (const reason of [
-    'error',
-    'ERROR',
-    'abort',
     'MALFORMED_FUNCTION_CALL',
     'function_call_filter: MALFORMED_FUNCTION_CALL',
-    'network_error',
+    'UNEXPECTED_TOOL_CALL',
+    'TOO_MANY_TOOL_CALLS',
+    'MISSING_THOUGHT_SIGNATURE',
     'malformed_model_output',
-    'failed',
+    'malformed_tool_use',
+    'ERROR_LIMIT',
   ])
-    try {
-      stream([chunk({ content: 'a' }), chunk({}, reason)])
-      t.fail(`${reason} passes`)
-    } catch (error) {
-      t.match((error as UpstreamFailure).facts, { kind: 'in_band', reason: 'bad_finish' }, reason)
-    }
+    t.match(readFailure(reason), { kind: 'in_band', reason: 'unusable_output' }, reason)
 })
+
+function readFailure(reason: string): unknown {
+  try {
+    stream([chunk({ content: 'a' }), chunk({}, reason)])
+  } catch (error) {
+    return (error as UpstreamFailure).facts
+  }
+  return null
+}
 
 const thinking = (text: string) => ({ type: 'thinking', thinking: [{ type: 'text', text }] })
 
@@ -317,4 +327,22 @@ t.test('returns an answer in the form of OpenAI as it is', async (t) => {
   t.equal(repair.repairChunk(piece), piece, 'a later piece of a call')
   const completion = { choices: [{ message: { content: 'a' }, finish_reason: 'stop' }] }
   t.equal(repair.repairCompletion(completion), completion)
+})
+
+t.test('fields that a vendor sends in many pieces before the name of a call take linear time', async (t) => {
+  const prepare = (size: number) => {
+    const repair = new AnswerRepair('mbr_1')
+    const pieces = Array.from({ length: size }, (_, i) => calls({ index: 0, [`field_${i}`]: i, function: { arguments: ' ' } }))
+    return () => {
+      for (const piece of pieces) repair.repairChunk(piece)
+    }
+  }
+  const maxGrowth = 2.6
+  const { growth, size } = measureGrowth(prepare, maxGrowth)
+  t.ok(growth <= maxGrowth, `twice ${size} takes ${growth.toFixed(1)} times as long`)
+  const repair = new AnswerRepair('mbr_1')
+  repair.repairChunk(calls({ index: 0, first: 1, again: 1 }))
+  repair.repairChunk(calls({ index: 0, second: 2, again: 2 }))
+  const opened = repair.repairChunk(calls({ index: 0, function: { name: 'read', arguments: '{}' } }))
+  t.match(opened, { choices: [{ delta: { tool_calls: [{ first: 1, second: 2, again: 2, function: { name: 'read' } }] } }] })
 })

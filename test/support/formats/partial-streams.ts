@@ -23,6 +23,10 @@ export const partialStreams: Readonly<Record<string, PartialStream>> = {
       { error: { message: 'Failed to parse messages: no such role', type: 'server_error', code: 500 } },
     ],
     failures: [
+      ...['error', 'MALFORMED_FUNCTION_CALL', 'malformed_model_output'].map((reason) => ({
+        ...chunk,
+        choices: [{ index: 0, delta: {}, finish_reason: reason }],
+      })),
       { error: { message: 'CUDA error: out of memory', type: 'server_error', code: 500 } },
       { error: { message: 'Overloaded', code: 503 } },
       { error: { message: 'Too many requests', code: 429 } },

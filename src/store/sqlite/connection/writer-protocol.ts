@@ -22,13 +22,16 @@ export type SqlOp = readonly [kind: 'sql', text: string, parameters: readonly un
 
 export type WriterOp = EncodedOperation | SqlOp
 
+/** All operations in one commit, which batches of other ports may share, followed by a flush if `durable`. */
+export type BatchRequest = readonly [kind: 'batch', durable: boolean, ops: readonly WriterOp[]]
+
 /**
- * `batch`: all operations in one commit, followed by a flush if `durable`. `begin` to `rollback` drive a transaction that spans
+ * `begin` to `rollback` drive a transaction that spans
  * several requests.
  */
 export type WriterRequest =
   | readonly [kind: 'open']
-  | readonly [kind: 'batch', durable: boolean, ops: readonly WriterOp[]]
+  | BatchRequest
   | readonly [kind: 'begin']
   | readonly [kind: 'query', op: SqlOp]
   | readonly [kind: 'commit']
@@ -47,7 +50,7 @@ export type FaultResult = readonly [kind: 'fault', code: string, message: string
 export type WriterResult = EncodedResult | RowsResult | FaultResult
 
 /**
- * `synced`: the commit waited for the disk. `holdsOpen`: open holds of the whole database, as counted by this thread. `flush`:
+ * `seconds`: of the commit, 0 for batches that share one but for the first. `synced`: the commit waited for the disk. `holdsOpen`: open holds of the whole database, as counted by this thread. `flush`:
  * number of the flush after which the results are durable; 0 if there is nothing to wait for, because nothing was written or the
  * flush was part of the commit and took `flushSeconds`.
  */

@@ -1,13 +1,14 @@
 /**
  * The ports that one writer thread serves: the process's own, and one for each of its other worker threads. Each has one request
- * in flight. A port with an open transaction is served exclusively until the transaction ends.
+ * in flight. What all of them have sent is committed together: a commit costs its pages of the log regardless of size. A port with an
+ * open transaction is served exclusively until the transaction ends.
  */
 import { receiveMessageOnPort } from 'node:worker_threads'
 import type { MessagePort } from 'node:worker_threads'
-import type { FlushedMessage, WriterReply, WriterRequest } from '../connection/writer-protocol.ts'
+import type { BatchRequest, FlushedMessage, WriterReply, WriterRequest } from '../connection/writer-protocol.ts'
 
 interface ClientPort {
-  readonly port: Pick<MessagePort, 'postMessage' | 'close'>
+  readonly port: MessagePort
   /** Owner of the holds made on this port; undefined for the process. */
   readonly owner: string | undefined
   isClosed: boolean
@@ -16,22 +17,33 @@ interface ClientPort {
   reportedFlush: number
 }
 
+/** Batches of several ports are joined up to so many operations. Bounds how long the first of them waits for the last. */
+const maxJoinedOperations = 512
+
+/** What answers the requests. */
+export interface WriterPortsHandler {
+  readonly handle: (request: WriterRequest, owner: string | undefined) => WriterReply
+  /** Answers in the same order, after one commit for all. */
+  readonly handleBatches: (batches: readonly OwnedBatch[]) => readonly WriterReply[]
+  /** Called when the replies have been sent. */
+  readonly afterReply: (request: WriterRequest) => void
+}
+
+export interface OwnedBatch {
+  readonly request: BatchRequest
+  readonly owner: string | undefined
+}
+
 export class WriterPorts {
-  readonly #answer: (request: WriterRequest, owner: string | undefined) => WriterReply
-  readonly #afterReply: (request: WriterRequest) => void
+  readonly #handler: WriterPortsHandler
   #own: ClientPort | undefined
-  readonly #others = new Map<string, ClientPort & { readonly port: MessagePort }>()
+  readonly #others = new Map<string, ClientPort>()
   /** The port with the open transaction. */
   #exclusive: ClientPort | undefined
-  readonly #queue: (readonly [client: ClientPort, request: WriterRequest])[] = []
+  #queue: (readonly [client: ClientPort, request: WriterRequest])[] = []
 
-  /** `afterReply` is called when the reply has been sent. */
-  constructor(
-    answer: (request: WriterRequest, owner: string | undefined) => WriterReply,
-    afterReply: (request: WriterRequest) => void,
-  ) {
-    this.#answer = answer
-    this.#afterReply = afterReply
+  constructor(handler: WriterPortsHandler) {
+    this.#handler = handler
   }
 
   /** Serves the process's own port. */
@@ -52,31 +64,70 @@ export class WriterPorts {
   }
 
   #receive(client: ClientPort, request: WriterRequest): void {
-    if (client.isClosed) return
-    if (this.#exclusive === undefined || this.#exclusive === client) this.#serve(client, request)
-    else this.#queue.push([client, request])
+    this.#queue.push([client, request])
+    this.#serveQueue()
+  }
+
+  /** Serves what may be served: while a transaction is open, only its port. */
+  #serveQueue(): void {
+    for (;;) {
+      const next = this.#queue.findIndex(([client]) => this.#exclusive === undefined || this.#exclusive === client)
+      const [client, request] = this.#queue[next] ?? []
+      if (client === undefined || request === undefined) return
+      if (this.#exclusive === undefined && request[0] === 'batch') this.#serveBatches()
+      else {
+        this.#queue.splice(next, 1)
+        if (!client.isClosed) this.#serve(client, request)
+      }
+    }
   }
 
   #serve(client: ClientPort, request: WriterRequest): void {
     if (request[0] === 'release') this.#drain(request[1])
-    const reply = this.#answer(request, client.owner)
+    const reply = this.#handler.handle(request, client.owner)
     const isDone = reply[0][0]?.[0] !== 'fault'
     if (request[0] === 'attach' && isDone) this.#attach(request[1], request[2])
-    client.awaitedFlush = Math.max(client.awaitedFlush, reply[4])
-    client.port.postMessage(reply)
-    this.#afterReply(request)
+    this.#reply(client, reply)
+    this.#handler.afterReply(request)
     if (request[0] === 'begin' && isDone) this.#exclusive = client
-    if (request[0] === 'commit' || request[0] === 'rollback') this.#resume()
+    if (request[0] === 'commit' || request[0] === 'rollback') this.#exclusive = undefined
     if (request[0] === 'close') for (const { port } of [client, ...this.#others.values()]) port.close()
   }
 
-  #resume(): void {
-    this.#exclusive = undefined
-    while (this.#exclusive === undefined) {
-      const next = this.#queue.shift()
-      if (next === undefined) return
-      this.#receive(...next)
-    }
+  /** Serves the batches that all ports have sent, in one commit. */
+  #serveBatches(): void {
+    for (const client of this.#others.values()) this.#receiveWaiting(client)
+    if (this.#own !== undefined) this.#receiveWaiting(this.#own)
+    const clients: ClientPort[] = []
+    const batches: OwnedBatch[] = []
+    let operations = 0
+    this.#queue = this.#queue.filter(([client, request]) => {
+      if (request[0] !== 'batch' || operations >= maxJoinedOperations) return true
+      if (client.isClosed) return false
+      clients.push(client)
+      batches.push({ request, owner: client.owner })
+      operations += request[2].length
+      return false
+    })
+    if (batches.length === 0) return
+    const replies = this.#handler.handleBatches(batches)
+    clients.forEach((client, index) => {
+      const reply = replies[index]
+      if (reply !== undefined) this.#reply(client, reply)
+    })
+    for (const { request } of batches.slice(0, 1)) this.#handler.afterReply(request)
+  }
+
+  /** Takes the request that a port has sent and whose event is still to come. Node 24 crashes where a port is asked in its `close` event. */
+  #receiveWaiting(client: ClientPort): void {
+    if (client.isClosed) return
+    const received = receiveMessageOnPort(client.port)
+    if (received !== undefined) this.#queue.push([client, received.message as WriterRequest])
+  }
+
+  #reply(client: ClientPort, reply: WriterReply): void {
+    client.awaitedFlush = Math.max(client.awaitedFlush, reply[4])
+    client.port.postMessage(reply)
   }
 
   #attach(owner: string, port: MessagePort): void {
@@ -90,8 +141,9 @@ export class WriterPorts {
   #handleClose(client: ClientPort): void {
     client.isClosed = true
     if (this.#exclusive !== client) return
-    this.#answer(['rollback'], client.owner)
-    this.#resume()
+    this.#handler.handle(['rollback'], client.owner)
+    this.#exclusive = undefined
+    this.#serveQueue()
   }
 
   /** Serves the requests that the thread sent before it ended. */
@@ -109,9 +161,6 @@ export class WriterPorts {
   }
 }
 
-function createClientPort<Port extends ClientPort['port']>(
-  port: Port,
-  owner: string | undefined,
-): ClientPort & { readonly port: Port } {
+function createClientPort(port: MessagePort, owner: string | undefined): ClientPort {
   return { port, owner, isClosed: false, awaitedFlush: 0, reportedFlush: 0 }
 }

@@ -21,6 +21,7 @@ import type {
 } from '../connection/writer-protocol.ts'
 import { StatementCache } from '../connection/statement-cache.ts'
 import { WriterPorts } from './writer-ports.ts'
+import type { OwnedBatch } from './writer-ports.ts'
 
 /** After this time without a request, changed balances are written, this many in one transaction. */
 const idleDelayMs = 500
@@ -70,14 +71,28 @@ class WriterThread {
 
   /** `owner`: the thread of this process that sent the request; undefined for the process itself. */
   handle(request: WriterRequest, owner: string | undefined): WriterReply {
+    if (request[0] === 'batch') return this.handleBatches([{ request, owner }])[0] as WriterReply
     const started = performance.now()
     const results = this.#perform(request, owner)
-    const isDurable = request[0] === 'batch' && request[1]
-    const needsSync = isDurable && results.some(([kind]) => kind !== 'fault')
-    const [flush, flushSeconds] = needsSync ? this.#requestSync(results.length) : noSync
     const isCommit = committingRequests.has(request[0])
-    const seconds = isCommit ? (performance.now() - started) / 1000 - flushSeconds : 0
-    return [results, seconds, isCommit && this.#isSynchronous, this.#ledger?.holdsOpen ?? 0, flush, flushSeconds]
+    const seconds = isCommit ? (performance.now() - started) / 1000 : 0
+    return [results, seconds, isCommit && this.#isSynchronous, this.#ledger?.holdsOpen ?? 0, ...noSync]
+  }
+
+  /** The batches of several threads in one commit and at most one flush, whose times are in the first reply. */
+  handleBatches(batches: readonly OwnedBatch[]): readonly WriterReply[] {
+    const started = performance.now()
+    const results = this.#performBatches(batches)
+    const isDurable = (index: number): boolean =>
+      batches[index]?.request[1] === true && results[index]?.some(([kind]) => kind !== 'fault') === true
+    const operations = results.reduce((total, { length }) => total + length, 0)
+    const [flush, flushSeconds] = results.some((_, index) => isDurable(index)) ? this.#requestSync(operations) : noSync
+    const seconds = (performance.now() - started) / 1000 - flushSeconds
+    const holdsOpen = this.#ledger?.holdsOpen ?? 0
+    return results.map((result, index) => {
+      const times = index === 0 ? [seconds, flushSeconds] : [0, 0]
+      return [result, times[0], false, holdsOpen, isDurable(index) ? flush : 0, times[1]] as WriterReply
+    })
   }
 
   /** Work that no client has to wait for. */
@@ -149,6 +164,25 @@ class WriterThread {
     } catch (error) {
       return [this.#toFault(error)]
     }
+  }
+
+  /** Executes the operations of all batches in one commit; if one fails, each batch in a commit of its own. */
+  #performBatches(batches: readonly OwnedBatch[]): readonly (readonly WriterResult[])[] {
+    if (batches.length > 1)
+      try {
+        this.#setSynchronous(false)
+        return this.#commitWith(() =>
+          batches.map(({ request, owner }) => {
+            if (owner !== this.#currentOwner) this.#actAs(owner)
+            return request[2].map((op) => this.#apply(op))
+          }),
+        )
+      } catch (error) {
+        this.#rollback()
+        const fault = this.#toFault(error)
+        if (failsWholeBatch(error)) return batches.map(({ request }) => request[2].map(() => fault))
+      }
+    return batches.map(({ request, owner }) => this.#perform(request, owner))
   }
 
   /** If SQLite's own flush failed, earlier commits that are not flushed yet may be lost as well. */
@@ -282,8 +316,12 @@ class WriterThread {
   }
 
   #applyAll(ops: readonly WriterOp[]): readonly WriterResult[] {
+    return this.#commitWith(() => ops.map((op) => this.#apply(op)))
+  }
+
+  #commitWith<Results>(applyAll: () => Results): Results {
     this.#begin()
-    const results = ops.map((op) => this.#apply(op))
+    const results = applyAll()
     this.#ledger?.beforeCommit()
     this.#commitStatement.run()
     this.#ledger?.afterCommit()
@@ -352,13 +390,17 @@ const port = parentPort
 const thread = new WriterThread(workerData as WriterOptions, (flushed) => ports.reportFlushed(flushed))
 /** Restarted by each request; fires after a pause. */
 const idleTimer = setTimeout(runIdleWork, idleDelayMs).unref()
-const ports = new WriterPorts(
-  (request, owner) => {
+const ports = new WriterPorts({
+  handle(request, owner) {
     if (request[0] !== 'close') idleTimer.refresh()
     return thread.handle(request, owner)
   },
-  (request) => thread.afterReply(request),
-)
+  handleBatches(batches) {
+    idleTimer.refresh()
+    return thread.handleBatches(batches)
+  },
+  afterReply: (request) => thread.afterReply(request),
+})
 ports.listen(port)
 
 /** In small steps, so that a request that arrives meanwhile hardly waits. */

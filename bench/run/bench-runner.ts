@@ -158,7 +158,7 @@ export class BenchRunner {
 
   async #runLoad(subject: Subject, shape: Shape, clients: number, seconds: number): ReturnType<typeof runClosedLoop> {
     const asked = this.getTurnsSent(subject)
-    const load = await runClosedLoop(subject, shape, clients, seconds, asked, this.#plan.together)
+    const load = await runClosedLoop(subject, shape, clients, seconds, asked, { mayStarve: this.#plan.together })
     this.#turnsSent.set(subject, asked + load.turns)
     return load
   }

@@ -44,8 +44,13 @@ export function startUpstream(flags: readonly string[] = []): Promise<Program> {
   return startProgram(['src/demo-upstream/main.ts', '--port', '0', ...flags], {}, /(http:\/\/[\d.:]+)/)
 }
 
-export function startBareProxy(upstream: string): Promise<Program> {
-  return startProgram(['bench/support/bare-proxy.ts', upstream], {}, /(http:\/\/[\d.:]+)/)
+export function startBareProxy(upstream: string, processes = 1): Promise<Program> {
+  return startProgram(['bench/support/bare-proxy.ts', upstream, '--processes', String(processes)], {}, /(http:\/\/[\d.:]+)/)
+}
+
+/** Answers with little work, from several processes. */
+export function startStaticUpstream(processes: number): Promise<Program> {
+  return startProgram(['bench/support/static-upstream.ts', '--processes', String(processes)], {}, /(http:\/\/[\d.:]+)/)
 }
 
 /** The whole gateway, as `npm start` runs it: database on disk, log to a file, metrics on. */

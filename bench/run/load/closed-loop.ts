@@ -15,9 +15,16 @@ export interface ClosedLoopResult {
 
 const execFileAsync = promisify(execFile)
 
+export interface ClosedLoopOptions {
+  /** Several programs under load on a busy machine may have to wait for so long that no turn is answered. */
+  readonly mayStarve?: boolean
+  /** Of wrk. Each rotates through all accounts. */
+  readonly threads?: number
+}
+
 /**
- * `from` is the number of turns already sent, so that the rotation of accounts continues.
- * @throws if no turn was answered, unless `mayStarve`: several programs under load on a busy machine may have to wait for so long
+ * `firstTurn` is the number of turns already sent, so that the rotation of accounts continues.
+ * @throws if no turn was answered, unless `mayStarve`
  */
 export async function runClosedLoop(
   subject: Subject,
@@ -25,7 +32,7 @@ export async function runClosedLoop(
   clients: number,
   seconds: number,
   firstTurn: number,
-  mayStarve = false,
+  { mayStarve = false, threads = 1 }: ClosedLoopOptions = {},
 ): Promise<ClosedLoopResult> {
   const folder = mkdtempSync(join(tmpdir(), 'svc-wrk-'))
   try {
@@ -35,7 +42,7 @@ export async function runClosedLoop(
     const script = join(folder, 'post.lua')
     writeFileSync(script, createWrkScript(subject, shape, keys))
     const { stdout } = await execFileAsync('wrk', [
-      '-t1',
+      `-t${threads}`,
       `-c${clients}`,
       `-d${seconds}s`,
       '--timeout',

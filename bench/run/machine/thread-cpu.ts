@@ -43,7 +43,8 @@ export function mapThreadGroups(value: (group: ThreadGroup) => number): ThreadCp
   return Object.fromEntries(threadGroups.map((group) => [group, value(group)])) as Record<ThreadGroup, number>
 }
 
-function listProcessTree(pid: number): number[] {
+/** The process and all processes that it or they have started. */
+export function listProcessTree(pid: number): number[] {
   const children = listThreads(pid).flatMap((thread) =>
     readIfPresent(`/proc/${pid}/task/${thread}/children`).split(' ').filter(Boolean),
   )

@@ -80,7 +80,7 @@ export function createSubjectSpecs({ accounts, peers, variants, against, flags }
 }
 
 /** Subjects that pass the same bytes on without authentication. */
-function createProxySubject(name: string, program: Pick<Program, 'url' | 'pid' | 'stop'> | null): Subject | null {
+export function createProxySubject(name: string, program: Pick<Program, 'url' | 'pid' | 'stop'> | null): Subject | null {
   if (program === null) return null
   const { url, pid, stop } = program
   return { name, url: `${url}/v1/chat/completions`, models: upstreamModels, headers: {}, keys: [], pid, stop }

@@ -206,7 +206,7 @@ t.test('commands try receivers, show what failed and deliver it again; doctor na
   const broken = createOperatorCli(t, createTemporaryFolder(t), {
     notifications: { people: { ops: { kind: 'template', url: 'https://chat.example.com/', body: 'no JSON' } } },
   })
-  t.match(await broken('doctor'), { code: 1, stderr: /notifications\.people\.ops\.body is not JSON/ })
+  t.match(await broken('doctor'), { code: 1, stdout: /!! +configuration +.*notifications\.people\.ops\.body is not JSON/ })
   const none = createOperatorCli(t, createTemporaryFolder(t))
   t.match(await none('notify', 'test'), { code: 1, stderr: /No receiver is configured/ })
 })

@@ -43,7 +43,7 @@ async function measureRound(t: ProgramScope, round: number): Promise<boolean> {
   const query = (host: string) => (statement: string) => queryPrimary([`postgres://postgres@${host}${pathname}`], statement)
   const countOld = async () => Number((await query(postgres.host)('select count(*) as turns from turn'))[0]?.['turns'])
 
-  const load = new LoadGenerator(cluster.url, keys, clients)
+  const load = new LoadGenerator(t, cluster.url, keys, clients)
   const settled = () => load.requests.filter(({ outcome }) => outcome === 'settled').length
   await waitUntil(() => settled() >= 50, 'turns before the failover')
   await postgres.crash()

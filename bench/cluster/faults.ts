@@ -50,7 +50,7 @@ export async function measureFaults(
   const figures: FaultFigures[] = []
   for (const fault of createFaults(t, cluster).filter(({ name }) => only === undefined || name.includes(only))) {
     print(fault.name)
-    figures.push(await measureFault(cluster, seeder, keys, fault, requests, print))
+    figures.push(await measureFault(t, cluster, seeder, keys, fault, requests, print))
     print(JSON.stringify(figures.at(-1)))
   }
   return figures
@@ -151,6 +151,7 @@ async function runFromNow(work: () => Promise<unknown>): Promise<number> {
 }
 
 async function measureFault(
+  t: TestScope,
   cluster: Cluster,
   seeder: AccountSeeder,
   keys: readonly string[],
@@ -158,7 +159,7 @@ async function measureFault(
   requests: LoadRequest[],
   print: (line: string) => void,
 ): Promise<FaultFigures> {
-  const load = new LoadGenerator(cluster.url, keys, clients)
+  const load = new LoadGenerator(t, cluster.url, keys, clients)
   await waitUntil(() => load.requests.filter(({ outcome }) => outcome === 'settled').length >= 200)
   const beganAt = performance.now()
   const from = await inject()

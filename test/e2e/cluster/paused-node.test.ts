@@ -21,6 +21,7 @@ if (cluster !== undefined) {
     if (node === undefined) throw new Error('there is no node')
     const members = await Promise.all(Array.from({ length: 4 }, () => seeder.createMember('max')))
     const load = new LoadGenerator(
+      t,
       node.url,
       members.map(({ key }) => key.token),
       32,

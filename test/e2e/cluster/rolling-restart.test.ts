@@ -62,7 +62,7 @@ if (cluster !== undefined) {
       const versions = async () =>
         (await cluster.query('select distinct version from process where alive_until > now() order by version')).length
       const next = createNextVersion(t, { changes: migrationSql, config })
-      const load = new LoadGenerator(url, keys, 8, 100)
+      const load = new LoadGenerator(t, url, keys, 8, 100)
       for (const [node, as] of [
         [first, next],
         [second, undefined],
@@ -99,7 +99,7 @@ if (cluster !== undefined) {
     )
     demo.script(createSlowScript)
     t.equal((await chat(second, key.token)).status, 429, 'five at once are all there may be')
-    const load = new LoadGenerator(url, keys, 6, 100)
+    const load = new LoadGenerator(t, url, keys, 6, 100)
     await waitUntil(() => load.requests.length > 30, 'load', pollMs)
     const from = performance.now()
     await first.kill()

@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import { Agent, request } from 'undici'
+import type { TestScope } from '../test-scope.ts'
 import type { Cluster } from './cluster.ts'
 
 export interface LoadRequest {
@@ -21,9 +22,13 @@ export class LoadGenerator {
   readonly #agent = new Agent({ connections: null, pipelining: 1 })
   readonly #clients: Promise<void>[]
   #isStopped = false
+  #ended: Promise<void> | undefined
 
-  /** Each of `clients` uses the next key in rotation and pauses for `pauseMs` after each answer, so that the load is bounded. */
-  constructor(url: string, keys: readonly string[], clients: number, pauseMs = 40) {
+  /**
+   * Each of `clients` uses the next key in rotation and pauses for `pauseMs` after each answer, so that the load is bounded. A test that fails
+   * ends it too.
+   */
+  constructor(t: TestScope, url: string, keys: readonly string[], clients: number, pauseMs = 40) {
     this.#url = url
     this.#clients = Array.from({ length: clients }, async (_, client) => {
       for (let nth = client; !this.#isStopped; nth += 1) {
@@ -31,13 +36,14 @@ export class LoadGenerator {
         await pause(pauseMs)
       }
     })
+    t.teardown(() => this.stop())
   }
 
   /** Resolves with the answers to all requests. */
   async stop(): Promise<readonly LoadRequest[]> {
     this.#isStopped = true
-    await Promise.all(this.#clients)
-    await this.#agent.close()
+    this.#ended ??= Promise.all(this.#clients).then(() => this.#agent.close())
+    await this.#ended
     return this.requests
   }
 

@@ -20,7 +20,8 @@ export async function examineSmtpServer(server: SmtpServer, timeoutMs = defaultT
   const { options } = createTransport({
     ...toConnectionOptions(server),
     connectionTimeout: timeoutMs,
-    greetingTimeout: timeoutMs,
+    // Shorter than the timeout of a silent connection, so that a server that never greets is named as such.
+    greetingTimeout: timeoutMs / 2,
     socketTimeout: timeoutMs,
   } as Parameters<typeof createTransport>[0]) as unknown as {
     readonly options: SmtpConnection.Options & { readonly auth?: SmtpConnection.Credentials }

@@ -109,13 +109,14 @@ export class WriterPorts {
       operations += request[2].length
       return false
     })
-    if (batches.length === 0) return
+    const [first] = batches
+    if (first === undefined) return
     const replies = this.#handler.handleBatches(batches)
     clients.forEach((client, index) => {
       const reply = replies[index]
       if (reply !== undefined) this.#reply(client, reply)
     })
-    for (const { request } of batches.slice(0, 1)) this.#handler.afterReply(request)
+    this.#handler.afterReply(first.request)
   }
 
   /** Takes the request that a port has sent and whose event is still to come. Node 24 crashes where a port is asked in its `close` event. */

@@ -20,6 +20,7 @@ import type {
   WriterOptions,
 } from '../connection/writer-protocol.ts'
 import { StatementCache } from '../connection/statement-cache.ts'
+import { createSyncError, failsWholeBatch, toFault } from './writer-fault.ts'
 import { WriterPorts } from './writer-ports.ts'
 import type { OwnedBatch } from './writer-ports.ts'
 
@@ -367,22 +368,6 @@ class WriterThread {
     this.#db.exec(durable ? 'pragma synchronous = full' : 'pragma synchronous = normal')
     this.#isSynchronous = durable
   }
-}
-
-/** Errors after which trying the operations one by one would fail, and wait, each time. A damaged page concerns one account only. */
-function failsWholeBatch(error: unknown): boolean {
-  return error instanceof Sqlite.SqliteError && !/^SQLITE_(CONSTRAINT|CORRUPT|ERROR$)/.test(error.code)
-}
-
-/** SQLite's own error for a failed flush: the caller may retry. */
-function createSyncError(reason?: unknown): Error {
-  const why = reason instanceof Error ? `: ${reason.message}` : ''
-  return new Sqlite.SqliteError(`the log could not be flushed${why}`, 'SQLITE_IOERR_FSYNC')
-}
-
-function toFault(error: unknown): FaultResult {
-  const code = error instanceof Sqlite.SqliteError ? error.code : 'ERROR'
-  return ['fault', code, error instanceof Error ? error.message : String(error)]
 }
 
 if (parentPort === null) throw new Error('this file is started by the writer, as a thread')

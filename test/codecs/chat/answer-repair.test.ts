@@ -251,7 +251,7 @@ t.test('a failure told as a finish reason fails the turn', async (t) => {
     t.match(readFailure(reason), { kind: 'in_band', reason: 'bad_finish' }, reason)
 })
 
-t.test('output that the upstream cannot use is told apart, because a member can ask for it', async (t) => {
+t.test('output that the upstream cannot use has a reason of its own, because a member can ask for it', async (t) => {
   for (const reason of [
     'MALFORMED_FUNCTION_CALL',
     'function_call_filter: MALFORMED_FUNCTION_CALL',

@@ -1,19 +1,12 @@
 /** Embeddings, from the request to the ledger. */
 import OpenAI from 'openai'
 import t from 'tap'
+import { embeddingProduct } from '../../support/gateway/embedding-product.ts'
 import { startGateway } from '../../support/gateway/test-gateway.ts'
 
 const gateway = await startGateway(t, {
   products: {
-    'svc-embed': {
-      name: 'Embed',
-      tier: 'light',
-      capabilities: ['embedding'],
-      contextLength: 8192,
-      maxOutputTokens: 16,
-      defaultOutputTokens: 16,
-      targets: [{ upstream: 'main', model: 'demo-embedding' }],
-    },
+    'svc-embed': embeddingProduct,
   },
 })
 const { url, demo, createMember, listTurns, services } = gateway

@@ -4,6 +4,7 @@ import type { Socket } from 'node:net'
 import { createInterface } from 'node:readline'
 import t from 'tap'
 import type { Test } from 'tap'
+import { embeddingProduct } from '../../support/gateway/embedding-product.ts'
 import { startGateway, waitUntil } from '../../support/gateway/test-gateway.ts'
 
 const mib = 2 ** 20
@@ -80,15 +81,7 @@ t.test('counts a large body until its turn ends, because its text is kept for fu
 t.test('counts an answer that is not read as a body of its account', async (t) => {
   const g = await startGateway(t, {
     products: {
-      embed: {
-        name: 'Embed',
-        tier: 'light',
-        capabilities: ['embedding'],
-        contextLength: 8192,
-        maxOutputTokens: 16,
-        defaultOutputTokens: 16,
-        targets: [{ upstream: 'main', model: 'demo-embedding' }],
-      },
+      embed: embeddingProduct,
     },
     limits: { accountBodiesBytes: 2 * mib, chatBodyBytes: mib, agentBodyBytes: mib, embeddingBodyBytes: mib, mcpBodyBytes: mib },
   })

@@ -15,6 +15,8 @@ export class AnswerRepair {
   #ids: CallIds | undefined
   /** By the index of the choice. */
   #calls: Map<number, ToolCallRepair> | undefined
+  /** The choices whose first piece has passed. */
+  readonly #begun = new Set<number>()
 
   /** @param requestId ids of calls that the upstream gave none are derived from it */
   constructor(requestId: string) {
@@ -23,9 +25,10 @@ export class AnswerRepair {
 
   /** A chunk of a stream, which has a list of choices. @throws AnswerTooLargeError */
   repairChunk(chunk: Fields): Fields {
-    return this.#repairChoices(chunk, (choice) =>
-      isRecord(choice['delta']) ? this.#repairDelta(choice) : this.#repairMessage(choice),
-    )
+    return this.#repairChoices(chunk, (choice) => {
+      if (isRecord(choice['delta'])) return this.#repairDelta(this.#repairRole(choice))
+      return isRecord(choice['message']) ? this.#repairMessage(choice) : this.#repairDelta({ ...choice, delta: {} })
+    })
   }
 
   /** A whole completion. @throws AnswerTooLargeError */
@@ -42,6 +45,17 @@ export class AnswerRepair {
       if (sound !== choice) (repaired ??= [...(choices as unknown[])])[at] = sound
     }
     return repaired === null ? answer : { ...answer, choices: repaired }
+  }
+
+  /** OpenAI's clients for Node refuse a stream without a role, and the one for Python joins roles that are repeated: the first piece alone has it. */
+  #repairRole(choice: Fields): Fields {
+    const delta = choice['delta'] as Fields
+    const index = toIndex(choice)
+    const isFirst = !this.#begun.has(index)
+    if (isFirst) this.#begun.add(index)
+    if (delta['role'] === (isFirst ? 'assistant' : undefined)) return choice
+    const { role: _, ...rest } = delta
+    return { ...choice, delta: isFirst ? { role: 'assistant', ...rest } : rest }
   }
 
   #repairDelta(choice: Fields): Fields {
@@ -74,7 +88,7 @@ export class AnswerRepair {
     const hasCalls = Array.isArray(sentCalls) ? sentCalls.length > 0 : isRecord(sentCalls)
     const reason = parseFinishReason(sent)
     const finish = reason === null ? sent : decideFinish(reason, hasCalls)
-    const joined = joinContentParts(message)
+    const joined = joinContentParts(message['role'] === 'assistant' ? message : { ...message, role: 'assistant' })
     const repaired = hasCalls ? { ...joined, tool_calls: repairWholeCalls(sentCalls, this.#getIds()) } : joined
     return repaired === message && finish === sent ? choice : { ...choice, message: repaired, finish_reason: finish }
   }

@@ -3,6 +3,8 @@ import { isRecord } from '../../exchange/request/chat-request.ts'
 import { findUsageReport } from './usage.ts'
 import { findStringEnd, parseJson } from '../../system/parse-json.ts'
 
+type Fields = Record<string, unknown>
+
 /** Fields of a delta that hold text. */
 const textFields = ['content', 'reasoning_content', 'reasoning'] as const
 export type TextField = (typeof textFields)[number]
@@ -60,12 +62,18 @@ export class ChunkTemplateMatcher {
     return { value, escaped }
   }
 
-  /** Learns from a chunk that took the ordinary path. Only the previous chunk counts: a chunk in between may have changed the sink's state. */
-  learn(chunk: Record<string, unknown>, text: string, sink: TemplateSink): void {
+  /**
+   * Learns from a chunk that took the ordinary path, as the upstream sent it. Only the previous chunk counts: a chunk in between may have changed
+   * the sink's state.
+   * @param repair what the sink receives of a chunk
+   */
+  learn(chunk: Fields, text: string, sink: TemplateSink, repair: (chunk: Fields) => Fields): void {
     this.#template = null
     if (this.#misses >= maxMisses) return
     const template = learnTemplate(chunk, text)
-    if (template === null || !sink.acceptTemplate(template)) return
+    if (template === null) return
+    const { probe, ...around } = template
+    if (!sink.acceptTemplate({ ...around, probe: { ...probe, chunk: repair(probe.chunk) } })) return
     this.#misses++
     this.#template = { prefix: template.prefix, suffix: template.suffix }
   }

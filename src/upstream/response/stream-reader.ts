@@ -246,7 +246,7 @@ export class StreamReader {
       return ''
     }
     const frames = this.#releaseHeld() + this.#options.sink.consume(chunk)
-    if (chunk === sent && text !== undefined) this.#template.learn(chunk, text, this.#options.sink)
+    if (text !== undefined) this.#template.learn(sent, text, this.#options.sink, (probe) => this.#repair.repairChunk(probe))
     return frames
   }
 

@@ -194,6 +194,7 @@ t.test('gives ids where the vendor sends none, or the same twice', async (t) => 
   t.same(choices, [
     {
       message: {
+        role: 'assistant',
         tool_calls: [{ id: 'call_mbr_1_0', type: 'function', function: { name: 'read', arguments: '{"p":1}' } }],
       },
       finish_reason: 'tool_calls',
@@ -274,6 +275,49 @@ function readFailure(reason: string): unknown {
   return null
 }
 
+for (const [name, roles] of Object.entries({
+  'in no piece': [undefined, undefined, undefined],
+  'in every piece': ['assistant', 'assistant', 'assistant'],
+  'in the second piece': [undefined, 'assistant', undefined],
+  'empty at first': ['', 'assistant', ''],
+  'null in later pieces': ['assistant', null, null],
+  'of another name': ['model', 'model', 'model'],
+}))
+  t.test(`the role ${name} is in the first piece alone`, async (t) => {
+    const pieces = ['The answer', ' is', ' 42.'].map((content, at) =>
+      chunk({ ...(roles[at] === undefined ? {} : { role: roles[at] }), content }),
+    )
+    t.same(
+      stream([...pieces, chunk({}, 'stop')]).map(({ delta }) => delta),
+      [{ role: 'assistant', content: 'The answer' }, { content: ' is' }, { content: ' 42.' }, {}],
+    )
+    t.match(readWhole([...pieces, chunk({}, 'stop')]).choice?.message, { role: 'assistant', content: 'The answer is 42.' })
+  })
+
+t.test('each choice has a role, and a whole message has one', async (t) => {
+  const two = { ...head, choices: [0, 1].map((index) => ({ index, delta: { content: 'a' }, finish_reason: null })) }
+  const choices = stream([
+    two,
+    two,
+    { ...two, choices: two.choices.map((each) => ({ ...each, delta: {}, finish_reason: 'stop' })) },
+  ])
+  t.same(
+    choices.map(({ delta }) => delta['role']),
+    ['assistant', 'assistant', undefined, undefined, undefined, undefined],
+  )
+  for (const role of [undefined, null, '', 'model'])
+    t.match(new AnswerRepair('').repairCompletion({ choices: [{ message: { role, content: 'a' }, finish_reason: 'stop' }] }), {
+      choices: [{ message: { role: 'assistant', content: 'a' } }],
+    })
+})
+
+for (const delta of [null, undefined, 'none'])
+  t.test(`an event with the delta ${delta} ends the answer`, async (t) => {
+    const end = { ...head, choices: [{ index: 0, ...(delta === undefined ? {} : { delta }), finish_reason: 'MAX_TOKENS' }] }
+    t.match(stream([chunk({ content: 'a' }), end]).at(-1), { delta: {}, finish_reason: 'length' })
+    t.match(readWhole([chunk({ content: 'a' }), end]).choice, { message: { content: 'a' }, finish_reason: 'length' })
+  })
+
 const thinking = (text: string) => ({ type: 'thinking', thinking: [{ type: 'text', text }] })
 
 /** “Let me think.” and “The answer is 42.” */
@@ -325,7 +369,7 @@ t.test('returns an answer in the form of OpenAI as it is', async (t) => {
   repair.repairChunk(calls({ index: 0, ...whole('a', '') }))
   const piece = calls({ index: 0, ...called(undefined, '{"p"') })
   t.equal(repair.repairChunk(piece), piece, 'a later piece of a call')
-  const completion = { choices: [{ message: { content: 'a' }, finish_reason: 'stop' }] }
+  const completion = { choices: [{ message: { role: 'assistant', content: 'a' }, finish_reason: 'stop' }] }
   t.equal(repair.repairCompletion(completion), completion)
 })
 

@@ -22,9 +22,10 @@ export type AnswerEvent =
 /** The field that the upstream uses for reasoning; it accepts its own reasoning in the same field. */
 export type ReasoningField = 'reasoning_content' | 'reasoning'
 
-/** A whole piece of reasoning that the upstream signed or encrypted: a block of Anthropic's API, or an item of the Responses API. */
+/** A whole piece of reasoning that the upstream signed or encrypted: a block of Anthropic's API, an item of the Responses API, or a
+ * signature of Gemini's API, which has no text. */
 export interface SignedReasoning {
-  readonly field: 'anthropic_thinking' | 'responses_reasoning'
+  readonly field: 'anthropic_thinking' | 'responses_reasoning' | 'call_signatures'
   readonly value: Fields
 }
 

@@ -26,7 +26,7 @@ export function createAttemptRequest({ x, candidate, upstream, requestMode }: At
   if (typeof body !== 'string') headers['content-length'] = String(body.bytes)
   return {
     origin: upstream.origin,
-    path: upstream.basePath + (isTranslated ? format.path : candidate.path),
+    path: upstream.basePath + (isTranslated ? format.toPath(chat) : candidate.path),
     method: 'POST',
     headers,
     body: typeof body === 'string' ? body : toReadable(body),

@@ -4,13 +4,14 @@ import type { PartsPreparer } from '../exchange/body-parser.ts'
 import { isTranslatedFor, toMessages, toPartsKey } from '../exchange/request/native-request.ts'
 import type { PartsKey } from '../exchange/request/prepared-parts.ts'
 import { anthropicFormat } from './anthropic/anthropic-format.ts'
+import { geminiFormat } from './gemini-format.ts'
 import { responsesFormat } from './responses/responses-format.ts'
 
 export const prepareParts: PartsPreparer = ({ body, messages }, key) => {
   const [format, role] = key.split('/')
   const developerRole = role === 'developer' ? role : 'system'
   const chat = { ...body, messages: toMessages(messages, { developerRole, withoutEncryptedReasoning: false }) }
-  return (format === 'anthropic' ? anthropicFormat : responsesFormat).prepareParts(chat)
+  return (format === 'anthropic' ? anthropicFormat : format === 'gemini' ? geminiFormat : responsesFormat).prepareParts(chat)
 }
 
 /** The forms that the targets of each product need, by its id. */

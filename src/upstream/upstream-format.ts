@@ -11,8 +11,8 @@ export const chatPath = '/chat/completions'
 export type JsonFields = Readonly<Record<string, unknown>>
 
 export interface UpstreamFormat {
-  /** Appended to the base URL in place of `/chat/completions`. */
-  readonly path: string
+  /** Appended to the base URL in place of `/chat/completions`. `chat` has the model and whether to stream. */
+  toPath(chat: JsonFields): string
   /** Of the list of models, with the most that one page can have. */
   readonly modelsPath: string
   /**

@@ -113,6 +113,8 @@ function findProductErrors({ products, upstreams }: GatewayConfig): string[] {
         errors.push(
           `products.${id}.targets: '${upstream}' is Anthropic's API, which has no ${missing === 'image' ? 'images' : 'embeddings'}.`,
         )
+      if (upstreams[upstream]?.kind === 'gemini' && product.capabilities.includes('embedding') && model !== null)
+        errors.push(`products.${id}.targets: embeddings of '${upstream}' are not offered; its kind is 'gemini'.`)
     }
     for (const rule of product.rules) {
       if (!Object.hasOwn(products, rule.use)) errors.push(`products.${id}.rules: there is no product '${rule.use}'.`)
@@ -192,8 +194,8 @@ function findCredentialErrors({ upstreams, search, metrics }: GatewayConfig): st
 function findUpstreamErrors({ upstreams }: GatewayConfig): string[] {
   const errors: string[] = []
   for (const [name, { baseUrl, apiKey, headers, allowPlaintext, kind, responses }] of Object.entries(upstreams)) {
-    if (responses && kind === 'anthropic')
-      errors.push(`upstreams.${name}.responses: kind 'anthropic' has no Responses API; remove one of the two.`)
+    if (responses && (kind === 'anthropic' || kind === 'gemini'))
+      errors.push(`upstreams.${name}.responses: kind '${kind}' has no Responses API; remove one of the two.`)
     if (responses && baseUrl === 'demo') errors.push(`upstreams.${name}.responses: the demo upstream has no Responses API.`)
     errors.push(...findHeaderErrors(`upstreams.${name}`, headers))
     if (baseUrl !== 'demo') {

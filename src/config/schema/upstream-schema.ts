@@ -4,11 +4,11 @@ import { millisecondsSchema, secretSchema, urlSchema } from './value-schemas.ts'
 
 export const upstreamSchema = z.strictObject({
   /**
-   * Base URL of its API without the path of an endpoint, as in `https://api.example.com/v1` or `https://api.anthropic.com/v1`; `'demo'` is
-   * the built-in demo upstream.
+   * Base URL of its API without the path of an endpoint, as in `https://api.example.com/v1`, `https://api.anthropic.com/v1` or
+   * `https://generativelanguage.googleapis.com/v1beta`; `'demo'` is the built-in demo upstream.
    */
   baseUrl: z.union([z.literal('demo'), urlSchema]),
-  /** Sent as Bearer, or as `x-api-key` to Anthropic's API; null for an upstream without authentication. */
+  /** Sent as Bearer, as `x-api-key` to Anthropic's API, or as `x-goog-api-key` to Gemini's; null for an upstream without authentication. */
   apiKey: secretSchema.nullable().default(null),
   /** Additional headers of each request to it. */
   headers: z.record(z.string(), z.string()).default({}),
@@ -20,9 +20,10 @@ export const upstreamSchema = z.strictObject({
   passCostFields: z.boolean().default(false),
   /**
    * Its API. `'openai'`: chat completions, and only OpenAI's own request fields are forwarded. `'compatible'`: also the usual fields of
-   * compatible servers. `'anthropic'`: the Messages API, for products with chat; requests and answers are translated.
+   * compatible servers. `'anthropic'`: the Messages API, for products with chat. `'gemini'`: Google's `generateContent`. Requests and answers
+   * of these two are translated.
    */
-  kind: z.enum(['openai', 'compatible', 'anthropic']).default('compatible'),
+  kind: z.enum(['openai', 'compatible', 'anthropic', 'gemini']).default('compatible'),
   /** Whether chats are sent to its Responses API instead of chat completions; requests and answers are translated. */
   responses: z.boolean().default(false),
   /**

@@ -8,6 +8,7 @@
 import { invalidRequest } from '../../errors.ts'
 import type { GatewayError } from '../../errors.ts'
 import { breakpointsField, effortField, thinkingField, thinkingSettingsField } from './anthropic-fields.ts'
+import { callSignaturesField, geminiSettingsField, thinkingConfigField } from './gemini-fields.ts'
 import { customToolsField, reasoningItemsField, summaryField } from './responses-fields.ts'
 import { getFields, isRecord } from './chat-request.ts'
 import type { ChatRequest } from './chat-request.ts'
@@ -39,6 +40,11 @@ const anthropicFieldNames = splitWords(`
   model messages stream stream_options max_tokens max_completion_tokens user safety_identifier temperature top_p top_k stop
   tools tool_choice parallel_tool_calls response_format reasoning_effort thinking ${thinkingSettingsField} ${effortField}`)
 
+/** What the translation to Gemini's API has a place for (`src/codecs/gemini/`). */
+const geminiFieldNames = splitWords(`
+  model messages stream stream_options max_tokens max_completion_tokens temperature top_p top_k presence_penalty frequency_penalty
+  seed stop tools tool_choice response_format reasoning_effort ${thinkingConfigField} ${geminiSettingsField}`)
+
 /** What the translation to the Responses API has a place for, and `n`, which it refuses (`src/upstream/responses/`). */
 const responsesFieldNames = splitWords(`
   model messages stream stream_options max_tokens max_completion_tokens n user safety_identifier temperature top_p
@@ -48,6 +54,7 @@ const responsesFieldNames = splitWords(`
 const knownFields = {
   openai: new Set(openaiFieldNames),
   anthropic: new Set(anthropicFieldNames),
+  gemini: new Set(geminiFieldNames),
   responses: new Set(responsesFieldNames),
   compatible: new Set([...openaiFieldNames, ...compatibleFieldNames]),
 } as const
@@ -92,6 +99,8 @@ const silentFields: ReadonlySet<string> = new Set([
   effortField,
   customToolsField,
   summaryField,
+  thinkingConfigField,
+  geminiSettingsField,
 ])
 
 export interface FieldPolicy {
@@ -231,6 +240,7 @@ const extensionFields = [
   breakpointsField,
   thinkingField,
   reasoningItemsField,
+  callSignaturesField,
 ] as const
 
 /** The list without fields that buy something; the same list if there are none. */

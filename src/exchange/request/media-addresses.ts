@@ -6,6 +6,7 @@ import { thinkingField } from './anthropic-fields.ts'
 import { isRecord } from './chat-request.ts'
 import type { ChatRequest } from './chat-request.ts'
 import { getAnalysis } from './request-analysis.ts'
+import { callSignaturesField } from './gemini-fields.ts'
 import { reasoningItemsField } from './responses-fields.ts'
 
 /** Different addresses that are examined; more are too many for a request. */
@@ -21,6 +22,7 @@ const unfetchedFields: ReadonlySet<string> = new Set([
   'function_call',
   thinkingField,
   reasoningItemsField,
+  callSignaturesField,
 ])
 /** Fields of a message that name media by a text alone. */
 const mediaFields: ReadonlySet<string> = new Set([

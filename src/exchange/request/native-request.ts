@@ -24,7 +24,7 @@ interface TranslationTarget {
 
 /** Whether requests to this upstream are translated to another API. */
 export function isTranslatedFor({ kind, responses }: Pick<FieldPolicy, 'kind' | 'responses'>): boolean {
-  return kind === 'anthropic' || responses
+  return kind === 'anthropic' || kind === 'gemini' || responses
 }
 
 /**
@@ -59,7 +59,7 @@ export function toMessages(
 }
 
 export function toPartsKey({ kind }: Pick<FieldPolicy, 'kind'>, developerRole: DeveloperRole): PartsKey {
-  return `${kind === 'anthropic' ? 'anthropic' : 'responses'}/${developerRole}`
+  return `${kind === 'anthropic' || kind === 'gemini' ? kind : 'responses'}/${developerRole}`
 }
 
 /** Null where the target needs others than the parser's thread has translated; the main thread then translates the request. */

@@ -14,7 +14,7 @@ export interface PreparedParts {
 }
 
 /** The form of the parts: the API, and the role that messages of the role `developer` have. */
-export type PartsKey = `${'anthropic' | 'responses'}/${'developer' | 'system'}`
+export type PartsKey = `${'anthropic' | 'gemini' | 'responses'}/${'developer' | 'system'}`
 
 /** The parts by their form; a failure where the API has no place for a part of the request. */
 export type PreparedRequest = Readonly<Partial<Record<PartsKey, PreparedParts | GatewayError>>>

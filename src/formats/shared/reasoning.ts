@@ -2,6 +2,7 @@
 import type { JsonObject } from '../../exchange/api-format/api-format.ts'
 import type { ReasoningField, SignedReasoning } from '../../conversation/answer-event.ts'
 import { thinkingField } from '../../exchange/request/anthropic-fields.ts'
+import { callSignaturesField } from '../../exchange/request/gemini-fields.ts'
 import { reasoningItemsField } from '../../exchange/request/responses-fields.ts'
 import { isObject } from './fields.ts'
 import { ownJsonBounds, parseJson } from '../../system/parse-json.ts'
@@ -15,7 +16,7 @@ export interface Reasoning {
 }
 
 /** The private fields of a message for reasoning that its upstream has signed or encrypted. */
-export const signedFields = [thinkingField, reasoningItemsField] as const
+export const signedFields = [thinkingField, reasoningItemsField, callSignaturesField] as const
 
 export function sealReasoning(
   { field, text, signed }: Reasoning,

@@ -5,7 +5,7 @@ import { MessageDecoder } from './message-decoder.ts'
 import { prepareMessagesParts, toMessagesRequest } from './messages-request.ts'
 
 export const anthropicFormat: UpstreamFormat = {
-  path: '/messages',
+  toPath: () => '/messages',
   modelsPath: '/models?limit=1000',
   prepareParts: prepareMessagesParts,
   toRequest: toMessagesRequest,

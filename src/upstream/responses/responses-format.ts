@@ -5,7 +5,7 @@ import { ResponseDecoder } from './response-decoder.ts'
 import { prepareResponsesParts, toResponsesRequest } from './responses-request.ts'
 
 export const responsesFormat: UpstreamFormat = {
-  path: '/responses',
+  toPath: () => '/responses',
   modelsPath: '/models',
   prepareParts: prepareResponsesParts,
   toRequest: toResponsesRequest,

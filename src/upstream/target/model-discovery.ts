@@ -83,12 +83,13 @@ function parseModelList(list: unknown): ListedModel[] {
   const data = isRecord(list) ? (list['data'] ?? list['models']) : list
   if (!Array.isArray(data)) return []
   return (data as unknown[]).flatMap((item) => {
-    if (!isRecord(item) || typeof item['id'] !== 'string') return []
+    const id = isRecord(item) ? (item['id'] ?? readGeminiName(item)) : undefined
+    if (!isRecord(item) || typeof id !== 'string') return []
     const top = isRecord(item['top_provider']) ? item['top_provider'] : {}
     const meta = isRecord(item['meta']) ? item['meta'] : {}
     return {
-      id: item['id'],
-      // vLLM and SGLang; OpenRouter and Together; Groq; Mistral; LM Studio's loaded model; llama.cpp; Anthropic.
+      id,
+      // vLLM and SGLang; OpenRouter and Together; Groq; Mistral; LM Studio's loaded model; llama.cpp; Anthropic; Gemini.
       contextLength: minTokenCount(
         item['max_model_len'],
         item['context_length'],
@@ -98,17 +99,25 @@ function parseModelList(list: unknown): ListedModel[] {
         top['context_length'],
         meta['n_ctx'],
         item['max_input_tokens'],
+        item['inputTokenLimit'],
       ),
       maxOutputTokens: minTokenCount(
         top['max_completion_tokens'],
         item['max_completion_tokens'],
         item['max_output_tokens'],
         item['max_output_length'],
+        item['outputTokenLimit'],
         // Other servers give a default in this field.
         item['type'] === 'model' ? item['max_tokens'] : undefined,
       ),
     }
   })
+}
+
+/** Gemini's list also has models for other endpoints. */
+export function readGeminiName({ name, supportedGenerationMethods: methods }: Record<string, unknown>): string | undefined {
+  if (typeof name !== 'string' || !name.startsWith('models/')) return undefined
+  return Array.isArray(methods) && !methods.includes('generateContent') ? undefined : name.slice('models/'.length)
 }
 
 /** The smallest valid token count. */

@@ -12,6 +12,7 @@ import { identifyCaller, noCaller } from './target-caller.ts'
 import { TargetHealth } from './target-health.ts'
 import { Dialect } from './dialect.ts'
 import { anthropicFormat, createAnthropicHeaders } from '../anthropic/anthropic-format.ts'
+import { createGeminiHeaders, geminiFormat } from '../gemini-format.ts'
 import { responsesFormat } from '../responses/responses-format.ts'
 import type { UpstreamFormat } from '../upstream-format.ts'
 import { UpstreamConcurrencyLimiter } from './concurrency-limiter.ts'
@@ -174,6 +175,19 @@ export class Upstreams {
   }
 }
 
+/** Kinds of upstreams with an API of their own, and how the key is sent to them. */
+const ownApis: Readonly<
+  Partial<
+    Record<
+      UpstreamConfig['kind'],
+      { readonly format: UpstreamFormat; readonly createHeaders: (apiKey: string | null) => Record<string, string> }
+    >
+  >
+> = {
+  anthropic: { format: anthropicFormat, createHeaders: createAnthropicHeaders },
+  gemini: { format: geminiFormat, createHeaders: createGeminiHeaders },
+}
+
 /** @param earlier the upstream of this name before its settings changed */
 function createUpstream(
   name: string,
@@ -191,8 +205,8 @@ function createUpstream(
     bodyTimeout: 0,
     connect: { timeout: connectMs },
   }
-  const isAnthropic = config.kind === 'anthropic'
-  const authorization = config.apiKey === null || isAnthropic ? toBasicAuthorization(url) : `Bearer ${config.apiKey}`
+  const own = ownApis[config.kind]
+  const authorization = config.apiKey === null || own !== undefined ? toBasicAuthorization(url) : `Bearer ${config.apiKey}`
   return {
     name,
     url,
@@ -203,7 +217,7 @@ function createUpstream(
     origin: url.origin,
     basePath: url.pathname.replace(/\/+$/, ''),
     headers: {
-      ...(isAnthropic ? createAnthropicHeaders(config.apiKey) : {}),
+      ...own?.createHeaders(config.apiKey),
       ...lowerCaseNames(config.headers),
       ...(authorization === null ? {} : { authorization }),
       'content-type': 'application/json',
@@ -211,7 +225,7 @@ function createUpstream(
       'accept-encoding': 'identity',
     },
     config,
-    format: isAnthropic ? anthropicFormat : config.responses ? responsesFormat : null,
+    format: own?.format ?? (config.responses ? responsesFormat : null),
     // `Deadlines` watches every call; the dispatcher's timeouts measure other things and are off. The dispatcher also has no connection
     // limit, because it would queue without bound: the limiter bounds calls.
     limiter: createLimiter(config, earlier?.origin === url.origin ? earlier.limiter : undefined),

@@ -60,6 +60,28 @@ export const partialStreams: Readonly<Record<string, PartialStream>> = {
       { type: 'error', error: { type: 'api_error', message: 'Internal server error' } },
     ],
   },
+  gemini: {
+    settings: { kind: 'gemini' },
+    output: toEvent({
+      candidates: [{ content: { role: 'model', parts: [{ text: words }] }, index: 0 }],
+      usageMetadata: { promptTokenCount: 5 },
+    } as object),
+    refusals: [
+      { error: { code: 400, message: 'Unable to process input image.', status: 'INVALID_ARGUMENT' } },
+      {
+        error: {
+          code: 400,
+          message: 'The input token count exceeds the maximum number of tokens allowed 8.',
+          status: 'INVALID_ARGUMENT',
+        },
+      },
+    ],
+    failures: [
+      { error: { code: 503, message: 'The model is overloaded.', status: 'UNAVAILABLE' } },
+      { error: { code: 500, message: 'An internal error has occurred.', status: 'INTERNAL' } },
+      { error: { code: 429, message: 'Resource has been exhausted.', status: 'RESOURCE_EXHAUSTED' } },
+    ],
+  },
   responses: {
     settings: { responses: true },
     output: [

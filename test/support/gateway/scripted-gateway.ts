@@ -2,6 +2,8 @@
 import type { Test } from 'tap'
 import type { AnthropicAnswer, ReceivedRequest as ReceivedMessages } from '../servers/anthropic-server.ts'
 import { anthropicKey, startAnthropicServer } from '../servers/anthropic-server.ts'
+import type { GeminiAnswer, ReceivedRequest as ReceivedGenerate } from '../servers/gemini-server.ts'
+import { geminiKey, startGeminiServer } from '../servers/gemini-server.ts'
 import type { ReceivedRequest as ReceivedResponses, ResponsesAnswer } from '../servers/responses-server.ts'
 import { responsesKey, startResponsesServer } from '../servers/responses-server.ts'
 import type { ScriptedServer } from '../servers/scripted-server.ts'
@@ -37,6 +39,17 @@ export async function setUpResponsesGateway(
   const server = await startResponsesServer(t, answer)
   const upstream = { baseUrl: server.url, apiKey: responsesKey, responses: true } as const
   return { server, ...(await setUp(t, { openai: upstream }, 'gpt-one', overrides)) }
+}
+
+/** The upstream is `google`, its model `gemini-one`. */
+export async function setUpGeminiGateway(
+  t: Test,
+  answer: (request: ReceivedGenerate, before: number) => GeminiAnswer = () => ({}),
+  overrides: Overrides = {},
+): Promise<ScriptedGateway<ReceivedGenerate>> {
+  const server = await startGeminiServer(t, answer)
+  const upstream = { baseUrl: server.url, apiKey: geminiKey, kind: 'gemini' } as const
+  return { server, ...(await setUp(t, { google: upstream }, 'gemini-one', overrides)) }
 }
 
 async function setUp(

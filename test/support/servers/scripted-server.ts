@@ -72,8 +72,8 @@ export async function sendEvents(
   { cutAfter = Infinity, endAfter = Infinity, pauseMs }: StreamFaults,
   failAt: (position: number) => object | undefined,
 ): Promise<void> {
-  const write = (event: object): boolean =>
-    response.write(`event: ${(event as { readonly type: string }).type}\ndata: ${JSON.stringify(event)}\n\n`)
+  const write = (event: { readonly type?: string }): boolean =>
+    response.write(`${event.type === undefined ? '' : `event: ${event.type}\n`}data: ${JSON.stringify(event)}\n\n`)
   response.flushHeaders()
   for (const [i, event] of events.entries()) {
     if (response.destroyed) return

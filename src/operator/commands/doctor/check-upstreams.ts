@@ -8,6 +8,7 @@ import { isRecord } from '../../../exchange/request/chat-request.ts'
 import type { HealthCheck } from '../../../services/health-checks.ts'
 import { requestIdHeader } from '../../../upstream/attempt-request.ts'
 import { sanitizeText } from '../../../upstream/errors/sanitize-text.ts'
+import { readGeminiName } from '../../../upstream/target/model-discovery.ts'
 import { chatPath } from '../../../upstream/upstream-format.ts'
 import { Upstreams } from '../../../upstream/target/upstreams.ts'
 import type { Upstream } from '../../../upstream/target/upstreams.ts'
@@ -155,7 +156,7 @@ async function checkChat(
 ): Promise<HealthCheck> {
   try {
     const chat = { model, messages: [{ role: 'user', content }], [config.maxTokensField]: 1 }
-    const { statusCode, body } = await request(`${origin}${basePath}${format?.path ?? chatPath}`, {
+    const { statusCode, body } = await request(`${origin}${basePath}${format?.toPath(chat) ?? chatPath}`, {
       method: 'POST',
       dispatcher,
       headers: { [requestIdHeader]: 'mbr_doctor', ...headers },
@@ -190,9 +191,13 @@ function guessBaseUrl(place: string): string {
 function parseModelIds(text: string): ReadonlySet<string> | null {
   try {
     const list: unknown = parseJson(text)
-    if (!isRecord(list) || !Array.isArray(list['data'])) return null
+    const data = isRecord(list) ? (list['data'] ?? list['models']) : null
+    if (!Array.isArray(data)) return null
     return new Set(
-      (list['data'] as unknown[]).flatMap((one) => (isRecord(one) && typeof one['id'] === 'string' ? [one['id']] : [])),
+      (data as unknown[]).flatMap((one) => {
+        const id = isRecord(one) ? (one['id'] ?? readGeminiName(one)) : undefined
+        return typeof id === 'string' ? [id] : []
+      }),
     )
   } catch {
     return null

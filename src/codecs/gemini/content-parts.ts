@@ -1,0 +1,90 @@
+/** Parts of a message's content as parts of the API. */
+import { invalidRequest } from '../../errors.ts'
+import { isFields, readString } from './read-json.ts'
+import type { Fields } from './read-json.ts'
+
+/** The parts of a content; a string is one part. @throws GatewayError `invalid_request` for a part that the API has no place for */
+export function toContentParts(content: unknown, path: string): Fields[] {
+  if (typeof content === 'string') return content === '' ? [] : [{ text: content }]
+  if (!Array.isArray(content)) return []
+  return (content as unknown[]).flatMap((part, i) => {
+    const sent = isFields(part) ? toContentPart(part, `${path}.content[${i}]`) : null
+    return sent === null ? [] : [sent]
+  })
+}
+
+/** Null for a part without content. */
+function toContentPart(part: Fields, path: string): Fields | null {
+  const { type } = part
+  switch (type) {
+    case 'text':
+    case 'refusal': {
+      const text = readString(part[type])
+      return text === '' ? null : { text }
+    }
+    case 'image_url':
+    case 'video_url': {
+      const media = part[type]
+      return toMediaPart(isFields(media) ? media['url'] : media, path)
+    }
+    case 'input_audio': {
+      const { data, format } = isFields(part['input_audio']) ? part['input_audio'] : {}
+      if (typeof data !== 'string') throw invalidPart(path)
+      return { inlineData: { mimeType: `audio/${readString(format) || 'wav'}`, data } }
+    }
+    case 'file': {
+      const { file_data: data } = isFields(part['file']) ? part['file'] : {}
+      return toMediaPart(data, path)
+    }
+    default:
+      throw invalidPart(path)
+  }
+}
+
+/** Contents as they are, or an address that the upstream fetches. */
+function toMediaPart(url: unknown, path: string): Fields {
+  if (typeof url !== 'string') throw invalidPart(path)
+  if (/^https?:\/\//.test(url)) return { fileData: { ...toMimeType(url), fileUri: url } }
+  if (!dataUrlHead.test(url.slice(0, maxHeadLength))) throw invalidPart(path)
+  // Without a regular expression over the data, which has megabytes.
+  const mimeType = url.slice('data:'.length, url.indexOf(';'))
+  const data = url.slice(url.indexOf(',') + 1)
+  return { inlineData: { mimeType: mimeType === 'image/jpg' ? 'image/jpeg' : mimeType, data } }
+}
+
+const dataUrlHead = /^data:[\w.+-]+\/[\w.+-]+(?:;[^,;]*)*;base64,/
+/** Of what stands before the data; millions of parameters would exceed the stack of the pattern. */
+const maxHeadLength = 1_024
+
+const mimeTypes: Readonly<Record<string, string>> = {
+  png: 'image/png',
+  jpg: 'image/jpeg',
+  jpeg: 'image/jpeg',
+  webp: 'image/webp',
+  gif: 'image/gif',
+  heic: 'image/heic',
+  pdf: 'application/pdf',
+  mp3: 'audio/mp3',
+  wav: 'audio/wav',
+  mp4: 'video/mp4',
+  webm: 'video/webm',
+  mov: 'video/quicktime',
+}
+
+/** The type by the ending of the path; the upstream finds out others. */
+function toMimeType(url: string): Fields {
+  const ending = /\.(\w{3,4})(?:[?#]|$)/.exec(url.slice(-maxEndingLength))?.[1]?.toLowerCase() ?? ''
+  return Object.hasOwn(mimeTypes, ending) ? { mimeType: mimeTypes[ending] } : {}
+}
+
+const maxEndingLength = 512
+
+function invalidPart(path: string) {
+  return invalidRequest(
+    {
+      en: `'${path}' cannot be sent to this model; use text, or images, audio, video and files as base64.`,
+      zh: `'${path}' 无法发送给该模型，请使用文本，或 base64 的图片、音频、视频和文件。`,
+    },
+    path,
+  )
+}

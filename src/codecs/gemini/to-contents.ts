@@ -1,0 +1,136 @@
+/**
+ * Translates the messages of a chat completion to the turns of the API. It accepts less: roles alternate and begin with the user, results of
+ * tools follow their calls directly and completely, and a system prompt stands beside the turns.
+ */
+import { toolErrorField } from '../../exchange/request/gemini-fields.ts'
+import { tryParseJson } from '../../system/parse-json.ts'
+import { toContentParts } from './content-parts.ts'
+import { isFields, readObjects, readString } from './read-json.ts'
+import type { Fields } from './read-json.ts'
+import { readSignature, readSignatures, unknownSignature } from './thought-signatures.ts'
+
+interface Turn {
+  readonly role: 'user' | 'model'
+  readonly parts: Fields[]
+}
+
+interface Contents {
+  readonly systemInstruction: { readonly parts: readonly Fields[] } | null
+  readonly contents: readonly Turn[]
+}
+
+/** Stands where the API requires a message or a result, and there is none. */
+const placeholders = { start: 'Continue.', result: '(no output)' } as const
+
+/** @throws GatewayError `invalid_request` for a part that the API has no place for */
+export function toContents(messages: readonly unknown[]): Contents {
+  const builder = new ContentsBuilder()
+  for (const [i, message] of messages.entries()) if (isFields(message)) builder.add(message, `messages[${i}]`)
+  return builder.finish()
+}
+
+class ContentsBuilder {
+  readonly #system: Fields[] = []
+  readonly #turns: Turn[] = []
+  /** Names of the last turn's calls that have no result yet, by their ids. */
+  readonly #openCalls = new Map<string, string>()
+
+  add(message: Fields, path: string): void {
+    const { role, content } = message
+    if (role === 'system' || role === 'developer') this.#addSystem(toContentParts(content, path))
+    else if (role === 'assistant') this.#addAssistant(message, path)
+    else if (role === 'tool') this.#addResult(message, path)
+    else this.#addUser(toContentParts(content, path))
+  }
+
+  finish(): Contents {
+    this.#closeCalls()
+    if (this.#turns[0]?.role !== 'user') this.#turns.unshift({ role: 'user', parts: [{ text: placeholders.start }] })
+    return { systemInstruction: this.#system.length === 0 ? null : { parts: this.#system }, contents: this.#turns }
+  }
+
+  /** Later ones become part of the user's turn, because only the first ones can stand beside the turns. */
+  #addSystem(parts: readonly Fields[]): void {
+    const texts = parts.filter(({ text }) => typeof text === 'string')
+    if (this.#turns.length === 0) this.#system.push(...texts)
+    else this.#addUser(texts.map(({ text }) => ({ text: `<system>\n${readString(text)}\n</system>` })))
+  }
+
+  #addUser(parts: readonly Fields[]): void {
+    this.#closeCalls()
+    this.#append('user', parts)
+  }
+
+  #addAssistant(message: Fields, path: string): void {
+    this.#closeCalls()
+    const { content, refusal, tool_calls: calls } = message
+    const signatures = readSignatures(message)
+    const texts = toContentParts(content ?? refusal, path)
+    const parts = signatures.text === '' ? texts : signLast(texts, signatures.text)
+    for (const [i, call] of readObjects(calls).entries()) {
+      const { function: called } = call
+      if (!isFields(called)) continue
+      const [id, name] = [readString(call['id']), readString(called['name'])]
+      const signature = readSignature(call) || signatures.byCall.get(id) || (i === 0 ? unknownSignature : '')
+      parts.push({
+        functionCall: { ...(id === '' ? {} : { id }), name, args: toArguments(called['arguments']) },
+        ...(signature === '' ? {} : { thoughtSignature: signature }),
+      })
+      this.#openCalls.set(id, name)
+    }
+    this.#append('model', parts)
+  }
+
+  /** A result of no open call is a text of the user, because the history may have been shortened. */
+  #addResult(message: Fields, path: string): void {
+    const id = readString(message['tool_call_id'])
+    const parts = toContentParts(message['content'], path)
+    const texts = parts.flatMap(({ text }) => (typeof text === 'string' ? [text] : []))
+    const media = parts.filter(({ text }) => typeof text !== 'string')
+    const name = this.#openCalls.get(id)
+    if (name === undefined) return this.#addUser([{ text: `Result of the tool call ${id}:` }, ...parts])
+    this.#openCalls.delete(id)
+    const response = toResponse(texts.join('\n') || placeholders.result, { isError: message[toolErrorField] === true })
+    this.#append('user', [toFunctionResponse(id, name, response)])
+    // A result has no place for files in all models.
+    if (media.length > 0) this.#append('user', [{ text: `Attached to the result of the tool call ${id}:` }, ...media])
+  }
+
+  #closeCalls(): void {
+    this.#append(
+      'user',
+      [...this.#openCalls].map(([id, name]) => toFunctionResponse(id, name, { output: placeholders.result })),
+    )
+    this.#openCalls.clear()
+  }
+
+  #append(role: Turn['role'], parts: readonly Fields[]): void {
+    if (parts.length === 0) return
+    const last = this.#turns.at(-1)
+    if (last?.role === role) for (const part of parts) last.parts.push(part)
+    else this.#turns.push({ role, parts: [...parts] })
+  }
+}
+
+/** A signature of the text stands on its last part, or alone where the text was empty. */
+function signLast(parts: readonly Fields[], thoughtSignature: string): Fields[] {
+  const last = parts.at(-1)
+  return last === undefined ? [{ text: '', thoughtSignature }] : [...parts.slice(0, -1), { ...last, thoughtSignature }]
+}
+
+function toFunctionResponse(id: string, name: string, response: Fields): Fields {
+  return { functionResponse: { ...(id === '' ? {} : { id }), name, response } }
+}
+
+/** A result that is a JSON object is sent as one, and a text under the name that the API gives it. */
+function toResponse(text: string, { isError }: { readonly isError: boolean }): Fields {
+  if (isError) return { error: text }
+  const value = text.startsWith('{') ? tryParseJson(text) : undefined
+  return isFields(value) ? value : { output: text }
+}
+
+function toArguments(text: unknown): Fields {
+  if (typeof text !== 'string' || text.trim() === '') return {}
+  const value = tryParseJson(text)
+  return isFields(value) ? value : { invalid_arguments: text }
+}

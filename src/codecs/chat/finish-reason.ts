@@ -7,7 +7,7 @@ export const failedFinish = 'error'
 /** A reason that says that the upstream cannot use what the model wrote: a member can ask a model for that. */
 export const unusableFinish = 'unusable_output'
 
-type FailedFinish = typeof failedFinish | typeof unusableFinish
+export type FailedFinish = typeof failedFinish | typeof unusableFinish
 
 const standardReasons: ReadonlySet<string> = new Set([
   'stop',
@@ -24,7 +24,7 @@ const standardReasons: ReadonlySet<string> = new Set([
  */
 const patterns: readonly (readonly [RegExp, FinishReason | FailedFinish])[] = [
   // Google's UNEXPECTED_TOOL_CALL, Bedrock's malformed_model_output, and Cohere's ERROR_LIMIT.
-  [/malformed|unexpected|invalid|missing|too_many|error_limit/, unusableFinish],
+  [/unusable_output|malformed|unexpected|invalid|missing|too_many|error_limit/, unusableFinish],
   // vLLM's abort.
   [/error|fail|abort|insufficient|unavailable|time_?out|cancel|unload|interrupt/, failedFinish],
   [/max|length|limit|truncat|window|budget|incomplete/, 'length'],

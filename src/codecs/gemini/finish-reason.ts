@@ -1,9 +1,9 @@
 /** Reasons to stop, as those of chat completions. */
 import { failedFinish, parseFinishReason } from '../chat/finish-reason.ts'
-import type { FinishReason } from '../chat/finish-reason.ts'
+import type { FailedFinish, FinishReason } from '../chat/finish-reason.ts'
 
 /** Those that their words do not tell: `src/codecs/chat/finish-reason.ts` reads the others. */
-const reasons: Readonly<Record<string, FinishReason | typeof failedFinish | null>> = {
+const reasons: Readonly<Record<string, FinishReason | FailedFinish | null>> = {
   FINISH_REASON_UNSPECIFIED: null,
   CONTINUATION: 'length',
   ESCALATION: 'content_filter',
@@ -13,7 +13,7 @@ const reasons: Readonly<Record<string, FinishReason | typeof failedFinish | null
 }
 
 /** Null where the answer has not ended. */
-export function readFinishReason(reason: unknown): FinishReason | typeof failedFinish | null {
+export function readFinishReason(reason: unknown): FinishReason | FailedFinish | null {
   if (typeof reason === 'string' && Object.hasOwn(reasons, reason)) return reasons[reason] ?? null
   return parseFinishReason(reason)
 }

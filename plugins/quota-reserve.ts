@@ -151,7 +151,7 @@ async function reserveInTurn(
     if (reservation.kind !== 'concurrency_limit') return reservation
     if (clock.monotonicMs() - x.startedMonotonicMs + slotPollMs > limits.concurrency.maxWaitMs) return reservation
     if (isFirst) x.inbound.onDisconnect?.(() => (hasLeft = true))
-    await new Promise((resolve) => setTimeout(resolve, slotPollMs))
+    await clock.wait(slotPollMs)
     if (hasLeft) throw new ClientDisconnected(zeroUsage)
   }
 }

@@ -15,7 +15,6 @@ import { hashTokenToBase64, looksLikeApiKey } from '../domain/identity/api-key.t
 import { getSessionExpiry, looksLikeToken } from '../domain/identity/session.ts'
 import type { Store } from '../domain/store.ts'
 import type { Clock } from '../system/clock.ts'
-import { withTimeout } from './with-timeout.ts'
 
 export type { Credential }
 
@@ -135,7 +134,7 @@ export class Credentials {
       }
     }
     try {
-      return await withTimeout(findFresh(), lookupTimeoutMs)
+      return await this.#clock.within(lookupTimeoutMs, findFresh())
     } catch (error) {
       isTimedOut = true
       throw error instanceof GatewayError ? error : new GatewayError('temporarily_unavailable', { retryAfter: 1, cause: error })
@@ -213,7 +212,7 @@ export class Credentials {
       if (this.#pendingPoll !== null) throw new Error('the change log does not answer')
       const poll = this.#readChanges().finally(() => (this.#pendingPoll = null))
       this.#pendingPoll = poll
-      const changed = await withTimeout(poll, pollMs)
+      const changed = await this.#clock.within(pollMs, poll)
       if (this.#hasGap) this.invalidateAll()
       this.#invalidateChanged(changed)
       this.#hasGap = false

@@ -1,4 +1,5 @@
 /** Worker thread that writes one backup and ends: copying, hashing and encrypting would delay the turns of a serving thread. */
+import { systemClock } from '../system/clock.ts'
 import { serveTask } from '../store/worker-task.ts'
 import { writeBackup } from './write-backup.ts'
 import type { BackupTask } from './run-backup.ts'
@@ -7,16 +8,16 @@ const cancelPollMs = 200
 
 await serveTask<BackupTask>(async (task, throwIfCancelled) => {
   const cancelling = new AbortController()
-  const timer = setInterval(() => {
+  const timer = systemClock.every(cancelPollMs, () => {
     try {
       throwIfCancelled()
     } catch (error) {
       cancelling.abort(error)
     }
-  }, cancelPollMs)
+  })
   try {
     return await writeBackup(task, cancelling.signal)
   } finally {
-    clearInterval(timer)
+    timer.cancel()
   }
 })

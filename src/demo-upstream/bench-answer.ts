@@ -1,7 +1,8 @@
 /** The fixed answer of `demo-bench` and `demo-bench-whole`, created once so that a benchmark measures the gateway and not its upstream. */
+import { systemClock } from '../system/clock.ts'
 import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
-import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 
 export interface BenchAnswer {
   /** Completion tokens in either form. */
@@ -46,7 +47,7 @@ export function createBenchAnswer({ tokens, betweenMs }: { readonly tokens: numb
       res.writeHead(200, streamHeaders)
       res.write(opening)
       for (let nth = 0; nth < tokens && !res.destroyed; nth++) {
-        await (betweenMs === 0 ? nextTurn() : pause(betweenMs))
+        await (betweenMs === 0 ? nextTurn() : systemClock.wait(betweenMs))
         onTokens(1)
         if (!res.write(token) && !res.destroyed) await Promise.race([once(res, 'drain'), once(res, 'close')])
       }

@@ -1,9 +1,10 @@
 /** Sends a reply at its pace, in its pieces, and with the connection faults that a script requests. */
+import { systemClock } from '../system/clock.ts'
 import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import { STATUS_CODES } from '../system/vendor/node-http.ts'
 import type { Socket } from 'node:net'
-import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Reply } from './reply.ts'
 import type { Script } from './script.ts'
 
@@ -22,7 +23,7 @@ export async function send(
   onSent: OnSent,
 ): Promise<void> {
   const writer = needsRawBytes(script) ? new RawWriter(res, script, signal) : new PlainWriter(res, script, signal)
-  if (script.headMs !== undefined) await pause(script.headMs, undefined, { signal })
+  if (script.headMs !== undefined) await systemClock.wait(script.headMs, signal)
   if (script.hang === 'before_headers') await hangUntilAborted(signal)
   await writer.head(reply)
   if (script.hang === 'after_headers') await hangUntilAborted(signal)
@@ -34,7 +35,7 @@ export async function send(
   for (const { bytes, waitMs, tokens, event } of reply.parts) {
     if (events === breaksAfter) return writer.break()
     if (events === hangsAfter) await hangUntilAborted(signal)
-    if (waitMs > 0) await pause(waitMs, undefined, { signal })
+    if (waitMs > 0) await systemClock.wait(waitMs, signal)
     onSent({ tokens, event })
     if ((await writer.write(bytes)) === 'broken') return
     if (event) events++
@@ -127,7 +128,7 @@ class RawWriter {
         await this.break()
         return 'broken'
       }
-      if (this.#script.drip !== undefined) await pause(this.#script.drip.everyMs, undefined, { signal: this.#signal })
+      if (this.#script.drip !== undefined) await systemClock.wait(this.#script.drip.everyMs, this.#signal)
       else if (this.#script.split !== undefined) await nextTurn(undefined, { signal: this.#signal })
     }
     return 'written'

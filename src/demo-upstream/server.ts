@@ -2,6 +2,7 @@
  * The demo upstream: a small OpenAI-compatible server on loopback that answers helpfully on a first run, fails in any way a test requests,
  * and counts its calls.
  */
+import { systemClock } from '../system/clock.ts'
 import { once } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { createServer } from '../system/vendor/node-http.ts'
@@ -66,7 +67,7 @@ export interface DemoUpstream {
 }
 
 export async function startDemoUpstream(options: DemoOptions = {}): Promise<DemoUpstream> {
-  const clock = options.clock ?? { now: () => Date.now() }
+  const { clock = systemClock } = options
   const record = new CallLog(options.maxCalls ?? 256, () => clock.now())
   const bench = createBenchAnswer(options.bench ?? { tokens: 20, betweenMs: 0 })
   let decide: { readonly by: ScriptFor; readonly at: 'head' | 'body' } | undefined

@@ -1,4 +1,5 @@
 /** The queue of one process: in memory, and in its folder for the next start. */
+import type { Clock, Timer } from '../system/clock.ts'
 import { emailPriorities, maxQueued, maxQueuedPerRecipient, noListener } from './email-queue.ts'
 import type {
   ClaimedEmail,
@@ -13,7 +14,7 @@ import type {
 import type { EmailSpool } from './email-spool.ts'
 
 interface LocalEmailQueueOptions {
-  readonly clock: { now(): number }
+  readonly clock: Clock
   /** Where emails wait for the next start; null: they end with the process. */
   readonly spool?: EmailSpool | null
 }
@@ -31,7 +32,7 @@ export class LocalEmailQueue implements EmailQueue {
   readonly #countByRecipient = new Map<string, number>()
   #lastId = 0
   #listener = noListener
-  #timer: NodeJS.Timeout | undefined
+  #timer: Timer | undefined
   #isClosed = false
 
   constructor({ clock, spool = null }: LocalEmailQueueOptions) {
@@ -52,7 +53,7 @@ export class LocalEmailQueue implements EmailQueue {
 
   start(listener: QueueListener): void {
     this.#listener = listener
-    this.#timer = setInterval(() => this.poll(), pollMs).unref()
+    this.#timer = this.#clock.every(pollMs, () => this.poll()).unref()
     this.poll()
     if (this.pendingCount > 0) listener.onDue()
   }
@@ -123,7 +124,7 @@ export class LocalEmailQueue implements EmailQueue {
   }
 
   async close(): Promise<void> {
-    clearInterval(this.#timer)
+    this.#timer?.cancel()
     this.#isClosed = true
     this.#listener = noListener
     await this.#spool?.flush()

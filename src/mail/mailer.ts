@@ -3,6 +3,7 @@
  * waits for the sending, whose result and duration appear in the log and the metrics alone. An email that could not be sent is tried as long
  * as it is of use. The log contains neither addresses nor texts.
  */
+import type { Clock } from '../system/clock.ts'
 import { rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Logger } from 'pino'
@@ -26,7 +27,7 @@ interface MailerOptions {
   readonly outbox: string
   readonly log: Logger
   readonly ids: { next(prefix: string, now: number): string }
-  readonly clock: { now(): number; monotonicMs(): number }
+  readonly clock: Clock
   readonly queue: EmailQueue
   /** How long the server may take for each command. */
   readonly commandTimeoutMs?: number
@@ -104,7 +105,7 @@ export class Mailer {
             () => ({ outcome: 'sent', reason: null }) as const,
             (error: unknown) => ({ outcome: 'unavailable', reason: describeSmtpError(error) }) as const,
           )
-        : await deliverBySmtp(smtp, email, signal)
+        : await deliverBySmtp(smtp, email, signal, clock)
     this.#results[outcomeResults[outcome]] += 1
     if (outcome === 'sent') log.info({ mail: id, subject: email.kind }, 'an email was sent')
     else log.warn({ mail: id, subject: email.kind, outcome, reason }, 'an email was not sent')
@@ -133,12 +134,7 @@ export class Mailer {
   /** Sends the due emails, for `timeoutMs` at most. */
   async close(timeoutMs = 5_000): Promise<void> {
     this.#closing = true
-    let timer: NodeJS.Timeout | undefined
-    const timeout = new Promise<void>((resolve) => {
-      timer = setTimeout(resolve, timeoutMs)
-    })
-    await Promise.race([this.waitUntilIdle(), timeout])
-    clearTimeout(timer)
+    await this.#options.clock.within(timeoutMs, this.waitUntilIdle()).catch(() => undefined)
     await this.#queue.close()
     this.#transport.close()
   }

@@ -2,6 +2,7 @@
  * The log: one JSON line per event, with the request id; never a secret, and above `debug` never text of a prompt. Servers and libraries quote
  * what they were given in their errors, so quoted text of error messages is left out of all lines of other levels.
  */
+import { systemClock } from '../system/clock.ts'
 import { writeSync } from 'node:fs'
 import { pino } from 'pino'
 import type { Logger, LoggerOptions } from 'pino'
@@ -43,7 +44,7 @@ export function createLog(
   const options: LoggerOptions = {
     level,
     base,
-    timestamp: () => `,"time":"${new Date().toISOString()}"`,
+    timestamp: () => `,"time":"${new Date(systemClock.now()).toISOString()}"`,
     formatters: { level: (label: string) => ({ level: label }) },
     serializers: { err: logsWords(level) ? toFullError : toSafeError },
   }
@@ -100,7 +101,7 @@ function escapePattern(text: string): string {
 /** Batches lines for a sink: the system, or in a worker the main thread. `drainSink` must deliver all lines before it returns. */
 export function createBufferedLog(sink: (lines: string) => void, drainSink = (): void => undefined): BufferedLog {
   const log = new BufferedLog(sink, drainSink)
-  setInterval(() => log.flush(), flushEveryMs).unref()
+  systemClock.every(flushEveryMs, () => log.flush()).unref()
   process.on('exit', () => {
     try {
       log.flushSync()
@@ -146,8 +147,8 @@ export class StderrWriter {
 
   /** Waits briefly for a reader that currently accepts nothing, at exit. */
   drainSync(): void {
-    const until = performance.now() + drainTimeoutMs
-    while (this.#pending.length > 0 && performance.now() < until) {
+    const until = systemClock.monotonicMs() + drainTimeoutMs
+    while (this.#pending.length > 0 && systemClock.monotonicMs() < until) {
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, drainPollMs)
       this.#drain()
     }
@@ -166,10 +167,11 @@ export class StderrWriter {
   #scheduleRetry(): void {
     if (this.#retryScheduled) return
     this.#retryScheduled = true
-    setTimeout(() => {
+    const retry = (): void => {
       this.#retryScheduled = false
       this.#drain()
-    }, retryMs).unref()
+    }
+    systemClock.after(retryMs, retry).unref()
   }
 
   #writeSome(bytes: Buffer): number {
@@ -182,7 +184,7 @@ export class StderrWriter {
   #formatLossNotice(): Buffer {
     const notice = {
       level: 'warn',
-      time: new Date().toISOString(),
+      time: new Date(systemClock.now()).toISOString(),
       msg: `${this.#lostBytes} bytes of the log could not be written`,
     }
     return Buffer.from(`${this.#isAtLineStart ? '' : '\n'}${JSON.stringify(notice)}\n`)

@@ -1,4 +1,5 @@
 /** Metrics and log of the service; exchanges are recorded shortly after their end. */
+import { systemClock } from '../system/clock.ts'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import type { Logger } from 'pino'
 import type { Limits } from '../access/limits/limits.ts'
@@ -72,7 +73,7 @@ export class Telemetry {
     // Runs before the log's own exit listener, however the process ends.
     process.prependListener('exit', this.#flush)
     this.#eventLoopDelay.enable()
-    this.#metrics.startTime.set(Date.now() / 1000 - process.uptime())
+    this.#metrics.startTime.set(systemClock.now() / 1000 - process.uptime())
     this.#metrics.mismatches.set(0)
     this.#metrics.configReloadSuccessful.set(1)
     this.#metrics.workers.set(1)
@@ -220,7 +221,7 @@ export class Telemetry {
   readonly #flush = (): void => {
     const ended = this.#ended
     this.#ended = []
-    const time = new Date().toISOString()
+    const time = new Date(systemClock.now()).toISOString()
     for (const exchange of ended) this.#record(exchange, time)
   }
 
@@ -281,7 +282,7 @@ export class Telemetry {
     metrics.writerQueue.set(vitals.queue)
     metrics.pendingSettlements.set(vitals.pendingSettlements)
     metrics.oldestPendingSettlementSeconds.set(
-      vitals.pendingSince === null ? 0 : Math.max(0, Date.now() - vitals.pendingSince) / 1000,
+      vitals.pendingSince === null ? 0 : Math.max(0, systemClock.now() - vitals.pendingSince) / 1000,
     )
     metrics.commits.inc(vitals.commits - this.#reported.commits)
     metrics.operations.inc(vitals.operations - this.#reported.operations)

@@ -3,6 +3,7 @@
  * sent by `systemd-notify`, which needs `NotifyAccess=all` in the unit.
  */
 import { spawn } from 'node:child_process'
+import { systemClock } from '../system/clock.ts'
 import { env } from '../config/config.ts'
 
 export interface ServiceManager {
@@ -40,7 +41,7 @@ export function connectServiceManager({ onFailure, program = 'systemd-notify' }:
     ready() {
       send('READY=1')
       const intervalMs = readWatchdogMs() / messagesPerWatchdogTime
-      if (intervalMs > 0) setInterval(() => send('WATCHDOG=1'), intervalMs).unref()
+      if (intervalMs > 0) systemClock.every(intervalMs, () => send('WATCHDOG=1')).unref()
     },
     stopping: () => send('STOPPING=1'),
   }

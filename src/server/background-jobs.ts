@@ -4,6 +4,7 @@ import type { Notifier } from '../notifications/notifier.ts'
 import { BackupJob } from './backup-job.ts'
 import type { BackupFailure } from './backup-job.ts'
 import { ThrottledLog } from '../mail/throttled-log.ts'
+import type { Timer } from '../system/clock.ts'
 import { ClockGuard } from './clock-guard.ts'
 
 const expireEveryMs = 2_500
@@ -22,7 +23,7 @@ const maxTurnsPerPass = 50_000
 
 export class BackgroundJobs {
   readonly #services: Services
-  readonly #timers: NodeJS.Timeout[]
+  readonly #timers: Timer[]
   readonly #running = new Set<Promise<void>>()
   /** Aborts long jobs, so that a shutdown does not wait for them. */
   readonly #closing = new AbortController()
@@ -74,7 +75,7 @@ export class BackgroundJobs {
     this.#timers.push(this.#everyOncePerCluster(checkBackupEveryMs, 'back up', () => backupJob.run(this.#closing.signal)))
   }
 
-  #createNotificationJobs(notifier: Notifier): NodeJS.Timeout[] {
+  #createNotificationJobs(notifier: Notifier): Timer[] {
     const hasReceivers = (): boolean => notifier.hasReceivers
     return [
       this.#every(observeEveryMs, 'observe this node', () => notifier.observe()),
@@ -96,7 +97,7 @@ export class BackgroundJobs {
 
   /** Stops the timers and waits for running jobs. */
   async close(): Promise<void> {
-    for (const timer of this.#timers) clearInterval(timer)
+    for (const timer of this.#timers) timer.cancel()
     this.#closing.abort()
     await Promise.all(this.#running)
     await this.#services.credentials.flushLastUsed().catch(() => undefined)
@@ -106,7 +107,7 @@ export class BackgroundJobs {
    * Runs a job on one of the nodes that share a database. These jobs end and delete data by the time of day, so they need a trusted
    * clock: a lease is only for nodes whose clock agrees with the database's, and on SQLite `ClockGuard` decides.
    */
-  #everyOncePerCluster(ms: number, name: string, job: () => Promise<void>, isNeeded: () => boolean = () => true): NodeJS.Timeout {
+  #everyOncePerCluster(ms: number, name: string, job: () => Promise<void>, isNeeded: () => boolean = () => true): Timer {
     const { cluster } = this.#services.store
     return this.#every(ms, name, async () => {
       if (!isNeeded()) return
@@ -114,10 +115,10 @@ export class BackgroundJobs {
     })
   }
 
-  #every(ms: number, name: string, job: () => Promise<void>): NodeJS.Timeout {
-    const { store } = this.#services
+  #every(ms: number, name: string, job: () => Promise<void>): Timer {
+    const { store, clock } = this.#services
     let busy = false
-    return setInterval(() => {
+    const start = (): void => {
       if (busy) return
       busy = true
       const run = job()
@@ -139,6 +140,7 @@ export class BackgroundJobs {
           this.#running.delete(run)
         })
       this.#running.add(run)
-    }, ms).unref()
+    }
+    return clock.every(ms, start).unref()
   }
 }

@@ -125,7 +125,7 @@ export function createServices(deps: ServiceDeps): CreatedServices {
     boosts: membership.boosts,
     jwt: new TrustedIssuers(config.signIn.jwtIssuers, store.accounts, ids, clock, credentials, log),
     limits,
-    bodyScheduler: new BodyReadScheduler(() => clock.monotonicMs()),
+    bodyScheduler: new BodyReadScheduler(() => clock.monotonicMs(), clock),
     images: new ImageStore({
       files: deps.imageFiles ?? new ImageFolder(folder.images, store.images),
       records: store.images,
@@ -162,7 +162,7 @@ function createConfiguredServices(deps: ServiceDeps, config: GatewayConfig, prev
     config,
     bodyParser: previous !== undefined && isSameParser ? previous.bodyParser : createBodyParser(deps, bodyParserSettings),
     bodyParserSettings,
-    bodyDiscarder: new BodyDiscarder({ maxBytes: 2 * Math.max(chatBodyBytes, agentBodyBytes, otherBodyBytes) }),
+    bodyDiscarder: new BodyDiscarder({ maxBytes: 2 * Math.max(chatBodyBytes, agentBodyBytes, otherBodyBytes) }, deps.clock),
     mediaAddresses: new MediaAddressGuard({ upstreams: config.upstreams, monotonicMs: () => deps.clock.monotonicMs() }),
     products: new Products(config),
     translator,
@@ -178,7 +178,7 @@ function createBodyParser({ clock, log }: ServiceDeps, settings: BodyParserSetti
       translator: { url: translatorUrl, settings: translator },
       preparer: { url: preparerUrl, keysByProduct },
       maxBytes,
-      now: () => clock.monotonicMs(),
+      clock,
       onWorkerError: (error) => log.error({ err: error }, 'a body parser thread died; the next large request starts a new one'),
       onCostlyBody: (body) => log.warn(body, 'a body took more CPU time than its size explains and was refused'),
     })

@@ -86,7 +86,7 @@ export async function openGateway(options: GatewayOptions): Promise<Gateway> {
   const limits = await createLimits({
     url: config.limits.url,
     slug: config.brand.slug,
-    local: createLocalLimits({ maxWaitMs: config.limits.concurrencyWaitMs, bodies: getBodyBudgetBounds(config.limits) }),
+    local: createLocalLimits({ maxWaitMs: config.limits.concurrencyWaitMs, bodies: getBodyBudgetBounds(config.limits), clock }),
     createSharedStore: resources.createRateLimitStore,
     nodes: () => store.cluster?.countNodes() ?? 1,
     clock,

@@ -1,5 +1,4 @@
 /** One serving thread: its application, upstream calls and socket, and its shutdown. */
-import { setTimeout as pause } from 'node:timers/promises'
 import { GatewayError } from '../errors.ts'
 import { PluginChain } from '../exchange/plugin-chain.ts'
 import { createSlowBodyError } from '../http/request/read-body.ts'
@@ -116,22 +115,26 @@ export async function openWorkerRuntime(
     async drain(drainMs) {
       isDraining = true
       stopLearning()
-      await drain(listener, { apps, bodyScheduler, countRunningTurns }, { drainMs, noticeMs: config.timeouts.drainNoticeMs })
+      await drain(
+        listener,
+        { apps, bodyScheduler, clock, countRunningTurns },
+        { drainMs, noticeMs: config.timeouts.drainNoticeMs },
+      )
     },
   }
 }
 
-interface RunningWork extends Pick<CreatedServices, 'bodyScheduler'> {
+interface RunningWork extends Pick<CreatedServices, 'bodyScheduler' | 'clock'> {
   readonly apps: ReadonlySet<ConfiguredApp>
   readonly countRunningTurns: () => number
 }
 
 async function drain(
   listener: Listener,
-  { apps, bodyScheduler, countRunningTurns }: RunningWork,
+  { apps, bodyScheduler, clock, countRunningTurns }: RunningWork,
   { drainMs, noticeMs }: { readonly drainMs: number; readonly noticeMs: number },
 ): Promise<void> {
-  const deadlineTimer = setTimeout(() => {
+  const deadlineTimer = clock.after(drainMs, () => {
     const reason = new GatewayError('internal_error', {
       message: {
         en: 'The service is restarting. You were not charged. Send the request again.',
@@ -144,10 +147,10 @@ async function drain(
     for (const { services } of apps) services.bodyParser.abortAll(reason)
     for (const { forwarder } of apps) forwarder.abortAll(reason)
     listener.destroyAfterGrace()
-  }, drainMs)
+  })
   await listener.beginShutdownNotice(Math.min(noticeMs, drainMs))
   await listener.close()
   // Calls whose clients have disconnected run to their end and are charged.
-  while (countRunningTurns() > 0) await pause(pollMs)
-  clearTimeout(deadlineTimer)
+  while (countRunningTurns() > 0) await clock.wait(pollMs)
+  deadlineTimer.cancel()
 }

@@ -2,7 +2,6 @@
  * Status of the database that several nodes share. Requests start a probe but do not wait for it: a load balancer polls twice a second
  * and must get an answer from a node whose database hangs.
  */
-import { withTimeout } from '../access/with-timeout.ts'
 import type { DatabaseStatus } from '../domain/database-status.ts'
 import type { Cluster } from '../domain/store.ts'
 import type { Clock } from '../system/clock.ts'
@@ -27,14 +26,14 @@ const defaultWaitMs = 2_000
 
 export class DatabaseProbe {
   readonly #cluster: Pick<Cluster, 'readDatabaseStatus'>
-  readonly #clock: Pick<Clock, 'monotonicMs'>
+  readonly #clock: Clock
   readonly #waitMs: number
   #startedMonotonicMs = -Infinity
   /** The running probe: two at once would take two connections. */
   #probing: Promise<void> | null = null
   #latest: ProbeResult = { startedMonotonicMs: -Infinity, status: null, checks: [] }
 
-  constructor(cluster: Pick<Cluster, 'readDatabaseStatus'>, clock: Pick<Clock, 'monotonicMs'>, { waitMs = defaultWaitMs } = {}) {
+  constructor(cluster: Pick<Cluster, 'readDatabaseStatus'>, clock: Clock, { waitMs = defaultWaitMs } = {}) {
     this.#cluster = cluster
     this.#clock = clock
     this.#waitMs = waitMs
@@ -58,7 +57,7 @@ export class DatabaseProbe {
   /** Runs all checks now; a missing answer is a failed check too. */
   runChecks(): Promise<readonly HealthCheck[]> {
     const probe = this.#probe().then(() => this.#latest.checks)
-    return withTimeout(probe, this.#waitMs).catch(() => [createNoAnswerCheck()])
+    return this.#clock.within(this.#waitMs, probe).catch(() => [createNoAnswerCheck()])
   }
 
   #probeIfDue(): void {

@@ -6,6 +6,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2'
 import type { Socket } from 'node:net'
+import { systemClock } from './clock.ts'
+import type { Clock } from './clock.ts'
 import { BodyReadScheduler } from './body-read-scheduler.ts'
 
 type Request = IncomingMessage | Http2ServerRequest
@@ -34,14 +36,17 @@ const http2NoError = 0x0
 
 export class BodyDiscarder {
   readonly #limits: DiscardLimits
-  readonly #scheduler = new BodyReadScheduler(() => 0)
+  readonly #clock: Clock
+  readonly #scheduler: BodyReadScheduler
   /** The requests whose bodies are being discarded, with the function that answers them. */
   readonly #waiting = new Map<Request, () => void>()
   #isStopped = false
 
-  constructor(limits: Partial<DiscardLimits> = {}) {
+  constructor(limits: Partial<DiscardLimits> = {}, clock = systemClock) {
     this.#limits = { ...defaultLimits, ...limits }
-    // Its clock stands still, so bodies take turns from now on.
+    this.#clock = clock
+    // Its time stands still, so bodies take turns from now on.
+    this.#scheduler = new BodyReadScheduler(() => 0, clock)
     this.#scheduler.noteSmallRequest()
   }
 
@@ -71,7 +76,7 @@ export class BodyDiscarder {
   respondNow(request: Request, response: Response, respond: () => void): void {
     const finish = this.#waiting.get(request)
     if (finish !== undefined) return finish()
-    if (hasUnreadBody(request)) closeAfterResponse(request, response)
+    if (hasUnreadBody(request)) closeAfterResponse(request, response, this.#clock)
     respond()
   }
 
@@ -80,7 +85,7 @@ export class BodyDiscarder {
     let bytes = 0
     let bytesInSlice = 0
     const onData = (chunk: Buffer): void => {
-      idleTimer.refresh()
+      idleTimer.restart()
       bytes += chunk.length
       bytesInSlice += chunk.length
       if (bytes > maxBytes) return finish()
@@ -89,16 +94,16 @@ export class BodyDiscarder {
       this.#scheduler.yieldSlice(request)
     }
     const finish = (): void => {
-      clearTimeout(timer)
-      clearTimeout(idleTimer)
+      timer.cancel()
+      idleTimer.cancel()
       request.off('data', onData)
       for (const event of endEvents) request.off(event, finish)
       this.#waiting.delete(request)
       onEnd()
     }
     this.#waiting.set(request, finish)
-    const timer = setTimeout(finish, maxMs)
-    const idleTimer = setTimeout(finish, maxIdleMs)
+    const timer = this.#clock.after(maxMs, finish)
+    const idleTimer = this.#clock.after(maxIdleMs, finish)
     for (const event of endEvents) request.on(event, finish)
     // An aborted request emits 'error', which would end the process without a listener.
     request.on('error', () => undefined)
@@ -118,7 +123,7 @@ function hasUnreadBody(request: Request): boolean {
 }
 
 /** Unread bytes would reset the connection and with it the response: it is closed in one direction and read on for a moment. */
-function closeAfterResponse(request: Request, response: Response): void {
+function closeAfterResponse(request: Request, response: Response, clock: Clock): void {
   if ('stream' in response) {
     const { stream } = response
     // The response itself emits 'finish' only when its stream has closed.
@@ -130,8 +135,8 @@ function closeAfterResponse(request: Request, response: Response): void {
   const socket = request.socket as Socket
   const destroySoon = (): void => {
     socket.end()
-    const timer = setTimeout(() => socket.destroy(), closeGraceMs)
-    socket.once('close', () => clearTimeout(timer))
+    const timer = clock.after(closeGraceMs, () => socket.destroy())
+    socket.once('close', () => timer.cancel())
   }
   Object.assign(socket, { destroySoon })
 }

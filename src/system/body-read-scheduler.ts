@@ -5,6 +5,8 @@
  * A body that stops arriving, or that arrives too slowly to be whole within the time of a request, is ended, so that it cannot hold its part
  * of the budget (`src/access/limits/body-budget.ts`) for minutes.
  */
+import { systemClock } from './clock.ts'
+import type { Clock, Timer } from './clock.ts'
 import { IndexedList } from './indexed-list.ts'
 import type { IndexedItem } from './indexed-list.ts'
 
@@ -12,7 +14,6 @@ const sliceIntervalMs = 1
 /** Minimum bytes per slice, in however small chunks they arrive; one read of a socket may return twice as much. */
 export const sliceBytes = 32 * 1024
 const quietWindowMs = 100
-/** Time is counted in checks: a process that was stalled has not looked at what arrived meanwhile. */
 const checkIntervalMs = 5_000
 /** Checks in a row without a byte after which a body counts as abandoned. */
 const maxIdleChecks = 3
@@ -44,13 +45,15 @@ interface ReadProgress {
 export class BodyReadScheduler {
   readonly #queue: PausableBody[] = []
   readonly #now: () => number
+  readonly #clock: Clock
   readonly #reads = new IndexedList<BodyRead>()
-  #checkTimer: NodeJS.Timeout | undefined
+  #checkTimer: Timer | undefined
   #smallRequestAt = -Infinity
 
-  /** @param now monotonic time in milliseconds */
-  constructor(now: () => number) {
+  /** @param now monotonic time in milliseconds, by which a short request counts as recent */
+  constructor(now: () => number, clock = systemClock) {
     this.#now = now
+    this.#clock = clock
   }
 
   /** Registers a body that is being read; `abortAll` and `abortSlow` call its `abort`. */
@@ -69,11 +72,11 @@ export class BodyReadScheduler {
 
   /** Calls `abortSlow` from now on until `stopChecks`. */
   startChecks(createReason: () => Error): void {
-    this.#checkTimer = setInterval(() => this.abortSlow(createReason), checkIntervalMs).unref()
+    this.#checkTimer = this.#clock.every(checkIntervalMs, () => this.abortSlow(createReason)).unref()
   }
 
   stopChecks(): void {
-    clearInterval(this.#checkTimer)
+    this.#checkTimer?.cancel()
   }
 
   /** Rejects the bodies that have stopped arriving or are too slow; called every five seconds. */
@@ -92,13 +95,13 @@ export class BodyReadScheduler {
   yieldSlice(body: PausableBody): void {
     if (this.#now() - this.#smallRequestAt > quietWindowMs) return
     body.pause()
-    if (this.#queue.push(body) === 1) setTimeout(() => this.#resumeNext(), sliceIntervalMs)
+    if (this.#queue.push(body) === 1) this.#clock.after(sliceIntervalMs, () => this.#resumeNext())
   }
 
   #resumeNext(): void {
     this.#queue[0]?.resume()
     this.#queue.shift()
-    if (this.#queue.length > 0) setTimeout(() => this.#resumeNext(), sliceIntervalMs)
+    if (this.#queue.length > 0) this.#clock.after(sliceIntervalMs, () => this.#resumeNext())
   }
 }
 

@@ -5,7 +5,7 @@ import type { Usage } from '../exchange/exchange.ts'
 import { openStream } from '../exchange/response-headers.ts'
 import { UpstreamFailure } from '../exchange/upstream-failure.ts'
 import type { FailureFacts } from '../exchange/upstream-failure.ts'
-import type { Clock } from '../system/clock.ts'
+import type { Clock, Timer } from '../system/clock.ts'
 import { createAttemptRequest } from './attempt-request.ts'
 import { BoundedBody } from './bounded-body.ts'
 import type { Connection, ConnectionTracker, ConnectionUser } from './connection-tracker.ts'
@@ -13,7 +13,6 @@ import { Deadlines } from './deadlines.ts'
 import { ClientStream } from './client-stream.ts'
 import { findEndingRule, toEndingKind } from './call-ending.ts'
 import type { EndingKind, EndingRule } from './call-ending.ts'
-import type { PauselessClock } from './pauseless-clock.ts'
 import { toConnectionFacts, getHeader, maxErrorBodyBytes, toStatusFacts } from './errors/failure-facts.ts'
 import type { ResponseHeaders } from './errors/failure-facts.ts'
 import { createResponseReader, getPromptEstimate } from './response/response-reader.ts'
@@ -22,8 +21,6 @@ import type { IndexedItem } from '../system/indexed-list.ts'
 
 interface AttemptOptions<Result> extends ResponseReaderOptions<Result> {
   readonly clock: Clock
-  /** Time of the deadlines. */
-  readonly deadlineClock: PauselessClock
   readonly connections: ConnectionTracker
   /** Send on a connection that no request has used. */
   readonly newConnection: boolean
@@ -74,19 +71,18 @@ export class Attempt<Result> implements Dispatcher.DispatchHandler, IndexedItem,
   /** The response is complete, or was cut off; only frames that a plugin delays are unsent. */
   #isComplete = false
   #ending: AttemptResult<Result>['ending'] = { kind: 'complete', causedBy: 'nothing' }
-  #closeTimer: NodeJS.Timeout | undefined
+  #closeTimer: Timer | undefined
 
   constructor(options: AttemptOptions<Result>) {
-    const { x, route, callContext, clock, deadlineClock, config } = options
+    const { x, route, callContext, clock, config } = options
     this.#options = options
     this.#turnStartedAt = x.callStartedMonotonicMs ?? clock.monotonicMs()
-    this.#deadlines = new Deadlines(config.timeouts, deadlineClock.now())
+    this.#deadlines = new Deadlines(config.timeouts, clock.activeMs())
     this.#clientStream = route.stream
       ? new ClientStream({
           x,
           callContext,
           clock,
-          deadlineClock,
           deadlines: this.#deadlines,
           pause: () => this.#controller?.pause(),
           resume: () => this.#resume(),
@@ -129,7 +125,7 @@ export class Attempt<Result> implements Dispatcher.DispatchHandler, IndexedItem,
   /** Ends the call before its answer is complete. Every such way ends here; the table of `call-ending.ts` decides what follows. */
   #endEarly(kind: EndingKind, failure: Error): void {
     if (this.#phase === 'ended') return
-    const now = this.#options.deadlineClock.now()
+    const now = this.#options.clock.activeMs()
     const rule = findEndingRule({
       kind,
       isForwarded: this.#reader?.isForwarded === true && this.#reader.outputCount > 0,
@@ -182,8 +178,8 @@ export class Attempt<Result> implements Dispatcher.DispatchHandler, IndexedItem,
 
   onResponseStart(_: Dispatcher.DispatchController, status: number, headers: ResponseHeaders): void {
     if (status < 200 || this.#phase === 'ended') return
-    const { x, requestMode, deadlineClock } = this.#options
-    this.#deadlines.recordActivity(deadlineClock.now())
+    const { x, requestMode, clock } = this.#options
+    this.#deadlines.recordActivity(clock.activeMs())
     x.lastAttempt.status = status
     x.debug.upstreamStatus = status
     this.#head = { status, headers }
@@ -202,14 +198,14 @@ export class Attempt<Result> implements Dispatcher.DispatchHandler, IndexedItem,
   }
 
   onResponseEnd(): void {
-    clearTimeout(this.#closeTimer)
+    this.#closeTimer?.cancel()
     if (this.#phase === 'accepted') this.#failWith({ kind: 'in_band', status: 200, reason: 'empty' })
     else if (this.#phase === 'responding') this.#endReading()
     else if (this.#phase === 'rejected') this.#failRejected()
   }
 
   onResponseError(_: Dispatcher.DispatchController, error: Error): void {
-    clearTimeout(this.#closeTimer)
+    this.#closeTimer?.cancel()
     if (this.#phase === 'rejected') this.#failRejected()
     // Only `[DONE]` is missing.
     else if (this.#phase === 'responding' && this.#reader?.allChoicesFinished === true) this.#endReading()
@@ -226,9 +222,9 @@ export class Attempt<Result> implements Dispatcher.DispatchHandler, IndexedItem,
   /** Checks the deadlines; called every `deadlineCheckMs` while the call runs. */
   checkDeadlines(): void {
     if (this.#phase === 'ended') return
-    const { clock, deadlineClock, callContext } = this.#options
+    const { clock, callContext } = this.#options
     const now = clock.monotonicMs()
-    const due = this.#deadlines.findDue(deadlineClock.now(), {
+    const due = this.#deadlines.findDue(clock.activeMs(now), {
       turnMs: now - this.#turnStartedAt,
       isStreamOpen: callContext.client.headersSent,
     })
@@ -256,7 +252,7 @@ export class Attempt<Result> implements Dispatcher.DispatchHandler, IndexedItem,
     const reader = this.#reader
     if (reader === null) return
     const { eventCount, outputCount } = reader
-    const { clock, deadlineClock } = this.#options
+    const { clock } = this.#options
     const monotonicMs = clock.monotonicMs()
     let frames: string
     try {
@@ -264,7 +260,7 @@ export class Attempt<Result> implements Dispatcher.DispatchHandler, IndexedItem,
     } catch (error) {
       return this.#endWith(error)
     }
-    const now = deadlineClock.at(monotonicMs)
+    const now = clock.activeMs(monotonicMs)
     if (reader.eventCount > eventCount) this.#deadlines.recordActivity(now)
     if (reader.outputCount > outputCount) this.#deadlines.recordOutput(now)
     if (frames !== '') this.#clientStream?.write(frames)
@@ -300,11 +296,9 @@ export class Attempt<Result> implements Dispatcher.DispatchHandler, IndexedItem,
   }
 
   #awaitClose(): void {
-    this.#closeTimer = setTimeout(
-      () => this.#controller?.abort(new Error('the upstream did not close after its last event')),
-      closeGraceMs,
-    )
-    this.#closeTimer.unref()
+    this.#closeTimer = this.#options.clock
+      .after(closeGraceMs, () => this.#controller?.abort(new Error('the upstream did not close after its last event')))
+      .unref()
   }
 
   #settle(): void {
@@ -345,7 +339,7 @@ export class Attempt<Result> implements Dispatcher.DispatchHandler, IndexedItem,
 
   /** The client has drained, or the `onResponse` hooks have finished. */
   #resume(): void {
-    this.#deadlines.recordResume(this.#options.deadlineClock.now())
+    this.#deadlines.recordResume(this.#options.clock.activeMs())
     this.#controller?.resume()
   }
 

@@ -1,7 +1,7 @@
 /**
  * Tells whether the client is the slow side of a call. Everything that depends on it asks here.
  *
- * Pure: all times are milliseconds of a `PauselessClock`, so that a pause of the machine makes no client slow.
+ * Pure: all times are `activeMs` of a clock, so that a pause of the machine makes no client slow.
  */
 
 /** A shorter delay is one that a quick client causes as well. */

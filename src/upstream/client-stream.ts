@@ -4,14 +4,11 @@ import type { CallContext } from '../exchange/plugin-chain.ts'
 import { createHeartbeat, openStream } from '../exchange/response-headers.ts'
 import type { Clock } from '../system/clock.ts'
 import type { Deadlines } from './deadlines.ts'
-import type { PauselessClock } from './pauseless-clock.ts'
 
 interface ClientStreamOptions {
   readonly x: Exchange
   readonly callContext: CallContext
   readonly clock: Clock
-  /** Time of `deadlines`. */
-  readonly deadlineClock: PauselessClock
   /** Records sends and backpressure. */
   readonly deadlines: Deadlines
   /** Pauses the upstream. */
@@ -99,14 +96,14 @@ export class ClientStream {
   }
 
   #send(frames: string): void {
-    const { deadlineClock, callContext, deadlines } = this.#options
-    const now = deadlineClock.now()
+    const { clock, callContext, deadlines } = this.#options
+    const now = clock.activeMs()
     deadlines.recordSend(now)
     if (callContext.client.disconnected || callContext.client.write(frames) || deadlines.isBlocked) return
     deadlines.recordBlocked(now)
     this.#options.pause()
     callContext.client.onDrain(() => {
-      deadlines.recordDrain(deadlineClock.now())
+      deadlines.recordDrain(clock.activeMs())
       this.#options.resume()
     })
   }

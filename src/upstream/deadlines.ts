@@ -21,7 +21,7 @@ interface Timeouts {
 /** What each of them means for the turn is in `call-ending.ts`. */
 export type DueDeadline = 'first_byte' | 'idle' | 'total' | 'slow_reader' | 'heartbeat'
 
-/** All times are milliseconds of a `PauselessClock`. */
+/** All times are `activeMs` of a clock. */
 export class Deadlines {
   readonly #timeouts: Timeouts
   readonly #startedAt: number

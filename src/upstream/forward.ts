@@ -14,11 +14,10 @@ import { zeroUsage, ClientDisconnected } from '../exchange/exchange.ts'
 import { changeCallContext } from '../exchange/plugin-chain.ts'
 import type { CallContext } from '../exchange/plugin-chain.ts'
 import { isCapAdjustable } from '../exchange/request/chat-request.ts'
-import type { Clock } from '../system/clock.ts'
+import type { Clock, Timer } from '../system/clock.ts'
 import { Attempt } from './attempt.ts'
 import type { AttemptResult } from './attempt.ts'
 import { ConnectionTracker } from './connection-tracker.ts'
-import { PauselessClock } from './pauseless-clock.ts'
 import { UpstreamFailure } from '../exchange/upstream-failure.ts'
 import type { FailureFacts } from '../exchange/upstream-failure.ts'
 import { isSafeToRetry, wasNeverSent } from './errors/retry-policy.ts'
@@ -41,20 +40,16 @@ interface ForwarderOptions {
 
 /** Interval at which the deadlines of running calls are checked. */
 const deadlineCheckMs = 100
-/** A check that is later than this follows a pause of the process: what has arrived meanwhile is read before the next one. */
-const maxCheckDelayMs = 1_000
 
 export class Forwarder {
   readonly #options: ForwarderOptions
   readonly #proxy: ProxyServer
   readonly #attempts = new IndexedList<Pick<Attempt<unknown>, 'shutDown' | 'checkDeadlines' | 'listIndex'>>()
   readonly #connections = new ConnectionTracker()
-  #deadlineTimer: NodeJS.Timeout | undefined
-  readonly #deadlineClock: PauselessClock
+  #deadlineTimer: Timer | undefined
 
   constructor(options: ForwarderOptions) {
     this.#options = options
-    this.#deadlineClock = new PauselessClock(options.clock)
     this.#proxy = createProxyServer()
     this.#proxy.before('web', 'stream', (request) => {
       ;(request as unknown as StubRequest).attempt.send()
@@ -212,7 +207,7 @@ export class Forwarder {
   }
 
   close(): void {
-    clearInterval(this.#deadlineTimer)
+    this.#deadlineTimer?.cancel()
     this.#connections.close()
     this.#proxy.close()
   }
@@ -272,7 +267,10 @@ export class Forwarder {
     Object.assign(x.lastAttempt, { target, status: null, cost, model: null, responseId: null, failedUsage: null })
     if (x.debug.upstreamStatus !== undefined) delete x.debug.upstreamStatus
     const { limiter } = upstream
-    if (!limiter.tryAcquire() && !(mayQueue && (await limiter.acquire((giveUp) => callContext.client.onDisconnect(giveUp))))) {
+    if (
+      !limiter.tryAcquire() &&
+      !(mayQueue && (await limiter.acquire(clock, (giveUp) => callContext.client.onDisconnect(giveUp))))
+    ) {
       if (callContext.client.disconnected) throw new ClientDisconnected(zeroUsage)
       throw new UpstreamFailure({ kind: 'queue_full' }, upstream.host)
     }
@@ -282,14 +280,10 @@ export class Forwarder {
       promptRatios: this.#options.upstreams.promptRatios,
       connections: this.#connections,
       clock,
-      deadlineClock: this.#deadlineClock,
       config,
     })
     this.#attempts.add(attempt)
-    if (this.#deadlineTimer === undefined) {
-      this.#deadlineClock.tick()
-      this.#deadlineTimer = setInterval(() => this.#checkDeadlines(), deadlineCheckMs).unref()
-    }
+    this.#deadlineTimer ??= clock.every(deadlineCheckMs, () => this.#checkDeadlines()).unref()
     try {
       this.#proxy.web(new StubRequest(attempt) as unknown as IncomingMessage, stubResponse, { target: upstream.url })
       return await attempt.result
@@ -297,14 +291,13 @@ export class Forwarder {
       limiter.release()
       this.#attempts.remove(attempt)
       if (this.#attempts.size === 0) {
-        clearInterval(this.#deadlineTimer)
+        this.#deadlineTimer?.cancel()
         this.#deadlineTimer = undefined
       }
     }
   }
 
   #checkDeadlines(): void {
-    if (this.#deadlineClock.tick() > maxCheckDelayMs) return
     this.#attempts.forEach((attempt) => attempt.checkDeadlines())
   }
 }

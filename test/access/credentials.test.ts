@@ -1,6 +1,4 @@
 /** Credential look-ups: a known key costs no query, a wrong one at most one, and a revoked one is refused at once. */
-import { mock } from 'node:test'
-import type { Test } from 'tap'
 import t from 'tap'
 import { deriveNames } from '../../src/exchange/brand-names.ts'
 import { Credentials } from '../../src/access/credentials.ts'
@@ -8,6 +6,7 @@ import { mintApiKey } from '../../src/domain/identity/api-key.ts'
 import type { Store } from '../../src/domain/store.ts'
 import { createIds } from '../../src/system/ids.ts'
 import { noon } from '../support/gateway/test-exchange.ts'
+import { SimulatedClock } from '../support/simulated-clock.ts'
 
 const names = deriveNames('svc')
 const ids = createIds()
@@ -38,7 +37,7 @@ const createLiveKey = (key: object = {}, account: object = {}) => ({
 
 t.test('concurrent requests with one new key query the store once, later ones never', async (t) => {
   const { store, queries } = createFakeStore(createLiveKey())
-  const credentials = new Credentials(store, names, { now: () => noon, monotonicMs: () => 0 })
+  const credentials = new Credentials(store, names, new SimulatedClock({ now: noon }))
   const token = mint()
   const found = await Promise.all(Array.from({ length: 50 }, () => credentials.resolve(token)))
   t.ok(found.every((credential) => credential?.account.id === 'acc_1'))
@@ -51,7 +50,7 @@ t.test('concurrent requests with one new key query the store once, later ones ne
 
 t.test('refuses a malformed key without a query and an unknown one with one query', async (t) => {
   const { store, queries } = createFakeStore(undefined)
-  const credentials = new Credentials(store, names, { now: () => noon, monotonicMs: () => 0 })
+  const credentials = new Credentials(store, names, new SimulatedClock({ now: noon }))
   const token = mint()
   const wrongSum = token.slice(0, -1) + (token.endsWith('0') ? '1' : '0')
   for (const bad of [
@@ -75,8 +74,7 @@ t.test('refuses a malformed key without a query and an unknown one with one quer
 })
 
 t.test('refuses revoked and expired keys and disabled accounts, and applies a cached expiry to the millisecond', async (t) => {
-  let now = noon
-  const clock = { now: () => now, monotonicMs: () => 0 }
+  const clock = new SimulatedClock({ now: noon })
   for (const found of [
     createLiveKey({ revokedAt: 1 }),
     createLiveKey({ expiresAt: noon }),
@@ -88,16 +86,16 @@ t.test('refuses revoked and expired keys and disabled accounts, and applies a ca
   const credentials = new Credentials(createFakeStore(createLiveKey({ expiresAt: noon + 1_000 })).store, names, clock)
   const token = mint()
   t.ok(await credentials.resolve(token))
-  now = noon + 999
+  clock.setNow(noon + 999)
   t.ok(await credentials.resolve(token))
-  now = noon + 1_000
+  clock.setNow(noon + 1_000)
   t.equal(await credentials.resolve(token), null)
 })
 
 t.test('writes the last use behind, once a minute per key', async (t) => {
-  let now = noon
+  const clock = new SimulatedClock({ now: noon })
   const { store, touched } = createFakeStore(createLiveKey())
-  const credentials = new Credentials(store, names, { now: () => now, monotonicMs: () => 0 })
+  const credentials = new Credentials(store, names, clock)
   const token = mint()
   for (let i = 0; i < 10; i++) await credentials.resolve(token)
   await credentials.flushLastUsed()
@@ -107,7 +105,7 @@ t.test('writes the last use behind, once a minute per key', async (t) => {
   )
   await credentials.flushLastUsed()
   t.equal(touched.length, 1, 'writes nothing without a new use')
-  now += 61_000
+  clock.setNow(noon + 61_000)
   await credentials.resolve(token)
   await credentials.flushLastUsed()
   t.equal(touched.length, 2)
@@ -154,20 +152,13 @@ function createSharedFakeStore() {
 }
 
 /** A node with a controlled clock and timers; or a single process. */
-function createNode(t: Test, isAlone = false) {
-  mock.timers.enable({ apis: ['setTimeout'] })
-  t.teardown(() => mock.timers.reset())
+function createNode(isAlone = false) {
   const shared = createSharedFakeStore()
   if (isAlone) Object.assign(shared.store, { cluster: null })
-  let ticks = 0
-  const credentials = new Credentials(shared.store, names, { now: () => noon + ticks, monotonicMs: () => ticks })
+  const clock = new SimulatedClock({ now: noon, monotonicMs: 0 })
+  const credentials = new Credentials(shared.store, names, clock)
   const pass = async (ms: number): Promise<void> => {
-    // In steps: a jump would be a pause of the process.
-    for (let remaining = ms; remaining > 0; remaining -= 50) {
-      const step = Math.min(50, remaining)
-      ticks += step
-      mock.timers.tick(step)
-    }
+    await clock.run(ms)
     await settled()
   }
   return { ...shared, credentials, pass, token: mint() }
@@ -179,7 +170,7 @@ const settled = async (): Promise<void> => {
 }
 
 t.test('one process: caches a key for an hour while the change log is read', async (t) => {
-  const { credentials, state, pass, token } = createNode(t, true)
+  const { credentials, state, pass, token } = createNode(true)
   await credentials.pollChanges()
   for (let minute = 0; minute <= 60; minute++) {
     t.ok(await credentials.resolve(token))
@@ -197,7 +188,7 @@ t.test('one process: caches a key for an hour while the change log is read', asy
 })
 
 t.test('one process: caches a key for half a minute while the change log cannot be read', async (t) => {
-  const { credentials, state, hanging, goOn, pass, token } = createNode(t, true)
+  const { credentials, state, hanging, goOn, pass, token } = createNode(true)
   await credentials.pollChanges()
   hanging.changes = true
   void credentials.pollChanges()
@@ -216,7 +207,7 @@ t.test('one process: caches a key for half a minute while the change log cannot 
 })
 
 t.test('one process: queries a session again after half a minute, because use moves its end', async (t) => {
-  let ticks = 0
+  const clock = new SimulatedClock({ now: noon, monotonicMs: 0 })
   let queries = 0
   const session = { id: 'sess_1', kind: 'cli', lastUsedAt: noon, expiresAt: noon + 90 * 86_400_000 }
   const findByHash = async () => {
@@ -225,21 +216,21 @@ t.test('one process: queries a session again after half a minute, because use mo
   }
   const credentialChanges = { getLatestSeq: async () => 0, listSince: async (seq: number) => ({ seq, accounts: [] }) }
   const store = { sessions: { findByHash }, credentialChanges, cluster: null } as unknown as Store
-  const credentials = new Credentials(store, names, { now: () => noon, monotonicMs: () => ticks })
+  const credentials = new Credentials(store, names, clock)
   const token = `${names.sessionPrefix}${'a'.repeat(43)}`
   await credentials.pollChanges()
   t.ok(await credentials.resolve(token))
-  ticks = 30_000
+  clock.advance(30_000)
   await credentials.pollChanges()
   t.ok(await credentials.resolve(token))
   t.equal(queries, 1)
-  ticks = 30_001
+  clock.advance(1)
   t.ok(await credentials.resolve(token))
   t.equal(queries, 2)
 })
 
 t.test('several nodes: caches a key while the change log is read and drops it on a change', async (t) => {
-  const { credentials, state, pass, token } = createNode(t)
+  const { credentials, state, pass, token } = createNode()
   t.ok(await credentials.resolve(token))
   await credentials.pollChanges()
   for (let i = 0; i < 5; i++) {
@@ -256,7 +247,7 @@ t.test('several nodes: caches a key while the change log is read and drops it on
 })
 
 t.test('several nodes: trusts a successful poll for 0.9 s, then queries the store', async (t) => {
-  const { credentials, state, hanging, pass, token } = createNode(t)
+  const { credentials, state, hanging, pass, token } = createNode()
   await credentials.pollChanges()
   await credentials.resolve(token)
   t.equal(state.queries, 1)
@@ -275,7 +266,7 @@ t.test('several nodes: trusts a successful poll for 0.9 s, then queries the stor
 })
 
 t.test('several nodes: logs once that the change log cannot be read, even if it never could be', async (t) => {
-  const { credentials, hanging, pass, goOn } = createNode(t)
+  const { credentials, hanging, pass, goOn } = createNode()
   const poll = async (): Promise<'logged' | 'silent'> => {
     const looking = credentials.pollChanges().then(
       () => 'silent' as const,
@@ -294,7 +285,7 @@ t.test('several nodes: logs once that the change log cannot be read, even if it 
 })
 
 t.test('several nodes: counts a database as silent only while no answer arrives, however late', async (t) => {
-  const { credentials, hanging, pass, goOn } = createNode(t)
+  const { credentials, hanging, pass, goOn } = createNode()
   await credentials.pollChanges()
   hanging.changes = true
   const pending = credentials.pollChanges()
@@ -308,7 +299,7 @@ t.test('several nodes: counts a database as silent only while no answer arrives,
 })
 
 t.test('several nodes: accepts no cached key if the store does not answer either', async (t) => {
-  const { credentials, hanging, goOn, pass, token } = createNode(t)
+  const { credentials, hanging, goOn, pass, token } = createNode()
   await credentials.pollChanges()
   t.ok(await credentials.resolve(token))
   Object.assign(hanging, { keys: true, changes: true })
@@ -323,7 +314,7 @@ t.test('several nodes: accepts no cached key if the store does not answer either
 })
 
 t.test('several nodes: repeats a query whose answer took too long', async (t) => {
-  const { credentials, state, hanging, goOn, pass, token } = createNode(t)
+  const { credentials, state, hanging, goOn, pass, token } = createNode()
   await credentials.pollChanges()
   hanging.keys = true
   const pending = credentials.resolve(token)
@@ -338,7 +329,7 @@ t.test('several nodes: repeats a query whose answer took too long', async (t) =>
 })
 
 t.test('several nodes: drops all entries after a failed poll, and never runs two polls at once', async (t) => {
-  const { credentials, state, hanging, goOn, pass, token } = createNode(t)
+  const { credentials, state, hanging, goOn, pass, token } = createNode()
   await credentials.pollChanges()
   await credentials.resolve(token)
   hanging.changes = true

@@ -7,6 +7,7 @@ import { exportJWK, generateKeyPair, SignJWT } from 'jose'
 import t from 'tap'
 import type { Test } from 'tap'
 import { startGateway } from '../support/gateway/test-gateway.ts'
+import { SimulatedClock } from '../support/simulated-clock.ts'
 
 /** An issuer that serves one key at the path, and its tokens. */
 async function issuing(t: Test, path: string) {
@@ -101,8 +102,7 @@ t.test('distinguishes keys that cannot be fetched from tokens that are not good'
   t.teardown(() => server.close())
   const good = await issuing(t, '/keys')
   const issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-  let now = 0
-  const clock = { now: () => Date.now(), monotonicMs: () => now }
+  const clock = new SimulatedClock({ isLive: true })
   const shared = { audience: 'gateway', plan: 'pro' }
   const gateway = await startGateway(
     t,
@@ -127,7 +127,7 @@ t.test('distinguishes keys that cannot be fetched from tokens that are not good'
   const token = await sign(privateKey)
   for (const name of Object.keys(answers)) {
     answer = name
-    now += 10_000
+    clock.skip(10_000)
     const before = requests
     for (let times = 0; times < 3; times++) t.equal((await gateway.chat(token)).status, 503, name)
     t.equal(requests, before + 1, 'the keys are fetched once in five seconds')
@@ -135,7 +135,7 @@ t.test('distinguishes keys that cannot be fetched from tokens that are not good'
     t.equal((await gateway.chat(`${token.split('.')[0]}.bm8.x`)).status, 401, 'no issuer is named')
   }
   answer = 'good'
-  now += 10_000
+  clock.skip(10_000)
   t.equal((await gateway.chat(token)).status, 200, 'good keys are used at once')
   const stranger = await generateKeyPair('ES256')
   t.equal((await gateway.chat(await sign(stranger.privateKey))).status, 401, 'a bad signature')

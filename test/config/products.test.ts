@@ -1,12 +1,13 @@
 import t from 'tap'
 import { startGateway } from '../support/gateway/test-gateway.ts'
+import { createClock } from '../../src/system/clock.ts'
 
 const day = 86_400_000
 const shutdownDate = '2027-06-30'
 
 t.test('announces a retirement ninety days before, and rejects the product from its day on', async (t) => {
   let now = Date.parse(shutdownDate) - 10 * day
-  const clock = { now: () => now, monotonicMs: () => performance.now() }
+  const clock = createClock({ now: () => now })
   const gateway = await startGateway(t, { products: { 'svc-2.1-rev': { shutdownDate } } }, { clock })
   const { token } = await gateway.createMember()
   const models = async (): Promise<{ id: string; shutdown_date: string | null }[]> => {

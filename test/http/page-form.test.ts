@@ -6,6 +6,7 @@ import { startGateway } from '../support/gateway/test-gateway.ts'
 import type { TestGateway } from '../support/gateway/test-gateway.ts'
 import { WebsiteClient } from '../support/gateway/website-client.ts'
 import { readFormFields, sendForm } from '../support/website/page-form.ts'
+import { createClock } from '../../src/system/clock.ts'
 
 interface Visit {
   readonly gateway: TestGateway
@@ -112,7 +113,7 @@ t.test(
 t.test('refuses the id of another account, a made up one and one that is too old, and keeps what was typed', async (t) => {
   let nowMs = Date.now()
   const { gateway, browser, url, listKeys } = await openKeys(t, {
-    clock: { now: () => nowMs, monotonicMs: () => performance.now() },
+    clock: createClock({ now: () => nowMs }),
   })
   const fields = readFormFields((await browser.get(url)).body, { action: 'create' })
   const stranger = new WebsiteClient(gateway)

@@ -11,6 +11,7 @@ import { defaultMediaFigures } from '../support/media-figures.ts'
 import { createTestExchange } from '../support/gateway/test-exchange.ts'
 import { startGateway } from '../support/gateway/test-gateway.ts'
 import type { TestGateway } from '../support/gateway/test-gateway.ts'
+import { createClock } from '../../src/system/clock.ts'
 
 type Turn = Exchange & Pick<Slots, 'caller' | 'chat' | 'product' | 'hold'>
 
@@ -132,7 +133,7 @@ t.test('states in the message which pool is used up, for which period, and when 
     ],
   ] as const) {
     let now = at
-    const clock = { now: () => now, monotonicMs: () => performance.now() }
+    const clock = createClock({ now: () => now })
     const g = await startGateway(t, { plans: { free: { pools: { premium } } } }, { clock })
     const member = await g.createAccount('free')
     const { ledger, calendar } = g.services

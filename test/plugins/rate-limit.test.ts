@@ -5,6 +5,7 @@ import type { GatewayError } from '../../src/errors.ts'
 import type { Exchange, Slots } from '../../src/exchange/exchange.ts'
 import { createLocalLimits } from '../../src/access/limits/memory.ts'
 import { createTestExchange, createTestServices } from '../support/gateway/test-exchange.ts'
+import { SimulatedClock } from '../support/simulated-clock.ts'
 
 function asking(kind: 'turn' | 'unmetered', plan: { rpm: number; concurrency: number }) {
   const caller = { account: { id: 'acc_1' }, plan, credential: 'key' } as unknown as Slots['caller']
@@ -68,13 +69,13 @@ t.test('admits or rejects a request when the shared store has decided', async (t
 
 t.test('grants nothing for a step of the wall clock in either direction', async (t) => {
   const { services } = createTestServices({ limits: createLocalLimits() })
-  let wall = services.clock.now()
-  const stepping = { ...services, clock: { now: () => wall, monotonicMs: () => 0 } }
+  const clock = new SimulatedClock()
+  const stepping = { ...services, clock }
   const take = () => rateLimit.onRequest?.(asking('unmetered', { rpm: 2, concurrency: 1 }), stepping)
   take()
   take()
   for (const step of [-1, 120_000, -3_600_000]) {
-    wall += step
+    clock.setNow(clock.now() + step)
     t.equal(refused(take).code, 'rate_limited', `${step} ms`)
   }
 })

@@ -4,6 +4,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import t from 'tap'
 import { ClockGuard } from '../../src/server/clock-guard.ts'
 import { startGateway, testConfig, waitUntil } from '../support/gateway/test-gateway.ts'
+import { createClock } from '../../src/system/clock.ts'
 
 const dayMs = 86_400_000
 const hourMs = 3_600_000
@@ -73,7 +74,7 @@ t.test('ends no plan of an SQLite installation that starts with a clock 40 days 
   await before.services.store.backup(join(dataDir, 'gateway.db'))
   await before.close()
 
-  const clock = { now: () => Date.now() + 40 * dayMs, monotonicMs: () => performance.now() }
+  const clock = createClock({ now: () => Date.now() + 40 * dayMs })
   const gateway = await startGateway(t, { store: { dataDir } }, { clock })
   await waitUntil(() => gateway.log.some((line) => line.includes('40 days after the newest record')), 'the warning')
   await pause(5_000)

@@ -3,6 +3,7 @@ import t from 'tap'
 import { GatewayError } from '../../src/errors.ts'
 import { DatabaseProbe } from '../../src/services/database-probe.ts'
 import type { DatabaseStatus } from '../../src/domain/database-status.ts'
+import { SimulatedClock } from '../support/simulated-clock.ts'
 
 const lossy: DatabaseStatus = {
   version: '17.2',
@@ -25,7 +26,7 @@ const note = /^durability: /
 /** A database that answers when the test lets it. */
 function startProbe({ waitMs }: { readonly waitMs?: number } = {}) {
   const pendingProbes: PromiseWithResolvers<DatabaseStatus>[] = []
-  let ticks = 1_000
+  const clock = new SimulatedClock()
   const readDatabaseStatus = (): Promise<DatabaseStatus> => {
     const answer = Promise.withResolvers<DatabaseStatus>()
     pendingProbes.push(answer)
@@ -33,8 +34,8 @@ function startProbe({ waitMs }: { readonly waitMs?: number } = {}) {
   }
   return {
     pendingProbes,
-    probe: new DatabaseProbe({ readDatabaseStatus }, { monotonicMs: () => ticks }, waitMs === undefined ? {} : { waitMs }),
-    pass: (ms: number) => void (ticks += ms),
+    probe: new DatabaseProbe({ readDatabaseStatus }, clock, waitMs === undefined ? {} : { waitMs }),
+    pass: clock.advance,
     /** Answers the last probe; it has been processed when this resolves. */
     answer: async (condition: DatabaseStatus = lossy) => {
       pendingProbes.at(-1)?.resolve(condition)
@@ -108,8 +109,10 @@ t.test('reports a failed probe by its code alone, which names no host or user', 
 })
 
 t.test('waits for a current result when all checks are requested, with a limit', async (t) => {
-  const { probe, pendingProbes, answer } = startProbe({ waitMs: 20 })
-  t.same(await probe.runChecks(), [{ what: 'database', ok: false, detail: 'does not answer' }])
+  const { probe, pendingProbes, answer, pass } = startProbe({ waitMs: 20 })
+  const unanswered = probe.runChecks()
+  pass(20)
+  t.same(await unanswered, [{ what: 'database', ok: false, detail: 'does not answer' }])
   const joined = probe.runChecks()
   t.equal(pendingProbes.length, 1, 'the running probe serves both')
   await answer()

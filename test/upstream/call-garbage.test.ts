@@ -11,6 +11,7 @@ import { Forwarder } from '../../src/upstream/forward.ts'
 import { Upstreams } from '../../src/upstream/target/upstreams.ts'
 import { createTestExchange, RecordingClient } from '../support/gateway/test-exchange.ts'
 import { testConfig } from '../support/gateway/test-gateway.ts'
+import { SimulatedClock } from '../support/simulated-clock.ts'
 
 setFlagsFromString('--expose-gc')
 const collect = runInNewContext('gc') as (how: { readonly type: 'minor' }) => void
@@ -54,7 +55,7 @@ async function openForwarder(t: Test): Promise<{ readonly forwarder: Forwarder; 
   const baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`
   const config = testConfig(t, { upstreams: { main: { baseUrl } } })
   const upstreams = new Upstreams(config, null, () => 0)
-  const clock = { now: () => 0, monotonicMs: () => 0 }
+  const clock = new SimulatedClock()
   const forwarder = new Forwarder({ config, upstreams, clock, onAttempt: () => undefined })
   t.teardown(async () => {
     forwarder.close()

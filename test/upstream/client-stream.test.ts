@@ -3,21 +3,19 @@ import t from 'tap'
 import type { CallContext } from '../../src/exchange/plugin-chain.ts'
 import { ClientStream } from '../../src/upstream/client-stream.ts'
 import { Deadlines } from '../../src/upstream/deadlines.ts'
-import { PauselessClock } from '../../src/upstream/pauseless-clock.ts'
 import { SlowClient } from '../support/gateway/slow-client.ts'
 import { createTestExchange } from '../support/gateway/test-exchange.ts'
 import { testConfig } from '../support/gateway/test-gateway.ts'
+import { SimulatedClock } from '../support/simulated-clock.ts'
 
 t.test('sends no keep-alive comments to a client that does not read', async (t) => {
   const client = new SlowClient()
-  let now = 0
-  const clock = { now: () => now, monotonicMs: () => now }
+  const clock = new SimulatedClock()
   const callContext: CallContext = { client, onUpstreamHeaders: () => undefined, onEvent: null, headers: () => ({}) }
   const stream = new ClientStream({
     x: createTestExchange(),
     callContext,
     clock,
-    deadlineClock: new PauselessClock(clock),
     deadlines: new Deadlines(testConfig(t).timeouts, 0),
     pause: () => undefined,
     resume: () => undefined,
@@ -31,7 +29,7 @@ t.test('sends no keep-alive comments to a client that does not read', async (t) 
   const comment = client.body
   t.match(comment, /^:/)
   for (let i = 0; i < 100; i++) {
-    now += 15_000
+    clock.advance(15_000)
     stream.keepAlive()
   }
   t.equal(client.body, comment, 'one comment until it reads')

@@ -12,6 +12,7 @@ import { Forwarder } from '../../src/upstream/forward.ts'
 import { Upstreams } from '../../src/upstream/target/upstreams.ts'
 import { createTestExchange, RecordingClient } from '../support/gateway/test-exchange.ts'
 import { testConfig, waitUntil } from '../support/gateway/test-gateway.ts'
+import { SimulatedClock } from '../support/simulated-clock.ts'
 
 const idleMs = 1_000
 const totalMs = 600_000
@@ -71,15 +72,7 @@ async function startCall(t: Test, { stream = true } = {}): Promise<Running> {
     timeouts: { idleMs, totalMs, firstByteMs: 5_000, connectMs: 5_000, heartbeatAfterMs: 500_000, heartbeatEveryMs: 500_000 },
   })
   const upstreams = new Upstreams(config, null, () => 0)
-  let ms = 0
-  let reads = 0
-  const clock = {
-    now: () => 0,
-    monotonicMs: () => {
-      reads++
-      return ms
-    },
-  }
+  const clock = new SimulatedClock()
   const outcomes: string[] = []
   const forwarder = new Forwarder({ config, upstreams, clock, onAttempt: (_, outcome) => void outcomes.push(outcome) })
   t.teardown(async () => {
@@ -110,17 +103,10 @@ async function startCall(t: Test, { stream = true } = {}): Promise<Running> {
       upstream.write(text)
       if (stream) await waitUntil(() => client.body.length > length, 'the client to receive it')
     },
-    async pass(passingMs) {
-      for (let passed = 0; passed < passingMs; passed += 100) {
-        ms += 100
-        // Each check of the deadlines reads the clock.
-        const before = reads
-        await waitUntil(() => reads > before, 'the next check')
-      }
-    },
-    jump: (jumpMs) => void (ms += jumpMs),
+    pass: (ms) => clock.run(ms),
+    jump: clock.skip,
     shutDown: () => forwarder.abortAll(new Error('the service restarts')),
-    isResting: () => !upstreams.getHealth('main/m').breaker.wouldAllow(ms),
+    isResting: () => !upstreams.getHealth('main/m').breaker.wouldAllow(clock.monotonicMs()),
     outcomes,
   }
 }
@@ -148,7 +134,7 @@ t.test('announces the end of a stream after its last frames', async (t) => {
 t.test('ends an answer as cut off at the total time, and charges it', async (t) => {
   const call = await startCall(t)
   await call.send(word.repeat(3))
-  call.jump(totalMs)
+  await endByTime(call)
   t.equal(describe(await call.ended), 'charged 3 with a trailer')
   t.equal(isCutOff(call), true)
   t.equal(call.isResting(), false, 'nothing counts against the target')
@@ -162,7 +148,7 @@ t.test('ends an answer as cut off at the total time also for a client that takes
   call.client.isReading = false
   await call.send(word)
   await call.pass(idleMs + 200)
-  call.jump(totalMs)
+  await endByTime(call)
   t.equal(describe(await call.ended), 'charged 2 with a trailer')
   t.equal(isCutOff(call), true)
   t.equal(call.isResting(), false)
@@ -176,7 +162,7 @@ t.test('refunds at the total time where the upstream produced no output for the 
     call.upstream.write(toChunk({ choices: [], note: passed }))
     await call.pass(500)
   }
-  call.jump(totalMs)
+  await endByTime(call)
   t.equal(describe(await call.ended), 'failed {"kind":"timeout","phase":"total"}')
   t.equal(isCutOff(call), false)
   t.equal(call.isResting(), true, 'it counts against the target')
@@ -186,7 +172,7 @@ t.test('refunds at the total time what was not forwarded, and counts it only for
   const whole = await startCall(t, { stream: false })
   await whole.send(word)
   await whole.pass(200)
-  whole.jump(totalMs)
+  await endByTime(whole)
   t.equal(describe(await whole.ended), 'failed {"kind":"timeout","phase":"total","isOwnLimit":true}')
   t.equal(whole.isResting(), false)
   const empty = await startCall(t)
@@ -194,16 +180,22 @@ t.test('refunds at the total time what was not forwarded, and counts it only for
     empty.upstream.write(role)
     await empty.pass(500)
   }
-  empty.jump(totalMs)
+  await endByTime(empty)
   t.equal(describe(await empty.ended), 'failed {"kind":"timeout","phase":"total"}')
   t.equal(empty.isResting(), true)
 })
 
+/** One check after the total time, because a whole wait would end at the idle time. */
+async function endByTime(call: Running): Promise<void> {
+  call.jump(totalMs)
+  await call.pass(100)
+}
+
 t.test('completes an answer at the total time or at a reset if only [DONE] is missing', async (t) => {
-  for (const end of [(call: Running) => call.jump(totalMs), (call: Running) => void call.upstream.socket?.resetAndDestroy()]) {
+  for (const end of [endByTime, (call: Running) => void call.upstream.socket?.resetAndDestroy()]) {
     const call = await startCall(t)
     await call.send(word + lastChunk)
-    end(call)
+    await end(call)
     t.equal(describe(await call.ended), 'charged 1 with a trailer')
     t.match(call.client.body, '"finish_reason":"stop"')
     t.same(call.outcomes, ['ok'])

@@ -3,10 +3,13 @@ import { GatewayError } from '../../errors.ts'
 import { ClientDisconnected, zeroUsage } from '../../exchange/exchange.ts'
 import type { Exchange, Slots } from '../../exchange/exchange.ts'
 import type { PluginServices } from '../../exchange/plugin-services.ts'
+import type { Clock } from '../../system/clock.ts'
+import { systemClock } from '../../system/clock.ts'
 
 export interface ConcurrencyLimiterOptions {
   /** How long a turn may wait for a slot; 0: it is refused at once. */
   readonly maxWaitMs: number
+  readonly clock?: Clock
 }
 
 interface Waiter {
@@ -20,11 +23,13 @@ interface Waiter {
  */
 export class ConcurrencyLimiter {
   readonly maxWaitMs: number
+  readonly #clock: Clock
   readonly #running = new Map<string, number>()
   readonly #waiters = new Map<string, Waiter[]>()
 
-  constructor({ maxWaitMs }: ConcurrencyLimiterOptions = { maxWaitMs: 0 }) {
+  constructor({ maxWaitMs, clock = systemClock }: ConcurrencyLimiterOptions = { maxWaitMs: 0 }) {
     this.maxWaitMs = maxWaitMs
+    this.#clock = clock
   }
 
   /** False if `limit` turns run already, or others wait for a slot. */
@@ -49,7 +54,7 @@ export class ConcurrencyLimiter {
     if (this.maxWaitMs === 0 || waiters.length >= maxWaiting) return Promise.resolve(false)
     return new Promise((resolve, reject) => {
       const leave = (): void => {
-        clearTimeout(timer)
+        timer.cancel()
         const at = waiters.indexOf(waiter)
         if (at !== -1) waiters.splice(at, 1)
         if (waiters.length === 0 && this.#waiters.get(subject) === waiters) this.#waiters.delete(subject)
@@ -61,10 +66,10 @@ export class ConcurrencyLimiter {
           resolve(true)
         },
       }
-      const timer = setTimeout(() => {
+      const timer = this.#clock.after(this.maxWaitMs, () => {
         leave()
         resolve(false)
-      }, this.maxWaitMs)
+      })
       waiters.push(waiter)
       this.#waiters.set(subject, waiters)
       onDisconnect(() => {

@@ -8,8 +8,7 @@
  * A store may also lose its data and live on (FLUSHALL, a restart without persistence, eviction). It then reports less usage than this node
  * alone has been granted, and the node's share is applied besides for a minute.
  */
-import type { Clock } from '../../system/clock.ts'
-import { withTimeout } from '../with-timeout.ts'
+import type { Clock, Timer } from '../../system/clock.ts'
 import type { RateLimitRequest, RateLimitStore } from './rate-limit-store.ts'
 import { probe } from './rate-limit-store.ts'
 import type { DistributedRateLimitStats, LocalRateLimit, RateDecision, RateLimit } from './limits.ts'
@@ -66,7 +65,7 @@ export class DistributedRateLimit implements RateLimit {
   readonly #exhausted = new Map<string, ExhaustedLimit>()
   readonly #own = new Map<string, OwnUsage>()
   #sweptAt = 0
-  #retryTimer: NodeJS.Timeout | undefined
+  #retryTimer: Timer | undefined
   #isClosed = false
 
   constructor(options: DistributedRateLimitOptions) {
@@ -80,7 +79,7 @@ export class DistributedRateLimit implements RateLimit {
     try {
       const store = await open()
       // The store must answer within the time that a turn would wait.
-      await withTimeout(store.consume(probe), this.#timeoutMs).catch((error: unknown) => {
+      await clock.within(this.#timeoutMs, store.consume(probe)).catch((error: unknown) => {
         store.close()
         throw error
       })
@@ -124,7 +123,7 @@ export class DistributedRateLimit implements RateLimit {
   /** Pending requests are decided by this node's share. */
   close(): void {
     this.#isClosed = true
-    clearTimeout(this.#retryTimer)
+    this.#retryTimer?.cancel()
     this.#store?.close()
     this.#store = null
   }
@@ -175,7 +174,7 @@ export class DistributedRateLimit implements RateLimit {
     if (requests.length === 0) return
     const store = this.#store
     if (store === null) return this.#answerLocally(requests)
-    withTimeout(store.consume(requests), this.#timeoutMs).then(
+    this.#options.clock.within(this.#timeoutMs, store.consume(requests)).then(
       (used) => this.#answer(requests, used),
       (error: unknown) => {
         this.#markUnavailable(store, error)
@@ -239,7 +238,7 @@ export class DistributedRateLimit implements RateLimit {
   }
 
   #scheduleRetry(): void {
-    this.#retryTimer = setTimeout(() => void this.open(), retryDelayMs).unref()
+    this.#retryTimer = this.#options.clock.after(retryDelayMs, () => void this.open()).unref()
   }
 
   /** A refusal lasts a minute at most, and so does usage. */

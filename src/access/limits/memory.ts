@@ -1,4 +1,5 @@
 /** Requests per minute in the memory of one thread: the default. */
+import { systemClock } from '../../system/clock.ts'
 import type { BodyBudgetBounds } from './body-budget.ts'
 import { ConcurrencyLimiter } from './concurrency-limiter.ts'
 import type { ConcurrencyLimiterOptions } from './concurrency-limiter.ts'
@@ -61,12 +62,14 @@ interface LocalLimitOptions extends ConcurrencyLimiterOptions {
   readonly bodies?: BodyBudgetBounds
 }
 
-export function createLocalLimits({ maxWaitMs, bodies = unlimitedBodies }: LocalLimitOptions = { maxWaitMs: 0 }): LocalLimits {
+export function createLocalLimits(
+  { maxWaitMs, bodies = unlimitedBodies, clock = systemClock }: LocalLimitOptions = { maxWaitMs: 0 },
+): LocalLimits {
   return {
     byAddress: new MemoryRateLimit(),
     byAccount: new MemoryRateLimit(),
-    concurrency: new ConcurrencyLimiter({ maxWaitMs }),
-    ...openProcessBudgets(createProcessBudgetMemory(1), 0, { bodies, maxWaitMs }),
+    concurrency: new ConcurrencyLimiter({ maxWaitMs, clock }),
+    ...openProcessBudgets(createProcessBudgetMemory(1), 0, { bodies, maxWaitMs, clock }),
     retryTimes: new RetryTimes(),
     costlyMedia: new CostlyMedia(),
     distributed: null,

@@ -1,4 +1,6 @@
 /** The budgets that the serving threads of one process share. */
+import { systemClock } from '../../system/clock.ts'
+import type { Clock } from '../../system/clock.ts'
 import { BodyBudget } from './body-budget.ts'
 import type { BodyBudgetBounds } from './body-budget.ts'
 import { clearThread, createBudgetMemory, SharedBudget } from './shared-budget.ts'
@@ -30,16 +32,17 @@ export function clearProcessBudgets(memory: ProcessBudgetMemory, thread: number)
 interface ProcessBudgetOptions {
   readonly bodies: BodyBudgetBounds
   readonly maxWaitMs: number
+  readonly clock?: Clock
 }
 
 /** @param thread from 0 */
 export function openProcessBudgets(
   memory: ProcessBudgetMemory,
   thread: number,
-  { bodies, maxWaitMs }: ProcessBudgetOptions,
+  { bodies, maxWaitMs, clock = systemClock }: ProcessBudgetOptions,
 ): { readonly tokenCounts: TokenCountLimiter; readonly bodies: BodyBudget } {
   return {
-    tokenCounts: new TokenCountLimiter({ budget: new SharedBudget(memory.tokenCounts, thread), maxWaitMs }),
+    tokenCounts: new TokenCountLimiter({ budget: new SharedBudget(memory.tokenCounts, thread), maxWaitMs, clock }),
     bodies: new BodyBudget({
       accounts: new SharedBudget(memory.accountBodies, thread),
       addresses: new SharedBudget(memory.addressBodies, thread),

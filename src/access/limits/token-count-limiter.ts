@@ -1,6 +1,8 @@
 /** The token counts of each account: how many run at once in the process, and which wait. They cost no credits, so no hold counts them. */
 import { ConcurrencyLimiter } from './concurrency-limiter.ts'
 import type { ConcurrencyLimiterOptions } from './concurrency-limiter.ts'
+import type { Clock } from '../../system/clock.ts'
+import { systemClock } from '../../system/clock.ts'
 import type { SharedBudget } from './shared-budget.ts'
 
 export const maxTokenCountsAtOnce = 4
@@ -13,11 +15,13 @@ export class TokenCountLimiter {
   readonly #own: ConcurrencyLimiter
   readonly #budget: SharedBudget
   readonly #maxWaitMs: number
+  readonly #clock: Clock
 
-  constructor({ budget, maxWaitMs }: ConcurrencyLimiterOptions & { readonly budget: SharedBudget }) {
-    this.#own = new ConcurrencyLimiter({ maxWaitMs })
+  constructor({ budget, maxWaitMs, clock = systemClock }: ConcurrencyLimiterOptions & { readonly budget: SharedBudget }) {
+    this.#own = new ConcurrencyLimiter({ maxWaitMs, clock })
     this.#budget = budget
     this.#maxWaitMs = maxWaitMs
+    this.#clock = clock
   }
 
   /** False if no slot is free now, or others wait for one. */
@@ -51,7 +55,7 @@ export class TokenCountLimiter {
     for (let waitedMs = 0; ; waitedMs += retryMs) {
       if (this.#takeShared(account)) return true
       if (waitedMs >= this.#maxWaitMs) return false
-      await new Promise((resolve) => setTimeout(resolve, retryMs))
+      await this.#clock.wait(retryMs)
     }
   }
 }

@@ -4,6 +4,7 @@
  */
 import { Redis } from 'iovalkey'
 import type { RedisOptions } from 'iovalkey'
+import { systemClock } from '../../system/clock.ts'
 import type { RateLimitStore } from './rate-limit-store.ts'
 import { minuteMs, requestUnits } from './limits.ts'
 
@@ -61,7 +62,7 @@ export async function openValkeyStore({ url, prefix, connectTimeoutMs, clock }: 
   let firstError: Error | undefined
   client.on('error', (error) => (firstError ??= error))
   const close = (): void => client.disconnect()
-  const timeoutTimer = setTimeout(close, connectTimeoutMs)
+  const timer = systemClock.after(connectTimeoutMs, close)
   try {
     await client.connect()
     const script = String(await client.script('LOAD', limitScript(clock)))
@@ -77,7 +78,7 @@ export async function openValkeyStore({ url, prefix, connectTimeoutMs, clock }: 
     close()
     throw stripCommand(firstError ?? error)
   } finally {
-    clearTimeout(timeoutTimer)
+    timer.cancel()
   }
 }
 

@@ -1,5 +1,6 @@
 /** Client id metadata documents: whether this service reads the documents by which programs describe themselves, and announces that it does. */
 import type { GatewayConfig } from '../../config/config.ts'
+import type { Clock } from '../../system/clock.ts'
 
 export type ClientDocumentMode = GatewayConfig['oauth']['clientIdDocuments']
 
@@ -7,7 +8,7 @@ interface ClientDocumentOptions {
   readonly mode: ClientDocumentMode
   /** Any public address; every answer proves that the internet can be reached. */
   readonly probeUrl: string
-  readonly clock: { monotonicMs(): number }
+  readonly clock: Clock
   /** For tests. */
   readonly fetch?: typeof globalThis.fetch
 }
@@ -38,27 +39,27 @@ export class ClientDocuments {
     const age = result === undefined ? Infinity : clock.monotonicMs() - result.at
     if (result !== undefined && age < (result.isReachable ? successTtlMs : failureTtlMs)) return result.isReachable
     this.#probe ??= this.#runProbe().finally(() => (this.#probe = undefined))
-    let timer: NodeJS.Timeout | undefined
-    const timeout = new Promise<boolean>((resolve) => {
-      timer = setTimeout(() => resolve(result?.isReachable ?? false), maxWaitMs)
-    })
-    return Promise.race([this.#probe, timeout]).finally(() => clearTimeout(timer))
+    return clock.within(maxWaitMs, this.#probe).catch(() => result?.isReachable ?? false)
   }
 
   async #runProbe(): Promise<boolean> {
     const { probeUrl, clock, fetch: fetchDocument } = this.#options
-    const isReachable = (await findInternetFault(probeUrl, fetchDocument)) === null
+    const isReachable = (await findInternetFault(probeUrl, clock, fetchDocument)) === null
     this.#result = { isReachable, at: clock.monotonicMs() }
     return isReachable
   }
 }
 
 /** Why the address cannot be reached; null if it answers. */
-export async function findInternetFault(probeUrl: string, fetchDocument?: typeof globalThis.fetch): Promise<unknown> {
+export async function findInternetFault(
+  probeUrl: string,
+  clock: Clock,
+  fetchDocument?: typeof globalThis.fetch,
+): Promise<unknown> {
   try {
     // Loaded with the first probe: a start does not need it.
     const fetch = fetchDocument ?? (await import('./document-fetcher.ts')).createDocumentFetcher()
-    const response = await fetch(probeUrl, { method: 'HEAD', signal: AbortSignal.timeout(probeTimeoutMs) })
+    const response = await fetch(probeUrl, { method: 'HEAD', signal: clock.deadline(probeTimeoutMs) })
     await response.body?.cancel()
     return null
   } catch (error) {

@@ -3,7 +3,7 @@
  * timeout. Large files are sent in parts, which become one file when they are complete.
  */
 import { createHash } from 'node:crypto'
-import { setTimeout as sleep } from 'node:timers/promises'
+import { systemClock } from '../../system/clock.ts'
 import { AwsClient } from 'aws4fetch'
 import { request } from 'undici'
 import type { Dispatcher } from 'undici'
@@ -165,7 +165,7 @@ export class S3Storage implements BackupStorage {
         failure = new OperatorError(`${host} cannot be reached for backups: ${describeNetworkError(error)}.`, { cause: error })
       }
       if (attempt === attempts) throw failure
-      await sleep(250 * 4 ** (attempt - 1), undefined, signal)
+      await systemClock.wait(250 * 4 ** (attempt - 1), this.#signal)
     }
   }
 

@@ -4,6 +4,8 @@
  */
 import { IndexedList } from '../../system/indexed-list.ts'
 import type { IndexedItem } from '../../system/indexed-list.ts'
+import { systemClock } from '../../system/clock.ts'
+import type { Timer } from '../../system/clock.ts'
 
 /** Two events within this time appear simultaneous to readers and programs. */
 const flushIntervalMs = 4
@@ -15,20 +17,20 @@ export interface CoalescedStream extends IndexedItem {
 
 export class WriteCoalescer {
   readonly #streams = new IndexedList<CoalescedStream>()
-  #timer: NodeJS.Timeout | undefined
+  #timer: Timer | undefined
 
   add(stream: CoalescedStream): void {
     this.#streams.add(stream)
     if (this.#streams.size > 1) return
     // One timer for all streams, so most of them wait for less than one interval.
-    if (this.#timer === undefined) this.#timer = setTimeout(() => this.#flushAll(), flushIntervalMs)
-    else this.#timer.refresh()
+    if (this.#timer === undefined) this.#timer = systemClock.after(flushIntervalMs, () => this.#flushAll())
+    else this.#timer.restart()
   }
 
   #flushAll(): void {
     this.#streams.forEach((stream) => {
       if (!stream.flush()) this.#streams.remove(stream)
     })
-    if (this.#streams.size > 0) this.#timer?.refresh()
+    if (this.#streams.size > 0) this.#timer?.restart()
   }
 }

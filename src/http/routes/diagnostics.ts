@@ -1,5 +1,4 @@
 /** The diagnostic endpoints: what the gateway received of a request, and a stream whose delays a client can measure. */
-import { setTimeout as pause } from 'node:timers/promises'
 import type { BlockList } from 'node:net'
 import type { Context } from 'koa'
 import type { Router } from '../../system/vendor/koa-router.ts'
@@ -50,11 +49,9 @@ export function mountDiagnosticRoutes(router: Router, { services }: RouteDeps): 
     const exchange = getExchange(ctx, 'unmetered', services)
     adoptRequestId(exchange)
     const client = bypassKoa(ctx)
-    const disconnected = new AbortController()
-    client.onDisconnect(() => disconnected.abort())
     openStream({ client, headers: () => toRequestIdHeaders(exchange) })
     for (let sent = 1; sent <= eventCount && !client.disconnected; sent += 1) {
-      if (sent > 1) await pause(eventIntervalMs, undefined, { signal: disconnected.signal }).catch(() => undefined)
+      if (sent > 1) await services.clock.wait(eventIntervalMs)
       client.write(`data: ${sent}\n\n`)
     }
     client.end()

@@ -13,7 +13,7 @@ class TrackedConnection implements IndexedItem {
   readonly socket: Socket
   /** The newest response on it. Responses are sent in order, so when this one has finished all have. */
   response: ServerResponse | null = null
-  /** Poll time since which it has neither received nor sent anything; null while active. */
+  /** Active time since which it has neither received nor sent anything; null while active. */
   #idleSince: number | null = null
   #bytesRead = 0
 

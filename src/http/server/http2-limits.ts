@@ -5,6 +5,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Http2ServerRequest, ServerHttp2Session } from 'node:http2'
 import { constants } from 'node:http2'
+import type { Clock } from '../../system/clock.ts'
 
 /** How long a client may take, over HTTP/1.1 and HTTP/2 alike, so that slow senders cannot hold connections. */
 export interface ProtocolTimeouts {
@@ -22,38 +23,37 @@ const closeGraceMs = 250
 const protocolError = -505
 
 /** Closes a session that has no open stream for too long, whatever frames its client sends meanwhile. */
-export function limitIdleSession(session: ServerHttp2Session, { headersMs, keepAliveMs }: ProtocolTimeouts): void {
+export function limitIdleSession(session: ServerHttp2Session, { headersMs, keepAliveMs }: ProtocolTimeouts, clock: Clock): void {
   let openStreams = 0
   const close = (): void => {
     session.close()
-    setTimeout(() => session.destroy(), closeGraceMs).unref()
+    clock.after(closeGraceMs, () => session.destroy()).unref()
   }
-  let timer = setTimeout(close, headersMs)
+  let timer = clock.after(headersMs, close)
   session.on('stream', (stream) => {
     openStreams++
-    clearTimeout(timer)
+    timer.cancel()
     stream.once('close', () => {
-      if (--openStreams === 0 && !session.destroyed) timer = setTimeout(close, keepAliveMs)
+      if (--openStreams === 0 && !session.destroyed) timer = clock.after(keepAliveMs, close)
     })
   })
-  session.on('close', () => clearTimeout(timer))
+  session.on('close', () => timer.cancel())
 }
 
 /** Resets the stream of a request that has not arrived completely in time. `onTimeout` answers it where no response has begun. */
 export function limitRequestTime(
   request: IncomingMessage,
   response: ServerResponse,
-  timeoutMs: number,
-  onTimeout: () => void,
+  { timeoutMs, clock, onTimeout }: { readonly timeoutMs: number; readonly clock: Clock; readonly onTimeout: () => void },
 ): void {
   const { stream } = request as unknown as Http2ServerRequest
   if (stream.endAfterHeaders) return
-  const timer = setTimeout(() => {
+  const timer = clock.after(timeoutMs, () => {
     if (stream.state.state === constants.NGHTTP2_STREAM_STATE_HALF_CLOSED_REMOTE) return
     if (response.headersSent) stream.close(constants.NGHTTP2_CANCEL)
     else onTimeout()
-  }, timeoutMs)
-  stream.once('close', () => clearTimeout(timer))
+  })
+  stream.once('close', () => timer.cancel())
 }
 
 /**
@@ -61,7 +61,7 @@ export function limitRequestTime(
  * by itself, but Node destroys the session, and with it the turns in other streams. A violation of the session itself resets no stream;
  * then the session ends.
  */
-export function confineStreamErrors(session: ServerHttp2Session): void {
+export function confineStreamErrors(session: ServerHttp2Session, clock: Clock): void {
   const destroy = session.destroy.bind(session)
   let resetStreams = 0
   session.on('stream', (stream) => {
@@ -72,9 +72,11 @@ export function confineStreamErrors(session: ServerHttp2Session): void {
   const destroyUnlessConfined: typeof session.destroy = (error, code) => {
     if ((error as NodeJS.ErrnoException | undefined)?.errno !== protocolError) return destroy(error, code)
     const before = resetStreams
-    setTimeout(() => {
-      if (resetStreams === before) destroy(error, code)
-    }, closeGraceMs).unref()
+    clock
+      .after(closeGraceMs, () => {
+        if (resetStreams === before) destroy(error, code)
+      })
+      .unref()
   }
   session.destroy = destroyUnlessConfined
 }

@@ -5,7 +5,7 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import { createSecureServer } from 'node:http2'
 import type { Http2SecureServer, ServerHttp2Session } from 'node:http2'
 import type { AddressInfo, Socket } from 'node:net'
-import { setImmediate as nextLoopTurn, setTimeout as pause } from 'node:timers/promises'
+import { setImmediate as nextLoopTurn } from 'node:timers/promises'
 import { createSecureContext } from 'node:tls'
 import type { TLSSocket } from 'node:tls'
 import { ConfigError } from '../../config/config.ts'
@@ -64,17 +64,15 @@ export async function listen(
   const connections = new Connections()
   const refusals = new ProtocolErrorResponder(services)
   let quietWindowMs = 0
-  // Idle time is counted in polls, not by the clock: while the process is stalled, it cannot notice requests that have arrived.
-  let polledMs = 0
-  const waitForNextPoll = async (): Promise<void> => {
-    await pause(pollMs)
-    polledMs += pollMs
-  }
   const onRequest = (request: IncomingMessage, response: ServerResponse): void => {
     if (!connections.beginResponse(request, response)) return
     const violation = findViolation(request)
     if (request.httpVersionMajor > 1)
-      limitRequestTime(request, response, timeouts.requestMs, () => refusals.respondNow(request, response, requestTimeout))
+      limitRequestTime(request, response, {
+        timeoutMs: timeouts.requestMs,
+        clock,
+        onTimeout: () => refusals.respondNow(request, response, requestTimeout),
+      })
     if (violation === null) void handler(request, response)
     else refusals.respond(request, response, violation)
   }
@@ -97,8 +95,8 @@ export async function listen(
       if (socket.alpnProtocol !== 'h2') connections.add(socket)
     })
     server.on('session', (session: ServerHttp2Session) => {
-      confineStreamErrors(session)
-      limitIdleSession(session, timeouts)
+      confineStreamErrors(session, clock)
+      limitIdleSession(session, timeouts, clock)
       connections.addSession(session)
     })
   }
@@ -130,22 +128,23 @@ export async function listen(
       const isEmpty = connections.size === 0
       connections.beginShutdownNotice()
       if (isEmpty) return
-      let busyPolledMs = polledMs
-      while (clock.monotonicMs() - startedMonotonicMs < noticeMs && polledMs - busyPolledMs < quietWindowMs) {
-        if (connections.isBusy(polledMs, pollMs)) busyPolledMs = polledMs
-        await waitForNextPoll()
+      // While the process stands still, it cannot notice requests that have arrived.
+      let busyAtMs = clock.activeMs()
+      while (clock.monotonicMs() - startedMonotonicMs < noticeMs && clock.activeMs() - busyAtMs < quietWindowMs) {
+        if (connections.isBusy(clock.activeMs(), pollMs)) busyAtMs = clock.activeMs()
+        await clock.wait(pollMs)
       }
     },
     async close() {
       await drainBacklog(connections)
       server.close()
       while (connections.size > 0) {
-        connections.closeIdle(polledMs, quietWindowMs)
-        await waitForNextPoll()
+        connections.closeIdle(clock.activeMs(), quietWindowMs)
+        await clock.wait(pollMs)
       }
     },
     destroyAfterGrace() {
-      setTimeout(() => connections.destroy(), closeGraceMs)
+      clock.after(closeGraceMs, () => connections.destroy())
     },
     reconfigure({ maxConnections, certificate }) {
       server.maxConnections = maxConnections

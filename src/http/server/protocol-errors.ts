@@ -53,8 +53,8 @@ export class ProtocolErrorResponder {
     }
     socket.on('error', () => undefined)
     socket.resume()
-    const timer = setTimeout(() => socket.destroy(), closeGraceMs)
-    socket.on('close', () => clearTimeout(timer))
+    const timer = this.#services.clock.after(closeGraceMs, () => socket.destroy())
+    socket.on('close', () => timer.cancel())
     const { status, headers, body } = this.#reply(violation, { headers: {} }, socket.remoteAddress)
     const lines = Object.entries({
       ...headers,

@@ -1,4 +1,5 @@
 /** The delivery of a single email whose outcome the caller needs. */
+import type { Clock, Timer } from '../../system/clock.ts'
 import type { DeliveryOutcome } from '../../domain/services/member-mailer.ts'
 import { describeSmtpError, toDeliveryOutcome } from './smtp-failure.ts'
 import { toConnectionOptions, toMessage } from './smtp-transport.ts'
@@ -20,7 +21,12 @@ interface Delivery {
  * Sends one email over a connection of its own, without another attempt. Once the content was announced with DATA, only the server's answer
  * decides whether the email was delivered.
  */
-export async function deliverBySmtp(server: SmtpServer, email: AddressedEmail, signal: AbortSignal): Promise<Delivery> {
+export async function deliverBySmtp(
+  server: SmtpServer,
+  email: AddressedEmail,
+  signal: AbortSignal,
+  clock: Clock,
+): Promise<Delivery> {
   const { createTransport } = await import('nodemailer')
   let isContentSent = false
   const ignore = (): void => undefined
@@ -43,7 +49,7 @@ export async function deliverBySmtp(server: SmtpServer, email: AddressedEmail, s
       fatal: ignore,
     },
   } as Parameters<typeof createTransport>[0])
-  const aborted = createDelayedAbort(signal)
+  const aborted = createDelayedAbort(signal, clock)
   try {
     const isInTime = await Promise.race([transport.sendMail(toMessage(server.from, email)).then(() => true), aborted.promise])
     if (isInTime) return { outcome: 'sent', reason: null }
@@ -57,18 +63,21 @@ export async function deliverBySmtp(server: SmtpServer, email: AddressedEmail, s
 }
 
 /** Resolves with false some time after the signal, so that a shutdown does not wait for a slow server. */
-function createDelayedAbort(signal: AbortSignal): { readonly promise: Promise<false>; readonly cancel: () => void } {
+function createDelayedAbort(
+  signal: AbortSignal,
+  clock: Clock,
+): { readonly promise: Promise<false>; readonly cancel: () => void } {
   const { promise, resolve } = Promise.withResolvers<false>()
-  let timer: NodeJS.Timeout | undefined
+  let timer: Timer | undefined
   const onAbort = (): void => {
-    timer = setTimeout(() => resolve(false), maxAbortDelayMs)
+    timer = clock.after(maxAbortDelayMs, () => resolve(false))
   }
   if (signal.aborted) onAbort()
   else signal.addEventListener('abort', onAbort, { once: true })
   return {
     promise,
     cancel() {
-      clearTimeout(timer)
+      timer?.cancel()
       signal.removeEventListener('abort', onAbort)
     },
   }

@@ -1,4 +1,5 @@
 /** One POST request to a receiver: bounded in time and answer, and without redirects. */
+import { systemClock } from '../../system/clock.ts'
 import type { Dispatcher } from 'undici'
 import { AddressNotAllowedError } from '../../access/ssrf-guard.ts'
 import { readBounded } from '../../upstream/bounded-body.ts'
@@ -32,7 +33,7 @@ export async function postJson({ url, headers, body }: OutgoingRequest, options:
     headers: { 'user-agent': 'svc-gateway', 'content-type': 'application/json', ...headers },
     body,
     dispatcher,
-    signal: AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]),
+    signal: AbortSignal.any([signal, systemClock.deadline(timeoutMs)]),
   })
   const bytes = await readBounded(answerBody, maxAnswerBytes)
   return {

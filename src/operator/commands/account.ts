@@ -1,4 +1,5 @@
 /** `svc-gateway account …` */
+import { systemClock } from '../../system/clock.ts'
 import { join } from 'node:path'
 import { maskEmail } from '../../domain/identity/audit.ts'
 import { toSmtpServer } from '../../config/smtp-server.ts'
@@ -205,7 +206,7 @@ async function sendNotices(
     const { reason } =
       smtp === null
         ? await folder.send({ to, ...content }, ids.next('mail_', clock.now())).then(() => ({ reason: null }))
-        : await deliverBySmtp(smtp, { to, ...content }, AbortSignal.timeout(mailTimeoutMs))
+        : await deliverBySmtp(smtp, { to, ...content }, systemClock.deadline(mailTimeoutMs), systemClock)
     outcomes.push(reason === null ? `An email was sent to ${to}.` : `The email to ${to} was not sent (${reason}).`)
   }
   return outcomes.join(' ')

@@ -69,7 +69,7 @@ function requireReceiver({ notifications: { people, webhooks } }: GatewayConfig,
 /** As the server sends emails: by SMTP, or into the folder. */
 function createMailDelivery(config: GatewayConfig): ReceiverDeps['deliverMail'] {
   const server = toSmtpServer(config)
-  if (server !== null) return async (email, signal) => (await deliverBySmtp(server, email, signal)).outcome
+  if (server !== null) return async (email, signal) => (await deliverBySmtp(server, email, signal, systemClock)).outcome
   const { outbox } = new DataFolder(config.store.dataDir)
   return async (email) => {
     await createFolderTransport({ from: config.mail.from, outbox }).send(email, createIds().next('mail_', systemClock.now()))

@@ -7,7 +7,7 @@ import { clearProcessBudgets } from '../../access/limits/process-budgets.ts'
 import type { LimitMemory } from '../../access/limits/shared-memory.ts'
 import { releaseLocks } from '../../access/limits/shared-memory.ts'
 import type { WorkerStores } from '../../store/sqlite/open.ts'
-import type { Clock } from '../../system/clock.ts'
+import type { Clock, Timer } from '../../system/clock.ts'
 import type { MetricsJson } from '../../observability/merge-metrics.ts'
 import { retainCounters } from '../../observability/merge-metrics.ts'
 import type { Services } from '../../services/services.ts'
@@ -77,8 +77,8 @@ export class WorkerPool {
   #restartDelayMs = 0
   #isClosing = false
   #retiredMetrics: MetricsJson = []
-  readonly #restartTimers = new Set<NodeJS.Timeout>()
-  #pingTimer: NodeJS.Timeout | undefined
+  readonly #restartTimers = new Set<Timer>()
+  #pingTimer: Timer | undefined
 
   #config: WorkerInit['config']
 
@@ -90,14 +90,14 @@ export class WorkerPool {
   /** Resolves with the address when all workers serve. @throws the error of the first worker that cannot start */
   async open(port: number): Promise<string> {
     this.#port = port
-    const { count } = this.#options
+    const { count, clock } = this.#options
     const shares = Array.from({ length: count }, (_, index) => ({ index, count }))
     const [first, ...others] = shares
     if (first === undefined) throw new Error('at least one worker serves')
     // The first worker determines the port of the others.
     const url = await this.#start(first)
     await Promise.all(others.map((share) => this.#start(share)))
-    this.#pingTimer = setInterval(() => this.#pingAll(), this.#options.pingMs ?? defaultPingMs).unref()
+    this.#pingTimer = clock.every(this.#options.pingMs ?? defaultPingMs, () => this.#pingAll()).unref()
     return url
   }
 
@@ -151,8 +151,8 @@ export class WorkerPool {
   /** Resolves when all workers have drained and ended. */
   async close(drainMs: number, flushTimeoutMs: number): Promise<void> {
     this.#isClosing = true
-    clearInterval(this.#pingTimer)
-    for (const timer of this.#restartTimers) clearTimeout(timer)
+    this.#pingTimer?.cancel()
+    for (const timer of this.#restartTimers) timer.cancel()
     await Promise.all(
       [...this.#members].map(async ({ worker, rpc, thread, ended }) => {
         try {
@@ -270,14 +270,14 @@ export class WorkerPool {
         { deaths: this.#recentDeaths.length, pauseMs: this.#restartDelayMs },
         'workers keep dying; the next replacement is delayed',
       )
-    const timer = setTimeout(() => {
+    const timer = clock.after(this.#restartDelayMs, () => {
       this.#restartTimers.delete(timer)
       this.#start(share).catch((error: unknown) => {
         if (this.#isClosing) return
         log.fatal({ err: error }, 'a worker could not be replaced; it will be retried')
         this.#scheduleRestart(share)
       })
-    }, this.#restartDelayMs)
+    })
     this.#restartTimers.add(timer)
   }
 

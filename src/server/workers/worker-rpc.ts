@@ -4,6 +4,7 @@
  */
 import { MessagePort } from 'node:worker_threads'
 import type { Transferable, Worker } from 'node:worker_threads'
+import { systemClock } from '../../system/clock.ts'
 import { ConfigError } from '../../config/config.ts'
 import { OperatorError } from '../../system/operator-error.ts'
 
@@ -57,10 +58,10 @@ export class WorkerRpc<Local extends RpcMethods, Remote extends RpcMethods> {
     const timer =
       timeoutMs === undefined
         ? undefined
-        : setTimeout(() => reject(new Error(`"${name}" was not answered within ${timeoutMs} ms`)), timeoutMs)
+        : systemClock.after(timeoutMs, () => reject(new Error(`"${name}" was not answered within ${timeoutMs} ms`)))
     this.#post(['request', id, name, value], transfer)
     return promise.finally(() => {
-      clearTimeout(timer)
+      timer?.cancel()
       this.#pending.delete(id)
     })
   }

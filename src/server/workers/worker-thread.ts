@@ -121,10 +121,11 @@ async function openWorker(start: WorkerInit, main: WorkerRpc<MainRequests, Worke
     local: {
       byAddress: new SharedMemoryRateLimit(start.limits.byAddress, worker),
       byAccount: new SharedMemoryRateLimit(start.limits.byAccount, worker),
-      concurrency: new ConcurrencyLimiter({ maxWaitMs: config.limits.concurrencyWaitMs }),
+      concurrency: new ConcurrencyLimiter({ maxWaitMs: config.limits.concurrencyWaitMs, clock }),
       ...openProcessBudgets(start.budgets, share.index, {
         bodies: getBodyBudgetBounds(config.limits),
         maxWaitMs: config.limits.concurrencyWaitMs,
+        clock,
       }),
       retryTimes: new RetryTimes(),
       costlyMedia: new CostlyMedia(),

@@ -2,7 +2,7 @@
  * Brings a database to this version's schema. Each migration runs in a transaction of its own, so an interrupted start is continued by the
  * next one, and processes or nodes that start together share the work.
  */
-import { setTimeout as after } from 'node:timers/promises'
+import { systemClock } from '../../system/clock.ts'
 import { sql } from 'kysely'
 import type { Kysely, Selectable } from 'kysely'
 import { OperatorError } from '../../system/operator-error.ts'
@@ -105,7 +105,7 @@ async function retryWhileInUse({ sharing }: Dialect, run: () => Promise<void>, o
     } catch (error) {
       if (tries === maxTries || sharing?.isInUse(error) !== true) throw error
       if (tries === 1) onWait()
-      await after(retryDelayMs)
+      await systemClock.wait(retryDelayMs)
     }
   }
 }

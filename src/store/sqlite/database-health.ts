@@ -3,6 +3,8 @@
  * replaced under it, and everything acknowledged then is lost with the process. An unreadable page means that other pages may be
  * damaged as well. No turn is sold until the condition has ended.
  */
+import { systemClock } from '../../system/clock.ts'
+import type { Timer } from '../../system/clock.ts'
 import type { FileIdentity } from './connection/file-identity.ts'
 import { readFileIdentity } from './connection/file-identity.ts'
 import { runReadTask } from './maintenance/read-tasks.ts'
@@ -15,12 +17,12 @@ export class DatabaseHealth {
   readonly #file: string
   readonly #onChange: (unhealthyReason: string | null) => void
   #opened: readonly (readonly [file: string, identity: FileIdentity])[] = []
-  #timer: NodeJS.Timeout | undefined
+  #timer: Timer | undefined
   #fileReason: string | null = null
   #isLost = false
   #damageReason: string | null = null
   readonly #recheckMs: number
-  #recheckTimer: NodeJS.Timeout | undefined
+  #recheckTimer: Timer | undefined
   #reportedReason: string | null = null
 
   /** `onChange` is called once for each change. */
@@ -47,12 +49,13 @@ export class DatabaseHealth {
     const seen = await Promise.all(files.map(async (file) => [file, await tryReadFileIdentity(file)] as const))
     this.#opened = seen.filter(([, identity]) => identity !== null)
     let isPolling = false
-    this.#timer = setInterval(() => {
+    const poll = (): void => {
       // A disk that does not respond gets no second request meanwhile.
       if (isPolling) return
       isPolling = true
       void this.#poll().finally(() => (isPolling = false))
-    }, pollMs).unref()
+    }
+    this.#timer = systemClock.every(pollMs, poll).unref()
   }
 
   /**
@@ -71,8 +74,8 @@ export class DatabaseHealth {
   }
 
   close(): void {
-    clearInterval(this.#timer)
-    clearTimeout(this.#recheckTimer)
+    this.#timer?.cancel()
+    this.#recheckTimer?.cancel()
   }
 
   #checkFile(): void {
@@ -85,7 +88,7 @@ export class DatabaseHealth {
       // A check that could not run proves nothing.
       (error: unknown) => {
         if (isDamage(error)) return
-        this.#recheckTimer = setTimeout(() => this.#checkFile(), this.#recheckMs).unref()
+        this.#recheckTimer = systemClock.after(this.#recheckMs, () => this.#checkFile()).unref()
       },
     )
   }

@@ -3,7 +3,7 @@ import type { MessagePort } from 'node:worker_threads'
 import { existsSync, mkdtempSync, realpathSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { setTimeout as after } from 'node:timers/promises'
+import { systemClock } from '../../system/clock.ts'
 import { GatewayError } from '../../errors.ts'
 import type { Store } from '../../domain/store.ts'
 import { OperatorError, describeSystemError } from '../../system/operator-error.ts'
@@ -211,7 +211,7 @@ async function assertNoOlderProcesses(
       throw new OperatorError(
         'A server of an older version uses this database and cannot work with the schema of this version. Stop it first, or use its version.',
       )
-    await after(pollMs)
+    await systemClock.wait(pollMs)
   }
 }
 

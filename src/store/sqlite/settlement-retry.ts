@@ -3,6 +3,8 @@
  * the journal, so that it survives the process, and retried until the ledger has it. A retry is safe even if the outcome of a
  * commit is unknown, because a hold ends only once.
  */
+import { systemClock } from '../../system/clock.ts'
+import type { Clock, Timer } from '../../system/clock.ts'
 import { GatewayError } from '../../errors.ts'
 import type { LedgerResult } from '../ledger/operations.ts'
 import type { EndingOrder } from '../ledger/orders.ts'
@@ -39,8 +41,8 @@ interface PendingSettlement {
   readonly order: EndingOrder
   /** What the caller of `end` got. */
   readonly outcome: Promise<LedgerResult | 'journaled'>
-  /** Number of the poll before its start. */
-  readonly startedPoll: number
+  /** Active time of its start. */
+  readonly startedMs: number
   readonly resolve: (result: LedgerResult | 'journaled') => void
   readonly reject: (error: unknown) => void
   /** Position in the list; removing an entry moves the last one to its place. */
@@ -62,11 +64,8 @@ export class PendingSettlements {
   readonly #responseTimeoutMs: number
   /** Everything that the ledger does not have yet. An array, because entries come and go with every turn. */
   readonly #settlements: PendingSettlement[] = []
-  readonly #timer: NodeJS.Timeout
-  /**
-   * Polls by the timer. Waiting times are counted in them: a pause of the process or machine, in which nothing can answer, counts as one.
-   */
-  #polls = 0
+  readonly #clock: Clock
+  readonly #timer: Timer
   #pendingCount = 0
   /**
    * Number of failed flushes of the WAL. After one, holds may be missing on disk until the ledger has committed an operation
@@ -82,15 +81,18 @@ export class PendingSettlements {
   #backoffMs = 0
   #nextRetryMs = 0
 
-  constructor(writer: Writer, journal: Journal, log: SettlementLog, responseTimeoutMs = defaultResponseTimeoutMs) {
+  constructor(
+    writer: Writer,
+    journal: Journal,
+    log: SettlementLog,
+    { responseTimeoutMs = defaultResponseTimeoutMs, clock = systemClock } = {},
+  ) {
     this.#responseTimeoutMs = responseTimeoutMs
     this.#writer = writer
     this.#journal = journal
     this.#log = log
-    this.#timer = setInterval(() => {
-      this.#polls += 1
-      this.#poll(performance.now())
-    }, pollMs).unref()
+    this.#clock = clock
+    this.#timer = clock.every(pollMs, () => this.#poll()).unref()
   }
 
   /** Logs the settlements of a dead process that a sweep has written. */
@@ -129,7 +131,7 @@ export class PendingSettlements {
     const settlement: PendingSettlement = {
       order,
       outcome: promise,
-      startedPoll: this.#polls,
+      startedMs: this.#clock.activeMs(),
       resolve,
       reject,
       index: this.#settlements.length,
@@ -161,17 +163,17 @@ export class PendingSettlements {
 
   /** Retries until nothing is pending or the time is over. */
   async drain(timeoutMs: number): Promise<void> {
-    const deadline = performance.now() + timeoutMs
-    while (this.#settlements.length > 0 && performance.now() < deadline) {
+    const deadline = this.#clock.deadline(timeoutMs)
+    while (this.#settlements.length > 0 && !deadline.aborted) {
       this.#nextRetryMs = 0
-      this.#poll(performance.now())
-      await new Promise((resolve) => setTimeout(resolve, Math.min(pollMs, timeoutMs)))
+      this.#poll()
+      await this.#clock.wait(Math.min(pollMs, timeoutMs))
     }
   }
 
   /** Call after the writer is closed. Pending settlements stay in the journal for the next start. */
   async close(): Promise<void> {
-    clearInterval(this.#timer)
+    this.#timer.cancel()
     this.#isClosed = true
     const remaining = [...this.#settlements]
     for (const settlement of remaining) this.#writeToJournal(settlement)
@@ -259,10 +261,11 @@ export class PendingSettlements {
     this.#log.info({ written: this.#settledCount }, 'the pending settlements were written to the ledger')
   }
 
-  #poll(now: number): void {
+  #poll(): void {
     if (this.#settlements.length === 0) return
+    const now = this.#clock.activeMs()
     for (const settlement of this.#settlements) {
-      const waitedMs = (this.#polls - settlement.startedPoll) * pollMs
+      const waitedMs = now - settlement.startedMs
       if (settlement.isPending || waitedMs >= journalAfterMs) this.#markPending(settlement)
       if (settlement.isPending && !settlement.isAcknowledged && waitedMs >= this.#responseTimeoutMs)
         settlement.reject(
@@ -280,7 +283,7 @@ export class PendingSettlements {
     await Promise.all(batch.map((settlement) => this.#submit(settlement)))
     const progress = batch.length === 0 || batch.some(({ isInFlight }) => isInFlight)
     this.#backoffMs = progress ? 0 : Math.min(Math.max(minBackoffMs, this.#backoffMs * 2), maxBackoffMs)
-    this.#nextRetryMs = performance.now() + this.#backoffMs
+    this.#nextRetryMs = this.#clock.activeMs() + this.#backoffMs
     this.#isRetrying = false
   }
 }

@@ -8,6 +8,7 @@ import { Worker } from 'node:worker_threads'
 import { GatewayError } from '../../errors.ts'
 import { FairQueue } from '../../exchange/body-parser/fair-queue.ts'
 import { systemClock } from '../../system/clock.ts'
+import type { Clock, Timer } from '../../system/clock.ts'
 import { toTransferableChunks } from '../../system/memory/transferred-chunks.ts'
 import type { EmbeddingOptions } from './convert-embeddings.ts'
 import type { ConvertReply, ConvertRequest } from './converter-thread.ts'
@@ -33,14 +34,15 @@ export class EmbeddingConverter {
   readonly #queue: FairQueue<Job>
   readonly #timeoutMs: number
   readonly #threadUrl: URL
+  readonly #clock: Clock
   #worker: Worker | undefined
   #current: Job | undefined
-  #watchdog: NodeJS.Timeout | undefined
+  #watchdog: Timer | undefined
   #isClosed = false
 
-  /** @param now monotonic time in milliseconds */
-  constructor({ timeoutMs = defaultTimeoutMs, threadUrl = converterUrl, now = () => systemClock.monotonicMs() } = {}) {
-    this.#queue = new FairQueue(maxQueuedBytes, now)
+  constructor({ timeoutMs = defaultTimeoutMs, threadUrl = converterUrl, clock = systemClock } = {}) {
+    this.#queue = new FairQueue(maxQueuedBytes, () => clock.monotonicMs())
+    this.#clock = clock
     this.#timeoutMs = timeoutMs
     this.#threadUrl = threadUrl
   }
@@ -75,10 +77,10 @@ export class EmbeddingConverter {
     // A conversion takes time in proportion to its bytes.
     this.#queue.charge(job.member, job.bytes)
     const worker = (this.#worker ??= this.#spawn())
-    this.#watchdog = setTimeout(() => {
+    this.#watchdog = this.#clock.after(this.#timeoutMs, () => {
       this.#handleDeath(worker, new Error('the thread for embeddings did not respond in time'))
       void worker.terminate()
-    }, this.#timeoutMs)
+    })
     const chunks = toTransferableChunks(job.chunks)
     worker.postMessage(
       { ...job.options, chunks } satisfies ConvertRequest,
@@ -117,7 +119,7 @@ export class EmbeddingConverter {
   }
 
   #takeCurrent(): Job | undefined {
-    clearTimeout(this.#watchdog)
+    this.#watchdog?.cancel()
     const job = this.#current
     this.#current = undefined
     return job

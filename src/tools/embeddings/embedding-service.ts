@@ -21,7 +21,7 @@ export class EmbeddingService {
 
   constructor(services: Services, forwarder: Forwarder) {
     this.#services = services
-    this.#converter = new EmbeddingConverter({ now: () => services.clock.monotonicMs() })
+    this.#converter = new EmbeddingConverter({ clock: services.clock })
     this.#forwarder = forwarder
   }
 

@@ -226,7 +226,11 @@ class HostedSearchTurn {
     const find: TurnHandler = async (inner, context) => toSearchAnswer(await search.search(inner, context))
     // A search sends nothing by itself.
     const { heartbeatEveryMs } = services.config.timeouts
-    const outcome = await keepStreamAlive(callContext, heartbeatEveryMs, chain.run(turn, find, client, services))
+    const outcome = await keepStreamAlive(
+      callContext,
+      { clock: services.clock, everyMs: heartbeatEveryMs },
+      chain.run(turn, find, client, services),
+    )
     this.#nestedCredits += turn.chargedCredits ?? 0
     if (outcome.kind === 'failed') return outcome.failure
     if (client.body === null) throw this.#createDisconnect()

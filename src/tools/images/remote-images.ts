@@ -2,6 +2,7 @@
  * Fetches an image from an address that a model named, which is as untrusted as a stranger's. Only https, only public addresses; each redirect
  * is checked again; time and size are bounded; no credentials are sent.
  */
+import { systemClock } from '../../system/clock.ts'
 import type { Agent } from 'undici'
 import { isAllowedUrl, createPublicAgent } from '../../access/ssrf-guard.ts'
 import type { SsrfGuardOptions } from '../../access/ssrf-guard.ts'
@@ -27,7 +28,7 @@ export class RemoteImageFetcher {
 
   /** The bytes, or null if they cannot or must not be fetched. */
   async fetch(address: string, disconnected: AbortSignal): Promise<Buffer | null> {
-    const signal = AbortSignal.any([disconnected, AbortSignal.timeout(timeoutMs)])
+    const signal = AbortSignal.any([disconnected, systemClock.deadline(timeoutMs)])
     try {
       const { request } = await import('undici')
       let url: URL | null = URL.parse(address)

@@ -81,7 +81,7 @@ export class SearchEngineClient {
       headers: { ...headers, accept: 'application/json', 'accept-encoding': 'identity', 'x-request-id': x.id },
       ...(body === undefined ? {} : { body }),
       dispatcher: this.#agent,
-      signal: AbortSignal.timeout(this.#services.config.search.timeoutMs),
+      signal: this.#services.clock.deadline(this.#services.config.search.timeoutMs),
     })
     const status = response.statusCode
     x.lastAttempt.status = status

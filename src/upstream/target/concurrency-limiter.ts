@@ -1,3 +1,5 @@
+import type { Clock } from '../../system/clock.ts'
+
 /**
  * Limits concurrent calls to one upstream. Excess calls queue for a bounded time in a bounded queue, or are rejected; the dispatcher below
  * would queue without limits.
@@ -34,21 +36,21 @@ export class UpstreamConcurrencyLimiter {
   }
 
   /** Waits for a slot. Resolves to false if the queue is full, the time is up, or the function passed to `onCancel` was called. */
-  acquire(onCancel: (cancel: () => void) => void): Promise<boolean> {
+  acquire(clock: Clock, onCancel: (cancel: () => void) => void): Promise<boolean> {
     if (this.#queue.length >= this.#options.maxPending) return Promise.resolve(false)
     return new Promise((resolve) => {
       const grant = (): void => {
-        clearTimeout(timer)
+        timer.cancel()
         resolve(true)
       }
       const cancel = (): void => {
         const index = this.#queue.indexOf(grant)
         if (index === -1) return
         this.#queue.splice(index, 1)
-        clearTimeout(timer)
+        timer.cancel()
         resolve(false)
       }
-      const timer = setTimeout(cancel, this.#options.maxPendingMs)
+      const timer = clock.after(this.#options.maxPendingMs, cancel)
       this.#queue.push(grant)
       onCancel(cancel)
     })

@@ -9,31 +9,34 @@ import type { PluginLog } from '../../exchange/plugin-services.ts'
 import { readBounded } from '../bounded-body.ts'
 import type { Dialect } from './dialect.ts'
 import type { Upstream, Upstreams } from './upstreams.ts'
+import type { Clock, Timer } from '../../system/clock.ts'
 import { parseJson } from '../../system/parse-json.ts'
 
 /** The pause before the next query doubles from the first to the last. A server that is loading answers 5xx for seconds or minutes. */
 const [firstRetryMs, maxRetryMs] = [1_000, 60_000]
 /** Lists of hundreds of models are a few megabytes. */
 const maxListBytes = 16 * 1024 * 1024
+const listTimeoutMs = 10_000
 
 interface ModelDiscoveryOptions {
   readonly config: GatewayConfig
   readonly upstreams: Upstreams
   readonly log: Pick<PluginLog, 'info' | 'warn'>
+  readonly clock: Clock
 }
 
 /** Queries at once, and again until each upstream has responded. Returns a function that stops it. */
-export function startModelDiscovery({ config, upstreams, log }: ModelDiscoveryOptions): () => void {
+export function startModelDiscovery({ config, upstreams, log, clock }: ModelDiscoveryOptions): () => void {
   const targets = Object.values(config.products).flatMap((product) => product.targets)
   const unnamed = new Set(targets.filter(({ model }) => model === null).map(({ upstream }) => upstream))
   const pending = [...upstreams.all].filter(({ name, config: { baseUrl } }) => unnamed.has(name) && baseUrl !== 'demo')
-  let timer: NodeJS.Timeout | undefined
+  let timer: Timer | undefined
   let stopped = false
   let pauseMs = firstRetryMs
   const reported = new Set<string>()
   const poll = async (): Promise<void> => {
     for (const upstream of pending.splice(0)) {
-      const result = await fetchModels(upstream)
+      const result = await fetchModels(upstream, clock)
       if (typeof result !== 'string') {
         upstreams.unreadModelLists.delete(upstream.name)
         applyModels(upstream, result)
@@ -46,7 +49,7 @@ export function startModelDiscovery({ config, upstreams, log }: ModelDiscoveryOp
       log.warn({ upstream: upstream.name, reason: result }, 'cannot read the models of this upstream yet; asking again')
     }
     if (pending.length === 0 || stopped) return
-    timer = setTimeout(() => void poll(), pauseMs).unref()
+    timer = clock.after(pauseMs, () => void poll()).unref()
     pauseMs = Math.min(pauseMs * 2, maxRetryMs)
   }
   const applyModels = (upstream: Upstream, models: readonly ListedModel[]): void => {
@@ -62,7 +65,7 @@ export function startModelDiscovery({ config, upstreams, log }: ModelDiscoveryOp
   void poll()
   return () => {
     stopped = true
-    clearTimeout(timer)
+    timer?.cancel()
   }
 }
 
@@ -126,19 +129,16 @@ function minTokenCount(...values: readonly unknown[]): number | null {
   return numbers.length === 0 ? null : Math.min(...numbers)
 }
 
-async function fetchModels({
-  origin,
-  basePath,
-  headers,
-  dispatcher,
-  format,
-}: Upstream): Promise<readonly ListedModel[] | 'unreachable' | 'failing'> {
+async function fetchModels(
+  { origin, basePath, headers, dispatcher, format }: Upstream,
+  clock: Clock,
+): Promise<readonly ListedModel[] | 'unreachable' | 'failing'> {
   try {
     const { request } = await import('undici')
     const { statusCode, body } = await request(`${origin}${basePath}${format?.modelsPath ?? '/models'}`, {
       dispatcher,
       headers: { ...headers },
-      signal: AbortSignal.timeout(10_000),
+      signal: clock.deadline(listTimeoutMs),
     })
     if (statusCode !== 200) {
       await body.dump()

@@ -9,7 +9,7 @@ import type { RateDecision } from '../../../src/access/limits/limits.ts'
 import { createLocalLimits, MemoryRateLimit } from '../../../src/access/limits/memory.ts'
 import { createLimits } from '../../../src/access/limits/create-limits.ts'
 import { openValkeyStore } from '../../../src/access/limits/valkey.ts'
-import { systemClock } from '../../../src/system/clock.ts'
+import { createClock, systemClock } from '../../../src/system/clock.ts'
 import { waitUntil } from '../../support/gateway/test-gateway.ts'
 import { startValkey } from '../../support/servers/valkey.ts'
 import { testRateLimitContract } from './rate-limit-contract.ts'
@@ -51,7 +51,7 @@ if (valkey !== undefined) {
     { isRemote: true },
   )
 
-  const clock = { now: () => ticksNow, monotonicMs: () => ticksNow }
+  const clock = createClock({ now: () => ticksNow })
   const logged: string[] = []
   const elsewhere = new DistributedRateLimit({
     name: 'the server of LIMITS_URL',

@@ -2,10 +2,11 @@
 import t from 'tap'
 import { WebsiteClient } from '../../support/gateway/website-client.ts'
 import { startGateway } from '../../support/gateway/test-gateway.ts'
+import { createClock } from '../../../src/system/clock.ts'
 
 t.test('an ended plan is replaced by the default plan and audited', async (t) => {
   let now = Date.parse('2026-03-02T00:00:00Z')
-  const gateway = await startGateway(t, {}, { clock: { now: () => now, monotonicMs: () => performance.now() } })
+  const gateway = await startGateway(t, {}, { clock: createClock({ now: () => now }) })
   const { store, membership } = gateway.services
   const browser = new WebsiteClient(gateway)
   const { account } = (await browser.signIn('member@example.com')).body
@@ -35,7 +36,7 @@ t.test('an ended plan is replaced by the default plan and audited', async (t) =>
 
 t.test("shows the end's day in the service's calendar", async (t) => {
   const now = Date.parse('2026-03-02T00:00:00Z')
-  const clock = { now: () => now, monotonicMs: () => performance.now() }
+  const clock = createClock({ now: () => now })
   const gateway = await startGateway(t, { timeZone: 'Pacific/Auckland' }, { clock })
   const browser = new WebsiteClient(gateway)
   const { account } = (await browser.signIn('member@example.com')).body

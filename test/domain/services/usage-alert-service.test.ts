@@ -8,6 +8,7 @@ import { createTemporaryFolder, startGateway, waitUntil } from '../../support/ga
 import type { TestGateway } from '../../support/gateway/test-gateway.ts'
 import { startSmtpServer } from '../../support/servers/smtp-server.ts'
 import type { SmtpServer } from '../../support/servers/smtp-server.ts'
+import { createClock } from '../../../src/system/clock.ts'
 
 const limits = { day: 1_000, week: 100_000, month: 100_000 }
 const minute = 60_000
@@ -39,7 +40,7 @@ async function startWithMember(
       plans: { free: { pools } },
       ...(options.dataDir === undefined ? {} : { store: { dataDir: options.dataDir } }),
     },
-    { clock: { now: () => clock.at, monotonicMs: () => performance.now() } },
+    { clock: createClock({ now: () => clock.at }) },
   )
   const { membership, store } = gateway.services
   const [known] = await store.accounts.list({ limit: 1 })

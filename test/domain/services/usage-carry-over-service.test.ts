@@ -3,6 +3,7 @@ import t from 'tap'
 import { WebsiteClient } from '../../support/gateway/website-client.ts'
 import { startGateway } from '../../support/gateway/test-gateway.ts'
 import type { TestGateway } from '../../support/gateway/test-gateway.ts'
+import { createClock } from '../../../src/system/clock.ts'
 
 const dayMs = 86_400_000
 /** A Monday in mid-month, so that day, week and month end at different times. */
@@ -33,11 +34,7 @@ async function use(gateway: TestGateway, browser: WebsiteClient): Promise<void> 
 
 t.test('a returning member continues with their usage until each period ends', async (t) => {
   let now = monday
-  const gateway = await startGateway(
-    t,
-    { limits: { attempts } },
-    { clock: { now: () => now, monotonicMs: () => performance.now() } },
-  )
+  const gateway = await startGateway(t, { limits: { attempts } }, { clock: createClock({ now: () => now }) })
   const email = 'leaver@example.com'
   let browser = new WebsiteClient(gateway)
   await browser.signIn(email)

@@ -7,9 +7,10 @@ import { AccountSeeder } from '../../support/cluster/account-seeder.ts'
 import { testConfig, waitUntil } from '../../support/gateway/test-gateway.ts'
 import { providePostgres } from '../../support/servers/postgres.ts'
 import { createTestSchema } from '../../store/postgres/test-store.ts'
+import { createClock } from '../../../src/system/clock.ts'
 
 const dayMs = 86_400_000
-const wrongClock = { now: () => Date.now() + 40 * dayMs, monotonicMs: () => performance.now() }
+const wrongClock = createClock({ now: () => Date.now() + 40 * dayMs })
 /** Plans end every two seconds, unless the clock is wrong. */
 const jobRunsMs = 5_000
 

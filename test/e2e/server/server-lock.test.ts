@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
-import { systemClock } from '../../../src/system/clock.ts'
+import { createClock } from '../../../src/system/clock.ts'
 import { compileCacheEnvironment } from '../../runner/clean-command.ts'
 import { startGateway, createTemporaryFolder } from '../../support/gateway/test-gateway.ts'
 import { startServerProcess } from '../../support/processes/server-process.ts'
@@ -54,11 +54,7 @@ t.test('refuses a second server and names the first; the lock of a killed server
 
 t.test('a command ends no turn of a server, however their clocks differ', async (t) => {
   // The machine's clock has moved forward by a day since this server started, and the server has not read it since.
-  const g = await startGateway(
-    t,
-    {},
-    { clock: { now: () => Date.now() - 86_400_000, monotonicMs: () => systemClock.monotonicMs() } },
-  )
+  const g = await startGateway(t, {}, { clock: createClock({ now: () => Date.now() - 86_400_000 }) })
   const { token } = await g.createMember()
   const running = await g.chat(token, {
     stream: true,
@@ -72,7 +68,7 @@ t.test('a command ends no turn of a server, however their clocks differ', async 
 
 t.test('a wall clock that steps back and forth ends no turn', async (t) => {
   let stepMs = 0
-  const clock = { now: () => Date.now() + stepMs, monotonicMs: () => systemClock.monotonicMs() }
+  const clock = createClock({ now: () => Date.now() + stepMs })
   const g = await startGateway(t, {}, { clock })
   const { token } = await g.createMember()
   stepMs = -1_800_000

@@ -11,6 +11,7 @@ import { WorkerBodyParser } from '../../../src/exchange/body-parser/worker-body-
 import type { CostlyBody, WorkerBodyParserOptions } from '../../../src/exchange/body-parser/worker-body-parser.ts'
 import { ClientDisconnected } from '../../../src/exchange/exchange.ts'
 import { waitUntil } from '../../support/gateway/test-gateway.ts'
+import { systemClock } from '../../../src/system/clock.ts'
 
 const stays = (): void => undefined
 const sent = (content: string) => Buffer.from(JSON.stringify({ model: 'svc-2.1', messages: [{ role: 'user', content }] }))
@@ -35,7 +36,7 @@ function bodies(t: Test, options: Partial<WorkerBodyParserOptions> = {}) {
   const bodies = new WorkerBodyParser({
     passRequestFields: [],
     maxBytes: 10 * 2 ** 20,
-    now: () => performance.now(),
+    clock: systemClock,
     onWorkerError: ({ message }) => void faults.push(message),
     onCostlyBody: (body) => void costly.push(body),
     ...options,

@@ -10,6 +10,7 @@ import { OAuthTestClient, redirectUri } from '../../support/gateway/oauth-client
 import { startGateway, waitUntil } from '../../support/gateway/test-gateway.ts'
 import { startGatewayProcess } from '../../support/processes/gateway-process.ts'
 import type { Overrides, TestGateway } from '../../support/gateway/test-gateway.ts'
+import { createClock } from '../../../src/system/clock.ts'
 
 /** A gateway, a member's browser, and a registered client. */
 async function startScene(
@@ -205,7 +206,7 @@ t.test('rotates refresh tokens, and ends the session when one is used twice', as
 
 t.test('accepts a refresh token again within 30 seconds if the client has not received its new tokens', async (t) => {
   let now = Date.now()
-  const clock = { now: () => now, monotonicMs: () => performance.now() }
+  const clock = createClock({ now: () => now })
   const gateway = await startGateway(t, {}, { clock })
   const member = new WebsiteClient(gateway)
   await member.signIn('mei@example.com')

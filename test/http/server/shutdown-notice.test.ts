@@ -7,6 +7,7 @@ import t from 'tap'
 import { Agent, request } from 'undici'
 import { createSelfSignedCertificate } from '../../support/servers/tls-certificate.ts'
 import { maxImmediateMs, startGateway, createTemporaryFolder, waitUntil } from '../../support/gateway/test-gateway.ts'
+import { createClock } from '../../../src/system/clock.ts'
 
 /** Long enough for a busy machine; half of it without requests ends the notice. */
 const noticeMs = 4_000
@@ -140,7 +141,7 @@ t.test('ends an idle connection in order and does not wait for it', async (t) =>
 
 t.test('does not count the time of a stalled process as idle', async (t) => {
   let stoodStillMs = 0
-  const clock = { now: () => Date.now(), monotonicMs: () => performance.now() + stoodStillMs }
+  const clock = createClock({ monotonicMs: () => performance.now() + stoodStillMs })
   const g = await startGateway(t, { timeouts: { drainNoticeMs: 20_000 } }, { clock })
   const dispatcher = new Agent({ connections: 1 })
   t.teardown(() => dispatcher.destroy())

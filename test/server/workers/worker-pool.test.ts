@@ -8,10 +8,11 @@ import { WorkerPool } from '../../../src/server/workers/worker-pool.ts'
 import { createLog } from '../../../src/observability/log.ts'
 import { renderMergedMetrics } from '../../../src/observability/merge-metrics.ts'
 import { testConfig, waitUntil } from '../../support/gateway/test-gateway.ts'
+import { SimulatedClock } from '../../support/simulated-clock.ts'
 
 async function startPool(t: Test, count: number) {
   const { plugins: _plugins, ...values } = testConfig(t)
-  const clock = { at: 0, now: () => 0, monotonicMs: () => clock.at }
+  const clock = new SimulatedClock({ isLive: true })
   const [log, logged, released]: [string[], string[], number[]] = [[], [], []]
   const changes: (readonly [number, number])[] = []
   const lineFor = async () => new MessageChannel().port1
@@ -98,7 +99,7 @@ t.test('delays the replacement of workers that keep dying, and logs it', async (
   pool.notifyAll('unhealthyReason', null)
   await waitUntil(() => dead('workers keep dying') === 1, 'it to be logged')
   await waitUntil(() => changes.at(-1)?.[0] === 1, 'a delayed replacement')
-  clock.at += 60_001
+  clock.skip(60_001)
   pool.notifyAll('unhealthyReason', null)
   await waitUntil(() => changes.at(-1)?.[0] === 1 && changes.at(-1)?.[1] === 6, 'another one')
   t.equal(dead('workers keep dying'), 1, 'the count restarts after a minute')

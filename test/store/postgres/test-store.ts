@@ -4,6 +4,7 @@ import type { Test } from 'tap'
 import type { PostgresOptions, PostgresStore, WritableLedger } from '../../../src/store/postgres/open.ts'
 import { openPostgresStore } from '../../../src/store/postgres/open.ts'
 import { noon } from '../contract/store-contract.ts'
+import { createClock } from '../../../src/system/clock.ts'
 
 /** A ledger without writes, for tests that need none. */
 export function createNoLedger(): WritableLedger {
@@ -37,7 +38,7 @@ export function createTestOptions(url: string, change: Partial<PostgresOptions> 
   return {
     url,
     process: { id: randomUUID(), version: '1.0.0' },
-    clock: { now: () => noon, monotonicMs: () => performance.now() },
+    clock: createClock({ now: () => noon }),
     ledger: createNoLedger,
     ...change,
   }

@@ -276,7 +276,7 @@ t.test('reports no settlement as durable if the journal fails as well, and still
     writer,
     noSpace,
     { info() {}, error() {}, fatal: (facts) => void fatal.push(facts) },
-    200,
+    { responseTimeoutMs: 200 },
   )
   hog.exec('begin immediate')
   await t.rejects(pending.end(settling(hold.id)), { code: 'internal_error', cause: { code: 'SQLITE_BUSY' } })
@@ -307,7 +307,7 @@ t.test('reports no journaled settlement as durable while its hold may be missing
   await writer.register('another', process.pid, noon)
   let hasHold = false
   const kept = { append: async () => hasHold, clear: () => undefined, close: async () => undefined }
-  const pending = new PendingSettlements(writer, kept, { info() {}, error() {}, fatal() {} }, 200)
+  const pending = new PendingSettlements(writer, kept, { info() {}, error() {}, fatal() {} }, { responseTimeoutMs: 200 })
   hog.exec('begin immediate')
   await t.rejects(pending.end(settling(first.id)), { code: 'internal_error', cause: { code: 'SQLITE_BUSY' } })
   hasHold = true
@@ -332,7 +332,7 @@ t.test('reports a settlement as durable that the journal takes after a pause of 
   const writer = new Writer(spawnWriter({ file, busyTimeoutMs: 50, allowCreate: false, checkpointPages: 8000 }))
   await writer.register('another', process.pid, noon)
   const journal = { append: async () => true, clear: () => undefined, close: async () => undefined }
-  const pending = new PendingSettlements(writer, journal, { info() {}, error() {}, fatal() {} }, 1_500)
+  const pending = new PendingSettlements(writer, journal, { info() {}, error() {}, fatal() {} }, { responseTimeoutMs: 1_500 })
   hog.exec('begin immediate')
   const ended = pending.end(settling(id))
   await pauseThread(2_000)

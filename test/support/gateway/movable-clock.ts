@@ -1,11 +1,7 @@
-/** A clock that only the test moves: nothing waits, and a slow machine changes no result. */
-import type { Clock } from '../../../src/system/clock.ts'
+/** A clock that only the test moves: nothing waits, and a slow machine changes no result. Timers fire as real time passes. */
+import { SimulatedClock } from '../simulated-clock.ts'
 
-export function createMovableClock(): { readonly clock: Clock; readonly advance: (ms: number) => void } {
-  let aheadMs = 0
-  const [now, monotonicMs] = [Date.now(), performance.now()]
-  return {
-    clock: { now: () => now + aheadMs, monotonicMs: () => monotonicMs + aheadMs },
-    advance: (ms) => void (aheadMs += ms),
-  }
+export function createMovableClock(): { readonly clock: SimulatedClock; readonly advance: (ms: number) => void } {
+  const clock = new SimulatedClock({ isLive: true })
+  return { clock, advance: clock.skip }
 }

@@ -12,6 +12,7 @@ import type { Gateway } from '../../../src/server/gateway.ts'
 import { findProgram } from '../require-program.ts'
 import { launchChromium } from './chromium.ts'
 import { signInByCode } from './sign-in.ts'
+import { createClock } from '../../../src/system/clock.ts'
 
 const dayMs = 86_400_000
 const monthMs = 29 * dayMs
@@ -64,7 +65,7 @@ export async function openUsedGateway(browser: Browser, port = 8787): Promise<Us
   })
   let lateBy = monthMs
   // The monotonic clock moves along, or the requests of a month would exceed the limit of one minute.
-  const clock = { now: () => Date.now() - lateBy, monotonicMs: () => performance.now() + monthMs - lateBy }
+  const clock = createClock({ now: () => Date.now() - lateBy, monotonicMs: () => performance.now() + monthMs - lateBy })
   const gateway = await openGateway({ config, clock })
   // So that the server's clock does not run ahead of the browser's.
   const minutesToPass = 5 * 61_000

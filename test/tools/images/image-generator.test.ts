@@ -10,6 +10,7 @@ import { paintPng } from '../../../src/demo-upstream/png.ts'
 import type { Script } from '../../../src/demo-upstream/script.ts'
 import { startGateway } from '../../support/gateway/test-gateway.ts'
 import type { Overrides, TestGateway } from '../../support/gateway/test-gateway.ts'
+import { createClock } from '../../../src/system/clock.ts'
 
 const minute = 60_000
 const day = 86_400_000
@@ -17,17 +18,13 @@ const day = 86_400_000
 /** A clock that a test moves. */
 function createManualClock() {
   let ahead = 0
-  return {
-    now: () => Date.now() + ahead,
-    monotonicMs: () => performance.now(),
-    advance: (ms: number) => void (ahead += ms),
-  }
+  return { clock: createClock({ now: () => Date.now() + ahead }), advance: (ms: number) => void (ahead += ms) }
 }
 
 async function startImageGateway(t: Test, overrides: Overrides = {}) {
-  const clock = createManualClock()
+  const { clock, advance } = createManualClock()
   const gateway = await startGateway(t, overrides, { clock })
-  return { gateway, clock, ...(await gateway.createMember()) }
+  return { gateway, clock, advance, ...(await gateway.createMember()) }
 }
 
 interface Completion {
@@ -89,7 +86,7 @@ t.test('a chat returns the image as a Markdown link that loads without headers',
 })
 
 t.test('refuses a modified link and reports an expired one', async (t) => {
-  const { gateway, token, clock } = await startImageGateway(t)
+  const { gateway, token, advance } = await startImageGateway(t)
   const { choices } = await generateImage(gateway, token, 'A lighthouse')
   const [link] = findLinks(choices[0]!.message.content)
   const url = new URL(link!)
@@ -114,7 +111,7 @@ t.test('refuses a modified link and reports an expired one', async (t) => {
     t.equal(response.status, 403, what)
     t.equal(((await response.json()) as { code: string }).code, 'link_invalid', what)
   }
-  clock.advance(7 * day + minute)
+  advance(7 * day + minute)
   const late = await fetch(link!)
   t.equal(late.status, 410)
   t.equal(((await late.json()) as { code: string }).code, 'link_expired')
@@ -328,13 +325,13 @@ t.test('ignores a report above the possible maximum and leaves no debt', async (
 })
 
 t.test('deletes old images with their last owner and evicts the least recently viewed', async (t) => {
-  const { gateway, token, clock } = await startImageGateway(t, {
+  const { gateway, token, advance } = await startImageGateway(t, {
     images: { keepForDays: 10, keepBytes: 1024 * 1024, linkDays: 90 },
   })
   const { dataDir } = gateway.config.store
   const { images } = gateway.services
   const [old] = findLinks((await generateImage(gateway, token, 'Old')).choices[0]!.message.content)
-  clock.advance(11 * day)
+  advance(11 * day)
   const [young] = findLinks((await generateImage(gateway, token, 'Young')).choices[0]!.message.content)
   await images.cleanUp()
   t.equal((await fetch(old!)).status, 404, 'the old image is deleted')
@@ -345,7 +342,7 @@ t.test('deletes old images with their last owner and evicts the least recently v
   const bigger = Buffer.concat([png, Buffer.alloc(700_000, 2)])
   const owner = (await gateway.services.store.accounts.list({ limit: 1 }))[0]!.id
   const first = await images.put(big, owner)
-  clock.advance(2 * day)
+  advance(2 * day)
   const second = await images.put(bigger, owner)
   await images.cleanUp()
   t.equal(await images.open(first!.hash), null, 'over the limit, the least recently viewed image is evicted')
@@ -355,23 +352,23 @@ t.test('deletes old images with their last owner and evicts the least recently v
 })
 
 t.test('a new request for an image renews its lifetime', async (t) => {
-  const { gateway, token, clock } = await startImageGateway(t, { images: { keepForDays: 10 } })
+  const { gateway, token, advance } = await startImageGateway(t, { images: { keepForDays: 10 } })
   await generateImage(gateway, token, 'Again')
-  clock.advance(6 * day)
+  advance(6 * day)
   await generateImage(gateway, token, 'Again')
-  clock.advance(6 * day)
+  advance(6 * day)
   await gateway.services.images.cleanUp()
   t.equal(listFiles(gateway.config.store.dataDir).length, 1)
-  clock.advance(6 * day)
+  advance(6 * day)
   await gateway.services.images.cleanUp()
   t.equal(listFiles(gateway.config.store.dataDir).length, 0)
 })
 
 t.test('keeps an image until both owners have lost it', async (t) => {
-  const { gateway, token, id, clock } = await startImageGateway(t, { images: { keepForDays: 10 } })
+  const { gateway, token, id, clock, advance } = await startImageGateway(t, { images: { keepForDays: 10 } })
   const other = await gateway.createMember()
   await generateImage(gateway, token, 'Shared')
-  clock.advance(5 * day)
+  advance(5 * day)
   await generateImage(gateway, other.token, 'Shared')
   await gateway.services.store.accounts.erase(id, clock.now())
   await gateway.services.images.cleanUp()

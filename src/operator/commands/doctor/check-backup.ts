@@ -29,7 +29,7 @@ export async function checkBackup({ backup, store }: Pick<GatewayConfig, 'backup
 /** No finding without a server, and where a backup was written since. */
 async function checkLastFailure(storage: BackupStorage, dataDir: string): Promise<readonly HealthCheck[]> {
   const { controlSocket } = new DataFolder(dataDir)
-  const failure = await requestLastBackupFailure(controlSocket, AbortSignal.timeout(serverTimeoutMs)).catch(() => null)
+  const failure = await requestLastBackupFailure(controlSocket, systemClock.deadline(serverTimeoutMs)).catch(() => null)
   if (failure === null) return []
   // A storage that cannot be listed has no newer backup, and a finding of its own.
   const [newest] = await listBackups(storage).catch(() => [])

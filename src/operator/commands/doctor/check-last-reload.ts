@@ -11,7 +11,7 @@ const timeoutMs = 5_000
 /** No finding without a server, and before its first reload. */
 export async function checkLastReload({ store }: GatewayConfig): Promise<readonly HealthCheck[]> {
   const { controlSocket } = new DataFolder(store.dataDir)
-  const last = await requestLastReload(controlSocket, AbortSignal.timeout(timeoutMs)).catch(() => null)
+  const last = await requestLastReload(controlSocket, systemClock.deadline(timeoutMs)).catch(() => null)
   if (last === null) return []
   const { at, report } = last
   const what = 'reload'

@@ -24,7 +24,7 @@ export async function checkNotifications(config: GatewayConfig): Promise<HealthC
         const what = `receiver ${name}`
         if (origin === null) return { what, ok: true, detail: 'is sent emails; try one: svc-gateway notify test' }
         try {
-          const { body } = await request(origin, { method: 'HEAD', dispatcher, signal: AbortSignal.timeout(timeoutMs) })
+          const { body } = await request(origin, { method: 'HEAD', dispatcher, signal: systemClock.deadline(timeoutMs) })
           await body.dump()
           return { what, ok: true, detail: `${origin} answers; try a message: svc-gateway notify test ${name}` }
         } catch (error) {

@@ -46,7 +46,7 @@ export function checkSignInProviders({ signIn, listen }: GatewayConfig): Promise
 /** By the `Date` header; 0 where the provider sends none. */
 async function measureClockDifference(issuer: string): Promise<number> {
   const { headers, body } = await request(`${issuer}/.well-known/openid-configuration`, {
-    signal: AbortSignal.timeout(timeoutMs),
+    signal: systemClock.deadline(timeoutMs),
   })
   await body.dump()
   const date = Date.parse(String(headers['date']))

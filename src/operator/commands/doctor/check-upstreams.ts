@@ -2,6 +2,7 @@
  * The checks of `svc-gateway doctor` on upstreams: whether each can be reached, lists the configured models, answers a chat, and reads
  * pictures where a product is sold with them.
  */
+import { systemClock } from '../../../system/clock.ts'
 import { request } from 'undici'
 import type { GatewayConfig } from '../../../config/config.ts'
 import { isRecord } from '../../../exchange/request/chat-request.ts'
@@ -90,7 +91,7 @@ async function checkUpstream(
     const { statusCode, body } = await request(`${base}${format?.modelsPath ?? '/models'}`, {
       dispatcher,
       headers: { ...headers },
-      signal: AbortSignal.timeout(timeoutMs),
+      signal: systemClock.deadline(timeoutMs),
     })
     return { statusCode, text: await body.text() }
   }
@@ -161,7 +162,7 @@ async function checkChat(
       dispatcher,
       headers: { [requestIdHeader]: 'mbr_doctor', ...headers },
       body: JSON.stringify(format?.toRequest(chat) ?? chat),
-      signal: AbortSignal.timeout(timeoutMs),
+      signal: systemClock.deadline(timeoutMs),
     })
     const text = await body.text()
     const error = sanitizeText(text.slice(0, maxShownAnswer))

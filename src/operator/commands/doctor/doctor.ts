@@ -284,7 +284,7 @@ async function checkClientDocuments({
 }: GatewayConfig): Promise<HealthCheck[]> {
   const what = 'programs'
   if (mode === 'off') return [{ what, ok: true, detail: 'client id documents are off: programs register themselves' }]
-  const fault = await findInternetFault(internetProbeUrl)
+  const fault = await findInternetFault(internetProbeUrl, systemClock)
   if (fault === null) return [{ what, ok: true, detail: `client id documents can be read: ${internetProbeUrl} answers` }]
   const reason = `${internetProbeUrl} cannot be reached from here (${describeError(fault)})`
   return mode === 'auto'
@@ -316,7 +316,7 @@ async function checkSearch({ search: { backend, searxngUrl } }: GatewayConfig): 
   const what = 'search'
   try {
     const { statusCode, headers, body } = await request(`${searxngUrl}/search?q=test&format=json`, {
-      signal: AbortSignal.timeout(timeoutMs),
+      signal: systemClock.deadline(timeoutMs),
     })
     await body.dump()
     const isJson = String(headers['content-type']).includes('json')

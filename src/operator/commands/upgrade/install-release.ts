@@ -1,4 +1,5 @@
 /** Installs a release into a folder of its own, after its checksum was verified. */
+import { systemClock } from '../../../system/clock.ts'
 import { createHash } from 'node:crypto'
 import { createReadStream, existsSync, mkdirSync, readFileSync, renameSync, rmSync } from 'node:fs'
 import { open } from 'node:fs/promises'
@@ -97,7 +98,7 @@ function locateDownload(version: string, releases: string | null): LocatedReleas
   const name = `svc-gateway-${version}.tgz`
   const get = async (file: string): Promise<AsyncIterable<Uint8Array>> => {
     const address = new URL(file, folder)
-    const { ok, status, body } = await fetch(address, { signal: AbortSignal.timeout(downloadTimeoutMs) }).catch(
+    const { ok, status, body } = await fetch(address, { signal: systemClock.deadline(downloadTimeoutMs) }).catch(
       (error: unknown) => {
         throw new OperatorError(`${address.href} cannot be read: ${describeSystemError(error)}.`, { cause: error })
       },

@@ -2,6 +2,8 @@
  * The database cluster of the installation, as its database and this node's file know it. A node that starts in an empty folder learns
  * from the database what others have used.
  */
+import { systemClock } from '../../../system/clock.ts'
+import type { Timer } from '../../../system/clock.ts'
 import { OperatorError } from '../../../system/operator-error.ts'
 import { readCommitted } from '../connection/connections.ts'
 import type { Connections } from '../connection/connections.ts'
@@ -41,13 +43,13 @@ export async function assertConfirmedDatabase(connections: Connections, seen: Se
 /** Records a new timeline in the database and in the file, within a second of its first use. */
 export class DatabaseRecord {
   readonly #deps: DatabaseRecordDeps
-  readonly #timer: NodeJS.Timeout
+  readonly #timer: Timer
   #saved: string | null = null
   #saving: Promise<void> = Promise.resolve()
 
   constructor(deps: DatabaseRecordDeps) {
     this.#deps = deps
-    this.#timer = setInterval(() => void this.save(), saveEveryMs).unref()
+    this.#timer = systemClock.every(saveEveryMs, () => void this.save()).unref()
   }
 
   /** Resolves also if it cannot be saved: it is tried again. */
@@ -56,7 +58,7 @@ export class DatabaseRecord {
   }
 
   async close(): Promise<void> {
-    clearInterval(this.#timer)
+    this.#timer.cancel()
     await this.#saving
   }
 

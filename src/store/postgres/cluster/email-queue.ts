@@ -4,6 +4,8 @@
  * so the emails of a killed node are sent by another one. Only a node that is killed between sending and recording it causes a
  * second delivery.
  */
+import { systemClock } from '../../../system/clock.ts'
+import type { Timer } from '../../../system/clock.ts'
 import type { QueryResult } from 'pg'
 import { EmailEncryption } from '../../../mail/email-encryption.ts'
 import { emailPriorities, maxQueued, maxQueuedPerRecipient, noListener } from '../../../mail/email-queue.ts'
@@ -41,7 +43,7 @@ export class SharedEmailQueue implements EmailQueue {
   readonly #leased = new Set<ClaimedEmail>()
   #listener = noListener
   #waiting: WaitingEmails = { count: 0, oldestMs: 0 }
-  #timer: NodeJS.Timeout | undefined
+  #timer: Timer | undefined
   #polling: Promise<void> | undefined
 
   constructor(options: SharedEmailQueueOptions) {
@@ -55,7 +57,7 @@ export class SharedEmailQueue implements EmailQueue {
 
   start(listener: QueueListener): void {
     this.#listener = listener
-    this.#timer = setInterval(() => void this.poll(), pollIntervalMs).unref()
+    this.#timer = systemClock.every(pollIntervalMs, () => void this.poll()).unref()
     listener.onDue()
   }
 
@@ -151,7 +153,7 @@ export class SharedEmailQueue implements EmailQueue {
   }
 
   async close(): Promise<void> {
-    clearInterval(this.#timer)
+    this.#timer?.cancel()
     this.#timer = undefined
     this.#listener = noListener
     await this.#polling

@@ -3,6 +3,8 @@
  * wall clocks may be wrong, and a session's advisory lock would vanish with its server, so that every node would look dead after
  * a failover.
  */
+import { systemClock } from '../../../system/clock.ts'
+import type { Timer } from '../../../system/clock.ts'
 import type { ConfigFingerprint } from '../../../domain/config-fingerprint.ts'
 import { findDifferingSections } from '../../../domain/config-fingerprint.ts'
 import { readCommitted } from '../connection/connections.ts'
@@ -100,7 +102,7 @@ export class RenewedNodeLease {
   /** Written with the next renewal: it has connections of its own. */
   readonly #jobsWithoutConnection = new Set<string>()
   #config: ConfigFingerprint
-  #timer: NodeJS.Timeout | undefined
+  #timer: Timer | undefined
   #renewal: Promise<void> | undefined
 
   private constructor(options: NodeLeaseOptions) {
@@ -111,7 +113,7 @@ export class RenewedNodeLease {
   static async register(options: NodeLeaseOptions): Promise<RenewedNodeLease> {
     const lease = new RenewedNodeLease(options)
     await lease.#register()
-    lease.#timer = setInterval(() => void lease.renew(), renewIntervalMs).unref()
+    lease.#timer = systemClock.every(renewIntervalMs, () => void lease.renew()).unref()
     return lease
   }
 
@@ -182,7 +184,7 @@ export class RenewedNodeLease {
 
   /** Ends the lease, so that another node releases the remaining holds at once. */
   async release(): Promise<void> {
-    clearInterval(this.#timer)
+    this.#timer?.cancel()
     await this.#renewal
     this.#renewedMs = -Infinity
     await this.#options.connections.write(readCommitted, 'update process set alive_until = clock_timestamp() where id = $1', [

@@ -3,7 +3,7 @@
  * settings; behind a pooler, which runs each transaction in any free session, the settings are sent with each transaction
  * instead. A connection that failed for any other reason than its statement is discarded.
  */
-import { setTimeout as after } from 'node:timers/promises'
+import { systemClock } from '../../../system/clock.ts'
 import type { ClientBase, PoolClient, QueryConfig, QueryResult } from 'pg'
 import { Pool, types } from 'pg'
 import { GatewayError } from '../../../errors.ts'
@@ -29,7 +29,7 @@ export interface ConnectionsOptions {
   readonly url: string
   /** Maximum number of connections. */
   readonly max: number
-  /** How long to look for a server that accepts writes; default 3 s. */
+  /** How long to look for a server that accepts writes, from the first failure on; default 3 s. */
   readonly timeoutMs?: number
   /** Statement timeout on the server; default 5 s. */
   readonly statementTimeoutMs?: number
@@ -92,14 +92,15 @@ export class Connections {
 
   /** Runs a read. If the connection is lost, the read is repeated on another one, at least once. */
   async read(text: string, values: readonly unknown[]): Promise<QueryResult> {
-    const deadlineMs = performance.now() + this.#options.timeoutMs
-    for (let attempt = 1; ; attempt += 1) {
+    let deadline: AbortSignal | undefined
+    for (;;) {
       try {
         return await this.#runStatement(text, values)
       } catch (error) {
         // The search for a server has failed already; a retry would repeat it.
-        const isFinal = error instanceof GatewayError || (attempt > 1 && performance.now() >= deadlineMs)
+        const isFinal = error instanceof GatewayError || deadline?.aborted === true
         if (isFinal || !isConnectionLost(error)) throw toCallerError(error)
+        deadline ??= systemClock.deadline(this.#options.timeoutMs)
       }
     }
   }
@@ -149,14 +150,14 @@ export class Connections {
         if (attempt === maxAttempts || !(isTransactionConflict(error) || isReadOnlyServer(error))) throw toCallerError(error)
         this.#retries += 1
         // A random delay, so that the same transactions do not meet again.
-        await after(Math.random() * Math.min(2 ** attempt, maxRetryDelayMs))
+        await systemClock.wait(Math.random() * Math.min(2 ** attempt, maxRetryDelayMs))
       }
     }
   }
 
   /** Returns a connection that must be released. @throws the error for the caller, after looking for a server until the timeout */
   async acquire(): Promise<PoolClient> {
-    const deadlineMs = performance.now() + this.#options.timeoutMs
+    let deadline: AbortSignal | undefined
     for (let attempt = 1; ; attempt += 1) {
       const pool = this.#pool
       try {
@@ -171,9 +172,10 @@ export class Connections {
         if (this.#isClosed || isFull || !(isRefused || isConnectionLost(error))) throw toCallerError(error)
         // Open connections to a server or pooler that accepts no further ones still work.
         if (!isRefused || pool.totalCount === 0) this.#switchHost(pool)
-        // Each host is tried and one of them again, however long one did not respond: the process may have been paused.
-        if (attempt > this.#hosts.length && performance.now() >= deadlineMs) throw toCallerError(error)
-        if (attempt % this.#hosts.length === 0) await after(maxRetryDelayMs)
+        // Each host is tried and one of them again, however long one did not respond.
+        if (attempt > this.#hosts.length && deadline?.aborted === true) throw toCallerError(error)
+        deadline ??= systemClock.deadline(this.#options.timeoutMs)
+        if (attempt % this.#hosts.length === 0) await systemClock.wait(maxRetryDelayMs)
       }
     }
   }

@@ -1,4 +1,6 @@
 /** Thread of the ledger queue: executes operations of the serving thread and sends back the results. */
+import { systemClock } from '../../../system/clock.ts'
+import type { Timer } from '../../../system/clock.ts'
 import { parentPort, workerData } from 'node:worker_threads'
 import type { MessagePort } from 'node:worker_threads'
 import { GatewayError } from '../../../errors.ts'
@@ -23,7 +25,7 @@ class LedgerQueueThread {
   readonly #port: MessagePort
   readonly #connections: Connections
   readonly #queue: LedgerQueue
-  readonly #flushTimer: NodeJS.Timeout
+  readonly #flushTimer: Timer
   /** This node's id, as of the last request. */
   #owner = 0
   #answers: WithId<LedgerQueueAnswer>[] = []
@@ -33,11 +35,12 @@ class LedgerQueueThread {
     this.#connections = new Connections({ url, seen: new SeenDatabase(seen), max: 2, settings: plannerSettings })
     this.#queue = new LedgerQueue(this.#connections, () => this.#owner)
     let wasBusy = false
-    this.#flushTimer = setInterval(() => {
+    const flushIfBusy = (): void => {
       const { isBusy } = this.#queue
       if (isBusy || wasBusy) this.#flush()
       wasBusy = isBusy
-    }, flushMs).unref()
+    }
+    this.#flushTimer = systemClock.every(flushMs, flushIfBusy).unref()
   }
 
   static start(port: MessagePort, workerData: LedgerQueueWorkerData): void {
@@ -79,7 +82,7 @@ class LedgerQueueThread {
   }
 
   async #close(timeoutMs: number): Promise<void> {
-    clearInterval(this.#flushTimer)
+    this.#flushTimer.cancel()
     await this.#queue.close(timeoutMs)
     await this.#connections.close()
     setImmediate(() => {

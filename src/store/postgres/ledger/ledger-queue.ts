@@ -2,7 +2,8 @@
  * Queue of this node's ledger operations, one transaction per batch. If a commit's outcome is unknown the batch is retried;
  * client-assigned ids make that idempotent.
  */
-import { setTimeout as after } from 'node:timers/promises'
+import { systemClock } from '../../../system/clock.ts'
+import type { Clock, Timer } from '../../../system/clock.ts'
 import type { PoolClient } from 'pg'
 import type { AccountResult, EndingOperation } from '../../ledger/operations.ts'
 import { expectResult } from '../../ledger/operations.ts'
@@ -41,8 +42,8 @@ const maxAttempts = 20
 interface QueuedOperation extends BatchOperation {
   /** Empty until the database has told which account the hold belongs to. */
   account: string
-  /** Number of the poll before it was queued. */
-  readonly queuedPoll: number
+  /** Active time of its queueing. */
+  readonly queuedMs: number
   readonly settle: (outcome: Outcome) => void
   /** The caller got an error because the database was unavailable. */
   isTimedOut: boolean
@@ -61,8 +62,8 @@ export class LedgerQueue implements LedgerQueueHandle {
   #isRunning = false
   #isClosed = false
   readonly #idleWaiters: (() => void)[] = []
-  readonly #overdueTimer: NodeJS.Timeout
-  #polls = 0
+  readonly #clock: Clock
+  readonly #overdueTimer: Timer
   #nextId = 0
   #idsLeft = 0
   /** Assigned to holds that were then refused. */
@@ -73,10 +74,11 @@ export class LedgerQueue implements LedgerQueueHandle {
   #unavailableSince: number | null = null
   #isDiskFull = false
 
-  constructor(connections: Connections, owner: () => number) {
+  constructor(connections: Connections, owner: () => number, clock: Clock = systemClock) {
     this.#connections = connections
     this.#owner = owner
-    this.#overdueTimer = setInterval(() => this.#timeOutOverdue(), pollMs).unref()
+    this.#clock = clock
+    this.#overdueTimer = clock.every(pollMs, () => this.#timeOutOverdue()).unref()
   }
 
   /**
@@ -88,7 +90,7 @@ export class LedgerQueue implements LedgerQueueHandle {
     if (this.#isClosed || (op.kind === 'reserve' && this.#queue.length >= maxQueued))
       throw createUnavailableError(undefined, this.#hasNoRoom)
     const outcome = await new Promise<Outcome>((settle) => {
-      this.#queue.push({ op, account, holdId: 0, outcomeUnknown, queuedPoll: this.#polls, settle, isTimedOut: false })
+      this.#queue.push({ op, account, holdId: 0, outcomeUnknown, queuedMs: this.#clock.activeMs(), settle, isTimedOut: false })
       this.#start()
     })
     if (outcome instanceof Error) throw toCallerError(outcome)
@@ -134,15 +136,15 @@ export class LedgerQueue implements LedgerQueueHandle {
 
   /** The database has received a batch and does not answer. */
   get #isStuck(): boolean {
-    return this.#inFlight.length > 0 && performance.now() - this.#inFlightSince > stuckAfterMs
+    return this.#inFlight.length > 0 && this.#clock.activeMs() - this.#inFlightSince > stuckAfterMs
   }
 
   /** Completes the pending operations, within the timeout. */
   async close(timeoutMs: number): Promise<void> {
     if (this.#queue.length + this.#inFlight.length > 0)
-      await Promise.race([new Promise<void>((done) => this.#idleWaiters.push(done)), after(timeoutMs, undefined, { ref: false })])
+      await this.#clock.within(timeoutMs, new Promise<void>((done) => this.#idleWaiters.push(done))).catch(() => undefined)
     this.#isClosed = true
-    clearInterval(this.#overdueTimer)
+    this.#overdueTimer.cancel()
     for (const operation of [...this.#queue, ...this.#inFlight]) operation.settle(createUnavailableError())
     this.#queue = []
   }
@@ -197,7 +199,7 @@ export class LedgerQueue implements LedgerQueueHandle {
       this.#unavailableSince = null
     } catch (error) {
       this.#isDiskFull = isDiskFull(error)
-      await after(retryDelayMs)
+      await this.#clock.wait(retryDelayMs)
     }
   }
 
@@ -206,7 +208,7 @@ export class LedgerQueue implements LedgerQueueHandle {
     let operations = batch
     for (let attempt = 1; operations.length > 0 && !this.#isClosed;) {
       this.#inFlight = operations
-      this.#inFlightSince = performance.now()
+      this.#inFlightSince = this.#clock.activeMs()
       try {
         operations = await this.#resolveAccounts(operations)
         if (operations.length === 0) return
@@ -217,7 +219,7 @@ export class LedgerQueue implements LedgerQueueHandle {
       } catch (error) {
         if (isTransactionConflict(error) && attempt < maxAttempts) {
           attempt += 1
-          await after(Math.random() * 2 ** Math.min(attempt, 6))
+          await this.#clock.wait(Math.random() * 2 ** Math.min(attempt, 6))
         } else if (isWriteConflict(error) && attempt < maxAttempts) {
           // Another node has ended a turn that this one took for held.
           attempt += 1
@@ -232,7 +234,7 @@ export class LedgerQueue implements LedgerQueueHandle {
         } else {
           this.#markUnavailable(error)
           operations = operations.filter((operation) => !operation.isTimedOut || operation.outcomeUnknown)
-          await after(retryDelayMs)
+          await this.#clock.wait(retryDelayMs)
         }
       }
     }
@@ -244,7 +246,7 @@ export class LedgerQueue implements LedgerQueueHandle {
     try {
       await this.#assignHoldIds(client, operations)
       for (;;) {
-        const started = performance.now()
+        const startedMs = this.#clock.monotonicMs()
         batch = new Batch(
           {
             begin: () => this.#connections.begin(client),
@@ -260,7 +262,7 @@ export class LedgerQueue implements LedgerQueueHandle {
           this.#connections.release(client)
           this.#commits += 1
           this.#operations += operations.length
-          this.#commitSeconds.push((performance.now() - started) / 1000)
+          this.#commitSeconds.push((this.#clock.monotonicMs() - startedMs) / 1000)
           this.#evictOldBalances()
           return outcomes
         } catch (error) {
@@ -313,7 +315,7 @@ export class LedgerQueue implements LedgerQueueHandle {
 
   /** Refunds a hold that was made after its caller got an error. */
   #refund(holdId: number): void {
-    const usage = { ...zeroUsage, ended_at: Date.now(), code: 'temporarily_unavailable' }
+    const usage = { ...zeroUsage, ended_at: this.#clock.now(), code: 'temporarily_unavailable' }
     // If this fails, the hold ends with its lease.
     void this.submit({ kind: 'refund', hold: holdId, usage }).catch(() => undefined)
   }
@@ -321,17 +323,16 @@ export class LedgerQueue implements LedgerQueueHandle {
   /** The connection failed, so the next one may reach another server with older data: the cache is discarded. */
   #markUnavailable(error?: unknown): void {
     this.#isDiskFull = isDiskFull(error)
-    this.#unavailableSince ??= Date.now()
+    this.#unavailableSince ??= this.#clock.now()
     this.#cache.balances.clear()
     this.#cache.heldTurns.clear()
   }
 
-  /** Counts polls instead of reading a clock: a pause of the process or machine, in which the database cannot answer, counts as one. */
   #timeOutOverdue(): void {
-    this.#polls += 1
+    const activeMs = this.#clock.activeMs()
     for (const operation of [...this.#inFlight, ...this.#queue]) {
       const maxWaitMs = operation.op.kind === 'reserve' ? holdTimeoutMs : timeoutMs
-      if (operation.isTimedOut || (this.#polls - operation.queuedPoll) * pollMs <= maxWaitMs) continue
+      if (operation.isTimedOut || activeMs - operation.queuedMs <= maxWaitMs) continue
       operation.isTimedOut = true
       operation.settle(createUnavailableError(undefined, this.#hasNoRoom))
     }

@@ -1,4 +1,5 @@
 /** Retries of operations that fail because another process holds a lock. Only for threads that may block. */
+import { systemClock } from '../../../system/clock.ts'
 import Sqlite from 'better-sqlite3'
 
 /** After this many fast retries, the lock is assumed to be held for something long, such as a checkpoint. */
@@ -11,12 +12,12 @@ const slowRetryDelayMs = 2
  * busy handler soon sleeps 100 ms at a time, and for some steps, such as entering WAL mode, it does not wait at all.
  */
 export function retryWhileBusy<Result>(timeoutMs: number, work: () => Result): Result {
-  const deadline = performance.now() + timeoutMs
+  const deadline = systemClock.monotonicMs() + timeoutMs
   for (let tries = 0; ; tries++) {
     try {
       return work()
     } catch (error) {
-      if (!isBusy(error) || performance.now() >= deadline) throw error
+      if (!isBusy(error) || systemClock.monotonicMs() >= deadline) throw error
       sleep(tries < maxFastRetries ? fastRetryDelayMs : slowRetryDelayMs)
     }
   }

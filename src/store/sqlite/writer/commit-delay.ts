@@ -2,6 +2,7 @@
  * Delays the next group commit while the event loop keeps producing operations. A commit costs two thread wake-ups and its WAL
  * pages regardless of size. Idle: no delay. Bounds: 128 operations, 5 empty loop turns, 8 ms. Compare PostgreSQL `commit_delay`.
  */
+import { systemClock } from '../../../system/clock.ts'
 
 /** After a smaller batch the load is low and waiting gains nothing. */
 const minBatchSize = 4
@@ -19,7 +20,7 @@ export class CommitDelay {
   #idleTurns = 0
 
   /** `now`: monotonic milliseconds. */
-  constructor(now: () => number = () => performance.now()) {
+  constructor(now: () => number = () => systemClock.monotonicMs()) {
     this.#now = now
   }
 

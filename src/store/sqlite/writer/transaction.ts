@@ -1,4 +1,6 @@
 /** A transaction that spans several requests to the writer thread, with a time limit. */
+import { systemClock } from '../../../system/clock.ts'
+import type { Timer } from '../../../system/clock.ts'
 import type { WriterReply, WriterRequest, RowsResult, SqlOp } from '../connection/writer-protocol.ts'
 import { unwrapReply, toRetryableError } from './database-error.ts'
 
@@ -9,7 +11,7 @@ export const defaultTransactionTimeoutMs = 5000
 export class Transaction {
   readonly #request: (request: WriterRequest) => Promise<WriterReply>
   readonly #release: () => void
-  readonly #timer: NodeJS.Timeout | undefined
+  readonly #timer: Timer | undefined
   #lastReply: Promise<unknown> = Promise.resolve()
   #endedReason: Error | undefined
 
@@ -17,11 +19,11 @@ export class Transaction {
     this.#request = request
     this.#release = release
     if (timeoutMs === undefined) return
-    this.#timer = setTimeout(() => {
+    this.#timer = systemClock.after(timeoutMs, () => {
       const why = new Error(`the transaction took longer than ${timeoutMs} ms and was rolled back`)
       // If the rollback fails, the writer has ended; the next caller gets its error.
       this.#end(['rollback'], why).catch(() => undefined)
-    }, timeoutMs)
+    })
   }
 
   async query(op: SqlOp): Promise<RowsResult> {
@@ -42,7 +44,7 @@ export class Transaction {
 
   async #end(request: WriterRequest, why: Error): Promise<WriterReply> {
     const reply = this.#enqueue(request)
-    clearTimeout(this.#timer)
+    this.#timer?.cancel()
     this.#endedReason ??= why
     try {
       return await reply

@@ -3,6 +3,7 @@
  * failed, an unknown part of the WAL would be on disk, and a database half overwritten from it could not be repaired after a
  * power loss.
  */
+import { systemClock } from '../../../system/clock.ts'
 import type { Statement } from 'better-sqlite3'
 import type { Connection } from '../connection/connection.ts'
 
@@ -26,7 +27,7 @@ export class WalCheckpoint {
   #truncatesAtMs: number
 
   /** `intervalPages`: number of new WAL pages between attempts. */
-  constructor(db: Connection, intervalPages: number, monotonicMs = (): number => performance.now()) {
+  constructor(db: Connection, intervalPages: number, monotonicMs = (): number => systemClock.monotonicMs()) {
     db.pragma('wal_autocheckpoint = 0')
     this.#monotonicMs = monotonicMs
     this.#truncatesAtMs = monotonicMs() + truncateEveryMs

@@ -8,6 +8,7 @@
  * database open: SQLite restarts the WAL in place, and before overwriting it flushes first the WAL, then the database. So a
  * commit that is no longer in the WAL at a flush is in the database for good.
  */
+import { systemClock } from '../../../system/clock.ts'
 import { closeSync, fdatasync, fdatasyncSync, openSync, readSync, writeSync } from 'node:fs'
 
 const rewriteChunkBytes = 65_536
@@ -65,7 +66,7 @@ export class WalSync {
   syncInlineOrRequest(): InlineSync {
     if (this.#isSyncing || this.#lastSeconds > maxInlineSeconds) return [this.request(), 0]
     this.#requested += 1
-    const started = performance.now()
+    const started = systemClock.monotonicMs()
     try {
       fdatasyncSync(this.#fd)
     } catch (error) {
@@ -76,7 +77,7 @@ export class WalSync {
       return [this.#requested, 0]
     }
     this.#completed = this.#requested
-    this.#lastSeconds = (performance.now() - started) / 1000
+    this.#lastSeconds = (systemClock.monotonicMs() - started) / 1000
     return [0, this.#lastSeconds]
   }
 
@@ -108,7 +109,7 @@ export class WalSync {
   /** Reports every requested flush before it returns. */
   close(): void {
     if (this.#completed < this.#requested) {
-      const started = performance.now()
+      const started = systemClock.monotonicMs()
       try {
         if (this.#failure === null) this.syncNow()
       } catch {
@@ -122,7 +123,7 @@ export class WalSync {
 
   #startSync(): void {
     const upTo = this.#requested
-    const started = performance.now()
+    const started = systemClock.monotonicMs()
     this.#isSyncing = true
     fdatasync(this.#fd, (fault) => this.#finishSync(upTo, started, fault))
   }
@@ -141,7 +142,7 @@ export class WalSync {
 
   #report(upTo: number, started: number, fault: Error | null): void {
     this.#completed = upTo
-    this.#lastSeconds = (performance.now() - started) / 1000
+    this.#lastSeconds = (systemClock.monotonicMs() - started) / 1000
     this.#onSynced(upTo, this.#lastSeconds, fault)
   }
 }

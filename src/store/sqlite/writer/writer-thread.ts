@@ -1,4 +1,5 @@
 /** The writer thread: owns the only connection that writes, and executes each batch as one transaction. */
+import { systemClock } from '../../../system/clock.ts'
 import { parentPort, workerData } from 'node:worker_threads'
 import { decodeOperation, encodeResult } from '../../ledger/operation-codec.ts'
 import type { Statement } from 'better-sqlite3'
@@ -73,22 +74,22 @@ class WriterThread {
   /** `owner`: the thread of this process that sent the request; undefined for the process itself. */
   handle(request: WriterRequest, owner: string | undefined): WriterReply {
     if (request[0] === 'batch') return this.handleBatches([{ request, owner }])[0] as WriterReply
-    const started = performance.now()
+    const started = systemClock.monotonicMs()
     const results = this.#perform(request, owner)
     const isCommit = committingRequests.has(request[0])
-    const seconds = isCommit ? (performance.now() - started) / 1000 : 0
+    const seconds = isCommit ? (systemClock.monotonicMs() - started) / 1000 : 0
     return [results, seconds, isCommit && this.#isSynchronous, this.#ledger?.holdsOpen ?? 0, ...noSync]
   }
 
   /** The batches of several threads in one commit and at most one flush, whose times are in the first reply. */
   handleBatches(batches: readonly OwnedBatch[]): readonly WriterReply[] {
-    const started = performance.now()
+    const started = systemClock.monotonicMs()
     const results = this.#performBatches(batches)
     const isDurable = (index: number): boolean =>
       batches[index]?.request[1] === true && results[index]?.some(([kind]) => kind !== 'fault') === true
     const operations = results.reduce((total, { length }) => total + length, 0)
     const [flush, flushSeconds] = results.some((_, index) => isDurable(index)) ? this.#requestSync(operations) : noSync
-    const seconds = (performance.now() - started) / 1000 - flushSeconds
+    const seconds = (systemClock.monotonicMs() - started) / 1000 - flushSeconds
     const holdsOpen = this.#ledger?.holdsOpen ?? 0
     return results.map((result, index) => {
       const times = index === 0 ? [seconds, flushSeconds] : [0, 0]
@@ -374,14 +375,14 @@ if (parentPort === null) throw new Error('this file is started by the writer, as
 const port = parentPort
 const thread = new WriterThread(workerData as WriterOptions, (flushed) => ports.reportFlushed(flushed))
 /** Restarted by each request; fires after a pause. */
-const idleTimer = setTimeout(runIdleWork, idleDelayMs).unref()
+const idleTimer = systemClock.after(idleDelayMs, runIdleWork).unref()
 const ports = new WriterPorts({
   handle(request, owner) {
-    if (request[0] !== 'close') idleTimer.refresh()
+    if (request[0] !== 'close') idleTimer.restart()
     return thread.handle(request, owner)
   },
   handleBatches(batches) {
-    idleTimer.refresh()
+    idleTimer.restart()
     return thread.handleBatches(batches)
   },
   afterReply: (request) => thread.afterReply(request),

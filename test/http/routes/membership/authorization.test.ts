@@ -3,6 +3,7 @@ import t from 'tap'
 import { WebsiteClient } from '../../../support/gateway/website-client.ts'
 import { startGateway } from '../../../support/gateway/test-gateway.ts'
 import type { TestGateway } from '../../../support/gateway/test-gateway.ts'
+import { createClock } from '../../../../src/system/clock.ts'
 
 async function sessionToken(gateway: TestGateway, browser: WebsiteClient): Promise<string> {
   const program = new WebsiteClient(gateway, {})
@@ -210,7 +211,7 @@ t.test('allows twenty live keys per account, however many are requested at once'
 
 t.test('refuses an expired key', async (t) => {
   let now = Date.now()
-  const gateway = await startGateway(t, {}, { clock: { now: () => now, monotonicMs: () => performance.now() } })
+  const gateway = await startGateway(t, {}, { clock: createClock({ now: () => now }) })
   const browser = new WebsiteClient(gateway)
   await browser.signIn('member@example.com')
   const { token } = (await browser.post('auth/api-keys', { name: 'short', expires_in_days: 1 })).body

@@ -3,6 +3,7 @@ import t from 'tap'
 import { WebsiteClient } from '../../../support/gateway/website-client.ts'
 import { startGateway } from '../../../support/gateway/test-gateway.ts'
 import type { TestGateway } from '../../../support/gateway/test-gateway.ts'
+import { createClock } from '../../../../src/system/clock.ts'
 
 const program = (gateway: TestGateway) => new WebsiteClient(gateway, { 'user-agent': 'svc-cli/1.0' })
 const begin = async (gateway: TestGateway) =>
@@ -163,7 +164,7 @@ t.test('gives the device to one of two accounts that approve at once', async (t)
 
 t.test('answers denied, expired and unknown codes', async (t) => {
   let now = Date.now()
-  const gateway = await startGateway(t, {}, { clock: { now: () => now, monotonicMs: () => performance.now() } })
+  const gateway = await startGateway(t, {}, { clock: createClock({ now: () => now }) })
   const browser = new WebsiteClient(gateway)
   await browser.signIn('owner@example.com')
   const denied = await begin(gateway)
@@ -186,7 +187,7 @@ t.test('answers denied, expired and unknown codes', async (t) => {
 
 t.test('slows down polling that is too fast, and only that', async (t) => {
   let now = Date.now()
-  const gateway = await startGateway(t, {}, { clock: { now: () => now, monotonicMs: () => performance.now() } })
+  const gateway = await startGateway(t, {}, { clock: createClock({ now: () => now }) })
   const { device_code, user_code } = await begin(gateway)
   t.match((await poll(gateway, device_code)).body, { status: 'pending', interval: 5 })
   now += 5_000

@@ -3,6 +3,7 @@ import t from 'tap'
 import { WebsiteClient, waitForEmailCode, readEmailsTo, waitForMagicLink } from '../../../support/gateway/website-client.ts'
 import { startGateway } from '../../../support/gateway/test-gateway.ts'
 import type { TestGateway } from '../../../support/gateway/test-gateway.ts'
+import { createClock } from '../../../../src/system/clock.ts'
 
 t.test('creates one session for a hundred simultaneous right codes', async (t) => {
   const gateway = await startGateway(t)
@@ -48,7 +49,7 @@ t.test('accepts the right code at the fifth attempt', async (t) => {
 
 t.test('accepts a code only in the browser that requested it, for its address, for five minutes', async (t) => {
   let now = Date.now()
-  const gateway = await startGateway(t, {}, { clock: { now: () => now, monotonicMs: () => performance.now() } })
+  const gateway = await startGateway(t, {}, { clock: createClock({ now: () => now }) })
   const browser = new WebsiteClient(gateway)
   await browser.post('auth/otp/start', { email: 'bound@example.com' })
   const code = await waitForEmailCode(gateway, 'bound@example.com')
@@ -67,7 +68,7 @@ t.test('accepts a code only in the browser that requested it, for its address, f
 
 t.test('invalidates the previous code when a new one is sent', async (t) => {
   let now = Date.now()
-  const gateway = await startGateway(t, {}, { clock: { now: () => now, monotonicMs: () => performance.now() } })
+  const gateway = await startGateway(t, {}, { clock: createClock({ now: () => now }) })
   const browser = new WebsiteClient(gateway)
   await browser.post('auth/otp/start', { email: 'again@example.com' })
   const first = await waitForEmailCode(gateway, 'again@example.com')
@@ -83,7 +84,7 @@ t.test('invalidates the previous code when a new one is sent', async (t) => {
 
 t.test('sends five emails an hour to an address for one client, ten for all, also after a restart', async (t) => {
   let now = Date.now()
-  const clock = { now: () => now, monotonicMs: () => performance.now() }
+  const clock = createClock({ now: () => now })
   const listen = { trustedProxies: ['127.0.0.1'] }
   const gateway = await startGateway(t, { listen }, { clock })
   const from = (at: TestGateway, last: number) =>
@@ -128,7 +129,7 @@ t.test('sends twenty emails an hour for one client, and more for a known device 
 
 t.test('consumes a link when it is opened, not when it is inspected, in any browser, within the hour', async (t) => {
   let now = Date.now()
-  const gateway = await startGateway(t, {}, { clock: { now: () => now, monotonicMs: () => performance.now() } })
+  const gateway = await startGateway(t, {}, { clock: createClock({ now: () => now }) })
   const asking = new WebsiteClient(gateway)
   await asking.post('auth/otp/start', { email: 'linked@example.com' })
   const link = await waitForMagicLink(gateway, 'linked@example.com')

@@ -4,6 +4,7 @@ import { TooManyAttempts } from '../../../../src/domain/identity/limits/attempt-
 import { hashPassword } from '../../../../src/domain/identity/passwords/password.ts'
 import { WebsiteClient, waitForEmailCode, readEmailsTo } from '../../../support/gateway/website-client.ts'
 import { startGateway, waitUntil } from '../../../support/gateway/test-gateway.ts'
+import { createClock } from '../../../../src/system/clock.ts'
 
 const good = 'violet teapot orbit'
 
@@ -264,7 +265,7 @@ t.test('ends all other sessions and the old cookie when the password changes', a
 
 t.test('replaces a forgotten password within ten minutes of a sign-in by code', async (t) => {
   let now = Date.now()
-  const gateway = await startGateway(t, {}, { clock: { now: () => now, monotonicMs: () => performance.now() } })
+  const gateway = await startGateway(t, {}, { clock: createClock({ now: () => now }) })
   const browser = new WebsiteClient(gateway)
   await browser.post('auth/sign-up', { email: 'forgot@example.com', password: good })
   await browser.post('auth/otp/verify', {
@@ -281,7 +282,7 @@ t.test('replaces a forgotten password within ten minutes of a sign-in by code', 
 
 t.test('requires a new email code for changes in an old session', async (t) => {
   let now = Date.now()
-  const gateway = await startGateway(t, {}, { clock: { now: () => now, monotonicMs: () => performance.now() } })
+  const gateway = await startGateway(t, {}, { clock: createClock({ now: () => now }) })
   const email = 'old@example.com'
   const browser = new WebsiteClient(gateway)
   await browser.signIn(email)
@@ -320,7 +321,7 @@ t.test('requires a new email code for changes in an old session', async (t) => {
 
 t.test('allows five attempts an hour at the reauthentication code', async (t) => {
   let now = Date.now()
-  const gateway = await startGateway(t, {}, { clock: { now: () => now, monotonicMs: () => performance.now() } })
+  const gateway = await startGateway(t, {}, { clock: createClock({ now: () => now }) })
   const email = 'held@example.com'
   const browser = new WebsiteClient(gateway)
   await browser.signIn(email)

@@ -3,12 +3,13 @@ import t from 'tap'
 import { openStore } from '../../../../src/server/open-store.ts'
 import { WebsiteClient } from '../../../support/gateway/website-client.ts'
 import { maxImmediateMs, startGateway, waitUntil } from '../../../support/gateway/test-gateway.ts'
+import { createClock } from '../../../../src/system/clock.ts'
 
 const dayMs = 86_400_000
 
 t.test('ends a session after seven unused days, and after thirty in any case', async (t) => {
   let now = Date.now()
-  const gateway = await startGateway(t, {}, { clock: { now: () => now, monotonicMs: () => performance.now() } })
+  const gateway = await startGateway(t, {}, { clock: createClock({ now: () => now }) })
   const { credentials } = gateway.services
   const idle = new WebsiteClient(gateway)
   await idle.signIn('idle@example.com')
@@ -29,7 +30,7 @@ t.test('ends a session after seven unused days, and after thirty in any case', a
 
 t.test('creates a new token at each sign-in and ends the previous session', async (t) => {
   let now = Date.now()
-  const gateway = await startGateway(t, {}, { clock: { now: () => now, monotonicMs: () => performance.now() } })
+  const gateway = await startGateway(t, {}, { clock: createClock({ now: () => now }) })
   const browser = new WebsiteClient(gateway)
   const planted = 'p'.repeat(43)
   browser.cookies.set('svc_membership_session', planted)
@@ -47,7 +48,7 @@ t.test('creates a new token at each sign-in and ends the previous session', asyn
 
 t.test('lists sessions and ends one, or all others', async (t) => {
   let now = Date.now()
-  const gateway = await startGateway(t, {}, { clock: { now: () => now, monotonicMs: () => performance.now() } })
+  const gateway = await startGateway(t, {}, { clock: createClock({ now: () => now }) })
   const browsers: WebsiteClient[] = []
   for (const agent of ['Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0', 'curl/8', 'x']) {
     const browser = new WebsiteClient(gateway, { 'sec-fetch-site': 'same-origin', 'user-agent': agent })

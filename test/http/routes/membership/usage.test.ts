@@ -1,12 +1,13 @@
 import t from 'tap'
 import { WebsiteClient } from '../../../support/gateway/website-client.ts'
 import { startGateway } from '../../../support/gateway/test-gateway.ts'
+import { createClock } from '../../../../src/system/clock.ts'
 
 const dayMs = 86_400_000
 
 t.test('shows the last active day before and after the next turn', async (t) => {
   let now = Date.UTC(2026, 4, 13, 12)
-  const gateway = await startGateway(t, {}, { clock: { now: () => now, monotonicMs: () => performance.now() } })
+  const gateway = await startGateway(t, {}, { clock: createClock({ now: () => now }) })
   const browser = new WebsiteClient(gateway)
   await browser.signIn('member@example.com')
   const turn = async (): Promise<void> => {
@@ -30,7 +31,7 @@ t.test('shows the last active day before and after the next turn', async (t) => 
 
 t.test('groups the usage of the last days by key, model and API format, and adds up to the pools', async (t) => {
   let now = Date.UTC(2026, 4, 13, 12)
-  const gateway = await startGateway(t, {}, { clock: { now: () => now, monotonicMs: () => performance.now() } })
+  const gateway = await startGateway(t, {}, { clock: createClock({ now: () => now }) })
   const browser = new WebsiteClient(gateway)
   await browser.signIn('member@example.com')
   const laptop = (await browser.post('auth/api-keys', { name: 'laptop' })).body

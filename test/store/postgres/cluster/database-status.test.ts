@@ -8,11 +8,12 @@ import { waitUntil } from '../../../support/gateway/test-gateway.ts'
 import { startPooler } from '../../../support/servers/postgres-pooler.ts'
 import { startPostgresServer } from '../../../support/servers/postgres.ts'
 import { createTestSchema, openTestStore } from '../test-store.ts'
+import { createClock } from '../../../../src/system/clock.ts'
 
 const cluster = await startPostgresServer(t, createTestSchema, { durable: true })
 
 if (cluster !== undefined) {
-  const clock = { now: () => Date.now(), monotonicMs: () => performance.now() }
+  const clock = createClock({})
   const connected = async (t: Test, url: string): Promise<Client> => {
     const client = new Client({ connectionString: url })
     await client.connect()

@@ -15,6 +15,7 @@ import { waitUntil } from '../../../support/gateway/test-gateway.ts'
 import { providePostgres } from '../../../support/servers/postgres.ts'
 import { startSmtpServer } from '../../../support/servers/smtp-server.ts'
 import { createTestSchema, createTestOptions } from '../test-store.ts'
+import { createClock } from '../../../../src/system/clock.ts'
 
 const postgres = await providePostgres(t, createTestSchema)
 const secret = randomBytes(32)
@@ -285,7 +286,7 @@ if (postgres !== undefined) {
 }
 
 function createMailer(smtpUrl: string, lines: string[], queue: EmailQueue): Mailer {
-  const clock = { now: () => Date.now(), monotonicMs: () => performance.now() }
+  const clock = createClock({})
   return new Mailer({
     smtp: { url: smtpUrl, from: 'svc <no-reply@localhost>', allowPlaintextPassword: false, siteHost: null },
     from: 'svc <no-reply@localhost>',

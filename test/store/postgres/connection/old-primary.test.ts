@@ -13,8 +13,9 @@ import { startPostgresServer } from '../../../support/servers/postgres.ts'
 import { createTemporaryFolder } from '../../../support/temporary-folder.ts'
 import { waitUntil } from '../../../support/wait-until.ts'
 import { openTestStore } from '../test-store.ts'
+import { createClock } from '../../../../src/system/clock.ts'
 
-const clock = { now: () => Date.now(), monotonicMs: () => performance.now() }
+const clock = createClock({})
 const portQuery = 'select inet_server_port() as port'
 const toPort = (host: string) => [{ port: Number(host.split(':')[1]) }]
 

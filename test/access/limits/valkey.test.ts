@@ -9,8 +9,9 @@ import type { RateDecision } from '../../../src/access/limits/limits.ts'
 import { createLocalLimits, MemoryRateLimit } from '../../../src/access/limits/memory.ts'
 import { createLimits } from '../../../src/access/limits/create-limits.ts'
 import { openValkeyStore } from '../../../src/access/limits/valkey.ts'
-import { createClock, systemClock } from '../../../src/system/clock.ts'
+import { systemClock } from '../../../src/system/clock.ts'
 import { waitUntil } from '../../support/gateway/test-gateway.ts'
+import { SimulatedClock } from '../../support/simulated-clock.ts'
 import { startValkey } from '../../support/servers/valkey.ts'
 import { testRateLimitContract } from './rate-limit-contract.ts'
 
@@ -21,9 +22,11 @@ const valkey = await startValkey(t)
 if (valkey !== undefined) {
   const { url, client } = valkey
   let ticksNow = -1
+  const clock = new SimulatedClock({ now: ticksNow, monotonicMs: ticksNow, isLive: true })
   const at = async (ticks: number): Promise<void> => {
     const before = ticksNow
     ticksNow = ticks
+    clock.skip(ticks - before)
     if (ticks !== before) await client.set('clock', Math.floor(ticks) + 1_800_000_000_000)
   }
   await client.connect()
@@ -51,7 +54,6 @@ if (valkey !== undefined) {
     { isRemote: true },
   )
 
-  const clock = createClock({ now: () => ticksNow })
   const logged: string[] = []
   const elsewhere = new DistributedRateLimit({
     name: 'the server of LIMITS_URL',

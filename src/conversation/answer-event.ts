@@ -1,23 +1,34 @@
 /**
- * What a model answers, in any API format: the pieces of a streamed answer in their order. The encoder of the client's format writes them, and
- * the hosted search puts its steps between them.
+ * What a model answers, in any API format: the pieces of an answer in their order. The decoder of the upstream's API yields them, the encoder
+ * of the client's API writes them, and the hosted search puts its steps between them. A whole answer is the same list in larger pieces.
  */
 
 type Fields = Readonly<Record<string, unknown>>
 
 export type AnswerEvent =
-  | { readonly kind: 'text'; readonly text: string }
+  /** Opens the answer. The model is the upstream's own; empty where it names none. */
+  | { readonly kind: 'start'; readonly id: string; readonly model: string }
+  /** `logprobs`: as in a choice of a chat completion. */
+  | { readonly kind: 'text'; readonly text: string; readonly logprobs?: Fields }
+  | { readonly kind: 'refusal'; readonly text: string }
   | { readonly kind: 'reasoning'; readonly text: string; readonly field: ReasoningField }
+  /** Ends the reasoning before it, or stands for itself where the text is hidden. */
   | { readonly kind: 'signed-reasoning'; readonly signed: SignedReasoning }
   | ({ readonly kind: 'call' } & CallPiece)
   /** A `url_citation` of OpenAI's APIs. */
   | { readonly kind: 'citation'; readonly annotation: Fields }
+  /** A picture that the model has drawn, as a `data:` URL or an address. */
+  | { readonly kind: 'image'; readonly url: string }
   | { readonly kind: 'search'; readonly step: HostedSearchStep }
   | { readonly kind: 'stop-sequence'; readonly sequence: string }
   /** A reason of chat completions. */
   | { readonly kind: 'finish'; readonly reason: string }
-  /** The usage of a chat completion. */
-  | { readonly kind: 'usage'; readonly usage: Fields }
+  | { readonly kind: 'usage'; readonly usage: AnswerUsage }
+
+/** Whether an event does more than to announce or to end the answer. */
+export function isOutput({ kind }: AnswerEvent): boolean {
+  return kind !== 'start' && kind !== 'stop-sequence' && kind !== 'finish' && kind !== 'usage'
+}
 
 /** The field that the upstream uses for reasoning; it accepts its own reasoning in the same field. */
 export type ReasoningField = 'reasoning_content' | 'reasoning'
@@ -29,13 +40,29 @@ export interface SignedReasoning {
   readonly value: Fields
 }
 
-/** A piece of a tool call. */
+/** A piece of a tool call. The first one of a call has the id and the name. */
 export interface CallPiece {
   /** Among the calls of the answer; null for a whole call. */
   readonly index: number | null
   readonly id: string
   readonly name: string
+  /** JSON, or the free text of a custom tool. */
   readonly arguments: string
+  /** The tool takes free text; default false. */
+  readonly isCustom?: boolean
+  /** No more of its arguments follows; default: unknown. */
+  readonly isComplete?: boolean
+}
+
+/** Tokens of an answer, as a chat completion reports them. Upstreams of that API may report more. */
+export interface AnswerUsage extends Fields {
+  /** With those that were read from the cache or written to it. */
+  readonly prompt_tokens?: number
+  /** With those of reasoning. */
+  readonly completion_tokens?: number
+  readonly total_tokens?: number
+  readonly prompt_tokens_details?: { readonly cached_tokens?: number; readonly cache_creation_tokens?: number }
+  readonly completion_tokens_details?: { readonly reasoning_tokens?: number }
 }
 
 export type HostedSearchStep =

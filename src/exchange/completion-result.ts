@@ -31,6 +31,15 @@ export function createCompletionResult(
     completion_tokens: usage.outputTokens,
     total_tokens: usage.inputTokens + usage.outputTokens,
   }
+  const { encoder, onEvent } = callContext
+  const events: AnswerEvent[] = [
+    { kind: 'text', text: content },
+    ...annotations.map((annotation) => ({ kind: 'citation', annotation }) as const),
+    { kind: 'finish', reason: 'stop' },
+    { kind: 'usage', usage: usageFields },
+  ]
+  if (x.chat?.stream !== true && encoder !== undefined)
+    return { usage, final: { kind: 'reply', reply: { status: 200, headers: jsonHeaders, body: encoder.whole(events) } } }
   if (x.chat?.stream !== true) {
     const message = { role: 'assistant', content, refusal: null, ...extraFields }
     const choices = [{ index: 0, message, logprobs: null, finish_reason: 'stop' }]
@@ -38,7 +47,6 @@ export function createCompletionResult(
     return { usage, final: { kind: 'reply', reply: { status: 200, headers: jsonHeaders, body } } }
   }
   openStream(callContext)
-  const { encoder, onEvent } = callContext
   const head = { id, object: 'chat.completion.chunk', created, model }
   const choice = (delta: object, finish: string | null) => [{ index: 0, delta, logprobs: null, finish_reason: finish }]
   const chunks: object[] = [
@@ -51,11 +59,5 @@ export function createCompletionResult(
   if (onEvent !== null) for (const text of texts) onEvent(text)
   if (encoder === undefined)
     return { usage, final: { kind: 'trailer', frames: texts.map((text) => `data: ${text}\n\n`).join('') + doneEvent } }
-  const events: AnswerEvent[] = [
-    { kind: 'text', text: content },
-    ...annotations.map((annotation) => ({ kind: 'citation', annotation }) as const),
-    { kind: 'finish', reason: 'stop' },
-    { kind: 'usage', usage: usageFields },
-  ]
   return { usage, final: { kind: 'trailer', frames: encoder.push(events) + encoder.end() } }
 }

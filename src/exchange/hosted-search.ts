@@ -1,8 +1,4 @@
-/**
- * Web search that the service runs within a turn: what the request says about it, and how the searches stand in a whole completion. Its list
- * `hosted_steps` has their steps and the texts before them; the field stands beside `choices`, where no field of an upstream passes.
- */
-import type { AnswerEvent } from '../conversation/answer-event.ts'
+/** Web search that the service runs within a turn: what the request says about it. */
 
 /** The function that the model calls. */
 export const hostedSearchFunction = 'web_search'
@@ -16,9 +12,4 @@ export interface HostedSearchOptions {
   /** Results of other hosts are left out; empty: all hosts are allowed. */
   readonly allowedDomains: readonly string[]
   readonly blockedDomains: readonly string[]
-}
-
-/** The events before the message of a whole completion. */
-export function readHostedSteps(completion: Readonly<Record<string, unknown>>): readonly AnswerEvent[] {
-  return (completion['hosted_steps'] as readonly AnswerEvent[] | undefined) ?? []
 }

@@ -8,6 +8,7 @@ import type { CallContext, TurnHandler } from '../exchange/plugin-chain.ts'
 import { isRecord } from '../exchange/request/chat-request.ts'
 import type { ChatRequest } from '../exchange/request/chat-request.ts'
 import { maxNamesInHeader } from '../exchange/request/field-policy.ts'
+import { readAnswerEvents } from './shared/chat-delta.ts'
 import { OpeningEncoder } from './opening-encoder.ts'
 import { ReasoningSeal } from './reasoning-seal.ts'
 import { translateRequest } from './translate-request.ts'
@@ -68,12 +69,10 @@ export class ExchangeTranslation implements Translation {
    * Runs a turn whose answer is translated. The last events are encoded before the settlement and sent after it, so that a turn whose answer
    * cannot be encoded fails and is not charged.
    */
-  async runCall(call: TurnHandler, x: Exchange & Partial<Slots>, callContext: CallContext): Promise<CallResult> {
+  runCall(call: TurnHandler, x: Exchange & Partial<Slots>, callContext: CallContext): Promise<CallResult> {
     this.#addIgnoredFields(x)
     const encoder = this.#createEncoder(x)
-    const result = await call(x, changeCallContext(callContext, { encoder }))
-    const { final } = result
-    return final.kind === 'reply' ? { ...result, final: { kind: 'reply', reply: encodeReply(encoder, final.reply) } } : result
+    return call(x, changeCallContext(callContext, { encoder }))
   }
 
   translateReply(x: Exchange & Partial<Slots>, reply: Reply): Reply {
@@ -114,11 +113,11 @@ export class ExchangeTranslation implements Translation {
   }
 }
 
-/** A reply that is no completion passes as it is: it is a plugin's own. */
-function encodeReply(encoder: AnswerEncoder, reply: Reply): Reply {
+/** The reply of a plugin; one that is no completion passes as it is. */
+export function encodeReply(encoder: AnswerEncoder, reply: Reply): Reply {
   const completion = reply.status === 200 ? parseObject(reply.body) : null
   if (completion === null || !Array.isArray(completion['choices'])) return reply
-  return { ...reply, body: encoder.whole(completion) }
+  return { ...reply, body: encoder.whole(readAnswerEvents(completion)) }
 }
 
 function parseObject(body: string | Uint8Array): JsonObject | null {

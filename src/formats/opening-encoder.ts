@@ -1,6 +1,6 @@
 /** An encoder that begins its answer by itself, so that its first events stand before all others whenever the stream is opened. */
 import type { AnswerEvent } from '../conversation/answer-event.ts'
-import type { AnswerEncoder, FailedExchange, JsonObject } from '../exchange/api-format/api-format.ts'
+import type { AnswerEncoder, FailedExchange } from '../exchange/api-format/api-format.ts'
 import type { GatewayError } from '../errors.ts'
 
 export class OpeningEncoder implements AnswerEncoder {
@@ -47,8 +47,8 @@ export class OpeningEncoder implements AnswerEncoder {
     return this.#inner.fail(x, failure)
   }
 
-  whole(completion: JsonObject): string {
-    return this.#inner.whole(completion)
+  whole(events: readonly AnswerEvent[]): string {
+    return this.#inner.whole(events)
   }
 
   #begin(): void {

@@ -1,8 +1,8 @@
 /**
  * The API format of an upstream that does not offer chat completions. The mirror image of `ApiFormat`: the request is translated when it is
- * sent, and the answer before anything reads it, so that plugins, metering, checks and failures see chat completions only.
+ * sent, and the answer is decoded to events before anything reads it.
  */
-import type { ApiFormatName } from '../exchange/api-format/api-format-name.ts'
+import type { AnswerDecoder } from '../codecs/answer-decoder.ts'
 import type { PreparedParts } from '../exchange/request/prepared-parts.ts'
 
 /** The path of chat completions, which an upstream of another format replaces by its own. */
@@ -31,16 +31,6 @@ export interface UpstreamFormat {
    * is the upstream's own.
    */
   findRejectedFields(text: string): readonly string[] | null
-  /** Returns the decoder of one answer. `startedAt`: Unix milliseconds. `clientFormat`: undefined for chat completions. */
-  createDecoder(startedAt: number, clientFormat?: ApiFormatName): AnswerDecoder
-}
-
-/** The upstream has sent its last event. */
-export const endOfAnswer = Symbol('end of the answer')
-
-export interface AnswerDecoder {
-  /** Chunks of a chat completion for an event of the upstream. A chunk with an `error` fails the stream. */
-  decode(event: JsonFields): readonly (Record<string, unknown> | typeof endOfAnswer)[]
-  /** A whole answer as a chat completion; a document that is none is returned as it is. */
-  toCompletion(document: Record<string, unknown>): Record<string, unknown>
+  /** Returns the decoder of one answer. Ids of calls that the upstream gave none are derived from the request's. */
+  createDecoder(requestId: string): AnswerDecoder
 }

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import * as fc from 'fast-check'
 import t from 'tap'
 import type { JsonObject } from '../../src/exchange/api-format/api-format.ts'
-import { createEncoder, encodeStream, parseEvents, usageChunk } from '../formats/messages/translate.ts'
+import { createEncoder, encodeStream, parseEvents, usageChunk, writeWhole } from '../formats/messages/translate.ts'
 import { createRandom, toChunk, toChunks } from '../formats/random-chunks.ts'
 import type { Answer } from '../formats/random-chunks.ts'
 import { openClientPackages } from './client-packages.ts'
@@ -57,7 +57,7 @@ t.test('the streamed answer is the whole answer', async (t) => {
         tool_calls: sent.calls.map((each, index) => ({ id: `call_${index}`, type: 'function', function: each })),
       }
       const completion = { choices: [{ index: 0, message, finish_reason: reason }], usage: usageChunk.usage }
-      const whole = JSON.parse(createEncoder({ stream: true }).whole(completion)) as Message
+      const whole = JSON.parse(writeWhole(createEncoder({ stream: true }), completion)) as Message
       assert.deepEqual(toComparable(await accumulate(text)), toComparable(whole))
       assertOneBlockAtATime(text)
     }),

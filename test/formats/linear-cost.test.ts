@@ -356,7 +356,7 @@ for (const [name, format] of [
     for (const [what, create] of Object.entries(answers))
       checkGrowth(t, `${what}, in a whole answer`, (n) => {
         const completion = create(n)
-        return () => createEncoder().whole(completion).length
+        return () => createEncoder().whole(readAnswerEvents(completion)).length
       })
   })
 }
@@ -374,7 +374,7 @@ const messageEvents: Readonly<Record<string, (n: number) => readonly JsonObject[
 
 const messageDocuments: Readonly<Record<string, (n: number) => JsonObject>> = {
   blocks: (n) => ({ type: 'message', content: listOf(n, () => ({ type: 'text', text: 'x' })) }),
-  calls: (n) => ({ type: 'message', content: listOf(n, (i) => ({ type: 'tool_use', id: `c${i}`, name: 'f', input: {} })) }),
+  'a call': (n) => ({ type: 'message', content: [{ type: 'tool_use', id: 'c', name: 'f', input: listOf(n, () => 'x') }] }),
   thinking: (n) => ({ type: 'message', content: listOf(n, () => ({ type: 'thinking', thinking: 'x', signature: 'x' })) }),
 }
 
@@ -392,10 +392,10 @@ const responseDocuments: Readonly<Record<string, (n: number) => JsonObject>> = {
     status: 'completed',
     output: listOf(n, () => ({ type: 'message', content: [{ type: 'output_text', text: 'x' }] })),
   }),
-  calls: (n) => ({
+  reasoning: (n) => ({
     object: 'response',
     status: 'completed',
-    output: listOf(n, (i) => ({ type: 'custom_tool_call', call_id: `c${i}`, name: 'f', input: '    ' })),
+    output: listOf(n, () => ({ type: 'reasoning', summary: [{ text: 'x' }], encrypted_content: 'x' })),
   }),
 }
 
@@ -404,14 +404,14 @@ function checkDecoder(t: Test, format: UpstreamFormat, events: typeof messageEve
     checkGrowth(t, `${what}, in a stream`, (n) => {
       const all = create(n).map((event) => ({ ...event }))
       return () => {
-        const decoder = format.createDecoder(0, 'responses')
+        const decoder = format.createDecoder('mbr_1')
         return all.map((event) => decoder.decode(event))
       }
     })
   for (const [what, create] of Object.entries(documents))
     checkGrowth(t, `${what}, in a whole answer`, (n) => {
       const document = { ...create(n) }
-      return () => format.createDecoder(0, 'responses').toCompletion(document)
+      return () => format.createDecoder('mbr_1').decodeWhole(document)
     })
 }
 

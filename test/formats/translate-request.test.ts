@@ -93,7 +93,10 @@ t.test('a stream repeats no long field of the request, and a whole answer repeat
     response: { temperature: 0.5, metadata: { a: 'b' }, text: { format: { type: 'text' } }, tools: [], safety_identifier: null },
   })
   const whole = JSON.parse(
-    createEncoder(false).whole({ choices: [{ index: 0, message: { role: 'assistant', content: 'x' }, finish_reason: 'stop' }] }),
+    createEncoder(false).whole([
+      { kind: 'text', text: 'x' },
+      { kind: 'finish', reason: 'stop' },
+    ]),
   ) as object
   const { metadata, temperature, instructions, safety_identifier, user: sentUser } = request
   t.match(whole, { status: 'completed', metadata, temperature, instructions, safety_identifier, user: sentUser })

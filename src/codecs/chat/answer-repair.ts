@@ -3,9 +3,10 @@
  * and `src/codecs/vendors/README.md` has the vendors that need it. What OpenAI's form has already is returned as it is.
  */
 import { isRecord } from '../../exchange/request/chat-request.ts'
+import { CallIds } from '../call-ids.ts'
 import { joinContentParts } from './content-parts.ts'
 import { decideFinish, parseFinishReason } from './finish-reason.ts'
-import { CallIds, repairWholeCalls, ToolCallRepair } from './tool-call-repair.ts'
+import { repairWholeCalls, ToolCallRepair } from './tool-call-repair.ts'
 
 type Fields = Record<string, unknown>
 

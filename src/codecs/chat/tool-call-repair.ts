@@ -5,6 +5,7 @@
  */
 import { isRecord } from '../../exchange/request/chat-request.ts'
 import { maxCallPieces, maxCalls, AnswerTooLargeError, TooManyCallsError } from '../answer-bounds.ts'
+import type { CallIds } from '../call-ids.ts'
 import { JsonEndFinder } from './json-end-finder.ts'
 
 type Fields = Readonly<Record<string, unknown>>
@@ -33,27 +34,6 @@ interface KnownCall {
   readonly end: JsonEndFinder
   /** Pieces that `end` has not read: it is only asked where a vendor tells calls apart by nothing else. */
   unread: string[]
-}
-
-/** Ids and the number of calls, over all choices of an answer. */
-export class CallIds {
-  readonly #requestId: string
-  readonly #ids = new Set<string>()
-  #count = 0
-
-  constructor(requestId: string) {
-    this.#requestId = requestId
-  }
-
-  /** An id for one more call: the upstream's, if no earlier call has it. @throws TooManyCallsError */
-  add(sent: string): string {
-    if (this.#count >= maxCalls) throw new TooManyCallsError('too many calls')
-    const position = this.#count++
-    const isFree = sent !== '' && !this.#ids.has(sent)
-    const id = isFree ? sent : `${sent === '' ? 'call' : sent}_${this.#requestId}_${position}`
-    this.#ids.add(id)
-    return id
-  }
 }
 
 export class ToolCallRepair {

@@ -1,9 +1,9 @@
 /** Usage of one answer. Thoughts are beside the candidates, and results of the upstream's own tools beside the prompt. */
+import type { AnswerUsage } from '../../conversation/answer-event.ts'
 import { isFields } from './read-json.ts'
-import type { Fields } from './read-json.ts'
 
 /** As a chat completion reports it. Null without a report. */
-export function toChatUsage(metadata: unknown): Fields | null {
+export function toChatUsage(metadata: unknown): AnswerUsage | null {
   if (!isFields(metadata) || typeof metadata['promptTokenCount'] !== 'number') return null
   const prompt = readCount(metadata['promptTokenCount']) + readCount(metadata['toolUsePromptTokenCount'])
   const thoughts = readCount(metadata['thoughtsTokenCount'])

@@ -80,6 +80,6 @@ export interface AnswerEncoder {
   end(): string
   /** The events that end a stream that failed; the answer must not look complete. */
   fail(x: FailedExchange, failure: GatewayError): string
-  /** A whole chat completion in this format, as JSON. Called instead of all other methods. */
-  whole(completion: JsonObject): string
+  /** A whole answer, as JSON; its usage is among the events. Called instead of all other methods. */
+  whole(events: readonly AnswerEvent[]): string
 }

@@ -9,19 +9,18 @@ import type {
   SearchSource,
   SignedReasoning,
 } from '../../conversation/answer-event.ts'
-import { readHostedSteps } from '../../exchange/hosted-search.ts'
 import {
   caller,
   emptyFields,
   emptyMessageFields,
   emptyUsageFields,
-  parseInput,
   toEmptyAnswerText,
   toMessageId,
   toStopReason,
   toUsage,
 } from './answer.ts'
-import { readAnswerEvents, readChatDelta } from '../shared/chat-delta.ts'
+import { streamedBlocks, WholeContent } from './block-writer.ts'
+import type { BlockWriter } from './block-writer.ts'
 import { toEvent } from './events.ts'
 import { toErrorBody } from './failures.ts'
 import { readSignedText, sealReasoning } from '../shared/reasoning.ts'
@@ -40,6 +39,7 @@ type OpenBlock =
 export class MessagesEncoder implements AnswerEncoder {
   readonly #context: AnswerContext<MessagesState>
   readonly #calls: ToolCallList
+  #blocks: BlockWriter = streamedBlocks
   #open: OpenBlock | null = null
   /** Index of the open block, or of the next one. */
   #index = 0
@@ -85,6 +85,7 @@ export class MessagesEncoder implements AnswerEncoder {
   #pushEvent(event: AnswerEvent): string {
     switch (event.kind) {
       case 'text':
+      case 'refusal':
         if (this.#open?.type !== 'tool_use') return this.#pushText(event.text)
         this.#lateText += event.text
         return ''
@@ -107,6 +108,8 @@ export class MessagesEncoder implements AnswerEncoder {
       case 'usage':
         this.#usage = event.usage
         return ''
+      case 'start':
+      case 'image':
       case 'citation':
         return ''
     }
@@ -117,13 +120,7 @@ export class MessagesEncoder implements AnswerEncoder {
   }
 
   end(): string {
-    let events = this.#close()
-    for (const call of this.#calls.all) if (!this.#writtenCalls.has(call)) events += this.#openCall(call) + this.#close()
-    if (this.#lateText !== '') events += this.#pushText(this.#lateText) + this.#close()
-    if (!this.#hasText && this.#calls.all.length === 0) {
-      this.#leadingSpace = ''
-      events += this.#pushText(toEmptyAnswerText(this.#finishReason)) + this.#close()
-    }
+    const events = this.#endContent()
     const delta = { ...this.#stop(), ...emptyFields }
     const usage = this.#toUsage()
     return events + toEvent('message_delta', { delta, usage }) + toEvent('message_stop')
@@ -134,42 +131,28 @@ export class MessagesEncoder implements AnswerEncoder {
     return toEvent('error', toErrorBody(x, failure))
   }
 
-  whole(completion: JsonObject): string {
-    const content: object[] = readHostedSteps(completion).flatMap((step) => this.#toBlocks(step))
-    this.push(readAnswerEvents(completion))
-    const delta = readChatDelta(completion)
-    const signed = delta?.signedReasoning ?? []
-    for (const each of signed) content.push(this.#toSignedBlock(each))
-    if (delta !== null && delta.reasoning !== '' && signed.length === 0)
-      content.push({ type: 'thinking', thinking: delta.reasoning, signature: this.#seal(delta.reasoning) })
-    const calls = this.#calls.all
-    const text = delta === null ? '' : delta.text + delta.refusal
-    const hasText = text.trim() !== ''
-    if (hasText) content.push(this.#toTextBlock(text))
-    for (const call of calls)
-      content.push({ type: 'tool_use', id: call.id, name: this.#nameOf(call), input: parseInput(call.arguments), caller })
-    if (!hasText && calls.length === 0)
-      content.push({ type: 'text', text: toEmptyAnswerText(this.#finishReason), citations: null })
+  whole(events: readonly AnswerEvent[]): string {
+    const content = new WholeContent()
+    this.#blocks = content
+    this.push(events)
+    this.#endContent()
     return JSON.stringify({
       ...this.#envelope(),
-      content,
+      content: content.blocks,
       ...this.#stop(),
       ...emptyMessageFields,
       usage: { ...this.#toUsage(), ...emptyUsageFields },
     })
   }
 
-  /** The blocks of an event before the message of a whole answer. */
-  #toBlocks(event: AnswerEvent): readonly object[] {
-    this.push([event])
-    if (event.kind === 'search') return [this.#toSearchBlock(event.step)]
-    if (event.kind === 'reasoning') return [{ type: 'thinking', thinking: event.text, signature: this.#seal(event.text) }]
-    return event.kind === 'text' && event.text.trim() !== '' ? [this.#toTextBlock(event.text)] : []
-  }
-
-  #toTextBlock(text: string): object {
-    const citations = toCitations(text, this.#sources)
-    return { type: 'text', text, citations: citations.length === 0 ? null : citations }
+  /** Closes the open block, and writes what had to wait for the end. */
+  #endContent(): string {
+    let events = this.#close()
+    for (const call of this.#calls.all) if (!this.#writtenCalls.has(call)) events += this.#openCall(call) + this.#close()
+    if (this.#lateText !== '') events += this.#pushText(this.#lateText) + this.#close()
+    if (this.#hasText || this.#calls.all.length > 0) return events
+    this.#leadingSpace = ''
+    return events + this.#pushText(toEmptyAnswerText(this.#finishReason)) + this.#close()
   }
 
   #toUsage(): object {
@@ -177,13 +160,6 @@ export class MessagesEncoder implements AnswerEncoder {
     return this.#searches === 0
       ? usage
       : { ...usage, server_tool_use: { web_search_requests: this.#searches, web_fetch_requests: 0 } }
-  }
-
-  #toSearchBlock(step: HostedSearchStep): object {
-    const { requestId } = this.#context
-    return step.phase === 'start'
-      ? toSearchUseBlock(step, requestId, { query: step.query })
-      : toSearchResultBlock(step, requestId, (text) => this.#context.seal(text))
   }
 
   /** The text that follows a search is an answer of its own. */
@@ -200,7 +176,8 @@ export class MessagesEncoder implements AnswerEncoder {
       this.#searches += 1
       this.#sources.push(...step.sources)
     }
-    return events + this.#openBlock({ type: 'search' }, this.#toSearchBlock(step)) + this.#close()
+    const block = toSearchResultBlock(step, this.#context.requestId, (text) => this.#context.seal(text))
+    return events + this.#openBlock({ type: 'search' }, block) + this.#close()
   }
 
   #envelope(): object {
@@ -255,12 +232,12 @@ export class MessagesEncoder implements AnswerEncoder {
     return events + this.#delta({ type: 'text_delta', text })
   }
 
-  /** The pieces of two calls may alternate. The first one is streamed, and others are written whole at the end. */
+  /** The pieces of two calls may alternate. The first one is streamed, and others are written whole at the end, as those with free text are. */
   #pushCall(call: ToolCall, piece: string): string {
     if (this.#open?.type === 'tool_use' && this.#open.call === call)
       return piece === '' ? '' : this.#delta({ type: 'input_json_delta', partial_json: piece })
     // A call without a name yet cannot be opened.
-    if (this.#writtenCalls.size > 0 || call.name === '') return ''
+    if (this.#writtenCalls.size > 0 || call.name === '' || call.isCustom) return ''
     return this.#close() + this.#openCall(call)
   }
 
@@ -268,20 +245,21 @@ export class MessagesEncoder implements AnswerEncoder {
     this.#writtenCalls.add(call)
     const block = { type: 'tool_use', id: call.id, name: this.#nameOf(call), input: {}, caller }
     const opened = this.#openBlock({ type: 'tool_use', call }, block)
-    return call.arguments === '' ? opened : opened + this.#delta({ type: 'input_json_delta', partial_json: call.arguments })
+    const json = call.isCustom ? JSON.stringify({ input: call.arguments }) : call.arguments
+    return json === '' ? opened : opened + this.#delta({ type: 'input_json_delta', partial_json: json })
   }
 
   #nameOf({ name }: ToolCall): string {
     return this.#context.state.toolNames.get(name) ?? name
   }
 
-  #openBlock(open: OpenBlock, block: object): string {
+  #openBlock(open: OpenBlock, block: Record<string, unknown>): string {
     this.#open = open
-    return toEvent('content_block_start', { index: this.#index, content_block: block })
+    return this.#blocks.open(this.#index, block)
   }
 
-  #delta(delta: object): string {
-    return toEvent('content_block_delta', { index: this.#index, delta })
+  #delta(delta: JsonObject): string {
+    return this.#blocks.delta(this.#index, delta)
   }
 
   #close(): string {
@@ -298,16 +276,10 @@ export class MessagesEncoder implements AnswerEncoder {
         events += this.#delta({ type: 'citations_delta', citation })
       this.#citedText = ''
     }
-    events += toEvent('content_block_stop', { index: this.#index })
+    events += this.#blocks.close(this.#index)
     this.#open = null
     this.#index += 1
     return events
-  }
-
-  #toSignedBlock(signed: SignedReasoning): object {
-    const signature = this.#seal('', signed)
-    if (isHidden(signed)) return { type: 'redacted_thinking', data: signature }
-    return { type: 'thinking', thinking: readSignedText(signed), signature }
   }
 
   #seal(text: string, signed?: SignedReasoning): string {

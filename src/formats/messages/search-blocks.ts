@@ -10,7 +10,7 @@ function toSearchId(requestId: string, { position }: HostedSearchStep): string {
   return `srvtoolu_${requestId.replace(/^[a-z]+_/, '')}_${position}`
 }
 
-export function toSearchUseBlock(step: SearchStart, requestId: string, input: object): object {
+export function toSearchUseBlock(step: SearchStart, requestId: string, input: object): Record<string, unknown> {
   return { type: 'server_tool_use', id: toSearchId(requestId, step), name: 'web_search', input, caller }
 }
 
@@ -22,7 +22,7 @@ const errorCodes: Readonly<Record<SearchFault, string>> = {
 }
 
 /** The text of a result is sealed, as the client only returns it. */
-export function toSearchResultBlock(step: SearchEnd, requestId: string, seal: (text: string) => string): object {
+export function toSearchResultBlock(step: SearchEnd, requestId: string, seal: (text: string) => string): Record<string, unknown> {
   const { sources, fault } = step
   const content =
     sources === null

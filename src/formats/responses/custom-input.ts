@@ -14,6 +14,11 @@ export class CustomInputReader {
   #tokenLength = 0
   #input = ''
 
+  /** @param options.isRaw the arguments are the text itself */
+  constructor({ isRaw }: { readonly isRaw: boolean }) {
+    if (isRaw) this.#state = 'raw'
+  }
+
   /** The text so far. */
   get input(): string {
     return this.#input

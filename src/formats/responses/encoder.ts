@@ -2,8 +2,6 @@
 import type { AnswerContext, AnswerEncoder, FailedExchange, JsonObject } from '../../exchange/api-format/api-format.ts'
 import type { GatewayError } from '../../errors.ts'
 import type { AnswerEvent, HostedSearchStep, ReasoningField, SearchSource } from '../../conversation/answer-event.ts'
-import { readHostedSteps } from '../../exchange/hosted-search.ts'
-import { readAnswerEvents } from '../shared/chat-delta.ts'
 import { findCitations } from '../shared/citations.ts'
 import { isObject } from '../shared/fields.ts'
 import { sealReasoning } from '../shared/reasoning.ts'
@@ -91,9 +89,8 @@ export class ResponsesEncoder implements AnswerEncoder {
     return this.#events.writeResponse('response.failed', response) + doneEvent
   }
 
-  whole(completion: JsonObject): string {
-    this.push(readHostedSteps(completion))
-    this.push(readAnswerEvents(completion))
+  whole(events: readonly AnswerEvent[]): string {
+    this.push(events)
     if (this.#finishReason === null) this.#finish('stop')
     return this.#createFinalResponse()
   }
@@ -125,6 +122,7 @@ export class ResponsesEncoder implements AnswerEncoder {
     const takesReasoning = this.#calls.all.length === 0
     switch (event.kind) {
       case 'text':
+      case 'refusal':
         // Codex shows nothing of a refusal part.
         return this.#getMessage().addText(event.text)
       case 'reasoning':
@@ -188,7 +186,7 @@ export class ResponsesEncoder implements AnswerEncoder {
     if (reason === 'content_filter' && this.#context.state.isCodex) this.#addFilterNote()
     // A call without a name cannot be made, but the client reports it to the model.
     for (const call of this.#calls.all) {
-      if (call.arguments === '' && !this.#endedEarly) call.addArguments('{}')
+      if (call.arguments === '' && !call.isCustom && !this.#endedEarly) call.addArguments('{}')
       if (!this.#callsWithItem.has(call)) this.#addCallItem(call)
     }
     let text = ''

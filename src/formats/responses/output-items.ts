@@ -267,12 +267,17 @@ export class FunctionCallItem extends CallItem {
 }
 
 export class CustomCallItem extends CallItem {
-  readonly #reader = new CustomInputReader()
+  readonly #reader: CustomInputReader
   #unsent = ''
+
+  constructor(place: ItemPlace, call: ToolCall, tool: DeclaredTool) {
+    super(place, call, tool)
+    this.#reader = new CustomInputReader({ isRaw: call.isCustom })
+  }
 
   protected override isComplete(): boolean {
     this.#read()
-    return this.#reader.isClosed
+    return this.call.isComplete || this.#reader.isClosed
   }
 
   protected toJson(status: ItemStatus): JsonObject {

@@ -5,7 +5,7 @@
  */
 import type { SearchDocument } from '../../api/search-document.ts'
 import { GatewayError, removeChargeClaim } from '../../errors.ts'
-import type { AnswerEvent, HostedSearchStep, SearchFault, SearchSource } from '../../conversation/answer-event.ts'
+import type { AnswerEvent, AnswerUsage, HostedSearchStep, SearchFault, SearchSource } from '../../conversation/answer-event.ts'
 import type { AnswerEncoder, JsonObject } from '../../exchange/api-format/api-format.ts'
 import { ClientDisconnected } from '../../exchange/exchange.ts'
 import type { CallResult, Exchange, Slots, Translation, Usage } from '../../exchange/exchange.ts'
@@ -14,11 +14,11 @@ import type { AnalyzedChat } from '../../exchange/body-parser.ts'
 import type { HostedSearchOptions } from '../../exchange/hosted-search.ts'
 import { changeCallContext } from '../../exchange/plugin-chain.ts'
 import type { CallContext, PluginChain, TurnHandler } from '../../exchange/plugin-chain.ts'
-import { getFields, isRecord } from '../../exchange/request/chat-request.ts'
+import { getFields } from '../../exchange/request/chat-request.ts'
 import type { ChatRequest } from '../../exchange/request/chat-request.ts'
 import { jsonHeaders, openStream } from '../../exchange/response-headers.ts'
 import type { Services } from '../../services/services.ts'
-import { readAnswerEvents } from '../../formats/shared/chat-delta.ts'
+import { encodeReply } from '../../formats/exchange-translation.ts'
 import type { ToolCall } from '../../formats/shared/tool-call-list.ts'
 import { BufferedClient } from '../mcp/buffered-client.ts'
 import { createNestedTurn } from '../nested-turn.ts'
@@ -70,7 +70,7 @@ class HostedSearchTurn {
   #searchCount = 0
   /** Whether the last request allowed the model to search. */
   #maySearch = true
-  #usage: JsonObject | null = null
+  #usage: AnswerUsage | null = null
   /** Usage of the first call, whose hold is the exchange's. */
   #firstUsage: Usage | undefined
   /** Credits charged for the calls within the turn. */
@@ -108,10 +108,9 @@ class HostedSearchTurn {
     const reader = new StepReader(x.id, encoder)
     const client = new StepClient(callContext.client)
     const { final, usage, isAbandoned } = await call(x, changeCallContext(callContext, { client, encoder: reader }))
-    if (final.kind === 'reply') return [reader.readCompletion(parseCompletion(final.reply.body)), usage]
     this.#isAbandoned = isAbandoned === true
-    client.end(final.frames)
-    return [reader.finishStream(), usage]
+    if (final.kind === 'trailer') client.end(final.frames)
+    return [reader.finish(), usage]
   }
 
   /** @throws ClientDisconnected, and the failure of the call */
@@ -119,7 +118,8 @@ class HostedSearchTurn {
     const { x, call, callContext, encoder } = this.#input
     const { services, chain } = this.#deps
     const chat = await this.#createChat()
-    const translation = createQuietTranslation(x)
+    const reader = new StepReader(`${x.id}_${this.#searchCount}`, encoder)
+    const translation = createQuietTranslation(x, reader)
     const turn = createNestedTurn({
       outer: x,
       position: ++this.#nestedCount,
@@ -127,7 +127,6 @@ class HostedSearchTurn {
       clock: services.clock,
       ...(translation === null ? {} : { translation }),
     })
-    const reader = new StepReader(`${x.id}_${this.#searchCount}`, encoder)
     const client = new StepClient(callContext.client)
     const callModel: TurnHandler = (inner, context) => call(inner, changeCallContext(context, { encoder: reader }))
     const outcome = await chain
@@ -135,10 +134,9 @@ class HostedSearchTurn {
       .finally(() => (isAnalyzed(chat) ? chat.dispose() : undefined))
     this.#nestedCredits += turn.chargedCredits ?? 0
     if (outcome.kind === 'failed') throw this.#toFailure(outcome.failure)
-    if (client.body !== null) return reader.readCompletion(parseCompletion(client.body))
     if (!client.hasEnded) throw this.#createDisconnect()
     this.#isAbandoned = outcome.kind === 'aborted'
-    return reader.finishStream()
+    return reader.finish()
   }
 
   /** A large request is extended by the parser's thread: in this one, a picture of 20 MB would take 300 ms. */
@@ -177,11 +175,11 @@ class HostedSearchTurn {
     return this.#searchCount < options.maxUses && clock.monotonicMs() - x.startedMonotonicMs < config.timeouts.totalMs
   }
 
-  async #runSearches({ text, reasoning, searches }: ModelAnswer): Promise<void> {
+  async #runSearches({ text, reasoning, searches, events }: ModelAnswer): Promise<void> {
     const calls = searches.map(({ id, name, arguments: args }) => ({ id, type: 'function', function: { name, arguments: args } }))
     const fields = reasoning === null ? {} : { [reasoning.field]: reasoning.text }
     this.#messages.push({ role: 'assistant', content: text === '' ? null : text, ...fields, tool_calls: calls })
-    this.#steps.push(...(reasoning === null ? [] : [reasoning]), ...(text === '' ? [] : [{ kind: 'text', text } as const]))
+    this.#steps.push(...events)
     for (const call of searches) {
       this.#assertConnected()
       this.#messages.push({ role: 'tool', tool_call_id: call.id, content: await this.#runSearch(call) })
@@ -246,18 +244,16 @@ class HostedSearchTurn {
     callContext.client.write(encoder.push([event]))
   }
 
-  #toResult({ completion, ending: last }: ModelAnswer): CallResult {
+  #toResult({ events, ending }: ModelAnswer): CallResult {
+    const { chat, encoder } = this.#input
     const usage = this.#firstUsage ?? { inputTokens: 0, outputTokens: 0, estimated: false }
-    const ending = this.#isAbandoned ? ({ isAbandoned: true } as const) : {}
-    const sum = this.#usage === null ? {} : { usage: this.#usage }
-    if (completion === null) {
-      const { encoder } = this.#input
-      const summed: readonly AnswerEvent[] = this.#usage === null ? [] : [{ kind: 'usage', usage: this.#usage }]
-      const frames = encoder.push([...last, ...summed]) + encoder.end()
-      return { usage, ...ending, final: { kind: 'trailer', frames } }
+    const summed: readonly AnswerEvent[] = this.#usage === null ? [] : [{ kind: 'usage', usage: this.#usage }]
+    const last = [...ending, ...summed]
+    if (chat.stream) {
+      const frames = encoder.push(last) + encoder.end()
+      return { usage, ...(this.#isAbandoned ? { isAbandoned: true } : {}), final: { kind: 'trailer', frames } }
     }
-    const steps = this.#steps.length === 0 ? {} : { hosted_steps: this.#steps }
-    const body = JSON.stringify({ ...completion, ...sum, ...steps })
+    const body = encoder.whole([...this.#steps, ...events, ...last])
     return { usage, final: { kind: 'reply', reply: { status: 200, headers: jsonHeaders, body } } }
   }
 
@@ -297,26 +293,18 @@ function isAnalyzed(chat: ChatRequest): chat is AnalyzedChat {
 }
 
 /** The answer ended before its calls were complete. */
-function isCut({ completion, ending }: ModelAnswer): boolean {
-  const events = completion === null ? ending : readAnswerEvents(completion)
-  return events.some((event) => event.kind === 'finish' && event.reason === 'length')
-}
-
-function parseCompletion(body: string | Uint8Array): JsonObject {
-  const text = typeof body === 'string' ? body : Buffer.from(body).toString()
-  const value: unknown = parseJson(text, ownJsonBounds)
-  if (!isRecord(value)) throw new TypeError('the completion is no object')
-  return value
+function isCut({ ending }: ModelAnswer): boolean {
+  return ending.some((event) => event.kind === 'finish' && event.reason === 'length')
 }
 
 /** Names the format in the turn log. The answers of such a turn are translated by the exchange around it. */
-function createQuietTranslation({ translation }: Exchange): Translation | null {
+function createQuietTranslation({ translation }: Exchange, reader: StepReader): Translation | null {
   if (translation === undefined) return null
   const { format, requestedModel } = translation
   return {
     format,
     requestedModel,
-    translateReply: (_x, reply) => reply,
+    translateReply: (_x, reply) => encodeReply(reader, reply),
     toFailureReply: (_x, _failure, reply) => reply,
     toFailureFrames: () => '',
   }

@@ -3,13 +3,12 @@
  * which only the last answer of the turn passes on.
  */
 import { isObject } from '../../formats/shared/fields.ts'
-import { readChatDelta } from '../../formats/shared/chat-delta.ts'
 import { ToolCallList } from '../../formats/shared/tool-call-list.ts'
 import type { ToolCall } from '../../formats/shared/tool-call-list.ts'
 import { hostedSearchFunction } from '../../exchange/hosted-search.ts'
-import type { AnswerEvent, ReasoningField } from '../../conversation/answer-event.ts'
+import type { AnswerEvent, AnswerUsage, ReasoningField } from '../../conversation/answer-event.ts'
 import type { GatewayError } from '../../errors.ts'
-import type { AnswerEncoder, FailedExchange, JsonObject } from '../../exchange/api-format/api-format.ts'
+import type { AnswerEncoder, FailedExchange } from '../../exchange/api-format/api-format.ts'
 
 type ReasoningEvent = Extract<AnswerEvent, { kind: 'reasoning' }>
 
@@ -19,11 +18,11 @@ export interface ModelAnswer {
   readonly searches: readonly ToolCall[]
   /** Tools that the client runs were called. */
   readonly hasOtherCalls: boolean
+  /** What passes of a whole answer; empty for a stream. */
+  readonly events: readonly AnswerEvent[]
   /** The events that end the answer. */
   readonly ending: readonly AnswerEvent[]
-  readonly usage: JsonObject | null
-  /** The whole completion; null for a stream. */
-  readonly completion: JsonObject | null
+  readonly usage: AnswerUsage | null
 }
 
 /** Writes what passes of one answer with the encoder of the turn. */
@@ -34,8 +33,9 @@ export class StepReader implements AnswerEncoder {
   #text = ''
   #reasoning = ''
   #reasoningField: ReasoningField = 'reasoning_content'
+  #whole: readonly AnswerEvent[] = []
   readonly #ending: AnswerEvent[] = []
-  #usage: JsonObject | null = null
+  #usage: AnswerUsage | null = null
 
   constructor(requestId: string, outer: AnswerEncoder) {
     this.#outer = outer
@@ -47,7 +47,7 @@ export class StepReader implements AnswerEncoder {
   }
 
   push(answered: readonly AnswerEvent[]): string {
-    const passed = answered.flatMap((event) => this.#readEvent(event) ?? [])
+    const passed = this.#read(answered)
     return passed.length === 0 ? '' : this.#outer.push(passed)
   }
 
@@ -64,46 +64,39 @@ export class StepReader implements AnswerEncoder {
     return this.#outer.fail(x, failure)
   }
 
-  whole(completion: JsonObject): string {
-    return this.#outer.whole(completion)
+  /** The turn may go on. */
+  whole(events: readonly AnswerEvent[]): string {
+    this.#whole = this.#read(events)
+    return ''
   }
 
-  /** The answer of a stream that has ended. */
-  finishStream(): ModelAnswer {
-    return this.#toAnswer({
+  /** The answer, which has ended. */
+  finish(): ModelAnswer {
+    const searches = this.#searches
+    return {
       text: this.#text,
-      reasoning: toReasoningEvent(this.#reasoning, this.#reasoningField),
-      completion: null,
-    })
-  }
-
-  /** The answer of a whole completion. */
-  readCompletion(completion: JsonObject): ModelAnswer {
-    const delta = readChatDelta(completion)
-    for (const call of delta?.calls ?? []) this.#calls.add(call)
-    if (isObject(completion['usage'])) this.#usage = completion['usage']
-    const { text = '', refusal = '', reasoning = '', reasoningField = 'reasoning' } = delta ?? {}
-    return this.#toAnswer({
-      text: text + refusal,
-      reasoning: toReasoningEvent(reasoning, reasoningField),
-      completion: this.#searches.length === 0 ? completion : withoutSearches(completion),
-    })
+      reasoning: this.#reasoning === '' ? null : { kind: 'reasoning', text: this.#reasoning, field: this.#reasoningField },
+      searches,
+      hasOtherCalls: searches.length < this.#calls.all.length,
+      events: this.#whole,
+      ending: this.#ending,
+      usage: this.#usage,
+    }
   }
 
   get #searches(): readonly ToolCall[] {
     return this.#calls.all.filter(({ name }) => name === hostedSearchFunction)
   }
 
-  #toAnswer(parts: Pick<ModelAnswer, 'text' | 'reasoning' | 'completion'>): ModelAnswer {
-    const searches = this.#searches
-    const hasOtherCalls = searches.length < this.#calls.all.length
-    return { ...parts, searches, hasOtherCalls, ending: this.#ending, usage: this.#usage }
+  #read(answered: readonly AnswerEvent[]): readonly AnswerEvent[] {
+    return answered.flatMap((event) => this.#readEvent(event) ?? [])
   }
 
   /** The event for the client; null for one of a search, and for what only the last answer of the turn passes on. */
   #readEvent(event: AnswerEvent): AnswerEvent | null {
     switch (event.kind) {
       case 'text':
+      case 'refusal':
         this.#text += event.text
         return event
       case 'reasoning':
@@ -131,32 +124,12 @@ export class StepReader implements AnswerEncoder {
     if (name === '' || name === hostedSearchFunction) return null
     if (this.#passedCalls.has(call)) return { ...piece, index }
     this.#passedCalls.add(call)
-    return { kind: 'call', index, id, name, arguments: call.arguments }
+    return { ...piece, index, id, name, arguments: call.arguments }
   }
 }
 
-function toReasoningEvent(text: string, field: ReasoningField): ReasoningEvent | null {
-  return text === '' ? null : { kind: 'reasoning', text, field }
-}
-
-function withoutSearches(completion: JsonObject): JsonObject {
-  const { choices } = completion
-  if (!Array.isArray(choices)) return completion
-  return { ...completion, choices: choices.filter(isObject).map(withoutSearchCalls) }
-}
-
-function withoutSearchCalls(choice: JsonObject): JsonObject {
-  const { message } = choice
-  if (!isObject(message) || !Array.isArray(message['tool_calls'])) return choice
-  const { tool_calls: calls, ...rest } = message
-  const others = (calls as unknown[]).filter(
-    (call) => !isObject(call) || !isObject(call['function']) || call['function']['name'] !== hostedSearchFunction,
-  )
-  return { ...choice, message: { ...rest, ...(others.length === 0 ? {} : { tool_calls: others }) } }
-}
-
 /** The sum of two usage objects, with their details. */
-export function addUsage(a: JsonObject | null, b: JsonObject | null): JsonObject | null {
+export function addUsage(a: AnswerUsage | null, b: AnswerUsage | null): AnswerUsage | null {
   if (a === null || b === null) return a ?? b
   const sum: Record<string, unknown> = { ...a, ...b }
   for (const [name, value] of Object.entries(b)) {

@@ -1,7 +1,7 @@
 /** Anthropic's Messages API, as an upstream. */
 import type { UpstreamFormat } from '../upstream-format.ts'
 import { findRejectedFields } from './rejected-fields.ts'
-import { MessageDecoder } from './message-decoder.ts'
+import { MessageDecoder } from '../../codecs/messages/message-decoder.ts'
 import { prepareMessagesParts, toMessagesRequest } from './messages-request.ts'
 
 export const anthropicFormat: UpstreamFormat = {
@@ -10,7 +10,7 @@ export const anthropicFormat: UpstreamFormat = {
   prepareParts: prepareMessagesParts,
   toRequest: toMessagesRequest,
   findRejectedFields,
-  createDecoder: (startedAt) => new MessageDecoder(startedAt),
+  createDecoder: (requestId) => new MessageDecoder(requestId),
 }
 
 /** Sent with each request, also for the list of models. Configured headers replace these. */

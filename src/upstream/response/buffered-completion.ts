@@ -1,85 +1,75 @@
-/** Converts a complete upstream document to the product's response, with its usage. */
-import { isRecord } from '../../exchange/request/chat-request.ts'
+/** Converts a whole answer to the product's response, with its usage. */
+import type { ChatAnswerContext } from '../../codecs/chat/chat-encoder.ts'
 import { zeroUsage } from '../../exchange/exchange.ts'
 import type { CallResult, Usage } from '../../exchange/exchange.ts'
 import type { CallContext } from '../../exchange/plugin-chain.ts'
 import { jsonHeaders } from '../../exchange/response-headers.ts'
-import { clampCitations } from './citations.ts'
+import { clampCompletionCitations } from './citations.ts'
 import { ClientEvents } from './client-events.ts'
 import { needsNoFilter, filterResponse } from './response-filter.ts'
 import type { FieldAllowlist } from './response-filter.ts'
-import { isEmptyMessage, validateChoices } from './validate-completion.ts'
-import { reconcileUsage, OutputCounter, findUsageReport, toPublicUsage, parseUsage } from './usage.ts'
+import { inBandFailure } from './validate-completion.ts'
+import { reconcileUsage, OutputCounter, toPublicUsage, parseUsage } from './usage.ts'
 import type { UsageBounds } from './usage.ts'
+import type { WholeAnswer } from './whole-answer.ts'
 
 /** Input of both conversions. */
 export interface BufferedCompletion {
-  readonly document: Record<string, unknown>
+  readonly answer: WholeAnswer
   readonly allowlist: FieldAllowlist
   readonly bounds: UsageBounds
+  readonly context: ChatAnswerContext
   readonly upstreamHost: string
-  /** Usage measured during streaming, with the report it is based on, if the document was aggregated from a stream. */
-  readonly streamUsage?: { readonly usage: Usage; readonly report: Record<string, unknown> | null }
+  /** Usage measured during streaming, with the report it is based on, if the answer was aggregated from a stream. */
+  readonly streamUsage?: MeasuredUsage
+}
+
+interface MeasuredUsage {
+  readonly usage: Usage
+  readonly report: Record<string, unknown> | null
 }
 
 /** @throws UpstreamFailure when the 200 is no success */
-export function toCompletionResult(completion: BufferedCompletion): CallResult {
-  const { usage, report } = completion.streamUsage ?? meterDocument(completion)
-  const { usage: _, ...document } = completion.document
-  const answer = needsNoFilter(document, completion.allowlist) ? document : filterResponse(document, completion.allowlist)
-  const choices = validateChoices(answer, completion.upstreamHost).map(clampMessageCitations)
-  const body = { ...answer, model: completion.allowlist.productId, choices, usage: toPublicUsage(report, usage) }
-  return { usage, final: { kind: 'reply', reply: { status: 200, headers: jsonHeaders, body: JSON.stringify(body) } } }
+export function toCompletionResult(completion: BufferedCompletion, { encoder }: Pick<CallContext, 'encoder'> = {}): CallResult {
+  const { answer } = completion
+  const { usage, report } = meterAnswer(completion)
+  const publicUsage = toPublicUsage(report, usage)
+  const body =
+    encoder === undefined
+      ? JSON.stringify({ ...toPublicCompletion(completion), usage: publicUsage })
+      : encoder.whole([...answer.toEvents(), { kind: 'usage', usage: publicUsage }])
+  return { usage, final: { kind: 'reply', reply: { status: 200, headers: jsonHeaders, body } } }
 }
 
-/** The same for a client that requested a stream: one chunk per choice. @throws UpstreamFailure when the 200 is no success */
+/**
+ * The same for a client that requested a stream: one chunk per choice.
+ * @param options.isWrongType the request asked for a stream and got a document: an error inside the document takes precedence over that
+ * @throws UpstreamFailure when the 200 is no success
+ */
 export function toSingleChunkResult(
   completion: BufferedCompletion,
-  { includeUsage, onEvent, encoder }: Pick<CallContext, 'onEvent' | 'encoder'> & { readonly includeUsage: boolean },
+  options: Pick<CallContext, 'onEvent' | 'encoder'> & { readonly includeUsage: boolean; readonly isWrongType?: boolean },
 ): CallResult {
-  const { usage, report } = completion.streamUsage ?? meterDocument(completion)
-  const frames = new ClientEvents({ allowlist: completion.allowlist, includeUsage, onEvent, encoder })
-  const { choices: _, usage: __, ...around } = completion.document
-  const head = { ...around, object: 'chat.completion.chunk' }
-  let all = ''
-  for (const { message, finish_reason: finish, ...choice } of validateChoices(completion.document, completion.upstreamHost)) {
-    const pieces = [
-      { ...choice, delta: toDelta(message), finish_reason: null },
-      { index: choice['index'], delta: {}, logprobs: null, finish_reason: finish },
-    ]
-    for (const piece of pieces) all += frames.consume({ ...head, choices: [piece] })
-  }
-  return { usage, final: { kind: 'trailer', frames: all + frames.buildTrailer(usage, report) } }
+  const { usage, report } = meterAnswer(completion)
+  if (options.isWrongType === true) throw inBandFailure('not_sse', completion.upstreamHost)
+  const { allowlist, context } = completion
+  const events = new ClientEvents({ ...options, allowlist, context })
+  return { usage, final: { kind: 'trailer', frames: completion.answer.writeTo(events) + events.buildTrailer(usage, report) } }
 }
 
-/** The usage that a complete document reports, or an estimate from its text. */
-function meterDocument({ document, bounds, upstreamHost }: Pick<BufferedCompletion, 'document' | 'bounds' | 'upstreamHost'>): {
-  readonly usage: Usage
-  readonly report: Record<string, unknown> | null
-} {
+function toPublicCompletion({ answer, allowlist }: BufferedCompletion): Record<string, unknown> {
+  const { usage: _, ...document } = answer.toCompletion()
+  const filtered = needsNoFilter(document, allowlist) ? document : filterResponse(document, allowlist)
+  return { ...clampCompletionCitations(filtered), model: allowlist.productId }
+}
+
+/** The usage that an answer reports, or an estimate from its text. @throws UpstreamFailure when the answer is no success */
+function meterAnswer({ answer, bounds, upstreamHost, streamUsage }: BufferedCompletion): MeasuredUsage {
+  if (streamUsage !== undefined) return streamUsage
   const output = new OutputCounter()
-  const choices = validateChoices(document, upstreamHost)
-  for (const [index, { message }] of choices.entries()) if (isRecord(message)) output.add(message, index)
-  const report = findUsageReport(document)
+  const hasOutput = answer.measure(output, upstreamHost)
+  const { report } = answer
   // Nothing shows that the upstream has read the prompt.
-  if (report === null && choices.every(({ message }) => isEmptyMessage(message)))
-    return { usage: { ...zeroUsage, estimated: true }, report }
+  if (report === null && !hasOutput) return { usage: { ...zeroUsage, estimated: true }, report }
   return { usage: reconcileUsage(parseUsage(report), output, bounds), report }
-}
-
-function clampMessageCitations(choice: Record<string, unknown>): Record<string, unknown> {
-  const { message } = choice
-  if (!isRecord(message) || message['annotations'] === undefined) return choice
-  const { content, annotations } = message
-  return {
-    ...choice,
-    message: { ...message, annotations: clampCitations(annotations, typeof content === 'string' ? content.length : 0) },
-  }
-}
-
-/** Converts a message to a single delta. In a stream, tool calls are numbered. */
-function toDelta(message: unknown): unknown {
-  if (!isRecord(message) || !Array.isArray(message['tool_calls'])) return message
-  const calls = message['tool_calls'].map((call: unknown, index) => (isRecord(call) ? { index, ...call } : call))
-  return { ...message, tool_calls: calls }
 }

@@ -10,6 +10,22 @@ export function clampCitations(annotations: unknown, length: number): unknown {
   return annotations.map((annotation: unknown) => (hasValidSpan(annotation, length) ? annotation : resetSpan(annotation)))
 }
 
+/** A whole completion whose citations have valid positions. Returns the same completion if all are valid. */
+export function clampCompletionCitations(completion: Record<string, unknown>): Record<string, unknown> {
+  const { choices } = completion
+  if (!Array.isArray(choices)) return completion
+  const clamped = choices.map(clampMessageCitations)
+  return clamped.every((choice, at) => choice === choices[at]) ? completion : { ...completion, choices: clamped }
+}
+
+function clampMessageCitations(choice: unknown): unknown {
+  const message = isRecord(choice) ? choice['message'] : undefined
+  if (!isRecord(choice) || !isRecord(message) || message['annotations'] === undefined) return choice
+  const { content, annotations } = message
+  const clamped = clampCitations(annotations, typeof content === 'string' ? content.length : 0)
+  return clamped === annotations ? choice : { ...choice, message: { ...message, annotations: clamped } }
+}
+
 /** Start and end if they are valid in a text of this length. */
 function parseSpan(start: unknown, end: unknown, length: number): readonly [number, number] | null {
   return isIndex(start) && isIndex(end) && start <= end && end <= length ? [start, end] : null

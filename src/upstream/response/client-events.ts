@@ -3,6 +3,9 @@
  * becomes the product's; the usage chunk is held until the end.
  */
 import type { AnswerEncoder } from '../../exchange/api-format/api-format.ts'
+import type { AnswerEvent } from '../../conversation/answer-event.ts'
+import { ChatEncoder } from '../../codecs/chat/chat-encoder.ts'
+import type { ChatAnswerContext } from '../../codecs/chat/chat-encoder.ts'
 import type { Usage } from '../../exchange/exchange.ts'
 import { isRecord } from '../../exchange/request/chat-request.ts'
 import { doneEvent } from '../../exchange/response-headers.ts'
@@ -11,11 +14,13 @@ import { StreamedCitations } from './citations.ts'
 import { needsNoFilter, hasContentFields, filterResponse } from './response-filter.ts'
 import type { FieldAllowlist } from './response-filter.ts'
 import type { LearnedTemplate, TextField } from './chunk-template.ts'
-import type { ChunkSink } from './stream-reader.ts'
+import type { AnswerSink } from './stream-reader.ts'
 import { toPublicUsage } from './usage.ts'
 
 interface ClientEventsOptions {
   readonly allowlist: FieldAllowlist
+  /** Of an answer of another API, as a chat completion. */
+  readonly context: ChatAnswerContext
   /** Whether the client requested the usage chunk. */
   readonly includeUsage: boolean
   /** Called with each chunk's JSON text; null if no plugin listens. */
@@ -24,14 +29,14 @@ interface ClientEventsOptions {
   readonly encoder?: AnswerEncoder | undefined
 }
 
-export class ClientEvents implements ChunkSink {
+export class ClientEvents implements AnswerSink {
   readonly #options: ClientEventsOptions
   readonly #citations = new StreamedCitations()
   /** Indexes of the choices whose finish reason was sent. */
   readonly #endedChoices = new Set<unknown>()
+  #chatEncoder: ChatEncoder | undefined
   /** Fields that the usage chunk copies. */
-  #head: Record<string, unknown> = {}
-  #hasHead = false
+  #head: Record<string, unknown> | null = null
   /** JSON text around the next chunk's text if it matches the template, and the field whose text it is. */
   #template: {
     readonly prefix: string
@@ -48,13 +53,24 @@ export class ClientEvents implements ChunkSink {
   consume(chunk: Record<string, unknown>): string {
     const sent = chunk['choices'] as unknown[]
     const choices = this.#withoutStrayChoices(sent, isRecord(chunk['usage']))
-    if (choices.length > 0 && !this.#hasHead) {
-      const { id, object, created } = chunk
-      this.#head = { id, object, created, model: this.#options.allowlist.productId }
-      this.#hasHead = true
-    }
     const passed = this.#filter(this.#clampCitations(choices === sent ? chunk : { ...chunk, choices }, choices))
     return passed === null ? '' : this.#write(passed)
+  }
+
+  push(events: readonly AnswerEvent[]): string {
+    const { encoder, onEvent } = this.#options
+    const chunks = encoder !== undefined && onEvent === null ? '' : this.#pushChunks(events)
+    return encoder === undefined ? chunks : encoder.push(events)
+  }
+
+  #pushChunks(events: readonly AnswerEvent[]): string {
+    this.#chatEncoder ??= new ChatEncoder(this.#options.context)
+    let frames = ''
+    for (const event of events) {
+      const chunk = this.#chatEncoder.toChunk(event)
+      if (chunk !== null) frames += this.#writeChunk(chunk)
+    }
+    return frames
   }
 
   acceptTemplate({ index, field, probe: { chunk, placeholder } }: LearnedTemplate): boolean {
@@ -96,8 +112,16 @@ export class ClientEvents implements ChunkSink {
       onEvent?.(JSON.stringify(chunk))
       return encoder.push(readAnswerEvents(chunk))
     }
+    return this.#writeChunk(chunk)
+  }
+
+  #writeChunk(chunk: Record<string, unknown>): string {
+    if (this.#head === null && (chunk['choices'] as unknown[]).length > 0) {
+      const { id, object, created } = chunk
+      this.#head = { id, object, created, model: this.#options.allowlist.productId }
+    }
     const json = JSON.stringify(chunk)
-    onEvent?.(json)
+    this.#options.onEvent?.(json)
     return `data: ${json}\n\n`
   }
 

@@ -3,12 +3,11 @@ import type { CallResult, UpstreamRequestMode, Route } from '../../exchange/exch
 import type { CallContext } from '../../exchange/plugin-chain.ts'
 import { toSingleChunkResult, toCompletionResult } from './buffered-completion.ts'
 import type { BufferedCompletion } from './buffered-completion.ts'
-import { inBandFailure } from './validate-completion.ts'
 
 export interface ResponseMode<Result> {
-  /** A complete document, as received or aggregated from a stream. @throws UpstreamFailure when it is no success */
+  /** A whole answer, as received or aggregated from a stream. @throws UpstreamFailure when it is no success */
   fromDocument(
-    whole: BufferedCompletion,
+    completion: BufferedCompletion,
     details: { readonly route: Route; readonly requestMode: UpstreamRequestMode; readonly callContext: CallContext },
   ): Result
   /** A document too long to be parsed in this thread, as it was received; without it every document is parsed. */
@@ -20,15 +19,14 @@ export interface ResponseMode<Result> {
 /** The member's own chat: a stream is forwarded directly. */
 export const chatMode: ResponseMode<CallResult> = {
   fromDocument(completion, { route, requestMode, callContext }) {
-    if (!route.stream) return toCompletionResult(completion)
-    const result = toSingleChunkResult(completion, {
-      onEvent: callContext.onEvent,
-      encoder: callContext.encoder,
+    if (!route.stream) return toCompletionResult(completion, callContext)
+    const { onEvent, encoder } = callContext
+    return toSingleChunkResult(completion, {
+      onEvent,
+      encoder,
       includeUsage: route.includeUsage,
+      isWrongType: requestMode.stream,
     })
-    // The request asked for a stream and got a document: an error inside the document takes precedence over the wrong type.
-    if (requestMode.stream) throw inBandFailure('not_sse', completion.upstreamHost)
-    return result
   },
   fromStream: (result) => result,
 }
@@ -41,10 +39,10 @@ export interface UpstreamDocument {
 
 /** The upstream's own document with its own usage report. */
 export const documentMode: ResponseMode<UpstreamDocument> = {
-  fromDocument: ({ document, streamUsage, upstreamHost }) => ({
-    document: streamUsage === undefined ? document : { ...document, usage: streamUsage.report },
-    upstreamHost,
-  }),
+  fromDocument({ answer, streamUsage, upstreamHost }) {
+    const document = answer.toCompletion()
+    return { document: streamUsage === undefined ? document : { ...document, usage: streamUsage.report }, upstreamHost }
+  },
   fromStream: null,
 }
 

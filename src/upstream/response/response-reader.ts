@@ -3,8 +3,17 @@ import type { GatewayConfig } from '../../config/config.ts'
 import type { UpstreamRequestMode, Candidate, Exchange, Route, Slots, Usage } from '../../exchange/exchange.ts'
 import { workerThresholdBytes } from '../../exchange/request/chat-request.ts'
 import type { CallContext } from '../../exchange/plugin-chain.ts'
+import type { AnswerDecoder } from '../../codecs/answer-decoder.ts'
+import type { AnswerEvent } from '../../conversation/answer-event.ts'
+import type { ChatAnswerContext } from '../../codecs/chat/chat-encoder.ts'
 import { AnswerRepair } from '../../codecs/chat/answer-repair.ts'
-import { forwardedAnswerFactor, hasTooManyParts, hasTooManyValues, maxChatDocumentBytes } from '../../codecs/answer-bounds.ts'
+import {
+  AnswerTooLargeError,
+  forwardedAnswerFactor,
+  hasTooManyParts,
+  hasTooManyValues,
+  maxChatDocumentBytes,
+} from '../../codecs/answer-bounds.ts'
 import { StreamAggregator } from './stream-aggregator.ts'
 import { BoundedBody } from '../bounded-body.ts'
 import type { BufferedCompletion } from './buffered-completion.ts'
@@ -14,11 +23,12 @@ import type { TargetCapabilities } from '../target/target-capabilities.ts'
 import type { ResponseMode } from './response-mode.ts'
 import { looksLikeEventStream } from './sse.ts'
 import { StreamReader } from './stream-reader.ts'
-import type { ChunkSink } from './stream-reader.ts'
+import type { AnswerSink } from './stream-reader.ts'
 import { parseDocument, inBandFailure } from './validate-completion.ts'
-import { findUsageReport, parseUsage } from './usage.ts'
+import { parseUsage } from './usage.ts'
+import { CompletionAnswer, DecodedAnswer } from './whole-answer.ts'
+import type { WholeAnswer } from './whole-answer.ts'
 import type { Upstream } from '../target/upstreams.ts'
-import type { AnswerDecoder } from '../upstream-format.ts'
 
 export interface ResponseReaderOptions<Result> {
   readonly x: Exchange & Partial<Slots>
@@ -180,7 +190,7 @@ class StreamResponseReader<Result> implements ResponseReader<Result> {
  * treats an assigned function as old, and the whole turn would stay in memory until a major garbage collection.
  */
 interface StreamOutput<Result> {
-  readonly sink: ChunkSink
+  readonly sink: AnswerSink
   finish(streamUsage: NonNullable<BufferedCompletion['streamUsage']>): Result
 }
 
@@ -191,6 +201,7 @@ function createForwardingOutput<Result>(
   const { route, callContext } = options
   const events = new ClientEvents({
     allowlist: toAllowlist(options),
+    context: toChatContext(options),
     includeUsage: route.includeUsage,
     onEvent: callContext.onEvent,
     encoder: callContext.encoder,
@@ -203,7 +214,16 @@ function createForwardingOutput<Result>(
 
 function createAggregatingOutput<Result>(options: ResponseReaderOptions<Result>): StreamOutput<Result> {
   const aggregator = new StreamAggregator()
-  return { sink: aggregator, finish: (streamUsage) => readDocument(aggregator.toDocument(), options, streamUsage) }
+  const isDecoded = options.upstream.format !== null
+  return {
+    sink: aggregator,
+    finish(streamUsage) {
+      const answer = isDecoded
+        ? new DecodedAnswer(aggregator.events, toChatContext(options))
+        : new CompletionAnswer(aggregator.toDocument())
+      return toResult(answer, options, streamUsage)
+    },
+  }
 }
 
 class DocumentResponseReader<Result> implements ResponseReader<Result> {
@@ -256,14 +276,34 @@ class DocumentResponseReader<Result> implements ResponseReader<Result> {
     const isChat = responseMode.fromStream !== null
     if (isChat && hasTooManyValues(text)) throw inBandFailure('too_large', upstream.host)
     const sent = parseDocument(text, upstream.host)
-    const completion = createDecoder(this.#options)?.toCompletion(sent) ?? sent
-    if (isChat && hasTooManyParts(completion)) throw inBandFailure('too_large', upstream.host)
-    const document = isChat ? new AnswerRepair(this.#options.x.id).repairCompletion(completion) : completion
-    this.answer = document
+    const decoder = createDecoder(this.#options)
+    const answer = decoder === null ? this.#readCompletion(sent, { isChat }) : this.#decode(decoder, sent)
+    this.answer = sent
     capabilities.recordWholeResponse(candidate.name)
-    const result = readDocument(document, this.#options)
-    recordPromptReport(parseUsage(findUsageReport(document)), this.#options)
+    const result = toResult(answer, this.#options)
+    recordPromptReport(parseUsage(answer.report), this.#options)
     return result
+  }
+
+  #readCompletion(sent: Record<string, unknown>, { isChat }: { readonly isChat: boolean }): WholeAnswer {
+    if (!isChat) return new CompletionAnswer(sent)
+    if (hasTooManyParts(sent)) throw inBandFailure('too_large', this.#options.upstream.host)
+    return new CompletionAnswer(new AnswerRepair(this.#options.x.id).repairCompletion(sent))
+  }
+
+  #decode(decoder: AnswerDecoder, sent: Record<string, unknown>): WholeAnswer {
+    const { host } = this.#options.upstream
+    try {
+      const decoded = decoder.decodeWhole(sent)
+      const events: AnswerEvent[] = []
+      for (const event of decoded ?? [])
+        if (event.kind === 'error') throw inBandFailure('error_object', host, event.error)
+        else events.push(event)
+      if (decoded !== null) return new DecodedAnswer(events, toChatContext(this.#options))
+    } catch (error) {
+      throw error instanceof AnswerTooLargeError ? inBandFailure('too_large', host) : error
+    }
+    throw inBandFailure('empty', host)
   }
 
   getUsageSoFar(): null {
@@ -272,17 +312,22 @@ class DocumentResponseReader<Result> implements ResponseReader<Result> {
 }
 
 function createDecoder({ upstream, x }: Pick<ResponseReaderOptions<unknown>, 'upstream' | 'x'>): AnswerDecoder | null {
-  return upstream.format?.createDecoder(x.startedAt, x.chat?.format) ?? null
+  return upstream.format?.createDecoder(x.id) ?? null
 }
 
-function readDocument<Result>(
-  document: Record<string, unknown>,
+function toChatContext({ route, x }: Pick<ResponseReaderOptions<unknown>, 'route' | 'x'>): ChatAnswerContext {
+  return { requestId: x.id, model: route.productId, startedAt: x.startedAt }
+}
+
+function toResult<Result>(
+  answer: WholeAnswer,
   options: ResponseReaderOptions<Result>,
   streamUsage?: BufferedCompletion['streamUsage'],
 ): Result {
   const { route, requestMode, upstream, callContext, responseMode } = options
   const completion: BufferedCompletion = {
-    document,
+    answer,
+    context: toChatContext(options),
     allowlist: toAllowlist(options),
     bounds: toUsageBounds(options),
     upstreamHost: upstream.host,

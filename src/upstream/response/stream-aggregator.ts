@@ -6,10 +6,12 @@
  * OpenAI's own clients do: strings are concatenated, lists appended (items with an `index` by that index), objects merged by field, other
  * values replaced. A null never replaces a value.
  */
+import { AnswerCollector } from '../../conversation/collect-answer.ts'
+import type { AnswerEvent } from '../../conversation/answer-event.ts'
 import { isRecord } from '../../exchange/request/chat-request.ts'
 import type { LearnedTemplate, TextField } from './chunk-template.ts'
 import { copyValue, DeltaMerger } from './delta-merger.ts'
-import type { ChunkSink } from './stream-reader.ts'
+import type { AnswerSink } from './stream-reader.ts'
 
 type Fields = Record<string, unknown>
 
@@ -21,9 +23,10 @@ interface Choice {
   logprobs: unknown
 }
 
-export class StreamAggregator implements ChunkSink {
+export class StreamAggregator implements AnswerSink {
   #fields: Fields = {}
   readonly #choices = new Map<number, Choice>()
+  readonly #collector = new AnswerCollector()
   readonly #merger = new DeltaMerger()
   /** Target of the next chunk's text if it matches the template. */
   #textTarget: { readonly message: Fields; readonly field: TextField } | null = null
@@ -39,6 +42,16 @@ export class StreamAggregator implements ChunkSink {
     }
     for (const choice of choices as unknown[]) if (isRecord(choice)) this.#add(choice)
     return ''
+  }
+
+  push(events: readonly AnswerEvent[]): '' {
+    this.#collector.push(events)
+    return ''
+  }
+
+  /** What `push` received. */
+  get events(): readonly AnswerEvent[] {
+    return this.#collector.events
   }
 
   acceptTemplate({ index, field }: LearnedTemplate): boolean {

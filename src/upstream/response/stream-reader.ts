@@ -14,12 +14,13 @@ import type { UpstreamFailure } from '../../exchange/upstream-failure.ts'
 import { ChunkTemplateMatcher } from './chunk-template.ts'
 import type { TemplateSink } from './chunk-template.ts'
 import { EventSplitter } from './sse.ts'
+import { isOutput } from '../../conversation/answer-event.ts'
+import type { AnswerEvent } from '../../conversation/answer-event.ts'
+import type { AnswerDecoder, DecodedEvent } from '../../codecs/answer-decoder.ts'
 import { AnswerRepair } from '../../codecs/chat/answer-repair.ts'
 import { AnswerTooLargeError, checkEventValues, maxChoices, TooManyCallsError } from '../../codecs/answer-bounds.ts'
 import type { ServerEvent } from './sse.ts'
-import { endOfAnswer } from '../upstream-format.ts'
-import type { AnswerDecoder } from '../upstream-format.ts'
-import { checkNoError, hasFinished, inBandFailure, isEmptyMessage, parseObject } from './validate-completion.ts'
+import { checkFinish, hasFinished, inBandFailure, isEmptyMessage, parseObject } from './validate-completion.ts'
 import { reconcileUsage, isBetter, OutputCounter, findUsageReport, parseUsage, toMaxOutput } from './usage.ts'
 import type { UsageBounds } from './usage.ts'
 import { parseJson } from '../../system/parse-json.ts'
@@ -27,7 +28,7 @@ import { parseJson } from '../../system/parse-json.ts'
 interface StreamReaderOptions {
   readonly bounds: UsageBounds
   readonly upstreamHost: string | null
-  readonly sink: ChunkSink
+  readonly sink: AnswerSink
   /** Ids of calls that the upstream gave none are derived from it. */
   readonly requestId?: string
   /** Characters of one event at most; by default what a chat may have. */
@@ -41,9 +42,12 @@ interface StreamReaderOptions {
   readonly isEmptyFailure?: () => boolean
 }
 
-/** Receives the chunks that have a list of choices; returns the frames to forward. */
-export interface ChunkSink extends TemplateSink {
+/** Receives the answer, in one of two forms; returns the frames to forward. */
+export interface AnswerSink extends TemplateSink {
+  /** A chunk of a chat completion, with a list of choices. */
   consume(chunk: Record<string, unknown>): string
+  /** What an upstream of another API answers, without its usage. */
+  push(events: readonly AnswerEvent[]): string
 }
 
 export class StreamReader {
@@ -61,13 +65,13 @@ export class StreamReader {
   #cutOff = false
   /** Output bytes from which on the cap may have been ignored. A comparison of bytes alone is what each event costs. */
   readonly #maxBytes: number
-  /** The last chunk with a list of choices, for the fields of chunks that the gateway adds. */
-  #lastChunk: Record<string, unknown> = {}
+  /** The last chunk with a list of choices, for the fields of chunks that the gateway adds; of another API, the id and the model. */
+  #lastChunk: Readonly<Record<string, unknown>> = {}
   readonly #template = new ChunkTemplateMatcher()
   /** Frames of the chunk that is being read, for the client if it fails. */
   #framesOfChunk = ''
-  /** Chunks without output from the start of the stream; null once chunks go to the sink at once. */
-  #held: Record<string, unknown>[] | null
+  /** Passes on what has no output from the start of the stream; null once all is passed on at once. */
+  #held: (() => string)[] | null
 
   constructor(options: StreamReaderOptions) {
     this.#options = options
@@ -104,7 +108,7 @@ export class StreamReader {
     return this.#output.tokens
   }
 
-  /** The last chunk with a list of choices. */
+  /** With the id and the model that the upstream names. */
   get lastChunk(): Readonly<Record<string, unknown>> {
     return this.#lastChunk
   }
@@ -213,16 +217,31 @@ export class StreamReader {
     if (isError) throw inBandFailure('error_object', upstreamHost, parseErrorEvent(data))
     const sent = parseObject(data, upstreamHost)
     if (decoder === null) return this.#processChunk(sent, data)
-    let frames = ''
-    for (const chunk of decoder.decode(sent)) {
-      if (this.#done) break
-      if (chunk === endOfAnswer) frames += this.#processEnd()
-      else {
-        checkNoError(chunk, upstreamHost)
-        frames += this.#processChunk(chunk)
-      }
+    return this.#processDecoded(decoder.decode(sent))
+  }
+
+  #processDecoded(decoded: readonly DecodedEvent[]): string {
+    const passed: AnswerEvent[] = []
+    let hasEnded = false
+    for (const event of decoded) {
+      if (event.kind === 'error') throw inBandFailure('error_object', this.#options.upstreamHost, event.error)
+      hasEnded = event.kind === 'end'
+      if (event.kind !== 'end') this.#readDecoded(event, passed)
     }
-    return frames
+    const { sink } = this.#options
+    const frames = passed.length === 0 ? '' : this.#pass(passed.some(isOutput), () => sink.push(passed))
+    return hasEnded ? frames + this.#processEnd() : frames
+  }
+
+  /** Measures an event, and adds it to those to pass on. */
+  #readDecoded(event: AnswerEvent, passed: AnswerEvent[]): void {
+    this.#eventCount++
+    if (event.kind === 'usage') return this.#recordUsage(event.usage)
+    if (event.kind === 'start') this.#lastChunk = { id: event.id, model: event.model }
+    if (event.kind === 'finish') checkFinish(event.reason, this.#options.upstreamHost)
+    if (event.kind === 'finish' || this.#finished.get(0) !== true) this.#finished.set(0, event.kind === 'finish')
+    this.#output.addEvent(event)
+    passed.push(event)
   }
 
   #processEnd(): string {
@@ -231,29 +250,36 @@ export class StreamReader {
     return frames + this.#releaseHeld()
   }
 
-  /** `text`: the chunk as it was received, if nothing has translated it. */
-  #processChunk(sent: Record<string, unknown>, text?: string): string {
+  /** A chunk of a chat completion. */
+  #processChunk(sent: Record<string, unknown>, text: string): string {
     this.#eventCount++
     const { choices } = sent
     if (Array.isArray(choices)) for (const choice of choices as unknown[]) this.#checkChoice(choice)
-    this.#recordUsage(sent)
+    this.#recordUsage(findUsageReport(sent))
     // A ping, a note or an error under an unknown name: not part of the response, and not for the client.
     if (!Array.isArray(choices)) return ''
     const chunk = this.#repair.repairChunk(sent)
     this.#lastChunk = chunk
-    if (this.#held !== null && this.#held.length < maxHeldChunks && this.#report === null && choices.every(isWithoutOutput)) {
-      this.#held.push(chunk)
-      return ''
-    }
-    const frames = this.#releaseHeld() + this.#options.sink.consume(chunk)
-    if (text !== undefined) this.#template.learn(sent, text, this.#options.sink, (probe) => this.#repair.repairChunk(probe))
+    const { sink } = this.#options
+    const isHeld = this.#held !== null && choices.every(isWithoutOutput)
+    const frames = isHeld ? this.#pass(false, () => sink.consume(chunk)) : this.#releaseHeld() + sink.consume(chunk)
+    if (this.#held === null) this.#template.learn(sent, text, sink, (probe) => this.#repair.repairChunk(probe))
     return frames
   }
 
+  /** Sends at once, or holds what has no output at the start of the stream. */
+  #pass(hasOutput: boolean, send: () => string): string {
+    if (!hasOutput && this.#held !== null && this.#held.length < maxHeldChunks && this.#report === null) {
+      this.#held.push(send)
+      return ''
+    }
+    return this.#releaseHeld() + send()
+  }
+
   #releaseHeld(): string {
-    const held = this.#held ?? []
+    const held = this.#held
     this.#held = null
-    return held.map((chunk) => this.#options.sink.consume(chunk)).join('')
+    return held === null ? '' : held.map((send) => send()).join('')
   }
 
   /** Some upstreams stream several choices and finish only the first. If all else is complete, the others have ended with it. */
@@ -274,9 +300,11 @@ export class StreamReader {
   #endOpenChoices(getReason: (index: number) => string): string {
     const open = [...this.#finished].filter(([, finished]) => !finished)
     for (const [index] of open) this.#finished.set(index, true)
+    const { sink, decoder = null } = this.#options
+    if (decoder !== null) return sink.push(open.map(([index]) => ({ kind: 'finish', reason: getReason(index) })))
     const { id, object, created, model } = this.#lastChunk
     const choices = open.map(([index]) => ({ index, delta: {}, logprobs: null, finish_reason: getReason(index) }))
-    return this.#options.sink.consume({ id, object, created, model, choices })
+    return sink.consume({ id, object, created, model, choices })
   }
 
   #finish(): void {
@@ -301,8 +329,7 @@ export class StreamReader {
     this.#output.add(output, index)
   }
 
-  #recordUsage(chunk: Record<string, unknown>): void {
-    const report = findUsageReport(chunk)
+  #recordUsage(report: Record<string, unknown> | null): void {
     const reported = parseUsage(report)
     if (reported === null || !isBetter(reported, parseUsage(this.#report))) return
     this.#report = report

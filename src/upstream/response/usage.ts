@@ -1,5 +1,6 @@
 /** Parses an upstream's usage report, counts output independently, and decides which of the two is charged. */
 import { isRecord } from '../../exchange/request/chat-request.ts'
+import type { AnswerEvent } from '../../conversation/answer-event.ts'
 import type { Slots, Usage } from '../../exchange/exchange.ts'
 
 export type ReportedUsage = Pick<Usage, 'inputTokens' | 'cachedInputTokens' | 'outputTokens'>
@@ -210,6 +211,14 @@ export class OutputCounter {
     const { tool_calls: calls, function_call: call } = message
     const callBytes = calls === undefined && call === undefined ? 0 : this.#countCallBytes(choice, calls, call)
     this.addBytes(countTextBytes(message) + callBytes)
+  }
+
+  addEvent(event: AnswerEvent): void {
+    if (event.kind === 'text' || event.kind === 'refusal' || event.kind === 'reasoning')
+      this.addBytes(Buffer.byteLength(event.text))
+    if (event.kind !== 'call') return
+    if (event.name !== '') (this.#callers ??= new Set()).add(0)
+    this.addBytes(Buffer.byteLength(event.name) + Buffer.byteLength(event.arguments))
   }
 
   /** Output bytes of an event that holds text only. */

@@ -52,9 +52,14 @@ export function validateChoices({ choices }: Record<string, unknown>, upstreamHo
 export function hasFinished({ error, finish_reason: finish }: Record<string, unknown>, upstreamHost: string | null): boolean {
   if (error !== undefined && error !== null) throw inBandFailure('error_object', upstreamHost, error)
   const reason = parseFinishReason(finish)
+  checkFinish(reason, upstreamHost)
+  return reason !== null
+}
+
+/** @throws UpstreamFailure for the reason of a failed answer */
+export function checkFinish(reason: string | null, upstreamHost: string | null): void {
   if (reason === failedFinish) throw inBandFailure('bad_finish', upstreamHost)
   if (reason === unusableFinish) throw inBandFailure('unusable_output', upstreamHost)
-  return reason !== null
 }
 
 /** Whether a message or delta has nothing but a role. */

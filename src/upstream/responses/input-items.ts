@@ -5,7 +5,7 @@
 import { createHash } from 'node:crypto'
 import { isRecord } from '../../exchange/request/chat-request.ts'
 import { reasoningItemsField } from '../../exchange/request/responses-fields.ts'
-import { toText } from '../chunk-builder.ts'
+import { toText } from '../../codecs/to-text.ts'
 import type { JsonFields } from '../upstream-format.ts'
 import { readText, toInputContent } from './content-parts.ts'
 import { parseJson } from '../../system/parse-json.ts'

@@ -1,7 +1,7 @@
 /** OpenAI's Responses API, as an upstream. */
 import type { UpstreamFormat } from '../upstream-format.ts'
 import { findRejectedFields } from './rejected-fields.ts'
-import { ResponseDecoder } from './response-decoder.ts'
+import { ResponseDecoder } from '../../codecs/responses/response-decoder.ts'
 import { prepareResponsesParts, toResponsesRequest } from './responses-request.ts'
 
 export const responsesFormat: UpstreamFormat = {
@@ -10,5 +10,5 @@ export const responsesFormat: UpstreamFormat = {
   prepareParts: prepareResponsesParts,
   toRequest: toResponsesRequest,
   findRejectedFields,
-  createDecoder: (startedAt, clientFormat) => new ResponseDecoder(startedAt, { isTranslated: clientFormat !== undefined }),
+  createDecoder: (requestId) => new ResponseDecoder(requestId),
 }

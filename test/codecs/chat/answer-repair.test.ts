@@ -8,8 +8,12 @@ import type { UpstreamFailure } from '../../../src/exchange/upstream-failure.ts'
 import { ClientEvents } from '../../../src/upstream/response/client-events.ts'
 import { StreamAggregator } from '../../../src/upstream/response/stream-aggregator.ts'
 import { StreamReader } from '../../../src/upstream/response/stream-reader.ts'
-import type { ChunkSink } from '../../../src/upstream/response/stream-reader.ts'
-import { createEncoder as createMessagesEncoder, parseEvents as parseMessageEvents } from '../../formats/messages/translate.ts'
+import type { AnswerSink } from '../../../src/upstream/response/stream-reader.ts'
+import {
+  createEncoder as createMessagesEncoder,
+  parseEvents as parseMessageEvents,
+  writeWhole,
+} from '../../formats/messages/translate.ts'
 import { createEncoder as createResponsesEncoder, parseEvents as parseResponseEvents } from '../../formats/responses/translate.ts'
 
 type Fields = Record<string, unknown>
@@ -30,7 +34,7 @@ const called = (name: string | undefined, args: unknown) => ({
   function: { ...(name === undefined ? {} : { name }), arguments: args },
 })
 
-function read(chunks: readonly object[], sink: ChunkSink): string {
+function read(chunks: readonly object[], sink: AnswerSink): string {
   const reader = new StreamReader({ bounds: { inputEstimate: 1, outputCap: 1_000 }, upstreamHost: 'u', requestId: 'mbr_1', sink })
   const events = [...chunks, usageChunk, '[DONE]'].map(
     (event) => `data: ${typeof event === 'string' ? event : JSON.stringify(event)}\n\n`,
@@ -40,7 +44,12 @@ function read(chunks: readonly object[], sink: ChunkSink): string {
 
 /** The choices of a forwarded stream. */
 function stream(chunks: readonly object[]): readonly ChatChoice[] {
-  const sink = new ClientEvents({ allowlist: { productId: 'p', extraFields: [] }, includeUsage: false, onEvent: null })
+  const sink = new ClientEvents({
+    context: { requestId: 'mbr_1', model: 'p', startedAt: 0 },
+    allowlist: { productId: 'p', extraFields: [] },
+    includeUsage: false,
+    onEvent: null,
+  })
   return read(chunks, sink)
     .split('\n\n')
     .filter((frame) => frame !== '')
@@ -54,8 +63,8 @@ function readWhole(chunks: readonly object[]) {
   const completion = sink.toDocument() as JsonObject & { choices: readonly ChatChoice[] }
   return {
     choice: completion.choices[0],
-    messages: [JSON.parse(createMessagesEncoder().whole(completion)) as Message, readStreamedMessage(chunks)],
-    responses: [JSON.parse(createResponsesEncoder().whole(completion)) as Fields, readStreamedResponse(chunks)],
+    messages: [JSON.parse(writeWhole(createMessagesEncoder(), completion)) as Message, readStreamedMessage(chunks)],
+    responses: [JSON.parse(writeWhole(createResponsesEncoder(), completion)) as Fields, readStreamedResponse(chunks)],
   }
 }
 
@@ -65,7 +74,13 @@ interface Message {
 }
 
 function streamIn(encoder: AnswerEncoder, chunks: readonly object[]): string {
-  const sink = new ClientEvents({ allowlist: { productId: 'p', extraFields: [] }, includeUsage: false, onEvent: null, encoder })
+  const sink = new ClientEvents({
+    context: { requestId: 'mbr_1', model: 'p', startedAt: 0 },
+    allowlist: { productId: 'p', extraFields: [] },
+    includeUsage: false,
+    onEvent: null,
+    encoder,
+  })
   return encoder.start() + read(chunks, sink) + sink.buildTrailer({ inputTokens: 10, outputTokens: 5, estimated: false }, null)
 }
 

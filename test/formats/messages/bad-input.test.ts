@@ -3,7 +3,7 @@ import * as fc from 'fast-check'
 import t from 'tap'
 import type { JsonObject } from '../../../src/exchange/api-format/api-format.ts'
 import { checkMutatedBodies, checkTextlessValues, mutate, tryWrongValues } from '../field-mutations.ts'
-import { createEncoder, findRefusedField, parseEvents, pushChunk, seal, translate, usageChunk } from './translate.ts'
+import { createEncoder, findRefusedField, parseEvents, pushChunk, seal, translate, usageChunk, writeWhole } from './translate.ts'
 
 const png = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
 const image = { type: 'image', source: { type: 'base64', media_type: 'image/png', data: png } }
@@ -165,7 +165,7 @@ t.test('chunks of any shape make an answer that is complete', async (t) => {
       const starts = events.filter(({ type }) => type === 'content_block_start').length
       if (starts === 0 || starts !== events.filter(({ type }) => type === 'content_block_stop').length)
         throw new Error('open blocks')
-      for (const each of chunks) JSON.parse(createEncoder().whole(each))
+      for (const each of chunks) JSON.parse(writeWhole(createEncoder(), each))
     }),
     { numRuns: 2_000 },
   )

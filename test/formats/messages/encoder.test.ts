@@ -15,6 +15,7 @@ import {
   translate,
   usage,
   usageChunk,
+  writeWhole,
 } from './translate.ts'
 
 const text = (content: string) => toChunk({ content })
@@ -353,7 +354,7 @@ t.test('writes a whole answer', async (t) => {
     ],
   }
   const encodeWhole = (choice: JsonObject): JsonObject =>
-    JSON.parse(createEncoder().whole({ choices: [choice], usage: usageChunk.usage })) as JsonObject
+    JSON.parse(writeWhole(createEncoder(), { choices: [choice], usage: usageChunk.usage })) as JsonObject
   t.same(encodeWhole({ index: 0, message, finish_reason: 'tool_calls' }), {
     id: 'msg_mbr_1',
     type: 'message',

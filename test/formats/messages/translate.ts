@@ -110,3 +110,6 @@ function summarizeEvent({ type, index, content_block: block, delta }: MessageEve
 
 /** The events of a chunk. */
 export const pushChunk = (encoder: AnswerEncoder, chunk: JsonObject): string => encoder.push(readAnswerEvents(chunk))
+
+/** The whole answer of a completion. */
+export const writeWhole = (encoder: AnswerEncoder, completion: JsonObject): string => encoder.whole(readAnswerEvents(completion))

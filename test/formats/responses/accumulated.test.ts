@@ -7,7 +7,7 @@ import t from 'tap'
 import type { JsonObject } from '../../../src/exchange/api-format/api-format.ts'
 import { createRandom, toChunk, toChunks } from '../random-chunks.ts'
 import type { Answer } from '../random-chunks.ts'
-import { createEncoder, encodeStream, parseEvents, usageChunk } from './translate.ts'
+import { createEncoder, encodeStream, parseEvents, usageChunk, writeWhole } from './translate.ts'
 
 const request = {
   tools: [
@@ -57,7 +57,7 @@ t.test('the streamed answer is the whole answer', async (t) => {
         tool_calls: sent.calls.map((each, index) => ({ id: `call_${index}`, type: 'function', function: each })),
       }
       const whole = JSON.parse(
-        createEncoder({ stream: true, ...request }).whole({
+        writeWhole(createEncoder({ stream: true, ...request }), {
           choices: [{ index: 0, message, finish_reason: reason }],
           usage: usageChunk.usage,
         }),

@@ -3,7 +3,7 @@ import * as fc from 'fast-check'
 import t from 'tap'
 import type { JsonObject } from '../../../src/exchange/api-format/api-format.ts'
 import { checkMutatedBodies, checkTextlessValues, mutate, tryWrongValues } from '../field-mutations.ts'
-import { createEncoder, findRefusal, parseEvents, pushChunk, seal, translate, usageChunk } from './translate.ts'
+import { createEncoder, findRefusal, parseEvents, pushChunk, seal, translate, usageChunk, writeWhole } from './translate.ts'
 
 const png =
   'data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
@@ -172,7 +172,7 @@ t.test('chunks of any shape make an answer that is complete', async (t) => {
       const events = parseEvents(encoder.start() + chunks.map((each) => pushChunk(encoder, each)).join('') + encoder.end())
       if (!['response.completed', 'response.incomplete'].includes(events.at(-1)?.type ?? '')) throw new Error('no end')
       if (events.some(({ sequence_number: number }, index) => number !== index)) throw new Error('a gap in the numbers')
-      for (const each of chunks) JSON.parse(createEncoder().whole(each))
+      for (const each of chunks) JSON.parse(writeWhole(createEncoder(), each))
     }),
     { numRuns: 1_500 },
   )

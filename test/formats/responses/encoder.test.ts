@@ -3,7 +3,7 @@ import t from 'tap'
 import { GatewayError } from '../../../src/errors.ts'
 import type { JsonObject } from '../../../src/exchange/api-format/api-format.ts'
 import { toChunk } from '../random-chunks.ts'
-import { createEncoder, pushChunk, encodeStream, parseEvents, usageChunk } from './translate.ts'
+import { createEncoder, pushChunk, encodeStream, parseEvents, usageChunk, writeWhole } from './translate.ts'
 import type { ResponseEvent } from './translate.ts'
 
 const piece = (index: number, fields: JsonObject) => ({ index, type: 'function', ...fields })
@@ -104,7 +104,7 @@ t.test('streams reasoning, text and calls as items', async (t) => {
 t.test('the whole answer has the items of the stream', async (t) => {
   const message = { role: 'assistant', content: 'Hello', reasoning: 'Hm', tool_calls: [begin(0, 'call_a', 'look', '{}')] }
   const whole = JSON.parse(
-    createEncoder({ tools, instructions: 'Be short.' }).whole({
+    writeWhole(createEncoder({ tools, instructions: 'Be short.' }), {
       choices: [{ index: 0, message, finish_reason: 'tool_calls' }],
       usage: usageChunk.usage,
     }),

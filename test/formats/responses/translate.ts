@@ -73,3 +73,6 @@ export function encodeStream(chunks: readonly JsonObject[], request: JsonObject 
 
 /** The events of a chunk. */
 export const pushChunk = (encoder: AnswerEncoder, chunk: JsonObject): string => encoder.push(readAnswerEvents(chunk))
+
+/** The whole answer of a completion. */
+export const writeWhole = (encoder: AnswerEncoder, completion: JsonObject): string => encoder.whole(readAnswerEvents(completion))

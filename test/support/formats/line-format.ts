@@ -41,7 +41,7 @@ function createEncoder({ state, model, requestId, inputEstimate, seal }: AnswerC
     heartbeat: () => 'heartbeat\n',
     end: () => 'end\n',
     fail: (_, { code }) => `failed ${code}\n`,
-    whole: ({ choices }) => `whole ${getText(choices)} ${state.ask} ${seal('thought').length > 0}`,
+    whole: (events) => `whole ${joinText(events)} ${state.ask} ${seal('thought').length > 0}`,
   }
 }
 
@@ -51,9 +51,8 @@ function writeEvent(event: AnswerEvent): string {
   return event.kind === 'text' ? `push ${event.text}\n` : ''
 }
 
-function getText(choices: unknown): string {
-  const [choice] = choices as readonly { readonly message?: { content?: string } }[]
-  return choice?.message?.content ?? ''
+function joinText(events: readonly AnswerEvent[]): string {
+  return events.map((event) => (event.kind === 'text' ? event.text : '')).join('')
 }
 
 function failAt(encoder: AnswerEncoder, method: keyof AnswerEncoder | undefined): AnswerEncoder {

@@ -32,7 +32,7 @@ function read(chunks: readonly JsonObject[]) {
     .split('\n')
     .filter((line) => line !== '')
     .map((line) => JSON.parse(line) as AnswerEvent)
-  return { passed, answer: reader.finishStream() }
+  return { passed, answer: reader.finish() }
 }
 
 t.test('takes out the calls of the search, in whichever pieces they arrive', (t) => {
@@ -100,7 +100,7 @@ t.test('passes all but the end of the answer', (t) => {
   t.equal(reader.push([event]), `${JSON.stringify(event)}\n`)
   t.equal(reader.start() + reader.heartbeat(), 'start\nheartbeat\n')
   t.equal(reader.end(), '')
-  t.equal(reader.finishStream().text, 'says "tool_calls" and "usage":{')
+  t.equal(reader.finish().text, 'says "tool_calls" and "usage":{')
   t.end()
 })
 
@@ -122,10 +122,15 @@ t.test('takes the searches out of a whole completion', (t) => {
     ],
     usage: { prompt_tokens: 5 },
   }
-  const answer = new StepReader('mbr_1', outer).readCompletion(completion)
+  const reader = new StepReader('mbr_1', outer)
+  t.equal(reader.whole(readAnswerEvents(completion)), '')
+  const answer = reader.finish()
   t.match(answer, { text: 'Text', hasOtherCalls: true, usage: { prompt_tokens: 5 } })
-  t.match(answer.completion, { choices: [{ message: { tool_calls: [{ id: 'c2', function: { name: 'look' } }] } }] })
-  t.notMatch(JSON.stringify(answer.completion), /web_search/)
+  t.same(answer.events, [
+    { kind: 'text', text: 'Text' },
+    { kind: 'call', index: 1, id: 'c2', name: 'look', arguments: '{}' },
+  ])
+  t.same(answer.ending, [{ kind: 'finish', reason: 'tool_calls' }])
   t.end()
 })
 

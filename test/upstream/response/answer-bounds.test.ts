@@ -1,14 +1,14 @@
 /** Answers beyond what any honest one has fail before their parts are processed, and what is below takes linear time. */
 import t from 'tap'
 import { UpstreamFailure } from '../../../src/exchange/upstream-failure.ts'
-import { MessageDecoder } from '../../../src/upstream/anthropic/message-decoder.ts'
-import { ResponseDecoder } from '../../../src/upstream/responses/response-decoder.ts'
+import { MessageDecoder } from '../../../src/codecs/messages/message-decoder.ts'
+import { ResponseDecoder } from '../../../src/codecs/responses/response-decoder.ts'
 import { ClientEvents } from '../../../src/upstream/response/client-events.ts'
 import { hasTooManyParts, hasTooManyValues } from '../../../src/codecs/answer-bounds.ts'
 import { StreamAggregator } from '../../../src/upstream/response/stream-aggregator.ts'
 import { StreamReader } from '../../../src/upstream/response/stream-reader.ts'
 import { measureGrowth } from '../../support/cpu-growth.ts'
-import type { AnswerDecoder } from '../../../src/upstream/upstream-format.ts'
+import type { AnswerDecoder } from '../../../src/codecs/answer-decoder.ts'
 
 const chunk = (delta: object, more: object = {}) => ({ id: 'c', choices: [{ index: 0, delta, finish_reason: null, ...more }] })
 const call = (index: number, more: object = {}) => ({
@@ -36,7 +36,12 @@ const createReaders = (decoder: () => AnswerDecoder | null) => ({
 })
 
 function createReader(decoder: AnswerDecoder | null, isAggregated: boolean): StreamReader {
-  const events = new ClientEvents({ allowlist: { productId: 'p', extraFields: [] }, includeUsage: false, onEvent: null })
+  const events = new ClientEvents({
+    context: { requestId: 'mbr_1', model: 'p', startedAt: 0 },
+    allowlist: { productId: 'p', extraFields: [] },
+    includeUsage: false,
+    onEvent: null,
+  })
   const sink = isAggregated ? new StreamAggregator() : events
   return new StreamReader({ bounds: { inputEstimate: 1, outputCap: 1e9 }, upstreamHost: 'host', sink, decoder })
 }
@@ -55,8 +60,8 @@ function pushText(reader: StreamReader, text: string): void {
 }
 
 const chat = createReaders(() => null)
-const messages = createReaders(() => new MessageDecoder(0))
-const responses = createReaders(() => new ResponseDecoder(0))
+const messages = createReaders(() => new MessageDecoder('mbr_1'))
+const responses = createReaders(() => new ResponseDecoder('mbr_1'))
 
 const many = 20_000
 const tooLarge: Readonly<Record<string, readonly [typeof chat, readonly (object | string)[]]>> = {
@@ -106,6 +111,7 @@ const tooManyCalls: ReadonlySet<string> = new Set([
   'calls with one index',
   'calls without index and id',
   'ended calls of Messages',
+  'an end of Responses with as many calls',
   'calls of Responses',
 ])
 

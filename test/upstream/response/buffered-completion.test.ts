@@ -2,12 +2,14 @@
 import t from 'tap'
 import { UpstreamFailure } from '../../../src/exchange/upstream-failure.ts'
 import { parseDocument } from '../../../src/upstream/response/validate-completion.ts'
+import { CompletionAnswer } from '../../../src/upstream/response/whole-answer.ts'
 import { toSingleChunkResult, toCompletionResult } from '../../../src/upstream/response/buffered-completion.ts'
 
 const given = {
   allowlist: { productId: 'svc-2.1', extraFields: ['kept_extra'] },
   bounds: { inputEstimate: 99, outputCap: 1_000 },
   upstreamHost: 'host',
+  context: { requestId: 'mbr_1', model: 'svc-2.1', startedAt: 0 },
 }
 const good = {
   id: 'c1',
@@ -19,7 +21,7 @@ const good = {
 }
 const wholeOf = (body: unknown) => ({
   ...given,
-  document: parseDocument(typeof body === 'string' ? body : JSON.stringify(body), 'host'),
+  answer: new CompletionAnswer(parseDocument(typeof body === 'string' ? body : JSON.stringify(body), 'host')),
 })
 const read = (body: unknown) => toCompletionResult(wholeOf(body))
 const bodyOf = (body: unknown) => {

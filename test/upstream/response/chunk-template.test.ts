@@ -94,6 +94,7 @@ t.test('forwards, measures and aggregates templated chunks like parsed ones', as
     const told: string[] = []
     const frames = new ClientEvents({
       allowlist: { productId: 'ours', extraFields: [] },
+      context: { requestId: 'mbr_1', model: 'p', startedAt: 0 },
       includeUsage: false,
       onEvent: (json) => told.push(json),
     })
@@ -122,6 +123,7 @@ t.test('parses one chunk per kind, and gives up where none matches', async (t) =
       consume: () => (heard.parsed++, ''),
       acceptTemplate: () => (heard.expected++, true),
       consumeTemplated: () => (heard.alike++, ''),
+      push: () => '',
     },
     bounds,
     upstreamHost: 'u',
@@ -137,7 +139,12 @@ t.test('parses one chunk per kind, and gives up where none matches', async (t) =
 
 t.test('accepts a citation into text of templated chunks', async (t) => {
   const citing = (end: number) => ({ annotations: [{ type: 'url_citation', url_citation: { start_index: 0, end_index: end } }] })
-  const frames = new ClientEvents({ allowlist: { productId: 'ours', extraFields: [] }, includeUsage: false, onEvent: null })
+  const frames = new ClientEvents({
+    context: { requestId: 'mbr_1', model: 'p', startedAt: 0 },
+    allowlist: { productId: 'ours', extraFields: [] },
+    includeUsage: false,
+    onEvent: null,
+  })
   const reader = new StreamReader({ bounds, upstreamHost: 'u', sink: frames })
   const words = ['1234', '5678', '90'].map((content) => JSON.stringify(chunk({ content })))
   reader.push(Buffer.from(sse(...words)))
@@ -147,7 +154,12 @@ t.test('accepts a citation into text of templated chunks', async (t) => {
 })
 
 t.test('keeps strings of one byte per character one-byte', async (t) => {
-  const frames = new ClientEvents({ allowlist: { productId: 'ours', extraFields: [] }, includeUsage: false, onEvent: null })
+  const frames = new ClientEvents({
+    context: { requestId: 'mbr_1', model: 'p', startedAt: 0 },
+    allowlist: { productId: 'ours', extraFields: [] },
+    includeUsage: false,
+    onEvent: null,
+  })
   const reader = new StreamReader({ bounds, upstreamHost: 'u', sink: frames })
   for (const content of ['one', 'two', 'three', 'four'])
     t.ok(isStringOneByteRepresentation(reader.push(Buffer.from(sse(JSON.stringify(chunk({ content })))))), content)
@@ -155,7 +167,12 @@ t.test('keeps strings of one byte per character one-byte', async (t) => {
 
 t.test('fails the stream at a damaged event among matching ones', async (t) => {
   const [before = '', after = ''] = JSON.stringify(chunk({ content: '|' })).split('|')
-  const frames = new ClientEvents({ allowlist: { productId: 'ours', extraFields: [] }, includeUsage: false, onEvent: null })
+  const frames = new ClientEvents({
+    context: { requestId: 'mbr_1', model: 'p', startedAt: 0 },
+    allowlist: { productId: 'ours', extraFields: [] },
+    includeUsage: false,
+    onEvent: null,
+  })
   const reader = new StreamReader({ bounds, upstreamHost: 'u', sink: frames })
   reader.push(Buffer.from(sse(`${before}a${after}`, `${before}b${after}`)))
   t.throws(() => reader.push(Buffer.from(sse(`${before}\\q${after}`))), UpstreamFailure)

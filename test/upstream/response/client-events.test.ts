@@ -11,7 +11,12 @@ const end = `{"model":"${upstreamModel}","choices":[{"index":0,"delta":{},"finis
 
 /** The frames of a stream with these chunks, before `[DONE]`. */
 function forward(...chunks: string[]): string {
-  const sink = new ClientEvents({ allowlist, includeUsage: false, onEvent: null })
+  const sink = new ClientEvents({
+    context: { requestId: 'mbr_1', model: 'p', startedAt: 0 },
+    allowlist,
+    includeUsage: false,
+    onEvent: null,
+  })
   const reader = new StreamReader({ bounds, upstreamHost: null, sink })
   return [...chunks, end, '[DONE]'].map((json) => reader.push(Buffer.from(`data: ${json}\n\n`))).join('')
 }

@@ -1,11 +1,11 @@
 /** Each event of an answer is parsed once and written once, from every kind of upstream to every API format. */
 import t from 'tap'
 import type { AnswerEncoder, JsonObject } from '../../../src/exchange/api-format/api-format.ts'
-import { MessageDecoder } from '../../../src/upstream/anthropic/message-decoder.ts'
+import { MessageDecoder } from '../../../src/codecs/messages/message-decoder.ts'
 import { ClientEvents } from '../../../src/upstream/response/client-events.ts'
 import { StreamReader } from '../../../src/upstream/response/stream-reader.ts'
-import { ResponseDecoder } from '../../../src/upstream/responses/response-decoder.ts'
-import type { AnswerDecoder } from '../../../src/upstream/upstream-format.ts'
+import { ResponseDecoder } from '../../../src/codecs/responses/response-decoder.ts'
+import type { AnswerDecoder } from '../../../src/codecs/answer-decoder.ts'
 import { createEncoder as createMessagesEncoder } from '../../formats/messages/translate.ts'
 import { createEncoder as createResponsesEncoder } from '../../formats/responses/translate.ts'
 
@@ -44,7 +44,7 @@ const upstreams: Readonly<Record<string, Upstream>> = {
     },
   },
   anthropic: {
-    decoder: () => new MessageDecoder(0),
+    decoder: () => new MessageDecoder('mbr_1'),
     kinds: {
       text: [block({ type: 'text', text: '' }), (text) => blockDelta({ type: 'text_delta', text })],
       reasoning: [block({ type: 'thinking', thinking: '' }), (thinking) => blockDelta({ type: 'thinking_delta', thinking })],
@@ -55,7 +55,7 @@ const upstreams: Readonly<Record<string, Upstream>> = {
     },
   },
   responses: {
-    decoder: () => new ResponseDecoder(0),
+    decoder: () => new ResponseDecoder('mbr_1'),
     kinds: {
       text: [item({ type: 'message' }), (text) => itemDelta('response.output_text.delta', text)],
       reasoning: [item({ type: 'reasoning' }), (text) => itemDelta('response.reasoning_summary_text.delta', text)],
@@ -96,6 +96,7 @@ for (const [upstream, { decoder, kinds }] of Object.entries(upstreams))
         const encoder: AnswerEncoder | undefined = createEncoder?.()
         const sink = new ClientEvents({
           allowlist: { productId: 'p', extraFields: [] },
+          context: { requestId: 'mbr_1', model: 'p', startedAt: 0 },
           includeUsage: true,
           onEvent: null,
           encoder,

@@ -1,8 +1,8 @@
 /** Streamed responses as a table of bytes: what the client receives and what is charged. */
 import t from 'tap'
 import { UpstreamFailure } from '../../../src/exchange/upstream-failure.ts'
-import { MessageDecoder } from '../../../src/upstream/anthropic/message-decoder.ts'
-import { ResponseDecoder } from '../../../src/upstream/responses/response-decoder.ts'
+import { MessageDecoder } from '../../../src/codecs/messages/message-decoder.ts'
+import { ResponseDecoder } from '../../../src/codecs/responses/response-decoder.ts'
 import { ClientEvents } from '../../../src/upstream/response/client-events.ts'
 import { StreamReader } from '../../../src/upstream/response/stream-reader.ts'
 
@@ -38,12 +38,17 @@ interface ReadOptions {
   readonly outputCap?: number
 }
 
-const deaf = { consume: () => '', acceptTemplate: () => true, consumeTemplated: () => '' }
+const deaf = { consume: () => '', push: () => '', acceptTemplate: () => true, consumeTemplated: () => '' }
 const bounds = { inputEstimate: 99, outputCap: 1_000 }
 
 /** The client's frames for these upstream bytes, and the usage. */
 function read(text: string, { includeUsage = false, size, onEvent, productId = 'svc-2.1', outputCap = 1_000 }: ReadOptions = {}) {
-  const frames = new ClientEvents({ allowlist: { productId, extraFields: [] }, includeUsage, onEvent: onEvent ?? null })
+  const frames = new ClientEvents({
+    context: { requestId: 'mbr_1', model: 'p', startedAt: 0 },
+    allowlist: { productId, extraFields: [] },
+    includeUsage,
+    onEvent: onEvent ?? null,
+  })
   const reader = new StreamReader({ bounds: { ...bounds, outputCap }, upstreamHost: 'u', sink: frames })
   const bytes = Buffer.from(text)
   let seen = ''
@@ -505,13 +510,13 @@ t.test('clamps citations of a stream to its text, also those that precede it', a
 
 t.test('fails at an error in the events of another API', async (t) => {
   for (const [createDecoder, text, reason] of [
-    [() => new MessageDecoder(0), 'data: {"type":"error","error":{"type":"overloaded_error"}}', 'error_object'],
-    [() => new MessageDecoder(0), 'event: error\ndata: {"error":{}}', 'error_object'],
-    [() => new MessageDecoder(0), 'data: null', 'not_json'],
-    [() => new MessageDecoder(0), 'data: {', 'not_json'],
-    [() => new ResponseDecoder(0), 'data: {"type":"error","code":"server_error"}', 'error_object'],
-    [() => new ResponseDecoder(0), 'data: {"type":"response.failed","response":{}}', 'error_object'],
-    [() => new ResponseDecoder(0), 'data: []', 'not_json'],
+    [() => new MessageDecoder('mbr_1'), 'data: {"type":"error","error":{"type":"overloaded_error"}}', 'error_object'],
+    [() => new MessageDecoder('mbr_1'), 'event: error\ndata: {"error":{}}', 'error_object'],
+    [() => new MessageDecoder('mbr_1'), 'data: null', 'not_json'],
+    [() => new MessageDecoder('mbr_1'), 'data: {', 'not_json'],
+    [() => new ResponseDecoder('mbr_1'), 'data: {"type":"error","code":"server_error"}', 'error_object'],
+    [() => new ResponseDecoder('mbr_1'), 'data: {"type":"response.failed","response":{}}', 'error_object'],
+    [() => new ResponseDecoder('mbr_1'), 'data: []', 'not_json'],
   ] as const) {
     const reader = new StreamReader({ bounds, upstreamHost: 'u', sink: deaf, decoder: createDecoder() })
     try {

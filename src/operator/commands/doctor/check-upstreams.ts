@@ -171,7 +171,9 @@ async function checkChat(
     if (statusCode !== 200)
       return { what, ok: false, detail: `answers HTTP ${statusCode}${error === '' ? ' without a word' : `: ${error}`}` }
     const answer = tryParseJson(text)
-    const isCompletion = isRecord(answer) && (format?.createDecoder(0).toCompletion(answer) ?? answer)['choices'] !== undefined
+    const isCompletion =
+      isRecord(answer) &&
+      (format === null ? answer['choices'] !== undefined : format.createDecoder('doctor').decodeWhole(answer) !== null)
     return isCompletion
       ? { what, ok: true, detail: 'answered one token' }
       : { what, ok: false, detail: 'answers HTTP 200, but no completion' }

@@ -1,9 +1,9 @@
 /** Usage of one answer. */
+import type { AnswerUsage } from '../../conversation/answer-event.ts'
 import { isRecord } from '../../exchange/request/chat-request.ts'
-import type { JsonFields } from '../upstream-format.ts'
 
 /** As a chat completion reports it. Null without a report. */
-export function toChatUsage(usage: unknown): JsonFields | null {
+export function toChatUsage(usage: unknown): AnswerUsage | null {
   if (!isRecord(usage)) return null
   const { input_tokens: input, output_tokens: output } = usage
   if (typeof input !== 'number' || typeof output !== 'number') return null
@@ -21,7 +21,7 @@ export function toChatUsage(usage: unknown): JsonFields | null {
   }
 }
 
-function readDetails(value: unknown): JsonFields {
+function readDetails(value: unknown): Readonly<Record<string, unknown>> {
   return isRecord(value) ? value : {}
 }
 

@@ -1,6 +1,6 @@
 /** Usage of one answer. The prompt is reported in three parts, and reports arrive in two events. */
+import type { AnswerUsage } from '../../conversation/answer-event.ts'
 import { isRecord } from '../../exchange/request/chat-request.ts'
-import type { JsonFields } from '../upstream-format.ts'
 
 const countFields = ['input_tokens', 'cache_read_input_tokens', 'cache_creation_input_tokens', 'output_tokens'] as const
 
@@ -16,7 +16,7 @@ export class MessageUsage {
   }
 
   /** As a chat completion reports it: `prompt_tokens` includes cached tokens. Null without a report. */
-  toChatUsage(): JsonFields | null {
+  toChatUsage(): AnswerUsage | null {
     const [input, output] = [this.#counts.get('input_tokens'), this.#counts.get('output_tokens')]
     if (input === undefined || output === undefined) return null
     const read = this.#counts.get('cache_read_input_tokens') ?? 0

@@ -1,0 +1,212 @@
+/** Reads an answer of the Responses API, streamed or whole. */
+import { isRecord } from '../../exchange/request/chat-request.ts'
+import type { JsonObject } from '../../exchange/api-format/api-format.ts'
+import type { AnswerEvent } from '../../conversation/answer-event.ts'
+import { AnswerTooLargeError } from '../answer-bounds.ts'
+import type { AnswerDecoder, DecodedEvent } from '../answer-decoder.ts'
+import { CallIds } from '../call-ids.ts'
+import { toText } from '../to-text.ts'
+import {
+  joinLogprobs,
+  joinSummary,
+  joinTexts,
+  readReasoningItem,
+  toFinishReason,
+  toLogprobs,
+  toStreamError,
+} from './read-items.ts'
+import { toChatUsage } from './response-usage.ts'
+
+/** Calls, messages, reasoning and hosted calls of one answer. */
+const maxItems = 4_096
+
+/** An item of the answer that has begun. */
+interface OpenItem {
+  /** Position among the calls of the answer; null for an item that is none. */
+  readonly call: number | null
+  readonly isCustom: boolean
+  /** Some of its text, or of its arguments, was received. */
+  hasText: boolean
+  isDone: boolean
+}
+
+export class ResponseDecoder implements AnswerDecoder {
+  readonly #ids: CallIds
+  /** By `output_index`. */
+  readonly #items = new Map<unknown, OpenItem>()
+  #hasStarted = false
+  #calls = 0
+  /** The text of an earlier message, or part of a summary, must be separated from the next. */
+  #hasText = false
+  #hasReasoning = false
+
+  /** @param requestId ids of calls that the upstream gave none are derived from it */
+  constructor(requestId: string) {
+    this.#ids = new CallIds(requestId)
+  }
+
+  decode(event: JsonObject): readonly DecodedEvent[] {
+    const { type, response, output_index: index, item, delta } = event
+    switch (type) {
+      case 'response.created':
+      case 'response.in_progress':
+        return this.#start(response)
+      case 'response.output_item.added':
+        return this.#startItem(index, item)
+      case 'response.output_text.delta':
+        return this.#addText(index, delta, event['logprobs'])
+      case 'response.refusal.delta':
+        return this.#addRefusal(index, delta)
+      case 'response.reasoning_summary_part.added':
+        return this.#hasReasoning ? [toReasoningEvent('\n\n')] : []
+      case 'response.reasoning_summary_text.delta':
+      case 'response.reasoning_text.delta':
+        return this.#addReasoning(index, delta)
+      case 'response.function_call_arguments.delta':
+      case 'response.custom_tool_call_input.delta':
+        return this.#addArguments(index, delta)
+      case 'response.output_item.done':
+        return this.#endItem(index, item)
+      case 'response.completed':
+      case 'response.incomplete':
+        return [...this.#end(isRecord(response) ? response : {}), { kind: 'end' }]
+      case 'response.failed':
+      case 'response.cancelled':
+        return [{ kind: 'error', error: toStreamError(response) }]
+      default:
+        // The ends of parts, whose contents are in the end of their item, `keepalive`, and what later versions add.
+        return []
+    }
+  }
+
+  decodeWhole(document: JsonObject): readonly AnswerEvent[] | null {
+    const { object, status, output } = document
+    const isAnswer = object === 'response' && Array.isArray(output) && (status === 'completed' || status === 'incomplete')
+    return isAnswer ? this.#end(document) : null
+  }
+
+  #start(response: unknown): readonly AnswerEvent[] {
+    if (this.#hasStarted) return []
+    this.#hasStarted = true
+    const { id, model } = isRecord(response) ? response : {}
+    return [{ kind: 'start', id: toText(id), model: toText(model) }]
+  }
+
+  #startItem(index: unknown, item: unknown): readonly AnswerEvent[] {
+    if (!isRecord(item) || this.#items.has(index)) return []
+    if (this.#items.size >= maxItems) throw new AnswerTooLargeError('too many items')
+    const { type, call_id: callId, id: itemId, name } = item
+    const isCustom = type === 'custom_tool_call'
+    const call = isCustom || type === 'function_call' ? this.#calls++ : null
+    this.#items.set(index, { call, isCustom, hasText: false, isDone: false })
+    if (call === null) return []
+    const id = this.#ids.add(toText(callId ?? itemId))
+    return [toCallEvent({ index: call, id, name: toText(name), arguments: '' }, isCustom)]
+  }
+
+  #addText(index: unknown, delta: unknown, logprobs: unknown): readonly AnswerEvent[] {
+    const text = toText(delta)
+    if (text === '') return []
+    const isNewMessage = this.#markText(index) && this.#hasText
+    this.#hasText = true
+    return [{ kind: 'text', text: isNewMessage ? `\n\n${text}` : text, ...toLogprobs(logprobs) }]
+  }
+
+  #addRefusal(index: unknown, delta: unknown): readonly AnswerEvent[] {
+    const text = toText(delta)
+    this.#markText(index)
+    return text === '' ? [] : [{ kind: 'refusal', text }]
+  }
+
+  #addReasoning(index: unknown, delta: unknown): readonly AnswerEvent[] {
+    const text = toText(delta)
+    if (text === '') return []
+    this.#markText(index)
+    this.#hasReasoning = true
+    return [toReasoningEvent(text)]
+  }
+
+  #addArguments(index: unknown, delta: unknown): readonly AnswerEvent[] {
+    const item = this.#items.get(index)
+    const text = toText(delta)
+    if (item === undefined || item.call === null || text === '') return []
+    item.hasText = true
+    return [toCallEvent({ index: item.call, id: '', name: '', arguments: text }, item.isCustom)]
+  }
+
+  /** The item is the authoritative form: what was not received in pieces is passed whole. */
+  #endItem(index: unknown, item: unknown): readonly AnswerEvent[] {
+    if (!isRecord(item)) return []
+    const opened = this.#startItem(index, item)
+    const open = this.#items.get(index)
+    if (open === undefined || open.isDone) return opened
+    open.isDone = true
+    return [
+      ...opened,
+      ...(open.hasText ? [] : this.#readContent(index, item)),
+      ...this.#signReasoning(item),
+      ...completeText(open, item),
+    ]
+  }
+
+  #readContent(index: unknown, item: JsonObject): readonly AnswerEvent[] {
+    switch (item['type']) {
+      case 'message':
+        return [
+          ...this.#addText(index, joinTexts(item, 'output_text', 'text'), joinLogprobs(item)),
+          ...this.#addRefusal(index, joinTexts(item, 'refusal', 'refusal')),
+        ]
+      case 'reasoning': {
+        const text = joinSummary(item)
+        return this.#addReasoning(index, this.#hasReasoning && text !== '' ? `\n\n${text}` : text)
+      }
+      case 'function_call':
+        return this.#addArguments(index, item['arguments'])
+      case 'custom_tool_call':
+        return this.#addArguments(index, item['input'])
+      default:
+        return []
+    }
+  }
+
+  /** The text after a signed item belongs to the next one. */
+  #signReasoning(item: JsonObject): readonly AnswerEvent[] {
+    const value = item['type'] === 'reasoning' ? readReasoningItem(item) : null
+    if (value === null) return []
+    this.#hasReasoning = false
+    return [{ kind: 'signed-reasoning', signed: { field: 'responses_reasoning', value } }]
+  }
+
+  /** Whether this is the first text of the item. */
+  #markText(index: unknown): boolean {
+    const item = this.#items.get(index)
+    if (item === undefined || item.hasText) return false
+    item.hasText = true
+    return true
+  }
+
+  #end(response: JsonObject): readonly AnswerEvent[] {
+    const { output } = response
+    const events = [...this.#start(response)]
+    // Servers that send few events have the items here alone, and so has a whole answer.
+    if (this.#items.size === 0 && Array.isArray(output))
+      for (const [index, item] of (output as unknown[]).entries()) events.push(...this.#endItem(index, item))
+    events.push({ kind: 'finish', reason: toFinishReason(response, { hasCalls: this.#calls > 0 }) })
+    const usage = toChatUsage(response['usage'])
+    return usage === null ? events : [...events, { kind: 'usage', usage }]
+  }
+}
+
+/** Free text does not show its end, as JSON does. A text that was cut stays open, so that no client takes it for the whole. */
+function completeText({ call, isCustom }: OpenItem, { status }: JsonObject): readonly AnswerEvent[] {
+  if (call === null || !isCustom || status === 'incomplete') return []
+  return [{ kind: 'call', index: call, id: '', name: '', arguments: '', isCustom, isComplete: true }]
+}
+
+function toReasoningEvent(text: string): AnswerEvent {
+  return { kind: 'reasoning', text, field: 'reasoning_content' }
+}
+
+function toCallEvent(piece: Omit<Extract<AnswerEvent, { kind: 'call' }>, 'kind' | 'isCustom'>, isCustom: boolean): AnswerEvent {
+  return isCustom ? { kind: 'call', ...piece, isCustom } : { kind: 'call', ...piece }
+}

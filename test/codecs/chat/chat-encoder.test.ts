@@ -14,15 +14,19 @@ function encode(...events: readonly AnswerEvent[]): readonly Chunk[] {
   return events.flatMap((event) => (encoder.toChunk(event) as Chunk | null) ?? [])
 }
 
+/** The deltas after the first, which has the role. */
 const listDeltas = (...events: readonly AnswerEvent[]) =>
-  encode(...events).flatMap(({ choices }) => choices.map(({ delta }) => delta))
+  encode({ kind: 'start', id: '', model: '' }, ...events)
+    .slice(1)
+    .flatMap(({ choices }) => choices.map(({ delta }) => delta))
 
 t.test('writes each kind of event', async (t) => {
   const logprobs = { content: [], refusal: null }
   const signed = { field: 'anthropic_thinking', value: { type: 'thinking', signature: 's' } } as const
   const annotation = { type: 'url_citation' }
   for (const [event, delta, choice] of [
-    [{ kind: 'start', id: 'up_1', model: 'up' }, { role: 'assistant', content: '' }, {}],
+    [{ kind: 'start', id: 'up_1', model: 'up' }, { content: '' }, {}],
+    [{ kind: 'image', url: 'data:x' }, { images: [{ type: 'image_url', image_url: { url: 'data:x' } }] }, {}],
     [{ kind: 'text', text: 'a' }, { content: 'a' }, {}],
     [{ kind: 'text', text: 'a', logprobs }, { content: 'a' }, { logprobs }],
     [{ kind: 'refusal', text: 'no' }, { refusal: 'no' }, {}],
@@ -89,5 +93,30 @@ t.test('separates reasoning from a signed piece before it', async (t) => {
 t.test('names the stop sequence beside the finish reason', async (t) => {
   t.match(encode({ kind: 'stop-sequence', sequence: 'END' }, { kind: 'finish', reason: 'stop' }), [
     { choices: [{ finish_reason: 'stop', stop_reason: 'END' }] },
+  ])
+})
+
+t.test('puts the role into the first chunk alone', async (t) => {
+  for (const first of [
+    { kind: 'start', id: 'up_1', model: 'up' },
+    { kind: 'text', text: 'a' },
+    { kind: 'finish', reason: 'stop' },
+  ] as const)
+    t.same(
+      encode(first, { kind: 'text', text: 'b' }).map(({ choices }) => choices[0]?.delta['role']),
+      ['assistant', undefined],
+    )
+})
+
+t.test('puts signatures of Gemini where its compatible endpoint has them', async (t) => {
+  const extra_content = { google: { thought_signature: 's' } }
+  const sign = (value: object): AnswerEvent => ({
+    kind: 'signed-reasoning',
+    signed: { field: 'call_signatures', value: { ...value, extra_content } },
+  })
+  const call = { kind: 'call', index: 0, id: 'a', name: 'f', arguments: '{}' } as const
+  t.same(listDeltas(sign({}), sign({ id: 'a' }), call), [
+    { extra_content },
+    { tool_calls: [{ index: 0, id: 'a', type: 'function', function: { name: 'f', arguments: '{}' }, extra_content }] },
   ])
 })

@@ -4,6 +4,7 @@ import type { AnswerEncoder, JsonObject } from '../../../src/exchange/api-format
 import { MessageDecoder } from '../../../src/codecs/messages/message-decoder.ts'
 import { ClientEvents } from '../../../src/upstream/response/client-events.ts'
 import { StreamReader } from '../../../src/upstream/response/stream-reader.ts'
+import { GenerateDecoder } from '../../../src/codecs/gemini/generate-decoder.ts'
 import { ResponseDecoder } from '../../../src/codecs/responses/response-decoder.ts'
 import type { AnswerDecoder } from '../../../src/codecs/answer-decoder.ts'
 import { createEncoder as createMessagesEncoder } from '../../formats/messages/translate.ts'
@@ -29,6 +30,7 @@ const item = (fields: object) => [
   { type: 'response.created', response: { id: 'r' } },
   { type: 'response.output_item.added', output_index: 0, item: fields },
 ]
+const candidate = (part: object) => ({ candidates: [{ content: { parts: [part] } }] })
 const itemDelta = (type: string, delta: string) => ({ type, output_index: 0, delta })
 
 const upstreams: Readonly<Record<string, Upstream>> = {
@@ -52,6 +54,13 @@ const upstreams: Readonly<Record<string, Upstream>> = {
         block({ type: 'tool_use', id: 'a', name: 'f', input: {} }),
         (text) => blockDelta({ type: 'input_json_delta', partial_json: text }),
       ],
+    },
+  },
+  gemini: {
+    decoder: () => new GenerateDecoder('mbr_1'),
+    kinds: {
+      text: [[], (text) => candidate({ text })],
+      reasoning: [[], (text) => candidate({ text, thought: true })],
     },
   },
   responses: {

@@ -4,25 +4,13 @@ import {
   definePlugin,
   droppedFieldsHeader,
   hasImages,
+  encodeForTarget,
   isCapAdjustable,
-  isTranslatedFor,
-  messagesForRole,
   splitFields,
   UpstreamFailure,
-  stripExtensions,
-  toTranslationInput,
   withUsageReport,
 } from '../src/index.ts'
-import type {
-  UpstreamRequestMode,
-  Candidate,
-  ChatRequest,
-  Exchange,
-  LiveTarget,
-  PluginServices,
-  Product,
-  Slots,
-} from '../src/index.ts'
+import type { UpstreamRequestMode, Candidate, Exchange, LiveTarget, PluginServices, Product, Slots } from '../src/index.ts'
 
 export const upstreamMapping = definePlugin({
   name: 'upstream-mapping',
@@ -78,8 +66,14 @@ type MappingInput = Exchange & Pick<Slots, 'caller' | 'chat' | 'product' | 'hold
 /** The header names the fields that the first target does not receive; fallbacks are rarely called. */
 function setDroppedFieldsHeader(x: MappingInput, first: LiveTarget | undefined): void {
   if (first === undefined) return
-  const { dropped } = splitFields(x.chat, first.upstream.config)
-  if (dropped.length > 0) x.headers[x.names.fieldsDroppedHeader] = droppedFieldsHeader(dropped)
+  addDroppedFields(x, splitFields(x.chat, first.upstream.config).dropped)
+}
+
+/** Each name once, also where the request is encoded for several targets. */
+function addDroppedFields({ headers, names }: MappingInput, dropped: readonly string[]): void {
+  if (dropped.length === 0) return
+  const named = headers[names.fieldsDroppedHeader]?.split(', ') ?? []
+  headers[names.fieldsDroppedHeader] = droppedFieldsHeader([...new Set([...named, ...dropped])])
 }
 
 function createCandidate(target: LiveTarget, x: MappingInput, { secret }: PluginServices): Candidate {
@@ -97,13 +91,17 @@ function createCandidate(target: LiveTarget, x: MappingInput, { secret }: Plugin
  * The member's request with the changes it needs: model name, cap that the hold covers, and a pseudonym instead of the member's identity.
  */
 function buildBody(
-  { model, upstream, dialect }: LiveTarget,
-  { chat, hold }: MappingInput,
+  { model, upstream: { config: policy }, dialect }: LiveTarget,
+  x: MappingInput,
   mode: UpstreamRequestMode,
   getPseudonym: () => string,
 ): Record<string, unknown> {
-  const isTranslated = chat.format !== undefined
-  const sent = buildMemberFields({ upstream, dialect }, chat, mode)
+  const { chat, hold } = x
+  const { droppedFields, droppedTranslatedFields } = dialect
+  const withoutEncryptedReasoning = mode.withoutEncryptedReasoning === true
+  const target = { policy, facts: dialect.describe(), droppedFields, withoutEncryptedReasoning }
+  const { fields: sent, dropped } = encodeForTarget(chat, target)
+  addDroppedFields(x, dropped)
   const { user, safety_identifier: safetyIdentifier } = sent
   // Fields that are undefined are not serialized.
   const body: Record<string, unknown> = {
@@ -116,31 +114,9 @@ function buildBody(
     safety_identifier: safetyIdentifier === undefined ? undefined : getPseudonym(),
     ...buildStreamFields(mode, chat.stream, sent['stream_options']),
   }
-  for (const field of dialect.droppedFields) body[field] = undefined
-  if (isTranslated) for (const field of dialect.droppedTranslatedFields) body[field] = undefined
+  for (const field of droppedFields) body[field] = undefined
+  if (chat.format !== undefined) for (const field of droppedTranslatedFields) body[field] = undefined
   return body
-}
-
-/** What the member sent, in the form that the target accepts. */
-function buildMemberFields(
-  { upstream: { config }, dialect }: Pick<LiveTarget, 'upstream' | 'dialect'>,
-  chat: ChatRequest,
-  mode: UpstreamRequestMode,
-): Record<string, unknown> {
-  const { developerRole, droppedFields, droppedTranslatedFields } = dialect
-  if (isTranslatedFor(config)) {
-    const withoutEncryptedReasoning = mode.withoutEncryptedReasoning === true
-    return toTranslationInput(chat, { policy: config, developerRole, droppedFields, withoutEncryptedReasoning })
-  }
-  const { fields } = splitFields(chat, config)
-  const { tools } = fields
-  // OpenAI has no field for reasoning. Another client than ours has chosen to send it.
-  const rejectsReasoning = config.kind === 'openai' || droppedTranslatedFields.has('reasoning_content')
-  return {
-    ...fields,
-    messages: messagesForRole(chat, developerRole, { withoutReasoning: chat.format !== undefined && rejectsReasoning }),
-    tools: Array.isArray(tools) ? stripExtensions(tools) : tools,
-  }
 }
 
 /** Whether to request a stream depends on what the target supports, not on what the member requested. */

@@ -38,15 +38,8 @@ export { findMediaAddresses } from './exchange/request/media-addresses.ts'
 export { getMediaFigures, measurePrompt } from './exchange/request/prompt-size.ts'
 export { createTurnDetails } from './exchange/turn-details.ts'
 export { adoptRequestId } from './exchange/request-id.ts'
-export {
-  droppedFieldsHeader,
-  findForbiddenField,
-  messagesForRole,
-  splitFields,
-  stripExtensions,
-  withUsageReport,
-} from './exchange/request/field-policy.ts'
-export { isTranslatedFor, toTranslationInput } from './exchange/request/native-request.ts'
+export { droppedFieldsHeader, findForbiddenField, splitFields, withUsageReport } from './exchange/request/field-policy.ts'
+export { encodeForTarget } from './codecs/encode-for-target.ts'
 export type { OpaqueJson } from './exchange/request/raw-json.ts'
 export { parseBearerToken } from './access/bearer.ts'
 export { refuseConcurrency } from './access/limits/concurrency-limiter.ts'

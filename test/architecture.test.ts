@@ -105,7 +105,7 @@ const layers: readonly (readonly string[])[] = [
 const programs: Readonly<Record<string, readonly string[]>> = {
   cli: ['api', 'errors', 'markdown', 'setup', 'system'],
   'demo-upstream': ['system'],
-  index: ['access', 'config', 'domain', 'errors', 'exchange', 'tools', 'upstream'],
+  index: ['access', 'codecs', 'config', 'domain', 'errors', 'exchange', 'tools', 'upstream'],
 }
 
 const getFolder = (path: string) => /^src\/([^/.]+)/.exec(path)?.[1] ?? ''

@@ -1,7 +1,6 @@
 /** Port: parses large request bodies off the main thread. Plugins receive the resulting `ChatRequest` like any other. */
 import type { TranslatedRequest } from './api-format/api-format.ts'
 import type { ApiFormatName } from './api-format/api-format-name.ts'
-import type { PartsKey, PreparedParts } from './request/prepared-parts.ts'
 import type { ChatRequest } from './request/chat-request.ts'
 
 export interface BodyParser {
@@ -76,9 +75,6 @@ export interface TranslatorSettings {
   /** Product ids by model names, in which `*` stands for any characters. */
   readonly aliases: Readonly<Partial<Record<ApiFormatName, Readonly<Record<string, string>>>>>
 }
-
-/** Translates the long parts of a chat request for an upstream of another API, in any thread. @throws GatewayError `invalid_request` */
-export type PartsPreparer = (chat: Pick<ChatRequest, 'body' | 'messages'>, key: PartsKey) => PreparedParts
 
 /** Translates the body of an API format, in any thread. @throws GatewayError `invalid_request` */
 export type BodyTranslator = (

@@ -13,6 +13,7 @@ import type { Clock } from '../system/clock.ts'
 import type { Ids } from '../system/ids.ts'
 import type { Exchange, Slots } from './exchange.ts'
 import type { FieldPolicy } from './request/field-policy.ts'
+import type { TargetFacts } from './request/form/request-form.ts'
 
 export interface PluginServices {
   readonly config: PluginSettings
@@ -136,6 +137,8 @@ export interface LiveTarget {
     readonly droppedFields: ReadonlySet<string>
     /** Fields that translations of other API formats set, and that it rejects; `reasoning_content` is a field of messages. */
     readonly droppedTranslatedFields: ReadonlySet<string>
+    /** What the form of messages and tools depends on. */
+    describe(): TargetFacts
     /** The cap to send: the one that is held or, if it is the default, what the target accepts beside a prompt of so many tokens. */
     computeOutputCap(heldTokens: number, isDefault: boolean, promptTokens: number): number
   }

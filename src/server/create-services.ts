@@ -14,7 +14,7 @@ import { SizedBodyParser } from '../exchange/body-parser/sized-body-parser.ts'
 import { WorkerBodyParser } from '../exchange/body-parser/worker-body-parser.ts'
 import type { WorkerBodyParserOptions } from '../exchange/body-parser/worker-body-parser.ts'
 import { deriveSealKey } from '../formats/reasoning-seal.ts'
-import { listPartsKeys, preparerUrl } from '../upstream/prepare-parts.ts'
+import { listTargetFacts, preparerUrl } from '../upstream/prepare-parts.ts'
 import { translatorUrl } from '../formats/translate-request.ts'
 import { BodyDiscarder } from '../system/body-discarder.ts'
 import { BodyReadScheduler } from '../system/body-read-scheduler.ts'
@@ -64,6 +64,8 @@ export interface CreatedServices extends Services {
   readonly origins: { site: string; base: string }
   /** What the body parser was created with. */
   readonly bodyParserSettings: BodyParserSettings
+  /** Where the body parser reads what is known of the targets: the newest configuration. */
+  readonly serving: ServingTargets
   /**
    * The same services under a changed configuration. What does not follow from a setting that can be reloaded is shared, and so are unchanged
    * upstreams and an unchanged body parser.
@@ -71,15 +73,27 @@ export interface CreatedServices extends Services {
   withConfig(config: GatewayConfig): CreatedServices
 }
 
+interface ServingTargets {
+  config: GatewayConfig
+  upstreams: Upstreams
+}
+
 type BodyParserSettings = Pick<WorkerBodyParserOptions, 'passRequestFields' | 'maxBytes'> & {
   readonly translator: TranslatorSettings
-  readonly keysByProduct: ReturnType<typeof listPartsKeys>
 }
 
 /** The services that follow from settings that can be reloaded. */
 type ConfiguredServices = Pick<
   CreatedServices,
-  'config' | 'bodyParser' | 'bodyParserSettings' | 'bodyDiscarder' | 'mediaAddresses' | 'products' | 'translator' | 'upstreams'
+  | 'config'
+  | 'bodyParser'
+  | 'bodyParserSettings'
+  | 'serving'
+  | 'bodyDiscarder'
+  | 'mediaAddresses'
+  | 'products'
+  | 'translator'
+  | 'upstreams'
 >
 
 export function createServices(deps: ServiceDeps): CreatedServices {
@@ -154,29 +168,32 @@ function createConfiguredServices(deps: ServiceDeps, config: GatewayConfig, prev
   const bodyParserSettings: BodyParserSettings = {
     passRequestFields: Object.values(config.upstreams).flatMap(({ passRequestFields }) => passRequestFields),
     translator,
-    keysByProduct: listPartsKeys(config),
     maxBytes: Math.max(chatBodyBytes, agentBodyBytes),
   }
+  const upstreams = new Upstreams(config, deps.demoUrl, deps.random, previous?.upstreams)
+  const serving = Object.assign(previous?.serving ?? {}, { config, upstreams })
   const isSameParser = isDeepStrictEqual(previous?.bodyParserSettings, bodyParserSettings)
   return {
     config,
-    bodyParser: previous !== undefined && isSameParser ? previous.bodyParser : createBodyParser(deps, bodyParserSettings),
+    bodyParser:
+      previous !== undefined && isSameParser ? previous.bodyParser : createBodyParser(deps, bodyParserSettings, serving),
     bodyParserSettings,
+    serving,
     bodyDiscarder: new BodyDiscarder({ maxBytes: 2 * Math.max(chatBodyBytes, agentBodyBytes, otherBodyBytes) }, deps.clock),
     mediaAddresses: new MediaAddressGuard({ upstreams: config.upstreams, monotonicMs: () => deps.clock.monotonicMs() }),
     products: new Products(config),
     translator,
-    upstreams: new Upstreams(config, deps.demoUrl, deps.random, previous?.upstreams),
+    upstreams,
   }
 }
 
-function createBodyParser({ clock, log }: ServiceDeps, settings: BodyParserSettings): SizedBodyParser {
-  const { passRequestFields, translator, keysByProduct, maxBytes } = settings
+function createBodyParser({ clock, log }: ServiceDeps, settings: BodyParserSettings, serving: ServingTargets): SizedBodyParser {
+  const { passRequestFields, translator, maxBytes } = settings
   const create = () =>
     new WorkerBodyParser({
       passRequestFields,
       translator: { url: translatorUrl, settings: translator },
-      preparer: { url: preparerUrl, keysByProduct },
+      preparer: { url: preparerUrl, listTargetFacts: () => listTargetFacts(serving.config, serving.upstreams) },
       maxBytes,
       clock,
       onWorkerError: (error) => log.error({ err: error }, 'a body parser thread died; the next large request starts a new one'),

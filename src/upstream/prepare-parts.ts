@@ -1,33 +1,49 @@
-/** Translates the long parts of large requests for upstreams of other APIs, in the parser's thread. */
+/** Translates the long parts of large requests for their targets, in the parser's thread. */
+import { encodeChatParts } from '../codecs/chat/request/chat-parts.ts'
 import type { GatewayConfig } from '../config/config.ts'
-import type { PartsPreparer } from '../exchange/body-parser.ts'
-import { isTranslatedFor, toMessages, toPartsKey } from '../exchange/request/native-request.ts'
-import type { PartsKey } from '../exchange/request/prepared-parts.ts'
+import { plainChatTarget } from '../exchange/request/form/request-form.ts'
+import type { TargetFacts } from '../exchange/request/form/request-form.ts'
+import { toFormMessages } from '../exchange/request/form/target-request.ts'
+import type { PartsEncoder } from '../exchange/request/form/target-request.ts'
 import { anthropicFormat } from './anthropic/anthropic-format.ts'
 import { geminiFormat } from './gemini-format.ts'
 import { responsesFormat } from './responses/responses-format.ts'
+import type { Upstreams } from './target/upstreams.ts'
 
-export const prepareParts: PartsPreparer = ({ body, messages }, key) => {
-  const [format, role] = key.split('/')
-  const developerRole = role === 'developer' ? role : 'system'
-  const chat = { ...body, messages: toMessages(messages, { developerRole, withoutEncryptedReasoning: false }) }
-  return (format === 'anthropic' ? anthropicFormat : format === 'gemini' ? geminiFormat : responsesFormat).prepareParts(chat)
+export const prepareParts: PartsEncoder = (chat, form) => {
+  if (form.api === 'chat') return encodeChatParts(chat, form)
+  const { messages, dropped } = toFormMessages(chat, form)
+  const { fields, facts } = formats[form.api].prepareParts({
+    ...chat.body,
+    messages,
+  })
+  return { fields, facts, dropped }
 }
 
-/** The forms that the targets of each product need, by its id. */
-export function listPartsKeys({ products, upstreams }: GatewayConfig): Readonly<Record<string, readonly PartsKey[]>> {
+const formats = { anthropic: anthropicFormat, gemini: geminiFormat, responses: responsesFormat } as const
+
+/** What is known of the targets of each product, by its id. */
+export function listTargetFacts(
+  { products }: Pick<GatewayConfig, 'products'>,
+  upstreams: Pick<Upstreams, 'listTargets'>,
+): Readonly<Record<string, readonly TargetFacts[]>> {
   return Object.fromEntries(
     Object.entries(products).map(([id, product]) => {
-      const serving = [product, ...product.rules.flatMap(({ use }) => products[use] ?? [])]
-      const keys = serving.flatMap(({ targets }) =>
-        targets.flatMap(({ upstream }) => {
-          const config = upstreams[upstream]
-          return config !== undefined && isTranslatedFor(config) ? [toPartsKey(config, config.developerRole)] : []
-        }),
+      const serving = [[id, product] as const, ...product.rules.flatMap(({ use }) => findProduct(products, use))]
+      const facts = serving.flatMap(([name, { targets }]) =>
+        upstreams.listTargets(targets, name).map(({ dialect }) => dialect.describe()),
       )
-      return [id, [...new Set(keys)]]
+      return [id, product.capabilities.includes('image') ? [...facts, plainChatTarget] : facts]
     }),
   )
+}
+
+function findProduct(
+  products: GatewayConfig['products'],
+  id: string,
+): readonly (readonly [string, GatewayConfig['products'][string]])[] {
+  const product = products[id]
+  return product === undefined ? [] : [[id, product]]
 }
 
 /** This module, for the parser's thread. */

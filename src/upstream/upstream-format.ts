@@ -20,7 +20,7 @@ export interface UpstreamFormat {
    * it.
    * @throws GatewayError `invalid_request`, naming a part that the format has no place for
    */
-  prepareParts(chat: JsonFields): PreparedParts
+  prepareParts(chat: JsonFields): Pick<PreparedParts, 'fields' | 'facts'>
   /**
    * The body of a chat completion in this format; `readPreparedParts` may have its long parts.
    * @throws GatewayError `invalid_request`, naming a field that the format has no place for and that changes the answer

@@ -7,6 +7,7 @@ import { toChatRequest } from '../../src/exchange/request/chat-request.ts'
 import { thinkingField } from '../../src/exchange/request/anthropic-fields.ts'
 import { reasoningItemsField } from '../../src/exchange/request/responses-fields.ts'
 import { messagesFormat } from '../../src/formats/messages/messages-format.ts'
+import { plainChatTarget, toRequestForm } from '../../src/exchange/request/form/request-form.ts'
 import { responsesFormat } from '../../src/formats/responses/responses-format.ts'
 import { readAnswerEvents } from '../../src/formats/shared/chat-delta.ts'
 import { anthropicFormat } from '../../src/upstream/anthropic/anthropic-format.ts'
@@ -219,7 +220,9 @@ const chatRequests: Requests = {
   blanks: (n) => ({ messages: [assistant(' '.repeat(64 * n))] }),
 }
 
-const partsKeys = ['anthropic/developer', 'anthropic/system', 'responses/developer', 'responses/system'] as const
+const targets = (['anthropic', 'gemini', 'responses', 'chat'] as const).flatMap((api) =>
+  (['developer', 'system'] as const).map((developerRole) => ({ ...plainChatTarget, api, developerRole })),
+)
 const upstreamFormats = { anthropic: anthropicFormat, responses: responsesUpstream }
 
 function checkRequests(t: Test, requests: Requests, toChat: ((body: JsonObject) => JsonObject) | null): void {
@@ -257,10 +260,10 @@ t.test('requests of the Messages API', async (t) => {
 
 t.test('requests of chat completions', async (t) => {
   checkRequests(t, chatRequests, null)
-  for (const key of partsKeys)
-    checkGrowth(t, `parts for ${key}`, (n) => {
+  for (const target of targets)
+    checkGrowth(t, `parts for ${target.api}/${target.developerRole}`, (n) => {
       const body = { model: 'svc-2.1', ...chatRequests['calls and results']?.(n) }
-      return () => prepareParts(toChatRequest(body, { bytes: n }), key)
+      return () => prepareParts(toChatRequest(body, { bytes: n }), toRequestForm(target, 'messages'))
     })
 })
 

@@ -8,7 +8,7 @@ import { toToolConfig, toTools } from './request-tools.ts'
 import { toContents } from './to-contents.ts'
 
 /** @throws GatewayError `invalid_request` for a part or a tool that the API has no place for */
-export function prepareGenerateParts({ messages, tools }: Fields): PreparedParts {
+export function prepareGenerateParts({ messages, tools }: Fields): Pick<PreparedParts, 'fields' | 'facts'> {
   const { systemInstruction, contents } = toContents(Array.isArray(messages) ? messages : [])
   return {
     fields: { ...(systemInstruction === null ? {} : { systemInstruction }), contents, ...toTools(tools) },

@@ -10,6 +10,9 @@ export interface FoundMedia {
   readonly rest: Readonly<Record<string, unknown>>
 }
 
+/** What a type of part holds, whatever its file is. */
+export type FilePartKind = 'image' | 'document' | 'audio' | 'video'
+
 type Fields = Readonly<Record<string, unknown>>
 
 /**
@@ -17,7 +20,7 @@ type Fields = Readonly<Record<string, unknown>>
  * field is a string has it there.
  */
 const partShapes: Readonly<
-  Record<string, { readonly kind: MediaKind; readonly field: string; readonly names: readonly string[] }>
+  Record<string, { readonly kind: FilePartKind; readonly field: string; readonly names: readonly string[] }>
 > = {
   image_url: { kind: 'image', field: 'image_url', names: ['url'] },
   input_image: { kind: 'image', field: 'image_url', names: ['url'] },
@@ -29,6 +32,11 @@ const partShapes: Readonly<
   audio_url: { kind: 'audio', field: 'audio_url', names: ['url'] },
   video_url: { kind: 'video', field: 'video_url', names: ['url'] },
   video: { kind: 'video', field: 'video', names: ['url', 'data'] },
+}
+
+/** Null for a part that is no file. */
+export function getFilePartKind({ type }: Fields): FilePartKind | null {
+  return typeof type === 'string' && Object.hasOwn(partShapes, type) ? (partShapes[type]?.kind ?? null) : null
 }
 
 /** Null for a part that is no file: it is text, or unknown, and is counted as JSON. */

@@ -5,22 +5,15 @@
 import { GatewayError } from '../../errors.ts'
 import { ByteWriter } from '../../system/memory/byte-writer.ts'
 import type { ErrorCode, FailureDetails } from '../../errors.ts'
-import type { PartsPreparer } from '../body-parser.ts'
-import type { PartsKey, PreparedParts } from '../request/prepared-parts.ts'
+import { toFormKey, toRequestForm } from '../request/form/request-form.ts'
+import type { TargetFacts } from '../request/form/request-form.ts'
+import type { PartsEncoder } from '../request/form/target-request.ts'
+import type { PreparedParts } from '../request/prepared-parts.ts'
 import { hashBody, hasImages, isRecord, getLastUserMessage, maxLastUserLength } from '../request/chat-request.ts'
 import type { ChatRequest } from '../request/chat-request.ts'
 import { findMediaAddresses } from '../request/media-addresses.ts'
 import { countPrompt } from '../request/prompt-size.ts'
-import {
-  findFieldViolations,
-  fitsInHeader,
-  isDroppedSilently,
-  isPassable,
-  removeReasoning,
-  rewriteRoles,
-  maxNamesInHeader,
-  stripExtensions,
-} from '../request/field-policy.ts'
+import { findFieldViolations, fitsInHeader, isDroppedSilently, isPassable, maxNamesInHeader } from '../request/field-policy.ts'
 import type { RequestAnalysis } from '../request/request-analysis.ts'
 
 /** Start and end, in bytes of the text. */
@@ -29,9 +22,9 @@ export type ByteRange = readonly [from: number, to: number]
 /** A field: its value, or the ranges of its text. */
 type SerializedField = readonly [name: string, value: unknown, ranges: readonly ByteRange[] | null]
 
-/** The parts of the request in one other form, or why they cannot have it. */
+/** The parts of the request in one form, or why they cannot have it. */
 type SerializedParts =
-  | { readonly kind: 'parts'; readonly fields: readonly SerializedField[]; readonly facts: PreparedParts['facts'] }
+  | ({ readonly kind: 'parts'; readonly fields: readonly SerializedField[] } & Pick<PreparedParts, 'facts' | 'dropped'>)
   | { readonly kind: 'refused'; readonly code: ErrorCode; readonly details: FailureDetails }
 
 /** The result as it is posted between the threads. */
@@ -48,28 +41,23 @@ export interface AnalysisResult extends Pick<
   /** Length of the body within the text. */
   readonly bodyBytes: number
   readonly fields: readonly SerializedField[]
-  /** The messages for an upstream that supports the role `developer`, and for one that does not. */
-  readonly messages: MessageRanges
-  readonly messagesWithoutReasoning: MessageRanges | null
-  readonly prepared: readonly (readonly [PartsKey, SerializedParts])[]
+  /** By the key of their form. */
+  readonly prepared: readonly (readonly [string, SerializedParts])[]
 }
 
 /** What the analysis depends on besides the request. */
 interface AnalysisOptions {
   /** Holds the text if it fits. */
   readonly leasedBuffer?: SharedArrayBuffer | null
-  /** The forms of other APIs in which an upstream may receive the request. */
-  readonly partsKeys?: readonly PartsKey[]
-  readonly prepareParts?: PartsPreparer | null
-}
-
-interface MessageRanges {
-  readonly developer: readonly ByteRange[]
-  readonly system: readonly ByteRange[]
+  /** The targets that may receive the request. */
+  readonly targets?: readonly TargetFacts[]
+  readonly prepareParts?: PartsEncoder | null
 }
 
 /** Longer values are passed as ranges of the text. */
 const maxInlineLength = 1024
+/** A list that would become more ranges is written again. */
+const maxRanges = 128
 /** More parts of the last user message are passed as one text. */
 const maxLastUserParts = 64
 
@@ -77,25 +65,25 @@ const maxLastUserParts = 64
 export function analyzeRequest(
   chat: ChatRequest,
   passRequestFields: ReadonlySet<string>,
-  { leasedBuffer = null, partsKeys = [], prepareParts = null }: AnalysisOptions = {},
+  { leasedBuffer = null, targets = [], prepareParts = null }: AnalysisOptions = {},
 ): AnalysisResult {
   const { model, stream, includeUsage, maxTokens, choices, bytes, format, hostedSearch } = chat
   const texts = new JsonWriter(leasedBuffer ?? new ArrayBuffer(bytes))
   const ranges = new Map<string, ByteRange>()
   writeBody(chat, texts, ranges)
   const bodyBytes = texts.length
-  const messages = writeMessages(chat, texts, ranges)
-  const messagesWithoutReasoning = writeMessagesWithoutReasoning(chat, texts)
   const fields = collectFields(chat.body, passRequestFields, (name, value) => {
-    if (name === 'messages') return [name, null, messages.developer]
     const range = ranges.get(name)
     const isLong = range !== undefined && range[1] - range[0] > maxInlineLength
     const sent = toSentValue(name, value, isLong)
     if (!isLong) return [name, sent, null]
     return [name, null, [sent === value ? range : texts.addValue(sent)]]
   })
+  const forms = new Map(targets.map((target) => toRequestForm(target, format)).map((form) => [toFormKey(form), form]))
   const prepared =
-    prepareParts === null ? [] : partsKeys.map((key) => [key, writeParts(() => prepareParts(chat, key), texts)] as const)
+    prepareParts === null
+      ? []
+      : [...forms].map(([key, form]) => [key, writeParts(() => prepareParts(chat, form), texts)] as const)
   const { memory } = texts
   return {
     chat: {
@@ -111,8 +99,6 @@ export function analyzeRequest(
     text: memory instanceof ArrayBuffer ? memory : null,
     bodyBytes,
     fields,
-    messages,
-    messagesWithoutReasoning,
     prepared,
     count: countPrompt(chat),
     hash: hashBody(Buffer.from(memory, 0, bodyBytes), format),
@@ -129,44 +115,19 @@ function writeBody({ body }: ChatRequest, texts: JsonWriter, ranges: Map<string,
   for (const [name, value] of Object.entries(body)) {
     texts.add(`${separator}${JSON.stringify(name)}:`)
     separator = ','
-    ranges.set(name, texts.addValue(value))
+    ranges.set(name, texts.addValue(value, { isReused: name === 'messages' || name === 'tools' }))
   }
   texts.add('}')
 }
 
-/**
- * Writes the messages that differ from the original. For an upstream without the role `developer` they differ up to the last developer
- * message, which is usually near the beginning.
- */
-function writeMessages(
-  { messages }: Pick<ChatRequest, 'messages'>,
-  texts: JsonWriter,
-  ranges: ReadonlyMap<string, ByteRange>,
-): MessageRanges {
-  const cleaned = rewriteRoles('developer', messages)
-  const original = ranges.get('messages')
-  const developer = cleaned === messages && original !== undefined ? original : texts.addValue(cleaned)
-  const count = cleaned.findLastIndex((message) => isRecord(message) && message['role'] === 'developer') + 1
-  if (count === 0) return { developer: [developer], system: [developer] }
-  const head = JSON.stringify(cleaned.slice(0, count))
-  const rest: ByteRange = [developer[0] + Buffer.byteLength(head) - 1, developer[1]]
-  const asSystem = JSON.stringify(rewriteRoles('system', cleaned.slice(0, count)))
-  return { developer: [developer], system: [texts.add(asSystem.slice(0, -1)), rest] }
-}
-
-/** Null without reasoning, and for a client that wrote it itself. */
-function writeMessagesWithoutReasoning({ messages, format }: ChatRequest, texts: JsonWriter): MessageRanges | null {
-  const remaining = format === undefined ? messages : removeReasoning(messages)
-  return remaining === messages ? null : writeMessages({ messages: remaining }, texts, new Map())
-}
-
 function writeParts(prepare: () => PreparedParts, texts: JsonWriter): SerializedParts {
   try {
-    const { fields, facts } = prepare()
+    const { fields, facts, dropped } = prepare()
     return {
       kind: 'parts',
-      fields: Object.entries(fields).map(([name, value]) => [name, null, [texts.addValue(value)]]),
+      fields: Object.entries(fields).map(([name, value]) => [name, null, texts.addChanged(value)]),
       facts,
+      dropped,
     }
   } catch (error) {
     if (!(error instanceof GatewayError)) throw error
@@ -192,9 +153,8 @@ function collectFields(
   return fields
 }
 
-/** Removes what no upstream receives, and adds what would be added later to a value that is too long to be parsed again. */
+/** Adds what would be added later to a value that is too long to be parsed again. */
 function toSentValue(name: string, value: unknown, isLong: boolean): unknown {
-  if (name === 'tools' && Array.isArray(value)) return stripExtensions(value)
   return name === 'stream_options' && isLong && isRecord(value) ? { ...value, include_usage: true } : value
 }
 
@@ -227,21 +187,66 @@ function cut(text: string): string {
 
 /** Writes values as JSON and returns where they stand. */
 class JsonWriter extends ByteWriter {
+  /** Of lists and entries that were written before. */
+  readonly #ranges = new WeakMap<object, ByteRange>()
+
   add(text: string): ByteRange {
     const from = this.length
     this.write(text)
     return [from, this.length]
   }
 
-  /** Writes the entries of a list one at a time: the text of a whole conversation is megabytes of garbage. */
-  addValue(value: unknown): ByteRange {
+  /**
+   * Writes the entries of a list one at a time: the text of a whole conversation is megabytes of garbage. The ranges of entries that are
+   * reused are kept.
+   */
+  addValue(value: unknown, { isReused = false } = {}): ByteRange {
     if (!Array.isArray(value) || value.length < 2) return this.add(JSON.stringify(value))
     const from = this.length
     for (let i = 0; i < value.length; i++) {
       this.write(i === 0 ? '[' : ',')
-      this.write((JSON.stringify(value[i]) as string | undefined) ?? 'null')
+      const entry: unknown = value[i]
+      const range = this.add((JSON.stringify(entry) as string | undefined) ?? 'null')
+      if (isReused && typeof entry === 'object' && entry !== null) this.#ranges.set(entry, range)
     }
     this.write(']')
+    if (isReused) this.#ranges.set(value, [from, this.length])
     return [from, this.length]
   }
+
+  /** The ranges of a list that has entries of a list written before: only the others are written. */
+  addChanged(value: unknown): readonly ByteRange[] {
+    const all = this.#find(value)
+    if (all !== undefined) return [all]
+    if (!Array.isArray(value) || value.length < 2) return [this.addValue(value)]
+    const ranges: ByteRange[] = []
+    for (const [i, entry] of (value as unknown[]).entries()) {
+      const last = ranges.at(-1)
+      const range = this.#find(entry)
+      // The entry follows the one before it as in the original, with the comma between them.
+      if (range !== undefined && last !== undefined && last[1] === range[0] - 1) ranges[ranges.length - 1] = [last[0], range[1]]
+      else {
+        ranges.push(this.add(i === 0 ? '[' : ','))
+        ranges.push(range ?? this.addValue(entry))
+      }
+      if (ranges.length > maxRanges) return [this.addValue(value)]
+    }
+    ranges.push(this.add(']'))
+    return mergeRanges(ranges)
+  }
+
+  #find(value: unknown): ByteRange | undefined {
+    return typeof value === 'object' && value !== null ? this.#ranges.get(value) : undefined
+  }
+}
+
+/** Ranges that touch become one. */
+function mergeRanges(ranges: readonly ByteRange[]): readonly ByteRange[] {
+  const merged: ByteRange[] = []
+  for (const range of ranges) {
+    const last = merged.at(-1)
+    if (last !== undefined && last[1] === range[0]) merged[merged.length - 1] = [last[0], range[1]]
+    else merged.push(range)
+  }
+  return merged
 }

@@ -33,19 +33,7 @@ export class ParsedChat implements AnalyzedChat {
     text: ArrayBufferLike,
     { translated, lease }: { readonly translated: AnalyzedChat['translated']; readonly lease: TextLease },
   ) {
-    const {
-      chat,
-      fields,
-      messages,
-      messagesWithoutReasoning,
-      prepared,
-      count,
-      hash,
-      hasImages,
-      mediaAddresses,
-      violations,
-      lastUser,
-    } = result
+    const { chat, fields, prepared, count, hash, hasImages, mediaAddresses, violations, lastUser } = result
     this.model = chat.model
     this.stream = chat.stream
     this.includeUsage = chat.includeUsage
@@ -71,14 +59,9 @@ export class ParsedChat implements AnalyzedChat {
           key,
           parts.kind === 'refused'
             ? new GatewayError(parts.code, parts.details)
-            : { fields: readFields(parts.fields), facts: parts.facts },
+            : { fields: readFields(parts.fields), facts: parts.facts, dropped: parts.dropped },
         ]),
       ),
-      messages: { developer: toRawJson(messages.developer), system: toRawJson(messages.system) },
-      messagesWithoutReasoning:
-        messagesWithoutReasoning === null
-          ? null
-          : { developer: toRawJson(messagesWithoutReasoning.developer), system: toRawJson(messagesWithoutReasoning.system) },
       count,
       hash,
       hasImages,

@@ -4,21 +4,15 @@ import { parentPort, workerData } from 'node:worker_threads'
 import { GatewayError } from '../../errors.ts'
 import type { ErrorCode, FailureDetails } from '../../errors.ts'
 import type { ApiFormatName } from '../api-format/api-format-name.ts'
-import type {
-  BodyTranslator,
-  ChatExtension,
-  PartsPreparer,
-  TranslatedChat,
-  TranslationRequest,
-  TranslatorSettings,
-} from '../body-parser.ts'
+import type { BodyTranslator, ChatExtension, TranslatedChat, TranslationRequest, TranslatorSettings } from '../body-parser.ts'
 import { collectGarbage } from '../../system/memory/collect-garbage.ts'
 import { freeMemory } from '../../system/memory/free-memory.ts'
 import { joinTransferredChunks } from '../../system/memory/transferred-chunks.ts'
 import { ownJsonBounds, parseJson } from '../../system/parse-json.ts'
 import { isRecord, parseChatRequest, toChatRequest } from '../request/chat-request.ts'
 import type { ChatRequest } from '../request/chat-request.ts'
-import type { PartsKey } from '../request/prepared-parts.ts'
+import type { TargetFacts } from '../request/form/request-form.ts'
+import type { PartsEncoder } from '../request/form/target-request.ts'
 import { analyzeRequest } from './analyze-request.ts'
 import type { AnalysisResult } from './analyze-request.ts'
 
@@ -33,6 +27,8 @@ export interface ParseRequest {
   readonly extension: (ChatExtension & { readonly format: ApiFormatName | undefined; readonly bytes: number }) | null
   /** The account that sends it. */
   readonly account: string
+  /** What is known of the targets of each product; null if parts are not translated here. */
+  readonly targetFacts: Readonly<Record<string, readonly TargetFacts[]>> | null
 }
 
 export type ParseReply = ParseOutcome & {
@@ -53,24 +49,21 @@ export interface ParserWorkerOptions {
   readonly passRequestFields: readonly string[]
   /** Address of a module that exports a `BodyTranslator` as `translateBody`. It is loaded at the first body of another format. */
   readonly translator: { readonly url: string; readonly settings: TranslatorSettings } | null
-  /**
-   * Address of a module that exports a `PartsPreparer` as `prepareParts`, and the forms that each product needs. It is loaded at the first
-   * request that needs one.
-   */
-  readonly preparer: { readonly url: string; readonly keysByProduct: Readonly<Record<string, readonly PartsKey[]>> } | null
+  /** Address of a module that exports a `PartsEncoder` as `prepareParts`. It is loaded at the first request. */
+  readonly preparerUrl: string | null
 }
 
 /** The garbage of a shorter body is less than what the heap may grow by between two collections. */
 const minCollectedBytes = 4 * 2 ** 20
 
 async function handleRequest(request: ParseRequest): Promise<ParseOutcome> {
-  const { chunks, leasedBuffer } = request
+  const { chunks } = request
   const raw = joinTransferredChunks(chunks)
   try {
     const [chat, translated] = await readChat(raw, request)
     // The chat has copies of all strings.
     freeMemory(raw.buffer)
-    return { kind: 'done', result: await analyze(chat, leasedBuffer), translated }
+    return { kind: 'done', result: await analyze(chat, request), translated }
   } catch (error) {
     // Any other error ends this thread; the main thread handles its exit.
     if (!(error instanceof GatewayError)) throw error
@@ -101,14 +94,12 @@ function extendChat(raw: Buffer, { messages, toolChoice, format, bytes }: NonNul
   return toChatRequest(extended, { bytes, ...(format === undefined ? {} : { format }) })
 }
 
-async function analyze(chat: ChatRequest, leasedBuffer: SharedArrayBuffer | null): Promise<AnalysisResult> {
-  const { preparer } = options
-  const partsKeys =
-    preparer !== null && Object.hasOwn(preparer.keysByProduct, chat.model) ? preparer.keysByProduct[chat.model] : []
-  if (preparer === null || partsKeys === undefined || partsKeys.length === 0)
-    return analyzeRequest(chat, passRequestFields, { leasedBuffer })
-  const { prepareParts } = (await import(preparer.url)) as { readonly prepareParts: PartsPreparer }
-  return analyzeRequest(chat, passRequestFields, { leasedBuffer, partsKeys, prepareParts })
+async function analyze(chat: ChatRequest, { leasedBuffer, targetFacts }: ParseRequest): Promise<AnalysisResult> {
+  const { preparerUrl } = options
+  const targets = targetFacts !== null && Object.hasOwn(targetFacts, chat.model) ? (targetFacts[chat.model] ?? []) : []
+  if (preparerUrl === null || targets.length === 0) return analyzeRequest(chat, passRequestFields, { leasedBuffer })
+  const { prepareParts } = (await import(preparerUrl)) as { readonly prepareParts: PartsEncoder }
+  return analyzeRequest(chat, passRequestFields, { leasedBuffer, targets, prepareParts })
 }
 
 if (parentPort === null) throw new Error('this file is started as a thread')

@@ -22,8 +22,8 @@ export interface WorkerBodyParserOptions {
   readonly passRequestFields: readonly string[]
   /** The module that translates bodies of other API formats, and its settings. */
   readonly translator?: ParserWorkerOptions['translator']
-  /** The module that translates long parts for upstreams of other APIs. */
-  readonly preparer?: ParserWorkerOptions['preparer']
+  /** The module that translates long parts for targets, and what is known of the targets of each product now. */
+  readonly preparer?: { readonly url: string; readonly listTargetFacts: () => NonNullable<ParseRequest['targetFacts']> }
   /** Maximum size of a body. */
   readonly maxBytes: number
   readonly clock: Clock
@@ -175,6 +175,7 @@ export class WorkerBodyParser implements BodyParser {
       translation: job.translation,
       extension: job.extension,
       account: job.member,
+      targetFacts: this.#options.preparer?.listTargetFacts() ?? null,
     }
     worker.thread.postMessage(
       request,
@@ -226,12 +227,12 @@ export class WorkerBodyParser implements BodyParser {
   }
 
   #spawnWorker(): RunningWorker {
-    const { passRequestFields, translator = null, preparer = null, maxBytes, workerUrl = parserWorkerUrl } = this.#options
+    const { passRequestFields, translator = null, preparer, maxBytes, workerUrl = parserWorkerUrl } = this.#options
     const { maxHeapMb = Math.max(minHeapMb, (heapMbPerMb * maxBytes) / 2 ** 20) } = this.#options
     const thread = new Worker(workerUrl, {
       // The worker needs none of this process's options.
       execArgv: [],
-      workerData: { passRequestFields, translator, preparer } satisfies ParserWorkerOptions,
+      workerData: { passRequestFields, translator, preparerUrl: preparer?.url ?? null } satisfies ParserWorkerOptions,
       resourceLimits: { maxOldGenerationSizeMb: maxHeapMb, maxYoungGenerationSizeMb: maxYoungHeapMb },
     })
     const worker: RunningWorker = { thread, usedMicros: 0, checkedMicros: 0, hasReplied: false, idleChecks: 0 }

@@ -7,15 +7,14 @@
  */
 import { invalidRequest } from '../../errors.ts'
 import type { GatewayError } from '../../errors.ts'
-import { breakpointsField, effortField, thinkingField, thinkingSettingsField } from './anthropic-fields.ts'
-import { callSignaturesField, geminiSettingsField, thinkingConfigField } from './gemini-fields.ts'
-import { customToolsField, reasoningItemsField, summaryField } from './responses-fields.ts'
+import { effortField, thinkingSettingsField } from './anthropic-fields.ts'
+import { geminiSettingsField, thinkingConfigField } from './gemini-fields.ts'
+import { customToolsField, summaryField } from './responses-fields.ts'
 import { getFields, isRecord } from './chat-request.ts'
 import type { ChatRequest } from './chat-request.ts'
 import { getAnalysis } from './request-analysis.ts'
 import type { FieldViolation, FieldViolations } from './request-analysis.ts'
 import { RawJson } from './raw-json.ts'
-import type { OpaqueJson } from './raw-json.ts'
 import { findOutsideReference, findTemplateSetting } from './server-read-values.ts'
 
 /** OpenAI's fields, except those that cost more, store more, or belong to the operator's account. */
@@ -230,78 +229,6 @@ export function isPassable(field: string, passRequestFields: ReadonlySet<string>
 /** Whether the field is dropped without a header. */
 export function isDroppedSilently(field: string): boolean {
   return silentFields.has(field)
-}
-
-/** Fields of messages, parts and tools that request a paid cache, or that an upstream of another API alone has. */
-const extensionFields = [
-  'cache_control',
-  'prompt_cache_breakpoint',
-  'extra_body',
-  breakpointsField,
-  thinkingField,
-  reasoningItemsField,
-  callSignaturesField,
-] as const
-
-/** The list without fields that buy something; the same list if there are none. */
-export function stripExtensions(items: readonly unknown[]): readonly unknown[] {
-  return items.some(hasExtensions) ? items.map(stripItem) : items
-}
-
-function hasExtensions(item: unknown): boolean {
-  if (!isRecord(item)) return false
-  for (const name of extensionFields) if (item[name] !== undefined) return true
-  const { content, function: inner } = item
-  return (Array.isArray(content) && content.some(hasExtensions)) || hasExtensions(inner)
-}
-
-function stripItem(item: unknown): unknown {
-  if (!isRecord(item) || !hasExtensions(item)) return item
-  const copy = { ...item }
-  for (const name of extensionFields) delete copy[name]
-  if (Array.isArray(copy['content'])) copy['content'] = copy['content'].map(stripItem)
-  if (isRecord(copy['function'])) copy['function'] = stripItem(copy['function'])
-  return copy
-}
-
-/** The messages for an upstream with this role in place of `developer`, and for one that rejects reasoning in them. */
-export function messagesForRole(
-  chat: Pick<ChatRequest, 'messages'>,
-  developerRole: 'developer' | 'system',
-  { withoutReasoning = false }: { readonly withoutReasoning?: boolean } = {},
-): readonly unknown[] | OpaqueJson {
-  const analysis = getAnalysis(chat)
-  if (analysis === undefined)
-    return rewriteRoles(developerRole, withoutReasoning ? removeReasoning(chat.messages) : chat.messages)
-  return ((withoutReasoning ? analysis.messagesWithoutReasoning : null) ?? analysis.messages)[developerRole]
-}
-
-/** Fields of an assistant's message that hold its reasoning. */
-const reasoningFields = ['reasoning_content', 'reasoning'] as const
-
-/** The messages without their reasoning; the same list if there is none. */
-export function removeReasoning(messages: readonly unknown[]): readonly unknown[] {
-  const hasReasoning = (message: unknown): boolean =>
-    isRecord(message) && reasoningFields.some((field) => message[field] !== undefined)
-  return messages.some(hasReasoning)
-    ? messages.map((message) => (hasReasoning(message) ? omitReasoning(message) : message))
-    : messages
-}
-
-function omitReasoning(message: unknown): unknown {
-  const copy = { ...(message as object) } as Record<string, unknown>
-  for (const field of reasoningFields) delete copy[field]
-  return copy
-}
-
-export function rewriteRoles(developerRole: 'developer' | 'system', messages: readonly unknown[]): readonly unknown[] {
-  return stripExtensions(
-    developerRole === 'developer' ? messages : messages.map((message) => replaceDeveloperRole(message, developerRole)),
-  )
-}
-
-function replaceDeveloperRole(message: unknown, role: string): unknown {
-  return isRecord(message) && message['role'] === 'developer' ? { ...message, role } : message
 }
 
 /** The client's `stream_options`, with the usage chunk requested. In options of a large request that are serialized it is set already. */

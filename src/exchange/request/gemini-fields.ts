@@ -15,5 +15,8 @@ export const geminiSettingsField = 'gemini_settings'
  */
 export const callSignaturesField = 'call_signatures'
 
-/** Of a message of the role `tool`: true for the result of a call that failed. */
+/** Of a message of the role `tool`: true for the result of a call that failed, from any API that has such a flag. */
 export const toolErrorField = 'tool_error'
+
+/** Fields of a call that hold a signature: Gemini's compatible endpoint, LiteLLM, Vercel's gateway. */
+export const signatureFields = ['extra_content', 'provider_specific_fields', 'thought_signature'] as const

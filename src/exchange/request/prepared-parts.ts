@@ -1,6 +1,6 @@
 /**
- * The long parts of a large request in the format of an upstream's own API. The parser's thread translates them, so that the main thread
- * neither parses nor serializes them.
+ * The long parts of a large request in the form of a target. The parser's thread translates them, so that the main thread neither parses nor
+ * serializes them.
  *
  * Gain: the main thread is not blocked at all, instead of 40 to 60 ms for 4 MB. It can be deleted together with the parser's thread.
  */
@@ -11,13 +11,12 @@ export interface PreparedParts {
   readonly fields: Readonly<Record<string, unknown>>
   /** What the translation of the other fields depends on. */
   readonly facts: Readonly<Record<string, boolean>>
+  /** Names of what is left out, for the header of dropped fields. */
+  readonly dropped: readonly string[]
 }
 
-/** The form of the parts: the API, and the role that messages of the role `developer` have. */
-export type PartsKey = `${'anthropic' | 'gemini' | 'responses'}/${'developer' | 'system'}`
-
-/** The parts by their form; a failure where the API has no place for a part of the request. */
-export type PreparedRequest = Readonly<Partial<Record<PartsKey, PreparedParts | GatewayError>>>
+/** The parts by the key of their form; a failure where the API has no place for a part of the request. */
+export type PreparedRequest = Readonly<Partial<Record<string, PreparedParts | GatewayError>>>
 
 /** No field, because no client may send it. */
 const partsKey = Symbol('parts')

@@ -2,7 +2,6 @@
 import type { MediaItem } from '../../conversation/media/media-item.ts'
 import type { LocalizedText } from '../../errors.ts'
 import type { PreparedRequest } from './prepared-parts.ts'
-import type { RawJson } from './raw-json.ts'
 
 /** Key of a request's analysis. It is no field of `ChatRequest`, so that the plugin API does not contain it. */
 export const analysisKey = Symbol('analysis')
@@ -15,10 +14,7 @@ export function getAnalysis(chat: object): RequestAnalysis | undefined {
 /** What later steps need of a large request, computed by the parser's worker so that the main thread need not parse it. */
 export interface RequestAnalysis {
   readonly fields: Readonly<Record<string, unknown>>
-  readonly messages: { readonly developer: RawJson; readonly system: RawJson }
-  /** For an upstream that rejects reasoning in messages; null if there is none, or the client itself wrote it. */
-  readonly messagesWithoutReasoning: { readonly developer: RawJson; readonly system: RawJson } | null
-  /** Its long parts for upstreams of other APIs. */
+  /** Its messages and tools in the forms of the product's targets. */
   readonly prepared: PreparedRequest
   readonly count: PromptCount
   readonly hash: string

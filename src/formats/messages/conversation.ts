@@ -4,6 +4,7 @@
  */
 import { invalidRequest } from '../../errors.ts'
 import type { JsonObject } from '../../exchange/api-format/api-format.ts'
+import { toolErrorField } from '../../exchange/request/gemini-fields.ts'
 import { MarkedText, toEndMark } from './marked-text.ts'
 import { translateDocument, translateImage, translateSearchResult } from './media.ts'
 import {
@@ -46,9 +47,14 @@ interface Call {
   readonly id: string
   readonly name: string
   readonly arguments: string
-  result?: string
+  result?: ToolResult
+}
+
+interface ToolResult {
+  readonly parts: readonly JsonObject[]
+  readonly isError: boolean
   /** `cache_control` of the result. */
-  mark?: unknown
+  readonly mark: unknown
 }
 
 /** Claude Code's first system block names its version and changes often, so that no cache of the prompt would ever hit. */
@@ -117,36 +123,19 @@ export class ConversationBuilder {
   /** A result of no call in the message before is a text of the user, because the history may have been shortened. */
   #addToolResult(block: JsonObject, path: string): void {
     const { tool_use_id: id, content } = block
-    const isError = readOptionalBoolean(block['is_error'], `${path}.is_error`)
+    const isError = readOptionalBoolean(block['is_error'], `${path}.is_error`) === true
     if (typeof id !== 'string') throw invalidField(`${path}.tool_use_id`, 'must be a string', '必须是字符串')
     const parts = this.#translateResult(content, `${path}.content`)
-    const texts = parts.flatMap((part) => (typeof part['text'] === 'string' ? [part['text']] : []))
-    // A tool message of a chat completion holds text only.
-    const media = parts.filter((part) => part['type'] !== 'text')
-    if (media.length > 0) texts.push('The result is attached below.')
-    const text = `${isError === true ? 'Error: ' : ''}${texts.join('\n') || emptyResult}`
     const call = this.#takeOpenCall(id)
     const mark = this.#readMark(block) ?? this.#readLastMark(content)
-    if (call === undefined)
-      this.#userParts.push(...markLast([toTextPart(`Result of the tool call ${id}:\n${text}`), ...media], mark))
-    else {
-      call.result = text
-      call.mark = mark
-      if (media.length > 0) this.#userParts.push(toTextPart(`Attached to the result of the tool call ${call.id}:`), ...media)
-    }
+    if (call === undefined) this.#userParts.push(...markLast(toLooseResult(id, parts, isError), mark))
+    else call.result = { parts, isError, mark }
   }
 
   #translateResult(content: unknown, path: string): readonly JsonObject[] {
     if (isAbsent(content) || content === '') return []
     if (typeof content === 'string') return [toTextPart(content)]
-    return readBlocks(content, path).flatMap(([block, at]) => {
-      // A file that the upstream rejects would make every later request of the session fail.
-      if (block['type'] === 'document' && isObject(block['source']) && block['source']['type'] === 'base64') {
-        this.#options.ignored.add('messages.document')
-        return [toTextPart('(This document cannot be shown to the model. Extract its text with another tool.)')]
-      }
-      return this.#translateInput(block, at)
-    })
+    return readBlocks(content, path).flatMap(([block, at]) => this.#translateInput(block, at))
   }
 
   #takeOpenCall(id: string): Call | undefined {
@@ -309,13 +298,28 @@ function toTurnMessages({ role, texts, reasoning, calls, mark }: AssistantMessag
       ...(calls.length === 0 ? {} : { tool_calls: toolCalls }),
       ...toEndMark(content ?? '', mark),
     },
-    ...calls.map(({ id, result = emptyResult, mark: resultMark }) => ({
-      role: 'tool',
-      tool_call_id: id,
-      content: result,
-      ...toEndMark(result, resultMark),
-    })),
+    ...calls.map(({ id, result }) => ({ role: 'tool', tool_call_id: id, ...toResultFields(result) })),
   ]
+}
+
+/** A text where all parts are texts. */
+function toResultFields({ parts, isError, mark }: ToolResult = { parts: [], isError: false, mark: undefined }): JsonObject {
+  const isText = parts.every(({ type }) => type === 'text')
+  const text = isText ? parts.map(({ text: each }) => String(each)).join('\n') || emptyResult : ''
+  return {
+    content: isText ? text : parts,
+    ...(isError ? { [toolErrorField]: true } : {}),
+    ...toEndMark(text, mark),
+  }
+}
+
+/** Parts of the user's message for a result without its call. */
+function toLooseResult(id: string, parts: readonly JsonObject[], isError: boolean): readonly JsonObject[] {
+  const [first, ...rest] = parts
+  const text = first === undefined ? emptyResult : typeof first['text'] === 'string' ? first['text'] : null
+  const prefix = isError ? 'Error: ' : ''
+  const head = toTextPart(`Result of the tool call ${id}:\n${prefix}${text ?? 'The result is attached below.'}`)
+  return text === null ? [head, ...parts] : [head, ...rest]
 }
 
 /** The mark of a block belongs to the last part that it becomes. */

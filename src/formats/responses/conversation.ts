@@ -134,21 +134,11 @@ function toTurnMessages({ texts, calls, reasoning }: AssistantTurn): readonly Js
     ...toReasoningFields(reasoning),
     ...(toolCalls.length === 0 ? {} : { tool_calls: toolCalls }),
   }
-  // A tool's message holds text only. Its images and files follow as a message of the user.
-  const media = calls.flatMap(({ id, result = [] }) => {
-    const parts = result.filter((part) => !isTextPart(part))
-    return parts.length === 0 ? [] : [{ type: 'text', text: `Attached to the result of the tool call ${id}:` }, ...parts]
-  })
-  return [
-    message,
-    ...calls.map((call) => ({ role: 'tool', tool_call_id: call.id, content: toResultText(call) })),
-    ...(media.length === 0 ? [] : [{ role: 'user', content: media }]),
-  ]
+  return [message, ...calls.map((call) => ({ role: 'tool', tool_call_id: call.id, content: toResultContent(call) }))]
 }
 
-function toResultText({ result }: Call): string {
+/** A text where all parts are texts. */
+function toResultContent({ result }: Call): string | readonly JsonObject[] {
   if (result === undefined) return missingResult
-  const text = joinTexts(result, '\n')
-  if (text !== '') return text
-  return result.some((part) => !isTextPart(part)) ? 'The result is attached below.' : emptyResult
+  return result.every(isTextPart) ? joinTexts(result, '\n') || emptyResult : result
 }

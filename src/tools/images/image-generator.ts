@@ -1,9 +1,10 @@
 /** The image product: an upstream generates images, which are stored here, and the chat answers with links to them. */
 import { invalidRequest } from '../../errors.ts'
+import { encodeChatMessages } from '../../codecs/encode-for-target.ts'
 import { createCompletionResult } from '../../exchange/completion-result.ts'
 import { getFields, isRecord, getLastUserMessage, maxLastUserLength } from '../../exchange/request/chat-request.ts'
 import type { ChatRequest } from '../../exchange/request/chat-request.ts'
-import { messagesForRole, pickImageFields } from '../../exchange/request/field-policy.ts'
+import { pickImageFields } from '../../exchange/request/field-policy.ts'
 import { privateJsonHeaders } from '../../exchange/response-headers.ts'
 import type { CallResult, Exchange, Slots, Usage } from '../../exchange/exchange.ts'
 import { ClientDisconnected } from '../../exchange/exchange.ts'
@@ -116,7 +117,7 @@ export class ImageGenerator {
   ): Promise<UpstreamDocument> {
     const { upstreams, config } = this.#services
     if (config.images.style === 'chat') {
-      const body = { ...pickImageFields(chat), messages: messagesForRole(chat, 'developer'), modalities: ['image', 'text'] }
+      const body = { ...pickImageFields(chat), messages: encodeChatMessages(chat), modalities: ['image', 'text'] }
       return this.#forwarder.fetchDocument(x, createInternalCandidates(x, upstreams, '/chat/completions', body), wire)
     }
     if (prompt === '')

@@ -4,6 +4,7 @@
  */
 import { breakpointsField, thinkingField } from '../../exchange/request/anthropic-fields.ts'
 import { isRecord } from '../../exchange/request/chat-request.ts'
+import { toolErrorField } from '../../exchange/request/gemini-fields.ts'
 import type { JsonFields } from '../upstream-format.ts'
 import { toTextBlock, toTextBlocks, toCacheControl, findLastMark } from './cache-control.ts'
 import { toContentBlock } from './content-blocks.ts'
@@ -91,12 +92,23 @@ class ConversationBuilder {
   /** A result of no open call is a text of the user, because the history may have been shortened. */
   #addResult(message: JsonFields, path: string): void {
     const id = toCallId(message['tool_call_id'])
+    const isError = message[toolErrorField] === true
+    // A mark is one of the result, because a block within another cannot have one.
     const content = toBlocks({ ...message, [breakpointsField]: undefined }, path)
-    if (!this.#openCalls.delete(id)) return this.#addUser([{ type: 'text', text: `Result of the tool call ${id}:` }, ...content])
-    const mark = findLastMark(message)
-    const result = content.length === 0 ? [{ type: 'text', text: placeholders.result }] : content
+    const mark =
+      findLastMark(message) ??
+      toCacheControl(content.findLast(({ cache_control: each }) => each !== undefined)?.['cache_control'])
+    const parts = content.map((block): JsonFields => ({ ...block, cache_control: undefined }))
+    if (!this.#openCalls.delete(id)) return this.#addUser(markEnd(toLooseResult(id, parts, isError), mark))
+    const result = parts.length === 0 ? [{ type: 'text', text: placeholders.result }] : parts
     this.#append('user', [
-      { type: 'tool_result', tool_use_id: id, content: result, ...(mark === null ? {} : { cache_control: mark }) },
+      {
+        type: 'tool_result',
+        tool_use_id: id,
+        content: result,
+        ...(isError ? { is_error: true } : {}),
+        ...(mark === null ? {} : { cache_control: mark }),
+      },
     ])
   }
 
@@ -127,6 +139,14 @@ function toBlocks(message: JsonFields, path: string): JsonFields[] {
     const cacheControl = isRecord(part) ? toCacheControl(part['cache_control']) : null
     return [cacheControl === null ? block : { ...block, cache_control: cacheControl }]
   })
+}
+
+function toLooseResult(id: string, parts: readonly JsonFields[], isError: boolean): readonly JsonFields[] {
+  return [{ type: 'text', text: `${isError ? 'Failed result' : 'Result'} of the tool call ${id}:` }, ...parts]
+}
+
+function markEnd(blocks: readonly JsonFields[], mark: JsonFields | null): readonly JsonFields[] {
+  return mark === null ? blocks : blocks.map((block, i) => (i === blocks.length - 1 ? { ...block, cache_control: mark } : block))
 }
 
 /** A mark on a message without a text belongs to its last call. */

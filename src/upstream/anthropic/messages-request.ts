@@ -12,7 +12,7 @@ import { toToolChoice, toTools } from './messages-tools.ts'
 const defaultMaxTokens = 4_096
 
 /** @throws GatewayError `invalid_request` for a part or a tool that the API has no place for */
-export function prepareMessagesParts({ messages, tools }: JsonFields): PreparedParts {
+export function prepareMessagesParts({ messages, tools }: JsonFields): Pick<PreparedParts, 'fields' | 'facts'> {
   const { system, messages: turns, lacksThinking } = toConversation(Array.isArray(messages) ? messages : [])
   return {
     fields: { ...(system.length === 0 ? {} : { system }), messages: turns, ...toTools(tools) },

@@ -4,9 +4,11 @@
  */
 import { createHash } from 'node:crypto'
 import { isRecord } from '../../exchange/request/chat-request.ts'
+import { toolErrorField } from '../../exchange/request/gemini-fields.ts'
 import { reasoningItemsField } from '../../exchange/request/responses-fields.ts'
 import { toText } from '../../codecs/to-text.ts'
 import type { JsonFields } from '../upstream-format.ts'
+import { toResultText } from '../../codecs/chat/request/tool-results.ts'
 import { readText, toInputContent } from './content-parts.ts'
 import { parseJson } from '../../system/parse-json.ts'
 
@@ -91,9 +93,9 @@ class InputBuilder {
   }
 
   /** A result of no open call is a text of the user, because the history may have been shortened. */
-  #addResult({ tool_call_id: sentId, content }: JsonFields, path: string): void {
+  #addResult({ tool_call_id: sentId, content, [toolErrorField]: isError }: JsonFields, path: string): void {
     const id = toCallId(sentId)
-    const output = readText(content) ?? toInputContent(content, path)
+    const output = toOutput(readText(content) ?? toInputContent(content, path), isError === true)
     const type = this.#openCalls.get(id)
     if (type === undefined) {
       const parts = typeof output === 'string' ? [{ type: 'input_text', text: output }] : output
@@ -107,6 +109,17 @@ class InputBuilder {
     for (const [id, type] of this.#openCalls) this.#items.push({ type: `${type}_output`, call_id: id, output: emptyResult })
     this.#openCalls.clear()
   }
+}
+
+/** The API has no flag for a call that failed: its text says so. */
+function toOutput(output: string | readonly JsonFields[], isError: boolean): string | readonly JsonFields[] {
+  if (typeof output === 'string') return isError || output === '' ? toResultText(output, isError) : output
+  if (!isError) return output
+  const [first, ...rest] = output
+  const text = first?.['text']
+  return typeof text === 'string'
+    ? [{ ...first, text: toResultText(text, true) }, ...rest]
+    : [{ type: 'input_text', text: 'Error:' }, ...output]
 }
 
 /** Without its id, which would refer to an item that the upstream has not stored. */

@@ -35,7 +35,7 @@ const translatedFields: ReadonlySet<string> = new Set([
 ])
 
 /** @throws GatewayError `invalid_request` for a part or a tool that the API has no place for */
-export function prepareResponsesParts(chat: JsonFields): PreparedParts {
+export function prepareResponsesParts(chat: JsonFields): Pick<PreparedParts, 'fields' | 'facts'> {
   const { messages, tools } = chat
   const customTools = readCustomTools(chat)
   const { instructions, items } = toInputItems(Array.isArray(messages) ? messages : [], new Set(customTools.keys()))

@@ -1,3 +1,14 @@
+import type { FilePartKind } from '../../conversation/media/find-media.ts'
+import type { TargetApi, TargetFacts } from '../../exchange/request/form/request-form.ts'
+
+/** What the configuration of an upstream says about the requests that it accepts. */
+interface DialectConfig {
+  readonly maxTokensField: CapField
+  readonly developerRole: 'developer' | 'system'
+  readonly kind?: 'openai' | 'anthropic' | 'gemini' | 'compatible'
+  readonly responses?: boolean
+}
+
 /**
  * The request format that one target accepts: from the configuration, from its model list, and from its rejections of fields that the
  * gateway added. Learned once, it applies to all later turns.
@@ -14,15 +25,36 @@ export class Dialect {
   /** Fields that translations of other API formats set, and that the target rejects; `reasoning_content` is a field of messages. */
   readonly droppedTranslatedFields = new Set<string>()
 
-  constructor({
-    maxTokensField,
-    developerRole,
-  }: {
-    readonly maxTokensField: CapField
-    readonly developerRole: 'developer' | 'system'
-  }) {
-    this.capField = maxTokensField
-    this.developerRole = developerRole
+  /** Kinds of files that it rejects. */
+  readonly refusedMedia = new Set<FilePartKind>()
+  /** It rejects files in a message of the role `tool`. */
+  refusesToolMedia = false
+  /** It rejects calls of earlier answers without their reasoning, or without a signature of their thoughts. */
+  requiresReasoning = false
+  requiresSignatures = false
+  readonly #config: DialectConfig
+
+  constructor(config: DialectConfig) {
+    this.capField = config.maxTokensField
+    this.developerRole = config.developerRole
+    this.#config = config
+  }
+
+  /** What the form of messages and tools depends on. */
+  describe(): TargetFacts {
+    const { kind = 'compatible', responses = false } = this.#config
+    const api: TargetApi = kind === 'anthropic' || kind === 'gemini' ? kind : responses ? 'responses' : 'chat'
+    // OpenAI has no field for reasoning.
+    const rejectsReasoning = kind === 'openai' || this.droppedTranslatedFields.has('reasoning_content')
+    return {
+      api,
+      developerRole: this.developerRole,
+      reasoning: this.requiresReasoning ? 'required' : rejectsReasoning ? 'rejected' : 'accepted',
+      requiresSignatures: this.requiresSignatures,
+      takesMarks: api === 'anthropic',
+      refusedMedia: [...this.refusedMedia],
+      refusesToolMedia: this.refusesToolMedia,
+    }
   }
 
   /**

@@ -123,6 +123,11 @@ export class Upstreams {
     return orderByWeight(healthy.length > 0 ? healthy : usable, this.#random)
   }
 
+  /** All targets that are set up, whatever their health. */
+  listTargets(targets: readonly Target[], fallbackModel: string | null): readonly LiveTarget[] {
+    return targets.flatMap((target) => this.#resolveTarget(target, fallbackModel)?.live ?? [])
+  }
+
   getBreaker(target: string): Breaker {
     return this.getHealth(target).breaker
   }

@@ -209,7 +209,7 @@ t.test('reads no returned buffer after the turn has ended, however it ended', as
   t.equal(chats.length, 4)
   // Values parsed earlier stay; values copied from the buffer do not.
   await waitUntil(
-    () => chats.every((chat) => throwsOnDetached(() => JSON.stringify(getAnalysis(chat)?.messages.developer))),
+    () => chats.every((chat) => throwsOnDetached(() => JSON.stringify(getAnalysis(chat)?.fields['messages']))),
     'all to be over',
   )
 })

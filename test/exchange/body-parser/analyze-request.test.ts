@@ -21,8 +21,8 @@ import { analyzeRequest } from '../../../src/exchange/body-parser/analyze-reques
 import { TextLease } from '../../../src/exchange/body-parser/text-lease.ts'
 import { extractQuery } from '../../../src/tools/search/query.ts'
 import type { GatewayError } from '../../../src/errors.ts'
-import type { PartsKey } from '../../../src/exchange/request/prepared-parts.ts'
-import { listPartsKeys, prepareParts } from '../../../src/upstream/prepare-parts.ts'
+import type { TargetFacts } from '../../../src/exchange/request/form/request-form.ts'
+import { listTargetFacts, prepareParts } from '../../../src/upstream/prepare-parts.ts'
 import { Upstreams } from '../../../src/upstream/target/upstreams.ts'
 import { createTestExchange, createTestServices } from '../../support/gateway/test-exchange.ts'
 import { defaultMediaFigures } from '../../support/media-figures.ts'
@@ -181,8 +181,11 @@ t.test('sends each target the same bytes, and the client the same headers', asyn
       ].map((mode) => String(serializeBody(candidate?.body(mode) ?? {})))
       return { asked, headers: x.headers }
     }
-    for (const [name, small, large] of pairs()) {
-      const [one, other] = [sent(small), sent(large)]
+    const { 'svc-2.1': targets = [] } = listTargetFacts(config, upstreams)
+    for (const [name, small, large] of pairs(targets)) {
+      const whole = sent(small)
+      Object.defineProperty(large, 'body', { get: () => t.fail(`${name}: the text was parsed`) })
+      const [one, other] = [whole, sent(large)]
       t.ok(
         one.asked.every((body, i) => body === other.asked[i]),
         `${name}, ${JSON.stringify(main)}`,
@@ -218,9 +221,9 @@ for (const other of translatedUpstreams)
         return (error as GatewayError).details
       }
     }
-    const { 'svc-2.1': partsKeys = [] } = listPartsKeys(config)
-    t.equal(partsKeys.length, 1)
-    for (const [name, small, large] of pairs(partsKeys)) {
+    const { 'svc-2.1': targets = [] } = listTargetFacts(config, upstreams)
+    t.equal(targets.length, 1)
+    for (const [name, small, large] of pairs(targets)) {
       Object.defineProperty(large, 'body', { get: () => t.fail(`${name}: the text was parsed`) })
       t.same(send(large), send(small), name)
     }
@@ -254,16 +257,18 @@ t.test('transfers little besides the text, whatever was sent', async (t) => {
   }
 })
 
-function pairs(partsKeys: readonly PartsKey[] = []): readonly (readonly [name: string, small: ChatRequest, large: ParsedChat])[] {
+function pairs(
+  targets: readonly TargetFacts[] = [],
+): readonly (readonly [name: string, small: ChatRequest, large: ParsedChat])[] {
   return Object.entries(bodies).map(([name, body]) => {
     const sent = typeof body === 'string' ? body : JSON.stringify({ model: 'svc-2.1', messages: [user('x')], ...body })
-    return [name, parseChatRequest(Buffer.from(sent)), largeOf(sent, partsKeys)]
+    return [name, parseChatRequest(Buffer.from(sent)), largeOf(sent, targets)]
   })
 }
 
 /** The request as the worker returns it. */
-function largeOf(sent: string, partsKeys: readonly PartsKey[] = []): ParsedChat {
-  const result = analyzeRequest(parseChatRequest(Buffer.from(sent)), new Set(passRequestFields), { partsKeys, prepareParts })
+function largeOf(sent: string, targets: readonly TargetFacts[] = []): ParsedChat {
+  const result = analyzeRequest(parseChatRequest(Buffer.from(sent)), new Set(passRequestFields), { targets, prepareParts })
   const { text } = result
   if (text === null) throw new Error('it has no memory of its own')
   return new ParsedChat(structuredClone(result), text, { translated: null, lease: new TextLease(() => {}) })

@@ -91,10 +91,7 @@ const notText = anything.filter((value) => value !== 'wrong')
 /** What the documents of a user, or of a tool's result, accept. */
 function acceptIn(path: string, { isResult }: { readonly isResult: boolean }): Record<string, readonly unknown[]> {
   const at = (nth: number): string => `${path}[${isResult ? nth : nth + 2}]`
-  const ignored = isResult
-    ? // A file in a result is replaced by a sentence.
-      { [`${at(3)}.source.media_type`]: notText, [`${at(3)}.source.data`]: notText, [`${at(3)}.title`]: notText }
-    : { [`${at(3)}.source.media_type`]: notText }
+  const ignored = { [`${at(3)}.source.media_type`]: notText }
   return {
     [`${at(0)}.source.media_type`]: notText,
     [`${at(0)}.title`]: notText,

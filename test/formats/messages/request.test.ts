@@ -183,7 +183,7 @@ t.test('builds a conversation that model servers accept', async (t) => {
       ],
     ],
     [
-      'a result with a PDF document, which no later request must fail for',
+      'a result with a PDF document',
       [
         user('Hi'),
         assistant([toolUse('a')]),
@@ -194,7 +194,14 @@ t.test('builds a conversation that model servers accept', async (t) => {
       [
         user('Hi'),
         { role: 'assistant', content: null, tool_calls: [call('a')] },
-        result('a', '(This document cannot be shown to the model. Extract its text with another tool.)'),
+        result('a', 'The result is attached below.'),
+        {
+          role: 'user',
+          content: [
+            { type: 'text', text: 'Attached to the result of the tool call a:' },
+            { type: 'file', file: { filename: 'document.pdf', file_data: 'data:application/pdf;base64,JVBERi0=' } },
+          ],
+        },
       ],
     ],
     [

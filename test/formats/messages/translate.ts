@@ -1,6 +1,8 @@
 /** Helpers of the tests of the Messages format: requests translated, and answers encoded and decoded again. */
 import { GatewayError } from '../../../src/errors.ts'
 import { AnswerRepair } from '../../../src/codecs/chat/answer-repair.ts'
+import { encodeChatMessages } from '../../../src/codecs/encode-for-target.ts'
+import { toChatRequest } from '../../../src/exchange/request/chat-request.ts'
 import type { AnswerEncoder, JsonObject } from '../../../src/exchange/api-format/api-format.ts'
 import { messagesFormat } from '../../../src/formats/messages/messages-format.ts'
 import { readAnswerEvents } from '../../../src/formats/shared/chat-delta.ts'
@@ -15,8 +17,9 @@ export const translate = (body: JsonObject) =>
     { unseal },
   )
 
-/** The messages of a chat request with this conversation. */
-export const toMessages = (...messages: readonly unknown[]): unknown => translate({ messages }).chat['messages']
+/** The messages that a target of chat completions receives for this conversation. */
+export const toMessages = (...messages: readonly unknown[]): unknown =>
+  encodeChatMessages(toChatRequest(translate({ messages }).chat, { bytes: 1, format: 'messages' }))
 
 /** The path of the refused field; null if the request is accepted. */
 export function findRefusedField(body: JsonObject): string | null | undefined {

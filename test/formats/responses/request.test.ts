@@ -275,7 +275,7 @@ t.test('writes a conversation as messages', async (t) => {
       ],
       [
         { role: 'assistant', content: null, tool_calls: [toolCall('a'), toolCall('b')] },
-        { role: 'tool', tool_call_id: 'a', content: 'found x' },
+        { role: 'tool', tool_call_id: 'a', content: 'found x\nThe result is attached below.' },
         { role: 'tool', tool_call_id: 'b', content: 'found' },
         { role: 'user', content: [{ type: 'text', text: 'Attached to the result of the tool call a:' }, image] },
       ],

@@ -1,6 +1,8 @@
 /** Helpers of the tests of the Responses format: requests translated, and answers encoded and decoded again. */
 import { AnswerRepair } from '../../../src/codecs/chat/answer-repair.ts'
 import type { JsonObject } from '../../../src/exchange/api-format/api-format.ts'
+import { encodeChatMessages } from '../../../src/codecs/encode-for-target.ts'
+import { toChatRequest } from '../../../src/exchange/request/chat-request.ts'
 import type { AnswerEncoder } from '../../../src/exchange/api-format/api-format.ts'
 import { GatewayError } from '../../../src/errors.ts'
 import { responsesFormat } from '../../../src/formats/responses/responses-format.ts'
@@ -12,8 +14,9 @@ const unseal = (container: string): string | null => (container.startsWith('seal
 
 export const translate = (body: JsonObject) => responsesFormat.toChat({ model: 'svc-2.1', input: 'Hello', ...body }, { unseal })
 
-/** The messages of a chat request with these items. */
-export const toMessages = (...input: readonly unknown[]): unknown => translate({ input }).chat['messages']
+/** The messages that a target of chat completions receives for these items. */
+export const toMessages = (...input: readonly unknown[]): unknown =>
+  encodeChatMessages(toChatRequest(translate({ input }).chat, { bytes: 1, format: 'responses' }))
 
 /** The path and sentence of the refusal; null if the request is accepted. */
 export function findRefusal(body: JsonObject): { readonly param: string | undefined; readonly message: string } | null {

@@ -1,0 +1,57 @@
+/**
+ * Marks for the cache as servers of chat completions read them (OpenRouter, LiteLLM, Bedrock proxies): `cache_control` on parts of a content,
+ * on a tool's result, on a call and on a tool.
+ */
+import { breakpointsField } from '../../../exchange/request/anthropic-fields.ts'
+import { isRecord } from '../../../exchange/request/chat-request.ts'
+import { toCacheControl } from '../../../exchange/request/form/cache-marks.ts'
+import { mapItems } from './map-items.ts'
+import { splitAtMarks } from './tool-results.ts'
+
+type Fields = Readonly<Record<string, unknown>>
+
+/** A message with its marks in their public form. */
+export function encodeMarks(message: Fields): Fields {
+  const { role, content, tool_calls: calls, [breakpointsField]: breakpoints } = message
+  const marks = Array.isArray(breakpoints) ? (breakpoints as unknown[]).filter(isRecord) : []
+  const own = marks.at(-1)?.['cache_control']
+  const plain = cleanMarks(message)
+  if (own === undefined) return plain
+  const marked = { ...plain, [breakpointsField]: undefined }
+  if (role === 'tool') return cleanMarks({ ...marked, cache_control: own })
+  // The mark of a call stands behind the text.
+  if (Array.isArray(calls) && calls.length > 0)
+    return {
+      ...marked,
+      tool_calls: mapItems(calls as unknown[], (call, i) =>
+        i === calls.length - 1 ? encodeItemMarks({ ...call, cache_control: own }) : call,
+      ),
+    }
+  return typeof content === 'string' && content !== ''
+    ? { ...marked, content: splitAtMarks(content, marks).map(encodeItemMarks) }
+    : marked
+}
+
+/** A part, a call or a tool whose mark has the default lifetime. */
+export function encodeItemMarks(item: Fields): Fields {
+  const { function: inner } = item
+  const called = isRecord(inner) ? encodeMark(inner) : inner
+  const encoded = encodeMark(item)
+  return called === inner ? encoded : { ...encoded, function: called }
+}
+
+function encodeMark(item: Fields): Fields {
+  const { cache_control: mark, ...rest } = item
+  if (mark === undefined) return item
+  const own = toCacheControl(mark)
+  return own === null ? rest : { ...rest, cache_control: own }
+}
+
+function cleanMarks(message: Fields): Fields {
+  const { content, tool_calls: calls } = message
+  const cleaned = encodeItemMarks(message)
+  const parts = Array.isArray(content) ? mapItems(content as unknown[], encodeItemMarks) : content
+  const cleanCalls = Array.isArray(calls) ? mapItems(calls as unknown[], encodeItemMarks) : calls
+  if (parts === content && cleanCalls === calls) return cleaned
+  return { ...cleaned, content: parts, ...(cleanCalls === undefined ? {} : { tool_calls: cleanCalls }) }
+}

@@ -1,0 +1,48 @@
+/** The reasoning of earlier answers, and the signatures on their calls, as targets of chat completions accept them. */
+import { isRecord } from '../../../exchange/request/chat-request.ts'
+import type { RequestForm } from '../../../exchange/request/form/request-form.ts'
+import { callSignaturesField, signatureFields } from '../../../exchange/request/gemini-fields.ts'
+
+type Fields = Readonly<Record<string, unknown>>
+
+/** Fields of an assistant's message that hold its reasoning. */
+const reasoningFields = ['reasoning_content', 'reasoning'] as const
+
+export function encodeReasoning(message: Fields, reasoning: RequestForm['reasoning']): Fields {
+  if (reasoning === 'kept' || message['role'] !== 'assistant') return message
+  const written = reasoningFields.filter((field) => message[field] !== undefined)
+  if (reasoning === 'required') return written.includes('reasoning_content') ? message : addReasoning(message)
+  if (written.length === 0) return message
+  const { reasoning_content: _, reasoning: __, ...rest } = message
+  return rest
+}
+
+/** In the one field that the rejections name. */
+function addReasoning({ reasoning, ...message }: Fields): Fields {
+  return { ...message, reasoning_content: typeof reasoning === 'string' ? reasoning : '' }
+}
+
+/** The value that Google documents for calls of another model, or of a history that was written by hand. */
+const placeholderSignature = { extra_content: { google: { thought_signature: 'skip_thought_signature_validator' } } }
+
+/** The calls of a message with the signatures that a client of another API has returned. */
+export function encodeSignatures(message: Fields, signatures: RequestForm['signatures']): Fields {
+  const { tool_calls: calls, [callSignaturesField]: list } = message
+  if (!Array.isArray(calls) || calls.length === 0) return message
+  const known = new Map<unknown, Fields>()
+  if (Array.isArray(list) && signatures !== 'removed')
+    for (const { id, ...fields } of (list as unknown[]).filter(isRecord)) known.set(id, fields)
+  const isUnsigned = signatures === 'required' && known.size === 0 && !calls.some(hasSignature)
+  if (known.size === 0 && !isUnsigned) return message
+  return {
+    ...message,
+    tool_calls: calls.map((call: unknown, i) => {
+      if (!isRecord(call)) return call
+      return { ...call, ...(isUnsigned && i === 0 ? placeholderSignature : known.get(call['id'])) }
+    }),
+  }
+}
+
+function hasSignature(call: unknown): boolean {
+  return isRecord(call) && signatureFields.some((field) => call[field] !== undefined)
+}

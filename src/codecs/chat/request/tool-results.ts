@@ -1,0 +1,138 @@
+/**
+ * Results of tools for targets of chat completions. Their schema has texts alone in a message of the role `tool`, and no flag for a call that
+ * failed: the files follow in a message of the user, and the flag becomes the beginning of the text.
+ */
+import { getFilePartKind } from '../../../conversation/media/find-media.ts'
+import { breakpointsField } from '../../../exchange/request/anthropic-fields.ts'
+import { isRecord } from '../../../exchange/request/chat-request.ts'
+import { toolErrorField } from '../../../exchange/request/gemini-fields.ts'
+
+type Fields = Readonly<Record<string, unknown>>
+
+const errorPrefix = 'Error: '
+
+/** Stands where the result has no text, and the target requires one. */
+const emptyResult = '(no output)'
+
+/** The text of a result, whose call has failed if `isError`. A text that says so itself stays as it is. */
+export function toResultText(text: string, isError: boolean): string {
+  const filled = text === '' ? emptyResult : text
+  return isError && !/^error\b/i.test(filled) ? errorPrefix + filled : filled
+}
+
+/** The messages with each failed call named in the text of its result. The same list if there is none. */
+export function writeToolErrors(messages: readonly unknown[]): readonly unknown[] {
+  if (!messages.some(isFailed)) return messages
+  return messages.map((message) => {
+    if (!isFailed(message)) return message
+    const { content } = message
+    if (!Array.isArray(content)) return { ...message, content: toResultText(typeof content === 'string' ? content : '', true) }
+    return { ...message, content: prefixFirstText(content as unknown[]) }
+  })
+}
+
+/**
+ * The messages with texts alone in results of tools. Their files follow the last result of the turn, in the next message of the user or in a
+ * message of their own.
+ */
+export function attachToolMedia(messages: readonly unknown[]): readonly unknown[] {
+  if (!messages.some((message) => isFailed(message) || isListResult(message))) return messages
+  const encoded: unknown[] = []
+  let attached: Fields[] = []
+  for (const message of messages) {
+    if (isRecord(message) && message['role'] === 'tool') {
+      const { result, files } = splitResult(message)
+      encoded.push(result)
+      attached.push(...files)
+      continue
+    }
+    const isUser = isRecord(message) && message['role'] === 'user'
+    if (attached.length > 0 && !isUser) encoded.push({ role: 'user', content: attached })
+    encoded.push(attached.length > 0 && isUser ? { ...message, ...prependParts(attached, message) } : message)
+    attached = []
+  }
+  return attached.length === 0 ? encoded : [...encoded, { role: 'user', content: attached }]
+}
+
+/** The text of a result says where its files were. */
+function splitResult(message: Fields): { readonly result: Fields; readonly files: readonly Fields[] } {
+  const isError = message[toolErrorField] === true
+  const { content, tool_call_id: id } = message
+  if (!Array.isArray(content)) {
+    if (!isError) return { result: message, files: [] }
+    return { result: { ...message, content: toResultText(typeof content === 'string' ? content : '', true) }, files: [] }
+  }
+  const parts = (content as unknown[]).filter(isRecord)
+  const files = parts.filter((part) => getFilePartKind(part) !== null)
+  const groups = parts.filter((part, i) => isFile(part) && !isFile(parts[i - 1])).length
+  let count = 0
+  const lines = parts.flatMap((part, i) => {
+    if (!isFile(part)) return typeof part['text'] === 'string' && part['text'] !== '' ? [part['text']] : []
+    count++
+    if (groups > 1) return [`Attachment ${count} of this result is below.`]
+    return isFile(parts[i - 1]) ? [] : ['The result is attached below.']
+  })
+  const head = toTextPart(`Attached to the result of the tool call ${typeof id === 'string' ? id : ''}:`)
+  const named = groups > 1 ? files.flatMap((file, i) => [toTextPart(`Attachment ${i + 1}:`), file]) : files
+  const text = toResultText(lines.join('\n'), isError)
+  return { result: { ...message, content: text, ...moveMarks(message, text) }, files: files.length === 0 ? [] : [head, ...named] }
+}
+
+/** A mark within a result becomes one at its end. */
+function moveMarks({ content, [breakpointsField]: own }: Fields, text: string): Fields {
+  if (Array.isArray(own))
+    return { [breakpointsField]: (own as unknown[]).map((mark) => (isRecord(mark) ? { ...mark, end: text.length } : mark)) }
+  const mark = (content as readonly unknown[]).findLast(
+    (part) => isRecord(part) && !isFile(part) && part['cache_control'] !== undefined,
+  )
+  return isRecord(mark) ? { [breakpointsField]: [{ end: text.length, cache_control: mark['cache_control'] }] } : {}
+}
+
+function prependParts(parts: readonly Fields[], { content, [breakpointsField]: breakpoints }: Fields): Fields {
+  if (Array.isArray(content)) return { content: [...parts, ...(content as unknown[])] }
+  if (typeof content !== 'string' || content === '') return { content: parts }
+  // The places of marks in a text are kept in the parts that it becomes.
+  const marks = Array.isArray(breakpoints) ? (breakpoints as unknown[]).filter(isRecord) : []
+  return { content: [...parts, ...splitAtMarks(content, marks)], [breakpointsField]: undefined }
+}
+
+/** The text in parts that end at its marks. Blank text before a mark stays with the next part. */
+export function splitAtMarks(text: string, marks: readonly Fields[]): readonly Fields[] {
+  const parts: Fields[] = []
+  let from = 0
+  let blankTo = 0
+  for (const { end, cache_control: mark } of marks) {
+    const to = typeof end === 'number' ? Math.min(end, text.length) : 0
+    if (to <= blankTo) continue
+    const isBlank = text.slice(blankTo, to).trim() === ''
+    blankTo = to
+    if (isBlank) continue
+    parts.push({ ...toTextPart(text.slice(from, to)), cache_control: mark })
+    from = to
+  }
+  return from < text.length ? [...parts, toTextPart(text.slice(from))] : parts
+}
+
+/** Parts with the flag in the first text; before files in a text of its own. */
+function prefixFirstText(parts: readonly unknown[]): readonly unknown[] {
+  const [first, ...rest] = parts
+  if (isRecord(first) && typeof first['text'] === 'string')
+    return [{ ...first, text: toResultText(first['text'], true) }, ...rest]
+  return [toTextPart(errorPrefix.trim()), ...parts]
+}
+
+function isFailed(message: unknown): message is Fields {
+  return isRecord(message) && message[toolErrorField] === true
+}
+
+function isListResult(message: unknown): boolean {
+  return isRecord(message) && message['role'] === 'tool' && Array.isArray(message['content'])
+}
+
+function isFile(part: Fields | undefined): boolean {
+  return part !== undefined && getFilePartKind(part) !== null
+}
+
+function toTextPart(text: string): Fields {
+  return { type: 'text', text }
+}

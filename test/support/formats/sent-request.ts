@@ -1,0 +1,55 @@
+/** What a target receives for a member's request, by rule: no server. */
+import { encodeForTarget } from '../../../src/codecs/encode-for-target.ts'
+import type { ApiFormat, JsonObject } from '../../../src/exchange/api-format/api-format.ts'
+import { toChatRequest } from '../../../src/exchange/request/chat-request.ts'
+import { plainChatTarget } from '../../../src/exchange/request/form/request-form.ts'
+import type { TargetFacts } from '../../../src/exchange/request/form/request-form.ts'
+import { messagesFormat } from '../../../src/formats/messages/messages-format.ts'
+import { responsesFormat } from '../../../src/formats/responses/responses-format.ts'
+import { anthropicFormat } from '../../../src/upstream/anthropic/anthropic-format.ts'
+import { responsesFormat as responsesUpstream } from '../../../src/upstream/responses/responses-format.ts'
+
+export type ClientApi = 'chat' | 'messages' | 'responses'
+export type TargetApi = TargetFacts['api']
+
+export const clientFormats: Readonly<Record<ClientApi, ApiFormat | null>> = {
+  chat: null,
+  messages: messagesFormat as ApiFormat,
+  responses: responsesFormat as ApiFormat,
+}
+
+export const unseal = (container: string): string | null => (container.startsWith('sealed:') ? container.slice(7) : null)
+export const seal = (text: string): string => `sealed:${text}`
+
+export interface SentRequest {
+  readonly body: JsonObject
+  readonly dropped: readonly string[]
+}
+
+export function toSentRequest(
+  client: ClientApi,
+  body: JsonObject,
+  facts: Partial<TargetFacts> & Pick<TargetFacts, 'api'>,
+): SentRequest {
+  const whole = { model: 'svc-2.1', ...(client === 'messages' ? { max_tokens: 100 } : {}), ...body }
+  const format = clientFormats[client]
+  const context = { unseal, keepsAnthropicFields: true, keepsResponsesFields: true }
+  const chat = toChatRequest(format === null ? whole : format.toChat(whole, context).chat, {
+    bytes: 1,
+    ...(client === 'chat' ? {} : { format: client }),
+  })
+  const { api } = facts
+  const { fields, dropped } = encodeForTarget(chat, {
+    policy: {
+      kind: api === 'anthropic' ? 'anthropic' : 'compatible',
+      responses: api === 'responses',
+      passRequestFields: [],
+      passCostFields: false,
+    },
+    facts: { ...plainChatTarget, takesMarks: api === 'anthropic', ...facts },
+    droppedFields: new Set(),
+    withoutEncryptedReasoning: false,
+  })
+  const target = api === 'anthropic' ? anthropicFormat : api === 'responses' ? responsesUpstream : null
+  return { body: JSON.parse(JSON.stringify(target === null ? fields : target.toRequest(fields))) as JsonObject, dropped }
+}

@@ -193,9 +193,11 @@ function findCredentialErrors({ upstreams, search, metrics }: GatewayConfig): st
 
 function findUpstreamErrors({ upstreams }: GatewayConfig): string[] {
   const errors: string[] = []
-  for (const [name, { baseUrl, apiKey, headers, allowPlaintext, kind, responses }] of Object.entries(upstreams)) {
+  for (const [name, { baseUrl, apiKey, headers, allowPlaintext, kind, responses, cacheControl }] of Object.entries(upstreams)) {
     if (responses && (kind === 'anthropic' || kind === 'gemini'))
       errors.push(`upstreams.${name}.responses: kind '${kind}' has no Responses API; remove one of the two.`)
+    if (cacheControl && (responses || kind === 'gemini'))
+      errors.push(`upstreams.${name}.cacheControl: its API has no marks for the cache; remove one of the two.`)
     if (responses && baseUrl === 'demo') errors.push(`upstreams.${name}.responses: the demo upstream has no Responses API.`)
     errors.push(...findHeaderErrors(`upstreams.${name}`, headers))
     if (baseUrl !== 'demo') {

@@ -48,6 +48,11 @@ export const upstreamSchema = z.strictObject({
    * null: `'refuse'` for an upstream at a private address, else `'https'`. docs/upstreams.md names each server's own barrier.
    */
   mediaByAddress: z.enum(['refuse', 'https', 'any']).nullable().default(null),
+  /**
+   * Whether it receives marks for the cache (`cache_control`) in chat completions, as OpenRouter, LiteLLM and proxies of Bedrock read them.
+   * Anthropic's API always receives them; elsewhere they are dropped, and named in the header of dropped fields.
+   */
+  cacheControl: z.boolean().default(false),
   /** Maximum concurrent calls, each on its own HTTP/1.1 connection. */
   connections: z.int().min(1).max(65_535).default(20_000),
   /**

@@ -7,6 +7,7 @@ import { findMedia } from '../../conversation/media/find-media.ts'
 import { computeMediaTokens } from '../../conversation/media/media-tokens.ts'
 import type { MediaFigures } from '../../conversation/media/media-tokens.ts'
 import type { Product } from '../../domain/billing/product.ts'
+import { breakpointsField } from './anthropic-fields.ts'
 import { isRecord } from './chat-request.ts'
 import type { ChatRequest } from './chat-request.ts'
 import { getAnalysis } from './request-analysis.ts'
@@ -85,6 +86,7 @@ function addMessage(count: PromptCount, message: unknown): void {
   addConstant(count, tokensAroundMessage)
   if (!isRecord(message)) return
   for (const [field, value] of Object.entries(message)) {
+    if (field === breakpointsField) continue
     if (mediaFields.has(field) && Array.isArray(value)) {
       // Templates print a tool's result as JSON, with escaped quotes and line ends.
       for (const part of value as unknown[]) addPart(count, part, message['role'] === 'tool')

@@ -23,22 +23,24 @@ import { toFunctionName } from '../shared/tool-names.ts'
 interface ConversationOptions {
   readonly model: string
   unseal(container: string): string | null
-  /** Whether marks for the cache are kept. */
-  readonly keepsMarks: boolean
   /** Receives the types of ignored blocks, as in `messages.container_upload`. */
   readonly ignored: Set<string>
 }
 
 interface AssistantMessage {
   role: 'assistant'
-  readonly texts: string[]
+  readonly texts: MarkedString[]
   readonly reasoning: Reasoning[]
   readonly calls: Call[]
   /** The ids of its calls. */
   readonly ids: Set<string>
   /** Its calls by the ids that were sent, and how many of them have a result. */
   readonly sentCalls: Map<string, { readonly calls: Call[]; answered: number }>
-  /** `cache_control` of its last marked block. */
+}
+
+/** A text, and `cache_control` of its block. */
+interface MarkedString {
+  readonly text: string
   mark: unknown
 }
 
@@ -47,6 +49,8 @@ interface Call {
   readonly id: string
   readonly name: string
   readonly arguments: string
+  /** `cache_control` of its block. */
+  mark: unknown
   result?: ToolResult
 }
 
@@ -54,7 +58,7 @@ interface ToolResult {
   readonly parts: readonly JsonObject[]
   readonly isError: boolean
   /** `cache_control` of the result. */
-  readonly mark: unknown
+  mark: unknown
 }
 
 /** Claude Code's first system block names its version and changes often, so that no cache of the prompt would ever hit. */
@@ -84,6 +88,18 @@ export class ConversationBuilder {
     else if (role === 'user') this.#addUser(content, `${path}.content`)
     else if (role === 'system') this.#addSystemNote(content, `${path}.content`)
     else throw invalidField(`${path}.role`, "must be 'user', 'assistant' or 'system'", "必须是 'user'、'assistant' 或 'system'")
+  }
+
+  /** Puts the mark of the whole request on its last block. */
+  markEnd(cacheControl: unknown): void {
+    const mark = this.#readMark({ cache_control: cacheControl })
+    if (mark === undefined) return
+    if (this.#userParts.length > 0) return void (this.#userParts = [...markLast(this.#userParts, mark)])
+    const last = this.#messages.at(-1)
+    if (last?.role !== 'assistant') return
+    const call = last.calls.findLast(({ result }) => result !== undefined) ?? last.calls.at(-1)
+    const block = call?.result ?? call ?? last.texts.at(-1)
+    if (block !== undefined) block.mark ??= mark
   }
 
   /** The messages. All reasoning is kept: a history that changes from turn to turn would never be found in the cache of an upstream. */
@@ -182,15 +198,13 @@ export class ConversationBuilder {
       calls: [],
       ids: new Set(),
       sentCalls: new Map(),
-      mark: undefined,
     }
     for (const [block, at] of typeof content === 'string' ? [] : readBlocks(content, path)) {
       const { type, text } = block
-      message.mark = this.#readMark(block) ?? message.mark
       switch (type) {
         case 'text':
           if (typeof text !== 'string') throw invalidField(`${at}.text`, 'must be a string', '必须是字符串')
-          message.texts.push(text)
+          message.texts.push({ text, mark: this.#readMark(block) })
           break
         case 'thinking': {
           readOptionalText(block['thinking'], `${at}.thinking`)
@@ -210,7 +224,7 @@ export class ConversationBuilder {
           this.#ignore(block)
       }
     }
-    if (typeof content === 'string') message.texts.push(content)
+    if (typeof content === 'string') message.texts.push({ text: content, mark: undefined })
     this.#pushAssistant(message)
   }
 
@@ -223,6 +237,7 @@ export class ConversationBuilder {
       id: sentId !== '' && !ids.has(sentId) ? sentId : `${sentId || 'call'}_${calls.length}`,
       name,
       arguments: JSON.stringify(isAbsent(input) ? {} : requireObject(input, `${path}.input`)),
+      mark: this.#readMark(block),
     }
     calls.push(call)
     ids.add(call.id)
@@ -233,7 +248,7 @@ export class ConversationBuilder {
 
   /** Two messages of the assistant in a row become one. */
   #pushAssistant(message: AssistantMessage): void {
-    if (message.texts.every((text) => text === '') && message.calls.length === 0) return
+    if (message.texts.every(({ text }) => text === '') && message.calls.length === 0) return
     const last = this.#messages.at(-1)
     if (last?.role !== 'assistant' || last.calls.length > 0) return void this.#messages.push(message)
     this.#messages.pop()
@@ -241,7 +256,6 @@ export class ConversationBuilder {
       ...message,
       texts: appendAll(last.texts, message.texts),
       reasoning: appendAll(last.reasoning, message.reasoning),
-      mark: message.mark ?? last.mark,
     })
   }
 
@@ -258,7 +272,7 @@ export class ConversationBuilder {
 
   /** Undefined without a mark. */
   #readMark({ cache_control: cacheControl }: JsonObject): unknown {
-    return this.#options.keepsMarks && isObject(cacheControl) ? cacheControl : undefined
+    return isObject(cacheControl) ? cacheControl : undefined
   }
 
   /** The last mark within a list of blocks. */
@@ -287,16 +301,21 @@ export class ConversationBuilder {
 }
 
 /** The message with its calls, then one result for each of them. */
-function toTurnMessages({ role, texts, reasoning, calls, mark }: AssistantMessage): readonly JsonObject[] {
-  const content = joinTexts(texts)
-  const toolCalls = calls.map(({ id, name, arguments: args }) => ({ id, type: 'function', function: { name, arguments: args } }))
+function toTurnMessages({ role, texts, reasoning, calls }: AssistantMessage): readonly JsonObject[] {
+  const content = new MarkedText()
+  for (const { text, mark } of texts) if (text !== '') content.add(text, mark)
+  const toolCalls = calls.map(({ id, name, arguments: args, mark }) => ({
+    id,
+    type: 'function',
+    function: { name, arguments: args },
+    ...(mark === undefined ? {} : { cache_control: mark }),
+  }))
   return [
     {
       role,
-      content,
+      ...(content.text === '' ? { content: null } : content.toFields()),
       ...toReasoningFields(reasoning),
       ...(calls.length === 0 ? {} : { tool_calls: toolCalls }),
-      ...toEndMark(content ?? '', mark),
     },
     ...calls.map(({ id, result }) => ({ role: 'tool', tool_call_id: id, ...toResultFields(result) })),
   ]
@@ -335,11 +354,6 @@ function toTextPart(text: string): JsonObject {
 function appendAll<Item>(list: Item[], items: readonly Item[]): Item[] {
   for (const item of items) list.push(item)
   return list
-}
-
-/** Null without a text. */
-function joinTexts(texts: readonly string[]): string | null {
-  return texts.filter((text) => text !== '').join('\n\n') || null
 }
 
 /** The blocks of a content, each with its path. */

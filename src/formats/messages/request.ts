@@ -39,17 +39,17 @@ const silentFields: ReadonlySet<string> = new Set(
 
 export function toChat(
   body: JsonObject,
-  { unseal, hostsSearch = false, keepsAnthropicFields: keepsMarks = false }: RequestContext,
+  { unseal, hostsSearch = false, keepsAnthropicFields = false }: RequestContext,
 ): TranslatedRequest<MessagesState> {
   refuseUnsupported(body)
   const model = requireText(body['model'], 'model')
   checkUserMetadata(body['metadata'], 'metadata')
   const ignored = new Set(Object.keys(body).filter((field) => !silentFields.has(field) && !isAbsent(body[field])))
-  const { tools, names, hosted, search, ignored: ignoredFields } = translateTools(body['tools'], { hostsSearch, keepsMarks })
+  const { tools, names, hosted, search, ignored: ignoredFields } = translateTools(body['tools'], { hostsSearch })
   for (const field of ignoredFields) ignored.add(field)
   for (const { type } of hosted) ignored.add(`tools.${type}`)
   const stopSequences = readStopSequences(body['stop_sequences'])
-  const conversation = new ConversationBuilder({ model, unseal, ignored, keepsMarks })
+  const conversation = new ConversationBuilder({ model, unseal, ignored })
   conversation.addSystem(body['system'], 'system')
   const { messages } = body
   if (!Array.isArray(messages) || messages.length === 0)
@@ -57,6 +57,7 @@ export function toChat(
   messages.forEach((message: unknown, i) => conversation.addMessage(message, `messages[${i}]`))
   const stream = readOptionalBoolean(body['stream'], 'stream') === true
   const reasoning = readReasoning(body)
+  conversation.markEnd(body['cache_control'])
   const chat: JsonObject = {
     model,
     messages: conversation.finish(),
@@ -67,7 +68,7 @@ export function toChat(
     ...(tools.length === 0 ? {} : { tools }),
     ...translateToolChoice(body['tool_choice'], { tools, names, hosted }),
     ...translateReasoning(reasoning),
-    ...(keepsMarks ? keepReasoningSettings(reasoning) : {}),
+    ...(keepsAnthropicFields ? keepReasoningSettings(reasoning) : {}),
     ...translateOutputFormat(body),
   }
   const state = { model, toolNames: names.originals(), stopSequences }

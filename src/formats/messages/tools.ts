@@ -54,7 +54,7 @@ interface TranslatedTools {
 }
 
 /** @throws GatewayError for a tool that the gateway cannot run, if it is the only one or its schema is known to Anthropic's models alone */
-export function translateTools(value: unknown, { hostsSearch = false, keepsMarks = false } = {}): TranslatedTools {
+export function translateTools(value: unknown, { hostsSearch = false } = {}): TranslatedTools {
   const names = new ToolNames()
   const tools: JsonObject[] = []
   const hosted: HostedTool[] = []
@@ -65,7 +65,7 @@ export function translateTools(value: unknown, { hostsSearch = false, keepsMarks
     const { type, name } = tool
     if (hostsSearch && typeof type === 'string' && webSearchTool.test(type)) searches.push({ tool, path })
     else if (typeof type === 'string' && hostedTool.test(type)) hosted.push({ type, name })
-    else if (isAbsent(type) || type === 'custom') tools.push(translateTool(tool, path, { names, keepsMarks }))
+    else if (isAbsent(type) || type === 'custom') tools.push(translateTool(tool, path, names))
     else throw unsupportedTool(`${path}.type`)
   }
   const [search] = searches
@@ -106,11 +106,7 @@ function unsupportedTool(path: string): GatewayError {
   )
 }
 
-function translateTool(
-  tool: JsonObject,
-  path: string,
-  { names, keepsMarks }: { readonly names: ToolNames; readonly keepsMarks: boolean },
-): JsonObject {
+function translateTool(tool: JsonObject, path: string, names: ToolNames): JsonObject {
   const name = names.shorten(requireText(tool['name'], `${path}.name`))
   const { input_schema: schema } = tool
   const description = readOptionalText(tool['description'], `${path}.description`)
@@ -123,8 +119,7 @@ function translateTool(
       parameters: isAbsent(schema) ? { type: 'object', properties: {} } : requireObject(schema, `${path}.input_schema`),
       ...(strict === undefined ? {} : { strict }),
     },
-    // Removed where no upstream reads it.
-    ...(keepsMarks && isObject(tool['cache_control']) ? { cache_control: tool['cache_control'] } : {}),
+    ...(isObject(tool['cache_control']) ? { cache_control: tool['cache_control'] } : {}),
   }
 }
 

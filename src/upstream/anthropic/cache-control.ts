@@ -1,12 +1,8 @@
 /** Marks up to which a prompt is cached. */
 import { breakpointsField } from '../../exchange/request/anthropic-fields.ts'
 import { isRecord } from '../../exchange/request/chat-request.ts'
+import { toCacheControl } from '../../exchange/request/form/cache-marks.ts'
 import type { JsonFields } from '../upstream-format.ts'
-
-/** Writing to the cache for an hour costs the operator twice the price of input, so every mark has the default of five minutes. */
-export function toCacheControl(value: unknown): JsonFields | null {
-  return isRecord(value) && value['type'] === 'ephemeral' ? { type: 'ephemeral' } : null
-}
 
 /** The text in blocks that end at its breakpoints. Blocks without visible characters are rejected. */
 export function toTextBlocks(text: string, message: JsonFields): JsonFields[] {
@@ -36,8 +32,13 @@ export function findLastMark(message: JsonFields): JsonFields | null {
   return readBreakpoints(message, Number.MAX_SAFE_INTEGER).at(-1)?.[1] ?? null
 }
 
-function readBreakpoints({ [breakpointsField]: list }: JsonFields, length: number): (readonly [number, JsonFields])[] {
-  if (!Array.isArray(list)) return []
+/** Those of a client of the Messages API, or the one that a chat client has put on the message. */
+function readBreakpoints(
+  { [breakpointsField]: list, cache_control: own }: JsonFields,
+  length: number,
+): (readonly [number, JsonFields])[] {
+  const mark = toCacheControl(own)
+  if (!Array.isArray(list)) return mark === null ? [] : [[length, mark]]
   return (list as unknown[]).flatMap((item) => {
     if (!isRecord(item) || typeof item['end'] !== 'number' || !Number.isSafeInteger(item['end'])) return []
     const cacheControl = toCacheControl(item['cache_control'])

@@ -6,7 +6,8 @@ import { breakpointsField, thinkingField } from '../../exchange/request/anthropi
 import { isRecord } from '../../exchange/request/chat-request.ts'
 import { toolErrorField } from '../../exchange/request/gemini-fields.ts'
 import type { JsonFields } from '../upstream-format.ts'
-import { toTextBlock, toTextBlocks, toCacheControl, findLastMark } from './cache-control.ts'
+import { toCacheControl } from '../../exchange/request/form/cache-marks.ts'
+import { toTextBlock, toTextBlocks, findLastMark } from './cache-control.ts'
 import { toContentBlock } from './content-blocks.ts'
 import { parseJson } from '../../system/parse-json.ts'
 
@@ -78,7 +79,9 @@ class ConversationBuilder {
   #addAssistant(message: JsonFields, path: string): void {
     this.#closeCalls()
     const { content, refusal, tool_calls: calls } = message
-    const blocks = [...readThinking(message), ...toBlocks(message, path)]
+    // The client's mark on the whole message stands on its last block, which a call may be.
+    const own = typeof content === 'string' ? toCacheControl(message['cache_control']) : findLastMark(message)
+    const blocks = [...readThinking(message), ...toBlocks({ ...message, cache_control: undefined }, path)]
     if ((content === null || content === undefined) && typeof refusal === 'string') blocks.push(...toTextBlocks(refusal, {}))
     for (const call of Array.isArray(calls) ? (calls as unknown[]) : []) {
       const block = toCallBlock(call)
@@ -86,7 +89,8 @@ class ConversationBuilder {
       blocks.push(block)
       this.#openCalls.add(block.id)
     }
-    this.#append('assistant', typeof content === 'string' ? blocks : markLast(blocks, message))
+    const last = blocks.at(-1)
+    this.#append('assistant', last === undefined || isThinking(last) ? blocks : markEnd(blocks, own))
   }
 
   /** A result of no open call is a text of the user, because the history may have been shortened. */
@@ -133,28 +137,21 @@ function toBlocks(message: JsonFields, path: string): JsonFields[] {
   const { content } = message
   if (typeof content === 'string') return toTextBlocks(content, message)
   if (!Array.isArray(content)) return []
-  return (content as unknown[]).flatMap((part, i) => {
+  const blocks = (content as unknown[]).flatMap((part, i) => {
     const block = isRecord(part) ? toContentBlock(part, `${path}.content[${i}]`) : null
     if (block === null) return []
     const cacheControl = isRecord(part) ? toCacheControl(part['cache_control']) : null
     return [cacheControl === null ? block : { ...block, cache_control: cacheControl }]
   })
+  return markEnd(blocks, toCacheControl(message['cache_control']))
 }
 
-function toLooseResult(id: string, parts: readonly JsonFields[], isError: boolean): readonly JsonFields[] {
+function toLooseResult(id: string, parts: readonly JsonFields[], isError: boolean): JsonFields[] {
   return [{ type: 'text', text: `${isError ? 'Failed result' : 'Result'} of the tool call ${id}:` }, ...parts]
 }
 
-function markEnd(blocks: readonly JsonFields[], mark: JsonFields | null): readonly JsonFields[] {
+function markEnd(blocks: JsonFields[], mark: JsonFields | null): JsonFields[] {
   return mark === null ? blocks : blocks.map((block, i) => (i === blocks.length - 1 ? { ...block, cache_control: mark } : block))
-}
-
-/** A mark on a message without a text belongs to its last call. */
-function markLast(blocks: readonly JsonFields[], message: JsonFields): readonly JsonFields[] {
-  const [mark, last] = [findLastMark(message), blocks.at(-1)]
-  return mark === null || last === undefined || isThinking(last)
-    ? blocks
-    : [...blocks.slice(0, -1), { ...last, cache_control: mark }]
 }
 
 /** Thinking that the upstream signed. It comes first, as the API requires. */
@@ -170,12 +167,17 @@ function readThinking({ [thinkingField]: list }: JsonFields): JsonFields[] {
   })
 }
 
-function toCallBlock(
-  call: unknown,
-): { readonly type: 'tool_use'; readonly id: string; readonly name: unknown; readonly input: unknown } | null {
+function toCallBlock(call: unknown): (JsonFields & { readonly type: 'tool_use'; readonly id: string }) | null {
   const called = isRecord(call) ? call['function'] : undefined
   if (!isRecord(call) || !isRecord(called)) return null
-  return { type: 'tool_use', id: toCallId(call['id']), name: called['name'], input: toInput(called['arguments']) }
+  const mark = toCacheControl(call['cache_control'])
+  return {
+    type: 'tool_use',
+    id: toCallId(call['id']),
+    name: called['name'],
+    input: toInput(called['arguments']),
+    ...(mark === null ? {} : { cache_control: mark }),
+  }
 }
 
 /** Other characters are rejected. */

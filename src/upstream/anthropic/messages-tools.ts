@@ -2,7 +2,7 @@
 import { invalidRequest } from '../../errors.ts'
 import { isRecord } from '../../exchange/request/chat-request.ts'
 import type { JsonFields } from '../upstream-format.ts'
-import { toCacheControl } from './cache-control.ts'
+import { toCacheControl } from '../../exchange/request/form/cache-marks.ts'
 
 interface ToolChoice {
   readonly type: 'auto' | 'any' | 'tool' | 'none'
@@ -35,7 +35,7 @@ function toTool(tool: unknown, i: number): JsonFields {
     )
   }
   const { name, description, parameters, strict } = called
-  const cacheControl = toCacheControl(tool['cache_control'])
+  const cacheControl = toCacheControl(tool['cache_control'] ?? called['cache_control'])
   return {
     name,
     ...(typeof description === 'string' && description !== '' ? { description } : {}),

@@ -7,6 +7,7 @@ interface DialectConfig {
   readonly developerRole: 'developer' | 'system'
   readonly kind?: 'openai' | 'anthropic' | 'gemini' | 'compatible'
   readonly responses?: boolean
+  readonly cacheControl?: boolean
 }
 
 /**
@@ -42,7 +43,7 @@ export class Dialect {
 
   /** What the form of messages and tools depends on. */
   describe(): TargetFacts {
-    const { kind = 'compatible', responses = false } = this.#config
+    const { kind = 'compatible', responses = false, cacheControl = false } = this.#config
     const api: TargetApi = kind === 'anthropic' || kind === 'gemini' ? kind : responses ? 'responses' : 'chat'
     // OpenAI has no field for reasoning.
     const rejectsReasoning = kind === 'openai' || this.droppedTranslatedFields.has('reasoning_content')
@@ -51,7 +52,7 @@ export class Dialect {
       developerRole: this.developerRole,
       reasoning: this.requiresReasoning ? 'required' : rejectsReasoning ? 'rejected' : 'accepted',
       requiresSignatures: this.requiresSignatures,
-      takesMarks: api === 'anthropic',
+      takesMarks: api === 'anthropic' || (api === 'chat' && cacheControl),
       refusedMedia: [...this.refusedMedia],
       refusesToolMedia: this.refusesToolMedia,
     }

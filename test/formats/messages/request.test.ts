@@ -77,14 +77,14 @@ t.test('names the fields that it leaves out', async (t) => {
 })
 
 t.test('joins the system prompt and leaves out the line that names the version of Claude Code', async (t) => {
-  const { chat } = translate({
+  const chat = translate({
     system: [
       { type: 'text', text: 'x-anthropic-billing-header: cc_version=2.1.330; cc_entrypoint=cli;' },
       { type: 'text', text: 'You are an agent.', cache_control: { type: 'ephemeral' } },
       { type: 'text', text: 'Be brief.' },
     ],
-  })
-  t.same(chat['messages'], [
+  }).chat
+  t.match(chat['messages'], [
     { role: 'system', content: 'You are an agent.\n\nBe brief.' },
     { role: 'user', content: 'Hello' },
   ])

@@ -12,24 +12,12 @@ type Fields = Readonly<Record<string, unknown>>
 
 /** A message with its marks in their public form. */
 export function encodeMarks(message: Fields): Fields {
-  const { role, content, tool_calls: calls, [breakpointsField]: breakpoints } = message
+  const { role, content, [breakpointsField]: breakpoints } = message
   const marks = Array.isArray(breakpoints) ? (breakpoints as unknown[]).filter(isRecord) : []
-  const own = marks.at(-1)?.['cache_control']
-  const plain = cleanMarks(message)
-  if (own === undefined) return plain
-  const marked = { ...plain, [breakpointsField]: undefined }
-  if (role === 'tool') return cleanMarks({ ...marked, cache_control: own })
-  // The mark of a call stands behind the text.
-  if (Array.isArray(calls) && calls.length > 0)
-    return {
-      ...marked,
-      tool_calls: mapItems(calls as unknown[], (call, i) =>
-        i === calls.length - 1 ? encodeItemMarks({ ...call, cache_control: own }) : call,
-      ),
-    }
-  return typeof content === 'string' && content !== ''
-    ? { ...marked, content: splitAtMarks(content, marks).map(encodeItemMarks) }
-    : marked
+  const cleaned = cleanMarks(message)
+  if (marks.length === 0) return cleaned
+  if (role === 'tool') return encodeMark({ ...cleaned, cache_control: marks.at(-1)?.['cache_control'] })
+  return typeof content === 'string' ? { ...cleaned, content: splitAtMarks(content, marks).map(encodeMark) } : cleaned
 }
 
 /** A part, a call or a tool whose mark has the default lifetime. */

@@ -32,7 +32,7 @@ export function measureGrowth(prepare: (size: number) => () => unknown, limit: n
   for (const [from, doublings] of [
     [size, 1],
     [2 * size, 1],
-    [size, 3],
+    [size / 2, 3],
   ] as const) {
     least = Math.min(least, measureMeanGrowth(measure, from, doublings, limit))
     if (least <= limit) break

@@ -1,9 +1,10 @@
-/** Receives the forms of members' pages: checks their origin, session and id, runs their action, and draws a refused form again. */
+/** Receives the forms of pages: checks their origin and id, runs their action, and draws a refused form again. */
 import type { Context } from 'koa'
 import { parseTimeZone } from '../domain/identity/reader.ts'
 import { GatewayError, invalidRequest } from '../errors.ts'
 import { toFailure } from '../exchange/exchange.ts'
-import type { MemberContext, Page, PageRedirect, SubmittedForm, View } from '../pages/page.ts'
+import { requireMember } from '../pages/page.ts'
+import type { Page, PageContext, PageForms, PageRedirect, SubmittedForm, View } from '../pages/page.ts'
 import type { Services } from '../services/services.ts'
 import { toBodyReadOptions } from './endpoint-handler.ts'
 import { readForm } from './request/read-body.ts'
@@ -21,16 +22,23 @@ export function requireFormOrigin(ctx: Context, { origins }: Services): void {
 }
 
 /** @throws GatewayError `internal_error`, and what is wrong with the request as a whole */
-export async function submitForm(
-  ctx: Context,
-  { path, view, actions = {}, notices }: Page,
-  context: MemberContext,
-): Promise<View | PageRedirect> {
-  const { services, viewer } = context
-  const { formIds } = services.membership
-  const fields = await readForm(ctx.req, toBodyReadOptions(ctx, services))
+export async function submitForm(ctx: Context, page: Page, context: PageContext): Promise<View | PageRedirect> {
+  const fields = await readForm(ctx.req, toBodyReadOptions(ctx, context.services))
   const form = { action: fields.get('action') ?? '', subject: fields.get('subject') ?? '', fields }
-  const action = Object.hasOwn(actions, form.action) ? actions[form.action] : undefined
+  return page.audience === 'members' ? runAction(page, page, requireMember(context), form) : runAction(page, page, context, form)
+}
+
+async function runAction<Own extends PageContext>(
+  { path, view, notices }: Page,
+  { actions = {}, repeats = {} }: PageForms<Own>,
+  context: Own,
+  form: SubmittedForm,
+): Promise<View | PageRedirect> {
+  const { fields } = form
+  const account = context.viewer?.id ?? null
+  const { formIds } = context.services.membership
+  const action = getOwn(actions, form.action)
+  const repeat = getOwn(repeats, form.action)
   if (action === undefined) throw invalidRequest({ en: 'this page has no such form.', zh: '此页面没有该表单。' })
   const refuse = async (failure: GatewayError): Promise<View> => ({
     ...(await view({ ...context, redrawn: { ...form, failure } })),
@@ -39,10 +47,13 @@ export async function submitForm(
   const id = fields.get('form') ?? ''
   const use = `${path} ${form.action} ${form.subject}`
   try {
-    const result = await formIds.redeem(id, viewer.id, use)
+    // A form that may act again is not stored.
+    const isFree = action === repeat && formIds.isValid(id, account)
+    const result = isFree ? 'redeemed' : await formIds.redeem(id, account, use)
     if (result === 'expired') return await refuse(createExpiredFormError())
     // Not an error: the form has been received, by the first press of a double click or before a reload.
     if (result === 'used') {
+      if (repeat !== undefined) return await repeat(withTimeZone(context, form), form)
       const { [`${form.action}_again`]: notice = context.t.common.sentBefore } = notices?.(context.t) ?? {}
       return { ...(await view(context)), notice }
     }
@@ -54,7 +65,7 @@ export async function submitForm(
   } catch (thrown) {
     // After a fault of ours it is unknown what was done, so the form stays used.
     const refusal = toRefusal(thrown)
-    await formIds.release(id, use)
+    if (action !== repeat) await formIds.release(id, use)
     return refuse(refusal)
   }
 }
@@ -67,10 +78,15 @@ function toRefusal(thrown: unknown): GatewayError {
 }
 
 /** Emails about an action have the times of its reader, which a script adds to each form. */
-function withTimeZone(context: MemberContext, { fields }: SubmittedForm): MemberContext {
-  const { member, language } = context
+function withTimeZone<Own extends PageContext>(context: Own, { fields }: SubmittedForm): Own {
+  const { member, browser, language } = context
   const reader = { language, timeZone: parseTimeZone(fields.get('time_zone') ?? '') }
-  return { ...context, member: { ...member, client: { ...member.client, reader } } }
+  const client = { ...browser.client, reader }
+  return { ...context, browser: { ...browser, client }, member: member && { ...member, client } }
+}
+
+function getOwn<Value>(record: Readonly<Record<string, Value>>, name: string): Value | undefined {
+  return Object.hasOwn(record, name) ? record[name] : undefined
 }
 
 function createExpiredFormError(): GatewayError {

@@ -29,11 +29,7 @@ export interface PageProps {
     readonly placeholder: string
   }
   readonly member: NoProps
-  readonly 'sign-in': {
-    /** Where to go afterwards. */
-    readonly next: string
-    readonly signUp: boolean
-  }
+  readonly 'sign-in': NoProps
   readonly 'sign-in-link': NoProps
   readonly styleguide: NoProps
 }

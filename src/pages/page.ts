@@ -11,29 +11,49 @@ import type { Theme } from './theme.ts'
 import type { PageModule } from './page-data.ts'
 import type { Texts } from './texts/en.ts'
 
-/** One page of the site, under one path. */
-export interface Page {
+/**
+ * One page of the site, under one path. Of the audience `members`, visitors are redirected to sign in first; of `guests`, members who are
+ * signed in are redirected onwards.
+ */
+export type Page = PageParts &
+  (
+    | ({ readonly audience: 'members' } & PageForms<MemberContext>)
+    | ({ readonly audience: 'everyone' | 'guests' } & PageForms<PageContext>)
+  )
+
+interface PageParts {
   readonly path: string
-  /** `members`: visitors are redirected to sign in first. `guests`: signed-in members are redirected onwards. */
-  readonly audience: 'everyone' | 'members' | 'guests'
   /** Served only from a checkout on loopback; elsewhere the page does not exist. */
   readonly isForDevelopment?: boolean
   readonly view: (context: PageContext) => View | Promise<View>
   /** Where its forms are sent, if not to the page itself. */
   readonly formPath?: string
-  /** What the forms of a members' page do, by their `action`; a form of a page without any does nothing unless a script sends it. */
-  readonly actions?: Readonly<Record<string, PageAction>>
   /** Sentences that the page shows after an action, by the `done` of its redirect. */
   readonly notices?: (t: Texts) => Readonly<Record<string, string>>
   /** What a POST does that needs neither a session nor an origin, because its address authorizes it. */
   readonly submit?: (context: PageContext) => Promise<View>
 }
 
+export interface PageForms<Context extends PageContext> {
+  /** What the page's forms do, by their `action`; a form of a page without any does nothing unless a script sends it. */
+  readonly actions?: PageActions<Context>
+  /**
+   * What a form does that was received before; by default the page reports that, and nothing is done. A form that may act again has the
+   * same function here.
+   */
+  readonly repeats?: PageActions<Context>
+}
+
+export type PageActions<Context extends PageContext = MemberContext> = Readonly<Record<string, PageAction<Context>>>
+
 /**
- * Changes something for the member, and returns the page to show: mostly the same page with a notice, by a redirect that Back and Reload
- * survive. @throws GatewayError or TooManyAttempts, which the page shows at the form; the form can then be sent again
+ * Changes something, and returns the page to show: mostly the same page with a notice, by a redirect that Back and Reload survive.
+ * @throws GatewayError or TooManyAttempts, which the page shows at the form; the form can then be sent again
  */
-export type PageAction = (context: MemberContext, form: SubmittedForm) => Promise<View | PageRedirect>
+export type PageAction<Context extends PageContext = MemberContext> = (
+  context: Context,
+  form: SubmittedForm,
+) => Promise<View | PageRedirect>
 
 /** `done` names a sentence of the page's `notices`. */
 export interface PageRedirect {
@@ -68,9 +88,10 @@ export interface PageContext {
   readonly viewer: Account | null
   readonly path: string
   readonly query: URLSearchParams
+  readonly browser: PageBrowser
   /** The session of the cookie, or null. */
   readonly member: PageMember | null
-  /** The id of this page's forms; empty for a visitor. */
+  /** The id of this page's forms. */
   readonly formId: string
   readonly redrawn: RedrawnForm | null
   /** Null outside the pages of members. */
@@ -79,6 +100,30 @@ export interface PageContext {
   readonly isUnsent: boolean
   /** The address of a file of ours, with its content hash. */
   readonly asset: (name: string) => string
+}
+
+/** The browser behind a request, signed in or not, and what an action may do with its cookies. */
+export interface PageBrowser {
+  readonly client: ClientInfo
+  /** Binds a code to this browser. */
+  readonly token: string | null
+  readonly setToken: (token: string | null) => void
+  /** Where a sign-in stands that this browser began. */
+  readonly signInStep: SignInStep | null
+  readonly setSignInStep: (step: SignInStep) => void
+  /** Signs in to the account, and ends the sessions that the browser had before. */
+  readonly openSession: (account: string, token: string) => Promise<void>
+}
+
+/** A code was sent. The browser keeps this, so that a reload shows the field for it, and its link leads on to the page that was wanted. */
+export interface SignInStep {
+  readonly way: 'code' | 'sign-up'
+  readonly email: string
+  readonly invite: string | null
+  readonly next: string
+  readonly sentAt: number
+  /** The mail server cannot be reached at the moment. */
+  readonly isDelayed: boolean
 }
 
 /** The member behind a request, and what an action may do with the session's cookie. */
@@ -118,8 +163,8 @@ export interface View {
   readonly description?: string
   readonly main: Html
   readonly script?: PageModule
-  /** The script only adds to the page, so a reader without scripts is not told that they are needed. */
-  readonly isWholeWithoutScript?: boolean
+  /** Without its script the page is of no use, and a reader without scripts is shown that. */
+  readonly needsScript?: boolean
   /** The same content for programs, as Markdown. */
   readonly alternate?: string
   /** A stylesheet of its own, besides the site's. */

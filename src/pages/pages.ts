@@ -14,9 +14,9 @@ import { createSecurityView, securityActions } from './views/member/security.ts'
 import { createSessionsView, sessionActions } from './views/member/sessions.ts'
 import { createUsageView } from './views/member/usage.ts'
 import { createPlansView } from './views/plans.ts'
-import { createSignInLinkView } from './views/sign-in-link.ts'
+import { createSignInLinkView, signInLinkActions } from './views/sign-in-link.ts'
 import { createSignInSwitchView } from './views/sign-in-switch.ts'
-import { createSignInView } from './views/sign-in.ts'
+import { createSignInView, signInActions, signInRepeats } from './views/sign-in.ts'
 import { createSignOutView, signOutActions } from './views/sign-out.ts'
 import { createStyleguideView } from './views/styleguide.ts'
 import { createUnsubscribeView, unsubscribe } from './views/unsubscribe.ts'
@@ -28,8 +28,14 @@ export const pages: readonly Page[] = [
   { path: '/docs/search', audience: 'everyone', view: createDocsSearchView },
   { path: '/terms', audience: 'everyone', view: createTermsView },
   { path: '/privacy', audience: 'everyone', view: createPrivacyView },
-  { path: '/sign-in', audience: 'guests', view: createSignInView },
-  { path: '/sign-in/link', audience: 'everyone', view: createSignInLinkView },
+  { path: '/sign-in', audience: 'guests', view: createSignInView, actions: signInActions, repeats: signInRepeats },
+  {
+    path: '/sign-in/link',
+    audience: 'everyone',
+    view: createSignInLinkView,
+    actions: signInLinkActions,
+    repeats: signInLinkActions,
+  },
   { path: '/sign-in/switch', audience: 'everyone', view: createSignInSwitchView },
   { path: '/unsubscribe', audience: 'everyone', view: createUnsubscribeView, submit: unsubscribe },
   { path: '/account', audience: 'members', view: createUsageView, notices: (t) => t.account.usageNotices },

@@ -1,6 +1,9 @@
 /** Refusals of the membership services as errors: the same for the API and for the forms of pages. */
 import { passwordLengthBounds } from '../domain/identity/passwords/password.ts'
+import type { SignUpRefusal } from '../domain/identity/sign-up.ts'
+import type { SignInCodeResult, SignInResult } from '../domain/services/sign-in-service.ts'
 import { GatewayError, invalidRequest } from '../errors.ts'
+import type { Services } from './services.ts'
 
 export function createTooManyKeysError(max: number): GatewayError {
   return invalidRequest({
@@ -76,5 +79,63 @@ export function createUnknownCodeError(): GatewayError {
       en: 'This code is unknown, has expired, or has been used. Start again on the device.',
       zh: '此代码无效、已过期或已使用，请在设备上重新开始。',
     },
+  })
+}
+
+type SignInConfig = Pick<Services['config']['signIn'], 'allowedDomains'>
+
+/** Why no code was sent. */
+export function createCodeRequestError(
+  result: Exclude<SignInCodeResult, { readonly kind: 'sent' }>,
+  config: SignInConfig,
+): GatewayError {
+  if (result.kind === 'address') return createInvalidAddressError(result.reason)
+  if (result.kind === 'password') return createInvalidPasswordError(result.reason)
+  if (result.kind === 'no-sign-up') return createSignUpRefusedError(result.reason, config)
+  return result.kind === 'mail_unavailable'
+    ? createMailUnavailableError(result.retryAfterMs)
+    : createNewAddressesPausedError(result.retryAfterMs)
+}
+
+/** Why a sign-in was refused. */
+export function createSignInError(
+  result: Exclude<SignInResult, { readonly kind: 'signed-in' }>,
+  config: SignInConfig,
+): GatewayError {
+  return result.kind === 'wrong' ? new GatewayError('invalid_credentials') : createSignUpRefusedError(result.reason, config)
+}
+
+/** The same for every address, so that it does not reveal which addresses have accounts. */
+function createNewAddressesPausedError(retryAfterMs: number): GatewayError {
+  const retryAfter = Math.ceil(retryAfterMs / 1000)
+  const minutes = Math.ceil(retryAfter / 60)
+  return new GatewayError('temporarily_unavailable', {
+    retryAfter,
+    shouldRetry: false,
+    message: {
+      en: `Too many new addresses requested emails. If this address has an account, its email was sent: open the link in it. A new address can try again in ${minutes} minutes.`,
+      zh: `新邮箱的请求过多。如果该邮箱已有账户，邮件已发送，请打开其中的链接登录；新邮箱请在 ${minutes} 分钟后重试。`,
+    },
+  })
+}
+
+export function createExpiredLinkError(param?: string): GatewayError {
+  return new GatewayError('invalid_credentials', {
+    ...(param === undefined ? {} : { param }),
+    message: {
+      en: 'This link has been used or has expired. Request a new email.',
+      zh: '此链接已使用或已过期，请重新获取邮件。',
+    },
+  })
+}
+
+function createSignUpRefusedError(why: SignUpRefusal, { allowedDomains }: SignInConfig): GatewayError {
+  const domains = allowedDomains.join(', ')
+  if (why === 'closed') return new GatewayError('sign_up_closed')
+  return new GatewayError('sign_up_closed', {
+    message:
+      why === 'uninvited'
+        ? { en: 'Signing up requires an invitation from a member.', zh: '注册需要现有会员的邀请。' }
+        : { en: `Signing up requires an email address at: ${domains}.`, zh: `仅限以下域名的邮箱注册：${domains}。` },
   })
 }

@@ -2,9 +2,10 @@
 import t from 'tap'
 import type { Test } from 'tap'
 import { formLifetimeMs } from '../../src/domain/services/form-id-service.ts'
+import { hashPassword } from '../../src/domain/identity/passwords/password.ts'
 import { startGateway } from '../support/gateway/test-gateway.ts'
 import type { TestGateway } from '../support/gateway/test-gateway.ts'
-import { WebsiteClient } from '../support/gateway/website-client.ts'
+import { WebsiteClient, readEmailsTo, waitForEmailCode } from '../support/gateway/website-client.ts'
 import { readFormFields, sendForm } from '../support/website/page-form.ts'
 import { createClock } from '../../src/system/clock.ts'
 
@@ -170,4 +171,87 @@ t.test('does not act again after a fault of ours, because it may have acted', as
   apiKeys.create = create
   t.match((await sendForm(browser, url, fields, { name: 'laptop' })).body, 'This key was created before')
   t.equal((await listKeys()).length, 1)
+})
+
+t.test('receives visitors’ forms with the same checks, and answers a repeat as the first', async (t) => {
+  const gateway = await startGateway(t)
+  const url = `${gateway.url}/sign-in`
+  const browser = new WebsiteClient(gateway)
+  const fields = readFormFields((await browser.get(url)).body, { action: 'code' })
+  const typed = { email: 'mei@example.com' }
+  for (const headers of [{ 'sec-fetch-site': 'cross-site' }, { 'sec-fetch-site': 'none' }] as const)
+    t.equal((await sendForm(browser, url, fields, typed, headers)).status, 403)
+  const member = new WebsiteClient(gateway)
+  await member.signIn('lee@example.com')
+  const foreign = readFormFields((await member.get(`${gateway.url}/keys`)).body, { action: 'create' }).get('form') ?? ''
+  for (const form of ['', 'made-up', foreign])
+    t.match((await sendForm(browser, url, fields, { ...typed, form })).body, /send the form again[^]*|value="mei@example.com"/)
+  t.same(readEmailsTo(gateway, 'mei@example.com'), [])
+
+  // Of a double click the browser drops the first answer, and with it the cookies.
+  const first = new WebsiteClient(gateway)
+  t.equal((await sendForm(first, url, fields, typed)).status, 303)
+  t.equal((await sendForm(browser, url, fields, typed)).status, 303)
+  const bound = ({ cookies }: WebsiteClient) => [...cookies].filter(([name]) => name.endsWith('_browser'))
+  t.same(bound(browser), bound(first), 'the code is bound to the browser by the repeat too')
+  const code = await waitForEmailCode(gateway, 'mei@example.com')
+  t.equal(readEmailsTo(gateway, 'mei@example.com').length, 1)
+  const page = (await browser.get(url)).body
+  const verify = readFormFields(page, { action: 'verify', subject: 'mei@example.com' })
+  for (const [name, value] of browser.cookies) first.cookies.set(name, value)
+  for (const each of [first, browser]) {
+    const { status, headers } = await sendForm(each, url, verify, { code })
+    t.same([status, headers.get('location')], [303, '/account'])
+  }
+  const { cookie } = gateway.services.names
+  t.equal(first.cookies.get(cookie), browser.cookies.get(cookie), 'both opened one session')
+  const { id = '' } = (await gateway.services.store.accounts.find('mei@example.com')) ?? {}
+  t.equal((await gateway.services.store.sessions.list(id)).length, 1)
+  const stranger = new WebsiteClient(gateway)
+  t.equal((await sendForm(stranger, url, verify, { code })).status, 401, 'not in another browser')
+  await gateway.services.membership.sessions.endByToken(browser.cookies.get(cookie) ?? '')
+  browser.cookies.delete(cookie)
+  t.equal((await sendForm(browser, url, verify, { code })).status, 401, 'not after the session has ended')
+})
+
+t.test('answers an address without an account as one with an account, and counts wrong codes', async (t) => {
+  const gateway = await startGateway(t, { signIn: { signUp: 'closed' } })
+  const url = `${gateway.url}/sign-in`
+  const { store, ids, clock } = gateway.services
+  const at = clock.now()
+  const account = { id: ids.next('acc_', at), plan: 'free', passwordHash: null, emailVerified: true, at }
+  await store.accounts.create({ ...account, email: 'mei@example.com' })
+  const pages = []
+  for (const email of ['mei@example.com', 'new@example.com']) {
+    const browser = new WebsiteClient(gateway)
+    const sent = await sendForm(browser, url, readFormFields((await browser.get(url)).body, { action: 'code' }), { email })
+    t.equal(sent.status, 303)
+    const verify = readFormFields((await browser.get(url)).body, { action: 'verify', subject: email })
+    const refusals = []
+    for (let tries = 0; tries < 6; tries++) refusals.push(await sendForm(browser, url, verify, { code: '000000' }))
+    const hide = (page: string): string => page.replaceAll(email, '').replaceAll(/value="[\w.-]{30,}"|data-wait="\d+"/g, '')
+    pages.push(refusals.map(({ status, body }) => [status, hide(body)]))
+  }
+  t.same(pages[0], pages[1])
+  t.same(readEmailsTo(gateway, 'new@example.com'), [])
+})
+
+t.test('opens one session for a password that is sent twice at once', async (t) => {
+  const gateway = await startGateway(t)
+  const url = `${gateway.url}/sign-in?way=password`
+  const { store, ids, clock } = gateway.services
+  const at = clock.now()
+  const password = 'violet teapot orbit'
+  const account = { id: ids.next('acc_', at), email: 'mei@example.com', plan: 'free', emailVerified: true, at }
+  await store.accounts.create({ ...account, passwordHash: await hashPassword(password) })
+  const fields = readFormFields((await new WebsiteClient(gateway).get(url)).body, { action: 'password' })
+  const browsers = [1, 2].map(() => new WebsiteClient(gateway))
+  const typed = { email: 'mei@example.com', password }
+  const answers = await Promise.all(browsers.map((browser) => sendForm(browser, url, fields, typed)))
+  t.same(
+    answers.map(({ status }) => status),
+    [303, 303],
+  )
+  t.equal((await store.sessions.list(account.id)).length, 1)
+  t.match(await sendForm(new WebsiteClient(gateway), url, fields, { ...typed, password: 'another password' }), { status: 401 })
 })

@@ -57,7 +57,7 @@ export const galleryStates: readonly GalleryState[] = [
     name: 'sign-in-error',
     path: '/sign-in',
     act: async (page) => {
-      await page.locator('[data-form=otp-start] [name=email]').fill('mei@')
+      await page.locator('#code-email').fill('mei@')
       await page.keyboard.press('Enter')
       await page.locator('.field-error').first().waitFor()
     },
@@ -66,17 +66,17 @@ export const galleryStates: readonly GalleryState[] = [
     name: 'sign-in-code',
     path: '/sign-in',
     act: async (page) => {
-      await page.locator('[data-form=otp-start] [name=email]').fill(`code-${Date.now()}@example.com`)
+      await page.locator('#code-email').fill(`code-${Date.now()}@example.com`)
       await page.keyboard.press('Enter')
-      await page.locator('[data-form=otp-verify] [name=code]').waitFor()
+      await page.locator('input.code').waitFor()
     },
   },
-  { name: 'sign-in-password', path: '/sign-in', act: (page) => page.locator('#tab-password').click() },
+  { name: 'sign-in-password', path: '/sign-in?way=password' },
   { name: 'sign-in-invited', path: '/sign-in?invite=ABC' },
   {
     name: 'sign-in-link-dead',
     path: `/sign-in/link#${'a'.repeat(43)}`,
-    act: (page) => page.locator('main .notice').first().waitFor(),
+    act: (page) => page.locator('.field-error').first().waitFor(),
   },
   { name: 'account', path: '/account', member: 'regular' },
   { name: 'account-empty', path: '/account', member: 'new' },

@@ -14,4 +14,6 @@ export interface ClientInfo {
   readonly deviceTokens: string | null
   /** How the person reads, as far as the request shows it. */
   readonly reader: Reader
+  /** The token of the session that a sign-in opens, where a repeat of the request must open the same one; random by default. */
+  readonly sessionToken?: string
 }

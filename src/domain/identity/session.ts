@@ -33,7 +33,7 @@ export interface NewSession extends Omit<Session, 'lastUsedAt'> {
 
 export interface Sessions {
   /**
-   * False if the account may not have one: it is disabled or deleted. Of more sessions of the kind than `maxSessionsPerAccount`, the ones that
+   * False if the account may not have one, because it is disabled or deleted, or if the token has a session already. Of more sessions of the kind than `maxSessionsPerAccount`, the ones that
    * were not used for the longest time end.
    */
   create(session: NewSession): Promise<boolean>

@@ -371,7 +371,7 @@ export class SignInService {
     const record = await store.accounts.findForSignIn(accountId)
     if (record?.account.status !== 'active') return undefined
     const at = clock.now()
-    const token = mintToken((size) => ids.bytes(size))
+    const token = client.sessionToken ?? mintToken((size) => ids.bytes(size))
     const session = {
       id: ids.next('ses_', at),
       account: accountId,

@@ -4,6 +4,8 @@ import type { Context } from 'koa'
 import { GatewayError } from '../../errors.ts'
 import { knownDeviceLifetimeSeconds, addAccountToken } from '../../domain/identity/known-device.ts'
 import { sessionLifetimes, looksLikeToken, mintToken } from '../../domain/identity/session.ts'
+import type { SignInStep } from '../../pages/page.ts'
+import { toSafeReturnPath } from '../../pages/return-path.ts'
 import type { Services } from '../../services/services.ts'
 import { listCookieValues, listDeletions, readCookie, serializeCookie } from './cookie.ts'
 
@@ -116,6 +118,36 @@ export function rememberOfferedEmail(ctx: Context, services: Services, account: 
   return false
 }
 
+/** A cookie is at most 4 096 bytes long, and a path can be half of it. */
+const maxStepChars = 3_500
+
+/** As long as the link of the email works by default. */
+export function setSignInStep(ctx: Context, services: Services, step: SignInStep | null): void {
+  const name = getMembershipCookieName('step', services)
+  if (step === null) return appendCookie(ctx, services, name, '', 0)
+  const { way, email, invite, next, sentAt, isDelayed } = step
+  const fields = { way, email, invite: invite ?? '', sent: String(sentAt), delayed: isDelayed ? '1' : '' }
+  const value = [{ ...fields, next }, fields].map((each) => new URLSearchParams(each).toString())
+  const fitting = value.find(({ length }) => length <= maxStepChars)
+  if (fitting !== undefined) appendCookie(ctx, services, name, fitting, browserTokenMaxAgeSeconds)
+}
+
+export function readSignInStep(ctx: Context, services: Services): SignInStep | null {
+  const name = toHostCookieName(getMembershipCookieName('step', services), services)
+  const fields = new URLSearchParams(readCookie(ctx.req.headers.cookie, name) ?? '')
+  const email = fields.get('email') ?? ''
+  const sentAt = Number(fields.get('sent'))
+  if (email === '' || email.length > 254 || !Number.isSafeInteger(sentAt)) return null
+  return {
+    way: fields.get('way') === 'sign-up' ? 'sign-up' : 'code',
+    email,
+    invite: fields.get('invite') || null,
+    next: toSafeReturnPath(fields.get('next')),
+    sentAt,
+    isDelayed: fields.get('delayed') === '1',
+  }
+}
+
 /** The purpose of a browser token. */
 type BrowserTokenPurpose = 'browser' | 'provider'
 
@@ -125,9 +157,13 @@ export function readBrowserToken(ctx: Context, services: Services, purpose: Brow
   return token !== null && looksLikeToken(token) ? token : null
 }
 
-/** Sets a new token for this browser. */
-export function setBrowserToken(ctx: Context, services: Services, purpose: BrowserTokenPurpose): string {
-  const token = mintToken((size) => services.ids.bytes(size))
+/** Sets a token for this browser, a new one by default. */
+export function setBrowserToken(
+  ctx: Context,
+  services: Services,
+  purpose: BrowserTokenPurpose,
+  token = mintToken((size) => services.ids.bytes(size)),
+): string {
   appendCookie(ctx, services, getMembershipCookieName(purpose, services), token, browserTokenMaxAgeSeconds)
   return token
 }
@@ -137,7 +173,7 @@ export function clearBrowserToken(ctx: Context, services: Services, purpose: Bro
 }
 
 function getMembershipCookieName(
-  purpose: BrowserTokenPurpose | 'device' | 'provider_session' | 'offer',
+  purpose: BrowserTokenPurpose | 'device' | 'provider_session' | 'offer' | 'step',
   { names }: Pick<Services, 'names'>,
 ): string {
   return `${names.slug}_membership_${purpose}`

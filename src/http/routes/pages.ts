@@ -6,8 +6,7 @@ import type { Assets } from '../../pages/assets.ts'
 import { isTheme } from '../../pages/theme.ts'
 import { isLanguage, negotiateLanguage, negotiateLocale } from '../../pages/language.ts'
 import { renderPage } from '../../pages/layout.ts'
-import { requireMember } from '../../pages/page.ts'
-import type { Consent, Page, PageContext, PageMember, View } from '../../pages/page.ts'
+import type { Consent, Page, PageBrowser, PageContext, PageMember, View } from '../../pages/page.ts'
 import { pages } from '../../pages/pages.ts'
 import { toSafeReturnPath } from '../../pages/return-path.ts'
 import { texts } from '../../pages/texts/texts.ts'
@@ -17,7 +16,17 @@ import type { RouteDeps } from '../route-deps.ts'
 import { serializeCookie } from '../request/cookie.ts'
 import { isLoopbackHttp } from '../request/origin.ts'
 import { readLanguageCookie, readThemeCookie } from '../request/reader.ts'
-import { clearSessionCookie, readSessionCookie, setSessionCookie } from '../request/member-cookies.ts'
+import {
+  clearBrowserToken,
+  clearSessionCookie,
+  readBrowserToken,
+  readSessionCookie,
+  readSignInStep,
+  setBrowserToken,
+  setSessionCookie,
+  setSignInStep,
+} from '../request/member-cookies.ts'
+import { openSession } from '../open-session.ts'
 import { requireFormOrigin, submitForm } from '../page-form.ts'
 import { getClientInfo, getSession } from '../session-auth.ts'
 import type { Member } from '../session-auth.ts'
@@ -82,7 +91,7 @@ async function servePage(ctx: Context, page: Page, { services, assets, openConse
     if (page.audience === 'members' && context.viewer === null) return redirect(ctx, buildSignInPath(ctx))
     if (page.audience === 'guests' && context.viewer !== null) return redirect(ctx, toSafeReturnPath(ctx.query['next']))
     if (isForm) {
-      const outcome = await submitForm(ctx, page, requireMember(context))
+      const outcome = await submitForm(ctx, page, context)
       if ('main' in outcome) return sendPage(ctx, context, outcome)
       return redirect(ctx, outcome.done === undefined ? outcome.path : addQuery(outcome.path, `done=${outcome.done}`))
     }
@@ -145,14 +154,27 @@ function createPageContext(ctx: Context, member: Member | null, services: Servic
     locale,
     theme,
     viewer: member?.account ?? null,
+    browser: toPageBrowser(ctx, services),
     member: member === null ? null : toPageMember(ctx, member, services),
-    formId: member === null ? '' : services.membership.formIds.issue(member.account.id),
+    formId: services.membership.formIds.issue(member?.account.id ?? null),
     redrawn: null,
     consent: null,
     path,
     query,
     isUnsent: false,
     asset: assets.url,
+  }
+}
+
+function toPageBrowser(ctx: Context, services: Services): PageBrowser {
+  return {
+    client: getClientInfo(ctx, services),
+    token: readBrowserToken(ctx, services, 'browser'),
+    setToken: (token) =>
+      token === null ? clearBrowserToken(ctx, services, 'browser') : setBrowserToken(ctx, services, 'browser', token),
+    signInStep: readSignInStep(ctx, services),
+    setSignInStep: (step) => setSignInStep(ctx, services, step),
+    openSession: (account, token) => openSession(ctx, services, account, token),
   }
 }
 

@@ -96,16 +96,3 @@ function createCopyButton(name: string): HTMLElement {
 
 /** Dispatched on the window at sign-out: data that a page would save no longer belongs to a member. */
 export const signedOutEvent = 'signed-out'
-
-const returnPathKey = 'way-on'
-
-/** The return path after sign-in, for the page that a magic link opens in another tab. */
-export function saveReturnPath(path: string): void {
-  localStorage.setItem(returnPathKey, path)
-}
-
-export function takeReturnPath(): string {
-  const path = localStorage.getItem(returnPathKey)
-  localStorage.removeItem(returnPathKey)
-  return path ?? '/account'
-}

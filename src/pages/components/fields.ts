@@ -1,9 +1,15 @@
 /** Reads what was typed into a form; a fault is told at its field, in words. */
 import { GatewayError } from '../../errors.ts'
+import type { ErrorCode } from '../../errors.ts'
+import { createInvalidAddressError } from '../../services/membership-errors.ts'
+import { parseEmailCode } from '../pasted-code.ts'
 import { texts } from '../texts/texts.ts'
 import type { Texts } from '../texts/en.ts'
 import { interpolate } from '../page.ts'
 import type { SubmittedForm } from '../page.ts'
+
+export const maxEmailChars = 254
+export const maxCodeChars = 64
 
 // eslint-disable-next-line no-control-regex
 const controlCharacters = /[\u0000-\u001f\u007f]/
@@ -24,11 +30,38 @@ export function readPassword({ fields }: SubmittedForm, name: string): string | 
   return typed === '' ? null : typed
 }
 
+/** Empty becomes null. */
+export function readOptional(form: SubmittedForm, name: string, maxChars: number): string | null {
+  return (form.fields.get(name) ?? '').trim() === '' ? null : readText(form, name, maxChars)
+}
+
+/** @throws GatewayError at the field */
+export function readNewPassword(form: SubmittedForm, name: string): string {
+  const password = readPassword(form, name)
+  if (password === null) throw createFieldError(name, 'missing')
+  return password
+}
+
+/** The six digits of an email. Anything else cannot be right, and would count as a guess. @throws GatewayError at the field */
+export function readEmailCode(form: SubmittedForm, name: string): string {
+  const code = parseEmailCode(readText(form, name, maxCodeChars))
+  if (!/^\d{6}$/.test(code)) throw createFieldError(name, 'codeDigits')
+  return code
+}
+
+export function createAddressError(why: 'malformed' | 'blocked'): GatewayError {
+  return why === 'malformed' ? createFieldError('email', 'email') : createInvalidAddressError(why)
+}
+
 export function createFieldError(
   param: string,
   fault: keyof Texts['common']['fieldErrors'],
   values: Readonly<Record<string, number>> = {},
 ): GatewayError {
-  const [en, zh] = [texts.en, texts.zh].map((t) => interpolate(t.common.fieldErrors[fault], values))
-  return new GatewayError('invalid_request', { param, message: { en: en ?? '', zh: zh ?? '' } })
+  return createErrorInWords('invalid_request', param, (t) => interpolate(t.common.fieldErrors[fault], values))
+}
+
+/** An error at a field, in words of the site. */
+export function createErrorInWords(code: ErrorCode, param: string, toWords: (t: Texts) => string): GatewayError {
+  return new GatewayError(code, { param, message: { en: toWords(texts.en), zh: toWords(texts.zh) } })
 }

@@ -1,4 +1,4 @@
-/** Forms of members' pages: they work without a script, are good once, and keep what was typed when they are refused. */
+/** Forms of pages: they work without a script, are good once, and keep what was typed when they are refused. */
 import type { GatewayError } from '../../errors.ts'
 import { html } from '../html.ts'
 import type { Html } from '../html.ts'
@@ -50,6 +50,10 @@ export class PageForm {
     this.#subject = subject
     this.#values = own?.fields ?? null
     this.#failure = own?.failure ?? null
+  }
+
+  get action(): string {
+    return this.#action
   }
 
   /** Whether it was sent and is drawn again. */

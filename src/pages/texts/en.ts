@@ -59,7 +59,6 @@ export const en = {
       'Check your email: we sent a code to {email}, if this address may sign in. It works for five minutes, in this browser; the link in the email works for an hour.',
     codeDelayed:
       'The code for {email} could not be sent yet, because the mail server cannot be reached; we are trying again. If this address may sign in, the email comes as soon as it can. The link in it works for an hour.',
-    codeDigits: 'Enter the six digits from the email.',
     wrongCode: 'This code is not right, or it has expired. Use the newest email.',
     wrongPassword: 'The email address or the password is not right.',
     forgotten: 'Forgot the password? Sign in by code.',
@@ -98,6 +97,9 @@ export const en = {
   },
   signInLink: {
     title: 'Sign in',
+    link: 'Link from your email',
+    linkHint: 'Copy the whole link from the email, or from the address bar, and paste it here.',
+    next: 'Continue',
     whose: 'This link signs in to the account of {email}.',
     signIn: 'Sign in',
     anew: 'Send a new email',
@@ -301,7 +303,7 @@ export const en = {
     fieldErrors: {
       missing: 'Fill in this field.',
       email: 'Enter a whole address, such as name@example.com.',
-      tooShort: 'At least {min} characters.',
+      codeDigits: 'Enter the six digits from the email.',
       tooLong: 'At most {max} characters.',
       otherAddress: "This is not the account's address.",
       unusable: 'It has characters that cannot be shown.',

@@ -60,7 +60,6 @@ export const zh: Texts = {
       '请查收邮件：如果 {email} 可以登录，验证码已发送到该邮箱。验证码五分钟内有效，仅限当前浏览器使用；邮件中的链接一小时内有效。',
     codeDelayed:
       '邮件服务器暂时无法连接，发往 {email} 的验证码尚未发出，我们正在重试。如果该邮箱可以登录，邮件会在恢复后尽快送达；邮件中的链接一小时内有效。',
-    codeDigits: '请输入邮件中的六位数字。',
     wrongCode: '验证码不正确或已过期，请使用最新的邮件。',
     wrongPassword: '邮箱或密码不正确。',
     forgotten: '忘记密码？用验证码登录',
@@ -99,6 +98,9 @@ export const zh: Texts = {
   },
   signInLink: {
     title: '登录',
+    link: '邮件中的链接',
+    linkHint: '请从邮件或地址栏复制完整链接，粘贴到此处。',
+    next: '继续',
     whose: '此链接将登录 {email} 的账户。',
     signIn: '登录',
     anew: '重新发送邮件',
@@ -295,7 +297,7 @@ export const zh: Texts = {
     fieldErrors: {
       missing: '请填写此项。',
       email: '请输入完整的邮箱地址，如 name@example.com。',
-      tooShort: '至少 {min} 个字符。',
+      codeDigits: '请输入邮件中的六位数字。',
       tooLong: '最多 {max} 个字符。',
       otherAddress: '与账户的邮箱不一致。',
       unusable: '含有无法显示的字符。',

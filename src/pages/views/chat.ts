@@ -17,6 +17,7 @@ export function createChatView(context: PageContext): View {
   return {
     title: t.chat.title,
     layout: 'app',
+    needsScript: true,
     styles: 'chat.css',
     main: html`<div class="chat" data-chat>
       ${renderIconSymbols()}

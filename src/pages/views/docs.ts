@@ -42,7 +42,6 @@ export function createDocsView(page: DocsPage): (context: PageContext) => View {
             }
           </aside>`,
       ),
-      isWholeWithoutScript: true,
       script: { name: 'docs', texts: { docs: t.docs }, props: { placeholder: createDocsFacts(services).key } },
     }
   }

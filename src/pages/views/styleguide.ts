@@ -63,10 +63,10 @@ export function createStyleguideView(context: PageContext): View {
       ${renderSection('Form', renderForm())}
       ${renderSection(
         'Tabs',
-        html`<div class="tabs" role="tablist" aria-label="Tabs">
-          <button type="button" role="tab" aria-selected="true">First</button>
-          <button type="button" role="tab" aria-selected="false">Second</button>
-        </div>`,
+        html`<nav class="tabs" aria-label="Tabs">
+          <a href="#content" aria-current="page">First</a>
+          <a href="#content">Second</a>
+        </nav>`,
       )}
       ${renderSection(
         'Menu and fold',
@@ -176,7 +176,7 @@ function renderButtons(): Html {
 }
 
 function renderForm(): Html {
-  return html`<form method="post" data-form="sample" novalidate>
+  return html`<form method="post" novalidate>
     <div class="field">
       <label for="sample-text">Text</label>
       <input id="sample-text" name="text" placeholder="For example: laptop" />

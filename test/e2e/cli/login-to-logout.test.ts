@@ -99,7 +99,7 @@ t.test(
 /** Signs in on the page at the device's address, with the code from the email. */
 async function signInOnPage(page: Page, gateway: TestGateway, email: string): Promise<void> {
   await page.waitForURL(/\/sign-in/)
-  const panel = page.getByRole('tabpanel')
+  const panel = page.locator('.sign-in')
   await panel.getByLabel('Email address').fill(email)
   await panel.getByRole('button', { name: 'Send me a code' }).click()
   // Six digits submit.

@@ -24,7 +24,7 @@ const browsers = [
 ] as const
 
 for (const { name, words, submit, input } of browsers)
-  t.test(`${name} reads plans and documentation, and shows what signing in needs`, async (t) => {
+  t.test(`${name} reads plans and documentation, and sends no form that it cannot prove to be ours`, async (t) => {
     const program = requireProgram(t, name)
     if (program === undefined) return
     const dump = async (path: string, more: readonly string[] = [], typed = '') => {
@@ -43,7 +43,7 @@ for (const { name, words, submit, input } of browsers)
     t.match(plans, /Plans.*Free.*Max.*Messages included/)
     t.match(docs, /Quick start.*export SVC_API_KEY=/)
     t.match(errors, 'quota_exceeded')
-    for (const page of [plans, docs, errors]) t.notMatch(page, 'needs JavaScript')
-    t.match(signIn, /This page needs JavaScript\..*Sign in/)
-    t.match(submitted, /Nothing was sent, because this page needs JavaScript\./)
+    for (const page of [plans, docs, errors, signIn]) t.notMatch(page, 'needs JavaScript')
+    t.match(signIn, /Email address.*Send me a code/)
+    t.match(submitted, /This request came from a page that is not allowed\./)
   })

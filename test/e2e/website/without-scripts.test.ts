@@ -7,7 +7,7 @@ import { OAuthTestClient } from '../../support/gateway/oauth-client.ts'
 import { startCallbackListener } from '../../support/website/callback-listener.ts'
 import { startGateway } from '../../support/gateway/test-gateway.ts'
 import type { TestGateway } from '../../support/gateway/test-gateway.ts'
-import { WebsiteClient, waitForEmailCode } from '../../support/gateway/website-client.ts'
+import { WebsiteClient, readEmailsTo, waitForEmailCode, waitForMagicLink } from '../../support/gateway/website-client.ts'
 import { findFaultsAtWidths } from '../../support/website/page-checks.ts'
 import { openBrowserSession, openChromium } from '../../support/website/chromium.ts'
 import { openSignedIn } from '../../support/website/sign-in.ts'
@@ -33,7 +33,7 @@ function runJourneys(browser: Browser, width: number): void {
       const checkWidths = async (what: string): Promise<void> => {
         t.same(await findFaultsAtWidths(session, [320, 360, 768, 1280]), [], what)
       }
-      await openSignedIn(page, gateway, 'mei@example.com', path)
+      await (path.startsWith('/sign-in') ? page.goto(path) : openSignedIn(page, gateway, 'mei@example.com', path))
       t.equal(await page.locator('noscript').count(), 0, 'the page needs no script')
       await run(t, { gateway, page, checkWidths })
       t.same(
@@ -42,6 +42,107 @@ function runJourneys(browser: Browser, width: number): void {
       )
     })
   }
+
+  test('signs in by code, with a double click on each button', '/sign-in?next=/keys', async (t, journey) => {
+    const { gateway, page, checkWidths } = journey
+    const address = page.getByLabel('Email address')
+    const send = page.getByRole('button', { name: 'Send me a code' })
+    await address.fill('mei@example.com')
+    await send.dblclick()
+    const field = page.getByLabel('Code from the email')
+    await field.waitFor()
+    await checkWidths('the field for the code')
+    await page.reload()
+    await page.goBack()
+    await page.goForward()
+    const code = await waitForEmailCode(gateway, 'mei@example.com')
+    t.equal(readEmailsTo(gateway, 'mei@example.com').length, 1, 'a double click sends one email')
+    await page.getByRole('button', { name: 'Send a new code' }).click()
+    await page.getByText('Too many attempts').waitFor()
+    await field.fill('12')
+    await page.getByRole('button', { name: 'Continue', exact: true }).click()
+    await page.getByText('Enter the six digits').waitFor()
+    await field.fill(code === '000000' ? '000001' : '000000')
+    await page.getByRole('button', { name: 'Continue', exact: true }).click()
+    await page.getByText('This code is not right').waitFor()
+    await page.getByRole('link', { name: 'Use another address' }).click()
+    t.equal(await address.inputValue(), 'mei@example.com')
+    await address.fill('')
+    await send.click()
+    await page.getByText('Fill in this field.').waitFor()
+    await address.fill('mei@')
+    await send.click()
+    await page.getByText('Enter a whole address').waitFor()
+    t.equal(await address.inputValue(), 'mei@', 'what was typed is kept')
+    await checkWidths('a refused address')
+    await page.goto('/sign-in?next=/keys')
+    await field.fill(code)
+    await page.getByRole('button', { name: 'Continue', exact: true }).dblclick()
+    await page.waitForURL(`${gateway.url}/keys`)
+    const { id = '' } = (await gateway.services.store.accounts.find('mei@example.com')) ?? {}
+    t.equal((await gateway.services.store.sessions.list(id)).length, 1, 'a double click opens one session')
+    await page.goto('/sign-in')
+    await page.waitForURL(`${gateway.url}/account`)
+  })
+
+  test('signs up with a password and an invitation, then signs in with it', '/sign-in?invite=ABC', async (t, journey) => {
+    const { gateway, page, checkWidths } = journey
+    await page.getByRole('link', { name: 'Sign up' }).click()
+    const password = page.getByLabel('Choose a password')
+    await page.getByLabel('Email address').fill('mei@example.com')
+    await password.fill('short')
+    await page.getByRole('button', { name: 'Make my account' }).click()
+    await page.getByText('The password is too short').waitFor()
+    t.equal(await page.getByLabel('Email address').inputValue(), 'mei@example.com')
+    t.equal(await page.getByLabel('Invitation code').inputValue(), 'ABC')
+    t.equal(await password.inputValue(), '', 'a password is not written back')
+    await checkWidths('a refused password')
+    await password.fill('correct horse battery')
+    await page.getByRole('button', { name: 'Make my account' }).click()
+    await page.getByLabel('Code from the email').fill(await waitForEmailCode(gateway, 'mei@example.com'))
+    await page.keyboard.press('Enter')
+    await page.waitForURL(`${gateway.url}/account`)
+    await page.context().clearCookies()
+    await page.goto('/sign-in?way=password&next=/sessions')
+    await page.getByLabel('Email address').fill('mei@example.com')
+    await page.getByLabel('Password', { exact: true }).fill('correct horse batteries')
+    await page.keyboard.press('Enter')
+    await page.getByText('The email address or the password is not right.').waitFor()
+    t.equal(await page.getByLabel('Email address').inputValue(), 'mei@example.com')
+    t.notMatch(await page.content(), 'batteries')
+    await page.getByLabel('Password', { exact: true }).fill('correct horse battery')
+    await page.locator('.sign-in').getByRole('button', { name: 'Sign in', exact: true }).dblclick()
+    await page.waitForURL(`${gateway.url}/sessions`)
+    const { id = '' } = (await gateway.services.store.accounts.find('mei@example.com')) ?? {}
+    t.equal((await gateway.services.store.sessions.list(id)).length, 2, 'a double click opens one session')
+  })
+
+  test('signs in by the link of an email, which is pasted', '/sign-in?next=/keys', async (t, { gateway, page, checkWidths }) => {
+    await page.getByLabel('Email address').fill('mei@example.com')
+    await page.getByRole('button', { name: 'Send me a code' }).click()
+    const link = `${gateway.url}/sign-in/link#${await waitForMagicLink(gateway, 'mei@example.com')}`
+    await page.goto(link)
+    const field = page.getByLabel('Link from your email')
+    const inspect = page.getByRole('button', { name: 'Continue', exact: true })
+    await field.fill('#not-a-link')
+    await inspect.click()
+    await page.getByText('This link has been used or has expired.').waitFor()
+    t.equal(await field.inputValue(), '#not-a-link', 'what was typed is kept')
+    await checkWidths('a refused link')
+    await field.fill(link)
+    await inspect.click()
+    await page.getByText('This link signs in to the account of m***@example.com.').waitFor()
+    t.notMatch(page.url(), '#')
+    await checkWidths('the question')
+    await page.reload()
+    await page.locator('.sign-in').getByRole('button', { name: 'Sign in', exact: true }).dblclick()
+    await page.waitForURL(`${gateway.url}/keys`)
+    await page.context().clearCookies()
+    await page.goto(link)
+    await field.fill(link)
+    await inspect.click()
+    await page.getByText('This link has been used or has expired.').waitFor()
+  })
 
   test('makes, renames and revokes a key', '/keys', async (t, { gateway, page, checkWidths }) => {
     await page.getByRole('button', { name: 'Create key' }).click()
@@ -145,7 +246,7 @@ function runJourneys(browser: Browser, width: number): void {
     const address = page.getByLabel('New email address')
     await address.fill('no address')
     await page.getByRole('button', { name: 'Send a code there' }).click()
-    await page.getByText('is not an email address').waitFor()
+    await page.getByText('Enter a whole address').waitFor()
     t.equal(await address.inputValue(), 'no address', 'what was typed is kept')
     await address.fill('mei@new.example')
     await page.getByRole('button', { name: 'Send a code there' }).click()

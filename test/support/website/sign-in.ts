@@ -11,7 +11,7 @@ export async function signInByCode(
   path = '/sign-in',
 ): Promise<void> {
   await page.goto(path)
-  await page.getByRole('tabpanel', { name: 'Email code' }).getByLabel('Email address').fill(email)
+  await page.getByLabel('Email address').fill(email)
   await page.getByRole('button', { name: 'Send me a code' }).click()
   const field = page.getByRole('textbox', { name: 'Code from the email' })
   await field.waitFor()

@@ -21,30 +21,31 @@ import type { Account } from '../../../domain/identity/account.ts'
 import { maskEmail } from '../../../domain/identity/audit.ts'
 import { formatInstant } from '../../../domain/instant.ts'
 import { codeLifetimeMs, resendAfterMs } from '../../../domain/identity/email/email-otp.ts'
-import type { SignUpRefusal } from '../../../domain/identity/sign-up.ts'
 import { mailRetryAfterMs } from '../../../domain/services/sign-in-service.ts'
 import type { SignInCodeResult, SignInResult } from '../../../domain/services/sign-in-service.ts'
 import { describeProviderError } from '../../../access/sign-in-providers.ts'
 import type { ProviderClients } from '../../../access/sign-in-providers.ts'
 import {
+  createCodeRequestError,
+  createExpiredLinkError,
   createInvalidAddressError,
   createInvalidPasswordError,
   createMailUnavailableError,
   createReauthenticationError,
+  createSignInError,
   createUnchangedAddressError,
 } from '../../../services/membership-errors.ts'
 import type { Services } from '../../../services/services.ts'
 import {
-  listSessionTokens,
   readBrowserToken,
   setBrowserToken,
-  setDeviceCookie,
   setSessionCookie,
   takeProviderSession,
   clearBrowserToken,
   clearSessionCookie,
 } from '../../request/member-cookies.ts'
 import type { ServeEndpoint } from '../../endpoint-handler.ts'
+import { openSession } from '../../open-session.ts'
 import { getSession } from '../../session-auth.ts'
 import { toSession } from './sessions.ts'
 
@@ -177,14 +178,11 @@ function createEmailSignInServe(serve: ServeEndpoint, { config }: Services): Ser
     })
 }
 
-/** Sets the session cookie and ends the session that the browser had before. */
+/** Opens the session of a sign-in that has succeeded. */
 export async function completeSignIn(ctx: Context, services: Services, result: SignInResult): Promise<SignedInResponse> {
-  if (result.kind === 'no-sign-up') throw createSignUpRefusedError(result.reason, services)
-  if (result.kind !== 'signed-in') throw new GatewayError('invalid_credentials')
-  for (const token of listSessionTokens(ctx, services).slice(0, 4)) await services.membership.sessions.endByToken(token)
+  if (result.kind !== 'signed-in') throw createSignInError(result, services.config.signIn)
   const { account, hasPassword, token, isNewAccount, invited } = result
-  setSessionCookie(ctx, services, token)
-  setDeviceCookie(ctx, services, account.id)
+  await openSession(ctx, services, account.id, token)
   return { account: toAccount(account, hasPassword), created: isNewAccount, invited }
 }
 
@@ -208,45 +206,7 @@ function ensureBrowserToken(ctx: Context, services: Services): string {
 
 const sent = { ok: true, sent: true, expires_in: codeLifetimeMs / 1000, resend_after: resendAfterMs / 1000 } as const
 
-function toSentResponse(result: SignInCodeResult, services: Services): typeof sent & { readonly delayed: boolean } {
-  if (result.kind === 'address') throw createInvalidAddressError(result.reason)
-  if (result.kind === 'password') throw createInvalidPasswordError(result.reason)
-  if (result.kind === 'no-sign-up') throw createSignUpRefusedError(result.reason, services)
-  if (result.kind === 'mail_unavailable') throw createMailUnavailableError(result.retryAfterMs)
-  if (result.kind === 'new_addresses_paused') throw createNewAddressesPausedError(result.retryAfterMs)
+function toSentResponse(result: SignInCodeResult, { config }: Services): typeof sent & { readonly delayed: boolean } {
+  if (result.kind !== 'sent') throw createCodeRequestError(result, config.signIn)
   return { ...sent, delayed: result.isDelayed }
-}
-
-/** The same for every address, so that it does not reveal which addresses have accounts. */
-function createNewAddressesPausedError(retryAfterMs: number): GatewayError {
-  const retryAfter = Math.ceil(retryAfterMs / 1000)
-  const minutes = Math.ceil(retryAfter / 60)
-  return new GatewayError('temporarily_unavailable', {
-    retryAfter,
-    shouldRetry: false,
-    message: {
-      en: `Too many new addresses requested emails. If this address has an account, its email was sent: open the link in it. A new address can try again in ${minutes} minutes.`,
-      zh: `新邮箱的请求过多。如果该邮箱已有账户，邮件已发送，请打开其中的链接登录；新邮箱请在 ${minutes} 分钟后重试。`,
-    },
-  })
-}
-
-function createExpiredLinkError(): GatewayError {
-  return new GatewayError('invalid_credentials', {
-    message: {
-      en: 'This link has been used or has expired. Request a new email.',
-      zh: '此链接已使用或已过期，请重新获取邮件。',
-    },
-  })
-}
-
-function createSignUpRefusedError(why: SignUpRefusal, { config }: Services): GatewayError {
-  const domains = config.signIn.allowedDomains.join(', ')
-  if (why === 'closed') return new GatewayError('sign_up_closed')
-  return new GatewayError('sign_up_closed', {
-    message:
-      why === 'uninvited'
-        ? { en: 'Signing up requires an invitation from a member.', zh: '注册需要现有会员的邀请。' }
-        : { en: `Signing up requires an email address at: ${domains}.`, zh: `仅限以下域名的邮箱注册：${domains}。` },
-  })
 }

@@ -2,7 +2,6 @@
 import { findLongestKeepDays } from '../../../backup/thin-backups.ts'
 import { GatewayError } from '../../../errors.ts'
 import {
-  createInvalidAddressError,
   createInvalidPasswordError,
   createMailUnavailableError,
   createReauthenticationError,
@@ -11,7 +10,16 @@ import {
 import { mailRetryAfterMs } from '../../../domain/services/sign-in-service.ts'
 import { parseEmailCode } from '../../pasted-code.ts'
 import { renderDialog, renderDialogEnd } from '../../components/dialog.ts'
-import { createFieldError, readPassword, readText } from '../../components/fields.ts'
+import {
+  createAddressError,
+  createFieldError,
+  maxCodeChars,
+  maxEmailChars,
+  readEmailCode,
+  readNewPassword,
+  readPassword,
+  readText,
+} from '../../components/fields.ts'
 import { PageForm } from '../../components/form.ts'
 import { html } from '../../html.ts'
 import type { Html } from '../../html.ts'
@@ -20,8 +28,6 @@ import type { MemberContext, PageAction, PageContext, SubmittedForm, View } from
 import { createMemberView } from './member-frame.ts'
 
 const path = '/account/security'
-const maxEmailChars = 254
-const maxCodeChars = 64
 /** The button that sends a code instead of the form. */
 const sendCode = 'send_code'
 
@@ -43,7 +49,7 @@ export const securityActions: Readonly<Record<string, PageAction>> = {
     const email = readText(form, 'email', maxEmailChars)
     const { account } = services.membership
     const result = await account.requestEmailChange(await member.findSession(), evidence, email, member.client)
-    if (result.kind === 'address') throw createInvalidAddressError(result.reason)
+    if (result.kind === 'address') throw createAddressError(result.reason)
     if (result.kind === 'unchanged') throw createUnchangedAddressError()
     if (result.kind === 'mail_unavailable') throw createMailUnavailableError(mailRetryAfterMs)
     if (result.kind !== 'sent') throw createEvidenceError(result.kind, evidence)
@@ -52,7 +58,7 @@ export const securityActions: Readonly<Record<string, PageAction>> = {
   }),
 
   async email_code({ services, member }, form) {
-    const code = parseEmailCode(readText(form, 'code', maxCodeChars))
+    const code = readEmailCode(form, 'code')
     const { account } = services.membership
     const result = await account.changeEmail(await member.findSession(), { email: form.subject, code }, member.client)
     if (result === 'wrong') throw new GatewayError('invalid_credentials', { param: 'code' })
@@ -61,8 +67,7 @@ export const securityActions: Readonly<Record<string, PageAction>> = {
 
   password: withEvidence(async ({ services, member }, form, evidence) => {
     if (services.config.signIn.providersOnly) throw new GatewayError('sign_in_method_disabled')
-    const password = readPassword(form, 'password')
-    if (password === null) throw createFieldError('password', 'missing')
+    const password = readNewPassword(form, 'password')
     const { account } = services.membership
     const result = await account.changePassword(await member.findSession(), evidence, password, member.client)
     if (result.kind === 'password') throw createInvalidPasswordError(result.reason)

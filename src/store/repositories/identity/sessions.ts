@@ -77,8 +77,8 @@ export function createSessionRepository({ read, write, transact }: Database): Se
 }
 
 /**
- * One statement checks the account and inserts: an account that has just been disabled gets no session. Ends the sessions of the same kind
- * above the bound.
+ * One statement checks the account and inserts: an account that has just been disabled gets no session. A second session of one
+ * token is not inserted. Ends the sessions of the same kind above the bound.
  */
 export async function insertSession(transaction: Kysely<Schema>, session: NewSession): Promise<boolean> {
   const row = await transaction
@@ -115,6 +115,7 @@ export async function insertSession(transaction: Kysely<Schema>, session: NewSes
         .where('account.id', '=', session.account)
         .where('account.status', '=', 'active'),
     )
+    .onConflict((conflict) => conflict.column('hash').doNothing())
     .returning('id')
     .executeTakeFirst()
   if (row === undefined) return false

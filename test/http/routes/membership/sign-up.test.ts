@@ -48,7 +48,8 @@ t.test('closed: refuses new accounts and signs existing ones in', async (t) => {
 
   const page = await new WebsiteClient(gateway).get(`${gateway.url}/sign-in`)
   t.match(page.body, 'The operator creates accounts')
-  t.notMatch(page.body, 'data-form="sign-up"')
+  t.notMatch(page.body, 'way=sign-up')
+  t.notMatch((await new WebsiteClient(gateway).get(`${gateway.url}/sign-in?way=sign-up`)).body, 'value="sign_up"')
   t.notMatch((await new WebsiteClient(gateway).get(`${gateway.url}/`)).body, 'Start for free')
   t.match(
     (await new WebsiteClient(gateway).get(`${gateway.url}/sign-in`, { 'accept-language': 'zh' })).body,

@@ -22,7 +22,7 @@ export function runJourneys(t: Test, page: DrivenPage, gateway: TestGateway): vo
   t.test('signs in with a domain beyond ASCII, with the code of the letter, after a reload', async (t) => {
     await page.driver.resize(1280, 800)
     await page.open('/sign-in?next=/keys')
-    await page.fill('[data-form=otp-start] [name=email]', 'mei@')
+    await page.fill('#code-email', 'mei@')
     await page.press('Enter')
     await page.waitForText('Enter a whole address')
     await page.type('mei@bücher.example')
@@ -31,7 +31,7 @@ export function runJourneys(t: Test, page: DrivenPage, gateway: TestGateway): vo
     const code = await waitForEmailCode(gateway, 'mei@xn--bcher-kva.example')
     await page.driver.reload()
     await page.waitForText('mei@bücher.example')
-    await page.fill('[data-form=otp-verify] [name=code]', code)
+    await page.fill('input.code', code)
     await page.waitForPath('/keys')
     t.match(await page.read<string>('document.cookie'), /^(?!.*session)/, 'scripts cannot read the session')
   })
@@ -168,12 +168,12 @@ export function runJourneys(t: Test, page: DrivenPage, gateway: TestGateway): vo
     const { services } = secured.gateway
     const email = 'ada@example.com'
     await page.driver.navigate(`${secured.site}/sign-in?next=/chat`)
-    await page.fill('[data-form=otp-start] [name=email]', email)
+    await page.fill('#code-email', email)
     await page.press('Enter')
     await page.waitForText(email)
     const link = await waitForMagicLink(secured.gateway, email)
     await page.driver.navigate(`${secured.site}/sign-in/link#${link}`)
-    await page.click('[data-form=link] button')
+    await page.click('main form .button')
     await page.waitForPath('/chat')
     const cookies = await page.driver.listCookies()
     const session = cookies.find(({ name }) => name === services.names.cookie)

@@ -2,7 +2,7 @@
  * Resolves the bearer token to an account: an API key, a session token, an OAuth client's token, the website's cookie, or a trusted
  * issuer's JWT. Otherwise fails with `sign_in_required`.
  */
-import { parseBearerToken, definePlugin, GatewayError, getPlan } from '../src/index.ts'
+import { parseBearerToken, definePlugin, GatewayError, resolvePlan } from '../src/index.ts'
 import type { Caller, Credential, Exchange, PluginServices } from '../src/index.ts'
 
 export const auth = definePlugin({
@@ -43,7 +43,7 @@ function toCaller(credential: Credential | null, x: Exchange, services: PluginSe
   if (hasNoAuthorization !== (credential.kind === 'cookie')) throw signInRequiredError(x, services, true)
   return {
     account: credential.account,
-    plan: getPlan(services.config, credential.account.plan),
+    plan: resolvePlan(services.config, credential.account),
     credential: credential.kind,
     source: toSource(credential),
   }

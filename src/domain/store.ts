@@ -18,6 +18,7 @@ import type { Sessions } from './identity/session.ts'
 import type { DailyUsages, UsageSums } from './billing/usage.ts'
 import type { Notifications } from './notification.ts'
 import type { UsageAlerts } from './billing/usage-alert.ts'
+import type { Subscriptions } from './billing/subscription.ts'
 
 /** The other nodes that use the same database. */
 export interface Cluster {
@@ -49,6 +50,7 @@ export interface Store {
   readonly providerLogins: ProviderLogins
   readonly deviceLogins: DeviceLogins
   readonly boosts: Boosts
+  readonly subscriptions: Subscriptions
   readonly attempts: Attempts
   readonly carriedUsage: CarriedUsages
   readonly audit: Audit

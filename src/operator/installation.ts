@@ -10,9 +10,11 @@ import { createIds } from '../system/ids.ts'
 import type { Ids } from '../system/ids.ts'
 import type { Account } from '../domain/identity/account.ts'
 import { asOperator, createAuditWriter } from '../domain/identity/audit.ts'
+import type { AuditWriter } from '../domain/identity/audit.ts'
 import type { ApiKeyRules } from '../domain/services/api-key-service.ts'
 import { createCalendar } from '../domain/billing/period.ts'
 import type { Calendar } from '../domain/billing/period.ts'
+import { SubscriptionService } from '../domain/services/subscription-service.ts'
 import type { Store } from '../domain/store.ts'
 import { OperatorError } from '../system/operator-error.ts'
 
@@ -26,6 +28,8 @@ export interface Installation {
   readonly keys: ApiKeyRules
   /** Writes the operator's change of an account to the audit log. */
   readonly note: ReturnType<typeof asOperator>
+  readonly writeAudit: AuditWriter
+  readonly subscriptions: SubscriptionService
 }
 
 /** A command that cannot be executed; its message is for the operator. */
@@ -48,8 +52,12 @@ export async function openInstallation(): Promise<Installation & { close(): Prom
   const names = deriveNames(config.brand.slug)
   const parts = { config, names, store, ids: createIds(), clock: systemClock, calendar: createCalendar(config.timeZone) }
   const keys = { prefix: names.keyPrefix, perAccount: config.limits.keysPerAccount }
-  const note = asOperator(createAuditWriter({ ...parts, attemptLimits: null }))
-  return { ...parts, keys, note, close: () => store.close() }
+  const writeAudit = createAuditWriter({ ...parts, attemptLimits: null })
+  const { plans, defaultPlan } = config
+  // Running servers read the changed accounts from the database.
+  const onCredentialsChanged = (): void => undefined
+  const subscriptions = new SubscriptionService({ ...parts, plans, defaultPlan, writeAudit, onCredentialsChanged })
+  return { ...parts, keys, note: asOperator(writeAudit), writeAudit, subscriptions, close: () => store.close() }
 }
 
 /** @throws CommandError */

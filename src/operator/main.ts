@@ -49,6 +49,7 @@ export async function run(words: readonly string[], write?: WritePieces): Promis
   const { Command, CommanderError } = await import('commander')
   const { addServerCommands } = await import('./command-groups/server-commands.ts')
   const { addMemberCommands } = await import('./command-groups/member-commands.ts')
+  const { addPlanCommands } = await import('./command-groups/plan-commands.ts')
   const { addRecordCommands } = await import('./command-groups/record-commands.ts')
   const { addDataCommands } = await import('./command-groups/data-commands.ts')
   let [stdout, stderr] = ['', '']
@@ -82,6 +83,8 @@ export async function run(words: readonly string[], write?: WritePieces): Promis
   addServerCommands(program, collectOutput)
   program.commandsGroup('Members:')
   addMemberCommands(program, collectOutput)
+  program.commandsGroup('Sales:')
+  addPlanCommands(program, collectOutput)
   program.commandsGroup('Records:')
   addRecordCommands(program, collectOutput)
   program.commandsGroup('Data:')

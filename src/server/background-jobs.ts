@@ -52,7 +52,7 @@ export class BackgroundJobs {
         await membership.boosts.payInvites()
         await membership.boosts.deliverOverdue()
       }),
-      this.#everyOncePerCluster(payBoostsEveryMs, 'end plans', async () => void (await membership.endExpiredPlans())),
+      this.#everyOncePerCluster(payBoostsEveryMs, 'end plans', async () => void (await membership.subscriptions.advanceDue())),
       this.#everyOncePerCluster(tidyMembershipEveryMs, 'tidy membership', () => membership.deleteExpired()),
       this.#everyOncePerCluster(sendAlertsEveryMs, 'send usage alerts', () =>
         membership.usageAlerts.sendDue(this.#closing.signal),

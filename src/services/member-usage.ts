@@ -1,6 +1,6 @@
 /** What the API and the pages read about a member's usage. */
 import type { Balance } from '../domain/billing/ledger.ts'
-import { getPlan } from '../domain/billing/plan.ts'
+import { resolvePlan } from '../domain/billing/terms.ts'
 import { groupUsage } from '../domain/billing/usage-history.ts'
 import type { Account } from '../domain/identity/account.ts'
 import type { Services } from './services.ts'
@@ -39,7 +39,7 @@ export function getBalance(
     account: account.id,
     at,
     periods: calendar.getPeriods(at),
-    limits: getPlan(config, account.plan).pools,
+    limits: resolvePlan(config, account).pools,
   })
 }
 

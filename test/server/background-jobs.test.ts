@@ -38,7 +38,7 @@ t.test('aborts a long job at shutdown without logging a failure', async (t) => {
     membership: {
       boosts: { payInvites: nothing, deliverOverdue: nothing },
       usageAlerts: { sendDue: nothing },
-      endExpiredPlans: nothing,
+      subscriptions: { advanceDue: nothing },
       deleteExpired: nothing,
     },
     telemetry: { recordLedgerCheck() {} },
@@ -70,7 +70,7 @@ t.test('a job that fails every two seconds is one line a minute, with the number
     membership: {
       boosts: { payInvites: full, deliverOverdue: nothing },
       usageAlerts: { sendDue: full },
-      endExpiredPlans: full,
+      subscriptions: { advanceDue: full },
       deleteExpired: full,
     },
     telemetry: { recordLedgerCheck() {} },

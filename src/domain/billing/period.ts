@@ -1,5 +1,6 @@
 /** Calendar periods: the day, the ISO week and the month of an instant, in one time zone. */
 import type { Window } from './plan.ts'
+import type { Span } from './span.ts'
 
 /** Half-open: an instant `t` is inside when `start <= t < end`. Milliseconds since the epoch. */
 export interface Period {
@@ -36,6 +37,11 @@ export interface Calendar {
   getPeriods(now: number): Periods
   /** The start of a day named as `2027-01-31`; undefined if there is no such day. */
   getDayStart(date: string): number | undefined
+  /**
+   * The end of a span that begins at `start`: the same time of day that many days or months later, or the last day of a month that has no
+   * such day. A time that a change of the clocks skips or repeats ends within the hour.
+   */
+  addSpan(start: number, span: Span): number
 }
 
 export function createCalendar(timeZone: string): Calendar {
@@ -54,6 +60,15 @@ export function createCalendar(timeZone: string): Calendar {
       const asUtc = new Date(`${date}T00:00:00Z`)
       if (Number.isNaN(asUtc.getTime()) || !asUtc.toISOString().startsWith(date)) return undefined
       return startOfDay(asUtc.getUTCFullYear(), asUtc.getUTCMonth(), asUtc.getUTCDate())
+    },
+    addSpan(start, { count, unit }) {
+      if (unit === 'ms') return start + count
+      const { year, month, day } = toCivilDate(start, offsetAt)
+      const timeOfDay = start + offsetAt(start) - Date.UTC(year, month, day)
+      const months = unit === 'd' ? month : month + count * (unit === 'y' ? 12 : 1)
+      const lastDay = new Date(Date.UTC(year, months + 1, 0)).getUTCDate()
+      const civilEnd = Date.UTC(year, months, unit === 'd' ? day + count : Math.min(day, lastDay)) + timeOfDay
+      return civilEnd - offsetAt(civilEnd - offsetAt(civilEnd))
     },
   }
 }

@@ -1,4 +1,5 @@
 /** Accounts, the owners of usage. */
+import type { PlanTerms } from '../billing/terms.ts'
 import type { UsageCarryOver } from '../billing/carried-usage.ts'
 
 export type AccountStatus = 'active' | 'disabled' | 'deleted'
@@ -8,10 +9,12 @@ export interface Account {
   readonly id: string
   /** In lower case; null once the account is erased. */
   readonly email: string | null
-  /** A plan id of the configuration. */
+  /** A plan id of the configuration, or of `terms`. */
   readonly plan: string
   /** When the plan ends and the default plan applies again; null for no end. */
   readonly planUntil: number | null
+  /** The terms of the running subscription; null where the configuration decides what the plan gives. */
+  readonly terms: PlanTerms | null
   readonly status: AccountStatus
   readonly createdAt: number
 }
@@ -60,12 +63,15 @@ export interface Accounts {
   confirmEmail(id: string): Promise<boolean>
   list(page: { readonly after?: string; readonly limit: number }): Promise<readonly Account[]>
   count(): Promise<number>
-  /** Number of accounts on each plan, without deleted ones. */
+  /** Number of accounts on each plan that have no terms of their own, without deleted ones. */
   countByPlan(): Promise<readonly { readonly plan: string; readonly accounts: number }[]>
-  /** Sets all three; false if there is no such account. */
+  /**
+   * Sets the plan of an account without subscriptions, as the configuration has it; false if there is no such account. `SubscriptionService`
+   * also decides about subscriptions.
+   */
   setPlan(id: string, plan: string, until?: number): Promise<boolean>
   setStatus(id: string, status: 'active' | 'disabled'): Promise<boolean>
-  /** Moves accounts whose plan has ended to `plan`; returns their ids. */
+  /** Moves accounts without terms whose plan has ended to `plan`; returns their ids. */
   endExpiredPlans(now: number, plan: string): Promise<readonly string[]>
   /**
    * Erases the person: address, password, sessions, keys and links. The ledger stays, and `carryOver` is stored in the same transaction.

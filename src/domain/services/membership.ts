@@ -23,6 +23,7 @@ import { SignInService } from './sign-in-service.ts'
 import { SignUpService } from './sign-up-service.ts'
 import type { SignUpRules } from '../identity/sign-up.ts'
 import type { Store } from '../store.ts'
+import { SubscriptionService } from './subscription-service.ts'
 import { UsageAlertService } from './usage-alert-service.ts'
 
 interface MembershipDeps {
@@ -53,14 +54,13 @@ export interface Membership {
   readonly deviceLogins: DeviceLoginService
   readonly oauthClients: OAuthClientService
   readonly boosts: BoostService
+  readonly subscriptions: SubscriptionService
   readonly usageAlerts: UsageAlertService
   readonly attemptLimits: AttemptLimits
   readonly formIds: FormIdService
   readonly passwords: PasswordHasher
   /** Writes an audit record; `client` is null if no request caused the event. */
   readonly writeAudit: AuditWriter
-  /** Moves accounts whose plan has ended to the default plan. Returns how many. */
-  endExpiredPlans(): Promise<number>
   /** Deletes everything that has expired. */
   deleteExpired(): Promise<void>
 }
@@ -75,7 +75,7 @@ const keptCredentialChanges = 10_000
 const sweepBatchSize = 1_000
 
 export function createMembership(deps: MembershipDeps): Membership {
-  const { store, clock, onCredentialsChanged, defaultPlan } = deps
+  const { store, clock } = deps
   const attemptLimits = new AttemptLimits(store.attempts, deps.attemptLimitTable)
   const passwords = new PasswordHasher({ maxConcurrent: deps.maxConcurrentHashes, maxPending: maxPendingHashes })
   const emailVerification = new EmailVerificationService({ ...deps, table: deps.attemptLimitTable })
@@ -104,19 +104,12 @@ export function createMembership(deps: MembershipDeps): Membership {
     deviceLogins: new DeviceLoginService(sharedDeps),
     oauthClients: new OAuthClientService(sharedDeps),
     boosts,
+    subscriptions: new SubscriptionService(sharedDeps),
     usageAlerts: new UsageAlertService({ ...deps, ledger: store.ledger, boosts, plans: deps }),
     attemptLimits,
     formIds: new FormIdService(sharedDeps),
     passwords,
     writeAudit,
-    async endExpiredPlans() {
-      const ended = await store.accounts.endExpiredPlans(clock.now(), defaultPlan)
-      for (const account of ended) {
-        onCredentialsChanged(account)
-        await writeAudit('plan_changed', account, null, { by: 'the end of the plan', plan: defaultPlan })
-      }
-      return ended.length
-    },
     async deleteExpired() {
       const now = clock.now()
       await emailVerification.sweep()

@@ -2,7 +2,8 @@
  * Sends usage alerts. A periodic job looks for windows that reached a level and records them, then sends what is due; turns are not
  * involved. An alert is taken before it is sent and ended afterwards, so a crash in between costs this email and never sends a second one.
  */
-import { windows, getPlan } from '../billing/plan.ts'
+import { windows } from '../billing/plan.ts'
+import { resolvePlan } from '../billing/terms.ts'
 import type { Plans } from '../billing/plan.ts'
 import type { Balance, Ledger, PoolBalance } from '../billing/ledger.ts'
 import type { Calendar } from '../billing/period.ts'
@@ -149,10 +150,15 @@ export class UsageAlertService {
     }
   }
 
-  #readBalance({ id, plan }: Account): Promise<Balance> {
+  #readBalance(account: Account): Promise<Balance> {
     const { ledger, clock, calendar, plans } = this.#deps
     const at = clock.now()
-    return ledger.balance({ account: id, at, periods: calendar.getPeriods(at), limits: getPlan(plans, plan).pools })
+    return ledger.balance({
+      account: account.id,
+      at,
+      periods: calendar.getPeriods(at),
+      limits: resolvePlan(plans, account).pools,
+    })
   }
 }
 

@@ -10,11 +10,14 @@ import { hashPassword } from '../../domain/identity/passwords/password.ts'
 import { anyEmailDomain, parseEmail } from '../../domain/identity/email/email-address.ts'
 import { checkPassword, passwordLengthBounds } from '../../domain/identity/passwords/password.ts'
 import type { Account } from '../../domain/identity/account.ts'
+import type { Subscription } from '../../domain/billing/subscription.ts'
+import { formatSpanLeft, toSubscriptionRecord } from './plan.ts'
 import { readSecret } from '../../server/open-store.ts'
 import { formatInstant } from '../../domain/instant.ts'
 import type { Balance } from '../../domain/billing/ledger.ts'
 import { UsageCarryOverService } from '../../domain/services/usage-carry-over-service.ts'
 import { getPlan } from '../../domain/billing/plan.ts'
+import { resolvePlan } from '../../domain/billing/terms.ts'
 import { toUsageBoosts, toUsagePools } from '../../domain/billing/usage.ts'
 import { parseFutureInstant, parseWholeNumber } from './boost.ts'
 import { requireAccount, CommandError, requirePlan, withInstallation } from '../installation.ts'
@@ -82,51 +85,56 @@ export function showAccount(idOrEmail: string, options: OutputOptions): Promise<
     const pools = toUsagePools(balance)
     const boosts = toUsageBoosts(balance)
     const now = installation.clock.now()
-    return renderResult(options, { ...toRecord(account), pools, boosts }, () =>
-      [
-        formatTable(
-          ['id', 'email', 'plan', 'until', 'status', `created (${formatZone(now)})`],
-          [
+    const subscriptions = await installation.store.subscriptions.list(account.id, { includeEnded: true })
+    return renderResult(
+      options,
+      { ...toRecord(account), pools, boosts, subscriptions: subscriptions.map(toSubscriptionRecord) },
+      () =>
+        [
+          formatTable(
+            ['id', 'email', 'plan', 'until', 'status', `created (${formatZone(now)})`],
             [
-              account.id,
-              account.email,
-              account.plan,
-              formatCellTime(account.planUntil, now),
-              account.status,
-              formatCellTime(account.createdAt, now),
+              [
+                account.id,
+                account.email,
+                account.plan,
+                formatCellTime(account.planUntil, now),
+                account.status,
+                formatCellTime(account.createdAt, now),
+              ],
             ],
-          ],
-        ),
-        '',
-        formatTable(
-          ['pool', 'window', 'limit', 'used', 'held', 'left', 'resets'],
-          pools.map(({ tier, window, limit, used, reserved, remaining, resets_at }) => [
-            tier,
-            window,
-            limit,
-            used,
-            reserved,
-            remaining,
-            formatCellTime(resets_at, now),
-          ]),
-        ),
-        ...(boosts.length === 0
-          ? []
-          : [
-              '',
-              formatTable(
-                ['boost', 'kind', 'pool', 'granted', 'left', 'expires'],
-                boosts.map((pack) => [
-                  pack.id,
-                  pack.kind,
-                  pack.tier,
-                  pack.granted,
-                  pack.remaining,
-                  formatCellTime(pack.expires_at, now),
-                ]),
-              ),
+          ),
+          '',
+          formatTable(
+            ['pool', 'window', 'limit', 'used', 'held', 'left', 'resets'],
+            pools.map(({ tier, window, limit, used, reserved, remaining, resets_at }) => [
+              tier,
+              window,
+              limit,
+              used,
+              reserved,
+              remaining,
+              formatCellTime(resets_at, now),
             ]),
-      ].join('\n'),
+          ),
+          ...renderSubscriptions(subscriptions, now),
+          ...(boosts.length === 0
+            ? []
+            : [
+                '',
+                formatTable(
+                  ['boost', 'kind', 'pool', 'granted', 'left', 'expires'],
+                  boosts.map((pack) => [
+                    pack.id,
+                    pack.kind,
+                    pack.tier,
+                    pack.granted,
+                    pack.remaining,
+                    formatCellTime(pack.expires_at, now),
+                  ]),
+                ),
+              ]),
+        ].join('\n'),
     )
   })
 }
@@ -134,12 +142,17 @@ export function showAccount(idOrEmail: string, options: OutputOptions): Promise<
 export function setPlan(idOrEmail: string, options: OutputOptions & { plan: string; until?: string }): Promise<CommandResult> {
   return changeAccount(idOrEmail, options, async (installation, account) => {
     const plan = requirePlan(installation, options.plan)
-    const { clock, calendar } = installation
-    const until = options.until === undefined ? undefined : parseFutureInstant('--until', options.until, clock.now(), calendar)
-    if (!(await installation.store.accounts.setPlan(account.id, plan, until))) throw createDeletedError(account)
-    const end = until === undefined ? null : formatInstant(until)
+    const { clock, calendar, config, subscriptions } = installation
+    const until = options.until === undefined ? null : parseFutureInstant('--until', options.until, clock.now(), calendar)
+    const given = await subscriptions.give(account.id, getPlan(config, plan), until)
+    if (given === undefined) throw createDeletedError(account)
+    const end = until === null ? null : formatInstant(until)
     await installation.note('plan_changed', account.id, end === null ? { plan } : { plan, until: end })
-    const then = until === undefined ? '' : ` until ${formatMoment(until, clock.now())}, then ${installation.config.defaultPlan}`
+    if (given.plan !== plan)
+      return `Plan ${plan} was given to account ${account.id}, which keeps its higher plan ${given.plan} until ${formatMoment(given.planUntil ?? 0, clock.now())}.`
+    const next = (await subscriptions.listStretches(account.id)).find(({ startsAt }) => startsAt === until)
+    const nextPlan = next?.subscription.terms.plan.id ?? config.defaultPlan
+    const then = until === null ? '' : ` until ${formatMoment(until, clock.now())}, then ${nextPlan}`
     return `Account ${account.id} has plan ${plan} now${then}. What it has used stays used.`
   })
 }
@@ -266,10 +279,26 @@ function changeAccount(
 
 function getBalance({ store, calendar, clock, config }: Installation, account: Account): Promise<Balance> {
   const at = clock.now()
-  const plan = getPlan(config, account.plan)
+  const plan = resolvePlan(config, account)
   return store.ledger.balance({ account: account.id, at, periods: calendar.getPeriods(at), limits: plan.pools })
 }
 
-function toRecord({ id, email, plan, planUntil, status, createdAt }: Account): Record<string, unknown> {
-  return { id, email, plan, plan_until: formatInstant(planUntil), status, created_at: formatInstant(createdAt) }
+function toRecord({ id, email, plan, planUntil, terms, status, createdAt }: Account): Record<string, unknown> {
+  const record = { id, email, plan, plan_until: formatInstant(planUntil), terms: terms?.id ?? null }
+  return { ...record, status, created_at: formatInstant(createdAt) }
+}
+
+function renderSubscriptions(subscriptions: readonly Subscription[], now: number): readonly string[] {
+  if (subscriptions.length === 0) return []
+  const header = ['subscription', 'terms', 'from', 'state', 'began', 'ends', 'left']
+  const rows = subscriptions.map(({ id, terms, source, state, startsAt, endsAt, endedAt, span }) => [
+    id,
+    terms.id,
+    source,
+    state,
+    formatCellTime(startsAt, now),
+    formatCellTime(endedAt ?? endsAt, now),
+    state === 'waiting' && span !== null ? formatSpanLeft(span) : '',
+  ])
+  return ['', formatTable(header, rows)]
 }

@@ -1,6 +1,6 @@
 /** `/chat`: a real chat over `/v1` with the cookie. The list of models is the plan's. */
 import { errorCatalog } from '../../errors.ts'
-import { getPlan } from '../../domain/billing/plan.ts'
+import { resolvePlan } from '../../domain/billing/terms.ts'
 import { computeEffectivePrice } from '../../config/products.ts'
 import type { Product } from '../../domain/billing/product.ts'
 import { formatCompactNumber, formatMoney, formatNumber } from '../format.ts'
@@ -13,7 +13,7 @@ import type { PageContext, View } from '../page.ts'
 export function createChatView(context: PageContext): View {
   const { t, services } = context
   const { viewer } = requireMember(context)
-  const models = services.products.availableTo(getPlan(services.config, viewer.plan), services.clock.now())
+  const models = services.products.availableTo(resolvePlan(services.config, viewer), services.clock.now())
   return {
     title: t.chat.title,
     layout: 'app',

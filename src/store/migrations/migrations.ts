@@ -4,6 +4,14 @@ import { sharedDatabase } from './0002-shared-database.ts'
 import { invitePerson } from './0003-invite-person.ts'
 import { notifications } from './0004-notifications.ts'
 import { turnCost } from './0005-turn-cost.ts'
+import { subscriptions } from './0006-subscriptions.ts'
 import type { Migration } from './migration.ts'
 
-export const migrations: readonly Migration[] = [initialSchema, sharedDatabase, invitePerson, notifications, turnCost]
+export const migrations: readonly Migration[] = [
+  initialSchema,
+  sharedDatabase,
+  invitePerson,
+  notifications,
+  turnCost,
+  subscriptions,
+]

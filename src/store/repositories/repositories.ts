@@ -16,6 +16,7 @@ import { createSessionRepository } from './identity/sessions.ts'
 import { createDailyUsageRepository } from './billing/daily-usage.ts'
 import { createUsageAlertRepository } from './billing/usage-alerts.ts'
 import { createNotificationRepository } from './notifications/notifications.ts'
+import { createSubscriptionRepository } from './billing/subscriptions.ts'
 import { createUsageSumRepository } from './billing/usage-sums.ts'
 
 export function createRepositories(db: Database) {
@@ -30,6 +31,7 @@ export function createRepositories(db: Database) {
     providerLogins: createProviderLoginRepository(db),
     deviceLogins: createDeviceLoginRepository(db),
     boosts: createBoostRepository(db),
+    subscriptions: createSubscriptionRepository(db),
     attempts: createAttemptRepository(db),
     carriedUsage: createCarriedUsageRepository(db),
     audit: createAuditRepository(db),

@@ -10,8 +10,9 @@ import type { Window } from '../../domain/billing/plan.ts'
 import type { Pool } from '../../domain/billing/product.ts'
 import type { MembershipSchema } from './membership-schema.ts'
 import type { NotificationSchema } from './notification-schema.ts'
+import type { SaleSchema } from './sale-schema.ts'
 
-export interface Schema extends MembershipSchema, NotificationSchema {
+export interface Schema extends MembershipSchema, NotificationSchema, SaleSchema {
   readonly account: AccountTable
   readonly api_key: ApiKeyTable
   readonly balance: BalanceTable
@@ -31,7 +32,7 @@ export interface Schema extends MembershipSchema, NotificationSchema {
   readonly migration: MigrationTable
 }
 
-interface AccountTable {
+export interface AccountTable {
   id: string
   email: string | null
   /** The same for all addresses of one mailbox; null once the account is deleted. */
@@ -39,6 +40,10 @@ interface AccountTable {
   plan: string
   /** When the account returns to the default plan. */
   plan_until: number | null
+  /** The terms of the running subscription. */
+  terms: Generated<string | null>
+  /** While a subscription runs: the plan that was given without an end; null: the default plan. */
+  base_plan: Generated<string | null>
   status: AccountStatus
   password_hash: string | null
   email_verified: number

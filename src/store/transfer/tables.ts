@@ -23,7 +23,9 @@ const table = (name: string, ...key: string[]): TransferTable => ({ name, key })
  * not moved.
  */
 export const transferTables: readonly TransferTable[] = [
+  table('plan_terms', 'id'),
   table('account', 'id'),
+  table('subscription', 'id'),
   table('api_key', 'id'),
   table('session', 'id'),
   table('account_change', 'seq'),

@@ -18,10 +18,10 @@ t.test('an ended plan is replaced by the default plan and audited', async (t) =>
   t.match((await browser.get(`${gateway.url}/account`)).body, 'until Mar 3, 2026')
 
   now = end - 1
-  await membership.endExpiredPlans()
+  await membership.subscriptions.advanceDue()
   t.match((await browser.get('usage')).body, { plan: 'pro' })
   now = end
-  await membership.endExpiredPlans()
+  await membership.subscriptions.advanceDue()
   t.match((await browser.get('usage')).body, { plan: 'free', plan_until: null })
   t.equal((await gateway.chat(token, { model: 'auto' })).status, 200)
   const [changed] = (await browser.get('audit')).body.data.filter(({ event }: { event: string }) => event === 'plan_changed')
@@ -30,7 +30,7 @@ t.test('an ended plan is replaced by the default plan and audited', async (t) =>
   await store.accounts.setPlan(account.id, 'pro', now + 1_000)
   await store.accounts.setPlan(account.id, 'max')
   now += 10_000
-  await membership.endExpiredPlans()
+  await membership.subscriptions.advanceDue()
   t.match(await store.accounts.find(account.id), { plan: 'max', planUntil: null }, 'a plan set without an end has none')
 })
 

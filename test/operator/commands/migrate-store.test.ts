@@ -23,6 +23,8 @@ import { OperatorError } from '../../../src/system/operator-error.ts'
 import { ImageFolder } from '../../../src/images/image-folder.ts'
 import { ImageStore } from '../../../src/images/image-store.ts'
 import { compileCacheEnvironment } from '../../runner/clean-command.ts'
+import { createPlan } from '../../support/gateway/test-plans.ts'
+import { createSubscriptionService } from '../../store/contract/subscription-contract.ts'
 import { providePostgres } from '../../support/servers/postgres.ts'
 import {
   toAccountId,
@@ -86,7 +88,7 @@ const usedInstallation = (async () => {
     createdAt: noon,
     expiresAt: noon + 1e9,
   })
-  await store.accounts.setPlan(toAccountId(1), 'pro')
+  await createSubscriptionService(store, { now: noon }).give(toAccountId(1), createPlan('pro', 10), noon + 1e9)
   const limits = { style: 'chat' as const, linkDays: 9, keepForDays: 9, keepBytes: 1e9, maxBytes: 1e6 }
   const images = new ImageStore({
     files: new ImageFolder(join(folder, 'images'), store.images),

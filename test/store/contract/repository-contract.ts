@@ -46,6 +46,7 @@ export function testRepositoryContract(t: Test, open: (t: Test, nodes: number) =
       email: 'member1@example.org',
       plan: 'free',
       planUntil: null,
+      terms: null,
       status: 'active',
       createdAt: noon,
     }

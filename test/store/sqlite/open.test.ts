@@ -15,6 +15,8 @@ import {
   noon,
   createReserveOrder,
 } from '../contract/store-contract.ts'
+import { createPlan } from '../../support/gateway/test-plans.ts'
+import { createSubscriptionService } from '../contract/subscription-contract.ts'
 import { createTemporaryFolder, openStoreAsIs, openStoreAt, OtherProcess, withRawDatabase } from './support.ts'
 
 t.test('keeps data after closing and opening again', async (t) => {
@@ -128,6 +130,40 @@ t.test('refuses a path where no file can be created, with a sentence', async (t)
   await t.rejects(openStoreAt(t, join(folder, 'store.db')), {
     name: 'OperatorError',
     message: /store\.db cannot be written: it is a folder \(EISDIR\)/,
+  })
+})
+
+t.test('a plan with an end of the version before terms becomes a subscription, with a copy of the old database', async (t) => {
+  const folder = createTemporaryFolder(t)
+  const file = join(folder, 'store.db')
+  await (await openStoreAsIs(t, file, { migrations: migrations.slice(0, 5) })).close()
+  withRawDatabase(file, (db) =>
+    db.exec(`insert into account (id, email, canonical_email, plan, plan_until, status, email_verified, created_at) values
+      ('acc_1', 'a@example.org', 'a@example.org', 'pro', ${noon + 86_400_000}, 'active', 1, ${noon}),
+      ('acc_2', 'b@example.org', 'b@example.org', 'pro', null, 'active', 1, ${noon})`),
+  )
+  const store = await openStoreAsIs(t, file, { role: 'server' })
+  t.ok(
+    readdirSync(folder, { recursive: true }).some((name) => String(name).includes('before')),
+    `the copy in ${readdirSync(folder, { recursive: true })}`,
+  )
+  t.match(await store.accounts.find('acc_1'), { plan: 'pro', planUntil: noon + 86_400_000, terms: null })
+  const time = { now: noon }
+  await createSubscriptionService(store, time).advanceDue()
+  t.match(await store.accounts.find('acc_1'), { plan: 'pro', planUntil: noon + 86_400_000, terms: { id: 'pro@1' } })
+  t.match(await store.accounts.find('acc_2'), { plan: 'pro', planUntil: null, terms: null })
+  time.now += 86_400_000
+  await createSubscriptionService(store, time).advanceDue()
+  t.match(await store.accounts.find('acc_1'), { plan: 'free', planUntil: null, terms: null })
+})
+
+t.test('the database refuses to change or delete terms', async (t) => {
+  const file = join(createTemporaryFolder(t), 'store.db')
+  const store = await openStoreAt(t, file)
+  await createSubscriptionService(store, { now: noon }).give(await addAccount(store), createPlan('pro', 5), noon + 1)
+  withRawDatabase(file, (db) => {
+    t.throws(() => db.exec(`update plan_terms set content = '{}'`), /rows of plan_terms are final/)
+    t.throws(() => db.exec('delete from plan_terms'), /rows of plan_terms are final/)
   })
 })
 

@@ -5,9 +5,11 @@ import type { Test } from 'tap'
 import type { Store } from '../../../src/domain/store.ts'
 import { testStoreContract } from '../contract/store-contract.ts'
 import { testRepositoryContract } from '../contract/repository-contract.ts'
+import { testSubscriptionContract } from '../contract/subscription-contract.ts'
 import { createTemporaryFolder, openStoreAt } from './support.ts'
 
 const openEmpty = (t: Test): Promise<Store> => openStoreAt(t, join(createTemporaryFolder(t), 'store.db'))
 
 testStoreContract(t, openEmpty)
 testRepositoryContract(t, async (t) => [await openEmpty(t)])
+testSubscriptionContract(t, async (t) => [await openEmpty(t)])

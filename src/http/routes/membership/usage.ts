@@ -4,7 +4,7 @@ import { listTurns, showUsage, showUsageHistory } from '../../../api/membership/
 import { maskEmail } from '../../../domain/identity/audit.ts'
 import { formatInstant } from '../../../domain/instant.ts'
 import type { Period } from '../../../domain/billing/period.ts'
-import { getPlan } from '../../../domain/billing/plan.ts'
+import { resolvePlan } from '../../../domain/billing/terms.ts'
 import type { Pool } from '../../../domain/billing/product.ts'
 import { toUsageBoosts, toUsagePools, toUsageTurn } from '../../../domain/billing/usage.ts'
 import type { DailyUsage } from '../../../domain/billing/usage.ts'
@@ -19,7 +19,7 @@ export function mountUsageRoutes(serve: ServeEndpoint, services: Services): void
   const { ledger, config, store } = services
 
   serve(showUsage, async ({ member: { account } }) => {
-    const plan = getPlan(config, account.plan)
+    const plan = resolvePlan(config, account)
     const balance = await getBalance(account, services)
     const turns = await ledger.turns({ account: account.id, limit: maxTurnsShown })
     const days = listLastDays(services, dayCount)

@@ -1,5 +1,5 @@
 /** `/keys`: make a key, see it once, rename and revoke it. */
-import { getPlan } from '../../../domain/billing/plan.ts'
+import { resolvePlan } from '../../../domain/billing/terms.ts'
 import type { ApiKey } from '../../../domain/identity/api-key.ts'
 import { GatewayError } from '../../../errors.ts'
 import { readKeyUsage, unusedKey } from '../../../services/member-usage.ts'
@@ -198,7 +198,7 @@ function renderRevoke(context: PageContext, { id, name }: ApiKey): Html {
 
 function createFacts({ services, viewer }: MemberContext): Omit<SetupFacts, 'key'> {
   const { origins, names, config, products, clock } = services
-  const available = products.availableTo(getPlan(config, viewer.plan), clock.now())
+  const available = products.availableTo(resolvePlan(config, viewer), clock.now())
   const models = chooseModels(available) ?? chooseModels(products.all)
   const none = { id: 'auto', name: 'Auto', contextLength: 128_000, maxOutputTokens: 4_096, images: false }
   return { apiUrl: origins.base, slug: names.slug, serviceName: config.brand.name, ...(models ?? { main: none, fast: none }) }

@@ -1,5 +1,5 @@
 /** `/account/profile`: whose account this is, its plan, and which emails it gets. */
-import { getPlan } from '../../../domain/billing/plan.ts'
+import { resolvePlan } from '../../../domain/billing/terms.ts'
 import { PageForm } from '../../components/form.ts'
 import { renderFacts } from '../../components/list.ts'
 import { formatDate } from '../../format.ts'
@@ -23,7 +23,7 @@ export async function createProfileView(context: PageContext): Promise<View> {
   const { account } = t
   const { viewer } = requireMember(context)
   const { timeZone } = services.config
-  const plan = getPlan(services.config, viewer.plan)
+  const plan = resolvePlan(services.config, viewer)
   const until =
     viewer.planUntil === null ? '' : interpolate(account.planUntil, { date: formatDate(viewer.planUntil, locale, timeZone) })
   const isEnabled = await services.membership.usageAlerts.isSubscribed(viewer.id)

@@ -1,5 +1,5 @@
 /** `/account`: where the member stands, usage by day, the turns, and the first steps of a new account. */
-import { getPlan } from '../../../domain/billing/plan.ts'
+import { resolvePlan } from '../../../domain/billing/terms.ts'
 import { getBalance, readUsageHistory, usageDimensions } from '../../../services/member-usage.ts'
 import { formatDate } from '../../format.ts'
 import { html } from '../../html.ts'
@@ -18,7 +18,7 @@ export async function createUsageView(page: PageContext): Promise<View> {
   const context = requireMember(page)
   const { t, services, viewer } = context
   const { account } = t
-  const plan = getPlan(services.config, viewer.plan)
+  const plan = resolvePlan(services.config, viewer)
   const keys = await services.membership.apiKeys.list(viewer.id)
   return createMemberView(context, {
     title: account.rail.usage,

@@ -1,19 +1,43 @@
 /** Accounts. */
+import { sql } from 'kysely'
 import type { Kysely } from 'kysely'
 import type { Account, Accounts, NewAccount } from '../../../domain/identity/account.ts'
 import { canonicalizeEmail, isSameMailbox } from '../../../domain/identity/email/email-address.ts'
 import type { Database } from '../../database.ts'
 import type { Schema } from '../../schema/schema.ts'
 import { saveCarriedUsage } from '../billing/carried-usage.ts'
+import { toPlanTerms } from '../billing/plan-terms.ts'
 
-/** The columns of an `Account`. A join that has these names twice uses its own list. */
+/**
+ * The terms in effect. An older version that gives an account another plan leaves the terms of the one before, which do not count then. A
+ * subquery, so that accounts without terms cost nothing.
+ */
+const selectTerms = (account: 'account' | 'owner') =>
+  sql<string | null>`(
+    select content from plan_terms where plan_terms.id = ${sql.ref(`${account}.terms`)} and plan_terms.plan = ${sql.ref(`${account}.plan`)}
+  )`.as('terms_content')
+
+/** The columns of an `Account`. */
 export const accountColumns = [
   'account.id',
   'account.email',
   'account.plan',
   'account.plan_until',
+  'account.terms',
+  selectTerms('account'),
   'account.status',
   'account.created_at',
+] as const
+
+/** The same of a joined account, without the id. */
+export const ownerColumns = [
+  'owner.email',
+  'owner.plan',
+  'owner.plan_until',
+  'owner.terms',
+  selectTerms('owner'),
+  'owner.status',
+  'owner.created_at as account_created_at',
 ] as const
 
 interface AccountRow {
@@ -21,13 +45,16 @@ interface AccountRow {
   readonly email: string | null
   readonly plan: string
   readonly plan_until: number | null
+  readonly terms: string | null
+  readonly terms_content: string | null
   readonly status: Account['status']
   readonly created_at: number
 }
 
 export function toAccount(row: AccountRow): Account {
-  const { id, email, plan, plan_until: planUntil, status, created_at: createdAt } = row
-  return { id, email, plan, planUntil, status, createdAt: Number(createdAt) }
+  const { id, email, plan, plan_until: planUntil, terms: termsId, terms_content: content, status, created_at: createdAt } = row
+  const terms = termsId === null || content === null ? null : toPlanTerms({ id: termsId, plan, content })
+  return { id, email, plan, planUntil, terms, status, createdAt: Number(createdAt) }
 }
 
 export function createAccountRepository({ read, write, transact }: Database): Accounts {
@@ -45,6 +72,7 @@ export function createAccountRepository({ read, write, transact }: Database): Ac
         .selectFrom('account')
         .select((select) => ['plan', select.fn.countAll<number>().as('accounts')])
         .where('status', '!=', 'deleted')
+        .where('terms', 'is', null)
         .groupBy('plan')
         .orderBy('plan')
         .execute()
@@ -137,7 +165,7 @@ export function createAccountRepository({ read, write, transact }: Database): Ac
       return hasUpdated(
         await write
           .updateTable('account')
-          .set({ plan, plan_until: until ?? null })
+          .set({ plan, plan_until: until ?? null, terms: null, base_plan: null })
           .where('id', '=', id)
           .where('status', '!=', 'deleted')
           .execute(),
@@ -146,12 +174,19 @@ export function createAccountRepository({ read, write, transact }: Database): Ac
 
     async endExpiredPlans(now, plan) {
       // Almost always none: a read without the writer shows it.
-      const due = await read.selectFrom('account').select('id').where('plan_until', '<=', now).limit(1).execute()
+      const due = await read
+        .selectFrom('account')
+        .select('id')
+        .where('plan_until', '<=', now)
+        .where('terms', 'is', null)
+        .limit(1)
+        .execute()
       if (due.length === 0) return []
       const rows = await write
         .updateTable('account')
         .set({ plan, plan_until: null })
         .where('plan_until', '<=', now)
+        .where('terms', 'is', null)
         .where('status', '!=', 'deleted')
         .returning('id')
         .execute()
@@ -174,6 +209,8 @@ export function createAccountRepository({ read, write, transact }: Database): Ac
             email: null,
             canonical_email: null,
             plan_until: null,
+            terms: null,
+            base_plan: null,
             password_hash: null,
             email_verified: 0,
           })
@@ -182,6 +219,12 @@ export function createAccountRepository({ read, write, transact }: Database): Ac
           .execute()
         if (!hasUpdated(updated)) return false
         if (legacy !== null) await saveCarriedUsage(transaction, legacy)
+        await transaction
+          .updateTable('subscription')
+          .set({ state: 'ended', ended_at: at })
+          .where('account', '=', id)
+          .where('state', '!=', 'ended')
+          .execute()
         // Codes that were sent to the mailbox, which name it.
         if (erased?.canonical_email != null)
           await transaction.deleteFrom('email_verification').where('canonical_email', '=', erased.canonical_email).execute()

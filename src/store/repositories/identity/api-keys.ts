@@ -2,7 +2,7 @@
 import type { ApiKey, ApiKeys } from '../../../domain/identity/api-key.ts'
 import type { Database } from '../../database.ts'
 import { recordLastUsed } from './last-used.ts'
-import { toAccount } from './accounts.ts'
+import { ownerColumns, toAccount } from './accounts.ts'
 
 /** All but the hash. */
 const apiKeyColumns = [
@@ -87,7 +87,7 @@ export function createApiKeyRepository({ read, write }: Database): ApiKeys {
         .selectFrom('api_key')
         .innerJoin('account as owner', 'owner.id', 'api_key.account')
         .select(apiKeyColumns)
-        .select(['owner.email', 'owner.plan', 'owner.plan_until', 'owner.status', 'owner.created_at as account_created_at'])
+        .select(ownerColumns)
         // A subquery, because SQLite plans a join on a bound value anew each time, at seven times the cost.
         .where('api_key.id', '=', (inner) =>
           inner.selectFrom('api_key as named').select('named.id').where('named.hash', '=', hash),

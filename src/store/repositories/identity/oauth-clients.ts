@@ -3,7 +3,7 @@ import { sql } from 'kysely'
 import type { OAuthRecord, OAuthClients } from '../../../domain/identity/oauth-client.ts'
 import { refreshTokenKind } from '../../../domain/identity/oauth-client.ts'
 import { sessionLifetimes } from '../../../domain/identity/session.ts'
-import { toAccount } from './accounts.ts'
+import { ownerColumns, toAccount } from './accounts.ts'
 import type { Database } from '../../database.ts'
 import { insertSession, toSession } from './sessions.ts'
 import { ownJsonBounds, parseJson } from '../../../system/parse-json.ts'
@@ -187,7 +187,7 @@ export function createOAuthClientRepository({ read, write, transact }: Database)
         .innerJoin('session', 'session.id', 'token.session')
         .innerJoin('account as owner', 'owner.id', 'session.account')
         .selectAll('session')
-        .select(['owner.email', 'owner.plan', 'owner.plan_until', 'owner.status', 'owner.created_at as account_created_at'])
+        .select(ownerColumns)
         .select('token.expires_at as token_expires_at')
         .where('token.kind', '=', kind)
         .where('token.hash', '=', hash)

@@ -2,7 +2,7 @@
 import type { Kysely, Selectable } from 'kysely'
 import type { NewSession, Session, Sessions } from '../../../domain/identity/session.ts'
 import { maxSessionsPerAccount } from '../../../domain/identity/session.ts'
-import { toAccount } from './accounts.ts'
+import { ownerColumns, toAccount } from './accounts.ts'
 import type { Database } from '../../database.ts'
 import { recordLastUsed } from './last-used.ts'
 import type { Schema } from '../../schema/schema.ts'
@@ -21,7 +21,7 @@ export function createSessionRepository({ read, write, transact }: Database): Se
         .selectFrom('session')
         .innerJoin('account as owner', 'owner.id', 'session.account')
         .selectAll('session')
-        .select(['owner.email', 'owner.plan', 'owner.plan_until', 'owner.status', 'owner.created_at as account_created_at'])
+        .select(ownerColumns)
         .where('hash', '=', hash)
         .executeTakeFirst()
       if (row === undefined) return undefined

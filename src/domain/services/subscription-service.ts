@@ -1,0 +1,243 @@
+/** Gives plans to accounts, begins and ends their subscriptions, and moves subscriptions to other terms. The only writer of plans. */
+import type { Calendar } from '../billing/period.ts'
+import type { Plan, Plans } from '../billing/plan.ts'
+import { getPlan } from '../billing/plan.ts'
+import type { AuditWriter } from '../identity/audit.ts'
+import { arrangeSubscriptions, projectStretches } from '../billing/subscription-queue.ts'
+import type { PlanStretch, Queue, QueueRules } from '../billing/subscription-queue.ts'
+import type { Entitlement, EntitlementChange, Subscription, Subscriptions } from '../billing/subscription.ts'
+import type { PlanTerms } from '../billing/terms.ts'
+import { includesPlan } from '../billing/terms.ts'
+import type { Accounts } from '../identity/account.ts'
+
+interface SubscriptionDeps {
+  readonly store: { readonly subscriptions: Subscriptions; readonly accounts: Pick<Accounts, 'endExpiredPlans'> }
+  readonly plans: Plans['plans']
+  readonly defaultPlan: string
+  readonly calendar: Pick<Calendar, 'addSpan'>
+  readonly clock: { now(): number }
+  readonly ids: { next(prefix: string, now: number): string }
+  readonly writeAudit: AuditWriter
+  /** Called when the plan in effect has changed. */
+  readonly onCredentialsChanged: (account: string) => void
+}
+
+/** How many accounts one statement lists. */
+const batchSize = 100
+
+export class SubscriptionService {
+  readonly #deps: SubscriptionDeps
+  readonly #rules: QueueRules
+
+  constructor(deps: SubscriptionDeps) {
+    this.#deps = deps
+    this.#rules = {
+      calendar: deps.calendar,
+      defaultPlan: deps.defaultPlan,
+      getPlan: (id) => getPlan(deps, id),
+    }
+  }
+
+  get rules(): QueueRules {
+    return this.#rules
+  }
+
+  /**
+   * Gives a plan by hand, in place of what was given before. With an end it is a subscription that keeps its terms; without one it follows the
+   * configuration. What the member redeemed or paid for stays, and applies where it is higher. Returns the plan in effect; undefined where
+   * there is no such account.
+   */
+  async give(account: string, plan: Plan, until: number | null): Promise<EntitlementChange | undefined> {
+    const { store, clock, ids, defaultPlan } = this.#deps
+    const now = clock.now()
+    const terms = until === null ? null : await store.subscriptions.ensureTerms(plan, now)
+    const id = ids.next('sub_', now)
+    const result = await store.subscriptions.change(account, (entitlement) => {
+      if (entitlement.isDeleted) return null
+      const kept = entitlement.subscriptions.map((each) => (each.source === 'given' ? end(each, now) : each))
+      const given = terms === null || until === null ? [] : [createSubscription({ id, account, terms, endsAt: until, now })]
+      const basePlan = until === null && plan.id !== defaultPlan ? plan.id : null
+      return this.arrange(entitlement, { basePlan, subscriptions: [...kept, ...given] }, now, { endsDue: true })
+    })
+    if (result?.change == null) return undefined
+    this.#deps.onCredentialsChanged(account)
+    return result.change
+  }
+
+  /** Ends one subscription before its end; the next one begins. False where it has ended already. */
+  async end(subscription: string): Promise<boolean> {
+    const { store, clock, onCredentialsChanged } = this.#deps
+    const now = clock.now()
+    const found = await store.subscriptions.find(subscription)
+    if (found === undefined) return false
+    const result = await store.subscriptions.change(found.account, (entitlement) => {
+      if (!entitlement.subscriptions.some(({ id }) => id === subscription)) return null
+      const subscriptions = entitlement.subscriptions.map((each) => (each.id === subscription ? end(each, now) : each))
+      return this.arrange(entitlement, { ...this.toQueue(entitlement), subscriptions }, now, { endsDue: true })
+    })
+    if (result?.change == null) return false
+    onCredentialsChanged(found.account)
+    return true
+  }
+
+  /** The subscriptions of an account as they will run, one after the other, if nothing else is bought or given. */
+  async listStretches(account: string): Promise<readonly PlanStretch[]> {
+    const { store, clock } = this.#deps
+    const entitlement = await store.subscriptions.findEntitlement(account)
+    return entitlement === undefined ? [] : projectStretches(this.toQueue(entitlement), clock.now(), this.#rules)
+  }
+
+  /** Begins and ends what is due. Needs a clock that is right. Returns how many accounts have another plan or another end of it. */
+  async advanceDue(): Promise<number> {
+    const { store, clock, defaultPlan } = this.#deps
+    const now = clock.now()
+    const ended = await store.accounts.endExpiredPlans(now, defaultPlan)
+    for (const account of ended) await this.#reportEnd(account, defaultPlan, null)
+    await this.#adoptGivenPlans(now)
+    const due = await store.subscriptions.listDue(now, batchSize)
+    for (const account of due) {
+      const result = await store.subscriptions.change(account, (entitlement) =>
+        this.arrange(entitlement, this.toQueue(entitlement), now, { endsDue: true }),
+      )
+      if (result?.change == null || result.before.isDeleted) continue
+      const { plan, terms } = result.change
+      if (plan !== result.before.plan || terms !== result.before.terms) await this.#reportEnd(account, plan, terms)
+    }
+    return ended.length + due.length
+  }
+
+  async #reportEnd(account: string, plan: string, terms: string | null): Promise<void> {
+    this.#deps.onCredentialsChanged(account)
+    await this.#deps.writeAudit('plan_changed', account, null, {
+      by: 'the end of the plan',
+      plan,
+      ...(terms === null ? null : { terms }),
+    })
+  }
+
+  /** Plans that a version without terms gave with an end keep the terms that they have now. */
+  async #adoptGivenPlans(now: number): Promise<void> {
+    const { store, plans, ids } = this.#deps
+    for (const { account, plan } of await store.subscriptions.listWithoutTerms(Object.keys(plans), batchSize)) {
+      const terms = await store.subscriptions.ensureTerms(getPlan(this.#deps, plan), now)
+      const id = ids.next('sub_', now)
+      const result = await store.subscriptions.change(account, (entitlement) => {
+        const { planUntil, isDeleted } = entitlement
+        if (isDeleted || planUntil === null || entitlement.terms !== null || entitlement.plan !== plan) return null
+        const given = createSubscription({ id, account, terms, endsAt: planUntil, now })
+        const subscriptions = [...entitlement.subscriptions.filter(({ source }) => source !== 'given'), given]
+        return this.arrange(entitlement, { basePlan: null, subscriptions }, now, { endsDue: false })
+      })
+      if (result?.change != null) this.#deps.onCredentialsChanged(account)
+    }
+  }
+
+  /**
+   * Moves the subscriptions of some terms to others: now, or each with its next renewal. Those that are not renewed keep their terms to their
+   * end. Returns how many of each there are, also where nothing is to be changed (`isDryRun`).
+   */
+  async move({ from, to, at, isDryRun, reason }: TermsMove): Promise<TermsMoveResult> {
+    const { store, clock, writeAudit, onCredentialsChanged } = this.#deps
+    const result = { moved: 0, unchanged: 0, givesLess: !includesPlan(to.plan, from.plan) }
+    for (let after = ''; ;) {
+      const accounts = await store.subscriptions.listSubscribers(from.id, { after, limit: batchSize })
+      for (const account of accounts) {
+        const moves = (each: Subscription) => each.terms.id === from.id && (at === 'now' || each.renewal !== 'none')
+        const now = clock.now()
+        const moveOne = (each: Subscription): Subscription =>
+          !moves(each) ? each : at === 'now' ? { ...each, terms: to } : { ...each, nextTerms: to.id }
+        let counts = { moved: 0, unchanged: 0 }
+        const changed = await store.subscriptions.change(account, (entitlement) => {
+          const those = entitlement.subscriptions.filter(({ terms }) => terms.id === from.id)
+          counts = { moved: those.filter(moves).length, unchanged: those.filter((each) => !moves(each)).length }
+          if (isDryRun || counts.moved === 0) return null
+          const queue = this.toQueue(entitlement)
+          return this.arrange(entitlement, { ...queue, subscriptions: queue.subscriptions.map(moveOne) }, now, { endsDue: false })
+        })
+        result.moved += counts.moved
+        result.unchanged += counts.unchanged
+        if (changed?.change == null) continue
+        onCredentialsChanged(account)
+        await writeAudit('plan_changed', account, null, {
+          by: 'operator',
+          from: from.id,
+          terms: to.id,
+          ...(at === 'now' ? null : { at }),
+          ...(reason === null ? null : { reason }),
+        })
+      }
+      const last = accounts.at(-1)
+      if (last === undefined) return result
+      after = last
+    }
+  }
+
+  /** The stored subscriptions with the plan that was given without an end. */
+  toQueue({ plan, planUntil, terms, basePlan, subscriptions }: Entitlement): Queue {
+    const { defaultPlan } = this.#deps
+    const base = terms === null ? (planUntil === null && plan !== defaultPlan ? plan : null) : basePlan
+    return { basePlan: base, subscriptions }
+  }
+
+  /** Arranges the queue that a change has left; its subscriptions may be new or altered. */
+  arrange(
+    { subscriptions: stored }: Pick<Entitlement, 'subscriptions'>,
+    queue: Queue,
+    now: number,
+    options: { readonly endsDue: boolean },
+  ): EntitlementChange {
+    const { subscriptions, ...effect } = arrangeSubscriptions(queue, now, this.#rules, options)
+    return { ...effect, changed: subscriptions.filter((each) => !stored.includes(each)) }
+  }
+}
+
+export interface TermsMove {
+  readonly from: PlanTerms
+  readonly to: PlanTerms
+  readonly at: 'now' | 'renewal'
+  readonly isDryRun: boolean
+  readonly reason: string | null
+}
+
+interface TermsMoveResult {
+  readonly moved: number
+  /** Those that are not renewed. */
+  readonly unchanged: number
+  /** Whether the new terms give less of something. */
+  readonly givesLess: boolean
+}
+
+function end(subscription: Subscription, at: number): Subscription {
+  return { ...subscription, state: 'ended', endedAt: at }
+}
+
+/** Given by hand; it waits until it is arranged. */
+function createSubscription({
+  id,
+  account,
+  terms,
+  endsAt,
+  now,
+}: {
+  readonly id: string
+  readonly account: string
+  readonly terms: PlanTerms
+  readonly endsAt: number
+  readonly now: number
+}): Subscription {
+  return {
+    id,
+    account,
+    terms,
+    source: 'given',
+    order: null,
+    renewal: 'none',
+    nextTerms: null,
+    state: 'waiting',
+    span: null,
+    startsAt: null,
+    endsAt,
+    createdAt: now,
+    endedAt: null,
+  }
+}

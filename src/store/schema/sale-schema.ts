@@ -1,0 +1,36 @@
+/** The tables of what is sold: terms of plans and subscriptions, as Kysely types. Instants are milliseconds, amounts whole credits. */
+import type { Renewal, SubscriptionSource, SubscriptionState } from '../../domain/billing/subscription.ts'
+
+export interface SaleSchema {
+  readonly plan_terms: PlanTermsTable
+  readonly subscription: SubscriptionTable
+}
+
+/** Rows are never changed. */
+export interface PlanTermsTable {
+  /** `plan@version`. */
+  id: string
+  plan: string
+  version: number
+  /** JSON of the plan without its id, as `serializePlan` writes it. */
+  content: string
+  created_at: number
+}
+
+export interface SubscriptionTable {
+  id: string
+  account: string
+  terms: string
+  source: SubscriptionSource
+  /** The order that paid for it. */
+  purchase: string | null
+  renewal: Renewal
+  next_terms: string | null
+  state: SubscriptionState
+  /** What is left while it waits; null where its end is fixed. */
+  span: string | null
+  starts_at: number | null
+  ends_at: number | null
+  created_at: number
+  ended_at: number | null
+}

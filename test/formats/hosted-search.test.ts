@@ -5,7 +5,7 @@ import type { ApiFormat, JsonObject } from '../../src/exchange/api-format/api-fo
 import type { SearchSource } from '../../src/conversation/answer-event.ts'
 import { messagesFormat } from '../../src/formats/messages/messages-format.ts'
 import { responsesFormat } from '../../src/formats/responses/responses-format.ts'
-import { findCitations } from '../../src/formats/shared/citations.ts'
+import { findCitations } from '../../src/codecs/shared/find-citations.ts'
 
 const translateWith = (format: ApiFormat, base: JsonObject, hostsSearch: boolean) => (body: JsonObject) =>
   format.toChat({ model: 'svc-2.1', ...base, ...body }, { unseal: () => null, hostsSearch })

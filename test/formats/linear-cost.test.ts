@@ -9,7 +9,7 @@ import { reasoningItemsField } from '../../src/exchange/request/responses-fields
 import { messagesFormat } from '../../src/formats/messages/messages-format.ts'
 import { plainChatTarget, toRequestForm } from '../../src/exchange/request/form/request-form.ts'
 import { responsesFormat } from '../../src/formats/responses/responses-format.ts'
-import { readAnswerEvents } from '../../src/formats/shared/chat-delta.ts'
+import { readAnswerEvents } from '../../src/codecs/chat/read-events.ts'
 import { anthropicFormat } from '../../src/upstream/anthropic/anthropic-format.ts'
 import { prepareParts } from '../../src/upstream/prepare-parts.ts'
 import { StreamedCitations, clampCitations } from '../../src/upstream/response/citations.ts'
@@ -389,17 +389,12 @@ const responseEvents: Readonly<Record<string, (n: number) => readonly JsonObject
   ],
 }
 
+const createResponse = (item: JsonObject): JsonObject => ({ object: 'response', status: 'completed', output: [item] })
 const responseDocuments: Readonly<Record<string, (n: number) => JsonObject>> = {
-  messages: (n) => ({
-    object: 'response',
-    status: 'completed',
-    output: listOf(n, () => ({ type: 'message', content: [{ type: 'output_text', text: 'x' }] })),
-  }),
-  reasoning: (n) => ({
-    object: 'response',
-    status: 'completed',
-    output: listOf(n, () => ({ type: 'reasoning', summary: [{ text: 'x' }], encrypted_content: 'x' })),
-  }),
+  'parts of a message': (n) =>
+    createResponse({ type: 'message', content: listOf(n, () => ({ type: 'output_text', text: 'x', logprobs: [{}] })) }),
+  'parts of a summary': (n) =>
+    createResponse({ type: 'reasoning', summary: listOf(n, () => ({ text: 'x' })), encrypted_content: 'x' }),
 }
 
 function checkDecoder(t: Test, format: UpstreamFormat, events: typeof messageEvents, documents: typeof messageDocuments): void {

@@ -2,7 +2,7 @@
 import t from 'tap'
 import { translateBody } from '../../src/formats/translate-request.ts'
 import { responsesFormat } from '../../src/formats/responses/responses-format.ts'
-import type { ResponsesState } from '../../src/formats/responses/request.ts'
+import type { ResponsesState } from '../../src/codecs/responses/response-encoder.ts'
 
 const settings = { sealKey: new Uint8Array(32), productIds: new Set(['svc-2.1']), aliases: {} }
 const long = 'x'.repeat(100_000)

@@ -3,7 +3,7 @@
  * and `src/codecs/vendors/README.md` has the vendors that need it. What OpenAI's form has already is returned as it is.
  */
 import { isRecord } from '../../exchange/request/chat-request.ts'
-import { CallIds } from '../call-ids.ts'
+import { CallIds } from '../shared/call-ids.ts'
 import { joinContentParts } from './content-parts.ts'
 import { decideFinish, parseFinishReason } from './finish-reason.ts'
 import { repairWholeCalls, ToolCallRepair } from './tool-call-repair.ts'

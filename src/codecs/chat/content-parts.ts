@@ -1,5 +1,6 @@
 /** Content of an answer that a vendor sends as a list of parts: its text, its reasoning, and its pictures apart. */
 import { isRecord } from '../../exchange/request/chat-request.ts'
+import { toText } from '../shared/to-text.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 
@@ -38,10 +39,6 @@ function readTexts(value: unknown): string {
   if (typeof value === 'string') return value
   if (Array.isArray(value)) return value.map(readTexts).join('')
   return isRecord(value) ? readTexts(value['text'] ?? value['thinking']) : ''
-}
-
-function toText(value: unknown): string {
-  return typeof value === 'string' ? value : ''
 }
 
 function toList(value: unknown): readonly unknown[] {

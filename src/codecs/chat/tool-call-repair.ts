@@ -5,8 +5,9 @@
  */
 import { isRecord } from '../../exchange/request/chat-request.ts'
 import { maxCallPieces, maxCalls, AnswerTooLargeError, TooManyCallsError } from '../answer-bounds.ts'
-import type { CallIds } from '../call-ids.ts'
+import type { CallIds } from '../shared/call-ids.ts'
 import { JsonEndFinder } from './json-end-finder.ts'
+import { toText } from '../shared/to-text.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 
@@ -201,8 +202,4 @@ function toPiece({ position, kind }: KnownCall, text: string): Fields {
 function toArguments(value: unknown): string {
   if (typeof value === 'string') return value
   return typeof value === 'object' && value !== null ? JSON.stringify(value) : ''
-}
-
-function toText(value: unknown): string {
-  return typeof value === 'string' ? value : ''
 }

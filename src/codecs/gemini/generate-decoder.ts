@@ -2,7 +2,7 @@
 import type { AnswerEvent } from '../../conversation/answer-event.ts'
 import { callSignaturesField } from '../../exchange/request/gemini-fields.ts'
 import type { AnswerDecoder, FailedEvent } from '../answer-decoder.ts'
-import { CallIds } from '../call-ids.ts'
+import { CallIds } from '../shared/call-ids.ts'
 import { decideFinish } from '../chat/finish-reason.ts'
 import { readFinishReason } from './finish-reason.ts'
 import { isFields, readObjects, readString } from './read-json.ts'

@@ -4,9 +4,9 @@ import type { JsonObject } from '../../exchange/api-format/api-format.ts'
 import type { AnswerEvent } from '../../conversation/answer-event.ts'
 import { AnswerTooLargeError, maxEventLength } from '../answer-bounds.ts'
 import type { AnswerDecoder, DecodedEvent } from '../answer-decoder.ts'
-import { CallIds } from '../call-ids.ts'
+import { CallIds } from '../shared/call-ids.ts'
 import { parseFinishReason } from '../chat/finish-reason.ts'
-import { toText } from '../to-text.ts'
+import { toText } from '../shared/to-text.ts'
 import { MessageUsage } from './message-usage.ts'
 
 /** Blocks follow one after the other; a server that never ends them must not exhaust memory. */

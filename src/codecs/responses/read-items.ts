@@ -1,7 +1,7 @@
 /** Reads the items of an answer, and how it ended. */
 import { isRecord } from '../../exchange/request/chat-request.ts'
 import type { JsonObject } from '../../exchange/api-format/api-format.ts'
-import { toText } from '../to-text.ts'
+import { toText } from '../shared/to-text.ts'
 
 /** The texts of a message's parts of one type. */
 export function joinTexts({ content }: JsonObject, type: string, field: string): string {

@@ -4,8 +4,8 @@ import type { JsonObject } from '../../exchange/api-format/api-format.ts'
 import type { AnswerEvent } from '../../conversation/answer-event.ts'
 import { AnswerTooLargeError } from '../answer-bounds.ts'
 import type { AnswerDecoder, DecodedEvent } from '../answer-decoder.ts'
-import { CallIds } from '../call-ids.ts'
-import { toText } from '../to-text.ts'
+import { CallIds } from '../shared/call-ids.ts'
+import { toText } from '../shared/to-text.ts'
 import {
   joinLogprobs,
   joinSummary,

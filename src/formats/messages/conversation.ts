@@ -16,9 +16,9 @@ import {
   requireObject,
   requireText,
 } from '../shared/fields.ts'
-import type { Reasoning } from '../shared/reasoning.ts'
-import { openReasoning, toReasoningFields } from '../shared/reasoning.ts'
-import { toFunctionName } from '../shared/tool-names.ts'
+import type { Reasoning } from '../../codecs/shared/sealed-reasoning.ts'
+import { openReasoning, toReasoningFields } from '../../codecs/shared/sealed-reasoning.ts'
+import { toFunctionName } from '../../codecs/shared/tool-names.ts'
 
 interface ConversationOptions {
   readonly model: string

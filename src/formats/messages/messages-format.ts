@@ -1,9 +1,9 @@
 /** The Messages API: `POST /v1/messages`, as Claude Code and Anthropic's SDKs speak it. */
 import type { ApiFormat } from '../../exchange/api-format/api-format.ts'
-import { MessagesEncoder } from './encoder.ts'
-import { toFailureReply } from './failures.ts'
+import { MessagesEncoder } from '../../codecs/messages/message-encoder.ts'
+import type { MessagesState } from '../../codecs/messages/message-encoder.ts'
+import { toFailureReply } from '../../codecs/messages/failures.ts'
 import { toChat } from './request.ts'
-import type { MessagesState } from './request.ts'
 
 export const messagesFormat: ApiFormat<MessagesState> = {
   name: 'messages',

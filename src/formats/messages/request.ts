@@ -1,4 +1,5 @@
 /** Translates a request of the Messages API to a chat completion request. */
+import type { MessagesState } from '../../codecs/messages/message-encoder.ts'
 import type { JsonObject, RequestContext, TranslatedRequest } from '../../exchange/api-format/api-format.ts'
 import { effortField, thinkingSettingsField } from '../../exchange/request/anthropic-fields.ts'
 import { checkUserMetadata } from '../../exchange/request/metadata-bounds.ts'
@@ -18,15 +19,6 @@ import {
   requireText,
 } from '../shared/fields.ts'
 import { translateToolChoice, translateTools } from './tools.ts'
-
-/** What the answer needs of the request. */
-export interface MessagesState {
-  /** The model id as sent, which reasoning containers are bound to. */
-  readonly model: string
-  /** Original names of tools whose names were too long for a chat completion. */
-  readonly toolNames: ReadonlyMap<string, string>
-  readonly stopSequences: readonly string[]
-}
 
 /** Fields that change where or how the request runs, and that this service does not have. */
 const refusedFields = ['container', 'mcp_servers'] as const

@@ -2,7 +2,7 @@
 import { invalidRequest } from '../../errors.ts'
 import type { GatewayError } from '../../errors.ts'
 import type { JsonObject } from '../../exchange/api-format/api-format.ts'
-import { toFunctionName } from '../shared/tool-names.ts'
+import { toFunctionName } from '../../codecs/shared/tool-names.ts'
 import type { HostedSearchOptions } from '../../exchange/hosted-search.ts'
 import { hostedSearchFunction } from '../../exchange/hosted-search.ts'
 import { hostedSearchTool, readDomains, readMaxUses } from '../shared/hosted-search.ts'

@@ -3,8 +3,8 @@
  * assistant is one message with its calls, and the results follow it directly, one for each call. Most servers reject anything else.
  */
 import type { JsonObject } from '../../exchange/api-format/api-format.ts'
-import { toReasoningFields } from '../shared/reasoning.ts'
-import type { Reasoning } from '../shared/reasoning.ts'
+import { toReasoningFields } from '../../codecs/shared/sealed-reasoning.ts'
+import type { Reasoning } from '../../codecs/shared/sealed-reasoning.ts'
 import { isTextPart, joinParts, joinTexts } from './content-parts.ts'
 
 type Role = 'user' | 'system' | 'developer'

@@ -12,10 +12,10 @@ import {
   requireText,
   toText,
 } from '../shared/fields.ts'
-import type { Reasoning } from '../shared/reasoning.ts'
+import type { Reasoning } from '../../codecs/shared/sealed-reasoning.ts'
 import { joinTexts, translateParts } from './content-parts.ts'
 import type { Conversation } from './conversation.ts'
-import { CalledToolFinder, toFunctionName } from '../shared/tool-names.ts'
+import { CalledToolFinder, toFunctionName } from '../../codecs/shared/tool-names.ts'
 import type { ToolSet } from './tools.ts'
 
 interface InputContext {

@@ -1,4 +1,5 @@
 /** Translates a request's fields. */
+import type { ResponsesState } from '../../codecs/responses/response-encoder.ts'
 import type { JsonObject, RequestContext, TranslatedRequest } from '../../exchange/api-format/api-format.ts'
 import { customToolsField, summaryField } from '../../exchange/request/responses-fields.ts'
 import { checkMetadata } from '../../exchange/request/metadata-bounds.ts'
@@ -16,23 +17,11 @@ import {
   requireObject,
   requireText,
 } from '../shared/fields.ts'
-import { openReasoning } from '../shared/reasoning.ts'
+import { openReasoning } from '../../codecs/shared/sealed-reasoning.ts'
 import { Conversation } from './conversation.ts'
 import { addDeclaredTools, addInput } from './input-items.ts'
-import { serializeEcho } from './response-object.ts'
+import { serializeEcho } from '../../codecs/responses/response-object.ts'
 import { ToolSet, toToolFields } from './tools.ts'
-import type { ToolMap } from '../shared/tool-names.ts'
-
-/** What the encoder of the answer needs of the request. */
-export interface ResponsesState {
-  readonly tools: ToolMap
-  /** The fields of the request that a response repeats, as `serializeEcho` writes them. */
-  readonly echoed: string
-  /** The client is Codex, which repeats the turn after some endings that other clients accept. */
-  readonly isCodex: boolean
-  /** The answer names the sources of each search. */
-  readonly includesSources: boolean
-}
 
 type FieldTranslator = (value: unknown, path: string) => JsonObject
 

@@ -16,8 +16,8 @@ import {
   requireText,
 } from '../shared/fields.ts'
 import { hostedSearchTool, readDomains, readMaxUses } from '../shared/hosted-search.ts'
-import { toFunctionName } from '../shared/tool-names.ts'
-import type { DeclaredTool } from '../shared/tool-names.ts'
+import { toFunctionName } from '../../codecs/shared/tool-names.ts'
+import type { DeclaredTool } from '../../codecs/shared/tool-names.ts'
 
 type ToolTranslator = (tools: ToolSet, tool: JsonObject, path: string, namespace?: string) => void
 

@@ -1,5 +1,5 @@
 /** Headers in which Codex shows the usage of a member's day and week in its footer, and from which it warns. */
-import { isCodex } from '../../formats/responses/codex-client.ts'
+import { isCodex } from '../../codecs/responses/codex-client.ts'
 import type { PoolBalance } from '../../domain/billing/ledger.ts'
 import type { Window } from '../../domain/billing/plan.ts'
 import { poolForTier } from '../../domain/billing/product.ts'

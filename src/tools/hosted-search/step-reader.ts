@@ -3,8 +3,8 @@
  * which only the last answer of the turn passes on.
  */
 import { isObject } from '../../formats/shared/fields.ts'
-import { ToolCallList } from '../../formats/shared/tool-call-list.ts'
-import type { ToolCall } from '../../formats/shared/tool-call-list.ts'
+import { ToolCallList } from '../../codecs/shared/tool-call-list.ts'
+import type { ToolCall } from '../../codecs/shared/tool-call-list.ts'
 import { hostedSearchFunction } from '../../exchange/hosted-search.ts'
 import type { AnswerEvent, AnswerUsage, ReasoningField } from '../../conversation/answer-event.ts'
 import type { GatewayError } from '../../errors.ts'

@@ -2,7 +2,7 @@
 import { invalidRequest } from '../../errors.ts'
 import { isRecord } from '../../exchange/request/chat-request.ts'
 import { customToolsField } from '../../exchange/request/responses-fields.ts'
-import { toText } from '../../codecs/to-text.ts'
+import { toText } from '../../codecs/shared/to-text.ts'
 import type { JsonFields } from '../upstream-format.ts'
 
 /** The functions that are sent as tools with free text, by their names. */

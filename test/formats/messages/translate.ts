@@ -5,7 +5,7 @@ import { encodeChatMessages } from '../../../src/codecs/encode-for-target.ts'
 import { toChatRequest } from '../../../src/exchange/request/chat-request.ts'
 import type { AnswerEncoder, JsonObject } from '../../../src/exchange/api-format/api-format.ts'
 import { messagesFormat } from '../../../src/formats/messages/messages-format.ts'
-import { readAnswerEvents } from '../../../src/formats/shared/chat-delta.ts'
+import { readAnswerEvents } from '../../../src/codecs/chat/read-events.ts'
 
 /** A container of the tests: readable, and bound to nothing. */
 export const seal = (text: string): string => `sealed:${text}`

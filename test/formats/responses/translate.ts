@@ -6,7 +6,7 @@ import { toChatRequest } from '../../../src/exchange/request/chat-request.ts'
 import type { AnswerEncoder } from '../../../src/exchange/api-format/api-format.ts'
 import { GatewayError } from '../../../src/errors.ts'
 import { responsesFormat } from '../../../src/formats/responses/responses-format.ts'
-import { readAnswerEvents } from '../../../src/formats/shared/chat-delta.ts'
+import { readAnswerEvents } from '../../../src/codecs/chat/read-events.ts'
 
 /** A container of the tests: readable, and bound to nothing. */
 export const seal = (text: string): string => `sealed:${text}`

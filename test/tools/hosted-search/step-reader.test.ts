@@ -1,7 +1,7 @@
 import t from 'tap'
 import type { AnswerEvent } from '../../../src/conversation/answer-event.ts'
 import type { AnswerEncoder, JsonObject } from '../../../src/exchange/api-format/api-format.ts'
-import { readAnswerEvents } from '../../../src/formats/shared/chat-delta.ts'
+import { readAnswerEvents } from '../../../src/codecs/chat/read-events.ts'
 import { addUsage, StepReader } from '../../../src/tools/hosted-search/step-reader.ts'
 
 const toChunk = (delta: JsonObject, finish: string | null = null): JsonObject => ({

@@ -3,7 +3,7 @@ import t from 'tap'
 import { GatewayError } from '../../../src/errors.ts'
 import type { FailedExchange, JsonObject } from '../../../src/exchange/api-format/api-format.ts'
 import { deriveNames } from '../../../src/exchange/brand-names.ts'
-import { toChunk } from '../random-chunks.ts'
+import { toChunk } from '../../formats/random-chunks.ts'
 import {
   createEncoder,
   pushChunk,
@@ -16,7 +16,7 @@ import {
   usage,
   usageChunk,
   writeWhole,
-} from './translate.ts'
+} from '../../formats/messages/translate.ts'
 
 const text = (content: string) => toChunk({ content })
 const think = (reasoning: string) => toChunk({ reasoning_content: reasoning })

@@ -5,9 +5,9 @@ import OpenAI from 'openai'
 import type { Response as OpenAiResponse } from 'openai/resources/responses/responses.js'
 import t from 'tap'
 import type { JsonObject } from '../../../src/exchange/api-format/api-format.ts'
-import { createRandom, toChunk, toChunks } from '../random-chunks.ts'
-import type { Answer } from '../random-chunks.ts'
-import { createEncoder, encodeStream, parseEvents, usageChunk, writeWhole } from './translate.ts'
+import { createRandom, toChunk, toChunks } from '../../formats/random-chunks.ts'
+import type { Answer } from '../../formats/random-chunks.ts'
+import { createEncoder, encodeStream, parseEvents, usageChunk, writeWhole } from '../../formats/responses/translate.ts'
 
 const request = {
   tools: [

@@ -2,20 +2,31 @@
 import type { AnswerContext, AnswerEncoder, FailedExchange, JsonObject } from '../../exchange/api-format/api-format.ts'
 import type { GatewayError } from '../../errors.ts'
 import type { AnswerEvent, HostedSearchStep, ReasoningField, SearchSource } from '../../conversation/answer-event.ts'
-import { findCitations } from '../shared/citations.ts'
-import { isObject } from '../shared/fields.ts'
-import { sealReasoning } from '../shared/reasoning.ts'
-import type { Reasoning } from '../shared/reasoning.ts'
+import { findCitations } from '../shared/find-citations.ts'
+import { isRecord } from '../../exchange/request/chat-request.ts'
+import { sealReasoning } from '../shared/sealed-reasoning.ts'
+import type { Reasoning } from '../shared/sealed-reasoning.ts'
 import { ToolCallList } from '../shared/tool-call-list.ts'
 import type { ToolCall } from '../shared/tool-call-list.ts'
-import { EventWriter } from './events.ts'
+import { EventWriter } from './event-writer.ts'
 import { toStreamError } from './failures.ts'
 import { CustomCallItem, FunctionCallItem, MessageItem, ToolSearchItem, WebSearchItem } from './output-items.ts'
 import type { ItemPlace, ItemStatus, OutputItem } from './output-items.ts'
 import { ReasoningItem } from './reasoning-item.ts'
 import { createResponse, toResponseUsage } from './response-object.ts'
-import type { ResponsesState } from './request.ts'
 import { CalledToolFinder } from '../shared/tool-names.ts'
+import type { ToolMap } from '../shared/tool-names.ts'
+
+/** What the encoder of the answer needs of the request. */
+export interface ResponsesState {
+  readonly tools: ToolMap
+  /** The fields of the request that a response repeats, as `serializeEcho` writes them. */
+  readonly echoed: string
+  /** The client is Codex, which repeats the turn after some endings that other clients accept. */
+  readonly isCodex: boolean
+  /** The answer names the sources of each search. */
+  readonly includesSources: boolean
+}
 
 const doneEvent = 'data: [DONE]\n\n'
 
@@ -268,7 +279,7 @@ export class ResponsesEncoder implements AnswerEncoder {
 /** A source of the text. Its address is required; the position is 0 to 0 if it is unknown, which means the whole text. */
 function toUrlCitation(annotation: JsonObject): JsonObject | null {
   const { url_citation: inner } = annotation
-  const citation = isObject(inner) ? inner : annotation
+  const citation = isRecord(inner) ? inner : annotation
   const { url, title, start_index: start, end_index: end } = citation
   if (typeof url !== 'string') return null
   return {

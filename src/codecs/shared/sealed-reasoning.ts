@@ -4,7 +4,7 @@ import type { ReasoningField, SignedReasoning } from '../../conversation/answer-
 import { thinkingField } from '../../exchange/request/anthropic-fields.ts'
 import { callSignaturesField } from '../../exchange/request/gemini-fields.ts'
 import { reasoningItemsField } from '../../exchange/request/responses-fields.ts'
-import { isObject } from './fields.ts'
+import { isRecord } from '../../exchange/request/chat-request.ts'
 import { ownJsonBounds, parseJson } from '../../system/parse-json.ts'
 
 export interface Reasoning {
@@ -36,7 +36,7 @@ export function openReasoning(
   const signedField = signedFields.find((each) => each === field)
   if (owner === model && signedField !== undefined) {
     const value: unknown = parseJson(lines.join('\n'), ownJsonBounds)
-    return isObject(value) ? toReasoning({ field: signedField, value }) : null
+    return isRecord(value) ? toReasoning({ field: signedField, value }) : null
   }
   if (owner !== model || (field !== 'reasoning_content' && field !== 'reasoning')) return null
   return { field, text: lines.join('\n') }
@@ -52,7 +52,7 @@ export function readSignedText({ value: { thinking, summary } }: SignedReasoning
   if (typeof thinking === 'string') return thinking
   if (!Array.isArray(summary)) return ''
   return (summary as unknown[])
-    .flatMap((part) => (isObject(part) && typeof part['text'] === 'string' ? part['text'] : []))
+    .flatMap((part) => (isRecord(part) && typeof part['text'] === 'string' ? part['text'] : []))
     .join('\n\n')
 }
 

@@ -5,7 +5,7 @@
 import type { FailedExchange, JsonObject } from '../../exchange/api-format/api-format.ts'
 import type { GatewayError } from '../../errors.ts'
 import type { Reply } from '../../exchange/exchange.ts'
-import { isObject } from '../shared/fields.ts'
+import { isRecord } from '../../exchange/request/chat-request.ts'
 import { isCodex } from './codex-client.ts'
 import { ownJsonBounds, parseJson } from '../../system/parse-json.ts'
 
@@ -121,7 +121,7 @@ function toFieldPath(param: string): string {
 function parseEnvelope({ body }: Reply): JsonObject {
   try {
     const envelope: unknown = parseJson(typeof body === 'string' ? body : Buffer.from(body).toString(), ownJsonBounds)
-    return isObject(envelope) ? envelope : {}
+    return isRecord(envelope) ? envelope : {}
   } catch {
     return {}
   }

@@ -1,6 +1,6 @@
 /** The response object: every field that the schema requires, in whole answers and in the events of the answer's life. */
 import type { JsonObject } from '../../exchange/api-format/api-format.ts'
-import { isObject } from '../shared/fields.ts'
+import { isRecord } from '../../exchange/request/chat-request.ts'
 
 /** The request's fields that a response repeats. */
 export type EchoedFields = Readonly<Partial<Record<EchoedField, unknown>>>
@@ -98,7 +98,7 @@ export function createResponse(
 
 /** The usage of a chat completion. All three counts are needed: Codex repeats a turn whose usage lacks one. */
 export function toResponseUsage(usage: unknown): JsonObject | null {
-  if (!isObject(usage)) return null
+  if (!isRecord(usage)) return null
   const input = toCount(usage['prompt_tokens'])
   const output = toCount(usage['completion_tokens'])
   return {
@@ -111,7 +111,7 @@ export function toResponseUsage(usage: unknown): JsonObject | null {
 }
 
 function readDetail(details: unknown, name: string): number {
-  return isObject(details) ? toCount(details[name]) : 0
+  return isRecord(details) ? toCount(details[name]) : 0
 }
 
 function toCount(value: unknown): number {

@@ -2,9 +2,9 @@
 import t from 'tap'
 import { GatewayError } from '../../../src/errors.ts'
 import type { JsonObject } from '../../../src/exchange/api-format/api-format.ts'
-import { toChunk } from '../random-chunks.ts'
-import { createEncoder, pushChunk, encodeStream, parseEvents, usageChunk, writeWhole } from './translate.ts'
-import type { ResponseEvent } from './translate.ts'
+import { toChunk } from '../../formats/random-chunks.ts'
+import { createEncoder, pushChunk, encodeStream, parseEvents, usageChunk, writeWhole } from '../../formats/responses/translate.ts'
+import type { ResponseEvent } from '../../formats/responses/translate.ts'
 
 const piece = (index: number, fields: JsonObject) => ({ index, type: 'function', ...fields })
 const begin = (index: number, id: string, name: string, args = '') => piece(index, { id, function: { name, arguments: args } })

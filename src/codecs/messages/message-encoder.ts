@@ -18,16 +18,23 @@ import {
   toMessageId,
   toStopReason,
   toUsage,
-} from './answer.ts'
-import { streamedBlocks, WholeContent } from './block-writer.ts'
+} from './message-fields.ts'
+import { streamedBlocks, toEvent, WholeContent } from './block-writer.ts'
 import type { BlockWriter } from './block-writer.ts'
-import { toEvent } from './events.ts'
 import { toErrorBody } from './failures.ts'
-import { readSignedText, sealReasoning } from '../shared/reasoning.ts'
+import { readSignedText, sealReasoning } from '../shared/sealed-reasoning.ts'
 import { toCitations, toSearchResultBlock, toSearchUseBlock } from './search-blocks.ts'
-import type { MessagesState } from './request.ts'
 import { ToolCallList } from '../shared/tool-call-list.ts'
 import type { ToolCall } from '../shared/tool-call-list.ts'
+
+/** What the answer needs of the request. */
+export interface MessagesState {
+  /** The model id as sent, which reasoning containers are bound to. */
+  readonly model: string
+  /** Original names of tools whose names were too long for a chat completion. */
+  readonly toolNames: ReadonlyMap<string, string>
+  readonly stopSequences: readonly string[]
+}
 
 /** The open block; `call` where it is a tool call. */
 type OpenBlock =

@@ -1,8 +1,8 @@
 /** Reads the parts of a chat completion that other formats have a place for. Unknown shapes are ignored. */
 import type { JsonObject } from '../../exchange/api-format/api-format.ts'
-import { isObject } from './fields.ts'
+import { isRecord } from '../../exchange/request/chat-request.ts'
 import type { AnswerEvent, CallPiece, ReasoningField, SignedReasoning } from '../../conversation/answer-event.ts'
-import { readSignedText, signedFields } from './reasoning.ts'
+import { readSignedText, signedFields } from '../shared/sealed-reasoning.ts'
 
 export interface ChatDelta {
   readonly text: string
@@ -25,9 +25,9 @@ export interface ChatDelta {
 export function readChatDelta(document: JsonObject): ChatDelta | null {
   const { choices } = document
   const choice: unknown = Array.isArray(choices) ? choices.find(isFirstChoice) : undefined
-  if (!isObject(choice)) return null
+  if (!isRecord(choice)) return null
   const { delta: sentDelta, message, finish_reason: finish, stop_reason: stop } = choice
-  const delta = isObject(sentDelta) ? sentDelta : isObject(message) ? message : none
+  const delta = isRecord(sentDelta) ? sentDelta : isRecord(message) ? message : none
   const { annotations, reasoning_content: content } = delta
   const reasoningContent = toText(content)
   return {
@@ -39,7 +39,7 @@ export function readChatDelta(document: JsonObject): ChatDelta | null {
     isWhole: delta === message,
     signedReasoning: readSignedReasoning(delta),
     calls: readCalls(delta),
-    annotations: Array.isArray(annotations) ? annotations.filter(isObject) : [],
+    annotations: Array.isArray(annotations) ? annotations.filter(isRecord) : [],
     finishReason: typeof finish === 'string' && finish !== '' ? finish : null,
     stopSequence: typeof stop === 'string' ? stop : null,
   }
@@ -51,7 +51,7 @@ export function readAnswerEvents(document: JsonObject): readonly AnswerEvent[] {
   const delta = readChatDelta(document)
   const events: AnswerEvent[] = []
   if (delta !== null) addEvents(delta, events)
-  if (isObject(usage)) events.push({ kind: 'usage', usage })
+  if (isRecord(usage)) events.push({ kind: 'usage', usage })
   return events
 }
 
@@ -73,7 +73,7 @@ function addEvents(delta: ChatDelta, events: AnswerEvent[]): void {
 }
 
 function isFirstChoice(choice: unknown): boolean {
-  return isObject(choice) && (typeof choice['index'] !== 'number' || choice['index'] === 0)
+  return isRecord(choice) && (typeof choice['index'] !== 'number' || choice['index'] === 0)
 }
 
 const none: JsonObject = {}
@@ -85,20 +85,20 @@ function readSignedReasoning(delta: JsonObject): readonly SignedReasoning[] {
   let signed = unsigned
   for (const field of signedFields) {
     const values = delta[field]
-    if (Array.isArray(values)) signed = [...signed, ...values.filter(isObject).map((value) => ({ field, value }))]
+    if (Array.isArray(values)) signed = [...signed, ...values.filter(isRecord).map((value) => ({ field, value }))]
   }
   return signed
 }
 
 function readCalls(delta: JsonObject): readonly CallPiece[] {
   const { tool_calls: calls, function_call: legacyCall } = delta
-  if (Array.isArray(calls) && calls.length > 0) return calls.filter(isObject).map(readCall)
-  return isObject(legacyCall) ? [readCall({ index: 0, function: legacyCall })] : []
+  if (Array.isArray(calls) && calls.length > 0) return calls.filter(isRecord).map(readCall)
+  return isRecord(legacyCall) ? [readCall({ index: 0, function: legacyCall })] : []
 }
 
 function readCall(call: JsonObject): CallPiece {
   const { index, id, function: called } = call
-  const { name, arguments: args } = isObject(called) ? called : {}
+  const { name, arguments: args } = isRecord(called) ? called : {}
   return {
     index: typeof index === 'number' ? index : null,
     id: typeof id === 'string' ? id : '',
@@ -111,5 +111,5 @@ function readCall(call: JsonObject): CallPiece {
 function toText(value: unknown): string {
   if (typeof value === 'string') return value
   if (!Array.isArray(value)) return ''
-  return value.map((part: unknown) => (isObject(part) && typeof part['text'] === 'string' ? part['text'] : '')).join('')
+  return value.map((part: unknown) => (isRecord(part) && typeof part['text'] === 'string' ? part['text'] : '')).join('')
 }

@@ -1,5 +1,5 @@
 /** The fields of an answer: ids, reasons to stop, and usage. */
-import { isObject } from '../shared/fields.ts'
+import { isRecord } from '../../exchange/request/chat-request.ts'
 import type { JsonObject } from '../../exchange/api-format/api-format.ts'
 import { parseJson } from '../../system/parse-json.ts'
 
@@ -48,10 +48,10 @@ export function toUsage(usage: unknown, inputEstimate: number): Readonly<Record<
     completion_tokens: completion,
     prompt_tokens_details,
     completion_tokens_details,
-  } = isObject(usage) ? usage : {}
-  const cached = isObject(prompt_tokens_details) ? toCount(prompt_tokens_details['cached_tokens']) : 0
-  const created = isObject(prompt_tokens_details) ? toCount(prompt_tokens_details['cache_creation_tokens']) : 0
-  const thinking = isObject(completion_tokens_details) ? toCount(completion_tokens_details['reasoning_tokens']) : 0
+  } = isRecord(usage) ? usage : {}
+  const cached = isRecord(prompt_tokens_details) ? toCount(prompt_tokens_details['cached_tokens']) : 0
+  const created = isRecord(prompt_tokens_details) ? toCount(prompt_tokens_details['cache_creation_tokens']) : 0
+  const thinking = isRecord(completion_tokens_details) ? toCount(completion_tokens_details['reasoning_tokens']) : 0
   const input = typeof prompt === 'number' ? toCount(prompt) : inputEstimate
   return {
     input_tokens: Math.max(0, input - cached - created),
@@ -72,7 +72,7 @@ export function parseInput(text: string): JsonObject {
   if (text.trim() === '') return {}
   try {
     const input: unknown = parseJson(text)
-    if (isObject(input)) return input
+    if (isRecord(input)) return input
   } catch {
     // Passed as text below.
   }

@@ -1,5 +1,5 @@
 /** Ids and the number of the calls of an answer. */
-import { maxCalls, TooManyCallsError } from './answer-bounds.ts'
+import { maxCalls, TooManyCallsError } from '../answer-bounds.ts'
 
 export class CallIds {
   readonly #requestId: string

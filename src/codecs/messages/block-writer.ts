@@ -1,6 +1,10 @@
-/** Writes content blocks: as the events of a stream, or into the content of a whole message. */
-import { parseInput } from './answer.ts'
-import { toEvent } from './events.ts'
+/** Writes events of the Messages API, and content blocks: as such events, or into the content of a whole message. */
+import { parseInput } from './message-fields.ts'
+
+/** A server-sent event. The SDK skips one without its `event:` line. */
+export function toEvent(type: string, fields: object = {}): string {
+  return `event: ${type}\ndata: ${JSON.stringify({ type, ...fields })}\n\n`
+}
 
 type Block = Record<string, unknown>
 

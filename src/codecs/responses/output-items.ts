@@ -1,11 +1,11 @@
 /** The items of an answer, and the events of each from its beginning to its end. */
 import type { JsonObject } from '../../exchange/api-format/api-format.ts'
-import { isObject } from '../shared/fields.ts'
+import { isRecord } from '../../exchange/request/chat-request.ts'
 import type { ToolCall } from '../shared/tool-call-list.ts'
 import { CustomInputReader } from './custom-input.ts'
-import { JsonEndFinder } from '../../codecs/chat/json-end-finder.ts'
-import { createDeltaTemplate } from './events.ts'
-import type { DeltaTemplate, EventType, EventWriter } from './events.ts'
+import { JsonEndFinder } from '../chat/json-end-finder.ts'
+import { createDeltaTemplate } from './event-writer.ts'
+import type { DeltaTemplate, EventType, EventWriter } from './event-writer.ts'
 import type { DeclaredTool } from '../shared/tool-names.ts'
 import type { SearchSource } from '../../conversation/answer-event.ts'
 import { tryParseJson } from '../../system/parse-json.ts'
@@ -198,7 +198,7 @@ abstract class CallItem extends OutputItem {
   #checkedPieces = 0
   readonly #end = new JsonEndFinder()
   /** Undefined until the arguments were looked at where they may be complete. */
-  #isObject: boolean | undefined
+  #isRecord: boolean | undefined
 
   constructor(place: ItemPlace, call: ToolCall, tool: DeclaredTool) {
     super(place)
@@ -219,7 +219,7 @@ abstract class CallItem extends OutputItem {
     const { pieces } = this.call
     while (this.#checkedPieces < pieces.length) this.#end.push(pieces[this.#checkedPieces++] ?? '')
     // The text is parsed once: one that is no object at its end becomes none by what follows.
-    return this.#end.isAtEnd && (this.#isObject ??= isObject(tryParseJson(this.call.arguments)))
+    return this.#end.isAtEnd && (this.#isRecord ??= isRecord(tryParseJson(this.call.arguments)))
   }
 
   protected takeArguments(): string {

@@ -1,7 +1,7 @@
 /** The blocks of a hosted search, and the citations of the texts behind it. */
 import type { HostedSearchStep, SearchFault, SearchSource } from '../../conversation/answer-event.ts'
-import { findCitations } from '../shared/citations.ts'
-import { caller } from './answer.ts'
+import { findCitations } from '../shared/find-citations.ts'
+import { caller } from './message-fields.ts'
 
 type SearchStart = Extract<HostedSearchStep, { phase: 'start' }>
 type SearchEnd = Extract<HostedSearchStep, { phase: 'end' }>

@@ -1,8 +1,8 @@
 /** An item of reasoning in an answer. */
 import type { JsonObject } from '../../exchange/api-format/api-format.ts'
 import type { SignedReasoning } from '../../conversation/answer-event.ts'
-import type { Reasoning } from '../shared/reasoning.ts'
-import type { EventWriter } from './events.ts'
+import type { Reasoning } from '../shared/sealed-reasoning.ts'
+import type { EventWriter } from './event-writer.ts'
 import { OutputItem } from './output-items.ts'
 import type { ItemPlace, ItemStatus } from './output-items.ts'
 

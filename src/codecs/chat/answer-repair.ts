@@ -28,7 +28,10 @@ export class AnswerRepair {
   repairChunk(chunk: Fields): Fields {
     return this.#repairChoices(chunk, (choice) => {
       if (isRecord(choice['delta'])) return this.#repairDelta(this.#repairRole(choice))
-      return isRecord(choice['message']) ? this.#repairMessage(choice) : this.#repairDelta({ ...choice, delta: {} })
+      const { message, ...rest } = choice
+      // After the pieces, MiniMax sends the whole message once more.
+      if (isRecord(message) && !this.#begun.has(toIndex(choice))) return this.#repairMessage(choice)
+      return this.#repairDelta({ ...rest, delta: {} })
     })
   }
 

@@ -132,6 +132,7 @@ export class ClientEvents implements AnswerSink {
       if (!isRecord(choice)) return true
       const { index, finish_reason: reason } = choice
       if (typeof reason === 'string' && reason !== '') {
+        if (this.#endedChoices.has(index) && isEmptyDelta(choice['delta'], hasUsage)) return false
         this.#endedChoices.add(index)
         return true
       }

@@ -333,6 +333,30 @@ for (const delta of [null, undefined, 'none'])
     t.match(readWhole([chunk({ content: 'a' }), end]).choice, { message: { content: 'a' }, finish_reason: 'length' })
   })
 
+t.test('a whole message after its pieces is not sent once more', async (t) => {
+  const message = { role: 'assistant', content: 'The answer is 42.', tool_calls: [whole('a', two[0])] }
+  const last = { ...head, object: 'chat.completion', choices: [{ index: 0, message, finish_reason: 'stop' }] }
+  const pieces = [chunk({ content: 'The answer' }), chunk({ content: ' is 42.' }), calls({ index: 0, ...whole('a', two[0]) })]
+  for (const chunks of [
+    [...pieces, last],
+    [...pieces, chunk({}, 'tool_calls'), last],
+    [...pieces, chunk({}, 'STOP'), last, last],
+  ]) {
+    const choices = stream(chunks)
+    t.equal(choices.map(({ delta }) => delta['content'] ?? '').join(''), 'The answer is 42.')
+    t.same(
+      choices.flatMap(({ finish_reason: reason }) => reason ?? []),
+      ['tool_calls'],
+    )
+    const { choice, messages, responses } = readWhole(chunks)
+    t.match(choice, { message: { content: 'The answer is 42.', tool_calls: [whole('a', two[0])] }, finish_reason: 'tool_calls' })
+    for (const { content } of messages)
+      t.match(content, [{ text: 'The answer is 42.' }, { type: 'tool_use', id: 'a', input: { p: 'a' } }])
+    for (const { output } of responses) t.match(output, [{ content: [{ text: 'The answer is 42.' }] }, { call_id: 'a' }])
+    t.equal(messages[1]?.content.length, 2)
+  }
+})
+
 const thinking = (text: string) => ({ type: 'thinking', thinking: [{ type: 'text', text }] })
 
 /** “Let me think.” and “The answer is 42.” */

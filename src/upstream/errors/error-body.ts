@@ -1,9 +1,10 @@
 /**
  * Parses an upstream's error body: OpenAI's `{error: {...}}`, the flat form of older vLLM, an `error` that is a string, FastAPI's `detail`,
- * Google's array around it, Anthropic's `{type: "error"}`, a single SSE frame, or text. Parsing never throws: another body has no codes and
- * no message.
+ * Google's array around it, Anthropic's `{type: "error"}`, MiniMax's `base_resp`, a single SSE frame, or text. Parsing never throws: another
+ * body has no codes and no message.
  */
 import { tryParseJson } from '../../system/parse-json.ts'
+
 export interface ErrorBody {
   /** Every machine-readable name found (`code`, `type`, `error_type`, inner codes), in lower case, the most specific first. */
   readonly codes: readonly string[]
@@ -62,7 +63,7 @@ export function readErrorValue(value: unknown, depth = 0): ErrorBody {
   if (outer === null)
     return typeof value === 'string' ? { ...emptyErrorBody, message: value, text: value.slice(0, maxTextLength) } : emptyErrorBody
 
-  const error = asRecord(outer['error']) ?? asRecord(outer['detail']) ?? outer
+  const error = asRecord(outer['error']) ?? asRecord(outer['detail']) ?? asRecord(outer['base_resp']) ?? outer
   // Google's errors behind a proxy of its own arrive as JSON inside a string.
   const nested = parseEmbedded(error['message'])
   if (nested !== null && depth < 2) return readErrorValue(nested, depth + 1)
@@ -74,6 +75,7 @@ export function readErrorValue(value: unknown, depth = 0): ErrorBody {
       error['message'],
       outer['error'],
       error['msg'],
+      error['status_msg'],
       outer['message'],
       formatDetail(outer['detail']),
       formatDetail(asRecord(error['message'])?.['detail']),
@@ -97,7 +99,7 @@ export function readErrorValue(value: unknown, depth = 0): ErrorBody {
     codes: names
       .filter((name) => typeof name === 'string' && !/^\d+$/.test(name))
       .map((name) => String(name).slice(0, 200).toLowerCase()),
-    status: names.map(toStatus).find((status) => status !== null) ?? null,
+    status: names.map(toStatus).find((status) => status !== null) ?? statusByMinimaxCode.get(error['status_code']) ?? null,
     message,
     text: `${message.slice(0, maxTextLength)}\n${providerMessage.slice(0, maxTextLength)}`,
     param: firstString(
@@ -118,6 +120,20 @@ export function readErrorValue(value: unknown, depth = 0): ErrorBody {
       parseSeconds(/\b(?:try again|retry)(?: after| in) (\d+(?:\.\d+)?) ?s(?:ec(?:ond)?s?)?\b/i.exec(message)?.[1]),
   }
 }
+
+/** MiniMax's own numbers, in `base_resp` of a 200: https://platform.minimax.io/docs/api-reference/errorcode. Others stay an upstream error. */
+const statusByMinimaxCode: ReadonlyMap<unknown, number> = new Map<unknown, number>([
+  [1001, 504],
+  [1002, 429],
+  [1004, 401],
+  [1008, 402],
+  [1026, 451],
+  [1027, 451],
+  [1039, 429],
+  [1041, 429],
+  [2013, 400],
+  [2049, 401],
+])
 
 /** Patterns examine no more than this, so that a hostile body costs no more than an ordinary one. */
 const maxTextLength = 4_000

@@ -15,7 +15,7 @@ export function matchesPattern({ codes, text }: Pick<ErrorBody, 'codes' | 'text'
 /** The upstream rejects the operator's credential. LiteLLM without a database reports an unknown key as `no_db_connection`. */
 export const invalidKey: ErrorPattern = {
   codes:
-    /^(?:invalid_api_key|api_key_invalid|wrong_api_key|api_key_expired|incorrect_api_key_error|access_terminated_error|authentication_error|invalid_authentication|unauthenticated|unauthorized|no_db_connection)$/,
+    /^(?:invalid_api_key|api_key_invalid|wrong_api_key|api_key_expired|incorrect_api_key_error|access_terminated_error|authentication_error|invalid_authentication|unauthenticated|unauthorized|no_db_connection|(?:account|organization|project|workspace)_(?:restricted|suspended|deactivated|disabled))$/,
   text: /\b(?:invalid|incorrect|missing|expired) api key\b|\bapi key (?:is )?(?:not valid|invalid|not found|expired|missing)\b/i,
 }
 
@@ -62,6 +62,8 @@ export const contextOverflow: ErrorPattern = {
       'maximum allowed input length',
       'prompt is too long',
       'prompt too long',
+      'prompt ?超长',
+      'input token length (?:is )?too long',
       'input is too long',
       'length of all messages is too long',
       'reduce the length of the (?:messages|input|prompt)',
@@ -107,8 +109,8 @@ export const throttled: ErrorPattern = {
 /** A content policy rejected the request. */
 export const contentFiltered: ErrorPattern = {
   codes:
-    /^(?:content_filter|invalid_prompt|content_filtered|content_policy|content_policy_violation|image_content_policy_violation|moderation_blocked|responsibleaipolicyviolation|data_inspection_failed|sensitive_content|content_violation|safety_check_failed)$/,
-  text: /\bcontent exists risk\b|\bcontent[ _]filter|\bcontent (?:management )?policy\b|\bcontent_policy_violation\b|\b(?:flagged|rejected|blocked) (?:by|as a result of) (?:our |the )?(?:moderation|safety)\b/i,
+    /^(?:content_filter|invalid_prompt|content_filtered|content_policy|content_policy_violation|image_content_policy_violation|moderation_blocked|responsibleaipolicyviolation|data_inspection_failed|sensitive_content|sensitive_words_detected|content_violation|safety_check_failed)$/,
+  text: /\bcontent exists risk\b|\bcontent[ _]filter|\bcontent (?:management )?policy\b|\bcontent_policy_violation\b|\b(?:flagged|rejected|blocked) (?:by|as a result of) (?:our |the )?(?:moderation|safety)\b|\b(?:unsafe or sensitive|contain inappropriate) content\b|\bcontains? sensitive words\b|不安全或敏感内容|敏感词/i,
 }
 
 /** The region of the operator's server is not supported. */

@@ -35,6 +35,9 @@ export function parseObject(text: string, upstreamHost: string | null): Record<s
 export function checkNoError(value: Record<string, unknown>, upstreamHost: string | null): void {
   const { error } = value
   if (error !== undefined && error !== null) throw inBandFailure('error_object', upstreamHost, error)
+  const { base_resp: base } = value
+  if (isRecord(base) && typeof base['status_code'] === 'number' && base['status_code'] !== 0)
+    throw inBandFailure('error_object', upstreamHost, base)
   if (value['object'] === 'error' || value['type'] === 'error') throw inBandFailure('error_object', upstreamHost, value)
 }
 

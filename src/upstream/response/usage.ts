@@ -174,15 +174,20 @@ export function toPublicUsage(report: Record<string, unknown> | null, usage: Usa
   return report === null ? tokens : { ...pickCounts(normalizeCachedTokens(report), usage), ...tokens }
 }
 
-/** Tokens of the cache are part of the prompt, so they are never above those that are charged. */
-function pickCounts(report: Record<string, unknown>, usage: Usage): Record<string, unknown> {
-  const { inputTokens, cachedInputTokens = 0 } = usage
+/** Counts of a part are never above those of the whole that is charged: of the cache and the prompt, and of reasoning and the output. */
+function pickCounts(report: Record<string, unknown>, usage: Usage, whole = Number.POSITIVE_INFINITY): Record<string, unknown> {
+  const { inputTokens, cachedInputTokens = 0, outputTokens } = usage
+  const findMax = (name: string): number => {
+    if (/cached|cache_hit|cache_read/.test(name)) return cachedInputTokens
+    if (name.includes('cache')) return inputTokens
+    return name.includes('reasoning') ? outputTokens : whole
+  }
   const counts: Record<string, unknown> = {}
   for (const [name, value] of Object.entries(report)) {
-    if (typeof value === 'number' && (name.endsWith('_tokens') || name === 'num_search_queries')) {
-      const max = !name.includes('cache') ? value : /cached|cache_hit|cache_read/.test(name) ? cachedInputTokens : inputTokens
-      counts[name] = Math.min(value, max)
-    } else if (isRecord(value) && name.endsWith('_tokens_details')) counts[name] = pickCounts(value, usage)
+    if (typeof value === 'number' && (name.endsWith('_tokens') || name === 'num_search_queries'))
+      counts[name] = Math.min(value, findMax(name))
+    else if (isRecord(value) && name.endsWith('_tokens_details'))
+      counts[name] = pickCounts(value, usage, /^(?:prompt|input)_/.test(name) ? inputTokens : outputTokens)
   }
   return counts
 }

@@ -171,3 +171,63 @@ t.test('never reports more cached tokens than prompt tokens', async (t) => {
     if (path === '/v1/messages') t.ok(usage['input_tokens'] !== undefined && usage['input_tokens'] >= 0 && cached < 4_000)
   }
 })
+
+/** Of the last event that has one, or of a whole answer; reasoning and cached tokens by their names in each API. */
+function readTold(answer: string) {
+  const find = (pattern: RegExp): number => Number([...answer.matchAll(pattern)].at(-1)?.[1] ?? Number.NaN)
+  return {
+    output: find(/"(?:completion|output)_tokens":(\d+)/g),
+    reasoning: find(/"(?:reasoning|thinking)_tokens":(\d+)/g),
+    total: find(/"total_tokens":(\d+)/g),
+  }
+}
+
+t.test('members of each API are told the reasoning beside the completion, and never more of it than output', async (t) => {
+  const { gateway, post } = await start(t)
+  const details = (reasoning_tokens: number) => ({ completion_tokens_details: { reasoning_tokens } })
+  for (const [name, usage, output, reasoning] of [
+    [
+      'xAI',
+      {
+        prompt_tokens: 12,
+        completion_tokens: 1,
+        total_tokens: 303,
+        prompt_tokens_details: { cached_tokens: 11 },
+        ...details(290),
+      },
+      291,
+      290,
+    ],
+    [
+      'Vertex',
+      { prompt_tokens: 12, completion_tokens: 50, total_tokens: 140, extra_properties: { google: {} }, ...details(78) },
+      128,
+      78,
+    ],
+    ["Gemini's compatible endpoint", { prompt_tokens: 21, completion_tokens: 0, total_tokens: 81, ...details(60) }, 60, 60],
+    ['OpenAI', { prompt_tokens: 12, completion_tokens: 128, total_tokens: 140, ...details(78) }, 128, 78],
+    ['a report above the cap', { prompt_tokens: 12, completion_tokens: 9_000, total_tokens: 9_012, ...details(8_990) }, 500, 500],
+  ] as const) {
+    gateway.demo.script(() => ({ tokens: 2, usage }))
+    for (const stream of [false, true])
+      for (const [path, body] of [
+        [
+          '/v1/chat/completions',
+          {
+            max_tokens: 500,
+            messages: [{ role: 'user', content: 'hi' }],
+            stream_options: stream ? { include_usage: true } : undefined,
+          },
+        ],
+        ['/v1/messages', { max_tokens: 500, messages: [{ role: 'user', content: 'hi' }] }],
+        ['/v1/responses', { max_output_tokens: 500, input: 'hi' }],
+      ] as const) {
+        const told = readTold(await (await post(path, { stream, ...body })).text())
+        const title = `${name}, ${path}${stream ? ', streamed' : ''}`
+        t.match(told, { output, reasoning }, title)
+        if (path !== '/v1/messages') t.equal(told.total, usage.prompt_tokens + output, title)
+        const [turn] = await gateway.listTurns()
+        t.match(turn, { inputTokens: usage.prompt_tokens, outputTokens: output }, title)
+      }
+  }
+})

@@ -273,3 +273,28 @@ t.test('shows members what is charged, and otherwise only counts', async (t) => 
     prompt_tokens_details: { cached_tokens: 4 },
   })
 })
+
+t.test('shows no part above the whole that is charged', async (t) => {
+  const usage = { inputTokens: 12, cachedInputTokens: 4, outputTokens: 3, estimated: true }
+  for (const [report, shown] of [
+    [{ completion_tokens_details: { reasoning_tokens: 8_990 } }, { completion_tokens_details: { reasoning_tokens: 3 } }],
+    [
+      { completion_tokens_details: { audio_tokens: 70, text_tokens: 2 } },
+      { completion_tokens_details: { audio_tokens: 3, text_tokens: 2 } },
+    ],
+    [
+      { prompt_tokens_details: { audio_tokens: 70, cached_tokens: 70 } },
+      { prompt_tokens_details: { audio_tokens: 12, cached_tokens: 4 } },
+    ],
+    [
+      { prompt_tokens_details: { text_tokens: 120, image_tokens: 5 } },
+      { prompt_tokens_details: { text_tokens: 12, image_tokens: 5 } },
+    ],
+    [{ output_tokens_details: { reasoning_tokens: 9 } }, { output_tokens_details: { reasoning_tokens: 3 } }],
+    [
+      { reasoning_tokens: 9, prompt_cache_miss_tokens: 90 },
+      { reasoning_tokens: 3, prompt_cache_miss_tokens: 12 },
+    ],
+  ] as const)
+    t.same(toPublicUsage(report, usage), { prompt_tokens: 12, completion_tokens: 3, total_tokens: 15, ...shown })
+})

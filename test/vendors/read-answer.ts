@@ -3,13 +3,14 @@ import type { AnswerEvent } from '../../src/conversation/answer-event.ts'
 import { AnswerRepair } from '../../src/codecs/chat/answer-repair.ts'
 import type { AnswerEncoder } from '../../src/exchange/api-format/api-format.ts'
 import { isRecord } from '../../src/exchange/request/chat-request.ts'
-import { readAnswerEvents } from '../../src/formats/shared/chat-delta.ts'
+import { readAnswerEvents } from '../../src/codecs/chat/read-events.ts'
 import { toCompletionResult } from '../../src/upstream/response/buffered-completion.ts'
 import { ClientEvents } from '../../src/upstream/response/client-events.ts'
 import { StreamAggregator } from '../../src/upstream/response/stream-aggregator.ts'
 import { StreamReader } from '../../src/upstream/response/stream-reader.ts'
-import type { ChunkSink } from '../../src/upstream/response/stream-reader.ts'
+import type { AnswerSink } from '../../src/upstream/response/stream-reader.ts'
 import { parseDocument } from '../../src/upstream/response/validate-completion.ts'
+import { CompletionAnswer } from '../../src/upstream/response/whole-answer.ts'
 import type { VendorAnswer } from './vendor.ts'
 
 export interface ReadAnswer {
@@ -23,12 +24,13 @@ export interface ReadAnswer {
 const allowlist = { productId: 'p', extraFields: [] }
 const upstreamHost = 'vendor.example'
 const requestId = 'mbr_1'
+const context = { requestId, model: allowlist.productId, startedAt: 0 }
 
 function createBounds({ inputTokens }: VendorAnswer['usage']) {
   return { inputEstimate: inputTokens, outputCap: 4_096 }
 }
 
-function readStream(stream: readonly object[], usage: VendorAnswer['usage'], sink: ChunkSink): StreamReader {
+function readStream(stream: readonly object[], usage: VendorAnswer['usage'], sink: AnswerSink): StreamReader {
   const reader = new StreamReader({ bounds: createBounds(usage), upstreamHost, requestId, sink })
   for (const event of stream) reader.push(Buffer.from(`data: ${JSON.stringify(event)}\n\n`))
   reader.push(Buffer.from('data: [DONE]\n\n'))
@@ -49,7 +51,7 @@ export function readForwarded(stream: readonly object[], usage: VendorAnswer['us
     fail: () => '',
     whole: () => '',
   }
-  const events = new ClientEvents({ allowlist, includeUsage: true, onEvent: null, encoder })
+  const events = new ClientEvents({ allowlist, context, includeUsage: true, onEvent: null, encoder })
   const reader = readStream(stream, usage, events)
   events.buildTrailer(reader.getUsage(), reader.report)
   return { events: joinPieces(pushed), usage: reader.getUsage(), told: findTold(pushed) }
@@ -76,8 +78,9 @@ function finishWhole(
 ): ReadAnswer {
   const bounds = createBounds(expected)
   const { usage, final } = toCompletionResult({
-    document,
+    answer: new CompletionAnswer(document),
     allowlist,
+    context,
     bounds,
     upstreamHost,
     ...(streamUsage === undefined ? {} : { streamUsage }),

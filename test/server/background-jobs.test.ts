@@ -1,6 +1,4 @@
 /** Background jobs: what a shutdown waits for, and how a lack of database connections is reported. */
-import { mock } from 'node:test'
-import { setImmediate as nextLoopTurn } from 'node:timers/promises'
 import { Client } from 'pg'
 import t from 'tap'
 import type { Test } from 'tap'
@@ -9,11 +7,11 @@ import { BackgroundJobs } from '../../src/server/background-jobs.ts'
 import type { Services } from '../../src/services/services.ts'
 import { startGateway, testConfig, waitUntil } from '../support/gateway/test-gateway.ts'
 import { startPgBouncer } from '../support/proxies/pgbouncer.ts'
+import { SimulatedClock } from '../support/simulated-clock.ts'
 import { providePostgres } from '../support/servers/postgres.ts'
 
 t.test('aborts a long job at shutdown without logging a failure', async (t) => {
-  mock.timers.enable({ apis: ['setInterval'] })
-  t.teardown(() => mock.timers.reset())
+  const clock = new SimulatedClock()
   const begun: string[] = []
   const failed: unknown[] = []
   const untilAborted = (what: string, signal?: AbortSignal) => {
@@ -23,7 +21,7 @@ t.test('aborts a long job at shutdown without logging a failure', async (t) => {
   const nothing = async () => 0
   const { promise: stopped, resolve: stop } = Promise.withResolvers<void>()
   const jobs = new BackgroundJobs({
-    clock: { now: () => 0, monotonicMs: () => 0 },
+    clock,
     config: { backup: null, store: { keepTurnsForDays: 1 } },
     credentials: { flushLastUsed: nothing, pollChanges: nothing, pollIntervalMs: 1e9 },
     // Fails at the shutdown for a reason of its own, which is logged.
@@ -44,8 +42,7 @@ t.test('aborts a long job at shutdown without logging a failure', async (t) => {
     telemetry: { recordLedgerCheck() {} },
     store: { cluster: null, audit: { list: async () => [] } },
   } as unknown as Services)
-  mock.timers.tick(3_600_000)
-  await nextLoopTurn()
+  await clock.run(3_600_000)
   t.same(begun, ['forgetting', 'verifying'])
   const closed = jobs.close()
   stop()
@@ -55,14 +52,12 @@ t.test('aborts a long job at shutdown without logging a failure', async (t) => {
 })
 
 t.test('a job that fails every two seconds is one line a minute, with the number of failures', async (t) => {
-  mock.timers.enable({ apis: ['setInterval'] })
-  t.teardown(() => mock.timers.reset())
-  let monotonicMs = 0
+  const clock = new SimulatedClock()
   const lines: { job: string; failures: number }[] = []
   const nothing = async () => 0
   const full = () => Promise.reject(new Error('database or disk is full'))
   const jobs = new BackgroundJobs({
-    clock: { now: () => 0, monotonicMs: () => monotonicMs },
+    clock,
     config: { backup: null, store: { keepTurnsForDays: 1 } },
     credentials: { flushLastUsed: full, pollChanges: nothing, pollIntervalMs: 1e9 },
     ledger: { turns: async () => [], expire: full },
@@ -76,11 +71,7 @@ t.test('a job that fails every two seconds is one line a minute, with the number
     telemetry: { recordLedgerCheck() {} },
     store: { cluster: null, audit: { list: async () => [] } },
   } as unknown as Services)
-  for (const _ of Array.from({ length: 60 })) {
-    monotonicMs += 1_000
-    mock.timers.tick(1_000)
-    await nextLoopTurn()
-  }
+  await clock.run(60_000)
   await jobs.close()
   const listLines = (job: string) => lines.filter((line) => line.job === job).map(({ failures }) => failures)
   t.same([listLines('pay boosts'), listLines('end plans'), listLines('expire holds')], [[1], [1], [1]])
@@ -151,9 +142,8 @@ async function useUpPool(t: Test, connectionString: string): Promise<readonly Cl
 
 /** Starts each job once, an hour early. */
 function startJobs(t: Test, services: Services): void {
-  mock.timers.enable({ apis: ['setInterval'] })
-  const jobs = new BackgroundJobs(services)
+  const clock = new SimulatedClock({ now: services.clock.now() })
+  const jobs = new BackgroundJobs({ ...services, clock })
   t.teardown(() => jobs.close())
-  mock.timers.tick(3_600_000)
-  mock.timers.reset()
+  clock.advance(3_600_000)
 }

@@ -48,12 +48,12 @@ export class SimulatedClock extends TimerClock {
   async run(ms: number): Promise<void> {
     const untilMs = this.#activeMs + ms
     for (;;) {
-      await new Promise((resolve) => setImmediate(resolve))
+      await settle()
       const nextMs = Math.min(untilMs, this.timers.nextDueMs ?? untilMs)
       this.advance(nextMs - this.#activeMs)
       if (nextMs === untilMs) break
     }
-    await new Promise((resolve) => setImmediate(resolve))
+    await settle()
   }
 
   /** Time passes in which the program stands still, as in a suspended machine: waits do not count it. */
@@ -78,6 +78,13 @@ export class SimulatedClock extends TimerClock {
       if (this.#activeMs >= untilMs) return
     }
   }
+}
+
+/** Rounds of the event loop in which work that waits for nothing else ends, such as a commit of the ledger. */
+const settlingRounds = 10
+
+async function settle(): Promise<void> {
+  for (let round = 0; round < settlingRounds; round++) await new Promise((resolve) => setImmediate(resolve))
 }
 
 /** Reports real time, at an interval. */

@@ -168,7 +168,7 @@ function pickDefined({ clock, random }: StartOptions): Pick<GatewayOptions, 'clo
   return { ...(clock === undefined ? {} : { clock }), ...(random === undefined ? {} : { random }) }
 }
 
-function mergeConfig(defaults: unknown, overrides: unknown): unknown {
+export function mergeConfig(defaults: unknown, overrides: unknown): unknown {
   if (!isPlainObject(defaults) || !isPlainObject(overrides)) return overrides === undefined ? defaults : overrides
   const all: Record<string, unknown> = { ...defaults }
   for (const [key, value] of Object.entries(overrides)) all[key] = mergeConfig(defaults[key], value)

@@ -12,6 +12,7 @@ import { createTestExchange } from '../support/gateway/test-exchange.ts'
 import { startGateway } from '../support/gateway/test-gateway.ts'
 import type { TestGateway } from '../support/gateway/test-gateway.ts'
 import { createClock } from '../../src/system/clock.ts'
+import { SimulatedClock } from '../support/simulated-clock.ts'
 
 type Turn = Exchange & Pick<Slots, 'caller' | 'chat' | 'product' | 'hold'>
 
@@ -356,7 +357,12 @@ t.test('counts concurrent turns in the ledger too', async (t) => {
 })
 
 t.test('waits for a turn of another thread, and gives the request back when none ends', async (t) => {
-  const g = await startGateway(t, { plans: { max: { concurrency: 1, rpm: 5 } }, limits: { concurrencyWaitMs: 1_000 } })
+  const simulated = new SimulatedClock({ isLive: true })
+  const g = await startGateway(
+    t,
+    { plans: { max: { concurrency: 1, rpm: 5 } }, limits: { concurrencyWaitMs: 1_000 } },
+    { clock: simulated },
+  )
   const member = await g.createAccount()
   const [one, two, three] = await Promise.all([turnOf(g, member), turnOf(g, member), turnOf(g, member)])
   if (one === undefined || two === undefined || three === undefined) throw new Error('they are there')
@@ -370,7 +376,12 @@ t.test('waits for a turn of another thread, and gives the request back when none
   const now = clock.monotonicMs()
   for (let i = 0; i < 5; i++) await limits.byAccount.consume(member.id, 5, now)
   Object.assign(three, { startedMonotonicMs: clock.monotonicMs() })
-  await t.rejects(Promise.resolve(quotaReserve.onRequest?.(three, g.services)), { code: 'rate_limited' })
+  const refused = t.rejects(Promise.resolve(quotaReserve.onRequest?.(three, g.services)), { code: 'rate_limited' })
+  for (let i = 0; i < 10; i++) {
+    await new Promise((resolve) => setImmediate(resolve))
+    simulated.advance(100)
+  }
+  await refused
   t.equal((await limits.byAccount.consume(member.id, 5, now)).allowed, true)
   const refusal = new GatewayError('rate_limited')
   await refund.onSettle?.(two as never, { kind: 'failed', failure: refusal, streamed: false }, g.services)

@@ -167,21 +167,6 @@ t.test('charges an abandoned whole answer of an upstream that sends nothing befo
   }
 })
 
-t.test('charges a disconnected client no more for a failing upstream than a connected one', async (t) => {
-  const g = await startGateway(t)
-  const { token } = await g.createMember()
-  g.demo.script(() => ({ headMs: 1_000, status: 500 }))
-  const gone = new AbortController()
-  const next = g.demo.next()
-  const asked = g.chat(token, {}, { signal: gone.signal }).catch(() => undefined)
-  await next
-  gone.abort()
-  await asked
-  t.equal(g.gateway.forwarder.running, 1, 'it runs on, and counts as running')
-  await g.waitUntilSettled()
-  t.match(await g.listTurns(), [{ state: 'refunded', credits: 0, code: 'upstream_error' }])
-})
-
 t.test('applies backpressure for a client that reads nothing, and closes it in the end', async (t) => {
   const g = await startGateway(t, { ...hugeAnswerConfig, timeouts: { slowReaderMs: 500 } })
   const { token } = await g.createMember()
@@ -200,25 +185,6 @@ t.test('applies backpressure for a client that reads nothing, and closes it in t
   const late = new AbortController()
   t.equal(await Promise.race([drained, pause(5_000, 'still open', { signal: late.signal })]), 'cut off')
   late.abort()
-})
-
-t.test('charges a client that reads slowly until the total timeout for its answer', async (t) => {
-  // Long enough for the whole answer to arrive on a busy machine; larger than the socket buffers towards the client.
-  const g = await startGateway(t, {
-    ...hugeAnswerConfig,
-    timeouts: { firstByteMs: 12_000, connectMs: 12_000, idleMs: 12_000, totalMs: 12_000 },
-  })
-  const { token } = await g.createMember()
-  g.demo.script(() => ({ tokens: 100, hugeBytes: 20_000_000 }))
-  const response = await g.chat(token, { ...hugeCap, stream: true })
-  const reader = response.body?.getReader()
-  await reader?.read()
-  await waitUntil(() => g.services.limits.concurrency.size === 0, 'the slow reader to be given up')
-  await g.waitUntilSettled()
-  const [turn] = await g.listTurns()
-  t.match(turn, { state: 'settled' })
-  t.ok((turn?.outputTokens ?? 0) > 0)
-  await reader?.cancel().catch(() => undefined)
 })
 
 t.test('charges nothing when a client disconnects while its turn waits for an upstream connection', async (t) => {

@@ -48,56 +48,15 @@ t.test('reports a connection that is cut or reset at any byte as failed or compl
   t.equal((await g.services.ledger.verify()).holdsOpen, 0)
 })
 
-t.test('ends a stall at any point within its own timeout, refunded', async (t) => {
-  const limits = { connectMs: 300, firstByteMs: 300, idleMs: 400, totalMs: 900, heartbeatAfterMs: 10_000 }
-  const g = await startGateway(t, { timeouts: limits })
+t.test('ends a head that arrives a byte at a time within the time for the first byte, refunded', async (t) => {
+  const g = await startGateway(t, { timeouts: { firstByteMs: 300 } })
   const { token } = await g.createMember()
-  for (const [name, script, within] of [
-    ['before the head', { hang: 'before_headers' }, 300],
-    ['after the head', { hang: 'after_headers' }, 400],
-    ['after three events', { hang: { afterEvents: 3 }, tokens: 8 }, 400],
-    ['comments and nothing else', { comments: 1, hang: 'after_headers' }, 400],
-    ['a byte of the head at a time', { drip: { bytes: 1, everyMs: 20 }, tokens: 100 }, 300],
-  ] as [string, Script, number][]) {
-    for (const stream of [true, false]) {
-      // A whole answer has no events to stall between: it is one silence until it arrives.
-      if (!stream && name.includes('events')) continue
-      g.demo.script(() => script)
-      const from = performance.now()
-      t.equal(await readVerdict(await g.chat(token, { stream }), stream), 'failed', name)
-      const took = performance.now() - from
-      t.ok(
-        took >= within * 0.9 && took <= within + maxImmediateMs,
-        `${name}, ${stream ? 'streamed' : 'whole'}: ${Math.round(took)} ms of ${within}`,
-      )
-      const [turn] = await g.listTurns()
-      t.match(turn, { state: 'refunded', code: 'upstream_error' }, name)
-      await g.demo.calls.at(-1)?.ended
-    }
-  }
-})
-
-t.test('a timeout asks SDKs not to triple the wait', async (t) => {
-  const g = await startGateway(t, { timeouts: { firstByteMs: 200 } })
-  g.demo.script(() => ({ hang: 'before_headers' }))
-  const response = await g.chat((await g.createMember()).token)
-  t.equal(response.status, 502)
-  t.equal(response.headers.get('x-should-retry'), 'false')
-  await response.text()
-})
-
-t.test('sends comments before the first event, which may still fail or succeed', async (t) => {
-  const g = await startGateway(t, { timeouts: { heartbeatAfterMs: 100, heartbeatEveryMs: 100 } })
-  const { token } = await g.createMember()
-  g.demo.script(() => ({ ttftMs: 700, tokens: 3 }))
-  const text = await (await g.chat(token, { stream: true })).text()
-  t.match(text, /^(: keep-alive\n\n){2,}data: \{/)
-  t.match(text, /\[DONE\]\n\n$/)
-  g.demo.script(() => ({ headMs: 700, status: 500 }))
-  const late = await g.chat(token, { stream: true })
-  t.equal(late.status, 200, 'the stream had to be opened')
-  t.match(await late.text(), /^(: keep-alive\n\n){2,}data: \{"ok":false.*"code":"upstream_error".*\}\n\ndata: \[DONE\]\n\n$/)
-  t.match(await g.listTurns(), [{ state: 'refunded' }, { state: 'settled' }])
+  g.demo.script(() => ({ drip: { bytes: 1, everyMs: 20 }, tokens: 100 }))
+  for (const stream of [true, false]) t.equal(await readVerdict(await g.chat(token, { stream }), stream), 'failed')
+  t.match(await g.listTurns(), [
+    { state: 'refunded', code: 'upstream_error' },
+    { state: 'refunded', code: 'upstream_error' },
+  ])
 })
 
 t.test('reads events and characters split at any byte', async (t) => {

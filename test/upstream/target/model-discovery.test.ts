@@ -4,6 +4,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import t from 'tap'
 import { startGateway, waitUntil } from '../../support/gateway/test-gateway.ts'
+import { SimulatedClock } from '../../support/simulated-clock.ts'
 
 t.test('asks again for the models of an upstream that answered 5xx, and reports it in readyz meanwhile', async (t) => {
   let queries = 0
@@ -23,10 +24,15 @@ t.test('asks again for the models of an upstream that answered 5xx, and reports 
     server.close()
   })
   const { port } = server.address() as AddressInfo
-  const g = await startGateway(t, {
-    upstreams: { main: { baseUrl: `http://127.0.0.1:${port}/v1` } },
-    products: { 'svc-2.1': { targets: [{ upstream: 'main', model: null }] } },
-  })
+  const clock = new SimulatedClock({ isLive: true })
+  const g = await startGateway(
+    t,
+    {
+      upstreams: { main: { baseUrl: `http://127.0.0.1:${port}/v1` } },
+      products: { 'svc-2.1': { targets: [{ upstream: 'main', model: null }] } },
+    },
+    { clock },
+  )
   const { upstreams } = g.services
   await waitUntil(() => upstreams.unreadModelLists.size > 0, 'the first answer')
   const readNotes = async () => {
@@ -40,6 +46,7 @@ t.test('asks again for the models of an upstream that answered 5xx, and reports 
     ],
   })
   isLoaded = true
+  clock.advance(1_000)
   const target = { upstream: 'main', model: null, weight: 1 }
   await waitUntil(() => upstreams.selectCandidates([target], 'svc-2.1', 0)[0]?.model === 'loaded', 'the listed model')
   t.ok(queries > 1)

@@ -2,7 +2,9 @@
 import type { JsonObject } from '../../exchange/api-format/api-format.ts'
 import { isRecord } from '../../exchange/request/chat-request.ts'
 import type { AnswerEvent, CallPiece, ReasoningField, SignedReasoning } from '../../conversation/answer-event.ts'
+import { callSignaturesField } from '../../exchange/request/gemini-fields.ts'
 import { readSignedText, signedFields } from '../shared/sealed-reasoning.ts'
+import { readCallSignatures } from './call-signatures.ts'
 
 export interface ChatDelta {
   readonly text: string
@@ -58,8 +60,8 @@ export function readAnswerEvents(document: JsonObject): readonly AnswerEvent[] {
 function addEvents(delta: ChatDelta, events: AnswerEvent[]): void {
   const { reasoning, reasoningField, signedReasoning, isWhole, annotations, calls, stopSequence, finishReason } = delta
   const text = delta.text + delta.refusal
-  if (reasoning !== '' && !(isWhole && signedReasoning.length > 0))
-    events.push({ kind: 'reasoning', text: reasoning, field: reasoningField })
+  const isSigned = signedReasoning.some(({ field }) => field !== callSignaturesField)
+  if (reasoning !== '' && !(isWhole && isSigned)) events.push({ kind: 'reasoning', text: reasoning, field: reasoningField })
   for (const signed of signedReasoning) {
     const signedText = isWhole ? readSignedText(signed) : ''
     if (signedText !== '') events.push({ kind: 'reasoning', text: signedText, field: reasoningField })
@@ -87,7 +89,8 @@ function readSignedReasoning(delta: JsonObject): readonly SignedReasoning[] {
     const values = delta[field]
     if (Array.isArray(values)) signed = [...signed, ...values.filter(isRecord).map((value) => ({ field, value }))]
   }
-  return signed
+  const ofCalls = readCallSignatures(delta)
+  return ofCalls.length === 0 ? signed : [...signed, ...ofCalls]
 }
 
 function readCalls(delta: JsonObject): readonly CallPiece[] {

@@ -1,7 +1,7 @@
 /** Encodes an answer: chunks of a chat completion become items and events, a whole completion becomes a response object. */
 import type { AnswerContext, AnswerEncoder, FailedExchange, JsonObject } from '../../exchange/api-format/api-format.ts'
 import type { GatewayError } from '../../errors.ts'
-import type { AnswerEvent, HostedSearchStep, ReasoningField, SearchSource } from '../../conversation/answer-event.ts'
+import type { AnswerEvent, HostedSearchStep, ReasoningField, SearchSource, SignedReasoning } from '../../conversation/answer-event.ts'
 import { findCitations } from '../shared/find-citations.ts'
 import { isRecord } from '../../exchange/request/chat-request.ts'
 import { sealReasoning } from '../shared/sealed-reasoning.ts'
@@ -142,7 +142,7 @@ export class ResponsesEncoder implements AnswerEncoder {
         return this.#getReasoning().addText(event.text)
       // It ends the item of its text, or stands for itself where its text was not shown.
       case 'signed-reasoning':
-        return takesReasoning ? this.#getReasoning().sign(event.signed) : undefined
+        return takesReasoning ? this.#getReasoning(event.signed).sign(event.signed) : undefined
       case 'citation':
         return this.#addAnnotation(event.annotation)
       case 'call': {
@@ -152,10 +152,10 @@ export class ResponsesEncoder implements AnswerEncoder {
     }
   }
 
-  /** The last item if it is reasoning that the upstream has not signed yet, else a new one. */
-  #getReasoning(): ReasoningItem {
+  /** The last item if it is reasoning that the upstream has not signed yet, else a new one. A signature of a call stands for itself. */
+  #getReasoning(signed?: SignedReasoning): ReasoningItem {
     const last = this.#items.at(-1)
-    if (last instanceof ReasoningItem && !last.isSigned) return last
+    if (last instanceof ReasoningItem && !last.isSigned && signed?.field !== 'call_signatures') return last
     const item = new ReasoningItem(this.#createPlace('rs'), this.#seal)
     this.#items.push(item)
     return item

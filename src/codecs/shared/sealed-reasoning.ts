@@ -26,20 +26,29 @@ export function sealReasoning(
   return context.seal(`${context.model}\n${field}\n${text}`)
 }
 
-/** Null for a container that is not ours, and for reasoning of another model. */
+/**
+ * What a client returns: the container, and the text that it was shown. Reasoning of another model, or of another service, is its text
+ * alone, which models read as their own; signed and encrypted reasoning is bound to the model that wrote it. Null without a text.
+ */
 export function openReasoning(
   container: unknown,
+  shownText: string,
   { model, unseal }: { readonly model: string; unseal(container: string): string | null },
 ): Reasoning | null {
   const opened = typeof container === 'string' && container !== '' ? unseal(container) : null
   const [owner, field, ...lines] = opened?.split('\n') ?? []
   const signedField = signedFields.find((each) => each === field)
-  if (owner === model && signedField !== undefined) {
+  if (signedField !== undefined) {
     const value: unknown = parseJson(lines.join('\n'), ownJsonBounds)
-    return isRecord(value) ? toReasoning({ field: signedField, value }) : null
+    const reasoning = isRecord(value) ? toReasoning({ field: signedField, value }) : null
+    return owner === model ? reasoning : toPlainReasoning(reasoning?.text ?? '')
   }
-  if (owner !== model || (field !== 'reasoning_content' && field !== 'reasoning')) return null
-  return { field, text: lines.join('\n') }
+  if (field === 'reasoning_content' || field === 'reasoning') return { field, text: lines.join('\n') }
+  return toPlainReasoning(shownText)
+}
+
+function toPlainReasoning(text: string): Reasoning | null {
+  return text === '' ? null : { field: 'reasoning_content', text }
 }
 
 /** The signed reasoning with its text, which other upstreams accept. */

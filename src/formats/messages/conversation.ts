@@ -207,13 +207,13 @@ export class ConversationBuilder {
           message.texts.push({ text, mark: this.#readMark(block) })
           break
         case 'thinking': {
-          readOptionalText(block['thinking'], `${at}.thinking`)
-          const opened = openReasoning(readOptionalText(block['signature'], `${at}.signature`), this.#options)
+          const text = readOptionalText(block['thinking'], `${at}.thinking`) ?? ''
+          const opened = openReasoning(readOptionalText(block['signature'], `${at}.signature`), text, this.#options)
           if (opened !== null) message.reasoning.push(opened)
           break
         }
         case 'redacted_thinking': {
-          const opened = openReasoning(readOptionalText(block['data'], `${at}.data`), this.#options)
+          const opened = openReasoning(readOptionalText(block['data'], `${at}.data`), '', this.#options)
           if (opened !== null) message.reasoning.push(opened)
           break
         }

@@ -24,7 +24,7 @@ interface InputContext {
   readonly calledTools: CalledToolFinder
   /** Names of the ignored items. */
   readonly ignored: Set<string>
-  openReasoning(container: unknown): Reasoning | null
+  openReasoning(container: unknown, shownText: string): Reasoning | null
 }
 
 type ItemTranslator = (item: JsonObject, path: string, context: InputContext) => void
@@ -117,8 +117,15 @@ function addAgentMessage(item: JsonObject, path: string, { conversation }: Input
 }
 
 function addReasoning(item: JsonObject, path: string, { conversation, openReasoning }: InputContext): void {
-  const reasoning = openReasoning(readOptionalText(item['encrypted_content'], `${path}.encrypted_content`))
+  // Models with open weights show their reasoning in `content`, others a summary.
+  const shownText = readTexts(item['content']) || readTexts(item['summary'])
+  const reasoning = openReasoning(readOptionalText(item['encrypted_content'], `${path}.encrypted_content`), shownText)
   if (reasoning !== null) conversation.addReasoning(reasoning)
+}
+
+function readTexts(parts: unknown): string {
+  if (!Array.isArray(parts)) return ''
+  return (parts as unknown[]).flatMap((part) => (isObject(part) ? toText(part['text']) || [] : [])).join('\n\n')
 }
 
 function addFunctionCall(item: JsonObject, path: string, context: InputContext): void {

@@ -111,7 +111,7 @@ export function translateRequest(
     conversation,
     tools,
     ignored,
-    openReasoning: (container) => openReasoning(container, { model, unseal }),
+    openReasoning: (container, shownText) => openReasoning(container, shownText, { model, unseal }),
   })
   const messages = conversation.toMessages(readOptionalText(body['instructions'], 'instructions') ?? '')
   if (messages.length === 0) throw invalidField('input', 'must hold at least one message', '至少要有一条消息')

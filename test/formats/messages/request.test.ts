@@ -268,9 +268,14 @@ t.test('returns reasoning to the model that wrote it, in the field that it used'
       ],
       { reasoning_content: 'I think.\nSo.\n\nMore.' },
     ],
-    ['of another model', [{ type: 'thinking', thinking: 'x', signature: seal('svc-1\nreasoning_content\nI think.') }], {}],
-    ['of another service', [{ type: 'thinking', thinking: 'x', signature: 'EqQBCgIYAhIM' }], {}],
-    ['without a signature', [{ type: 'thinking', thinking: 'x', signature: '' }], {}],
+    [
+      'of another model',
+      [{ type: 'thinking', thinking: 'x', signature: seal('svc-1\nreasoning_content\nI think.') }],
+      { reasoning_content: 'I think.' },
+    ],
+    ['of another service', [{ type: 'thinking', thinking: 'x', signature: 'EqQBCgIYAhIM' }], { reasoning_content: 'x' }],
+    ['without a signature', [{ type: 'thinking', thinking: 'x', signature: '' }], { reasoning_content: 'x' }],
+    ['without a text', [{ type: 'thinking', thinking: '', signature: 'EqQBCgIYAhIM' }], {}],
     ['redacted', [{ type: 'redacted_thinking', data: 'EqQB' }], {}],
   ] as const)
     t.same(getTurn(answer(...blocks)), { role: 'assistant', content: null, ...fields, tool_calls: [call('a')] }, name)

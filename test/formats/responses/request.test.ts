@@ -313,7 +313,7 @@ t.test('writes a conversation as messages', async (t) => {
     t.same(toMessages(...items), expected, name)
 })
 
-t.test('returns its own reasoning to the model, and drops all other', async (t) => {
+t.test('returns reasoning to the model, and drops what it cannot read', async (t) => {
   const reasoning = (container: unknown) => ({
     type: 'reasoning',
     id: 'r',
@@ -330,9 +330,15 @@ t.test('returns its own reasoning to the model, and drops all other', async (t) 
     [{ ...turn, reasoning: 'Hm.' }, result],
     'in the field of the upstream that wrote it',
   )
+  const plain = [{ ...turn, reasoning_content: 'I think so.' }, result]
+  for (const [name, item] of [
+    ['of another model', reasoning(seal('svc-2.1-fast\nreasoning_content\nI think so.'))],
+    ['a summary of another service', { ...reasoning('gAAAA'), summary: [{ type: 'summary_text', text: 'I think so.' }] }],
+    ['a text of open weights', { ...reasoning(null), content: [{ type: 'reasoning_text', text: 'I think so.' }] }],
+  ] as const)
+    t.same(toMessages(item, call('a'), output('a')), plain, name)
   for (const [name, container] of [
     ['of another service', 'gAAAA'],
-    ['of another model', seal('svc-2.1-fast\nreasoning_content\nI think so.')],
     ['of an unknown field', seal('svc-2.1\ncontent\nI think so.')],
     ['none', null],
   ] as const)

@@ -25,13 +25,19 @@ function addReasoning({ reasoning, ...message }: Fields): Fields {
 /** The value that Google documents for calls of another model, or of a history that was written by hand. */
 const placeholderSignature = { extra_content: { google: { thought_signature: 'skip_thought_signature_validator' } } }
 
-/** The calls of a message with the signatures that a client of another API has returned. */
+/** A message and its calls with the signatures that a client of another API has returned. */
 export function encodeSignatures(message: Fields, signatures: RequestForm['signatures']): Fields {
-  const { tool_calls: calls, [callSignaturesField]: list } = message
+  const { [callSignaturesField]: list } = message
+  const entries = Array.isArray(list) && signatures !== 'removed' ? (list as unknown[]).filter(isRecord) : []
+  // A signature without a call is one of the text.
+  const ofText = entries.find(({ id }) => typeof id !== 'string')
+  const signed = ofText === undefined ? message : { ...message, ...ofText }
+  return signCalls(signed, new Map(entries.map(({ id, ...fields }) => [id, fields])), signatures)
+}
+
+function signCalls(message: Fields, known: ReadonlyMap<unknown, Fields>, signatures: RequestForm['signatures']): Fields {
+  const { tool_calls: calls } = message
   if (!Array.isArray(calls) || calls.length === 0) return message
-  const known = new Map<unknown, Fields>()
-  if (Array.isArray(list) && signatures !== 'removed')
-    for (const { id, ...fields } of (list as unknown[]).filter(isRecord)) known.set(id, fields)
   const isUnsigned = signatures === 'required' && known.size === 0 && !calls.some(hasSignature)
   if (known.size === 0 && !isUnsigned) return message
   return {

@@ -14,6 +14,7 @@ import { zeroUsage, ClientDisconnected } from '../exchange/exchange.ts'
 import { changeCallContext } from '../exchange/plugin-chain.ts'
 import type { CallContext } from '../exchange/plugin-chain.ts'
 import { isCapAdjustable } from '../exchange/request/chat-request.ts'
+import { listMedia } from '../exchange/request/form/media-notes.ts'
 import type { Clock, Timer } from '../system/clock.ts'
 import { Attempt } from './attempt.ts'
 import type { AttemptResult } from './attempt.ts'
@@ -196,6 +197,7 @@ export class Forwarder {
         isTranslated: chat?.format !== undefined,
         format: upstream.format,
         promptTokens,
+        ...(chat === undefined ? {} : { listMedia: () => listMedia(chat.messages) }),
       },
       dialect,
     )

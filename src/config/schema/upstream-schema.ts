@@ -53,6 +53,14 @@ export const upstreamSchema = z.strictObject({
    * Anthropic's API always receives them; elsewhere they are dropped, and named in the header of dropped fields.
    */
   cacheControl: z.boolean().default(false),
+  /**
+   * Kinds of files that it accepts in messages. A file of another kind becomes a note to the model, and is named in the header of dropped
+   * fields. null: every kind, until a rejection of documents, sound or video says otherwise; that is remembered until the next start.
+   */
+  accepts: z
+    .array(z.enum(['image', 'document', 'audio', 'video']))
+    .nullable()
+    .default(null),
   /** Maximum concurrent calls, each on its own HTTP/1.1 connection. */
   connections: z.int().min(1).max(65_535).default(20_000),
   /**

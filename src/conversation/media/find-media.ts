@@ -11,7 +11,8 @@ export interface FoundMedia {
 }
 
 /** What a type of part holds, whatever its file is. */
-export type FilePartKind = 'image' | 'document' | 'audio' | 'video'
+export const filePartKinds = ['image', 'document', 'audio', 'video'] as const
+export type FilePartKind = (typeof filePartKinds)[number]
 
 type Fields = Readonly<Record<string, unknown>>
 

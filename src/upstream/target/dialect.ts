@@ -1,3 +1,4 @@
+import { filePartKinds } from '../../conversation/media/find-media.ts'
 import type { FilePartKind } from '../../conversation/media/find-media.ts'
 import type { TargetApi, TargetFacts } from '../../exchange/request/form/request-form.ts'
 
@@ -8,6 +9,7 @@ interface DialectConfig {
   readonly kind?: 'openai' | 'anthropic' | 'gemini' | 'compatible'
   readonly responses?: boolean
   readonly cacheControl?: boolean
+  readonly accepts?: readonly FilePartKind[] | null
 }
 
 /**
@@ -39,6 +41,8 @@ export class Dialect {
     this.capField = config.maxTokensField
     this.developerRole = config.developerRole
     this.#config = config
+    const { accepts = null } = config
+    if (accepts !== null) for (const kind of filePartKinds) if (!accepts.includes(kind)) this.refusedMedia.add(kind)
   }
 
   /** What the form of messages and tools depends on. */

@@ -2,7 +2,15 @@
  * Adapts a request after a rejection. The gateway adds fields to a member's request and changes others; if a target rejects one of those,
  * the member is not at fault: nothing was produced, so the request is sent again in the target's format.
  */
+import type { FilePartKind } from '../../conversation/media/find-media.ts'
 import type { UpstreamFormat } from '../upstream-format.ts'
+import {
+  findRefusedMedia,
+  isReasoningMissing,
+  isSignatureInvalid,
+  isSignatureMissing,
+  isToolMediaRejected,
+} from './content-rejection.ts'
 import { addPromptMargin } from './dialect.ts'
 import type { Dialect } from './dialect.ts'
 import { readErrorBody, withoutQuotedPhrases } from '../errors/error-body.ts'
@@ -23,6 +31,13 @@ interface AddedFields {
   readonly format: Pick<UpstreamFormat, 'findRejectedFields'> | null
   /** Estimated prompt tokens. */
   readonly promptTokens: number
+  /** Reads which files the request has; default none. */
+  readonly listMedia?: () => SentMedia
+}
+
+interface SentMedia {
+  readonly kinds: ReadonlySet<FilePartKind>
+  readonly inToolResult: boolean
 }
 
 export interface RequestAdaptation {
@@ -43,6 +58,8 @@ export function adaptToRejection(facts: FailureFacts, added: AddedFields, dialec
   const text = body.text.replaceAll(/(?<=\d),(?=\d{3}\b)/g, '')
   return (
     adaptEncryptedReasoning(body, added) ??
+    adaptMissingReasoning(body, added, dialect) ??
+    adaptMedia(body, added, dialect) ??
     adaptRole(text, dialect) ??
     adaptOutputCap(body, text, added, dialect) ??
     adaptFormat(text, added, dialect) ??
@@ -52,11 +69,44 @@ export function adaptToRejection(facts: FailureFacts, added: AddedFields, dialec
 }
 
 /** Another target wrote it, or this one before its key was changed. */
-function adaptEncryptedReasoning({ codes, text }: ErrorBody, { format }: AddedFields): RequestAdaptation | null {
+function adaptEncryptedReasoning(body: ErrorBody, { format }: AddedFields): RequestAdaptation | null {
+  const { codes, text } = body
   const isRejected = codes.includes('invalid_encrypted_content') || /\bencrypted content\b.{0,200}\bcould not be\b/is.test(text)
-  if (format === null || !isRejected) return null
+  if (!isSignatureInvalid(body) && (format === null || !isRejected)) return null
   return { rejectedField: 'encrypted_content', retryable: true, outputCap: null, withoutEncryptedReasoning: true }
 }
+
+/** A history that began with another model, or whose client does not return reasoning. */
+function adaptMissingReasoning(body: ErrorBody, { format }: AddedFields, dialect: Dialect): RequestAdaptation | null {
+  if (format !== null) return null
+  if (isReasoningMissing(body)) {
+    const retryable = !dialect.requiresReasoning
+    dialect.requiresReasoning = true
+    return { rejectedField: 'reasoning_content', retryable, outputCap: null }
+  }
+  if (!isSignatureMissing(body)) return null
+  const retryable = !dialect.requiresSignatures
+  dialect.requiresSignatures = true
+  return { rejectedField: 'thought_signature', retryable, outputCap: null }
+}
+
+/** What the member sends stays in the conversation: without this, each later turn of it would fail as well. */
+function adaptMedia(body: ErrorBody, { listMedia, format }: AddedFields, dialect: Dialect): RequestAdaptation | null {
+  const isToolMedia = format === null && !dialect.refusesToolMedia && isToolMediaRejected(body)
+  if (listMedia === undefined || !(isToolMedia || findRefusedMedia(body, allKinds).length > 0)) return null
+  const { kinds, inToolResult } = listMedia()
+  if (isToolMedia && inToolResult) {
+    dialect.refusesToolMedia = true
+    return { rejectedField: 'messages', retryable: true, outputCap: null }
+  }
+  const refused = findRefusedMedia(body, kinds)
+  if (refused.length === 0) return null
+  const retryable = refused.some((kind) => !dialect.refusedMedia.has(kind))
+  for (const kind of refused) dialect.refusedMedia.add(kind)
+  return { rejectedField: 'messages', retryable, outputCap: null }
+}
+
+const allKinds: ReadonlySet<FilePartKind> = new Set(['document', 'audio', 'video'])
 
 /** DeepSeek and older templates do not support `developer`. */
 function adaptRole(text: string, dialect: Dialect): RequestAdaptation | null {

@@ -4,7 +4,7 @@
  */
 import { isRecord } from '../chat-request.ts'
 import type { ChatRequest } from '../chat-request.ts'
-import { callSignaturesField } from '../gemini-fields.ts'
+import { callSignaturesField, signatureFields } from '../gemini-fields.ts'
 import { thinkingField } from '../anthropic-fields.ts'
 import { splitFields } from '../field-policy.ts'
 import type { FieldPolicy } from '../field-policy.ts'
@@ -83,10 +83,20 @@ const signedFields = [reasoningItemsField, thinkingField, callSignaturesField] a
 function withoutReasoning<Chat extends Pick<ChatRequest, 'body' | 'messages'>>(chat: Chat, isRejected: boolean): Chat {
   if (!isRejected) return chat
   const messages = chat.messages.map((message) => {
-    if (!isRecord(message) || signedFields.every((field) => message[field] === undefined)) return message
-    return { ...message, ...Object.fromEntries(signedFields.map((field) => [field, undefined])) }
+    if (!isRecord(message) || message['role'] !== 'assistant') return message
+    const { tool_calls: calls, ...rest } = message
+    for (const field of signedFields) delete rest[field]
+    return Array.isArray(calls) ? { ...rest, tool_calls: (calls as unknown[]).map(omitSignatures) } : rest
   })
   return { ...chat, body: chat.body, messages }
+}
+
+function omitSignatures(call: unknown): unknown {
+  return isRecord(call) ? Object.fromEntries(Object.entries(call).filter(([name]) => !isSignatureField(name))) : call
+}
+
+function isSignatureField(name: string): boolean {
+  return signatureFields.some((field) => field === name)
 }
 
 /** Null where the target needs others than the parser's thread has translated; the main thread then translates the request. */

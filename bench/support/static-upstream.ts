@@ -7,8 +7,9 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { createBenchAnswer } from '../../src/demo-upstream/bench-answer.ts'
 import { answerTokens } from '../run/subjects/subject.ts'
 import { serveFromProcesses } from './serve-from-processes.ts'
+import { systemClock } from '../../src/system/clock.ts'
 
-const answer = createBenchAnswer({ tokens: answerTokens, betweenMs: 0 })
+const answer = createBenchAnswer({ tokens: answerTokens, betweenMs: 0 }, systemClock)
 
 serveFromProcesses((request, response) => void reply(request, response))
 

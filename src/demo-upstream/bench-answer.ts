@@ -1,5 +1,5 @@
 /** The fixed answer of `demo-bench` and `demo-bench-whole`, created once so that a benchmark measures the gateway and not its upstream. */
-import { systemClock } from '../system/clock.ts'
+import type { Clock } from '../system/clock.ts'
 import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import { setImmediate as nextTurn } from 'node:timers/promises'
@@ -12,7 +12,10 @@ export interface BenchAnswer {
   stream(res: ServerResponse, onTokens: (tokens: number) => void): Promise<void>
 }
 
-export function createBenchAnswer({ tokens, betweenMs }: { readonly tokens: number; readonly betweenMs: number }): BenchAnswer {
+export function createBenchAnswer(
+  { tokens, betweenMs }: { readonly tokens: number; readonly betweenMs: number },
+  clock: Clock,
+): BenchAnswer {
   const usage = { prompt_tokens: 8, completion_tokens: tokens, total_tokens: 8 + tokens }
   const head = { id: 'chatcmpl-demo-bench', created: 1_767_225_600, model: 'demo-bench' }
   const message = { role: 'assistant', content: ' token'.repeat(tokens).trim() }
@@ -47,7 +50,7 @@ export function createBenchAnswer({ tokens, betweenMs }: { readonly tokens: numb
       res.writeHead(200, streamHeaders)
       res.write(opening)
       for (let nth = 0; nth < tokens && !res.destroyed; nth++) {
-        await (betweenMs === 0 ? nextTurn() : systemClock.wait(betweenMs))
+        await (betweenMs === 0 ? nextTurn() : clock.wait(betweenMs))
         onTokens(1)
         if (!res.write(token) && !res.destroyed) await Promise.race([once(res, 'drain'), once(res, 'close')])
       }

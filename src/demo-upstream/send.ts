@@ -1,5 +1,5 @@
 /** Sends a reply at its pace, in its pieces, and with the connection faults that a script requests. */
-import { systemClock } from '../system/clock.ts'
+import type { Clock } from '../system/clock.ts'
 import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import { STATUS_CODES } from '../system/vendor/node-http.ts'
@@ -8,8 +8,13 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Reply } from './reply.ts'
 import type { Script } from './script.ts'
 
-/** Receives what was written to the connection, before it is known whether the client reads it. */
-type OnSent = (sent: { readonly tokens: number; readonly event: boolean }) => void
+interface SendOptions {
+  /** Aborted when the client disconnects. */
+  readonly signal: AbortSignal
+  readonly clock: Clock
+  /** Receives what was written to the connection, before it is known whether the client reads it. */
+  readonly onSent: (sent: { readonly tokens: number; readonly event: boolean }) => void
+}
 
 /**
  * Sends a reply as its script specifies: pauses, pieces, and the byte at which it breaks. Resolves when all of it (or of its fault) was
@@ -19,11 +24,10 @@ export async function send(
   res: ServerResponse,
   reply: Reply,
   script: Script,
-  signal: AbortSignal,
-  onSent: OnSent,
+  { signal, clock, onSent }: SendOptions,
 ): Promise<void> {
-  const writer = needsRawBytes(script) ? new RawWriter(res, script, signal) : new PlainWriter(res, script, signal)
-  if (script.headMs !== undefined) await systemClock.wait(script.headMs, signal)
+  const writer = needsRawBytes(script) ? new RawWriter(res, script, { signal, clock }) : new PlainWriter(res, script, signal)
+  if (script.headMs !== undefined) await clock.wait(script.headMs, signal)
   if (script.hang === 'before_headers') await hangUntilAborted(signal)
   await writer.head(reply)
   if (script.hang === 'after_headers') await hangUntilAborted(signal)
@@ -35,7 +39,7 @@ export async function send(
   for (const { bytes, waitMs, tokens, event } of reply.parts) {
     if (events === breaksAfter) return writer.break()
     if (events === hangsAfter) await hangUntilAborted(signal)
-    if (waitMs > 0) await systemClock.wait(waitMs, signal)
+    if (waitMs > 0) await clock.wait(waitMs, signal)
     onSent({ tokens, event })
     if ((await writer.write(bytes)) === 'broken') return
     if (event) events++
@@ -83,16 +87,18 @@ class RawWriter {
   readonly #socket: Socket
   readonly #script: Script
   readonly #signal: AbortSignal
+  readonly #clock: Clock
   #chunked = true
   /** Bytes left until it breaks. */
   #remainingBytes: number
 
-  constructor(res: ServerResponse, script: Script, signal: AbortSignal) {
+  constructor(res: ServerResponse, script: Script, { signal, clock }: Pick<SendOptions, 'signal' | 'clock'>) {
     if (res.socket === null) throw new Error('the connection is gone')
     this.#socket = res.socket
     this.#socket.setNoDelay(true)
     this.#script = script
     this.#signal = signal
+    this.#clock = clock
     const end = script.reset ?? script.cut
     this.#remainingBytes = end !== undefined && 'afterBytes' in end ? end.afterBytes : Number.POSITIVE_INFINITY
   }
@@ -128,7 +134,7 @@ class RawWriter {
         await this.break()
         return 'broken'
       }
-      if (this.#script.drip !== undefined) await systemClock.wait(this.#script.drip.everyMs, this.#signal)
+      if (this.#script.drip !== undefined) await this.#clock.wait(this.#script.drip.everyMs, this.#signal)
       else if (this.#script.split !== undefined) await nextTurn(undefined, { signal: this.#signal })
     }
     return 'written'

@@ -3,6 +3,7 @@
  * and counts its calls.
  */
 import { systemClock } from '../system/clock.ts'
+import type { Clock } from '../system/clock.ts'
 import { once } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { createServer } from '../system/vendor/node-http.ts'
@@ -26,7 +27,7 @@ export interface DemoOptions {
   readonly host?: string
   /** Default 0: any free port. */
   readonly port?: number
-  readonly clock?: { now(): number }
+  readonly clock?: Clock
   /** Requires this bearer token if set. */
   readonly key?: string
   /** Milliseconds to the first token and between tokens; default none. `readablePace` reads like a model at work. */
@@ -69,7 +70,7 @@ export interface DemoUpstream {
 export async function startDemoUpstream(options: DemoOptions = {}): Promise<DemoUpstream> {
   const { clock = systemClock } = options
   const record = new CallLog(options.maxCalls ?? 256, () => clock.now())
-  const bench = createBenchAnswer(options.bench ?? { tokens: 20, betweenMs: 0 })
+  const bench = createBenchAnswer(options.bench ?? { tokens: 20, betweenMs: 0 }, clock)
   let decide: { readonly by: ScriptFor; readonly at: 'head' | 'body' } | undefined
 
   const server = createServer({ keepAliveTimeout: 60_000 }, (req, res) => {
@@ -103,9 +104,13 @@ export async function startDemoUpstream(options: DemoOptions = {}): Promise<Demo
       if (decide?.at === 'body') call.script = decide.by(call) ?? call.script
       const reply = route(call, body.toString('utf8'))
       record.notifyRead(call)
-      await send(res, call.script?.gzip === undefined ? reply : gzipReply(reply), call.script ?? {}, signal, (sent) => {
-        record.emit(call, sent.tokens)
-        if (sent.event) call.events++
+      await send(res, call.script?.gzip === undefined ? reply : gzipReply(reply), call.script ?? {}, {
+        signal,
+        clock,
+        onSent(sent) {
+          record.emit(call, sent.tokens)
+          if (sent.event) call.events++
+        },
       })
     } catch (error) {
       if (!(error instanceof BadRequest)) throw error

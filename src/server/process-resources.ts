@@ -40,7 +40,7 @@ export async function openProcessResources({
   const installation = await openInstallation({ config, folder, clock, log, onHealthChange })
   const { store, emailQueue } = installation
   for (const sentence of await describeMissingPlans(store.accounts, config)) log.warn(sentence)
-  const demo = usesDemo(config) ? await startDemo(config.demo.scripted) : null
+  const demo = usesDemo(config) ? await startDemo(config.demo.scripted, clock) : null
   const mailer = new Mailer({
     smtp: toSmtpServer(config),
     from: config.mail.from,
@@ -76,6 +76,6 @@ function usesDemo(config: GatewayConfig): boolean {
 }
 
 /** Scripted, it answers at once; on a first run it is slow enough to be seen streaming. */
-function startDemo(scripted: boolean): Promise<DemoUpstream> {
-  return startDemoUpstream({ scripted, ...(scripted ? {} : { pace: readablePace }) })
+function startDemo(scripted: boolean, clock: Clock): Promise<DemoUpstream> {
+  return startDemoUpstream({ scripted, clock, ...(scripted ? {} : { pace: readablePace }) })
 }

@@ -5,6 +5,7 @@ import t from 'tap'
 import type { DemoUpstream } from '../../src/demo-upstream/server.ts'
 import { startDemoUpstream } from '../../src/demo-upstream/server.ts'
 import type { Script } from '../../src/demo-upstream/script.ts'
+import { SimulatedClock } from '../support/simulated-clock.ts'
 
 const demo = await startDemoUpstream({ scripted: true, faults: true })
 t.teardown(() => demo.close())
@@ -265,7 +266,11 @@ t.test('accepts a script from a header, a test or a message, and rejects an inva
 })
 
 t.test('records its calls for tests', async (t) => {
-  const own: DemoUpstream = await startDemoUpstream({ maxCalls: 2, clock: { now: () => 5_000 }, scripted: true })
+  const own: DemoUpstream = await startDemoUpstream({
+    maxCalls: 2,
+    clock: new SimulatedClock({ now: 5_000, isLive: true }),
+    scripted: true,
+  })
   t.teardown(() => own.close())
   const body = request({ tokens: 4 })
   for (const id of ['a', 'b', 'c']) {

@@ -2,7 +2,7 @@
 import t from 'tap'
 import { expectErrorEnvelope } from '../../support/gateway/error-envelope.ts'
 import { createMovableClock } from '../../support/gateway/movable-clock.ts'
-import { startGateway } from '../../support/gateway/test-gateway.ts'
+import { startGateway, waitUntil } from '../../support/gateway/test-gateway.ts'
 
 t.test('admits exactly 20 of 200 concurrent turns on quota for 20 and answers the others quota_exceeded', async (t) => {
   // A turn of this shape is held at its upper bound and settled at exactly that.
@@ -14,7 +14,8 @@ t.test('admits exactly 20 of 200 concurrent turns on quota for 20 and answers th
   t.ok(price > 0)
 
   const pool = { day: price * 20, week: price * 20, month: price * 20 }
-  const g = await startGateway(t, { plans: { free: { rpm: 10_000, concurrency: 1_000, pools: { premium: pool } } } })
+  const { clock } = createMovableClock()
+  const g = await startGateway(t, { plans: { free: { rpm: 10_000, concurrency: 1_000, pools: { premium: pool } } } }, { clock })
   const { id, token } = await g.createMember('free')
   // No turn ends before all have arrived, and each uses what it held.
   const seen: number[] = []
@@ -22,7 +23,7 @@ t.test('admits exactly 20 of 200 concurrent turns on quota for 20 and answers th
   // As many prompt tokens as the hold covers: nano-dollars a token, credits of a thousand of them, less the discount.
   const input = Math.floor(((price * 1000 * 100) / (100 - discountPercent) - 100 * perOutput) / perInput)
   g.demo.script(() => ({ tokens: 3, usage: { prompt_tokens: input, completion_tokens: 100 }, headMs: 4_000 }))
-  await Promise.all(
+  const answered = Promise.all(
     Array.from({ length: 200 }, async () => {
       const response = await g.chat(token, body)
       const text = await response.text()
@@ -36,6 +37,9 @@ t.test('admits exactly 20 of 200 concurrent turns on quota for 20 and answers th
       if (passes) t.ok(Number(response.headers.get('retry-after')) >= 1)
     }),
   )
+  await waitUntil(() => seen.length === 180 && g.demo.calls.length === 20, 'all to have arrived')
+  clock.advance(4_000)
+  await answered
   t.equal((await g.listTurns(id)).find(({ state }) => state === 'settled')?.credits, price, 'the turns cost what was held')
   t.equal(seen.filter((status) => status === 200).length, 20)
   t.ok(seen.includes(429))
@@ -84,11 +88,20 @@ t.test('charges one turn for any number of requests with one idempotency key', a
 })
 
 t.test('limits concurrent turns and requests a minute over all keys of an account', async (t) => {
-  const g = await startGateway(t, { plans: { pro: { rpm: 12, concurrency: 3 } } }, createMovableClock())
+  const { clock } = createMovableClock()
+  const g = await startGateway(t, { plans: { pro: { rpm: 12, concurrency: 3 } } }, { clock })
   const account = await g.createAccount('pro')
   const keys = [await g.createKey(account), await g.createKey(account)]
-  g.demo.script(() => ({ headMs: 1_000 }))
-  const answers = await Promise.all(Array.from({ length: 6 }, (_, i) => g.chat(keys[i % 2] ?? '')))
+  g.demo.script(() => ({ headMs: 10_000 }))
+  let refusals = 0
+  const asked = Array.from({ length: 6 }, async (_, i) => {
+    const response = await g.chat(keys[i % 2] ?? '')
+    if (response.status === 429) refusals++
+    return response
+  })
+  await waitUntil(() => refusals === 3 && g.demo.calls.length === 3, 'three to run and three to be refused')
+  clock.advance(10_000)
+  const answers = await Promise.all(asked)
   t.equal(answers.filter(({ status }) => status === 200).length, 3)
   const refused = answers.filter(({ status }) => status === 429)
   t.equal(refused.length, 3)
